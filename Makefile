@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+# One word per habit: make, make run, make test, make lint, make format, make install, make bundle;
+# `make help` lists them, docs/building.md explains. What is built goes to build/, with SAN=1 (ASan
+# and UBSan) to build-san/. V=1 shows the commands.
+
+MAKEFLAGS += --no-builtin-rules
+ifeq ($(MAKELEVEL),0)
+# All CPUs, unless the command line has a -j of its own, which wins.
+MAKEFLAGS += -j$(shell nproc 2>/dev/null || echo 2)
+endif
+.SUFFIXES:
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+
+ifeq ($(origin CC),default)
+CC := cc
+endif
+export CC
+SAN ?=
+FUZZ ?=
+BUILD := build$(if $(SAN),-san)$(if $(FUZZ),-fuzz)
+PREFIX ?= /usr/local
+DESTDIR ?=
+SUITE ?= quick
+# no: make run and make test install nothing
+BOOTSTRAP ?= yes
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
+VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/version.h)
+
+# What this machine has to build with, found once. Goals that do not build do without.
+CONFIG := build/config.mk
+ifneq ($(filter-out clean config format help lint run test,$(or $(MAKECMDGOALS),all)),)
+include $(CONFIG)
+endif
+
+CFLAGS ?= -O2 -g
+WERROR ?= -Werror
+WARN := -Wall -Wextra $(WERROR) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla
+ifneq ($(SAN)$(FUZZ),)
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=undefined
+endif
+ifneq ($(FUZZ),)
+override CC := $(LIBFUZZER_CC)
+SANITIZE += -fsanitize=fuzzer-no-link
+endif
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-omit-frame-pointer -ffunction-sections \
+	-fdata-sections $(SANITIZE) $(HWLOC_CFLAGS) $(JANSSON_CFLAGS) $(LIBYAML_CFLAGS) $(LIBCSV_CFLAGS) \
+	$(CPPFLAGS) $(CFLAGS)
+# A program looks for libraries in ../lib first: see scripts/bundle.
+ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' \
+	$(SANITIZE) $(LDFLAGS)
+CORE_LIBS := $(HWLOC_LIBS) -lm -lpthread -ldl -lrt
+HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS)
+
+# core/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
+CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c))
+HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
+BENCH_SRC := $(wildcard benches/*.c)
+UNIT_SRC := $(wildcard tests/unit/test_*.c)
+UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
+FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
+# Tests of core link core alone, so that they need no more than it does.
+UNIT_HARNESS_SRC := $(if $(UNIT_SRC),$(shell grep -l '"harness/' $(UNIT_SRC)))
+UNIT_CORE_SRC := $(filter-out $(UNIT_HARNESS_SRC),$(UNIT_SRC))
+
+obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
+BENCH_BIN := $(patsubst benches/%.c,$(BUILD)/bin/plumb-%,$(BENCH_SRC))
+PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
+unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
+UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
+FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
+CORE_OBJ := $(call obj,$(CORE_SRC))
+HARNESS_OBJ := $(call obj,$(HARNESS_SRC))
+UNIT_HELP_OBJ := $(call obj,$(UNIT_HELP_SRC))
+
+all: programs
+	@cmp -s build/config.txt build/config.shown || \
+		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
+programs: $(BENCH_BIN) $(PLUMB_BIN)
+units: $(UNIT_BIN)
+fuzz: $(FUZZ_BIN)
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+# The report's style sheet and scripts are part of its object files (.incbin).
+$(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
+
+$(BUILD)/bin/plumb-%: $(BUILD)/obj/benches/%.o $(BUILD)/obj/core/main.o $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(CORE_LIBS)
+
+$(BUILD)/bin/plumb: $(BUILD)/obj/harness/main.o $(HARNESS_OBJ) $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(HARNESS_LIBS) $(CORE_LIBS)
+
+$(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_OBJ)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
+
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_OBJ)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $^ -o $@ $(HARNESS_LIBS) $(CORE_LIBS)
+
+# Files whose time changes only when their text does. $(call keep_text,TEXT)
+quote = '$(subst ','\'',$(1))'
+keep_text = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
+	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
+
+# A change of compiler or flags builds everything again.
+$(BUILD)/flags: FORCE
+	$(call keep_text,$(call quote,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)))
+
+# The commit and the flags are compiled into one object. Only this checkout's own git is asked.
+COMMIT = $(if $(wildcard .git),$(shell GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --tags 2>/dev/null))
+BUILD_INFO := $(BUILD)/gen/build_values.h
+$(BUILD_INFO): FORCE
+	$(call keep_text,$(call quote,#define BUILD_COMMIT "$(COMMIT)") \
+		$(call quote,#define BUILD_FLAGS "$(subst ",\",$(strip $(SANITIZE) $(CPPFLAGS) $(CFLAGS)))"))
+$(BUILD)/obj/core/build_info.o: $(BUILD_INFO)
+$(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
+
+$(CONFIG): scripts/configure scripts/parts.sh
+	@scripts/configure $(@D)
+
+config:
+	@rm -f $(CONFIG)
+	@scripts/configure build
+	@cat build/config.txt
+	@cp build/config.txt build/config.shown
+
+bootstrap = $(if $(filter no,$(BOOTSTRAP)),,@scripts/bootstrap --for $(1) --keep-going)
+
+run:
+	$(call bootstrap,run)
+	@$(MAKE) --no-print-directory all
+	@test -x build/bin/plumb || \
+		{ echo 'make run: plumb was left out, for what is missing above' >&2; exit 1; }
+	@build/bin/plumb run $(SUITE)
+
+test:
+	$(call bootstrap,test)
+	+@scripts/run-tests
+
+lint:
+	$(call bootstrap,lint)
+	+@scripts/lint
+
+C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] harness/*.[ch] harness/*/*.[ch] \
+	tests/*/*.[ch])
+format:
+	clang-format -i $(C_FILES)
+
+DOC := $(DESTDIR)$(PREFIX)/share/doc/plumbline
+SHARE := $(DESTDIR)$(PREFIX)/share/plumbline
+install: programs
+	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
+	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
+	cp -R configs $(SHARE)
+	cp -R $(wildcard README.md LICENSE docs) $(DOC)
+
+bundle: programs
+	@scripts/bundle build/plumbline-$(VERSION)-$(shell uname -m)
+
+clean:
+	rm -rf build build-san build-fuzz
+
+help:
+	@sed -n 's/^#@ //p' Makefile
+#@ make                  build everything this machine can (V=1: show commands; SAN=1: with sanitizers)
+#@ make run              the same from nothing: install what is missing, build, measure, report
+#@ make test             all tests
+#@ make lint             layout, bug patterns, shell scripts, spelling
+#@ make format           lay out the C files
+#@ make config           look again for what this machine has to build with
+#@ make install          to PREFIX (/usr/local), under DESTDIR
+#@ make bundle           a folder with all it needs, to carry to another machine
+#@ make clean            remove what was built
+
+.PHONY: all programs units fuzz config run test lint format install bundle clean help FORCE
+.SECONDARY:
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a benchmark is. One C file in benches/ defines `const struct bench bench`; core/main.c owns
+ * main() and does the rest: options, the sweep over their lists, warm-up, sampling, statistics, the
+ * ledger and the rows.
+ *
+ * The life of one point (one choice of parameters):  setup -> sample, many times -> check ->
+ * evidence -> teardown.
+ */
+#ifndef PLUMB_CORE_BENCH_H
+#define PLUMB_CORE_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/option.h"
+#include "core/sampler.h"
+#include "core/topo.h"
+
+#define BENCH_COLUMNS_MAX 12 /* columns that are outcomes, not options */
+#define SERIES_SET_MAX    3
+
+/* The options that every benchmark has. */
+struct bench_common {
+    uint64_t budget_ns, warmup_ns;
+    double confidence, width;
+    uint64_t min_samples, max_samples;
+    uint64_t repeats, seed;
+    bool csv, describe, help, version, no_color;
+    const char *samples_path, *output_path;
+};
+
+struct point;
+
+/* One thing that a point measures; a row each. Filled in by setup. */
+struct series {
+    const char *metric; /* "bandwidth" */
+    const char *unit;   /* a name of units_table */
+    double quantity;    /* bytes or operations of one operation, where the unit is a rate */
+    struct {
+        const char *column, *value;
+    } set[SERIES_SET_MAX]; /* columns whose value is this series' own: {"direction", "forward"} */
+    double limit;          /* in the unit; NAN or 0: none known here */
+    const char *limit_source; /* "measured: ..."; must outlive the point */
+};
+
+typedef void bench_say_fn(void *arg, const char *name, const char *state);
+
+struct bench {
+    const char *name; /* "memory"; the binary is plumb-memory */
+    const char *help; /* one line */
+    const char
+        *about; /* a paragraph under --help: what is timed, how bytes or operations are counted */
+    const char *needs; /* "", or what it cannot do without: "peer", "gpu", "network" */
+
+    const struct opt
+        *options;       /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept */
+    size_t params_size; /* of the struct that the options' offsets refer to */
+    const char *const *columns; /* NULL-terminated: further columns that setup fills by
+                                   point_column(); NULL: none */
+    const char *origin; /* NULL: measured; a benchmark that makes up its samples says simulated */
+
+    /* Required. Allocates, fills with data, chooses the series. 0; -EOPNOTSUPP or -ENODEV: cannot
+     * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
+     * is called in every case. */
+    int (*setup)(struct point *pt);
+    /* Required. The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
+     * here. */
+    int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
+    /* Not required. Is the data right? 0; -EBADMSG: wrong data (say what by point_reason()); any
+     * other -errno: failed. Not timed. */
+    int (*check)(struct point *pt);
+    /* Not required. Writes pt->evidence: what carried the bytes. Called after sampling. */
+    int (*evidence)(struct point *pt);
+    /* Required. Undoes setup, also one that stopped half-way. */
+    void (*teardown)(struct point *pt);
+    /* Not required: called once before the first and after the last point. ctx->bench_state is the
+     * benchmark's own. */
+    int (*open)(struct point *ctx);
+    void (*close)(struct point *ctx);
+
+    /* Not required. Says which of its backends (libraries, engines, devices) are here: calls say(arg,
+     * name, state) for each, state being "present" with a detail, or "absent: why". For plumb list. */
+    void (*backends)(bench_say_fn *say, void *arg);
+
+    uint64_t sample_ns; /* wanted length of one sample; 0: one operation a sample (latency);
+                           BENCH_SAMPLE_DEFAULT */
+};
+
+/* 1000 times the cost of a clock reading would do for one thread; a team's start and end cost a few
+ * us more, which shall stay under 1 %. */
+#define BENCH_SAMPLE_DEFAULT 1000000u
+
+struct point {
+    const struct bench *bench;
+    const struct bench_common *common;
+    const void *params; /* the benchmark's own struct, with this point's values */
+    void *state;        /* setup's own; NULL at setup */
+    void *bench_state;  /* open's own */
+    struct series series[SAMPLER_SERIES_MAX];
+    size_t n_series;
+    uint64_t sample_ns;   /* from bench->sample_ns; setup may change it */
+    uint64_t max_samples; /* from the options; setup may lower it */
+    char columns[BENCH_COLUMNS_MAX][64];
+    char reason[512];
+    char evidence[256];
+    struct topo *topo_loaded; /* use point_topo() */
+};
+
+/* The topology, loaded at first use; NULL on an error, with the reason set. Lives as long as the
+ * process. */
+struct topo *point_topo(struct point *pt);
+
+/* Sets one of bench->columns of this point's rows. Aborts on a name that the benchmark did not
+ * declare (a bug). */
+void point_column(struct point *pt, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Adds a remark to the reason of this point's rows ("; " between remarks). Returns `err`, so that
+ * setup can `return point_reason(...)`. */
+int point_reason(struct point *pt, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Adds a series with these values and returns it. */
+struct series *point_series(struct point *pt, const char *metric, const char *unit,
+                            double quantity);
+
+/* The benchmark of this binary. */
+extern const struct bench bench;
+
+#endif

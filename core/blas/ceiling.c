@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Measuring the ceiling: see ceiling.h. */
+#include "core/blas/ceiling.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "core/team.h"
+
+#define RUN_NS      2000000u /* long against the microseconds that a team's start costs */
+#define RUNS        25
+#define TURNS_FIRST 1000
+
+static const struct ceiling_loop *const tables[] = {ceiling_amx, ceiling_x86, ceiling_arm,
+                                                    ceiling_generic};
+
+const struct ceiling_loop *ceiling_find(enum gemm_dtype dtype, const struct cpu_features *f)
+{
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct ceiling_loop *loop = tables[t]; loop->run; loop++)
+            if (loop->dtype == dtype && loop->usable(f))
+                return loop;
+    abort(); /* ceiling_generic serves every type */
+}
+
+struct run {
+    const struct ceiling_loop *loop;
+    uint64_t turns;
+    const void *in;
+    char *out;         /* CEILING_OUT_BYTES for each thread */
+    uint64_t *each_ns; /* of each thread */
+};
+
+static void run_member(void *arg, unsigned thread, unsigned threads)
+{
+    const struct run *run = arg;
+
+    (void)threads;
+    run->loop->run(run->turns, run->in, run->out + (size_t)thread * CEILING_OUT_BYTES);
+}
+
+/* Operands that keep sums finite: 0x3e.. read as a float, a bf16 or a double is a fraction; read
+ * as bytes they are small. */
+static void fill_operands(unsigned char *in)
+{
+    for (unsigned i = 0; i < CEILING_IN_BYTES; i++)
+        in[i] = (unsigned char)(i & 1 ? 0x3e : 0x10 + i % 61);
+}
+
+static uint64_t run_once(struct team *team, struct run *run)
+{
+    uint64_t ns;
+
+    team_run(team, run_member, run, &ns, run->each_ns);
+    return ns;
+}
+
+/* Each thread at its own speed: cores of two kinds do not wait for each other. */
+static double rate_of(const struct run *run, unsigned threads)
+{
+    double operations = run->loop->operations * (double)run->turns, rate = 0;
+
+    for (unsigned i = 0; i < threads; i++)
+        rate += operations / (double)(run->each_ns[i] ? run->each_ns[i] : 1);
+    return rate;
+}
+
+static double best_rate(struct team *team, struct run *run)
+{
+    double best = 0;
+    uint64_t ns = run_once(team, run);
+
+    while (ns < RUN_NS / 2) { /* also brings the clock up */
+        run->turns *= ns < RUN_NS / 16 ? 8 : 2;
+        ns = run_once(team, run);
+    }
+    for (int i = 0; i < RUNS; i++) {
+        run_once(team, run);
+        double rate = rate_of(run, team_size(team));
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+int ceiling_measure(const struct ceiling_loop *loop, const struct topo *topo, const unsigned *cpus,
+                    unsigned n, double *operations_per_ns)
+{
+    unsigned char *in = aligned_alloc(64, CEILING_IN_BYTES);
+    char *out = aligned_alloc(64, (size_t)n * CEILING_OUT_BYTES);
+    uint64_t *each_ns = calloc(n, sizeof(*each_ns));
+    struct run run = {loop, TURNS_FIRST, in, out, each_ns};
+    struct team *team;
+    int err = in && out && each_ns ? team_open(&team, topo, cpus, n) : -ENOMEM;
+
+    if (!err) {
+        fill_operands(in);
+        *operations_per_ns = best_rate(team, &run);
+        team_close(team);
+    }
+    free(in);
+    free(out);
+    free(each_ns);
+    return err;
+}

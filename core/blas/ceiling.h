@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The measured ceiling of matrix products: how many operations a second the widest unit does when
+ * nothing but the unit is used. A loop multiplies and adds registers, with enough independent sums
+ * that no result is waited for; all threads run it at the same time on the same CPUs as the
+ * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
+ * these units run at.
+ *
+ * The tables below hold one loop for each unit and type; each architecture's file leaves its table
+ * empty elsewhere. The first usable entry of ceiling_find()'s order counts.
+ */
+#ifndef PLUMB_CORE_BLAS_CEILING_H
+#define PLUMB_CORE_BLAS_CEILING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/blas/cpu_features.h"
+#include "core/blas/matrix.h"
+#include "core/topo.h"
+
+#define CEILING_IN_BYTES  2048 /* operands, 64-byte aligned */
+#define CEILING_OUT_BYTES 2048 /* of each thread */
+
+struct ceiling_loop {
+    enum gemm_dtype dtype;
+    const char *source; /* for limit_source: "measured: register-only avx512f FMA loop" */
+    double operations;  /* of one turn: a multiply-add of one element counts two */
+    bool (*usable)(const struct cpu_features *f);
+    /* Does `turns` turns. Reads its operands from `in`; leaves its sums in `out`, so that no
+     * compiler may drop them. */
+    void (*run)(uint64_t turns, const void *in, void *out);
+};
+
+/* Each ends with an entry whose `run` is NULL. */
+extern const struct ceiling_loop ceiling_amx[], ceiling_x86[], ceiling_arm[], ceiling_generic[];
+
+/* The loop for a type on this CPU; never NULL. */
+const struct ceiling_loop *ceiling_find(enum gemm_dtype dtype, const struct cpu_features *f);
+
+/* Operations a nanosecond of n threads bound to cpus[0..n): the best of some 25 runs of 2 ms. The
+ * caller ends bound to cpus[0]. 0 or -errno. Takes about 60 ms. */
+int ceiling_measure(const struct ceiling_loop *loop, const struct topo *topo, const unsigned *cpus,
+                    unsigned n, double *operations_per_ns);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The one clock: CLOCK_MONOTONIC_RAW in nanoseconds, which no time daemon bends. Nothing else in
+ * the project times an interval.
+ */
+#ifndef PLUMB_CORE_CLOCK_H
+#define PLUMB_CORE_CLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+static inline uint64_t clock_now_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_RAW, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What the clock itself costs on this machine, measured. */
+struct clock_quality {
+    uint64_t resolution_ns; /* the smallest step seen between two different readings */
+    double cost_ns;         /* time of one reading, the median of batches */
+};
+
+struct clock_quality clock_measure(void); /* takes about a millisecond */
+
+/* "2026-01-31T12:00:00Z" of now, from the wall clock: for labels only. Needs 24 bytes. */
+const char *clock_utc(char *text, size_t len);
+
+#endif

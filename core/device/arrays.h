@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The arrays that a team's kernels go over. Each thread has a contiguous part of every array in a
+ * buffer of its own, which it touched first, so that the pages lie where the thread runs (or on the
+ * node that was asked for).
+ *
+ * Values are whole numbers from 1 to 1024, the scalar is a whole number up to 7: every result is exact
+ * in f32, with or without fused multiply-add, and can be compared bit by bit.
+ */
+#ifndef PLUMB_CORE_DEVICE_ARRAYS_H
+#define PLUMB_CORE_DEVICE_ARRAYS_H
+
+#include "core/device/device.h"
+#include "core/device/host_kernels.h"
+#include "core/team.h"
+
+struct arrays_config {
+    const struct device_ops *device;
+    const struct topo *topo;
+    enum kernel_op op;
+    enum kernel_type type;
+    uint64_t
+        bytes; /* of all arrays of all threads together, at most; rounded down to whole blocks */
+    enum device_memory memory;
+    int node; /* -1: where the thread runs that touches it */
+    uint64_t seed;
+};
+
+struct arrays_part {
+    struct kernel_args args;
+    uint64_t sum; /* of the words of `a`: what KERNEL_READ must find in one pass */
+    int err;      /* of allocation or of the last check */
+    char error[160];
+    char pad[64]; /* parts do not share a cache line */
+};
+
+struct arrays {
+    struct arrays_config config;
+    unsigned threads;
+    size_t part_bytes;             /* of one array of one thread */
+    struct device_buffer *buffers; /* one a thread */
+    struct arrays_part *parts;
+    kernel_fn *kernel; /* the one that arrays_time() runs */
+    uint64_t passes;
+};
+
+/* 0; -ERANGE: too small for so many threads; -ENOMEM or what the device says, with *error. */
+int arrays_open(struct arrays *a, const struct arrays_config *config, struct team *team,
+                char *error, size_t len);
+void arrays_close(struct arrays *a); /* a zeroed one is left alone */
+
+/* The timed thing: the kernel over all parts, `passes` times, with this scalar. ns: first start to
+ * last end. */
+void arrays_time(struct arrays *a, struct team *team, kernel_fn *kernel, uint64_t passes,
+                 double scalar, uint64_t *ns);
+
+/* Is every entry what the last arrays_time() of the config's own operation must have left? 0, or
+ * -EBADMSG with *error. */
+int arrays_check(struct arrays *a, struct team *team, char *error, size_t len);
+
+/* Are the sums of the last arrays_time() of KERNEL_READ right? Cheap. */
+bool arrays_sums_right(const struct arrays *a);
+
+uint64_t arrays_set_bytes(const struct arrays *a);  /* the working set */
+uint64_t arrays_pass_bytes(const struct arrays *a); /* counted for one pass, by the STREAM rule */
+
+/* The best of several short runs that only load, and that only store, over the same memory, on the widest vector units and in all forms of
+ * the loop: what this place can deliver and take at this size. write_gbps is NaN for an operation that does not store. The arrays are as after
+ * arrays_open(). */
+struct arrays_ceiling {
+    double read_gbps, write_gbps;
+};
+void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *ceiling);
+
+/* The bound for an operation of r arrays read and w written: no faster than its loads alone at the read ceiling, nor than its stores alone
+ * at the write ceiling, were both done at the same time:  (r + w) / max(r / read, w / write), in GB/s. */
+double arrays_limit(enum kernel_op op, const struct arrays_ceiling *ceiling);
+
+/* For tests: spoils one entry of what the check looks at, or of what is read. */
+void arrays_spoil(struct arrays *a);
+
+#endif

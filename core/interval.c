@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interval of the median of a series of samples, and the correlation in time that it allows
+// for.
+#include "core/stats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dist.h"
+#include "core/rng.h"
+
+// Found by simulation (docs/statistics.md). Each trades width on independent samples for coverage
+// on correlated ones, or the reverse.
+#define CORRELATION_MIN 8    // samples below which correlation is not judged
+#define BLOCKS_MAX      4096 // longer series are summed into blocks before their autocovariances
+#define LAGS_SHARE      0.25 // of the series, the longest lag looked at
+#define NEIGHBOUR_LIMIT 1.3  // of 1 / sqrt(n): a lone lag-one correlation below counts as chance
+#define DF_MIN          1.5  // degrees of freedom of the t factor: at least this,
+#define DF_PER_WINDOW   5    // and n over this many windows of summation
+
+static void swap_doubles(double *a, double *b)
+{
+    double t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+// The k-th smallest (from 0) of a[0..n); reorders a. Wirth's form of Hoare's quickselect; the pivot
+// is the median of three taken from anywhere, so that sorted and organ-pipe series cost O(n) too.
+static double select_rank(double *a, size_t n, size_t k)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1, rank = (ptrdiff_t)k;
+
+    while (lo < hi) {
+        double p[3];
+
+        for (int i = 0; i < 3; i++)
+            p[i] = a[lo + (ptrdiff_t)((rng_splitmix64(&state) >> 1) % (uint64_t)(hi - lo + 1))];
+        double pivot = fmax(fmin(p[0], p[1]), fmin(fmax(p[0], p[1]), p[2]));
+        ptrdiff_t i = lo, j = hi;
+
+        while (i <= j) {
+            while (a[i] < pivot)
+                i++;
+            while (a[j] > pivot)
+                j--;
+            if (i <= j)
+                swap_doubles(&a[i++], &a[j--]);
+        }
+        if (rank <= j)
+            hi = j;
+        else if (rank >= i)
+            lo = i;
+        else
+            break;
+    }
+    return a[rank];
+}
+
+// The value at a position between 1 and n, linear between neighbours; reorders a.
+static double select_position(double *a, size_t n, double position)
+{
+    double whole = floor(position);
+    double below = select_rank(a, n, (size_t)whole - 1);
+
+    if (position == whole)
+        return below;
+    return below + (position - whole) * (select_rank(a, n, (size_t)whole) - below);
+}
+
+// Position (from 1) of the lower end of the interval for independent samples, after Hettmansperger
+// and Sheather (1986): the ranks with just more and just less confidence than asked, and between
+// them their interpolation. 0 where even [min, max] has less confidence than asked.
+static double lower_position(size_t n, double confidence)
+{
+    double tail = (1 - confidence) / 2;
+    double middle = (double)(n + 1) / 2;
+    size_t d = 0, above = n / 2 + 1; // P(X < d) <= tail < P(X < above)
+
+    while (above - d > 1) {
+        size_t half = d + (above - d) / 2;
+
+        if (dist_fair_binomial_cdf(half - 1, n) <= tail)
+            d = half;
+        else
+            above = half;
+    }
+    if (d == 0)
+        return 0;
+    double wide = 1 - 2 * dist_fair_binomial_cdf(d - 1, n);
+    double narrow = fmax(0, 1 - 2 * dist_fair_binomial_cdf(d, n));
+    double share = (wide - confidence) / (wide - narrow);
+    double nd = (double)n, dd = (double)d;
+
+    double lambda = (nd - dd) * share / (dd + (nd - 2 * dd) * share);
+
+    return dd + lambda * fmin(1, middle - dd);
+}
+
+// The series sign(x - median), less its mean, summed into blocks where it is long: the sum over a
+// block has the same long-run variance per sample, and autocovariances cost blocks x lags.
+struct signs {
+    double *z;
+    size_t blocks;
+    size_t length;   // samples in a block; a rest at the end that fills no block is left out
+    double variance; // of the sign of one sample
+};
+
+struct correlation {
+    double time;   // in samples; NaN: cannot be told
+    double window; // samples over which the autocovariance was added up, beyond the first pair
+};
+
+static void signs_fill(struct signs *s, const double *x, double median)
+{
+    double used = (double)(s->blocks * s->length);
+    double sum = 0, squares = 0;
+
+    for (size_t b = 0; b < s->blocks; b++) {
+        s->z[b] = 0;
+        for (size_t i = b * s->length; i < (b + 1) * s->length; i++) {
+            int sign = (x[i] > median) - (x[i] < median);
+
+            s->z[b] += sign;
+            squares += sign * sign;
+        }
+        sum += s->z[b];
+    }
+    s->variance = squares / used - (sum / used) * (sum / used);
+    for (size_t b = 0; b < s->blocks; b++)
+        s->z[b] -= sum / (double)s->blocks;
+}
+
+static double autocovariance(const struct signs *s, size_t lag)
+{
+    double sum = 0;
+
+    for (size_t i = lag; i < s->blocks; i++)
+        sum += s->z[i] * s->z[i - lag];
+    return sum / (double)s->blocks;
+}
+
+// After Geyer's initial positive sequence (1992): the autocovariances in pairs of neighbours, as
+// long as a pair is above its own standard error under independence.
+static struct correlation correlation_of_signs(const struct signs *s)
+{
+    double count = (double)s->blocks;
+    double gamma0 = autocovariance(s, 0), gamma1 = autocovariance(s, 1);
+    double sum = gamma0 + gamma1;
+    size_t lags = 2;
+
+    if (!(gamma0 > 0 && s->variance > 0))
+        return (struct correlation){.time = NAN};
+    for (; lags < s->blocks * LAGS_SHARE; lags += 2) {
+        double pair = autocovariance(s, lags) + autocovariance(s, lags + 1);
+
+        if (!(pair > gamma0 * sqrt(2 / count)))
+            break;
+        sum += pair;
+    }
+    if (lags == 2 && gamma1 < NEIGHBOUR_LIMIT * gamma0 / sqrt(count))
+        sum = gamma0;
+    // Taking off the mean of the series lowers each autocovariance by the variance of that mean,
+    // which is the sum itself over the length.
+    double all = (2 * sum - gamma0) / (1 - 2 * (double)lags / count * (sum > gamma0));
+    double time = all / (double)s->length / s->variance;
+
+    return (struct correlation){fmax(1, time), (double)(lags - 2) * (double)s->length};
+}
+
+// -ENOMEM where memory is short.
+static int correlation_of(const double *x, size_t n, double median, struct correlation *out)
+{
+    *out = (struct correlation){.time = NAN};
+    if (n < CORRELATION_MIN)
+        return 0;
+    struct signs s = {.length = (n + BLOCKS_MAX - 1) / BLOCKS_MAX};
+
+    s.blocks = n / s.length;
+    s.z = malloc(s.blocks * sizeof(*s.z));
+    if (!s.z)
+        return -ENOMEM;
+    signs_fill(&s, x, median);
+    *out = correlation_of_signs(&s);
+    free(s.z);
+    return 0;
+}
+
+// How much wider correlation makes the interval: the root of the autocorrelation time, and
+// Student's t over the normal quantile, since that time is itself an estimate, and poor where it is
+// long beside the series.
+static double widening(size_t n, struct correlation c, double confidence)
+{
+    if (isnan(c.time) || c.time <= 1)
+        return 1;
+    double p = (1 + confidence) / 2;
+    double df = (double)n / (DF_PER_WINDOW * c.window);
+
+    return sqrt(c.time) * dist_t_quantile(p, fmax(DF_MIN, df)) / dist_normal_quantile(p);
+}
+
+// The interval from the order statistics of a (reordered), its reach from the middle rank times
+// factor. Where the ranks run out it ends at the extremes: a value that was never seen, below 0
+// even, would be an invention, and simulation shows that going further covers no more.
+static void interval_set(double *a, size_t n, double confidence, double factor,
+                         struct median_ci *out)
+{
+    double middle = (double)(n + 1) / 2;
+    double independent = lower_position(n, confidence);
+
+    out->low = out->high = NAN;
+    if (independent == 0)
+        return;
+    double reach = fmin((middle - independent) * factor, middle - 1);
+
+    out->low = select_position(a, n, middle - reach);
+    out->high = select_position(a, n, middle + reach);
+}
+
+int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out)
+{
+    struct correlation c;
+    int rc = stats_check(x, n, confidence);
+
+    if (rc)
+        return rc;
+    double *copy = malloc(n * sizeof(*copy));
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, x, n * sizeof(*copy));
+    out->median = select_position(copy, n, (double)(n + 1) / 2);
+    rc = correlation_of(x, n, out->median, &c);
+    if (rc == 0) {
+        out->autocorrelation_time = c.time;
+        out->effective_n = (double)n / c.time;
+        interval_set(copy, n, confidence, widening(n, c, confidence), out);
+    }
+    free(copy);
+    return rc;
+}
+
+double stats_median(const double *x, size_t n)
+{
+    double *copy = stats_check(x, n, 0.5) ? NULL : malloc(n * sizeof(*copy));
+
+    if (!copy)
+        return NAN;
+    memcpy(copy, x, n * sizeof(*copy));
+    double median = select_position(copy, n, (double)(n + 1) / 2);
+
+    free(copy);
+    return median;
+}
+
+double stats_autocorrelation_time(const double *x, size_t n)
+{
+    struct correlation c;
+
+    if (stats_check(x, n, 0.5) || correlation_of(x, n, stats_median(x, n), &c))
+        return NAN;
+    return c.time;
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The noise ledger: see ledger.h. */
+#include "core/ledger.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+
+/* A row is called disturbed above these. */
+#define STEAL_PERCENT     1.0
+#define INVOLUNTARY_PER_S 100.0
+#define CLOCK_CHANGE      0.05
+#define MAJOR_FAULTS      0.0
+#define QUOTA_SHARE       0.001
+
+#define CHAIN_ADDS  20000
+#define CHAIN_TRIES 5
+
+/* CHAIN_ADDS additions, each waiting for the one before: one cycle each on every x86-64 and arm64
+ * core in use. The addend is a register, for some cores fold additions of constants. */
+static double chain_ns(void)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+    uint64_t x = 1, y = 3, begin = clock_now_ns();
+
+    for (int i = 0; i < CHAIN_ADDS / 20; i++) {
+#if defined(__x86_64__)
+#define ADD "add %1, %0\n\t"
+#else
+#define ADD "add %0, %0, %1\n\t"
+#endif
+#define ADD5 ADD ADD ADD ADD ADD
+        __asm__ volatile(ADD5 ADD5 ADD5 ADD5 : "+r"(x) : "r"(y));
+    }
+    return (double)(clock_now_ns() - begin);
+#else
+    return NAN;
+#endif
+}
+
+double ledger_cpu_mhz(void)
+{
+    double best_ns = NAN;
+
+    for (int i = 0; i < CHAIN_TRIES; i++) {
+        double ns = chain_ns();
+        if (!(best_ns <= ns))
+            best_ns = ns;
+    }
+    return CHAIN_ADDS / best_ns * 1e3;
+}
+
+static void read_stat(struct ledger_mark *mark)
+{
+    double t[8] = {0};
+    FILE *f = fopen("/proc/stat", "re");
+
+    mark->steal_ticks = mark->total_ticks = NAN;
+    if (!f)
+        return;
+    int got = fscanf(f, "cpu %lf %lf %lf %lf %lf %lf %lf %lf", &t[0], &t[1], &t[2], &t[3], &t[4],
+                     &t[5], &t[6], &t[7]);
+    fclose(f);
+    if (got < 8)
+        return;
+    mark->steal_ticks = t[7];
+    mark->total_ticks = 0;
+    for (int i = 0; i < 8; i++)
+        mark->total_ticks += t[i];
+}
+
+static double read_number(const char *path)
+{
+    double value = NAN;
+    FILE *f = fopen(path, "re");
+
+    if (!f)
+        return NAN;
+    if (fscanf(f, "%lf", &value) != 1)
+        value = NAN;
+    fclose(f);
+    return value;
+}
+
+static double read_throttle_events(void)
+{
+    double sum = NAN;
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+
+    for (long cpu = 0; cpu < cpus; cpu++) {
+        char path[128];
+        snprintf(path, sizeof(path),
+                 "/sys/devices/system/cpu/cpu%ld/thermal_throttle/core_throttle_count", cpu);
+        double count = read_number(path);
+        if (isnan(count) && cpu == 0)
+            return NAN; /* this machine does not tell: do not ask each CPU */
+        if (!isnan(count))
+            sum = isnan(sum) ? count : sum + count;
+    }
+    return sum;
+}
+
+static double read_keyed(const char *path, const char *format)
+{
+    char line[256];
+    double value = NAN;
+    FILE *f = fopen(path, "re");
+
+    while (f && isnan(value) && fgets(line, sizeof(line), f))
+        if (sscanf(line, format, &value) != 1)
+            value = NAN;
+    if (f)
+        fclose(f);
+    return value;
+}
+
+/* The cgroup that this process is in, by /proc/self/cgroup: "0::/path" is version 2 (throttled_usec), a line with the cpu controller
+ * version 1 (throttled_time, ns). NaN where the cgroup does not tell: the root has no quota. */
+static double read_quota_throttled_ms(void)
+{
+    char line[512], path[700];
+    double ms = NAN;
+    FILE *f = fopen("/proc/self/cgroup", "re");
+
+    while (f && isnan(ms) && fgets(line, sizeof(line), f)) {
+        char *controllers = strchr(line, ':'),
+             *where = controllers ? strchr(controllers + 1, ':') : NULL;
+        if (!where)
+            continue;
+        *where++ = 0;
+        where[strcspn(where, "\n")] = 0;
+        controllers++;
+        if (!*controllers) {
+            snprintf(path, sizeof(path), "/sys/fs/cgroup%s/cpu.stat", where);
+            ms = read_keyed(path, "throttled_usec %lf") * 1e-3;
+        } else if (!strncmp(controllers, "cpu,", 4) || !strcmp(controllers, "cpu") ||
+                   strstr(controllers, ",cpu")) {
+            snprintf(path, sizeof(path), "/sys/fs/cgroup/%s%s/cpu.stat", controllers, where);
+            ms = read_keyed(path, "throttled_time %lf") * 1e-6;
+        }
+    }
+    if (f)
+        fclose(f);
+    return ms;
+}
+
+/* Adds what a child that still runs has seen so far: getrusage knows only those that were waited for. */
+static void add_child(struct ledger_mark *mark, long pid)
+{
+    char path[64];
+    double minor, major;
+
+    snprintf(path, sizeof(path), "/proc/%ld/status", pid);
+    double voluntary = read_keyed(path, "voluntary_ctxt_switches: %lf");
+    double involuntary = read_keyed(path, "nonvoluntary_ctxt_switches: %lf");
+    mark->ctx_voluntary += isnan(voluntary) ? 0 : voluntary;
+    mark->ctx_involuntary += isnan(involuntary) ? 0 : involuntary;
+    snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
+    FILE *f = fopen(path, "re");
+    if (f &&
+        fscanf(f, "%*d (%*[^)]) %*c %*d %*d %*d %*d %*d %*u %lf %*u %lf", &minor, &major) == 2) {
+        mark->faults_minor += minor;
+        mark->faults_major += major;
+    }
+    if (f)
+        fclose(f);
+}
+
+static void add_children(struct ledger_mark *mark)
+{
+    char path[64];
+    long pid;
+
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+    FILE *f = fopen(path, "re");
+    while (f && fscanf(f, "%ld", &pid) == 1)
+        add_child(mark, pid);
+    if (f)
+        fclose(f);
+}
+
+void ledger_mark(struct ledger_mark *mark)
+{
+    struct rusage self = {0}, children = {0};
+
+    getrusage(RUSAGE_SELF, &self);
+    getrusage(RUSAGE_CHILDREN, &children);
+    mark->ctx_involuntary = (double)(self.ru_nivcsw + children.ru_nivcsw);
+    mark->ctx_voluntary = (double)(self.ru_nvcsw + children.ru_nvcsw);
+    mark->faults_major = (double)(self.ru_majflt + children.ru_majflt);
+    mark->faults_minor = (double)(self.ru_minflt + children.ru_minflt);
+    add_children(mark);
+    read_stat(mark);
+    mark->throttle_events = read_throttle_events();
+    mark->quota_throttled_ms = read_quota_throttled_ms();
+    mark->cpu_mhz = ledger_cpu_mhz();
+    mark->at_ns = clock_now_ns();
+}
+
+void ledger_none(struct ledger *out)
+{
+    *out = (struct ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN};
+}
+
+void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,
+                    struct ledger *out)
+{
+    double ticks = after->total_ticks - before->total_ticks;
+
+    out->elapsed_s = (double)(after->at_ns - before->at_ns) * 1e-9;
+    out->steal_percent = ticks > 0 ? 100 * (after->steal_ticks - before->steal_ticks) / ticks : NAN;
+    out->ctx_involuntary = after->ctx_involuntary - before->ctx_involuntary;
+    out->ctx_voluntary = after->ctx_voluntary - before->ctx_voluntary;
+    out->faults_major = after->faults_major - before->faults_major;
+    out->faults_minor = after->faults_minor - before->faults_minor;
+    out->cpu_mhz_low = fmin(before->cpu_mhz, after->cpu_mhz);
+    out->cpu_mhz_high = fmax(before->cpu_mhz, after->cpu_mhz);
+    out->throttle_events = after->throttle_events - before->throttle_events;
+    out->quota_throttled_ms = after->quota_throttled_ms - before->quota_throttled_ms;
+}
+
+const char *ledger_disturbance(const struct ledger *l, char *text, size_t len)
+{
+    FILE *out = fmemopen(text, len, "w");
+
+    text[0] = 0;
+    if (!out)
+        return text;
+    const char *comma = "";
+    if (l->steal_percent > STEAL_PERCENT) {
+        fprintf(out, "%ssteal %.1f %%", comma, l->steal_percent);
+        comma = ", ";
+    }
+    if (l->ctx_involuntary > INVOLUNTARY_PER_S * l->elapsed_s && l->ctx_involuntary > 5) {
+        fprintf(out, "%s%.0f involuntary context switches", comma, l->ctx_involuntary);
+        comma = ", ";
+    }
+    if (l->faults_major > MAJOR_FAULTS) {
+        fprintf(out, "%s%.0f major page faults", comma, l->faults_major);
+        comma = ", ";
+    }
+    if (l->cpu_mhz_high - l->cpu_mhz_low > CLOCK_CHANGE * l->cpu_mhz_high) {
+        fprintf(out, "%sclock %.0f to %.0f MHz", comma, l->cpu_mhz_low, l->cpu_mhz_high);
+        comma = ", ";
+    }
+    if (l->throttle_events > 0) {
+        fprintf(out, "%s%.0f thermal throttle events", comma, l->throttle_events);
+        comma = ", ";
+    }
+    if (l->quota_throttled_ms > QUOTA_SHARE * 1e3 * l->elapsed_s)
+        fprintf(out, "%sCPU quota held it %.0f ms", comma, l->quota_throttled_ms);
+    fclose(out);
+    return text;
+}

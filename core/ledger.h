@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The noise ledger: what the machine did beside the measurement. Taken before and after a case; the
+ * difference goes into its rows.
+ *
+ * Sources: /proc/stat (steal), getrusage and /proc/PID (switches, faults; this process and its
+ * children, those that still run included), a timed chain of dependent additions (CPU clock, since guests hide it),
+ * /sys/devices/system/cpu/cpuN/thermal_throttle, the cgroup's cpu.stat (quota throttling).
+ */
+#ifndef PLUMB_CORE_LEDGER_H
+#define PLUMB_CORE_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Each is NaN where the system does not tell. */
+struct ledger {
+    double elapsed_s;
+    double steal_percent;   /* of the time of all CPUs: another guest had them */
+    double ctx_involuntary; /* this process was pushed off a CPU: count */
+    double ctx_voluntary;
+    double faults_major, faults_minor;
+    double cpu_mhz_low, cpu_mhz_high; /* the lowest and highest of the measured clock */
+    double throttle_events;           /* thermal throttling, all CPUs */
+    double quota_throttled_ms;        /* time this cgroup stood still for its CPU quota */
+};
+
+struct ledger_mark {
+    uint64_t at_ns;
+    double steal_ticks, total_ticks, ctx_involuntary, ctx_voluntary, faults_major, faults_minor;
+    double cpu_mhz, throttle_events, quota_throttled_ms;
+};
+
+void ledger_mark(struct ledger_mark *mark); /* about 0.2 ms */
+void ledger_between(const struct ledger_mark *before, const struct ledger_mark *after,
+                    struct ledger *out);
+void ledger_none(struct ledger *out); /* all NaN */
+
+/* The sentence for a row that was disturbed, or "" when it was not: "steal 3.1 %, clock 2600 to
+ * 3400 MHz". The thresholds are in ledger.c and in docs/measuring.md. */
+const char *ledger_disturbance(const struct ledger *l, char *text, size_t len);
+
+/* The core clock in MHz, measured: the best of several chains of dependent one-cycle additions; NaN
+ * on an unknown architecture. */
+double ledger_cpu_mhz(void);
+
+#endif

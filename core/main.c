@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The one main() of all benchmarks. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/bench.h"
+#include "core/build_info.h"
+#include "core/csv.h"
+#include "core/runner.h"
+#include "core/stats.h"
+#include "core/version.h"
+
+#define TEXT_OF(x) #x
+#define TEXT(x)    TEXT_OF(x)
+
+static const struct opt common_options[] = {
+    {.name = "budget",
+     .type = OPT_DURATION,
+     .offset = offsetof(struct bench_common, budget_ns),
+     .def = "5s",
+     .help = "time for the samples of one point"},
+    {.name = "warmup",
+     .type = OPT_DURATION,
+     .offset = offsetof(struct bench_common, warmup_ns),
+     .def = "1s",
+     .help = "most time until the level must be steady"},
+    {.name = "confidence",
+     .type = OPT_FRACTION,
+     .offset = offsetof(struct bench_common, confidence),
+     .def = "95%",
+     .help = "of the interval of the median"},
+    {.name = "width",
+     .type = OPT_FRACTION,
+     .offset = offsetof(struct bench_common, width),
+     .def = "1%",
+     .help = "stop when the interval is +/- this share of the median"},
+    {.name = "min-samples",
+     .type = OPT_U64,
+     .offset = offsetof(struct bench_common, min_samples),
+     .def = TEXT(STATS_MIN_SAMPLES),
+     .min = 1,
+     .max = 1000000000,
+     .help = "at least so many samples before it may stop as converged"},
+    {.name = "max-samples",
+     .type = OPT_U64,
+     .offset = offsetof(struct bench_common, max_samples),
+     .def = "1000000",
+     .min = 1,
+     .max = 1000000000,
+     .help = "at most so many samples"},
+    {.name = "repeat",
+     .type = OPT_U64,
+     .offset = offsetof(struct bench_common, repeats),
+     .def = "1",
+     .min = 1,
+     .max = 100000,
+     .help = "measure every point so often, in shuffled order"},
+    {.name = "seed",
+     .type = OPT_U64,
+     .offset = offsetof(struct bench_common, seed),
+     .def = "1",
+     .help = "of the order and of the data"},
+    {.name = "csv",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct bench_common, csv),
+     .help = "rows as CSV, all columns (docs/schema.md), not as a table"},
+    {.name = "output",
+     .letter = 'O',
+     .type = OPT_STRING,
+     .offset = offsetof(struct bench_common, output_path),
+     .arg = "FILE",
+     .help = "rows to this file, not to stdout"},
+    {.name = "samples",
+     .type = OPT_STRING,
+     .offset = offsetof(struct bench_common, samples_path),
+     .arg = "FILE",
+     .help = "every sample to this file, as CSV"},
+    {.name = "describe",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct bench_common, describe),
+     .help = "print the options as CSV, for programs"},
+    {.name = "help",
+     .letter = 'h',
+     .type = OPT_FLAG,
+     .offset = offsetof(struct bench_common, help),
+     .help = "this text"},
+    {.name = "version",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct bench_common, version),
+     .help = "version and build"},
+    {.name = NULL},
+};
+
+static volatile int
+    cancel; /* set by the signal handler alone: a handler has no other way to speak */
+
+static void on_signal(int number)
+{
+    (void)number;
+    cancel = 1;
+}
+
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal,
+                               .sa_flags = SA_RESETHAND}; /* a second one ends it at once */
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+static void print_help(const struct opts *o)
+{
+    printf("plumb-%s: %s\n\n%s\n\nusage: plumb-%s [options]    (or: plumb %s [options])\n\n",
+           bench.name, bench.help, bench.about, bench.name, bench.name);
+    puts("Lists are a,b,c; numbers also lo..hi (doubling), lo..hixF and lo..hi+STEP; sizes take K, "
+         "M, G (binary).");
+    puts("Every combination of the lists is one point and gives one row or more. Defaults are in "
+         "brackets.\n");
+    opts_help(o, stdout);
+    puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 a point failed or was interrupted");
+}
+
+static void print_backend(void *arg, const char *name, const char *state)
+{
+    fprintf(arg, "# backend %s %s\n", name, state);
+}
+
+static void print_describe(const struct opts *o)
+{
+    struct runner_columns columns;
+
+    printf("# bench %s\n# needs %s\n# help %s\n# columns ", bench.name,
+           bench.needs ? bench.needs : "", bench.help);
+    runner_columns(&bench, &columns);
+    csv_print_list(stdout, columns.list, columns.n);
+    putchar('\n');
+    printf("# origin %s\n", bench.origin ? bench.origin : "measured");
+    if (bench.backends)
+        bench.backends(print_backend, stdout);
+    opts_describe(o, stdout);
+}
+
+static int run(struct opts *o, const struct bench_common *common)
+{
+    struct runner_result result;
+    FILE *out = stdout;
+
+    if (common->output_path && !(out = fopen(common->output_path, "we"))) {
+        fprintf(stderr, "plumb-%s: cannot write '%s': %s\n", bench.name, common->output_path,
+                strerror(errno));
+        return 2;
+    }
+    catch_signals();
+    int err = runner_run(&bench, o, common, out, &cancel, &result);
+    int bad = ferror(out);
+    if (((out == stdout ? fflush(out) : fclose(out)) || bad) && !err) {
+        fprintf(stderr, "plumb-%s: rows are not complete: %s\n", bench.name, strerror(errno));
+        err = -EIO;
+    }
+    if (err == -EINVAL || err == -E2BIG)
+        return 2;
+    if (err || result.failed || result.interrupted)
+        return 4;
+    return result.wrong ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct opt *tables[] = {bench.options, common_options, NULL};
+    struct bench_common common = {0};
+    struct opts o;
+    int status = 2, err = opts_init(&o, tables);
+
+    if (!err)
+        err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = opts_apply(&o, common_options, NULL, &common);
+    if (!err && o.n_args) {
+        snprintf(o.error, sizeof(o.error), "'%s' is not an option: see --help", o.args[0]);
+        err = -EINVAL;
+    }
+    if (err) {
+        fprintf(stderr, "plumb-%s: %s\n", bench.name, err == -ENOMEM ? "out of memory" : o.error);
+    } else if (common.help || common.version || common.describe) {
+        if (common.help)
+            print_help(&o);
+        else if (common.describe)
+            print_describe(&o);
+        else
+            printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
+                   *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
+        status = 0;
+    } else {
+        status = run(&o, &common);
+    }
+    opts_release(&o);
+    return status;
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Options as one table: it parses, bounds, prints --help with the current defaults, and answers a
+ * typo with a hint.
+ *
+ * A program gives one or more tables. Each option that was set holds a list of texts (one, unless
+ * OPT_LIST), already split, expanded from ranges and checked; opts_apply() writes one choice of
+ * values into a struct of the caller's at the offsets of the table.
+ */
+#ifndef PLUMB_CORE_OPTION_H
+#define PLUMB_CORE_OPTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum opt_type {               /* what lies at `offset` */
+                OPT_FLAG,     /* bool */
+                OPT_U64,      /* uint64_t */
+                OPT_SIZE,     /* uint64_t, bytes: 16K, 1M, 2G */
+                OPT_DURATION, /* uint64_t, ns: 2s, 500ms */
+                OPT_FRACTION, /* double: 1% or 0.01 */
+                OPT_DOUBLE,   /* double */
+                OPT_CHOICE,   /* int, index in `choices` */
+                OPT_STRING,   /* const char *, lives as long as the struct opts */
+                OPT_CUSTOM,   /* whatever `parse` writes */
+};
+
+#define OPT_LIST                                                                                   \
+    1u /* takes several values: a,b,c and, for numbers, lo..hi, lo..hixF, lo..hi+STEP */
+#define OPT_COLUMN 2u /* is a column of every row, under its own name with '_' for '-' */
+#define OPT_HIDDEN 4u /* not in --help */
+
+#define OPT_LIST_MAX 65536 /* values of one option */
+
+struct opt {
+    const char *name; /* without the dashes; NULL ends the table */
+    char letter;      /* short form, or 0 */
+    enum opt_type type;
+    unsigned flags;
+    size_t offset;
+    const char *def;                   /* default as text; NULL: unset (a flag: off) */
+    uint64_t min, max;                 /* numbers: inclusive bounds; max 0: no bound */
+    const char *const *choices;        /* OPT_CHOICE: NULL-terminated */
+    const char *arg;                   /* what --help shows behind the name; NULL: by type */
+    const char *help;                  /* one line */
+    const char *(*make_default)(void); /* computed from this machine; wins over def; static or
+                                          allocated for the process' life */
+    int (*parse)(const char *text, void *value, char *error, size_t len); /* OPT_CUSTOM */
+};
+
+struct opt_values {
+    char **texts; /* canonical: sizes in bytes, choices in full */
+    size_t n;
+    bool given; /* on the command line, not by default */
+};
+
+struct opts {
+    const struct opt *const *tables; /* NULL-terminated */
+    struct opt_values *values;       /* one an option, in table order */
+    size_t n;
+    char **args; /* what is not an option, in order */
+    size_t n_args;
+    char error[512]; /* set when a call below fails: no full stop, no program name */
+};
+
+/* Fills in the defaults. 0, -ENOMEM, or -EINVAL when a default of the table itself does not parse.
+ */
+int opts_init(struct opts *o, const struct opt *const *tables);
+/* Parses argv[1..]; `--name value`, `--name=value`, `-l value`, `--` ends the options. 0, -EINVAL
+ * with o->error set, or -ENOMEM. */
+int opts_parse(struct opts *o, int argc, char **argv);
+void opts_release(struct opts *o);
+
+/* Sets one option from text, as the command line would. */
+int opts_set(struct opts *o, const char *name, const char *text);
+
+/* Option number i over all tables; NULL past the end. */
+const struct opt *opts_at(const struct opts *o, size_t i);
+const struct opt_values *opts_values(const struct opts *o,
+                                     const char *name); /* NULL when there is no such option */
+
+/* Writes value number pick[i] of each option i of `table` (a member of o->tables) into *params;
+ * pick NULL: the first of each. */
+int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void *params);
+
+/* The options as --help lists them, defaults as they now are. */
+void opts_help(const struct opts *o, FILE *out);
+/* The same for programs: CSV with name, owner, letter, type, list, column, default, min, max, choices,
+ * help. */
+void opts_describe(const struct opts *o, FILE *out);
+
+/* The name in `names` (NULL-terminated) nearest to `text`, or NULL when none is near: for "did you
+ * mean". */
+const char *opts_nearest(const char *text, const char *const *names);
+size_t opts_distance(const char *a, const char *b); /* edits (Damerau-Levenshtein, adjacent swaps
+                                                       count one); texts over 63 bytes: SIZE_MAX */
+
+const char *opt_type_name(enum opt_type type);
+
+#endif

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Values of options: see option_value.h. */
+#include "core/option_value.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/units.h"
+
+static int complain(const struct opt *opt, const char *text, const char *want, char *error,
+                    size_t len)
+{
+    snprintf(error, len, "option '--%s': '%s' is not %s", opt->name, text, want);
+    return -EINVAL;
+}
+
+static int choice_read(const struct opt *opt, const char *text, int *value, char *error, size_t len)
+{
+    for (int i = 0; opt->choices[i]; i++) {
+        if (!strcmp(opt->choices[i], text)) {
+            *value = i;
+            return 0;
+        }
+    }
+    const char *near = opts_nearest(text, opt->choices);
+    int at = snprintf(error, len, "option '--%s': unknown value '%s'", opt->name, text);
+    if (near)
+        at += snprintf(error + at, len - (size_t)at, ", did you mean '%s'?", near);
+    for (int i = 0; opt->choices[i] && (size_t)at < len; i++)
+        at += snprintf(error + at, len - (size_t)at, "%s%s",
+                       i ? ", " : (near ? " Choices: " : "; choices: "), opt->choices[i]);
+    return -EINVAL;
+}
+
+static int flag_read(const struct opt *opt, const char *text, bool *value, char *error, size_t len)
+{
+    bool yes =
+        !strcmp(text, "yes") || !strcmp(text, "true") || !strcmp(text, "on") || !strcmp(text, "1");
+    bool no =
+        !strcmp(text, "no") || !strcmp(text, "false") || !strcmp(text, "off") || !strcmp(text, "0");
+
+    if (!yes && !no)
+        return complain(opt, text, "yes or no", error, len);
+    *value = yes;
+    return 0;
+}
+
+static int number_read(const struct opt *opt, const char *text, uint64_t *value, char *error,
+                       size_t len)
+{
+    int err = opt->type == OPT_U64    ? units_parse_u64(text, value)
+              : opt->type == OPT_SIZE ? units_parse_size(text, value)
+                                      : units_parse_duration(text, value);
+
+    if (err)
+        return complain(opt, text,
+                        opt->type == OPT_U64    ? "a whole number"
+                        : opt->type == OPT_SIZE ? "a size such as 4096, 16K or 1M"
+                                                : "a time such as 2s, 500ms or 1m",
+                        error, len);
+    if (*value < opt->min || (opt->max && *value > opt->max)) {
+        snprintf(error, len, "option '--%s': '%s' is out of range: from %llu%s", opt->name, text,
+                 (unsigned long long)opt->min, opt->max ? "" : " up");
+        if (opt->max) {
+            size_t at = strlen(error);
+            snprintf(error + at, len - at, " to %llu", (unsigned long long)opt->max);
+        }
+        return -EINVAL;
+    }
+    return 0;
+}
+
+static int real_read(const struct opt *opt, const char *text, double *value, char *error,
+                     size_t len)
+{
+    int err = opt->type == OPT_FRACTION ? units_parse_fraction(text, value)
+                                        : units_parse_double(text, value);
+
+    if (err)
+        return complain(opt, text,
+                        opt->type == OPT_FRACTION ? "a share such as 1% or 0.01" : "a number",
+                        error, len);
+    if (opt->type == OPT_FRACTION && (*value < 0 || *value > 1))
+        return complain(opt, text, "a share from 0% to 100%", error, len);
+    if (opt->max && (*value < (double)opt->min || *value > (double)opt->max))
+        return complain(opt, text, "within its bounds, see --help", error, len);
+    return 0;
+}
+
+int opt_value_read(const struct opt *opt, const char *text, void *value, char *error, size_t len)
+{
+    switch (opt->type) {
+    case OPT_FLAG:
+        return flag_read(opt, text, value, error, len);
+    case OPT_U64:
+    case OPT_SIZE:
+    case OPT_DURATION:
+        return number_read(opt, text, value, error, len);
+    case OPT_FRACTION:
+    case OPT_DOUBLE:
+        return real_read(opt, text, value, error, len);
+    case OPT_CHOICE:
+        return choice_read(opt, text, value, error, len);
+    case OPT_STRING:
+        *(const char **)value = text;
+        return 0;
+    case OPT_CUSTOM:
+        return opt->parse(text, value, error, len);
+    }
+    return -EINVAL;
+}
+
+static int push(struct opt_values *out, char *text)
+{
+    bool full = (out->n & (out->n - 1)) == 0; /* room doubles: it is the next power of two */
+    size_t room = full ? (out->n ? out->n * 2 : 1) : 0;
+    char **grown = !text ? NULL : full ? realloc(out->texts, room * sizeof(*grown)) : out->texts;
+
+    if (!grown) {
+        free(text);
+        return -ENOMEM;
+    }
+    out->texts = grown;
+    out->texts[out->n++] = text;
+    return 0;
+}
+
+/* One element: checked by reading it, kept in canonical form. */
+static int push_element(const struct opt *opt, const char *text, struct opt_values *out,
+                        char *error, size_t len)
+{
+    char canonical[32],
+        buffer[64]; /* buffer: whatever type; the largest is a custom struct of three sizes */
+    int err = opt_value_read(opt, text, buffer, error, len);
+
+    if (err)
+        return err;
+    if (out->n >= OPT_LIST_MAX) {
+        snprintf(error, len, "option '--%s': over %d values", opt->name, OPT_LIST_MAX);
+        return -EINVAL;
+    }
+    if (opt->type == OPT_U64 || opt->type == OPT_SIZE) {
+        uint64_t value;
+        memcpy(&value, buffer, sizeof(value));
+        snprintf(canonical, sizeof(canonical), "%llu", (unsigned long long)value);
+        text = canonical;
+    } else if (opt->type == OPT_FLAG) {
+        text = buffer[0] ? "yes" : "no";
+    }
+    return push(out, strdup(text));
+}
+
+/* "512..4096x2", "512..4096 x2", "1..9+2", "1..64" (doubling). */
+struct range {
+    char low[32], high[32], step[32];
+    char kind; /* 'x' or '+' */
+};
+
+static int range_split(const char *text, const char *dots, struct range *r)
+{
+    const char *high = dots + 2;
+    size_t high_len = strcspn(high, " x+");
+    const char *rest = high + high_len;
+
+    while (*rest == ' ')
+        rest++;
+    r->kind = *rest ? *rest : 'x';
+    const char *step = *rest ? rest + 1 : "2";
+    if ((r->kind != 'x' && r->kind != '+') || (size_t)(dots - text) >= sizeof(r->low) ||
+        high_len >= sizeof(r->high) || strlen(step) >= sizeof(r->step))
+        return -EINVAL;
+    snprintf(r->low, sizeof(r->low), "%.*s", (int)(dots - text), text);
+    snprintf(r->high, sizeof(r->high), "%.*s", (int)high_len, high);
+    snprintf(r->step, sizeof(r->step), "%s", step);
+    return 0;
+}
+
+static int push_number(const struct opt *opt, uint64_t value, struct opt_values *out, char *error,
+                       size_t len)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+    return push_element(opt, text, out, error, len);
+}
+
+static int push_range(const struct opt *opt, const char *text, const char *dots,
+                      struct opt_values *out, char *error, size_t len)
+{
+    uint64_t low, high, step = 0;
+    double factor = 0;
+    struct range r;
+    int err = range_split(text, dots, &r);
+
+    if (err)
+        return complain(opt, text, "a range such as 512..4096x2 or 1..9+2", error, len);
+    if ((err = number_read(opt, r.low, &low, error, len)) ||
+        (err = number_read(opt, r.high, &high, error, len)))
+        return err;
+    if (r.kind == 'x')
+        err = units_parse_double(r.step, &factor);
+    else
+        err = opt->type == OPT_SIZE ? units_parse_size(r.step, &step)
+                                    : units_parse_u64(r.step, &step);
+    if (err || low > high || (r.kind == 'x' ? !(factor > 1) || low == 0 : step == 0))
+        return complain(
+            opt, text,
+            "a range that ends: low to high, a factor above 1 (low above 0) or a step above 0",
+            error, len);
+    for (uint64_t v = low; !err && v <= high;) {
+        err = push_number(opt, v, out, error, len);
+        double next = r.kind == 'x' ? (double)v * factor : (double)v + (double)step;
+        if (next > (double)high || next >= 0x1p63)
+            break;
+        uint64_t w = r.kind == 'x' ? (uint64_t)(next + 0.5) : v + step;
+        v = w > v ? w : v + 1;
+    }
+    return err;
+}
+
+int opt_values_read(const struct opt *opt, const char *text, struct opt_values *out, char *error,
+                    size_t len)
+{
+    bool numeric = opt->type == OPT_U64 || opt->type == OPT_SIZE;
+    int err = 0;
+
+    if (!(opt->flags & OPT_LIST))
+        return push_element(opt, text, out, error, len);
+    char *copy = strdup(text), *save = copy;
+    if (!copy)
+        return -ENOMEM;
+    for (char *part; !err && (part = strsep(&save, ",")) != NULL;) {
+        while (isspace((unsigned char)*part))
+            part++;
+        for (size_t n = strlen(part); n && isspace((unsigned char)part[n - 1]); n--)
+            part[n - 1] = 0;
+        const char *dots = numeric ? strstr(part, "..") : NULL;
+        if (!*part)
+            err = complain(opt, text, "a list: an element is empty", error, len);
+        else if (dots)
+            err = push_range(opt, part, dots, out, error, len);
+        else
+            err = push_element(opt, part, out, error, len);
+    }
+    free(copy);
+    return err;
+}
+
+size_t opts_distance(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b), d[64][64];
+
+    if (n > 63 || m > 63)
+        return SIZE_MAX;
+    for (size_t i = 0; i <= n; i++)
+        for (size_t j = 0; j <= m; j++) {
+            if (!i || !j) {
+                d[i][j] = i + j;
+                continue;
+            }
+            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
+            if (d[i - 1][j] + 1 < best)
+                best = d[i - 1][j] + 1;
+            if (d[i][j - 1] + 1 < best)
+                best = d[i][j - 1] + 1;
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+                d[i - 2][j - 2] + 1 < best)
+                best = d[i - 2][j - 2] + 1;
+            d[i][j] = best;
+        }
+    return d[n][m];
+}
+
+const char *opts_nearest(const char *text, const char *const *names)
+{
+    const char *best = NULL;
+    size_t best_distance =
+        strlen(text) < 4 ? 2 : strlen(text) / 3 + 1; /* farther than this is no hint */
+
+    for (; *names; names++) {
+        size_t distance = opts_distance(text, *names);
+        if (distance < best_distance || (distance == best_distance && !best)) {
+            best = *names;
+            best_distance = distance;
+        }
+    }
+    return best;
+}

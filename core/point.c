@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a benchmark calls on its point: see bench.h. */
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bench.h"
+#include "core/units.h"
+
+struct topo *point_topo(struct point *pt)
+{
+    if (!pt->topo_loaded) {
+        int err = topo_open(&pt->topo_loaded);
+        if (err)
+            point_reason(pt, err, "hwloc cannot read this machine's topology: %s", strerror(-err));
+    }
+    return pt->topo_loaded;
+}
+
+void point_column(struct point *pt, const char *name, const char *format, ...)
+{
+    va_list args;
+    size_t i = 0;
+
+    while (pt->bench->columns && pt->bench->columns[i] && strcmp(pt->bench->columns[i], name))
+        i++;
+    if (!pt->bench->columns || !pt->bench->columns[i] || i >= BENCH_COLUMNS_MAX) {
+        fprintf(stderr, "plumb-%s: column '%s' is not declared\n", pt->bench->name, name);
+        abort();
+    }
+    va_start(args, format);
+    vsnprintf(pt->columns[i], sizeof(pt->columns[i]), format, args);
+    va_end(args);
+}
+
+int point_reason(struct point *pt, int err, const char *format, ...)
+{
+    size_t at = strlen(pt->reason);
+    va_list args;
+
+    if (at && at + 3 < sizeof(pt->reason)) {
+        memcpy(pt->reason + at, "; ", 3);
+        at += 2;
+    }
+    va_start(args, format);
+    vsnprintf(pt->reason + at, sizeof(pt->reason) - at, format, args);
+    va_end(args);
+    return err;
+}
+
+struct series *point_series(struct point *pt, const char *metric, const char *unit, double quantity)
+{
+    if (pt->n_series == SAMPLER_SERIES_MAX || !units_find(unit)) {
+        fprintf(stderr, "plumb-%s: series '%s' in unit '%s' does not fit the tables\n",
+                pt->bench->name, metric, unit);
+        abort();
+    }
+    struct series *s = &pt->series[pt->n_series++];
+    *s = (struct series){.metric = metric, .unit = unit, .quantity = quantity, .limit = NAN};
+    return s;
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// xoshiro256** seeded by splitmix64, and what is drawn from it.
+#include "core/rng.h"
+
+#include <math.h>
+
+uint64_t rng_splitmix64(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+void rng_seed(struct rng *r, uint64_t seed)
+{
+    for (int i = 0; i < 4; i++)
+        r->s[i] = rng_splitmix64(&seed);
+}
+
+static uint64_t rotate_left(uint64_t x, int k)
+{
+    return (x << k) | (x >> (64 - k));
+}
+
+uint64_t rng_u64(struct rng *r)
+{
+    uint64_t *s = r->s;
+    uint64_t result = rotate_left(s[1] * 5, 7) * 9;
+    uint64_t t = s[1] << 17;
+
+    s[2] ^= s[0];
+    s[3] ^= s[1];
+    s[1] ^= s[2];
+    s[0] ^= s[3];
+    s[2] ^= t;
+    s[3] = rotate_left(s[3], 45);
+    return result;
+}
+
+double rng_double(struct rng *r)
+{
+    return (double)(rng_u64(r) >> 11) * 0x1.0p-53;
+}
+
+uint64_t rng_below(struct rng *r, uint64_t n)
+{
+    if (n == 0)
+        return 0;
+    uint64_t unfair = -n % n; // 2^64 mod n: as many low products must be drawn again
+    unsigned __int128 product;
+
+    do {
+        product = (unsigned __int128)rng_u64(r) * n;
+    } while ((uint64_t)product < unfair);
+    return (uint64_t)(product >> 64);
+}
+
+double rng_normal(struct rng *r)
+{
+    double u, v, s;
+
+    do {
+        u = 2 * rng_double(r) - 1;
+        v = 2 * rng_double(r) - 1;
+        s = u * u + v * v;
+    } while (s >= 1 || s == 0);
+    return u * sqrt(-2 * log(s) / s);
+}
+
+void rng_shuffle_u32(struct rng *r, uint32_t *a, size_t n)
+{
+    for (size_t i = n; i > 1; i--) {
+        size_t j = (size_t)rng_below(r, i);
+        uint32_t swap = a[i - 1];
+
+        a[i - 1] = a[j];
+        a[j] = swap;
+    }
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rows: the table of columns and the two printers. */
+#include "core/row.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/csv.h"
+
+#define AT(member) offsetof(struct row, member)
+
+const struct row_column row_columns[] = {
+    {"metric", ROW_TEXT, AT(metric), "what was measured: bandwidth, latency, rate ..."},
+    {"unit", ROW_TEXT, AT(unit),
+     "unit of value, of the interval and of every quantile; GB/s is 1e9 bytes, Gb/s 1e9 bits"},
+    {"value", ROW_NUMBER, AT(value), "the median of the samples"},
+    {"ci_low", ROW_NUMBER, AT(summary.ci_low),
+     "lower end of the interval of the median, distribution-free, allowing for autocorrelation"},
+    {"ci_high", ROW_NUMBER, AT(summary.ci_high), "upper end of the same interval"},
+    {"confidence", ROW_SHARE, AT(summary.confidence),
+     "confidence of the interval, 0.95 by default"},
+    {"samples", ROW_COUNT, AT(samples), "samples kept: all that were taken after the warm-up"},
+    {"discarded", ROW_COUNT, AT(discarded),
+     "samples of the warm-up, which are in no statistic; nothing else is ever dropped"},
+    {"inner_repeat", ROW_COUNT, AT(inner_repeat), "operations in one sample"},
+    {"effective_samples", ROW_NUMBER, AT(summary.effective_n),
+     "independent samples that these are worth, given their autocorrelation"},
+    {"min", ROW_NUMBER, AT(summary.min), "smallest sample"},
+    {"p05", ROW_NUMBER, AT(summary.p05), "5 % quantile of the samples (type 7)"},
+    {"p25", ROW_NUMBER, AT(summary.p25), "25 % quantile"},
+    {"p50", ROW_NUMBER, AT(summary.p50), "50 % quantile: the same as value"},
+    {"p75", ROW_NUMBER, AT(summary.p75), "75 % quantile"},
+    {"p95", ROW_NUMBER, AT(summary.p95), "95 % quantile"},
+    {"p99", ROW_NUMBER, AT(summary.p99), "99 % quantile"},
+    {"p999", ROW_NUMBER, AT(summary.p999),
+     "99.9 % quantile; interpolated between the largest when there are under 1000 samples"},
+    {"max", ROW_NUMBER, AT(summary.max), "largest sample"},
+    {"mean", ROW_NUMBER, AT(summary.mean), "arithmetic mean of the samples"},
+    {"stddev", ROW_NUMBER, AT(summary.stddev), "standard deviation of the samples (n - 1)"},
+    {"stop", ROW_TEXT, AT(stop),
+     "why sampling ended: converged (the interval is as narrow as asked), time (the budget), "
+     "samples (the most "
+     "allowed), interrupted"},
+    {"level_low", ROW_NUMBER, AT(levels.low),
+     "where the samples fall on two levels: the median of the lower one; else empty"},
+    {"level_low_share", ROW_SHARE, AT(levels.share_low),
+     "share of the samples on the lower level, 0 to 1"},
+    {"level_high", ROW_NUMBER, AT(levels.high), "the median of the higher level"},
+    {"level_high_share", ROW_SHARE, AT(levels.share_high),
+     "share of the samples on the higher level, 0 to 1"},
+    {"limit", ROW_NUMBER, AT(limit),
+     "the most that is physically possible here, in the row's unit"},
+    {"limit_source", ROW_TEXT, AT(limit_source),
+     "where the limit comes from: datasheet, sysfs, nvml or measured, then what exactly"},
+    {"percent_of_limit", ROW_NUMBER, AT(percent_of_limit), "100 * value / limit"},
+    {"evidence", ROW_TEXT, AT(evidence),
+     "which device or memory carried the bytes, by its own counters"},
+    {"origin", ROW_TEXT, AT(origin), "measured, modelled or simulated"},
+    {"status", ROW_TEXT, AT(status),
+     "ok, noisy (the interval is wider than asked), wrong (data or path), skipped (cannot run "
+     "here) or failed"},
+    {"reason", ROW_TEXT, AT(reason),
+     "why it is not ok, and remarks that change how the value is read"},
+    {"elapsed_s", ROW_NUMBER, AT(ledger.elapsed_s),
+     "wall time of the case: warm-up and samples, s"},
+    {"steal_percent", ROW_NUMBER, AT(ledger.steal_percent),
+     "time that the hypervisor gave to others, % of all CPUs' time"},
+    {"ctx_involuntary", ROW_NUMBER, AT(ledger.ctx_involuntary),
+     "times the benchmark was pushed off a CPU"},
+    {"ctx_voluntary", ROW_NUMBER, AT(ledger.ctx_voluntary), "times the benchmark gave up a CPU"},
+    {"faults_major", ROW_NUMBER, AT(ledger.faults_major), "page faults that went to a disk"},
+    {"faults_minor", ROW_NUMBER, AT(ledger.faults_minor), "page faults that did not"},
+    {"cpu_mhz_low", ROW_NUMBER, AT(ledger.cpu_mhz_low),
+     "CPU clock, measured, the lower of before and after, MHz"},
+    {"cpu_mhz_high", ROW_NUMBER, AT(ledger.cpu_mhz_high), "the higher of the two, MHz"},
+    {"throttle_events", ROW_NUMBER, AT(ledger.throttle_events),
+     "thermal throttling events on all CPUs"},
+    {"quota_throttled_ms", ROW_NUMBER, AT(ledger.quota_throttled_ms),
+     "time that the cgroup's CPU quota held the benchmark, ms"},
+    {"disturbed", ROW_TEXT, AT(disturbed),
+     "what disturbed the row, by the thresholds of docs/measuring.md; empty: nothing seen"},
+    {"run", ROW_TEXT, AT(run), "name of the run"},
+    {"case", ROW_TEXT, AT(case_id), "number of the case in plan.csv"},
+    {"repeat", ROW_COUNT, AT(repeat), "which launch of the case, from 1"},
+    {"host", ROW_TEXT, AT(host), "where it was measured"},
+    {"time_utc", ROW_TEXT, AT(time_utc), "when the case ended"},
+    {NULL, ROW_TEXT, 0, NULL},
+};
+
+const char *const row_statuses[] = {"ok", "noisy", "wrong", "skipped", "failed", NULL};
+const char *const row_origins[] = {"measured", "modelled", "simulated", NULL};
+const char *const row_stops[] = {"converged", "time", "samples", "interrupted", NULL};
+
+void row_init(struct row *row)
+{
+    memset(row, 0, sizeof(*row));
+    for (const struct row_column *c = row_columns; c->name; c++)
+        if (c->kind == ROW_NUMBER || c->kind == ROW_SHARE)
+            *(double *)((char *)row + c->offset) = NAN;
+}
+
+/* Counts are not measured either where there is no sample; `repeat` always is. */
+static int is_unmeasured_count(const struct row *row, const struct row_column *c)
+{
+    return row->samples == 0 && c->offset != AT(repeat);
+}
+
+static void print_cell(FILE *out, const struct row *row, const struct row_column *c)
+{
+    const char *at = (const char *)row + c->offset;
+
+    if (c->kind == ROW_TEXT)
+        csv_print(out, *(const char *const *)at);
+    else if (c->kind != ROW_COUNT)
+        csv_print_number(out, *(const double *)at);
+    else if (!is_unmeasured_count(row, c))
+        fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)at);
+}
+
+void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params)
+{
+    for (size_t i = 0; i < n_params; i++) {
+        csv_print(out, param_names[i]);
+        fputc(',', out);
+    }
+    for (const struct row_column *c = row_columns; c->name; c++)
+        fprintf(out, "%s%s", c == row_columns ? "" : ",", c->name);
+    fputc('\n', out);
+}
+
+void row_print_csv(FILE *out, const struct row *row)
+{
+    for (size_t i = 0; i < row->n_params; i++) {
+        csv_print(out, row->params[i]);
+        fputc(',', out);
+    }
+    for (const struct row_column *c = row_columns; c->name; c++) {
+        if (c != row_columns)
+            fputc(',', out);
+        print_cell(out, row, c);
+    }
+    fputc('\n', out);
+}
+
+/* Wide enough for the header and for the values that the parameters of this suite take. */
+static int param_width(const char *name)
+{
+    int n = (int)strlen(name);
+
+    return n < 9 ? 9 : n;
+}
+
+void row_print_table_header(FILE *out, const char *const *param_names, size_t n_params)
+{
+    for (size_t i = 0; i < n_params; i++)
+        fprintf(out, "%-*s ", param_width(param_names[i]), param_names[i]);
+    fprintf(out, "%-14s %12s %-8s %8s %8s %7s %7s  %s\n", "metric", "value", "unit", "-ci", "+ci",
+            "samples", "limit", "status");
+}
+
+static void print_side(FILE *out, double side, double value)
+{
+    if (isnan(side) || isnan(value) || value == 0)
+        fprintf(out, "%8s ", "");
+    else
+        fprintf(out, "%+7.2f%% ", 100 * (side / value - 1));
+}
+
+static void print_number_cell(FILE *out, double value, const char *format, int width)
+{
+    if (isnan(value))
+        fprintf(out, "%*s ", width, "");
+    else
+        fprintf(out, format, value);
+}
+
+void row_print_table(FILE *out, const struct row *row)
+{
+    for (size_t i = 0; i < row->n_params; i++)
+        fprintf(out, "%-*s ", param_width(row->param_names[i]),
+                row->params[i] ? row->params[i] : "");
+    fprintf(out, "%-14s ", row->metric ? row->metric : "");
+    print_number_cell(out, row->value, "%12.6g ", 12);
+    fprintf(out, "%-8s ", row->unit ? row->unit : "");
+    print_side(out, row->summary.ci_low, row->value);
+    print_side(out, row->summary.ci_high, row->value);
+    if (row->samples)
+        fprintf(out, "%7llu ", (unsigned long long)row->samples);
+    else
+        fprintf(out, "%7s ", "");
+    print_number_cell(out, row->percent_of_limit, "%6.1f%% ", 7);
+    fprintf(out, " %s", row->status ? row->status : "");
+    if (row->levels.two)
+        fprintf(out, ": two levels, %.6g (%.0f %%) and %.6g (%.0f %%)", row->levels.low,
+                100 * row->levels.share_low, row->levels.high, 100 * row->levels.share_high);
+    if (row->reason && row->reason[0])
+        fprintf(out, ": %s", row->reason);
+    if (row->disturbed && row->disturbed[0])
+        fprintf(out, " (%s)", row->disturbed);
+    fputc('\n', out);
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A row: one measured quantity of one case. One struct, one table of columns; printers only print
+ * it, docs/schema.md is made from it.
+ *
+ * A row starts with the benchmark's own parameters, a column each; the columns of row_columns
+ * follow. An empty cell is "not measured" (NaN, NULL or "" here); 0 means zero.
+ */
+#ifndef PLUMB_CORE_ROW_H
+#define PLUMB_CORE_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "core/ledger.h"
+#include "core/levels.h"
+#include "core/stats.h"
+
+#define ROW_SCHEMA_VERSION 1
+#define ROW_PARAMS_MAX     32
+
+struct row {
+    const char *const *param_names; /* n_params of them: the same for every row of a benchmark */
+    const char *params[ROW_PARAMS_MAX];
+    size_t n_params;
+
+    const char *metric, *unit;
+    double value; /* the median of the samples */
+    struct summary summary;
+    uint64_t samples, discarded, inner_repeat;
+    const char *stop; /* converged | time | samples | interrupted */
+    struct levels levels;
+    double limit;
+    const char *limit_source;
+    double percent_of_limit;
+    const char *evidence, *origin, *status, *reason;
+    struct ledger ledger;
+    const char *disturbed;
+    const char *run, *case_id;
+    uint64_t repeat;
+    const char *host, *time_utc;
+};
+
+enum row_kind { ROW_TEXT, ROW_NUMBER, ROW_COUNT, ROW_SHARE };
+
+struct row_column {
+    const char *name;
+    enum row_kind kind;
+    size_t offset; /* in struct row: const char *, double or uint64_t by kind (ROW_SHARE: a double
+                      from 0 to 1) */
+    const char *help; /* one sentence, with the unit */
+};
+
+extern const struct row_column row_columns[]; /* ends with a NULL name */
+
+extern const char *const row_statuses[]; /* ok noisy wrong skipped failed NULL */
+extern const char *const row_origins[];  /* measured modelled simulated NULL */
+extern const char *const row_stops[];    /* converged time samples interrupted NULL */
+
+/* A row in which nothing has been measured: numbers NaN, texts NULL. */
+void row_init(struct row *row);
+
+void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
+void row_print_csv(FILE *out, const struct row *row);
+
+/* The aligned table for people: parameters, metric, value with interval, share of the limit,
+ * samples, status. */
+void row_print_table_header(FILE *out, const char *const *param_names, size_t n_params);
+void row_print_table(FILE *out, const struct row *row);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sampler: warm up until the level is steady, make a sample long against the clock, sample
+ * until the interval of the median is as narrow as asked. Every sample after the warm-up is kept.
+ */
+#ifndef PLUMB_CORE_SAMPLER_H
+#define PLUMB_CORE_SAMPLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SAMPLER_SERIES_MAX 8
+
+struct sampler_config {
+    double confidence;    /* of the interval, 0.95 */
+    double width;         /* wanted: half the interval's width as a share of the median, 0.01 */
+    uint64_t min_samples; /* at least STATS_MIN_SAMPLES, see stats.h */
+    uint64_t max_samples; /* 0: no bound but the budget */
+    uint64_t budget_ns;   /* for the samples */
+    uint64_t warmup_ns;   /* bound of the warm-up */
+    uint64_t sample_ns;   /* wanted length of one sample; 0: inner stays 1 (latency: one operation a
+                             sample) */
+    uint64_t max_inner;   /* 0: no bound */
+    const volatile int *cancel; /* sampling ends when it becomes non-zero; NULL: never */
+};
+
+/* What is timed: does `inner` operations and writes how long they took, for each of n_series (two
+ * directions and their sum, say), in ns. 0 or -errno, which ends the sampling. */
+typedef int sampler_fn(void *arg, uint64_t inner, uint64_t *ns);
+
+enum sampler_stop { SAMPLER_CONVERGED, SAMPLER_TIME, SAMPLER_SAMPLES, SAMPLER_INTERRUPTED };
+
+struct samples {
+    size_t n_series;
+    double *ns[SAMPLER_SERIES_MAX]; /* time of each sample, ns for all its `inner` operations, in
+                                       time order */
+    uint64_t n, capacity;
+    uint64_t discarded; /* samples of calibration and warm-up */
+    uint64_t inner;     /* operations in one sample */
+    bool steady; /* the warm-up ended because the level was steady, not because its time was over */
+    enum sampler_stop stop;
+    bool narrow
+        [SAMPLER_SERIES_MAX]; /* the series' interval is as narrow as asked, whatever ended the sampling */
+};
+
+/* 0, or -errno of fn or -ENOMEM; what was sampled until then is in *out. Release *out in any case.
+ */
+int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, size_t n_series,
+                struct samples *out);
+void samples_release(struct samples *s);
+
+/* Same text as the row's `stop`. */
+const char *sampler_stop_name(enum sampler_stop stop);
+
+/* Two windows of warm-up samples show a steady level: their medians differ by no more than
+ * STEADY_CHANGE or their own noise. Pure; for tests. */
+#define SAMPLER_WINDOW 8
+bool sampler_is_steady(const double *last, size_t n /* 2 * SAMPLER_WINDOW */);
+
+#endif

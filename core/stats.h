@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Statistics of one series of samples: pure functions, no input or output, nothing else computes
+// them.
+//
+// A value that cannot be measured from the given samples is NaN, never 0.
+// The formulas, their sources and the simulations behind them are in docs/statistics.md.
+#ifndef PLUMB_CORE_STATS_H
+#define PLUMB_CORE_STATS_H
+
+#include <stddef.h>
+
+// A run that stops as soon as its interval is narrow enough takes advantage of lucky narrow
+// intervals. With at least STATS_MIN_SAMPLES samples before the first look at the interval, and a
+// next look only after the number of samples has grown by STATS_LOOK_GROWTH, the 95 % interval at
+// the stop still covers the true median in 93.5 % of runs and more on independent samples, and in
+// 90 % and more on AR(1) with phi up to 0.9. (With 50 it is 92 % and 87 %.)
+#define STATS_MIN_SAMPLES 100
+#define STATS_LOOK_GROWTH 1.125
+
+struct summary {
+    size_t n;
+    double min, p05, p25, p50, p75, p95, p99; // type 7 quantiles: see stats_quantile_sorted()
+    double p999;                              // below 1000 samples it only interpolates towards max
+    double max, mean;
+    double stddev;          // n - 1 in the divisor; NaN where n < 2
+    double ci_low, ci_high; // of the median: see stats_ci_median(); NaN where n is too small
+    double confidence;      // as asked
+    double effective_n;     // independent samples that would say as much: n / autocorrelation_time
+    double autocorrelation_time; // in samples, >= 1; NaN where it cannot be told
+};
+
+struct median_ci {
+    double median;
+    double low, high; // as ci_low and the three others in struct summary
+    double effective_n;
+    double autocorrelation_time;
+};
+
+// Summarises n samples, given in the order of time; x is not modified. Confidence is in (0, 1).
+// Returns 0, -EINVAL (n is 0, or confidence is not in (0, 1)), -EDOM (a sample is NaN or infinite)
+// or -ENOMEM. Costs one sort.
+int stats_summarise(const double *x, size_t n, double confidence, struct summary *out);
+
+// What every function here asks of its input: 0, -EINVAL or -EDOM as above.
+int stats_check(const double *x, size_t n, double confidence);
+
+// The median and its interval alone, in O(n): what a sampler asks again and again. Errors as above.
+//
+// The interval is made of order statistics, interpolated between ranks, so that it holds for any
+// distribution. It is widened by the autocorrelation time and by how poorly that is known; a drift
+// or a slow wander therefore widens it, up to the extreme samples, never beyond. From 100 samples on it covers the true median in 93 to 97 % of
+// independent series and in at least 90 % of AR(1) series with phi up to 0.9; with fewer samples
+// correlation often goes unseen. It is NaN where n is too small even for [min, max] (below 6 at
+// 95 %, below 8 at 99 %), and has width 0 where all samples are equal.
+int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out);
+
+// Integrated autocorrelation time, in samples, of the series sign(x - median): the factor by which
+// correlation in time inflates the variance of the share of samples below the median. At least 1;
+// NaN where it cannot be told (fewer than 8 samples, no two values differ, or an input is not
+// finite).
+double stats_autocorrelation_time(const double *x, size_t n);
+
+// Quantile p in [0, 1] of ascending samples: linear between the order statistics at (n - 1) p
+// (Hyndman and Fan 1996, type 7, the default of R and NumPy). NaN where n is 0 or p is outside.
+double stats_quantile_sorted(const double *sorted, size_t n, double p);
+
+// NaN where n is 0, a sample is NaN, or memory is short. The order of x does not matter.
+double stats_median(const double *x, size_t n);
+
+// NaN where n is 0. Compensated summation.
+double stats_mean(const double *x, size_t n);
+
+// With n - 1 in the divisor; NaN where n < 2.
+double stats_stddev(const double *x, size_t n);
+
+#endif

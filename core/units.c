@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units: see units.h. */
+#include "core/units.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct unit units_table[] = {
+    {"GB/s", 1.0, true, true, "1e9 bytes per second"},
+    {"Gb/s", 8.0, true, true, "1e9 bits per second"},
+    {"TFLOP/s", 1e-3, true, true,
+     "1e12 floating-point operations per second, 2mnk for a matrix product"},
+    {"TOP/s", 1e-3, true, true, "1e12 integer operations per second, 2mnk for a matrix product"},
+    {"Mop/s", 1e3, true, true, "1e6 operations or messages per second"},
+    {"ns", 1.0, false, false, "nanoseconds for one operation"},
+    {"us", 1e-3, false, false, "microseconds for one operation"},
+    {"ms", 1e-6, false, false, "milliseconds for one operation"},
+    {NULL, 0, false, false, NULL},
+};
+
+const struct unit *units_find(const char *name)
+{
+    for (const struct unit *u = units_table; u->name; u++)
+        if (!strcmp(u->name, name))
+            return u;
+    return NULL;
+}
+
+double units_value(const struct unit *unit, double quantity, uint64_t inner, uint64_t ns)
+{
+    if (unit->rate) /* 0 ns gives infinity, which the summary refuses: better no number than an
+                       invented one */
+        return quantity * (double)inner / (double)ns * unit->scale;
+    return (double)ns / (double)inner * unit->scale;
+}
+
+int units_parse_u64(const char *text, uint64_t *value)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]))
+        return -EINVAL;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (*end)
+        return -EINVAL;
+    if (errno)
+        return -ERANGE;
+    *value = v;
+    return 0;
+}
+
+int units_parse_double(const char *text, double *value)
+{
+    char *end;
+
+    if (!*text || isspace((unsigned char)text[0]))
+        return -EINVAL;
+    double v = strtod(text, &end);
+    if (*end || !isfinite(v))
+        return -EINVAL;
+    *value = v;
+    return 0;
+}
+
+/* Splits "1.5MiB" in 1.5 and "MiB"; hexadecimal, signs and "inf" are not numbers here. */
+static int number_with_suffix(const char *text, double *number, const char **suffix)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)text[0]) || tolower((unsigned char)text[1]) == 'x')
+        return -EINVAL;
+    *number = strtod(text, &end);
+    *suffix = end;
+    return isfinite(*number) ? 0 : -ERANGE;
+}
+
+static int size_factor(const char *suffix, double *factor)
+{
+    static const char letters[] = "KMGT";
+    const char *at = *suffix ? strchr(letters, toupper((unsigned char)*suffix)) : NULL;
+
+    *factor = 1;
+    if (at) {
+        *factor = ldexp(1, 10 * (int)(at - letters + 1));
+        suffix++;
+    }
+    if (!*suffix || !strcmp(suffix, "B") || (at && !strcmp(suffix, "iB")))
+        return 0;
+    return -EINVAL;
+}
+
+int units_parse_size(const char *text, uint64_t *bytes)
+{
+    const char *suffix;
+    double number, factor;
+    int err = number_with_suffix(text, &number, &suffix);
+
+    if (err || (err = size_factor(suffix, &factor)))
+        return err;
+    if (factor == 1) { /* exact beyond 2^53 */
+        char digits[32];
+        int len = (int)(suffix - text);
+        if (len >= (int)sizeof(digits))
+            return -ERANGE;
+        snprintf(digits, sizeof(digits), "%.*s", len, text);
+        return units_parse_u64(digits, bytes);
+    }
+    double v = number * factor;
+    if (v >= 0x1p63)
+        return -ERANGE;
+    if (v != floor(v))
+        return -EINVAL;
+    *bytes = (uint64_t)v;
+    return 0;
+}
+
+int units_parse_duration(const char *text, uint64_t *ns)
+{
+    static const struct {
+        const char *suffix;
+        double ns;
+    } scale[] = {{"ns", 1}, {"us", 1e3}, {"ms", 1e6},  {"s", 1e9},
+                 {"", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+    const char *suffix;
+    double number;
+    int err = number_with_suffix(text, &number, &suffix);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < sizeof(scale) / sizeof(scale[0]); i++) {
+        if (strcmp(suffix, scale[i].suffix))
+            continue;
+        if (number * scale[i].ns >= 0x1p63)
+            return -ERANGE;
+        *ns = (uint64_t)llround(number * scale[i].ns);
+        return 0;
+    }
+    return -EINVAL;
+}
+
+int units_parse_fraction(const char *text, double *fraction)
+{
+    const char *suffix;
+    double number;
+    int err = number_with_suffix(text, &number, &suffix);
+
+    if (err)
+        return err;
+    if (!strcmp(suffix, "%"))
+        number /= 100;
+    else if (*suffix)
+        return -EINVAL;
+    *fraction = number;
+    return 0;
+}
+
+const char *units_format_size(uint64_t bytes, char *text, size_t len)
+{
+    static const char letters[] = "KMGT";
+    int at = -1;
+
+    while (bytes >= 1024 && bytes % 1024 == 0 && at < 3) {
+        bytes /= 1024;
+        at++;
+    }
+    if (at < 0)
+        snprintf(text, len, "%llu", (unsigned long long)bytes);
+    else
+        snprintf(text, len, "%llu%c", (unsigned long long)bytes, letters[at]);
+    return text;
+}
+
+const char *units_format_duration(uint64_t ns, char *text, size_t len)
+{
+    static const struct {
+        double below_ns, scale; /* below: three digits of it still round down to under 1000 */
+        const char *unit;
+    } scales[] = {
+        {999.5, 1, "ns"}, {999.5e3, 1e-3, "us"}, {999.5e6, 1e-6, "ms"}, {99.5e9, 1e-9, "s"}};
+
+    for (size_t i = 0; i < sizeof(scales) / sizeof(scales[0]); i++) {
+        if ((double)ns >= scales[i].below_ns)
+            continue;
+        snprintf(text, len, "%.3g %s", (double)ns * scales[i].scale, scales[i].unit);
+        return text;
+    }
+    uint64_t s = (ns + 500000000) / 1000000000;
+    snprintf(text, len, "%llu min %02llu s", (unsigned long long)(s / 60),
+             (unsigned long long)(s % 60));
+    return text;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Running a program: its output collected, a deadline kept, nothing left behind. The child leads a
+ * process group of its own, and dies with this process even when this one is killed.
+ */
+#ifndef PLUMB_HARNESS_CHILD_H
+#define PLUMB_HARNESS_CHILD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/text.h"
+
+#define CHILD_OUTPUT_MAX (256u << 20) /* of stdout, stderr and samples each */
+#define CHILD_SAMPLES_FD 3            /* where the child finds its third pipe */
+
+struct child_spec {
+    const char *const *argv; /* argv[0] is the path */
+    uint64_t timeout_ns;
+    bool samples;               /* give it a third pipe as CHILD_SAMPLES_FD */
+    const volatile int *cancel; /* non-zero: stop it; NULL: never */
+    void (*tick)(void *arg);    /* called about five times a second meanwhile; NULL: not */
+    void *tick_arg;
+};
+
+struct child_result {
+    struct buffer out, err, samples;    /* texts are never NULL after a run */
+    int status;                         /* exit status; 128 + signal when killed by one */
+    int signal;                         /* that signal, or 0 */
+    bool timed_out, cancelled, flooded; /* flooded: over CHILD_OUTPUT_MAX, stopped */
+    uint64_t elapsed_ns;
+};
+
+/* Runs it to its end. 0, or -errno when it could not be started or read. Release *result in any
+ * case. */
+int child_run(const struct child_spec *spec, struct child_result *result);
+void child_result_release(struct child_result *result);
+
+#endif

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// What hardware can do at most, and who says so: the figures of configs/hardware/*.yaml (vendors'
+// datasheets and published standards), the formulas that turn a link into a payload rate, and the
+// limits of one machine.
+//
+// Conventions, everywhere: one direction of a link, not the sum of both; dense arithmetic, not
+// sparse; GB/s is 1e9 bytes, Gb/s is 1e9 bits, a multiply-add is two operations. A limit errs
+// upwards: no honest measurement may exceed it, so what cannot be known (acknowledgements, refresh,
+// skip symbols) is not subtracted.
+//
+// The file format is described in docs/limits.md; limits_load() is its only reader and refuses what
+// it does not know.
+#ifndef PLUMB_HARNESS_LIMITS_H
+#define PLUMB_HARNESS_LIMITS_H
+
+#include <jansson.h>
+#include <stddef.h>
+
+struct limits;
+
+// Reads every configs_dir/hardware/*.yaml. Returns NULL and writes "file:line: what" to err on the
+// first fault: unknown key, missing or unused source, a figure out of its bounds, an entry, name or
+// PCI id given twice. The caller frees the result.
+struct limits *limits_load(const char *configs_dir, char *err, size_t errlen);
+void limits_free(struct limits *l); // NULL is allowed
+
+// One figure by its key, "<kind>.<entry>.<figure>", e.g. "gpu.h100-sxm5-80gb.bf16_tflops". Each of
+// value, unit, source may be NULL. The strings live as long as l. source reads "title, publisher,
+// date, url". Returns 0 or -ENOENT.
+int limits_lookup(const struct limits *l, const char *key, double *value, const char **unit,
+                  const char **source);
+// What else is to be known of a figure (two sources disagree, a derived value): NULL when there is
+// nothing.
+const char *limits_note(const struct limits *l, const char *key);
+
+// Calls fn for every figure, in the order of the files. Stops and returns the first result that is
+// not 0.
+struct limit_figure {
+    const char *key; // as limits_lookup() takes it; valid during the call
+    double value;
+    const char *unit;
+    const char *source;
+    const char *note; // or NULL
+};
+int limits_each(const struct limits *l, int (*fn)(const struct limit_figure *figure, void *data),
+                void *data);
+
+// The entry of a device, as the first part of a key: "gpu.h100-sxm5-80gb", "nic.connectx-7". id is
+// "vendor:device", four hex digits each (case does not matter). A name has to match whole: "NVIDIA
+// A100-SXM4-40GB MIG 1g.5gb" is not a whole A100 and is not found. Returns 0 or -ENOENT.
+int limits_gpu_by_pci(const struct limits *l, const char *id, const char **entry);
+int limits_gpu_by_name(const struct limits *l, const char *name, const char **entry);
+int limits_nic_by_pci(const struct limits *l, const char *id, const char **entry);
+
+// PCI Express, payload in one direction, GB/s:
+//
+//   lane  = GT/s x data_bits / line_bits / 8
+//   limit = width x lane x mps / (mps + overhead)
+//
+// data_bits / line_bits is 8b/10b up to generation 2, 128b/130b up to 5, and in 6 the 236 bytes of
+// a flit of 256 that carry packets. overhead is 12 bytes of the shortest header of a packet with
+// data (three double words: a read completion, or a write below 4 GiB) and 8 bytes of framing,
+// sequence number and link CRC (none in generation 6, where the flit carries them). A write above
+// 4 GiB has a fourth header word and stays below the limit. mps is the largest payload of a packet
+// (128, 256, 512...); 0 leaves the packet overhead out. Acknowledgement, flow control and skip
+// symbols are not subtracted.
+//
+// Source: the pcie entries of configs/hardware; Intel AN 708, "Understanding PCI Express
+// Throughput". Returns 0, -ENOENT for a generation that is not in the files, -EINVAL for an
+// impossible width or mps.
+int limits_pcie(const struct limits *l, int gen, int width, int mps, double *gbytes_per_s);
+
+// The generation that runs at this many GT/s a lane (2.5, 5, 8, 16, 32, 64), or -ENOENT.
+int limits_pcie_gen(const struct limits *l, double gt_s);
+
+// InfiniBand data rate of rate ("sdr" ... "xdr") on width lanes, Gb/s, after line coding. Returns
+// 0, -ENOENT, -EINVAL.
+int limits_infiniband(const struct limits *l, const char *rate, int width, double *gbits_per_s);
+
+// The part of an Ethernet data rate that is left to the payload:
+//
+//   TCP over IPv4    (mtu - 20 - 20 - options) / (mtu + 38)
+//   RoCE v2          payload / (payload + 82)
+//
+// 38 = preamble 8 + header 14 + checksum 4 + gap 12. 82 = 38 + IP 20 + UDP 8 + BTH 12 + ICRC 4: a
+// packet in the middle of a message. options is 12 with TCP timestamps (Linux's default), else 0.
+// Sources: IEEE 802.3 clauses 3 and 4; RFC 791, 793, 7323; InfiniBand Architecture 1.2.1, annex
+// A17.
+double limits_tcp_fraction(int mtu, int options);
+double limits_roce_fraction(int payload);
+
+// The limits of one machine from what `plumb probe --json` says of it (docs/probe.md). *out
+// becomes a new array (the caller's) of objects
+//
+//   {"key", "value", "unit", "source": "datasheet" | "sysfs" | "nvml", "detail"}
+//
+// in this order, each key once:
+//
+//   dram.gbytes_per_s                  all channels, from the firmware's table
+//   pcie.<address>.gbytes_per_s        the link as it is, one direction, before packet headers; of
+//                                      a GPU, which slows its link when idle: the width as it is,
+//                                      the best speed of both ends
+//   pcie.<address>.best_gbytes_per_s   what both ends could do
+//   pcie.<address>.path_gbytes_per_s   the slowest link on the way to the root, where that is
+//                                      slower than the device's own
+//   net.<name>.gbits_per_s             link speed
+//   net.<name>.tcp_gbits_per_s         TCP payload at the link speed and MTU
+//   net.<name>.chip_gbits_per_s        the fastest port of any card with this chip
+//   rdma.<name>.<port>.gbits_per_s     data rate
+//   rdma.<name>.<port>.payload_gbits_per_s
+//   gpu.<index>.<figure>               e.g. gpu.0.bf16_tflops
+//
+// What the probe could not learn is left out, never guessed; facts of a type that is not
+// understood are passed over, so that a recorded or older machine file still gives the limits that
+// it can. Only a whole physical device gets datasheet figures: not a virtual function, a vGPU, a
+// GPU cut by MIG or a paravirtual card, whose "speed" is a made-up number too.
+//
+// Returns 0, -EINVAL when machine is no object, -ENOMEM.
+int limits_machine(const struct limits *l, const json_t *machine, json_t **out);
+
+#endif

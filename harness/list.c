@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb list: what there is on this machine, and why not. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/plan/suite.h"
+#include "harness/run/run.h"
+
+static void list_benches(const struct bench_list *benches)
+{
+    puts("benchmarks");
+    for (size_t i = 0; i < benches->n; i++) {
+        const struct bench_info *b = &benches->benches[i];
+        printf("  %-10s %s%s%s\n", b->name, b->help, b->needs && *b->needs ? "; needs " : "",
+               b->needs ? b->needs : "");
+    }
+    if (!benches->n)
+        puts("  none: they are looked for beside this program and in PATH, as plumb-NAME");
+}
+
+static void list_backends(const struct bench_list *benches)
+{
+    puts("\nbackends");
+    for (size_t i = 0; i < benches->n; i++)
+        for (size_t k = 0; k < benches->benches[i].n_backends; k++)
+            printf("  %-10s %-12s %s\n", benches->benches[i].name,
+                   benches->benches[i].backends[k].name, benches->benches[i].backends[k].state);
+}
+
+static int is_suite(const struct dirent *entry)
+{
+    size_t len = strlen(entry->d_name);
+
+    return len > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + len - 5, ".yaml");
+}
+
+static void list_suite(const char *path, const char *configs, const struct bench_list *benches)
+{
+    struct suite suite;
+    char error[512];
+
+    if (suite_load(path, configs, benches, &suite, error, sizeof(error))) {
+        printf("  %s\n", error);
+        return;
+    }
+    size_t launches = 0;
+    for (size_t i = 0; i < suite.n; i++)
+        launches += suite.cases[i].repeats;
+    printf("  %-10s %s (%zu cases, %zu launches)\n", suite.name, suite.about, suite.n, launches);
+    suite_release(&suite);
+}
+
+static void list_suites(const struct bench_list *benches)
+{
+    char *configs = suite_configs_folder();
+    struct dirent **entries = NULL;
+    int n = configs ? scandir(configs, &entries, is_suite, alphasort) : -1;
+
+    puts("\nsuites");
+    if (n <= 0)
+        printf("  none in %s\n", configs ? configs : "./configs or beside the program");
+    for (int i = 0; i < n; i++) {
+        char *path = NULL;
+        if (asprintf(&path, "%s/%s", configs, entries[i]->d_name) >= 0)
+            list_suite(path, configs, benches);
+        free(path);
+        free(entries[i]);
+    }
+    free(entries);
+    free(configs);
+}
+
+int cmd_list(int argc, char **argv)
+{
+    struct bench_list benches;
+
+    if (argc > 1) {
+        bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
+        fprintf(help ? stdout : stderr, "usage: plumb list\nBenchmarks, backends and suites that "
+                                        "are here; what is missing says why.\n");
+        return help ? 0 : 2;
+    }
+    if (bench_list_load(&benches)) {
+        fputs("plumb list: out of memory\n", stderr);
+        return 4;
+    }
+    list_benches(&benches);
+    list_backends(&benches);
+    list_suites(&benches);
+    if (benches.problems)
+        printf("\nnot used\n%s", benches.problems);
+    bench_list_release(&benches);
+    return 0;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb: the commands, and the benchmarks as commands (plumb gemm is plumb-gemm, as git finds its
+ * commands). */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/build_info.h"
+#include "core/option.h"
+#include "core/version.h"
+#include "harness/plan/bench_info.h"
+#include "harness/probe/probe.h"
+#include "harness/report/report.h"
+#include "harness/run/run.h"
+
+struct command {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *help;
+};
+
+static const struct command commands[] = {
+    {"probe", cmd_probe, "what this machine is, virtual or not, and its limits"},
+    {"list", cmd_list, "benchmarks, suites and backends: present, or why not"},
+    {"run", cmd_run, "measure a suite into a run folder, and make its report"},
+    {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
+    {NULL, NULL, NULL},
+};
+
+static void print_help(FILE *out)
+{
+    fputs("plumb: a benchmark suite for the pipes that feed deep learning\n\nusage: plumb COMMAND "
+          "[options]\n\n",
+          out);
+    for (const struct command *c = commands; c->name; c++)
+        fprintf(out, "  %-8s %s\n", c->name, c->help);
+    fputs("  BENCH    run one benchmark: plumb gemm --help (plumb list shows them)\n\n"
+          "Each command explains itself: plumb run --help. Start with: plumb run quick\n",
+          out);
+}
+
+static int unknown(const char *name)
+{
+    struct bench_list benches = {0};
+    const char *names[160], *near;
+    size_t n = 0;
+
+    for (const struct command *c = commands; c->name; c++)
+        names[n++] = c->name;
+    bench_list_load(&benches);
+    for (size_t i = 0; i < benches.n && n < 159; i++)
+        names[n++] = benches.benches[i].name;
+    names[n] = NULL;
+    near = opts_nearest(name, names);
+    if (near)
+        fprintf(stderr, "plumb: no command or benchmark '%s': did you mean '%s'?\n", name, near);
+    else
+        fprintf(stderr, "plumb: no command or benchmark '%s': see plumb --help and plumb list\n",
+                name);
+    bench_list_release(&benches);
+    return 2;
+}
+
+static int run_bench(int argc, char **argv)
+{
+    char *path = bench_find_program(argv[0]);
+
+    (void)argc;
+    if (!path)
+        return unknown(argv[0]);
+    argv[0] = path;
+    execv(path, argv);
+    fprintf(stderr, "plumb: cannot start '%s': %s\n", path, strerror(errno));
+    free(path);
+    return 2;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "--help";
+
+    if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
+        print_help(argc > 1 ? stdout : stderr);
+        return argc > 1 ? 0 : 2;
+    }
+    if (!strcmp(name, "--version")) {
+        printf("plumb %s (%s, %s, %s)\n", PLUMB_VERSION,
+               *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
+        return 0;
+    }
+    for (const struct command *c = commands; c->name; c++)
+        if (!strcmp(c->name, name))
+            return c->run(argc - 1, argv + 1);
+    return run_bench(argc - 1, argv + 1);
+}

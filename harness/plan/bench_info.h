@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The benchmarks that are installed, as they describe themselves (plumb-NAME --describe). The
+ * harness knows no benchmark by name: options, types, bounds and columns come from here.
+ *
+ * They are looked for beside the running program, then in PATH, as git finds its commands.
+ */
+#ifndef PLUMB_HARNESS_BENCH_INFO_H
+#define PLUMB_HARNESS_BENCH_INFO_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "core/option.h"
+
+struct bench_backend {
+    char *name, *state; /* state: "present", or "absent: why" */
+};
+
+struct bench_info {
+    char *name, *path, *help, *needs, *origin;
+    struct opt
+        *options; /* ends with a NULL name; offset is not used; OPT_LIST and OPT_COLUMN are set */
+    char **defaults; /* for each option: its values as one text, "a,b"; "" when unset */
+    size_t n_own;    /* the first n_own options are the benchmark's, the others are those that all
+                        share */
+    char **columns;  /* of the parameters in its rows */
+    size_t n_columns;
+    struct bench_backend *backends;
+    size_t n_backends;
+};
+
+struct bench_list {
+    struct bench_info *benches; /* by name */
+    size_t n;
+    char *
+        problems; /* a line for each program that could not be asked, "" when all answered; owned */
+};
+
+/* Finds and asks all. 0 or -ENOMEM. */
+int bench_list_load(struct bench_list *list);
+void bench_list_release(struct bench_list *list);
+
+const struct bench_info *bench_list_find(const struct bench_list *list, const char *name);
+
+/* Path of plumb-NAME as a new text, or NULL: beside this program first, then PATH. */
+char *bench_find_program(const char *name);
+
+/* The folder of the running program, no '/' at the end. */
+int program_folder(char *path, size_t len);
+
+#endif

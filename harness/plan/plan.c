@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plans: see plan.h. */
+#include "harness/plan/plan.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/csv.h"
+#include "core/rng.h"
+#include "core/units.h"
+
+static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
+#define N_STATES (sizeof(states) / sizeof(states[0]))
+
+static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s\n";
+
+const char *launch_state_name(enum launch_state state)
+{
+    return states[state];
+}
+
+bool plan_matches(const char *only, const char *bench, const char *arguments)
+{
+    char *text = NULL, *pattern = NULL;
+    bool match = !only;
+
+    if (only && asprintf(&text, "%s %s", bench, arguments) >= 0) {
+        if (asprintf(&pattern, "*%s*", only) >= 0)
+            match = fnmatch(pattern, text, 0) == 0;
+        free(pattern);
+        free(text);
+    }
+    return match;
+}
+
+static int add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
+                      unsigned repeat)
+{
+    struct launch *l = &plan->launches[plan->n];
+
+    *l = (struct launch){.case_number = number,
+                         .repeat = repeat,
+                         .bench = strdup(c->bench->name),
+                         .arguments = strdup(c->arguments),
+                         .timeout_ns = c->timeout_ns};
+    plan->n++;
+    return l->bench && l->arguments ? 0 : -ENOMEM;
+}
+
+/* One round: every matching case that still has a repeat to go, in shuffled order. */
+static int add_round(const struct suite *suite, struct rng *rng, const uint32_t *cases, size_t n,
+                     unsigned repeat, struct plan *plan)
+{
+    uint32_t *order = malloc((n ? n : 1) * sizeof(*order));
+    size_t taken = 0;
+    int err = order ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < n; i++)
+        if (suite->cases[cases[i]].repeats >= repeat)
+            order[taken++] = cases[i];
+    if (!err)
+        rng_shuffle_u32(rng, order, taken);
+    for (size_t i = 0; !err && i < taken; i++)
+        err = add_launch(plan, &suite->cases[order[i]], order[i] + 1, repeat);
+    free(order);
+    return err;
+}
+
+int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan)
+{
+    uint32_t *cases = malloc((suite->n ? suite->n : 1) * sizeof(*cases));
+    size_t n = 0, launches = 0;
+    unsigned rounds = 0;
+    struct rng rng;
+
+    *plan = (struct plan){0};
+    for (size_t i = 0; cases && i < suite->n; i++) {
+        const struct suite_case *c = &suite->cases[i];
+        if (!plan_matches(only, c->bench->name, c->arguments))
+            continue;
+        cases[n++] = (uint32_t)i;
+        launches += c->repeats;
+        rounds = c->repeats > rounds ? c->repeats : rounds;
+    }
+    plan->launches = calloc(launches + 1, sizeof(*plan->launches));
+    int err = cases && plan->launches ? 0 : -ENOMEM;
+    if (!err && !n)
+        err = -ENOENT;
+    rng_seed(&rng, seed);
+    for (unsigned repeat = 1; !err && repeat <= rounds; repeat++)
+        err = add_round(suite, &rng, cases, n, repeat, plan);
+    free(cases);
+    if (err)
+        plan_release(plan);
+    return err;
+}
+
+void plan_release(struct plan *plan)
+{
+    for (size_t i = 0; plan->launches && i < plan->n; i++) {
+        free(plan->launches[i].bench);
+        free(plan->launches[i].arguments);
+    }
+    free(plan->launches);
+    *plan = (struct plan){0};
+}
+
+void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1])
+{
+    snprintf(text, PLAN_MARK_BYTES + 1, "%s,%04u", states[l->state], l->rows % (PLAN_ROWS_MAX + 1));
+}
+
+int plan_print(FILE *out, struct plan *plan)
+{
+    uint64_t at = sizeof(header) - 1;
+
+    fputs(header, out);
+    for (size_t i = 0; i < plan->n; i++) {
+        struct launch *l = &plan->launches[i];
+        char mark[PLAN_MARK_BYTES + 1], *line = NULL;
+        size_t size = 0;
+        FILE *text = open_memstream(&line, &size);
+        if (!text)
+            return -ENOMEM;
+        plan_mark_text(l, mark);
+        fprintf(text, "%s,%zu,%u,%u,", mark, i + 1, l->case_number, l->repeat);
+        csv_print(text, l->bench);
+        fputc(',', text);
+        csv_print(text, l->arguments);
+        fprintf(text, ",%.3f\n", (double)l->timeout_ns * 1e-9);
+        fclose(text);
+        l->mark_at = at;
+        at += size;
+        fwrite(line, 1, size, out);
+        free(line);
+    }
+    return ferror(out) ? -EIO : 0;
+}
+
+static int read_launch(const struct table *t, size_t row, struct launch *l)
+{
+    uint64_t rows, number, repeat;
+    const char *state = table_text(t, row, "state");
+    size_t s = 0;
+
+    while (s < N_STATES && strcmp(states[s], state))
+        s++;
+    if (s == N_STATES || units_parse_u64(table_text(t, row, "rows"), &rows) ||
+        units_parse_u64(table_text(t, row, "case"), &number) ||
+        units_parse_u64(table_text(t, row, "repeat"), &repeat) ||
+        units_parse_duration(table_text(t, row, "timeout_s"), &l->timeout_ns))
+        return -EBADMSG;
+    l->state = (enum launch_state)s;
+    l->rows = (unsigned)rows;
+    l->case_number = (unsigned)number;
+    l->repeat = (unsigned)repeat;
+    l->bench = strdup(table_text(t, row, "bench"));
+    l->arguments = strdup(table_text(t, row, "arguments"));
+    l->mark_at = row ? t->ends[row - 1] : t->header_end;
+    return l->bench && l->arguments ? 0 : -ENOMEM;
+}
+
+int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len)
+{
+    int err = 0;
+
+    *plan = (struct plan){.launches = calloc(t->n_rows + 1, sizeof(*plan->launches))};
+    if (!plan->launches)
+        return -ENOMEM;
+    for (size_t i = 0; !err && i < t->n_rows; i++) {
+        err = read_launch(t, i, &plan->launches[i]);
+        plan->n = i + 1;
+    }
+    if (err) {
+        snprintf(error, len, "plan.csv: line %zu is damaged", plan->n + 1);
+        plan_release(plan);
+    }
+    return err;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A plan: every launch of a run, one line each, in the order they are run. Repeats are interleaved:
+ * each round runs every case once, in an order shuffled by the seed, so that drift of the machine
+ * does not look like a difference between cases.
+ */
+#ifndef PLUMB_HARNESS_PLAN_H
+#define PLUMB_HARNESS_PLAN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "harness/plan/suite.h"
+#include "harness/store/table.h"
+
+enum launch_state { LAUNCH_TODO, LAUNCH_DONE, LAUNCH_SKIP, LAUNCH_FAIL, LAUNCH_LATE };
+
+struct launch {
+    enum launch_state state;
+    unsigned rows;        /* that belong to it in BENCH.csv */
+    unsigned case_number; /* from 1 */
+    unsigned repeat;      /* from 1 */
+    char *bench, *arguments;
+    uint64_t timeout_ns;
+    uint64_t mark_at; /* where its state stands in plan.csv */
+};
+
+struct plan {
+    struct launch *launches;
+    size_t n;
+};
+
+/* Takes the cases that match `only` (NULL: all), see plan_matches. 0, -ENOENT when none matches, or
+ * -ENOMEM. */
+int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
+void plan_release(struct plan *plan);
+
+/* `only` is a glob, matched anywhere in "BENCH ARGUMENTS". */
+bool plan_matches(const char *only, const char *bench, const char *arguments);
+
+/* Writes plan.csv; sets mark_at. State and rows have a fixed width ("todo,0000"), so that they can
+ * be overwritten in place. */
+int plan_print(FILE *out, struct plan *plan);
+/* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */
+int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len);
+
+#define PLAN_MARK_BYTES 9 /* "done,0003" */
+#define PLAN_ROWS_MAX   9999
+void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1]);
+
+const char *launch_state_name(enum launch_state state); /* todo done skip fail late */
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A suite: a YAML file that names benchmarks and the values of their options. docs/suites.md
+ * describes the format for people.
+ *
+ *   suite: quick
+ *   about: one line
+ *   defaults: {repeat: 3, timeout: 60s, budget: 500ms}
+ *   cases:
+ *     - bench: memory
+ *       op: [read, triad]          # every combination of the lists is a case
+ *       size: 16K..128M x2
+ *
+ * Every key but bench, repeat, timeout, margin and shapes is an option of the benchmark; option and
+ * value are checked against what the benchmark says of itself. A list option that is not named
+ * takes all of its default values.
+ */
+#ifndef PLUMB_HARNESS_SUITE_H
+#define PLUMB_HARNESS_SUITE_H
+
+#include <stdint.h>
+
+#include "harness/plan/bench_info.h"
+
+#define SUITE_CASES_MAX  100000
+#define SUITE_REPEAT_MAX 1000
+
+struct suite_case {
+    const struct bench_info *bench;
+    char *arguments; /* "--op triad --size 16384": no value holds a blank */
+    unsigned repeats;
+    uint64_t timeout_ns;
+    double margin; /* NaN: the judge's default */
+    int line;      /* in the suite's file */
+};
+
+struct suite {
+    char *name, *about;
+    struct suite_case *cases;
+    size_t n;
+};
+
+/* Reads and expands. `configs` is where shape sets are (configs/shapes/NAME.yaml); NULL: none. 0 or
+ * -EINVAL with error "file:line: ..."; -ENOMEM. */
+int suite_load(const char *path, const char *configs, const struct bench_list *benches,
+               struct suite *suite, char *error, size_t len);
+int suite_parse(const char *name, const char *text, size_t size, const char *configs,
+                const struct bench_list *benches, struct suite *suite, char *error, size_t len);
+void suite_release(struct suite *suite);
+
+/* The file of a suite: a path as it is, else NAME.yaml in the folders where suites are. New text,
+ * or NULL with error saying where it looked. */
+char *suite_find(const char *name, char *error, size_t len);
+/* The first folder "configs" of: $PLUMB_CONFIGS, ./configs, beside the program (../../configs in
+ * the tree, ../share/plumbline/configs installed). New text or NULL. */
+char *suite_configs_folder(void);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the values of one entry of a suite to its cases: every combination of its lists. */
+#ifndef PLUMB_HARNESS_SUITE_EXPAND_H
+#define PLUMB_HARNESS_SUITE_EXPAND_H
+
+#include "harness/plan/suite.h"
+
+struct case_draft {
+    const struct bench_info *bench;
+    struct opt_values *values; /* one an option of the bench */
+    size_t n;
+    unsigned repeats;
+    uint64_t timeout_ns;
+    double margin;
+    int line;
+};
+
+int case_draft_init(struct case_draft *draft); /* bench is set; 0 or -ENOMEM */
+void case_draft_release(struct case_draft *draft);
+
+/* Sets option i from text; a list for a list option. 0 or -EINVAL with error. */
+int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *error, size_t len);
+
+/* Appends all combinations to the suite. 0, -ENOMEM, or -EINVAL with error. */
+int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error, size_t len);
+
+#endif

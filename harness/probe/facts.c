@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How facts are written: a value, or null and why. Text is made plain before it enters the object. */
+#include "harness/probe/facts.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SENTENCE = 512 };
+
+json_t *fact_text(const char *text)
+{
+    char plain[SENTENCE];
+    size_t n = 0;
+
+    if (!text)
+        return json_null();
+    for (; n < sizeof(plain) - 1 && text[n]; n++)
+        plain[n] = text[n] >= ' ' && text[n] <= '~' ? text[n] : '?';
+    return json_stringn(plain, n);
+}
+
+void fact_set_text(json_t *object, const char *key, const char *text)
+{
+    json_object_set_new(object, key, fact_text(text));
+}
+
+void fact_set_number(json_t *object, const char *key, long long value)
+{
+    json_object_set_new(object, key, json_integer(value));
+}
+
+void fact_set_real(json_t *object, const char *key, double value)
+{
+    json_object_set_new(object, key, json_real(round(value * 1e3) / 1e3));
+}
+
+void fact_set_bool(json_t *object, const char *key, bool value)
+{
+    json_object_set_new(object, key, json_boolean(value));
+}
+
+void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
+{
+    char why[SENTENCE], why_key[64];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    snprintf(why_key, sizeof(why_key), "%s_why", key);
+    json_object_set_new(object, key, json_null());
+    fact_set_text(object, why_key, why);
+}
+
+int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path)
+{
+    char line[TREE_LINE];
+    int rc = tree_line(tree, path, line, sizeof(line));
+
+    if (rc)
+        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
+    else
+        fact_set_text(object, key, line);
+    return rc;
+}
+
+int fact_set_file_number(json_t *object, const char *key, const struct tree *tree, const char *path)
+{
+    long long value;
+    int rc = tree_number(tree, path, &value);
+
+    if (rc)
+        fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
+    else
+        fact_set_number(object, key, value);
+    return rc;
+}
+
+void fact_say(json_t *list, const char *format, ...)
+{
+    char sentence[SENTENCE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    va_end(args);
+    json_array_append_new(list, fact_text(sentence));
+}
+
+json_t *fact_object(json_t *object, const char *key)
+{
+    json_t *child = json_object();
+
+    json_object_set_new(object, key, child);
+    return child;
+}
+
+json_t *fact_list(json_t *object, const char *key)
+{
+    json_t *child = json_array();
+
+    json_object_set_new(object, key, child);
+    return child;
+}
+
+const char *fact_string(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+long long fact_integer(const json_t *object, const char *key, long long other)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_integer(value) ? json_integer_value(value) : other;
+}
+
+double fact_number(const json_t *object, const char *key, double other)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_number(value) ? json_number_value(value) : other;
+}
+
+bool fact_true(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+void fact_find(struct probe *p, enum severity severity, const char *subject, const char *format,
+               ...)
+{
+    char sentence[SENTENCE];
+    json_t *finding = json_object();
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(sentence, sizeof(sentence), format, args);
+    va_end(args);
+    fact_set_text(finding, "severity", severity == SEVERITY_WARN ? "warn" : "info");
+    fact_set_text(finding, "subject", subject);
+    fact_set_text(finding, "text", sentence);
+    json_array_append_new(p->findings, finding);
+}
+
+const char *fact_errno(int rc)
+{
+    switch (-rc) {
+    case EACCES:
+    case EPERM:
+        return "not readable without root";
+    case ENOENT:
+    case ENOTDIR:
+        return "not there";
+    case ENODATA:
+        return "empty";
+    case EINVAL:
+        return "the kernel gives no value";
+    default:
+        return strerror(-rc);
+    }
+}
+
+static bool field_is(const char *line, const char *key)
+{
+    size_t n = strlen(key);
+
+    return !strncmp(line, key, n) && line[n + strspn(line + n, " \t")] == ':';
+}
+
+bool text_field(const char *text, const char *key, char *buf, size_t size)
+{
+    while (*text && *text != '\n') {
+        size_t length = strcspn(text, "\n");
+
+        if (field_is(text, key)) {
+            const char *value = strchr(text, ':') + 1;
+            size_t n;
+
+            value += strspn(value, " \t");
+            n = strcspn(value, "\n");
+            snprintf(buf, size, "%.*s", (int)n, value);
+            return n > 0;
+        }
+        text += length + (text[length] == '\n');
+    }
+    return false;
+}
+
+bool text_word(const char *words, const char *word)
+{
+    size_t n = strlen(word);
+
+    for (const char *at = words; (at = strstr(at, word)); at += n)
+        if ((at == words || isspace((unsigned char)at[-1])) &&
+            (!at[n] || isspace((unsigned char)at[n])))
+            return true;
+    return false;
+}

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * GPUs: what NVML says on the machine we run on, else what PCI and the driver's /proc files say, and
+ * then that NVML is absent. Settles whether a GPU in a guest is a whole one or a vGPU.
+ */
+#include "harness/probe/nvml.h"
+#include "harness/probe/pci.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GPUS_MAX = 256 };
+
+static void set_nature(json_t *gpu, struct pci_device *d, const char *nature)
+{
+    fact_set_text(gpu, "nature", nature);
+    if (d && d->json)
+        fact_set_text(d->json, "nature", nature);
+}
+
+/* "NVIDIA A100-4-20C", "GRID T4-16Q", "NVIDIA A100-1-5CME": a profile of so many GB, kind Q, C, B, A. */
+static bool is_vgpu_name(const char *name)
+{
+    const char *dash = strrchr(name, '-');
+    size_t digits;
+
+    if (!dash)
+        return false;
+    digits = strspn(dash + 1, "0123456789");
+    if (!digits || !dash[1 + digits] || !strchr("QCBA", dash[1 + digits]))
+        return false;
+    dash += 2 + digits;
+    return !*dash || !strcmp(dash, "ME") || (isdigit((unsigned char)dash[0]) && !dash[1]);
+}
+
+/* A GPU in a guest whose nature PCI alone could not tell. */
+static void judge_by_name(json_t *gpu, struct pci_device *d, const char *name)
+{
+    json_t *because = json_object_get(gpu, "because");
+
+    if (is_vgpu_name(name)) {
+        fact_say(because, "the driver calls it \"%s\": a vGPU profile", name);
+        set_nature(gpu, d, "vgpu");
+    } else {
+        fact_say(because, "the driver calls it \"%s\": no vGPU profile, so a whole GPU", name);
+        set_nature(gpu, d, "passthrough");
+    }
+}
+
+static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device *d)
+{
+    const char *mode = fact_string(gpu, "virtualization"), *name = fact_string(gpu, "name");
+    json_t *because = json_object_get(gpu, "because");
+
+    if (mode)
+        fact_say(because, "NVML's virtualization mode is \"%s\"", mode);
+    else
+        fact_say(because, "NVML gives no virtualization mode");
+    if (mode && !strcmp(mode, "vgpu"))
+        set_nature(gpu, d, "vgpu");
+    else if (mode && !strcmp(mode, "passthrough"))
+        set_nature(gpu, d, "passthrough");
+    else if (p->guest && name)
+        judge_by_name(gpu, d, name);
+    else if (p->guest_known && !p->guest && !d)
+        set_nature(gpu, d, "physical");
+}
+
+static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
+{
+    char path[TREE_LINE], text[4096], model[TREE_LINE];
+
+    snprintf(path, sizeof(path), "proc/driver/nvidia/gpus/%s/information", d->address);
+    if (tree_read(&p->tree, path, text, sizeof(text), NULL) ||
+        !text_field(text, "Model", model, sizeof(model)))
+        return;
+    fact_set_text(gpu, "name", model);
+    if (!strcmp(fact_string(gpu, "nature"), "unknown"))
+        judge_by_name(gpu, d, fact_string(gpu, "name"));
+}
+
+/* amdgpu tells the memory in sysfs. */
+static void set_memory(struct probe *p, json_t *gpu, const struct pci_device *d, const char *why)
+{
+    long long bytes;
+
+    if (!tree_number_at(&p->tree, d->path, "mem_info_vram_total", &bytes) && bytes > 0)
+        fact_set_number(gpu, "memory_bytes", bytes);
+    else
+        fact_set_unknown(gpu, "memory_bytes", "%s", why);
+}
+
+static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
+{
+    json_t *gpu = json_object(), *node = d ? json_object_get(d->json, "numa_node") : NULL;
+
+    json_array_append_new(list, gpu);
+    fact_set_text(gpu, "address", address);
+    fact_set_text(gpu, "name", d ? fact_string(d->json, "name") : NULL);
+    fact_set_text(gpu, "driver", d ? fact_string(d->json, "driver") : NULL);
+    json_object_set_new(gpu, "numa_node", node ? json_incref(node) : json_null());
+    fact_set_text(gpu, "nature", d ? fact_string(d->json, "nature") : "unknown");
+    /* Shared with the PCI entry, so that what is learnt here is told there too. */
+    json_object_set_new(gpu, "because",
+                        d ? json_incref(json_object_get(d->json, "because")) : json_array());
+    return gpu;
+}
+
+/* The GPU's index in NVML; -1 where NVML does not show it to us. */
+static int nvml_index(const struct nvml *nvml, const char *address)
+{
+    char text[32];
+
+    for (unsigned i = 0; nvml && i < nvml_count(nvml) && i < GPUS_MAX; i++)
+        if (!nvml_address(nvml, i, text, sizeof(text)) && !strcmp(text, address))
+            return (int)i;
+    return -1;
+}
+
+static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
+                         const struct nvml *nvml, const char *why)
+{
+    json_t *gpu = add_gpu(list, d, d->address);
+    int index = nvml_index(nvml, d->address);
+
+    fact_set_text(gpu, "source", index >= 0 ? "nvml" : "pci");
+    if (index >= 0) {
+        nvml_fill_gpu(nvml, (unsigned)index, gpu);
+        judge_by_nvml(p, gpu, d);
+        return;
+    }
+    if (nvml)
+        why = "NVML does not show this GPU to us: it may be set aside or kept from this container";
+    set_driver_name(p, gpu, d);
+    set_memory(p, gpu, d, d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
+    fact_set_unknown(gpu, "nvlink", "%s", d->vendor == 0x10de ? why : "not an NVIDIA GPU");
+}
+
+/* GPUs that NVML shows and the PCI bus does not. */
+static void add_from_nvml(struct probe *p, json_t *list, const struct nvml *nvml)
+{
+    char address[32];
+
+    for (unsigned i = 0; i < nvml_count(nvml) && i < GPUS_MAX; i++) {
+        json_t *gpu;
+
+        if (nvml_address(nvml, i, address, sizeof(address)))
+            continue;
+        if (p->pci && pci_find(p->pci, address) && pci_find(p->pci, address)->json)
+            continue;
+        gpu = add_gpu(list, NULL, address);
+        fact_set_text(gpu, "driver", "nvidia"); /* NVML shows no others */
+        fact_set_text(gpu, "source", "nvml");
+        nvml_fill_gpu(nvml, i, gpu);
+        judge_by_nvml(p, gpu, NULL);
+    }
+}
+
+static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t size)
+{
+    struct nvml *nvml = NULL;
+    char line[TREE_LINE];
+
+    snprintf(why, size, "NVML cannot be asked about a recorded machine");
+    if (p->tree.live)
+        nvml_open(&nvml, why, size);
+    fact_set_bool(gpus, "nvml", nvml != NULL);
+    if (nvml) {
+        nvml_fill_system(nvml, gpus);
+        return nvml;
+    }
+    fact_set_text(gpus, "nvml_why", why);
+    if (!tree_line(&p->tree, "sys/module/nvidia/version", line, sizeof(line)))
+        fact_set_text(gpus, "driver_version", line);
+    else
+        fact_set_unknown(gpus, "driver_version", "the nvidia module is not loaded");
+    return NULL;
+}
+
+void probe_gpus(struct probe *p)
+{
+    json_t *gpus = fact_object(p->machine, "gpus"), *list;
+    char why[TREE_LINE];
+    struct nvml *nvml = open_nvml(p, gpus, why, sizeof(why));
+    long long switches = 0;
+
+    fact_set_bool(gpus, "peer_memory_module",
+                  tree_exists(&p->tree, "sys/module/nvidia_peermem") ||
+                      tree_exists(&p->tree, "sys/module/nv_peer_mem"));
+    for (size_t i = 0; p->pci && i < p->pci->count; i++)
+        switches += p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "nvswitch");
+    fact_set_number(gpus, "nvswitches", switches);
+    list = fact_list(gpus, "devices");
+    for (size_t i = 0; p->pci && i < p->pci->count; i++)
+        if (p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "gpu"))
+            add_from_pci(p, list, &p->pci->device[i], nvml, why);
+    if (nvml)
+        add_from_nvml(p, list, nvml);
+    nvml_close(nvml);
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Network interfaces. Addresses are not read. */
+#include "harness/probe/pci.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char class_net[] = "sys/class/net";
+
+enum { ARPHRD_ETHERNET = 1, ARPHRD_IB = 32, ARPHRD_LOOP = 772, INTERFACES_MAX = 4096 };
+
+/* Software interfaces say what they are in uevent's DEVTYPE, or by a folder or file of their own. */
+static void virtual_kind(struct probe *p, const char *path, char *kind, size_t size)
+{
+    static const struct {
+        const char *file, *kind;
+    } marks[] = {{"bridge", "bridge"}, {"bonding", "bond"}, {"tun_flags", "tun"}};
+    char text[1024], *at;
+    long long index, link;
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+        if (tree_exists_at(&p->tree, path, marks[i].file)) {
+            snprintf(kind, size, "%s", marks[i].kind);
+            return;
+        }
+    if (!tree_read(&p->tree, tree_join(path, "uevent").s, text, sizeof(text), NULL) &&
+        (at = strstr(text, "DEVTYPE="))) {
+        at += strlen("DEVTYPE=");
+        snprintf(kind, size, "%.*s", (int)strcspn(at, "\n"), at);
+        return;
+    }
+    /* veth has no mark but its peer: it links to another interface than itself. */
+    if (!tree_number_at(&p->tree, path, "ifindex", &index) &&
+        !tree_number_at(&p->tree, path, "iflink", &link) && index != link)
+        snprintf(kind, size, "veth");
+    else
+        snprintf(kind, size, "software");
+}
+
+static void set_kind(struct probe *p, json_t *nic, const char *path, bool is_virtual)
+{
+    char kind[64];
+    long long type = 0;
+
+    tree_number_at(&p->tree, path, "type", &type);
+    if (type == ARPHRD_LOOP)
+        fact_set_text(nic, "kind", "loopback");
+    else if (is_virtual) {
+        virtual_kind(p, path, kind, sizeof(kind));
+        fact_set_text(nic, "kind", kind);
+    } else if (type == ARPHRD_IB)
+        fact_set_text(nic, "kind", "infiniband");
+    else
+        fact_set_text(nic, "kind", type == ARPHRD_ETHERNET ? "ethernet" : "other");
+}
+
+/* Mb/s in the file; -1 or an error where the link is down or the driver does not know. */
+static void set_speed(struct probe *p, json_t *nic, const char *path, const char *driver)
+{
+    long long mbit;
+    int rc = tree_number_at(&p->tree, path, "speed", &mbit);
+
+    if (rc || mbit <= 0 || mbit >= 4294967295LL) {
+        fact_set_unknown(nic, "speed_gbits_per_s", "%s",
+                         !strcmp(driver, "virtio_net")
+                             ? "virtio shows a speed only where the host sets one"
+                             : "the driver gives none: link down, or a software interface");
+        return;
+    }
+    fact_set_real(nic, "speed_gbits_per_s", (double)mbit / 1e3);
+    if (!strcmp(driver, "vmxnet3"))
+        fact_set_text(nic, "speed_why", "nominal: vmxnet3 gives this figure whatever the uplink");
+}
+
+/* Network devices of hypervisors that do not come over PCI. */
+static const char *made_by_driver(const char *driver)
+{
+    static const struct {
+        const char *driver, *nature;
+    } known[] = {{"virtio_net", "paravirtual"},
+                 {"hv_netvsc", "paravirtual"},
+                 {"vif", "paravirtual"},
+                 {"xen-netfront", "paravirtual"},
+                 {"ibmveth", "paravirtual"}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(driver, known[i].driver))
+            return known[i].nature;
+    return NULL;
+}
+
+static void set_nature(struct probe *p, json_t *nic, const struct pci_device *pci,
+                       const char *driver, bool is_virtual)
+{
+    const char *nature = pci && pci->json ? fact_string(pci->json, "nature") : NULL;
+
+    if (is_virtual)
+        nature = "software";
+    else if (!nature)
+        nature = made_by_driver(driver);
+    if (!nature && p->guest_known && !p->guest)
+        nature = "physical";
+    fact_set_text(nic, "nature", nature ? nature : "unknown");
+    if (!nature)
+        fact_set_text(nic, "nature_why", "not on the PCI bus, and its driver is none we know");
+}
+
+static void set_place(json_t *nic, const struct pci_device *pci, bool is_virtual)
+{
+    const json_t *node = pci && pci->json ? json_object_get(pci->json, "numa_node") : NULL;
+
+    fact_set_text(nic, "pci", pci ? pci->address : NULL);
+    if (json_is_integer(node))
+        fact_set_number(nic, "numa_node", json_integer_value(node));
+    else if (pci && pci->json)
+        fact_set_unknown(nic, "numa_node", "%s", fact_string(pci->json, "numa_node_why"));
+    else
+        fact_set_unknown(nic, "numa_node",
+                         is_virtual ? "a software interface has no place" : "not on the PCI bus");
+}
+
+static void add_interface(struct probe *p, json_t *list, const char *name)
+{
+    char path[TREE_PATH], driver[TREE_LINE] = "";
+    int rc = tree_resolve(&p->tree, tree_join(class_net, name).s, path, sizeof(path));
+    bool is_virtual;
+    struct pci_device *pci;
+    json_t *nic;
+
+    /* bonding_masters is a file among the folders. */
+    if (rc || !tree_exists_at(&p->tree, path, "type"))
+        return;
+    is_virtual = strstr(path, "/virtual/net/") != NULL;
+    pci = !is_virtual && p->pci ? pci_of_path(p->pci, path) : NULL;
+    tree_link_at(&p->tree, path, "device/driver", driver, sizeof(driver));
+    nic = json_object();
+    json_array_append_new(list, nic);
+    fact_set_text(nic, "name", name);
+    set_kind(p, nic, path, is_virtual);
+    fact_set_bool(nic, "virtual", is_virtual);
+    fact_set_text(nic, "driver", driver[0] ? driver : NULL);
+    set_nature(p, nic, pci, driver, is_virtual);
+    set_speed(p, nic, path, driver);
+    fact_set_file_number(nic, "mtu", &p->tree, tree_join(path, "mtu").s);
+    fact_set_line(nic, "state", &p->tree, tree_join(path, "operstate").s);
+    set_place(nic, pci, is_virtual);
+}
+
+void probe_network(struct probe *p)
+{
+    struct names names = {0};
+    int rc = tree_list(&p->tree, class_net, &names);
+    json_t *list;
+
+    if (rc) {
+        fact_set_unknown(p->machine, "network", "/%s: %s", class_net, fact_errno(rc));
+        return;
+    }
+    list = fact_list(p->machine, "network");
+    for (size_t i = 0; i < names.count && i < INTERFACES_MAX; i++)
+        add_interface(p, list, names.name[i]);
+    names_free(&names);
+}

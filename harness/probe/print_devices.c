@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The table that people read: the devices, a table for each kind, and the findings. */
+#include "harness/probe/facts.h"
+#include "harness/probe/grid.h"
+#include "harness/probe/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void cell_text(struct grid *table, const json_t *object, const char *key)
+{
+    const char *text = fact_string(object, key);
+
+    grid_cell(table, "%s", text ? text : "-");
+}
+
+static void cell_integer(struct grid *table, const json_t *object, const char *key)
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_integer(value))
+        grid_cell(table, "%lld", (long long)json_integer_value(value));
+    else
+        grid_cell(table, "-");
+}
+
+static void finish(FILE *out, struct grid *table)
+{
+    grid_print(out, table);
+    grid_release(table);
+}
+
+/* "16.0 GT/s x16" now, and what device and port could do where that is more. */
+static void cell_link(struct grid *table, const json_t *device)
+{
+    const json_t *link = json_object_get(device, "link");
+
+    if (!json_is_object(link)) {
+        grid_cell(table, "-");
+        return;
+    }
+    if (fact_true(link, "downtrained"))
+        grid_cell(table, "%.1f GT/s x%lld, could be %.1f x%lld", fact_number(link, "now_gt_s", 0),
+                  fact_integer(link, "now_width", 0), fact_number(link, "best_gt_s", 0),
+                  fact_integer(link, "best_width", 0));
+    else
+        grid_cell(table, "%.1f GT/s x%lld", fact_number(link, "now_gt_s", 0),
+                  fact_integer(link, "now_width", 0));
+}
+
+static void cell_device_name(struct grid *table, const json_t *device)
+{
+    const char *name = fact_string(device, "name");
+
+    if (name)
+        grid_cell(table, "%s", name);
+    else
+        grid_cell(table, "%s:%s", print_text(device, "vendor_id"), print_text(device, "device_id"));
+}
+
+/* "VF of 0000:3b:00.0", "PF, 4 of 8 VFs". */
+static void cell_sriov(struct grid *table, const json_t *device)
+{
+    const json_t *sriov = json_object_get(device, "sriov");
+
+    if (!sriov)
+        grid_cell(table, "-");
+    else if (!strcmp(print_text(sriov, "role"), "vf"))
+        grid_cell(table, "of %s", print_text(sriov, "physical_function"));
+    else
+        grid_cell(table, "%lld of %lld VFs", fact_integer(sriov, "vfs", 0),
+                  fact_integer(sriov, "total_vfs", 0));
+}
+
+void print_pci(FILE *out, const json_t *machine)
+{
+    const json_t *list = json_object_get(machine, "pci"), *device;
+    struct grid table;
+    size_t i;
+
+    fprintf(out, "\nPCI DEVICES\n");
+    if (!json_array_size(list)) {
+        print_line(out, "none", "%s",
+                   json_is_array(list) ? "no GPU, network adapter, NVMe or NVSwitch on the bus"
+                                       : print_text(machine, "pci_why"));
+        return;
+    }
+    if (grid_init(&table, "ADDRESS|KIND|NAME|NATURE|LINK NOW|NUMA|DRIVER|SR-IOV"))
+        return;
+    json_array_foreach (list, i, device) {
+        cell_text(&table, device, "address");
+        cell_text(&table, device, "kind");
+        cell_device_name(&table, device);
+        cell_text(&table, device, "nature");
+        cell_link(&table, device);
+        cell_integer(&table, device, "numa_node");
+        cell_text(&table, device, "driver");
+        cell_sriov(&table, device);
+    }
+    finish(out, &table);
+}
+
+void print_network(FILE *out, const json_t *machine)
+{
+    const json_t *list = json_object_get(machine, "network"), *nic;
+    struct grid table;
+    size_t i;
+
+    fprintf(out, "\nNETWORK\n");
+    if (!json_array_size(list)) {
+        print_line(out, "none", "%s",
+                   json_is_array(list) ? "no interface" : print_text(machine, "network_why"));
+        return;
+    }
+    if (grid_init(&table, "NAME|KIND|NATURE|SPEED|STATE|MTU|DRIVER|NUMA|PCI"))
+        return;
+    json_array_foreach (list, i, nic) {
+        double speed = fact_number(nic, "speed_gbits_per_s", 0);
+
+        cell_text(&table, nic, "name");
+        cell_text(&table, nic, "kind");
+        cell_text(&table, nic, "nature");
+        if (speed > 0)
+            grid_cell(&table, "%.4g Gb/s%s", speed,
+                      fact_string(nic, "speed_why") ? " nominal" : "");
+        else
+            grid_cell(&table, "%s", fact_true(nic, "virtual") ? "-" : "?");
+        cell_text(&table, nic, "state");
+        cell_integer(&table, nic, "mtu");
+        cell_text(&table, nic, "driver");
+        cell_integer(&table, nic, "numa_node");
+        cell_text(&table, nic, "pci");
+    }
+    finish(out, &table);
+}
+
+/* The indices that a user must choose between, by type: "v1: 0 2, v2: 1 3". */
+static void cell_gids(struct grid *table, const json_t *port)
+{
+    static const struct {
+        const char *type, *label;
+    } types[] = {{"IB/RoCE v1", "v1"}, {"RoCE v2", "v2"}};
+    const json_t *gid;
+    char text[256] = "";
+    size_t i;
+
+    for (size_t t = 0; t < 2; t++) {
+        bool first = true;
+
+        json_array_foreach (json_object_get(port, "gids"), i, gid) {
+            size_t used = strlen(text);
+
+            if (strcmp(print_text(gid, "type"), types[t].type))
+                continue;
+            if (first)
+                used += (size_t)snprintf(text + used, sizeof(text) - used,
+                                         "%s%s:", used ? ", " : "", types[t].label);
+            if (used < sizeof(text))
+                snprintf(text + used, sizeof(text) - used, " %lld", fact_integer(gid, "index", -1));
+            first = false;
+        }
+    }
+    grid_cell(table, "%s", text[0] ? text : "-");
+}
+
+static void rdma_row(struct grid *table, const json_t *device, const json_t *port)
+{
+    double rate = fact_number(port, "rate_gbits_per_s", 0);
+
+    cell_text(table, device, "name");
+    cell_integer(table, port, "port");
+    cell_text(table, port, "state");
+    grid_cell(table, rate > 0 ? "%.4g Gb/s" : "?", rate);
+    cell_text(table, port, "link_layer");
+    cell_text(table, device, "nature");
+    cell_text(table, device, "driver");
+    cell_text(table, device, "firmware");
+    cell_integer(table, device, "numa_node");
+    cell_text(table, device, "pci");
+    cell_gids(table, port);
+}
+
+void print_rdma(FILE *out, const json_t *machine)
+{
+    const json_t *list = json_object_get(machine, "rdma"), *device, *port;
+    struct grid table;
+    size_t i, k;
+
+    fprintf(out, "\nRDMA\n");
+    if (!json_array_size(list)) {
+        print_line(out, "none", "%s", print_text(machine, "rdma_why"));
+        return;
+    }
+    if (grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS"))
+        return;
+    json_array_foreach (list, i, device) {
+        if (!json_array_size(json_object_get(device, "ports")))
+            rdma_row(&table, device, NULL);
+        json_array_foreach (json_object_get(device, "ports"), k, port)
+            rdma_row(&table, device, port);
+    }
+    finish(out, &table);
+}
+
+/* The RDMA device of a PCI function, or NULL. */
+static const char *rdma_name(const json_t *machine, const char *pci)
+{
+    const json_t *list = json_object_get(machine, "rdma"), *device;
+    size_t i;
+
+    json_array_foreach (list, i, device)
+        if (!strcmp(print_text(device, "pci"), pci))
+            return print_text(device, "name");
+    return NULL;
+}
+
+static bool has_rdma_on_pci(const json_t *machine)
+{
+    const json_t *list = json_object_get(machine, "rdma"), *device;
+    size_t i;
+
+    json_array_foreach (list, i, device)
+        if (fact_string(device, "pci"))
+            return true;
+    return false;
+}
+
+/* All adapters with this relation to the GPU, by name; those for RDMA alone where there are any. */
+static void list_related(const json_t *machine, const char *gpu, const char *relation, char *text,
+                         size_t size)
+{
+    const json_t *list = json_object_get(machine, "proximity"), *pair;
+    bool rdma_only = has_rdma_on_pci(machine);
+    size_t i, used = 0;
+
+    json_array_foreach (list, i, pair) {
+        const char *nic = print_text(pair, "nic"), *name = rdma_name(machine, nic);
+
+        if (strcmp(print_text(pair, "gpu"), gpu) ||
+            strcmp(print_text(pair, "relation"), relation) || (rdma_only && !name) || used >= size)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", name ? name : nic);
+    }
+}
+
+static void cell_nearest(struct grid *table, const json_t *machine, const char *gpu)
+{
+    static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+    char text[256] = "";
+
+    for (size_t o = 0; o < sizeof(order) / sizeof(*order); o++) {
+        list_related(machine, gpu, order[o], text, sizeof(text));
+        if (text[0]) {
+            grid_cell(table, "%s: %s", order[o], text);
+            return;
+        }
+    }
+    grid_cell(table, "-");
+}
+
+static void gpu_row(struct grid *table, const json_t *machine, const json_t *gpu)
+{
+    const json_t *nvlink = json_object_get(gpu, "nvlink"), *mig = json_object_get(gpu, "mig");
+    double bytes = fact_number(gpu, "memory_bytes", 0),
+           peak = fact_number(gpu, "memory_gbytes_per_s", 0);
+    char buf[32];
+
+    cell_text(table, gpu, "address");
+    cell_text(table, gpu, "name");
+    cell_text(table, gpu, "nature");
+    grid_cell(table, "%s", bytes > 0 ? print_bytes(bytes, buf) : "?");
+    grid_cell(table, peak > 0 ? "%.0f GB/s" : "-", peak);
+    if (fact_integer(nvlink, "links", 0))
+        grid_cell(table, "%lld of %lld, %.0f GB/s", fact_integer(nvlink, "active", 0),
+                  fact_integer(nvlink, "links", 0), fact_number(nvlink, "gbytes_per_s", 0));
+    else
+        grid_cell(table, "%s", json_is_object(nvlink) ? "none" : "?");
+    if (mig && fact_true(mig, "enabled"))
+        grid_cell(table, "%zu slices", json_array_size(json_object_get(mig, "instances")));
+    else
+        grid_cell(table, "-");
+    cell_integer(table, gpu, "numa_node");
+    cell_nearest(table, machine, print_text(gpu, "address"));
+}
+
+void print_gpus(FILE *out, const json_t *machine)
+{
+    const json_t *gpus = json_object_get(machine, "gpus"), *gpu;
+    struct grid table;
+    size_t i;
+
+    fprintf(out, "\nGPUS\n");
+    if (json_is_true(json_object_get(gpus, "nvml")))
+        print_line(out, "driver", "%s, CUDA up to %s (NVML)", print_text(gpus, "driver_version"),
+                   print_text(gpus, "cuda_version"));
+    else if (json_array_size(json_object_get(gpus, "devices")))
+        print_line(out, "driver", "%s; %s",
+                   fact_string(gpus, "driver_version") ? print_text(gpus, "driver_version")
+                                                       : print_text(gpus, "driver_version_why"),
+                   print_text(gpus, "nvml_why"));
+    else
+        print_line(out, "none", "no GPU on the PCI bus; %s", print_text(gpus, "nvml_why"));
+    if (fact_integer(gpus, "nvswitches", 0))
+        print_line(out, "NVSwitches", "%lld", fact_integer(gpus, "nvswitches", 0));
+    if (!json_array_size(json_object_get(gpus, "devices")) ||
+        grid_init(&table, "ADDRESS|NAME|NATURE|MEMORY|PEAK|NVLINK|MIG|NUMA|NEAREST ADAPTER"))
+        return;
+    json_array_foreach (json_object_get(gpus, "devices"), i, gpu)
+        gpu_row(&table, machine, gpu);
+    finish(out, &table);
+    if (!json_is_array(json_object_get(machine, "proximity")))
+        print_line(out, "nearest", "? (%s)", print_text(machine, "proximity_why"));
+}
+
+void print_findings(FILE *out, const json_t *machine)
+{
+    static const char *const severities[] = {"warn", "info"};
+    const json_t *list = json_object_get(machine, "findings"), *finding;
+    size_t i;
+
+    fprintf(out, "\nFINDINGS\n");
+    if (!json_array_size(list))
+        print_line(out, "none", "nothing that would hold back a measurement");
+    for (int pass = 0; pass < 2; pass++)
+        json_array_foreach (list, i, finding)
+            if (!strcmp(print_text(finding, "severity"), severities[pass]))
+                print_line(out, severities[pass], "%s", print_text(finding, "text"));
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb report: the command. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/option.h"
+#include "harness/report/report.h"
+
+enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
+
+struct options {
+    const char *out;
+    bool help;
+};
+
+static const struct opt report_table[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, out),
+     .arg = "DIR",
+     .help = "where report.html and plots/ go; default: into the run folder, if it is one run"},
+    {.name = "help",
+     .letter = 'h',
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, help),
+     .help = "show this"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts("plumb report: one HTML page and plots of a run, or of several side by side\n\n"
+         "usage: plumb report RUN... [--out DIR]\n\n"
+         "RUN is a run folder, such as results/quick-20250101-120000. The page holds all that it "
+         "shows; the plots are in\n"
+         "plots/ too, as SVG and PNG, with the gnuplot script that draws them.\n");
+    opts_help(o, stdout);
+    puts("\nexit: 0 good, 2 usage or no run there, 4 the report could not be written, 5 a run "
+         "folder is damaged");
+}
+
+static int exit_code(int err)
+{
+    switch (err) {
+    case 0:
+        return EXIT_GOOD;
+    case -EBADMSG:
+        return EXIT_DAMAGED;
+    case -ENOENT:
+    case -EINVAL:
+        return EXIT_USAGE;
+    default:
+        return EXIT_INCOMPLETE;
+    }
+}
+
+/* The table that plumb run ends with. The folder has just been read without an error. */
+static void print_summary(const char *path)
+{
+    struct run_folder run;
+    char error[256];
+
+    if (run_folder_load(path, &run, error, sizeof(error)))
+        return;
+    report_summary(stdout, &run);
+    run_folder_release(&run);
+    putchar('\n');
+}
+
+static int make(const struct opts *o, const struct options *options)
+{
+    const char *runs[REPORT_RUNS_MAX];
+    char error[1024] = "";
+    uint64_t begin_ns = clock_now_ns();
+    int err;
+
+    if (o->n_args > REPORT_RUNS_MAX) {
+        fprintf(stderr, "plumb report: %zu runs are too many for one page: at most %d\n", o->n_args,
+                REPORT_RUNS_MAX);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < o->n_args; i++)
+        runs[i] = o->args[i];
+    err = report_make(runs, o->n_args, options->out, error, sizeof(error));
+    if (err) {
+        fprintf(stderr, "plumb report: %s%s\n", error,
+                err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
+        return exit_code(err);
+    }
+    if (o->n_args == 1)
+        print_summary(runs[0]);
+    printf("%s/report.html\n", options->out ? options->out : runs[0]);
+    fprintf(stderr, "plumb report: made in %.1f s\n", (double)(clock_now_ns() - begin_ns) * 1e-9);
+    return EXIT_GOOD;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    const struct opt *tables[] = {report_table, NULL};
+    struct options options = {0};
+    struct opts o;
+    int status = EXIT_USAGE, err = opts_init(&o, tables);
+
+    if (!err)
+        err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = opts_apply(&o, report_table, NULL, &options);
+    if (err) {
+        fprintf(stderr, "plumb report: %s\n", o.error);
+    } else if (options.help) {
+        print_help(&o);
+        status = EXIT_GOOD;
+    } else if (!o.n_args) {
+        fputs("plumb report: which run? Name a run folder, such as results/quick-20250101-120000; "
+              "plumb run makes one\n",
+              stderr);
+    } else {
+        status = make(&o, &options);
+    }
+    opts_release(&o);
+    return status;
+}

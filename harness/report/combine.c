@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Combining launches: see combine.h. */
+#include "harness/report/combine.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/stats.h"
+
+static const char *const statuses_by_weight[] = {"", "ok", "skipped", "noisy", "failed", "wrong"};
+
+static size_t status_weight(const char *status)
+{
+    size_t n = sizeof(statuses_by_weight) / sizeof(*statuses_by_weight);
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(status, statuses_by_weight[i]))
+            return i;
+    return n; /* of another version: never taken for good */
+}
+
+static bool is_usable(const struct report_rows *rows, size_t row)
+{
+    const char *status = row_text(rows, row, FIELD_STATUS);
+
+    return (!strcmp(status, "ok") || !strcmp(status, "noisy")) &&
+           isfinite(row_number(rows, row, FIELD_VALUE));
+}
+
+/* The values of one field of the usable launches that have it; returns how many. */
+static size_t collect(const struct report_rows *rows, const struct report_point *p,
+                      enum row_field field, double *values)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double value = row_number(rows, p->rows[i], field);
+
+        if (is_usable(rows, p->rows[i]) && !isnan(value))
+            values[n++] = value;
+    }
+    return n;
+}
+
+static double median_of(const struct report_rows *rows, const struct report_point *p,
+                        enum row_field field, double *scratch)
+{
+    return stats_median(scratch, collect(rows, p, field, scratch));
+}
+
+static void take_hull(const struct report_rows *rows, struct report_point *p, double *scratch)
+{
+    size_t n = collect(rows, p, FIELD_CI_LOW, scratch);
+
+    p->low = n == p->n_values && n ? scratch[0] : NAN;
+    for (size_t i = 1; i < n; i++)
+        p->low = fmin(p->low, scratch[i]);
+    n = collect(rows, p, FIELD_CI_HIGH, scratch);
+    p->high = n == p->n_values && n ? scratch[0] : NAN;
+    for (size_t i = 1; i < n; i++)
+        p->high = fmax(p->high, scratch[i]);
+    if (isnan(p->low) || isnan(p->high))
+        p->low = p->high = NAN;
+    p->hull = p->n_values > 1;
+}
+
+static void take_interval(const struct report_rows *rows, struct report_point *p, double *scratch)
+{
+    struct median_ci ci;
+
+    if (p->n_values >= REPORT_FEW_LAUNCHES && !stats_ci_median(scratch, p->n_values, 0.95, &ci) &&
+        isfinite(ci.low) && isfinite(ci.high)) {
+        p->low = ci.low;
+        p->high = ci.high;
+        return;
+    }
+    take_hull(rows, p, scratch);
+}
+
+static void take_levels(const struct report_rows *rows, struct report_point *p, double *scratch)
+{
+    size_t n = collect(rows, p, FIELD_VALUE, scratch);
+
+    if (n > 1 && !levels_of_launches(scratch, n, &p->levels) && p->levels.two) {
+        p->two = TWO_LAUNCHES;
+        return;
+    }
+    for (size_t i = 0; i < p->n_rows; i++) {
+        size_t row = p->rows[i];
+        struct levels l = {.two = true,
+                           .low = row_number(rows, row, FIELD_LEVEL_LOW),
+                           .high = row_number(rows, row, FIELD_LEVEL_HIGH),
+                           .share_low = row_number(rows, row, FIELD_LEVEL_LOW_SHARE),
+                           .share_high = row_number(rows, row, FIELD_LEVEL_HIGH_SHARE)};
+
+        if (isnan(l.low) || isnan(l.high))
+            continue;
+        if (!p->n_two++)
+            p->levels = l; /* of the first of them: levels of two launches are not one mixture */
+        p->two = TWO_SAMPLES;
+    }
+}
+
+#define JOINED_MAX 300
+#define BETWEEN    "; " /* remarks, in the cells too */
+
+static bool has_remark(const char *list, const char *remark, size_t len)
+{
+    while (*list) {
+        const char *end = strstr(list, BETWEEN);
+        size_t n = end ? (size_t)(end - list) : strlen(list);
+
+        if (n == len && !memcmp(list, remark, len))
+            return true;
+        list += n + (end ? strlen(BETWEEN) : 0);
+    }
+    return false;
+}
+
+static const char *add_remarks(struct pool *pool, const char *list, const char *text)
+{
+    while (*text) {
+        const char *end = strstr(text, BETWEEN);
+        size_t n = end ? (size_t)(end - text) : strlen(text);
+
+        if (n && !has_remark(list, text, n))
+            list = pool_text(pool, "%s%s%.*s", list, *list ? BETWEEN : "", (int)n, text);
+        text += n + (end ? strlen(BETWEEN) : 0);
+    }
+    return list;
+}
+
+/* The different remarks of the launches, each once: "a; b". Where they are many, the first. */
+static const char *join_texts(struct pool *pool, const struct report_rows *rows,
+                              const struct report_point *p, enum row_field field)
+{
+    const char *joined = "";
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const char *text = row_text(rows, p->rows[i], field);
+
+        if (strlen(joined) > JOINED_MAX && *text)
+            return pool_text(pool, "%s; ...", joined);
+        joined = add_remarks(pool, joined, text);
+    }
+    return joined;
+}
+
+static void take_texts(struct pool *pool, const struct report_rows *rows, struct report_point *p)
+{
+    p->status = p->origin = "";
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const char *status = row_text(rows, p->rows[i], FIELD_STATUS);
+        const char *origin = row_text(rows, p->rows[i], FIELD_ORIGIN);
+
+        p->n_noisy += !strcmp(status, "noisy");
+        p->n_disturbed += *row_text(rows, p->rows[i], FIELD_DISTURBED) != 0;
+        if (status_weight(status) >= status_weight(p->status))
+            p->status = status;
+        if (!*p->origin || strcmp(origin, "measured"))
+            p->origin = origin;
+    }
+    p->reason = join_texts(pool, rows, p, FIELD_REASON);
+    p->disturbed = join_texts(pool, rows, p, FIELD_DISTURBED);
+    p->limit_source = join_texts(pool, rows, p, FIELD_LIMIT_SOURCE);
+}
+
+void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p)
+{
+    double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
+
+    p->value = p->low = p->high = p->limit = p->percent = NAN;
+    p->limit_source = p->status = p->reason = p->disturbed = p->origin = "";
+    if (!scratch || !p->n_rows)
+        return;
+    p->n_values = collect(rows, p, FIELD_VALUE, scratch);
+    p->value = stats_median(scratch, p->n_values);
+    take_interval(rows, p, scratch);
+    p->limit = median_of(rows, p, FIELD_LIMIT, scratch);
+    p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
+    take_levels(rows, p, scratch);
+    take_texts(pool, rows, p);
+}

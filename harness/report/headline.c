@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Headlines: see headline.h. */
+#include "harness/report/headline.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/units.h"
+#include "harness/report/show.h"
+
+/* What one line is looked for among. */
+struct search {
+    struct report *r;
+    const struct report_bench *bench;
+    const struct headline_rule *rule; /* NULL: `metric` alone */
+    const char *by_value, *metric;
+    bool *in;    /* which cases of the bench match */
+    bool *at_in; /* of these, which are at the place that the rule asks for */
+};
+
+static const struct report_bench *bench_named(const struct report *r, const char *name)
+{
+    for (size_t i = 0; i < r->n_benches; i++)
+        if (!strcmp(r->benches[i].name, name))
+            return &r->benches[i];
+    return NULL;
+}
+
+static bool case_matches(const struct search *s, const struct report_case *c)
+{
+    if (!s->rule)
+        return s->metric && !strcmp(c->metric, s->metric);
+    if (!rule_matches(s->bench, c, s->rule->where))
+        return false;
+    return !s->rule->by || !s->by_value ||
+           !strcmp(report_param(s->bench, c, s->rule->by), s->by_value);
+}
+
+static double number_of(const char *text)
+{
+    uint64_t size;
+    double number;
+
+    if (!units_parse_size(text, &size))
+        return (double)size;
+    return units_parse_double(text, &number) ? NAN : number;
+}
+
+/* Keeps only the cases at the largest or smallest value of a parameter. */
+static void keep_extreme(struct search *s)
+{
+    const char *at = s->rule ? s->rule->at : NULL;
+    double best = NAN;
+
+    for (size_t i = 0; i < s->bench->n_cases; i++)
+        s->at_in[i] = s->in[i];
+    if (!at)
+        return;
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        double x = number_of(report_param(s->bench, &s->bench->cases[i], at + 1));
+
+        if (s->in[i] && !isnan(x))
+            best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
+    }
+    for (size_t i = 0; i < s->bench->n_cases; i++)
+        if (number_of(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
+            s->at_in[i] = false;
+}
+
+static bool is_better(const struct report_case *c, double value, double than)
+{
+    return isnan(than) || (report_higher_is_better(c->unit) ? value > than : value < than);
+}
+
+/* The best case of a run; where none was measured, the first that the run has. */
+static const struct report_case *best_of(const struct search *s, size_t run, size_t *candidates)
+{
+    const struct report_case *best = NULL, *unmeasured = NULL;
+
+    *candidates = 0;
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        const struct report_case *c = &s->bench->cases[i];
+        const struct report_point *p = &c->points[run];
+
+        if (!s->at_in[i] || !p->n_rows)
+            continue;
+        if (!p->n_values) {
+            unmeasured = unmeasured ? unmeasured : c;
+            continue;
+        }
+        ++*candidates;
+        if (is_better(c, p->value, best ? best->points[run].value : NAN))
+            best = c;
+    }
+    return best ? best : unmeasured;
+}
+
+static bool varies(const struct search *s, size_t param)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        const char *text = s->bench->cases[i].params[param];
+
+        if (!s->in[i])
+            continue;
+        if (first && strcmp(first, text) != 0)
+            return true;
+        first = text;
+    }
+    return false;
+}
+
+/* "m = n = k = 2048", or "512x2304x768". */
+static const char *describe_shape(const struct search *s, const struct plot_hint *hint,
+                                  const struct report_case *c)
+{
+    bool square = hint_is_square(hint, s->bench, c);
+    const char *names = "", *shape = "", *value = "";
+
+    for (size_t i = 0; i < s->bench->n_params; i++) {
+        if (!word_in(hint->square, s->bench->params[i]))
+            continue;
+        value = c->params[i];
+        names = pool_text(&s->r->pool, "%s%s = ", names, s->bench->params[i]);
+        shape = pool_text(&s->r->pool, "%s%s%s", shape, *shape ? "x" : "", value);
+    }
+    return square && *value ? pool_text(&s->r->pool, "%s%s", names, value) : shape;
+}
+
+static const char *describe(const struct search *s, const struct report_case *c)
+{
+    const struct plot_hint *hint = plot_hint_find(s->bench->name);
+    const char *text = "";
+
+    for (size_t i = 0; i < s->bench->n_params; i++) {
+        const char *name = s->bench->params[i];
+
+        if ((hint && word_in(hint->ignore, name)) || !varies(s, i) ||
+            (hint && hint->square && word_in(hint->square, name)))
+            continue;
+        text =
+            show_joined(&s->r->pool, text, show_full_param(&s->r->pool, s->bench, i, c->params[i]));
+    }
+    return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
+}
+
+static int add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
+{
+    struct headline *h = &out->all[out->n];
+
+    h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
+    if (!h->runs)
+        return -ENOMEM;
+    h->pipe = pipe;
+    h->label = label;
+    h->bench = s->bench;
+    h->rule = s->rule;
+    keep_extreme(s);
+    for (size_t i = 0; i < s->r->n_runs; i++) {
+        struct headline_run *run = &h->runs[i];
+
+        run->what = "";
+        run->verdict = (struct verdict){MOOD_OPEN, "not measured: this run has no such case"};
+        run->best = best_of(s, i, &run->candidates);
+        if (!run->best)
+            continue;
+        run->point = &run->best->points[i];
+        run->what = describe(s, run->best);
+        run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
+    }
+    out->n++;
+    return 0;
+}
+
+static bool find_matches(struct search *s)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        s->in[i] = case_matches(s, &s->bench->cases[i]);
+        any = any || s->in[i];
+    }
+    return any;
+}
+
+static bool seen_before(const struct search *s, size_t n, const char *value)
+{
+    for (size_t i = 0; i < n; i++)
+        if (rule_matches(s->bench, &s->bench->cases[i], s->rule->where) &&
+            !strcmp(report_param(s->bench, &s->bench->cases[i], s->rule->by), value))
+            return true;
+    return false;
+}
+
+/* A line for each value of the rule's `by`, in the order of the suite. */
+static int add_lines_by(struct search *s, struct headlines *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < s->bench->n_cases; i++) {
+        const struct report_case *c = &s->bench->cases[i];
+        const char *value = report_param(s->bench, c, s->rule->by);
+
+        if (!*value || !rule_matches(s->bench, c, s->rule->where) || seen_before(s, i, value))
+            continue;
+        s->by_value = value;
+        find_matches(s);
+        err = add_line(s, out, s->rule->pipe,
+                       strcmp(s->rule->label, "%s")
+                           ? pool_text(&s->r->pool, "%s %s", s->rule->label, value)
+                           : value);
+    }
+    return err;
+}
+
+static int add_by_metric(struct search *s, struct headlines *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < s->bench->n_cases; i++) {
+        const char *metric = s->bench->cases[i].metric;
+        bool first = true;
+
+        for (size_t k = 0; k < i; k++)
+            first = first && strcmp(s->bench->cases[k].metric, metric) != 0;
+        s->metric = metric;
+        if (first && find_matches(s))
+            err = add_line(s, out, s->bench->name, metric);
+    }
+    return err;
+}
+
+static bool has_rule(const char *bench)
+{
+    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
+        if (!strcmp(rule->bench, bench))
+            return true;
+    return false;
+}
+
+static int add_by_rule(struct search *s, struct headlines *out)
+{
+    if (s->rule->by)
+        return add_lines_by(s, out);
+    return find_matches(s) ? add_line(s, out, s->rule->pipe, s->rule->label) : 0;
+}
+
+static int make_all(struct report *r, struct headlines *out, struct search *s)
+{
+    int err = 0;
+
+    s->r = r;
+    for (s->rule = headline_rules; !err && s->rule->bench; s->rule++) {
+        s->bench = bench_named(r, s->rule->bench);
+        if (s->bench)
+            err = add_by_rule(s, out);
+    }
+    s->rule = NULL;
+    for (size_t i = 0; !err && i < r->n_benches; i++) {
+        s->bench = &r->benches[i];
+        if (!has_rule(s->bench->name))
+            err = add_by_metric(s, out);
+    }
+    return err;
+}
+
+static bool is_measured(const struct headlines *h, const char *pipe)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (!strcmp(h->all[i].pipe, pipe))
+            return true;
+    return false;
+}
+
+static void list_missing(struct report *r, struct headlines *out)
+{
+    out->missing = "";
+    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
+        if (!is_measured(out, rule->pipe) && !strstr(out->missing, rule->pipe))
+            out->missing = show_joined(&r->pool, out->missing, rule->pipe);
+}
+
+int headlines_make(struct report *r, struct headlines *out)
+{
+    struct search s = {0};
+    size_t most = 0, rules = 0, most_cases = 0;
+    int err = -ENOMEM;
+
+    while (headline_rules[rules].bench)
+        rules++;
+    for (size_t i = 0; i < r->n_benches; i++) {
+        most += (rules + 1) * r->benches[i].n_cases;
+        most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
+    }
+    *out = (struct headlines){.missing = ""};
+    out->all = pool_alloc(&r->pool, most, sizeof(*out->all));
+    s.in = pool_alloc(&r->pool, most_cases, sizeof(*s.in));
+    s.at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in));
+    if (out->all && s.in && s.at_in)
+        err = make_all(r, out, &s);
+    if (!err)
+        list_missing(r, out);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Headlines: one line a pipe (or two, or one per data type), the best case that the rules of rules.h
+ * let in, for each run by itself, and a plain sentence on it.
+ *
+ * "Best" is taken over cases that were measured and are ok or noisy; how many there were is said.
+ */
+#ifndef PLUMB_REPORT_HEADLINE_H
+#define PLUMB_REPORT_HEADLINE_H
+
+#include "harness/report/model.h"
+#include "harness/report/rules.h"
+
+enum mood { MOOD_GOOD, MOOD_OPEN, MOOD_WARN, MOOD_BAD }; /* open: nothing to judge by */
+
+struct verdict {
+    enum mood mood;
+    const char *sentence; /* "normal: 92 % of the limit" */
+};
+
+struct headline_run {
+    const struct report_case *best; /* NULL: not measured */
+    const struct report_point *point;
+    const char *what; /* the parameters of `best` that vary among the candidates: "onednn, 4096" */
+    size_t candidates;
+    struct verdict verdict;
+};
+
+struct headline {
+    const char *pipe, *label;
+    const struct report_bench *bench;
+    const struct headline_rule *rule; /* NULL: made without */
+    struct headline_run *runs;        /* one a run */
+};
+
+struct headlines {
+    struct headline *all;
+    size_t n;
+    const char *missing; /* pipes that no run measured: "copies, matrix core"; or "" */
+};
+
+/* Everything lives in the report's pool. 0 or -ENOMEM. */
+int headlines_make(struct report *r, struct headlines *out);
+
+/* The sentence on one point; rule NULL: its share of the limit is said, and not judged. */
+struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
+                            const struct report_case *c, const struct headline_rule *rule);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a report speaks of: every case of every benchmark, with the launches of each run combined to
+ * one point.
+ *
+ * A case is one choice of parameters and one metric. Its launches in one run are combined so:
+ *   value     the median of the launches' medians; launches that are wrong, failed or skipped have none
+ *   interval  of 6 launches or more: the distribution-free interval of the median over the launches'
+ *             medians (core/stats.h). Of fewer, which cannot bear one: the hull of the launches' own
+ *             intervals, lowest ci_low to highest ci_high. Unknown where one launch has none
+ *   levels    two where the launches' medians fall on two levels, else where a launch's samples do
+ *   limit     the median of the launches' limits; percent is value / limit
+ *   status    the worst of the launches: ok, skipped, noisy, failed, wrong. A launch that died belongs to
+ *             every metric of its case of the suite
+ */
+#ifndef PLUMB_REPORT_MODEL_H
+#define PLUMB_REPORT_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/levels.h"
+#include "harness/report/pool.h"
+#include "harness/store/run_folder.h"
+
+#define REPORT_FEW_LAUNCHES 6 /* below, the interval is the hull: 2 * 0.5^5 is over 5 % */
+
+enum row_field {
+    FIELD_METRIC,
+    FIELD_UNIT,
+    FIELD_VALUE,
+    FIELD_CI_LOW,
+    FIELD_CI_HIGH,
+    FIELD_SAMPLES,
+    FIELD_LEVEL_LOW,
+    FIELD_LEVEL_LOW_SHARE,
+    FIELD_LEVEL_HIGH,
+    FIELD_LEVEL_HIGH_SHARE,
+    FIELD_LIMIT,
+    FIELD_LIMIT_SOURCE,
+    FIELD_PERCENT,
+    FIELD_ORIGIN,
+    FIELD_STATUS,
+    FIELD_REASON,
+    FIELD_STEAL,
+    FIELD_INVOLUNTARY,
+    FIELD_MHZ_LOW,
+    FIELD_MHZ_HIGH,
+    FIELD_THROTTLE,
+    FIELD_QUOTA,
+    FIELD_DISTURBED,
+    FIELD_CASE,
+    FIELD_REPEAT,
+    FIELD_HOST,
+    FIELDS
+};
+
+/* The rows of one benchmark in one run; table is NULL where that run has none. */
+struct report_rows {
+    const struct table *table;
+    size_t fields[FIELDS]; /* columns */
+    size_t *params;        /* columns of the benchmark's parameters; TABLE_NO_COLUMN: not there */
+};
+
+const char *row_text(const struct report_rows *rows, size_t row, enum row_field field);
+double row_number(const struct report_rows *rows, size_t row, enum row_field field); /* or NaN */
+
+enum report_two { TWO_NOT, TWO_SAMPLES, TWO_LAUNCHES };
+
+/* A case in one run. */
+struct report_point {
+    const size_t *rows; /* of that run's table; none: the run lacks the case */
+    size_t n_rows, n_values, n_noisy, n_disturbed; /* launches; those with a value; ... */
+    double value, low, high, limit, percent;       /* NaN: not measured, unknown */
+    bool hull;
+    size_t n_two; /* launches whose own samples fall on two levels */
+    enum report_two two;
+    struct levels levels;
+    const char *limit_source, *status, *reason, *disturbed, *origin; /* "" where there is none */
+};
+
+struct report_case {
+    const char *const *params; /* texts, in the order of the benchmark's parameters */
+    const char *metric, *unit;
+    struct report_point *points; /* one a run */
+};
+
+struct report_bench {
+    const char *name;
+    const char **params; /* names */
+    size_t n_params;
+    struct report_rows *rows; /* one a run */
+    struct report_case *cases;
+    size_t n_cases;
+};
+
+struct report {
+    struct pool pool;
+    struct run_folder *runs;
+    const char **names; /* of the runs, each once: A, B (2) */
+    size_t n_runs, n_rows;
+    bool borrowed; /* the runs are the caller's */
+    struct report_bench *benches;
+    size_t n_benches;
+};
+
+/* Reads the folders and combines. 0 or as run_folder_load(), with error set; *r is to be released
+ * in any case. */
+int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len);
+/* The same from one run that is read already, which stays the caller's. */
+int report_take(struct report *r, const struct run_folder *run);
+void report_release(struct report *r);
+
+const char *report_param(const struct report_bench *b, const struct report_case *c,
+                         const char *name); /* "" where there is none */
+bool report_higher_is_better(const char *unit);
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The frame of the page: see page.h. */
+#include "harness/report/page.h"
+
+#include <string.h>
+
+#include "core/units.h"
+#include "core/version.h"
+#include "harness/report/assets.h"
+#include "harness/report/html.h"
+#include "harness/report/show.h"
+
+const char *meta_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < b->n_params; i++)
+        text = show_joined(&r->pool, text, show_named_param(&r->pool, b, i, c->params[i]));
+    return *text ? pool_text(&r->pool, "%s: %s", c->metric, text) : c->metric;
+}
+
+static void write_colours(FILE *out, const char *const *colours)
+{
+    for (size_t i = 0; i < PLOT_COLOURS; i++)
+        fprintf(out, "--series-%zu:%s;", i, colours[i]);
+}
+
+/* Print is light, whatever the screen is. */
+static void write_head(const struct page *page)
+{
+    FILE *out = page->out;
+
+    fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+          "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+          "<meta name='color-scheme' content='light dark'>\n"
+          "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; script-src 'unsafe-inline'; img-src data:\">\n"
+          "<link rel='icon' href='data:,'>\n<title>",
+          out);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        html_print(out, "%s%s", i ? ", " : "", page->r->names[i]);
+    fputs(" - Plumbline report</title>\n<style>\n:root{", out);
+    write_colours(out, plot_colours_light);
+    fputs("}\n@media screen and (prefers-color-scheme:dark){:root{", out);
+    write_colours(out, plot_colours_dark);
+    fputs("}}\n", out);
+    fputs(asset_style, out);
+    fputs("</style>\n</head>\n<body>\n", out);
+    fputs(plot_svg_definitions, out);
+}
+
+static size_t count_launches(const struct run_folder *run, bool open)
+{
+    size_t state = table_column(&run->plan, "state"), n = 0;
+
+    for (size_t i = 0; i < run->plan.n_rows; i++)
+        n += !open || !strcmp(table_cell(&run->plan, i, state), "todo");
+    return n;
+}
+
+/* Rows that the plan speaks of and that are not there: a loss of power took them. */
+static size_t count_lost_rows(const struct run_folder *run)
+{
+    size_t rows = table_column(&run->plan, "rows"), promised = 0, there = 0;
+
+    for (size_t i = 0; i < run->plan.n_rows; i++) {
+        uint64_t n;
+
+        promised += units_parse_u64(table_cell(&run->plan, i, rows), &n) ? 0 : (size_t)n;
+    }
+    for (size_t b = 0; b < run->n_benches; b++)
+        there += run->benches[b].rows.n_rows;
+    return promised > there ? promised - there : 0;
+}
+
+static void write_facts_of_run(const struct page *page, size_t i)
+{
+    FILE *out = page->out;
+    const struct run_folder *run = &page->r->runs[i];
+    const json_t *host = json_object_get(json_object_get(run->meta, "machine"), "host");
+    const char *name = meta_text(host, "hostname");
+    size_t open = count_launches(run, true), all = count_launches(run, false);
+    size_t lost = count_lost_rows(run);
+
+    html_print(out,
+               "<p class='run'><b>%s</b> <span>on %s</span> <span>suite %s</span> <span>%s</span>",
+               page->r->names[i], *name ? name : "an unnamed host",
+               *meta_text(run->meta, "suite") ? meta_text(run->meta, "suite") : "not named",
+               *meta_text(run->meta, "started_utc") ? meta_text(run->meta, "started_utc")
+                                                    : "start not recorded");
+    html_print(out, " <span>%zu of %zu launches</span></p>\n", all - open, all);
+    if (open)
+        html_print(
+            out,
+            "<p class='banner'>Incomplete: %zu of %zu launches of %s were not run. Go on with "
+            "<code>plumb run --resume %s</code></p>\n",
+            open, all, page->r->names[i], run->path);
+    if (lost)
+        html_print(
+            out,
+            "<p class='banner'>%zu rows of %s never reached the disk, and their launches are "
+            "left out. <code>plumb run --resume %s</code> runs them again.</p>\n",
+            lost, page->r->names[i], run->path);
+}
+
+/* Rows that nobody measured are named at the top, and again wherever they stand. */
+static void write_origin_banner(const struct page *page)
+{
+    for (size_t b = 0; b < page->r->n_benches; b++)
+        for (size_t run = 0; run < page->r->n_runs; run++) {
+            const struct report_rows *rows = &page->r->benches[b].rows[run];
+            size_t n = 0;
+
+            for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
+                n += strcmp(row_text(rows, i, FIELD_ORIGIN), "measured") != 0;
+            if (n)
+                html_print(page->out,
+                           "<p class='banner'>Not measured: %zu of %zu rows of <b>%s</b> in %s are "
+                           "simulated or modelled, and say nothing about this machine.</p>\n",
+                           n, rows->table->n_rows, page->r->benches[b].name, page->r->names[run]);
+        }
+}
+
+static void write_top(const struct page *page)
+{
+    fputs("<header>\n<h1>Plumbline report</h1>\n", page->out);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        write_facts_of_run(page, i);
+    fputs("<nav><a href='#headlines'>Headlines</a> <a href='#machine'>Machine</a> "
+          "<a href='#plots'>Plots</a> <a href='#quality'>Quality</a> <a href='#rows'>Rows</a> "
+          "<a href='#again'>Reproduce</a> <a href='#reading'>How to read it</a></nav>\n</header>\n"
+          "<main>\n",
+          page->out);
+    write_origin_banner(page);
+}
+
+void page_reading(const struct page *page)
+{
+    fputs(
+        "<section id='reading'>\n<h2>How to read it</h2>\n<dl class='reading'>\n"
+        "<dt>value</dt><dd>The median of a launch's samples. Over several launches of a case: the "
+        "median of their medians.</dd>\n"
+        "<dt>interval</dt><dd>Of one launch: a distribution-free interval of its median, which "
+        "allows for autocorrelation (95 % unless the rows say otherwise). Of two to five launches: "
+        "from the lowest to the highest end of theirs, which is wider. From six launches on: the "
+        "distribution-free 95 % interval of the median over the launches' medians. In plots it is "
+        "the bar through a point.</dd>\n"
+        "<dt>limit</dt><dd>The most that is physically possible here; its source stands in the "
+        "column limit_source of each row. A value is called low below a share of it that differs "
+        "by pipe, and normal otherwise, as long as that is true of its whole interval; else it is "
+        "undecided. Where no limit is known nothing is called normal.</dd>\n"
+        "<dt>noisy</dt><dd>The interval is wider than was asked for when the time was up.</dd>\n"
+        "<dt>two levels</dt><dd>Samples, or launches, fall on two separate values: a median "
+        "between them would hide it, so both are given.</dd>\n"
+        "<dt>units</dt><dd>GB/s is 1e9 bytes a second, Gb/s 1e9 bits; sizes are binary: 64K is "
+        "65536 bytes. TFLOP/s counts 2mnk operations for a product, dense.</dd>\n"
+        "<dt>not measured</dt><dd>An empty cell. It is never a zero.</dd>\n</dl>\n</section>\n",
+        page->out);
+}
+
+void page_write(const struct page *page)
+{
+    write_head(page);
+    write_top(page);
+    page_headlines(page);
+    page_machine(page);
+    page_plots(page);
+    page_quality(page);
+    page_rows(page);
+    page_again(page);
+    page_reading(page);
+    fputs("</main>\n<footer>Made by plumb " PLUMB_VERSION
+          ". This page holds all that it shows and asks for nothing else.</footer>\n<script>\n",
+          page->out);
+    fputs(asset_script, page->out);
+    fputs("</script>\n</body>\n</html>\n", page->out);
+}

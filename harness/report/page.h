@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The HTML page, section by section; between report.c and the page_*.c files. */
+#ifndef PLUMB_REPORT_PAGE_H
+#define PLUMB_REPORT_PAGE_H
+
+#include <stdio.h>
+
+#include "harness/report/headline.h"
+#include "harness/report/series.h"
+
+struct page {
+    FILE *out;
+    struct report *r;
+    const struct headlines *headlines;
+    const struct figures *figures;
+    const struct plot_picture *pictures; /* one a figure; NULL inside where it was not drawn */
+    const char *plots_error;             /* why there are no plots, or "" */
+};
+
+void page_write(const struct page *page);
+
+void page_headlines(const struct page *page);
+void page_machine(const struct page *page);
+void page_plots(const struct page *page);
+void page_quality(const struct page *page);
+void page_rows(const struct page *page);
+void page_again(const struct page *page);
+void page_reading(const struct page *page);
+
+/* A string of run.json; "" where there is none. */
+const char *meta_text(const json_t *object, const char *key);
+
+/* The varying parameters and the metric of a case: "triad, 64K, threads 2: bandwidth". */
+const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c);
+
+#endif

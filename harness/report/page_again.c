@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How to do a run again: command, suite, seed, versions, and the configuration itself. */
+#include <string.h>
+
+#include "harness/report/html.h"
+#include "harness/report/page.h"
+
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^"
+
+/* A word as a shell takes it. */
+static const char *shell_word(struct pool *pool, const char *word)
+{
+    const char *quoted = "'";
+
+    if (*word && !word[strspn(word, PLAIN)])
+        return word;
+    while (*word) {
+        size_t n = strcspn(word, "'");
+
+        quoted = pool_text(pool, "%s%.*s%s", quoted, (int)n, word, word[n] ? "'\\''" : "");
+        word += n + (word[n] == '\'');
+    }
+    return pool_text(pool, "%s'", quoted);
+}
+
+static const char *command_of(struct pool *pool, const json_t *meta)
+{
+    const json_t *command = json_object_get(meta, "command");
+    const char *text = json_string_value(command);
+    json_t *word;
+    size_t i;
+
+    if (text)
+        return text;
+    text = "";
+    json_array_foreach (command, i, word) {
+        const char *at = json_string_value(word);
+
+        text = pool_text(pool, "%s%s%s", text, i ? " " : "", shell_word(pool, at ? at : ""));
+    }
+    return text;
+}
+
+/* Numbers are seeds: 64 bits without a sign, which JSON keeps with one. */
+static const char *scalar(struct pool *pool, const json_t *meta, const char *key)
+{
+    const json_t *value = json_object_get(meta, key);
+
+    if (json_is_integer(value))
+        return pool_text(pool, "%llu", (unsigned long long)json_integer_value(value));
+    return json_is_string(value) ? json_string_value(value) : "";
+}
+
+static void write_fact(const struct page *page, const char *name, const char *text)
+{
+    html_print(page->out, "<tr><th scope='row'>%s</th><td>%s</td></tr>\n", name,
+               *text ? text : "not recorded");
+}
+
+static void write_run(const struct page *page, size_t i)
+{
+    const json_t *meta = page->r->runs[i].meta;
+    struct pool *pool = &page->r->pool;
+    const char *command = command_of(pool, meta), *config = meta_text(meta, "config");
+    static const char *const keys[][2] = {
+        {"suite", "suite"},
+        {"seed", "seed"},
+        {"version", "version"},
+        {"commit", "commit"},
+        {"config_hash", "hash of the configuration"},
+        {"started_utc", "started"},
+        {"finished_utc", "finished"},
+        {"state", "state"},
+    };
+
+    if (page->r->n_runs > 1)
+        html_element(page->out, "h3", page->r->names[i]);
+    if (*command)
+        html_print(page->out, "<pre class='command'>%s</pre>\n", command);
+    fputs("<table class='facts'><tbody>\n", page->out);
+    write_fact(page, "folder", page->r->runs[i].path);
+    for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+        write_fact(page, keys[k][1], scalar(pool, meta, keys[k][0]));
+    fputs("</tbody></table>\n", page->out);
+    if (*config)
+        html_print(page->out,
+                   "<details><summary>The suite as it was run</summary><pre>%s</pre>"
+                   "</details>\n",
+                   config);
+}
+
+void page_again(const struct page *page)
+{
+    fputs("<section id='again'>\n<h2>How to do it again</h2>\n", page->out);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        write_run(page, i);
+    fputs("<p>The same seed plans the same cases in the same order.</p>\n</section>\n", page->out);
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How far the rows can be trusted: what disturbed them, what falls on two levels, what is not there. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/row.h"
+#include "harness/report/html.h"
+#include "harness/report/page.h"
+#include "harness/report/show.h"
+
+#define LISTED_MAX 200 /* lines of one table here; the rows' own table has them all */
+
+/* A table that is begun with its first line, and stops after LISTED_MAX of them and says so. */
+struct listing {
+    const char *columns; /* behind benchmark and case */
+    size_t listed, all;
+};
+
+/* Calls fn for every row of a run, benchmark by benchmark. */
+typedef void row_fn(const struct page *page, const struct report_bench *b, size_t run, size_t row,
+                    void *arg);
+
+static void each_row(const struct page *page, size_t run, row_fn *fn, void *arg)
+{
+    for (size_t b = 0; b < page->r->n_benches; b++) {
+        const struct report_bench *bench = &page->r->benches[b];
+        const struct table *t = bench->rows[run].table;
+
+        for (size_t row = 0; t && row < t->n_rows; row++)
+            fn(page, bench, run, row, arg);
+    }
+}
+
+static void begin_table(const struct page *page, const struct listing *l)
+{
+    fputs("<div class='scroll'><table class='plain'><thead><tr>", page->out);
+    if (page->r->n_runs > 1)
+        fputs("<th scope='col'>run</th>", page->out);
+    fputs("<th scope='col'>benchmark</th><th scope='col'>case</th>", page->out);
+    fputs(l->columns, page->out);
+    fputs("</tr></thead>\n<tbody>\n", page->out);
+}
+
+/* Whether one more line has room; begins the table with the first. */
+static bool begin_line(const struct page *page, struct listing *l)
+{
+    if (l->all++ >= LISTED_MAX)
+        return false;
+    if (!l->listed++)
+        begin_table(page, l);
+    fputs("<tr>", page->out);
+    return true;
+}
+
+static void end_table(const struct page *page, const struct listing *l, const char *nothing)
+{
+    if (l->all)
+        fputs("</tbody></table></div>\n", page->out);
+    else
+        html_print(page->out, "<p>%s</p>\n", nothing);
+    if (l->all > l->listed)
+        html_print(page->out, "<p>%zu more are in the tables of rows.</p>\n", l->all - l->listed);
+}
+
+struct counts {
+    size_t statuses[8], rows, disturbed, two_levels;
+};
+
+static void count_row(const struct page *page, const struct report_bench *b, size_t run, size_t row,
+                      void *arg)
+{
+    const struct report_rows *rows = &b->rows[run];
+    struct counts *c = arg;
+
+    (void)page;
+    c->rows++;
+    for (size_t i = 0; row_statuses[i]; i++)
+        c->statuses[i] += !strcmp(row_text(rows, row, FIELD_STATUS), row_statuses[i]);
+    c->disturbed += *row_text(rows, row, FIELD_DISTURBED) != 0;
+    c->two_levels += !isnan(row_number(rows, row, FIELD_LEVEL_LOW));
+}
+
+static void write_counts(const struct page *page)
+{
+    FILE *out = page->out;
+
+    fputs("<div class='scroll'><table class='plain counts'><thead><tr><th scope='col'>run</th><th "
+          "scope='col'>rows</th>",
+          out);
+    for (size_t i = 0; row_statuses[i]; i++)
+        html_print(out, "<th scope='col'>%s</th>", row_statuses[i]);
+    fputs("<th scope='col'>disturbed</th><th scope='col'>on two levels</th></tr></thead>\n<tbody>",
+          out);
+    for (size_t run = 0; run < page->r->n_runs; run++) {
+        struct counts c = {0};
+
+        each_row(page, run, count_row, &c);
+        html_print(out, "<tr><th scope='row'>%s</th><td>%zu</td>", page->r->names[run], c.rows);
+        for (size_t i = 0; row_statuses[i]; i++)
+            html_print(out, "<td>%zu</td>", c.statuses[i]);
+        html_print(out, "<td>%zu</td><td>%zu</td></tr>\n", c.disturbed, c.two_levels);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
+static void write_number_cell(const struct page *page, const struct report_rows *rows, size_t row,
+                              enum row_field field)
+{
+    html_print(page->out, "<td>%s</td>", show_number(&page->r->pool, row_number(rows, row, field)));
+}
+
+static const struct report_case *case_of(const struct report_bench *b, size_t run, size_t row)
+{
+    for (size_t i = 0; i < b->n_cases; i++)
+        for (size_t k = 0; k < b->cases[i].points[run].n_rows; k++)
+            if (b->cases[i].points[run].rows[k] == row)
+                return &b->cases[i];
+    return NULL;
+}
+
+static void write_case_cells(const struct page *page, const struct report_bench *b, size_t run,
+                             size_t row)
+{
+    const struct report_case *c = case_of(b, run, row);
+
+    if (page->r->n_runs > 1)
+        html_print(page->out, "<td>%s</td>", page->r->names[run]);
+    html_print(page->out, "<td>%s</td><td class='text'>%s</td><td>%s</td>", b->name,
+               c ? case_text(page->r, b, c) : "", row_text(&b->rows[run], row, FIELD_REPEAT));
+}
+
+static void list_disturbed(const struct page *page, const struct report_bench *b, size_t run,
+                           size_t row, void *arg)
+{
+    static const enum row_field fields[] = {FIELD_STEAL,    FIELD_INVOLUNTARY, FIELD_MHZ_LOW,
+                                            FIELD_MHZ_HIGH, FIELD_THROTTLE,    FIELD_QUOTA};
+    const struct report_rows *rows = &b->rows[run];
+    struct listing *l = arg;
+
+    if (!*row_text(rows, row, FIELD_DISTURBED) || !begin_line(page, l))
+        return;
+    write_case_cells(page, b, run, row);
+    html_print(page->out, "<td class='text'>%s</td>", row_text(rows, row, FIELD_DISTURBED));
+    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
+        write_number_cell(page, rows, row, fields[i]);
+    fputs("</tr>\n", page->out);
+}
+
+static void write_ledger(const struct page *page)
+{
+    struct listing l = {.columns = "<th scope='col'>launch</th><th scope='col'>by</th>"
+                                   "<th scope='col'>steal %</th>"
+                                   "<th scope='col'>pushed off a CPU</th>"
+                                   "<th scope='col'>lowest MHz</th><th scope='col'>highest MHz</th>"
+                                   "<th scope='col'>throttled, times</th>"
+                                   "<th scope='col'>quota, ms</th>"};
+
+    html_element(page->out, "h3", "Noise ledger: rows that were disturbed");
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        each_row(page, run, list_disturbed, &l);
+    end_table(page, &l, "Nothing was seen that disturbed a row.");
+}
+
+static void write_two_level_case(const struct page *page, const struct report_bench *b,
+                                 const struct report_case *c, size_t run, struct listing *l)
+{
+    const struct report_point *p = &c->points[run];
+    struct pool *pool = &page->r->pool;
+
+    if (p->two == TWO_NOT || !begin_line(page, l))
+        return;
+    if (page->r->n_runs > 1)
+        html_print(page->out, "<td>%s</td>", page->r->names[run]);
+    html_print(page->out, "<td>%s</td><td class='text'>%s</td>", b->name, case_text(page->r, b, c));
+    html_print(page->out, "<td>%s</td><td>%s %s</td><td>%s</td><td>%s %s</td><td>%s</td></tr>\n",
+               p->two == TWO_LAUNCHES ? "launches" : "samples of a launch",
+               show_number(pool, p->levels.low), c->unit,
+               show_percent(pool, 100 * p->levels.share_low), show_number(pool, p->levels.high),
+               c->unit, show_percent(pool, 100 * p->levels.share_high));
+}
+
+static void write_levels(const struct page *page)
+{
+    struct listing l = {.columns = "<th scope='col'>what falls on two</th><th scope='col'>low</th>"
+                                   "<th scope='col'>how often</th><th scope='col'>high</th>"
+                                   "<th scope='col'>how often</th>"};
+
+    html_element(page->out, "h3", "Cases on two levels");
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        for (size_t b = 0; b < page->r->n_benches; b++)
+            for (size_t i = 0; i < page->r->benches[b].n_cases; i++)
+                write_two_level_case(page, &page->r->benches[b], &page->r->benches[b].cases[i], run,
+                                     &l);
+    end_table(page, &l, "No case falls on two levels.");
+}
+
+/* Rows without a value, those of one benchmark, status and reason together. */
+struct lack {
+    const char *run, *bench, *status, *reason;
+    const struct report_bench *b;
+    size_t run_index, row, n;
+};
+
+static int compare_lacks(const void *x, const void *y)
+{
+    const struct lack *a = x, *b = y;
+    int d = (a->run_index > b->run_index) - (a->run_index < b->run_index);
+
+    d = d ? d : strcmp(a->bench, b->bench);
+    d = d ? d : strcmp(a->status, b->status);
+    d = d ? d : strcmp(a->reason, b->reason);
+    return d ? d : (a->row > b->row) - (a->row < b->row);
+}
+
+struct lacks {
+    struct lack *all;
+    size_t n;
+};
+
+static void list_lack(const struct page *page, const struct report_bench *b, size_t run, size_t row,
+                      void *arg)
+{
+    const struct report_rows *rows = &b->rows[run];
+    const char *status = row_text(rows, row, FIELD_STATUS);
+    struct lacks *lacks = arg;
+
+    if (!strcmp(status, "ok") || !strcmp(status, "noisy"))
+        return;
+    lacks->all[lacks->n++] = (struct lack){.run = page->r->names[run],
+                                           .bench = b->name,
+                                           .status = status,
+                                           .reason = row_text(rows, row, FIELD_REASON),
+                                           .b = b,
+                                           .run_index = run,
+                                           .row = row,
+                                           .n = 1};
+}
+
+/* Each reason once, with how often and one case of it. */
+static size_t merge_lacks(struct lacks *lacks)
+{
+    size_t kept = 0;
+
+    qsort(lacks->all, lacks->n, sizeof(*lacks->all), compare_lacks);
+    for (size_t i = 0; i < lacks->n; i++) {
+        struct lack *last = kept ? &lacks->all[kept - 1] : NULL, *at = &lacks->all[i];
+
+        if (last && last->run_index == at->run_index && !strcmp(last->bench, at->bench) &&
+            !strcmp(last->status, at->status) && !strcmp(last->reason, at->reason))
+            last->n++;
+        else
+            lacks->all[kept++] = *at;
+    }
+    return kept;
+}
+
+static void write_lack(const struct page *page, const struct lack *at, struct listing *l)
+{
+    if (!begin_line(page, l))
+        return;
+    write_case_cells(page, at->b, at->run_index, at->row);
+    html_print(page->out,
+               "<td><span class='status %s'>%s</span></td><td class='text'>%s</td>"
+               "<td>%zu</td></tr>\n",
+               at->status, at->status, *at->reason ? at->reason : "no reason is given", at->n);
+}
+
+static void write_lacks(const struct page *page)
+{
+    struct lacks lacks = {calloc(page->r->n_rows + 1, sizeof(*lacks.all)), 0};
+    struct listing l = {.columns = "<th scope='col'>launch</th><th scope='col'>status</th>"
+                                   "<th scope='col'>reason</th><th scope='col'>rows like it</th>"};
+    size_t n;
+
+    if (!lacks.all) {
+        page->r->pool.failed = true;
+        return;
+    }
+    html_element(page->out, "h3", "Rows without a value");
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        each_row(page, run, list_lack, &lacks);
+    n = merge_lacks(&lacks);
+    for (size_t i = 0; i < n; i++)
+        write_lack(page, &lacks.all[i], &l);
+    end_table(page, &l, "Every row has a value.");
+    free(lacks.all);
+}
+
+void page_quality(const struct page *page)
+{
+    fputs("<section id='quality'>\n<h2>Quality</h2>\n", page->out);
+    write_counts(page);
+    write_lacks(page);
+    write_levels(page);
+    write_ledger(page);
+    fputs("</section>\n", page->out);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Plots by gnuplot: see plot.h. */
+#include "harness/report/plot.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/child.h"
+#include "harness/report/plot_script.h"
+
+#define GNUPLOT_TIMEOUT_NS 120000000000ull
+#define SVG_BYTES_MAX      ((size_t)64 << 20)
+
+/* New text, or NULL when it is not on the PATH. Relative folders of the PATH are passed over: the
+ * program is started from another one. */
+static char *find_gnuplot(void)
+{
+    const char *path = getenv("PATH");
+
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        char *program = NULL;
+
+        if (*path == '/' && asprintf(&program, "%.*s/gnuplot", (int)n, path) < 0)
+            return NULL;
+        if (program && !access(program, X_OK))
+            return program;
+        free(program);
+        path += n + (path[n] == ':');
+    }
+    return NULL;
+}
+
+/* The script names its files without a folder. The shell, and not gnuplot, goes there: it takes the
+ * folder's name as it is. */
+static int run_script(const char *program, const char *folder, const char *script, char *error,
+                      size_t len)
+{
+    const char *argv[] = {"/bin/sh", "-c", "cd -- \"$0\" && exec \"$1\" -d \"$2\"", folder, program,
+                          script,    NULL};
+    struct child_spec spec = {.argv = argv, .timeout_ns = GNUPLOT_TIMEOUT_NS};
+    struct child_result result = {0};
+    int err = child_run(&spec, &result);
+
+    if (err) {
+        snprintf(error, len, "cannot run \"%s\": %s", program, strerror(-err));
+    } else if (result.timed_out || result.status) {
+        err = -EIO;
+        snprintf(error, len, "gnuplot %s: %.*s",
+                 result.timed_out ? "did not end in time" : "failed", (int)len / 2,
+                 result.err.text);
+    }
+    child_result_release(&result);
+    return err;
+}
+
+static int run_gnuplot(const char *folder, char *error, size_t len)
+{
+    char *program = find_gnuplot();
+    int err = program ? 0 : -ENOENT;
+
+    if (err)
+        snprintf(error, len, "there is no gnuplot: install the package gnuplot-nox");
+    if (!err)
+        err = run_script(program, folder, PLOT_SCRIPT, error, len);
+    if (!err)
+        err = run_script(program, folder, PLOT_SCRIPT_INLINE, error, len);
+    free(program);
+    return err;
+}
+
+static int write_script(const struct plot *plots, size_t n, const char *folder, const char *name,
+                        bool pages, char *error, size_t len)
+{
+    char *path = NULL;
+    FILE *out;
+    int err = 0;
+
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return -ENOMEM;
+    out = fopen(path, "we");
+    if (out) {
+        errno = 0;
+        plot_script_write(out, plots, n, pages);
+        err = ferror(out) ? (errno ? -errno : -EIO) : 0;
+        err = fclose(out) && !err ? -errno : err;
+    } else {
+        err = -errno;
+    }
+    if (err)
+        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(-err));
+    free(path);
+    return err;
+}
+
+/* Reads a picture for the page and takes it away: the page has it. */
+static char *take_fragment(const char *folder, const struct plot *plot, const char *kind)
+{
+    struct buffer svg = {0};
+    char *path = NULL, *fragment = NULL;
+
+    if (asprintf(&path, "%s/.%s.%s.svg", folder, plot->name, kind) < 0)
+        return NULL;
+    if (!file_read(path, SVG_BYTES_MAX, &svg))
+        fragment = plot_svg_fragment(svg.text, plot);
+    unlink(path);
+    buffer_release(&svg);
+    free(path);
+    return fragment;
+}
+
+static void remove_inline_script(const char *folder)
+{
+    char *path = NULL;
+
+    if (asprintf(&path, "%s/" PLOT_SCRIPT_INLINE, folder) >= 0)
+        unlink(path);
+    free(path);
+}
+
+int plot_draw(const struct plot *plots, size_t n, const char *folder, struct plot_picture *pictures,
+              char *error, size_t len)
+{
+    int err = 0;
+
+    memset(pictures, 0, n * sizeof(*pictures));
+    if (!n)
+        return 0;
+    err = write_script(plots, n, folder, PLOT_SCRIPT, false, error, len);
+    if (!err)
+        err = write_script(plots, n, folder, PLOT_SCRIPT_INLINE, true, error, len);
+    if (!err)
+        err = run_gnuplot(folder, error, len);
+    for (size_t i = 0; i < n; i++) {
+        pictures[i].wide = take_fragment(folder, &plots[i], "wide");
+        pictures[i].narrow = take_fragment(folder, &plots[i], "narrow");
+        if (!err && (!pictures[i].wide || !pictures[i].narrow)) {
+            err = -EIO;
+            snprintf(error, len, "gnuplot left no picture of \"%s\"", plots[i].name);
+        }
+    }
+    remove_inline_script(folder);
+    return err;
+}
+
+void plot_picture_release(struct plot_picture *picture)
+{
+    free(picture->wide);
+    free(picture->narrow);
+    *picture = (struct plot_picture){0};
+}

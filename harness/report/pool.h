@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory of one report: many small things that live and die together. When memory is short, `failed`
+ * stays set and texts are "": the report is made to its end and then not written.
+ */
+#ifndef PLUMB_REPORT_POOL_H
+#define PLUMB_REPORT_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct pool_block;
+
+struct pool {
+    struct pool_block *blocks;
+    bool failed;
+};
+
+void *pool_alloc(struct pool *pool, size_t n, size_t width); /* zeroed; NULL when memory is short */
+const char *pool_text(struct pool *pool, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void pool_release(struct pool *pool);
+
+#endif

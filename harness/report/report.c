@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making a report: see report.h. */
+#include "harness/report/report.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "harness/report/page.h"
+
+struct making {
+    struct report report;
+    struct headlines headlines;
+    struct figures *figures;
+    struct plot_picture pictures[REPORT_PLOTS_MAX];
+    char plots_error[1024];
+    const char *out_dir;
+    char *error;
+    size_t len;
+};
+
+static int cannot_write(struct making *m, const char *path, int err)
+{
+    snprintf(m->error, m->len, "cannot write \"%s\": %s", path, strerror(-err));
+    return err;
+}
+
+static int make_folder(struct making *m, const char *path)
+{
+    struct stat st;
+
+    if (!mkdir(path, 0777))
+        return 0;
+    if (errno == EEXIST && !stat(path, &st) && !S_ISDIR(st.st_mode))
+        errno = ENOTDIR;
+    return errno == EEXIST ? 0 : cannot_write(m, path, -errno);
+}
+
+/* A page without plots is better than none: what went wrong stands in it, and on stderr. */
+static int draw_plots(struct making *m)
+{
+    struct plot plots[REPORT_PLOTS_MAX];
+    char *folder = NULL;
+    int err;
+
+    if (!m->figures->n)
+        return 0;
+    if (asprintf(&folder, "%s/plots", m->out_dir) < 0)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->figures->n; i++)
+        plots[i] = m->figures->all[i].plot;
+    err = make_folder(m, folder);
+    if (!err && plot_draw(plots, m->figures->n, folder, m->pictures, m->plots_error,
+                          sizeof(m->plots_error)))
+        fprintf(stderr, "plumb report: no plots: %s\n", m->plots_error);
+    free(folder);
+    return err;
+}
+
+static int write_page(struct making *m, const char *path)
+{
+    FILE *out = fopen(path, "we");
+    const struct page page = {.out = out,
+                              .r = &m->report,
+                              .headlines = &m->headlines,
+                              .figures = m->figures,
+                              .pictures = m->pictures,
+                              .plots_error = m->plots_error};
+    int err = 0;
+
+    if (!out)
+        return cannot_write(m, path, -errno);
+    page_write(&page);
+    if (fflush(out) || ferror(out) || fsync(fileno(out)))
+        err = errno ? -errno : -EIO;
+    if (fclose(out) && !err)
+        err = -errno;
+    if (!err && m->report.pool.failed)
+        err = -ENOMEM;
+    return err ? cannot_write(m, path, err) : 0;
+}
+
+/* Written beside, then renamed: a page is whole or the old one. */
+static int replace_page(struct making *m)
+{
+    char *path = NULL, *fresh = NULL;
+    int err = -ENOMEM;
+
+    if (asprintf(&path, "%s/report.html", m->out_dir) < 0)
+        path = NULL;
+    if (asprintf(&fresh, "%s/.report.html.new", m->out_dir) < 0)
+        fresh = NULL;
+    if (path && fresh)
+        err = write_page(m, fresh);
+    if (!err && rename(fresh, path))
+        err = cannot_write(m, path, -errno);
+    if (err && fresh)
+        unlink(fresh);
+    free(fresh);
+    free(path);
+    return err;
+}
+
+static int make(struct making *m, const char *const *runs, size_t n)
+{
+    int err = report_load(&m->report, runs, n, m->error, m->len);
+
+    if (err)
+        return err;
+    m->figures = pool_alloc(&m->report.pool, 1, sizeof(*m->figures));
+    err = m->figures ? headlines_make(&m->report, &m->headlines) : -ENOMEM;
+    if (!err)
+        err = figures_make(&m->report, m->figures);
+    if (err)
+        snprintf(m->error, m->len, "out of memory");
+    if (!err)
+        err = make_folder(m, m->out_dir);
+    if (!err)
+        err = draw_plots(m);
+    return err ? err : replace_page(m);
+}
+
+int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len)
+{
+    struct making *m = calloc(1, sizeof(*m));
+    int err;
+
+    if (!m)
+        return -ENOMEM;
+    m->error = error;
+    m->len = len;
+    m->out_dir = out_dir ? out_dir : n ? runs[0] : ".";
+    if (!n) {
+        snprintf(error, len, "no run is named");
+        err = -EINVAL;
+    } else if (n > 1 && !out_dir) {
+        snprintf(error, len, "several runs need a folder for their report: give --out DIR");
+        err = -EINVAL;
+    } else if (n > REPORT_RUNS_MAX) {
+        snprintf(error, len, "%zu runs are too many for one page: at most %d", n, REPORT_RUNS_MAX);
+        err = -EINVAL;
+    } else {
+        err = make(m, runs, n);
+    }
+    for (size_t i = 0; i < REPORT_PLOTS_MAX; i++)
+        plot_picture_release(&m->pictures[i]);
+    report_release(&m->report);
+    free(m);
+    return err;
+}

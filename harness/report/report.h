@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * plumb report: one self-contained HTML page and plots of one run, or of several side by side.
+ *
+ * DIR/report.html holds everything it shows; DIR/plots/ has each plot as SVG and PNG, and plots.gp,
+ * from which gnuplot draws them again. Without gnuplot the page is made without plots and says so.
+ */
+#ifndef PLUMB_REPORT_REPORT_H
+#define PLUMB_REPORT_REPORT_H
+
+#include <stdio.h>
+
+#include "harness/store/run_folder.h"
+
+#define REPORT_RUNS_MAX 16
+
+/* Exit code: 0 good, 2 usage or no run there, 4 it could not be written, 5 a run folder is damaged.
+ * argv[0] is "report". */
+int cmd_report(int argc, char **argv);
+
+/* out_dir NULL: the folder of the run, of which there must be one alone. 0, or -errno with error
+ * set: -ENOENT: no run folder; -EBADMSG: a damaged one; -EINVAL: several runs without out_dir, or
+ * too many; other: a file could not be written. The page is replaced whole or not at all. */
+int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len);
+
+/* The table that ends a run: each pipe's headline. 0, -EIO or -ENOMEM. */
+int report_summary(FILE *out, const struct run_folder *run);
+
+#endif

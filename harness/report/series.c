@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Cutting cases into plots: see series.h. */
+#include "harness/report/series.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/group.h"
+#include "harness/report/show.h"
+
+#define GUESSED_X_MIN                                                                              \
+    3 /* values that make a numeric parameter worth an axis where no rule says so */
+
+size_t group_lines_max(const struct group *g)
+{
+    size_t each = 2 * SERIES_LINES_MAX / g->r->n_runs;
+
+    return each < 4 ? 4 : each > SERIES_LINES_MAX ? SERIES_LINES_MAX : each;
+}
+
+static void choose_x(struct group *g)
+{
+    for (size_t i = 0; !g->listed && i < g->bench->n_params; i++) {
+        const struct dimension *d = &g->dims[i];
+        bool named = g->hint && !strcmp(g->bench->params[i], g->hint->x);
+
+        if (!d->numbers || d->n_values < (named ? 2 : GUESSED_X_MIN))
+            continue;
+        if (named) {
+            g->x = d;
+            return;
+        }
+        if (!g->x || d->n_values > g->x->n_values)
+            g->x = d;
+    }
+}
+
+/* Where a word stands in a list of words; far behind where it does not. */
+static size_t rank_in(const char *words, const char *word)
+{
+    size_t rank = 0;
+
+    for (; *words; words += strcspn(words, " "), words += *words == ' ', rank++)
+        if (strcspn(words, " ") == strlen(word) && !memcmp(words, word, strlen(word)))
+            return rank;
+    return 1000;
+}
+
+static bool comes_before(const struct group *g, const struct dimension *a,
+                         const struct dimension *b)
+{
+    const char *words = g->hint ? g->hint->lines : "";
+    size_t x = rank_in(words, g->bench->params[a->param]);
+    size_t y = rank_in(words, g->bench->params[b->param]);
+
+    if (x != y)
+        return x < y;
+    return a->n_values != b->n_values ? a->n_values > b->n_values : a->param < b->param;
+}
+
+/* The parameters that vary, the best first. */
+static size_t list_candidates(const struct group *g, const struct dimension **candidates)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->bench->n_params; i++) {
+        const struct dimension *d = &g->dims[i];
+        size_t at = n;
+
+        if (d == g->x || d->n_values < 2 ||
+            (g->hint && word_in(g->hint->ignore, g->bench->params[i])))
+            continue;
+        for (; at && comes_before(g, d, candidates[at - 1]); at--)
+            candidates[at] = candidates[at - 1];
+        candidates[at] = d;
+        n++;
+    }
+    return n;
+}
+
+/* Those of them that do not follow from x and the ones before. */
+static int choose_lines(struct group *g)
+{
+    const struct dimension **candidates =
+        pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*candidates));
+    struct classes seen;
+    bool split = false;
+    int err = classes_make(&g->r->pool, g->n, &seen);
+
+    if (!candidates || err)
+        return -ENOMEM;
+    g->lines = candidates;
+    if (g->x)
+        err = classes_refine(&seen, g->x, g->n, &split);
+    for (size_t i = 0, n = list_candidates(g, candidates); !err && i < n; i++) {
+        err = classes_refine(&seen, candidates[i], g->n, &split);
+        if (!err && split)
+            g->lines[g->n_lines++] = candidates[i];
+    }
+    return err;
+}
+
+static int classify(struct group *g)
+{
+    bool split;
+    int err = classes_make(&g->r->pool, g->n, &g->facet_of);
+
+    for (size_t i = 0; !err && i < g->n_facets; i++)
+        err = classes_refine(&g->facet_of, g->facets[i], g->n, &split);
+    if (!err)
+        err = classes_make(&g->r->pool, g->n, &g->line_of);
+    if (!err) {
+        memcpy(g->line_of.of_case, g->facet_of.of_case, g->n * sizeof(size_t));
+        g->line_of.n = g->facet_of.n;
+    }
+    for (size_t i = 0; !err && i < g->n_lines; i++)
+        err = classes_refine(&g->line_of, g->lines[i], g->n, &split);
+    return err;
+}
+
+static int most_lines(const struct group *g, size_t *most)
+{
+    size_t *lines = calloc(g->facet_of.n + 1, sizeof(*lines));
+    bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
+    int err = lines && seen ? 0 : -ENOMEM;
+
+    *most = 0;
+    for (size_t i = 0; !err && i < g->n; i++) {
+        size_t line = g->line_of.of_case[i], facet = g->facet_of.of_case[i];
+
+        lines[facet] += !seen[line];
+        seen[line] = true;
+        *most = lines[facet] > *most ? lines[facet] : *most;
+    }
+    free(seen);
+    free(lines);
+    return err;
+}
+
+/* Takes parameters from the lines, the least telling first, until the lines fit in a plot. */
+static int choose_facets(struct group *g)
+{
+    size_t most = 0, room = g->x ? group_lines_max(g) : SERIES_CATEGORIES_MAX;
+    int err;
+
+    g->facets = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->facets));
+    if (!g->facets)
+        return -ENOMEM;
+    err = classify(g);
+    if (!err)
+        err = most_lines(g, &most);
+    while (!err && most > room && g->n_lines > 1) {
+        g->facets[g->n_facets++] = g->lines[--g->n_lines];
+        err = classify(g);
+        if (!err)
+            err = most_lines(g, &most);
+    }
+    return err;
+}
+
+static int plan(struct group *g)
+{
+    int err = 0;
+
+    g->dims = pool_alloc(&g->r->pool, g->bench->n_params, sizeof(*g->dims));
+    if (!g->dims)
+        return -ENOMEM;
+    for (size_t i = 0; !err && i < g->bench->n_params; i++)
+        err = dimension_make(&g->r->pool, g->bench, g->cases, g->n, i, &g->dims[i]);
+    if (err)
+        return err;
+    choose_x(g);
+    err = choose_lines(g);
+    return err ? err : choose_facets(g);
+}
+
+/* Two metrics may come to the same file name. */
+static void make_name_unique(struct report *r, struct figures *figures)
+{
+    struct figure *last = &figures->all[figures->n];
+
+    for (size_t i = 0; i < figures->n; i++)
+        if (!strcmp(figures->all[i].plot.name, last->plot.name)) {
+            last->plot.name = pool_text(&r->pool, "%s_%zu", last->plot.name, figures->n);
+            return;
+        }
+}
+
+static int make_figures(struct group *g, struct figures *out, size_t *left_out)
+{
+    size_t made = 0, number = g->facet_of.n > 1;
+    int err = 0;
+
+    for (size_t facet = 0; !err && facet < g->facet_of.n; facet++) {
+        bool empty = false;
+
+        if (made == SERIES_PLOTS_MAX || out->n == REPORT_PLOTS_MAX) {
+            ++*left_out;
+            continue;
+        }
+        err = figure_make(g, facet, number, &out->all[out->n], &empty);
+        if (!err && !empty)
+            make_name_unique(g->r, out);
+        out->n += !err && !empty;
+        made += !err && !empty;
+        number += !err && !empty;
+    }
+    return err;
+}
+
+/* The cases of one metric and unit, from case number `first` on, which is the first of them. */
+static int collect(struct group *g, size_t first)
+{
+    const struct report_bench *b = g->bench;
+
+    g->metric = b->cases[first].metric;
+    g->unit = b->cases[first].unit;
+    g->cases = pool_alloc(&g->r->pool, b->n_cases, sizeof(*g->cases));
+    if (!g->cases)
+        return -ENOMEM;
+    for (size_t i = first; i < b->n_cases; i++)
+        if (!strcmp(b->cases[i].metric, g->metric) && !strcmp(b->cases[i].unit, g->unit) &&
+            hint_is_square(g->hint, b, &b->cases[i]) != g->listed)
+            g->cases[g->n++] = i;
+    return 0;
+}
+
+/* One value alone is no plot. */
+static bool is_worth_it(const struct group *g)
+{
+    size_t values = 0;
+
+    for (size_t i = 0; i < g->n; i++)
+        for (size_t run = 0; run < g->r->n_runs; run++)
+            values += g->bench->cases[g->cases[i]].points[run].n_values > 0;
+    return values > 1;
+}
+
+static bool is_first_of_its_metric(const struct report_bench *b, size_t index)
+{
+    for (size_t i = 0; i < index; i++)
+        if (!strcmp(b->cases[i].metric, b->cases[index].metric) &&
+            !strcmp(b->cases[i].unit, b->cases[index].unit))
+            return false;
+    return true;
+}
+
+static int add_group(struct report *r, const struct report_bench *b, size_t first, bool listed,
+                     struct figures *out, size_t *left_out)
+{
+    struct group g = {.r = r, .bench = b, .hint = plot_hint_find(b->name), .listed = listed};
+    int err = collect(&g, first);
+
+    if (err || !is_worth_it(&g))
+        return err;
+    err = plan(&g);
+    return err ? err : make_figures(&g, out, left_out);
+}
+
+static int add_bench(struct report *r, const struct report_bench *b, struct figures *out,
+                     size_t *left_out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < b->n_cases; i++) {
+        if (!is_first_of_its_metric(b, i))
+            continue;
+        err = add_group(r, b, i, false, out, left_out);
+        if (!err)
+            err = add_group(r, b, i, true, out, left_out);
+    }
+    return err;
+}
+
+int figures_make(struct report *r, struct figures *out)
+{
+    size_t left_out = 0;
+    int err = 0;
+
+    *out = (struct figures){.left_out = ""};
+    for (size_t i = 0; !err && i < r->n_benches; i++)
+        err = add_bench(r, &r->benches[i], out, &left_out);
+    if (left_out)
+        out->left_out = pool_text(&r->pool,
+                                  "%zu more plots are left out, so that the page stays readable; "
+                                  "their rows are in the tables below",
+                                  left_out);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}

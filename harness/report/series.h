@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From cases to plots. For each benchmark and metric: the x axis is the numeric parameter with the
+ * most values (or the one that rules.h names), other parameters that vary and do not follow from
+ * those make lines, and where lines are too many, the parameters with the fewest values make plots of
+ * their own. Without a numeric parameter that varies the cases are listed, one under another.
+ * Several runs are laid over each other.
+ */
+#ifndef PLUMB_REPORT_SERIES_H
+#define PLUMB_REPORT_SERIES_H
+
+#include "harness/report/model.h"
+#include "harness/report/plot.h"
+
+#define SERIES_LINES_MAX      12 /* in one plot, over all runs: 24 */
+#define SERIES_CATEGORIES_MAX 24
+#define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
+#define REPORT_PLOTS_MAX      24
+
+/* What a line of a plot is: the label without the run's name, and the run. */
+struct figure_line {
+    const char *series;
+    size_t run;
+};
+
+/* A plot with what the page says about it. */
+struct figure {
+    struct plot plot;
+    struct figure_line *lines; /* one a line of the plot */
+    const struct report_bench *bench;
+    const char *subtitle; /* "dtype f64, threads 2" */
+    const char *note;     /* what was left out, and why; or "" */
+};
+
+struct figures {
+    struct figure all[REPORT_PLOTS_MAX];
+    size_t n;
+    const char *left_out; /* a sentence on plots that are not there, or "" */
+};
+
+/* Everything lives in the report's pool. 0 or -ENOMEM. */
+int figures_make(struct report *r, struct figures *out);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Numbers and parameters as people read them. Every text lives in the pool. */
+#ifndef PLUMB_REPORT_SHOW_H
+#define PLUMB_REPORT_SHOW_H
+
+#include "harness/report/model.h"
+
+/* Four digits, no exponent between 0.0001 and 1e7: 0.01234, 12.34, 1234, 123456. NaN: "". */
+const char *show_number(struct pool *pool, double value);
+const char *show_percent(struct pool *pool, double percent); /* "91.7 %", "0.43 %"; NaN: "" */
+const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
+double half_width_percent(const struct report_point *p); /* of the value; NaN when unknown */
+
+/* A parameter's value: 65536 as 64K where the benchmark's hint says that it is a size in bytes. */
+const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,
+                       const char *text);
+
+/* The same with its name before a number: "threads 2", but "triad". */
+const char *show_named_param(struct pool *pool, const struct report_bench *b, size_t param,
+                             const char *text);
+
+/* The same with its name always: "dtype f64". */
+const char *show_full_param(struct pool *pool, const struct report_bench *b, size_t param,
+                            const char *text);
+
+/* Texts joined by ", "; either may be "". */
+const char *show_joined(struct pool *pool, const char *list, const char *item);
+
+#endif

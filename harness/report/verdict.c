@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plain sentence on one point: see headline.h. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/headline.h"
+#include "harness/report/show.h"
+
+#define ABOVE_LIMIT 101 /* %: beyond what rounding and the limit's own noise explain */
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* A finding is on this case when the rule names its subject, or a parameter of the case is it. */
+static bool is_about(const json_t *finding, const struct report_bench *b,
+                     const struct report_case *c, const struct headline_rule *rule)
+{
+    const char *subject = string_of(finding, "subject");
+
+    if (!*subject || strcmp(string_of(finding, "severity"), "warn") != 0)
+        return false;
+    for (size_t i = 0; i < b->n_params; i++)
+        if (!strcmp(c->params[i], subject))
+            return true;
+    return rule && word_in(rule->subjects, subject);
+}
+
+static const char *join(struct pool *pool, const char *sentence, const char *more)
+{
+    return *more ? pool_text(pool, "%s; %s", sentence, more) : sentence;
+}
+
+static const char *add_findings(struct report *r, size_t run, const struct report_bench *b,
+                                const struct report_case *c, const struct headline_rule *rule,
+                                const char *sentence)
+{
+    const json_t *machine = json_object_get(r->runs[run].meta, "machine");
+    const json_t *findings = json_object_get(machine, "findings");
+    json_t *finding;
+    size_t i;
+
+    json_array_foreach (findings, i, finding)
+        if (is_about(finding, b, c, rule))
+            sentence = join(&r->pool, sentence, string_of(finding, "text"));
+    return sentence;
+}
+
+static struct verdict without_value(struct pool *pool, const struct report_point *p)
+{
+    const char *why = *p->reason ? p->reason : "no reason is given";
+
+    if (!p->n_rows)
+        return (struct verdict){MOOD_OPEN, "not measured: this run has no such case"};
+    if (!strcmp(p->status, "wrong"))
+        return (struct verdict){MOOD_BAD, pool_text(pool, "wrong data: %s", why)};
+    if (!strcmp(p->status, "failed"))
+        return (struct verdict){MOOD_BAD, pool_text(pool, "failed: %s", why)};
+    return (struct verdict){MOOD_OPEN, pool_text(pool, "not measured: %s", why)};
+}
+
+/* Where an end of the interval lies, in % of the limit; the value itself where it has none. */
+static double share_of(const struct report_point *p, double end)
+{
+    return isnan(end) || isnan(p->limit) || p->limit == 0 ? p->percent : 100 * end / p->limit;
+}
+
+/* A verdict holds only if it holds for the whole interval. */
+static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
+{
+    const char *share = show_percent(pool, p->percent);
+    double low = share_of(p, p->low), high = share_of(p, p->high);
+
+    if (low > ABOVE_LIMIT)
+        return (struct verdict){MOOD_WARN,
+                                pool_text(pool, "%s of the limit: so the limit is not one", share)};
+    if (high < low_below)
+        return (struct verdict){MOOD_WARN, pool_text(pool, "low: %s of the limit", share)};
+    if (low >= low_below && p->percent <= ABOVE_LIMIT)
+        return (struct verdict){MOOD_GOOD, pool_text(pool, "normal: %s of the limit", share)};
+    return (struct verdict){MOOD_WARN,
+                            pool_text(pool, "undecided: %s of the limit, but it may be %s to %s",
+                                      share, show_percent(pool, low), show_percent(pool, high))};
+}
+
+static struct verdict against_limit(struct report *r, size_t run, const struct report_bench *b,
+                                    const struct report_case *c, const struct headline_rule *rule)
+{
+    const struct report_point *p = &c->points[run];
+    struct verdict v = {MOOD_OPEN, "not judged: no limit is known"};
+
+    if (isnan(p->percent))
+        return v;
+    if (!report_higher_is_better(c->unit) || !rule || isnan(rule->low_below)) {
+        v.sentence = pool_text(&r->pool, "%s of the limit", show_percent(&r->pool, p->percent));
+        return v;
+    }
+    v = judge(&r->pool, p, rule->low_below);
+    if (!strncmp(v.sentence, "low", 3))
+        v.sentence = add_findings(r, run, b, c, rule, v.sentence);
+    return v;
+}
+
+static const char *levels_text(struct pool *pool, const struct report_point *p)
+{
+    const char *of = "launches";
+
+    if (p->two == TWO_SAMPLES)
+        of = p->n_values > 1 ? pool_text(pool, "samples of a launch (so in %zu of %zu launches)",
+                                         p->n_two, p->n_values)
+                             : "samples";
+    return pool_text(
+        pool, "two levels: %s in %s and %s in %s of the %s", show_number(pool, p->levels.low),
+        show_percent(pool, 100 * p->levels.share_low), show_number(pool, p->levels.high),
+        show_percent(pool, 100 * p->levels.share_high), of);
+}
+
+static void warn(struct pool *pool, struct verdict *v, const char *remark)
+{
+    v->sentence = join(pool, v->sentence,
+                       remark); /* the judgement comes first: a narrow terminal cuts the rest */
+    if (v->mood < MOOD_WARN)
+        v->mood = MOOD_WARN;
+}
+
+/* "disturbed in 2 of 3 launches (steal 3.1 %)": the first one's cause stands for all. */
+static const char *disturbance(struct pool *pool, const struct report_point *p)
+{
+    const char *end = strstr(p->disturbed, "; ");
+    int n = (int)(end ? (size_t)(end - p->disturbed) : strlen(p->disturbed));
+
+    if (p->n_rows == 1)
+        return pool_text(pool, "disturbed: %.*s", n, p->disturbed);
+    return pool_text(pool, "disturbed in %zu of %zu launches (%.*s)", p->n_disturbed, p->n_rows, n,
+                     p->disturbed);
+}
+
+static void add_noise(struct pool *pool, const struct report_point *p, struct verdict *v)
+{
+    const char *noisy;
+
+    if (p->two != TWO_NOT)
+        warn(pool, v, levels_text(pool, p));
+    if (!p->n_noisy)
+        return;
+    noisy = p->n_rows > 1 ? pool_text(pool, "noisy in %zu of %zu launches", p->n_noisy, p->n_rows)
+                          : "noisy";
+    if (!isnan(half_width_percent(p)))
+        noisy = pool_text(pool, "%s: +/- %s", noisy, show_percent(pool, half_width_percent(p)));
+    if (p->n_disturbed)
+        noisy = pool_text(pool, "%s, %s", noisy, disturbance(pool, p));
+    warn(pool, v, noisy);
+}
+
+/* What the rows remark, but for how wide their intervals are, which was said. */
+static const char *other_remarks(struct pool *pool, const char *reason)
+{
+    const char *kept = "";
+
+    while (*reason) {
+        const char *end = strstr(reason, "; ");
+        size_t n = end ? (size_t)(end - reason) : strlen(reason);
+
+        if (strncmp(reason, "interval is ", 12) != 0)
+            kept = pool_text(pool, "%s%s%.*s", kept, *kept ? "; " : "", (int)n, reason);
+        reason += n + (end ? 2 : 0);
+    }
+    return kept;
+}
+
+static void add_lost_launches(struct pool *pool, const struct report_point *p, struct verdict *v)
+{
+    bool wrong = !strcmp(p->status, "wrong");
+
+    if (p->n_values == p->n_rows)
+        return;
+    warn(pool, v,
+         pool_text(pool, "%zu of %zu launches %s", p->n_rows - p->n_values, p->n_rows,
+                   wrong                           ? "gave wrong data"
+                   : !strcmp(p->status, "skipped") ? "were skipped"
+                                                   : "failed"));
+    if (wrong)
+        v->mood = MOOD_BAD;
+}
+
+struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
+                            const struct report_case *c, const struct headline_rule *rule)
+{
+    const struct report_point *p = &c->points[run];
+    struct verdict v;
+
+    if (!p->n_values)
+        return without_value(&r->pool, p);
+    v = against_limit(r, run, b, c, rule);
+    add_noise(&r->pool, p, &v);
+    add_lost_launches(&r->pool, p, &v);
+    v.sentence = join(&r->pool, v.sentence, other_remarks(&r->pool, p->reason));
+    if (strcmp(p->origin, "measured") != 0) {
+        v.sentence = pool_text(&r->pool, "%s, not measured; %s",
+                               *p->origin ? p->origin : "of unknown origin", v.sentence);
+        v.mood = v.mood == MOOD_GOOD ? MOOD_OPEN : v.mood;
+    }
+    return v;
+}

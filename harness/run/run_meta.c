@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.json: see run_meta.h. */
+#include "harness/run/run_meta.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/build_info.h"
+#include "core/clock.h"
+#include "core/version.h"
+#include "harness/limits/limits.h"
+#include "harness/plan/suite.h"
+#include "harness/probe/probe.h"
+#include "harness/store/run_folder.h"
+
+/* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
+static void hash_text(const char *bytes, size_t n, char text[17])
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (unsigned char)bytes[i]) * 1099511628211u;
+    snprintf(text, 17, "%016llx", (unsigned long long)h);
+}
+
+static json_t *command_line(int argc, char **argv)
+{
+    json_t *words = json_array();
+
+    json_array_append_new(words, json_string("plumb"));
+    for (int i = 0; i < argc; i++)
+        json_array_append_new(words, json_string(argv[i]));
+    return words;
+}
+
+/* The limits of this machine; where they cannot be read the run goes on without, and says so. */
+static json_t *machine_limits(const json_t *machine)
+{
+    char error[512] = "", *configs = suite_configs_folder();
+    struct limits *limits = configs ? limits_load(configs, error, sizeof(error)) : NULL;
+    json_t *list = NULL;
+
+    if (limits)
+        limits_machine(limits, machine, &list);
+    else
+        fprintf(stderr, "plumb run: no datasheet limits: %s\n",
+                configs ? error : "no folder 'configs'");
+    limits_free(limits);
+    free(configs);
+    return list ? list : json_array();
+}
+
+static json_t *clock_facts(void)
+{
+    struct clock_quality q = clock_measure();
+
+    return json_pack("{s:s, s:I, s:f}", "name", "CLOCK_MONOTONIC_RAW", "resolution_ns",
+                     (json_int_t)q.resolution_ns, "cost_ns", q.cost_ns);
+}
+
+json_t *run_meta_make(const struct run_meta *m)
+{
+    char hash[17], utc[24];
+    json_t *machine = NULL, *meta = json_object();
+
+    if (!meta)
+        return NULL;
+    hash_text(m->config, m->config_size, hash);
+    if (probe_machine(NULL, &machine) || !machine)
+        machine = json_null();
+    json_object_set_new(meta, "schema", json_integer(RUN_SCHEMA_VERSION));
+    json_object_set_new(meta, "program", json_string("plumbline"));
+    json_object_set_new(meta, "version", json_string(PLUMB_VERSION));
+    json_object_set_new(meta, "commit",
+                        *build_commit() ? json_string(build_commit()) : json_null());
+    json_object_set_new(meta, "compiler", json_string(build_compiler()));
+    json_object_set_new(meta, "flags", json_string(build_flags()));
+    json_object_set_new(meta, "run", json_string(m->name));
+    json_object_set_new(meta, "suite", json_string(m->suite));
+    json_object_set_new(meta, "seed", json_integer((json_int_t)m->seed));
+    json_object_set_new(meta, "only", m->only ? json_string(m->only) : json_null());
+    json_object_set_new(meta, "command", command_line(m->argc, m->argv));
+    json_object_set_new(meta, "started_utc", json_string(clock_utc(utc, sizeof(utc))));
+    json_object_set_new(meta, "finished_utc", json_null());
+    json_object_set_new(meta, "state", json_string("running"));
+    json_object_set_new(meta, "clock", clock_facts());
+    json_object_set_new(meta, "config_hash", json_string(hash));
+    json_object_set_new(meta, "config", json_stringn_nocheck(m->config, m->config_size));
+    json_object_set_new(meta, "machine", machine);
+    json_object_set_new(meta, "limits", machine_limits(machine));
+    return meta;
+}
+
+int run_meta_load(const char *path, json_t **meta, char *error, size_t len)
+{
+    char file[4400];
+    json_error_t why;
+
+    *meta = NULL;
+    snprintf(file, sizeof(file), "%s/run.json", path);
+    if (access(file, R_OK)) {
+        int err = -errno;
+        snprintf(error, len, "'%s' is no run folder: cannot read run.json: %s", path,
+                 strerror(-err));
+        return err;
+    }
+    json_t *loaded = json_load_file(file, JSON_REJECT_DUPLICATES, &why);
+    if (!loaded || !json_is_object(loaded)) {
+        snprintf(error, len, "'%s' is damaged: line %d: %s", file, loaded ? 1 : why.line,
+                 loaded ? "not an object" : why.text);
+        json_decref(loaded);
+        return -EBADMSG;
+    }
+    json_int_t schema = json_integer_value(json_object_get(loaded, "schema"));
+    if (schema != RUN_SCHEMA_VERSION) {
+        snprintf(error, len, "'%s' has schema %lld; this program reads schema %d", file,
+                 (long long)schema, RUN_SCHEMA_VERSION);
+        json_decref(loaded);
+        return -EBADMSG;
+    }
+    *meta = loaded;
+    return 0;
+}
+
+uint64_t run_meta_seed(const json_t *meta)
+{
+    return (uint64_t)json_integer_value(json_object_get(meta, "seed"));
+}
+
+double run_meta_cores(const json_t *meta)
+{
+    const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");
+
+    return json_number_value(json_object_get(cpu, "cores"));
+}
+
+static int differs(const char *what, const char *then, const char *now, char *error, size_t len)
+{
+    if (!then || !strcmp(then, now))
+        return 0;
+    snprintf(error, len, "this run was begun %s '%s', and this is '%s': start a new run", what,
+             then, now);
+    return -ESTALE;
+}
+
+int run_meta_same(const json_t *meta, char *error, size_t len)
+{
+    const json_t *host = json_object_get(json_object_get(meta, "machine"), "host");
+    const char *name = json_string_value(json_object_get(host, "hostname"));
+    char now[256] = "";
+
+    int err = differs("by commit", json_string_value(json_object_get(meta, "commit")),
+                      build_commit(), error, len);
+    if (!err)
+        err = differs("by version", json_string_value(json_object_get(meta, "version")),
+                      PLUMB_VERSION, error, len);
+    if (!err && !gethostname(now, sizeof(now) - 1))
+        err = differs("on host", name, now, error, len);
+    return err;
+}
+
+int run_has_wrong(const char *path, bool *wrong, char *error, size_t len)
+{
+    struct run_folder folder;
+    int err = run_folder_load(path, &folder, error, len);
+
+    if (err)
+        return err;
+    for (size_t i = 0; i < folder.n_benches; i++)
+        for (size_t row = 0; row < folder.benches[i].rows.n_rows; row++)
+            *wrong |= !strcmp(table_text(&folder.benches[i].rows, row, "status"), "wrong");
+    run_folder_release(&folder);
+    return 0;
+}
+
+void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
+                     uint64_t benchmarks_ns)
+{
+    char utc[24];
+
+    json_object_set_new(meta, "state", json_string(state));
+    json_object_set_new(meta, "finished_utc", json_string(clock_utc(utc, sizeof(utc))));
+    json_object_set_new(meta, "harness_cost",
+                        json_pack("{s:f, s:f, s:f}", "planning_ms", (double)planned_ns * 1e-6,
+                                  "storing_ms", (double)stored_ns * 1e-6, "benchmarks_ms",
+                                  (double)benchmarks_ns * 1e-6));
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.json: what a run is, on which machine, and how to do it again. */
+#ifndef PLUMB_HARNESS_RUN_META_H
+#define PLUMB_HARNESS_RUN_META_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RUN_SCHEMA_VERSION 1
+
+struct run_meta {
+    const char *name, *suite, *config, *only;
+    size_t config_size;
+    uint64_t seed;
+    int argc;
+    char **argv;
+};
+
+/* Probes the machine and looks up its limits: takes a second or so. A new object, or NULL when
+ * memory is short. */
+json_t *run_meta_make(const struct run_meta *m);
+
+/* Reads run.json of a folder. 0; -ENOENT; -EBADMSG: damaged or of another schema, error says which.
+ */
+int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
+uint64_t run_meta_seed(const json_t *meta);
+double run_meta_cores(const json_t *meta); /* of the whole machine; 0 when not known */
+
+/* Are this program and this host those of the run? 0, or -ESTALE with error: numbers of two builds or machines do not belong in one run. */
+int run_meta_same(const json_t *meta, char *error, size_t len);
+
+/* Does a row of this run folder say wrong data? 0, or as run_folder_load(). */
+int run_has_wrong(const char *path, bool *wrong, char *error, size_t len);
+
+/* The end of a run: its state, when, and what the harness itself cost. */
+void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
+                     uint64_t benchmarks_ns);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a run folder: see run_folder.h. */
+#include "harness/store/run_folder.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/row.h"
+#include "core/units.h"
+#include "harness/text.h"
+
+#define FILE_BYTES_MAX ((size_t)16 << 30)
+
+struct error {
+    char *text;
+    size_t len;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(struct error e, int code, const char *format,
+                                                      ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(e.text, e.len, format, args);
+    va_end(args);
+    return code;
+}
+
+static char *path_in(const char *folder, const char *name)
+{
+    char *path;
+
+    return asprintf(&path, "%s/%s", folder, name) < 0 ? NULL : path;
+}
+
+/* A file of a run folder that is not there makes the folder a damaged one. */
+static int read_file(const char *path, struct buffer *b, struct error e)
+{
+    int err = file_read(path, FILE_BYTES_MAX, b);
+
+    if (err == -ENOENT)
+        return fail(e, -EBADMSG, "\"%s\" is missing from the run folder", path);
+    if (err)
+        return fail(e, err, "cannot read \"%s\": %s", path, strerror(-err));
+    return 0;
+}
+
+static int check_meta(const json_t *meta, const char *path, struct error e)
+{
+    const json_t *schema = json_object_get(meta, "schema");
+
+    if (!json_is_object(meta))
+        return fail(e, -EBADMSG, "\"%s\" is damaged: it is not a JSON object", path);
+    if (!json_is_integer(schema) || json_integer_value(schema) < 1)
+        return fail(e, -EBADMSG, "\"%s\" is damaged: it has no schema number", path);
+    if (json_integer_value(schema) > ROW_SCHEMA_VERSION)
+        return fail(e, -EBADMSG,
+                    "\"%s\" has schema %" JSON_INTEGER_FORMAT
+                    ", this program reads up to %d: use the program that made it, or a newer one",
+                    path, json_integer_value(schema), ROW_SCHEMA_VERSION);
+    return 0;
+}
+
+static int load_meta(struct run_folder *run, struct error e)
+{
+    char *path = path_in(run->path, "run.json");
+    struct buffer text = {0};
+    json_error_t at;
+    int err = path ? read_file(path, &text, e) : -ENOMEM;
+
+    if (!err) {
+        run->meta = json_loadb(text.text, text.size, JSON_REJECT_DUPLICATES, &at);
+        if (run->meta)
+            err = check_meta(run->meta, path, e);
+        else
+            err = fail(e, -EBADMSG, "\"%s\" is damaged at line %d: %s", path, at.line, at.text);
+    }
+    buffer_release(&text);
+    free(path);
+    return err;
+}
+
+static const char *const plan_columns[] = {"state", "rows",      "order",     "case", "repeat",
+                                           "bench", "arguments", "timeout_s", NULL};
+
+static bool is_state(const char *text)
+{
+    static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
+
+    for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
+        if (!strcmp(text, states[i]))
+            return true;
+    return false;
+}
+
+/* A name that goes into a path: nothing that could leave the folder. */
+static bool is_bench_name(const char *text)
+{
+    return *text && strlen(text) < sizeof(((struct run_bench *)0)->name) &&
+           !text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-")];
+}
+
+static int check_plan(const struct table *plan, const char *path, struct error e)
+{
+    uint64_t rows;
+
+    for (size_t i = 0; plan_columns[i]; i++)
+        if (table_column(plan, plan_columns[i]) == TABLE_NO_COLUMN)
+            return fail(e, -EBADMSG, "\"%s\" is damaged: it has no column \"%s\"", path,
+                        plan_columns[i]);
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        const char *state = table_text(plan, i, "state"), *count = table_text(plan, i, "rows");
+
+        if (!is_state(state) || !is_bench_name(table_text(plan, i, "bench")))
+            return fail(e, -EBADMSG, "\"%s\" is damaged: launch %zu has state \"%s\", bench \"%s\"",
+                        path, i + 1, state, table_text(plan, i, "bench"));
+        if (strcmp(state, "todo") && units_parse_u64(count, &rows))
+            return fail(e, -EBADMSG, "\"%s\" is damaged: launch %zu has \"%s\" rows", path, i + 1,
+                        count);
+    }
+    return 0;
+}
+
+static int load_plan(struct run_folder *run, struct error e)
+{
+    char *path = path_in(run->path, "plan.csv");
+    struct buffer text = {0};
+    int err = path ? read_file(path, &text, e) : -ENOMEM;
+
+    if (!err)
+        err = table_parse(path, text.text, text.size, &run->plan, e.text, e.len);
+    if (!err)
+        err = check_plan(&run->plan, path, e);
+    buffer_release(&text);
+    free(path);
+    return err;
+}
+
+/* One launch of the plan, with its rows counted. */
+struct launch {
+    const char *case_id, *repeat, *bench;
+    uint64_t promised, found;
+    bool finished;
+};
+
+static int compare_launches(const void *a, const void *b)
+{
+    const struct launch *x = a, *y = b;
+    int d = strcmp(x->bench, y->bench);
+
+    d = d ? d : strcmp(x->case_id, y->case_id);
+    return d ? d : strcmp(x->repeat, y->repeat);
+}
+
+struct launches {
+    struct launch *all; /* sorted */
+    size_t n;
+};
+
+static struct launch *launch_find(const struct launches *launches, const char *bench,
+                                  const char *case_id, const char *repeat)
+{
+    struct launch key = {.bench = bench, .case_id = case_id, .repeat = repeat};
+
+    return bsearch(&key, launches->all, launches->n, sizeof(key), compare_launches);
+}
+
+static int list_launches(const struct table *plan, struct launches *out, struct error e)
+{
+    size_t columns[5];
+
+    out->all = calloc(plan->n_rows + 1, sizeof(*out->all));
+    if (!out->all)
+        return fail(e, -ENOMEM, "out of memory");
+    for (size_t k = 0; k < 5; k++)
+        columns[k] =
+            table_column(plan, (const char *[]){"state", "rows", "case", "repeat", "bench"}[k]);
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        struct launch *l = &out->all[out->n++];
+
+        l->finished = strcmp(table_cell(plan, i, columns[0]), "todo") != 0;
+        if (l->finished)
+            units_parse_u64(table_cell(plan, i, columns[1]), &l->promised);
+        l->case_id = table_cell(plan, i, columns[2]);
+        l->repeat = table_cell(plan, i, columns[3]);
+        l->bench = table_cell(plan, i, columns[4]);
+    }
+    qsort(out->all, out->n, sizeof(*out->all), compare_launches);
+    return 0;
+}
+
+/* Which launch each row belongs to: NULL for a row of none. Counts the rows of each. */
+static struct launch **assign_rows(const struct run_bench *b, const struct launches *launches)
+{
+    struct launch **owner = calloc(b->rows.n_rows + 1, sizeof(*owner));
+    size_t case_column = table_column(&b->rows, "case");
+    size_t repeat_column = table_column(&b->rows, "repeat");
+
+    for (size_t i = 0; owner && i < b->rows.n_rows; i++) {
+        owner[i] = launch_find(launches, b->name, table_cell(&b->rows, i, case_column),
+                               table_cell(&b->rows, i, repeat_column));
+        if (owner[i])
+            owner[i]->found++;
+    }
+    return owner;
+}
+
+static bool launch_counts(const struct launch *l)
+{
+    return l && l->finished && l->found == l->promised;
+}
+
+static int keep_committed(struct run_bench *b, const struct launches *launches, struct error e)
+{
+    struct launch **owner = assign_rows(b, launches);
+    bool *keep = calloc(b->rows.n_rows + 1, sizeof(*keep));
+    bool done = owner && keep;
+
+    if (owner && keep) {
+        for (size_t i = 0; i < b->rows.n_rows; i++)
+            keep[i] = launch_counts(owner[i]);
+        table_keep(&b->rows, keep);
+    }
+    free(keep);
+    free(owner);
+    return done ? 0 : fail(e, -ENOMEM, "out of memory");
+}
+
+static int check_columns(const struct table *rows, const char *path, struct error e)
+{
+    for (const struct row_column *c = row_columns; rows->n_columns && c->name; c++)
+        if (table_column(rows, c->name) == TABLE_NO_COLUMN)
+            return fail(e, -EBADMSG, "\"%s\" is damaged: it has no column \"%s\"", path, c->name);
+    return 0;
+}
+
+/* A benchmark whose launches all ended without a row has no file. */
+static bool has_rows(const struct launches *launches, const char *bench)
+{
+    for (size_t i = 0; i < launches->n; i++)
+        if (!strcmp(launches->all[i].bench, bench) && launches->all[i].promised)
+            return true;
+    return false;
+}
+
+static int load_bench(const char *folder, struct run_bench *b, const struct launches *launches,
+                      struct error e)
+{
+    char *path, file[sizeof(b->name) + 8];
+    struct buffer text = {0};
+    int err = 0, torn;
+
+    snprintf(file, sizeof(file), "%s.csv", b->name);
+    path = path_in(folder, file);
+    if (!path)
+        return fail(e, -ENOMEM, "out of memory");
+    if (has_rows(launches, b->name) || !access(path, F_OK))
+        err = read_file(path, &text, e);
+    if (!err)
+        err = table_parse_tail(path, text.text ? text.text : "", text.size, &b->rows, &torn, e.text,
+                               e.len);
+    if (!err)
+        err = check_columns(&b->rows, path, e);
+    if (!err)
+        err = keep_committed(b, launches, e);
+    buffer_release(&text);
+    free(path);
+    return err;
+}
+
+static int load_benches(struct run_folder *run, struct error e)
+{
+    struct launches launches = {0};
+    int err = list_launches(&run->plan, &launches, e);
+
+    if (!err && !(run->benches = calloc(launches.n + 1, sizeof(*run->benches)))) {
+        fail(e, -ENOMEM, "out of memory");
+        err = -ENOMEM;
+    }
+    for (size_t i = 0; !err && i < launches.n; i++) {
+        struct run_bench *b = &run->benches[run->n_benches];
+
+        if (i && !strcmp(launches.all[i].bench, launches.all[i - 1].bench))
+            continue;
+        run->n_benches++;
+        strcpy(b->name, launches.all[i].bench);
+        err = load_bench(run->path, b, &launches, e);
+    }
+    free(launches.all);
+    return err;
+}
+
+/* A folder without run.json is no run folder; one with it that lacks something is a damaged one. */
+static int check_is_run(const char *path, struct error e)
+{
+    char *meta = path_in(path, "run.json");
+    int err = 0;
+
+    if (!meta)
+        return fail(e, -ENOMEM, "out of memory");
+    if (access(path, F_OK))
+        err = fail(e, -ENOENT, "there is no run folder \"%s\"", path);
+    else if (access(meta, F_OK))
+        err = fail(e, -ENOENT, "\"%s\" is no run folder: it has no run.json", path);
+    free(meta);
+    return err;
+}
+
+int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len)
+{
+    struct error e = {error, len};
+    int err = check_is_run(path, e);
+
+    *run = (struct run_folder){0};
+    if (err)
+        return err;
+    run->path = strdup(path);
+    err = run->path ? load_meta(run, e) : fail(e, -ENOMEM, "out of memory");
+    if (!err)
+        err = load_plan(run, e);
+    if (!err)
+        err = load_benches(run, e);
+    if (err)
+        run_folder_release(run);
+    return err;
+}
+
+void run_folder_release(struct run_folder *run)
+{
+    for (size_t i = 0; i < run->n_benches; i++)
+        table_release(&run->benches[i].rows);
+    free(run->benches);
+    table_release(&run->plan);
+    json_decref(run->meta);
+    free(run->path);
+    *run = (struct run_folder){0};
+}

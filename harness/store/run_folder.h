@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A run folder as it is read: run.json, plan.csv, a table of rows per benchmark. Writing is in store.h.
+ *
+ *   run.json              what, where, when, on which machine: see run_meta.h
+ *   plan.csv              state,rows,order,case,repeat,bench,arguments,timeout_s
+ *                         a line a launch, in the order they are run
+ *   BENCH.csv             rows, see core/row.h
+ *   samples/BENCH.csv     case,repeat,row,value
+ *                         every sample in its row's unit; row counts from 0 within a launch
+ *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything
+ *   plots/, report.html   made by plumb report
+ *
+ * The state in plan.csv is todo (not run), done, skip (cannot run here), fail (failed or wrong) or
+ * late (over its time-out). A launch counts when its state is not todo and as many of its rows are
+ * there as `rows` says; rows of any other launch are a torn tail and are not read.
+ */
+#ifndef PLUMB_HARNESS_RUN_FOLDER_H
+#define PLUMB_HARNESS_RUN_FOLDER_H
+
+#include <jansson.h>
+
+#include "harness/store/table.h"
+
+struct run_bench {
+    char name[64];
+    struct table rows;
+};
+
+struct run_folder {
+    char *path;
+    json_t *meta; /* run.json */
+    struct table plan;
+    struct run_bench *benches;
+    size_t n_benches;
+};
+
+/* 0; -EBADMSG: a file is damaged (error names it); -ENOENT: no run folder; other -errno. *run is
+ * empty on an error. */
+int run_folder_load(const char *path, struct run_folder *run, char *error, size_t len);
+void run_folder_release(struct run_folder *run);
+
+/* All samples of one row, in time order; *values is the caller's to free. 0, -ENOENT (none kept),
+ * -EBADMSG, -ENOMEM. */
+int run_folder_samples(const struct run_folder *run, const char *bench, const char *case_id,
+                       const char *repeat, size_t row, double **values, size_t *n, char *error,
+                       size_t len);
+
+#endif

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Texts and buffers: see text.h. */
+#include "harness/text.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+int buffer_add(struct buffer *b, const void *bytes, size_t n)
+{
+    if (b->size + n + 1 > b->capacity) {
+        size_t capacity = b->capacity ? b->capacity : 4096;
+        while (capacity < b->size + n + 1)
+            capacity *= 2;
+        char *grown = realloc(b->text, capacity);
+        if (!grown)
+            return -ENOMEM;
+        b->text = grown;
+        b->capacity = capacity;
+    }
+    if (n)
+        memcpy(b->text + b->size, bytes, n);
+    b->size += n;
+    b->text[b->size] = 0;
+    return 0;
+}
+
+void buffer_release(struct buffer *b)
+{
+    free(b->text);
+    *b = (struct buffer){0};
+}
+
+void texts_free(char **texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        free(texts[i]);
+    free(texts);
+}
+
+int file_read(const char *path, size_t max, struct buffer *b)
+{
+    char chunk[65536];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), err = fd < 0 ? -errno : buffer_add(b, "", 0);
+    ssize_t n = 1;
+
+    while (!err && n > 0) {
+        do
+            n = read(fd, chunk, sizeof(chunk));
+        while (n < 0 && errno == EINTR);
+        if (n < 0)
+            err = -errno;
+        else if (b->size + (size_t)n > max)
+            err = -EFBIG;
+        else
+            err = buffer_add(b, chunk, (size_t)n);
+    }
+    if (fd >= 0)
+        close(fd);
+    return err;
+}
+
+int write_all(int fd, const void *bytes, size_t n)
+{
+    const char *at = bytes;
+
+    while (n) {
+        ssize_t done = write(fd, at, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -errno;
+        at += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What Plumbline is built, run, tested and linted with: one table for scripts/configure and
+# scripts/bootstrap, and how each part is looked for. Sourced, not run.
+
+# name | group | need | how to look for it | packages | what it is for
+#
+# group:    build, run (has build in it), test (has run in it), lint.
+# need:     must     nothing is built without it
+#           plumb    the program plumb is left out without it, benchmarks are still built
+#           opt      something smaller is left out, which the last field names
+# how:      cc                   $CC, or cc, compiles and links
+#           cmd:A,B              one of these commands
+#           lib:PC:HEADER:LIBS   pkg-config's module PC; else HEADER compiles and LIBS link
+#           so:A,B               one of these shared libraries, which are opened at run time
+#           file:GLOB            such a file
+#           san, fuzzer          a compiler that links these runtimes
+# packages: names on Debian 12 and Ubuntu 22.04 to 24.04; in A/B the first that the system knows.
+parts_table()
+{
+    cat <<'END'
+compiler|build|must|cc|gcc,libc6-dev|compiles everything
+make|build|must|cmd:make|make|drives the build
+pkg-config|build|opt|cmd:pkg-config|pkg-config/pkgconf|finds libraries in unusual places
+hwloc|build|must|lib:hwloc:hwloc.h:-lhwloc|libhwloc-dev|puts threads and memory where they belong
+jansson|build|plumb|lib:jansson:jansson.h:-ljansson|libjansson-dev|plumb: run.json
+libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and hardware limits
+libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
+oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
+OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
+gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: plots
+cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
+sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
+bats|test|opt|cmd:bats|bats|test: the command line
+libFuzzer|test|opt|fuzzer|clang,libclang-rt-dev/libclang-rt-18-dev/libclang-common-14-dev|test: fuzz targets
+python3|test|opt|cmd:python3|python3|test: made-up runs, the browser
+git|test|opt|cmd:git|git|test: the commit in a build
+browser|test|opt|cmd:chromium,chromium-browser,google-chrome|chromium|test: the report in a browser
+fonts|test|opt|file:/usr/share/fonts/truetype/*/*.ttf|fonts-dejavu-core|test: texts on plots
+clang-format|lint|opt|cmd:clang-format|clang-format|lint: layout; format
+clang-tidy|lint|opt|cmd:clang-tidy|clang-tidy|lint: bug patterns
+cppcheck|lint|opt|cmd:cppcheck|cppcheck|lint: bug patterns, a second opinion
+shellcheck|lint|opt|cmd:shellcheck|shellcheck|lint: shell scripts
+codespell|lint|opt|cmd:codespell|codespell|lint: spelling
+END
+}
+
+# The groups that a group stands for.
+parts_groups()
+{
+    case $1 in
+    build) echo build ;;
+    run) echo build run ;;
+    test) echo build run test ;;
+    lint) echo build lint ;;
+    all) echo build run test lint ;;
+    *) return 1 ;;
+    esac
+}
+
+# parts_link SOURCE FLAGS...: does this program link?
+parts_link()
+{
+    local source=$1 out status=0
+    shift
+    out=$(mktemp) || return 1
+    "$@" -x c - -o "$out" <<<"$source" >/dev/null 2>&1 || status=1
+    rm -f "$out"
+    return "$status"
+}
+
+# parts_command A,B: the first of these that is there.
+parts_command()
+{
+    local names name
+    IFS=, read -ra names <<<"$1"
+    for name in "${names[@]}"; do
+        command -v "$name" && return 0
+    done
+    return 1
+}
+
+# parts_library PC HEADER LIBS: sets part_cflags and part_libs.
+parts_library()
+{
+    part_cflags='' part_libs=$3
+    if [[ -n $1 ]] && pkg-config --exists "$1" 2>/dev/null; then
+        part_cflags=$(pkg-config --cflags "$1") part_libs=$(pkg-config --libs "$1")
+        part_version=$(pkg-config --modversion "$1")
+        return 0
+    fi
+    local source compiler flags
+    source=$(printf '#include <stdio.h>\n#include <%s>\nint main(void) { return 0; }\n' "$2")
+    read -ra compiler <<<"${CC:-cc}"
+    read -ra flags <<<"$3"
+    parts_link "$source" "${compiler[@]}" -Wl,--no-as-needed "${flags[@]}"
+}
+
+# The first of these shared libraries that the loader would find.
+parts_shared()
+{
+    local names name folder folders
+    IFS=, read -ra names <<<"$1"
+    IFS=: read -ra folders <<<"${LD_LIBRARY_PATH:-}"
+    for name in "${names[@]}"; do
+        for folder in ${folders[@]+"${folders[@]}"}; do
+            [[ ! -e ${folder:-.}/$name ]] || {
+                echo "$folder/$name"
+                return 0
+            }
+        done
+        PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2>/dev/null |
+            awk -v name="$name" '$1 == name && !found { print $NF; found = 1 } END { exit !found }' && return 0
+    done
+    return 1
+}
+
+# The clang to build fuzz targets with: CC itself where it can.
+parts_fuzzer()
+{
+    local compiler source='int LLVMFuzzerTestOneInput(const char *d, unsigned long n)
+        { (void)d; return (int)(n * 0); }'
+    for compiler in "${CC:-cc}" clang clang-18 clang-16 clang-15 clang-14; do
+        # shellcheck disable=SC2086 # CC may carry options
+        if command -v ${compiler%% *} >/dev/null &&
+            parts_link "$source" $compiler -fsanitize=fuzzer,address,undefined; then
+            echo "$compiler"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# parts_find HOW: is it there? Sets part_version ('' when not known), part_at, part_cflags, part_libs.
+# shellcheck disable=SC2034 # they are for the caller
+parts_find()
+{
+    local how=${1%%:*} rest=${1#*:}
+    local compiler
+    part_version='' part_at='' part_cflags='' part_libs=''
+    case $how in
+    cc)
+        # shellcheck disable=SC2086 # CC may carry options
+        parts_link '#include <stdio.h>
+            int main(void) { return puts(""); }' ${CC:-cc}
+        ;;
+    cmd)
+        part_at=$(parts_command "$rest") || return 1
+        ;;
+    lib)
+        IFS=: read -ra compiler <<<"$rest"
+        parts_library "${compiler[@]}"
+        ;;
+    so)
+        part_at=$(parts_shared "$rest") || return 1
+        ;;
+    file)
+        part_at=$(compgen -G "$rest" | head -n 1)
+        [[ -n $part_at ]]
+        ;;
+    san)
+        # shellcheck disable=SC2086 # CC may carry options
+        parts_link 'int main(void) { return 0; }' ${CC:-cc} -fsanitize=address,undefined
+        ;;
+    fuzzer)
+        part_at=$(parts_fuzzer)
+        ;;
+    esac
+}

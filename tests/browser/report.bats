@@ -1,0 +1,81 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The report in a browser: headless Chromium looks at pages made from made-up runs.
+
+missing() { # is a program not here that these tests need?
+    local browser
+    browser="$(command -v chromium || command -v chromium-browser || command -v google-chrome)"
+    [ -z "$browser" ] || ! command -v gnuplot > /dev/null
+}
+
+setup() {
+    if missing; then
+        skip "chromium or gnuplot is not installed"
+    fi
+}
+
+setup_file() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    export top
+    ! missing || return 0 # setup skips each test
+    plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
+    for run in plain hostile many; do
+        case $run in
+        hostile) set -- --hostile ;;
+        many) set -- --rows 10000 ;;
+        *) set -- ;;
+        esac
+        python3 "$top/tests/tools/make-run.py" "$BATS_FILE_TMPDIR/$run" "$@"
+        "$plumb" report "$BATS_FILE_TMPDIR/$run"
+    done
+    python3 "$top/tests/tools/make-run.py" "$BATS_FILE_TMPDIR/other" --seed 2 --factor 0.8
+    "$plumb" report "$BATS_FILE_TMPDIR/plain" "$BATS_FILE_TMPDIR/other" --out "$BATS_FILE_TMPDIR/both"
+}
+
+look() { # look RUN CHECK...
+    python3 "$top/tests/browser/browse.py" "$BATS_FILE_TMPDIR/$1/report.html" "${@:2}"
+}
+
+@test "the console stays quiet and nothing is asked for" {
+    look plain quiet
+    look both quiet
+}
+
+@test "a table sorts when its heading is clicked" {
+    look plain sorts
+}
+
+@test "what was not measured comes last in either order" {
+    look plain empty_cells_come_last
+}
+
+@test "a table can be filtered, and shows all columns" {
+    look plain filters shows_all_columns
+}
+
+@test "every row of every benchmark is in its table" {
+    look plain every_row_is_there
+}
+
+@test "every plot is there, on a wide screen and on a phone" {
+    look plain plots_are_there
+    look both plots_are_there
+}
+
+@test "the page fits a phone" {
+    look plain fits_a_phone
+    look both fits_a_phone
+    look hostile fits_a_phone
+}
+
+@test "page and plots follow light and dark, and stay readable" {
+    look plain light_and_dark
+}
+
+@test "texts that try to be script or markup do nothing" {
+    look hostile hostile_texts_do_nothing plots_are_there
+}
+
+@test "10,000 rows sort and filter, with few of them in the page at once" {
+    look many starts_small quiet sorts filters
+}

@@ -1,0 +1,271 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What every benchmark's command line does, shown on plumb-null, whose samples are made up.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=build/bin/plumb-null
+    quick="--budget 200ms --max-samples 2000"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# bench ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+bench()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# cell COLUMN [LINE]: a cell of the CSV in $out, which holds no quotes; LINE 1 (the default) is the first row.
+cell()
+{
+    awk -F, -v name="$1" -v line="${2:-1}" '
+        NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) at = i }
+        NR == line + 1 { print at ? $at : "no such column"; found = 1 }
+        END { if (!found) print "no such row" }' "$out"
+}
+
+@test "--help: what it is, its own options with defaults, the common ones, exit codes" {
+    bench --help
+    [ "$status" -eq 0 ]
+    [ ! -s "$err" ]
+    grep -q '^plumb-null: measures nothing' "$out"
+    grep -q -- '--level TIME,.. .*\[100us\]$' "$out"
+    grep -q -- '--noise none|normal|lognormal|ar1|two-levels,..' "$out"
+    grep -q -- '--width SHARE .*\[1%\]$' "$out"
+    grep -q -- '-O, --output FILE' "$out"
+    grep -q '^exit: 0 good, 1 wrong data, 2 usage, 4 ' "$out"
+}
+
+@test "--help shows the defaults as they now are" {
+    bench --level 7ms --help
+    grep -q -- '--level TIME,.. .*\[7ms\]$' "$out"
+    grep -q -- '--budget TIME .*\[200ms\]$' "$out"
+}
+
+@test "--describe: a comment block and CSV that a program can read" {
+    bench --describe
+    [ "$status" -eq 0 ]
+    grep -qx '# bench null' "$out"
+    grep -qx '# columns number;level;noise;spread;fault' "$out"
+    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help$' "$out"
+    grep -q '^noise,own,,choice,1,1,normal,0,,none;normal;lognormal;ar1;two-levels,' "$out"
+}
+
+@test "--version" {
+    bench --version
+    [ "$status" -eq 0 ]
+    grep -qE '^plumb-null [0-9]+\.[0-9]+\.[0-9]+' "$out"
+}
+
+@test "an unknown option: exit 2, a hint on stderr, nothing on stdout" {
+    bench --bugdet 1s
+    [ "$status" -eq 2 ]
+    [ ! -s "$out" ]
+    [ "$(cat "$err")" = "plumb-null: unknown option '--bugdet': did you mean '--budget'?" ]
+}
+
+@test "a bad value names the option, the value and what is wanted" {
+    bench --level soon
+    [ "$status" -eq 2 ]
+    [ "$(cat "$err")" = "plumb-null: option '--level': 'soon' is not a time such as 2s, 500ms or 1m" ]
+    bench --noise nromal
+    [ "$status" -eq 2 ]
+    grep -q "'nromal', did you mean 'normal'? Choices: none, normal, lognormal, ar1, two-levels$" "$err"
+    bench --min-samples 0
+    [ "$status" -eq 2 ]
+    grep -q "'0' is out of range: from 1 to " "$err"
+    [ ! -s "$out" ]
+}
+
+@test "a range that does not end is refused, one that does is walked" {
+    bench --number 4..1
+    [ "$status" -eq 2 ]
+    grep -q "'4..1' is not a range that ends" "$err"
+    bench --csv --number 3..48x4
+    [ "$status" -eq 0 ]
+    [ "$(cell number 1) $(cell number 2) $(cell number 3)" = "3 12 48" ]
+    [ "$(wc -l <"$out")" -eq 4 ]
+}
+
+@test "a word that is no option is refused" {
+    bench 16K
+    [ "$status" -eq 2 ]
+    [ "$(cat "$err")" = "plumb-null: '16K' is not an option: see --help" ]
+}
+
+@test "an option without its value says what it wants" {
+    bench --level
+    [ "$status" -eq 2 ]
+    grep -q "option '--level' wants a value" "$err"
+}
+
+@test "CSV: the header is the parameters and then the columns of docs/schema.md, in order" {
+    bench --csv
+    [ "$status" -eq 0 ]
+    # shellcheck disable=SC2016 # these are backquotes of Markdown
+    wanted=$(sed -n '/^<!-- columns:/,/^<!-- end/s/^| `\([a-z0-9_]*\)` |.*/\1/p' docs/schema.md | paste -sd,)
+    [ "${wanted#metric,unit,value,}" != "$wanted" ]
+    [ "$(head -n 1 "$out")" = "number,level,noise,spread,fault,$wanted" ]
+}
+
+@test "a row tells what is known: value inside its interval, counts, stop, origin, when and where" {
+    bench --csv --noise normal --spread 2% --seed 5
+    [ "$(cell metric)" = time ]
+    [ "$(cell unit)" = us ]
+    [ "$(cell stop)" = converged ]
+    [ "$(cell status)" = ok ]
+    [ "$(cell origin)" = simulated ]
+    [ "$(cell value)" = "$(cell p50)" ]
+    [ "$(cell samples)" -ge 50 ]
+    [ "$(cell discarded)" -ge 1 ]
+    [ "$(cell inner_repeat)" -eq 1 ]
+    [ "$(cell repeat)" -eq 1 ]
+    [[ $(cell time_utc) =~ ^20[0-9]{2}-[01][0-9]-[0-3][0-9]T[0-9:]{8}Z$ ]]
+    awk -v low="$(cell ci_low)" -v value="$(cell value)" -v high="$(cell ci_high)" \
+        'BEGIN { exit !(low <= value && value <= high && value > 98 && value < 102) }'
+}
+
+@test "what is not known is empty: no limit, no evidence, no levels" {
+    bench --csv
+    for column in limit limit_source percent_of_limit evidence level_low level_high reason run case; do
+        [ -z "$(cell $column)" ]
+    done
+}
+
+@test "every combination of the lists is a row, the last option fastest" {
+    bench --csv --number 1,2 --noise none,normal --level 1ms,2ms
+    [ "$status" -eq 0 ]
+    [ "$(wc -l <"$out")" -eq 9 ]
+    [ "$(awk -F, 'NR > 1 { printf "%s%s%s ", $1, $2, $3 }' "$out")" = \
+        "11msnone 11msnormal 12msnone 12msnormal 21msnone 21msnormal 22msnone 22msnormal " ]
+}
+
+@test "the same seed gives the same numbers, another seed others" {
+    bench --csv --seed 1 --number 1..8
+    first=$(cut -d, -f1-10 "$out")
+    bench --csv --seed 1 --number 1..8
+    [ "$(cut -d, -f1-10 "$out")" = "$first" ]
+    bench --csv --seed 2 --number 1..8
+    [ "$(cut -d, -f1-10 "$out")" != "$first" ]
+}
+
+@test "--repeat measures each point so often, in an order shuffled by the seed" {
+    bench --csv --number 1..4+1 --repeat 3 --seed 3
+    [ "$(wc -l <"$out")" -eq 13 ]
+    for number in 1 2 3 4; do
+        [ "$(awk -F, -v n=$number '$1 == n' "$out" | wc -l)" -eq 3 ]
+    done
+    [ "$(cell repeat 1) $(cell repeat 4) $(cell repeat 5) $(cell repeat 12)" = "1 1 2 3" ]
+    order=$(awk -F, 'NR > 1 { printf "%s", $1 }' "$out")
+    [ "$order" != 123412341234 ]
+    bench --csv --number 1..4+1 --repeat 3 --seed 3
+    [ "$(awk -F, 'NR > 1 { printf "%s", $1 }' "$out")" = "$order" ]
+}
+
+@test "a point that cannot run is a skipped row with a reason, and good" {
+    bench --csv --fault skip
+    [ "$status" -eq 0 ]
+    [ "$(cell status)" = skipped ]
+    [ "$(cell reason)" = "asked to be skipped" ]
+    [ -z "$(cell value)$(cell samples)$(cell ci_low)$(cell stop)" ]
+}
+
+@test "wrong data: exit 1, and the row says wrong" {
+    bench --csv --fault wrong
+    [ "$status" -eq 1 ]
+    [ "$(cell status)" = wrong ]
+    [ "$(cell reason)" = "asked to be wrong" ]
+}
+
+@test "a point that fails: exit 4, and the points after it still run" {
+    bench --csv --fault fail,none
+    [ "$status" -eq 4 ]
+    [ "$(cell status 1)" = failed ]
+    [ -z "$(cell value 1)" ]
+    [ "$(cell status 2)" = ok ]
+}
+
+@test "an interval that is not narrow enough when time is up: noisy, and says how wide it is" {
+    bench --csv --spread 50% --width 0.1% --budget 30ms --sleep 100us
+    [ "$status" -eq 0 ]
+    [ "$(cell stop)" = time ]
+    [ "$(cell status)" = noisy ]
+    grep -q 'wanted 0.1 %' "$out"
+}
+
+@test "two levels are told with their shares" {
+    bench --csv --noise two-levels --spread 0.5% --width 0.01% --max-samples 2000
+    [ -n "$(cell level_low)" ]
+    awk -v low="$(cell level_low)" -v high="$(cell level_high)" -v share="$(cell level_high_share)" \
+        'BEGIN { exit !(low > 99 && low < 101 && high > 109 && high < 111 && share > 0.2 && share < 0.4) }'
+}
+
+@test "--samples keeps every sample, in the row's unit" {
+    bench --csv --number 1,2 --samples "$BATS_TEST_TMPDIR/samples"
+    [ "$(head -n 1 "$BATS_TEST_TMPDIR/samples")" = "repeat,row,value" ]
+    for row in 0 1; do
+        kept=$(awk -F, -v row=$row '$2 == row { n++; if ($3 < 90 || $3 > 110) exit 1 } END { print n }' \
+            "$BATS_TEST_TMPDIR/samples")
+        [ "$kept" -eq "$(cell samples $((row + 1)))" ]
+    done
+}
+
+@test "--output writes the rows to a file and nothing to stdout" {
+    bench --csv --output "$BATS_TEST_TMPDIR/rows"
+    [ "$status" -eq 0 ]
+    [ ! -s "$out" ]
+    [ "$(wc -l <"$BATS_TEST_TMPDIR/rows")" -eq 2 ]
+}
+
+@test "files that cannot be written: named, with the reason" {
+    bench --output /nonexistent/rows
+    [ "$status" -eq 2 ]
+    [ "$(cat "$err")" = "plumb-null: cannot write '/nonexistent/rows': No such file or directory" ]
+    bench --samples /nonexistent/samples
+    [ "$status" -ne 0 ]
+    grep -q "cannot write samples to '/nonexistent/samples'" "$err"
+}
+
+@test "a full disk is an error, not a short table" {
+    [ -w /dev/full ] || skip "no /dev/full here"
+    "$bin" --budget 100ms --csv >/dev/full 2>"$err" </dev/null && status=0 || status=$?
+    [ "$status" -eq 4 ]
+    grep -q 'rows are not complete: No space left on device' "$err"
+    bench --csv --samples /dev/full
+    [ "$status" -eq 4 ]
+    grep -q "'/dev/full' are not complete" "$err"
+}
+
+@test "without --csv: an aligned table with a header" {
+    bench --number 1,2
+    [ "$status" -eq 0 ]
+    [ "$(wc -l <"$out")" -eq 3 ]
+    head -n 1 "$out" | grep -qE '^number +level +noise +spread +fault +metric +value unit +-ci +\+ci samples +limit  status$'
+    sed -n 2p "$out" | grep -qE '^1 +100us +normal +1% +none +time +[0-9.]+ us +-[0-9.]+% +\+[0-9.]+% +[0-9]+ +ok'
+}
+
+@test "an interrupt keeps what was measured and exits 4" {
+    "$bin" --csv --number 1..1000+1 --sleep 2ms --spread 20% --width 0.01% --budget 150ms >"$out" 2>"$err" </dev/null &
+    pid=$!
+    for _ in $(seq 100); do
+        [ "$(wc -l <"$out")" -lt 3 ] || break
+        sleep 0.1
+    done
+    kill -INT "$pid"
+    wait "$pid" && status=0 || status=$?
+    [ "$status" -eq 4 ]
+    rows=$(wc -l <"$out")
+    [ "$rows" -ge 3 ]
+    [ "$rows" -lt 1001 ]
+    [ "$(tail -c 1 "$out" | od -An -c | tr -d ' ')" = '\n' ]
+    columns=$(head -n 1 "$out" | tr -cd , | wc -c)
+    [ "$(tail -n 1 "$out" | sed 's/"[^"]*"//g' | tr -cd , | wc -c)" -eq "$columns" ]
+}
+
+@test "no terminal codes where the output is no terminal" {
+    bench --number 1,2
+    [ "$(grep -c "$(printf '\033')" "$out" "$err" | paste -sd' ')" = "$out:0 $err:0" ]
+}

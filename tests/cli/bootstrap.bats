@@ -1,0 +1,193 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/bootstrap on made-up parts and with a made-up apt: what it reports, asks for, and makes of failures.
+
+setup()
+{
+    base=$(mktemp -d) # open to other users, for the test that is one
+    chmod 755 "$base"
+    tree=$base/tree tools=$base/tools log=$base/log
+    mkdir -p "$tree/scripts" "$tree/build" "$tools"
+    cp "$BATS_TEST_DIRNAME"/../../scripts/{bootstrap,parts.sh} "$tree/scripts"
+    cat >>"$tree/scripts/parts.sh" <<END
+parts_table() { cat "$tree/table"; }
+END
+    cat >"$tree/table" <<'END'
+shell|build|must|cmd:sh|sh-package|is there
+plotter|run|opt|cmd:plumb-test-plotter|plotter-nox|report: plots
+prover|test|opt|cmd:plumb-test-prover|prover-old/prover-new,prover-data|test: proofs
+again|test|opt|cmd:plumb-test-prover|prover-data|test: more proofs
+polish|lint|opt|cmd:plumb-test-polish|polish|lint: shine
+END
+    # An apt that knows what is in "known", and installs a program for each package but those in "broken".
+    cat >"$tools/apt-cache" <<END
+#!/bin/bash
+shift
+for package in "\$@"; do
+    grep -qx "\$package" "$tree/known" 2>/dev/null || continue
+    printf '%s:\n  Installed: (none)\n  Candidate: 1.0\n' "\$package"
+done
+END
+    cat >"$tools/apt-get" <<END
+#!/bin/bash
+echo "apt-get \$*" >>"$log"
+[[ " \$* " != *' update '* ]] || exec touch "$tree/updated"
+[[ " \$* " == *' install '* ]] || exit 0
+for package in "\$@"; do
+    grep -qx "\$package" "$tree/broken" 2>/dev/null && exit 100
+done
+for package in "\$@"; do
+    case \$package in
+    plotter-nox) program=plumb-test-plotter ;;
+    prover-new) program=plumb-test-prover ;;
+    *) continue ;;
+    esac
+    printf '#!/bin/sh\n' >"$tools/\$program"
+    chmod +x "$tools/\$program"
+done
+END
+    cat >"$tools/sudo" <<'END'
+#!/bin/bash
+while [[ $1 == -* ]]; do shift; done
+exec "$@"
+END
+    chmod +x "$tools"/*
+    printf '%s\n' plotter-nox prover-new prover-data polish >"$tree/known"
+    : >"$log"
+}
+
+teardown()
+{
+    rm -rf "$base"
+}
+
+# bootstrap ARGUMENTS...: sets status, and output to stdout and stderr together.
+bootstrap()
+{
+    run env PATH="$tools:$PATH" "$tree/scripts/bootstrap" "$@" </dev/null
+}
+
+# What the one apt-get install was asked for.
+asked()
+{
+    sed -n 's/.*--no-install-recommends //p' "$log"
+}
+
+@test "all is there: exit 0, silent, and apt is not asked" {
+    bootstrap --for build
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [ ! -s "$log" ]
+}
+
+@test "--check says what is missing, with package and reason, and installs nothing" {
+    bootstrap --for run --check
+    [ "$status" -eq 3 ]
+    grep -qE '^  plotter +plotter-nox +report: plots$' <<<"$output"
+    [[ $output != *prover* ]]
+    [ ! -s "$log" ]
+    bootstrap --for build --check
+    [ "$status" -eq 0 ]
+}
+
+@test "the table of the project: every part has a group, a need, a way to look, a package and a reason" {
+    # shellcheck source=scripts/parts.sh
+    . "$BATS_TEST_DIRNAME/../../scripts/parts.sh"
+    parts_table | awk -F'|' '
+        NF != 6 { print "fields: " $0; bad = 1 }
+        $2 !~ /^(build|run|test|lint)$/ { print "group: " $0; bad = 1 }
+        $3 !~ /^(must|plumb|opt)$/ { print "need: " $0; bad = 1 }
+        $4 !~ /^(cc|san|fuzzer|(cmd|lib|so|file):.+)$/ { print "how: " $0; bad = 1 }
+        $5 !~ /^[a-z0-9.+,\/-]+$/ || $6 == "" { print "package or reason: " $0; bad = 1 }
+        END { exit bad }'
+}
+
+@test "run: says what and why, then installs just that, without recommended packages" {
+    bootstrap
+    [ "$status" -eq 0 ]
+    grep -qE '^  plotter +plotter-nox +report: plots$' <<<"$output"
+    [ "$(asked)" = plotter-nox ]
+    [ ! -e "$tree/updated" ]
+    bootstrap
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    [ "$(grep -c install "$log")" -eq 1 ]
+}
+
+@test "test takes in run; of A/B the one that the system has" {
+    bootstrap --for test
+    [ "$status" -eq 0 ]
+    [ "$(asked)" = "plotter-nox prover-new prover-data" ]
+}
+
+@test "what was found before is forgotten after an installation" {
+    touch "$tree/build/config.mk"
+    bootstrap
+    [ ! -e "$tree/build/config.mk" ]
+}
+
+@test "a package that the system does not have: lists are fetched, then it is reported and left out" {
+    grep -v plotter "$tree/known" >"$tree/fewer"
+    mv "$tree/fewer" "$tree/known"
+    bootstrap --for test
+    [ "$status" -eq 0 ]
+    [ -e "$tree/updated" ]
+    grep -q "does not have, so left out: plotter-nox" <<<"$output"
+    grep -q 'still not there: plotter$' <<<"$output"
+    [ "$(asked)" = "prover-new prover-data" ]
+}
+
+@test "one package that does not install keeps the others not out, and is an error" {
+    echo prover-new >"$tree/broken"
+    bootstrap --for test
+    [ "$status" -eq 1 ]
+    [ -x "$tools/plumb-test-plotter" ]
+    grep -q "'prover-new' did not install" <<<"$output"
+    grep -q 'still not there: prover again$' <<<"$output"
+}
+
+@test "--keep-going makes it a warning, unless nothing can be built without it" {
+    echo plotter-nox >"$tree/broken"
+    bootstrap --keep-going
+    [ "$status" -eq 0 ]
+    grep -q 'going on without: plotter' <<<"$output"
+    sed -i 's/^plotter|run|opt/plotter|run|must/' "$tree/table"
+    bootstrap --keep-going
+    [ "$status" -eq 1 ]
+}
+
+@test "what must be there and cannot be had is an error, though the system only lacks it" {
+    sed -i 's/^plotter|run|opt/plotter|run|must/' "$tree/table"
+    : >"$tree/known"
+    bootstrap
+    [ "$status" -eq 1 ]
+}
+
+@test "neither root nor sudo: prints the line to run, exit 2" {
+    [ "$(id -u)" -eq 0 ] || skip "this test changes to another user, which takes root"
+    command -v setpriv >/dev/null || skip "setpriv is not installed"
+    rm "$tools/sudo"
+    printf '#!/bin/sh\nexit 1\n' >"$tools/sudo"
+    chmod +x "$tools/sudo"
+    chmod -R a+rX "$base"
+    run setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$tools:$PATH" \
+        bash -c "cd / && exec $tree/scripts/bootstrap --for test" </dev/null
+    [ "$status" -eq 2 ]
+    run setpriv --reuid 65534 --regid 65534 --clear-groups env PATH="$tools:$PATH" \
+        bash -c "cd / && exec $tree/scripts/bootstrap --for test --keep-going" </dev/null
+    [ "$status" -eq 0 ]
+    grep -q 'going on without: plotter prover again$' <<<"$output"
+    grep -q 'neither root nor sudo here; as root, run: apt-get install plotter-nox prover-data prover-old$' <<<"$output"
+    [ ! -s "$log" ]
+}
+
+@test "wrong usage: exit 2" {
+    bootstrap --for nothing
+    [ "$status" -eq 2 ]
+    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, lint or all" ]
+    bootstrap --chekc
+    [ "$status" -eq 2 ]
+    bootstrap --help
+    [ "$status" -eq 0 ]
+    grep -q '^usage: scripts/bootstrap' <<<"$output"
+}

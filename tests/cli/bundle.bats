@@ -1,0 +1,119 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The bundle, unpacked somewhere else and run with an empty environment: it holds all it needs but glibc.
+
+setup_file()
+{
+    root=$(cd "$BATS_TEST_DIRNAME/../.." && pwd)
+    cd "$root" || exit
+    scripts/bundle "$BATS_FILE_TMPDIR/made/plumbline-test" >"$BATS_FILE_TMPDIR/said"
+    mkdir "$BATS_FILE_TMPDIR/else where"
+    tar -C "$BATS_FILE_TMPDIR/else where" -xzf "$BATS_FILE_TMPDIR/made/plumbline-test.tar.gz"
+    rm -rf "$BATS_FILE_TMPDIR/made"
+    bundle="$BATS_FILE_TMPDIR/else where/plumbline-test"
+    # What must come from the machine itself.
+    glibc='^(ld-linux.*|linux-vdso|lib(c|m|pthread|dl|rt|util|resolv|mvec|anl))\.so\.[0-9]+$'
+    export root bundle glibc
+}
+
+setup()
+{
+    cd "$BATS_TEST_TMPDIR" || exit
+}
+
+# clean COMMAND...: runs it with nothing of this shell's environment.
+clean()
+{
+    env -i HOME="$BATS_TEST_TMPDIR" "$@" </dev/null
+}
+
+# foreign COMMAND...: prints the libraries that it loaded from outside of the bundle and that are not glibc's.
+foreign()
+{
+    clean LD_DEBUG=libs LD_DEBUG_OUTPUT="$BATS_TEST_TMPDIR/debug" "$@" >"$BATS_TEST_TMPDIR/said" 2>&1
+    sed -n 's/.*calling init: //p' "$BATS_TEST_TMPDIR"/debug.* | while read -r path; do
+        [[ $path == "$bundle"/* || ${path##*/} =~ $glibc ]] || echo "$path"
+    done
+}
+
+@test "it says what it made and how large it is" {
+    grep -qE 'plumbline-test  \([0-9]+ MB, [0-9]+ libraries\)$' "$BATS_FILE_TMPDIR/said"
+    grep -qE 'plumbline-test.tar.gz  \([0-9]+ MB\)$' "$BATS_FILE_TMPDIR/said"
+}
+
+@test "every library that a file in it asks for is in it, or glibc's; glibc itself is not" {
+    missing=$(find "$bundle" -type f \( -path '*/bin/*' -o -path '*/lib/*' \) -exec objdump -p {} + 2>/dev/null |
+        awk '$1 == "NEEDED" { print $2 }' | sort -u | while read -r name; do
+            [[ $name =~ $glibc || -e $bundle/lib/$name || -e $bundle/lib/gnuplot/$name ]] || echo "$name"
+        done)
+    [ -z "$missing" ]
+    inside=$(find "$bundle/lib" -name '*.so*' | while read -r path; do
+        [[ ! ${path##*/} =~ $glibc ]] || echo "$path"
+    done)
+    [ -z "$inside" ]
+}
+
+@test "every benchmark starts from there, with the bundle's libraries alone" {
+    for program in "$bundle"/bin/plumb-*; do
+        run foreign "$program" --help
+        [ "$status" -eq 0 ]
+        [ -z "$output" ]
+    done
+}
+
+@test "gemm finds the matrix libraries of the bundle" {
+    [ -e "$bundle/bin/plumb-gemm" ] || skip "gemm was not built"
+    [ -e "$bundle/lib/libdnnl.so.2" ] || [ -e "$bundle/lib/libdnnl.so.3" ] || skip "oneDNN is not installed here"
+    run foreign "$bundle/bin/plumb-gemm" --csv --dtype f32 --library onednn --size 64 --budget 50ms --warmup 10ms
+    [ "$status" -eq 0 ]
+    [ -z "$output" ]
+    grep -q "init: $bundle/.*/libdnnl.so" "$BATS_TEST_TMPDIR"/debug.*
+    grep -qE ',(ok|noisy),' "$BATS_TEST_TMPDIR/said"
+}
+
+@test "plumb finds its benchmarks and suites from any folder, by either name" {
+    [ -e "$bundle/plumb" ] || skip "plumb was not built"
+    clean "$bundle/plumb" list >said
+    grep -q null said
+    grep -q quick said
+    clean "$bundle/bin/plumb" list | cmp - said
+    ln -s "$bundle/plumb" by-link
+    clean ./by-link list | cmp - said
+}
+
+@test "plumb measures and reports from there" {
+    [ -e "$bundle/plumb" ] || skip "plumb was not built"
+    printf 'suite: tiny\nabout: two cases\ncases:\n  - bench: "null"\n    number: [1, 2]\n' >tiny.yaml
+    clean "$bundle/plumb" run tiny.yaml --out there
+    [ -s there/report.html ]
+    [ "$(wc -l <there/null.csv)" -eq 7 ] # a header, and two cases three times
+    if [ -e "$bundle/bin/gnuplot" ]; then
+        [ "$(find there/plots -name '*.svg' | wc -l)" -ge 1 ]
+        [ "$(find there/plots -name '*.png' | wc -l)" -ge 1 ]
+    fi
+}
+
+@test "its gnuplot draws text, with the bundle's libraries and font alone" {
+    [ -e "$bundle/bin/gnuplot" ] || skip "gnuplot is not installed here"
+    run foreign "$bundle/bin/gnuplot" -d -e \
+        "set terminal pngcairo font 'DejaVu Sans,10'; set output 'x.png'; set title 'text'; plot x; \
+         set terminal svg; set output 'x.svg'; replot"
+    [ "$status" -eq 0 ]
+    [ "$(grep -v /bin/ <<<"$output" | grep -c .)" -eq 0 ]
+    [ "$(head -c 4 x.png | tail -c 3)" = PNG ]
+    grep -q '</svg>' x.svg
+}
+
+@test "its README says how to run it, which glibc it needs, and what is not in it" {
+    grep -qE '^2\.[0-9]+ or newer, on ' "$bundle/README"
+    grep -q '\./plumb run quick' "$bundle/README"
+    [ -s "$bundle/LICENSE" ]
+    [ -s "$bundle/share/plumbline/configs/quick.yaml" ]
+}
+
+@test "GNUPLOT=no leaves gnuplot out and says so" {
+    cd "$root" || exit
+    GNUPLOT=no scripts/bundle "$BATS_TEST_TMPDIR/small" >"$BATS_TEST_TMPDIR/said"
+    [ ! -e "$BATS_TEST_TMPDIR/small/bin/gnuplot" ]
+    grep -q '^  gnuplot: as asked' "$BATS_TEST_TMPDIR/small/README"
+}

@@ -1,0 +1,243 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    plumb=${PLUMB:-build/bin/plumb}
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# probe ARGUMENTS...: sets status, and leaves stdout and stderr in $out and $err.
+probe()
+{
+    status=0
+    "$plumb" probe "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# says FILE TEXT: FILE has the text, or we see FILE.
+says()
+{
+    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && tail -n 120 "$1" && false; }
+}
+
+# lacks FILE TEXT
+lacks()
+{
+    if grep -qF -- "$2" "$1"; then echo "\"$2\" is in $1" && false; fi
+}
+
+# fake_nvml: a libnvidia-ml.so.1 that the program will find first.
+fake_nvml()
+{
+    command -v "${CC:-cc}" >/dev/null || skip "needs a C compiler"
+    "${CC:-cc}" -shared -fPIC -o "$BATS_TEST_TMPDIR/libnvidia-ml.so.1" tests/cli/fake_nvml.c
+    export LD_LIBRARY_PATH=$BATS_TEST_TMPDIR
+}
+
+@test "probe: a table of this machine on stdout, nothing on stderr" {
+    probe
+    [ "$status" -eq 0 ]
+    [ ! -s "$err" ]
+    for section in MACHINE PROCESSOR MEMORY 'PCI DEVICES' NETWORK RDMA GPUS FINDINGS; do
+        says "$out" "$section"
+    done
+}
+
+@test "--json: one object, whole, the same twice" {
+    probe --json
+    [ "$status" -eq 0 ]
+    [ ! -s "$err" ]
+    says "$out" '"source": "this machine"'
+    [ "$(head -c 1 "$out")" = '{' ]
+    [ "$(tail -n 1 "$out")" = '}' ]
+    sed '/memory_bytes/d; /"free"/d; /the NUMA nodes show/d' "$out" >"$out.1"
+    probe --json
+    sed '/memory_bytes/d; /"free"/d; /the NUMA nodes show/d' "$out" >"$out.2"
+    cmp "$out.1" "$out.2"
+}
+
+@test "--sysroot reads the tree, and only the tree" {
+    probe --sysroot tests/machines/arm64-server/root
+    [ "$status" -eq 0 ]
+    cmp "$out" tests/machines/arm64-server/expected.txt
+    probe --sysroot=tests/machines/nvlink-8gpu/root --json
+    cmp "$out" tests/machines/nvlink-8gpu/expected.json
+}
+
+@test "a recorded machine reads as the machine itself" {
+    scripts/record-machine "$BATS_TEST_TMPDIR/tree" 2>"$err"
+    says "$err" 'look them through before sending'
+    probe --json
+    # What recording changes: the host's name, where CPUID came from, NVML, and what moves meanwhile.
+    changes='/"source"/d; /"hostname"/d; /"nvml/d; /the hypervisor calls itself/d; /memory_bytes/d
+        /"free"/d; /the NUMA nodes show/d'
+    sed "$changes" "$out" >"$out.live"
+    probe --json --sysroot "$BATS_TEST_TMPDIR/tree"
+    [ "$status" -eq 0 ]
+    if ls /proc/driver/nvidia >/dev/null 2>&1; then skip "NVML says more than a recording"; fi
+    diff "$out.live" <(sed "$changes" "$out")
+}
+
+@test "a recorded machine holds no addresses, names or serial numbers" {
+    scripts/record-machine "$BATS_TEST_TMPDIR/tree" 2>/dev/null
+    cd "$BATS_TEST_TMPDIR/tree"
+    [ "$(cat proc/sys/kernel/hostname)" = machine ]
+    [ -z "$(find . -name address -o -name '*serial*' -o -name '*uuid*' -o -name '*guid*')" ]
+    for address in /sys/class/net/*/address; do
+        address=$(cat "$address")
+        case $address in 00:00:00:00:00:00 | '') continue ;; esac
+        if grep -rqiF "$address" .; then echo "$address is recorded" && false; fi
+    done
+}
+
+# The functions of record-machine, without running it.
+record_functions()
+{
+    # shellcheck source=/dev/null
+    . <(sed '/^main "\$@"$/d' scripts/record-machine)
+    set +u
+    out=$BATS_TEST_TMPDIR/tree
+}
+
+@test "record-machine: of SMBIOS only the memory modules, without their serial numbers" {
+    record_functions
+    dmi=${BATS_TEST_TMPDIR#/}/dmi
+    {
+        printf '\001\033\000\000' && head -c 23 /dev/zero && printf 'Maker\000SYSTEM-SERIAL\000\000'
+        # module: locator 1, maker 2, serial 3, asset tag 4, part 5
+        printf '\021\050\000\000' && head -c 12 /dev/zero && printf '\001\000'
+        head -c 5 /dev/zero && printf '\002\003\004\005' && head -c 13 /dev/zero
+        printf 'DIMM_A1\000Micron\000MODULE-SERIAL\000ASSET-TAG\000PART-5\000\000'
+        printf '\177\004\000\000\000\000'
+    } >"/$dmi"
+    binary "$dmi" scrub_dmi
+    says "$out/$dmi" DIMM_A1
+    says "$out/$dmi" Micron
+    says "$out/$dmi" PART-5
+    lacks "$out/$dmi" SERIAL
+    lacks "$out/$dmi" ASSET
+    lacks "$out/$dmi" Maker
+    # Only the first structure is gone: 27 bytes and its two texts.
+    [ $(($(stat -c %s "/$dmi") - $(stat -c %s "$out/$dmi"))) -eq 48 ]
+}
+
+@test "record-machine: of a port's configuration only the header and ACS" {
+    record_functions
+    config=${BATS_TEST_TMPDIR#/}/config
+    {
+        head -c 64 /dev/zero | tr '\000' H && head -c 192 /dev/zero | tr '\000' S
+        printf '\003\000\001\020SERIAL-NUMBE'   # device serial number, next at 0x100
+        printf '%240s' '' | tr ' ' S
+    } >"/$config"
+    # Next capability at 0x110: bits 4 to 15 of the second half.
+    printf '\003\000\001\021' | dd of="/$config" bs=1 seek=256 conv=notrunc 2>/dev/null
+    printf '\015\000\001\040\037\000\035\000' | dd of="/$config" bs=1 seek=272 conv=notrunc 2>/dev/null
+    binary "$config" scrub_config
+    [ "$(stat -c %s "$out/$config")" -eq 264 ]
+    lacks "$out/$config" S
+    says "$out/$config" HHHH
+    [ "$(od -An -tx1 -j256 "$out/$config" | tr -d ' \n')" = 0d0001001f001d00 ]
+}
+
+@test "record-machine: usage and a folder that is there" {
+    run scripts/record-machine
+    [ "$status" -eq 2 ]
+    run scripts/record-machine "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 2 ]
+    [[ $output == *"does not exist"* ]]
+}
+
+@test "--help goes to stdout and names every option" {
+    probe --help
+    [ "$status" -eq 0 ]
+    [ ! -s "$err" ]
+    for option in --json --sysroot --help 'exit'; do says "$out" "$option"; done
+}
+
+@test "usage errors: exit 2, nothing on stdout, what to do" {
+    for arguments in --nonsense --sysroot '--sysroot /nonexistent' '--sysroot /dev/null' extra '--sysroot='; do
+        # shellcheck disable=SC2086 # several words
+        probe $arguments
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        [ -s "$err" ]
+    done
+    probe --sysroot "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 2 ]
+    says "$err" '"sys"'
+}
+
+@test "incomplete: exit 4 where not even the processor can be read, and what there is is shown" {
+    mkdir -p "$BATS_TEST_TMPDIR/tree/proc"
+    probe --sysroot "$BATS_TEST_TMPDIR/tree"
+    [ "$status" -eq 4 ]
+    says "$out" FINDINGS
+    says "$err" 'the processor could not be read'
+}
+
+@test "incomplete: exit 4 where the output cannot be written" {
+    [ -w /dev/full ] || skip "no /dev/full"
+    for option in '' --json; do
+        status=0
+        # shellcheck disable=SC2086 # may be none
+        "$plumb" probe $option >/dev/full 2>"$err" || status=$?
+        [ "$status" -eq 4 ]
+        says "$err" 'cannot write'
+    done
+}
+
+@test "NVML: what it says of GPUs, slices and links" {
+    fake_nvml
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"nvml": true'
+    says "$out" '"driver_version": "550.90.07"'
+    says "$out" '"cuda_version": "12.4"'
+    says "$out" '"address": "0000:f1:00.0"'
+    says "$out" '"memory_bytes": 85520809984'
+    says "$out" '"memory_gbytes_per_s": 3352.32'
+    says "$out" '"compute_capability": "9.0"'
+    says "$out" '"power_limit_watts": 700.0'
+    # 17 of 18 links of 26.562 GB/s
+    says "$out" '"active": 17'
+    says "$out" '"gbytes_per_s": 451.554'
+    says "$out" '"name": "NVIDIA H100 80GB HBM3 MIG 1g.10gb"'
+    [ "$(grep -c '"nature": "mig"' "$out")" -eq 2 ]
+    says "$out" '"nature": "passthrough"'
+    says "$out" '"nature": "vgpu"'
+    says "$out" 'NVML'\''s virtualization mode is \"vgpu\"'
+    says "$out" '0000:f1:00.0 has 17 of 18 NVLinks active'
+    lacks "$out" 'has no driver'
+    # A question without an answer is null, not 0.
+    says "$out" '"max_generation": null'
+    probe
+    says "$out" '17 of 18, 452 GB/s'
+    says "$out" '2 slices'
+    says "$out" '79.65 GiB'
+}
+
+@test "NVML: an old library answers less, and what lacks is null" {
+    fake_nvml
+    FAKE_NVML=old probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"memory_gbytes_per_s": null'
+    says "$out" '"virtualization": null'
+    says "$out" '"gbytes_per_s": 425.0'
+    says "$out" 'NVML gives no virtualization mode'
+}
+
+@test "NVML: a library that does not start is said" {
+    fake_nvml
+    FAKE_NVML=stopped probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"nvml": false'
+    says "$out" 'the driver is not loaded'
+}
+
+@test "NVML: not asked about a recorded machine" {
+    fake_nvml
+    probe --json --sysroot tests/machines/nvlink-8gpu/root
+    cmp "$out" tests/machines/nvlink-8gpu/expected.json
+}

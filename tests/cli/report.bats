@@ -1,0 +1,182 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb report: what it writes, what it says, and with which exit code, on made-up run folders.
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+make_run() { # make_run DIR [options of make-run.py]
+    python3 "$top/tests/tools/make-run.py" "$@"
+}
+
+@test "a run becomes a page beside its rows, and the page's path ends stdout" {
+    make_run r
+    "$plumb" report r > out 2> err
+    [ "$(tail -n 1 out)" = "r/report.html" ]
+    grep -q '</html>' r/report.html
+    [ -z "$(find r -name '.*' -type f)" ]
+}
+
+@test "every plot is on disk as SVG and PNG, and the script draws them again" {
+    command -v gnuplot || skip "no gnuplot"
+    make_run r
+    "$plumb" report r
+    figures="$(grep -c '<figure' r/report.html)"
+    [ "$figures" -ge 6 ]
+    [ "$(find r/plots -name '*.svg' | wc -l)" -eq "$figures" ]
+    [ "$(find r/plots -name '*.png' | wc -l)" -eq "$figures" ]
+    rm r/plots/*.svg r/plots/*.png
+    (cd r/plots && gnuplot -d plots.gp)
+    [ "$(find r/plots -name '*.svg' | wc -l)" -eq "$figures" ]
+}
+
+@test "the page asks for nothing from outside" {
+    make_run r
+    "$plumb" report r
+    run grep -Eo "(src|href|xlink:href|action|data)=['\"]?[^'\"# >][^'\" >]*" r/report.html
+    for link in "${lines[@]}"; do
+        case "$link" in
+        "href='plots/"* | "href='data:,") ;;
+        *) echo "$link" && return 1 ;;
+        esac
+    done
+    run grep -Ec "@import|url\(|https?://" r/report.html
+    [ "$output" -eq 0 ]
+}
+
+@test "the same run gives the same page" {
+    make_run r
+    "$plumb" report r --out a
+    "$plumb" report r --out b
+    cmp a/report.html b/report.html
+}
+
+@test "several runs need a folder, and stand side by side in it" {
+    make_run a
+    make_run b --seed 2 --factor 0.8
+    run "$plumb" report a b
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--out DIR"* ]]
+    "$plumb" report a b --out both
+    grep -q "<th scope='col'>a</th><th scope='col'>b</th>" both/report.html
+    [ ! -e a/report.html ]
+}
+
+@test "a folder's name may hold anything" {
+    name="it's \"a\" \$(touch pwned) \`touch pwned\` ; folder"
+    make_run r
+    mv r "$name"
+    "$plumb" report "$name"
+    [ -s "$name/report.html" ]
+    [ ! -e pwned ]
+    if command -v gnuplot; then
+        [ -s "$name/plots/memory-bandwidth.png" ]
+    fi
+}
+
+@test "hostile texts stay texts" {
+    make_run r --hostile
+    "$plumb" report r
+    [ ! -e pwned ]
+    [ ! -e r/plots/pwned ]
+    run grep -c "<img" r/report.html
+    [ "$output" -eq 0 ]
+}
+
+@test "simulated rows are marked" {
+    make_run r
+    "$plumb" report r
+    grep -q "Not measured: 20 of 20 rows of <b>null</b>" r/report.html
+    grep -q "<span class='badge'>simulated</span>" r/report.html
+}
+
+@test "no run, a wrong option, or a folder that is none is a usage error" {
+    run "$plumb" report
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"which run?"* ]]
+    run "$plumb" report nowhere
+    [ "$status" -eq 2 ]
+    [[ "$output" == *'there is no run folder "nowhere"'* ]]
+    mkdir empty
+    run "$plumb" report empty
+    [ "$status" -eq 2 ]
+    [[ "$output" == *'"empty" is no run folder'* ]]
+    run "$plumb" report --uot x empty
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"out"* ]]
+}
+
+@test "a damaged file is named, with exit 5 and no page" {
+    make_run r
+    sed -i '5s/,[^,]*,/,/' r/memory.csv
+    run "$plumb" report r
+    [ "$status" -eq 5 ]
+    [[ "$output" == *'"r/memory.csv" is damaged at line 5'* ]]
+    [ ! -e r/report.html ]
+    make_run r
+    echo '{' > r/run.json
+    run "$plumb" report r
+    [ "$status" -eq 5 ]
+    [[ "$output" == *'"r/run.json" is damaged'* ]]
+    make_run r
+    rm r/gemm.csv
+    run "$plumb" report r
+    [ "$status" -eq 5 ]
+    [[ "$output" == *'"r/gemm.csv" is missing'* ]]
+}
+
+@test "a run that was cut off is reported as far as it went" {
+    make_run r
+    sed -i '2s/^done,0.../todo,0000/' r/plan.csv
+    printf 'triad,f64,reg' >> r/memory.csv
+    "$plumb" report r
+    grep -q "Incomplete: 1 of 261 launches" r/report.html
+}
+
+@test "rows that a loss of power took are missed, not made up" {
+    make_run r
+    sed -i '$d' r/gemm.csv
+    "$plumb" report r
+    grep -q "1 rows of r never reached the disk" r/report.html
+}
+
+@test "where it cannot write it says so and exits 4" {
+    make_run r
+    touch file
+    run "$plumb" report r --out file
+    [ "$status" -eq 4 ]
+    [[ "$output" == *'cannot write "file"'* ]]
+}
+
+@test "without gnuplot there is a page without plots" {
+    make_run r
+    PATH=/nowhere run "$plumb" report r
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"gnuplot-nox"* ]]
+    grep -q "gnuplot-nox" r/report.html
+}
+
+@test "help names the usage and the exit codes" {
+    run "$plumb" report --help
+    [ "$status" -eq 0 ]
+    [[ "$output" == *"usage: plumb report RUN..."* ]]
+    [[ "$output" == *"5 a run folder is damaged"* ]]
+}
+
+@test "10,000 rows are reported" {
+    make_run r --rows 10000
+    "$plumb" report r > out 2> err
+    cat err
+    rows="$(cat r/gemm.csv r/memory.csv r/copy.csv | wc -l)"
+    [ "$rows" -gt 10000 ]
+    grep -q "<p>$((rows - 3)) rows." r/report.html
+}

@@ -1,0 +1,219 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# scripts/run-tests on made-up test programs: what counts as passed, failed and skipped, and its last line.
+
+setup()
+{
+    tree=$BATS_TEST_TMPDIR/tree
+    mkdir -p "$tree/scripts" "$tree/build/tests" "$tree/tests/unit" "$tree/tests/cli" "$tree/tests/fuzz"
+    cp "$BATS_TEST_DIRNAME/../../scripts/run-tests" "$tree/scripts"
+    printf 'HAVE_CMOCKA := yes\nHAVE_BATS := yes\nPLUMB := yes\n' >"$tree/build/config.mk"
+}
+
+# program NAME: a unit test program that does what stdin says.
+program()
+{
+    touch "$tree/tests/unit/$1.c"
+    { echo '#!/bin/bash' && cat; } >"$tree/build/tests/$1"
+    chmod +x "$tree/build/tests/$1"
+}
+
+# bats_file: a bats file of what stdin says, where %test stands for what would begin a case of this very file.
+bats_file()
+{
+    sed 's/^%/@/' >"$tree/tests/cli/some.bats"
+}
+
+# run_tests [SUITE/...]: of one suite, the units where it is not said.
+run_tests()
+{
+    [ $# -gt 0 ] || set -- --only 'units/*'
+    run env MAKE="${fake_make:-true}" TEST_TIMEOUT="${limit:-30}" FUZZ_SECONDS=1 "$tree/scripts/run-tests" "$@" </dev/null
+}
+
+last_line_is()
+{
+    [ "${lines[-1]}" = "$1" ] || {
+        echo "$output"
+        false
+    }
+}
+
+@test "cases that pass are counted; the last line is the sum" {
+    program test_one <<<'printf "1..2\nok 1 - a\nok 2 - b\n"'
+    program test_two <<<'printf "1..1\nok 1 - c\n"'
+    run_tests
+    [ "$status" -eq 0 ]
+    last_line_is '3 passed, 0 failed, 0 skipped'
+}
+
+@test "a case that fails: exit 1, and its output is shown whole" {
+    program test_one <<<'printf "1..2\nok 1 - a\nnot ok 2 - b\n# 1 is not 2\n"; exit 1'
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q '^    | # 1 is not 2$' <<<"$output"
+    grep -q '^  units/test_one: 1 failed' <<<"$output"
+    last_line_is '1 passed, 1 failed, 0 skipped'
+}
+
+@test "a skip is no pass, and its reason is told (as cmocka says it)" {
+    program test_one <<<'printf "1..2\nok 1 - a\none CPU only\nnot ok 2 # SKIP b\n"'
+    run_tests
+    [ "$status" -eq 0 ]
+    grep -q '^  units/test_one, b: one CPU only$' <<<"$output"
+    last_line_is '1 passed, 0 failed, 1 skipped'
+}
+
+@test "a skip of bats, and one without a reason" {
+    bats_file <<'END'
+%test "good" { true; }
+%test "none here" { skip "no card"; }
+%test "silent" { skip; }
+END
+    run_tests --only 'cli/*'
+    [ "$status" -eq 0 ]
+    grep -q '^  cli/some, none here: no card$' <<<"$output"
+    grep -q '^  cli/some, silent: no reason given$' <<<"$output"
+    last_line_is '1 passed, 0 failed, 2 skipped'
+}
+
+@test "a bats case that fails" {
+    bats_file <<<'%test "bad" { echo what I saw; false; }'
+    run_tests --only 'cli/*'
+    [ "$status" -eq 1 ]
+    grep -q 'what I saw' <<<"$output"
+    last_line_is '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that crashes: what it had not told of has failed" {
+    program test_one <<<'printf "1..3\nok 1 - a\n"; kill -SEGV $$'
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q 'ended by signal 11' <<<"$output"
+    last_line_is '1 passed, 2 failed, 0 skipped'
+}
+
+@test "a program that crashes before it says a word" {
+    program test_one <<<'kill -ABRT $$'
+    run_tests
+    [ "$status" -eq 1 ]
+    last_line_is '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that hangs is stopped and has failed" {
+    program test_one <<<'printf "1..2\nok 1 - a\n"; exec sleep 60'
+    limit=1
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q 'still running after 1 s' <<<"$output"
+    last_line_is '1 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that runs no case has failed" {
+    program test_one <<<'exit 0'
+    run_tests
+    [ "$status" -eq 1 ]
+    last_line_is '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that fails though each case is good (a leak, say) has failed" {
+    program test_one <<<'printf "1..1\nok 1 - a\n"; echo leaked >&2; exit 23'
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q '| leaked$' <<<"$output"
+    last_line_is '1 passed, 1 failed, 0 skipped'
+}
+
+@test "a group whose setup fails has failed" {
+    program test_one <<<'printf "1..1\nnot ok 0 - g [  FAILED  ] GROUP SETUP\n# ok - g\n"; exit 1'
+    run_tests
+    [ "$status" -eq 1 ]
+    last_line_is '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a program that was not built has failed" {
+    touch "$tree/tests/unit/test_gone.c"
+    run_tests
+    [ "$status" -eq 1 ]
+    last_line_is '0 passed, 1 failed, 0 skipped'
+}
+
+@test "a build that fails has failed, though old programs pass" {
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    printf '#!/bin/sh\necho "x.c:1: error: no"\nexit 2\n' >"$tree/make"
+    chmod +x "$tree/make"
+    fake_make=$tree/make
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q 'x.c:1: error: no' <<<"$output"
+    [[ ${lines[-1]} =~ ^1\ passed,\ [1-9][0-9]*\ failed,\ 0\ skipped$ ]]
+}
+
+@test "nothing to run is no success" {
+    run_tests
+    [ "$status" -eq 1 ]
+    last_line_is '0 passed, 0 failed, 0 skipped'
+}
+
+@test "without cmocka, bats or plumb: skipped, with the reason" {
+    printf 'HAVE_BATS := yes\n' >"$tree/build/config.mk"
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    bats_file <<<'%test "good" { true; }'
+    run_tests --only '*'
+    [ "$status" -eq 0 ]
+    grep -q 'units/test_one: cmocka is not installed' <<<"$output"
+    [[ ${lines[-1]} =~ ^1\ passed,\ 0\ failed,\ [1-9][0-9]*\ skipped$ ]]
+    printf 'HAVE_CMOCKA := yes\n' >"$tree/build/config.mk"
+    echo '#include "harness/store/table.h"' >"$tree/tests/unit/test_one.c"
+    run_tests --only '*'
+    grep -q 'units/test_one: plumb is left out' <<<"$output"
+    grep -q 'cli/some: bats is not installed' <<<"$output"
+    [ "$status" -eq 1 ] # nothing was run at all
+}
+
+@test "a bats that is too old for these files: skipped, with the reason" {
+    mkdir "$tree/tools"
+    printf '#!/bin/sh\necho Bats 1.2.1\n' >"$tree/tools/bats"
+    chmod +x "$tree/tools/bats"
+    bats_file <<<'%test "good" { true; }'
+    PATH="$tree/tools:$PATH" run_tests --only 'cli/*'
+    grep -q '^  cli/some: bats 1.2.1 is too old: it takes 1.4$' <<<"$output"
+    last_line_is '0 passed, 0 failed, 1 skipped'
+}
+
+@test "--only runs what matches, --list runs nothing" {
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    program test_two <<<'exit 1'
+    run_tests --only 'units/*one*'
+    [ "$status" -eq 0 ]
+    last_line_is '1 passed, 0 failed, 0 skipped'
+    run_tests --list
+    [ "$status" -eq 0 ]
+    grep -qx 'units/test_two' <<<"$output"
+}
+
+@test "a fuzz target without seeds, and one that finds something, have failed" {
+    printf 'HAVE_LIBFUZZER := yes\nPLUMB := yes\n' >"$tree/build/config.mk"
+    mkdir -p "$tree/build-fuzz/fuzz" "$tree/tests/fuzz/corpus/bad"
+    touch "$tree/tests/fuzz/fuzz_bad.c" "$tree/tests/fuzz/fuzz_bare.c" "$tree/tests/fuzz/corpus/bad/seed"
+    printf '#!/bin/sh\necho "ERROR: heap-buffer-overflow"\nexit 77\n' >"$tree/build-fuzz/fuzz/fuzz_bad"
+    printf '#!/bin/sh\necho "stat::number_of_executed_units: 9"\n' >"$tree/build-fuzz/fuzz/fuzz_bare"
+    chmod +x "$tree"/build-fuzz/fuzz/*
+    run_tests --only 'fuzz/*'
+    [ "$status" -eq 1 ]
+    grep -q 'heap-buffer-overflow' <<<"$output"
+    grep -q 'no seeds in tests/fuzz/corpus/bare' <<<"$output"
+    last_line_is '0 passed, 2 failed, 0 skipped'
+}
+
+@test "a fuzz target that tried nothing has failed, one that tried something passed" {
+    printf 'HAVE_LIBFUZZER := yes\nPLUMB := yes\n' >"$tree/build/config.mk"
+    mkdir -p "$tree/build-fuzz/fuzz" "$tree/tests/fuzz/corpus/idle" "$tree/tests/fuzz/corpus/good"
+    touch "$tree"/tests/fuzz/{fuzz_idle.c,fuzz_good.c,corpus/idle/seed,corpus/good/seed}
+    printf '#!/bin/sh\necho "stat::number_of_executed_units: 0"\n' >"$tree/build-fuzz/fuzz/fuzz_idle"
+    printf '#!/bin/sh\necho "stat::number_of_executed_units: 9"\n' >"$tree/build-fuzz/fuzz/fuzz_good"
+    chmod +x "$tree"/build-fuzz/fuzz/*
+    run_tests --only 'fuzz/*'
+    [ "$status" -eq 1 ]
+    last_line_is '1 passed, 1 failed, 0 skipped'
+}

@@ -1,0 +1,412 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb run: plans, launches, faults, resume, interrupts and full disks, on the null benchmark.
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+}
+
+teardown() {
+    cd / || return 1
+    if mountpoint -q "$work/small" 2>/dev/null; then umount "$work/small"; fi
+    rm -rf "$work"
+}
+
+suite() { # suite: the cases on stdin
+    { printf 'suite: t\nabout: a test\ndefaults: {repeat: 2, budget: 20ms}\ncases:\n'; cat; } > t.yaml
+}
+
+small_suite() {
+    suite <<'END'
+  - bench: "null"
+    number: 1..4+1
+    noise: [none, normal]
+END
+}
+
+column() { # column FILE NAME: the cells of one column
+    python3 -c 'import csv, sys
+for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
+}
+
+@test "the same seed plans the same cases in the same order, another seed another" {
+    small_suite
+    "$plumb" run t.yaml --dry-run --seed 7 > a
+    "$plumb" run t.yaml --dry-run --seed 7 > b
+    "$plumb" run t.yaml --dry-run --seed 8 > c
+    cmp a b
+    run cmp -s a c
+    [ "$status" -ne 0 ]
+    diff <(tail -n +2 a | cut -d, -f2- | sort) <(tail -n +2 c | cut -d, -f2- | sort)
+    [ "$(wc -l < a)" -eq 17 ]
+}
+
+@test "a plan's order is what is run" {
+    small_suite
+    "$plumb" run t.yaml --seed 7 --out r --no-report
+    "$plumb" run t.yaml --seed 7 --dry-run | tail -n +2 | cut -d, -f2,3 > planned
+    paste -d, <(column r/null.csv case) <(column r/null.csv repeat) > ran
+    diff planned ran
+}
+
+@test "repeats are interleaved: each round runs every case once" {
+    small_suite
+    "$plumb" run t.yaml --dry-run | tail -n +2 | cut -d, -f3 | uniq > rounds
+    [ "$(tr '\n' ' ' < rounds)" = "1 2 " ]
+}
+
+@test "every sample is kept, and the row's median is that of its samples" {
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    python3 - <<'END'
+import csv, statistics
+samples = {}
+for s in csv.DictReader(open("r/samples/null.csv")):
+    samples.setdefault((s["case"], s["repeat"]), []).append(float(s["value"]))
+rows = list(csv.DictReader(open("r/null.csv")))
+assert len(rows) == 16, len(rows)
+for row in rows:
+    own = samples[row["case"], row["repeat"]]
+    assert len(own) == int(row["samples"]), row
+    assert abs(statistics.median(own) - float(row["value"])) < 1e-6 * float(row["value"]), row
+    assert row["run"] == "r" and row["origin"] == "simulated"
+END
+}
+
+@test "launches of one case do not draw the same data" {
+    small_suite
+    "$plumb" run t.yaml --only 'number 1 --noise normal' --out r --no-report
+    [ "$(column r/null.csv value | sort -u | wc -l)" -eq 2 ]
+}
+
+@test "faults: each gets a row with its reason, the other cases run, the exit code tells" {
+    suite <<'END'
+  - bench: "null"
+    fault: [none, skip, fail, crash, garbage]
+    repeat: 1
+  - bench: "null"
+    fault: hang
+    repeat: 1
+    timeout: 500ms
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$status" -eq 4 ]
+    python3 - <<'END'
+import csv
+rows = {r["fault"]: r for r in csv.DictReader(open("r/null.csv"))}
+wanted = {"none": ("ok", ""), "skip": ("skipped", "asked to be skipped"), "fail": ("failed", "asked to fail"), "crash": ("failed", "killed by signal 11"),
+          "garbage": ("failed", "output is not rows"), "hang": ("failed", "over its time-out of 0.5 s")}
+assert set(rows) == set(wanted), set(rows)
+for fault, (status, reason) in wanted.items():
+    assert rows[fault]["status"] in (status, "noisy" if status == "ok" else status), (fault, rows[fault]["status"])
+    assert reason in rows[fault]["reason"], (fault, rows[fault]["reason"])
+    assert fault == "none" or rows[fault]["value"] == "", (fault, "a value without a measurement")
+    assert rows[fault]["number"] == "1", (fault, "the parameters are missing")
+states = {r["arguments"].split()[1]: r["state"] for r in csv.DictReader(open("r/plan.csv"))}
+assert states == {"none": "done", "skip": "skip", "fail": "fail", "crash": "fail", "garbage": "fail", "hang": "late"}, states
+END
+}
+
+@test "wrong data is exit 1" {
+    suite <<'END'
+  - bench: "null"
+    fault: [none, wrong]
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$status" -eq 1 ]
+    [ "$(column r/null.csv status | grep -c wrong)" -eq 2 ]
+}
+
+@test "a suite that is wrong is refused with file, line and what is allowed" {
+    suite <<'END'
+  - bench: "null"
+    nois: normal
+END
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:6:"*"'nois'"*"did you mean 'noise'"* ]]
+    suite <<'END'
+  - bench: "null"
+    noise: [normal, loud]
+END
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:6:"*"'loud'"*"none, normal, lognormal"* ]]
+    suite <<'END'
+  - bench: "null"
+    number: -3
+END
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:6:"*"whole number"* ]]
+    suite <<'END'
+  - bench: nul
+END
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:5:"*"did you mean 'null'"* ]]
+    [ ! -e r ]
+}
+
+@test "a key of the suite itself that is unknown, a repeat out of range, a zero time-out are refused" {
+    printf 'suite: t\ncase: []\n' > t.yaml
+    run "$plumb" run t.yaml
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:2:"*cases* ]]
+    suite <<'END'
+  - bench: "null"
+    repeat: 0
+END
+    run "$plumb" run t.yaml
+    [ "$status" -eq 2 ]
+    suite <<'END'
+  - bench: "null"
+    timeout: 0s
+END
+    run "$plumb" run t.yaml
+    [ "$status" -eq 2 ]
+    printf 'suite: t\ndefaults: {budgett: 1s}\ncases: [{bench: "null"}]\n' > t.yaml
+    run "$plumb" run t.yaml
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"t.yaml:2:"*budgett* ]]
+}
+
+@test "--only takes the cases that match, and says so when none does" {
+    small_suite
+    run "$plumb" run t.yaml --dry-run --only 'noise none'
+    [ "$(grep -c 'noise none' <<< "$output")" -eq 8 ]
+    [ "$(grep -c 'noise normal' <<< "$output")" -eq 0 ]
+    run "$plumb" run t.yaml --dry-run --only nothing-such
+    [ "$status" -eq 2 ]
+}
+
+@test "an existing folder is never written into" {
+    small_suite
+    mkdir r
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"--resume"* ]]
+    [ -z "$(ls r)" ]
+}
+
+@test "an interrupt keeps what was measured, leaves no child, and resume goes on to the same set" {
+    suite <<'END'
+  - bench: "null"
+    number: 1..6+1
+    sleep: 2ms
+    max-samples: 60
+    budget: 10s
+END
+    "$plumb" run t.yaml --out calm --no-report
+    "$plumb" run t.yaml --out r --no-report 2> message &
+    pid=$!
+    sleep 0.8
+    kill -INT "$pid"
+    status=0; wait "$pid" || status=$?
+    [ "$status" -eq 4 ]
+    grep -q -- "--resume r" message
+    [ -z "$(pgrep -f 'plumb-null.*--sleep 2ms')" ]
+    cp r/null.csv before.csv
+    [ "$(grep -c '^todo' r/plan.csv)" -gt 0 ]
+    "$plumb" run --resume r --no-report
+    [ "$(grep -c '^todo' r/plan.csv)" -eq 0 ]
+    head -c "$(stat -c %s before.csv)" r/null.csv | cmp - before.csv
+    diff <(paste -d, <(column r/null.csv case) <(column r/null.csv repeat) | sort) \
+        <(paste -d, <(column calm/null.csv case) <(column calm/null.csv repeat) | sort)
+}
+
+@test "resuming a run that is complete changes nothing" {
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    cp -r r before
+    "$plumb" run --resume r --no-report
+    cmp r/null.csv before/null.csv
+    cmp r/plan.csv before/plan.csv
+}
+
+@test "two writers: the second is refused" {
+    suite <<'END'
+  - bench: "null"
+    sleep: 20ms
+    max-samples: 60
+    budget: 10s
+END
+    "$plumb" run t.yaml --out r --no-report &
+    pid=$!
+    sleep 0.4
+    run "$plumb" run --resume r --no-report
+    kill -INT "$pid"; wait "$pid" || true
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"another plumb"* ]]
+}
+
+@test "resume: no run folder is exit 2, a damaged plan is exit 5" {
+    mkdir empty
+    run "$plumb" run --resume empty
+    [ "$status" -eq 2 ]
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    printf 'x' >> r/plan.csv
+    run "$plumb" run --resume r
+    [ "$status" -eq 5 ]
+    [[ "$output" == *plan.csv* ]]
+    printf '{' > r/run.json
+    run "$plumb" run --resume r
+    [ "$status" -eq 5 ]
+    [[ "$output" == *run.json* ]]
+}
+
+@test "a torn tail, as a loss of power leaves it, is cut off and its launch run again" {
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    truncate -s -20 r/null.csv
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 0 ]
+    [ "$(wc -l < r/null.csv)" -eq 17 ]
+    [ "$(paste -d, <(column r/null.csv case) <(column r/null.csv repeat) | sort -u | wc -l)" -eq 16 ]
+}
+
+@test "a full disk: a clear error, exit 4, valid files, and resume when there is room" {
+    [ "$(id -u)" -eq 0 ] || skip "mounting a small tmpfs needs root"
+    mkdir small
+    mount -t tmpfs -o size=128k tmpfs small 2> /dev/null || skip "this place does not let root mount a tmpfs"
+    suite <<'END'
+  - bench: "null"
+    number: 1..40+1
+    max-samples: 200
+    min-samples: 200
+END
+    run "$plumb" run t.yaml --out small/r --no-report
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"No space left"*"--resume"* ]]
+    python3 - <<'END'
+import csv
+plan = list(csv.DictReader(open("small/r/plan.csv")))
+rows = list(csv.reader(open("small/r/null.csv"), strict=True))
+samples = list(csv.reader(open("small/r/samples/null.csv"), strict=True))
+assert all(len(r) == len(rows[0]) for r in rows) and all(len(s) == 4 for s in samples)
+done = [p for p in plan if p["state"] == "done"]
+assert 0 < len(done) < len(plan), len(done)
+assert len(rows) - 1 == len(done), (len(rows), len(done))
+assert len(samples) - 1 == 200 * len(done), (len(samples), len(done))
+END
+    mount -o remount,size=8m small
+    run "$plumb" run --resume small/r --no-report
+    [ "$status" -eq 0 ]
+    [ "$(wc -l < small/r/null.csv)" -eq 81 ]
+}
+
+@test "resume: what changes the plan is refused, and nothing is measured" {
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    cp -r r before
+    for option in "--dry-run" "--only x" "--seed 3" "--out q"; do
+        # shellcheck disable=SC2086 # an option and its value
+        run "$plumb" run --resume r $option
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"does not go with --resume"* ]]
+    done
+    diff -r r before
+}
+
+@test "resume: another build or another host is refused" {
+    small_suite
+    "$plumb" run t.yaml --out r --no-report
+    cp r/run.json kept.json
+    for field in '"version": "[^"]*"' '"hostname": "[^"]*"'; do
+        sed "s/$field/${field%%:*}: \"other\"/" kept.json > r/run.json
+        run "$plumb" run --resume r --no-report
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"'other'"*"start a new run"* ]]
+    done
+}
+
+@test "resume: rows never go under other columns" {
+    suite <<'END'
+  - bench: "null"
+    number: 1..2+1
+    repeat: 1
+END
+    "$plumb" run t.yaml --out r --no-report
+    sed -i '1s/^number,/nr,/' r/null.csv
+    sed -i '3s/^done,0001/todo,0000/' r/plan.csv
+    lost="$(sed -n 3p r/plan.csv | cut -d, -f4)"
+    python3 - "$lost" <<'END'
+import csv, sys
+rows = list(csv.reader(open("r/null.csv")))
+case = rows[0].index("case")
+with open("r/null.csv", "w") as f:
+    csv.writer(f, lineterminator="\n").writerows(r for r in rows if r[case] != sys.argv[1])
+END
+    cp r/null.csv before.csv
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"other columns"*"start a new run"* ]]
+    cmp r/null.csv before.csv
+}
+
+@test "resume remembers wrong data: exit 1 still" {
+    suite <<'END'
+  - bench: "null"
+    fault: wrong
+    repeat: 1
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$status" -eq 1 ]
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 1 ]
+}
+
+@test "a start that was killed before it had a plan leaves nothing in the way" {
+    small_suite
+    mkdir -p r.new/samples
+    echo half > r.new/run.json
+    "$plumb" run t.yaml --out r --no-report
+    [ ! -e r.new ]
+    [ "$(grep -c '^done' r/plan.csv)" -eq 16 ]
+}
+
+@test "a run under nohup survives the hang-up" {
+    suite <<'END'
+  - bench: "null"
+    sleep: 2ms
+    max-samples: 100
+    budget: 10s
+END
+    nohup "$plumb" run t.yaml --out r --no-report > /dev/null 2>&1 &
+    pid=$!
+    sleep 0.2
+    kill -HUP "$pid"
+    wait "$pid"
+    [ "$(grep -c '^done' r/plan.csv)" -eq 2 ]
+}
+
+@test "a launch that crashes is said where its case is shown" {
+    suite <<'END'
+  - bench: "null"
+    sleep: 2ms
+    max-samples: 50
+    budget: 10s
+    repeat: 3
+END
+    "$plumb" run t.yaml --out r --no-report &
+    pid=$!
+    for _ in $(seq 100); do
+        victim="$(pgrep -P "$pid" plumb-null)" && kill -9 "$victim" && break
+        sleep 0.02
+    done
+    wait "$pid" || true
+    "$plumb" report r
+    grep -q "1 of 3 launches failed" r/report.html
+}
+
+@test "kill -9 of plumb and of benchmarks at 100 random instants loses nothing that was committed" {
+    command -v python3 > /dev/null || skip "needs python3"
+    run python3 "$top/tests/tools/crash.py" "$plumb" "$work" "${PLUMB_KILLS:-100}"
+    echo "$output"
+    [ "$status" -eq 0 ]
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Child processes: output, status, deadlines, and that nothing is left behind. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "harness/child.h"
+
+#define SECOND_NS 1000000000ull
+
+static int run_shell(const char *script, uint64_t timeout_ns, const volatile int *cancel,
+                     struct child_result *r)
+{
+    const char *argv[] = {"/bin/sh", "-c", script, NULL};
+
+    return child_run(
+        &(struct child_spec){
+            .argv = argv, .timeout_ns = timeout_ns, .samples = true, .cancel = cancel},
+        r);
+}
+
+/* Dead, or a zombie that only waits for whoever adopted it. Waits up to two seconds for that. */
+static bool is_gone(pid_t pid)
+{
+    for (int i = 0; i < 200; i++) {
+        char path[64], state = 'Z';
+        snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+        FILE *f = fopen(path, "r");
+        if (f && fscanf(f, "%*d %*s %c", &state) != 1)
+            state = 'Z';
+        if (f)
+            fclose(f);
+        if (state == 'Z' || state == 'X')
+            return true;
+        usleep(10000);
+    }
+    return false;
+}
+
+static void test_output_and_status(void **state)
+{
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(run_shell("echo rows; echo chatter >&2; echo 1,2 > /dev/fd/3; exit 7",
+                               20 * SECOND_NS, NULL, &r),
+                     0);
+    assert_string_equal(r.out.text, "rows\n");
+    assert_string_equal(r.err.text, "chatter\n");
+    assert_string_equal(r.samples.text, "1,2\n");
+    assert_int_equal(r.status, 7);
+    assert_int_equal(r.signal, 0);
+    assert_false(r.timed_out || r.cancelled || r.flooded);
+    child_result_release(&r);
+}
+
+/* More than a pipe holds, on all three at once: no deadlock, nothing lost. */
+static void test_much_output(void **state)
+{
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(run_shell("head -c 3000000 /dev/zero & head -c 3000000 /dev/zero >&2 & head "
+                               "-c 3000000 /dev/zero >/dev/fd/3; wait",
+                               60 * SECOND_NS, NULL, &r),
+                     0);
+    assert_int_equal(r.out.size, 3000000);
+    assert_int_equal(r.err.size, 3000000);
+    assert_int_equal(r.samples.size, 3000000);
+    child_result_release(&r);
+}
+
+static void test_signal(void **state)
+{
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(run_shell("kill -SEGV $$", 20 * SECOND_NS, NULL, &r), 0);
+    assert_int_equal(r.signal, SIGSEGV);
+    assert_int_equal(r.status, 128 + SIGSEGV);
+    child_result_release(&r);
+}
+
+static void test_timeout(void **state)
+{
+    struct child_result r;
+    uint64_t begin_ns = clock_now_ns();
+
+    (void)state;
+    assert_int_equal(run_shell("sleep 60", SECOND_NS / 5, NULL, &r), 0);
+    assert_true(r.timed_out);
+    assert_true(clock_now_ns() - begin_ns < 30 * SECOND_NS);
+    child_result_release(&r);
+}
+
+/* One that does not listen is killed; one that closed its output is not waited for for ever. */
+static void test_stubborn(void **state)
+{
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(run_shell("trap '' TERM; exec >&- 2>&- 3>&-; while :; do sleep 0.1; done",
+                               SECOND_NS / 5, NULL, &r),
+                     0);
+    assert_true(r.timed_out);
+    assert_int_equal(r.signal, SIGKILL);
+    child_result_release(&r);
+}
+
+static void test_cancel(void **state)
+{
+    struct child_result r;
+    volatile int cancel = 1;
+
+    (void)state;
+    assert_int_equal(run_shell("sleep 60", 50 * SECOND_NS, &cancel, &r), 0);
+    assert_true(r.cancelled);
+    assert_false(r.timed_out);
+    child_result_release(&r);
+}
+
+/* A grandchild that holds the pipes does not hold us, and is gone with its group. */
+static void test_grandchild(void **state)
+{
+    struct child_result r;
+    char *end;
+
+    (void)state;
+    assert_int_equal(run_shell("sleep 50 & echo $!", 40 * SECOND_NS, NULL, &r), 0);
+    pid_t grandchild = (pid_t)strtol(r.out.text, &end, 10);
+    assert_true(grandchild > 1);
+    assert_true(is_gone(grandchild));
+    assert_true(r.elapsed_ns < 30 * SECOND_NS);
+    child_result_release(&r);
+}
+
+static void test_no_program(void **state)
+{
+    const char *argv[] = {"/nonexistent/program", NULL};
+    struct child_result r;
+
+    (void)state;
+    assert_int_equal(child_run(&(struct child_spec){.argv = argv, .timeout_ns = SECOND_NS}, &r), 0);
+    assert_int_equal(r.status, 127);
+    child_result_release(&r);
+}
+
+/* Our own death, even by kill -9, takes the child with it. */
+static void test_dies_with_us(void **state)
+{
+    int ends[2];
+    char text[32] = "", *end;
+
+    (void)state;
+    assert_int_equal(pipe(ends), 0);
+    pid_t middle = fork();
+    if (middle == 0) {
+        char script[64];
+        struct child_result r;
+        snprintf(script, sizeof(script), "echo $$ >&%d; sleep 50", ends[1]);
+        run_shell(script, 60 * SECOND_NS, NULL, &r);
+        _exit(0);
+    }
+    assert_true(read(ends[0], text, sizeof(text) - 1) > 0);
+    pid_t child = (pid_t)strtol(text, &end, 10);
+    kill(middle, SIGKILL);
+    waitpid(middle, NULL, 0);
+    assert_true(is_gone(child));
+    close(ends[0]);
+    close(ends[1]);
+}
+
+static int ticks;
+
+static void tick(void *arg)
+{
+    (void)arg;
+    ticks++;
+}
+
+static void test_ticks(void **state)
+{
+    const char *argv[] = {"/bin/sleep", "1", NULL};
+    struct child_result r;
+
+    (void)state;
+    ticks = 0;
+    assert_int_equal(
+        child_run(&(struct child_spec){.argv = argv, .timeout_ns = 20 * SECOND_NS, .tick = tick},
+                  &r),
+        0);
+    assert_true(ticks >= 2);
+    child_result_release(&r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_output_and_status),
+        cmocka_unit_test(test_much_output),
+        cmocka_unit_test(test_signal),
+        cmocka_unit_test(test_timeout),
+        cmocka_unit_test(test_stubborn),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_grandchild),
+        cmocka_unit_test(test_no_program),
+        cmocka_unit_test(test_dies_with_us),
+        cmocka_unit_test(test_ticks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

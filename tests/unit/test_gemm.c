@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of matrix products as data: shapes, random operands, and that the check finds what is
+ * wrong and passes what is right. */
+#include "core/blas/matrix.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define SEED 7
+
+static void shapes(void **state)
+{
+    struct gemm_shape s;
+    char error[256];
+    static const char *const bad[] = {
+        "",        "1",      "1x2",          "1x2x",  "x2x3",   "1x2x3x4", "1x0x3",  "1 x2x3",
+        "1x2x3.5", "-1x2x3", "1x2x16777217", "1X2X3", "1Kx2x3", "1x2x3,",  "1x2x3 4"};
+
+    (void)state;
+    assert_int_equal(gemm_shape_parse("1024x4096x512", &s, error, sizeof(error)), 0);
+    assert_int_equal(s.m, 1024);
+    assert_int_equal(s.n, 4096);
+    assert_int_equal(s.k, 512);
+    assert_true(gemm_operations(&s) == 2.0 * 1024 * 4096 * 512);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        error[0] = 0;
+        assert_int_equal(gemm_shape_parse(bad[i], &s, error, sizeof(error)), -EINVAL);
+        assert_non_null(strstr(error, "MxNxK"));
+    }
+    s = (struct gemm_shape){3, 5, 7};
+    assert_true(gemm_bytes(GEMM_F64, &s) == 8 * (21 + 35 + 15));
+    assert_true(gemm_bytes(GEMM_BF16, &s) == 2 * (21 + 35) + 4 * 15);
+    assert_true(gemm_bytes(GEMM_INT8, &s) == 21 + 35 + 4 * 15);
+}
+
+static void bf16_rounds_to_even(void **state)
+{
+    (void)state;
+    assert_int_equal(gemm_bf16_of(1.0f), 0x3f80);
+    assert_int_equal(gemm_bf16_of(-2.0f), 0xc000);
+    assert_int_equal(gemm_bf16_of(1.0f + 0x1p-8f), 0x3f80);            /* a tie: down to even */
+    assert_int_equal(gemm_bf16_of(1.0f + 3 * 0x1p-8f), 0x3f82);        /* a tie: up to even */
+    assert_int_equal(gemm_bf16_of(1.0f + 0x1p-8f + 0x1p-20f), 0x3f81); /* past the tie */
+    assert_int_equal(gemm_bf16_of(0x1.fffffep0f), 0x4000);             /* carries */
+    assert_true(gemm_bf16_value(0x3fc0) == 1.5f);
+    for (int i = 0; i < 1000; i++) { /* at most half a unit in the last of 8 places */
+        float x = -1.0f + (float)i * 0.00213f;
+        assert_true(fabsf(gemm_bf16_value(gemm_bf16_of(x)) - x) <= fabsf(x) * 0x1p-8f);
+    }
+}
+
+static void data_is_random_and_seeded(void **state)
+{
+    const struct gemm_shape shape = {40, 50, 60};
+
+    (void)state;
+    for (int type = 0; type < GEMM_DTYPES; type++) {
+        struct gemm_problem p, same, other;
+        double low = 1e9, high = -1e9, sum = 0;
+        assert_int_equal(gemm_problem_open(&p, type, &shape, SEED), 0);
+        assert_int_equal(gemm_problem_open(&same, type, &shape, SEED), 0);
+        assert_int_equal(gemm_problem_open(&other, type, &shape, SEED + 1), 0);
+        size_t bytes = shape.k * shape.n * gemm_dtypes[type].b_bytes;
+        assert_memory_equal(p.b, same.b, bytes);
+        assert_true(memcmp(p.b, other.b, bytes) != 0);
+        for (size_t i = 0; i < shape.k; i++)
+            for (size_t j = 0; j < shape.n; j++) {
+                double b = gemm_b_at(&p, i, j), scale = type == GEMM_INT8 ? 128 : 1;
+                assert_true(type == GEMM_INT8 || b != 0);
+                low = fmin(low, b / scale);
+                high = fmax(high, b / scale);
+                sum += b / scale;
+            }
+        assert_true(low >= -1 && low < -0.99 && high <= 1 && high > 0.98);
+        assert_true(fabs(sum / 3000) < 0.05); /* 4.7 standard errors */
+        for (size_t i = 0; type == GEMM_INT8 && i < shape.m * shape.k; i++)
+            assert_true(((uint8_t *)p.a)[i] <= 127);
+        gemm_problem_close(&p);
+        gemm_problem_close(&same);
+        gemm_problem_close(&other);
+    }
+}
+
+/* The textbook loop in the accumulate type. `terms`: how many of the k products it adds;
+ * `transposed`: with B as if it were stored by columns. */
+static void multiply(struct gemm_problem *p, size_t terms, bool transposed)
+{
+    for (size_t i = 0; i < p->shape.m; i++)
+        for (size_t j = 0; j < p->shape.n; j++) {
+            float sum32 = 0;
+            double sum64 = 0; /* exact for integers */
+            for (size_t l = 0; l < terms; l++) {
+                double a = gemm_a_at(p, i, l);
+                double b = transposed ? gemm_b_at(p, j, l) : gemm_b_at(p, l, j);
+                sum32 += (float)a * (float)b;
+                sum64 += a * b;
+            }
+            size_t at = i * p->shape.n + j;
+            if (p->dtype == GEMM_F64)
+                ((double *)p->c)[at] = sum64;
+            else if (p->dtype == GEMM_INT8)
+                ((int32_t *)p->c)[at] = (int32_t)sum64;
+            else
+                ((float *)p->c)[at] = sum32;
+        }
+}
+
+static void add_to_entry(struct gemm_problem *p, size_t row, size_t column, double amount)
+{
+    size_t at = row * p->shape.n + column;
+
+    if (p->dtype == GEMM_F64)
+        ((double *)p->c)[at] += amount;
+    else if (p->dtype == GEMM_INT8)
+        ((int32_t *)p->c)[at] += (int32_t)amount;
+    else
+        ((float *)p->c)[at] += (float)amount;
+}
+
+static void right_results_pass(void **state)
+{
+    static const struct gemm_shape shapes_[] = {{1, 1, 1},     {1, 70, 3},   {70, 1, 64},
+                                                {33, 65, 129}, {48, 48, 48}, {2, 3, 4000}};
+    struct gemm_check c;
+
+    (void)state;
+    for (int type = 0; type < GEMM_DTYPES; type++)
+        for (size_t s = 0; s < sizeof(shapes_) / sizeof(shapes_[0]); s++) {
+            struct gemm_problem p;
+            assert_int_equal(gemm_problem_open(&p, type, &shapes_[s], SEED), 0);
+            multiply(&p, p.shape.k, false);
+            assert_int_equal(gemm_check_result(&p, SEED, &c), 0);
+            size_t rows = p.shape.m < 32 ? p.shape.m : 32,
+                   columns = p.shape.n < 32 ? p.shape.n : 32;
+            assert_int_equal(c.entries, rows * columns);
+            assert_int_equal(c.wrong, 0);
+            assert_true(c.worst <= 0.5); /* the bound is not cut so fine that chance decides */
+            gemm_problem_close(&p);
+        }
+}
+
+/* Each way to be wrong, on each type. */
+static void wrong_results_fail(void **state)
+{
+    const struct gemm_shape shape = {64, 64, 512};
+    struct gemm_check c;
+
+    (void)state;
+    for (int type = 0; type < GEMM_DTYPES; type++) {
+        struct gemm_problem p;
+        double unit = type == GEMM_INT8 ? 1 : 0.01; /* a typical entry is 7.5 */
+        assert_int_equal(gemm_problem_open(&p, type, &shape, SEED), 0);
+        assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG); /* nothing written */
+        assert_int_equal(c.wrong, c.entries);
+        multiply(&p, shape.k - 1, false); /* the last product left out */
+        assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
+        assert_true(c.wrong > c.entries / 2);
+        struct gemm_problem square;
+        assert_int_equal(gemm_problem_open(&square, type, &(struct gemm_shape){64, 64, 64}, SEED),
+                         0);
+        multiply(&square, 64, true); /* A times B transposed */
+        assert_int_equal(gemm_check_result(&square, SEED, &c), -EBADMSG);
+        gemm_problem_close(&square);
+        multiply(&p, shape.k, false);
+        assert_int_equal(gemm_check_result(&p, SEED, &c), 0);
+        add_to_entry(&p, 63, 63, unit); /* one entry, in the far corner */
+        assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
+        assert_int_equal(c.wrong, 1);
+        assert_int_equal(c.row, 63);
+        assert_int_equal(c.column, 63);
+        gemm_problem_close(&p);
+    }
+}
+
+/* 96 lines in 32 parts of 3: whatever the seed, a wrong 3 x 3 block is hit once. */
+static void no_block_is_missed(void **state)
+{
+    const struct gemm_shape shape = {96, 96, 16};
+    struct gemm_problem p;
+    struct gemm_check c;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        assert_int_equal(gemm_problem_open(&p, GEMM_F32, &shape, seed), 0);
+        multiply(&p, shape.k, false);
+        size_t at = 3 * (seed % 30) + 3; /* a 3 x 3 block that is one part of the grid */
+        for (size_t i = at; i < at + 3; i++)
+            for (size_t j = at; j < at + 3; j++)
+                add_to_entry(&p, i, j, 0.01);
+        assert_int_equal(gemm_check_result(&p, seed, &c), -EBADMSG);
+        assert_int_equal(c.wrong, 1);
+        gemm_problem_close(&p);
+    }
+}
+
+/* Sums kept in bf16, or f32 sums of f64 data: a wrong precision is a wrong result. */
+static void lower_precision_fails(void **state)
+{
+    const struct gemm_shape shape = {40, 40, 256};
+    struct gemm_problem p;
+    struct gemm_check c;
+
+    (void)state;
+    assert_int_equal(gemm_problem_open(&p, GEMM_BF16, &shape, SEED), 0);
+    multiply(&p, shape.k, false);
+    for (size_t i = 0; i < 1600; i++)
+        ((float *)p.c)[i] = gemm_bf16_value(gemm_bf16_of(((float *)p.c)[i]));
+    assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
+    gemm_problem_close(&p);
+    assert_int_equal(gemm_problem_open(&p, GEMM_F64, &shape, SEED), 0);
+    multiply(&p, shape.k, false);
+    for (size_t i = 0; i < 1600; i++)
+        ((double *)p.c)[i] = (float)((double *)p.c)[i];
+    assert_int_equal(gemm_check_result(&p, SEED, &c), -EBADMSG);
+    gemm_problem_close(&p);
+}
+
+static void bound_is_the_stated_one(void **state)
+{
+    (void)state;
+    assert_true(gemm_error_bound(GEMM_INT8, 1000, 1e6) == 0);
+    assert_true(gemm_error_bound(GEMM_F32, 4096, 1024) == 8 * 64 * 0x1p-24 * 1024);
+    assert_true(gemm_error_bound(GEMM_BF16, 4096, 1024) == 8 * 64 * 0x1p-24 * 1024);
+    assert_true(gemm_error_bound(GEMM_F64, 4096, 1024) == 8 * 64 * 0x1p-53 * 1024);
+    assert_true(127.0 * 128 * (double)gemm_dtypes[GEMM_INT8].k_max < 0x1p31);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shapes),
+        cmocka_unit_test(bf16_rounds_to_even),
+        cmocka_unit_test(data_is_random_and_seeded),
+        cmocka_unit_test(right_results_pass),
+        cmocka_unit_test(wrong_results_fail),
+        cmocka_unit_test(no_block_is_missed),
+        cmocka_unit_test(lower_precision_fails),
+        cmocka_unit_test(bound_is_the_stated_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

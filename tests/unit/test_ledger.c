@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The noise ledger: differences of two marks, thresholds of a disturbance, and what cannot be told. */
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/ledger.h"
+
+/* A case of ten seconds in which nothing happened. */
+static void quiet(struct ledger *l)
+{
+    *l = (struct ledger){.elapsed_s = 10, .cpu_mhz_low = 3000, .cpu_mhz_high = 3000};
+}
+
+static const char *disturbance(const struct ledger *l)
+{
+    static char text[256];
+
+    memset(text, 'x', sizeof(text));
+    assert_ptr_equal(ledger_disturbance(l, text, sizeof(text)), text);
+    return text;
+}
+
+static void test_differences(void **state)
+{
+    struct ledger_mark before = {.at_ns = 1000000000,
+                                 .steal_ticks = 100,
+                                 .total_ticks = 1000,
+                                 .ctx_involuntary = 5,
+                                 .ctx_voluntary = 50,
+                                 .faults_major = 1,
+                                 .faults_minor = 1000,
+                                 .cpu_mhz = 3000,
+                                 .throttle_events = 7,
+                                 .quota_throttled_ms = 20};
+    struct ledger_mark after = {.at_ns = 3500000000,
+                                .steal_ticks = 110,
+                                .total_ticks = 1500,
+                                .ctx_involuntary = 8,
+                                .ctx_voluntary = 54,
+                                .faults_major = 3,
+                                .faults_minor = 1011,
+                                .cpu_mhz = 2500,
+                                .throttle_events = 9,
+                                .quota_throttled_ms = 50};
+    struct ledger l;
+
+    (void)state;
+    ledger_between(&before, &after, &l);
+    assert_float_equal(l.elapsed_s, 2.5, 1e-12);
+    assert_float_equal(l.steal_percent, 2, 1e-12); /* 10 of 500 ticks */
+    assert_float_equal(l.ctx_involuntary, 3, 0);
+    assert_float_equal(l.ctx_voluntary, 4, 0);
+    assert_float_equal(l.faults_major, 2, 0);
+    assert_float_equal(l.faults_minor, 11, 0);
+    assert_float_equal(l.cpu_mhz_low, 2500, 0);
+    assert_float_equal(l.cpu_mhz_high, 3000, 0);
+    assert_float_equal(l.throttle_events, 2, 0);
+    assert_float_equal(l.quota_throttled_ms, 30, 1e-12);
+}
+
+static void test_what_the_system_hides_stays_unknown(void **state)
+{
+    struct ledger_mark hidden = {.steal_ticks = NAN,
+                                 .total_ticks = NAN,
+                                 .cpu_mhz = NAN,
+                                 .throttle_events = NAN,
+                                 .quota_throttled_ms = NAN};
+    struct ledger_mark later = hidden;
+    struct ledger l;
+
+    (void)state;
+    later.at_ns = 10000000000;
+    ledger_between(&hidden, &later, &l);
+    assert_true(isnan(l.steal_percent));
+    assert_true(isnan(l.cpu_mhz_low));
+    assert_true(isnan(l.cpu_mhz_high));
+    assert_true(isnan(l.throttle_events));
+    assert_true(isnan(l.quota_throttled_ms));
+    assert_float_equal(l.faults_major, 0, 0);
+    assert_string_equal(disturbance(&l), "");
+}
+
+static void test_too_short_for_a_tick(void **state)
+{
+    struct ledger_mark mark = {.steal_ticks = 5, .total_ticks = 100}, later = mark;
+    struct ledger l;
+
+    (void)state;
+    ledger_between(&mark, &later, &l);
+    assert_true(isnan(l.steal_percent)); /* 0 of 0 ticks is not 0 % */
+    later.steal_ticks = 6;
+    ledger_between(&mark, &later, &l);
+    assert_true(isnan(l.steal_percent)); /* nor is 1 of 0 endless */
+}
+
+static void test_none_is_all_unknown(void **state)
+{
+    struct ledger l;
+    const double *value = (const double *)&l;
+
+    (void)state;
+    ledger_none(&l);
+    for (size_t i = 0; i < sizeof(l) / sizeof(*value); i++)
+        assert_true(isnan(value[i]));
+    assert_string_equal(disturbance(&l), "");
+}
+
+static void test_quiet_case_is_not_disturbed(void **state)
+{
+    struct ledger l;
+
+    (void)state;
+    quiet(&l);
+    l.ctx_voluntary = 1e6; /* waiting is no disturbance, nor is touching fresh memory */
+    l.faults_minor = 1e6;
+    assert_string_equal(disturbance(&l), "");
+}
+
+/* Each threshold from just below and just above; case of 10 s, clock of 3000 MHz. */
+static void test_thresholds(void **state)
+{
+    static const struct {
+        size_t offset;
+        double below, above;
+        const char *text;
+    } cases[] = {
+        {offsetof(struct ledger, steal_percent), 1.0, 1.1, "steal 1.1 %"},
+        {offsetof(struct ledger, ctx_involuntary), 1000, 1001, "1001 involuntary context switches"},
+        {offsetof(struct ledger, faults_major), 0, 1, "1 major page faults"},
+        {offsetof(struct ledger, cpu_mhz_low), 2851, 2849, "clock 2849 to 3000 MHz"},
+        {offsetof(struct ledger, throttle_events), 0, 2, "2 thermal throttle events"},
+        {offsetof(struct ledger, quota_throttled_ms), 10, 11, "CPU quota held it 11 ms"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ledger l;
+        quiet(&l);
+        double *member = (double *)((char *)&l + cases[i].offset);
+        *member = cases[i].below;
+        assert_string_equal(disturbance(&l), "");
+        *member = cases[i].above;
+        assert_string_equal(disturbance(&l), cases[i].text);
+    }
+}
+
+static void test_few_switches_of_a_short_case(void **state)
+{
+    struct ledger l;
+
+    (void)state;
+    quiet(&l);
+    l.elapsed_s = 0.01;
+    l.ctx_involuntary = 5; /* 500 a second, but five events are no pattern */
+    assert_string_equal(disturbance(&l), "");
+    l.ctx_involuntary = 6;
+    assert_string_equal(disturbance(&l), "6 involuntary context switches");
+}
+
+static void test_all_at_once_and_a_short_text(void **state)
+{
+    struct ledger l;
+    char text[24];
+
+    (void)state;
+    l = (struct ledger){.elapsed_s = 1,
+                        .steal_percent = 3.14,
+                        .ctx_involuntary = 200,
+                        .faults_major = 2,
+                        .cpu_mhz_low = 2600,
+                        .cpu_mhz_high = 3400,
+                        .throttle_events = 4,
+                        .quota_throttled_ms = 120};
+    assert_string_equal(
+        disturbance(&l),
+        "steal 3.1 %, 200 involuntary context switches, 2 major page faults, "
+        "clock 2600 to 3400 MHz, 4 thermal throttle events, CPU quota held it 120 ms");
+    memset(text, 'x', sizeof(text));
+    ledger_disturbance(&l, text, sizeof(text));
+    assert_non_null(memchr(text, 0, sizeof(text))); /* ends within its buffer */
+    assert_int_equal(strncmp(text, "steal 3.1 %", 11), 0);
+}
+
+static void test_marks_count_real_events(void **state)
+{
+    enum { PAGES = 64 };
+    struct ledger_mark before, after;
+    struct ledger l;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    struct timespec nap = {0, 2000000};
+
+    (void)state;
+    ledger_mark(&before);
+    char *memory =
+        mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(memory, MAP_FAILED);
+    madvise(memory, PAGES * page, MADV_NOHUGEPAGE);
+    for (size_t i = 0; i < PAGES; i++)
+        memory[i * page] = 1;
+    for (int i = 0; i < 3; i++)
+        nanosleep(&nap, NULL);
+    ledger_mark(&after);
+    munmap(memory, PAGES * page);
+    ledger_between(&before, &after, &l);
+    assert_true(l.faults_minor >= PAGES);
+    assert_true(l.ctx_voluntary >= 3);
+    assert_true(l.ctx_involuntary >= 0);
+    assert_true(l.elapsed_s >= 0.006 && l.elapsed_s < 60);
+}
+
+/* No bound on speed is meant: only that it is a clock of a CPU, in MHz. */
+static void test_clock_is_plausible(void **state)
+{
+    double mhz = ledger_cpu_mhz();
+
+    (void)state;
+#if defined(__x86_64__) || defined(__aarch64__)
+    assert_true(mhz > 100 && mhz < 20000);
+#else
+    assert_true(isnan(mhz));
+#endif
+}
+
+/* The other end of a copy lives until after the last mark: what it sees counts all the same. */
+static void test_a_child_that_still_runs_counts(void **state)
+{
+    char path[64];
+    struct ledger_mark before, after;
+    struct ledger l;
+
+    (void)state;
+    snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
+    if (access(path, R_OK)) {
+        print_message("skipped: this kernel does not list a task's children\n");
+        skip();
+    }
+    ledger_mark(&before);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int i = 0; i < 200; i++)
+            usleep(100); /* gives up the CPU each time */
+        for (;;)
+            pause();
+    }
+    usleep(500000);
+    ledger_mark(&after);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    ledger_between(&before, &after, &l);
+    assert_true(l.ctx_voluntary >= 200);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_differences),
+        cmocka_unit_test(test_what_the_system_hides_stays_unknown),
+        cmocka_unit_test(test_too_short_for_a_tick),
+        cmocka_unit_test(test_none_is_all_unknown),
+        cmocka_unit_test(test_quiet_case_is_not_disturbed),
+        cmocka_unit_test(test_thresholds),
+        cmocka_unit_test(test_few_switches_of_a_short_case),
+        cmocka_unit_test(test_all_at_once_and_a_short_text),
+        cmocka_unit_test(test_marks_count_real_events),
+        cmocka_unit_test(test_clock_is_plausible),
+        cmocka_unit_test(test_a_child_that_still_runs_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

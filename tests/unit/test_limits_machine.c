@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests of the joiner: from the probe's JSON and the hardware figures to the limits of one machine.
+#include "harness/limits/limits.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int load_shipped(void **state)
+{
+    char err[1024] = "";
+    *state = limits_load("configs", err, sizeof(err));
+    if (!*state)
+        print_error("%s\n", err);
+    return *state ? 0 : -1;
+}
+
+static int free_shipped(void **state)
+{
+    limits_free(*state);
+    return 0;
+}
+
+static json_t *join(const struct limits *l, const char *text)
+{
+    json_error_t error;
+    json_t *machine = json_loads(text, 0, &error), *out = NULL;
+    if (!machine)
+        fail_msg("the test's own JSON: %s", error.text);
+    assert_int_equal(limits_machine(l, machine, &out), 0);
+    json_decref(machine);
+    assert_true(json_is_array(out));
+    return out;
+}
+
+static const json_t *find(const json_t *list, const char *key)
+{
+    const json_t *limit, *found = NULL;
+    size_t i;
+    json_array_foreach (list, i, limit) {
+        if (strcmp(json_string_value(json_object_get(limit, "key")), key))
+            continue;
+        if (found)
+            fail_msg("%s stands twice", key);
+        found = limit;
+    }
+    return found;
+}
+
+static void has(const json_t *list, const char *key, double value, const char *unit,
+                const char *source)
+{
+    const json_t *limit = find(list, key);
+    if (!limit)
+        fail_msg("no limit %s", key);
+    double have = json_real_value(json_object_get(limit, "value"));
+    if (fabs(have - value) > 1e-4 * value)
+        fail_msg("%s is %g, not %g", key, have, value);
+    assert_string_equal(json_string_value(json_object_get(limit, "unit")), unit);
+    assert_string_equal(json_string_value(json_object_get(limit, "source")), source);
+    assert_true(json_string_length(json_object_get(limit, "detail")) > 8);
+    assert_int_equal(json_object_size(limit), 5);
+}
+
+static void lacks(const json_t *list, const char *key)
+{
+    if (find(list, key))
+        fail_msg("unexpected limit %s", key);
+}
+
+static void a_server_has_all_its_limits(void **state)
+{
+    json_t *out = join(
+        *state,
+        "{\"memory\": {\"channels\": 16, \"peak_gbytes_per_s\": 614.4},"
+        " \"pci\": ["
+        "  {\"address\": \"0000:1b:00.0\", \"kind\": \"gpu\", \"vendor_id\": \"10de\","
+        "   \"device_id\": \"2330\", \"nature\": \"physical\", \"path_gbytes_per_s\": 31.508,"
+        "   \"link\": {\"now_gt_s\": 2.5, \"now_width\": 16, \"best_gt_s\": 32, \"best_width\": 16,"
+        "             \"now_gbytes_per_s\": 4}},"
+        "  {\"address\": \"0000:3b:00.0\", \"kind\": \"infiniband\", \"vendor_id\": \"15b3\","
+        "   \"device_id\": \"1021\", \"nature\": \"physical\", \"path_gbytes_per_s\": 15.754,"
+        "   \"link\": {\"now_gt_s\": 32, \"now_width\": 8, \"best_gt_s\": 32, \"best_width\": 16,"
+        "             \"now_gbytes_per_s\": 31.508}}],"
+        " \"network\": [{\"name\": \"eth0\", \"kind\": \"ethernet\", \"nature\": \"physical\","
+        "   \"speed_gbits_per_s\": 100, \"mtu\": 9000, \"pci\": \"0000:3b:00.0\"}],"
+        " \"rdma\": [{\"name\": \"mlx5_0\", \"nature\": \"physical\", \"ports\": ["
+        "   {\"port\": 1, \"rate_gbits_per_s\": 56, \"lanes\": \"4X FDR\","
+        "    \"link_layer\": \"InfiniBand\"},"
+        "   {\"port\": 2, \"rate_gbits_per_s\": 40, \"lanes\": \"4X QDR\","
+        "    \"link_layer\": \"Ethernet\"}]}],"
+        " \"gpus\": {\"devices\": [{\"address\": \"0000:1b:00.0\", \"nature\": \"physical\","
+        "   \"name\": \"NVIDIA H100 80GB HBM3\", \"memory_gbytes_per_s\": 3352.3,"
+        "   \"mig\": {\"enabled\": false}, \"nvlink\": {\"active\": 12, \"gbytes_per_s\": "
+        "300}}]}}");
+    has(out, "dram.gbytes_per_s", 614.4, "GB/s", "sysfs");
+    has(out, "pcie.0000:1b:00.0.gbytes_per_s", 63.0154, "GB/s", "sysfs");
+    has(out, "pcie.0000:1b:00.0.best_gbytes_per_s", 63.0154, "GB/s", "sysfs");
+    lacks(out, "pcie.0000:1b:00.0.path_gbytes_per_s");
+    has(out, "pcie.0000:3b:00.0.gbytes_per_s", 31.5077, "GB/s", "sysfs");
+    has(out, "pcie.0000:3b:00.0.best_gbytes_per_s", 63.0154, "GB/s", "sysfs");
+    has(out, "pcie.0000:3b:00.0.path_gbytes_per_s", 15.754, "GB/s", "sysfs");
+    has(out, "net.eth0.gbits_per_s", 100, "Gb/s", "sysfs");
+    has(out, "net.eth0.tcp_gbits_per_s", 100 * 8960.0 / 9038, "Gb/s", "sysfs");
+    has(out, "net.eth0.chip_gbits_per_s", 400, "Gb/s", "datasheet");
+    has(out, "rdma.mlx5_0.1.gbits_per_s", 54.5454, "Gb/s", "sysfs");
+    has(out, "rdma.mlx5_0.1.payload_gbits_per_s", 54.5454 * 4096 / 4122, "Gb/s", "sysfs");
+    has(out, "rdma.mlx5_0.2.gbits_per_s", 40, "Gb/s", "sysfs");
+    has(out, "rdma.mlx5_0.2.payload_gbits_per_s", 40.0 * 4096 / 4178, "Gb/s", "sysfs");
+    has(out, "gpu.0.bf16_tflops", 989.4, "TFLOP/s", "datasheet");
+    has(out, "gpu.0.memory_gbytes_per_s", 3352, "GB/s", "datasheet");
+    has(out, "gpu.0.nvlink_gbytes_per_s", 300, "GB/s", "nvml");
+    json_decref(out);
+}
+
+// A link that fell to a slower speed is a limit as it is, except on a GPU, which slows down when
+// idle.
+static void only_gpus_are_given_their_best_speed(void **state)
+{
+    static const char *const kinds[] = {"ethernet", "gpu"};
+    static const double now[] = {7.8769, 15.7538};
+    for (size_t i = 0; i < 2; i++) {
+        char text[512];
+        snprintf(
+            text, sizeof(text),
+            "{\"pci\": [{\"address\": \"0000:01:00.0\", \"kind\": \"%s\", \"link\": {\"now_gt_s\": "
+            "8, \"now_width\": 8, \"best_gt_s\": 16, \"best_width\": 16, \"now_gbytes_per_s\": "
+            "7.9}}]}",
+            kinds[i]);
+        json_t *out = join(*state, text);
+        has(out, "pcie.0000:01:00.0.gbytes_per_s", now[i], "GB/s", "sysfs");
+        has(out, "pcie.0000:01:00.0.best_gbytes_per_s", 31.5077, "GB/s", "sysfs");
+        assert_int_equal(json_array_size(out), 2);
+        json_decref(out);
+    }
+}
+
+// What of a GPU or card is not a whole one gets no figure of a whole one.
+static void a_share_gets_no_datasheet_figure(void **state)
+{
+    static const char *const natures[] = {"\"vgpu\"",    "\"sriov-vf\"", "\"paravirtual\"",
+                                          "\"unknown\"", "null",         "7"};
+    for (size_t i = 0; i < sizeof(natures) / sizeof(*natures); i++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA H200\", \"nature\": %s, "
+                 "\"memory_gbytes_per_s\": 4800}]}}",
+                 natures[i]);
+        json_t *out = join(*state, text);
+        assert_int_equal(json_array_size(out), 0);
+        json_decref(out);
+    }
+    json_t *out = join(*state, "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA H200\", \"nature\": "
+                               "\"physical\", \"mig\": {\"enabled\": true}}]}}");
+    assert_int_equal(json_array_size(out), 0);
+    json_decref(out);
+    out = join(*state, "{\"gpus\": {\"devices\": [{}, {\"name\": \"NVIDIA H200\", \"nature\": "
+                       "\"passthrough\"}]}}");
+    has(out, "gpu.1.bf16_tflops", 989.5, "TFLOP/s", "datasheet");
+    has(out, "gpu.1.nvlink_gbytes_per_s", 450, "GB/s", "datasheet");
+    lacks(out, "gpu.0.bf16_tflops");
+    json_decref(out);
+}
+
+static void an_unknown_gpu_keeps_what_nvml_says(void **state)
+{
+    json_t *out = join(*state, "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA X999\", \"nature\": "
+                               "\"physical\", \"memory_gbytes_per_s\": 1234.5}]}}");
+    has(out, "gpu.0.memory_gbytes_per_s", 1234.5, "GB/s", "nvml");
+    assert_int_equal(json_array_size(out), 1);
+    json_decref(out);
+}
+
+// By PCI id, where there is no NVML and the name is the one of pci.ids. "gpu.l4" is not "gpu.l40s".
+static void a_gpu_is_known_by_its_pci_id(void **state)
+{
+    json_t *out =
+        join(*state, "{\"pci\": [{\"address\": \"0000:07:00.0\", \"vendor_id\": \"10de\", "
+                     "\"device_id\": \"27b8\"}], \"gpus\": {\"devices\": [{\"address\": "
+                     "\"0000:07:00.0\", \"name\": \"AD104GL [L4]\", \"nature\": "
+                     "\"physical\"}]}}");
+    has(out, "gpu.0.fp8_tflops", 242.5, "TFLOP/s", "datasheet");
+    assert_int_equal(json_array_size(out), 11);
+    json_decref(out);
+}
+
+static void made_up_speeds_are_left_out(void **state)
+{
+    json_t *out = join(
+        *state,
+        "{\"pci\": [{\"address\": \"0000:0b:00.0\", \"vendor_id\": \"15b3\", \"device_id\": "
+        "\"101b\"}],"
+        " \"network\": ["
+        "  {\"name\": \"ens192\", \"kind\": \"ethernet\", \"nature\": \"paravirtual\","
+        "   \"speed_gbits_per_s\": 10, \"mtu\": 1500},"
+        "  {\"name\": \"br0\", \"kind\": \"ethernet\", \"nature\": \"software\","
+        "   \"speed_gbits_per_s\": 10, \"mtu\": 1500},"
+        "  {\"name\": \"vf0\", \"kind\": \"ethernet\", \"nature\": \"sriov-vf\", \"mtu\": 1500,"
+        "   \"speed_gbits_per_s\": 25, \"pci\": \"0000:0b:00.0\"},"
+        "  {\"name\": \"down\", \"kind\": \"ethernet\", \"nature\": \"physical\", \"mtu\": 1500,"
+        "   \"speed_gbits_per_s\": null},"
+        "  {\"name\": \"ib0\", \"kind\": \"infiniband\", \"nature\": \"physical\", \"mtu\": 2044,"
+        "   \"speed_gbits_per_s\": 200}],"
+        " \"rdma\": [{\"name\": \"rxe0\", \"nature\": \"software\", \"ports\": [{\"port\": 1,"
+        "   \"rate_gbits_per_s\": 10, \"lanes\": \"4X SDR\", \"link_layer\": \"Ethernet\"}]},"
+        "  {\"name\": \"mlx5_1\", \"nature\": \"physical\", \"ports\": [{\"port\": 1,"
+        "   \"rate_gbits_per_s\": 10, \"lanes\": \"4X ???\", \"link_layer\": \"InfiniBand\"}]}]}");
+    has(out, "net.vf0.gbits_per_s", 25, "Gb/s", "sysfs");
+    has(out, "net.vf0.tcp_gbits_per_s", 25 * 1460.0 / 1538, "Gb/s", "sysfs");
+    has(out, "net.ib0.gbits_per_s", 200, "Gb/s", "sysfs");
+    assert_int_equal(json_array_size(out), 3);
+    json_decref(out);
+}
+
+// Recorded, older or damaged machine files: no figure, no crash.
+static void odd_facts_are_passed_over(void **state)
+{
+    static const char *const machines[] = {
+        "{}",
+        "{\"memory\": null, \"pci\": null, \"network\": null, \"rdma\": null, \"gpus\": null}",
+        "{\"memory\": 5, \"pci\": {}, \"network\": \"x\", \"rdma\": 1.5, \"gpus\": []}",
+        "{\"memory\": {\"peak_gbytes_per_s\": \"614\"}, \"pci\": [null, 5, [], {}],"
+        " \"network\": [null, {}], \"rdma\": [{\"ports\": 3}, {}], \"gpus\": {\"devices\": [null, "
+        "{}]}}",
+        "{\"memory\": {\"peak_gbytes_per_s\": -3}, \"pci\": [{\"address\": \"0000:01:00.0\", "
+        "\"link\": "
+        "{\"now_gt_s\": 3, \"now_width\": 1e300, \"best_gt_s\": 8, \"best_width\": 64}}]}",
+        "{\"pci\": [{\"link\": {\"now_gt_s\": 8, \"now_width\": 8, \"best_gt_s\": 8, "
+        "\"best_width\": 8}}]}",
+        "{\"network\": [{\"name\": "
+        "\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\","
+        " \"nature\": \"physical\", \"speed_gbits_per_s\": 10}, {\"name\": \"\", \"nature\": "
+        "\"physical\", \"speed_gbits_per_s\": 10}]}",
+    };
+    for (size_t i = 0; i < sizeof(machines) / sizeof(*machines); i++) {
+        json_t *out = join(*state, machines[i]);
+        if (json_array_size(out))
+            fail_msg("case %zu gives %zu limits", i, json_array_size(out));
+        json_decref(out);
+    }
+    json_t *list = json_array(), *out = list;
+    assert_int_equal(limits_machine(*state, list, &out), -EINVAL);
+    assert_null(out);
+    assert_int_equal(limits_machine(*state, NULL, &out), -EINVAL);
+    json_decref(list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_has_all_its_limits),
+        cmocka_unit_test(only_gpus_are_given_their_best_speed),
+        cmocka_unit_test(a_share_gets_no_datasheet_figure),
+        cmocka_unit_test(an_unknown_gpu_keeps_what_nvml_says),
+        cmocka_unit_test(a_gpu_is_known_by_its_pci_id),
+        cmocka_unit_test(made_up_speeds_are_left_out),
+        cmocka_unit_test(odd_facts_are_passed_over),
+    };
+    return cmocka_run_group_tests(tests, load_shipped, free_shipped);
+}

@@ -1,0 +1,689 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What memory stands on: kernels, arrays, the pointer chase, cache levels, placement, host memory and
+ * evidence. Machines with two nodes are hwloc's synthetic ones. */
+#include <errno.h>
+#include <math.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/cache_level.h"
+#include "core/ceilings.h"
+#include "core/device/arrays.h"
+#include "core/device/chase.h"
+#include "core/evidence.h"
+#include "core/placement.h"
+
+#define BYTES (4 * KERNEL_BLOCK)
+#define GUARD 256
+
+/* Three arrays with guards around dst, of the type's own entries. */
+struct field {
+    _Alignas(64) char before[GUARD];
+    char dst[BYTES];
+    char after[GUARD];
+    _Alignas(64) char a[BYTES];
+    _Alignas(64) char b[BYTES];
+};
+
+static double get(const char *at, int type, size_t i)
+{
+    return type == KERNEL_F32 ? (double)((const float *)at)[i] : ((const double *)at)[i];
+}
+
+static void put(char *at, int type, size_t i, double value)
+{
+    if (type == KERNEL_F32)
+        ((float *)at)[i] = (float)value;
+    else
+        ((double *)at)[i] = value;
+}
+
+static size_t entry_bytes(int type)
+{
+    return type == KERNEL_F32 ? sizeof(float) : sizeof(double);
+}
+
+static void fill(struct field *f, int type)
+{
+    memset(f, 0xee, sizeof(*f));
+    for (size_t i = 0; i < BYTES / entry_bytes(type); i++) {
+        put(f->a, type, i, (double)(1 + i * 7 % 1000));
+        put(f->b, type, i, (double)(1 + i * 13 % 1000));
+    }
+}
+
+static double right(int op, double a, double b, double s)
+{
+    const double results[KERNEL_OPS] = {0, s, a, s * a, a + b, a + s * b};
+
+    return results[op];
+}
+
+static struct kernel_args args_of(struct field *f, uint64_t passes)
+{
+    return (struct kernel_args){
+        .dst = f->dst, .a = f->a, .b = f->b, .bytes = BYTES, .passes = passes, .scalar = 3};
+}
+
+static void guards_untouched(const struct field *f)
+{
+    for (size_t i = 0; i < GUARD; i++) {
+        assert_int_equal((unsigned char)f->before[i], 0xee);
+        assert_int_equal((unsigned char)f->after[i], 0xee);
+    }
+}
+
+/* Calls `what` for every kernel that this CPU can run. */
+static void each_kernel(void (*what)(kernel_fn *kernel, int op, int type))
+{
+    for (size_t i = 0; host_isas[i]; i++)
+        for (int op = 0; host_isas[i]->present() && op < KERNEL_OPS; op++)
+            for (int type = 0; type < KERNEL_TYPES; type++)
+                for (int form = 0; form < KERNEL_FORMS; form++)
+                    if (host_isas[i]->kernels[op][type][form])
+                        what(host_isas[i]->kernels[op][type][form], op, type);
+}
+
+static void computes(kernel_fn *kernel, int op, int type)
+{
+    static struct field f;
+    struct kernel_args args = args_of(&f, 2);
+
+    if (op == KERNEL_READ)
+        return;
+    fill(&f, type);
+    kernel(&args);
+    for (size_t i = 0; i < BYTES / entry_bytes(type); i++) {
+        double a = get(f.a, type, i), b = get(f.b, type, i);
+        assert_true(a == (double)(1 + i * 7 % 1000) && b == (double)(1 + i * 13 % 1000));
+        assert_true(get(f.dst, type, i) == right(op, a, b, 3));
+    }
+    guards_untouched(&f);
+}
+
+static void test_kernels_compute(void **state)
+{
+    (void)state;
+    each_kernel(computes);
+}
+
+/* Bytes of the sources that change the outcome when they change, and of dst that are written: what
+ * the operation really moves in a pass. */
+static size_t bytes_moved(kernel_fn *kernel, int op, int type)
+{
+    static struct field before, after;
+    size_t moved = 0, each = entry_bytes(type);
+    struct kernel_args args = args_of(&before, 1);
+
+    fill(&before, type);
+    kernel(&args);
+    uint64_t sum = args.sum;
+    for (size_t i = 0; i < BYTES; i++)
+        moved += (unsigned char)before.dst[i] != 0xee ? 1 : 0;
+    for (int array = 0; array < 2; array++)
+        for (size_t i = 0; i < BYTES / each; i++) {
+            fill(&after, type);
+            put(array ? after.b : after.a, type, i, 2000);
+            args = args_of(&after, 1);
+            kernel(&args);
+            bool differs =
+                op == KERNEL_READ ? args.sum != sum : memcmp(after.dst, before.dst, BYTES) != 0;
+            moved += differs ? each : 0;
+        }
+    return moved;
+}
+
+static void moves_what_is_counted(kernel_fn *kernel, int op, int type)
+{
+    size_t counted = kernel_arrays((enum kernel_op)op) * (size_t)BYTES;
+
+    if (op == KERNEL_WRITE) { /* some bytes of 3.0 could be those of the fill */
+        assert_int_equal(bytes_moved(kernel, op, type), counted);
+        return;
+    }
+    assert_in_range(bytes_moved(kernel, op, type), counted - counted / 20, counted);
+}
+
+static void test_counted_bytes_are_those_moved(void **state)
+{
+    (void)state;
+    each_kernel(moves_what_is_counted);
+}
+
+static void every_pass_reads(kernel_fn *kernel, int op, int type)
+{
+    static struct field f;
+    struct kernel_args args;
+    uint64_t sum = 0;
+
+    if (op != KERNEL_READ)
+        return;
+    fill(&f, type);
+    for (size_t i = 0; i < BYTES; i += sizeof(uint64_t)) {
+        uint64_t word;
+        memcpy(&word, f.a + i, sizeof(word));
+        sum += word;
+    }
+    for (uint64_t passes = 0; passes < 4; passes++) {
+        args = args_of(&f, passes);
+        kernel(&args);
+        assert_true(args.sum == passes * sum);
+    }
+}
+
+static void test_read_adds_up_every_pass(void **state)
+{
+    (void)state;
+    each_kernel(every_pass_reads);
+}
+
+/* In place, each pass leaves its mark: no pass is left out. (write has no such mark; it is made from
+ * the same macro.) copy moves everything one block down a pass. */
+static void every_pass_stores(kernel_fn *kernel, int op, int type)
+{
+    static struct field f;
+    const double results[KERNEL_OPS] = {[KERNEL_SCALE] = 27, [KERNEL_ADD] = 7, [KERNEL_TRIAD] = 19};
+    size_t block = KERNEL_BLOCK / entry_bytes(type);
+    struct kernel_args args = args_of(&f, 3);
+
+    if (op == KERNEL_READ || op == KERNEL_WRITE)
+        return;
+    for (size_t i = 0; i < BYTES / entry_bytes(type); i++) {
+        put(f.a, type, i, op == KERNEL_COPY ? (double)(unsigned)(i / block) : 1);
+        put(f.b, type, i, 2);
+    }
+    args.dst = f.a;
+    if (op == KERNEL_COPY) {
+        args.a = f.a + KERNEL_BLOCK;
+        args.bytes = BYTES - KERNEL_BLOCK;
+    }
+    kernel(&args);
+    assert_true(get(f.a, type, 0) == (op == KERNEL_COPY ? 3 : results[op]));
+}
+
+static void test_kernels_make_every_pass(void **state)
+{
+    (void)state;
+    each_kernel(every_pass_stores);
+}
+
+static void test_isa_choice(void **state)
+{
+    (void)state;
+    assert_non_null(host_isa_best());
+    assert_true(host_isa_best()->present());
+    assert_ptr_equal(host_isa_find(host_isa_best()->name), host_isa_best());
+    assert_null(host_isa_find("abacus"));
+#if defined(__x86_64__)
+    assert_string_not_equal(host_isa_best()->name, "generic");
+    for (int op = KERNEL_WRITE; op < KERNEL_OPS; op++)
+        assert_non_null(host_isa_best()->kernels[op][KERNEL_F64][KERNEL_NT]);
+#endif
+    assert_null(host_isa_find("generic")->kernels[KERNEL_COPY][KERNEL_F64][KERNEL_NT]);
+}
+
+struct fixture {
+    struct topo *topo;
+    struct team *team;
+    unsigned threads;
+    cpu_set_t cpus; /* as it was: a team leaves its caller bound */
+};
+
+static int open_team(void **state)
+{
+    struct fixture *f = calloc(1, sizeof(*f));
+    unsigned cpus[2];
+
+    assert_non_null(f);
+    assert_int_equal(sched_getaffinity(0, sizeof(f->cpus), &f->cpus), 0);
+    assert_int_equal(topo_open(&f->topo), 0);
+    f->threads = topo_cpus(f->topo) > 1 ? 2 : 1;
+    assert_int_equal(topo_spread(f->topo, -1, f->threads, cpus), 0);
+    assert_int_equal(team_open(&f->team, f->topo, cpus, f->threads), 0);
+    *state = f;
+    return 0;
+}
+
+static int close_team(void **state)
+{
+    struct fixture *f = *state;
+
+    team_close(f->team);
+    topo_close(f->topo);
+    sched_setaffinity(0, sizeof(f->cpus), &f->cpus);
+    free(f);
+    return 0;
+}
+
+static void open_arrays(const struct fixture *f, struct arrays *a, int op, int type, uint64_t bytes)
+{
+    struct arrays_config config = {.device = &device_host,
+                                   .topo = f->topo,
+                                   .op = (enum kernel_op)op,
+                                   .type = (enum kernel_type)type,
+                                   .bytes = bytes,
+                                   .memory = DEVICE_BASE,
+                                   .node = -1,
+                                   .seed = 7};
+    char error[160] = "";
+
+    assert_int_equal(arrays_open(a, &config, f->team, error, sizeof(error)), 0);
+}
+
+static void test_arrays_all_ops(void **state)
+{
+    const struct fixture *f = *state;
+    char error[160];
+
+    for (int op = 0; op < KERNEL_OPS; op++)
+        for (int type = 0; type < KERNEL_TYPES; type++) {
+            struct arrays a;
+            uint64_t ns;
+            open_arrays(f, &a, op, type, 300000);
+            kernel_fn *kernel = host_isa_best()->kernels[op][type][KERNEL_FAR];
+            arrays_time(&a, f->team, kernel, 3, 5, &ns);
+            assert_true(ns > 0);
+            assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), 0);
+            arrays_spoil(&a);
+            if (op == KERNEL_READ)
+                arrays_time(&a, f->team, kernel, 1, 5, &ns);
+            error[0] = 0;
+            assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), -EBADMSG);
+            assert_non_null(strstr(error, "wrong data"));
+            arrays_close(&a);
+        }
+}
+
+/* What an earlier sample, or nothing, left behind is not taken for a result. */
+static void test_arrays_stale(void **state)
+{
+    const struct fixture *f = *state;
+    char error[160];
+    uint64_t ns;
+
+    for (int op = KERNEL_WRITE; op < KERNEL_OPS; op++) {
+        struct arrays a;
+        kernel_fn *kernel = host_isa_best()->kernels[op][KERNEL_F32][KERNEL_NEAR];
+        open_arrays(f, &a, op, KERNEL_F32, 16384);
+        arrays_time(&a, f->team, kernel, 0, 3, &ns);
+        assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), -EBADMSG);
+        arrays_time(&a, f->team, kernel, 1, 3, &ns);
+        assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), 0);
+        arrays_time(&a, f->team, kernel, 0, 4, &ns);
+        bool scaled = op == KERNEL_WRITE || op == KERNEL_SCALE || op == KERNEL_TRIAD;
+        assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), scaled ? -EBADMSG : 0);
+        arrays_close(&a);
+    }
+}
+
+static void test_arrays_sizes(void **state)
+{
+    const struct fixture *f = *state;
+    const uint64_t sizes[] = {16384, 100000, 1000000, 3u << 20};
+
+    for (int op = 0; op < KERNEL_OPS; op++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+            struct arrays a;
+            unsigned arrays = kernel_arrays((enum kernel_op)op);
+            open_arrays(f, &a, op, KERNEL_F64, sizes[i]);
+            uint64_t set = arrays_set_bytes(&a);
+            unsigned grain = a.part_bytes >= 65536 ? 4096 : KERNEL_BLOCK;
+            assert_in_range(set + grain * arrays * f->threads, sizes[i] + 1,
+                            sizes[i] + grain * arrays * f->threads);
+            assert_true(set == (uint64_t)a.part_bytes * arrays * f->threads);
+            assert_true(arrays_pass_bytes(&a) == set);
+            for (unsigned t = 0; t < f->threads; t++) { /* a part in its own thread's buffer */
+                const char *begin = a.buffers[t].at, *end = begin + a.part_bytes * arrays;
+                const struct kernel_args *args = &a.parts[t].args;
+                const char *used[] = {args->dst, args->a, args->b};
+                unsigned n = 0;
+                for (int k = 0; k < 3; k++) {
+                    n += used[k] ? 1 : 0;
+                    assert_true(!used[k] || (used[k] >= begin && used[k] + args->bytes <= end));
+                }
+                assert_int_equal(n, arrays);
+            }
+            arrays_close(&a);
+        }
+}
+
+static void test_arrays_too_small(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays_config config = {.device = &device_host,
+                                   .topo = f->topo,
+                                   .op = KERNEL_TRIAD,
+                                   .bytes = 3 * KERNEL_BLOCK * f->threads - 1,
+                                   .node = -1};
+    struct arrays a;
+    char error[160] = "";
+
+    assert_int_equal(arrays_open(&a, &config, f->team, error, sizeof(error)), -ERANGE);
+    assert_non_null(strstr(error, "block"));
+    config.bytes++;
+    assert_int_equal(arrays_open(&a, &config, f->team, error, sizeof(error)), 0);
+    arrays_close(&a);
+}
+
+static void test_ceiling_leaves_arrays(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays a;
+    char error[160];
+    uint64_t ns;
+
+    open_arrays(f, &a, KERNEL_TRIAD, KERNEL_F64, 100000);
+    struct arrays_ceiling ceiling;
+    double first = ((const double *)a.parts[0].args.a)[7];
+    arrays_ceiling(&a, f->team, &ceiling);
+    assert_true(isfinite(ceiling.read_gbps) && ceiling.read_gbps > 0);
+    assert_true(isfinite(ceiling.write_gbps) && ceiling.write_gbps > 0);
+    assert_true(((const double *)a.parts[0].args.a)[7] == first); /* the same data, not constants */
+    arrays_time(&a, f->team, host_isa_best()->kernels[KERNEL_TRIAD][KERNEL_F64][KERNEL_NEAR], 1, 3,
+                &ns);
+    assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), 0);
+    arrays_close(&a);
+}
+
+/* Worked by hand: loads at 60, stores at 20 GB/s. */
+static void test_limit(void **state)
+{
+    const struct arrays_ceiling c = {60, 20};
+
+    (void)state;
+    assert_true(fabs(arrays_limit(KERNEL_READ, &c) - 60) < 1e-9);
+    assert_true(fabs(arrays_limit(KERNEL_WRITE, &c) - 20) < 1e-9);
+    assert_true(fabs(arrays_limit(KERNEL_COPY, &c) - 40) < 1e-9);  /* 2 / max(1/60, 1/20) */
+    assert_true(fabs(arrays_limit(KERNEL_TRIAD, &c) - 60) < 1e-9); /* 3 / max(2/60, 1/20) */
+    assert_true(fabs(arrays_limit(KERNEL_READ, &(struct arrays_ceiling){60, NAN}) - 60) < 1e-9);
+}
+
+static void test_chase_is_one_cycle(void **state)
+{
+    enum { LINES = 1000 };
+    _Alignas(64) static char at[LINES * CHASE_LINE];
+    static unsigned visits[LINES];
+    struct chase c;
+    unsigned neighbours = 0;
+
+    (void)state;
+    assert_int_equal(chase_build(&c, at, sizeof(at), 3), 0);
+    char *start = (char *)c.now;
+    for (int i = 0; i < LINES; i++) {
+        char *was = (char *)c.now;
+        visits[(was - at) / CHASE_LINE]++;
+        chase_run(&c, 1);
+        assert_int_equal(((char *)c.now - at) % CHASE_LINE, 0);
+        neighbours += (char *)c.now - was == CHASE_LINE ? 1 : 0;
+        assert_int_equal(chase_check(&c), 0);
+    }
+    assert_ptr_equal(c.now, start);
+    for (int i = 0; i < LINES; i++)
+        assert_int_equal(visits[i], 1);
+    assert_in_range(neighbours, 0, 20);
+    for (uint64_t hops = 0; hops < 40; hops++) { /* whole blocks and what is left over */
+        chase_run(&c, hops);
+        assert_int_equal(chase_check(&c), 0);
+    }
+    c.hops++;
+    assert_int_equal(chase_check(&c), -EBADMSG);
+    chase_release(&c);
+    assert_int_equal(chase_build(&c, at, CHASE_LINE, 3), -EINVAL);
+}
+
+/* Two packages, a node and an L3 of 8 MiB each, four cores with 1 MiB and 32 KiB. */
+#define TWO_NODES                                                                                  \
+    "pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
+
+static struct topo *open_synthetic(const char *text)
+{
+    struct topo *topo;
+
+    setenv("HWLOC_SYNTHETIC", text, 1);
+    assert_int_equal(topo_open(&topo), 0);
+    unsetenv("HWLOC_SYNTHETIC");
+    return topo;
+}
+
+static void test_cache_levels(void **state)
+{
+    struct topo *topo = open_synthetic(TWO_NODES);
+    const unsigned one[] = {0}, near[] = {0, 1}, far[] = {0, 4};
+
+    (void)state;
+    assert_string_equal(cache_level(topo, one, 1, 32768), "L1");
+    assert_string_equal(cache_level(topo, one, 1, 32769), "L2");
+    assert_string_equal(cache_level(topo, one, 1, 1 << 20), "L2");
+    assert_string_equal(cache_level(topo, one, 1, 8 << 20), "L3");
+    assert_string_equal(cache_level(topo, one, 1, (8 << 20) + 1), "DRAM");
+    assert_string_equal(cache_level(topo, near, 2, 32768), "L1");
+    assert_string_equal(cache_level(topo, near, 2, 8 << 20), "DRAM"); /* one L3 for two */
+    assert_string_equal(cache_level(topo, near, 2, 4 << 20), "L3");
+    assert_string_equal(cache_level(topo, far, 2, 8 << 20), "L3"); /* one each */
+    topo_close(topo);
+    topo = open_synthetic("pack:1 core:2 pu:1");
+    assert_string_equal(cache_level(topo, one, 1, 1024), ""); /* hidden */
+    topo_close(topo);
+}
+
+static void test_placement(void **state)
+{
+    struct topo *topo = open_synthetic(TWO_NODES);
+    struct placement p;
+    char error[160];
+
+    (void)state;
+    assert_int_equal(placement_resolve(topo, 0, -1, PLACEMENT_LOCAL, &p, error, sizeof(error)), 0);
+    assert_int_equal(p.threads, 8);
+    assert_int_equal(p.memory_node, -1);
+    placement_release(&p);
+    assert_int_equal(placement_resolve(topo, 0, 1, PLACEMENT_REMOTE, &p, error, sizeof(error)), 0);
+    assert_int_equal(p.threads, 4);
+    assert_int_equal(p.cpus[0], 4);
+    assert_int_equal(p.memory_node, 0);
+    placement_release(&p);
+    assert_int_equal(placement_resolve(topo, 2, 0, 1, &p, error, sizeof(error)), 0);
+    assert_int_equal(p.threads, 2);
+    assert_int_equal(p.memory_node, 1);
+    placement_release(&p);
+    assert_int_equal(placement_resolve(topo, 1, -1, PLACEMENT_REMOTE, &p, error, sizeof(error)), 0);
+    assert_int_equal(p.memory_node, 1);
+    placement_release(&p);
+    const struct {
+        unsigned threads;
+        int node, memory;
+        const char *says;
+    } wrong[] = {{0, -1, PLACEMENT_REMOTE, "--node"},
+                 {0, 2, PLACEMENT_LOCAL, "no NUMA node 2 for threads"},
+                 {0, 0, 7, "no NUMA node 7 for memory"},
+                 {5, 0, PLACEMENT_LOCAL, "5 threads"},
+                 {9, -1, PLACEMENT_LOCAL, "only 8 CPUs"}};
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        assert_int_equal(placement_resolve(topo, wrong[i].threads, wrong[i].node, wrong[i].memory,
+                                           &p, error, sizeof(error)),
+                         -EOPNOTSUPP);
+        assert_non_null(strstr(error, wrong[i].says));
+        placement_release(&p);
+    }
+    topo_close(topo);
+    topo = open_synthetic("pack:1 core:2 pu:1");
+    assert_int_equal(placement_resolve(topo, 1, -1, PLACEMENT_REMOTE, &p, error, sizeof(error)),
+                     -EOPNOTSUPP);
+    assert_non_null(strstr(error, "one NUMA node"));
+    placement_release(&p);
+    topo_close(topo);
+}
+
+static void test_placement_words(void **state)
+{
+    char error[160];
+    int value = 99;
+
+    (void)state;
+    assert_int_equal(placement_parse_node("any", &value, error, sizeof(error)), 0);
+    assert_int_equal(value, PLACEMENT_ANY);
+    assert_int_equal(placement_parse_node("3", &value, error, sizeof(error)), 0);
+    assert_int_equal(value, 3);
+    assert_int_equal(placement_parse_node("local", &value, error, sizeof(error)), -EINVAL);
+    assert_non_null(strstr(error, "'local'"));
+    assert_non_null(strstr(error, "any"));
+    assert_int_equal(placement_parse_memory("remote", &value, error, sizeof(error)), 0);
+    assert_int_equal(value, PLACEMENT_REMOTE);
+    assert_int_equal(placement_parse_memory("-1", &value, error, sizeof(error)), -EINVAL);
+}
+
+static void test_places(void **state)
+{
+    struct topo *topo = open_synthetic(TWO_NODES);
+    struct place place;
+    char error[160];
+
+    (void)state;
+    assert_int_equal(place_find("node1", topo, &place, error, sizeof(error)), 0);
+    assert_ptr_equal(place.device, &device_host);
+    assert_int_equal(place.index, 1);
+    assert_int_equal(place_find("node2", topo, &place, error, sizeof(error)), -ENODEV);
+    assert_non_null(strstr(error, "node0, node1"));
+    assert_int_equal(place_find("node", topo, &place, error, sizeof(error)), -EINVAL);
+    assert_int_equal(place_find("moon1", topo, &place, error, sizeof(error)), -EINVAL);
+    assert_non_null(strstr(error, "'moon1'"));
+    topo_close(topo);
+}
+
+static bool thp_is_off(void)
+{
+    FILE *f = fopen("/sys/kernel/mm/transparent_hugepage/enabled", "re");
+    char line[80] = "[never]";
+
+    if (f && !fgets(line, sizeof(line), f))
+        line[0] = 0;
+    if (f)
+        fclose(f);
+    return strstr(line, "[never]") != NULL;
+}
+
+/* The share on huge pages follows what was asked for, and only touched memory counts. */
+static void test_host_memory(void **state)
+{
+    const struct fixture *f = *state;
+    struct device_buffer b[2];
+    struct device_where w;
+    char error[160];
+    const size_t bytes = (size_t)5 << 20;
+
+    assert_int_equal(device_host.alloc(&b[0], f->topo, bytes, DEVICE_BASE, -1, error, 160), 0);
+    assert_int_equal(device_host.alloc(&b[1], f->topo, bytes, DEVICE_THP, -1, error, 160), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal((uintptr_t)b[i].at % (2u << 20), 0);
+    device_host.where(b, 2, &w);
+    assert_true(w.huge_known);
+    assert_true(w.resident_bytes == 0 && w.looked_at == 0);
+    assert_true(isnan(evidence_huge_share(&w)));
+    for (int i = 0; i < 2; i++)
+        memset(b[i].at, 1, bytes);
+    device_host.where(&b[0], 1, &w);
+    assert_true(w.resident_bytes == bytes && w.huge_bytes == 0);
+    if (w.nodes_known)
+        assert_int_equal(w.looked_at, 256);
+    device_host.where(&b[1], 1, &w);
+    if (thp_is_off())
+        assert_true(w.huge_bytes == 0);
+    else
+        assert_true(evidence_huge_share(&w) > 0.5 && evidence_huge_share(&w) <= 1);
+    device_host.where(b, 2, &w);
+    assert_true(w.resident_bytes >= 2 * bytes);
+    for (int i = 0; i < 2; i++)
+        device_host.free(&b[i]);
+    device_host.free(&b[0]); /* a freed one is left alone */
+}
+
+static void test_host_refuses(void **state)
+{
+    const struct fixture *f = *state;
+    struct device_buffer b;
+    char error[160] = "";
+
+    assert_true(device_host.available() > 1 << 20);
+    int err = device_host.alloc(&b, f->topo, (size_t)1 << 46, DEVICE_HUGETLB, -1, error, 160);
+    assert_int_equal(err, -EOPNOTSUPP); /* 64 TiB of reserved pages */
+    assert_non_null(strstr(error, "vm.nr_hugepages"));
+    assert_null(b.at);
+}
+
+static void test_evidence_text(void **state)
+{
+    struct device_where w = {.huge_known = true,
+                             .resident_bytes = 400,
+                             .huge_bytes = 100,
+                             .nodes_known = true,
+                             .looked_at = 10,
+                             .elsewhere = 1,
+                             .on_node = {[1] = 9}};
+    char text[128];
+
+    (void)state;
+    assert_string_equal(evidence_pages(&w, text, sizeof(text)),
+                        "node1 9/10 pages looked at, other nodes 1/10, 25 % on huge pages");
+    w = (struct device_where){0};
+    assert_string_equal(evidence_pages(&w, text, sizeof(text)),
+                        "node unknown (move_pages refused), page size unknown (no smaps)");
+    char tiny[8] = "";
+    evidence_add(tiny, sizeof(tiny), "much too long");
+    assert_string_equal(tiny, "much to");
+    evidence_add(tiny, sizeof(tiny), "more");
+    assert_string_equal(tiny, "much to");
+}
+
+static void test_ceilings(void **state)
+{
+    struct ceilings c = {0};
+    double value = 0;
+
+    (void)state;
+    assert_int_equal(ceilings_find(&c, "a", &value), -ENOENT);
+    assert_int_equal(ceilings_add(&c, "a", 1), 0);
+    assert_int_equal(ceilings_add(&c, "b", 2), 0);
+    assert_int_equal(ceilings_find(&c, "a", &value), 0);
+    assert_true(value == 1);
+    assert_int_equal(ceilings_find(&c, "b", &value), 0);
+    assert_true(value == 2);
+    ceilings_release(&c);
+    assert_int_equal(ceilings_find(&c, "a", &value), -ENOENT);
+    ceilings_release(&c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_compute),
+        cmocka_unit_test(test_counted_bytes_are_those_moved),
+        cmocka_unit_test(test_read_adds_up_every_pass),
+        cmocka_unit_test(test_kernels_make_every_pass),
+        cmocka_unit_test(test_isa_choice),
+        cmocka_unit_test_setup_teardown(test_arrays_all_ops, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_arrays_stale, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_arrays_sizes, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_arrays_too_small, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_ceiling_leaves_arrays, open_team, close_team),
+        cmocka_unit_test(test_chase_is_one_cycle),
+        cmocka_unit_test(test_cache_levels),
+        cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_placement_words),
+        cmocka_unit_test(test_places),
+        cmocka_unit_test_setup_teardown(test_host_memory, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_host_refuses, open_team, close_team),
+        cmocka_unit_test(test_evidence_text),
+        cmocka_unit_test(test_ceilings),
+        cmocka_unit_test(test_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

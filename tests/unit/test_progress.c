@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/run/progress.h"
+
+static void test_line(void **state)
+{
+    struct progress p = {
+        .total = 48, .done = 12, .first = 0, .begin_ns = 0, .now = "gemm --size 1024"};
+    char text[320];
+
+    (void)state;
+    assert_string_equal(progress_line(&p, 30000000000ull, 200, text, sizeof(text)),
+                        "[######..................] 12 of 48, 1:30 left  gemm --size 1024");
+    assert_int_equal(strlen(progress_line(&p, 30000000000ull, 40, text, sizeof(text))), 40);
+}
+
+/* What an earlier start did says nothing of this one's speed. */
+static void test_resumed(void **state)
+{
+    struct progress p = {.total = 48, .done = 24, .first = 24, .begin_ns = 0, .now = "x"};
+    char text[320];
+
+    (void)state;
+    assert_null(strstr(progress_line(&p, 30000000000ull, 200, text, sizeof(text)), "left"));
+    p.done = 36;
+    assert_non_null(
+        strstr(progress_line(&p, 3600000000000ull, 200, text, sizeof(text)), "1:00:00 left"));
+    p.done = 48;
+    assert_null(strstr(progress_line(&p, 3600000000000ull, 200, text, sizeof(text)), "left"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_line), cmocka_unit_test(test_resumed)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,941 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the report: how launches are combined, which case is a headline and what is said of it,
+ * how cases are cut into plots, that no text from a file breaks out, and what is written. */
+#include "harness/report/report.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "harness/report/headline.h"
+#include "harness/report/html.h"
+#include "harness/report/plot.h"
+#include "harness/report/series.h"
+#include "harness/report/show.h"
+#include "harness/report/utf8.h"
+#include "harness/text.h"
+#include "tests/unit/fake_run.h"
+
+#define META "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n"
+
+static const char *const memory_params[] = {"op", "stores", "size", "level"};
+static const char *const gemm_params[] = {"dtype", "library", "m", "n", "k"};
+
+/* A run of one benchmark, written row by row. */
+struct writer {
+    const struct fake_run *f;
+    FILE *rows, *plan;
+    const char *bench;
+    const char *const *params;
+    size_t n_params;
+};
+
+static struct writer begin(const struct fake_run *f, const char *bench, const char *const *params,
+                           size_t n)
+{
+    struct writer w = {f, NULL, NULL, bench, params, n};
+    char name[64];
+
+    fake_run_write(f, "run.json", META);
+    snprintf(name, sizeof(name), "%s.csv", bench);
+    w.rows = fake_run_open(f, name, "w");
+    w.plan = fake_run_open(f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, w.plan);
+    row_print_csv_header(w.rows, params, n);
+    return w;
+}
+
+static void add(struct writer *w, struct row *row, const char *const *values)
+{
+    row->param_names = w->params;
+    row->n_params = w->n_params;
+    for (size_t i = 0; i < w->n_params; i++)
+        row->params[i] = values[i];
+    row_print_csv(w->rows, row);
+    fprintf(w->plan, "done,0001,1,%s,%llu,%s,,60\n", row->case_id, (unsigned long long)row->repeat,
+            w->bench);
+}
+
+static void end(struct writer *w)
+{
+    fclose(w->rows);
+    fclose(w->plan);
+}
+
+static struct row memory_row(const char *case_id, uint64_t repeat, double value)
+{
+    struct row row;
+
+    fake_row_init(&row, case_id, repeat, "bandwidth", "GB/s", value);
+    return row;
+}
+
+static int make_folder(void **state)
+{
+    struct fake_run *f = malloc(sizeof(*f));
+
+    fake_run_init(f);
+    *state = f;
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    fake_run_release(*state);
+    free(*state);
+    return 0;
+}
+
+static struct report loaded(const struct fake_run *f)
+{
+    const char *paths[] = {f->path};
+    struct report r;
+    char error[512] = "";
+
+    if (report_load(&r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    return r;
+}
+
+static const struct report_point *only_point(const struct report *r)
+{
+    assert_int_equal(r->n_benches, 1);
+    assert_int_equal(r->benches[0].n_cases, 1);
+    return &r->benches[0].cases[0].points[0];
+}
+
+static const char *const triad[] = {"triad", "regular", "65536", "L1"};
+
+static void write_launches(const struct fake_run *f, const double *values, size_t n)
+{
+    struct writer w = begin(f, "memory", memory_params, 4);
+
+    for (size_t i = 0; i < n; i++) {
+        struct row row = memory_row("1", i + 1, values[i]);
+
+        add(&w, &row, triad);
+    }
+    end(&w);
+}
+
+static void assert_near(double a, double b)
+{
+    if (!(fabs(a - b) <= 1e-6 * fabs(b)))
+        fail_msg("%.9g is not %.9g", a, b);
+}
+
+/* Few launches: the median of the medians, and the hull of their intervals. */
+static void few_launches_span_their_intervals(void **state)
+{
+    write_launches(*state, (const double[]){30, 10, 20}, 3);
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_int_equal(p->n_values, 3);
+    assert_near(p->value, 20);
+    assert_near(p->low, 9.9);
+    assert_near(p->high, 30.3);
+    assert_true(p->hull);
+    assert_int_equal(p->two, TWO_NOT);
+    report_release(&r);
+}
+
+static void one_launch_keeps_its_interval(void **state)
+{
+    write_launches(*state, (const double[]){10}, 1);
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_near(p->value, 10);
+    assert_near(p->low, 9.9);
+    assert_near(p->high, 10.1);
+    assert_false(p->hull);
+    report_release(&r);
+}
+
+/* From six launches on the medians bear an interval of their own: narrower than the hull, and it
+ * holds the median. */
+static void many_launches_bear_an_interval(void **state)
+{
+    const double values[] = {10.00, 10.01, 10.02, 9.99,  9.98, 10.03, 10.05, 9.97,
+                             10.04, 10.00, 9.96,  10.02, 9.99, 10.01, 10.03};
+
+    write_launches(*state, values, 15);
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_near(p->value, 10.01);
+    assert_false(p->hull);
+    assert_true(p->low >= 9.96 && p->low < 10.01);
+    assert_true(p->high <= 10.05 && p->high > 10.01);
+    report_release(&r);
+}
+
+static void launches_on_two_levels_are_told(void **state)
+{
+    write_launches(*state, (const double[]){10, 12, 10.001, 12.001, 10.002, 12.002, 10.003, 12.003},
+                   8);
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_int_equal(p->two, TWO_LAUNCHES);
+    assert_true(fabs(p->levels.low - 10) < 0.01 && fabs(p->levels.high - 12) < 0.01);
+    assert_near(p->levels.share_low, 0.5);
+    report_release(&r);
+}
+
+static void samples_on_two_levels_are_told(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row row = memory_row("1", 1, 10);
+
+    row.levels =
+        (struct levels){.two = true, .low = 8, .high = 10, .share_low = 0.3, .share_high = 0.7};
+    add(&w, &row, triad);
+    end(&w);
+    struct report r = loaded(*state);
+    assert_int_equal(only_point(&r)->two, TWO_SAMPLES);
+    assert_near(only_point(&r)->levels.low, 8);
+    report_release(&r);
+}
+
+/* A wrong value is in no median, and the case says that it was wrong. */
+static void wrong_launches_have_no_value(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row good = memory_row("1", 1, 10), wrong = memory_row("1", 2, 1000);
+
+    wrong.status = "wrong";
+    wrong.reason = "entry 5 differs";
+    add(&w, &good, triad);
+    add(&w, &wrong, triad);
+    end(&w);
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_int_equal(p->n_rows, 2);
+    assert_int_equal(p->n_values, 1);
+    assert_near(p->value, 10);
+    assert_near(p->high, 10.1);
+    assert_string_equal(p->status, "wrong");
+    assert_string_equal(p->reason, "entry 5 differs");
+    report_release(&r);
+}
+
+static void an_unknown_interval_stays_unknown(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row known = memory_row("1", 1, 10), unknown = memory_row("1", 2, 11);
+
+    unknown.summary.ci_low = unknown.summary.ci_high = NAN;
+    add(&w, &known, triad);
+    add(&w, &unknown, triad);
+    end(&w);
+    struct report r = loaded(*state);
+    assert_near(only_point(&r)->value, 10.5);
+    assert_true(isnan(only_point(&r)->low) && isnan(only_point(&r)->high));
+    report_release(&r);
+}
+
+struct memory_case {
+    const char *op, *stores, *size, *level, *metric, *unit, *status;
+    double value, limit;
+};
+
+static void write_memory(const struct fake_run *f, const struct memory_case *cases, size_t n)
+{
+    struct writer w = begin(f, "memory", memory_params, 4);
+
+    for (size_t i = 0; i < n; i++) {
+        const struct memory_case *c = &cases[i];
+        struct row row;
+        char id[24];
+
+        snprintf(id, sizeof(id), "%zu", i + 1);
+        fake_row_init(&row, id, 1, c->metric, c->unit, c->value);
+        if (c->status) {
+            row.status = c->status;
+            row.reason = "because of a test";
+        }
+        if (c->limit > 0) {
+            row.limit = c->limit;
+            row.percent_of_limit = 100 * c->value / c->limit;
+            row.limit_source = "measured: reads";
+        }
+        if (isnan(c->value))
+            row.samples = 0;
+        add(&w, &row, (const char *[]){c->op, c->stores, c->size, c->level});
+    }
+    end(&w);
+}
+
+static const struct headline *line_of(const struct headlines *h, const char *pipe,
+                                      const char *label)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (!strcmp(h->all[i].pipe, pipe) && !strcmp(h->all[i].label, label))
+            return &h->all[i];
+    fail_msg("no headline \"%s\" \"%s\"", pipe, label);
+    return NULL;
+}
+
+static struct headlines headlines_of(struct report *r)
+{
+    struct headlines h;
+
+    assert_int_equal(headlines_make(r, &h), 0);
+    return h;
+}
+
+static const struct memory_case memory_cases[] = {
+    {"triad", "regular", "16384", "L1", "bandwidth", "GB/s", NULL, 200, 250},
+    {"triad", "nt", "16384", "L1", "bandwidth", "GB/s", NULL, 20, 250},
+    {"triad", "regular", "1048576", "DRAM", "bandwidth", "GB/s", NULL, 30, 40},
+    {"triad", "regular", "67108864", "DRAM", "bandwidth", "GB/s", NULL, 12, 24},
+    {"triad", "nt", "67108864", "DRAM", "bandwidth", "GB/s", "noisy", 18, 24},
+    {"latency", "", "16384", "L1", "latency", "ns", NULL, 1, 0},
+    {"latency", "", "67108864", "DRAM", "latency", "ns", NULL, 99, 0},
+    {"read", "", "67108864", "DRAM", "bandwidth", "GB/s", "skipped", NAN, 0},
+};
+
+static void headlines_take_the_best_at_the_right_place(void **state)
+{
+    write_memory(*state, memory_cases, 8);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    const struct headline *memory = line_of(&h, "Memory", "triad");
+    const struct headline *cache = line_of(&h, "Caches", "triad in L1");
+    const struct headline *latency = line_of(&h, "Latency", "memory");
+
+    assert_near(memory->runs[0].point->value, 18); /* not the 30 of a smaller size */
+    assert_string_equal(memory->runs[0].what, "stores nt, size 64M");
+    assert_int_equal(memory->runs[0].candidates, 2);
+    assert_near(cache->runs[0].point->value, 200);
+    assert_near(latency->runs[0].point->value, 99); /* lower is better, but at the largest size */
+    assert_non_null(strstr(h.missing, "Matrix core"));
+    assert_non_null(strstr(h.missing, "Copies"));
+    assert_null(strstr(h.missing, "Memory"));
+    report_release(&r);
+}
+
+static void the_best_latency_is_the_lowest(void **state)
+{
+    struct memory_case cases[] = {
+        {"latency", "a", "67108864", "DRAM", "latency", "ns", NULL, 99, 0},
+        {"latency", "b", "67108864", "DRAM", "latency", "ns", NULL, 90, 0},
+        {"latency", "c", "67108864", "DRAM", "latency", "ns", NULL, 95, 0},
+    };
+
+    write_memory(*state, cases, 3);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+
+    assert_near(line_of(&h, "Latency", "memory")->runs[0].point->value, 90);
+    assert_string_equal(line_of(&h, "Latency", "memory")->runs[0].what, "stores b");
+    report_release(&r);
+}
+
+static void sentences_are_plain(void **state)
+{
+    struct memory_case cases[8];
+
+    memcpy(cases, memory_cases, sizeof(cases));
+    write_memory(*state, cases, 8);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+
+    assert_string_equal(line_of(&h, "Caches", "triad in L1")->runs[0].verdict.sentence,
+                        "normal: 80 % of the limit");
+    assert_int_equal(line_of(&h, "Caches", "triad in L1")->runs[0].verdict.mood, MOOD_GOOD);
+    assert_string_equal(line_of(&h, "Memory", "triad")->runs[0].verdict.sentence,
+                        "normal: 75 % of the limit; noisy: +/- 1 %; because of a test");
+    assert_int_equal(line_of(&h, "Memory", "triad")->runs[0].verdict.mood, MOOD_WARN);
+    assert_string_equal(line_of(&h, "Memory", "read")->runs[0].verdict.sentence,
+                        "not measured: because of a test");
+    assert_string_equal(line_of(&h, "Latency", "memory")->runs[0].verdict.sentence,
+                        "not judged: no limit is known");
+    report_release(&r);
+}
+
+static void a_low_value_names_the_finding(void **state)
+{
+    struct memory_case low = {"triad", "nt", "67108864", "DRAM", "bandwidth", "GB/s", NULL, 6, 24};
+
+    write_memory(*state, &low, 1);
+    fake_run_write(
+        *state, "run.json",
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
+        "{\"severity\": \"warn\", \"subject\": \"memory\", \"text\": \"a channel is empty\"},"
+        "{\"severity\": \"info\", \"subject\": \"memory\", \"text\": \"not this\"},"
+        "{\"severity\": \"warn\", \"subject\": \"mlx5_0\", \"text\": \"nor this\"}]}}");
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
+
+    assert_string_equal(v->sentence, "low: 25 % of the limit; a channel is empty");
+    assert_int_equal(v->mood, MOOD_WARN);
+    report_release(&r);
+}
+
+/* Just below and just above 60 % of the limit, where "low" begins, with an interval across it. */
+static void a_verdict_holds_for_the_whole_interval(void **state)
+{
+    static const double values[] = {14.3, 14.5};
+    static const char *const sentences[] = {
+        "undecided: 59.6 % of the limit, but it may be 59 % to 60.2 %",
+        "undecided: 60.4 % of the limit, but it may be 59.8 % to 61 %"};
+
+    for (int i = 0; i < 2; i++) {
+        struct memory_case near = {"triad", "nt", "67108864", "DRAM", "bandwidth",
+                                   "GB/s",  NULL, values[i],  24};
+
+        write_memory(*state, &near, 1);
+        struct report r = loaded(*state);
+        struct headlines h = headlines_of(&r);
+        const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
+
+        assert_string_equal(v->sentence, sentences[i]);
+        assert_int_equal(v->mood, MOOD_WARN);
+        report_release(&r);
+    }
+}
+
+static void above_the_limit_is_not_normal(void **state)
+{
+    struct memory_case high = {"triad", "nt", "67108864", "DRAM", "bandwidth",
+                               "GB/s",  NULL, 30,         24};
+
+    write_memory(*state, &high, 1);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
+
+    assert_string_equal(v->sentence, "125 % of the limit: so the limit is not one");
+    assert_int_equal(v->mood, MOOD_WARN);
+    report_release(&r);
+}
+
+static void wrong_data_is_the_worst(void **state)
+{
+    struct memory_case wrong = {"triad", "nt",    "67108864", "DRAM", "bandwidth",
+                                "GB/s",  "wrong", 30,         24};
+
+    write_memory(*state, &wrong, 1);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    const struct headline_run *run = &line_of(&h, "Memory", "triad")->runs[0];
+
+    assert_int_equal(run->point->n_values, 0);
+    assert_string_equal(run->verdict.sentence, "wrong data: because of a test");
+    assert_int_equal(run->verdict.mood, MOOD_BAD);
+    report_release(&r);
+}
+
+static const char *const odd_params[] = {"colour", "speed", "depth"};
+
+/* A benchmark that no rule knows: 3 colours, 2 depths, 5 speeds. */
+static void write_odd(const struct fake_run *f, const char *origin)
+{
+    struct writer w = begin(f, "odd", odd_params, 3);
+    unsigned id = 0;
+
+    for (int colour = 0; colour < 3; colour++)
+        for (int depth = 1; depth <= 2; depth++)
+            for (int speed = 1; speed <= 16; speed *= 2) {
+                char case_id[16], speed_text[16], depth_text[16];
+                struct row row;
+
+                snprintf(case_id, sizeof(case_id), "%u", ++id);
+                snprintf(speed_text, sizeof(speed_text), "%d", speed);
+                snprintf(depth_text, sizeof(depth_text), "%d", depth);
+                fake_row_init(&row, case_id, 1, "pace", "furlong/s", speed + colour);
+                row.origin = origin;
+                add(&w, &row,
+                    (const char *[]){(const char *[]){"red", "green", "blue"}[colour], speed_text,
+                                     depth_text});
+            }
+    end(&w);
+}
+
+static struct figures *figures_of(struct report *r)
+{
+    struct figures *figures = pool_alloc(&r->pool, 1, sizeof(*figures));
+
+    assert_non_null(figures);
+    assert_int_equal(figures_make(r, figures), 0);
+    return figures;
+}
+
+static void an_unknown_benchmark_is_reported(void **state)
+{
+    write_odd(*state, "simulated");
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    struct figures *figures = figures_of(&r);
+    const struct plot *plot = &figures->all[0].plot;
+
+    assert_near(line_of(&h, "odd", "pace")->runs[0].point->value, 18);
+    assert_string_equal(line_of(&h, "odd", "pace")->runs[0].verdict.sentence,
+                        "simulated, not measured; not judged: no limit is known");
+    assert_int_equal(figures->n, 1);
+    assert_int_equal(plot->n_lines, 6);
+    assert_string_equal(plot->x_label, "speed");
+    assert_string_equal(plot->y_label, "pace (furlong/s)");
+    assert_string_equal(plot->lines[0].label, "red, depth 1");
+    assert_string_equal(plot->lines[5].label, "blue, depth 2");
+    assert_int_equal(plot->lines[0].n, 5);
+    assert_near(plot->lines[0].points[4].x, 16);
+    assert_near(plot->lines[5].points[4].y, 18);
+    assert_near(plot->lines[5].points[4].high, 18.18);
+    assert_true(plot->x_log);
+    assert_string_equal(plot->watermark, "simulated");
+    report_release(&r);
+}
+
+/* 24 lines are too many for one plot: the parameter with the fewest values makes plots. */
+static void too_many_lines_become_plots(void **state)
+{
+    struct writer w = begin(*state, "odd", odd_params, 3);
+    unsigned id = 0;
+
+    for (int colour = 0; colour < 12; colour++)
+        for (int depth = 1; depth <= 2; depth++)
+            for (int speed = 1; speed <= 16; speed++) {
+                char texts[4][16];
+                struct row row;
+
+                snprintf(texts[0], 16, "%u", ++id);
+                snprintf(texts[1], 16, "c%d", colour);
+                snprintf(texts[2], 16, "%d", speed);
+                snprintf(texts[3], 16, "%d", depth);
+                fake_row_init(&row, texts[0], 1, "pace", "Mop/s", 1);
+                add(&w, &row, (const char *[]){texts[1], texts[2], texts[3]});
+            }
+    end(&w);
+    struct report r = loaded(*state);
+    struct figures *figures = figures_of(&r);
+
+    assert_int_equal(figures->n, 2);
+    assert_string_equal(figures->all[0].subtitle, "depth 1");
+    assert_string_equal(figures->all[1].subtitle, "depth 2");
+    assert_int_equal(figures->all[1].plot.n_lines, 12);
+    assert_string_equal(figures->all[0].plot.name, "odd-pace-1");
+    assert_string_equal(figures->all[1].plot.name, "odd-pace-2");
+    report_release(&r);
+}
+
+static void a_missing_value_breaks_the_line(void **state)
+{
+    struct memory_case cases[] = {
+        {"triad", "nt", "16384", "L1", "bandwidth", "GB/s", NULL, 30, 0},
+        {"triad", "nt", "65536", "L1", "bandwidth", "GB/s", "failed", NAN, 0},
+        {"triad", "nt", "262144", "L1", "bandwidth", "GB/s", NULL, 31, 0},
+    };
+
+    write_memory(*state, cases, 3);
+    struct report r = loaded(*state);
+    const struct plot *plot = &figures_of(&r)->all[0].plot;
+
+    assert_int_equal(plot->lines[0].n, 3);
+    assert_true(isnan(plot->lines[0].points[1].y));
+    assert_string_equal(plot->ticks[1].label, "64K");
+    assert_string_equal(plot->x_label, "size (bytes)");
+    report_release(&r);
+}
+
+static void square_products_have_an_axis_and_shapes_a_list(void **state)
+{
+    static const char *const shapes[][3] = {{"512", "512", "512"},
+                                            {"1024", "1024", "1024"},
+                                            {"512", "2304", "768"},
+                                            {"512", "768", "3072"}};
+    struct writer w = begin(*state, "gemm", gemm_params, 5);
+
+    for (int i = 0; i < 8; i++) {
+        char id[16];
+        struct row row;
+
+        snprintf(id, sizeof(id), "%d", i + 1);
+        fake_row_init(&row, id, 1, "throughput", "TFLOP/s", 0.1 * (i + 1));
+        add(&w, &row,
+            (const char *[]){i < 4 ? "f32" : "f64", "onednn", shapes[i % 4][0], shapes[i % 4][1],
+                             shapes[i % 4][2]});
+    }
+    end(&w);
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    struct figures *figures = figures_of(&r);
+
+    assert_int_equal(figures->n, 2);
+    assert_string_equal(figures->all[0].plot.x_label, "m = n = k");
+    assert_int_equal(figures->all[0].plot.n_lines, 2);
+    assert_string_equal(figures->all[0].plot.lines[0].label, "f32");
+    assert_int_equal(figures->all[0].plot.lines[0].n, 2);
+    assert_true(figures->all[1].plot.categories);
+    assert_string_equal(figures->all[1].plot.ticks[0].label, "512x2304x768, f32");
+    assert_string_not_equal(figures->all[0].plot.name, figures->all[1].plot.name);
+    assert_string_equal(line_of(&h, "Matrix core", "f32")->runs[0].what, "512x768x3072");
+    assert_near(line_of(&h, "Matrix core", "f64")->runs[0].point->value, 0.8);
+    report_release(&r);
+}
+
+static void runs_stand_side_by_side(void **state)
+{
+    struct fake_run other;
+    const char *paths[2];
+    struct report r;
+    char error[512] = "";
+
+    fake_run_init(&other);
+    write_memory(*state, memory_cases, 8);
+    write_memory(&other, memory_cases, 4);
+    paths[0] = ((struct fake_run *)*state)->path;
+    paths[1] = other.path;
+    assert_int_equal(report_load(&r, paths, 2, error, sizeof(error)), 0);
+    struct headlines h = headlines_of(&r);
+    const struct headline *latency = line_of(&h, "Latency", "memory");
+
+    assert_string_equal(r.names[0], "one");
+    assert_string_equal(r.names[1], "one (2)");
+    assert_int_equal(r.benches[0].n_cases, 8);
+    assert_near(line_of(&h, "Memory", "triad")->runs[0].point->value, 18);
+    assert_near(line_of(&h, "Memory", "triad")->runs[1].point->value, 12);
+    assert_null(latency->runs[1].best);
+    assert_string_equal(latency->runs[1].verdict.sentence,
+                        "not measured: this run has no such case");
+    assert_true(figures_of(&r)->all[0].plot.lines[1].dashed);
+    report_release(&r);
+    fake_run_release(&other);
+}
+
+static char *read_file(const struct fake_run *f, const char *name)
+{
+    struct buffer text = {0};
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/%s", f->path, name);
+    if (file_read(path, 64u << 20, &text))
+        fail_msg("cannot read %s", path);
+    return text.text;
+}
+
+static const char *made(const struct fake_run *f)
+{
+    const char *paths[] = {f->path};
+    char error[512] = "";
+
+    if (report_make(paths, 1, NULL, error, sizeof(error)))
+        fail_msg("%s", error);
+    return f->path;
+}
+
+static bool has_gnuplot(void)
+{
+    return !access("/usr/bin/gnuplot", X_OK) || !access("/usr/local/bin/gnuplot", X_OK);
+}
+
+static void the_page_is_written_whole(void **state)
+{
+    write_memory(*state, memory_cases, 8);
+    made(*state);
+    char *page = read_file(*state, "report.html");
+
+    assert_non_null(strstr(page, "<!doctype html>"));
+    assert_non_null(strstr(page, "</html>"));
+    assert_non_null(strstr(page, "<b>18.00</b> GB/s"));
+    assert_non_null(strstr(page, "not measured"));
+    assert_non_null(strstr(page, "because of a test"));
+    assert_null(strstr(page, "src="));
+    assert_null(strstr(page, "url("));
+    free(page);
+    if (!has_gnuplot())
+        skip();
+    char *svg = read_file(*state, "plots/memory-bandwidth.svg");
+    assert_non_null(strstr(svg, "bandwidth (GB/s)"));
+    free(svg);
+    char *png = read_file(*state, "plots/memory-bandwidth.png");
+    assert_memory_equal(png, "\x89PNG", 4);
+    free(png);
+    char *script = read_file(*state, "plots/plots.gp");
+    assert_non_null(strstr(script, "memory-bandwidth.svg"));
+    free(script);
+}
+
+static void without_gnuplot_the_page_says_so(void **state)
+{
+    const char *old = getenv("PATH");
+    char *path = strdup(old ? old : "/usr/bin:/bin");
+
+    write_memory(*state, memory_cases, 8);
+    setenv("PATH", "/nowhere", 1);
+    made(*state);
+    setenv("PATH", path, 1);
+    free(path);
+    char *page = read_file(*state, "report.html");
+    assert_non_null(strstr(page, "there is no gnuplot: install the package gnuplot-nox"));
+    assert_non_null(strstr(page, "<b>18.00</b> GB/s"));
+    assert_null(strstr(page, "<figure"));
+    free(page);
+}
+
+#define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"
+
+/* Texts that try to be markup, script, a shell command, or gnuplot. */
+static void no_text_breaks_out(void **state)
+{
+    struct writer w = begin(*state, "odd", odd_params, 3);
+
+    for (int i = 0; i < 6; i++) {
+        char id[16], speed[16];
+        struct row row;
+
+        snprintf(id, sizeof(id), "%d", i + 1);
+        snprintf(speed, sizeof(speed), "%d", i / 2);
+        fake_row_init(&row, id, 1, "'; system('touch /tmp/plumb-test-pwned'); '", "<u>", i + 1);
+        row.reason = row.host = row.disturbed = HOSTILE "\x1b[31m\xff\xfe";
+        row.status = i == 4 ? "failed" : "ok";
+        add(&w, &row, (const char *[]){i % 2 ? HOSTILE : "plain", speed, "1"});
+    }
+    end(&w);
+    fake_run_write(*state, "run.json",
+                   "{\"schema\": 1, \"run\": \"</title><script>alert(3)</script>\", \"machine\": "
+                   "{\"host\": {\"hostname\": \"<img src=x>\"}, \"findings\": [{\"severity\": "
+                   "\"warn\", \"subject\": \"<b>\", \"text\": \"<script>alert(4)</script>\"}]}, "
+                   "\"command\": [\"plumb\", \"run\", \"a'b`c\"], \"config\": \"</pre><script>\"}");
+    unlink("/tmp/plumb-test-pwned");
+    made(*state);
+    assert_int_not_equal(access("/tmp/plumb-test-pwned", F_OK), 0);
+    char *page = read_file(*state, "report.html");
+    size_t scripts = 0;
+    for (const char *at = page; (at = strstr(at, "<script")); at++)
+        scripts++;
+    assert_int_equal(scripts, 2); /* the data and the program */
+    assert_null(strstr(page, "<img"));
+    assert_null(strstr(page, "\x1b"));
+    assert_null(strstr(page, "\xff"));
+    assert_non_null(strstr(page, "plumb run &#39;a&#39;\\&#39;&#39;b`c&#39;"));
+    if (has_gnuplot())
+        assert_non_null(strstr(page, "<figure"));
+    free(page);
+}
+
+static void an_old_page_stays_when_a_new_one_cannot_be_made(void **state)
+{
+    const struct fake_run *f = *state;
+    const char *paths[] = {f->path};
+    char error[512] = "";
+
+    write_memory(f, memory_cases, 8);
+    fake_run_write(f, "report.html", "old");
+    fake_run_append(f, "memory.csv", "torn,row\n");
+    assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), -EBADMSG);
+    assert_non_null(strstr(error, "memory.csv\" is damaged"));
+    char *page = read_file(f, "report.html");
+    assert_string_equal(page, "old");
+    free(page);
+}
+
+/* No file may grow beyond 4000 bytes: the page does not fit. */
+static void a_page_that_does_not_fit_leaves_the_old_one(void **state)
+{
+    const struct fake_run *f = *state;
+    const char *paths[] = {f->path};
+    struct rlimit old, small;
+    char error[512] = "";
+    int err;
+
+    write_memory(f, memory_cases, 8);
+    fake_run_write(f, "report.html", "old");
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    small = (struct rlimit){4000, old.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    err = report_make(paths, 1, NULL, error, sizeof(error));
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    assert_int_equal(err, -EFBIG);
+    assert_non_null(strstr(error, "cannot write \""));
+    char *page = read_file(f, "report.html");
+    assert_string_equal(page, "old");
+    free(page);
+}
+
+static void refuses_what_it_cannot_place(void **state)
+{
+    const char *paths[] = {"/nowhere/a", "/nowhere/b"};
+    char error[512] = "";
+
+    (void)state;
+    assert_int_equal(report_make(paths, 2, NULL, error, sizeof(error)), -EINVAL);
+    assert_non_null(strstr(error, "--out"));
+    assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), -ENOENT);
+    assert_string_equal(error, "there is no run folder \"/nowhere/a\"");
+}
+
+static void the_summary_is_a_table(void **state)
+{
+    char *text = NULL, error[512] = "";
+    size_t size;
+    struct run_folder run;
+    FILE *out = open_memstream(&text, &size);
+
+    write_memory(*state, memory_cases, 8);
+    assert_int_equal(run_folder_load(((struct fake_run *)*state)->path, &run, error, 512), 0);
+    assert_int_equal(report_summary(out, &run), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "\nMemory "));
+    assert_non_null(strstr(text, "18.00 GB/s"));
+    assert_non_null(strstr(text, "17.82 to 18.18"));
+    assert_non_null(strstr(text, "normal: 75 % of the limit"));
+    assert_non_null(strstr(text, "not in this run: Matrix core, Copies\n"));
+    assert_int_equal(run.n_benches, 1); /* still the caller's */
+    run_folder_release(&run);
+    free(text);
+}
+
+static char *escaped(void (*write)(FILE *, const char *), const char *text)
+{
+    char *result = NULL;
+    size_t size;
+    FILE *out = open_memstream(&result, &size);
+
+    write(out, text);
+    fclose(out);
+    return result;
+}
+
+static void assert_escaped(void (*write)(FILE *, const char *), const char *text,
+                           const char *expected)
+{
+    char *result = escaped(write, text);
+
+    assert_string_equal(result, expected);
+    free(result);
+}
+
+static void escapes_texts(void **state)
+{
+    (void)state;
+    assert_escaped(html_text, "a<b>&\"'c", "a&#60;b&#62;&#38;&#34;&#39;c");
+    assert_escaped(html_text, "caf\xc3\xa9\n\x01\xc2\x85", "caf\xc3\xa9   ");
+    assert_escaped(html_text, "\xff\xc0\x80\xed\xa0\x80",
+                   UTF8_REPLACEMENT UTF8_REPLACEMENT UTF8_REPLACEMENT UTF8_REPLACEMENT
+                       UTF8_REPLACEMENT UTF8_REPLACEMENT);
+    assert_escaped(html_json_string, "</script>\\\"&",
+                   "\"\\u003c/script\\u003e\\u005c\\u0022\\u0026\"");
+}
+
+static void tells_utf8(void **state)
+{
+    (void)state;
+    assert_int_equal(utf8_length("a"), 1);
+    assert_int_equal(utf8_length(""), 0);
+    assert_int_equal(utf8_length("\xc3\xa9"), 2);
+    assert_int_equal(utf8_length("\xe2\x82\xac"), 3);
+    assert_int_equal(utf8_length("\xf0\x9f\x98\x80"), 4);
+    assert_int_equal(utf8_length("\xc1\xbf"), 0);         /* overlong */
+    assert_int_equal(utf8_length("\xe0\x9f\xbf"), 0);     /* overlong */
+    assert_int_equal(utf8_length("\xed\xa0\x80"), 0);     /* a surrogate */
+    assert_int_equal(utf8_length("\xf4\x90\x80\x80"), 0); /* over 10FFFF */
+    assert_int_equal(utf8_length("\xe2\x82"), 0);         /* cut off */
+    assert_int_equal(utf8_length("\x80"), 0);
+}
+
+static void shows_numbers(void **state)
+{
+    struct pool pool = {0};
+
+    (void)state;
+    assert_string_equal(show_number(&pool, NAN), "");
+    assert_string_equal(show_number(&pool, 0), "0");
+    assert_string_equal(show_number(&pool, 0.012345), "0.01235");
+    assert_string_equal(show_number(&pool, 1.23456), "1.235");
+    assert_string_equal(show_number(&pool, 12.3456), "12.35");
+    assert_string_equal(show_number(&pool, 123.456), "123.5");
+    assert_string_equal(show_number(&pool, 123456), "123456");
+    assert_string_equal(show_number(&pool, 1.5e9), "1.5e+09");
+    assert_string_equal(show_number(&pool, -12.3456), "-12.35");
+    assert_string_equal(show_percent(&pool, 91.66), "91.7 %");
+    assert_string_equal(show_percent(&pool, 0.4321), "0.43 %");
+    assert_string_equal(show_percent(&pool, NAN), "");
+    pool_release(&pool);
+}
+
+static void svg_follows_the_page(void **state)
+{
+    const struct plot_line line = {.label = "a <b>"};
+    const struct plot plot = {.title = "t & u", .lines = &line, .n_lines = 1};
+    char *fragment = plot_svg_fragment(
+        "<?xml version=\"1.0\"?>\n<svg \n viewBox=\"0 0 560 330\"\n>\n<title>x</title>\n"
+        "<g id=\"gnuplot_canvas\">\n<rect fill=\"#ffffff\"/>\n<defs>\n</defs>\n"
+        "<g fill=\"none\" color=\"black\" stroke=\"black\">\n</g>\n"
+        "<g id=\"gnuplot_plot_2\" ><title>gnuplot_plot_2</title>\n"
+        "<path stroke='rgb(  0, 114, 178)' d='M1,2'/><use xlink:href='#gpPt6' "
+        "color='rgb(213,  94,   0)'/></g>\n<path stroke='rgb(221, 221, 221)' class=\"gridline\"/>"
+        "<text fill=\"black\" font-family=\"Helvetica\">a stroke='black' b</text></g>\n</svg>\n",
+        &plot);
+
+    (void)state;
+    assert_non_null(fragment);
+    assert_non_null(
+        strstr(fragment, "<svg viewBox='0 0 560 330' role='img' aria-label='t &#38; u'>"));
+    assert_non_null(strstr(fragment, "<g class='line'><title>a &#60;b&#62;</title>"));
+    assert_non_null(strstr(fragment, "style='stroke:var(--series-0)'"));
+    assert_non_null(strstr(fragment, "style='color:var(--series-1)'"));
+    assert_non_null(strstr(fragment, "style='stroke:var(--grid)'"));
+    assert_non_null(strstr(fragment, "fill='currentColor'"));
+    assert_non_null(strstr(fragment, ">a stroke='black' b</text>"));
+    assert_null(strstr(fragment, "id="));
+    assert_null(strstr(fragment, "#ffffff"));
+    assert_null(strstr(fragment, "font-family"));
+    free(fragment);
+    assert_null(plot_svg_fragment("no picture", &plot));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(few_launches_span_their_intervals),
+        TEST(one_launch_keeps_its_interval),
+        TEST(many_launches_bear_an_interval),
+        TEST(launches_on_two_levels_are_told),
+        TEST(samples_on_two_levels_are_told),
+        TEST(wrong_launches_have_no_value),
+        TEST(an_unknown_interval_stays_unknown),
+        TEST(headlines_take_the_best_at_the_right_place),
+        TEST(the_best_latency_is_the_lowest),
+        TEST(sentences_are_plain),
+        TEST(a_low_value_names_the_finding),
+        TEST(a_verdict_holds_for_the_whole_interval),
+        TEST(above_the_limit_is_not_normal),
+        TEST(wrong_data_is_the_worst),
+        TEST(an_unknown_benchmark_is_reported),
+        TEST(too_many_lines_become_plots),
+        TEST(a_missing_value_breaks_the_line),
+        TEST(square_products_have_an_axis_and_shapes_a_list),
+        TEST(runs_stand_side_by_side),
+        TEST(the_page_is_written_whole),
+        TEST(without_gnuplot_the_page_says_so),
+        TEST(no_text_breaks_out),
+        TEST(an_old_page_stays_when_a_new_one_cannot_be_made),
+        TEST(a_page_that_does_not_fit_leaves_the_old_one),
+        TEST(the_summary_is_a_table),
+        cmocka_unit_test(refuses_what_it_cannot_place),
+        cmocka_unit_test(escapes_texts),
+        cmocka_unit_test(tells_utf8),
+        cmocka_unit_test(shows_numbers),
+        cmocka_unit_test(svg_follows_the_page),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of reading a run folder: which rows count, and that each damaged file is named. */
+#include "harness/store/run_folder.h"
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_run.h"
+
+static const char *const params[] = {"op", "size"};
+
+static void write_rows(const struct fake_run *f, const char *name, const struct row *rows, size_t n)
+{
+    FILE *out = fake_run_open(f, name, "w");
+
+    row_print_csv_header(out, params, 2);
+    for (size_t i = 0; i < n; i++)
+        row_print_csv(out, &rows[i]);
+    fclose(out);
+}
+
+static struct row a_row(const char *case_id, uint64_t repeat, const char *metric, double value)
+{
+    struct row row;
+
+    fake_row_init(&row, case_id, repeat, metric, "GB/s", value);
+    row.param_names = params;
+    row.n_params = 2;
+    row.params[0] = "triad";
+    row.params[1] = "16384";
+    return row;
+}
+
+/* Launch 1/1 has two rows, 2/1 was skipped without a row, 1/2 was not run. */
+static void write_good_run(const struct fake_run *f)
+{
+    struct row rows[] = {a_row("1", 1, "bandwidth", 10), a_row("1", 1, "latency", 7)};
+
+    fake_run_write(f, "run.json", "{\"schema\": 1, \"run\": \"good\"}\n");
+    fake_run_write(f, "plan.csv",
+                   FAKE_PLAN_HEADER "done,2,1,1,1,memory,\"--op=triad --size=16K,32K\",60\n"
+                                    "skip,0,2,2,1,copy,,60\ntodo,,3,1,2,memory,,60\n");
+    write_rows(f, "memory.csv", rows, 2);
+}
+
+static int good_run(void **state)
+{
+    struct fake_run *f = malloc(sizeof(*f));
+
+    fake_run_init(f);
+    write_good_run(f);
+    *state = f;
+    return 0;
+}
+
+static int end_run(void **state)
+{
+    fake_run_release(*state);
+    free(*state);
+    return 0;
+}
+
+static struct run_folder loaded(const struct fake_run *f)
+{
+    struct run_folder run;
+    char error[512] = "";
+
+    if (run_folder_load(f->path, &run, error, sizeof(error)))
+        fail_msg("%s", error);
+    return run;
+}
+
+static void refused(const struct fake_run *f, int code, const char *file, const char *what)
+{
+    struct run_folder run = {.n_benches = 3};
+    char error[512] = "", path[600];
+
+    assert_int_equal(run_folder_load(f->path, &run, error, sizeof(error)), code);
+    snprintf(path, sizeof(path), "\"%s%s\"", f->path, file);
+    if (!strstr(error, path) || !strstr(error, what))
+        fail_msg("\"%s\" names not %s or says not \"%s\"", error, path, what);
+    assert_null(run.path);
+    assert_int_equal(run.n_benches, 0);
+}
+
+static void loads_a_run(void **state)
+{
+    struct run_folder run = loaded(*state);
+
+    assert_string_equal(json_string_value(json_object_get(run.meta, "run")), "good");
+    assert_int_equal(run.plan.n_rows, 3);
+    assert_int_equal(run.n_benches, 2);
+    assert_string_equal(run.benches[0].name, "copy");
+    assert_int_equal(run.benches[0].rows.n_rows, 0);
+    assert_string_equal(run.benches[1].name, "memory");
+    assert_int_equal(run.benches[1].rows.n_rows, 2);
+    assert_true(table_number(&run.benches[1].rows, 1, "value") == 7);
+    run_folder_release(&run);
+}
+
+/* Rows of a launch that is todo, has fewer or more rows than promised, or is not planned, do not
+ * count. */
+static void leaves_out_what_is_not_committed(void **state)
+{
+    struct row rows[] = {
+        a_row("1", 1, "bandwidth", 10), a_row("1", 2, "bandwidth", 11),
+        a_row("2", 1, "bandwidth", 12), a_row("3", 1, "bandwidth", 13),
+        a_row("3", 1, "latency", 14),   a_row("4", 1, "bandwidth", 15),
+    };
+
+    write_rows(*state, "memory.csv", rows, 6);
+    fake_run_write(*state, "plan.csv",
+                   FAKE_PLAN_HEADER "done,1,1,1,1,memory,,60\ntodo,,2,1,2,memory,,60\n"
+                                    "done,2,3,2,1,memory,,60\nfail,1,4,3,1,memory,,60\n");
+    struct run_folder run = loaded(*state);
+    assert_int_equal(run.n_benches, 1);
+    assert_int_equal(run.benches[0].rows.n_rows, 1);
+    assert_true(table_number(&run.benches[0].rows, 0, "value") == 10);
+    run_folder_release(&run);
+}
+
+static void counts_every_ended_state(void **state)
+{
+    struct row rows[] = {a_row("1", 1, "m", 1), a_row("2", 1, "m", 2), a_row("3", 1, "m", 3),
+                         a_row("4", 1, "m", 4)};
+
+    write_rows(*state, "memory.csv", rows, 4);
+    fake_run_write(*state, "plan.csv",
+                   FAKE_PLAN_HEADER "done,1,1,1,1,memory,,60\nskip,1,2,2,1,memory,,60\n"
+                                    "fail,1,3,3,1,memory,,60\nlate,1,4,4,1,memory,,60\n");
+    struct run_folder run = loaded(*state);
+    assert_int_equal(run.benches[0].rows.n_rows, 4);
+    run_folder_release(&run);
+}
+
+static void leaves_out_a_torn_row(void **state)
+{
+    fake_run_append(*state, "memory.csv", "triad,16384,bandwidth,GB/s,1");
+    struct run_folder run = loaded(*state);
+    assert_int_equal(run.benches[1].rows.n_rows, 2);
+    run_folder_release(&run);
+}
+
+static void names_what_is_damaged(void **state)
+{
+    const struct fake_run *f = *state;
+
+    fake_run_append(f, "memory.csv", "triad,16384\n");
+    refused(f, -EBADMSG, "/memory.csv", "cells where the header has");
+    fake_run_write(f, "memory.csv", "op,size\n");
+    refused(f, -EBADMSG, "/memory.csv", "it has no column \"metric\"");
+    fake_run_write(f, "memory.csv", "");
+    write_good_run(f);
+    fake_run_append(f, "plan.csv", "todo");
+    refused(f, -EBADMSG, "/plan.csv", "it ends inside this row");
+    fake_run_write(f, "plan.csv", "state,rows\n");
+    refused(f, -EBADMSG, "/plan.csv", "it has no column \"order\"");
+    fake_run_write(f, "plan.csv", FAKE_PLAN_HEADER "gone,1,1,1,1,memory,,60\n");
+    refused(f, -EBADMSG, "/plan.csv", "state \"gone\"");
+    fake_run_write(f, "plan.csv", FAKE_PLAN_HEADER "done,x,1,1,1,memory,,60\n");
+    refused(f, -EBADMSG, "/plan.csv", "\"x\" rows");
+    fake_run_write(f, "plan.csv", FAKE_PLAN_HEADER "done,1,1,1,1,../memory,,60\n");
+    refused(f, -EBADMSG, "/plan.csv", "bench \"../memory\"");
+    write_good_run(f);
+    fake_run_write(f, "run.json", "{\"schema\": 1,\n \"run\": }\n");
+    refused(f, -EBADMSG, "/run.json", "at line 2");
+    fake_run_write(f, "run.json", "[1]");
+    refused(f, -EBADMSG, "/run.json", "not a JSON object");
+    fake_run_write(f, "run.json", "{}");
+    refused(f, -EBADMSG, "/run.json", "no schema number");
+    fake_run_write(f, "run.json", "{\"schema\": 1000}");
+    refused(f, -EBADMSG, "/run.json", "has schema 1000");
+}
+
+static void names_what_is_missing(void **state)
+{
+    const struct fake_run *f = *state;
+    struct fake_run gone = *f;
+    char path[600];
+
+    snprintf(path, sizeof(path), "%s/memory.csv", f->path);
+    unlink(path);
+    refused(f, -EBADMSG, "/memory.csv", "is missing from the run folder");
+    snprintf(path, sizeof(path), "%s/plan.csv", f->path);
+    unlink(path);
+    refused(f, -EBADMSG, "/plan.csv", "is missing");
+    snprintf(path, sizeof(path), "%s/run.json", f->path);
+    unlink(path);
+    refused(f, -ENOENT, "", "is no run folder");
+    strcat(gone.path, "-gone");
+    refused(&gone, -ENOENT, "", "there is no run folder");
+}
+
+static int samples_of(const struct fake_run *f, const char *repeat, size_t row, double **values,
+                      size_t *n, char *error)
+{
+    struct run_folder run = loaded(f);
+    int err = run_folder_samples(&run, "memory", "1", repeat, row, values, n, error, 512);
+
+    run_folder_release(&run);
+    return err;
+}
+
+static void write_samples(const struct fake_run *f, size_t second_row)
+{
+    char path[600];
+    FILE *out;
+
+    snprintf(path, sizeof(path), "%s/samples", f->path);
+    mkdir(path, 0777);
+    out = fake_run_open(f, "samples/memory.csv", "w");
+    fputs("case,repeat,row,value\n", out);
+    for (int i = 0; i < 10; i++)
+        fprintf(out, "1,1,0,%d.5\n1,2,0,99\n11,1,0,98\n", i);
+    for (size_t i = 0; i < second_row; i++)
+        fprintf(out, "1,1,1,%zu\n", 100 - i);
+    fclose(out);
+}
+
+static void reads_samples(void **state)
+{
+    double *values;
+    size_t n;
+    char error[512] = "";
+
+    write_samples(*state, 10);
+    fake_run_append(*state, "samples/memory.csv", "1,1,0,5");
+    assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), 0);
+    assert_int_equal(n, 10);
+    for (size_t i = 0; i < n; i++)
+        assert_true(values[i] == (double)i + 0.5);
+    free(values);
+    assert_int_equal(samples_of(*state, "1", 1, &values, &n, error), 0);
+    assert_int_equal(n, 10);
+    assert_true(values[0] == 100 && values[9] == 91);
+    free(values);
+}
+
+static void refuses_samples(void **state)
+{
+    double *values;
+    size_t n;
+    char error[512] = "";
+
+    assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), -ENOENT);
+    assert_non_null(strstr(error, "/samples/memory.csv\""));
+    write_samples(*state, 9);
+    assert_int_equal(samples_of(*state, "1", 1, &values, &n, error), -EBADMSG);
+    assert_non_null(strstr(error, "has 9 samples, its row says 10"));
+    assert_null(values);
+    write_samples(*state, 0);
+    assert_int_equal(samples_of(*state, "1", 1, &values, &n, error), -ENOENT);
+    fake_run_append(*state, "samples/memory.csv", "1,1,1,\n");
+    assert_int_equal(samples_of(*state, "1", 1, &values, &n, error), -EBADMSG);
+    fake_run_write(*state, "samples/memory.csv", "case,repeat,value\n1,1,5\n");
+    assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), -EBADMSG);
+    fake_run_write(*state, "samples/memory.csv", "");
+    assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), -ENOENT);
+}
+
+static void refuses_a_sample_that_is_no_number(void **state)
+{
+    double *values;
+    size_t n;
+    char error[512] = "";
+
+    write_samples(*state, 9);
+    fake_run_append(*state, "samples/memory.csv", "1,1,1,fast\n");
+    assert_int_equal(samples_of(*state, "1", 1, &values, &n, error), -EBADMSG);
+    assert_non_null(strstr(error, "sample \"fast\" is no number"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, good_run, end_run)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(loads_a_run),
+        TEST(leaves_out_what_is_not_committed),
+        TEST(counts_every_ended_state),
+        TEST(leaves_out_a_torn_row),
+        TEST(names_what_is_damaged),
+        TEST(names_what_is_missing),
+        TEST(reads_samples),
+        TEST(refuses_samples),
+        TEST(refuses_a_sample_that_is_no_number),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The sampler, driven by operations whose times are made up: how it warms up, finds the length of a
+ * sample, when it stops and why, and that no sample is lost. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/rng.h"
+#include "core/sampler.h"
+#include "core/stats.h"
+
+#define TIMES_MAX 100000
+
+/* An operation that takes `op_ns`, give or take; each call is written down. */
+struct fake {
+    double op_ns;
+    double overhead_ns;  /* of a sample, whatever its length */
+    double spread;       /* normal noise of a sample, as a share */
+    double first_ns;     /* the first call takes so much more */
+    unsigned slow_calls; /* so many calls take three times as long: a warm-up */
+    double second;       /* the second series' time as a share of the first's */
+    unsigned fail_at;    /* call number that fails with -EIO; 0: none */
+    unsigned cancel_at;  /* call number at which *cancel is set; 0: none */
+    unsigned sleep_us;   /* really taken */
+    int cancel;
+    struct rng rng;
+    unsigned calls;
+    uint64_t times[TIMES_MAX], inners[TIMES_MAX];
+};
+
+static int take(void *arg, uint64_t inner, uint64_t *ns)
+{
+    struct fake *f = arg;
+    double t = f->op_ns * (double)inner + f->overhead_ns;
+
+    if (f->spread > 0)
+        t *= 1 + f->spread * rng_normal(&f->rng);
+    if (f->calls < f->slow_calls)
+        t *= 3;
+    if (f->calls == 0)
+        t += f->first_ns;
+    ns[0] = t < 1 ? 1 : (uint64_t)llround(t);
+    if (f->second > 0)
+        ns[1] = (uint64_t)llround(t * f->second);
+    if (f->calls < TIMES_MAX) {
+        f->times[f->calls] = ns[0];
+        f->inners[f->calls] = inner;
+    }
+    f->calls++;
+    if (f->sleep_us)
+        usleep(f->sleep_us);
+    if (f->calls == f->cancel_at)
+        f->cancel = 1;
+    return f->calls == f->fail_at ? -EIO : 0;
+}
+
+static struct fake *fake_new(double op_ns, double spread)
+{
+    struct fake *f = calloc(1, sizeof(*f));
+
+    assert_non_null(f);
+    f->op_ns = op_ns;
+    f->spread = spread;
+    rng_seed(&f->rng, 7);
+    return f;
+}
+
+static const struct sampler_config usual = {.confidence = 0.95,
+                                            .width = 0.01,
+                                            .min_samples = STATS_MIN_SAMPLES,
+                                            .max_samples = 100000,
+                                            .budget_ns = 20000000000,
+                                            .warmup_ns = 5000000000};
+
+/* Runs, and checks what must hold however it ended: every call is a kept or a discarded sample, and
+ * what is kept is the last n of them, in order, with one length. */
+static int run(struct fake *f, const struct sampler_config *c, size_t n_series, struct samples *out)
+{
+    int err = sampler_run(c, take, f, n_series, out);
+    unsigned failed = f->fail_at && f->calls == f->fail_at;
+
+    assert_int_equal(out->n + out->discarded + failed, f->calls);
+    for (uint64_t i = 0; i < out->n && f->calls <= TIMES_MAX; i++) {
+        assert_true(out->ns[0][i] == (double)f->times[out->discarded + i]);
+        assert_int_equal(f->inners[out->discarded + i], out->inner);
+    }
+    return err;
+}
+
+static void finish(struct fake *f, struct samples *out)
+{
+    samples_release(out);
+    assert_null(out->ns[0]);
+    free(f);
+}
+
+static void check_length(double op_ns, double overhead_ns, uint64_t wanted_ns)
+{
+    struct fake *f = fake_new(op_ns, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    f->overhead_ns = overhead_ns;
+    c.sample_ns = wanted_ns;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    double length = op_ns * (double)s.inner + overhead_ns;
+    if (length < (double)wanted_ns || (length > 2 * (double)wanted_ns && s.inner > 1))
+        fail_msg("operations of %g + %g ns: %llu of them take %g ns", op_ns, overhead_ns,
+                 (unsigned long long)s.inner, length);
+    finish(f, &s);
+}
+
+static void test_samples_get_the_wanted_length(void **state)
+{
+    (void)state;
+    check_length(1, 0, 1000000);
+    check_length(0.01, 0, 1000000); /* below the clock's step */
+    check_length(900, 100, 1000000);
+    check_length(10, 200000, 1000000); /* most of a short sample is overhead */
+    check_length(999999, 0, 1000000);
+    check_length(1000000, 0, 1000000);
+}
+
+static void test_long_operations_are_done_once(void **state)
+{
+    struct fake *f = fake_new(5000000, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.sample_ns = 1000000;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.inner, 1);
+    finish(f, &s);
+}
+
+static void test_latency_keeps_one_operation(void **state)
+{
+    struct fake *f = fake_new(20, 0);
+    struct samples s;
+
+    (void)state;
+    assert_int_equal(run(f, &usual, 1, &s), 0); /* sample_ns is 0 */
+    assert_int_equal(s.inner, 1);
+    finish(f, &s);
+}
+
+/* The first operation compiles a kernel, touches pages: its time says nothing of the others. */
+static void test_cold_first_operation_does_not_mislead(void **state)
+{
+    struct fake *f = fake_new(1000, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    f->first_ns = 30e6;
+    c.sample_ns = 1000000;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_true(s.inner >= 1000);
+    finish(f, &s);
+}
+
+static void test_inner_is_bounded(void **state)
+{
+    struct fake *f = fake_new(1, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.sample_ns = 1000000;
+    c.max_inner = 100;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.inner, 100);
+    finish(f, &s);
+}
+
+static void test_converges(void **state)
+{
+    struct fake *f = fake_new(100000, 0.01);
+    struct samples s;
+    struct median_ci ci;
+
+    (void)state;
+    assert_int_equal(run(f, &usual, 1, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_CONVERGED);
+    assert_true(s.steady);
+    assert_true(s.n >= STATS_MIN_SAMPLES && s.n < 1000);
+    assert_int_equal(stats_ci_median(s.ns[0], s.n, 0.95, &ci), 0);
+    assert_true(fmax(ci.high - ci.median, ci.median - ci.low) <= 0.01 * ci.median);
+    finish(f, &s);
+}
+
+static void test_narrower_takes_more(void **state)
+{
+    struct sampler_config c = usual;
+    uint64_t n[2];
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake *f = fake_new(100000, 0.05);
+        struct samples s;
+        c.width = i ? 0.0025 : 0.01;
+        assert_int_equal(run(f, &c, 1, &s), 0);
+        assert_int_equal(s.stop, SAMPLER_CONVERGED);
+        n[i] = s.n;
+        finish(f, &s);
+    }
+    assert_true(n[1] > 4 * n[0]); /* a quarter of the width: about 16 times as many */
+}
+
+static void test_at_least_the_minimum(void **state)
+{
+    struct fake *f = fake_new(100000, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.min_samples = 123;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_CONVERGED);
+    assert_int_equal(s.n, 123);
+    finish(f, &s);
+}
+
+static void test_stops_at_the_most_samples(void **state)
+{
+    struct fake *f = fake_new(100000, 0.2);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.max_samples = 77;
+    c.width = 0.001;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_SAMPLES);
+    assert_int_equal(s.n, 77);
+    finish(f, &s);
+}
+
+static void test_stops_when_the_time_is_over(void **state)
+{
+    struct fake *f = fake_new(100000, 0.2);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.width = 1e-6;
+    c.max_samples = 0;
+    c.budget_ns = 20000000;
+    f->sleep_us = 100;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_TIME);
+    assert_true(s.n >= 1 && s.n < 1000);
+    finish(f, &s);
+}
+
+static void test_one_sample_though_there_is_no_time(void **state)
+{
+    struct fake *f = fake_new(100000, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.budget_ns = c.warmup_ns = 0;
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_int_equal(s.n, 1);
+    assert_int_equal(s.stop, SAMPLER_TIME); /* never "converged" on fewer than the minimum */
+    assert_false(s.steady);
+    finish(f, &s);
+}
+
+static void test_cancelled(void **state)
+{
+    static const unsigned at[] = {1, 3, 10, 40}; /* while it calibrates, warms up, samples */
+    struct sampler_config c = usual;
+
+    (void)state;
+    c.sample_ns = 1000000;
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        struct fake *f = fake_new(1000, 0.001);
+        struct samples s;
+        f->cancel_at = at[i];
+        c.cancel = &f->cancel;
+        assert_int_equal(run(f, &c, 1, &s), 0);
+        assert_int_equal(s.stop, SAMPLER_INTERRUPTED);
+        assert_int_equal(f->calls, at[i]); /* not one operation more */
+        finish(f, &s);
+    }
+}
+
+static void test_error_ends_it_and_keeps_what_there_is(void **state)
+{
+    static const unsigned at[] = {1, 3, 10, 40};
+    struct sampler_config c = usual;
+
+    (void)state;
+    c.sample_ns = 1000000;
+    for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+        struct fake *f = fake_new(1000, 0.001);
+        struct samples s;
+        f->fail_at = at[i];
+        assert_int_equal(run(f, &c, 1, &s), -EIO);
+        assert_int_equal(f->calls, at[i]);
+        assert_true(at[i] < 40 || s.n > 0);
+        finish(f, &s);
+    }
+}
+
+static void test_warm_up_waits_for_the_level(void **state)
+{
+    struct fake *f = fake_new(100000, 0.001);
+    struct samples s;
+    struct median_ci ci;
+
+    (void)state;
+    f->slow_calls = 12; /* three times as slow at first */
+    assert_int_equal(run(f, &usual, 1, &s), 0);
+    assert_true(s.steady);
+    assert_true(s.discarded > 12);
+    assert_int_equal(stats_ci_median(s.ns[0], s.n, 0.95, &ci), 0);
+    assert_float_equal(ci.median, 100000, 500);
+    for (uint64_t i = 0; i < s.n; i++)
+        assert_true(s.ns[0][i] < 150000);
+    finish(f, &s);
+}
+
+static void test_warm_up_is_bounded(void **state)
+{
+    struct fake *f = fake_new(100000, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.warmup_ns = 5000000;
+    f->sleep_us = 1000; /* five samples or so: too few to call anything steady */
+    assert_int_equal(run(f, &c, 1, &s), 0);
+    assert_false(s.steady);
+    assert_true(s.discarded >= 1 && s.discarded < 2 * SAMPLER_WINDOW);
+    finish(f, &s);
+}
+
+static int noisy_second(void *arg, uint64_t inner, uint64_t *ns)
+{
+    struct fake *f = arg;
+    int err = take(arg, inner, ns);
+
+    ns[1] = (uint64_t)llround(100000 * (1 + 0.05 * rng_normal(&f->rng)));
+    return err;
+}
+
+static void test_every_series_must_converge(void **state)
+{
+    struct fake *f = fake_new(100000, 0);
+    struct samples s;
+    struct median_ci ci;
+
+    (void)state;
+    assert_int_equal(sampler_run(&usual, noisy_second, f, 2, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_CONVERGED);
+    assert_true(s.n > STATS_MIN_SAMPLES); /* the first alone would have stopped at the minimum */
+    assert_int_equal(stats_ci_median(s.ns[1], s.n, 0.95, &ci), 0);
+    assert_true(fmax(ci.high - ci.median, ci.median - ci.low) <= 0.01 * ci.median);
+    finish(f, &s);
+}
+
+static void test_series_stay_in_step(void **state)
+{
+    struct fake *f = fake_new(100000, 0.05);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    f->second = 0.5;
+    c.max_samples = 700; /* its arrays grow twice */
+    c.width = 1e-6;
+    assert_int_equal(run(f, &c, 2, &s), 0);
+    assert_int_equal(s.n, 700);
+    for (uint64_t i = 0; i < s.n; i++)
+        assert_float_equal(s.ns[1][i], s.ns[0][i] / 2, 0.51);
+    finish(f, &s);
+}
+
+static void test_length_counts_the_slowest_series(void **state)
+{
+    struct fake *f = fake_new(100, 0);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    f->second = 10;
+    c.sample_ns = 1000000;
+    assert_int_equal(run(f, &c, 2, &s), 0);
+    assert_true(s.inner >= 1000 && s.inner <= 2000); /* of 1000 ns each */
+    finish(f, &s);
+}
+
+static void test_wrong_number_of_series(void **state)
+{
+    struct fake *f = fake_new(100, 0);
+    struct samples s;
+
+    (void)state;
+    assert_int_equal(sampler_run(&usual, take, f, 0, &s), -EINVAL);
+    samples_release(&s);
+    assert_int_equal(sampler_run(&usual, take, f, SAMPLER_SERIES_MAX + 1, &s), -EINVAL);
+    assert_int_equal(f->calls, 0);
+    finish(f, &s);
+}
+
+static void test_names_of_stops(void **state)
+{
+    (void)state;
+    assert_string_equal(sampler_stop_name(SAMPLER_CONVERGED), "converged");
+    assert_string_equal(sampler_stop_name(SAMPLER_TIME), "time");
+    assert_string_equal(sampler_stop_name(SAMPLER_SAMPLES), "samples");
+    assert_string_equal(sampler_stop_name(SAMPLER_INTERRUPTED), "interrupted");
+}
+
+/* Two windows: a ramp of `step` between them, each sample off by +/- `noise`. */
+static bool steady(double step, double noise)
+{
+    double last[2 * SAMPLER_WINDOW];
+
+    for (int i = 0; i < 2 * SAMPLER_WINDOW; i++)
+        last[i] = 1000 * (1 + (i < SAMPLER_WINDOW ? 0 : step) + (i % 2 ? noise : -noise));
+    return sampler_is_steady(last, 2 * SAMPLER_WINDOW);
+}
+
+static void test_steadiness(void **state)
+{
+    (void)state;
+    assert_true(steady(0, 0));
+    assert_true(steady(0.009, 0));
+    assert_false(steady(0.012, 0));
+    assert_false(steady(-0.012, 0));
+    assert_false(steady(0.1, 0.01));
+    assert_true(steady(0.05, 0.1)); /* within its own noise */
+}
+
+/* On noise alone the warm-up must end: of 1000 pairs of windows, most are steady. */
+static void test_noise_is_mostly_steady(void **state)
+{
+    struct rng rng;
+    int n = 0;
+
+    (void)state;
+    rng_seed(&rng, 3);
+    for (int i = 0; i < 1000; i++) {
+        double last[2 * SAMPLER_WINDOW];
+        for (int k = 0; k < 2 * SAMPLER_WINDOW; k++)
+            last[k] = 1000 * (1 + 0.1 * rng_normal(&rng));
+        n += sampler_is_steady(last, 2 * SAMPLER_WINDOW);
+    }
+    assert_true(n > 500 && n < 990);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples_get_the_wanted_length),
+        cmocka_unit_test(test_long_operations_are_done_once),
+        cmocka_unit_test(test_latency_keeps_one_operation),
+        cmocka_unit_test(test_cold_first_operation_does_not_mislead),
+        cmocka_unit_test(test_inner_is_bounded),
+        cmocka_unit_test(test_converges),
+        cmocka_unit_test(test_narrower_takes_more),
+        cmocka_unit_test(test_at_least_the_minimum),
+        cmocka_unit_test(test_stops_at_the_most_samples),
+        cmocka_unit_test(test_stops_when_the_time_is_over),
+        cmocka_unit_test(test_one_sample_though_there_is_no_time),
+        cmocka_unit_test(test_cancelled),
+        cmocka_unit_test(test_error_ends_it_and_keeps_what_there_is),
+        cmocka_unit_test(test_warm_up_waits_for_the_level),
+        cmocka_unit_test(test_warm_up_is_bounded),
+        cmocka_unit_test(test_every_series_must_converge),
+        cmocka_unit_test(test_series_stay_in_step),
+        cmocka_unit_test(test_length_counts_the_slowest_series),
+        cmocka_unit_test(test_wrong_number_of_series),
+        cmocka_unit_test(test_names_of_stops),
+        cmocka_unit_test(test_steadiness),
+        cmocka_unit_test(test_noise_is_mostly_steady),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,588 @@
+// SPDX-License-Identifier: Apache-2.0
+// Summary, interval of the median and distributions: known answers, and coverage in simulation.
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/dist.h"
+#include "core/stats.h"
+#include "tests/unit/series.h"
+
+#define SERIES 2000
+#define N_MAX  2000
+
+static bool is_near(double value, double expected, double relative)
+{
+    return fabs(value - expected) <= relative * fabs(expected);
+}
+
+#define assert_near(value, expected, relative) assert_true(is_near(value, expected, relative))
+
+// The distributions. Expected values: exact fractions, or R 4 (pt, qt, qnorm, pbinom, pbeta).
+
+static void test_beta_cdf(void **unused)
+{
+    (void)unused;
+    assert_near(dist_beta_cdf(0.3, 2, 5), 0.579825, 1e-12); // 1 - 0.7^6 - 6 * 0.3 * 0.7^5
+    assert_near(dist_beta_cdf(0.9, 2, 5), 1 - 5.5e-5, 1e-12);
+    assert_near(dist_beta_cdf(0.5, 50000, 50000), 0.5, 1e-9);
+    assert_near(dist_beta_cdf(0.25, 0.5, 0.5), 1.0 / 3, 1e-12); // 2 / pi asin(sqrt(x))
+    assert_true(dist_beta_cdf(0, 1, 1) == 0 && dist_beta_cdf(1, 1, 1) == 1);
+    assert_true(isnan(dist_beta_cdf(-0.1, 1, 1)) && isnan(dist_beta_cdf(0.5, 0, 1)));
+}
+
+static void test_fair_binomial_cdf(void **unused)
+{
+    (void)unused;
+    assert_near(dist_fair_binomial_cdf(2, 10), 56.0 / 1024, 1e-12);
+    assert_near(dist_fair_binomial_cdf(0, 6), 1.0 / 64, 1e-12);
+    assert_near(dist_fair_binomial_cdf(9, 20), 431910.0 / 1048576, 1e-12);
+    assert_true(dist_fair_binomial_cdf(10, 10) == 1);
+}
+
+static void test_normal_quantile(void **unused)
+{
+    (void)unused;
+    assert_near(dist_normal_quantile(0.975), 1.959963984540054, 1e-13);
+    assert_near(dist_normal_quantile(0.1), -1.2815515655446004, 1e-13);
+    assert_near(dist_normal_quantile(1e-10), -6.361340902404056, 1e-12);
+    assert_true(fabs(dist_normal_quantile(0.5)) < 1e-15);
+    assert_true(isnan(dist_normal_quantile(0)) && isnan(dist_normal_quantile(1)));
+}
+
+static void test_student(void **unused)
+{
+    (void)unused;
+    assert_near(dist_t_quantile(0.975, 1), 12.706204736432095, 1e-10); // tan(0.475 pi)
+    assert_near(dist_t_quantile(0.975, 2), 4.302652729911275, 1e-10);
+    assert_near(dist_t_quantile(0.025, 5), -2.570581835636314, 1e-10);
+    assert_near(dist_t_quantile(0.995, 30), 2.7499956535672, 1e-10);
+    assert_near(dist_t_quantile(0.975, INFINITY), 1.959963984540054, 1e-12);
+    assert_near(dist_t_cdf(1, 1), 0.75, 1e-12);
+    assert_near(dist_t_cdf(-1, 1), 0.25, 1e-12);
+    assert_near(dist_t_cdf(2, 2), (1 + 2 / sqrt(6)) / 2, 1e-12);
+    assert_near(dist_t_cdf(dist_t_quantile(0.9, 1.5), 1.5), 0.9, 1e-12);
+    assert_true(isnan(dist_t_quantile(0.5, 0)) && isnan(dist_t_cdf(1, -1)));
+}
+
+// Small functions.
+
+static void test_quantile_is_type_7(void **unused)
+{
+    // R: quantile(c(1, 2, 3, 4, 10), c(0.1, 0.25, 0.5, 0.9)) and quantile(1:10, c(0.25, 0.95,
+    // 0.999))
+    const double five[] = {1, 2, 3, 4, 10};
+    const double ten[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10};
+
+    (void)unused;
+    assert_near(stats_quantile_sorted(five, 5, 0.1), 1.4, 1e-12);
+    assert_near(stats_quantile_sorted(five, 5, 0.25), 2, 1e-12);
+    assert_near(stats_quantile_sorted(five, 5, 0.5), 3, 1e-12);
+    assert_near(stats_quantile_sorted(five, 5, 0.9), 7.6, 1e-12);
+    assert_near(stats_quantile_sorted(ten, 10, 0.25), 3.25, 1e-12);
+    assert_near(stats_quantile_sorted(ten, 10, 0.95), 9.55, 1e-12);
+    assert_near(stats_quantile_sorted(ten, 10, 0.999), 9.991, 1e-12);
+    assert_true(stats_quantile_sorted(five, 5, 0) == 1 && stats_quantile_sorted(five, 5, 1) == 10);
+    assert_true(stats_quantile_sorted(five, 1, 0.7) == 1);
+    assert_true(isnan(stats_quantile_sorted(five, 0, 0.5)));
+    assert_true(isnan(stats_quantile_sorted(five, 5, -0.1)));
+    assert_true(isnan(stats_quantile_sorted(five, 5, 1.1)));
+    assert_true(isnan(stats_quantile_sorted(five, 5, NAN)));
+}
+
+static void test_median_mean_stddev(void **unused)
+{
+    const double eight[] = {9, 4, 5, 2, 4, 7, 4, 5};
+    const double cancel[] = {1e16, 1, -1e16};
+    const double far[] = {1e9 + 4, 1e9 + 7, 1e9 + 13, 1e9 + 16};
+
+    (void)unused;
+    assert_true(stats_median(eight, 8) == 4.5 && stats_median(eight, 7) == 4);
+    assert_true(stats_median(eight, 1) == 9);
+    assert_near(stats_mean(eight, 8), 5, 1e-15);
+    assert_near(stats_mean(cancel, 3), 1.0 / 3, 1e-15);
+    assert_near(stats_stddev(eight, 8), sqrt(32.0 / 7), 1e-15);
+    assert_near(stats_stddev(far, 4), sqrt(30), 1e-12);
+    assert_true(isnan(stats_median(eight, 0)) && isnan(stats_mean(eight, 0)));
+    assert_true(isnan(stats_stddev(eight, 1)) && isnan(stats_stddev(eight, 0)));
+    assert_true(stats_stddev(eight + 4, 1) != 0);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void test_median_of_awkward_orders(void **unused)
+{
+    double x[1001], sorted[1001];
+    struct rng r;
+
+    (void)unused;
+    rng_seed(&r, 1);
+    for (int shape = 0; shape < 6; shape++)
+        for (int n = 1; n <= 1001; n += 100) {
+            for (int i = 0; i < n; i++)
+                x[i] = (double[]){
+                    i, -i, (double)rng_below(&r, 3), i % 2, 7, i < n / 2 ? i : n - i}[shape];
+            memcpy(sorted, x, sizeof(*x) * (size_t)n);
+            qsort(sorted, (size_t)n, sizeof(*x), compare);
+            assert_true(stats_median(x, (size_t)n) ==
+                        stats_quantile_sorted(sorted, (size_t)n, 0.5));
+        }
+}
+
+// The summary.
+
+static void test_refusals(void **unused)
+{
+    double x[] = {1, 2, 3, 4, 5, 6, 7};
+    const double bad[] = {NAN, INFINITY, -INFINITY};
+    const double confidences[] = {0, 1, -1, 2, NAN};
+    struct summary s;
+    struct median_ci ci;
+
+    (void)unused;
+    assert_int_equal(stats_summarise(x, 0, 0.95, &s), -EINVAL);
+    assert_int_equal(stats_ci_median(x, 0, 0.95, &ci), -EINVAL);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(stats_summarise(x, 7, confidences[i], &s), -EINVAL);
+        assert_int_equal(stats_ci_median(x, 7, confidences[i], &ci), -EINVAL);
+    }
+    for (int i = 0; i < 3; i++) {
+        x[6] = bad[i];
+        assert_int_equal(stats_summarise(x, 7, 0.95, &s), -EDOM);
+        assert_int_equal(stats_ci_median(x, 7, 0.95, &ci), -EDOM);
+        assert_true(isnan(stats_median(x, 7)) && isnan(stats_autocorrelation_time(x, 7)));
+    }
+    assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
+}
+
+static void test_summary_fields(void **unused)
+{
+    double x[10] = {1, 10, 2, 9, 3, 8, 4, 7, 5, 6}, before[10];
+    struct summary s;
+
+    (void)unused;
+    memcpy(before, x, sizeof(x));
+    assert_int_equal(stats_summarise(x, 10, 0.9, &s), 0);
+    assert_memory_equal(x, before, sizeof(x));
+    assert_int_equal(s.n, 10);
+    assert_true(s.min == 1 && s.max == 10 && s.p50 == 5.5 && s.mean == 5.5);
+    assert_near(s.p05, 1.45, 1e-12);
+    assert_near(s.p25, 3.25, 1e-12);
+    assert_near(s.p75, 7.75, 1e-12);
+    assert_near(s.p95, 9.55, 1e-12);
+    assert_near(s.p99, 9.91, 1e-12);
+    assert_near(s.p999, 9.991, 1e-12);
+    assert_near(s.stddev, sqrt(82.5 / 9), 1e-12);
+    assert_true(s.confidence == 0.9 && s.autocorrelation_time == 1 && s.effective_n == 10);
+    struct median_ci ci;
+
+    assert_int_equal(stats_ci_median(x, 10, 0.9, &ci), 0);
+    assert_true(ci.low == s.ci_low && ci.high == s.ci_high && ci.median == s.p50);
+    assert_true(ci.low < 5.5 && ci.high > 5.5 && ci.low > 1 && ci.high < 10);
+}
+
+static void test_unmeasured_is_nan(void **unused)
+{
+    const double x[] = {3, 1, 4, 2, 5, 0, 6, -1};
+    struct summary s;
+
+    (void)unused;
+    assert_int_equal(stats_summarise(x, 1, 0.95, &s), 0);
+    assert_true(s.p50 == 3 && s.p999 == 3 && s.mean == 3);
+    assert_true(isnan(s.stddev) && isnan(s.ci_low) && isnan(s.ci_high));
+    assert_true(isnan(s.effective_n) && isnan(s.autocorrelation_time));
+    // [min, max] of n covers the median with 1 - 2^(1 - n): 93.75 % for 5, 96.875 % for 6.
+    assert_int_equal(stats_summarise(x, 5, 0.95, &s), 0);
+    assert_true(isnan(s.ci_low) && isnan(s.ci_high) && s.stddev > 0);
+    assert_int_equal(stats_summarise(x, 5, 0.9375, &s), 0);
+    assert_true(s.ci_low == 1 && s.ci_high == 5);
+    assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
+    assert_true(s.ci_low >= 0 && s.ci_high <= 5);
+    assert_int_equal(stats_summarise(x, 7, 0.99, &s), 0);
+    assert_true(isnan(s.ci_low) && isnan(s.autocorrelation_time));
+    assert_int_equal(stats_summarise(x, 8, 0.99, &s), 0);
+    assert_true(s.ci_low < s.ci_high && s.autocorrelation_time >= 1);
+}
+
+static void test_interval_by_hand(void **unused)
+{
+    // Squares of 1 to 10, high and low in turn so that no correlation widens. 95 %: ranks 2 and 9
+    // have 1 - 22/1024, ranks 3 and 8 have 1 - 112/1024; share = 0.02851.. / 0.08789.. = 0.32444..,
+    // lambda = 8 share / (2 + 6 share) = 0.657658..
+    const double x[] = {1, 100, 4, 81, 9, 64, 16, 49, 25, 36};
+    const double share = (1002.0 / 1024 - 0.95) / (90.0 / 1024);
+    const double lambda = 8 * share / (2 + 6 * share);
+    struct median_ci ci;
+
+    (void)unused;
+    assert_int_equal(stats_ci_median(x, 10, 0.95, &ci), 0);
+    assert_true(ci.median == 30.5 && ci.autocorrelation_time == 1);
+    assert_near(ci.low, 4 + lambda * 5, 1e-12);
+    assert_near(ci.high, 81 - lambda * 17, 1e-12);
+    assert_near(ci.low, 7.288, 1e-3);
+    // 6 samples: ranks 1 and 6 have 62/64, 2 and 5 have 50/64; share 0.1, lambda 0.5 / 1.4.
+    assert_int_equal(stats_ci_median(x, 6, 0.95, &ci), 0);
+    assert_near(ci.low, 1 + 0.5 / 1.4 * 3, 1e-12);
+    assert_near(ci.high, 100 - 0.5 / 1.4 * 19, 1e-12);
+    // An exact confidence gives the order statistics themselves; a small one stays around the
+    // median.
+    assert_int_equal(stats_ci_median(x, 10, 1002.0 / 1024, &ci), 0);
+    assert_near(ci.low, 4, 1e-9);
+    assert_near(ci.high, 81, 1e-9);
+    // Ranks 5 and 6 have 252/1024; half of that is half of the way from rank 5 to the middle, 5.5.
+    assert_int_equal(stats_ci_median(x, 10, 126.0 / 1024, &ci), 0);
+    assert_near(ci.low, 25 + 0.25 * 11, 1e-9);
+    assert_near(ci.high, 36 - 0.25 * 11, 1e-9);
+}
+
+static void test_constant_series(void **unused)
+{
+    double x[200];
+    struct summary s;
+
+    (void)unused;
+    for (int i = 0; i < 200; i++)
+        x[i] = 0.1;
+    assert_int_equal(stats_summarise(x, 200, 0.95, &s), 0);
+    assert_true(s.ci_low == 0.1 && s.ci_high == 0.1 && s.p50 == 0.1);
+    assert_true(s.stddev < 1e-15 && isnan(s.autocorrelation_time) && isnan(s.effective_n));
+}
+
+// Correlation in time.
+
+// For AR(1) the signs have autocorrelation 2 / pi asin(phi^k) (Sheppard's formula).
+static double ar1_sign_time(double phi)
+{
+    double time = 1;
+
+    for (int k = 1; k < 1000; k++)
+        time += 2 * 2 / M_PI * asin(pow(phi, k));
+    return time;
+}
+
+static void test_autocorrelation_time_of_ar1(void **unused)
+{
+    const double phis[] = {0, 0.5, 0.9};
+    const size_t lengths[] = {4000, 100000}; // the second is summed into blocks
+    double *x = malloc(100000 * sizeof(*x));
+    struct rng r;
+
+    (void)unused;
+    assert_non_null(x);
+    rng_seed(&r, 5);
+    for (int p = 0; p < 3; p++)
+        for (int l = 0; l < 2; l++) {
+            double mean = 0;
+
+            for (int i = 0; i < 20; i++) {
+                series_ar1(&r, phis[p], x, lengths[l]);
+                mean += stats_autocorrelation_time(x, lengths[l]) / 20;
+            }
+            assert_near(mean, ar1_sign_time(phis[p]), 0.06);
+        }
+    free(x);
+}
+
+static double mean_time(void (*fill)(struct rng *r, double *x, size_t n), size_t n)
+{
+    double x[N_MAX], mean = 0;
+    struct rng r;
+
+    rng_seed(&r, 7);
+    for (int i = 0; i < 1000; i++) {
+        fill(&r, x, n);
+        mean += stats_autocorrelation_time(x, n) / 1000;
+    }
+    return mean;
+}
+
+static void fill_ar9(struct rng *r, double *x, size_t n)
+{
+    series_ar1(r, 0.9, x, n);
+}
+
+// Neighbours share a term: their correlation is 1/2, that of their signs 1/3, all others 0.
+static void fill_moving_average(struct rng *r, double *x, size_t n)
+{
+    double last = rng_normal(r);
+
+    for (size_t i = 0; i < n; i++) {
+        double next = rng_normal(r);
+
+        x[i] = last + next;
+        last = next;
+    }
+}
+
+static void test_autocorrelation_time_of_short_series(void **unused)
+{
+    (void)unused;
+    // The mean of a short series follows it, which hides correlation unless it is allowed for.
+    assert_near(mean_time(fill_ar9, 200), ar1_sign_time(0.9), 0.1);
+    double time = mean_time(fill_moving_average, 100);
+
+    assert_true(time > 1.55 && time < 1.95); // 1 + 2/3
+    assert_near(mean_time(series_normal, 100), 1, 0.2);
+}
+
+static void test_correlation_is_never_below_one(void **unused)
+{
+    double *x = malloc(100000 * sizeof(*x));
+
+    (void)unused;
+    assert_non_null(x);
+    for (int i = 0; i < 100000; i++)
+        x[i] = i % 2;
+    assert_true(stats_autocorrelation_time(x, 1000) == 1);
+    assert_true(stats_autocorrelation_time(x, 100000) == 1);
+    assert_true(isnan(stats_autocorrelation_time(x, 7)) && stats_autocorrelation_time(x, 8) == 1);
+    free(x);
+}
+
+// Most samples on the median's own tick: the others still show that they come in a row.
+static void test_correlation_on_a_coarse_clock(void **unused)
+{
+    double x[400];
+
+    (void)unused;
+    for (int i = 0; i < 400; i++)
+        x[i] = i >= 100 && i < 140 ? 9 : 10;
+    assert_true(stats_autocorrelation_time(x, 400) > 10);
+    for (int i = 0; i < 400; i++)
+        x[i] = i >= 100 && i < 140 ? 11 : 10;
+    assert_true(stats_autocorrelation_time(x, 400) > 10);
+}
+
+// Slow drift, and a step, must widen the interval of the same noise.
+static void test_drift_widens(void **unused)
+{
+    double flat[1000], drift[1000], step[1000];
+    struct median_ci a, b, c;
+    struct rng r;
+
+    (void)unused;
+    rng_seed(&r, 6);
+    for (int i = 0; i < 1000; i++) {
+        flat[i] = 100 + rng_normal(&r);
+        drift[i] = flat[i] + 2 * i / 1000.0;
+        step[i] = flat[i] + 2 * (i >= 500);
+    }
+    assert_int_equal(stats_ci_median(flat, 1000, 0.95, &a), 0);
+    assert_int_equal(stats_ci_median(drift, 1000, 0.95, &b), 0);
+    assert_int_equal(stats_ci_median(step, 1000, 0.95, &c), 0);
+    assert_true(b.high - b.low > 5 * (a.high - a.low));
+    assert_true(c.high - c.low > 5 * (a.high - a.low));
+    assert_true(b.effective_n < 30 && c.effective_n < 30 && a.effective_n > 800);
+}
+
+static void test_interval_ends_somewhere(void **unused)
+{
+    // A pure drift has no more than one effective sample: its interval is all that was seen, and no
+    // more than that.
+    double x[400];
+    struct median_ci ci;
+
+    (void)unused;
+    for (int i = 0; i < 400; i++)
+        x[i] = i;
+    assert_int_equal(stats_ci_median(x, 400, 0.95, &ci), 0);
+    assert_near(ci.low, 0, 1e-12);
+    assert_near(ci.high, 399, 1e-12);
+}
+
+// Coverage in simulation.
+
+enum kind { NORMAL, LOGNORMAL, STUDENT2, PARETO15, AR5, AR9, AR5_LOG, DRIFT1, DRIFT4, WANDER };
+
+static const struct {
+    const char *name;
+    double median;
+} kinds[] = {
+    [NORMAL] = {"normal", 0},
+    [LOGNORMAL] = {"log-normal, sigma 1", 1},
+    [STUDENT2] = {"Student t, 2 degrees", 0},
+    [PARETO15] = {"Pareto 1.5", 1.5874010519681994}, // 2^(1 / 1.5)
+    [AR5] = {"AR(1), phi 0.5", 0},
+    [AR9] = {"AR(1), phi 0.9", 0},
+    [AR5_LOG] = {"exp of AR(1), phi 0.5", 1},
+    [DRIFT1] = {"drift of 1 sigma", 0},
+    [DRIFT4] = {"drift of 4 sigma", 0},
+    [WANDER] = {"wander over n/10, noise", 0},
+};
+
+static void simulate(enum kind kind, struct rng *r, double *x, size_t n)
+{
+    if (kind == LOGNORMAL)
+        series_lognormal(r, 1, x, n);
+    else if (kind == AR5 || kind == AR5_LOG || kind == AR9)
+        series_ar1(r, kind == AR9 ? 0.9 : 0.5, x, n);
+    else if (kind == WANDER)
+        series_ar1(r, exp(-10.0 / (double)n), x, n);
+    else
+        series_normal(r, x, n);
+    for (size_t i = 0; i < n; i++) {
+        double drift = ((double)i + 0.5) / (double)n - 0.5;
+
+        x[i] = kind == STUDENT2   ? series_student2(r)
+               : kind == PARETO15 ? series_pareto15(r)
+               : kind == AR5_LOG  ? exp(x[i])
+               : kind == DRIFT1   ? x[i] + drift
+               : kind == DRIFT4   ? x[i] + 4 * drift
+               : kind == WANDER   ? x[i] + rng_normal(r)
+                                  : x[i];
+    }
+}
+
+// Percentage of series whose interval covers the true median.
+static double coverage(enum kind kind, size_t n, double confidence, uint64_t seed)
+{
+    double x[N_MAX];
+    struct rng r;
+    int covered = 0;
+
+    rng_seed(&r, seed);
+    for (int i = 0; i < SERIES; i++) {
+        struct median_ci ci;
+
+        simulate(kind, &r, x, n);
+        assert_int_equal(stats_ci_median(x, n, confidence, &ci), 0);
+        covered += ci.low <= kinds[kind].median && kinds[kind].median <= ci.high;
+    }
+    return 100.0 * covered / SERIES;
+}
+
+static int coverage_row(enum kind kind, const size_t *n, double least, double most)
+{
+    int outside = 0;
+
+    print_message("  %-24s", kinds[kind].name);
+    for (int i = 0; i < 4; i++) {
+        double c = coverage(kind, n[i], 0.95, 100 * kind + (uint64_t)i);
+
+        print_message("  n=%-4zu %5.1f", n[i], c);
+        outside += !(c >= least && c <= most);
+    }
+    print_message("%s\n", outside ? "  OUTSIDE" : "");
+    return outside;
+}
+
+static void test_coverage_independent(void **unused)
+{
+    const size_t n[] = {20, 50, 200, 1000};
+    int outside = 0;
+
+    (void)unused;
+    for (enum kind k = NORMAL; k <= PARETO15; k++)
+        outside += coverage_row(k, n, 93, 97);
+    assert_int_equal(outside, 0);
+}
+
+static void test_coverage_correlated(void **unused)
+{
+    const size_t n[] = {100, 200, 500, 1000};
+    int outside = 0;
+
+    (void)unused;
+    for (enum kind k = AR5; k <= DRIFT4; k++)
+        outside += coverage_row(k, n, 90, 100);
+    // Ten correlation times in all the series: what can be known of it is little, at any n.
+    outside += coverage_row(WANDER, n, 85, 100);
+    assert_int_equal(outside, 0);
+}
+
+static void test_coverage_follows_the_confidence(void **unused)
+{
+    (void)unused;
+    assert_true(fabs(coverage(NORMAL, 100, 0.99, 1) - 99) < 0.8);
+    assert_true(fabs(coverage(NORMAL, 100, 0.80, 2) - 80) < 3.5);
+    assert_true(fabs(coverage(STUDENT2, 100, 0.50, 3) - 52) < 4);
+}
+
+// Independent samples around 100, until the half width of the interval is 1 % of the median.
+static size_t stopped(enum kind kind, double spread, struct rng *r, struct median_ci *ci)
+{
+    double x[N_MAX];
+    size_t have = 0, n = STATS_MIN_SAMPLES;
+
+    for (;;) {
+        simulate(kind, r, x + have, n - have);
+        for (; have < n; have++)
+            x[have] = 100 + spread * (x[have] - kinds[kind].median);
+        assert_int_equal(stats_ci_median(x, n, 0.95, ci), 0);
+        if (fmax(ci->high - ci->median, ci->median - ci->low) <= 0.01 * ci->median || n == N_MAX)
+            return n;
+        n = (size_t)fmin(N_MAX, ceil((double)n * STATS_LOOK_GROWTH));
+    }
+}
+
+static void test_coverage_when_stopped_by_the_width(void **unused)
+{
+    const double spreads[] = {3, 5, 8};
+    int outside = 0;
+
+    (void)unused;
+    for (enum kind k = NORMAL; k <= PARETO15; k++) {
+        print_message("  %-24s", kinds[k].name);
+        for (int s = 0; s < 3; s++) {
+            struct rng r;
+            int covered = 0;
+            double samples = 0;
+
+            rng_seed(&r, 2000 + 10 * k + (uint64_t)s);
+            for (int i = 0; i < 2 * SERIES; i++) {
+                struct median_ci ci;
+
+                samples += (double)stopped(k, spreads[s], &r, &ci) / (2 * SERIES);
+                covered += ci.low <= 100 && 100 <= ci.high;
+            }
+            print_message("  sigma %g %% %5.1f (n %3.0f)", spreads[s], 50.0 * covered / SERIES,
+                          samples);
+            outside += covered < 2 * SERIES * 93 / 100;
+        }
+        print_message("\n");
+    }
+    assert_int_equal(outside, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_beta_cdf),
+        cmocka_unit_test(test_fair_binomial_cdf),
+        cmocka_unit_test(test_normal_quantile),
+        cmocka_unit_test(test_student),
+        cmocka_unit_test(test_quantile_is_type_7),
+        cmocka_unit_test(test_median_mean_stddev),
+        cmocka_unit_test(test_median_of_awkward_orders),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_summary_fields),
+        cmocka_unit_test(test_unmeasured_is_nan),
+        cmocka_unit_test(test_interval_by_hand),
+        cmocka_unit_test(test_constant_series),
+        cmocka_unit_test(test_autocorrelation_time_of_ar1),
+        cmocka_unit_test(test_autocorrelation_time_of_short_series),
+        cmocka_unit_test(test_correlation_is_never_below_one),
+        cmocka_unit_test(test_correlation_on_a_coarse_clock),
+        cmocka_unit_test(test_drift_widens),
+        cmocka_unit_test(test_interval_ends_somewhere),
+        cmocka_unit_test(test_coverage_independent),
+        cmocka_unit_test(test_coverage_correlated),
+        cmocka_unit_test(test_coverage_follows_the_confidence),
+        cmocka_unit_test(test_coverage_when_stopped_by_the_width),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -18,8 +18,9 @@
 #include "core/sampler.h"
 #include "core/topo.h"
 
-#define BENCH_COLUMNS_MAX 12 /* columns that are outcomes, not options */
-#define SERIES_SET_MAX    3
+#define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
+#define BENCH_OPTIONS_SET_MAX 12
+#define SERIES_SET_MAX        3
 
 /* The options that every benchmark has. */
 struct bench_common {
@@ -32,6 +33,10 @@ struct bench_common {
 };
 
 struct point;
+struct device_work;
+struct gpu;
+struct gpus;
+struct gpu_watch;
 
 /* One thing that a point measures; a row each. Filled in by setup. */
 struct series {
@@ -102,10 +107,18 @@ struct point {
     size_t n_series;
     uint64_t sample_ns;   /* from bench->sample_ns; setup may change it */
     uint64_t max_samples; /* from the options; setup may lower it */
+    uint64_t max_inner;   /* operations of one sample at most; 0: no bound; setup may set it */
+    const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
+    const struct device_work *work; /* see device/work.h */
     char columns[BENCH_COLUMNS_MAX][64];
+    struct {
+        char name[40], value[64];
+    } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
     struct topo *topo_loaded; /* use point_topo() */
+    struct gpus *gpus_loaded; /* use point_gpus() */
+    struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
 };
 
 /* The topology, loaded at first use; NULL on an error, with the reason set. Lives as long as the
@@ -116,6 +129,22 @@ struct topo *point_topo(struct point *pt);
  * declare (a bug). */
 void point_column(struct point *pt, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* What an option's column shows in this point's rows where that is not what was asked for: the 8
+ * threads that --threads 0 meant; "" where the option says nothing here. */
+void point_option(struct point *pt, const char *name, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The GPUs of this machine: nothing is opened until one is asked for. NULL: out of memory. Lives as
+ * long as the process. */
+struct gpus *point_gpus(struct point *pt);
+
+/* Opens GPU `index` for this point: its clocks and throttling go into the rows, and where it is a
+ * simulated one, so does that. 0, or -errno with the reason set: -ENODEV where there is none. */
+int point_gpu(struct point *pt, unsigned index, struct gpu **gpu);
+
+/* Adds what gpu_error() says to the reason, and returns err. */
+int point_gpu_failed(struct point *pt, struct gpu *gpu, int err);
 
 /* Adds a remark to the reason of this point's rows ("; " between remarks). Returns `err`, so that
  * setup can `return point_reason(...)`. */

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/device/work.h"
 #include "core/topo.h"
 
 enum device_memory {
@@ -41,9 +42,15 @@ struct device_where {
 };
 
 struct device_ops {
-    const char *name; /* of its places: "node" for node0, node1, ... */
+    const char *name; /* of its places: "node" for node0, node1, ...; "cuda" for cuda:0, ... */
 
-    /* Is part `index` here? 0, or -ENODEV with *error saying what there is. */
+    /* What benchmarks do on it; NULL: cannot. `leads`: its copies serve also those between it and a
+     * device that does not lead. */
+    const struct device_work *memory, *copy;
+    bool leads;
+
+    /* Is part `index` here? 0, or -ENODEV with *error saying what there is. What follows is for the
+     * device's own code and may be NULL in a device that has its own. */
     int (*probe)(const struct topo *topo, unsigned index, char *error, size_t len);
 
     /* Memory that could be taken now without harm, in bytes; UINT64_MAX when not known. */
@@ -60,15 +67,17 @@ struct device_ops {
     void (*where)(const struct device_buffer *buffers, size_t n, struct device_where *where);
 };
 
-extern const struct device_ops device_host;
+extern const struct device_ops device_host; /* also "host", the machine as a whole: index 0 */
+extern const struct device_ops device_gpu;  /* through gpu.h */
 
 struct place {
     const struct device_ops *device;
     unsigned index;
 };
 
-/* Finds the device of "node1" and the like and probes it. -ENODEV with *error when it is not here,
- * -EINVAL when the name is none of a place. */
+/* Finds the device of "node1", "cuda:1" and the like and probes it ("cuda" is cuda:0; whether a GPU
+ * is there shows when it is opened). -ENODEV with *error when it is not here, -EINVAL when the name is
+ * none of a place. */
 int place_find(const char *name, const struct topo *topo, struct place *place, char *error,
                size_t len);
 

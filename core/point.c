@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a benchmark calls on its point: see bench.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,6 +8,8 @@
 #include <string.h>
 
 #include "core/bench.h"
+#include "core/device/gpu.h"
+#include "core/device/gpu_watch.h"
 #include "core/units.h"
 
 struct topo *point_topo(struct point *pt)
@@ -33,6 +36,54 @@ void point_column(struct point *pt, const char *name, const char *format, ...)
     va_start(args, format);
     vsnprintf(pt->columns[i], sizeof(pt->columns[i]), format, args);
     va_end(args);
+}
+
+void point_option(struct point *pt, const char *name, const char *format, ...)
+{
+    va_list args;
+    size_t i = 0;
+
+    while (i < BENCH_OPTIONS_SET_MAX && pt->options[i].name[0] &&
+           strcmp(pt->options[i].name, name) != 0)
+        i++;
+    if (i == BENCH_OPTIONS_SET_MAX) {
+        fprintf(stderr, "plumb-%s: too many options are set, at '%s'\n", pt->bench->name, name);
+        abort();
+    }
+    snprintf(pt->options[i].name, sizeof(pt->options[i].name), "%s", name);
+    va_start(args, format);
+    vsnprintf(pt->options[i].value, sizeof(pt->options[i].value), format, args);
+    va_end(args);
+}
+
+struct gpus *point_gpus(struct point *pt)
+{
+    if (!pt->gpus_loaded)
+        pt->gpus_loaded = gpus_open();
+    return pt->gpus_loaded;
+}
+
+int point_gpu(struct point *pt, unsigned index, struct gpu **gpu)
+{
+    struct gpus *gpus = point_gpus(pt);
+    char error[GPU_ERROR_BYTES] = "";
+
+    *gpu = NULL;
+    if (!gpus || (!pt->watch && gpu_watch_open(&pt->watch)))
+        return -ENOMEM;
+    int err = gpus_get(gpus, index, gpu, error, sizeof(error));
+    const struct gpu_ops *ops = gpus_module(gpus, NULL);
+    if (ops)
+        pt->origin = strcmp(ops->origin(), "simulated") ? pt->origin : "simulated";
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    gpu_watch_add(pt->watch, gpu_base(*gpu)->facts.address);
+    return 0;
+}
+
+int point_gpu_failed(struct point *pt, struct gpu *gpu, int err)
+{
+    return point_reason(pt, err, "%s", gpu_error(gpu));
 }
 
 int point_reason(struct point *pt, int err, const char *format, ...)

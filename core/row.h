@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "core/device/gpu_watch.h"
 #include "core/ledger.h"
 #include "core/levels.h"
 #include "core/stats.h"
@@ -36,6 +37,8 @@ struct row {
     double percent_of_limit;
     const char *evidence, *origin, *status, *reason;
     struct ledger ledger;
+    struct gpu_ledger gpu; /* of the GPUs that the case used */
+    const char *gpu_throttle;
     const char *disturbed;
     const char *run, *case_id;
     uint64_t repeat;

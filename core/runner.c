@@ -9,6 +9,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/device/gpu.h"
+#include "core/device/gpu_watch.h"
+#include "core/evidence.h"
 #include "core/ledger.h"
 #include "core/levels.h"
 #include "core/rng.h"
@@ -73,8 +76,15 @@ static void pick_values(const struct runner *r, size_t index, size_t *pick)
     }
 }
 
-/* The row's parameter columns: this point's options and outcomes, then what the series sets for
- * itself. */
+static void set_param(struct row *row, const char *name, const char *value)
+{
+    for (size_t i = 0; i < row->n_params; i++)
+        if (!strcmp(row->param_names[i], name))
+            row->params[i] = value;
+}
+
+/* The row's parameter columns: this point's options and outcomes, then what the point and the series
+ * set for themselves. */
 static void fill_params(const struct runner *r, const struct point *pt, const size_t *pick,
                         const struct series *s, struct row *row)
 {
@@ -89,10 +99,10 @@ static void fill_params(const struct runner *r, const struct point *pt, const si
     }
     for (size_t i = 0; r->b->columns && r->b->columns[i]; i++)
         row->params[n++] = pt->columns[i];
+    for (size_t k = 0; k < BENCH_OPTIONS_SET_MAX && pt->options[k].name[0]; k++)
+        set_param(row, pt->options[k].name, pt->options[k].value);
     for (size_t k = 0; s && k < SERIES_SET_MAX && s->set[k].column; k++)
-        for (size_t i = 0; i < row->n_params; i++)
-            if (!strcmp(row->param_names[i], s->set[k].column))
-                row->params[i] = s->set[k].value;
+        set_param(row, s->set[k].column, s->set[k].value);
 }
 
 static void print_row(struct runner *r, const struct row *row)
@@ -157,7 +167,8 @@ struct outcome {
     int check_error; /* of check */
     struct samples samples;
     struct ledger ledger;
-    char disturbed[256], time_utc[24];
+    struct gpu_ledger gpu;
+    char disturbed[384], time_utc[24];
 };
 
 static const char *status_of(const struct outcome *oc, int err, bool narrow)
@@ -196,7 +207,7 @@ static void emit_series(struct runner *r, struct point *pt, const size_t *pick, 
 
     row_init(&row);
     fill_params(r, pt, pick, s, &row);
-    row.origin = r->b->origin ? r->b->origin : "measured";
+    row.origin = pt->origin;
     row.repeat = r->repeat;
     row.host = r->host;
     row.time_utc = oc->time_utc;
@@ -215,6 +226,8 @@ static void emit_series(struct runner *r, struct point *pt, const size_t *pick, 
         row.inner_repeat = oc->samples.inner;
         row.stop = sampler_stop_name(oc->samples.stop);
         row.ledger = oc->ledger;
+        row.gpu = oc->gpu;
+        row.gpu_throttle = oc->gpu.throttle;
         row.disturbed = oc->disturbed;
         if (!narrow)
             describe_noise(pt, oc, r->common, &row);
@@ -234,6 +247,27 @@ static int sample_point(void *arg, uint64_t inner, uint64_t *ns)
     return pt->bench->sample(pt, inner, ns);
 }
 
+/* Sampling, with what the machine did beside it. */
+static void sample_watched(struct point *pt, const struct sampler_config *config,
+                           struct outcome *oc)
+{
+    struct ledger_mark before, after;
+    char held_back[sizeof(oc->disturbed)];
+
+    ledger_mark(&before);
+    if (pt->watch)
+        gpu_watch_begin(pt->watch);
+    oc->err = sampler_run(config, sample_point, pt, pt->n_series, &oc->samples);
+    if (pt->watch)
+        gpu_watch_end(pt->watch, &oc->gpu);
+    ledger_mark(&after);
+    ledger_between(&before, &after, &oc->ledger);
+    ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));
+    gpu_ledger_disturbance(&oc->gpu, held_back, sizeof(held_back));
+    if (held_back[0])
+        evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", held_back);
+}
+
 static void measure(struct runner *r, struct point *pt, struct outcome *oc)
 {
     const struct bench_common *c = r->common;
@@ -244,14 +278,10 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
                                     .budget_ns = c->budget_ns,
                                     .warmup_ns = c->warmup_ns,
                                     .sample_ns = pt->sample_ns,
+                                    .max_inner = pt->max_inner,
                                     .cancel = r->cancel};
-    struct ledger_mark before, after;
 
-    ledger_mark(&before);
-    oc->err = sampler_run(&config, sample_point, pt, pt->n_series, &oc->samples);
-    ledger_mark(&after);
-    ledger_between(&before, &after, &oc->ledger);
-    ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));
+    sample_watched(pt, &config, oc);
     if (!oc->err && !oc->samples.n)
         oc->err = -EINTR;
     if (oc->err && !pt->reason[0])
@@ -260,6 +290,14 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         oc->check_error = r->b->check(pt);
     if (!oc->err && r->b->evidence)
         r->b->evidence(pt);
+}
+
+/* What a point opened for all that follow it. */
+static void keep_loaded(struct point *proto, const struct point *pt)
+{
+    proto->topo_loaded = pt->topo_loaded;
+    proto->gpus_loaded = pt->gpus_loaded;
+    proto->watch = pt->watch;
 }
 
 static int run_point(struct runner *r, size_t index)
@@ -278,15 +316,19 @@ static int run_point(struct runner *r, size_t index)
         return -EINVAL;
     }
     pt.params = params;
+    pt.origin = r->b->origin ? r->b->origin : "measured";
     pt.sample_ns = r->b->sample_ns;
     pt.max_samples = r->common->max_samples;
     ledger_none(&oc.ledger);
+    gpu_ledger_none(&oc.gpu);
+    if (pt.watch)
+        gpu_watch_clear(pt.watch);
     oc.err = r->b->setup(&pt);
     if (oc.err && !pt.reason[0])
         point_reason(&pt, oc.err, "set-up failed: %s", strerror(-oc.err));
     if (!oc.err)
         measure(r, &pt, &oc);
-    r->proto.topo_loaded = pt.topo_loaded;
+    keep_loaded(&r->proto, &pt);
     clock_utc(oc.time_utc, sizeof(oc.time_utc));
     bool drop = oc.err == -EINTR && *r->cancel; /* interrupted before there was anything to say */
     for (size_t i = 0; !drop && (i < pt.n_series || i == 0); i++)
@@ -391,6 +433,8 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
     if (!err)
         err = run_open(&r, points);
     err = close_samples(&r, err);
+    gpu_watch_close(r.proto.watch);
+    gpus_close(r.proto.gpus_loaded);
     topo_close(r.proto.topo_loaded);
     return err;
 }

@@ -85,7 +85,7 @@ struct gpu_ops {
 
     int (*stream_open)(struct gpu *gpu, struct gpu_stream **stream);
     void (*stream_close)(struct gpu_stream *stream);
-    int (*stream_wait)(struct gpu_stream *stream); /* until all of it is done */
+    int (*stream_wait)(struct gpu_stream *stream);  /* until all of it is done */
     int (*stream_query)(struct gpu_stream *stream); /* 0 done, -EAGAIN not yet */
     /* What is queued next in this stream waits until `event` (of any stream) was reached. */
     int (*stream_after)(struct gpu_stream *stream, struct gpu_event *event);
@@ -171,7 +171,7 @@ static inline const char *gpu_error(struct gpu *gpu)
  * ../lib/plumbline or ../lib. */
 struct gpus;
 
-struct gpus *gpus_open(void);   /* NULL: out of memory. Nothing else happens until the first use */
+struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
 
 /* The module's table, started; NULL where there is none or it does not start, with the reason (not
@@ -180,5 +180,10 @@ const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
 unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
 /* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error. */
 int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len);
+
+/* For a benchmark's `backends` hook: says each GPU ("cuda:0", "present: NAME at ADDRESS"), or once
+ * that there is none, and why ("cuda", "absent: ..."). */
+typedef void gpus_say_fn(void *arg, const char *name, const char *state);
+void gpus_say(gpus_say_fn *say, void *arg);
 
 #endif

@@ -12,11 +12,11 @@
 
 enum gpu_gemm_compute {
     GPU_GEMM_F64,
-    GPU_GEMM_F32,      /* f32 multiplied and summed as f32 */
-    GPU_GEMM_TF32,     /* f32 rounded to 10 bits of fraction, summed in f32 */
-    GPU_GEMM_F32_SUM,  /* narrower types, summed in f32 */
+    GPU_GEMM_F32,     /* f32 multiplied and summed as f32 */
+    GPU_GEMM_TF32,    /* f32 rounded to 10 bits of fraction, summed in f32 */
+    GPU_GEMM_F32_SUM, /* narrower types, summed in f32 */
     GPU_GEMM_F32_FAST, /* 8-bit floating types: partial sums kept with fewer bits, as frameworks do */
-    GPU_GEMM_F16_SUM,  /* f16 summed in f16 */
+    GPU_GEMM_F16_SUM, /* f16 summed in f16 */
     GPU_GEMM_S32_SUM,
 };
 
@@ -33,7 +33,7 @@ struct gpu_gemm_problem {
 struct gpu_gemm_ops {
     /* -ENODEV where the library is not here; gpu_error() says which, and what to do. */
     int (*open)(struct gpu *gpu, struct gpu_gemm **gemm);
-    void (*close)(struct gpu_gemm *gemm); /* NULL is left alone */
+    void (*close)(struct gpu_gemm *gemm);                /* NULL is left alone */
     const char *(*version)(const struct gpu_gemm *gemm); /* "cuBLASLt 13.1.0" */
 
     /* Asks the library's heuristics for at most `most` ways to compute this problem, its choice

@@ -25,7 +25,7 @@
 struct gpu_spin_args {
     const volatile uint32_t *go; /* waits until it is `turn` or beyond (signed difference) */
     uint32_t turn;
-    uint32_t *gave_up;   /* set to 1 when it waited longer than limit_ns */
+    uint32_t *gave_up; /* set to 1 when it waited longer than limit_ns */
     uint64_t limit_ns;
 };
 

@@ -18,8 +18,8 @@ struct gpu_timer {
     struct gpu *gpu;
     struct gpu_stream *stream;
     struct gpu_event *begin, *end;
-    struct gpu_watch *watch;        /* looked at while the device works; NULL: not */
-    double device_ns, host_ns;      /* sums over the runs that are long enough to compare */
+    struct gpu_watch *watch;   /* looked at while the device works; NULL: not */
+    double device_ns, host_ns; /* sums over the runs that are long enough to compare */
     uint64_t compared;
 };
 

@@ -16,11 +16,21 @@
 #define GPU_BOTH static inline
 #endif
 
-enum gpu_value { GPU_U64, GPU_F64, GPU_F32, GPU_F16, GPU_BF16, GPU_E4M3, GPU_E5M2, GPU_S8, GPU_VALUES };
+enum gpu_value {
+    GPU_U64,
+    GPU_F64,
+    GPU_F32,
+    GPU_F16,
+    GPU_BF16,
+    GPU_E4M3,
+    GPU_E5M2,
+    GPU_S8,
+    GPU_VALUES
+};
 
 enum gpu_data {
-    GPU_RANDOM,   /* floating types: uniform on a grid in (-1, 1), never 0; s8: -127..127; u64: any */
-    GPU_ZEROS,    /* draws less power: faster than any real data */
+    GPU_RANDOM, /* floating types: uniform on a grid in (-1, 1), never 0; s8: -127..127; u64: any */
+    GPU_ZEROS,  /* draws less power: faster than any real data */
 };
 
 /* The bytes of an element. */

@@ -22,20 +22,21 @@ struct gpu_ledger {
     double clock_mhz_low, clock_mhz_high; /* of the SMs, while at work */
     double memory_clock_mhz;              /* the lowest */
     double temperature_c, power_watts;    /* the highest */
-    double throttled_ms;    /* longest time a device was held back, by its own counters */
+    double throttled_ms;           /* longest time a device was held back, by its own counters */
     double looks, throttled_looks; /* how often it was looked at; and found held back */
-    double ecc_errors;      /* corrected and uncorrected, new ones */
-    double pcie_replays;    /* packets sent again over PCIe, new ones */
-    char throttle[96];      /* "power cap, thermal slowdown" */
+    double ecc_errors;             /* corrected and uncorrected, new ones */
+    double pcie_replays;           /* packets sent again over PCIe, new ones */
+    char throttle[96];             /* "power cap, thermal slowdown" */
 };
 
 int gpu_watch_open(struct gpu_watch **watch); /* 0 or -ENOMEM */
 void gpu_watch_close(struct gpu_watch *watch);
-void gpu_watch_clear(struct gpu_watch *watch); /* forgets the devices */
+void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
 void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */
 
 void gpu_watch_begin(struct gpu_watch *watch); /* sampling begins: what counts up is read */
-void gpu_watch_look(struct gpu_watch *watch);  /* now, if the last look is long enough ago */
+/* Now, if the last look is long enough ago; returns whether it did. */
+bool gpu_watch_look(struct gpu_watch *watch);
 /* Sampling ended. */
 void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out);
 void gpu_ledger_none(struct gpu_ledger *out);

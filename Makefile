@@ -77,8 +77,8 @@ UNIT_HELP_OBJ := $(call obj,$(UNIT_HELP_SRC))
 all: programs
 	@cmp -s build/config.txt build/config.shown || \
 		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
-programs: $(BENCH_BIN) $(PLUMB_BIN)
-units: $(UNIT_BIN)
+programs: $(BENCH_BIN) $(PLUMB_BIN) module
+units: $(UNIT_BIN) module
 fuzz: $(FUZZ_BIN)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
@@ -110,9 +110,11 @@ quote = '$(subst ','\'',$(1))'
 keep_text = @mkdir -p $(@D); printf '%s\n' $(1) >$@.new; \
 	if cmp -s $@.new $@; then rm -f $@.new; else mv $@.new $@; fi
 
-# A change of compiler or flags builds everything again.
+# A change of compiler or flags builds everything again. As they are here: a target's own additions to a variable
+# hold for what it depends on, and so for this file, too.
+FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)
 $(BUILD)/flags: FORCE
-	$(call keep_text,$(call quote,$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS)))
+	$(call keep_text,$(call quote,$(FLAGS_TEXT)))
 
 # The commit and the flags are compiled into one object. Only this checkout's own git is asked.
 COMMIT = $(if $(wildcard .git),$(shell GIT_OPTIONAL_LOCKS=0 git describe --always --dirty --tags 2>/dev/null))
@@ -122,6 +124,15 @@ $(BUILD_INFO): FORCE
 		$(call quote,#define BUILD_FLAGS "$(subst ",\",$(strip $(SANITIZE) $(CPPFLAGS) $(CFLAGS)))"))
 $(BUILD)/obj/core/build_info.o: $(BUILD_INFO)
 $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
+
+# The GPU module, and what stands in for a GPU in tests.
+include core/device/cuda/build.mk
+-include tests/sim/rules.mk
+module: $(CUDA_MODULE)
+
+# What lint needs to read the sources as the compiler does.
+generated: $(BUILD)/flags $(BUILD_INFO) $(if $(HAVE_CUDA),$(CUDA_GEN)/flags $(CUDA_GEN)/image.h) \
+	$(if $(HAVE_CUBLASLT),$(CUDA_NAMES))
 
 $(CONFIG): scripts/configure scripts/parts.sh
 	@scripts/configure $(@D)
@@ -149,8 +160,8 @@ lint:
 	$(call bootstrap,lint)
 	+@scripts/lint
 
-C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] harness/*.[ch] harness/*/*.[ch] \
-	tests/*/*.[ch])
+C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/device/cuda/*.[ch] harness/*.[ch] \
+	harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)
 
@@ -159,6 +170,7 @@ SHARE := $(DESTDIR)$(PREFIX)/share/plumbline
 install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
+	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
 	cp -R configs $(SHARE)
 	cp -R $(wildcard README.md LICENSE docs) $(DOC)
 
@@ -180,6 +192,6 @@ help:
 #@ make bundle           a folder with all it needs, to carry to another machine
 #@ make clean            remove what was built
 
-.PHONY: all programs units fuzz config run test lint format install bundle clean help FORCE
+.PHONY: all programs module generated units fuzz config run test lint format install bundle clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

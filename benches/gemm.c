@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm: dense matrix products by the libraries that people use, against a measured ceiling. */
-#include "core/bench.h"
-
+/* gemm: dense matrix products by the libraries that people use, against what the unit could do. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/blas/library.h"
+#include "core/bench.h"
 #include "core/blas/matrix.h"
 #include "core/blas/pool.h"
-#include "core/blas/threads.h"
-#include "core/clock.h"
+#include "core/blas/request.h"
 #include "core/device/device.h"
 
 #define DEFAULT_SIZE 1024
@@ -19,20 +16,15 @@
 enum fault { FAULT_NONE, FAULT_ENTRY };
 
 struct params {
-    int dtype, library, fault;
-    uint64_t size, threads;  /* size 0: not given */
-    struct gemm_shape shape; /* m 0: not given */
-    const char *onednn_file, *openblas_file;
+    struct gemm_asked ask;
+    int fault;
+    uint64_t size, search_ns; /* 0: not given */
+    struct gemm_shape shape;  /* m 0: not given */
 };
 
 struct state {
-    struct gemm_engine *engine; /* the pool's */
-    struct gemm_threads threads;
-    unsigned *cpus;
-    struct gemm_problem problem;
-    double fastest_ns; /* of one product */
-    uint64_t begin_ns;
-    struct task_times begin; /* when sampling began */
+    const struct gemm_where *where;
+    struct gemm_run *run;
 };
 
 static int open_pool(struct point *ctx)
@@ -51,242 +43,121 @@ static void close_pool(struct point *ctx)
 
 static void list_backends(bench_say_fn *say, void *arg)
 {
-    for (const struct gemm_library *const *at = gemm_libraries; *at; at++) {
-        char why[GEMM_WHY_BYTES] = "", state[GEMM_WHY_BYTES + 16];
-        int err;
-        struct gemm_engine *engine = (*at)->open(NULL, &err, why);
-        snprintf(state, sizeof(state), "%s: %s", engine ? "present" : "absent",
-                 engine ? engine->kernel : why);
-        say(arg, (*at)->name, state);
-        if (engine)
-            (*at)->close(engine);
-    }
+    for (const struct gemm_where *const *at = gemm_wheres; *at; at++)
+        (*at)->backends(say, arg);
 }
 
-static const struct gemm_library *first_for(int dtype)
+/* Each device has its own types. */
+static int default_types(struct opts *o)
 {
-    const struct gemm_library *const *at = gemm_libraries;
+    const struct opt_values *devices = opts_values(o, "device");
+    char text[80];
 
-    while (!((*at)->dtypes >> dtype & 1))
-        at++;
-    return *at;
+    gemm_types_text(devices->texts, devices->n, text, sizeof(text));
+    return opts_default(o, "dtype", text[0] ? text : NULL);
 }
 
-static const struct gemm_library *choose_library(const struct params *p)
-{
-    return p->library ? gemm_libraries[p->library - 1] : first_for(p->dtype); /* 0: auto */
-}
-
-static struct gemm_shape choose_shape(const struct params *p)
-{
-    uint64_t size = p->size ? p->size : DEFAULT_SIZE;
-
-    return p->shape.m ? p->shape : (struct gemm_shape){size, size, size};
-}
-
-/* What can be said of a point before anything is tried. */
-static void describe(struct point *pt, const struct gemm_shape *shape,
-                     const struct gemm_library *library)
-{
-    const struct params *p = pt->params;
-    const struct gemm_dtype_info *type = &gemm_dtypes[p->dtype];
-    struct series *s = point_series(pt, "throughput", type->unit, gemm_operations(shape));
-
-    s->set[0].column = "library"; /* its name also where auto was asked for */
-    s->set[0].value = library->name;
-    point_column(pt, "m", "%llu", (unsigned long long)shape->m);
-    point_column(pt, "n", "%llu", (unsigned long long)shape->n);
-    point_column(pt, "k", "%llu", (unsigned long long)shape->k);
-    point_column(pt, "accumulate", "%s", type->accumulate);
-}
-
-/* Is this a point at all, and is there room for it? */
-static int admit(struct point *pt, const struct gemm_library *library,
-                 const struct gemm_shape *shape)
-{
-    const struct params *p = pt->params;
-    const struct gemm_dtype_info *type = &gemm_dtypes[p->dtype];
-    double need = gemm_bytes(p->dtype, shape) +
-                  (double)shape->k * (double)shape->n * type->b_bytes; /* packed */
-
-    if (p->size && p->shape.m)
-        return point_reason(pt, -EINVAL, "--size and --shape exclude each other: give one");
-    if (!(library->dtypes >> p->dtype & 1))
-        return point_reason(pt, -EOPNOTSUPP, "%s has no %s product: take --library %s",
-                            library->name, type->name, first_for(p->dtype)->name);
-    if (type->k_max && shape->k > type->k_max)
-        return point_reason(pt, -EOPNOTSUPP, "%s sums may overflow where k is over %llu",
-                            type->name, (unsigned long long)type->k_max);
-    uint64_t have = device_host.available();
-    if (need > 0.9 * (double)have)
-        return point_reason(pt, -EOPNOTSUPP, "needs %.1f GB of memory, %.1f GB are available",
-                            need * 1e-9, (double)have * 1e-9);
-    return 0;
-}
-
-static int place(struct point *pt, struct state *s)
+/* In a sweep over devices and libraries, a library that is of another device says nothing. */
+static bool wanted(struct point *pt)
 {
     const struct params *p = pt->params;
     struct topo *topo = point_topo(pt);
-    char text[64];
+    const struct gemm_where *where = NULL;
+    char error[160];
+    unsigned index;
 
-    if (!topo)
-        return -EIO;
-    if (p->threads > topo_cpus(topo))
-        return point_reason(pt, -EOPNOTSUPP, "%llu threads asked for, %u CPUs usable",
-                            (unsigned long long)p->threads, topo_cpus(topo));
-    s->cpus = calloc(p->threads, sizeof(*s->cpus));
-    if (!s->cpus)
-        return -ENOMEM;
-    int err = topo_spread(topo, -1, (unsigned)p->threads, s->cpus);
-    if (err)
-        return err;
-    s->threads = (struct gemm_threads){topo, s->cpus, (unsigned)p->threads};
-    point_column(pt, "cpus", "%s", cpus_text(s->cpus, s->threads.n, text, sizeof(text)));
-    return threads_unbind_self(topo); /* for the library to see them all when it is opened */
+    return !topo || !p->ask.library ||
+           gemm_where_find(p->ask.device, topo, &where, &index, error, sizeof(error)) ||
+           gemm_libraries[p->ask.library - 1]->where == where;
 }
 
-static int set_limit(struct point *pt, const struct state *s, bool again)
+static void show_shape(struct point *pt, const struct gemm_shape *shape)
+{
+    point_column(pt, "m", "%llu", (unsigned long long)shape->m);
+    point_column(pt, "n", "%llu", (unsigned long long)shape->n);
+    point_column(pt, "k", "%llu", (unsigned long long)shape->k);
+    pt->series[0].quantity = gemm_operations(shape);
+}
+
+/* What can be said of the shape before anything is tried. */
+static int read_shape(struct point *pt, struct gemm_shape *shape)
 {
     const struct params *p = pt->params;
-    struct gemm_ceiling ceiling;
-    int err =
-        gemm_pool_ceiling(pt->bench_state, (enum gemm_dtype)p->dtype, &s->threads, again, &ceiling);
+    uint64_t size = p->size ? p->size : DEFAULT_SIZE;
 
-    if (err)
-        return point_reason(pt, err, "no ceiling: cannot start bound threads: %s", strerror(-err));
-    pt->series[0].limit = ceiling.operations_per_ns * 1e-3; /* 1e9 a second in 1e12 a second */
-    pt->series[0].limit_source = ceiling.source;
-    return 0;
-}
-
-static int open_engine(struct point *pt, struct state *s, const struct gemm_library *library)
-{
-    const struct params *p = pt->params;
-    const char *file = library == &gemm_onednn ? p->onednn_file : p->openblas_file;
-    char why[GEMM_WHY_BYTES] = "";
-    int err;
-
-    s->engine = gemm_pool_engine(pt->bench_state, library, file, &err, why);
-    if (!s->engine)
-        return point_reason(pt, err, "%s", why);
-    if (s->engine->remark[0])
-        point_reason(pt, 0, "%s", s->engine->remark);
-    return 0;
-}
-
-static int prepare(struct point *pt, struct state *s)
-{
-    char why[GEMM_WHY_BYTES] = "";
-    int err = s->engine->library->bind(s->engine, &s->threads, why);
-
-    if (!err)
-        err = s->engine->library->prepare(s->engine, &s->problem, why);
-    if (err)
-        return point_reason(pt, err, "%s", why);
-    point_column(pt, "kernel", "%s", s->engine->kernel);
+    if ((p->size != 0) + (p->shape.m != 0) + (p->search_ns != 0) > 1)
+        return point_reason(pt, -EINVAL,
+                            "--size, --shape and --search exclude each other: give one");
+    *shape = p->shape.m ? p->shape : (struct gemm_shape){size, size, size};
+    if (!p->search_ns)
+        show_shape(pt, shape);
     return 0;
 }
 
 static int setup(struct point *pt)
 {
     const struct params *p = pt->params;
-    const struct gemm_library *library = choose_library(p);
-    struct gemm_shape shape = choose_shape(p);
     struct state *s = calloc(1, sizeof(*s));
+    struct gemm_request q = {0};
+    struct gemm_shape shape = {0};
+    char error[160] = "";
     int err;
 
-    describe(pt, &shape, library);
+    point_series(pt, "throughput", gemm_dtypes[p->ask.dtype].unit, 0);
+    pt->state = s;
     if (!s)
         return -ENOMEM;
-    pt->state = s;
-    if ((err = admit(pt, library, &shape)) || (err = place(pt, s)) ||
-        (err = open_engine(pt, s, library)) || (err = set_limit(pt, s, false)) ||
-        (err =
-             gemm_problem_open(&s->problem, (enum gemm_dtype)p->dtype, &shape, pt->common->seed)) ||
-        (err = prepare(pt, s)))
+    if ((err = read_shape(pt, &shape)))
         return err;
-    s->begin_ns = clock_now_ns();
-    return task_times_read(&s->begin);
+    if (!point_topo(pt))
+        return -EIO;
+    err = gemm_where_find(p->ask.device, point_topo(pt), &s->where, &q.index, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    if ((err = gemm_resolve(pt, &p->ask, s->where, &q)) ||
+        (err = s->where->open(pt, &q, &s->run)) ||
+        (err = s->where->limit ? s->where->limit(s->run) : 0) ||
+        (err = p->search_ns ? gemm_seek(s->where, s->run, p->search_ns, &shape) : 0))
+        return err;
+    show_shape(pt, &shape);
+    return gemm_begin(s->where, s->run, &shape, false);
 }
 
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
-    struct state *s = pt->state;
-    uint64_t begin_ns = clock_now_ns();
-    int err = s->engine->library->run(s->engine, inner);
+    const struct state *s = pt->state;
 
-    *ns = clock_now_ns() - begin_ns;
-    double one_ns = (double)*ns / (double)inner;
-    if (!s->fastest_ns || one_ns < s->fastest_ns)
-        s->fastest_ns = one_ns;
-    return err;
-}
-
-/* The ceiling must not be beaten: if it was, it was disturbed, or the library knows better
- * instructions. */
-static void check_limit(struct point *pt, const struct state *s)
-{
-    double best = pt->series[0].quantity / s->fastest_ns * 1e-3;
-
-    if (best > pt->series[0].limit)
-        set_limit(pt, s, true);
-    if (best > 1.01 * pt->series[0].limit)
-        point_reason(pt, 0,
-                     "the fastest sample is %.0f %% of the measured ceiling: the ceiling is too "
-                     "low here",
-                     100 * best / pt->series[0].limit);
+    return s->where->sample(s->run, inner, ns);
 }
 
 static int check(struct point *pt)
 {
     const struct params *p = pt->params;
-    struct state *s = pt->state;
+    const struct state *s = pt->state;
     struct gemm_check c;
+    int err = s->where->check(s->run, p->fault == FAULT_ENTRY, &c);
 
-    check_limit(pt, s);
-    if (p->fault == FAULT_ENTRY)
-        ((unsigned char *)s->problem.c)[gemm_dtypes[p->dtype].c_bytes - 1] ^= 0x40;
-    int err = gemm_check_result(&s->problem, pt->common->seed, &c);
     if (err == -EBADMSG)
         point_reason(pt, 0, "%zu of %zu entries are wrong: C[%zu][%zu] is %.9g, not %.9g +/- %.2g",
                      c.wrong, c.entries, c.row, c.column, c.got, c.want, c.bound);
     return err;
 }
 
-/* Which CPUs did the work: their CPU time since the end of setup. */
 static int evidence(struct point *pt)
 {
     const struct state *s = pt->state;
-    struct task_times now;
-    double low = 0, high = 0, elapsed_s = (double)(clock_now_ns() - s->begin_ns) * 1e-9;
-    char text[64];
-    int err = task_times_read(&now);
 
-    for (unsigned i = 0; !err && i < s->threads.n; i++) {
-        double used = task_times_since(&s->begin, &now, s->cpus[i]);
-        low = !i || used < low ? used : low;
-        high = used > high ? used : high;
-    }
-    if (!err)
-        snprintf(pt->evidence, sizeof(pt->evidence),
-                 "CPU time on %s: %.2f to %.2f s each in %.2f s",
-                 cpus_text(s->cpus, s->threads.n, text, sizeof(text)), low, high, elapsed_s);
-    free(now.list);
-    return err;
+    return s->where->evidence(s->run);
 }
 
 static void teardown(struct point *pt)
 {
     struct state *s = pt->state;
 
-    if (!s)
-        return;
-    if (s->engine)
-        s->engine->library->finish(s->engine);
-    gemm_problem_close(&s->problem);
-    free(s->begin.list);
-    free(s->cpus);
+    if (s && s->run) {
+        s->where->end(s->run);
+        s->where->close(s->run);
+    }
     free(s);
 }
 
@@ -302,35 +173,70 @@ static const char *default_threads(void)
     return text;
 }
 
-static const char *const dtypes[] = {"f64", "f32", "bf16", "int8", NULL}; /* enum gemm_dtype */
-static const char *const libraries[] = {"auto", "onednn", "openblas", "openblas-best", NULL};
+static const char *const data_kinds[] = {"random", "zeros", NULL}; /* enum gpu_data */
 static const char *const faults[] = {"none", "entry", NULL};
 
 #define AT(member) offsetof(struct params, member)
 
 static const struct opt options[] = {
+    {.name = "device",
+     .type = OPT_STRING,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.device),
+     .def = "host",
+     .arg = "host|cuda[:N]",
+     .expand = place_words,
+     .help = "where to multiply: this machine's CPUs, or a GPU; gpus: all of them"},
     {.name = "dtype",
      .letter = 'd',
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
-     .offset = AT(dtype),
+     .offset = AT(ask.dtype),
      .def = "f32,f64,bf16,int8",
-     .choices = dtypes,
-     .help = "element type: bf16 is summed in f32; int8 is u8 x s8, summed in s32"},
+     .choices = gemm_dtype_names,
+     .help = "element type; with --device cuda all of them. int8 is u8 x s8 on CPUs and s8 x s8 on "
+             "GPUs; e5m2 is e5m2 x e4m3, since no unit multiplies two e5m2"},
+    {.name = "accumulate",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.sums),
+     .def = "default",
+     .choices = gemm_sums_names,
+     .help =
+         "type of the sums; default: s32 for int8, f64 for f64, fast for e4m3 and e5m2 (f32 with "
+         "fewer bits on some units, as frameworks take it), else f32; f16 is for f16"},
+    {.name = "layout",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.layout),
+     .def = "auto",
+     .choices = gemm_layout_names,
+     .help =
+         "nn: B is stored as k x n; nt: as n x k (a model's weights); auto: nn, but nt for 8-bit "
+         "types on a GPU"},
+    {.name = "data",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.data),
+     .def = "random",
+     .choices = data_kinds,
+     .help = "zeros take less power: a GPU then runs faster than with any real data"},
     {.name = "library",
      .letter = 'l',
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
-     .offset = AT(library),
+     .offset = AT(ask.library),
      .def = "auto",
-     .choices = libraries,
-     .help = "who multiplies; auto: onednn, and openblas for f64; openblas-best: with the kernels "
-             "that fit this CPU, where openblas takes lesser ones"},
+     .choices = gemm_library_names,
+     .help =
+         "who multiplies; auto: onednn, openblas for f64, cublaslt on a GPU; openblas-best: with "
+         "the kernels that fit this CPU, where openblas takes lesser ones; cublaslt-best: the "
+         "fastest of all that its heuristics answer"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,
      .flags = OPT_LIST | OPT_COLUMN,
-     .offset = AT(threads),
+     .offset = AT(ask.threads),
      .make_default = default_threads,
      .min = 1,
      .max = 4096,
@@ -342,7 +248,7 @@ static const struct opt options[] = {
      .offset = AT(size),
      .min = 1,
      .max = GEMM_DIM_MAX,
-     .help = "square products, m = n = k; 1024 when neither this nor --shape is given"},
+     .help = "square products, m = n = k; 1024 when neither this nor --shape or --search is given"},
     {.name = "shape",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST,
@@ -350,14 +256,19 @@ static const struct opt options[] = {
      .arg = "MxNxK",
      .parse = gemm_shape_parse,
      .help = "products of A (m x k) and B (k x n), in place of --size: 2048x6144x4096"},
+    {.name = "search",
+     .type = OPT_DURATION,
+     .flags = OPT_COLUMN,
+     .offset = AT(search_ns),
+     .help = "look for the shape with the highest rate, so long at most, and measure that one"},
     {.name = "onednn-file",
      .type = OPT_STRING,
-     .offset = AT(onednn_file),
+     .offset = AT(ask.files[GEMM_FILE_ONEDNN]),
      .arg = "FILE",
      .help = "this libdnnl.so, not the system's"},
     {.name = "openblas-file",
      .type = OPT_STRING,
-     .offset = AT(openblas_file),
+     .offset = AT(ask.files[GEMM_FILE_OPENBLAS]),
      .arg = "FILE",
      .help = "this libopenblas.so, not the system's"},
     {.name = "inject",
@@ -370,7 +281,8 @@ static const struct opt options[] = {
     {.name = NULL},
 };
 
-static const char *const columns[] = {"m", "n", "k", "accumulate", "cpus", "kernel", NULL};
+static const char *const columns[] = {"m",       "n",          "k",           "cpus", "kernel",
+                                      "address", "candidates", "gap_percent", NULL};
 
 const struct bench bench = {
     .name = "gemm",
@@ -380,14 +292,19 @@ const struct bench bench = {
         "What a user does once\n"
         "is done before: oneDNN's primitive is made and B reordered into its layout (as a "
         "model's weights are); OpenBLAS packs\n"
-        "inside of each call. 2mnk operations count for a product. The limit is measured on the "
-        "same CPUs by a loop that only\n"
-        "multiplies and adds registers. C is checked against f64 on up to 1024 entries, int8 "
-        "exactly.",
+        "inside of each call; cuBLASLt's heuristics are asked. 2mnk operations count for a "
+        "product. "
+        "On CPUs the limit is measured\n"
+        "in the same place by a loop that only multiplies and adds registers. On a GPU its own "
+        "events time, and products take\n"
+        "turns on operands that its cache cannot hold. C is checked against f64 on up to 1024 "
+        "entries, int8 exactly.",
     .needs = "",
     .options = options,
     .params_size = sizeof(struct params),
     .columns = columns,
+    .defaults = default_types,
+    .wanted = wanted,
     .setup = setup,
     .sample = sample,
     .check = check,

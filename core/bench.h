@@ -66,6 +66,14 @@ struct bench {
                                    point_column(); NULL: none */
     const char *origin; /* NULL: measured; a benchmark that makes up its samples says simulated */
 
+    /* Not required. Is this combination of values worth a point, in a sweep? Those that are not are
+     * left out without a row, unless none would be left. pt as at setup, but for the reason. */
+    bool (*wanted)(struct point *pt);
+
+    /* Not required. Called when the command line was read: sets options that were not given by those
+     * that were (opts_values(), opts_set()). 0, or -errno with o->error set. */
+    int (*defaults)(struct opts *o);
+
     /* Required. Allocates, fills with data, chooses the series. 0; -EOPNOTSUPP or -ENODEV: cannot
      * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
      * is called in every case. */

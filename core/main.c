@@ -129,7 +129,8 @@ static void print_backend(void *arg, const char *name, const char *state)
     fprintf(arg, "# backend %s %s\n", name, state);
 }
 
-static void print_describe(const struct opts *o)
+/* Beside other options --describe tells the defaults that hang on those, and looks for no device. */
+static void print_describe(const struct opts *o, bool alone)
 {
     struct runner_columns columns;
 
@@ -139,7 +140,7 @@ static void print_describe(const struct opts *o)
     csv_print_list(stdout, columns.list, columns.n);
     putchar('\n');
     printf("# origin %s\n", bench.origin ? bench.origin : "measured");
-    if (bench.backends)
+    if (bench.backends && alone)
         bench.backends(print_backend, stdout);
     opts_describe(o, stdout);
 }
@@ -177,6 +178,8 @@ int main(int argc, char **argv)
 
     if (!err)
         err = opts_parse(&o, argc, argv);
+    if (!err && bench.defaults)
+        err = bench.defaults(&o);
     if (!err)
         err = opts_apply(&o, common_options, NULL, &common);
     if (!err && o.n_args) {
@@ -189,7 +192,7 @@ int main(int argc, char **argv)
         if (common.help)
             print_help(&o);
         else if (common.describe)
-            print_describe(&o);
+            print_describe(&o, argc == 2);
         else
             printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
                    *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());

@@ -118,6 +118,18 @@ int opts_set(struct opts *o, const char *name, const char *text)
     return err;
 }
 
+int opts_default(struct opts *o, const char *name, const char *text)
+{
+    const struct opt_values *v = opts_values(o, name);
+
+    if (!text || (v && v->given))
+        return 0;
+    int err = opts_set(o, name, text);
+    if (!err)
+        o->values[index_of(o, name, strlen(name))].given = false;
+    return err;
+}
+
 /* Handles argv[*at], an option; moves *at on when the value is the next word. */
 static int parse_one(struct opts *o, int argc, char **argv, int *at)
 {

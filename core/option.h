@@ -31,6 +31,7 @@ enum opt_type {               /* what lies at `offset` */
     1u /* takes several values: a,b,c and, for numbers, lo..hi, lo..hixF, lo..hi+STEP */
 #define OPT_COLUMN 2u /* is a column of every row, under its own name with '_' for '-' */
 #define OPT_HIDDEN 4u /* not in --help */
+#define OPT_SPLITS 8u /* one value may stand for several: a point's rows differ in this column */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
 
@@ -48,6 +49,9 @@ struct opt {
     const char *(*make_default)(void); /* computed from this machine; wins over def; static or
                                           allocated for the process' life */
     int (*parse)(const char *text, void *value, char *error, size_t len); /* OPT_CUSTOM */
+    /* Of OPT_LIST: where `word` stands for a list (every GPU of this machine), writes that list and
+     * returns true. */
+    bool (*expand)(const char *word, char *list, size_t len);
 };
 
 struct opt_values {
@@ -75,6 +79,8 @@ void opts_release(struct opts *o);
 
 /* Sets one option from text, as the command line would. */
 int opts_set(struct opts *o, const char *name, const char *text);
+/* The same where it was not given: for a default that hangs on other options. NULL: leaves it. */
+int opts_default(struct opts *o, const char *name, const char *text);
 
 /* Option number i over all tables; NULL past the end. */
 const struct opt *opts_at(const struct opts *o, size_t i);

@@ -9,6 +9,8 @@
 
 #include "core/units.h"
 
+#define EXPANDED_BYTES 4096 /* of a list that one word stands for */
+
 static int complain(const struct opt *opt, const char *text, const char *want, char *error,
                     size_t len)
 {
@@ -237,8 +239,11 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
         for (size_t n = strlen(part); n && isspace((unsigned char)part[n - 1]); n--)
             part[n - 1] = 0;
         const char *dots = numeric ? strstr(part, "..") : NULL;
+        char list[EXPANDED_BYTES];
         if (!*part)
             err = complain(opt, text, "a list: an element is empty", error, len);
+        else if (opt->expand && opt->expand(part, list, sizeof(list)))
+            err = opt_values_read(opt, list, out, error, len);
         else if (dots)
             err = push_range(opt, part, dots, out, error, len);
         else

@@ -72,9 +72,8 @@ int point_gpu(struct point *pt, unsigned index, struct gpu **gpu)
     if (!gpus || (!pt->watch && gpu_watch_open(&pt->watch)))
         return -ENOMEM;
     int err = gpus_get(gpus, index, gpu, error, sizeof(error));
-    const struct gpu_ops *ops = gpus_module(gpus, NULL);
-    if (ops)
-        pt->origin = strcmp(ops->origin(), "simulated") ? pt->origin : "simulated";
+    if (!strcmp(gpus_origin(gpus), "simulated"))
+        pt->origin = "simulated";
     if (err)
         return point_reason(pt, err, "%s", error);
     gpu_watch_add(pt->watch, gpu_base(*gpu)->facts.address);

@@ -158,20 +158,35 @@ void row_print_csv(FILE *out, const struct row *row)
     fputc('\n', out);
 }
 
-/* Wide enough for the header and for the values that the parameters of this suite take. */
-static int param_width(const char *name)
+static int param_width(const struct row_table *table, const struct row *row, size_t i)
 {
-    int n = (int)strlen(name);
+    int name = (int)strlen(row->param_names[i]), wanted = table->width[i] ? table->width[i] : 9;
 
-    return n < 9 ? 9 : n;
+    return name > wanted ? name : wanted;
 }
 
-void row_print_table_header(FILE *out, const char *const *param_names, size_t n_params)
+static void print_table_header(FILE *out, const struct row_table *table, const struct row *row)
 {
-    for (size_t i = 0; i < n_params; i++)
-        fprintf(out, "%-*s ", param_width(param_names[i]), param_names[i]);
+    for (size_t i = 0; i < row->n_params; i++)
+        if (!table->aside[i])
+            fprintf(out, "%-*s ", param_width(table, row, i), row->param_names[i]);
     fprintf(out, "%-14s %12s %-8s %8s %8s %7s %7s  %s\n", "metric", "value", "unit", "-ci", "+ci",
             "samples", "limit", "status");
+}
+
+/* What is no column: told when it changes. */
+static void tell_aside(FILE *out, struct row_table *table, const struct row *row)
+{
+    char text[sizeof(table->told)] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < row->n_params && at < sizeof(text); i++)
+        if (table->aside[i] && row->params[i] && row->params[i][0])
+            at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s %s", at ? ", " : "",
+                                   row->param_names[i], row->params[i]);
+    if (text[0] && strcmp(text, table->told) != 0)
+        fprintf(out, "%s# %s\n", table->begun ? "\n" : "", text);
+    memcpy(table->told, text, sizeof(text));
 }
 
 static void print_side(FILE *out, double side, double value)
@@ -190,11 +205,30 @@ static void print_number_cell(FILE *out, double value, const char *format, int w
         fprintf(out, format, value);
 }
 
-void row_print_table(FILE *out, const struct row *row)
+static void print_outcome(FILE *out, const struct row *row)
 {
+    fprintf(out, " %s", row->status ? row->status : "");
+    if (row->levels.two)
+        fprintf(out, ": two levels, %.6g (%.0f %%) and %.6g (%.0f %%)", row->levels.low,
+                100 * row->levels.share_low, row->levels.high, 100 * row->levels.share_high);
+    if (row->reason && row->reason[0])
+        fprintf(out, ": %s", row->reason);
+    if (row->disturbed && row->disturbed[0])
+        fprintf(out, " (%s)", row->disturbed);
+    if (row->origin && strcmp(row->origin, "measured") != 0)
+        fprintf(out, " [%s]", row->origin);
+    fputc('\n', out);
+}
+
+void row_print_table(FILE *out, struct row_table *table, const struct row *row)
+{
+    tell_aside(out, table, row);
+    if (!table->begun)
+        print_table_header(out, table, row);
+    table->begun = true;
     for (size_t i = 0; i < row->n_params; i++)
-        fprintf(out, "%-*s ", param_width(row->param_names[i]),
-                row->params[i] ? row->params[i] : "");
+        if (!table->aside[i])
+            fprintf(out, "%-*s ", param_width(table, row, i), row->params[i] ? row->params[i] : "");
     fprintf(out, "%-14s ", row->metric ? row->metric : "");
     print_number_cell(out, row->value, "%12.6g ", 12);
     fprintf(out, "%-8s ", row->unit ? row->unit : "");
@@ -205,13 +239,5 @@ void row_print_table(FILE *out, const struct row *row)
     else
         fprintf(out, "%7s ", "");
     print_number_cell(out, row->percent_of_limit, "%6.1f%% ", 7);
-    fprintf(out, " %s", row->status ? row->status : "");
-    if (row->levels.two)
-        fprintf(out, ": two levels, %.6g (%.0f %%) and %.6g (%.0f %%)", row->levels.low,
-                100 * row->levels.share_low, row->levels.high, 100 * row->levels.share_high);
-    if (row->reason && row->reason[0])
-        fprintf(out, ": %s", row->reason);
-    if (row->disturbed && row->disturbed[0])
-        fprintf(out, " (%s)", row->disturbed);
-    fputc('\n', out);
+    print_outcome(out, row);
 }

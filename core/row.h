@@ -9,6 +9,7 @@
 #ifndef PLUMB_CORE_ROW_H
 #define PLUMB_CORE_ROW_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,9 +68,18 @@ void row_init(struct row *row);
 void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
 void row_print_csv(FILE *out, const struct row *row);
 
-/* The aligned table for people: parameters, metric, value with interval, share of the limit,
- * samples, status. */
-void row_print_table_header(FILE *out, const char *const *param_names, size_t n_params);
-void row_print_table(FILE *out, const struct row *row);
+/*
+ * The aligned table for people: parameters that are swept or are outcomes as columns, the others once,
+ * in a line above the rows that they hold for; metric, value with interval, share of the limit,
+ * samples, status. Zeroed: nothing printed yet, every parameter a column.
+ */
+struct row_table {
+    bool aside[ROW_PARAMS_MAX]; /* not a column */
+    int width[ROW_PARAMS_MAX];  /* of a column: of its longest value; 0: of most */
+    bool begun;
+    char told[512]; /* the line that holds now */
+};
+
+void row_print_table(FILE *out, struct row_table *table, const struct row *row);
 
 #endif

@@ -148,6 +148,11 @@ int topo_bind_self(const struct topo *topo, unsigned cpu)
     return err;
 }
 
+void topo_unbind_self(const struct topo *topo)
+{
+    hwloc_set_cpubind(topo->hwloc, topo->usable, HWLOC_CPUBIND_THREAD);
+}
+
 uint64_t topo_cache_bytes(const struct topo *topo, unsigned level)
 {
     int cpu = hwloc_bitmap_first(topo->usable);

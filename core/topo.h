@@ -31,6 +31,7 @@ int topo_node_of_cpu(const struct topo *topo, unsigned cpu);
 int topo_spread(const struct topo *topo, int node, unsigned n, unsigned *cpus);
 
 int topo_bind_self(const struct topo *topo, unsigned cpu); /* the calling thread; 0 or -errno */
+void topo_unbind_self(const struct topo *topo); /* the calling thread: all usable CPUs again */
 
 /* Data or unified cache of a level (1..) as seen from the first usable CPU: its size; 0 when there
  * is none or it is hidden. */

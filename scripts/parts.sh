@@ -5,7 +5,8 @@
 
 # name | group | need | how to look for it | packages | what it is for
 #
-# group:    build, run (has build in it), test (has run in it), lint.
+# group:    build, run (has build in it), test (has run in it), lint; gpu, which is looked for by every build but
+#           installed only when asked for (scripts/bootstrap --for gpu): it is several GB.
 # need:     must     nothing is built without it
 #           plumb    the program plumb is left out without it, benchmarks are still built
 #           opt      something smaller is left out, which the last field names
@@ -13,9 +14,12 @@
 #           cmd:A,B              one of these commands
 #           lib:PC:HEADER:LIBS   pkg-config's module PC; else HEADER compiles and LIBS link
 #           so:A,B               one of these shared libraries, which are opened at run time
+#           nvcc                 the CUDA toolkit's compiler and cuda.h; see parts_nvcc
+#           cuda:HEADER          a header beside them
 #           file:GLOB            such a file
 #           san, fuzzer          a compiler that links these runtimes
-# packages: names on Debian 12 and Ubuntu 22.04 to 24.04; in A/B the first that the system knows.
+# packages: names on Debian 12 and Ubuntu 22.04 to 24.04; in A/B the first that the system knows (for GPUs, A is of
+#           NVIDIA's own repository, B of Debian's non-free or Ubuntu's multiverse).
 parts_table()
 {
     cat <<'END'
@@ -28,6 +32,8 @@ libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and har
 libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
+CUDA|gpu|opt|nvcc|cuda-toolkit/nvidia-cuda-toolkit|GPUs: the module plumb-cuda.so
+cuBLASLt|gpu|opt|cuda:cublasLt.h|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: plots
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
 sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
@@ -53,6 +59,7 @@ parts_groups()
     run) echo build run ;;
     test) echo build run test ;;
     lint) echo build lint ;;
+    gpu) echo build gpu ;;
     all) echo build run test lint ;;
     *) return 1 ;;
     esac
@@ -115,6 +122,43 @@ parts_shared()
     return 1
 }
 
+# parts_compiles CFLAGS HEADER: does a C file that includes it compile?
+parts_compiles()
+{
+    local flags compiler
+    read -ra compiler <<<"${CC:-cc}"
+    read -ra flags <<<"$1"
+    "${compiler[@]}" ${flags[@]+"${flags[@]}"} -fsyntax-only -include "$2" -x c /dev/null 2>/dev/null
+}
+
+# The CUDA compiler: $NVCC (no: none), $CUDA_HOME's, $CUDA_PATH's, PATH's, or where NVIDIA's installer puts it.
+parts_nvcc()
+{
+    local at
+    [[ ${NVCC-} != no ]] || return 1
+    for at in "${NVCC-}" "${CUDA_HOME:+$CUDA_HOME/bin/nvcc}" "${CUDA_PATH:+$CUDA_PATH/bin/nvcc}" nvcc \
+        /usr/local/cuda/bin/nvcc; do
+        if [[ $at ]] && command -v "$at"; then
+            return 0
+        fi
+    done
+    return 1
+}
+
+# parts_cuda_flags NVCC HEADER: how the headers of that toolkit are found; nothing where the compiler knows.
+parts_cuda_flags()
+{
+    local home folder
+    home=$(dirname "$(dirname "$(readlink -f "$1")")")
+    for folder in "$home/include" "$home"/targets/*-linux/include; do
+        if [[ $folder != /usr/include && -e $folder/$2 ]] && parts_compiles "-isystem$folder" "$2"; then
+            echo "-isystem$folder"
+            return 0
+        fi
+    done
+    parts_compiles '' "$2"
+}
+
 # The clang to build fuzz targets with: CC itself where it can.
 parts_fuzzer()
 {
@@ -153,6 +197,14 @@ parts_find()
         ;;
     so)
         part_at=$(parts_shared "$rest") || return 1
+        ;;
+    nvcc)
+        part_at=$(parts_nvcc) && "$part_at" --list-gpu-code >/dev/null 2>&1 || return 1
+        part_version=$("$part_at" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p')
+        [[ $part_version ]] && part_cflags=$(parts_cuda_flags "$part_at" cuda.h)
+        ;;
+    cuda)
+        part_at=$(parts_nvcc) && part_cflags=$(parts_cuda_flags "$part_at" "$rest")
         ;;
     file)
         part_at=$(compgen -G "$rest" | head -n 1)

@@ -8,8 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
-const struct gemm_library *const gemm_libraries[] = {&gemm_onednn, &gemm_openblas,
-                                                     &gemm_openblas_best, NULL};
+const struct gemm_library *const gemm_libraries[] = {
+    &gemm_onednn, &gemm_openblas, &gemm_openblas_best, &gemm_cublaslt, &gemm_cublaslt_best, NULL};
+
+const char *const gemm_library_names[] = {"auto",     "onednn",        "openblas", "openblas-best",
+                                          "cublaslt", "cublaslt-best", NULL};
+
+const struct gemm_where *const gemm_wheres[] = {&gemm_on_host, &gemm_on_gpu, NULL};
+
+const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype)
+{
+    for (const struct gemm_library *const *at = gemm_libraries; *at; at++)
+        if ((*at)->where == where && (*at)->dtypes >> dtype & 1)
+            return *at;
+    return NULL;
+}
+
+unsigned gemm_types_of(const struct gemm_where *where)
+{
+    unsigned types = 0;
+
+    for (const struct gemm_library *const *at = gemm_libraries; *at; at++)
+        types |= (*at)->where == where ? (*at)->dtypes : 0;
+    return types;
+}
 
 int gemm_why(char *why, int err, const char *format, ...)
 {

@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Matrix libraries as small ops tables. Each is opened at run time, so that one build serves
- * machines with and without them. A library's own threads run bound, one on each CPU of a list.
- *
- * The order of calls:  open -> (bind -> (prepare -> run, many times -> finish)*)* -> close.
- * A process opens each library once, while the caller may use all the CPUs that a later bind names:
- * a library counts the CPUs when it is loaded and starts threads then, which are noted to be bound
- * (threads_unbind_self() in threads.h).
- *
- * Every hook that can fail says why in `why` (no full stop): 0; -ENODEV: the library is not here;
- * -EOPNOTSUPP: it cannot do this; any other -errno: an error.
+ * Matrix libraries as small ops tables, and the places that they run in: the host's CPUs
+ * (host_blas.c) and a GPU (gpu_blas.c). Each library is opened at run time, so that one build
+ * serves machines with and without it. The place owns the operands, times the products with its
+ * own clock and says what carried them; the library multiplies.
  */
 #ifndef PLUMB_CORE_BLAS_LIBRARY_H
 #define PLUMB_CORE_BLAS_LIBRARY_H
@@ -17,10 +11,75 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/bench.h"
 #include "core/blas/matrix.h"
+#include "core/device/gpu_values.h"
 #include "core/topo.h"
 
 #define GEMM_WHY_BYTES 384
+
+struct gemm_run;
+
+/* What a case asks for, but for its shape. */
+struct gemm_request {
+    const struct gemm_library *library;
+    const struct gemm_form *form;
+    bool b_is_nk; /* layout nt */
+    enum gpu_data data;
+    unsigned index; /* of the place: which GPU */
+    unsigned threads;
+    const char *file; /* this library file, not the system's; NULL */
+};
+
+/*
+ * A place. The order of calls for a point:
+ *
+ *   open -> limit -> (begin -> sample, many times -> check, evidence -> end)* -> close
+ *
+ * Hooks return 0 or -errno, having said why by point_reason(): -ENODEV and -EOPNOTSUPP mean that it
+ * cannot be done here. All are required, but for those that say otherwise.
+ */
+struct gemm_where {
+    const char *name;                /* for messages: "the host's CPUs" */
+    const struct device_ops *device; /* whose places these are: device.h */
+    const struct gemm_form *forms;
+    bool transposes; /* takes B in layout nt */
+
+    /* Opens the library, and what it runs on; sets the columns that say which. */
+    int (*open)(struct point *pt, const struct gemm_request *request, struct gemm_run **run);
+    void (*close)(struct gemm_run *run); /* also what an open left half-way; never NULL */
+    /* Makes the operands, and everything that a user does once. `brief`: a search is only passing
+     * by, choices are to be made fast. */
+    int (*begin)(struct gemm_run *run, const struct gemm_shape *shape, bool brief);
+    void (*end)(struct gemm_run *run); /* harmless without a begin */
+    int (*sample)(struct gemm_run *run, uint64_t inner, uint64_t *ns);
+    /* Holds what the last sample has left against f64. `spoil`: a wrong entry is put in before, to
+     * test the check. */
+    int (*check)(struct gemm_run *run, bool spoil, struct gemm_check *out);
+    int (*evidence)(struct gemm_run *run);
+    /* Sets the series' limit, between open and begin: what is physically possible here. NULL: that
+     * is known from elsewhere, or not at all. */
+    int (*limit)(struct gemm_run *run);
+    /* How many cores, or multiprocessors, work on a product: a search tries shapes that they can
+     * share evenly. */
+    unsigned (*units)(const struct gemm_run *run);
+    /* Says which of its libraries are here, as struct bench's `backends`. */
+    void (*backends)(bench_say_fn *say, void *arg);
+};
+
+extern const struct gemm_where gemm_on_host, gemm_on_gpu;
+extern const struct gemm_form gemm_gpu_forms[];      /* gpu_forms.c */
+extern const struct gemm_where *const gemm_wheres[]; /* NULL-terminated */
+
+/* What the places' own structs begin with. */
+struct gemm_run {
+    struct point *pt;
+    struct gemm_request request;
+    struct gemm_shape shape; /* from begin on */
+};
+
+/* Files that options name. */
+enum gemm_file { GEMM_FILE_NONE, GEMM_FILE_ONEDNN, GEMM_FILE_OPENBLAS, GEMM_FILES };
 
 /* The CPUs of a run: thread i on cpus[i]; thread 0 is the caller. */
 struct gemm_threads {
@@ -29,9 +88,24 @@ struct gemm_threads {
     unsigned n;
 };
 
+/*
+ * A library. Those of the host have these hooks, called in the order
+ *
+ *   open -> (bind -> (prepare -> run, many times -> finish)*)* -> close.
+ *
+ * A process opens each library once, while the caller may use all the CPUs that a later bind
+ * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
+ * be bound (threads_unbind_self() in threads.h). Every hook that can fail says why in `why` (no
+ * full stop): 0; -ENODEV: the library is not here; -EOPNOTSUPP: it cannot do this; any other
+ * -errno: an error.
+ */
 struct gemm_library {
     const char *name; /* of the option and the column: "onednn" */
-    unsigned dtypes;  /* a bit 1u << enum gemm_dtype for each type that it serves */
+    const struct gemm_where *where;
+    unsigned dtypes;     /* a bit 1u << enum gemm_dtype for each type that it serves */
+    enum gemm_file file; /* the option that names its file */
+    unsigned candidates; /* on a GPU: how many of the heuristics' answers are tried */
+
     struct gemm_engine *(*open)(const char *file, int *err, char *why);
     int (*bind)(struct gemm_engine *e, const struct gemm_threads *threads, char *why);
     /* Everything that a user does once: primitives, packing. The problem must live until finish. */
@@ -42,19 +116,29 @@ struct gemm_library {
     void (*close)(struct gemm_engine *e);
 };
 
-/* An opened library; the libraries' own structs begin with it. */
+/* An opened library of the host; the libraries' own structs begin with it. */
 struct gemm_engine {
     const struct gemm_library *library;
     char kernel[64];             /* version and kernels in use; after prepare they are final */
     char remark[GEMM_WHY_BYTES]; /* what its rows should say, or "" */
 };
 
-/* Ends with NULL. The first that serves a type is the one to take by default. */
+/* Ends with NULL. The first that serves a type in a place is the one to take by default. */
 extern const struct gemm_library *const gemm_libraries[];
+/* For an option: "auto", then their names in the same order; NULL-terminated. */
+extern const char *const gemm_library_names[];
 
 extern const struct gemm_library gemm_onednn;        /* onednn.c */
 extern const struct gemm_library gemm_openblas;      /* openblas.c: as it comes */
 extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels that fit the CPU */
+extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
+extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
+
+/* The library to take by default for a type in a place; NULL: none has it. */
+const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype);
+
+/* The types that a place's libraries serve, a bit each. */
+unsigned gemm_types_of(const struct gemm_where *where);
 
 /* For the implementations. Writes a reason; returns err. */
 int gemm_why(char *why, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -15,13 +15,70 @@
 
 #define HUGE_BYTES (UINT64_C(2) << 20)
 
-/* k_max of int8: 127 * 128 * k < 2^31. */
 const struct gemm_dtype_info gemm_dtypes[GEMM_DTYPES] = {
-    [GEMM_F64] = {"f64", "f64", "TFLOP/s", 8, 8, 8, 0x1p-53, 0},
-    [GEMM_F32] = {"f32", "f32", "TFLOP/s", 4, 4, 4, 0x1p-24, 0},
-    [GEMM_BF16] = {"bf16", "f32", "TFLOP/s", 2, 2, 4, 0x1p-24, 0},
-    [GEMM_INT8] = {"int8", "s32", "TOP/s", 1, 1, 4, 0, 132104},
+    [GEMM_F64] = {"f64", "TFLOP/s"},   [GEMM_F32] = {"f32", "TFLOP/s"},
+    [GEMM_TF32] = {"tf32", "TFLOP/s"}, [GEMM_F16] = {"f16", "TFLOP/s"},
+    [GEMM_BF16] = {"bf16", "TFLOP/s"}, [GEMM_E4M3] = {"e4m3", "TFLOP/s"},
+    [GEMM_E5M2] = {"e5m2", "TFLOP/s"}, [GEMM_INT8] = {"int8", "TOP/s"},
 };
+const char *const gemm_dtype_names[] = {"f64",  "f32",  "tf32", "f16", "bf16",
+                                        "e4m3", "e5m2", "int8", NULL};
+const char *const gemm_sums_names[] = {"default", "f32", "fast", "f16", NULL};
+const char *const gemm_layout_names[] = {"auto", "nn", "nt", NULL};
+
+/* k_max of int8: 127 * 128 * k < 2^31. */
+const struct gemm_form gemm_host_forms[] = {
+    {.dtype = GEMM_F64,
+     .a = GEMM_EL_F64,
+     .b = GEMM_EL_F64,
+     .c = GEMM_EL_F64,
+     .accumulate = "f64",
+     .layout = GEMM_NN,
+     .rounding = {.sum = 0x1p-53}},
+    {.dtype = GEMM_F32,
+     .sums = GEMM_SUMS_F32,
+     .a = GEMM_EL_F32,
+     .b = GEMM_EL_F32,
+     .c = GEMM_EL_F32,
+     .accumulate = "f32",
+     .layout = GEMM_NN,
+     .rounding = {.sum = 0x1p-24}},
+    {.dtype = GEMM_BF16,
+     .sums = GEMM_SUMS_F32,
+     .a = GEMM_EL_BF16,
+     .b = GEMM_EL_BF16,
+     .c = GEMM_EL_F32,
+     .accumulate = "f32",
+     .layout = GEMM_NN,
+     .rounding = {.sum = 0x1p-24}},
+    {.dtype = GEMM_INT8,
+     .a = GEMM_EL_U8,
+     .b = GEMM_EL_S8,
+     .c = GEMM_EL_S32,
+     .accumulate = "s32",
+     .layout = GEMM_NN,
+     .k_max = 132104},
+    {.accumulate = NULL},
+};
+
+const struct gemm_form *gemm_form_find(const struct gemm_form *forms, enum gemm_dtype dtype,
+                                       enum gemm_sums sums)
+{
+    for (; forms->accumulate; forms++)
+        if (forms->dtype == dtype && (sums == GEMM_SUMS_DEFAULT || forms->sums == sums))
+            return forms;
+    return NULL;
+}
+
+unsigned gemm_element_bytes(enum gemm_element type)
+{
+    static const unsigned char bytes[] = {
+        [GEMM_EL_F64] = 8,  [GEMM_EL_F32] = 4,  [GEMM_EL_F16] = 2,
+        [GEMM_EL_BF16] = 2, [GEMM_EL_E4M3] = 1, [GEMM_EL_E5M2] = 1,
+        [GEMM_EL_U8] = 1,   [GEMM_EL_S8] = 1,   [GEMM_EL_S32] = 4};
+
+    return bytes[type];
+}
 
 int gemm_shape_parse(const char *text, void *value, char *error, size_t len)
 {
@@ -53,12 +110,12 @@ double gemm_operations(const struct gemm_shape *shape)
     return 2.0 * (double)shape->m * (double)shape->n * (double)shape->k;
 }
 
-double gemm_bytes(enum gemm_dtype dtype, const struct gemm_shape *shape)
+double gemm_bytes(const struct gemm_form *form, const struct gemm_shape *shape)
 {
-    const struct gemm_dtype_info *t = &gemm_dtypes[dtype];
     double m = (double)shape->m, n = (double)shape->n, k = (double)shape->k;
 
-    return m * k * t->a_bytes + k * n * t->b_bytes + m * n * t->c_bytes;
+    return m * k * gemm_element_bytes(form->a) + k * n * gemm_element_bytes(form->b) +
+           m * n * gemm_element_bytes(form->c);
 }
 
 uint16_t gemm_bf16_of(float value)
@@ -132,13 +189,13 @@ static void *allocate(uint64_t bytes)
 int gemm_problem_open(struct gemm_problem *p, enum gemm_dtype dtype, const struct gemm_shape *shape,
                       uint64_t seed)
 {
-    const struct gemm_dtype_info *t = &gemm_dtypes[dtype];
+    const struct gemm_form *f = gemm_form_find(gemm_host_forms, dtype, GEMM_SUMS_DEFAULT);
     struct rng rng;
 
-    *p = (struct gemm_problem){.dtype = dtype, .shape = *shape};
-    p->a = allocate(shape->m * shape->k * t->a_bytes);
-    p->b = allocate(shape->k * shape->n * t->b_bytes);
-    p->c = allocate(shape->m * shape->n * t->c_bytes);
+    *p = (struct gemm_problem){.dtype = dtype, .form = f, .shape = *shape};
+    p->a = allocate(shape->m * shape->k * gemm_element_bytes(f->a));
+    p->b = allocate(shape->k * shape->n * gemm_element_bytes(f->b));
+    p->c = allocate(shape->m * shape->n * gemm_element_bytes(f->c));
     if (!p->a || !p->b || !p->c) {
         gemm_problem_close(p);
         return -ENOMEM;
@@ -150,6 +207,12 @@ int gemm_problem_open(struct gemm_problem *p, enum gemm_dtype dtype, const struc
     return 0;
 }
 
+void gemm_problem_zero(struct gemm_problem *p)
+{
+    memset(p->a, 0, p->shape.m * p->shape.k * gemm_element_bytes(p->form->a));
+    memset(p->b, 0, p->shape.k * p->shape.n * gemm_element_bytes(p->form->b));
+}
+
 void gemm_problem_close(struct gemm_problem *p)
 {
     free(p->a);
@@ -158,48 +221,49 @@ void gemm_problem_close(struct gemm_problem *p)
     *p = (struct gemm_problem){0};
 }
 
+static double f16_value(uint16_t bits)
+{
+    int exponent = bits >> 10 & 31;
+    double fraction = bits & 1023, sign = bits >> 15 ? -1 : 1;
+
+    if (exponent == 31)
+        return fraction != 0 ? (double)NAN : sign * (double)INFINITY;
+    return sign * (exponent ? ldexp(1024 + fraction, exponent - 25) : ldexp(fraction, -24));
+}
+
+double gemm_element_at(enum gemm_element type, const void *array, size_t i)
+{
+    switch (type) {
+    case GEMM_EL_F64:
+        return ((const double *)array)[i];
+    case GEMM_EL_F32:
+        return ((const float *)array)[i];
+    case GEMM_EL_F16:
+        return f16_value(((const uint16_t *)array)[i]);
+    case GEMM_EL_BF16:
+        return gemm_bf16_value(((const uint16_t *)array)[i]);
+    case GEMM_EL_U8:
+        return ((const uint8_t *)array)[i];
+    case GEMM_EL_S8:
+        return ((const int8_t *)array)[i];
+    case GEMM_EL_S32:
+        return ((const int32_t *)array)[i];
+    default: /* 8-bit floating types are operands alone, and those are computed, not read */
+        abort();
+    }
+}
+
 double gemm_a_at(const struct gemm_problem *p, size_t row, size_t column)
 {
-    size_t i = row * p->shape.k + column;
-
-    switch (p->dtype) {
-    case GEMM_F64:
-        return ((const double *)p->a)[i];
-    case GEMM_F32:
-        return ((const float *)p->a)[i];
-    case GEMM_BF16:
-        return gemm_bf16_value(((const uint16_t *)p->a)[i]);
-    default:
-        return ((const uint8_t *)p->a)[i];
-    }
+    return gemm_element_at(p->form->a, p->a, row * p->shape.k + column);
 }
 
 double gemm_b_at(const struct gemm_problem *p, size_t row, size_t column)
 {
-    size_t i = row * p->shape.n + column;
-
-    switch (p->dtype) {
-    case GEMM_F64:
-        return ((const double *)p->b)[i];
-    case GEMM_F32:
-        return ((const float *)p->b)[i];
-    case GEMM_BF16:
-        return gemm_bf16_value(((const uint16_t *)p->b)[i]);
-    default:
-        return ((const int8_t *)p->b)[i];
-    }
+    return gemm_element_at(p->form->b, p->b, row * p->shape.n + column);
 }
 
 double gemm_c_at(const struct gemm_problem *p, size_t row, size_t column)
 {
-    size_t i = row * p->shape.n + column;
-
-    switch (p->dtype) {
-    case GEMM_F64:
-        return ((const double *)p->c)[i];
-    case GEMM_INT8:
-        return ((const int32_t *)p->c)[i];
-    default:
-        return ((const float *)p->c)[i];
-    }
+    return gemm_element_at(p->form->c, p->c, row * p->shape.n + column);
 }

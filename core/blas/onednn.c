@@ -297,7 +297,9 @@ static void onednn_finish(struct gemm_engine *base)
 
 const struct gemm_library gemm_onednn = {
     .name = "onednn",
+    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F32 | 1u << GEMM_BF16 | 1u << GEMM_INT8,
+    .file = GEMM_FILE_ONEDNN,
     .open = onednn_open,
     .bind = onednn_bind,
     .prepare = onednn_prepare,

@@ -274,7 +274,9 @@ static void openblas_finish(struct gemm_engine *base)
 
 const struct gemm_library gemm_openblas = {
     .name = "openblas",
+    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
+    .file = GEMM_FILE_OPENBLAS,
     .open = openblas_open,
     .bind = openblas_bind,
     .prepare = openblas_prepare,
@@ -285,7 +287,9 @@ const struct gemm_library gemm_openblas = {
 
 const struct gemm_library gemm_openblas_best = {
     .name = "openblas-best",
+    .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
+    .file = GEMM_FILE_OPENBLAS,
     .open = openblas_best_open,
     .bind = openblas_bind,
     .prepare = openblas_prepare,

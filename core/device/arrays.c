@@ -268,29 +268,60 @@ static double best_pass_ns(struct arrays *a, struct team *team, kernel_fn *kerne
     return best;
 }
 
-/* The best of a kernel over all memory of the arrays as one, on the widest vector units, in all forms that there are. */
-static double best_bandwidth(struct arrays *a, struct team *team, enum kernel_op op)
+/* All memory of each thread as one array, cut down to whole blocks of `streams` parts. Returns its
+ * bytes. */
+static double as_one(struct arrays *a, unsigned streams)
 {
-    double best_ns = INFINITY;
-    unsigned units = 0;
+    size_t block = (size_t)KERNEL_BLOCK * streams,
+           bytes = a->part_bytes * kernel_arrays(a->config.op) / block * block;
 
     for (unsigned i = 0; i < a->threads; i++) {
         struct kernel_args *args = &a->parts[i].args;
         args->a = args->dst = a->buffers[i].at;
-        args->bytes = a->part_bytes * kernel_arrays(a->config.op);
+        args->bytes = bytes;
     }
+    return (double)bytes * a->threads;
+}
+
+/* Loads as one stream and as several: for the caches one is as fast as any, for memory it may not be. */
+static double best_loads(struct arrays *a, struct team *team, const struct host_isa *isa)
+{
+    double best = 0;
+
+    for (unsigned i = 0; i < KERNEL_STREAMS; i++) {
+        double bytes = as_one(a, i + 1);
+        if (bytes > 0)
+            best = fmax(best, bytes / best_pass_ns(a, team, isa->read_streams[i]));
+    }
+    return best;
+}
+
+static double best_stores(struct arrays *a, struct team *team, const struct host_isa *isa)
+{
+    double best = 0, bytes = as_one(a, 1);
+
+    for (int form = 0; form < KERNEL_FORMS; form++) {
+        kernel_fn *kernel = isa->kernels[KERNEL_WRITE][KERNEL_F32][form];
+        if (kernel)
+            best = fmax(best, bytes / best_pass_ns(a, team, kernel));
+    }
+    return best;
+}
+
+/* The best of the widest vector units, in GB/s. */
+static double best_bandwidth(struct arrays *a, struct team *team, enum kernel_op op)
+{
+    double best = 0;
+    unsigned units = 0;
+
     for (size_t i = 0; host_isas[i] && units < CEILING_UNITS; i++) {
         if (!host_isas[i]->present())
             continue;
         units++;
-        for (int form = 0; form < KERNEL_FORMS; form++) {
-            kernel_fn *kernel = host_isas[i]->kernels[op][KERNEL_F32][form];
-            bool again = form && kernel == host_isas[i]->kernels[op][KERNEL_F32][form - 1];
-            if (kernel && !again)
-                best_ns = fmin(best_ns, best_pass_ns(a, team, kernel));
-        }
+        best = fmax(best, op == KERNEL_READ ? best_loads(a, team, host_isas[i])
+                                            : best_stores(a, team, host_isas[i]));
     }
-    return (double)arrays_set_bytes(a) / best_ns;
+    return best;
 }
 
 void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *ceiling)

@@ -22,20 +22,32 @@ static void link_lines(struct chase *c, struct rng *rng)
     }
 }
 
+int chase_order(uint32_t **order, uint64_t lines, uint64_t seed)
+{
+    struct rng rng;
+
+    *order = NULL;
+    if (lines < 2 || lines > UINT32_MAX)
+        return -EINVAL;
+    *order = malloc(lines * sizeof(**order));
+    if (!*order)
+        return -ENOMEM;
+    for (uint64_t i = 0; i < lines; i++)
+        (*order)[i] = (uint32_t)i;
+    rng_seed(&rng, seed);
+    rng_shuffle_u32(&rng, *order, lines);
+    return 0;
+}
+
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
 {
     struct rng rng;
 
     *c = (struct chase){.at = at, .lines = bytes / CHASE_LINE};
-    if (c->lines < 2 || c->lines > UINT32_MAX)
-        return -EINVAL;
-    c->order = malloc(c->lines * sizeof(*c->order));
-    if (!c->order)
-        return -ENOMEM;
-    for (uint64_t i = 0; i < c->lines; i++)
-        c->order[i] = (uint32_t)i;
-    rng_seed(&rng, seed);
-    rng_shuffle_u32(&rng, c->order, c->lines);
+    int err = chase_order(&c->order, c->lines, seed);
+    if (err)
+        return err;
+    rng_seed(&rng, seed + 1);
     link_lines(c, &rng);
     c->now = line_at(c, 0);
     return 0;

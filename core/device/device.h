@@ -81,4 +81,9 @@ struct place {
 int place_find(const char *name, const struct topo *topo, struct place *place, char *error,
                size_t len);
 
+/* Words for places, as struct opt's `expand`: "nodes" is every node, "gpus" every GPU, "gpu" the first
+ * one. */
+bool place_words(const char *word, char *list, size_t len);
+const char *place_all_nodes(void); /* for struct opt's make_default */
+
 #endif

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_MODULE_ABI    1
+#define GPU_MODULE_ABI    1u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -64,7 +64,8 @@ struct gpu_ops {
 
     /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy. Called once. */
     int (*init)(char *error, size_t len);
-    /* "measured", or "simulated" where any library underneath is a stand-in. After init. */
+    /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one that
+     * failed. */
     const char *(*origin)(void);
     unsigned (*count)(void);
     int (*facts)(unsigned index, struct gpu_facts *facts);
@@ -178,6 +179,8 @@ void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
  * to be freed) in *why: what is missing, and what to do. */
 const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
 unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
+/* "simulated" where a library underneath is a stand-in, whether it started or not; else "measured". */
+const char *gpus_origin(struct gpus *gpus);
 /* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error. */
 int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len);
 
@@ -185,5 +188,6 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
  * that there is none, and why ("cuda", "absent: ..."). */
 typedef void gpus_say_fn(void *arg, const char *name, const char *state);
 void gpus_say(gpus_say_fn *say, void *arg);
+void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg);
 
 #endif

@@ -18,9 +18,10 @@ struct gpu_timer {
     struct gpu *gpu;
     struct gpu_stream *stream;
     struct gpu_event *begin, *end;
-    struct gpu_watch *watch;   /* looked at while the device works; NULL: not */
-    double device_ns, host_ns; /* sums over the runs that are long enough to compare */
-    uint64_t compared;
+    struct gpu_watch *watch; /* looked at while the device works; NULL: not */
+    /* Of the run that the host saw end soonest: the one that a busy host disturbed least. */
+    double device_ns, host_ns;
+    uint64_t compared; /* runs that were long enough to compare */
 };
 
 int gpu_timer_open(struct gpu_timer *t, struct gpu *gpu, struct gpu_watch *watch);
@@ -31,6 +32,10 @@ void gpu_timer_close(struct gpu_timer *t); /* also what an open left half-way; a
  * and the parts' times added. 0 with *ns, or -errno. */
 int gpu_timer_run(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_t n, unsigned each,
                   uint64_t *ns);
+
+/* For those that time by themselves: the same span by both clocks, the host's from the release to the end
+ * of the wait. Too short ones are left out. */
+void gpu_timer_compare(struct gpu_timer *t, double device_ns, double host_ns);
 
 /* How the two clocks compare: "" where they agree (or nothing was long enough to tell), else a
  * sentence for the reason: events say 5.1 % less than the host's clock. Returns text. */

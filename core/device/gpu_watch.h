@@ -26,10 +26,16 @@ struct gpu_ledger {
     double looks, throttled_looks; /* how often it was looked at; and found held back */
     double ecc_errors;             /* corrected and uncorrected, new ones */
     double pcie_replays;           /* packets sent again over PCIe, new ones */
-    char throttle[96];             /* "power cap, thermal slowdown" */
+    /* By what: "power cap, thermal slowdown"; and which settings bound its clocks, which is no
+     * throttling: "set: application clocks"; both: "power cap; set: application clocks". */
+    char throttle[96];
 };
 
+struct nvml;
+
 int gpu_watch_open(struct gpu_watch **watch); /* 0 or -ENOMEM */
+/* Asks this one, which stays the caller's (nvml.h). */
+int gpu_watch_open_on(struct gpu_watch **watch, const struct nvml *nvml);
 void gpu_watch_close(struct gpu_watch *watch);
 void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
 void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */

@@ -13,8 +13,9 @@
 #define MODULE_FILE "plumb-cuda.so"
 
 struct gpus {
-    bool asked; /* the module was looked for */
-    const struct gpu_ops *ops;
+    bool asked;                   /* the module was looked for */
+    const struct gpu_ops *ops;    /* NULL: there is none that started */
+    const struct gpu_ops *loaded; /* whether it started or not */
     char why[GPU_ERROR_BYTES];
     struct gpu **opened; /* count of them, NULL where not opened */
     unsigned count;
@@ -89,7 +90,7 @@ static void start(struct gpus *gpus)
                  "' was not built, for want of nvcc: install the CUDA "
                  "toolkit or set CUDA_HOME, then make config && make");
     else
-        ops = load_module(gpus, path);
+        gpus->loaded = ops = load_module(gpus, path);
     if (!ops || ops->init(gpus->why, sizeof(gpus->why)))
         return;
     gpus->count = ops->count();
@@ -108,6 +109,12 @@ const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why)
     if (why)
         *why = gpus->why;
     return gpus->ops;
+}
+
+const char *gpus_origin(struct gpus *gpus)
+{
+    gpus_module(gpus, NULL);
+    return gpus->loaded ? gpus->loaded->origin() : "measured";
 }
 
 unsigned gpus_count(struct gpus *gpus)
@@ -140,9 +147,8 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
     return err;
 }
 
-void gpus_say(gpus_say_fn *say, void *arg)
+void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg)
 {
-    struct gpus *gpus = gpus_open();
     const char *why = "out of memory";
     const struct gpu_ops *ops = gpus ? gpus_module(gpus, &why) : NULL;
     char name[32], state[GPU_ERROR_BYTES + 16];
@@ -160,5 +166,12 @@ void gpus_say(gpus_say_fn *say, void *arg)
                  strcmp(ops->origin(), "simulated") ? "" : " (simulated)");
         say(arg, name, state);
     }
+}
+
+void gpus_say(gpus_say_fn *say, void *arg)
+{
+    struct gpus *gpus = gpus_open();
+
+    gpus_say_on(gpus, say, arg);
     gpus_close(gpus);
 }

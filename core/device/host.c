@@ -9,7 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "core/device/copy_work.h"
 #include "core/device/device.h"
+#include "core/device/memory_work.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -233,6 +235,8 @@ static void host_where(const struct device_buffer *buffers, size_t n, struct dev
 
 const struct device_ops device_host = {
     .name = "node",
+    .memory = &host_memory_work,
+    .copy = &host_copy_work,
     .probe = host_probe,
     .available = host_available,
     .alloc = host_alloc,

@@ -40,6 +40,8 @@ enum kernel_form { KERNEL_NEAR, KERNEL_FAR, KERNEL_NT, KERNEL_FORMS };
 /* Arrays start on a cache line (64 bytes) and are a multiple of this long: kernels have no tail. */
 #define KERNEL_BLOCK 256u
 
+#define KERNEL_STREAMS 3
+
 struct kernel_args {
     void *dst;
     const void *a, *b;
@@ -57,6 +59,9 @@ struct host_isa {
     const char *name; /* "avx512" */
     bool (*present)(void);
     kernel_fn *kernels[KERNEL_OPS][KERNEL_TYPES][KERNEL_FORMS]; /* NULL: there is none */
+    /* KERNEL_READ of `a` in 1, 2, ... equal parts at once: what memory can deliver, at best, to an
+     * operation that reads several arrays. Parts are whole blocks; what is over is left out. */
+    kernel_fn *read_streams[KERNEL_STREAMS];
 };
 
 /* All that were built, widest first; NULL-terminated. */

@@ -131,6 +131,33 @@ K_TARGET static void read_words(struct kernel_args *k)
         k->sum += s0[lane];
 }
 
+/* The same of several streams at once, which some memory controllers and prefetchers serve faster than
+ * one: the parts of `a`, one behind the other. */
+#define K_READ_STREAMS(name, count, steps)                                                         \
+    K_TARGET static void name(struct kernel_args *k)                                               \
+    {                                                                                              \
+        k_u64 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};                                              \
+        size_t n = k->bytes / (count) / KERNEL_BLOCK * (KERNEL_BLOCK / sizeof(k_u64));             \
+        const k_u64 *a = k->a, *b = a + n, *c = b + n;                                             \
+                                                                                                   \
+        (void)c;                                                                                   \
+        for (uint64_t pass = 0; pass < k->passes; pass++) {                                        \
+            for (size_t i = 0; i < n; i += K_NEAR) {                                               \
+                steps                                                                              \
+            }                                                                                      \
+            __asm__ volatile("" ::: "memory");                                                     \
+        }                                                                                          \
+        s0 += s1 + s2 + s3;                                                                        \
+        k->sum = 0;                                                                                \
+        for (size_t lane = 0; lane < K_BYTES / sizeof(uint64_t); lane++)                           \
+            k->sum += s0[lane];                                                                    \
+    }
+
+K_READ_STREAMS(read_2_streams, 2, K_STEPS_NEAR(K_READ_STEP, a) K_STEPS_NEAR(K_READ_STEP, b))
+K_READ_STREAMS(read_3_streams, 3,
+               K_STEPS_NEAR(K_READ_STEP, a) K_STEPS_NEAR(K_READ_STEP, b)
+                   K_STEPS_NEAR(K_READ_STEP, c))
+
 static bool present(void)
 {
     return K_PRESENT;
@@ -154,4 +181,5 @@ const struct host_isa K_ISA = {
                 [KERNEL_SCALE] = K_ROW(scale),
                 [KERNEL_ADD] = K_ROW(add),
                 [KERNEL_TRIAD] = K_ROW(triad)},
+    .read_streams = {read_words, read_2_streams, read_3_streams},
 };

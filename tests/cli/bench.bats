@@ -242,9 +242,10 @@ cell()
 @test "without --csv: an aligned table with a header" {
     bench --number 1,2
     [ "$status" -eq 0 ]
-    [ "$(wc -l <"$out")" -eq 3 ]
-    head -n 1 "$out" | grep -qE '^number +level +noise +spread +fault +metric +value unit +-ci +\+ci samples +limit  status$'
-    sed -n 2p "$out" | grep -qE '^1 +100us +normal +1% +none +time +[0-9.]+ us +-[0-9.]+% +\+[0-9.]+% +[0-9]+ +ok'
+    [ "$(wc -l <"$out")" -eq 4 ]
+    head -n 1 "$out" | grep -q '^# level 100us, noise normal, spread 1%, fault none' # what is not swept
+    sed -n 2p "$out" | grep -qE '^number +metric +value unit +-ci +\+ci samples +limit  status$'
+    sed -n 3p "$out" | grep -qE '^1 +time +[0-9.]+ us +-[0-9.]+% +\+[0-9.]+% +[0-9]+ +ok.* \[simulated\]$'
 }
 
 @test "an interrupt keeps what was measured and exits 4" {

@@ -95,9 +95,9 @@ asked()
     . "$BATS_TEST_DIRNAME/../../scripts/parts.sh"
     parts_table | awk -F'|' '
         NF != 6 { print "fields: " $0; bad = 1 }
-        $2 !~ /^(build|run|test|lint)$/ { print "group: " $0; bad = 1 }
+        $2 !~ /^(build|run|test|lint|gpu)$/ { print "group: " $0; bad = 1 }
         $3 !~ /^(must|plumb|opt)$/ { print "need: " $0; bad = 1 }
-        $4 !~ /^(cc|san|fuzzer|(cmd|lib|so|file):.+)$/ { print "how: " $0; bad = 1 }
+        $4 !~ /^(cc|san|fuzzer|nvcc|(cmd|lib|so|file|cuda):.+)$/ { print "how: " $0; bad = 1 }
         $5 !~ /^[a-z0-9.+,\/-]+$/ || $6 == "" { print "package or reason: " $0; bad = 1 }
         END { exit bad }'
 }
@@ -184,7 +184,7 @@ asked()
 @test "wrong usage: exit 2" {
     bootstrap --for nothing
     [ "$status" -eq 2 ]
-    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, lint or all" ]
+    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, lint, gpu or all" ]
     bootstrap --chekc
     [ "$status" -eq 2 ]
     bootstrap --help

@@ -1,7 +1,8 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The build: what it finds and says, what it builds again and what not, and where it installs. On a copy of the
-# core with one benchmark, so that it is quick; as if nothing but the compiler and hwloc were there.
+# core with one benchmark, so that it is quick; as if nothing but the compiler and hwloc were there, and for the GPU
+# module with a made-up nvcc.
 
 setup_file()
 {
@@ -12,7 +13,7 @@ setup_file()
     cp -R "$root/Makefile" "$root/LICENSE" "$root/scripts" "$root/core" "$tree"
     cp "$root/benches/null.c" "$tree/benches"
     echo 'suite: x' >"$tree/configs/quick.yaml"
-    # A pkg-config and a compiler that do not know the libraries named in the file "missing".
+    # A pkg-config and a compiler that do not know the libraries, or headers, named in the file "missing".
     cat >"$tools/pkg-config" <<END
 #!/bin/bash
 while read -r name pc; do
@@ -23,14 +24,35 @@ END
     cat >"$tools/cc" <<END
 #!/bin/bash
 while read -r name pc; do
-    [[ " \$* " != *" -l\$name "* ]] || exit 1
+    [[ " \$* " != *" -l\$name "* && " \$* " != *" -include \$name "* ]] || exit 1
 done <"$tools/missing"
 exec $(command -v cc) "\$@"
 END
-    chmod +x "$tools/pkg-config" "$tools/cc"
-    export root tree tools
-    # Not those of a make that runs these tests.
-    unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS
+    # An nvcc that keeps what it was asked for.
+    cat >"$tools/nvcc" <<END
+#!/bin/bash
+echo "\$*" >>"$tools/asked"
+while ((\$#)); do
+    case \$1 in
+    --version) echo 'Cuda compilation tools, release 12.9, V12.9.86' ;;
+    --list-gpu-code) printf 'sm_%s\n' 52 61 70 72 75 80 86 87 89 90 90a 100 101 120 121 ;;
+    -o) echo image >"\$2" ;;
+    esac
+    shift
+done
+END
+    chmod +x "$tools/pkg-config" "$tools/cc" "$tools/nvcc"
+    # The real one's headers are the made-up one's.
+    cuda=$(
+        cd "$root" && . scripts/parts.sh && parts_find nvcc && echo "${part_cflags#-isystem}:found"
+    ) || cuda=''
+    if [[ $cuda == /*:found ]]; then
+        ln -s "${cuda%:found}" "$BATS_FILE_TMPDIR/include"
+    fi
+    export root tree tools cuda
+    # Not those of a make that runs these tests; and no GPU, unless a test has one.
+    unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS CUDA_HOME CUDA_PATH
+    export NVCC=no
     lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
 }
 
@@ -109,7 +131,7 @@ compiled()
 }
 
 @test "other flags build everything again, the same flags nothing" {
-    all=$(find core benches -name '*.c' | wc -l)
+    all=$(find core benches -name '*.c' -not -path '*/cuda/*' | wc -l)
     run env PATH="$tools:$PATH" CFLAGS=-O1 make
     [ "$status" -eq 0 ]
     [ "$(compiled)" -eq "$all" ]
@@ -189,6 +211,110 @@ compiled()
     [ -f "$at/share/plumbline/configs/quick.yaml" ]
     [ -f "$at/share/doc/plumbline/LICENSE" ]
     "$at/bin/plumb-null" --version
+}
+
+@test "without nvcc GPUs are left out, which is said; nothing large is among what to install" {
+    build config
+    [ "$status" -eq 0 ]
+    grep -qE '^  CUDA +- +GPUs: .* cuda-toolkit or nvidia-cuda-toolkit$' <<<"$output"
+    grep -q 'GPUs are left out (that needs nvcc and cuda.h of the CUDA toolkit)' <<<"$output"
+    grep -q 'where there is a GPU: scripts/bootstrap --for gpu (several GB)' <<<"$output"
+    [[ ${lines[-1]} != *nvidia* ]]
+    build
+    [ ! -e build/lib/plumbline/plumb-cuda.so ]
+}
+
+# Builds with the made-up nvcc from here on.
+with_nvcc()
+{
+    [[ $cuda ]] || skip "there is no cuda.h here"
+    export NVCC=$tools/nvcc
+    : >"$tools/asked"
+    build config
+}
+
+@test "with nvcc the module is built, for every generation of GPUs it knows from 7.0 on" {
+    with_nvcc
+    grep -q 'GPUs: built, for compute capabilities 7.0 7.5 8.0 8.6 8.9 9.0 10.0 12.0 and, by PTX, newer' <<<"$output"
+    build
+    [ "$status" -eq 0 ]
+    nm -D --defined-only build/lib/plumbline/plumb-cuda.so | grep -q ' plumb_gpu_module$'
+    for code in 70 75 80 86 89 90 100 120; do
+        grep -q -- "arch=compute_$code,code=sm_$code " "$tools/asked"
+    done
+    grep -q -- 'arch=compute_70,code=compute_70 ' "$tools/asked"
+    grep -q -- 'arch=compute_120,code=compute_120 ' "$tools/asked"
+    [ "$(grep -cE 'sm_(52|61|72|87|90a|101|121)' "$tools/asked")" -eq 0 ]
+}
+
+@test "the module is built again when a kernel changes, its C when that does, and else not" {
+    with_nvcc
+    build
+    : >"$tools/asked"
+    build
+    [ -z "$output" ]
+    touch core/device/cuda/kernels_memory.cuh
+    build
+    [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 1 ]
+    [ "$(grep -c -- -fatbin "$tools/asked")" -eq 1 ]
+    [ "$(compiled)" -eq 1 ] # the file that takes in the image
+    touch core/device/cuda/event.c
+    build
+    [ "$(compiled)" -eq 1 ]
+    [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 0 ]
+    grep -q '^  LINK   build/lib/plumbline/plumb-cuda.so$' <<<"$output"
+}
+
+@test "a change of the CUDA toolkit builds the module again, and no program" {
+    with_nvcc
+    build
+    sed -i 's/ 120 121/ 120/; s/ 100 101/ 100/; s/ 52 61 70/ 70/; s/ 86 87/ 86/; s/ 90 90a/ 90 103/' "$tools/nvcc"
+    sed -i 's/100 120/100 110 120/' "$tools/nvcc"
+    build config
+    build
+    grep -q -- 'code=sm_110 ' "$tools/asked"
+    grep -q '^  LINK   build/lib/plumbline/plumb-cuda.so$' <<<"$output"
+    [ "$(grep -c '^  LINK   build/bin/' <<<"$output")" -eq 0 ]
+}
+
+@test "without cublasLt.h the module is built without matrix products" {
+    with_nvcc
+    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv cublasLt.h:-
+    build config
+    grep -q 'GPUs: built, but for gemm (that needs cublasLt.h)' <<<"$output"
+    build
+    [ "$status" -eq 0 ]
+    [ "$(grep -ac libcublasLt build/lib/plumbline/plumb-cuda.so)" -eq 0 ]
+    cat >gemm.c <<'END'
+#include <dlfcn.h>
+#include "core/device/gpu.h"
+int main(void)
+{
+    const struct gpu_ops *ops = dlsym(dlopen("build/lib/plumbline/plumb-cuda.so", RTLD_NOW), GPU_MODULE_SYMBOL);
+    return !ops ? 1 : ops->gemm ? 2 : 0;
+}
+END
+    cc -I. gemm.c -o "$BATS_TEST_TMPDIR/gemm" -ldl
+    "$BATS_TEST_TMPDIR/gemm"
+    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+}
+
+@test "install: the module too" {
+    with_nvcc
+    build install DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/plumbline
+    [ "$status" -eq 0 ]
+    [ -f "$BATS_TEST_TMPDIR/stage/opt/plumbline/lib/plumbline/plumb-cuda.so" ]
+}
+
+@test "SAN=1 builds the module with sanitizers, and takes the kernels that are there" {
+    with_nvcc
+    grep -q '^HAVE_SANITIZERS := yes' build/config.mk || skip "the compiler has no sanitizers"
+    build
+    : >"$tools/asked"
+    build SAN=1 module
+    [ "$status" -eq 0 ]
+    nm -D build-san/lib/plumbline/plumb-cuda.so | grep -q __asan_
+    [ "$(grep -c -- -fatbin "$tools/asked")" -eq 0 ]
 }
 
 @test "make run says what is missing when plumb cannot be built" {

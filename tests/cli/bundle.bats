@@ -71,6 +71,39 @@ foreign()
     grep -qE ',(ok|noisy),' "$BATS_TEST_TMPDIR/said"
 }
 
+@test "a benchmark finds the GPU module of the bundle, and says that there is no driver" {
+    [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
+    clean PLUMB_LIBCUDA=/nonexistent "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said
+    grep -q ',skipped,.*the CUDA driver named by PLUMB_LIBCUDA does not load' said
+    rm "$bundle/lib/plumbline/plumb-cuda.so"
+    clean "$bundle/bin/plumb-memory" --device cuda --op copy --size 1M --csv >said
+    grep -q ',skipped,.*no GPU module' said
+    cp "$root/build/lib/plumbline/plumb-cuda.so" "$bundle/lib/plumbline"
+}
+
+@test "scripts/gpu-check is in it where the GPU module is, with what it runs" {
+    [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
+    clean PATH="$PATH" "$bundle/scripts/gpu-check" --help | grep -q '^usage:'
+    [ -x "$bundle/scripts/peer-gpu" ]
+    if [ -x "$root/build/tests/test_cuda_module" ]; then
+        run foreign PLUMB_LIBCUDA=/nonexistent "$bundle/tests/test_cuda_module"
+        [ -z "$output" ]
+    fi
+}
+
+@test "cuBLASLt is left out, which is said, unless BUNDLE_CUBLASLT=yes" {
+    name=$(grep -aom1 'libcublasLt\.so\.[0-9]*' "$root/build/lib/plumbline/plumb-cuda.so" | head -n 1) ||
+        skip "there is no GPU module with matrix products here"
+    [ ! -e "$bundle/lib/$name" ]
+    grep -q "^  $name, for gemm on GPUs: half a gigabyte; BUNDLE_CUBLASLT=yes" "$bundle/README"
+    [ -e "$root/build/sim/$name" ] || skip "the simulated cuBLASLt was not built"
+    cd "$root" || exit
+    GNUPLOT=no BUNDLE_CUBLASLT=yes PLUMB_LIBCUBLASLT="$root/build/sim/$name" \
+        scripts/bundle "$BATS_TEST_TMPDIR/large" >"$BATS_TEST_TMPDIR/said"
+    cmp "$root/build/sim/$name" "$BATS_TEST_TMPDIR/large/lib/$name"
+    [ "$(grep -c "$name" "$BATS_TEST_TMPDIR/large/README")" -eq 0 ]
+}
+
 @test "plumb finds its benchmarks and suites from any folder, by either name" {
     [ -e "$bundle/plumb" ] || skip "plumb was not built"
     clean "$bundle/plumb" list >said

@@ -166,3 +166,49 @@ needs_library()
     "$bin" --describe >"$out"
     [ "$(grep -c '^# backend \(onednn\|openblas\|openblas-best\) \(present\|absent\): ' "$out")" -eq 3 ]
 }
+
+@test "without --dtype: what CPUs multiply, and nothing that they do not" {
+    gemm --size 16
+    [ "$(cells dtype | paste -sd ' ')" = "f32 f64 bf16 int8" ]
+    gemm --size 16 --dtype f16
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q "no library for the host's CPUs has f16 products: take --device cuda"
+}
+
+@test "zeros are a column, and their product is checked" {
+    needs_library onednn
+    gemm --dtype f32,int8 --data random,zeros --size 40
+    [ "$status" -eq 0 ]
+    [ "$(cells data | paste -sd ' ')" = "random zeros random zeros" ]
+    gemm --dtype f32 --data zeros --size 40 --inject entry
+    [ "$(cells status)" = wrong ]
+    cells reason | grep -q 'not 0 +/- 0'
+}
+
+@test "layout and sums that CPUs' libraries do not have are skipped with a hint" {
+    gemm --dtype f32 --size 16 --layout nt
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'take B as k x n alone: --layout nn'
+    gemm --dtype f64 --size 16 --accumulate f16
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q "f64 products are not summed as 'f16' on the host's CPUs: take --accumulate default"
+}
+
+@test "the search ends with a shape, says why it stopped, and measures it" {
+    needs_library onednn
+    gemm --dtype f32 --search 500ms
+    [ "$status" -eq 0 ]
+    cells reason | grep -q 'the best of [1-9][0-9]* shapes in [0-9.]* s; stopped: '
+    [ "$(cells m)" -ge 256 ]
+    cells value | awk '!($1 > 0) { exit 1 }'
+    gemm --dtype f32 --search 500ms --shape 8x8x8
+    [ "$status" -eq 4 ]
+    cells reason | grep -q 'exclude each other'
+}
+
+@test "a device that multiplies nothing, or is none, fails its row" {
+    gemm --dtype f32 --size 16 --device moon
+    [ "$status" -eq 4 ]
+    cells reason | grep -q "'moon' is not a place"
+}

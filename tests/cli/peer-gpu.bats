@@ -1,11 +1,12 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016 # the made-up programs expand it themselves
 # scripts/peer-gpu with programs that answer made-up numbers: which of them are compared, how, and what it makes of it.
 
 bats_require_minimum_version 1.5.0
 
 setup() {
-    cd "$BATS_TEST_DIRNAME/../.."
+    cd "$BATS_TEST_DIRNAME/../.." || exit
     fake=$BATS_TEST_TMPDIR/fake
     mkdir -p "$fake"
     export ORDER=$BATS_TEST_TMPDIR/order

@@ -99,7 +99,7 @@ static void loops_do_what_they_count(void **state)
             assert_true(2 * products == loop->operations);
             tried++;
         }
-    assert_true(tried >= GEMM_DTYPES);
+    assert_true(tried >= 4); /* f64, f32, bf16, int8 at least once */
     free(in);
     free(out);
 }
@@ -115,6 +115,8 @@ static void widest_unit_is_chosen(void **state)
 
     (void)state;
     for (int type = 0; type < GEMM_DTYPES; type++) {
+        if (!gemm_form_find(gemm_host_forms, (enum gemm_dtype)type, GEMM_SUMS_DEFAULT))
+            continue;
         const struct ceiling_loop *loop = ceiling_find(type, &none);
         assert_int_equal(loop->dtype, type);
         assert_int_equal(strncmp(loop->source, "measured: ", 10), 0);

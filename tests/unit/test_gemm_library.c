@@ -63,6 +63,8 @@ static void missing_library_names_its_package(void **state)
     assert_non_null(strstr(why, "'libnot-here-at-all.so.7'"));
     assert_non_null(strstr(why, "package 'libnot-here7'"));
     for (const struct gemm_library *const *l = gemm_libraries; *l; l++) {
+        if ((*l)->where != &gemm_on_host)
+            continue;
         why[0] = 0;
         assert_null((*l)->open("/nowhere/lib.so", &err, why));
         assert_int_equal(err, -ENODEV);
@@ -75,13 +77,25 @@ static void missing_library_names_its_package(void **state)
 
 static void every_type_has_a_library(void **state)
 {
-    unsigned served = 0;
+    size_t n = 0;
 
     (void)state;
-    for (const struct gemm_library *const *l = gemm_libraries; *l; l++)
-        served |= (*l)->dtypes;
-    assert_int_equal(served, (1u << GEMM_DTYPES) - 1);
+    assert_int_equal(gemm_types_of(&gemm_on_gpu), (1u << GEMM_DTYPES) - 1);
+    for (const struct gemm_where *const *w = gemm_wheres; *w; w++)
+        for (int type = 0; type < GEMM_DTYPES; type++) {
+            const struct gemm_library *library = gemm_library_for(*w, (enum gemm_dtype)type);
+            bool has_form = gemm_form_find((*w)->forms, (enum gemm_dtype)type, GEMM_SUMS_DEFAULT);
+            assert_int_equal(library != NULL, has_form);
+            assert_true(!library || library->where == *w);
+        }
+    assert_ptr_equal(gemm_library_for(&gemm_on_host, GEMM_F32), &gemm_onednn);
+    assert_ptr_equal(gemm_library_for(&gemm_on_host, GEMM_F64), &gemm_openblas);
+    assert_ptr_equal(gemm_library_for(&gemm_on_gpu, GEMM_F64), &gemm_cublaslt);
     assert_true(gemm_onednn.dtypes & gemm_openblas.dtypes & 1u << GEMM_F32);
+    assert_string_equal(gemm_library_names[0], "auto");
+    for (; gemm_libraries[n]; n++)
+        assert_string_equal(gemm_library_names[n + 1], gemm_libraries[n]->name);
+    assert_null(gemm_library_names[n + 1]);
 }
 
 static void better_kernels_by_features(void **state)

@@ -20,6 +20,7 @@
 #include "core/device/chase.h"
 #include "core/evidence.h"
 #include "core/placement.h"
+#include "core/rng.h"
 
 #define BYTES (4 * KERNEL_BLOCK)
 #define GUARD 256
@@ -183,6 +184,36 @@ static void test_read_adds_up_every_pass(void **state)
 {
     (void)state;
     each_kernel(every_pass_reads);
+}
+
+/* Words of the first `bytes`. */
+static uint64_t sum_of(const char *at, size_t bytes)
+{
+    uint64_t sum = 0, word;
+
+    for (size_t i = 0; i < bytes; i += sizeof(word)) {
+        memcpy(&word, at + i, sizeof(word));
+        sum += word;
+    }
+    return sum;
+}
+
+/* 7 blocks: one is over for two streams and for three, and nothing behind the last one is read. */
+static void test_read_streams(void **state)
+{
+    static _Alignas(64) char words[8 * KERNEL_BLOCK];
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 3);
+    for (size_t i = 0; i < sizeof(words); i++)
+        words[i] = (char)rng_u64(&rng);
+    for (size_t i = 0; host_isas[i]; i++)
+        for (size_t n = 1; host_isas[i]->present() && n <= KERNEL_STREAMS; n++) {
+            struct kernel_args args = {.a = words, .bytes = 7 * KERNEL_BLOCK, .passes = 3};
+            host_isas[i]->read_streams[n - 1](&args);
+            assert_true(args.sum == 3 * sum_of(words, 7 / n * n * KERNEL_BLOCK));
+        }
 }
 
 /* In place, each pass leaves its mark: no pass is left out. (write has no such mark; it is made from
@@ -666,6 +697,7 @@ int main(void)
         cmocka_unit_test(test_kernels_compute),
         cmocka_unit_test(test_counted_bytes_are_those_moved),
         cmocka_unit_test(test_read_adds_up_every_pass),
+        cmocka_unit_test(test_read_streams),
         cmocka_unit_test(test_kernels_make_every_pass),
         cmocka_unit_test(test_isa_choice),
         cmocka_unit_test_setup_teardown(test_arrays_all_ops, open_team, close_team),

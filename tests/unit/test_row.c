@@ -292,9 +292,14 @@ static void test_quoted_texts_of_a_row(void **state)
     free(line);
 }
 
-static void print_table_header(FILE *out, const struct row *row)
+static void print_table(FILE *out, const struct row *row)
 {
-    row_print_table_header(out, row->param_names, row->n_params);
+    row_print_table(out, &(struct row_table){0}, row);
+}
+
+static void print_line(FILE *out, const struct row *row)
+{
+    row_print_table(out, &(struct row_table){.begun = true}, row);
 }
 
 static void test_table_lines_up(void **state)
@@ -311,14 +316,41 @@ static void test_table_lines_up(void **state)
     row.samples = 57;
     row.percent_of_limit = 88.25;
     row.status = "ok";
-    char *header = printed(print_table_header, &row), *line = printed(row_print_table, &row);
-    assert_string_equal(header,
-                        "size      kernel    metric                value unit          -ci  "
-                        "    +ci samples   limit  status\n");
-    assert_string_equal(line, "4096      triad     bandwidth               100 GB/s       -1.00%  "
-                              " +2.00%      57   88.2%  ok\n");
-    free(header);
-    free(line);
+    char *table = printed(print_table, &row);
+    assert_string_equal(table, "size      kernel    metric                value unit          -ci  "
+                               "    +ci samples   limit  status\n"
+                               "4096      triad     bandwidth               100 GB/s       -1.00%  "
+                               " +2.00%      57   88.2%  ok\n");
+    free(table);
+}
+
+/* Kernel is no column: told above, and again when it changes; size is as wide as its values. */
+static void print_three(FILE *out, const struct row *row)
+{
+    struct row_table table = {.aside = {false, true}, .width = {12}};
+    struct row second = *row;
+
+    row_print_table(out, &table, row);
+    row_print_table(out, &table, row);
+    second.params[1] = "copy";
+    second.origin = "simulated";
+    row_print_table(out, &table, &second);
+}
+
+static void test_table_tells_the_rest_aside(void **state)
+{
+    struct row row;
+
+    (void)state;
+    start(&row);
+    row.metric = "bandwidth";
+    row.status = "ok";
+    char *text = printed(print_three, &row);
+    assert_ptr_equal(strstr(text, "# kernel triad\nsize         metric "), text);
+    assert_non_null(strstr(text, "\n\n# kernel copy\n4096         bandwidth "));
+    assert_null(strstr(text + 1, "# kernel triad"));
+    assert_non_null(strstr(text, " ok [simulated]\n"));
+    free(text);
 }
 
 static void test_table_shows_no_invented_number(void **state)
@@ -330,7 +362,7 @@ static void test_table_shows_no_invented_number(void **state)
     row.metric = "bandwidth";
     row.status = "skipped";
     row.reason = "no second node";
-    char *line = printed(row_print_table, &row);
+    char *line = printed(print_line, &row);
     assert_null(strpbrk(line + strlen("4096 "), "0123456789%"));
     assert_non_null(strstr(line, " skipped: no second node\n"));
     assert_null(strstr(line, "nan"));
@@ -347,7 +379,7 @@ static void test_table_tells_of_levels_and_noise(void **state)
     row.levels =
         (struct levels){.two = true, .low = 10, .high = 11, .share_low = 0.25, .share_high = 0.75};
     row.disturbed = "steal 3.0 %";
-    char *line = printed(row_print_table, &row);
+    char *line = printed(print_line, &row);
     assert_non_null(strstr(line, " noisy: two levels, 10 (25 %) and 11 (75 %) (steal 3.0 %)\n"));
     free(line);
 }
@@ -366,6 +398,7 @@ int main(void)
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_quoted_texts_of_a_row),
         cmocka_unit_test(test_table_lines_up),
+        cmocka_unit_test(test_table_tells_the_rest_aside),
         cmocka_unit_test(test_table_shows_no_invented_number),
         cmocka_unit_test(test_table_tells_of_levels_and_noise),
     };

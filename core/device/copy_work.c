@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices that `copy` runs on share: see copy_work.h. */
+#include "core/device/copy_work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/device/gpu.h"
+#include "core/evidence.h"
+
+#define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
+
+const char *const copy_engines[] = {"auto",      "memcpy", "shm", "pipe", "cma",
+                                    "cma-write", "ce",     "sm",  NULL};
+const char *const copy_directions[] = {"one-way", "both", NULL};
+const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
+                                     "pinned-huge", "wc",       "managed", NULL};
+const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
+const char *const copy_ops[] = {"write", "read", NULL};
+const char *const copy_accesses[] = {"on", "off", NULL};
+const char *const copy_pairs[] = {"all", "sampled", NULL};
+const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
+
+int copy_open(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct copy_session));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+void copy_close(struct point *ctx)
+{
+    struct copy_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    ceilings_release(&session->nodes);
+    free(session);
+}
+
+int copy_ends(struct point *pt, struct place ends[2])
+{
+    const struct copy_params *p = pt->params;
+    const char *const names[2] = {p->source, p->destination};
+    char error[160];
+    int err = 0;
+
+    if (!point_topo(pt))
+        return -EIO;
+    for (int i = 0; !err && i < 2; i++)
+        err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
+    return err ? point_reason(pt, err, "%s", error) : 0;
+}
+
+const struct device_work *copy_work_of(const struct place ends[2])
+{
+    return ends[1].device->leads ? ends[1].device->copy : ends[0].device->copy;
+}
+
+struct series *copy_series(struct point *pt, const char *direction, double bytes)
+{
+    const struct copy_params *p = pt->params;
+    struct series *s = p->metric == COPY_LATENCY ? point_series(pt, "latency", "us", bytes)
+                       : p->metric == COPY_LOAD_LATENCY
+                           ? point_series(pt, "load-latency", "ns", 1)
+                           : point_series(pt, "bandwidth", "GB/s", bytes);
+
+    s->set[0].column = "direction";
+    s->set[0].value = direction;
+    return s;
+}
+
+/* By its name alone: whether it is here shows when the point is set up. */
+static bool leads(const char *name)
+{
+    size_t prefix = strlen(device_gpu.name);
+
+    return !strncmp(name, device_gpu.name, prefix);
+}
+
+static bool any_leads(const struct opts *o)
+{
+    static const char *const names[] = {"source", "destination"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct opt_values *v = opts_values(o, names[i]);
+        for (size_t k = 0; v && k < v->n; k++)
+            if (leads(v->texts[k]))
+                return true;
+    }
+    return false;
+}
+
+int copy_defaults(struct opts *o)
+{
+    const char *engine = any_leads(o) ? copy_engines[COPY_ENGINE_AUTO] : NULL;
+    int err = opts_default(o, "engine", engine);
+
+    return err ? err : opts_default(o, "memory", engine);
+}
+
+bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
+{
+    unsigned step = (to + n - from % n) % n;
+
+    return n <= PAIRS_ALL || step == 1 || step == n - 1 || step == n / 2 || step == n - n / 2;
+}
+
+bool copy_wanted(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+    struct place ends[2];
+    char error[160];
+
+    if (!leads(p->source) || !leads(p->destination))
+        return true;
+    for (int i = 0; i < 2; i++) /* without probing: nothing is said of the point yet */
+        if (place_find(i ? p->destination : p->source, point_topo(pt), &ends[i], error,
+                       sizeof(error)))
+            return true;
+    if (ends[0].index == ends[1].index)
+        return false;
+    return p->pairs != COPY_PAIRS_SAMPLED ||
+           copy_pair_sampled(ends[0].index, ends[1].index, gpus_count(point_gpus(pt)));
+}

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory on the host: the hooks of the benchmark for CPUs, their caches and their memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/cache_level.h"
+#include "core/device/arrays.h"
+#include "core/device/chase.h"
+#include "core/device/memory_work.h"
+#include "core/evidence.h"
+#include "core/placement.h"
+#include "core/units.h"
+
+#define UNSTEADY_CEILING 0.1
+
+struct state {
+    const struct memory_params *params;
+    struct placement place;
+    struct team *team;
+    struct arrays arrays;
+    struct chase chase;
+    struct device_buffer buffer; /* of the chase */
+    kernel_fn *kernel;
+    uint64_t runs, above_limit;
+    bool wrong;
+    double limit_gbps;
+    char threads_text[24];
+};
+
+const char *memory_host_sizes(void)
+{
+    struct topo *topo = NULL;
+    uint64_t last = 0, most = device_host.available() / 4;
+    char size[24];
+    static char text[48]; /* made once, then read only */
+
+    if (!topo_open(&topo))
+        last = topo_last_cache_bytes(topo);
+    topo_close(topo);
+    last = last ? last * 4 : (uint64_t)256 << 20;
+    last = last < most ? last : most;
+    units_format_size(last < 65536 ? 65536 : last, size, sizeof(size));
+    snprintf(text, sizeof(text), "16K..%s", size);
+    return text;
+}
+
+static const struct host_isa *choose_isa(struct point *pt, const struct memory_params *p)
+{
+    struct memory_session *session = pt->bench_state;
+
+    if (!session->isa)
+        session->isa = host_isa_best();
+    const struct host_isa *isa = p->isa ? host_isa_find(memory_isas[p->isa]) : session->isa;
+    if (!isa)
+        point_reason(pt, 0, "this CPU has no '%s'", memory_isas[p->isa]);
+    return isa;
+}
+
+/* Columns that say nothing here are empty; threads are those that ran, not "0". */
+static void set_columns(struct series *s, struct state *st, bool reads_only, bool latency)
+{
+    snprintf(st->threads_text, sizeof(st->threads_text), "%u", st->place.threads);
+    s->set[0].column = "threads";
+    s->set[0].value = st->threads_text;
+    if (reads_only) {
+        s->set[1].column = "stores";
+        s->set[1].value = "";
+    }
+    if (latency) {
+        s->set[2].column = "dtype";
+        s->set[2].value = "";
+    }
+}
+
+static void set_level(struct point *pt, struct state *st, uint64_t set_bytes)
+{
+    const char *level = cache_level(point_topo(pt), st->place.cpus, st->place.threads,
+                                    set_bytes / st->place.threads);
+    bool allocates = st->params->op != MEMORY_LATENCY &&
+                     kernel_stores((enum kernel_op)st->params->op) &&
+                     st->params->stores == MEMORY_REGULAR && strcmp(level, "L1") != 0;
+
+    point_column(pt, "level", "%s", level);
+    point_column(pt, "working_set", "%llu", (unsigned long long)set_bytes);
+    point_column(pt, "write_allocate", "%s", allocates ? "yes" : "no");
+}
+
+/* Looks up or measures what loads alone and stores alone reach in the same place. */
+static int find_limit(struct point *pt, struct state *st)
+{
+    struct memory_session *session = pt->bench_state;
+    const struct memory_params *p = st->params;
+    struct arrays_ceiling ceiling = {NAN, NAN};
+    char key[2][96];
+    int err = 0;
+
+    for (int k = 0; k < 2; k++)
+        snprintf(key[k], sizeof(key[0]), "%s/%llu/%u/%d/%d/%d", k ? "stores" : "loads",
+                 (unsigned long long)p->size, st->place.threads, p->node, st->place.memory_node,
+                 p->pages);
+    bool known = !ceilings_find(&session->ceilings, key[0], &ceiling.read_gbps) &&
+                 (!kernel_stores((enum kernel_op)p->op) ||
+                  !ceilings_find(&session->ceilings, key[1], &ceiling.write_gbps));
+    if (!known) {
+        arrays_ceiling(&st->arrays, st->team, &ceiling);
+        err = ceilings_add(&session->ceilings, key[0], ceiling.read_gbps);
+        if (!err && kernel_stores((enum kernel_op)p->op))
+            err = ceilings_add(&session->ceilings, key[1], ceiling.write_gbps);
+    }
+    st->limit_gbps = arrays_limit((enum kernel_op)p->op, &ceiling);
+    return err;
+}
+
+static kernel_fn *choose_kernel(struct point *pt, const struct state *st,
+                                const struct host_isa *isa)
+{
+    const struct memory_params *p = st->params;
+    uint64_t first = topo_cache_bytes(point_topo(pt), 1);
+    bool near = arrays_set_bytes(&st->arrays) / st->place.threads <= (first ? first : 32768);
+    enum kernel_form form = p->stores == MEMORY_NT ? KERNEL_NT : near ? KERNEL_NEAR : KERNEL_FAR;
+
+    return isa->kernels[p->op][p->dtype][form];
+}
+
+static int setup_bandwidth(struct point *pt, struct state *st)
+{
+    const struct memory_params *p = st->params;
+    const struct host_isa *isa = choose_isa(pt, p);
+    struct arrays_config config = {.device = &device_host,
+                                   .topo = point_topo(pt),
+                                   .op = (enum kernel_op)p->op,
+                                   .type = (enum kernel_type)p->dtype,
+                                   .bytes = p->size,
+                                   .memory = (enum device_memory)p->pages,
+                                   .node = st->place.memory_node,
+                                   .seed = pt->common->seed};
+    char error[160];
+
+    if (!isa)
+        return -EOPNOTSUPP;
+    point_column(pt, "isa", "%s", isa->name);
+    point_column(pt, "bytes_rule", "stream");
+    int err = arrays_open(&st->arrays, &config, st->team, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err == -ERANGE ? -EOPNOTSUPP : err, "%s", error);
+    set_level(pt, st, arrays_set_bytes(&st->arrays));
+    st->kernel = choose_kernel(pt, st, isa);
+    if (!st->kernel)
+        return point_reason(pt, -EOPNOTSUPP, "'%s' has no non-temporal stores", isa->name);
+    err = find_limit(pt, st);
+    if (err)
+        return err;
+    pt->series[0].quantity = (double)arrays_pass_bytes(&st->arrays);
+    pt->series[0].limit = st->limit_gbps;
+    pt->series[0].limit_source =
+        kernel_stores(config.op)
+            ? "measured: best loads and best stores at this size and place, at the same time"
+            : "measured: best loads at this size and place";
+    if (p->inject == MEMORY_CORRUPT && !kernel_stores(config.op))
+        arrays_spoil(&st->arrays);
+    return 0;
+}
+
+static void build_chase(void *arg, unsigned thread, unsigned threads)
+{
+    struct state *st = arg;
+
+    (void)thread;
+    (void)threads;
+    chase_run(&st->chase, st->chase.lines); /* once round: every page and line has been seen */
+}
+
+static int setup_latency(struct point *pt, struct state *st)
+{
+    const struct memory_params *p = st->params;
+    char error[160] = "";
+    uint64_t ns;
+
+    int err = device_host.alloc(&st->buffer, point_topo(pt), p->size, (enum device_memory)p->pages,
+                                st->place.memory_node, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = chase_build(&st->chase, st->buffer.at, p->size, pt->common->seed);
+    if (err)
+        return err;
+    set_level(pt, st, st->chase.lines * CHASE_LINE);
+    team_run(st->team, build_chase, st, &ns, NULL);
+    if (p->inject == MEMORY_CORRUPT)
+        st->chase.hops++;
+    return 0;
+}
+
+/* What cannot be, and what would only repeat another row. */
+static int refuse(struct point *pt, const struct memory_params *p)
+{
+    uint64_t available = device_host.available();
+
+    if (p->launch != MEMORY_BOTH || p->engine != MEMORY_KERNEL)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "the host has one kind of launch and engine: leave --launch and "
+                            "--engine to GPUs");
+    if (p->op == MEMORY_LATENCY && p->threads > 1)
+        return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
+    if (p->stores == MEMORY_NT &&
+        (p->op == MEMORY_LATENCY || !kernel_stores((enum kernel_op)p->op)))
+        return point_reason(pt, -EOPNOTSUPP, "'%s' stores nothing: see its row with regular stores",
+                            memory_ops[p->op]);
+    if (p->size > available - available / 8)
+        return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
+                            (unsigned long long)(available >> 20));
+    return 0;
+}
+
+static int setup(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    bool latency = p->op == MEMORY_LATENCY;
+    struct state *st = calloc(1, sizeof(*st));
+    struct topo *topo = point_topo(pt);
+    char error[160];
+
+    pt->state = st;
+    if (!st || !topo)
+        return st ? -EIO : -ENOMEM;
+    st->params = p;
+    int err = placement_resolve(topo, latency ? 1 : (unsigned)p->threads, p->node, p->memory_node,
+                                &st->place, error, sizeof(error));
+    struct series *s =
+        latency ? point_series(pt, "latency", "ns", 0) : point_series(pt, "bandwidth", "GB/s", 0);
+    point_option(pt, "launch", "%s", "");
+    point_option(pt, "engine", "%s", "");
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = refuse(pt, p);
+    if (err)
+        return err;
+    set_columns(s, st, latency || !kernel_stores((enum kernel_op)p->op), latency);
+    err = team_open(&st->team, topo, st->place.cpus, st->place.threads);
+    if (err)
+        return point_reason(pt, err, "threads could not be started and bound: %s", strerror(-err));
+    return latency ? setup_latency(pt, st) : setup_bandwidth(pt, st);
+}
+
+/* A scalar of its own for every sample: what the check finds was written by the last one. */
+static int sample_bandwidth(struct state *st, uint64_t inner, uint64_t *ns)
+{
+    arrays_time(&st->arrays, st->team, st->kernel, inner, (double)(3 + st->runs++ % 5), ns);
+    if (st->params->op == KERNEL_READ && !arrays_sums_right(&st->arrays))
+        st->wrong = true;
+    double gbps = (double)arrays_pass_bytes(&st->arrays) * (double)inner / (double)*ns;
+    st->above_limit += gbps > 1.01 * st->limit_gbps ? 1 : 0;
+    return 0;
+}
+
+struct hops {
+    struct chase *chase;
+    uint64_t n;
+};
+
+static void run_hops(void *arg, unsigned thread, unsigned threads)
+{
+    struct hops *hops = arg;
+
+    (void)thread;
+    (void)threads;
+    chase_run(hops->chase, hops->n);
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct state *st = pt->state;
+    struct hops hops = {&st->chase, inner};
+
+    if (st->params->op != MEMORY_LATENCY)
+        return sample_bandwidth(st, inner, ns);
+    team_run(st->team, run_hops, &hops, ns, NULL);
+    return 0;
+}
+
+/* The ceilings once more, when nothing needs the arrays any more. The limit is the higher one; where the two disagree, the machine changed
+ * meanwhile and the percentage is worth no more than that. */
+static void confirm_limit(struct point *pt, struct state *st)
+{
+    enum kernel_op op = (enum kernel_op)st->params->op;
+    double before = st->limit_gbps, after;
+    struct arrays_ceiling again;
+
+    arrays_ceiling(&st->arrays, st->team, &again);
+    after = arrays_limit(op, &again);
+    st->limit_gbps = pt->series[0].limit = fmax(before, after);
+    if (fabs(after - before) > UNSTEADY_CEILING * st->limit_gbps)
+        point_reason(pt, 0, "the measured ceiling is unsteady: %.4g GB/s before, %.4g after",
+                     before, after);
+    else if (st->above_limit > st->runs / 2 && st->limit_gbps < 1.01 * before)
+        point_reason(pt, 0, "above the measured ceiling, twice measured: it is too low here");
+}
+
+static int check(struct point *pt)
+{
+    struct state *st = pt->state;
+    char error[160] = "";
+
+    if (st->params->op == MEMORY_LATENCY)
+        return chase_check(&st->chase) ? point_reason(pt, -EBADMSG,
+                                                      "wrong data: the chain of "
+                                                      "pointers leads elsewhere")
+                                       : 0;
+    if (st->params->inject == MEMORY_CORRUPT && st->params->op != KERNEL_READ)
+        arrays_spoil(&st->arrays);
+    int err = arrays_check(&st->arrays, st->team, error, sizeof(error));
+    if (!err && st->wrong)
+        err = point_reason(pt, -EBADMSG, "wrong data: a sample's sum was not right");
+    else if (err)
+        point_reason(pt, err, "%s", error);
+    confirm_limit(pt, st);
+    return err;
+}
+
+static int evidence(struct point *pt)
+{
+    struct state *st = pt->state;
+    struct device_where where;
+    bool latency = st->params->op == MEMORY_LATENCY;
+
+    device_host.where(latency ? &st->buffer : st->arrays.buffers, latency ? 1 : st->arrays.threads,
+                      &where);
+    evidence_pages(&where, pt->evidence, sizeof(pt->evidence));
+    double share = evidence_huge_share(&where);
+    if (st->params->pages != DEVICE_BASE && share < 0.95)
+        point_reason(pt, 0, "asked for '%s' pages, but only %.3g %% of the memory is on huge ones",
+                     memory_pages[st->params->pages], 100 * share);
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    struct state *st = pt->state;
+
+    if (!st)
+        return;
+    arrays_close(&st->arrays);
+    chase_release(&st->chase);
+    device_host.free(&st->buffer);
+    team_close(st->team);
+    placement_release(&st->place);
+    free(st);
+}
+
+const struct device_work host_memory_work = {
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+};

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From samples to rows: see runner_state.h. */
+#include "core/runner_state.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/levels.h"
+#include "core/stats.h"
+#include "core/units.h"
+
+#define OUTCOME_WIDTH 12 /* of their columns in the table: holds a PCI address */
+
+void runner_columns(const struct bench *b, struct runner_columns *columns)
+{
+    *columns = (struct runner_columns){0};
+    for (const struct opt *opt = b->options; opt && opt->name; opt++) {
+        if (!(opt->flags & OPT_COLUMN))
+            continue;
+        char *name = columns->names[columns->n++];
+        snprintf(name, sizeof(columns->names[0]), "%s", opt->name);
+        for (char *dash = name; (dash = strchr(dash, '-')) != NULL;)
+            *dash = '_';
+    }
+    columns->n_options = columns->n;
+    for (size_t i = 0; b->columns && b->columns[i]; i++)
+        snprintf(columns->names[columns->n++], sizeof(columns->names[0]), "%s", b->columns[i]);
+    for (size_t i = 0; i < columns->n; i++)
+        columns->list[i] = columns->names[i];
+}
+
+static void set_param(struct row *row, const char *name, const char *value)
+{
+    for (size_t i = 0; i < row->n_params; i++)
+        if (!strcmp(row->param_names[i], name))
+            row->params[i] = value;
+}
+
+/* The row's parameter columns: this point's options and outcomes, then what the point and the series
+ * set for themselves. */
+static void fill_params(const struct runner *r, const struct point *pt, const size_t *pick,
+                        const struct series *s, struct row *row)
+{
+    size_t n = 0;
+
+    row->param_names = r->columns.list;
+    row->n_params = r->columns.n;
+    for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt_values *v = &r->o->values[r->first_own + i];
+        if (r->b->options[i].flags & OPT_COLUMN)
+            row->params[n++] = v->n ? v->texts[pick[i]] : NULL;
+    }
+    for (size_t i = 0; r->b->columns && r->b->columns[i]; i++)
+        row->params[n++] = pt->columns[i];
+    for (size_t k = 0; k < BENCH_OPTIONS_SET_MAX && pt->options[k].name[0]; k++)
+        set_param(row, pt->options[k].name, pt->options[k].value);
+    for (size_t k = 0; s && k < SERIES_SET_MAX && s->set[k].column; k++)
+        set_param(row, s->set[k].column, s->set[k].value);
+}
+
+static void print_row(struct runner *r, const struct row *row)
+{
+    if (r->common->csv)
+        row_print_csv(r->out, row);
+    else
+        row_print_table(r->out, &r->table, row);
+    fflush(r->out);
+    r->result->rows++;
+    if (row->status && !strcmp(row->status, "wrong"))
+        r->result->wrong++;
+    if (row->status && !strcmp(row->status, "failed"))
+        r->result->failed++;
+}
+
+/* Every sample of one series, converted to the row's unit: position of the row in this launch,
+ * value. */
+static void keep_samples(struct runner *r, const double *values, uint64_t n)
+{
+    for (uint64_t i = 0; r->samples_out && i < n; i++)
+        fprintf(r->samples_out, "%llu,%llu,%.9g\n", (unsigned long long)r->repeat,
+                (unsigned long long)r->launch_rows, values[i]);
+}
+
+static void fill_limit(const struct series *s, struct row *row)
+{
+    if (!(s->limit > 0))
+        return;
+    row->limit = s->limit;
+    row->limit_source = s->limit_source;
+    row->percent_of_limit = 100 * row->value / s->limit;
+}
+
+static int fill_values(struct runner *r, const struct series *s, const struct samples *samples,
+                       size_t index, struct row *row)
+{
+    const struct unit *unit = units_find(s->unit);
+    double *values = malloc((samples->n ? samples->n : 1) * sizeof(*values));
+    int err = values ? 0 : -ENOMEM;
+
+    if (err)
+        return err;
+    for (uint64_t i = 0; i < samples->n; i++)
+        values[i] = units_value(unit, s->quantity, samples->inner, (uint64_t)samples->ns[index][i]);
+    err = stats_summarise(values, samples->n, r->common->confidence, &row->summary);
+    if (!err) {
+        struct levels levels;
+        row->value = row->summary.p50;
+        if (!levels_of_samples(values, samples->n, &levels) && levels.two)
+            row->levels = levels;
+        keep_samples(r, values, samples->n);
+        fill_limit(s, row);
+    }
+    free(values);
+    return err;
+}
+
+static const char *status_of(const struct outcome *oc, int err, bool narrow)
+{
+    if (err == -EOPNOTSUPP || err == -ENODEV)
+        return "skipped";
+    if (oc->check_error == -EBADMSG)
+        return "wrong";
+    if (err || oc->check_error)
+        return "failed";
+    return narrow ? "ok" : "noisy";
+}
+
+static void describe_noise(struct point *pt, const struct outcome *oc,
+                           const struct bench_common *common, const struct row *row)
+{
+    double half = fmax(row->summary.ci_high - row->value, row->value - row->summary.ci_low);
+
+    if (isnan(half))
+        point_reason(pt, 0, "%llu samples are too few for an interval",
+                     (unsigned long long)oc->samples.n);
+    else
+        point_reason(pt, 0, "interval is +/- %.2g %%, wanted %.2g %%, when sampling stopped (%s)",
+                     100 * half / row->value, 100 * common->width,
+                     sampler_stop_name(oc->samples.stop));
+}
+
+void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
+                 size_t index)
+{
+    const struct series *s = index < pt->n_series ? &pt->series[index] : NULL;
+    struct row row;
+    size_t reason_end = strlen(pt->reason);
+    bool narrow = oc->samples.narrow[index];
+    int err = oc->err; /* one series' error is not the next one's */
+
+    row_init(&row);
+    fill_params(r, pt, pick, s, &row);
+    row.origin = pt->origin;
+    row.repeat = r->repeat;
+    row.host = r->host;
+    row.time_utc = oc->time_utc;
+    if (s) {
+        row.metric = s->metric;
+        row.unit = s->unit;
+    }
+    if (!err && s) {
+        err = fill_values(r, s, &oc->samples, index, &row);
+        if (err)
+            point_reason(pt, err, "no summary of the samples: %s", strerror(-err));
+    }
+    if (!err) {
+        row.samples = oc->samples.n;
+        row.discarded = oc->samples.discarded;
+        row.inner_repeat = oc->samples.inner;
+        row.stop = sampler_stop_name(oc->samples.stop);
+        row.ledger = oc->ledger;
+        row.gpu = oc->gpu;
+        row.gpu_throttle = oc->gpu.throttle;
+        row.disturbed = oc->disturbed;
+        if (!narrow)
+            describe_noise(pt, oc, r->common, &row);
+    }
+    row.status = status_of(oc, err, narrow);
+    row.reason = pt->reason;
+    row.evidence = pt->evidence;
+    print_row(r, &row);
+    r->launch_rows++;
+    pt->reason[reason_end] = 0; /* a series' own remark is not the next one's */
+}
+
+/* A column for each option that takes several values, as wide as they are; outcomes always have one, and what a point's rows
+ * differ in. */
+void runner_lay_out_table(struct runner *r)
+{
+    size_t column = 0;
+
+    for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt_values *v = &r->o->values[r->first_own + i];
+        unsigned flags = r->b->options[i].flags;
+        if (!(flags & OPT_COLUMN))
+            continue;
+        r->table.aside[column] = v->n < 2 && !(flags & OPT_SPLITS);
+        for (size_t k = 0; k < v->n; k++)
+            if ((int)strlen(v->texts[k]) > r->table.width[column])
+                r->table.width[column] = (int)strlen(v->texts[k]);
+        column++;
+    }
+    for (; column < r->columns.n; column++)
+        r->table.width[column] = OUTCOME_WIDTH;
+}

@@ -1,0 +1,371 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-copy with GPUs, over simulated ones: every way shows the figures of the machine's description.
+
+load ../sim/env
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=build/bin/plumb-copy
+    quick="--csv --budget 2s --warmup 1ms --min-samples 7 --max-samples 7"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err conf=$BATS_TEST_TMPDIR/machine.conf
+    two_nodes="pack:2 [numa(memory=8GB)] core:1 pu:1"
+}
+
+# copy ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+copy()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    timeout 120 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# cells COLUMN...: columns of the CSV in $out, a line for each row, blanks between; quoted commas are no separators, and
+# an empty cell is "-".
+cells()
+{
+    awk -v names="$*" '
+        {
+            line = ""; quoted = 0
+            for (i = 1; i <= length($0); i++) {
+                c = substr($0, i, 1)
+                if (c == "\"") quoted = !quoted
+                else line = line (c == "," && !quoted ? "\t" : c)
+            }
+            n = split(line, cell, "\t")
+        }
+        NR == 1 {
+            wanted = split(names, name, " ")
+            for (w = 1; w <= wanted; w++)
+                for (i = 1; i <= n; i++) if (cell[i] == name[w]) at[w] = i
+            next
+        }
+        {
+            text = ""
+            for (w = 1; w <= wanted; w++)
+                text = text (w > 1 ? " " : "") (at[w] ? (cell[at[w]] == "" ? "-" : cell[at[w]]) : "no such column")
+            print text
+        }' "$out"
+}
+
+# within SHARE: lines "VALUE EXPECTED [WHAT]", each value within that share of what is expected.
+within()
+{
+    awk -v share="$1" '
+        { if (!($1 >= $2 * (1 - share) && $1 <= $2 * (1 + share))) { print "wrong: " $0; bad = 1 } }
+        END { if (!NR) print "no line"; exit bad || !NR }'
+}
+
+# machine GPUS LINES...: a machine of so many GPUs, with these further lines.
+machine()
+{
+    {
+        printf '[machine]\ngpus = %s\n' "$1"
+        shift
+        printf '%s\n' "$@"
+    } >"$conf"
+    simulate "$conf"
+}
+
+@test "matrix: 8 GPUs, NVLink between some and PCIe between others, as configured" {
+    simulate eight
+    copy --source gpus --destination gpus --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells status | wc -l)" -eq 56 ] # none with itself
+    [ "$(cells origin | sort -u)" = simulated ]
+    [ "$(cells engine op access clock | sort -u | grep -v -- -)" = "ce write on events" ]
+    cells source destination value status | awk '
+        BEGIN {
+            split("01 23", fast); split("45 02 46", slow); split("03 12 13 47 56 57", bridge)
+            for (i in fast) gbps[fast[i]] = 45
+            for (i in slow) gbps[slow[i]] = 23
+            for (i in bridge) gbps[bridge[i]] = 9
+            gbps["67"] = 12
+        }
+        {
+            i = substr($1, 6); j = substr($2, 6)
+            pair = i < j ? i j : j i
+            if (pair == "34") { if ($4 != "skipped") print "0 1 is measured" }
+            else print $3, pair in gbps ? gbps[pair] : 7, pair
+        }' | within 0.05
+    [ "$(cells reason | grep -c 'have no peer access, says the driver')" -eq 2 ]
+    [ "$(cells source destination path | grep -c 'peer access, rank 0, atomics$')" -eq 10 ]
+    [ "$(cells source destination address | grep '^cuda:2 cuda:7 ')" = \
+        "cuda:2 cuda:7 0000:3b:00.0+0000:bb:00.0" ]
+}
+
+@test "matrix: of 16 GPUs a sample, in which each is met" {
+    machine 16
+    copy --source gpus --destination gpus --size 8 --metric latency --pairs sampled
+    [ "$status" -eq 0 ]
+    [ "$(cells source | wc -l)" -eq 48 ]
+    [ "$(cells source | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 3 ]
+    [ "$(cells destination | sort | uniq -c | awk '{ print $1 }' | sort -u)" = 3 ]
+}
+
+@test "pairs: read and write, both ways, and through host memory" {
+    machine 2 '[link 0 1]' 'kind = nvlink' 'gbps = 30' 'both_gbps = 40' 'read_factor = 0.5'
+    copy --source cuda:0 --destination cuda:1 --size 4M --op write,read --access off,on
+    [ "$status" -eq 0 ]
+    cells value op access | awk '
+        { print $1, ($3 == "off" ? 0.45 * 12.5 : 30) * ($2 == "read" ? 0.5 : 1), $2, $3 }' | within 0.05
+    [ "$(cells access evidence | grep -c '^off .*, not held')" -eq 2 ]
+    [ "$(cells access evidence | grep -c '^on .*, not held')" -eq 0 ]
+    [ "$(cells path | sort -u | paste -sd,)" = "peer access, rank 0, atomics,through host memory" ]
+    copy --source cuda:0 --destination cuda:1 --size 4M --direction both
+    [ "$(cells direction | paste -sd ' ')" = "forward reverse sum" ]
+    cells value direction | awk '{ print $1, $2 == "sum" ? 40 : 20, $2 }' | within 0.05
+    copy --source cuda:1 --destination cuda:0 --size 4M --engine sm --access on,off
+    [ "$status" -eq 0 ]
+    cells value | head -n 1 | sed 's/$/ 28.5/' | within 0.05
+    [ "$(cells status | tail -n 1)" = skipped ]
+    [[ $(cells reason | tail -n 1) == *"by peer access alone: take --access on, or --engine ce"* ]]
+}
+
+@test "pairs: what is reported of a slow link is that pair's alone" {
+    simulate eight
+    fault slow_link:gpu=0:peer=1:factor=0.2
+    copy --source cuda:0 --destination cuda:1,cuda:2 --size 4M
+    cells value destination | awk '{ print $1, $2 == "cuda:1" ? 9 : 23 }' | within 0.05
+}
+
+@test "host to device and back: page-locked memory, by copy engine and by kernel" {
+    machine 1 '[gpu]' 'write_combined_factor = 0.8'
+    copy --source node0 --destination cuda --engine ce,sm --memory pinned,wc,pinned-huge --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells clock origin address | sort -u)" = "events simulated 0000:10:00.0" ]
+    cells value memory engine | awk '
+        { print $1, 13 * ($2 == "wc" ? 0.8 : 1) * ($3 == "sm" ? 0.95 : 1), $2, $3 }' | within 0.05
+    copy --source cuda:0 --destination node0 --engine ce,sm --size 4M
+    cells value engine | awk '{ print $1, 12.5 * ($2 == "sm" ? 0.95 : 1), $2 }' | within 0.05
+    [ "$(cells memory | sort -u)" = pinned ] # where nothing is asked for
+    [[ $(cells evidence | tail -n 1) == *"kernel copy16, "*" blocks of 256"*"host memory: "* ]]
+}
+
+@test "host to device and back at once: each direction, and the sum" {
+    machine 1 '[gpu]' 'h2d_gbps = 12' 'd2h_gbps = 8' 'both_gbps = 30'
+    copy --source node0 --destination cuda --direction both --engine ce,sm --size 1M
+    [ "$status" -eq 0 ]
+    [ "$(cells direction | paste -sd ' ')" = "forward reverse sum forward reverse sum" ]
+    # The slower direction makes fewer copies, so that both are at it all the time.
+    cells value direction engine | awk '
+        {
+            f = $3 == "sm" ? 0.95 : 1
+            print $1, f * ($2 == "forward" ? 12 : $2 == "reverse" ? 8 : 20), $2, $3
+        }' | within 0.06
+    [ "$(cells reason | grep -c 'went without it')" -eq 0 ]
+    # Kernels of both directions find room on the 20 SMs: half of 8 blocks each.
+    [[ $(cells evidence | tail -n 1) == *"kernel copy16, 80 blocks of 256"* ]]
+    copy --source node0 --destination cuda --engine sm --size 1M
+    [[ $(cells evidence) == *"kernel copy16, 160 blocks of 256"* ]]
+    machine 1 '[gpu]' 'copy_engines = 1'
+    copy --source node0 --destination cuda --direction both --size 64K
+    [[ $(cells reason | head -n 1) == *"one copy engine: the directions take turns"* ]]
+}
+
+@test "memory that the driver copies itself, or moves: by the host's clock" {
+    machine 1
+    copy --source node0 --destination cuda --memory pageable,huge,managed --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells clock | sort -u)" = host ]
+    # No faster than configured: how much slower depends on how busy this machine is.
+    cells value memory | awk '
+        { limit = $2 == "managed" ? 0.9 * 13 : 6.5; if (!($1 > 0 && $1 < 1.02 * limit)) { print; bad = 1 } }
+        END { exit bad }'
+    copy --source cuda --destination node0 --memory pageable,managed --size 4M
+    [ "$(cells status | grep -c -e ok -e noisy)" -eq 2 ]
+    copy --source node0 --destination cuda --memory managed --engine sm --size 4M
+    cells value | awk '{ exit !($1 > 0 && $1 < 1.02 * 0.3 * 13) }'
+}
+
+@test "what does not go together is skipped, with what to do" {
+    machine 1
+    copy --source node0 --destination cuda --engine sm --memory pageable --size 4K
+    [[ $(cells reason) == *"a kernel does not reach 'pageable' memory: take --memory pinned, or --engine ce"* ]]
+    copy --source node0 --destination cuda --memory huge --direction both --size 4K
+    [[ $(cells reason | head -n 1) == *"several do not run at once: take --memory pinned"* ]]
+    copy --source node0 --destination cuda --memory managed --direction both --size 4K
+    [[ $(cells reason | head -n 1) == *"managed memory is moved one way at a time"* ]]
+    copy --source cuda --destination node0 --memory managed --engine sm --size 4K
+    [[ $(cells reason) == *"--engine ce moves them"* ]]
+    copy --source node0 --destination cuda --engine memcpy,pipe --size 4K
+    [ "$(cells reason | grep -c 'with a GPU at an end take --engine ce or sm')" -eq 2 ]
+    copy --source node0 --destination node0 --engine ce --size 4K
+    [[ $(cells reason) == *"'ce' takes a GPU at one end"* ]]
+    copy --source node0 --destination node0 --memory pinned --engine memcpy --size 4K
+    [[ $(cells reason) == *"takes a GPU at one end"* ]]
+    copy --source node0 --destination cuda --metric latency --direction both --size 4K
+    [[ $(cells reason) == *"one copy at a time: take --direction one-way"* ]]
+    copy --source node0 --destination cuda --inject peer-dies --size 4K
+    [[ $(cells reason) == *"no other process that could die"* ]]
+    copy --source node0 --destination cuda:7 --size 4K
+    [[ $(cells reason) == *"there is no cuda:7: this machine shows 1 GPU"* ]]
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    machine 1 '[gpu]' 'managed_concurrent = no' 'host_register = no'
+    copy --source node0 --destination cuda --memory managed,pinned-huge --size 4K
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | head -n 1) == *"managed memory does not move by page faults"* ]]
+    [[ $(cells reason | tail -n 1) == *"does not page-lock memory that is there already"* ]]
+}
+
+@test "sizes: from one byte, and not beyond the free memory" {
+    machine 1 '[gpu]' 'memory_bytes = 256M'
+    copy --source node0 --destination cuda --engine ce,sm --size 1,8,1000 --memory pinned
+    [ "$status" -eq 0 ]
+    [ "$(cells status | grep -c -e ok -e noisy)" -eq 6 ]
+    [[ $(cells evidence | tail -n 1) == *"kernel copy1, "* ]]
+    copy --source node0 --destination cuda --memory pinned,managed --size 1G
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [ "$(cells reason | grep -c '1024 MiB are needed on cuda:0, .* are free')" -eq 2 ]
+}
+
+@test "latency: one copy a sample, as the host sees it" {
+    simulate eight
+    copy --source node0 --destination cuda:0 --metric latency --size 8 --engine ce,sm --memory pinned,pageable
+    [ "$status" -eq 0 ]
+    [ "$(cells metric unit inner_repeat clock status | grep -v skipped | cut -d' ' -f1-4 | sort -u)" = "latency us 1 host" ]
+    cells value status | grep -v skipped | awk '$1 < 3 { exit 1 }' # submit 2 us, and on its way 1.5
+    copy --source cuda:0 --destination cuda:1 --metric latency --size 8 --op write,read
+    cells value | awk '$1 < 3.9 { exit 1 }'
+}
+
+@test "load latency: a hop in the host's, the other GPU's and the own memory" {
+    machine 2 '[gpu]' 'l2_bytes = 64K' '[link 0 1]' 'kind = nvlink' 'hop_ns = 1100'
+    copy --source node0,cuda:0,cuda:1 --destination cuda:0 --metric load-latency --size 1M
+    [ "$status" -eq 0 ]
+    [ "$(cells metric unit engine | sort -u)" = "load-latency ns sm" ]
+    cells value source | awk '
+        { print $1, $2 == "node0" ? 1500 : 1100 }' | within 0.05
+    copy --source cuda:0 --destination cuda:0 --metric load-latency --size 1M
+    cells value | sed 's/$/ 500/' | within 0.05
+    copy --source cuda:0 --destination node0 --metric load-latency --size 1M
+    [[ $(cells reason) == *"a GPU loads from the source"* ]]
+    copy --source cuda:1 --destination cuda:0 --metric load-latency --size 128
+    [[ $(cells reason) == *"a chain of loads takes from 256 bytes"* ]]
+}
+
+@test "within a GPU: payload once; in a sweep over several it is left out" {
+    machine 2
+    copy --source cuda:0 --destination cuda:0 --size 4M --engine ce
+    [ "$status" -eq 0 ]
+    cells value | sed 's/$/ 52/' | within 0.05
+    [ "$(cells op access memory path | sort -u)" = "- - - within the GPU" ]
+    copy --source cuda:0,cuda:1 --destination cuda:0,cuda:1 --size 64K
+    [ "$(cells source destination | paste -sd,)" = "cuda:0 cuda:1,cuda:1 cuda:0" ]
+}
+
+@test "nodes: near and far as rows, with a verdict" {
+    [ "$(nproc)" -ge 2 ] || skip "two nodes take two CPUs"
+    simulate eight # cpu 0 is on node 0, cpu 1 on node 1
+    HWLOC_THISSYSTEM=1 HWLOC_SYNTHETIC=$two_nodes copy --source nodes --destination cuda:0,cuda:4 --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells source destination numa | paste -sd,)" = \
+        "node0 cuda:0 local,node0 cuda:4 remote,node1 cuda:0 remote,node1 cuda:4 local" ]
+    cells value numa | awk '{ print $1, $2 == "local" ? 13 : 0.7 * 13 }' | within 0.05
+    [[ $(cells reason | sed -n 3p) == *"remote node1 gives 30 % less bandwidth than node0: bind to node0"* ]]
+    [[ $(cells reason | sed -n 4p) == *"node0 gives 30 % less bandwidth than local node1: bind to node1"* ]]
+    [[ $(cells evidence | sed -n 3p) == *"called from cpu1"* ]]
+}
+
+@test "several GPUs at once: who shares an uplink" {
+    simulate two # 20 GB/s to the host for both
+    copy --source node0 --destination cuda:0 --together cuda:1 --size 4M
+    [ "$status" -eq 0 ]
+    [ "$(cells load | paste -sd ' ')" = "alone together all" ]
+    cells value load | awk '{ print $1, $2 == "alone" ? 13 : $2 == "together" ? 10 : 20 }' | within 0.05
+    [ "$(cells reason | grep -c 'beside cuda:1 this GPU keeps 77 % of its rate: they share a link')" -eq 3 ]
+    [ "$(cells address | paste -sd ' ')" = "0000:10:00.0 0000:10:00.0 -" ]
+    copy --source cuda:0 --destination node0 --together all --direction both --size 4M
+    [ "$(cells direction load | paste -sd,)" = \
+        "forward alone,reverse alone,sum alone,forward together,reverse together,sum together,sum all" ]
+    simulate eight
+    copy --source node0 --destination cuda:0 --together all --size 1M
+    [ "$(cells reason | grep -c 'it shares a link with cuda:1 (..* %)')" -eq 3 ]
+    [ "$(cells reason | grep -c 'cuda:2 (')" -eq 0 ]
+    copy --source node0 --destination cuda:0 --together cuda:4 --size 1M
+    [ "$(cells reason | grep -c 'share a link')" -eq 0 ]
+    cells value load | awk '$2 != "all" { print $1, 13 }' | within 0.06
+}
+
+@test "several GPUs at once: what cannot be" {
+    machine 1
+    copy --source node0 --destination cuda:0 --together all --size 4K
+    [[ $(cells reason | head -n 1) == *"no other GPU to copy at the same time"* ]]
+    copy --source node0 --destination cuda:0 --together node0 --size 4K
+    [ "$status" -eq 4 ]
+    [[ $(cells reason | head -n 1) == *"'node0' is not a GPU"* ]]
+    copy --source node0 --destination cuda:0 --together cuda:5 --size 4K
+    [[ $(cells reason | head -n 1) == *"there is no cuda:5"* ]]
+}
+
+@test "wrong data: found after the last timed copy, and in the copy of fresh data; exit 1" {
+    machine 1
+    # One copy to get ready, two timed ones, then the check fetches what arrived, and one more is made.
+    one="--metric latency --max-samples 1 --warmup 0ms --size 4K"
+    for after in 2 4; do
+        fault corrupt:kernel=copy:after=$after
+        # shellcheck disable=SC2086 # one is several words
+        copy --source node0 --destination cuda $one
+        [ "$status" -eq 1 ]
+        [ "$(cells status)" = wrong ]
+        [[ $(cells reason) == *"wrong data "*": byte "*" of 4096"* ]]
+        echo "$after $(cells reason)" >>"$BATS_TEST_TMPDIR/reasons"
+    done
+    grep -q "^2 .*after the last timed copy" "$BATS_TEST_TMPDIR/reasons"
+    grep -q "^4 .*in a copy of fresh data" "$BATS_TEST_TMPDIR/reasons"
+}
+
+@test "wrong data: looked for whatever the way" {
+    machine 2
+    for ends in "--source node0 --destination cuda" "--source cuda --destination node0" \
+        "--source cuda:0 --destination cuda:1" "--source cuda:1 --destination cuda:1"; do
+        # shellcheck disable=SC2086 # ends is several words
+        copy $ends --engine ce,sm --size 64K --inject corrupt
+        [ "$status" -eq 1 ]
+        [ "$(cells status | sort -u)" = wrong ]
+    done
+    copy --source node0 --destination cuda --memory pageable,managed,wc --size 64K --inject corrupt
+    [ "$(cells status | sort -u)" = wrong ]
+    copy --source cuda:0 --destination cuda:1 --metric load-latency --size 64K --inject corrupt
+    [ "$(cells status)" = wrong ]
+}
+
+@test "faults: a clear reason, and the other rows survive" {
+    simulate eight
+    fault peer_refused:gpu=1:peer=0
+    copy --source cuda:0 --destination cuda:1,cuda:2 --size 64K
+    [ "$(cells status | head -n 1)" = skipped ]
+    [[ $(cells reason | head -n 1) == *cuCtxEnablePeerAccess* ]]
+    cells status | tail -n 1 | grep -q -e ok -e noisy
+    fault lost:gpu=1:after=5
+    copy --source node0 --destination cuda:1,cuda:2 --size 64K
+    [ "$status" -eq 4 ]
+    [ "$(cells status | head -n 1)" = failed ]
+    cells status | tail -n 1 | grep -q -e ok -e noisy
+    fault launch_failed:gpu=1:kernel=copy16:after=3
+    copy --source node0 --destination cuda:1 --engine sm,ce --size 64K
+    [ "$(cells status | head -n 1)" = failed ]
+    [[ $(cells reason | head -n 1) == *CUDA_ERROR_LAUNCH_FAILED* ]]
+    cells status | tail -n 1 | grep -q -e ok -e noisy # opened again
+    fault out_of_memory:gpu=1
+    copy --source cuda:0 --destination cuda:1,cuda:2 --size 64K
+    [ "$(cells status | head -n 1)" = failed ]
+    [[ $(cells reason | head -n 1) == *"bytes of device memory: "*CUDA_ERROR_OUT_OF_MEMORY* ]]
+    cells status | tail -n 1 | grep -q -e ok -e noisy
+}
+
+@test "no GPU: skipped with the reason, whatever else is asked for runs" {
+    machine 1
+    fault no_device
+    copy --source node0 --destination node0,cuda --size 4K
+    [ "$status" -eq 0 ]
+    [ "$(cells destination engine | paste -sd,)" = "node0 memcpy,cuda ce" ]
+    [ "$(cells status | tail -n 1)" = skipped ]
+    [[ $(cells reason | tail -n 1) == *cuInit* ]]
+    PLUMB_CUDA_MODULE=/nowhere/none.so copy --destination gpus --size 4K
+    [ "$(cells destination status)" = "cuda:0 skipped" ]
+    [[ $(cells reason) == *"the GPU module does not load"* ]]
+}

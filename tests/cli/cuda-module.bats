@@ -1,0 +1,117 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# The GPU module as a file: what it links, what is in it, and what a benchmark says where it cannot start. What it does
+# is tested by tests/unit/test_cuda_*.c.
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    module=build/lib/plumbline/plumb-cuda.so
+    image=build/gen/cuda/kernels.fatbin
+    [[ -e $module ]] || skip "plumb-cuda.so was not built: there is no nvcc here"
+}
+
+# One small case on a GPU; its row in $output.
+memory()
+{
+    run build/bin/plumb-memory --device cuda --op copy --size 1M --csv --budget 50ms
+}
+
+@test "the module has one symbol, and is linked with nothing but the C library" {
+    [ "$(nm -D --defined-only "$module" | awk '{ print $3 }')" = plumb_gpu_module ]
+    needed=$(objdump -p "$module" | awk '$1 == "NEEDED" { print $2 }' | grep -vE '^lib(c|dl)\.so\.[0-9]+$' || true)
+    [ -z "$needed" ]
+}
+
+@test "its code is where the assembler took it in" {
+    [ "$(grep -abc triad_f64_u8_cs "$module")" -ge 1 ]
+    [ "$(stat -c %s "$module")" -gt "$(stat -c %s "$image")" ]
+}
+
+@test "every kernel that core knows by name is in it" {
+    missing=''
+    for name in spin empty chase copy16 copy1 fill \
+        {read,write,copy,scale,add,triad}_{f32,f64}_u{1,2,4,8}{,_cs}; do
+        grep -aqE "(^|[^a-z0-9_])\.?text\.$name([^a-z0-9_]|\$)" "$image" || missing+=" $name"
+    done
+    [ -z "$missing" ] || {
+        echo "missing:$missing"
+        false
+    }
+}
+
+@test "it has machine code for each GPU that the build said, and PTX of the oldest and the newest" {
+    command -v cuobjdump >/dev/null || skip "cuobjdump is not here: it comes with the CUDA toolkit"
+    codes=$(sed -n 's/^CUDA_CODES := //p' build/config.mk)
+    ptx=$(sed -n 's/^CUDA_PTX := //p' build/config.mk)
+    for code in $codes; do
+        cuobjdump --list-elf "$image" | grep -q "\.sm_$code\."
+    done
+    [ "$(cuobjdump --list-elf "$image" | grep -c .)" -eq "$(wc -w <<<"$codes")" ]
+    for code in $ptx; do
+        cuobjdump --list-ptx "$image" | grep -q "\.sm_$code\."
+    done
+}
+
+@test "memory operations: every access is of 16 bytes, U of them are in flight, and one at a time for the rest" {
+    nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
+    newest=$(sed -n 's/^CUDA_PTX := .* //p' build/config.mk)
+    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/device/cuda/kernels.cu \
+        -o "$BATS_TEST_TMPDIR/kernels.ptx"
+    awk '
+        /\.entry [a-z]+_f(32|64)_u[1248]/ {
+            name = $0; sub(/.*\.entry /, "", name); sub(/\(.*/, "", name)
+            op = name; sub(/_.*/, "", op); unroll = name; sub(/.*_u/, "", unroll); unroll += 0
+            loads = stores = others = 0; kernels++ }
+        /^}/ && name {
+            arrays = op == "write" ? 0 : op == "add" || op == "triad" ? 2 : 1
+            if (loads != arrays * (unroll + 1) || stores != (op == "read" ? 0 : unroll + 1) || others) {
+                print name ": " loads " loads, " stores " stores, " others " others"; bad = 1 }
+            name = "" }
+        name && /ld\.global\.cg\.(L2::cache_hint\.)?v4\.u32/ { loads++; next }
+        name && /st\.global\.(cs\.)?v4\.u32/ { stores++; next }
+        name && /(ld|st)\.(volatile\.)?global/ { others++ }
+        END { exit bad || kernels != 96 }' "$BATS_TEST_TMPDIR/kernels.ptx"
+}
+
+@test "a driver that is not there: a skipped row that says so, and what to do" {
+    PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 memory
+    [ "$status" -eq 0 ]
+    grep -q ',skipped,.*the CUDA driver named by PLUMB_LIBCUDA does not load' <<<"$output"
+    [ "$(grep -cE ',(ok|noisy|failed|wrong),' <<<"$output")" -eq 0 ]
+}
+
+@test "this machine's own driver, where it has none: a skipped row with the remedy" {
+    ! ldconfig -p | grep -q 'libcuda\.so\.1' || skip "this machine has a CUDA driver"
+    unset PLUMB_LIBCUDA
+    memory
+    [ "$status" -eq 0 ]
+    grep -qE ',skipped,.*(libcuda\.so\.1).*install' <<<"$output"
+}
+
+# driver VERSION FUNCTION...: a library that has these functions, all of which succeed, and says this version.
+driver()
+{
+    local version=$1 function
+    shift
+    echo "int cuDriverGetVersion(int *v) { *v = $version; return 0; }" >"$BATS_TEST_TMPDIR/driver.c"
+    for function; do
+        echo "int $function(void) { return 0; }"
+    done >>"$BATS_TEST_TMPDIR/driver.c"
+    "${CC:-cc}" -shared -fPIC "$BATS_TEST_TMPDIR/driver.c" -o "$BATS_TEST_TMPDIR/libcuda.so.1"
+    export PLUMB_LIBCUDA=$BATS_TEST_TMPDIR/libcuda.so.1
+}
+
+@test "a driver of an older CUDA: both versions, and the driver to install" {
+    driver 9020
+    memory
+    [ "$status" -eq 0 ]
+    grep -qE ',skipped,.*the driver supports CUDA 9\.2, this build needs 1[0-9]\.0: install driver [0-9]+ or newer' <<<"$output"
+}
+
+@test "a driver without a function that is called: its name" {
+    driver 99000 cuInit
+    memory
+    [ "$status" -eq 0 ]
+    grep -q ',skipped,.*the CUDA driver has no cu[A-Z][A-Za-z_0-9]*: install a newer driver' <<<"$output"
+}

@@ -1,0 +1,244 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-gemm on a GPU, over the simulated device: rates as configured, the best against the heuristics' choice,
+# zeros, the check, and what it says where it cannot run.
+
+load ../sim/env
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=build/bin/plumb-gemm
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+}
+
+# machine LINES...: a simulated machine with these lines for its GPUs: slow enough for this machine to do the arithmetic.
+machine()
+{
+    printf '%s\n' '[machine]' 'gpus = 2' '[gpu]' 'gemm_us = 0' 'l2_bytes = 64K' \
+        'gemm_f64_tflops = .00025' 'gemm_f32_tflops = .0005' 'gemm_tf32_tflops = .001' \
+        'gemm_f16_tflops = .002' 'gemm_bf16_tflops = .002' 'gemm_fp8_tflops = .004' 'gemm_s8_tflops = .004' \
+        "$@" >"$BATS_TEST_TMPDIR/machine.conf"
+    simulate "$BATS_TEST_TMPDIR/machine.conf"
+}
+
+# gemm ARGUMENTS...: runs the benchmark on the GPU; sets status, and leaves stdout and stderr in $out and $err.
+gemm()
+{
+    status=0
+    "$bin" --csv --device cuda --budget 150ms --warmup 20ms "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
+cells()
+{
+    awk -v name="$1" '
+        {
+            line = ""; quoted = 0
+            for (i = 1; i <= length($0); i++) {
+                c = substr($0, i, 1)
+                if (c == "\"") quoted = !quoted
+                else line = line (c == "," && !quoted ? "\t" : c)
+            }
+            n = split(line, cell, "\t")
+        }
+        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
+        { print at ? cell[at] : "no such column" }' "$out"
+}
+
+# near WANT...: the values are within 5 % of these, in GFLOP/s, in their order.
+near()
+{
+    cells value | awk -v want="$*" '
+        BEGIN { n = split(want, w, " ") }
+        { $1 *= 1000 }
+        { if ($1 < 0.95 * w[NR] || $1 > 1.05 * w[NR]) { print "row " NR ": " $1 ", not " w[NR]; bad = 1 } }
+        END { exit bad || NR != n }'
+}
+
+@test "every type at its configured rate; what each row is" {
+    machine
+    gemm --size 64
+    [ "$status" -eq 0 ]
+    [ "$(cells dtype | paste -sd ' ')" = "f64 f32 tf32 f16 bf16 e4m3 e5m2 int8" ]
+    near .25 .5 1 2 2 4 4 4
+    [ "$(cells accumulate | paste -sd ' ')" = "f64 f32 f32 f32 f32 f32 fast f32 fast s32" ]
+    [ "$(cells layout | paste -sd ' ')" = "nn nn nn nn nn nt nt nt" ]
+    [ "$(cells unit | uniq -c | tr -s ' ' | paste -sd ' ')" = " 7 TFLOP/s  1 TOP/s" ]
+    [ "$(cells origin | sort -u)" = simulated ]
+    [ "$(cells library | sort -u)" = cublaslt ]
+    [ "$(cells device | sort -u)" = cuda:0 ]
+    [ "$(cells address | sort -u)" = 0000:10:00.0 ]
+    [ "$(cells threads | sort -u)" = "" ]
+    [ "$(cells data | sort -u)" = random ]
+    [ "$(cells limit | sort -u)" = "" ]
+    [ "$(cells kernel | grep -c '^cuBLASLt [0-9]')" -eq 8 ]
+    [ "$(cells evidence | grep -c '^Simulated GPU at 0000:10:00.0: [1-9][0-9]* products on [1-9][0-9]* sets of operands, .*algo ')" -eq 8 ]
+}
+
+@test "the best of the heuristics' answers, with the gap" {
+    machine 'gemm_best_candidate = 3' 'gemm_best_factor = 1.08' 'gemm_candidates = 6'
+    gemm --size 64 --dtype f16,int8 --library cublaslt,cublaslt-best
+    [ "$status" -eq 0 ]
+    [ "$(cells library | paste -sd ' ')" = "cublaslt cublaslt-best cublaslt cublaslt-best" ]
+    near 2 2.16 4 4.32
+    [ "$(cells reason | grep -c '^the best of 6, [78][.0-9]* % over the heuristics. choice: algo .*, not algo ')" -eq 2 ]
+    [ "$(cells evidence | sed 's/.*algo/algo/' | sort -u | wc -l)" -ge 2 ]
+    [ "$(cells candidates | paste -sd ' ')" = " 6  6" ]
+    cells gap_percent | awk 'NR % 2 ? $1 != "" : $1 < 7.9 || $1 > 8.1 { exit 1 }'
+}
+
+@test "where the heuristics' choice is the best, it is said to be" {
+    machine 'gemm_best_factor = 1.001'
+    gemm --size 64 --dtype f16 --library cublaslt-best
+    [ "$status" -eq 0 ]
+    cells reason | grep -q "the heuristics' choice is the best of 6"
+    [ "$(cells gap_percent)" = 0.00 ]
+    machine 'gemm_candidates = 1' 'gemm_best_candidate = 0'
+    gemm --size 64 --dtype f16 --library cublaslt-best
+    cells reason | grep -q "the heuristics' choice is the best of 1"
+}
+
+@test "zeros are faster, and checked to be zeros" {
+    machine
+    gemm --size 64 --dtype f16 --data random,zeros
+    [ "$status" -eq 0 ]
+    [ "$(cells data | paste -sd ' ')" = "random zeros" ]
+    near 2 2.3
+}
+
+@test "sums by request; what a type does not have is skipped with a hint" {
+    machine
+    gemm --size 64 --dtype f16,e4m3,bf16 --accumulate f32,f16,fast
+    [ "$status" -eq 0 ]
+    [ "$(cells accumulate | paste -sd ' ')" = "f32 f16 fast f32 f16 f32 fast f32 f16 fast" ]
+    [ "$(cells status | grep -c skipped)" -eq 4 ]
+    [ "$(cells reason | grep -c 'products are not summed as .* take --accumulate default')" -eq 4 ]
+    gemm --size 64 --dtype int8,f16 --layout nn,nt
+    [ "$(cells layout | paste -sd ' ')" = "nn nt nn nt" ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped ok ok ok" ]
+    cells reason | grep -q 'int8 products on a GPU take B as n x k alone: --layout nt'
+}
+
+@test "a wrong entry is found: spoiled by the check's own test, and by the device" {
+    machine
+    gemm --size 64 --inject entry
+    [ "$status" -eq 1 ]
+    [ "$(cells status | sort -u)" = wrong ]
+    [ "$(cells reason | grep -c '1 of 1024 entries are wrong: C\[0\]\[0\]')" -eq 8 ]
+    fault corrupt:kernel=gemm:times=100000000
+    gemm --shape 32x32x64 --dtype f32,int8
+    [ "$status" -eq 1 ]
+    [ "$(cells status | sort -u)" = wrong ]
+}
+
+@test "operands outgrow the cache: as many sets as that takes" {
+    machine 'l2_bytes = 4M'
+    gemm --size 128 --dtype f16
+    # 3 times 4 MiB by 96 KiB a set, and one more
+    cells evidence | grep -q ' products on 129 sets of operands, 0.0127 GB; L2 holds 4.19 MB'
+    machine 'l2_bytes = 4M' 'memory_bytes = 104M' 'reserved_bytes = 64M' # cuBLASLt takes 32 MiB
+    gemm --size 128 --dtype f16
+    cells reason | grep -q 'sets of operands fit into the memory: L2 may hold part of them'
+}
+
+@test "too large: skipped, with what it needs and what there is" {
+    machine 'memory_bytes = 256M' 'reserved_bytes = 64M'
+    gemm --size 8192 --dtype f64
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'needs 1[.]61 GB of GPU memory; 0[.][12][0-9]* GB are free'
+}
+
+@test "out of memory all the same: that row fails and says so, the others survive" {
+    machine
+    fault out_of_memory:call=cuMemAlloc:above=50000000
+    gemm --shape 8192x2048x16,64x64x64 --dtype f32
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "failed ok" ]
+    cells reason | head -1 | grep -qi 'cuMemAlloc.*memory'
+}
+
+@test "no algorithm, no type: skipped" {
+    machine 'gemm_fp8_tflops = 0'
+    gemm --size 64 --dtype f16,e4m3
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
+    cells reason | tail -1 | grep -q 'e4m3'
+    fault no_algorithm
+    gemm --size 64 --dtype f16
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'knows no way to compute f16 x f16'
+}
+
+@test "no driver, no GPU of that number, no module: skipped with the remedy" {
+    machine
+    fault no_device
+    gemm --size 64 --dtype f16
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    [ -n "$(cells reason)" ]
+    machine
+    gemm --size 64 --dtype f16 --device cuda:7
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'there is no cuda:7: this machine shows 2 GPUs'
+    PLUMB_CUDA_MODULE=/nowhere/plumb-cuda.so gemm --size 64 --dtype f16
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q '/nowhere/plumb-cuda.so'
+}
+
+@test "a failing kernel fails its row, and the next point runs" {
+    machine
+    fault launch_failed:kernel=gemm
+    gemm --size 64,48 --dtype f16
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "failed ok" ]
+}
+
+@test "the second GPU; several in a list" {
+    machine
+    gemm --size 64 --dtype f16 --device cuda:1,cuda
+    [ "$status" -eq 0 ]
+    [ "$(cells device | paste -sd ' ')" = "cuda:1 cuda:0" ]
+    [ "$(cells address | paste -sd ' ')" = "0000:11:00.0 0000:10:00.0" ]
+}
+
+@test "host and GPU in one sweep: each with its own libraries" {
+    machine
+    gemm --size 64 --dtype f64 --device host,cuda --library openblas,cublaslt
+    [ "$(cells device | paste -sd ' ')" = "host cuda:0" ]
+    [ "$(cells library | paste -sd ' ')" = "openblas cublaslt" ]
+    gemm --size 64 --dtype f64 --library openblas
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'openblas does not run on a GPU: take --library auto'
+}
+
+@test "the search ends with a shape, says why it stopped, and measures it" {
+    # 38 MiB but for cuBLASLt's 32: 512^3 and what is near it
+    machine 'gemm_f16_tflops = 10' 'gemm_us = 20' 'memory_bytes = 102M' 'reserved_bytes = 64M'
+    gemm --search 2s --dtype f16
+    [ "$status" -eq 0 ]
+    cells reason | grep -q 'the best of [1-9][0-9]* shapes in [0-9.]* s; stopped: .* (passed over: [1-9][0-9]* not possible, [0-9]* too long)'
+    [ "$(cells m)" -ge 512 ]
+    [ "$(cells search)" = 2s ]
+    near "$(awk -v m="$(cells m)" -v n="$(cells n)" -v k="$(cells k)" 'BEGIN { f = 2 * m * n * k; print f / (f / 1e4 + 2e4) }')"
+    machine 'memory_bytes = 97M' 'reserved_bytes = 64M'
+    gemm --search 1s --dtype f16
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'no shape could be multiplied: needs .* GB of GPU memory'
+    gemm --search 1s --size 64
+    [ "$status" -eq 4 ]
+    cells reason | head -1 | grep -q 'exclude each other'
+}
+
+@test "plumb list's question: library and GPUs" {
+    machine
+    "$bin" --describe >"$out"
+    grep -q '^# backend cublaslt present: cuBLASLt [0-9]' "$out"
+    grep -q '^# backend cublaslt-best present: ' "$out"
+    grep -q '^# backend cuda:1 present: Simulated GPU' "$out"
+    fault no_device
+    "$bin" --describe >"$out"
+    grep -q '^# backend cublaslt absent: .' "$out"
+}

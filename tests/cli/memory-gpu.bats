@@ -1,0 +1,282 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-memory on a GPU, a simulated one of known figures: what it measures, what it finds, and what it says where it cannot.
+
+load ../sim/env
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=build/bin/plumb-memory
+    quick="--csv --budget 60ms --warmup 10ms --device cuda"
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    # Slow, so that this machine keeps up; streaming stores gain 20 %, and the plain launch gets 5/8 of it: 20 SMs of 2048 threads with 16
+    # bytes each are 640 KiB, of 1 MiB that must be in flight. 4096 blocks of 256 threads, and other multiples, leave part of a last wave empty.
+    machine=$BATS_TEST_TMPDIR/machine.conf
+    cat >"$machine" <<'END'
+[gpu]
+l1_bytes = 64K
+l2_bytes = 512K
+hbm_gbps = 10
+l2_gbps = 40
+d2d_gbps = 4
+memset_gbps = 7
+streaming_factor = 1.2
+inflight_bytes = 1M
+memory_bus_bits = 5120
+memory_bytes = 256M
+reserved_bytes = 16M
+address = 0000:3b:00.0
+l1_ns = 30
+l2_ns = 200
+hbm_ns = 500
+END
+    simulate "$machine"
+}
+
+# memory ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+memory()
+{
+    status=0
+    # shellcheck disable=SC2086 # quick is several words
+    "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
+cells()
+{
+    awk -v name="$1" '
+        {
+            line = ""; quoted = 0
+            for (i = 1; i <= length($0); i++) {
+                c = substr($0, i, 1)
+                if (c == "\"") { quoted = !quoted; continue }
+                line = line (c == "," && !quoted ? "\t" : c)
+            }
+            n = split(line, cell, "\t")
+        }
+        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
+        { print at ? cell[at] : "no such column" }' "$out"
+}
+
+# near VALUE WANTED: within 5 %.
+near()
+{
+    awk -v a="$1" -v b="$2" 'BEGIN { exit !(a > 0.95 * b && a < 1.05 * b) }' || {
+        echo "$1 is not near $2" >&2
+        return 1
+    }
+}
+
+# all_good: every row has a value that is right.
+all_good()
+{
+    [ "$status" -eq 0 ]
+    [ "$(cells status | grep -vc -e ok -e noisy)" -eq 0 ]
+}
+
+@test "HBM: every operation at the configured rate; the search finds what is best, the plain launch is below" {
+    memory --op read,write,copy,scale,add,triad --size 3M
+    all_good
+    [ "$(cells op | uniq | paste -sd ' ')" = "read write copy scale add triad" ]
+    [ "$(cells launch | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd ' ')" = "6 plain 6 tuned" ]
+    [ "$(cells level | sort -u)" = HBM ]
+    while read -r launch value shape; do
+        if [ "$launch" = tuned ]; then
+            near "$value" 12
+            [[ $shape == *" cs "* ]]
+            [[ $shape != "u1 "* ]]
+        else
+            [[ $shape == "u1 256 threads x "* ]]
+            awk -v value="$value" 'BEGIN { exit !(value > 4 && value < 0.68 * 10) }'
+        fi
+    done < <(paste -d' ' <(cells launch) <(cells value) <(cells shape))
+    memory --op copy --size 3M --launch plain # all is covered: 4 KiB a block, where 160 of them run at once
+    [ "$(cells shape)" = "u1 256 threads x 384 blocks" ]
+    memory --op read --size 3M --launch plain # every block ends with an addition into one word
+    [ "$(cells shape)" = "u1 256 threads x 160 blocks" ]
+}
+
+@test "L2: many passes in a launch, no more blocks than run at once" {
+    # 16 accesses of 16 bytes for each of 2 x 64 threads: arrays of 32 KiB can fill it, and one block a thread too many cannot.
+    sed 's/^inflight_bytes = .*/inflight_bytes = 32K\nsms = 2\nmax_threads_per_sm = 512/' "$machine" >"$machine.small"
+    simulate "$machine.small"
+    memory --op read,copy,triad --dtype f32,f64 --size 192K
+    all_good
+    [ "$(cells level | sort -u)" = L2 ]
+    while read -r launch value shape; do
+        [ "$launch" = plain ] || near "$value" 40
+        [ "$launch" = tuned ] || near "$value" 20 # 1024 threads with 16 bytes in flight are half of what it takes
+        blocks=${shape##* x } threads=${shape%% threads*} threads=${threads##* }
+        [ $((${blocks% blocks} * threads)) -le 1024 ]
+    done < <(paste -d' ' <(cells launch) <(cells value) <(cells shape))
+}
+
+@test "latency: each level's own, by the size of the chain" {
+    memory --op latency --size 16K,128K,1M
+    all_good
+    [ "$(cells metric | sort -u)" = latency ]
+    [ "$(cells level | paste -sd ,)" = "L1,,HBM" ]
+    [ "$(cells launch | sort -u)" = "" ]
+    [ "$(cells engine | sort -u)" = "" ]
+    [ "$(cells dtype | sort -u)" = "" ]
+    near "$(cells value | sed -n 1p)" 30
+    near "$(cells value | sed -n 2p)" 200
+    near "$(cells value | sed -n 3p)" 500
+}
+
+@test "driver: its copy counts what is read and what is written, its set what is written" {
+    memory --engine driver --op copy,write --size 2M
+    all_good
+    near "$(cells value | sed -n 1p)" 8
+    near "$(cells value | sed -n 2p)" 7
+    [ "$(cells engine | sort -u)" = driver ]
+    [ "$(cells launch | sort -u)" = "" ]
+    [ "$(cells shape | sort -u)" = "" ]
+    memory --engine driver --op triad,latency --size 2M
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | sed -n 1p) == *"no 'triad'"* ]]
+}
+
+@test "columns: the GPU's own; what is the host's stays empty; and the origin is told" {
+    memory --op copy --size 100000
+    all_good
+    [ "$(cells device | sort -u)" = cuda:0 ]
+    [ "$(cells address | sort -u)" = 0000:3b:00.0 ]
+    [ "$(cells origin | sort -u)" = simulated ]
+    [ "$(cells bytes_rule | sort -u)" = stream ]
+    [ "$(cells engine | sort -u)" = kernel ]
+    cells working_set | awk '!($1 <= 100000 && $1 > 100000 - 256) { exit 1 }'
+    for column in stores pages threads node memory_node isa write_allocate; do
+        [ "$(cells $column | sort -u)" = "" ]
+    done
+    [[ $(cells evidence | head -n 1) == *"20 SMs, L2 of 512 KiB"*"100 % of the result compared"* ]]
+}
+
+@test "host: beside a GPU it is what it was, and measured" {
+    memory --device host,cuda --op copy --size 64K --threads 0
+    [ "$status" -eq 0 ]
+    [ "$(cells device | paste -sd ' ')" = "host cuda:0 cuda:0" ]
+    [ "$(cells origin | paste -sd ' ')" = "measured simulated simulated" ]
+    [ "$(cells launch | paste -sd ,)" = ",tuned,plain" ]
+    [ "$(cells engine | paste -sd ,)" = ",kernel,kernel" ]
+    [ "$(cells address | head -n 1)" = "" ]
+}
+
+@test "options: what says nothing on a device is refused, not ignored" {
+    for option in "--stores nt" "--pages base" "--threads 2" "--node 0" "--memory-node 0" "--isa generic"; do
+        # shellcheck disable=SC2086 # two words
+        memory --op copy --size 64K $option
+        [ "$(cells status | sort -u)" = skipped ]
+        [[ $(cells reason | head -n 1) == *"${option%% *} is of the host"* ]]
+    done
+    for option in "--launch tuned" "--launch plain" "--engine driver"; do
+        # shellcheck disable=SC2086 # two words
+        memory --device host --op copy --size 64K $option
+        [ "$status" -eq 0 ]
+        [ "$(cells status)" = skipped ]
+        [[ $(cells reason) == *"--launch and --engine"* ]]
+    done
+    memory --op latency --size 64K --launch plain
+    [ "$(cells status)" = skipped ]
+    memory --engine driver --op copy --size 64K --launch plain
+    [ "$(cells status)" = skipped ]
+    memory --launch plain --op copy --size 64K
+    [ "$(cells launch)" = plain ]
+    memory --launch tuned --op copy --size 64K
+    [ "$(cells launch)" = tuned ]
+}
+
+@test "sizes: by default those of a GPU, of latency from the first-level cache on" {
+    "$bin" --describe --device cuda >"$out"
+    grep -q '^size,.*,262144;1048576;4194304;16777216;67108864;268435456;1073741824;4294967296,' "$out"
+    "$bin" --describe --device host,cuda:1 >"$out"
+    grep -q '^size,.*,262144;1048576;' "$out"
+    "$bin" --describe --device cuda --op latency >"$out"
+    grep -q '^size,.*,16384;65536;262144;.*;1073741824,' "$out"
+    "$bin" --describe >"$out"
+    grep -q '^size,.*,16384;32768;65536;' "$out"
+    memory --op write --size 1G
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | head -n 1) == *"not enough memory"*"240 MiB"* ]]
+    memory --op triad --size 1024 --launch tuned
+    all_good
+}
+
+@test "wrong data: found in every operation, of kernels, driver and chain" {
+    for op in read write copy scale add triad latency; do
+        memory --op $op --size 256K --inject corrupt
+        [ "$status" -eq 1 ]
+        [ "$(cells status | sort -u)" = wrong ]
+        [[ $(cells reason | head -n 1) == *"wrong data"* ]]
+    done
+    memory --op copy,write --engine driver --size 256K --inject corrupt
+    [ "$status" -eq 1 ]
+    [ "$(cells status | sort -u)" = wrong ]
+}
+
+@test "wrong data: of the device itself, in either kind of launch" {
+    for kernel in triad_f64_u1 read_f32_u1; do
+        fault corrupt:kernel=$kernel:times=1000000
+        memory --op "${kernel%%_*}" --dtype f32,f64 --launch plain --size 128K
+        [ "$status" -eq 1 ]
+        [ "$(cells status | sort | uniq -c | awk '{ print $1, $2 }' | grep wrong)" = "1 wrong" ]
+    done
+    # The plain launch is right, the tuned one is not.
+    fault corrupt:kernel=copy_f64_u{2,4,8}_cs:times=1000000
+    memory --op copy --size 2M
+    [ "$status" -eq 1 ]
+}
+
+@test "faults: the row says what failed, and the other rows survive" {
+    fault out_of_memory:call=cuMemAlloc:above=1000000
+    memory --op copy --size 128K,4M --launch plain
+    [ "$status" -eq 4 ]
+    [ "$(cells size | paste -sd ' ')" = "131072 4194304" ]
+    [[ $(cells status | head -n 1) == ok || $(cells status | head -n 1) == noisy ]]
+    [ "$(cells status | tail -n 1)" = failed ]
+    [[ $(cells reason | tail -n 1) == *"cuMemAlloc"* ]]
+
+    fault launch_failed:kernel=copy_f64_u1:after=10
+    memory --op copy,write --size 128K --launch plain
+    [ "$status" -eq 4 ]
+    [ "$(cells status | head -n 1)" = failed ]
+    [[ $(cells status | tail -n 1) == ok || $(cells status | tail -n 1) == noisy ]]
+
+    fault lost:after=50
+    memory --op copy --size 128K,256K --launch plain
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sort -u)" = failed ]
+    [ "$(cells reason | grep -c .)" -eq 2 ]
+}
+
+@test "nothing to run on: skipped, with the reason" {
+    memory --device cuda:7 --op copy,latency --size 128K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | head -n 1) == *"cuda:7"* ]]
+    fault no_device
+    memory --op copy --size 128K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [ "$(cells launch | paste -sd ' ')" = "tuned plain" ]
+    fault old_driver:version=11040
+    memory --op copy --size 128K
+    [ "$(cells status | sort -u)" = skipped ]
+    PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/none.so memory --op copy --size 128K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    memory --device node0 --op copy --size 128K
+    [ "$status" -eq 4 ]
+    [[ $(cells reason) == *"--node"* ]]
+}
+
+@test "search: one that runs out of time says how far it came" {
+    sed 's/^hbm_gbps = .*/hbm_gbps = 0.05/' "$machine" >"$machine.slow"
+    simulate "$machine.slow"
+    memory --op copy --size 2M --launch tuned --budget 200ms
+    [[ $(cells reason) == *"ran out of time: "*" shapes tried"* ]]
+    [[ $(cells shape) == u*" threads x "*" blocks" ]]
+}

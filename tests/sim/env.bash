@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For bats: programs run on simulated devices. See README.md here. Call from the repository's root.
+
+# simulate MACHINE: from here on programs load the stand-ins, which show the machine of tests/sim/machines/MACHINE.conf,
+# or of the file MACHINE. Skips the test where the module or the stand-ins were not built.
+simulate()
+{
+    local sim=$PWD/build/sim machine=$1 lt
+    [[ -e $machine ]] || machine=$PWD/tests/sim/machines/$1.conf
+    [[ -e $machine ]] || {
+        echo "no such machine: '$1'" >&2
+        return 1
+    }
+    [[ -e $sim/libcuda.so.1 ]] || skip "the simulated device was not built (it needs cuda.h): make sim"
+    [[ -n $(find build/bin build/lib -name plumb-cuda.so 2>/dev/null) ]] ||
+        skip "plumb-cuda.so was not built (it needs nvcc)"
+    lt=$(find "$sim" -name 'libcublasLt.so.*' | head -n 1)
+    export PLUMB_SIM_MACHINE=$machine PLUMB_LIBCUDA=$sim/libcuda.so.1 PLUMB_LIBCUBLASLT=$lt
+    export LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    unset PLUMB_SIM_FAULT
+}
+
+# fault SPEC...: faults of the simulated machine, in place of those before.
+fault()
+{
+    local IFS=,
+    export PLUMB_SIM_FAULT="$*"
+}
+
+# simulate_nvml MACHINE: only the management library, for programs that ask nothing else.
+simulate_nvml()
+{
+    local sim=$PWD/build/sim machine=$1
+    [[ -e $machine ]] || machine=$PWD/tests/sim/machines/$1.conf
+    [[ -e $sim/libnvidia-ml.so.1 ]] || skip "the simulated device was not built: make sim"
+    export PLUMB_SIM_MACHINE=$machine LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+    unset PLUMB_SIM_FAULT
+}

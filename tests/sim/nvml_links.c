@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The simulated NVML: NVLink, what lies between two GPUs, and fields by number. */
+#include "tests/sim/nvml.h"
+
+#include "tests/sim/nvml_fields.h"
+
+#include <string.h>
+
+enum { SPEED_COMMON = 90, SPEED = 164 };
+enum { P2P_NVLINK = 2, P2P_ATOMICS = 3, P2P_GOOD = 0, P2P_NOT_SUPPORTED = 5 };
+
+/* Lane number `lane` of a GPU: lanes are counted over its peers in their order. -1: it has not so many. */
+static int peer_of(const struct device *device, unsigned lane, const struct sim_link **link)
+{
+    const struct sim_machine *m = nvml_machine();
+
+    for (unsigned peer = 0; m && peer < m->gpus; peer++) {
+        if (peer == device->index || sim_link(m, device->index, peer)->kind != SIM_NVLINK)
+            continue;
+        *link = sim_link(m, device->index, peer);
+        if (lane < (*link)->lanes)
+            return (int)peer;
+        lane -= (unsigned)(*link)->lanes;
+    }
+    return -1;
+}
+
+static int lane_of(struct device *device, unsigned lane, const struct sim_link **link, int *peer)
+{
+    if (!nvml_gpu(device) || device->slice)
+        return INVALID;
+    *peer = peer_of(device, lane, link);
+    return *peer < 0 ? INVALID : GOOD;
+}
+
+int nvmlDeviceGetNvLinkState(struct device *device, unsigned lane, unsigned *active);
+int nvmlDeviceGetNvLinkState(struct device *device, unsigned lane, unsigned *active)
+{
+    const struct sim_link *link;
+    int peer, rc = lane_of(device, lane, &link, &peer);
+
+    *active = rc == GOOD;
+    return rc;
+}
+
+int nvmlDeviceGetNvLinkVersion(struct device *device, unsigned lane, unsigned *version);
+int nvmlDeviceGetNvLinkVersion(struct device *device, unsigned lane, unsigned *version)
+{
+    static const unsigned codes[] = {0, 1, 2, 4, 6, 7}; /* 2.2 and 3.1 count, too */
+    const struct sim_link *link;
+    int peer, rc = lane_of(device, lane, &link, &peer);
+    unsigned wanted = rc ? 0 : nvml_gpu(device)->nvlink_version;
+
+    if (!rc)
+        *version = wanted < sizeof(codes) / sizeof(*codes) ? codes[wanted] : 0;
+    return rc;
+}
+
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct device *device, unsigned lane,
+                                        struct pci_info *info);
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct device *device, unsigned lane, struct pci_info *info)
+{
+    const struct sim_link *link;
+    int peer, rc = lane_of(device, lane, &link, &peer);
+
+    if (!rc)
+        nvml_fill_pci(&nvml_machine()->gpu[peer], info);
+    return rc;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct device *device, unsigned lane, unsigned *type);
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct device *device, unsigned lane, unsigned *type)
+{
+    const struct sim_link *link;
+    int peer, rc = lane_of(device, lane, &link, &peer);
+
+    *type = 0; /* a GPU */
+    return rc;
+}
+
+int nvmlDeviceGetP2PStatus(struct device *one, struct device *other, int what, unsigned *status);
+int nvmlDeviceGetP2PStatus(struct device *one, struct device *other, int what, unsigned *status)
+{
+    unsigned kind;
+
+    if (!nvml_gpu(one) || !nvml_gpu(other) || one->index == other->index || what < 0 || what > 4)
+        return INVALID;
+    kind = sim_link(nvml_machine(), one->index, other->index)->kind;
+    if (what == P2P_NVLINK || what == P2P_ATOMICS)
+        *status = kind == SIM_NVLINK ? P2P_GOOD : P2P_NOT_SUPPORTED;
+    else
+        *status = kind == SIM_NO_LINK ? P2P_NOT_SUPPORTED : P2P_GOOD;
+    return GOOD;
+}
+
+struct field { /* nvmlFieldValue_t */
+    unsigned id, scope;
+    long long timestamp, latency_us;
+    unsigned type, status;
+    unsigned long long value;
+};
+
+static bool field_value(struct device *device, const struct field *field, unsigned long long *value)
+{
+    const struct sim_link *link;
+
+    if (field->id == SPEED || field->id == SPEED_COMMON) {
+        if (device->slice || peer_of(device, field->id == SPEED ? field->scope : 0, &link) < 0)
+            return false;
+        *value = (unsigned long long)(link->lane_gbps * 1e3);
+        return true;
+    }
+    return nvml_health_field(device, field->id, value);
+}
+
+int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fields);
+int nvmlDeviceGetFieldValues(struct device *device, int count, struct field *fields)
+{
+    if (!nvml_gpu(device) || count < 0)
+        return INVALID;
+    for (int i = 0; i < count; i++) {
+        fields[i].value = 0;
+        fields[i].status = field_value(device, &fields[i], &fields[i].value) ? GOOD : UNSUPPORTED;
+        fields[i].type = 3; /* unsigned long long */
+    }
+    return GOOD;
+}

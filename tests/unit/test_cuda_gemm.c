@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Matrix products of the CUDA module: every type against sums in doubles, on matrices that are neither
+ * square nor the same either way round; and what is refused. With PLUMB_TEST_GPU=real on a real GPU. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/device/gpu_gemm.h"
+#include "core/device/gpu_kernels.h"
+#include "core/device/gpu_values.h"
+#include "cuda_fixture.h"
+
+#define M    48
+#define N    32
+#define K    64
+#define MOST 4
+
+struct bed {
+    struct gpus *gpus;
+    const struct gpu_ops *ops;
+    struct gpu *gpu;
+    struct gpu_stream *stream;
+    struct gpu_gemm *gemm;
+    void *a, *b, *c;
+};
+
+#define OK(bed, call)                                                                              \
+    do {                                                                                           \
+        int ok_err = (call);                                                                       \
+        if (ok_err)                                                                                \
+            fail_msg("%s: %d: %s", #call, ok_err, gpu_error((bed)->gpu));                          \
+    } while (0)
+
+static int open_bed(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+    char error[GPU_ERROR_BYTES] = "";
+    const char *why;
+
+    *state = NULL;
+    if (!bed || !cuda_fixture_simulate("one")) {
+        free(bed);
+        return 0;
+    }
+    bed->gpus = gpus_open();
+    bed->ops = gpus_module(bed->gpus, &why);
+    if (!bed->ops || gpus_get(bed->gpus, 0, &bed->gpu, error, sizeof(error)) ||
+        bed->ops->stream_open(bed->gpu, &bed->stream) ||
+        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * M * K, &bed->a) ||
+        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * N * K, &bed->b) ||
+        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * M * N, &bed->c)) {
+        print_message("the module does not start: %s %s\n", why, error);
+        free(bed);
+        return -1;
+    }
+    if (bed->ops->gemm && bed->ops->gemm->open(bed->gpu, &bed->gemm))
+        print_message("%s\n", gpu_error(bed->gpu));
+    *state = bed;
+    return 0;
+}
+
+static int close_bed(void **state)
+{
+    struct bed *bed = *state;
+
+    if (!bed)
+        return 0;
+    if (bed->gemm)
+        bed->ops->gemm->close(bed->gemm);
+    bed->ops->free(bed->gpu, GPU_DEVICE, bed->a);
+    bed->ops->free(bed->gpu, GPU_DEVICE, bed->b);
+    bed->ops->free(bed->gpu, GPU_DEVICE, bed->c);
+    bed->ops->stream_close(bed->stream);
+    gpus_close(bed->gpus);
+    free(bed);
+    return 0;
+}
+
+static struct bed *bed_of(void **state)
+{
+    struct bed *bed = *state;
+
+    if (!bed || !bed->gemm) {
+        print_message("there is no module with matrix products, or no device for it\n");
+        skip();
+    }
+    return bed;
+}
+
+/* A type as the module takes it; what its results may be off by, for sums of K products below 1. */
+struct form {
+    enum gpu_value a, b;
+    enum gpu_gemm_c c;
+    enum gpu_gemm_compute compute;
+    bool transposed_too; /* both ways of B; else n x k alone */
+    double off;
+};
+
+static const struct form forms[] = {
+    {GPU_F64, GPU_F64, GPU_GEMM_C_F64, GPU_GEMM_F64, true, 1e-13},
+    {GPU_F32, GPU_F32, GPU_GEMM_C_F32, GPU_GEMM_F32, true, 1e-5},
+    {GPU_F32, GPU_F32, GPU_GEMM_C_F32, GPU_GEMM_TF32, true, 2e-2},
+    {GPU_F16, GPU_F16, GPU_GEMM_C_F16, GPU_GEMM_F32_SUM, true, 1e-2},
+    {GPU_F16, GPU_F16, GPU_GEMM_C_F16, GPU_GEMM_F16_SUM, true, 5e-2},
+    {GPU_BF16, GPU_BF16, GPU_GEMM_C_BF16, GPU_GEMM_F32_SUM, true, 6e-2},
+    {GPU_BF16, GPU_BF16, GPU_GEMM_C_F32, GPU_GEMM_F32_SUM, true, 1e-5},
+    {GPU_E4M3, GPU_E4M3, GPU_GEMM_C_BF16, GPU_GEMM_F32_SUM, false, 6e-2},
+    {GPU_E4M3, GPU_E4M3, GPU_GEMM_C_BF16, GPU_GEMM_F32_FAST, false, 6e-2},
+    {GPU_E5M2, GPU_E4M3, GPU_GEMM_C_BF16, GPU_GEMM_F32_FAST, false, 6e-2},
+    {GPU_S8, GPU_S8, GPU_GEMM_C_S32, GPU_GEMM_S32_SUM, false, 0},
+};
+
+static struct gpu_gemm_problem problem_of(const struct form *f, bool b_is_nk)
+{
+    return (struct gpu_gemm_problem){.a = f->a,
+                                     .b = f->b,
+                                     .c = f->c,
+                                     .compute = f->compute,
+                                     .b_is_nk = b_is_nk,
+                                     .m = M,
+                                     .n = N,
+                                     .k = K};
+}
+
+static void fill(struct bed *bed, void *at, enum gpu_value type, uint64_t count, uint64_t seed)
+{
+    const struct gpu_fill_args args = {.dst = at, .count = count, .seed = seed, .type = type};
+    struct gpu_kernel *kernel;
+
+    OK(bed, bed->ops->kernel(bed->gpu, "fill", &kernel));
+    OK(bed, bed->ops->launch(bed->stream, kernel, 4, 128, &args));
+}
+
+static double operand(enum gpu_value type, uint64_t seed, uint64_t i)
+{
+    return gpu_value_of_bits(type, gpu_value_bits(type, GPU_RANDOM, seed, i));
+}
+
+static double expected(const struct form *f, bool b_is_nk, unsigned row, unsigned column)
+{
+    double sum = 0;
+
+    for (unsigned k = 0; k < K; k++)
+        sum += operand(f->a, 1, row * K + k) *
+               operand(f->b, 2, b_is_nk ? column * K + k : k * N + column);
+    return sum;
+}
+
+static double result(enum gpu_gemm_c type, const void *c, size_t i)
+{
+    static const enum gpu_value as[] = {[GPU_GEMM_C_F64] = GPU_F64,
+                                        [GPU_GEMM_C_F32] = GPU_F32,
+                                        [GPU_GEMM_C_F16] = GPU_F16,
+                                        [GPU_GEMM_C_BF16] = GPU_BF16};
+    uint64_t bits = 0;
+    size_t bytes = type == GPU_GEMM_C_S32 ? 4 : gpu_value_bytes(as[type]);
+
+    memcpy(&bits, (const char *)c + i * bytes, bytes);
+    return type == GPU_GEMM_C_S32 ? (double)(int32_t)bits : gpu_value_of_bits(as[type], bits);
+}
+
+static void check_result(struct bed *bed, const struct form *f, bool b_is_nk, unsigned candidate)
+{
+    static double c[M * N];
+    char text[160];
+
+    OK(bed, bed->ops->set(bed->stream, bed->c, 0xffffffff, sizeof(c)));
+    OK(bed, bed->ops->gemm->run(bed->gemm, candidate, bed->stream, bed->a, bed->b, bed->c));
+    OK(bed, bed->ops->copy(bed->stream, c, bed->c, sizeof(c)));
+    OK(bed, bed->ops->stream_wait(bed->stream));
+    for (unsigned i = 0; i < M * N; i++) {
+        double want = expected(f, b_is_nk, i / N, i % N), got = result(f->c, c, i);
+        if (!(fabs(got - want) <= f->off))
+            fail_msg("form %d, B %s, %s: C[%u][%u] is %.9g, not %.9g", (int)(f - forms),
+                     b_is_nk ? "n x k" : "k x n",
+                     bed->ops->gemm->describe(bed->gemm, candidate, text, sizeof(text)), i / N,
+                     i % N, got, want);
+    }
+}
+
+static void try_form(struct bed *bed, const struct form *f, bool b_is_nk)
+{
+    const struct gpu_gemm_problem p = problem_of(f, b_is_nk);
+    unsigned n = 99;
+    int err = bed->ops->gemm->plan(bed->gemm, &p, MOST, &n);
+
+    if (err == -EOPNOTSUPP && cuda_fixture_real()) {
+        print_message("%s\n", gpu_error(bed->gpu));
+        return;
+    }
+    OK(bed, err);
+    assert_in_range(n, 1, MOST);
+    fill(bed, bed->a, f->a, M * K, 1);
+    fill(bed, bed->b, f->b, N * K, 2);
+    for (unsigned i = 0; i < n; i++)
+        check_result(bed, f, b_is_nk, i);
+    bed->ops->gemm->unplan(bed->gemm);
+}
+
+static void every_type(void **state)
+{
+    struct bed *bed = bed_of(state);
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        try_form(bed, &forms[i], true);
+        if (forms[i].transposed_too)
+            try_form(bed, &forms[i], false);
+    }
+}
+
+static void what_it_says_of_itself(void **state)
+{
+    struct bed *bed = bed_of(state);
+    const struct gpu_gemm_ops *ops = bed->ops->gemm;
+    const struct gpu_gemm_problem p = problem_of(&forms[1], true);
+    unsigned n, major, minor, patch, algo;
+    char text[160];
+    int split;
+
+    assert_int_equal(sscanf(ops->version(bed->gemm), "cuBLASLt %u.%u.%u", &major, &minor, &patch),
+                     3);
+    assert_true(major >= 11);
+    assert_true(ops->workspace_bytes(bed->gemm) >= 4 << 20);
+    OK(bed, ops->plan(bed->gemm, &p, 1, &n));
+    assert_int_equal(n, 1);
+    ops->describe(bed->gemm, 0, text, sizeof(text));
+    assert_int_equal(sscanf(text, "algo %u ", &algo), 1);
+    const char *at = strstr(text, "split-k ");
+    assert_non_null(at);
+    assert_int_equal(sscanf(at, "split-k %d", &split), 1);
+    assert_string_equal(ops->describe(bed->gemm, 1, text, sizeof(text)), ""); /* none such */
+    ops->unplan(bed->gemm);
+    assert_string_equal(ops->describe(bed->gemm, 0, text, sizeof(text)), "");
+    assert_string_equal(bed->ops->origin(), cuda_fixture_real() ? "measured" : "simulated");
+}
+
+static void what_is_refused(void **state)
+{
+    struct bed *bed = bed_of(state);
+    const struct gpu_gemm_ops *ops = bed->ops->gemm;
+    struct gpu_gemm_problem p = problem_of(&forms[5], true);
+    unsigned n;
+
+    OK(bed, ops->plan(bed->gemm, &p, 2, &n));
+    assert_int_equal(ops->run(bed->gemm, n, bed->stream, bed->a, bed->b, bed->c), -EINVAL);
+    assert_non_null(strstr(gpu_error(bed->gpu), "no candidate"));
+    assert_int_equal(ops->run(bed->gemm, 0, bed->stream, (char *)bed->a + 16, bed->b, bed->c),
+                     -EINVAL);
+    assert_non_null(strstr(gpu_error(bed->gpu), "multiples of 256"));
+    p.m = 0;
+    assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
+    assert_int_equal(n, 0);
+    p = problem_of(&forms[10], false);
+    assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
+    assert_non_null(strstr(gpu_error(bed->gpu), "n x k"));
+    p = problem_of(&forms[0], true);
+    p.a = GPU_U64;
+    assert_int_equal(ops->plan(bed->gemm, &p, 2, &n), -EINVAL);
+    ops->unplan(bed->gemm);
+}
+
+/* The first product of a candidate loads its kernels, and would wait for the hold. */
+static void first_product_of_a_held_stream(void **state)
+{
+    struct bed *bed = bed_of(state);
+    const struct gpu_gemm_ops *ops = bed->ops->gemm;
+    const struct gpu_gemm_problem p = problem_of(&forms[1], true);
+    unsigned n;
+
+    OK(bed, ops->plan(bed->gemm, &p, 1, &n));
+    OK(bed, bed->ops->hold(bed->stream));
+    assert_int_equal(ops->run(bed->gemm, 0, bed->stream, bed->a, bed->b, bed->c), -EINVAL);
+    assert_non_null(strstr(gpu_error(bed->gpu), "held stream"));
+    OK(bed, bed->ops->release(bed->stream));
+    OK(bed, ops->run(bed->gemm, 0, bed->stream, bed->a, bed->b, bed->c));
+    OK(bed, bed->ops->stream_wait(bed->stream));
+    OK(bed, bed->ops->hold(bed->stream));
+    OK(bed, ops->run(bed->gemm, 0, bed->stream, bed->a, bed->b, bed->c));
+    OK(bed, bed->ops->release(bed->stream));
+    OK(bed, bed->ops->stream_wait(bed->stream));
+    ops->unplan(bed->gemm);
+}
+
+/* Another type would be measured than the row says. */
+static void types_that_the_environment_changes(void **state)
+{
+    static const struct {
+        const char *variable;
+        int form, other;
+    } cases[] = {{"NVIDIA_TF32_OVERRIDE", 2, 5},
+                 {"NVIDIA_TF32_OVERRIDE", 1, 0},
+                 {"CUBLAS_EMULATE_SINGLE_PRECISION", 1, 5},
+                 {"CUBLAS_EMULATE_DOUBLE_PRECISION", 0, 1}};
+    struct bed *bed = bed_of(state);
+    const struct gpu_gemm_ops *ops = bed->ops->gemm;
+    unsigned n;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct gpu_gemm_problem p = problem_of(&forms[cases[i].form], true);
+        setenv(cases[i].variable, "0", 1);
+        assert_int_equal(ops->plan(bed->gemm, &p, 1, &n), -EOPNOTSUPP);
+        assert_non_null(strstr(gpu_error(bed->gpu), cases[i].variable));
+        p = problem_of(&forms[cases[i].other], true);
+        OK(bed, ops->plan(bed->gemm, &p, 1, &n));
+        unsetenv(cases[i].variable);
+    }
+    ops->unplan(bed->gemm);
+}
+
+struct child {
+    const char *variable, *value;
+};
+
+static void open_in_child(void *arg, char *text, size_t len)
+{
+    const struct child *child = arg;
+    char error[GPU_ERROR_BYTES];
+    struct gpus *gpus = gpus_open();
+    struct gpu_gemm *gemm;
+    struct gpu *gpu;
+    unsigned n = 9;
+
+    setenv(child->variable, child->value, 1);
+    const struct gpu_ops *ops = gpus_module(gpus, NULL);
+    if (!ops || !ops->gemm || gpus_get(gpus, 0, &gpu, error, sizeof(error))) {
+        snprintf(text, len, "absent");
+        return;
+    }
+    const struct gpu_gemm_problem p = problem_of(&forms[5], true);
+    int err = ops->gemm->open(gpu, &gemm);
+    if (!err)
+        err = ops->gemm->plan(gemm, &p, 2, &n);
+    snprintf(text, len, "%s %u %s", err ? strerrorname_np(-err) : "0", n, gpu_error(gpu));
+}
+
+/* In a process that has not started the driver: a real one cannot be taken along. */
+static void child_says(const char *variable, const char *value, const char *one, const char *other)
+{
+    struct child child = {variable, value};
+    char text[512];
+
+    if (!cuda_fixture_simulate("one"))
+        skip();
+    cuda_fixture_child(open_in_child, &child, text, sizeof(text));
+    if (!strcmp(text, "absent")) {
+        print_message("there is no module with matrix products, or no device for it\n");
+        skip();
+    }
+    if (!strstr(text, one) || !strstr(text, other))
+        fail_msg("'%s' does not say '%s' and '%s'", text, one, other);
+}
+
+static void library_that_is_missing(void **state)
+{
+    (void)state;
+    child_says("PLUMB_LIBCUBLASLT", "/nonexistent/lt.so",
+               "ENODEV 9 the library named by PLUMB_LIBCUBLASLT", "/nonexistent/lt.so");
+    child_says("PLUMB_LIBCUBLASLT", "libm.so.6", "ENODEV 9 the cuBLASLt that was found",
+               "no cublasLtCreate");
+}
+
+static void nothing_that_computes_it(void **state)
+{
+    (void)state;
+    if (cuda_fixture_real()) {
+        print_message("faults are the simulated device's\n");
+        skip();
+    }
+    child_says("PLUMB_SIM_FAULT", "no_algorithm", "EOPNOTSUPP 0 cuBLASLt ",
+               "bf16 x bf16 to bf16 of 48 x 32 x 64");
+}
+
+int main(void)
+{
+    const struct CMUnitTest alone[] = {
+        cmocka_unit_test(library_that_is_missing),
+        cmocka_unit_test(nothing_that_computes_it),
+    };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_type),
+        cmocka_unit_test(what_it_says_of_itself),
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(first_product_of_a_held_stream),
+        cmocka_unit_test(types_that_the_environment_changes),
+    };
+
+    return cmocka_run_group_tests(alone, NULL, NULL) +
+           cmocka_run_group_tests(tests, open_bed, close_bed);
+}

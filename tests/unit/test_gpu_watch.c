@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The watch over GPUs, on a made-up NVML: what a case's row is told, and when it is called disturbed. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "core/device/gpu_watch.h"
+#include "core/device/nvml.h"
+
+struct nvml_device { /* what the made-up library says of it */
+    const char *address;
+    unsigned sm_mhz, memory_mhz, celsius, milliwatts, replays;
+    unsigned long long reasons, power_ns, brake_ns, corrected, uncorrected;
+};
+
+static struct nvml_device cards[2];
+
+static int by_address(const char *address, struct nvml_device **device)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (!strcmp(cards[i].address, address)) {
+            *device = &cards[i];
+            return 0;
+        }
+    return 6; /* not found */
+}
+
+static int clock_of(struct nvml_device *device, int which, unsigned *mhz)
+{
+    *mhz = which == NVML_CLOCK_MEMORY ? device->memory_mhz : device->sm_mhz;
+    return 0;
+}
+
+static int reasons_of(struct nvml_device *device, unsigned long long *bits)
+{
+    *bits = device->reasons;
+    return 0;
+}
+
+static int violation_of(struct nvml_device *device, int policy, struct nvml_violation *violation)
+{
+    assert_true(policy >= 0);
+    violation->ns = device->power_ns;
+    return policy == NVML_POLICY_POWER ? 0 : NVML_UNSUPPORTED;
+}
+
+static int fields_of(struct nvml_device *device, int count, struct nvml_field *fields)
+{
+    for (int i = 0; i < count; i++) {
+        fields[i].status = fields[i].field == NVML_FIELD_HELD_POWER_BRAKE ? 0 : NVML_UNSUPPORTED;
+        fields[i].value.wide = device->brake_ns;
+    }
+    return 0;
+}
+
+static int temperature_of(struct nvml_device *device, struct nvml_temperature *temperature)
+{
+    assert_int_equal(temperature->version, 0x100000c); /* 12 bytes, version 1 */
+    temperature->celsius = (int)device->celsius;
+    return 0;
+}
+
+static int old_temperature_of(struct nvml_device *device, int sensor, unsigned *celsius)
+{
+    *celsius = device->celsius + (unsigned)sensor;
+    return 0;
+}
+
+static int power_of(struct nvml_device *device, unsigned *milliwatts)
+{
+    *milliwatts = device->milliwatts;
+    return 0;
+}
+
+static int ecc_of(struct nvml_device *device, int kind, int scope, unsigned long long *count)
+{
+    assert_int_equal(scope, NVML_SINCE_LOAD);
+    *count = kind == NVML_CORRECTED ? device->corrected : device->uncorrected;
+    return 0;
+}
+
+static int memory_errors_of(struct nvml_device *device, int kind, int scope, int place,
+                            unsigned long long *count)
+{
+    assert_int_equal(place, NVML_DRAM);
+    return ecc_of(device, kind, scope, count);
+}
+
+static int replays_of(struct nvml_device *device, unsigned *count)
+{
+    *count = device->replays;
+    return 0;
+}
+
+static const struct nvml whole = {
+    .by_address = by_address,
+    .clock = clock_of,
+    .reasons = reasons_of,
+    .violation = violation_of,
+    .fields = fields_of,
+    .temperature = temperature_of,
+    .power = power_of,
+    .ecc_total = ecc_of,
+    .pcie_replays = replays_of,
+};
+
+static const struct nvml old = {
+    .by_address = by_address,
+    .reasons_old = reasons_of,
+    .temperature_old = old_temperature_of,
+    .memory_errors = memory_errors_of,
+};
+
+static const struct nvml mute = {.by_address = by_address};
+
+static int reset(void **state)
+{
+    (void)state;
+    cards[0] = (struct nvml_device){.address = "0000:3b:00.0",
+                                    .sm_mhz = 1980,
+                                    .memory_mhz = 2619,
+                                    .celsius = 40,
+                                    .milliwatts = 350000,
+                                    .power_ns = 5000000000u,
+                                    .corrected = 7};
+    cards[1] = cards[0];
+    cards[1].address = "0000:86:00.0";
+    return 0;
+}
+
+static struct gpu_watch *watch_on(const struct nvml *nvml, size_t n)
+{
+    struct gpu_watch *watch;
+
+    assert_int_equal(gpu_watch_open_on(&watch, nvml), 0);
+    for (size_t i = 0; i < n; i++)
+        gpu_watch_add(watch, cards[i].address);
+    gpu_watch_begin(watch);
+    return watch;
+}
+
+/* Waits until the watch is willing. */
+static void look(struct gpu_watch *watch)
+{
+    for (int i = 0; i < 2000; i++) {
+        if (gpu_watch_look(watch))
+            return;
+        usleep(1000);
+    }
+    fail_msg("the watch does not look");
+}
+
+static struct gpu_ledger finish(struct gpu_watch *watch)
+{
+    struct gpu_ledger l;
+
+    gpu_watch_end(watch, &l);
+    gpu_watch_close(watch);
+    return l;
+}
+
+static void assert_calm(const struct gpu_ledger *l)
+{
+    char text[256];
+
+    assert_string_equal(gpu_ledger_disturbance(l, text, sizeof(text)), "");
+}
+
+static void assert_says(const struct gpu_ledger *l, const char *words)
+{
+    char text[256];
+
+    gpu_ledger_disturbance(l, text, sizeof(text));
+    if (!strstr(text, words))
+        fail_msg("'%s' is not in '%s'", words, text);
+}
+
+static void test_calm(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    look(watch);
+    struct gpu_ledger l = finish(watch);
+
+    assert_true(l.clock_mhz_low == 1980 && l.clock_mhz_high == 1980);
+    assert_true(l.memory_clock_mhz == 2619);
+    assert_true(l.temperature_c == 40 && l.power_watts == 350);
+    assert_true(l.looks == 1 && l.throttled_looks == 0 && l.throttled_ms == 0);
+    assert_true(l.ecc_errors == 0 && l.pcie_replays == 0);
+    assert_string_equal(l.throttle, "");
+    assert_calm(&l);
+}
+
+/* On a machine that stands still for so long in between, nothing is said. */
+static void assert_unwilling(struct gpu_watch *watch, uint64_t since_ns, uint64_t for_ns)
+{
+    bool looked = gpu_watch_look(watch);
+
+    if (clock_now_ns() - since_ns < for_ns)
+        assert_false(looked);
+}
+
+static void test_not_too_often(void **state)
+{
+    uint64_t since_ns = clock_now_ns();
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    assert_unwilling(watch, since_ns, 20000000); /* clocks are still rising */
+    look(watch);
+    since_ns = clock_now_ns();
+    assert_unwilling(watch, since_ns, GPU_WATCH_EVERY_NS * 9 / 10);
+    finish(watch);
+}
+
+static void test_short_case(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    cards[0].reasons = NVML_REASON_IDLE;
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.looks == 1 && l.temperature_c == 40);
+    assert_true(isnan(l.clock_mhz_low)); /* at work, or not at all */
+}
+
+static void test_held_back(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    look(watch);
+    cards[0].reasons = NVML_REASON_POWER_CAP | NVML_REASON_APPLICATION_CLOCKS;
+    cards[0].sm_mhz = 1500;
+    cards[0].power_ns += 90000000;
+    look(watch);
+    struct gpu_ledger l = finish(watch);
+
+    assert_true(l.looks == 2 && l.throttled_looks == 1);
+    assert_true(l.throttled_ms == 90);
+    assert_true(l.clock_mhz_low == 1500 && l.clock_mhz_high == 1980);
+    assert_string_equal(l.throttle, "power cap; set: application clocks");
+    assert_says(&l, "GPU held back in 1 of 2 looks (power cap)");
+    assert_says(&l, "GPU clock 1500 to 1980 MHz");
+}
+
+/* Bits that come together are told once; what only the newest drivers tell is told too. */
+static void test_names(void **state)
+{
+    static const struct {
+        unsigned bits;
+        const char *throttle;
+        double held;
+    } cases[] = {
+        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL, "thermal slowdown", 1},
+        {NVML_REASON_HW_SLOWDOWN, "hardware slowdown", 1},
+        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_POWER_BRAKE, "power brake", 1},
+        {NVML_REASON_BOARD_LIMIT | NVML_REASON_RELIABILITY, "board limit; set: voltage limit", 1},
+        {NVML_REASON_SYNC_BOOST | NVML_REASON_DISPLAY_CLOCKS, "set: sync boost, display clocks", 0},
+        {NVML_REASON_APPLICATION_CLOCKS, "set: application clocks", 0},
+        {NVML_REASON_IDLE, "", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct gpu_watch *watch = watch_on(&whole, 1);
+        cards[0].reasons = cases[i].bits;
+        look(watch);
+        struct gpu_ledger l = finish(watch);
+        assert_string_equal(l.throttle, cases[i].throttle);
+        assert_true(l.throttled_looks == cases[i].held);
+        if (!cases[i].held)
+            assert_calm(&l);
+    }
+}
+
+/* Seen by the device's own counters, between looks. */
+static void test_counters_alone(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    look(watch);
+    cards[0].brake_ns = 20000000;
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.throttled_looks == 0 && l.throttled_ms == 20);
+    assert_string_equal(l.throttle, "power brake");
+    assert_says(&l, "GPU held back for 20 ms (power brake)");
+}
+
+/* Clocks are steered by touching the limit: that is no throttling. */
+static void test_touching_the_limit(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+
+    (void)state;
+    look(watch);
+    cards[0].power_ns += 50000;
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.throttled_ms == 0.05);
+    assert_calm(&l);
+}
+
+static void test_errors(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 2);
+
+    (void)state;
+    cards[0].corrected += 2;
+    cards[1].uncorrected += 1;
+    cards[1].replays += 40;
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.ecc_errors == 3 && l.pcie_replays == 40);
+    assert_says(&l, "3 new memory errors of a GPU");
+    assert_says(&l, "40 PCIe packets of a GPU sent again");
+}
+
+static void test_reset_counters(void **state)
+{
+    struct nvml alone = whole;
+
+    (void)state;
+    alone.fields = NULL;
+    struct gpu_watch *watch = watch_on(&alone, 1);
+    cards[0].corrected = 0;
+    cards[0].power_ns = 0;
+    struct gpu_ledger l = finish(watch);
+    assert_true(isnan(l.ecc_errors) && isnan(l.throttled_ms));
+    assert_calm(&l);
+}
+
+/* Over two devices: the highest heat, the lowest clock; a look finds one or both held back. */
+static void test_two_devices(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 2);
+
+    (void)state;
+    gpu_watch_add(watch, cards[0].address); /* once is enough */
+    gpu_watch_begin(watch);
+    cards[0].corrected++;
+    cards[0].celsius = 71;
+    cards[1].sm_mhz = 1950;
+    cards[0].memory_mhz = 2600;
+    cards[0].milliwatts = 700500;
+    cards[0].reasons = cards[1].reasons = NVML_REASON_SW_THERMAL;
+    look(watch);
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.temperature_c == 71 && l.power_watts == 700.5 && l.memory_clock_mhz == 2600);
+    assert_true(l.clock_mhz_low == 1950 && l.clock_mhz_high == 1980);
+    assert_true(l.looks == 1 && l.throttled_looks == 1 && l.ecc_errors == 1);
+}
+
+static void test_next_case(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 2);
+    struct gpu_ledger l;
+
+    (void)state;
+    cards[1].reasons = NVML_REASON_POWER_CAP;
+    cards[1].corrected += 5;
+    look(watch);
+    gpu_watch_end(watch, &l);
+    gpu_watch_clear(watch);
+    gpu_watch_add(watch, cards[0].address);
+    gpu_watch_begin(watch);
+    look(watch);
+    l = finish(watch);
+    assert_true(l.looks == 1 && l.throttled_looks == 0 && l.ecc_errors == 0);
+    assert_string_equal(l.throttle, "");
+}
+
+static void test_old_library(void **state)
+{
+    struct gpu_watch *watch = watch_on(&old, 1);
+
+    (void)state;
+    cards[0].reasons = NVML_REASON_HW_THERMAL;
+    cards[0].uncorrected = 1;
+    look(watch);
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.temperature_c == 40 && l.throttled_looks == 1 && l.ecc_errors == 1);
+    assert_true(isnan(l.clock_mhz_high) && isnan(l.power_watts) && isnan(l.throttled_ms));
+    assert_true(isnan(l.pcie_replays));
+}
+
+static void test_nothing_known(void **state)
+{
+    struct gpu_watch *watch = watch_on(&mute, 1);
+
+    (void)state;
+    look(watch);
+    struct gpu_ledger l = finish(watch);
+    assert_true(l.looks == 1 && isnan(l.throttled_looks) && isnan(l.temperature_c));
+    assert_calm(&l);
+
+    watch = watch_on(&whole, 0); /* no device: one that the library does not show */
+    gpu_watch_add(watch, "0000:ff:00.0");
+    assert_false(gpu_watch_look(watch));
+    l = finish(watch);
+    assert_true(isnan(l.looks) && isnan(l.ecc_errors));
+    assert_calm(&l);
+}
+
+/* No library on this machine, or none that knows such a device: nothing known, nothing fails. */
+static void test_no_library(void **state)
+{
+    struct gpu_watch *watch;
+    struct gpu_ledger l;
+
+    (void)state;
+    assert_int_equal(gpu_watch_open(&watch), 0);
+    gpu_watch_add(watch, "ffff:ff:1f.7");
+    gpu_watch_begin(watch);
+    assert_false(gpu_watch_look(watch));
+    gpu_watch_end(watch, &l);
+    gpu_watch_close(watch);
+    assert_true(isnan(l.looks));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_calm, reset),
+        cmocka_unit_test_setup(test_not_too_often, reset),
+        cmocka_unit_test_setup(test_short_case, reset),
+        cmocka_unit_test_setup(test_held_back, reset),
+        cmocka_unit_test_setup(test_names, reset),
+        cmocka_unit_test_setup(test_counters_alone, reset),
+        cmocka_unit_test_setup(test_touching_the_limit, reset),
+        cmocka_unit_test_setup(test_errors, reset),
+        cmocka_unit_test_setup(test_reset_counters, reset),
+        cmocka_unit_test_setup(test_two_devices, reset),
+        cmocka_unit_test_setup(test_next_case, reset),
+        cmocka_unit_test_setup(test_old_library, reset),
+        cmocka_unit_test_setup(test_nothing_known, reset),
+        cmocka_unit_test_setup(test_no_library, reset),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -20,13 +20,72 @@ static void list_benches(const struct bench_list *benches)
         puts("  none: they are looked for beside this program and in PATH, as plumb-NAME");
 }
 
+static bool same_backend(const struct bench_backend *x, const struct bench_backend *y)
+{
+    return !strcmp(x->name, y->name) && !strcmp(x->state, y->state);
+}
+
+static const struct bench_backend *find_backend(const struct bench_info *b,
+                                                const struct bench_backend *wanted)
+{
+    for (size_t k = 0; k < b->n_backends; k++)
+        if (same_backend(&b->backends[k], wanted))
+            return &b->backends[k];
+    return NULL;
+}
+
+/* "copy, gemm, memory": those that say the same of a backend, a GPU for one. "" where one before
+ * benchmark i does, which has told it already. */
+static void who_has(const struct bench_list *benches, size_t i, const struct bench_backend *backend,
+                    char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (size_t k = 0; k < benches->n && at < len; k++) {
+        if (!find_backend(&benches->benches[k], backend))
+            continue;
+        if (k < i)
+            return;
+        at +=
+            (size_t)snprintf(text + at, len - at, "%s%s", at ? ", " : "", benches->benches[k].name);
+    }
+}
+
+static void widen(int *width, const char *text)
+{
+    int n = (int)strlen(text);
+
+    *width = n > *width ? n : *width;
+}
+
+/* Prints, or where `print` is not set only finds out how wide the columns are. */
+static void each_backend(const struct bench_list *benches, bool print, int *who_width,
+                         int *name_width)
+{
+    for (size_t i = 0; i < benches->n; i++)
+        for (size_t k = 0; k < benches->benches[i].n_backends; k++) {
+            const struct bench_backend *backend = &benches->benches[i].backends[k];
+            char who[256];
+
+            who_has(benches, i, backend, who, sizeof(who));
+            if (!*who)
+                continue;
+            widen(who_width, who);
+            widen(name_width, backend->name);
+            if (print)
+                printf("  %-*s  %-*s  %s\n", *who_width, who, *name_width, backend->name,
+                       backend->state);
+        }
+}
+
 static void list_backends(const struct bench_list *benches)
 {
+    int who_width = 9, name_width = 11;
+
     puts("\nbackends");
-    for (size_t i = 0; i < benches->n; i++)
-        for (size_t k = 0; k < benches->benches[i].n_backends; k++)
-            printf("  %-10s %-12s %s\n", benches->benches[i].name,
-                   benches->benches[i].backends[k].name, benches->benches[i].backends[k].state);
+    each_backend(benches, false, &who_width, &name_width);
+    each_backend(benches, true, &who_width, &name_width);
 }
 
 static int is_suite(const struct dirent *entry)

@@ -94,12 +94,14 @@ double limits_roce_fraction(int payload);
 //
 //   {"key", "value", "unit", "source": "datasheet" | "sysfs" | "nvml", "detail"}
 //
-// in this order, each key once:
+// (gpu.* also have "address", the PCI address, by which rows name their GPU) in this order, each key
+// once:
 //
 //   dram.gbytes_per_s                  all channels, from the firmware's table
 //   pcie.<address>.gbytes_per_s        the link as it is, one direction, before packet headers; of
 //                                      a GPU, which slows its link when idle: the width as it is,
-//                                      the best speed of both ends
+//                                      the best speed of both ends. Where the PCI bus does not
+//                                      show the link of a GPU, the same from NVML
 //   pcie.<address>.best_gbytes_per_s   what both ends could do
 //   pcie.<address>.path_gbytes_per_s   the slowest link on the way to the root, where that is
 //                                      slower than the device's own
@@ -108,7 +110,12 @@ double limits_roce_fraction(int payload);
 //   net.<name>.chip_gbits_per_s        the fastest port of any card with this chip
 //   rdma.<name>.<port>.gbits_per_s     data rate
 //   rdma.<name>.<port>.payload_gbits_per_s
-//   gpu.<index>.<figure>               e.g. gpu.0.bf16_tflops
+//   gpu.<index>.<figure>               e.g. gpu.0.bf16_tflops: the datasheet's; of a GPU that is not
+//                                      in configs/hardware, and of a simulated one, from NVML:
+//                                      multiprocessors x highest clock x operations of one in a
+//                                      clock (configs/hardware/gpu-sm.yaml), and memory clock x
+//                                      bus width
+//   p2p.<a>+<b>.nvlink_gbytes_per_s    NVLinks between the GPUs at two addresses, one direction
 //
 // What the probe could not learn is left out, never guessed; facts of a type that is not
 // understood are passed over, so that a recorded or older machine file still gives the limits that

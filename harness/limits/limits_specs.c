@@ -5,7 +5,7 @@
 #define REQUIRED true
 #define OPTIONAL false
 
-const char *const limits_kinds[] = {"gpu",      "pcie",       "nvlink", "nic",
+const char *const limits_kinds[] = {"gpu",      "sm",         "pcie",   "nvlink", "nic",
                                     "ethernet", "infiniband", "memory", NULL};
 
 // clang-format off
@@ -33,6 +33,15 @@ const struct figure_spec limits_specs[] = {
     {"gpu", "nvlink_gbytes_per_s",   "GB/s",    1,     4000, OPTIONAL},
     {"gpu", "c2c_gbytes_per_s",      "GB/s",    1,     4000, OPTIONAL},
     {"gpu", "xgmi_gbytes_per_s",     "GB/s",    1,     4000, OPTIONAL},
+
+    // Operations of one streaming multiprocessor in one clock.
+    {"sm", "f64_per_clock",          "",        1,   100000, OPTIONAL},
+    {"sm", "f32_per_clock",          "",        1,   100000, OPTIONAL},
+    {"sm", "tf32_per_clock",         "",        1,   100000, OPTIONAL},
+    {"sm", "f16_per_clock",          "",        1,   100000, OPTIONAL},
+    {"sm", "bf16_per_clock",         "",        1,   100000, OPTIONAL},
+    {"sm", "fp8_per_clock",          "",        1,   100000, OPTIONAL},
+    {"sm", "int8_per_clock",         "",        1,   100000, OPTIONAL},
 
     {"pcie", "gt_s",                 "GT/s",    1,      128, REQUIRED},
     {"pcie", "data_bits",            "",        1,      256, REQUIRED},

@@ -1,78 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What benchmarks there are: see bench_info.h. */
+/* What a benchmark says of itself: see bench_info.h. Which ones there are is in bench_list.c. */
 #include "harness/plan/bench_info.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/units.h"
 #include "harness/child.h"
 #include "harness/store/table.h"
 #include "harness/text.h"
 
-#define PREFIX              "plumb-"
-#define DESCRIBE_TIMEOUT_NS 20000000000ull
-
-int program_folder(char *path, size_t len)
-{
-    ssize_t n = readlink("/proc/self/exe", path, len - 1);
-
-    if (n < 0)
-        return -errno;
-    path[n] = 0;
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = 0;
-    return 0;
-}
-
-/* Calls fn for the program's own folder, then each of PATH, until it returns non-zero. */
-static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
-{
-    char own[4096];
-    const char *env = getenv("PATH");
-    int stop = program_folder(own, sizeof(own)) ? 0 : fn(own, arg);
-    char *path = strdup(env ? env : ""), *save = path;
-
-    for (char *folder; !stop && (folder = strsep(&save, ":")) != NULL;)
-        if (*folder)
-            stop = fn(folder, arg);
-    free(path);
-    return stop;
-}
-
-struct finding {
-    const char *name;
-    char *path;
-};
-
-static int find_in(const char *folder, void *arg)
-{
-    struct finding *f = arg;
-
-    if (asprintf(&f->path, "%s/" PREFIX "%s", folder, f->name) < 0) {
-        f->path = NULL;
-        return 1;
-    }
-    if (!access(f->path, X_OK))
-        return 1;
-    free(f->path);
-    f->path = NULL;
-    return 0;
-}
-
-char *bench_find_program(const char *name)
-{
-    struct finding f = {.name = name};
-
-    if (!*name || strchr(name, '/'))
-        return NULL;
-    each_folder(find_in, &f);
-    return f.path;
-}
+#define DESCRIBE_TIMEOUT_NS 60000000000ull /* a driver may start every GPU of the machine first */
+#define WORDS_MAX           64
 
 static char **split(const char *text, char separator, size_t *n)
 {
@@ -193,13 +133,13 @@ static char *read_head(struct bench_info *b, char *text)
     return text;
 }
 
-static void bench_info_release(struct bench_info *b)
+void bench_info_release(struct bench_info *b)
 {
     for (size_t i = 0; b->options && b->options[i].name; i++) {
         free((void *)b->options[i].name);
         free((void *)b->options[i].help);
         texts_free((char **)b->options[i].choices);
-        free(b->defaults[i]);
+        free(b->defaults ? b->defaults[i] : NULL);
     }
     for (size_t i = 0; i < b->n_backends; i++) {
         free(b->backends[i].name);
@@ -216,17 +156,23 @@ static void bench_info_release(struct bench_info *b)
     free(b->origin);
 }
 
-/* Takes over path. 0, or -errno with what is wrong in error. */
-static int ask(const char *name, char *path, struct bench_info *b, char *error, size_t len)
+int bench_info_ask(const char *name, char *path, const char *const *words, struct bench_info *b,
+                   char *error, size_t len)
 {
-    const char *args[] = {path, "--describe", NULL};
+    const char *args[WORDS_MAX + 3] = {path};
     struct child_result result = {0};
+    size_t n = 1;
 
+    for (; words && words[n - 1] && n <= WORDS_MAX; n++)
+        args[n] = words[n - 1];
+    args[n] = "--describe";
     *b = (struct bench_info){.name = strdup(name), .path = path};
     int err =
         child_run(&(struct child_spec){.argv = args, .timeout_ns = DESCRIBE_TIMEOUT_NS}, &result);
     if (!err && (result.status != 0 || result.timed_out)) {
-        snprintf(error, len, "%s --describe ended with status %d", path, result.status);
+        snprintf(error, len, "%s --describe ended with status %d%s%.*s", path, result.status,
+                 *result.err.text ? ": " : "", (int)strcspn(result.err.text, "\n"),
+                 result.err.text);
         err = -EPROTO;
     } else if (err) {
         snprintf(error, len, "%s: %s", path, strerror(-err));
@@ -244,74 +190,25 @@ static int ask(const char *name, char *path, struct bench_info *b, char *error, 
     return err;
 }
 
-static int add_program(struct bench_list *list, const char *name, char *path)
+char **bench_ask_defaults(const struct bench_info *b, const char *const *words, char *error,
+                          size_t len)
 {
-    struct bench_info *grown = realloc(list->benches, (list->n + 1) * sizeof(*grown));
-    char error[512] = "";
+    struct bench_info now;
+    char *path = strdup(b->path), **defaults;
+    size_t n = 0, known = 0;
 
-    if (!grown) {
-        free(path);
-        return -ENOMEM;
-    }
-    list->benches = grown;
-    if (!ask(name, path, &grown[list->n], error, sizeof(error))) {
-        list->n++;
-        return 0;
-    }
-    char *problems = NULL;
-    if (asprintf(&problems, "%s%s\n", list->problems ? list->problems : "", error) < 0)
-        return -ENOMEM;
-    free(list->problems);
-    list->problems = problems;
-    return 0;
-}
-
-static int list_folder(const char *folder, void *arg)
-{
-    struct bench_list *list = arg;
-    struct dirent **entries;
-    int n = scandir(folder, &entries, NULL, alphasort), err = 0;
-
-    for (int i = 0; i < n; i++) {
-        const char *name = entries[i]->d_name + strlen(PREFIX);
-        char *path = NULL;
-        if (!err && !strncmp(entries[i]->d_name, PREFIX, strlen(PREFIX)) && *name &&
-            !strchr(name, '.') && !bench_list_find(list, name) &&
-            asprintf(&path, "%s/%s", folder, entries[i]->d_name) >= 0) {
-            if (access(path, X_OK))
-                free(path);
-            else
-                err = add_program(list, name, path);
-        }
-        free(entries[i]);
-    }
-    if (n >= 0)
-        free(entries);
-    return err;
-}
-
-int bench_list_load(struct bench_list *list)
-{
-    *list = (struct bench_list){0};
-    int err = each_folder(list_folder, list);
-    if (err)
-        bench_list_release(list);
-    return err;
-}
-
-void bench_list_release(struct bench_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        bench_info_release(&list->benches[i]);
-    free(list->benches);
-    free(list->problems);
-    *list = (struct bench_list){0};
-}
-
-const struct bench_info *bench_list_find(const struct bench_list *list, const char *name)
-{
-    for (size_t i = 0; i < list->n; i++)
-        if (!strcmp(list->benches[i].name, name))
-            return &list->benches[i];
-    return NULL;
+    if (!path || bench_info_ask(b->name, path, words, &now, error, len))
+        return NULL;
+    while (now.options[n].name)
+        n++;
+    while (b->options[known].name)
+        known++;
+    defaults = n == known ? now.defaults : NULL;
+    if (defaults)
+        now.defaults = calloc(n + 1, sizeof(*now.defaults)); /* of nothing: they are given away */
+    else
+        snprintf(error, len, "%s has other options than before: was it rebuilt meanwhile?",
+                 b->path);
+    bench_info_release(&now);
+    return defaults;
 }

@@ -37,9 +37,21 @@ struct bench_list {
         problems; /* a line for each program that could not be asked, "" when all answered; owned */
 };
 
-/* Finds and asks all. 0 or -ENOMEM. */
+/* Finds and asks all, at the same time. 0 or -ENOMEM. */
 int bench_list_load(struct bench_list *list);
 void bench_list_release(struct bench_list *list);
+
+/* Asks one program, whose path it takes over; `words` as below, or NULL. 0, or -errno with what is
+ * wrong in error. */
+int bench_info_ask(const char *name, char *path, const char *const *words, struct bench_info *b,
+                   char *error, size_t len);
+void bench_info_release(struct bench_info *b);
+
+/* Asks for the defaults that hold beside other options: `words` are those, as on a command line,
+ * ended by NULL. A new array as bench_info.defaults, ended by NULL (texts_free), or NULL with
+ * error. */
+char **bench_ask_defaults(const struct bench_info *b, const char *const *words, char *error,
+                          size_t len);
 
 const struct bench_info *bench_list_find(const struct bench_list *list, const char *name);
 

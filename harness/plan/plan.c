@@ -10,6 +10,7 @@
 #include "core/csv.h"
 #include "core/rng.h"
 #include "core/units.h"
+#include "harness/plan/pairs.h"
 
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
@@ -68,30 +69,75 @@ static int add_round(const struct suite *suite, struct rng *rng, const uint32_t 
     return err;
 }
 
+/* What of a suite is planned. */
+struct choice {
+    uint64_t seed;
+    const char *only;
+    uint32_t *cases;
+    size_t n, launches;
+    unsigned rounds;
+    bool *pairs; /* of pair_gpus GPUs, see pairs.h; NULL: not asked for yet */
+    unsigned pair_gpus, pair_count;
+};
+
+/* All GPUs of a suite are those of one machine, so that one drawing serves every case. */
+static int draw_pairs(struct choice *c, unsigned gpus)
+{
+    if (c->pairs && c->pair_gpus == gpus)
+        return 0;
+    free(c->pairs);
+    c->pairs = pairs_choose(gpus, c->seed, &c->pair_count);
+    c->pair_gpus = gpus;
+    return c->pairs ? 0 : -ENOMEM;
+}
+
+static int choose_case(struct choice *c, const struct suite_case *at, size_t i)
+{
+    int err = at->pair_gpus ? draw_pairs(c, at->pair_gpus) : 0;
+
+    if (err || !plan_matches(c->only, at->bench->name, at->arguments))
+        return err;
+    if (at->pair_gpus && !c->pairs[at->pair[0] * at->pair_gpus + at->pair[1]])
+        return 0;
+    c->cases[c->n++] = (uint32_t)i;
+    c->launches += at->repeats;
+    c->rounds = at->repeats > c->rounds ? at->repeats : c->rounds;
+    return 0;
+}
+
+static void note_pairs(const struct choice *c, struct plan *plan)
+{
+    unsigned all = c->pair_gpus * (c->pair_gpus - 1);
+
+    if (c->pairs && c->pair_count < all) {
+        plan->pairs = c->pair_count;
+        plan->pairs_of = all;
+    }
+}
+
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan)
 {
-    uint32_t *cases = malloc((suite->n ? suite->n : 1) * sizeof(*cases));
-    size_t n = 0, launches = 0;
-    unsigned rounds = 0;
+    struct choice c = {.seed = seed, .only = only};
     struct rng rng;
+    int err;
 
     *plan = (struct plan){0};
-    for (size_t i = 0; cases && i < suite->n; i++) {
-        const struct suite_case *c = &suite->cases[i];
-        if (!plan_matches(only, c->bench->name, c->arguments))
-            continue;
-        cases[n++] = (uint32_t)i;
-        launches += c->repeats;
-        rounds = c->repeats > rounds ? c->repeats : rounds;
-    }
-    plan->launches = calloc(launches + 1, sizeof(*plan->launches));
-    int err = cases && plan->launches ? 0 : -ENOMEM;
-    if (!err && !n)
+    c.cases = malloc((suite->n ? suite->n : 1) * sizeof(*c.cases));
+    err = c.cases ? 0 : -ENOMEM;
+    for (size_t i = 0; !err && i < suite->n; i++)
+        err = choose_case(&c, &suite->cases[i], i);
+    note_pairs(&c, plan);
+    if (!err && !c.n)
         err = -ENOENT;
+    if (!err)
+        plan->launches = calloc(c.launches + 1, sizeof(*plan->launches));
+    if (!err && !plan->launches)
+        err = -ENOMEM;
     rng_seed(&rng, seed);
-    for (unsigned repeat = 1; !err && repeat <= rounds; repeat++)
-        err = add_round(suite, &rng, cases, n, repeat, plan);
-    free(cases);
+    for (unsigned repeat = 1; !err && repeat <= c.rounds; repeat++)
+        err = add_round(suite, &rng, c.cases, c.n, repeat, plan);
+    free(c.cases);
+    free(c.pairs);
     if (err)
         plan_release(plan);
     return err;

@@ -29,10 +29,12 @@ struct launch {
 struct plan {
     struct launch *launches;
     size_t n;
+    unsigned pairs,
+        pairs_of; /* pairs of GPUs that were drawn, of how many; 0: none were left out */
 };
 
-/* Takes the cases that match `only` (NULL: all), see plan_matches. 0, -ENOENT when none matches, or
- * -ENOMEM. */
+/* Takes the cases that match `only` (NULL: all), see plan_matches; of the pairs of many GPUs those
+ * that pairs.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 

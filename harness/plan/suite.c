@@ -8,30 +8,14 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/child.h"
-#include "harness/plan/shapes.h"
+#include "harness/plan/suite_ask.h"
 #include "harness/plan/suite_expand.h"
+#include "harness/plan/suite_option.h"
 #include "harness/plan/yaml.h"
 #include "harness/text.h"
 
 #define DEFAULT_REPEATS    3
 #define DEFAULT_TIMEOUT_NS 120000000000ull
-#define ASK_TIMEOUT_NS     20000000000ull
-
-/* Keys of a case that are the harness' own. */
-static const char *const own_keys[] = {"bench", "repeat", "timeout", "margin", "shapes", NULL};
-
-/* Options that all benchmarks have but a suite may not set, since the harness does. */
-static const char *const kept_options[] = {"csv",  "output",  "samples",  "describe", "help",
-                                           "seed", "version", "no-color", NULL};
-
-static bool among(const char *text, const char *const *names)
-{
-    for (; *names; names++)
-        if (!strcmp(text, *names))
-            return true;
-    return false;
-}
 
 static int read_duration(struct yaml_value v, uint64_t *ns)
 {
@@ -66,112 +50,6 @@ static void read_own(struct yaml_value map, struct case_draft *draft)
     read_margin(yaml_get(map, "margin"), &draft->margin);
 }
 
-/* "a, b" of a list, or the text of a scalar, as the command line would have it. New text. */
-static char *value_text(struct yaml_value v)
-{
-    struct buffer joined = {0};
-    const char *text = NULL;
-
-    if (yaml_kind(v) != YAML_KIND_LIST)
-        return yaml_text(v, &text) || !text ? NULL : strdup(text);
-    if (!yaml_count(v))
-        yaml_fail(v, "the list is empty: name at least one value, or leave the key out");
-    for (size_t i = 0; i < yaml_count(v); i++) {
-        if (yaml_text(yaml_item(v, i), &text) || buffer_add(&joined, ",", i ? 1 : 0) ||
-            buffer_add(&joined, text, strlen(text))) {
-            buffer_release(&joined);
-            return NULL;
-        }
-    }
-    return joined.text;
-}
-
-static size_t option_index(const struct bench_info *b, const char *key)
-{
-    size_t i = 0;
-
-    while (b->options[i].name && strcmp(b->options[i].name, key))
-        i++;
-    return b->options[i].name && !among(key, kept_options) ? i : SIZE_MAX;
-}
-
-static int unknown_key(const struct bench_info *b, struct yaml_value key, const char *name)
-{
-    const char *names[256];
-    struct buffer all = {0};
-    size_t n = 0;
-
-    for (size_t i = 0; own_keys[i]; i++)
-        names[n++] = own_keys[i];
-    for (size_t i = 0; b->options[i].name && n < 255; i++)
-        if (!among(b->options[i].name, kept_options) && !among(b->options[i].name, own_keys))
-            names[n++] = b->options[i].name;
-    names[n] = NULL;
-    for (size_t i = 0; i < n; i++) {
-        buffer_add(&all, ", ", i ? 2 : 0);
-        buffer_add(&all, names[i], strlen(names[i]));
-    }
-    const char *near = opts_nearest(name, names);
-    int err = yaml_fail(key, "benchmark '%s' has no option '%s'%s%s%s; it has %s", b->name, name,
-                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
-                        all.text ? all.text : "");
-    buffer_release(&all);
-    return err;
-}
-
-static int read_option(struct case_draft *draft, struct yaml_value key, const char *name,
-                       struct yaml_value value)
-{
-    const struct bench_info *b = draft->bench;
-    size_t i = option_index(b, name);
-    char error[512];
-
-    if (i == SIZE_MAX)
-        return unknown_key(b, key, name);
-    char *text = value_text(value);
-    if (!text)
-        return -EINVAL; /* the document holds the error */
-    if (!strcmp(text, "largest") && b->options[i].flags & OPT_LIST && *b->defaults[i]) {
-        const char *comma = strrchr(b->defaults[i], ',');
-        free(text);
-        text = strdup(comma ? comma + 1 : b->defaults[i]);
-        if (!text)
-            return -ENOMEM;
-    }
-    int err = case_draft_set(draft, i, text, error, sizeof(error));
-    free(text);
-    return err ? yaml_fail(value, "%s", error) : 0;
-}
-
-/* `shapes: NAME` stands for the option --shape with every shape of configs/shapes/NAME.yaml. */
-static int read_shapes(struct case_draft *draft, struct yaml_value value, const char *configs)
-{
-    struct buffer list = {0};
-    struct shape_set set = {0};
-    const char *name = NULL;
-    char path[4096], error[512];
-    size_t i = option_index(draft->bench, "shape");
-
-    if (yaml_text(value, &name) || !name)
-        return -EINVAL;
-    if (i == SIZE_MAX)
-        return yaml_fail(value, "benchmark '%s' takes no shapes", draft->bench->name);
-    snprintf(path, sizeof(path), "%s/shapes/%s.yaml", configs ? configs : "configs", name);
-    int err = shapes_load(path, &set, error, sizeof(error));
-    if (err)
-        return yaml_fail(value, "no shape set '%s': %s", name, error);
-    for (size_t k = 0; k < set.count; k++) {
-        char text[96];
-        shape_text(&set.shapes[k], text, sizeof(text));
-        buffer_add(&list, ",", k ? 1 : 0);
-        buffer_add(&list, text, strlen(text));
-    }
-    err = case_draft_set(draft, i, list.text, error, sizeof(error));
-    shapes_free(&set);
-    buffer_release(&list);
-    return err ? yaml_fail(value, "%s", error) : 0;
-}
-
 /* Options among the suite's defaults are meant for the benchmarks that have them. */
 static int read_default_options(struct case_draft *draft, struct yaml_value defaults)
 {
@@ -179,8 +57,9 @@ static int read_default_options(struct case_draft *draft, struct yaml_value defa
 
     for (size_t i = 0; !err && i < yaml_count(defaults); i++) {
         const char *key = yaml_key(defaults, i);
-        if (!among(key, own_keys) && option_index(draft->bench, key) != SIZE_MAX)
-            err = read_option(draft, yaml_key_value(defaults, i), key, yaml_item(defaults, i));
+        if (!suite_key_is_own(key) && suite_option_index(draft->bench, key) != SIZE_MAX)
+            err =
+                suite_option_read(draft, yaml_key_value(defaults, i), key, yaml_item(defaults, i));
     }
     return err;
 }
@@ -211,43 +90,6 @@ static int find_bench(struct yaml_value value, const struct bench_list *benches,
     return err;
 }
 
-/* Only the benchmark can judge its custom texts: it is asked to describe itself with them, which reads its options and measures nothing. */
-static int ask_bench(const struct case_draft *draft, size_t i, char *error, size_t len)
-{
-    struct buffer option = {0};
-    struct child_result result = {0};
-    const struct opt_values *v = &draft->values[i];
-
-    buffer_add(&option, "--", 2);
-    buffer_add(&option, draft->bench->options[i].name, strlen(draft->bench->options[i].name));
-    for (size_t k = 0; k < v->n; k++) {
-        buffer_add(&option, k ? "," : "=", 1);
-        buffer_add(&option, v->texts[k], strlen(v->texts[k]));
-    }
-    const char *argv[] = {draft->bench->path, option.text, "--describe", NULL};
-    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
-    if (err)
-        snprintf(error, len, "cannot ask '%s': %s", draft->bench->path, strerror(-err));
-    else if (result.status) {
-        err = -EINVAL;
-        snprintf(error, len, "%.*s", (int)strcspn(result.err.text, "\n"), result.err.text);
-    }
-    child_result_release(&result);
-    buffer_release(&option);
-    return err;
-}
-
-static int check_custom(struct case_draft *draft, struct yaml_value map)
-{
-    char error[512];
-
-    for (size_t i = 0; i < draft->n; i++)
-        if (draft->bench->options[i].type == OPT_CUSTOM && draft->values[i].given &&
-            ask_bench(draft, i, error, sizeof(error)))
-            return yaml_fail(map, "%s", error);
-    return 0;
-}
-
 struct reader {
     const struct bench_list *benches;
     const char *configs;
@@ -276,12 +118,14 @@ static int read_case(struct reader *r, struct yaml_value map)
     for (size_t i = 0; !err && i < yaml_count(map); i++) {
         const char *key = yaml_key(map, i);
         if (!strcmp(key, "shapes"))
-            err = read_shapes(&draft, yaml_item(map, i), r->configs);
-        else if (!among(key, own_keys))
-            err = read_option(&draft, yaml_key_value(map, i), key, yaml_item(map, i));
+            err = suite_shapes_read(&draft, yaml_item(map, i), r->configs);
+        else if (!suite_key_is_own(key))
+            err = suite_option_read(&draft, yaml_key_value(map, i), key, yaml_item(map, i));
     }
     if (!err && !yaml_doc_status(map.doc))
-        err = check_custom(&draft, map);
+        err = suite_ask_customs(&draft, map);
+    if (!err && !yaml_doc_status(map.doc))
+        err = suite_ask_defaults(&draft, map);
     if (!err && !yaml_doc_status(map.doc)) {
         err = case_draft_expand(&draft, r->suite, error, sizeof(error));
         if (err)
@@ -297,9 +141,9 @@ static int check_defaults(const struct reader *r)
 {
     for (size_t i = 0; i < yaml_count(r->defaults); i++) {
         const char *key = yaml_key(r->defaults, i);
-        bool known = among(key, own_keys);
+        bool known = suite_key_is_own(key);
         for (size_t k = 0; !known && k < r->benches->n; k++)
-            known = option_index(&r->benches->benches[k], key) != SIZE_MAX;
+            known = suite_option_index(&r->benches->benches[k], key) != SIZE_MAX;
         if (!known)
             return yaml_fail(yaml_key_value(r->defaults, i), "no benchmark has an option '%s'",
                              key);

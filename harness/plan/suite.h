@@ -13,7 +13,8 @@
  *
  * Every key but bench, repeat, timeout, margin and shapes is an option of the benchmark; option and
  * value are checked against what the benchmark says of itself. A list option that is not named
- * takes all of its default values.
+ * takes all of its default values. `gpus`, `gpu` and `nodes` stand for what the machine has: see
+ * places.h.
  */
 #ifndef PLUMB_HARNESS_SUITE_H
 #define PLUMB_HARNESS_SUITE_H
@@ -25,6 +26,9 @@
 #define SUITE_CASES_MAX  100000
 #define SUITE_REPEAT_MAX 1000
 
+/* A case that cannot be measured here, and is kept so that the run says why: once a benchmark. */
+enum suite_stand_in { STAND_IN_NOT, STAND_IN_NO_GPU, STAND_IN_NO_OTHER_GPU };
+
 struct suite_case {
     const struct bench_info *bench;
     char *arguments; /* "--op triad --size 16384": no value holds a blank */
@@ -32,6 +36,9 @@ struct suite_case {
     uint64_t timeout_ns;
     double margin; /* NaN: the judge's default */
     int line;      /* in the suite's file */
+    enum suite_stand_in stand_in;
+    unsigned pair_gpus; /* it is a pair of so many GPUs, of which a plan may take some; 0: none */
+    unsigned pair[2];   /* their places on the bus, counted from 0: see places_gpu_rank() */
 };
 
 struct suite {

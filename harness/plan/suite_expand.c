@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/option_value.h"
+#include "harness/plan/places.h"
 #include "harness/text.h"
 
 static void values_clear(struct opt_values *v)
@@ -22,7 +23,9 @@ int case_draft_init(struct case_draft *draft)
     while (draft->bench->options[draft->n].name)
         draft->n++;
     draft->values = calloc(draft->n + 1, sizeof(*draft->values));
-    return draft->values ? 0 : -ENOMEM;
+    draft->every_gpu = calloc(draft->n + 1, sizeof(*draft->every_gpu));
+    draft->largest = calloc(draft->n + 1, sizeof(*draft->largest));
+    return draft->values && draft->every_gpu && draft->largest ? 0 : -ENOMEM;
 }
 
 void case_draft_release(struct case_draft *draft)
@@ -30,7 +33,12 @@ void case_draft_release(struct case_draft *draft)
     for (size_t i = 0; draft->values && i < draft->n; i++)
         values_clear(&draft->values[i]);
     free(draft->values);
+    free(draft->every_gpu);
+    free(draft->largest);
+    texts_free(draft->defaults);
     draft->values = NULL;
+    draft->every_gpu = draft->largest = NULL;
+    draft->defaults = NULL;
 }
 
 int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *error, size_t len)
@@ -58,21 +66,38 @@ int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *e
     return 0;
 }
 
+static const char *default_of(const struct case_draft *draft, size_t i)
+{
+    return draft->defaults ? draft->defaults[i] : draft->bench->defaults[i];
+}
+
+static int set_largest(struct case_draft *draft, size_t i, char *error, size_t len)
+{
+    const char *def = default_of(draft, i), *comma = strrchr(def, ',');
+
+    return case_draft_set(draft, i, comma ? comma + 1 : def, error, len);
+}
+
 /* A list option of the benchmark that is not named takes its default values, so that each is a case
- * and none is hidden in another's launch. */
+ * and none is hidden in another's launch. A case that stands for what is missing needs none of
+ * them. */
 static int fill_default_lists(struct case_draft *draft, char *error, size_t len)
 {
-    for (size_t i = 0; i < draft->bench->n_own; i++) {
-        const char *def = draft->bench->defaults[i];
-        if (draft->values[i].given || !(draft->bench->options[i].flags & OPT_LIST) || !*def)
+    int err = 0;
+
+    for (size_t i = 0; !err && i < draft->n; i++)
+        if (draft->largest[i])
+            err = set_largest(draft, i, error, len);
+    for (size_t i = 0; !err && i < draft->bench->n_own; i++) {
+        const char *def = default_of(draft, i);
+        if (draft->values[i].given || !(draft->bench->options[i].flags & OPT_LIST) || !*def ||
+            draft->no_gpu)
             continue;
-        int err = case_draft_set(draft, i, def, error, len);
-        if (err)
-            return err;
+        err = case_draft_set(draft, i, def, error, len);
         draft->values[i].given =
             draft->values[i].n > 1; /* one value: the benchmark knows it itself */
     }
-    return 0;
+    return err;
 }
 
 static int count(const struct case_draft *draft, size_t *total, char *error, size_t len)
@@ -90,35 +115,151 @@ static int count(const struct case_draft *draft, size_t *total, char *error, siz
     return 0;
 }
 
-/* Combination number `index` as arguments; the last option varies fastest. New text. */
-static char *arguments_of(const struct case_draft *draft, size_t index)
+/* What combination number `index` takes of each option; the last option varies fastest. */
+static void pick_values(const struct case_draft *draft, size_t index, size_t *pick)
 {
-    size_t *pick = calloc(draft->n + 1, sizeof(*pick));
-    struct buffer text = {0};
-    int err = pick ? buffer_add(&text, "", 0) : -ENOMEM;
-
-    for (size_t i = draft->n; !err && i-- > 0;) {
-        if (draft->values[i].given) {
-            pick[i] = index % draft->values[i].n;
-            index /= draft->values[i].n;
-        }
+    for (size_t i = draft->n; i-- > 0;) {
+        if (!draft->values[i].given)
+            continue;
+        pick[i] = index % draft->values[i].n;
+        index /= draft->values[i].n;
     }
+}
+
+/* As arguments. New text, NULL when memory is short or a value too long. */
+static char *arguments_of(const struct case_draft *draft, const size_t *pick)
+{
+    struct buffer text = {0};
+    int err = buffer_add(&text, "", 0);
+
     for (size_t i = 0; !err && i < draft->n; i++) {
         char one[512];
         if (!draft->values[i].given)
             continue;
         const char *value = draft->values[i].texts[pick[i]];
-        int n = draft->bench->options[i].type == OPT_FLAG
-                    ? snprintf(one, sizeof(one), "%s--%s=%s", text.size ? " " : "",
-                               draft->bench->options[i].name, value)
-                    : snprintf(one, sizeof(one), "%s--%s %s", text.size ? " " : "",
-                               draft->bench->options[i].name, value);
+        int n = snprintf(one, sizeof(one), "%s--%s%c%s", text.size ? " " : "",
+                         draft->bench->options[i].name,
+                         draft->bench->options[i].type == OPT_FLAG ? '=' : ' ', value);
         err = (size_t)n < sizeof(one) ? buffer_add(&text, one, (size_t)n) : -EINVAL;
     }
-    free(pick);
     if (err)
         buffer_release(&text);
     return text.text;
+}
+
+/* The two options that were given as `gpus`; false where there are not two. */
+static bool find_pair(const struct case_draft *draft, size_t pair[2])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < draft->n && n < 2; i++)
+        if (draft->every_gpu[i] && draft->values[i].given)
+            pair[n++] = i;
+    return n == 2;
+}
+
+static enum suite_stand_in stand_in_for(const struct case_draft *draft)
+{
+    size_t pair[2];
+
+    if (draft->no_gpu)
+        return STAND_IN_NO_GPU;
+    return find_pair(draft, pair) && places_gpu_count(draft->bench) < 2 ? STAND_IN_NO_OTHER_GPU
+                                                                        : STAND_IN_NOT;
+}
+
+static bool has_stand_in(const struct suite *suite, const struct case_draft *draft,
+                         enum suite_stand_in kind)
+{
+    for (size_t i = 0; i < suite->n; i++)
+        if (suite->cases[i].bench == draft->bench && suite->cases[i].stand_in == kind)
+            return true;
+    return false;
+}
+
+static int add_case(struct suite *suite, const struct case_draft *draft, const size_t *pick,
+                    char *error, size_t len)
+{
+    char *arguments = arguments_of(draft, pick);
+
+    if (!arguments) {
+        snprintf(error, len, "the values of a case are too long, or memory is short");
+        return -EINVAL;
+    }
+    suite->cases[suite->n++] = (struct suite_case){.bench = draft->bench,
+                                                   .arguments = arguments,
+                                                   .repeats = draft->repeats,
+                                                   .timeout_ns = draft->timeout_ns,
+                                                   .margin = draft->margin,
+                                                   .line = draft->line};
+    return 0;
+}
+
+/* The first combination alone, and once is enough. */
+static int add_stand_in(struct suite *suite, struct case_draft *draft, size_t *pick,
+                        enum suite_stand_in kind, char *error, size_t len)
+{
+    size_t pair[2];
+
+    if (has_stand_in(suite, draft, kind))
+        return 0;
+    pick_values(draft, 0, pick);
+    if (find_pair(draft, pair)) {
+        char *other = strdup(PLACES_NO_OTHER_GPU);
+        if (!other)
+            return -ENOMEM;
+        free(draft->values[pair[1]].texts[0]);
+        draft->values[pair[1]].texts[0] = other;
+    }
+    int err = add_case(suite, draft, pick, error, len);
+    if (!err) {
+        suite->cases[suite->n - 1].stand_in = kind;
+        suite->cases[suite->n - 1].repeats = 1;
+    }
+    return err;
+}
+
+static const char *picked(const struct case_draft *draft, size_t option, const size_t *pick)
+{
+    return draft->values[option].texts[pick[option]];
+}
+
+/* A combination of two GPUs; a GPU with itself is no pair. */
+static int add_pair(struct suite *suite, const struct case_draft *draft, const size_t pair[2],
+                    const size_t *pick, char *error, size_t len)
+{
+    const struct bench_info *b = draft->bench;
+    size_t from = places_gpu_number(b, picked(draft, pair[0], pick));
+    size_t to = places_gpu_number(b, picked(draft, pair[1], pick));
+
+    if (from == to)
+        return 0;
+    int err = add_case(suite, draft, pick, error, len);
+    if (!err && from != SIZE_MAX && to != SIZE_MAX) {
+        struct suite_case *c = &suite->cases[suite->n - 1];
+        c->pair_gpus = (unsigned)places_gpu_count(b);
+        c->pair[0] = (unsigned)places_gpu_rank(b, from);
+        c->pair[1] = (unsigned)places_gpu_rank(b, to);
+    }
+    return err;
+}
+
+static int add_combinations(struct suite *suite, struct case_draft *draft, size_t total,
+                            size_t *pick, char *error, size_t len)
+{
+    enum suite_stand_in kind = stand_in_for(draft);
+    size_t pair[2];
+    bool pairs = find_pair(draft, pair);
+    int err = 0;
+
+    if (kind)
+        return add_stand_in(suite, draft, pick, kind, error, len);
+    for (size_t i = 0; !err && i < total; i++) {
+        pick_values(draft, i, pick);
+        err = pairs ? add_pair(suite, draft, pair, pick, error, len)
+                    : add_case(suite, draft, pick, error, len);
+    }
+    return err;
 }
 
 int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error, size_t len)
@@ -132,22 +273,14 @@ int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error
         snprintf(error, len, "the suite has over %d cases: shorten a list", SUITE_CASES_MAX);
         return -EINVAL;
     }
+    size_t *pick = calloc(draft->n + 1, sizeof(*pick));
     struct suite_case *grown = realloc(suite->cases, (suite->n + total) * sizeof(*grown));
-    if (!grown)
-        return -ENOMEM;
-    suite->cases = grown;
-    for (size_t i = 0; i < total; i++) {
-        char *arguments = arguments_of(draft, i);
-        if (!arguments) {
-            snprintf(error, len, "the values of a case are too long, or memory is short");
-            return -EINVAL;
-        }
-        grown[suite->n++] = (struct suite_case){.bench = draft->bench,
-                                                .arguments = arguments,
-                                                .repeats = draft->repeats,
-                                                .timeout_ns = draft->timeout_ns,
-                                                .margin = draft->margin,
-                                                .line = draft->line};
-    }
-    return 0;
+    if (grown)
+        suite->cases = grown;
+    if (!grown || !pick)
+        err = -ENOMEM;
+    if (!err)
+        err = add_combinations(suite, draft, total, pick, error, len);
+    free(pick);
+    return err;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * What a buyer should know before reading a single number. Each rule reads the finished facts and adds
- * at most a few sentences; lost PCIe lanes are found where links are read (pcilink.c).
+ * at most a few sentences; lost PCIe lanes are found where links are read (pcilink.c), GPUs in findings_gpu.c.
  */
+#include "harness/probe/gpu_parts.h"
 #include "harness/probe/pci.h"
 
 #include <stdio.h>
@@ -251,52 +252,6 @@ static void find_peer_path(struct probe *p)
             type, translated);
 }
 
-static void find_gpu(struct probe *p, const json_t *gpu)
-{
-    const char *address = fact_string(gpu, "address"), *driver = fact_string(gpu, "driver");
-    const char *nature = fact_string(gpu, "nature");
-    const json_t *nvlink = json_object_get(gpu, "nvlink");
-    long long links = fact_integer(nvlink, "links", 0), active = fact_integer(nvlink, "active", 0);
-
-    if (!driver)
-        fact_find(p, SEVERITY_WARN, address, "%s (gpu) has no driver: it cannot be used", address);
-    else if (!strcmp(driver, "nouveau"))
-        fact_find(p, SEVERITY_WARN, address, "%s (gpu) is driven by nouveau: CUDA cannot use it",
-                  address);
-    else if (!strcmp(driver, "vfio-pci"))
-        fact_find(p, SEVERITY_INFO, address, "%s (gpu) is set aside for a guest (vfio-pci)",
-                  address);
-    if (!strcmp(nature, "vgpu"))
-        fact_find(p, SEVERITY_INFO, address,
-                  "%s is a vGPU: other guests may share the GPU behind it", address);
-    if (fact_true(json_object_get(gpu, "mig"), "enabled"))
-        fact_find(p, SEVERITY_INFO, address,
-                  "%s has MIG enabled: a program sees one slice of it, not the whole", address);
-    if (json_is_false(json_object_get(gpu, "ecc")))
-        fact_find(p, SEVERITY_INFO, address, "%s runs without ECC", address);
-    if (active && active < links)
-        fact_find(p, SEVERITY_WARN, address, "%s has %lld of %lld NVLinks active", address, active,
-                  links);
-}
-
-static void find_gpus(struct probe *p)
-{
-    const json_t *gpus = json_object_get(p->machine, "gpus"), *gpu;
-    bool nvidia = false;
-    size_t i;
-
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu) {
-        const char *driver = fact_string(gpu, "driver");
-
-        nvidia = nvidia || (driver && !strcmp(driver, "nvidia"));
-        find_gpu(p, gpu);
-    }
-    if (nvidia && json_array_size(json_object_get(p->machine, "rdma")) &&
-        !fact_true(gpus, "peer_memory_module"))
-        fact_find(p, SEVERITY_INFO, "gpus",
-                  "nvidia_peermem is not loaded: RDMA straight from GPU memory then needs DMA-BUF");
-}
-
 static bool has_roce_v2(const json_t *port)
 {
     const json_t *gid;
@@ -347,6 +302,6 @@ void probe_findings(struct probe *p)
     find_limits(p);
     find_places(p);
     find_peer_path(p);
-    find_gpus(p);
+    probe_gpu_findings(p);
     find_rdma(p);
 }

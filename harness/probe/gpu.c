@@ -3,7 +3,7 @@
  * GPUs: what NVML says on the machine we run on, else what PCI and the driver's /proc files say, and
  * then that NVML is absent. Settles whether a GPU in a guest is a whole one or a vGPU.
  */
-#include "harness/probe/nvml.h"
+#include "harness/probe/gpu_parts.h"
 #include "harness/probe/pci.h"
 
 #include <ctype.h>
@@ -49,7 +49,8 @@ static void judge_by_name(json_t *gpu, struct pci_device *d, const char *name)
     }
 }
 
-static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device *d)
+static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device *d,
+                          const struct nvml *nvml)
 {
     const char *mode = fact_string(gpu, "virtualization"), *name = fact_string(gpu, "name");
     json_t *because = json_object_get(gpu, "because");
@@ -58,7 +59,10 @@ static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device 
         fact_say(because, "NVML's virtualization mode is \"%s\"", mode);
     else
         fact_say(because, "NVML gives no virtualization mode");
-    if (mode && !strcmp(mode, "vgpu"))
+    if (nvml->simulated) {
+        fact_say(because, "the NVML here is a stand-in, for tests");
+        set_nature(gpu, d, "simulated");
+    } else if (mode && !strcmp(mode, "vgpu"))
         set_nature(gpu, d, "vgpu");
     else if (mode && !strcmp(mode, "passthrough"))
         set_nature(gpu, d, "passthrough");
@@ -108,33 +112,85 @@ static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
     return gpu;
 }
 
-/* The GPU's index in NVML; -1 where NVML does not show it to us. */
-static int nvml_index(const struct nvml *nvml, const char *address)
+json_t *gpu_add_unseen(json_t *list, const char *address, const char *source)
 {
-    char text[32];
+    json_t *gpu = add_gpu(list, NULL, address);
 
-    for (unsigned i = 0; nvml && i < nvml_count(nvml) && i < GPUS_MAX; i++)
-        if (!nvml_address(nvml, i, text, sizeof(text)) && !strcmp(text, address))
-            return (int)i;
-    return -1;
+    fact_set_text(gpu, "driver", "nvidia"); /* the libraries show no others */
+    fact_set_text(gpu, "source", source);
+    return gpu;
+}
+
+/* The largest of a function's six regions, each a line "FIRST LAST FLAGS": its number and size. Of
+ * NVIDIA's that is the window with which other devices reach the GPU's memory (its BAR1; region 1, or 2
+ * where the region before it has two places). */
+static bool largest_region(const struct probe *p, const struct pci_device *d, int *number,
+                           unsigned long long *bytes)
+{
+    unsigned long long first, last;
+    char text[2048], *line = text;
+
+    *bytes = 0;
+    if (tree_read(&p->tree, tree_join(d->path, "resource").s, text, sizeof(text), NULL))
+        return false;
+    for (int i = 0; line && i < 6; i++) {
+        if (sscanf(line, "%llx %llx", &first, &last) == 2 && last > first &&
+            last - first >= *bytes && last - first < 1ull << 60) {
+            *number = i;
+            *bytes = last - first + 1;
+        }
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return *bytes > 0;
+}
+
+/* What the window is, and the largest it could be: a bit for each size from 1 MiB on, hexadecimal. */
+static void set_window(struct probe *p, json_t *gpu, const struct pci_device *d)
+{
+    long long memory = fact_integer(gpu, "memory_bytes", 0);
+    unsigned long long bytes, sizes;
+    char file[32], line[64];
+    int number = 0;
+    bool told = json_is_integer(json_object_get(gpu, "bar1_bytes"));
+
+    if (d->vendor != 0x10de)
+        return;
+    if (!largest_region(p, d, &number, &bytes)) {
+        if (!told)
+            fact_set_unknown(gpu, "bar1_bytes", "neither NVML nor the kernel shows the window");
+        return;
+    }
+    if (!told) {
+        json_object_del(gpu, "bar1_bytes_why");
+        fact_set_number(gpu, "bar1_bytes", (long long)bytes);
+        if (memory)
+            fact_set_bool(gpu, "bar1_covers_memory", (long long)bytes >= memory);
+    }
+    snprintf(file, sizeof(file), "resource%d_resize", number);
+    if (!tree_line_at(&p->tree, d->path, file, line, sizeof(line)) &&
+        (sizes = strtoull(line, NULL, 16)) != 0 && sizes >> 43 == 0)
+        fact_set_number(gpu, "bar1_best_bytes", 1LL << (63 - __builtin_clzll(sizes) + 20));
 }
 
 static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
                          const struct nvml *nvml, const char *why)
 {
     json_t *gpu = add_gpu(list, d, d->address);
-    int index = nvml_index(nvml, d->address);
+    struct nvml_device *device = nvml ? nvml_find(nvml, d->address) : NULL;
 
-    fact_set_text(gpu, "source", index >= 0 ? "nvml" : "pci");
-    if (index >= 0) {
-        nvml_fill_gpu(nvml, (unsigned)index, gpu);
-        judge_by_nvml(p, gpu, d);
+    fact_set_text(gpu, "source", device ? "nvml" : "pci");
+    if (device) {
+        nvml_fill_gpu(nvml, device, gpu);
+        judge_by_nvml(p, gpu, d, nvml);
+        set_window(p, gpu, d);
         return;
     }
     if (nvml)
         why = "NVML does not show this GPU to us: it may be set aside or kept from this container";
     set_driver_name(p, gpu, d);
     set_memory(p, gpu, d, d->vendor == 0x10de ? why : "its driver does not show it in sysfs");
+    set_window(p, gpu, d);
     fact_set_unknown(gpu, "nvlink", "%s", d->vendor == 0x10de ? why : "not an NVIDIA GPU");
 }
 
@@ -144,17 +200,19 @@ static void add_from_nvml(struct probe *p, json_t *list, const struct nvml *nvml
     char address[32];
 
     for (unsigned i = 0; i < nvml_count(nvml) && i < GPUS_MAX; i++) {
+        struct nvml_device *device;
         json_t *gpu;
 
         if (nvml_address(nvml, i, address, sizeof(address)))
             continue;
         if (p->pci && pci_find(p->pci, address) && pci_find(p->pci, address)->json)
             continue;
-        gpu = add_gpu(list, NULL, address);
-        fact_set_text(gpu, "driver", "nvidia"); /* NVML shows no others */
-        fact_set_text(gpu, "source", "nvml");
-        nvml_fill_gpu(nvml, i, gpu);
-        judge_by_nvml(p, gpu, NULL);
+        device = nvml_find(nvml, address);
+        if (!device)
+            continue;
+        gpu = gpu_add_unseen(list, address, "nvml");
+        nvml_fill_gpu(nvml, device, gpu);
+        judge_by_nvml(p, gpu, NULL, nvml);
     }
 }
 
@@ -168,6 +226,8 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
         nvml_open(&nvml, why, size);
     fact_set_bool(gpus, "nvml", nvml != NULL);
     if (nvml) {
+        if (nvml->simulated)
+            fact_set_bool(gpus, "simulated", true);
         nvml_fill_system(nvml, gpus);
         return nvml;
     }
@@ -179,24 +239,30 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
     return NULL;
 }
 
+static void count_switches(const struct probe *p, json_t *gpus)
+{
+    long long switches = 0;
+
+    for (size_t i = 0; p->pci && i < p->pci->count; i++)
+        switches += p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "nvswitch");
+    fact_set_number(gpus, "nvswitches", switches);
+}
+
 void probe_gpus(struct probe *p)
 {
     json_t *gpus = fact_object(p->machine, "gpus"), *list;
     char why[TREE_LINE];
     struct nvml *nvml = open_nvml(p, gpus, why, sizeof(why));
-    long long switches = 0;
 
-    fact_set_bool(gpus, "peer_memory_module",
-                  tree_exists(&p->tree, "sys/module/nvidia_peermem") ||
-                      tree_exists(&p->tree, "sys/module/nv_peer_mem"));
-    for (size_t i = 0; p->pci && i < p->pci->count; i++)
-        switches += p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "nvswitch");
-    fact_set_number(gpus, "nvswitches", switches);
+    probe_gpudirect(p, gpus);
+    count_switches(p, gpus);
     list = fact_list(gpus, "devices");
     for (size_t i = 0; p->pci && i < p->pci->count; i++)
         if (p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "gpu"))
             add_from_pci(p, list, &p->pci->device[i], nvml, why);
     if (nvml)
         add_from_nvml(p, list, nvml);
+    probe_cuda(p, gpus);
+    probe_gpu_pairs(p, gpus, nvml, why);
     nvml_close(nvml);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { GRID_COLUMNS = 12, GRID_CELL = 48 };
+enum { GRID_COLUMNS = 20, GRID_CELL = 48 };
 
 struct grid {
     size_t columns;

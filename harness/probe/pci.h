@@ -53,6 +53,11 @@ double pci_gbytes_per_s(double gt_s, int width);
 /* Adds "link", "uplinks", "path_gbytes_per_s" and, for lost lanes or speed, a finding. */
 void pci_report_links(struct probe *p, struct pci_device *device);
 
+/* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB, NODE,
+ * SYS; NULL where it does not show. Both must be reported ones. */
+const char *pci_relation(const struct pci *pci, const struct pci_device *a,
+                         const struct pci_device *b);
+
 /* Adds "nature" and "because": physical, passthrough, sriov-vf, paravirtual, ... */
 void pci_report_nature(struct probe *p, struct pci_device *device);
 

@@ -62,6 +62,8 @@ static void fill_link(json_t *json, const struct pci_device *d, const struct pci
     fact_set_number(json, "max_width", link->max_width);
     fact_set_real(json, "best_gt_s", best->max_gt_s);
     fact_set_number(json, "best_width", best->max_width);
+    if (generation(best->max_gt_s))
+        fact_set_number(json, "best_generation", generation(best->max_gt_s));
     fact_set_real(json, "now_gbytes_per_s", pci_gbytes_per_s(link->now_gt_s, link->now_width));
     fact_set_real(json, "best_gbytes_per_s", pci_gbytes_per_s(best->max_gt_s, best->max_width));
     fact_set_bool(json, "downtrained",

@@ -23,6 +23,8 @@ void print_pci(FILE *out, const json_t *machine);
 void print_network(FILE *out, const json_t *machine);
 void print_rdma(FILE *out, const json_t *machine);
 void print_gpus(FILE *out, const json_t *machine);
+void print_gpu_links(FILE *out, const json_t *machine, const json_t *gpus);
+void print_gpu_pairs(FILE *out, const json_t *gpus);
 void print_findings(FILE *out, const json_t *machine);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table that people read: the devices, a table for each kind, and the findings. */
+/* The table that people read: the devices but GPUs, a table for each kind, and the findings. */
 #include "harness/probe/facts.h"
 #include "harness/probe/grid.h"
 #include "harness/probe/print.h"
@@ -200,117 +200,6 @@ void print_rdma(FILE *out, const json_t *machine)
             rdma_row(&table, device, port);
     }
     finish(out, &table);
-}
-
-/* The RDMA device of a PCI function, or NULL. */
-static const char *rdma_name(const json_t *machine, const char *pci)
-{
-    const json_t *list = json_object_get(machine, "rdma"), *device;
-    size_t i;
-
-    json_array_foreach (list, i, device)
-        if (!strcmp(print_text(device, "pci"), pci))
-            return print_text(device, "name");
-    return NULL;
-}
-
-static bool has_rdma_on_pci(const json_t *machine)
-{
-    const json_t *list = json_object_get(machine, "rdma"), *device;
-    size_t i;
-
-    json_array_foreach (list, i, device)
-        if (fact_string(device, "pci"))
-            return true;
-    return false;
-}
-
-/* All adapters with this relation to the GPU, by name; those for RDMA alone where there are any. */
-static void list_related(const json_t *machine, const char *gpu, const char *relation, char *text,
-                         size_t size)
-{
-    const json_t *list = json_object_get(machine, "proximity"), *pair;
-    bool rdma_only = has_rdma_on_pci(machine);
-    size_t i, used = 0;
-
-    json_array_foreach (list, i, pair) {
-        const char *nic = print_text(pair, "nic"), *name = rdma_name(machine, nic);
-
-        if (strcmp(print_text(pair, "gpu"), gpu) ||
-            strcmp(print_text(pair, "relation"), relation) || (rdma_only && !name) || used >= size)
-            continue;
-        used +=
-            (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", name ? name : nic);
-    }
-}
-
-static void cell_nearest(struct grid *table, const json_t *machine, const char *gpu)
-{
-    static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
-    char text[256] = "";
-
-    for (size_t o = 0; o < sizeof(order) / sizeof(*order); o++) {
-        list_related(machine, gpu, order[o], text, sizeof(text));
-        if (text[0]) {
-            grid_cell(table, "%s: %s", order[o], text);
-            return;
-        }
-    }
-    grid_cell(table, "-");
-}
-
-static void gpu_row(struct grid *table, const json_t *machine, const json_t *gpu)
-{
-    const json_t *nvlink = json_object_get(gpu, "nvlink"), *mig = json_object_get(gpu, "mig");
-    double bytes = fact_number(gpu, "memory_bytes", 0),
-           peak = fact_number(gpu, "memory_gbytes_per_s", 0);
-    char buf[32];
-
-    cell_text(table, gpu, "address");
-    cell_text(table, gpu, "name");
-    cell_text(table, gpu, "nature");
-    grid_cell(table, "%s", bytes > 0 ? print_bytes(bytes, buf) : "?");
-    grid_cell(table, peak > 0 ? "%.0f GB/s" : "-", peak);
-    if (fact_integer(nvlink, "links", 0))
-        grid_cell(table, "%lld of %lld, %.0f GB/s", fact_integer(nvlink, "active", 0),
-                  fact_integer(nvlink, "links", 0), fact_number(nvlink, "gbytes_per_s", 0));
-    else
-        grid_cell(table, "%s", json_is_object(nvlink) ? "none" : "?");
-    if (mig && fact_true(mig, "enabled"))
-        grid_cell(table, "%zu slices", json_array_size(json_object_get(mig, "instances")));
-    else
-        grid_cell(table, "-");
-    cell_integer(table, gpu, "numa_node");
-    cell_nearest(table, machine, print_text(gpu, "address"));
-}
-
-void print_gpus(FILE *out, const json_t *machine)
-{
-    const json_t *gpus = json_object_get(machine, "gpus"), *gpu;
-    struct grid table;
-    size_t i;
-
-    fprintf(out, "\nGPUS\n");
-    if (json_is_true(json_object_get(gpus, "nvml")))
-        print_line(out, "driver", "%s, CUDA up to %s (NVML)", print_text(gpus, "driver_version"),
-                   print_text(gpus, "cuda_version"));
-    else if (json_array_size(json_object_get(gpus, "devices")))
-        print_line(out, "driver", "%s; %s",
-                   fact_string(gpus, "driver_version") ? print_text(gpus, "driver_version")
-                                                       : print_text(gpus, "driver_version_why"),
-                   print_text(gpus, "nvml_why"));
-    else
-        print_line(out, "none", "no GPU on the PCI bus; %s", print_text(gpus, "nvml_why"));
-    if (fact_integer(gpus, "nvswitches", 0))
-        print_line(out, "NVSwitches", "%lld", fact_integer(gpus, "nvswitches", 0));
-    if (!json_array_size(json_object_get(gpus, "devices")) ||
-        grid_init(&table, "ADDRESS|NAME|NATURE|MEMORY|PEAK|NVLINK|MIG|NUMA|NEAREST ADAPTER"))
-        return;
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu)
-        gpu_row(&table, machine, gpu);
-    finish(out, &table);
-    if (!json_is_array(json_object_get(machine, "proximity")))
-        print_line(out, "nearest", "? (%s)", print_text(machine, "proximity_why"));
 }
 
 void print_findings(FILE *out, const json_t *machine)

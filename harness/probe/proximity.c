@@ -47,19 +47,19 @@ static bool same_host_bridge(const struct pci_device *a, const struct pci_device
     return !strncmp(a->path, b->path, n + 1);
 }
 
-static const char *relation(const struct pci *pci, const struct pci_device *gpu,
-                            const struct pci_device *nic)
+const char *pci_relation(const struct pci *pci, const struct pci_device *a,
+                         const struct pci_device *b)
 {
-    long long nodes[] = {fact_integer(gpu->json, "numa_node", -1),
-                         fact_integer(nic->json, "numa_node", -1)};
-    int from_gpu, from_nic;
+    long long nodes[] = {fact_integer(a->json, "numa_node", -1),
+                         fact_integer(b->json, "numa_node", -1)};
+    int from_a, from_b;
 
-    if (common_bridge(pci, gpu, nic, &from_gpu)) {
-        common_bridge(pci, nic, gpu, &from_nic);
+    if (common_bridge(pci, a, b, &from_a)) {
+        common_bridge(pci, b, a, &from_b);
         /* Downstream port and upstream port: two steps to the middle of one switch. */
-        return from_gpu <= 2 && from_nic <= 2 ? "PIX" : "PXB";
+        return from_a <= 2 && from_b <= 2 ? "PIX" : "PXB";
     }
-    if (same_host_bridge(gpu, nic))
+    if (same_host_bridge(a, b))
         return "PHB";
     if (nodes[0] < 0 || nodes[1] < 0)
         return NULL;
@@ -70,7 +70,7 @@ static void add_pair(struct probe *p, json_t *list, const struct pci_device *gpu
                      const struct pci_device *nic)
 {
     json_t *pair = json_object();
-    const char *how = relation(p->pci, gpu, nic);
+    const char *how = pci_relation(p->pci, gpu, nic);
 
     json_array_append_new(list, pair);
     fact_set_text(pair, "gpu", gpu->address);

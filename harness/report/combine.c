@@ -146,6 +146,22 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
     return joined;
 }
 
+/* A GPU's clocks that are set low on purpose are told in the same cell, behind "set:", and hold nothing
+ * back. */
+static void take_throttling(struct pool *pool, const struct report_rows *rows,
+                            struct report_point *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const char *text = row_text(rows, p->rows[i], FIELD_GPU_THROTTLE);
+
+        if (!*text || !strncmp(text, "set:", 4))
+            continue;
+        p->n_throttled++;
+        if (!*p->throttle)
+            p->throttle = pool_text(pool, "%.*s", (int)strcspn(text, ";"), text);
+    }
+}
+
 static void take_texts(struct pool *pool, const struct report_rows *rows, struct report_point *p)
 {
     p->status = p->origin = "";
@@ -169,8 +185,8 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
 {
     double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
 
-    p->value = p->low = p->high = p->limit = p->percent = NAN;
-    p->limit_source = p->status = p->reason = p->disturbed = p->origin = "";
+    p->value = p->low = p->high = p->limit = p->percent = p->p999 = NAN;
+    p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
     if (!scratch || !p->n_rows)
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
@@ -178,6 +194,8 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     take_interval(rows, p, scratch);
     p->limit = median_of(rows, p, FIELD_LIMIT, scratch);
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
+    p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, scratch);
     take_texts(pool, rows, p);
+    take_throttling(pool, rows, p);
 }

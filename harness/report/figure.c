@@ -7,247 +7,15 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/group.h"
+#include "harness/report/figure_draw.h"
 #include "harness/report/show.h"
 
 #define LOG_X_FROM 8  /* largest over smallest value from which an axis is logarithmic */
 #define LOG_Y_FROM 30 /* higher: a linear axis from 0 says more, as long as it shows all */
-#define LIMITS_MAX 3
 #define CACHES_MAX 8
-#define ROOM_FOR_LIMIT_LINEAR                                                                      \
-    2.5 /* limits so far above the values are not drawn: they would flatten
-                                     the plot */
-#define ROOM_FOR_LIMIT_LOG 30
-
-struct drawing {
-    const struct group *g;
-    struct pool *pool;
-    size_t facet;
-    struct figure *f;
-    struct plot_line *lines;
-    struct plot_tick *ticks;
-    struct plot_mark *marks;
-    double low, high; /* of the values; NaN: none yet */
-    double limits[LIMITS_MAX + 1];
-    size_t n_limits;
-    size_t lines_left_out, empty_lines;
-};
-
-static const struct report_case *case_at(const struct group *g, size_t i)
-{
-    return &g->bench->cases[g->cases[i]];
-}
-
-static void note_limit(struct drawing *d, double limit)
-{
-    if (isnan(limit))
-        return;
-    for (size_t i = 0; i < d->n_limits; i++)
-        if (fabs(d->limits[i] / limit - 1) < 1e-3)
-            return;
-    if (d->n_limits <= LIMITS_MAX)
-        d->limits[d->n_limits++] = limit;
-}
-
-static void note_point(struct drawing *d, const struct report_point *p)
-{
-    if (isnan(p->value))
-        return;
-    d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
-    d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
-    note_limit(d, p->limit);
-    if (strcmp(p->origin, "measured") != 0)
-        d->f->plot.watermark = *p->origin ? p->origin : "origin unknown";
-}
-
-static int by_x(const void *x, const void *y)
-{
-    const struct plot_point *a = x, *b = y;
-
-    return (a->x > b->x) - (a->x < b->x);
-}
-
-/* The points of one run for the cases of a class; returns how many have a value. */
-static size_t fill_points(struct drawing *d, size_t class, size_t run, struct plot_point *points,
-                          size_t *n)
-{
-    const struct group *g = d->g;
-    size_t values = 0;
-
-    *n = 0;
-    for (size_t i = 0; i < g->n; i++) {
-        const struct report_point *p = &case_at(g, i)->points[run];
-
-        if (g->line_of.of_case[i] != class || !p->n_rows)
-            continue;
-        note_point(d, p);
-        values += p->n_values > 0;
-        points[(*n)++] = (struct plot_point){
-            .x = g->x->numbers[g->x->of_case[i]], .y = p->value, .low = p->low, .high = p->high};
-    }
-    qsort(points, *n, sizeof(*points), by_x);
-    return values;
-}
-
-/* The parameters that a listed shape is made of are shown together: 512x2304x768. */
-static bool is_of_shape(const struct group *g, size_t param)
-{
-    return g->listed && g->hint && g->hint->square &&
-           word_in(g->hint->square, g->bench->params[param]);
-}
-
-static const char *shape_of(const struct drawing *d, size_t i)
-{
-    const char *shape = "";
-
-    for (size_t k = 0; k < d->g->bench->n_params; k++)
-        if (is_of_shape(d->g, k))
-            shape =
-                pool_text(d->pool, "%s%s%s", shape, *shape ? "x" : "", case_at(d->g, i)->params[k]);
-    return shape;
-}
-
-static const char *label_of(const struct drawing *d, size_t i, const struct dimension *const *dims,
-                            size_t n)
-{
-    const struct group *g = d->g;
-    const char *label = "";
-
-    for (size_t k = 0; k < n; k++)
-        if (!is_of_shape(g, dims[k]->param))
-            label = show_joined(d->pool, label,
-                                show_named_param(d->pool, g->bench, dims[k]->param,
-                                                 case_at(g, i)->params[dims[k]->param]));
-    return label;
-}
-
-static const char *line_label(const struct drawing *d, const char *series, size_t run)
-{
-    if (d->g->r->n_runs > 1)
-        return show_joined(d->pool, series, d->g->r->names[run]);
-    return *series ? series : d->g->metric;
-}
-
-static int add_line(struct drawing *d, size_t i, size_t index)
-{
-    const struct group *g = d->g;
-
-    for (size_t run = 0; run < g->r->n_runs; run++) {
-        struct plot_point *points = pool_alloc(d->pool, g->n, sizeof(*points));
-        struct plot_line *line = &d->lines[d->f->plot.n_lines];
-        const char *series = label_of(d, i, g->lines, g->n_lines);
-        size_t n;
-
-        if (!points)
-            return -ENOMEM;
-        if (!fill_points(d, g->line_of.of_case[i], run, points, &n)) {
-            d->empty_lines += n > 0;
-            continue;
-        }
-        *line = (struct plot_line){.label = line_label(d, series, run),
-                                   .points = points,
-                                   .n = n,
-                                   .colour = index,
-                                   .marker = index + (run > 1 ? run : 0),
-                                   .dashed = run > 0};
-        d->f->lines[d->f->plot.n_lines++] = (struct figure_line){series, run};
-    }
-    return 0;
-}
-
-/* The lines of the facet, in the order of the suite. */
-static int add_lines(struct drawing *d)
-{
-    const struct group *g = d->g;
-    bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
-    size_t index = 0;
-    int err = seen ? 0 : -ENOMEM;
-
-    d->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->lines));
-    d->f->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->f->lines));
-    if (!d->lines || !d->f->lines)
-        err = -ENOMEM;
-    for (size_t i = 0; !err && i < g->n; i++) {
-        size_t class = g->line_of.of_case[i];
-
-        if (g->facet_of.of_case[i] != d->facet || seen[class])
-            continue;
-        seen[class] = true;
-        if (index < group_lines_max(g))
-            err = add_line(d, i, index++);
-        else
-            d->lines_left_out++;
-    }
-    free(seen);
-    return err;
-}
-
-static int add_x_ticks(struct drawing *d)
-{
-    const struct group *g = d->g;
-    struct plot *plot = &d->f->plot;
-    bool *used = calloc(g->x->n_values + 1, sizeof(*used));
-
-    d->ticks = pool_alloc(d->pool, g->x->n_values, sizeof(*d->ticks));
-    if (!used || !d->ticks) {
-        free(used);
-        return -ENOMEM;
-    }
-    for (size_t i = 0; i < g->n; i++)
-        if (g->facet_of.of_case[i] == d->facet)
-            used[g->x->of_case[i]] = true;
-    for (size_t i = 0; i < g->x->n_values; i++)
-        if (used[i])
-            d->ticks[plot->n_ticks++] = (struct plot_tick){
-                g->x->numbers[i], show_param(d->pool, g->bench, g->x->param, g->x->values[i])};
-    plot->ticks = d->ticks;
-    free(used);
-    return 0;
-}
-
-/* Every case is a place on the y axis, every run a line of points. */
-static int add_categories(struct drawing *d)
-{
-    const struct group *g = d->g;
-    struct plot *plot = &d->f->plot;
-    size_t room = SERIES_CATEGORIES_MAX;
-
-    plot->categories = true;
-    d->ticks = pool_alloc(d->pool, room, sizeof(*d->ticks));
-    d->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->lines));
-    d->f->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->f->lines));
-    if (!d->ticks || !d->lines || !d->f->lines)
-        return -ENOMEM;
-    for (size_t run = 0; run < g->r->n_runs; run++) {
-        struct plot_point *points = pool_alloc(d->pool, room, sizeof(*points));
-        size_t at = 0;
-
-        if (!points)
-            return -ENOMEM;
-        for (size_t i = 0; i < g->n && at < room; i++) {
-            const struct report_point *p = &case_at(g, i)->points[run];
-
-            if (g->facet_of.of_case[i] != d->facet)
-                continue;
-            note_point(d, p);
-            d->ticks[at] =
-                (struct plot_tick){(double)at, show_joined(d->pool, shape_of(d, i),
-                                                           label_of(d, i, g->lines, g->n_lines))};
-            points[at] = (struct plot_point){(double)at, p->value, p->low, p->high};
-            at++;
-        }
-        plot->n_ticks = at;
-        d->f->lines[run] = (struct figure_line){"", run};
-        d->lines[run] = (struct plot_line){
-            g->r->n_runs > 1 ? g->r->names[run] : g->metric, points, at, run, run, run > 0};
-    }
-    for (size_t i = 0; i < g->n; i++)
-        d->lines_left_out += g->facet_of.of_case[i] == d->facet;
-    d->lines_left_out -= plot->n_ticks;
-    plot->n_lines = g->r->n_runs;
-    plot->ticks = d->ticks;
-    return 0;
-}
+/* Limits so far above the values are not drawn: they would flatten the plot. */
+#define ROOM_FOR_LIMIT_LINEAR 2.5
+#define ROOM_FOR_LIMIT_LOG    30
 
 static void choose_scales(struct drawing *d)
 {
@@ -292,7 +60,7 @@ static long long common_threads(const struct drawing *d)
     uint64_t threads = 1;
 
     for (size_t i = 0; i < d->g->n; i++) {
-        const char *text = report_param(d->g->bench, case_at(d->g, i), "threads");
+        const char *text = report_param(d->g->bench, drawing_case(d->g, i), "threads");
 
         if (d->g->facet_of.of_case[i] != d->facet)
             continue;
@@ -399,10 +167,10 @@ static const char *make_subtitle(const struct drawing *d, size_t first)
     for (size_t k = 0; k < g->n_facets; k++)
         text = show_joined(d->pool, text,
                            show_full_param(d->pool, g->bench, g->facets[k]->param,
-                                           case_at(g, first)->params[g->facets[k]->param]));
+                                           drawing_case(g, first)->params[g->facets[k]->param]));
     for (size_t i = 0; i < g->bench->n_params; i++)
-        if (g->dims[i].n_values == 1 && !is_of_shape(g, i) &&
-            !(g->hint && word_in(g->hint->ignore, g->bench->params[i])))
+        if (g->dims[i].n_values == 1 && !drawing_is_of_shape(g, i) &&
+            !hint_ignores(g->hint, g->bench->params[i]))
             text = show_joined(d->pool, text,
                                show_full_param(d->pool, g->bench, i, g->dims[i].values[0]));
     return text;
@@ -418,6 +186,9 @@ static const char *make_note(const struct drawing *d)
     if (d->empty_lines)
         note = pool_text(d->pool, "%s%s%zu lines have no value: see the rows that are not ok", note,
                          *note ? "; " : "", d->empty_lines);
+    if (d->g->gpu && d->g->other_gpus)
+        note = pool_text(d->pool, "%s%sone GPU is drawn, %zu more are in the table of rows", note,
+                         *note ? "; " : "", d->g->other_gpus);
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
         note = pool_text(d->pool, "%s%sthe limits differ from point to point: see the rows", note,
                          *note ? "; " : "");
@@ -427,7 +198,7 @@ static const char *make_note(const struct drawing *d)
 /* Letters, digits and '-' of a name that comes from a file. */
 static const char *file_name(struct pool *pool, const struct group *g, size_t number)
 {
-    const char *text = pool_text(pool, "%s-%s", g->bench->name, g->metric);
+    const char *text = pool_text(pool, "%s-%s%s", g->bench->name, g->gpu ? "gpu-" : "", g->metric);
     char *name = pool_alloc(pool, strlen(text) + 1, 1);
 
     if (!name)
@@ -451,9 +222,7 @@ int figure_make(const struct group *g, size_t facet, size_t number, struct figur
     *f = (struct figure){.bench = g->bench};
     while (g->facet_of.of_case[first] != facet)
         first++;
-    err = g->x ? add_lines(&d) : add_categories(&d);
-    if (!err && g->x)
-        err = add_x_ticks(&d);
+    err = g->x ? drawing_add_lines(&d) : drawing_add_categories(&d);
     *empty = isnan(d.high);
     if (err || *empty)
         return err;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "harness/report/headline_missing.h"
 #include "harness/report/show.h"
 
 /* What one line is looked for among. */
@@ -28,11 +29,17 @@ static const struct report_bench *bench_named(const struct report *r, const char
     return NULL;
 }
 
+static bool rule_is_for(const struct headline_rule *rule, const struct report_bench *b,
+                        const struct report_case *c)
+{
+    return case_is_gpu(b, c) == ((rule->flags & RULE_GPU) != 0) && rule_matches(b, c, rule->where);
+}
+
 static bool case_matches(const struct search *s, const struct report_case *c)
 {
     if (!s->rule)
         return s->metric && !strcmp(c->metric, s->metric);
-    if (!rule_matches(s->bench, c, s->rule->where))
+    if (!rule_is_for(s->rule, s->bench, c))
         return false;
     return !s->rule->by || !s->by_value ||
            !strcmp(report_param(s->bench, c, s->rule->by), s->by_value);
@@ -132,13 +139,13 @@ static const char *describe_shape(const struct search *s, const struct plot_hint
 
 static const char *describe(const struct search *s, const struct report_case *c)
 {
-    const struct plot_hint *hint = plot_hint_find(s->bench->name);
+    const struct plot_hint *hint = plot_hint_of(s->bench, c);
     const char *text = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
         const char *name = s->bench->params[i];
 
-        if ((hint && word_in(hint->ignore, name)) || !varies(s, i) ||
+        if (hint_ignores(hint, name) || !varies(s, i) ||
             (hint && hint->square && word_in(hint->square, name)))
             continue;
         text =
@@ -147,10 +154,71 @@ static const char *describe(const struct search *s, const struct report_case *c)
     return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
 }
 
+static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
+{
+    if (*text)
+        h->verdict.sentence = pool_text(&s->r->pool, "%s; %s", h->verdict.sentence, text);
+    if (warn && h->verdict.mood < MOOD_WARN)
+        h->verdict.mood = MOOD_WARN;
+}
+
+/* How the best case's GPU stands among the others. */
+static void remark_gpus(const struct search *s, size_t run, struct headline_run *h)
+{
+    struct contrast_gpus g = contrast_gpus(s->bench, run, h->best);
+    struct pool *pool = &s->r->pool;
+    const char *why;
+
+    if (g.n < 2)
+        return;
+    remark(s, h,
+           pool_text(pool, "%zu GPUs: %s to %s, the last is %s", g.n, show_number(pool, g.best),
+                     show_number(pool, g.worst), g.worst_gpu),
+           g.behind);
+    why = g.behind ? verdict_device_findings(s->r, run, s->bench, g.worst_case) : "";
+    remark(s, h, why, false);
+}
+
+/* Of pairs, the worst matter. */
+static void remark_pairs(const struct search *s, const struct matrices *matrices, size_t run,
+                         struct headline_run *h)
+{
+    for (size_t i = 0; i < matrices->n; i++) {
+        const struct matrix *m = &matrices->all[i];
+        const char *text = matrix_holds(m, h->best, run) ? matrix_summary(s->r, m) : "";
+
+        remark(s, h, text, *text && m->slow);
+    }
+}
+
+/* What stands beside the best case: the same on the other GPUs, and with one thing changed. */
+static void add_remarks(const struct search *s, const struct headlines *out, size_t run,
+                        struct headline_run *h)
+{
+    remark_gpus(s, run, h);
+    remark_pairs(s, &out->matrices, run, h);
+    remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run), false);
+}
+
+/* Nothing but skipped launches, of what a machine may well lack. */
+static bool is_quiet(const struct search *s)
+{
+    for (size_t i = 0; i < s->bench->n_cases; i++)
+        for (size_t run = 0; s->in[i] && run < s->r->n_runs; run++) {
+            const struct report_point *p = &s->bench->cases[i].points[run];
+
+            if (p->n_rows && strcmp(p->status, "skipped") != 0)
+                return false;
+        }
+    return s->rule && s->rule->flags & RULE_QUIET;
+}
+
 static int add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
 {
     struct headline *h = &out->all[out->n];
 
+    if (is_quiet(s))
+        return 0;
     h->runs = pool_alloc(&s->r->pool, s->r->n_runs, sizeof(*h->runs));
     if (!h->runs)
         return -ENOMEM;
@@ -170,6 +238,7 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         run->point = &run->best->points[i];
         run->what = describe(s, run->best);
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
+        add_remarks(s, out, i, run);
     }
     out->n++;
     return 0;
@@ -189,7 +258,7 @@ static bool find_matches(struct search *s)
 static bool seen_before(const struct search *s, size_t n, const char *value)
 {
     for (size_t i = 0; i < n; i++)
-        if (rule_matches(s->bench, &s->bench->cases[i], s->rule->where) &&
+        if (rule_is_for(s->rule, s->bench, &s->bench->cases[i]) &&
             !strcmp(report_param(s->bench, &s->bench->cases[i], s->rule->by), value))
             return true;
     return false;
@@ -204,7 +273,7 @@ static int add_lines_by(struct search *s, struct headlines *out)
         const struct report_case *c = &s->bench->cases[i];
         const char *value = report_param(s->bench, c, s->rule->by);
 
-        if (!*value || !rule_matches(s->bench, c, s->rule->where) || seen_before(s, i, value))
+        if (!*value || !rule_is_for(s->rule, s->bench, c) || seen_before(s, i, value))
             continue;
         s->by_value = value;
         find_matches(s);
@@ -255,7 +324,7 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
     s->r = r;
     for (s->rule = headline_rules; !err && s->rule->bench; s->rule++) {
         s->bench = bench_named(r, s->rule->bench);
-        if (s->bench)
+        if (s->bench && !(*out->no_gpu && s->rule->flags & RULE_GPU))
             err = add_by_rule(s, out);
     }
     s->rule = NULL;
@@ -265,22 +334,6 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
             err = add_by_metric(s, out);
     }
     return err;
-}
-
-static bool is_measured(const struct headlines *h, const char *pipe)
-{
-    for (size_t i = 0; i < h->n; i++)
-        if (!strcmp(h->all[i].pipe, pipe))
-            return true;
-    return false;
-}
-
-static void list_missing(struct report *r, struct headlines *out)
-{
-    out->missing = "";
-    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
-        if (!is_measured(out, rule->pipe) && !strstr(out->missing, rule->pipe))
-            out->missing = show_joined(&r->pool, out->missing, rule->pipe);
 }
 
 int headlines_make(struct report *r, struct headlines *out)
@@ -295,13 +348,17 @@ int headlines_make(struct report *r, struct headlines *out)
         most += (rules + 1) * r->benches[i].n_cases;
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
     }
-    *out = (struct headlines){.missing = ""};
+    *out = (struct headlines){.missing = "", .no_gpu = headlines_no_gpu(r)};
     out->all = pool_alloc(&r->pool, most, sizeof(*out->all));
     s.in = pool_alloc(&r->pool, most_cases, sizeof(*s.in));
     s.at_in = pool_alloc(&r->pool, most_cases, sizeof(*s.at_in));
     if (out->all && s.in && s.at_in)
+        err = contrasts_make(r, &out->contrasts);
+    if (!err)
+        err = matrices_make(r, &out->matrices);
+    if (!err)
         err = make_all(r, out, &s);
     if (!err)
-        list_missing(r, out);
+        headlines_list_missing(r, out);
     return err || r->pool.failed ? -ENOMEM : 0;
 }

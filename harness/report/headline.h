@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Headlines: one line a pipe (or two, or one per data type), the best case that the rules of rules.h
- * let in, for each run by itself, and a plain sentence on it.
+ * Headlines: one line a pipe (or two, or one per data type), the best case that the rules of
+ * rules.h let in, for each run by itself, and a plain sentence on it.
  *
  * "Best" is taken over cases that were measured and are ok or noisy; how many there were is said.
  */
 #ifndef PLUMB_REPORT_HEADLINE_H
 #define PLUMB_REPORT_HEADLINE_H
 
+#include "harness/report/contrast.h"
+#include "harness/report/matrix.h"
 #include "harness/report/model.h"
 #include "harness/report/rules.h"
 
@@ -37,10 +39,21 @@ struct headlines {
     struct headline *all;
     size_t n;
     const char *missing; /* pipes that no run measured: "copies, matrix core"; or "" */
+    const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
+    struct contrasts contrasts;
+    struct matrices matrices;
 };
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int headlines_make(struct report *r, struct headlines *out);
+
+/* What the probe found amiss with the device that the case names by its address; "" where nothing.
+ */
+const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,
+                                    const struct report_case *c);
+
+/* "no GPU: no driver: install it": one line, and no alarm. */
+const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
 
 /* The sentence on one point; rule NULL: its share of the limit is said, and not judged. */
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,

@@ -152,19 +152,35 @@ static const char *fact_memory(struct pool *pool, const json_t *machine)
     return text;
 }
 
+static const char *gpu_text(struct pool *pool, const json_t *gpu)
+{
+    const char *name = meta_text(gpu, "name"), *nature = meta_text(gpu, "nature");
+
+    return pool_text(pool, "%s (%s)", *name ? name : "a GPU without a name",
+                     *nature ? nature : "nature not known");
+}
+
+/* "8 x NVIDIA H200 (physical)": like ones together, in the order of their first. */
 static const char *fact_gpus(struct pool *pool, const json_t *machine)
 {
-    const json_t *gpus = part(machine, "gpus");
-    const char *text = "";
-    json_t *gpu;
-    size_t i;
+    const json_t *gpus = part(machine, "gpus"), *devices = json_object_get(gpus, "devices");
+    const char *text = "", *driver = meta_text(gpus, "driver_version");
+    size_t n = json_array_size(devices);
 
-    json_array_foreach (json_object_get(gpus, "devices"), i, gpu)
-        text = show_joined(
-            pool, text,
-            pool_text(pool, "%s (%s)",
-                      *meta_text(gpu, "name") ? meta_text(gpu, "name") : "a GPU without a name",
-                      *meta_text(gpu, "nature") ? meta_text(gpu, "nature") : "nature not known"));
+    for (size_t i = 0; i < n; i++) {
+        const char *own = gpu_text(pool, json_array_get(devices, i));
+        size_t same = 0, before = 0;
+
+        for (size_t k = 0; k < n; k++) {
+            bool like = !strcmp(gpu_text(pool, json_array_get(devices, k)), own);
+            same += like;
+            before += like && k < i;
+        }
+        if (!before)
+            text = show_joined(pool, text, same > 1 ? pool_text(pool, "%zu x %s", same, own) : own);
+    }
+    if (*text && *driver)
+        text = pool_text(pool, "%s; driver %s", text, driver);
     return *text || !json_is_object(gpus) ? text : "none found";
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cases there are: see model.h. How launches are combined is in combine.c. */
+/* Runs, benchmarks and their columns: see model.h. Which cases there are is in cases.c, how
+ * launches are combined in combine.c. */
 #include "harness/report/model.h"
 
 #include <errno.h>
@@ -9,13 +10,14 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/combine.h"
+#include "harness/report/cases.h"
 #include "harness/report/rules.h"
 
 static const char *const field_names[FIELDS] = {
     [FIELD_METRIC] = "metric",
     [FIELD_UNIT] = "unit",
     [FIELD_VALUE] = "value",
+    [FIELD_P999] = "p999",
     [FIELD_CI_LOW] = "ci_low",
     [FIELD_CI_HIGH] = "ci_high",
     [FIELD_SAMPLES] = "samples",
@@ -35,6 +37,12 @@ static const char *const field_names[FIELDS] = {
     [FIELD_MHZ_HIGH] = "cpu_mhz_high",
     [FIELD_THROTTLE] = "throttle_events",
     [FIELD_QUOTA] = "quota_throttled_ms",
+    [FIELD_GPU_MHZ_LOW] = "gpu_clock_mhz_low",
+    [FIELD_GPU_MHZ_HIGH] = "gpu_clock_mhz_high",
+    [FIELD_GPU_TEMPERATURE] = "gpu_temperature_c",
+    [FIELD_GPU_WATTS] = "gpu_power_watts",
+    [FIELD_GPU_THROTTLE] = "gpu_throttle",
+    [FIELD_GPU_THROTTLED] = "gpu_throttled_ms",
     [FIELD_DISTURBED] = "disturbed",
     [FIELD_CASE] = "case",
     [FIELD_REPEAT] = "repeat",
@@ -85,6 +93,16 @@ static bool has_param(const struct report_bench *b, const char *name)
     return false;
 }
 
+/* n_params where there is none of that name. */
+static size_t index_of_param(const struct report_bench *b, const char *name)
+{
+    size_t i = 0;
+
+    while (i < b->n_params && (!name || strcmp(b->params[i], name) != 0))
+        i++;
+    return i;
+}
+
 /* The union over the runs, which may be of different versions. */
 static int list_params(struct report *r, struct report_bench *b)
 {
@@ -93,7 +111,9 @@ static int list_params(struct report *r, struct report_bench *b)
     for (size_t i = 0; i < r->n_runs; i++)
         most += b->rows[i].table ? param_count(b->rows[i].table) : 0;
     b->params = pool_alloc(&r->pool, most, sizeof(*b->params));
-    if (!b->params)
+    b->follows = pool_alloc(&r->pool, most, sizeof(*b->follows));
+    b->sought_by = pool_alloc(&r->pool, most, sizeof(*b->sought_by));
+    if (!b->params || !b->follows || !b->sought_by)
         return -ENOMEM;
     for (size_t i = 0; i < r->n_runs; i++) {
         const struct table *t = b->rows[i].table;
@@ -101,6 +121,10 @@ static int list_params(struct report *r, struct report_bench *b)
         for (size_t k = 0; t && k < param_count(t); k++)
             if (!has_param(b, t->columns[k]))
                 b->params[b->n_params++] = t->columns[k];
+    }
+    for (size_t k = 0; k < b->n_params; k++) {
+        b->follows[k] = rule_param_follows(b->name, b->params[k]);
+        b->sought_by[k] = index_of_param(b, rule_sought_by(b->name, b->params[k]));
     }
     return 0;
 }
@@ -122,211 +146,6 @@ static int find_columns(struct report *r, struct report_bench *b)
         r->n_rows += rows->table->n_rows;
     }
     return 0;
-}
-
-/* One row while the cases are being found. */
-struct ref {
-    const struct report_bench *bench;
-    size_t run, row;
-    size_t
-        key; /* the row whose cells say which case this one belongs to: itself, or see add_lost */
-    uint64_t order; /* of the case in the suite */
-};
-
-static const char *ref_cell(const struct ref *ref, size_t param)
-{
-    const struct report_rows *rows = &ref->bench->rows[ref->run];
-    size_t n = ref->bench->n_params;
-
-    if (param < n)
-        return table_cell(rows->table, ref->key, rows->params[param]);
-    return row_text(rows, ref->key, param == n ? FIELD_METRIC : FIELD_UNIT);
-}
-
-static int compare_case(const struct ref *a, const struct ref *b)
-{
-    int d = 0;
-
-    for (size_t i = 0; !d && i < a->bench->n_params + 2; i++)
-        d = strcmp(ref_cell(a, i), ref_cell(b, i));
-    return d;
-}
-
-static int compare_refs(const void *x, const void *y)
-{
-    const struct ref *a = x, *b = y;
-    int d = compare_case(a, b);
-
-    if (d)
-        return d;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
-static int compare_groups(const void *x, const void *y)
-{
-    const struct ref *a = *(struct ref *const *)x, *b = *(struct ref *const *)y;
-
-    if (a->order != b->order)
-        return a->order < b->order ? -1 : 1;
-    if (a->run != b->run)
-        return a->run < b->run ? -1 : 1;
-    return a->row < b->row ? -1 : a->row > b->row;
-}
-
-struct ref_list {
-    struct ref *refs;
-    size_t n, room;
-};
-
-static int add_ref(struct ref_list *list, struct ref ref)
-{
-    if (list->n == list->room) {
-        size_t room = list->room ? list->room * 2 : 256;
-        struct ref *grown = realloc(list->refs, room * sizeof(*grown));
-
-        if (!grown)
-            return -ENOMEM;
-        list->refs = grown;
-        list->room = room;
-    }
-    list->refs[list->n++] = ref;
-    return 0;
-}
-
-/* Which row of its launch it is, from 0. */
-static size_t place_in_launch(const struct report_rows *rows, const uint64_t *orders, size_t row)
-{
-    const char *repeat = row_text(rows, row, FIELD_REPEAT);
-    size_t place = 0;
-
-    while (row > 0 && orders[row - 1] == orders[row] &&
-           !strcmp(row_text(rows, row - 1, FIELD_REPEAT), repeat)) {
-        row--;
-        place++;
-    }
-    return place;
-}
-
-/* A launch that died, or was skipped before it knew all its parameters, lacks some of what makes up a case. It belongs to the cases that the
- * other launches of the same case of the suite have values for: to each of them, when it could not even say what it measures. Without this a
- * crash would stand apart as a case of its own, and the others would look as if nothing had happened. */
-static int add_lost(struct ref_list *list, struct ref ref, const struct report_rows *rows,
-                    const uint64_t *orders)
-{
-    bool knows = *row_text(rows, ref.row, FIELD_METRIC) != 0;
-    size_t place = place_in_launch(rows, orders, ref.row), added = 0, first = 0;
-    size_t n = rows->table->n_rows;
-    int err = 0;
-
-    while (first < n &&
-           (orders[first] != ref.order || !isfinite(row_number(rows, first, FIELD_VALUE))))
-        first++;
-    const char *repeat = first < n ? row_text(rows, first, FIELD_REPEAT) : "";
-    for (size_t row = first; !err && row < n && orders[row] == ref.order &&
-                             !strcmp(row_text(rows, row, FIELD_REPEAT), repeat);
-         row++) {
-        if (knows && place_in_launch(rows, orders, row) != place)
-            continue;
-        ref.key = row;
-        err = add_ref(list, ref);
-        added++;
-    }
-    ref.key = ref.row;
-    return err || added ? err : add_ref(list, ref);
-}
-
-static int list_run(const struct report_bench *b, size_t run, struct ref_list *list)
-{
-    const struct report_rows *rows = &b->rows[run];
-    size_t n = rows->table ? rows->table->n_rows : 0;
-    uint64_t *orders = calloc(n + 1, sizeof(*orders));
-    int err = orders ? 0 : -ENOMEM;
-
-    for (size_t row = 0; !err && row < n; row++)
-        units_parse_u64(row_text(rows, row, FIELD_CASE), &orders[row]);
-    for (size_t row = 0; !err && row < n; row++) {
-        struct ref ref = {.bench = b, .run = run, .row = row, .key = row, .order = orders[row]};
-        bool lost = orders[row] && isnan(row_number(rows, row, FIELD_VALUE));
-
-        err = lost ? add_lost(list, ref, rows, orders) : add_ref(list, ref);
-    }
-    free(orders);
-    return err;
-}
-
-static int list_refs(const struct report *r, const struct report_bench *b, struct ref_list *list)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < r->n_runs; i++)
-        err = list_run(b, i, list);
-    if (!err && list->n)
-        qsort(list->refs, list->n, sizeof(*list->refs), compare_refs);
-    return err;
-}
-
-static int fill_case(struct report *r, const struct report_bench *b, struct report_case *c,
-                     const struct ref *refs, size_t n)
-{
-    const char **params = pool_alloc(&r->pool, b->n_params, sizeof(*params));
-    size_t *rows = pool_alloc(&r->pool, n, sizeof(*rows));
-
-    c->points = pool_alloc(&r->pool, r->n_runs, sizeof(*c->points));
-    if (!params || !rows || !c->points)
-        return -ENOMEM;
-    for (size_t i = 0; i < b->n_params; i++)
-        params[i] = ref_cell(refs, i);
-    c->params = params;
-    c->metric = ref_cell(refs, b->n_params);
-    c->unit = ref_cell(refs, b->n_params + 1);
-    for (size_t i = 0; i < n; i++) {
-        struct report_point *p = &c->points[refs[i].run];
-
-        p->rows = p->n_rows ? p->rows : rows + i;
-        p->n_rows++;
-        rows[i] = refs[i].row;
-    }
-    for (size_t i = 0; i < r->n_runs; i++)
-        combine_launches(&r->pool, &b->rows[i], &c->points[i]);
-    return 0;
-}
-
-/* Rows of one case stand together; cases come in the order of the suite. */
-static int group_refs(struct report *r, struct report_bench *b, struct ref *refs, size_t n)
-{
-    struct ref **groups = calloc(n + 1, sizeof(*groups));
-    int err = groups ? 0 : -ENOMEM;
-
-    for (size_t i = 0; !err && i < n; i++)
-        if (!i || compare_case(&refs[i - 1], &refs[i]))
-            groups[b->n_cases++] = &refs[i];
-    b->cases = pool_alloc(&r->pool, b->n_cases, sizeof(*b->cases));
-    if (!b->cases)
-        err = -ENOMEM;
-    if (!err)
-        qsort(groups, b->n_cases, sizeof(*groups), compare_groups);
-    for (size_t i = 0; !err && i < b->n_cases; i++) {
-        size_t size = 1, left = n - (size_t)(groups[i] - refs);
-
-        while (size < left && !compare_case(groups[i], groups[i] + size))
-            size++;
-        err = fill_case(r, b, &b->cases[i], groups[i], size);
-    }
-    free(groups);
-    return err;
-}
-
-static int find_cases(struct report *r, struct report_bench *b)
-{
-    struct ref_list list = {0};
-    int err = list_refs(r, b, &list);
-
-    if (!err)
-        err = group_refs(r, b, list.refs, list.n);
-    free(list.refs);
-    return err;
 }
 
 static struct report_bench *find_bench(const struct report *r, const char *name)
@@ -409,7 +228,7 @@ static int build(struct report *r)
         if (!err)
             err = find_columns(r, &r->benches[i]);
         if (!err)
-            err = find_cases(r, &r->benches[i]);
+            err = cases_find(r, &r->benches[i]);
     }
     return err || r->pool.failed ? -ENOMEM : 0;
 }

@@ -29,6 +29,7 @@ enum row_field {
     FIELD_METRIC,
     FIELD_UNIT,
     FIELD_VALUE,
+    FIELD_P999,
     FIELD_CI_LOW,
     FIELD_CI_HIGH,
     FIELD_SAMPLES,
@@ -48,6 +49,12 @@ enum row_field {
     FIELD_MHZ_HIGH,
     FIELD_THROTTLE,
     FIELD_QUOTA,
+    FIELD_GPU_MHZ_LOW,
+    FIELD_GPU_MHZ_HIGH,
+    FIELD_GPU_TEMPERATURE,
+    FIELD_GPU_WATTS,
+    FIELD_GPU_THROTTLE,
+    FIELD_GPU_THROTTLED,
     FIELD_DISTURBED,
     FIELD_CASE,
     FIELD_REPEAT,
@@ -72,11 +79,14 @@ struct report_point {
     const size_t *rows; /* of that run's table; none: the run lacks the case */
     size_t n_rows, n_values, n_noisy, n_disturbed; /* launches; those with a value; ... */
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
+    double p999;        /* the launches' 99.9 % quantiles: their median */
+    size_t n_throttled; /* launches in which a GPU was held back */
     bool hull;
     size_t n_two; /* launches whose own samples fall on two levels */
     enum report_two two;
     struct levels levels;
     const char *limit_source, *status, *reason, *disturbed, *origin; /* "" where there is none */
+    const char *throttle;                                            /* by what: "power cap" */
 };
 
 struct report_case {
@@ -88,6 +98,10 @@ struct report_case {
 struct report_bench {
     const char *name;
     const char **params; /* names */
+    bool *follows;       /* one a parameter: it follows from others, and makes no case */
+    size_t
+        *sought_by; /* the same: the parameter that makes it an outcome where that is set; n_params:
+                          none */
     size_t n_params;
     struct report_rows *rows; /* one a run */
     struct report_case *cases;

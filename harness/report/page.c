@@ -133,7 +133,12 @@ static void write_top(const struct page *page)
     fputs("<header>\n<h1>Plumbline report</h1>\n", page->out);
     for (size_t i = 0; i < page->r->n_runs; i++)
         write_facts_of_run(page, i);
-    fputs("<nav><a href='#headlines'>Headlines</a> <a href='#machine'>Machine</a> "
+    fputs("<nav><a href='#headlines'>Headlines</a> ", page->out);
+    if (page->headlines->contrasts.n)
+        fputs("<a href='#beside'>Side by side</a> ", page->out);
+    if (page->headlines->matrices.n)
+        fputs("<a href='#peers'>Between GPUs</a> ", page->out);
+    fputs("<a href='#machine'>Machine</a> "
           "<a href='#plots'>Plots</a> <a href='#quality'>Quality</a> <a href='#rows'>Rows</a> "
           "<a href='#again'>Reproduce</a> <a href='#reading'>How to read it</a></nav>\n</header>\n"
           "<main>\n",
@@ -170,6 +175,8 @@ void page_write(const struct page *page)
     write_head(page);
     write_top(page);
     page_headlines(page);
+    page_contrasts(page);
+    page_matrices(page);
     page_machine(page);
     page_plots(page);
     page_quality(page);

@@ -20,6 +20,8 @@ struct page {
 void page_write(const struct page *page);
 
 void page_headlines(const struct page *page);
+void page_contrasts(const struct page *page); /* nothing where there are none; so page_matrices */
+void page_matrices(const struct page *page);
 void page_machine(const struct page *page);
 void page_plots(const struct page *page);
 void page_quality(const struct page *page);

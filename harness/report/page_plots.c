@@ -26,6 +26,16 @@ static void write_line_key(FILE *out, const struct plot *plot, size_t i, const c
     write_key(out, plot, &plot->lines[i], colour, label);
 }
 
+static const char *origin_of_run(const struct figure *f, size_t run)
+{
+    const char *origin = "";
+
+    for (size_t i = 0; i < f->plot.n_lines && !*origin; i++)
+        if (f->lines[i].run == run)
+            origin = f->lines[i].origin;
+    return origin;
+}
+
 /* Two runs: each series once, and how the runs differ. */
 static void write_legend_of_two(const struct page *page, const struct figure *f)
 {
@@ -42,7 +52,9 @@ static void write_legend_of_two(const struct page *page, const struct figure *f)
         size_t run = f->lines[i].run;
 
         if (!seen[run])
-            write_key(page->out, plot, &plot->lines[i], "text", page->r->names[run]);
+            write_key(
+                page->out, plot, &plot->lines[i], "text",
+                pool_text(&page->r->pool, "%s%s", page->r->names[run], origin_of_run(f, run)));
         seen[run] = true;
     }
 }

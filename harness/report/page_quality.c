@@ -127,40 +127,81 @@ static void write_case_cells(const struct page *page, const struct report_bench 
 
     if (page->r->n_runs > 1)
         html_print(page->out, "<td>%s</td>", page->r->names[run]);
-    html_print(page->out, "<td>%s</td><td class='text'>%s</td><td>%s</td>", b->name,
-               c ? case_text(page->r, b, c) : "", row_text(&b->rows[run], row, FIELD_REPEAT));
+    html_print(page->out, "<td>%s</td><td class='text'>%s", b->name,
+               c ? case_text(page->r, b, c) : "");
+    if (strcmp(row_text(&b->rows[run], row, FIELD_ORIGIN), "measured") != 0)
+        html_print(page->out, " <span class='badge'>%s</span>",
+                   *row_text(&b->rows[run], row, FIELD_ORIGIN)
+                       ? row_text(&b->rows[run], row, FIELD_ORIGIN)
+                       : "origin unknown");
+    html_print(page->out, "</td><td>%s</td>", row_text(&b->rows[run], row, FIELD_REPEAT));
 }
+
+static void find_gpu_clock(const struct page *page, const struct report_bench *b, size_t run,
+                           size_t row, void *arg)
+{
+    bool *found = arg;
+
+    (void)page;
+    *found = *found || !isnan(row_number(&b->rows[run], row, FIELD_GPU_MHZ_LOW));
+}
+
+/* Whether any row knows what its GPUs did meanwhile. */
+static bool has_gpu_ledger(const struct page *page)
+{
+    bool found = false;
+
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        each_row(page, run, find_gpu_clock, &found);
+    return found;
+}
+
+static const enum row_field ledger_fields[] = {
+    FIELD_STEAL,           FIELD_INVOLUNTARY, FIELD_MHZ_LOW,      FIELD_MHZ_HIGH,
+    FIELD_THROTTLE,        FIELD_QUOTA,       FIELD_GPU_MHZ_LOW,  FIELD_GPU_MHZ_HIGH,
+    FIELD_GPU_TEMPERATURE, FIELD_GPU_WATTS,   FIELD_GPU_THROTTLED};
+#define HOST_FIELDS 6
+
+struct ledger_listing {
+    struct listing listing;
+    size_t fields;
+};
 
 static void list_disturbed(const struct page *page, const struct report_bench *b, size_t run,
                            size_t row, void *arg)
 {
-    static const enum row_field fields[] = {FIELD_STEAL,    FIELD_INVOLUNTARY, FIELD_MHZ_LOW,
-                                            FIELD_MHZ_HIGH, FIELD_THROTTLE,    FIELD_QUOTA};
     const struct report_rows *rows = &b->rows[run];
-    struct listing *l = arg;
+    struct ledger_listing *l = arg;
 
-    if (!*row_text(rows, row, FIELD_DISTURBED) || !begin_line(page, l))
+    if (!*row_text(rows, row, FIELD_DISTURBED) || !begin_line(page, &l->listing))
         return;
     write_case_cells(page, b, run, row);
     html_print(page->out, "<td class='text'>%s</td>", row_text(rows, row, FIELD_DISTURBED));
-    for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++)
-        write_number_cell(page, rows, row, fields[i]);
+    for (size_t i = 0; i < l->fields; i++)
+        write_number_cell(page, rows, row, ledger_fields[i]);
     fputs("</tr>\n", page->out);
 }
 
 static void write_ledger(const struct page *page)
 {
-    struct listing l = {.columns = "<th scope='col'>launch</th><th scope='col'>by</th>"
-                                   "<th scope='col'>steal %</th>"
-                                   "<th scope='col'>pushed off a CPU</th>"
-                                   "<th scope='col'>lowest MHz</th><th scope='col'>highest MHz</th>"
-                                   "<th scope='col'>throttled, times</th>"
-                                   "<th scope='col'>quota, ms</th>"};
+    static const char host[] = "<th scope='col'>launch</th><th scope='col'>by</th>"
+                               "<th scope='col'>steal %</th>"
+                               "<th scope='col'>pushed off a CPU</th>"
+                               "<th scope='col'>lowest MHz</th><th scope='col'>highest MHz</th>"
+                               "<th scope='col'>throttled, times</th>"
+                               "<th scope='col'>quota, ms</th>";
+    static const char gpu[] = "<th scope='col'>GPU, lowest MHz</th>"
+                              "<th scope='col'>GPU, highest MHz</th><th scope='col'>GPU, C</th>"
+                              "<th scope='col'>GPU, W</th><th scope='col'>GPU held back, ms</th>";
+    bool gpus = has_gpu_ledger(page);
+    struct ledger_listing l = {.fields = gpus ? sizeof(ledger_fields) / sizeof(*ledger_fields)
+                                              : HOST_FIELDS};
 
+    l.listing.columns = gpus ? pool_text(&page->r->pool, "%s%s", host, gpu) : host;
     html_element(page->out, "h3", "Noise ledger: rows that were disturbed");
     for (size_t run = 0; run < page->r->n_runs; run++)
         each_row(page, run, list_disturbed, &l);
-    end_table(page, &l, "Nothing was seen that disturbed a row.");
+    end_table(page, &l.listing, "Nothing was seen that disturbed a row.");
 }
 
 static void write_two_level_case(const struct page *page, const struct report_bench *b,

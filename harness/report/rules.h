@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the report knows of the benchmarks: which rows make a pipe's headline, and how their plots
- * are best cut. All of it is data in rules.c; a benchmark without an entry is reported all the same.
+ * What the report knows of the benchmarks: which rows make a pipe's headline, which are set side by
+ * side, and how their plots are best cut. All of it is data in rules.c; a benchmark without an
+ * entry is reported all the same.
+ *
+ * Conditions are texts such as "op=triad level!=DRAM": parameters, or `metric`, that a case must
+ * have, all of them. A value with a '*' is a pattern.
  */
 #ifndef PLUMB_REPORT_RULES_H
 #define PLUMB_REPORT_RULES_H
@@ -11,32 +15,74 @@
 
 #include "harness/report/model.h"
 
+enum {
+    RULE_GPU = 1,   /* of cases on a GPU alone; without it, of those on none */
+    RULE_TAIL = 2,  /* the sentence names the slowest in a thousand */
+    RULE_QUIET = 4, /* no line where all such cases were skipped: what they need is a luxury */
+};
+
 struct headline_rule {
     const char *bench;
     const char *pipe;  /* "Memory" */
     const char *label; /* what the line is of; the value of `by` follows; "%s": that value alone */
-    const char *where; /* "op=triad level!=DRAM": parameters, or metric, that a case must have */
+    const char *where; /* conditions */
     const char *by;    /* a line for each value of this parameter; NULL: one line */
     const char *at;   /* "+size": only cases at the largest size of their line; "-size": smallest */
     double low_below; /* % of the limit below which it is called low; NaN: not judged */
     const char *subjects; /* of the machine's findings that may explain a low value: "cpu clock" */
+    unsigned flags;
 };
 
 extern const struct headline_rule headline_rules[]; /* in the order of the report; ends with NULL */
 
+/* Cases that differ in one parameter alone, set side by side: each case that matches `where`
+ * against the one that has another value of `param`. */
+struct contrast_rule {
+    const char *bench;
+    const char *title; /* "the library's choice against the best of its candidates" */
+    const char *where; /* conditions of the first case */
+    const char *param; /* in which they differ */
+    const char *other; /* conditions of the second case */
+    const char *by;    /* parameters: of each combination of their values the best case is taken */
+    const char *lower, *higher; /* "%s" is by how much the second is below or above the first */
+    const char *same;           /* their intervals overlap, or they differ by under CONTRAST_SAME */
+    unsigned flags;
+};
+
+#define CONTRAST_SAME 0.01
+
+extern const struct contrast_rule contrast_rules[]; /* ends with NULL */
+
 struct plot_hint {
     const char *bench;
-    const char *x;      /* parameter of the x axis */
-    const char *lines;  /* parameters that make lines before others, best first: "op stores" */
-    const char *ignore; /* parameters that follow from others: "level" */
-    const char *square; /* parameters that are equal where x says all: "m n k" of square products.
+    const char *x;        /* parameter of the x axis */
+    const char *lines;    /* parameters that make lines before others, best first: "op stores" */
+    const char *ignore;   /* parameters that say nothing of their own here: "accumulate" */
+    const char *outcomes; /* columns that follow from the others: "level". They make no case either:
+                             they may differ between launches, and between machines */
+    const char *square;   /* parameters that are equal where x says all: "m n k" of square products.
                            Cases in which they differ are listed in plots of their own. Or NULL */
-    bool bytes;         /* x is a size in bytes */
-    bool cache_marks;   /* x is a working set: mark the caches' sizes */
+    const char
+        *sought_by;   /* where this parameter is set those were sought, and are outcomes too. Or
+                              NULL */
+    bool bytes;       /* x is a size in bytes */
+    bool cache_marks; /* x is a working set: mark the caches' sizes */
+    bool gpu;         /* of cases on a GPU; else of those on none */
 };
 
 /* NULL when there is none. */
-const struct plot_hint *plot_hint_find(const char *bench);
+const struct plot_hint *plot_hint_find(const char *bench, bool gpu);
+/* The hint for one case. */
+const struct plot_hint *plot_hint_of(const struct report_bench *b, const struct report_case *c);
+
+/* A parameter whose values are sizes in bytes. */
+bool rule_param_is_bytes(const char *bench, const char *param);
+/* A parameter that follows from others, on GPUs or off them. */
+bool rule_param_follows(const char *bench, const char *param);
+/* The parameter that, where it is set, makes this one an outcome; NULL: none. */
+const char *rule_sought_by(const char *bench, const char *param);
+/* Is it left out of plots and descriptions? */
+bool hint_ignores(const struct plot_hint *hint, const char *param);
 
 /* Where a benchmark stands in the report: in the order of the rules, the others behind. */
 size_t rule_place(const char *bench);
@@ -47,5 +93,15 @@ bool hint_is_square(const struct plot_hint *hint, const struct report_bench *b,
 
 bool rule_matches(const struct report_bench *b, const struct report_case *c, const char *where);
 bool word_in(const char *words, const char *word); /* words with a blank between them */
+
+/* A place such as cuda:0. */
+bool place_is_gpu(const char *place);
+/* The case's device, or one of its ends, is a GPU. */
+bool case_is_gpu(const struct report_bench *b, const struct report_case *c);
+/* The GPU of a case on one: its device, or the end of a copy with the host; "" of pairs, and of
+ * none. */
+const char *case_gpu(const struct report_bench *b, const struct report_case *c);
+/* Both ends are GPUs, and not one and the same. */
+bool case_is_pair(const struct report_bench *b, const struct report_case *c);
 
 #endif

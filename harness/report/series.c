@@ -9,6 +9,9 @@
 #include "harness/report/group.h"
 #include "harness/report/show.h"
 
+#define GPUS_DRAWN     2 /* more of them: one is drawn */
+#define GPUS_FOUND_MAX 128
+#define PAIRS_DRAWN    6 /* of GPUs, as lines; more are in matrices alone */
 #define GUESSED_X_MIN                                                                              \
     3 /* values that make a numeric parameter worth an axis where no rule says so */
 
@@ -68,8 +71,7 @@ static size_t list_candidates(const struct group *g, const struct dimension **ca
         const struct dimension *d = &g->dims[i];
         size_t at = n;
 
-        if (d == g->x || d->n_values < 2 ||
-            (g->hint && word_in(g->hint->ignore, g->bench->params[i])))
+        if (d == g->x || d->n_values < 2 || hint_ignores(g->hint, g->bench->params[i]))
             continue;
         for (; at && comes_before(g, d, candidates[at - 1]); at--)
             candidates[at] = candidates[at - 1];
@@ -209,10 +211,69 @@ static int make_figures(struct group *g, struct figures *out, size_t *left_out)
     return err;
 }
 
+/* Ordered pairs of GPUs that were copied between, at most one more than are drawn. */
+static size_t count_pairs(const struct report_bench *b)
+{
+    const struct report_case *found[PAIRS_DRAWN + 1];
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n_cases && n <= PAIRS_DRAWN; i++) {
+        const struct report_case *c = &b->cases[i];
+        bool is_new = case_is_pair(b, c);
+
+        for (size_t k = 0; k < n && is_new; k++)
+            is_new =
+                strcmp(report_param(b, c, "source"), report_param(b, found[k], "source")) ||
+                strcmp(report_param(b, c, "destination"), report_param(b, found[k], "destination"));
+        if (is_new)
+            found[n++] = c;
+    }
+    return n;
+}
+
+/* GPUs of one model draw the same lines: of many, one stands for all. */
+static const char *gpu_to_draw(const struct report_bench *b, size_t *others)
+{
+    const char *found[GPUS_FOUND_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < b->n_cases && n < GPUS_FOUND_MAX; i++) {
+        const char *gpu = case_gpu(b, &b->cases[i]);
+        bool is_new = *gpu;
+
+        for (size_t k = 0; k < n && is_new; k++)
+            is_new = strcmp(gpu, found[k]) != 0;
+        if (is_new)
+            found[n++] = gpu;
+    }
+    *others = n > GPUS_DRAWN ? n - 1 : 0;
+    for (size_t k = 1; k < n; k++) /* the shuffled plan may begin with any */
+        if (strlen(found[k]) < strlen(found[0]) ||
+            (strlen(found[k]) == strlen(found[0]) && strcmp(found[k], found[0]) < 0))
+            found[0] = found[k];
+    return *others ? found[0] : "";
+}
+
+static bool is_drawn(const struct group *g, const struct report_case *c, bool skip_pairs,
+                     const char *gpu)
+{
+    const char *own;
+
+    if (case_is_gpu(g->bench, c) != g->gpu || hint_is_square(g->hint, g->bench, c) == g->listed)
+        return false;
+    if (!g->gpu)
+        return true;
+    own = case_gpu(g->bench, c);
+    return *own ? !*gpu || !strcmp(own, gpu) : !skip_pairs;
+}
+
 /* The cases of one metric and unit, from case number `first` on, which is the first of them. */
 static int collect(struct group *g, size_t first)
 {
     const struct report_bench *b = g->bench;
+
+    bool skip_pairs = count_pairs(b) > PAIRS_DRAWN;
+    const char *gpu = gpu_to_draw(b, &g->other_gpus);
 
     g->metric = b->cases[first].metric;
     g->unit = b->cases[first].unit;
@@ -221,7 +282,7 @@ static int collect(struct group *g, size_t first)
         return -ENOMEM;
     for (size_t i = first; i < b->n_cases; i++)
         if (!strcmp(b->cases[i].metric, g->metric) && !strcmp(b->cases[i].unit, g->unit) &&
-            hint_is_square(g->hint, b, &b->cases[i]) != g->listed)
+            is_drawn(g, &b->cases[i], skip_pairs, gpu))
             g->cases[g->n++] = i;
     return 0;
 }
@@ -246,10 +307,11 @@ static bool is_first_of_its_metric(const struct report_bench *b, size_t index)
     return true;
 }
 
-static int add_group(struct report *r, const struct report_bench *b, size_t first, bool listed,
-                     struct figures *out, size_t *left_out)
+static int add_group(struct report *r, const struct report_bench *b, size_t first, bool gpu,
+                     bool listed, struct figures *out, size_t *left_out)
 {
-    struct group g = {.r = r, .bench = b, .hint = plot_hint_find(b->name), .listed = listed};
+    struct group g = {
+        .r = r, .bench = b, .hint = plot_hint_find(b->name, gpu), .gpu = gpu, .listed = listed};
     int err = collect(&g, first);
 
     if (err || !is_worth_it(&g))
@@ -266,9 +328,8 @@ static int add_bench(struct report *r, const struct report_bench *b, struct figu
     for (size_t i = 0; !err && i < b->n_cases; i++) {
         if (!is_first_of_its_metric(b, i))
             continue;
-        err = add_group(r, b, i, false, out, left_out);
-        if (!err)
-            err = add_group(r, b, i, true, out, left_out);
+        for (int kind = 0; !err && kind < 4; kind++)
+            err = add_group(r, b, i, kind < 2, kind % 2, out, left_out);
     }
     return err;
 }

@@ -17,9 +17,10 @@
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
 
-/* What a line of a plot is: the label without the run's name, and the run. */
+/* What a line of a plot is: its label without the run's name, and the run. */
 struct figure_line {
     const char *series;
+    const char *origin; /* " (simulated)" where a value of it was not measured, else "" */
     size_t run;
 };
 

@@ -27,6 +27,15 @@ const char *show_number(struct pool *pool, double value)
                      value);
 }
 
+const char *show_short(struct pool *pool, double value)
+{
+    double size = fabs(value);
+    int digits = size == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2 - (int)floor(log10(size));
+
+    return isnan(value) || digits > 6 || size >= 1e7 ? show_number(pool, value)
+                                                     : pool_text(pool, "%.*f", digits, value);
+}
+
 const char *show_percent(struct pool *pool, double percent)
 {
     if (isnan(percent))
@@ -46,13 +55,11 @@ double half_width_percent(const struct report_point *p)
     return p->value == 0 ? NAN : 50 * (p->high - p->low) / fabs(p->value);
 }
 
-static bool is_bytes(const struct report_bench *b, size_t param)
+const char *show_origin(struct pool *pool, const char *origin)
 {
-    const struct plot_hint *hint = plot_hint_find(b->name);
-
-    if (hint)
-        return hint->bytes && !strcmp(b->params[param], hint->x);
-    return strstr(b->params[param], "bytes") != NULL;
+    if (!strcmp(origin, "measured"))
+        return "";
+    return pool_text(pool, " (%s)", *origin ? origin : "origin unknown");
 }
 
 const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,
@@ -61,7 +68,7 @@ const char *show_param(struct pool *pool, const struct report_bench *b, size_t p
     char size[24];
     uint64_t bytes;
 
-    if (!is_bytes(b, param) || units_parse_u64(text, &bytes))
+    if (!rule_param_is_bytes(b->name, b->params[param]) || units_parse_u64(text, &bytes))
         return text;
     return pool_text(pool, "%s", units_format_size(bytes, size, sizeof(size)));
 }

@@ -7,9 +7,13 @@
 
 /* Four digits, no exponent between 0.0001 and 1e7: 0.01234, 12.34, 1234, 123456. NaN: "". */
 const char *show_number(struct pool *pool, double value);
+const char *show_short(struct pool *pool, double value);     /* three digits: 0.012, 12.3, 1234 */
 const char *show_percent(struct pool *pool, double percent); /* "91.7 %", "0.43 %"; NaN: "" */
 const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
 double half_width_percent(const struct report_point *p); /* of the value; NaN when unknown */
+
+/* " (simulated)", behind a value that was not measured; "" behind one that was. */
+const char *show_origin(struct pool *pool, const char *origin);
 
 /* A parameter's value: 65536 as 64K where the benchmark's hint says that it is a size in bytes. */
 const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,

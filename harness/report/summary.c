@@ -9,6 +9,8 @@
 #include "harness/report/show.h"
 #include "harness/report/utf8.h"
 
+#define SLOW_MAX 4 /* pairs of GPUs that are named */
+
 enum { PIPE, OF, VALUE, INTERVAL, LIMIT, VERDICT, COLUMNS };
 
 struct line {
@@ -50,8 +52,8 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
         line.cells[OF] = pool_text(&r->pool, "%s (%s)", at->label, run->what);
     if (!run->point || !run->point->n_values)
         return line;
-    line.cells[VALUE] =
-        pool_text(&r->pool, "%s %s", show_number(&r->pool, run->point->value), run->best->unit);
+    line.cells[VALUE] = pool_text(&r->pool, "%s %s%s", show_number(&r->pool, run->point->value),
+                                  run->best->unit, show_origin(&r->pool, run->point->origin));
     line.cells[INTERVAL] = show_interval(&r->pool, run->point);
     line.cells[LIMIT] = show_percent(&r->pool, run->point->percent);
     return line;
@@ -75,6 +77,31 @@ static void print_lines(FILE *out, const struct line *lines, size_t n)
     }
 }
 
+/* The first few, of each matrix; the page has all. */
+static void print_slow_pairs(FILE *out, struct report *r, const struct matrices *matrices)
+{
+    size_t printed = 0, all = 0;
+
+    for (size_t i = 0; i < matrices->n; i++) {
+        const struct matrix *m = &matrices->all[i];
+
+        all += m->slow;
+        for (size_t k = 0; k < m->n * m->n && printed < SLOW_MAX; k++) {
+            if (!m->cells[k].slow)
+                continue;
+            printed++;
+            print_padded(out,
+                         pool_text(&r->pool, "slow: %s, %s: %s%s", m->metric, m->title,
+                                   matrix_slow_text(r, m, k),
+                                   show_origin(&r->pool, m->cells[k].point->origin)),
+                         0);
+            fputc('\n', out);
+        }
+    }
+    if (all > printed)
+        fprintf(out, "slow: %zu more pairs of GPUs, see the report\n", all - printed);
+}
+
 static int print_headlines(FILE *out, struct report *r, const struct headlines *h)
 {
     struct line *lines = pool_alloc(&r->pool, h->n + 1, sizeof(*lines));
@@ -88,6 +115,11 @@ static int print_headlines(FILE *out, struct report *r, const struct headlines *
     print_lines(out, lines, h->n + 1);
     if (*h->missing)
         fprintf(out, "not in this run: %s\n", h->missing);
+    print_slow_pairs(out, r, &h->matrices);
+    if (*h->no_gpu) {
+        print_padded(out, headlines_no_gpu_text(&r->pool, h), 0);
+        fputc('\n', out);
+    }
     return r->pool.failed ? -ENOMEM : ferror(out) ? -EIO : 0;
 }
 

@@ -15,6 +15,21 @@ static const char *string_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* The addresses of two GPUs stand in one cell, with a '+' between them. */
+static bool names_it(const char *cell, const char *subject)
+{
+    size_t len = strlen(subject);
+
+    while (*cell) {
+        size_t n = strcspn(cell, "+");
+
+        if (n == len && !memcmp(cell, subject, n))
+            return true;
+        cell += n + (cell[n] == '+');
+    }
+    return false;
+}
+
 /* A finding is on this case when the rule names its subject, or a parameter of the case is it. */
 static bool is_about(const json_t *finding, const struct report_bench *b,
                      const struct report_case *c, const struct headline_rule *rule)
@@ -24,7 +39,7 @@ static bool is_about(const json_t *finding, const struct report_bench *b,
     if (!*subject || strcmp(string_of(finding, "severity"), "warn") != 0)
         return false;
     for (size_t i = 0; i < b->n_params; i++)
-        if (!strcmp(c->params[i], subject))
+        if (names_it(c->params[i], subject))
             return true;
     return rule && word_in(rule->subjects, subject);
 }
@@ -47,6 +62,14 @@ static const char *add_findings(struct report *r, size_t run, const struct repor
         if (is_about(finding, b, c, rule))
             sentence = join(&r->pool, sentence, string_of(finding, "text"));
     return sentence;
+}
+
+const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,
+                                    const struct report_case *c)
+{
+    const char *all = add_findings(r, run, b, c, NULL, "");
+
+    return !strncmp(all, "; ", 2) ? all + 2 : all;
 }
 
 static struct verdict without_value(struct pool *pool, const struct report_point *p)
@@ -171,6 +194,26 @@ static const char *other_remarks(struct pool *pool, const char *reason)
     return kept;
 }
 
+/* Said wherever it happened; power holds back most GPUs under full load, so that it is no alarm. */
+static void add_throttling(struct pool *pool, const struct report_point *p, struct verdict *v)
+{
+    if (!p->n_throttled)
+        return;
+    v->sentence = join(pool, v->sentence,
+                       p->n_rows > 1 ? pool_text(pool, "GPU held back by %s in %zu of %zu launches",
+                                                 p->throttle, p->n_throttled, p->n_rows)
+                                     : pool_text(pool, "GPU held back by %s", p->throttle));
+}
+
+/* What users feel of a latency is its tail. */
+static void add_tail(struct pool *pool, const struct report_point *p, const char *unit,
+                     const struct headline_rule *rule, struct verdict *v)
+{
+    if (rule && (rule->flags & RULE_TAIL) && !isnan(p->p999))
+        v->sentence =
+            pool_text(pool, "p99.9 is %s %s; %s", show_number(pool, p->p999), unit, v->sentence);
+}
+
 static void add_lost_launches(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
     bool wrong = !strcmp(p->status, "wrong");
@@ -195,6 +238,8 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     if (!p->n_values)
         return without_value(&r->pool, p);
     v = against_limit(r, run, b, c, rule);
+    add_tail(&r->pool, p, c->unit, rule, &v);
+    add_throttling(&r->pool, p, &v);
     add_noise(&r->pool, p, &v);
     add_lost_launches(&r->pool, p, &v);
     v.sentence = join(&r->pool, v.sentence, other_remarks(&r->pool, p->reason));

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/run/join_gpu.h"
+
 #define CONDITIONS_MAX 4
 
 struct rule {
@@ -14,16 +16,17 @@ struct rule {
     struct {
         const char *column, *value;
     } where[CONDITIONS_MAX];
-    bool
-        whole_machine; /* only for rows whose threads fill all cores of the machine, allowed or not */
-    const char *key;   /* of the limit */
+    bool whole_machine; /* only for rows whose threads fill all cores of the machine, allowed or not
+                         */
+    const char *key;    /* of the limit */
 };
 
 static const struct rule rules[] = {
-    /* Threads on every core of all nodes, each with its own memory: all channels of the machine may serve them. */
+    /* Threads on every core of all nodes, each with its own memory: all channels of the machine may
+       serve them. */
     {"memory",
      "GB/s",
-     {{"level", "DRAM"}, {"node", "any"}, {"memory_node", "local"}},
+     {{"level", "DRAM"}, {"node", "any"}, {"memory_node", "local"}, {"address", ""}},
      true,
      "dram.gbytes_per_s"},
 };
@@ -55,6 +58,8 @@ static const json_t *find_limit(const json_t *limits, const char *key)
 int join_limit(const json_t *limits, double cores, const char *bench, const struct table *rows,
                size_t row, struct joined_limit *out)
 {
+    if (join_gpu_limit(limits, bench, rows, row, out))
+        return 1;
     for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
         const json_t *limit =
             applies(&rules[i], cores, bench, rows, row) ? find_limit(limits, rules[i].key) : NULL;

@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/csv.h"
 #include "core/row.h"
+#include "harness/plan/places.h"
 #include "harness/run/join.h"
 #include "harness/store/table.h"
 #include "harness/text.h"
@@ -82,7 +83,8 @@ static char *make_header(const struct bench_info *b)
     return text;
 }
 
-/* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit` is NULL where none was joined. */
+/* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
+ * is NULL where none was joined. */
 static const char *filled(const struct launching *g, const struct joined_limit *limit,
                           const char *column, char *text, size_t len)
 {
@@ -133,7 +135,8 @@ static const char *given_value(const struct launching *g, const char *option)
     return "";
 }
 
-/* A parameter's value in this launch: as given, else the benchmark's one default; "" for a column that is an outcome. */
+/* A parameter's value in this launch: as given, else the benchmark's one default; "" for a column
+ * that is an outcome. */
 static const char *parameter_value(const struct launching *g, const char *column)
 {
     char option[64];
@@ -146,6 +149,15 @@ static const char *parameter_value(const struct launching *g, const char *column
         if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ','))
             value = g->bench->defaults[i];
     return value;
+}
+
+/* A launch on a simulated device is one of these even where it died before it could say so. */
+static const char *origin_of(const struct launching *g)
+{
+    for (size_t i = 1; g->argv[i]; i++)
+        if (places_gpu_is_simulated(g->bench, g->argv[i]))
+            return "simulated";
+    return g->bench->origin ? g->bench->origin : "measured";
 }
 
 /* The row of a launch that gave none: its parameters, status failed and why. */
@@ -167,7 +179,7 @@ static int make_failed_row(struct launching *g, const char *reason, FILE *out)
         row.params[i] = parameter_value(g, names[i]);
     gethostname(host, sizeof(host) - 1);
     snprintf(number, sizeof(number), "%u", g->l->case_number);
-    row.origin = b->origin ? b->origin : "measured";
+    row.origin = origin_of(g);
     row.status = "failed";
     row.reason = reason;
     row.run = g->c->run;

@@ -81,6 +81,10 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "suite", json_string(m->suite));
     json_object_set_new(meta, "seed", json_integer((json_int_t)m->seed));
     json_object_set_new(meta, "only", m->only ? json_string(m->only) : json_null());
+    if (m->pairs)
+        json_object_set_new(
+            meta, "gpu_pairs",
+            json_pack("{s:i, s:i}", "sampled", (int)m->pairs, "of", (int)m->pairs_of));
     json_object_set_new(meta, "command", command_line(m->argc, m->argv));
     json_object_set_new(meta, "started_utc", json_string(clock_utc(utc, sizeof(utc))));
     json_object_set_new(meta, "finished_utc", json_null());

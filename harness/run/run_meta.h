@@ -14,6 +14,7 @@ struct run_meta {
     const char *name, *suite, *config, *only;
     size_t config_size;
     uint64_t seed;
+    unsigned pairs, pairs_of; /* of GPUs, drawn of so many; 0: none were left out */
     int argc;
     char **argv;
 };

@@ -1,7 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A libnvidia-ml.so.1 for tests: two GPUs, the second with MIG, answering as far as plumb probe asks.
- * FAKE_NVML in the environment: "stopped" (no driver), "old" (fewer answers, as old drivers).
+ * FAKE_NVML in the environment: "stopped" (no driver), "old" (fewer answers, as old drivers), "bad" (a
+ * card in a poor state), "bridged" (both GPUs whole, with NVLinks between them and one-way peer access).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -126,7 +127,8 @@ int nvmlDeviceGetCudaComputeCapability(struct gpu *gpu, int *major, int *minor)
 int nvmlDeviceGetEccMode(struct gpu *gpu, unsigned *now, unsigned *pending)
 {
     (void)gpu;
-    *now = *pending = 1;
+    *now = 1;
+    *pending = !mode_is("bad");
     return GOOD;
 }
 
@@ -145,7 +147,11 @@ int nvmlDeviceGetVirtualizationMode(struct gpu *gpu, unsigned *mode)
 
 int nvmlDeviceGetNvLinkState(struct gpu *gpu, unsigned link, unsigned *active)
 {
-    if (gpu->mig || link >= 18)
+    if (mode_is("bridged") && link < 4) {
+        *active = 1;
+        return GOOD;
+    }
+    if (gpu->mig || link >= 18 || mode_is("bridged"))
         return INVALID;
     *active = link != 7;
     return GOOD;
@@ -154,7 +160,7 @@ int nvmlDeviceGetNvLinkState(struct gpu *gpu, unsigned link, unsigned *active)
 int nvmlDeviceGetNvLinkVersion(struct gpu *gpu, unsigned link, unsigned *version)
 {
     (void)gpu, (void)link;
-    *version = 4;
+    *version = 6; /* NVLink 4.0 */
     return GOOD;
 }
 
@@ -179,7 +185,7 @@ int nvmlDeviceGetFieldValues(struct gpu *gpu, int count, struct field *fields)
 
 int nvmlDeviceGetMigMode(struct gpu *gpu, unsigned *now, unsigned *pending)
 {
-    *now = *pending = gpu->mig;
+    *now = *pending = gpu->mig && !mode_is("bridged");
     return GOOD;
 }
 
@@ -195,4 +201,159 @@ int nvmlDeviceGetMigDeviceHandleByIndex(struct gpu *gpu, unsigned index, struct 
     (void)gpu;
     *instance = &slice;
     return index < 2 ? GOOD : INVALID;
+}
+
+int nvmlDeviceGetHandleByPciBusId_v2(const char *address, struct gpu **gpu)
+{
+    unsigned bus;
+
+    for (int i = 0; i < 2; i++)
+        if (sscanf(address, "0000:%x:00.0", &bus) == 1 && bus == gpus[i].bus) {
+            *gpu = &gpus[i];
+            return GOOD;
+        }
+    return 6; /* not found */
+}
+
+int nvmlDeviceGetBAR1MemoryInfo(struct gpu *gpu, unsigned long long *bar1)
+{
+    bar1[0] = gpu->bus == 0xf1 ? 128ull << 30 : 256ull << 20;
+    bar1[1] = bar1[2] = 0;
+    return mode_is("old") ? UNSUPPORTED : GOOD;
+}
+
+int nvmlDeviceGetNumGpuCores(struct gpu *gpu, unsigned *cores)
+{
+    *cores = mode_is("bad") ? 16897 : 16896;
+    return gpu->mig ? UNSUPPORTED : GOOD;
+}
+
+int nvmlDeviceGetAttributes_v2(struct gpu *gpu, unsigned *attributes)
+{
+    unsigned long long mib = gpu->bytes >> 20;
+
+    if (gpu != &slice)
+        return UNSUPPORTED;
+    memset(attributes, 0, 40);
+    attributes[0] = 16; /* multiprocessors */
+    attributes[1] = 1;  /* copy engines */
+    attributes[6] = attributes[7] = 1;
+    memcpy(&attributes[8], &mib, sizeof(mib));
+    return GOOD;
+}
+
+int nvmlDeviceGetPersistenceMode(struct gpu *gpu, unsigned *on)
+{
+    (void)gpu;
+    *on = !mode_is("bad");
+    return GOOD;
+}
+
+int nvmlDeviceGetComputeMode(struct gpu *gpu, unsigned *mode)
+{
+    *mode = !mode_is("bad") ? 0 : gpu->mig ? 7 : 2;
+    return GOOD;
+}
+
+int nvmlDeviceGetPowerManagementDefaultLimit(struct gpu *gpu, unsigned *milliwatts)
+{
+    (void)gpu;
+    *milliwatts = mode_is("bad") ? 750000 : 700000;
+    return GOOD;
+}
+
+int nvmlDeviceGetPowerManagementLimitConstraints(struct gpu *gpu, unsigned *least, unsigned *most)
+{
+    (void)gpu;
+    *least = 200000;
+    *most = 700000;
+    return GOOD;
+}
+
+int nvmlDeviceGetTotalEccErrors(struct gpu *gpu, int kind, int scope, unsigned long long *count)
+{
+    (void)gpu;
+    *count = !mode_is("bad") ? 0 : kind ? 3 : 10 + (unsigned long long)scope;
+    return GOOD;
+}
+
+int nvmlDeviceGetRemappedRows(struct gpu *gpu, unsigned *corrected, unsigned *uncorrected,
+                              unsigned *pending, unsigned *failed)
+{
+    *corrected = 1;
+    *uncorrected = 2;
+    *pending = mode_is("bad");
+    *failed = mode_is("bad") && gpu->mig;
+    return GOOD;
+}
+
+int nvmlDeviceGetMaxPcieLinkGeneration(struct gpu *gpu, unsigned *value)
+{
+    (void)gpu;
+    *value = 5;
+    return mode_is("bad") ? GOOD : UNSUPPORTED;
+}
+
+int nvmlDeviceGetCurrPcieLinkWidth(struct gpu *gpu, unsigned *value)
+{
+    (void)gpu;
+    *value = 8;
+    return mode_is("bad") ? GOOD : UNSUPPORTED;
+}
+
+/* Switches at c0 and c1; the second cannot be seen from here. */
+int nvmlDeviceGetNvLinkRemotePciInfo_v2(struct gpu *gpu, unsigned link, void *info)
+{
+    unsigned numbers[] = {0, 0xc0, 0, 0, 0}, hidden[] = {0xfffffff, 0xff, 0x1f, 0, 0};
+
+    numbers[1] = mode_is("bridged") ? (gpu->bus == 0xf1 ? 0xf2 : 0xf1) : 0xc0;
+    memcpy((char *)info + 16, link < 9 ? numbers : hidden, sizeof(numbers));
+    return GOOD;
+}
+
+int nvmlDeviceGetNvLinkRemoteDeviceType(struct gpu *gpu, unsigned link, unsigned *type)
+{
+    (void)gpu, (void)link;
+    *type = mode_is("bridged") ? 0 : 2;
+    return mode_is("old") ? UNSUPPORTED : GOOD;
+}
+
+int nvmlDeviceGetP2PStatus(struct gpu *a, struct gpu *b, int index, unsigned *status)
+{
+    (void)b;
+    *status = 0;
+    if (mode_is("bad"))
+        *status = 3; /* the way between the sockets */
+    if (mode_is("bridged") && index == 1)
+        *status = a->bus == 0xf1 ? 0 : 5;
+    return mode_is("old") ? UNSUPPORTED : GOOD;
+}
+
+int nvmlDeviceGetGpuFabricInfoV(struct gpu *gpu, unsigned *info)
+{
+    (void)gpu;
+    if (info[0] != (36u | 2u << 24))
+        return 25; /* another version of the structure */
+    info[5] = 0;
+    info[6] = 0;
+    *((unsigned char *)info + 28) = mode_is("bad") ? 2 : 3;
+    info[8] = mode_is("bad") ? 1 : 2;
+    return mode_is("old") || mode_is("bridged") ? UNSUPPORTED : GOOD;
+}
+
+/* Before there were versions of the structure. */
+int nvmlDeviceGetGpuFabricInfo(struct gpu *gpu, unsigned *info)
+{
+    (void)gpu;
+    info[4] = 0;
+    info[5] = 9; /* its clique */
+    *((unsigned char *)info + 24) = 3;
+    return mode_is("old") ? GOOD : UNSUPPORTED;
+}
+
+int nvmlSystemGetConfComputeState(unsigned *state)
+{
+    state[0] = state[2] = 0;
+    state[1] = mode_is("bad");
+    return mode_is("old") ? UNSUPPORTED : GOOD;
 }

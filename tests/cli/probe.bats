@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb probe, its options and exit codes, scripts/record-machine, and NVML through a fake library.
 
+load ../sim/env
+
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -70,9 +72,9 @@ fake_nvml()
     scripts/record-machine "$BATS_TEST_TMPDIR/tree" 2>"$err"
     says "$err" 'look them through before sending'
     probe --json
-    # What recording changes: the host's name, where CPUID came from, NVML, and what moves meanwhile.
+    # What recording changes: the host's name, where CPUID came from, NVML, CUDA, what moves meanwhile.
     changes='/"source"/d; /"hostname"/d; /"nvml/d; /the hypervisor calls itself/d; /memory_bytes/d
-        /"free"/d; /the NUMA nodes show/d'
+        /"free"/d; /the NUMA nodes show/d; /"works_why"/d; /"toolkit_version/d'
     sed "$changes" "$out" >"$out.live"
     probe --json --sysroot "$BATS_TEST_TMPDIR/tree"
     [ "$status" -eq 0 ]
@@ -218,6 +220,137 @@ record_functions()
     says "$out" '79.65 GiB'
 }
 
+@test "NVML: the card's state and settings, and how its links go to each peer" {
+    fake_nvml
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"sms": 132'
+    says "$out" '"sms": 16' # of a slice
+    says "$out" '"power_default_watts": 700.0'
+    says "$out" '"power_min_watts": 200.0'
+    says "$out" '"persistence_mode": true'
+    says "$out" '"compute_mode": "default"'
+    says "$out" '"bar1_bytes": 137438953472'
+    says "$out" '"bar1_covers_memory": true'
+    says "$out" '"corrected_ever": 0'
+    says "$out" '"state": "completed"'
+    says "$out" '"confidential_computing": false'
+    # NVML counts versions: its 6 is NVLink 4.0.
+    says "$out" '"version": 4.0'
+    # 8 lanes to the switch at c0 (one of nine is down), 9 to one that cannot be seen.
+    says "$out" '"kind": "nvswitch"'
+    says "$out" '"address": "0000:c0:00.0"'
+    says "$out" '"gbytes_per_s": 212.496'
+    says "$out" '"address_why": "NVML does not tell where the other end is"'
+    says "$out" '"gbytes_per_s": 239.058'
+    says "$out" '"p2p_read": "ok"'
+    lacks "$out" 'simulated'
+    probe
+    says "$out" '9.0  132  79.65 GiB'
+    says "$out" 'gen 5 x?  gen ? x16'
+    says "$out" '256 MiB'
+    says "$out" 'NVLink fabric  complete for 2 of 2 GPUs'
+    says "$out" 'shows other devices 0.25 of its 79.65 GiB of memory at a time'
+    [ "$(sed -n '/^GPUS/,/^FINDINGS/p' "$out" | grep -vE '^  (CUDA|nearest) ' | wc -L)" -le 100 ]
+}
+
+@test "NVML: a card in a poor state is found out" {
+    fake_nvml
+    FAKE_NVML=bad probe
+    [ "$status" -eq 0 ]
+    says "$out" '700 of 750 W'
+    says "$out" 'may draw 700 W of its usual 750 W'
+    says "$out" 'on, 10 + 3 errors'
+    says "$out" '3 uncorrected memory errors'
+    says "$out" 'the next reset of the GPU takes out of use'
+    says "$out" 'no spare rows left'
+    says "$out" 'compute mode prohibited'
+    says "$out" 'waits for the NVLink fabric (in progress)'
+    says "$out" 'its NVLink fabric has lost bandwidth'
+    says "$out" 'runs at x8 of x16 lanes by NVML'
+    says "$out" 'gen 5 x8  gen 5 x16  lanes lost'
+    says "$out" 'confidential computing is on'
+    says "$out" '1 of 1 pairs of GPUs have no peer access'
+    says "$out" '(PCIe)'
+    FAKE_NVML=bad probe --json
+    says "$out" '"p2p_read": "not over this path through the processors"'
+    # Numbers that mean nothing here are not guessed at.
+    says "$out" 'NVML says 7, which is not known here'
+    says "$out" 'how many of its 16897 cores make a multiprocessor is not known'
+    says "$out" '"ecc_after_reboot": false'
+}
+
+@test "NVML: GPUs with NVLinks between them, and peer access in one direction only" {
+    fake_nvml
+    FAKE_NVML=bridged probe --json
+    says "$out" '"nvlinks": 4'
+    says "$out" '"nvlink_via": "direct"'
+    says "$out" '"nvlink_gbytes_per_s": 106.248'
+    says "$out" '"p2p_read": "ok"'
+    says "$out" '"p2p_write": "from a: ok; from b: not supported"'
+    FAKE_NVML=bridged probe
+    says "$out" '(NV4)'
+}
+
+@test "simulated GPUs: lanes to each peer and peer access as configured, and said to be stand-ins" {
+    simulate eight
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"simulated": true'
+    [ "$(grep -c '"nature": "simulated"' "$out")" -eq 8 ]
+    says "$out" '"cuda": "cuda:7"'
+    # GPU 0: 4 lanes to 1, 2 to 2.
+    sed -n '/"address": "0000:1b:00.0"/,/"cuda": /p' "$out" >"$out.gpu"
+    says "$out.gpu" '"active": 6'
+    sed -n '/"peers"/,/\]/p' "$out.gpu" | tr -d ' \n' >"$out.peers"
+    says "$out.peers" '"kind":"gpu","address":"0000:1c:00.0","links":4,"gbytes_per_s":50.0'
+    says "$out.peers" '"kind":"gpu","address":"0000:3b:00.0","links":2,"gbytes_per_s":25.0'
+    says "$out.gpu" '"sms": 20'
+    says "$out.gpu" '"numa_node": 0'
+    [ "$(grep -c '"a": ' "$out")" -eq 28 ]
+    probe
+    says "$out" 'a stand-in, for tests: simulated'
+    says "$out" 'nothing of what they say is real'
+    grep -qE '^  0000:1b:00.0  0  \.  +NV4  +NV2  +PCIe' "$out"
+    says "$out" '(PCIe)'
+    says "$out" '1 of 28 pairs of GPUs have no peer access (first 0000:3c:00.0 and 0000:9a:00.0'
+    [ "$(sed -n '/^GPUS/,/^FINDINGS/p' "$out" | grep -v '^  nearest ' | wc -L)" -le 100 ]
+}
+
+@test "CUDA: without its module, or with a driver that does not start, why" {
+    simulate one
+    PLUMB_CUDA_MODULE=/nonexistent probe
+    says "$out" 'CUDA cannot be used here: the GPU module does not load'
+    says "$out" '0000:10:00.0  Simulated GPU'
+    fault no_nvml
+    probe
+    says "$out" 'NVML error 9: the driver is not loaded'
+    # What CUDA shows is there still.
+    says "$out" '0000:10:00.0  cuda:0  Simulated GPU  simulated'
+    fault no_nvml no_device
+    probe --json
+    [ "$status" -eq 0 ]
+    says "$out" '"works": false'
+    says "$out" '"devices": []'
+}
+
+@test "CUDA: the toolkit that nvcc on the path belongs to; without one, why" {
+    mkdir -p "$BATS_TEST_TMPDIR/kit/bin" "$BATS_TEST_TMPDIR/kit/include"
+    printf '#!/bin/sh\n' >"$BATS_TEST_TMPDIR/kit/bin/nvcc"
+    chmod +x "$BATS_TEST_TMPDIR/kit/bin/nvcc"
+    printf '#define CUDA_API\n#define CUDA_VERSION 12060\n' >"$BATS_TEST_TMPDIR/kit/include/cuda.h"
+    unset CUDA_HOME CUDA_PATH
+    PATH=$BATS_TEST_TMPDIR/kit/bin:$PATH probe --json
+    says "$out" '"toolkit_version": "12.6"'
+    echo '{"cuda": {"name": "CUDA SDK", "version": "12.6.3"}}' >"$BATS_TEST_TMPDIR/kit/version.json"
+    CUDA_HOME=$BATS_TEST_TMPDIR/kit probe --json
+    says "$out" '"toolkit_version": "12.6.3"'
+    CUDA_HOME=$BATS_TEST_TMPDIR probe --json
+    says "$out" 'has neither version.json nor include/cuda.h'
+    PATH=/nonexistent probe --json
+    says "$out" '"toolkit_version_why": "no nvcc on the path, and no CUDA_HOME"'
+}
+
 @test "NVML: an old library answers less, and what lacks is null" {
     fake_nvml
     FAKE_NVML=old probe --json
@@ -226,6 +359,9 @@ record_functions()
     says "$out" '"virtualization": null'
     says "$out" '"gbytes_per_s": 425.0'
     says "$out" 'NVML gives no virtualization mode'
+    says "$out" '"kind": "unknown"' # what is at the other end of a link
+    says "$out" '"clique": 9'
+    says "$out" 'NVML gives no health of the fabric'
 }
 
 @test "NVML: a library that does not start is said" {

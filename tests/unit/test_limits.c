@@ -127,6 +127,48 @@ static void figures_agree_with_each_other(void **state)
     assert_int_equal(limits_each(*state, check_one, *state), 0);
 }
 
+// What a multiprocessor does in a clock, times their number and the clock that the vendor states
+// its peak for, is that peak: of each generation at least one card.
+static void multiprocessors_add_up_to_the_datasheet(void **state)
+{
+    static const struct {
+        const char *gpu, *sm;
+        double sms, ghz;
+        const char *figure, *each;
+    } cards[] = {
+        {"gpu.v100-sxm2-16gb", "sm.cc-7-0", 80, 1.53, "f16_tflops", "f16_per_clock"},
+        {"gpu.v100-sxm2-16gb", "sm.cc-7-0", 80, 1.53, "f64_tflops", "f64_per_clock"},
+        {"gpu.v100-sxm2-16gb", "sm.cc-7-0", 80, 1.53, "f32_tflops", "f32_per_clock"},
+        {"gpu.t4", "sm.cc-7-5", 40, 1.59, "f16_tflops", "f16_per_clock"},
+        {"gpu.t4", "sm.cc-7-5", 40, 1.59, "int8_tops", "int8_per_clock"},
+        {"gpu.a100-sxm4-80gb", "sm.cc-8-0", 108, 1.41, "bf16_tflops", "bf16_per_clock"},
+        {"gpu.a100-sxm4-80gb", "sm.cc-8-0", 108, 1.41, "tf32_tflops", "tf32_per_clock"},
+        {"gpu.a100-sxm4-80gb", "sm.cc-8-0", 108, 1.41, "int8_tops", "int8_per_clock"},
+        {"gpu.a100-sxm4-80gb", "sm.cc-8-0", 108, 1.41, "f64_tensor_tflops", "f64_per_clock"},
+        {"gpu.a100-sxm4-80gb", "sm.cc-8-0", 108, 1.41, "f32_tflops", "f32_per_clock"},
+        {"gpu.a10", "sm.cc-8-6", 72, 1.695, "f16_tflops", "f16_per_clock"},
+        {"gpu.a10", "sm.cc-8-6", 72, 1.695, "int8_tops", "int8_per_clock"},
+        {"gpu.a40", "sm.cc-8-6", 84, 1.74, "bf16_tflops", "bf16_per_clock"},
+        {"gpu.l40s", "sm.cc-8-9", 142, 2.52, "f16_tflops", "f16_per_clock"},
+        {"gpu.l40s", "sm.cc-8-9", 142, 2.52, "fp8_tflops", "fp8_per_clock"},
+        {"gpu.l40s", "sm.cc-8-9", 142, 2.52, "tf32_tflops", "tf32_per_clock"},
+        {"gpu.h100-sxm5-80gb", "sm.cc-9-0", 132, 1.83, "bf16_tflops", "bf16_per_clock"},
+        {"gpu.h100-sxm5-80gb", "sm.cc-9-0", 132, 1.83, "fp8_tflops", "fp8_per_clock"},
+        {"gpu.h100-sxm5-80gb", "sm.cc-9-0", 132, 1.98, "f64_tensor_tflops", "f64_per_clock"},
+        {"gpu.h100-sxm5-80gb", "sm.cc-9-0", 132, 1.98, "f32_tflops", "f32_per_clock"},
+        {"gpu.b200", "sm.cc-10-0", 148, 1.856, "bf16_tflops", "bf16_per_clock"},
+        {"gpu.b200", "sm.cc-10-0", 148, 1.856, "fp8_tflops", "fp8_per_clock"},
+    };
+    for (size_t i = 0; i < sizeof(cards) / sizeof(*cards); i++) {
+        double peak = part(*state, cards[i].gpu, cards[i].figure);
+        double each = part(*state, cards[i].sm, cards[i].each);
+        double sum = cards[i].sms * cards[i].ghz * each / 1e3;
+        if (fabs(sum / peak - 1) > 0.01)
+            fail_msg("%s %s is %g, its multiprocessors give %g", cards[i].gpu, cards[i].figure,
+                     peak, sum);
+    }
+}
+
 // Ratios that hold for a dense rate and break for a sparse one: half the bits, twice the rate.
 static void tensor_rates_are_dense(void **state)
 {
@@ -332,7 +374,7 @@ static void the_format_is_strict(void **state)
         ":6: unknown key \"kinds\", did you mean \"kind\"? allowed: about, kind, sources, entries");
     loads_as(SRC "entries: []\n", ":4: source \"s\" is used by no figure");
     loads_as("about: a\nkind: cpu\nsources: []\nentries: []\n",
-             ":2: unknown kind \"cpu\", did you mean \"gpu\"? allowed: gpu, pcie, nvlink, nic, "
+             ":2: unknown kind \"cpu\", did you mean \"gpu\"? allowed: gpu, sm, pcie, nvlink, nic, "
              "ethernet, "
              "infiniband, memory");
 }
@@ -404,6 +446,7 @@ int main(void)
         cmocka_unit_test(devices_are_found),
         cmocka_unit_test(figures_agree_with_each_other),
         cmocka_unit_test(tensor_rates_are_dense),
+        cmocka_unit_test(multiprocessors_add_up_to_the_datasheet),
         cmocka_unit_test(anchors_stand),
         cmocka_unit_test(each_stops_when_told),
         cmocka_unit_test(pcie_follows_its_formula),

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -67,7 +68,8 @@ static void has(const json_t *list, const char *key, double value, const char *u
     assert_string_equal(json_string_value(json_object_get(limit, "unit")), unit);
     assert_string_equal(json_string_value(json_object_get(limit, "source")), source);
     assert_true(json_string_length(json_object_get(limit, "detail")) > 8);
-    assert_int_equal(json_object_size(limit), 5);
+    bool gpu = json_object_get(limit, "address") != NULL;
+    assert_int_equal(json_object_size(limit), gpu ? 6 : 5);
 }
 
 static void lacks(const json_t *list, const char *key)
@@ -118,6 +120,10 @@ static void a_server_has_all_its_limits(void **state)
     has(out, "gpu.0.bf16_tflops", 989.4, "TFLOP/s", "datasheet");
     has(out, "gpu.0.memory_gbytes_per_s", 3352, "GB/s", "datasheet");
     has(out, "gpu.0.nvlink_gbytes_per_s", 300, "GB/s", "nvml");
+    static const char *const keys[] = {"gpu.0.bf16_tflops", "gpu.0.nvlink_gbytes_per_s"};
+    for (size_t i = 0; i < 2; i++)
+        assert_string_equal(json_string_value(json_object_get(find(out, keys[i]), "address")),
+                            "0000:1b:00.0");
     json_decref(out);
 }
 
@@ -175,6 +181,88 @@ static void an_unknown_gpu_keeps_what_nvml_says(void **state)
     json_t *out = join(*state, "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA X999\", \"nature\": "
                                "\"physical\", \"memory_gbytes_per_s\": 1234.5}]}}");
     has(out, "gpu.0.memory_gbytes_per_s", 1234.5, "GB/s", "nvml");
+    assert_int_equal(json_array_size(out), 1);
+    json_decref(out);
+}
+
+// Its multiprocessors x clock x what one does in a clock; what the generation lacks has no limit.
+static void an_unknown_gpu_is_worked_out(void **state)
+{
+    json_t *out = join(
+        *state, "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA X999\", \"nature\": \"physical\","
+                " \"address\": \"0000:0a:00.0\", \"compute_capability\": \"8.0\", \"sms\": 100,"
+                " \"sm_max_mhz\": 1500, \"memory_gbytes_per_s\": 1234.5}]}}");
+    has(out, "gpu.0.bf16_tflops", 307.2, "TFLOP/s", "nvml");
+    has(out, "gpu.0.f64_tflops", 19.2, "TFLOP/s", "nvml");
+    has(out, "gpu.0.int8_tops", 614.4, "TOP/s", "nvml");
+    has(out, "gpu.0.memory_gbytes_per_s", 1234.5, "GB/s", "nvml");
+    lacks(out, "gpu.0.fp8_tflops");
+    assert_non_null(
+        strstr(json_string_value(json_object_get(find(out, "gpu.0.bf16_tflops"), "detail")),
+               "100 multiprocessors x 1500 MHz at most x 2048 operations a clock"));
+    json_decref(out);
+    out = join(*state,
+               "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA X999\", \"nature\": \"physical\","
+               " \"compute_capability\": \"99.0\", \"sms\": 100, \"sm_max_mhz\": 1500}]}}");
+    assert_int_equal(json_array_size(out), 0);
+    json_decref(out);
+}
+
+// It may bear the name of a real one.
+static void a_simulated_gpu_gets_no_datasheet_figure(void **state)
+{
+    json_t *out =
+        join(*state, "{\"gpus\": {\"simulated\": true, \"devices\": [{\"name\": \"NVIDIA H200\","
+                     " \"nature\": \"simulated\", \"compute_capability\": \"9.0\", \"sms\": 20,"
+                     " \"sm_max_mhz\": 1000, \"memory_gbytes_per_s\": 128},"
+                     " {\"name\": \"NVIDIA H200\", \"nature\": \"physical\"}]}}");
+    has(out, "gpu.0.bf16_tflops", 81.92, "TFLOP/s", "nvml");
+    has(out, "gpu.0.memory_gbytes_per_s", 128, "GB/s", "nvml");
+    lacks(out, "gpu.0.nvlink_gbytes_per_s");
+    lacks(out, "gpu.1.bf16_tflops");
+    json_decref(out);
+}
+
+// Neither the datasheet's nor the whole card's by NVML.
+static void a_slice_of_mig_gets_no_figure_of_the_whole(void **state)
+{
+    json_t *out = join(
+        *state, "{\"gpus\": {\"devices\": [{\"name\": \"NVIDIA H200\", \"nature\": \"physical\","
+                " \"mig\": {\"enabled\": true}, \"compute_capability\": \"9.0\", \"sms\": 132,"
+                " \"sm_max_mhz\": 1980, \"memory_gbytes_per_s\": 4800}]}}");
+    assert_int_equal(json_array_size(out), 0);
+    json_decref(out);
+}
+
+// A guest may not see the link of its GPU; where the bus shows it, the bus is right.
+static void a_link_that_only_nvml_knows(void **state)
+{
+    json_t *out = join(
+        *state,
+        "{\"pci\": [{\"address\": \"0000:02:00.0\", \"kind\": \"gpu\", \"link\": {\"now_gt_s\": 8,"
+        " \"now_width\": 8, \"best_gt_s\": 8, \"best_width\": 8, \"now_gbytes_per_s\": 7.9}}],"
+        " \"gpus\": {\"devices\": ["
+        " {\"address\": \"0000:01:00.0\", \"nature\": \"vgpu\","
+        "  \"pcie\": {\"generation\": 1, \"max_generation\": 5, \"width\": 8, \"max_width\": 16}},"
+        " {\"address\": \"0000:02:00.0\", \"nature\": \"vgpu\","
+        "  \"pcie\": {\"generation\": 1, \"max_generation\": 5, \"width\": 16, \"max_width\": 16}},"
+        " {\"address\": \"0000:03:00.0\", \"nature\": \"vgpu\", \"pcie\": {\"width\": 16}}]}}");
+    has(out, "pcie.0000:01:00.0.gbytes_per_s", 31.5077, "GB/s", "nvml");
+    has(out, "pcie.0000:02:00.0.gbytes_per_s", 7.8769, "GB/s", "sysfs");
+    lacks(out, "pcie.0000:03:00.0.gbytes_per_s");
+    json_decref(out);
+}
+
+static void pairs_of_gpus_have_their_nvlinks(void **state)
+{
+    json_t *out =
+        join(*state, "{\"gpus\": {\"devices\": [], \"pairs\": ["
+                     " {\"a\": \"0000:01:00.0\", \"b\": \"0000:02:00.0\", \"nvlinks\": 4,"
+                     "  \"nvlink_via\": \"direct\", \"nvlink_gbytes_per_s\": 100},"
+                     " {\"a\": \"0000:01:00.0\", \"b\": \"0000:03:00.0\", \"nvlinks\": 0},"
+                     " {\"a\": \"0000:02:00.0\", \"b\": \"0000:03:00.0\", \"nvlinks\": 18,"
+                     "  \"nvlink_via\": \"nvswitch\", \"nvlink_gbytes_per_s\": null}]}}");
+    has(out, "p2p.0000:01:00.0+0000:02:00.0.nvlink_gbytes_per_s", 100, "GB/s", "nvml");
     assert_int_equal(json_array_size(out), 1);
     json_decref(out);
 }
@@ -260,6 +348,11 @@ int main(void)
         cmocka_unit_test(only_gpus_are_given_their_best_speed),
         cmocka_unit_test(a_share_gets_no_datasheet_figure),
         cmocka_unit_test(an_unknown_gpu_keeps_what_nvml_says),
+        cmocka_unit_test(an_unknown_gpu_is_worked_out),
+        cmocka_unit_test(a_simulated_gpu_gets_no_datasheet_figure),
+        cmocka_unit_test(a_slice_of_mig_gets_no_figure_of_the_whole),
+        cmocka_unit_test(a_link_that_only_nvml_knows),
+        cmocka_unit_test(pairs_of_gpus_have_their_nvlinks),
         cmocka_unit_test(a_gpu_is_known_by_its_pci_id),
         cmocka_unit_test(made_up_speeds_are_left_out),
         cmocka_unit_test(odd_facts_are_passed_over),

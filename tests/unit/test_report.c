@@ -489,8 +489,8 @@ static void an_unknown_benchmark_is_reported(void **state)
     assert_int_equal(plot->n_lines, 6);
     assert_string_equal(plot->x_label, "speed");
     assert_string_equal(plot->y_label, "pace (furlong/s)");
-    assert_string_equal(plot->lines[0].label, "red, depth 1");
-    assert_string_equal(plot->lines[5].label, "blue, depth 2");
+    assert_string_equal(plot->lines[0].label, "red, depth 1 (simulated)");
+    assert_string_equal(plot->lines[5].label, "blue, depth 2 (simulated)");
     assert_int_equal(plot->lines[0].n, 5);
     assert_near(plot->lines[0].points[4].x, 16);
     assert_near(plot->lines[5].points[4].y, 18);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The words that stand for what a machine has: see places.h. */
+#include "harness/plan/places.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <string.h>
+
+#include "core/topo.h"
+
+#define ADDRESS_CHARS 12 /* 0000:3b:00.0 */
+
+bool places_is_gpu(const struct bench_info *b, size_t backend)
+{
+    const char *colon = strchr(b->backends[backend].name, ':');
+
+    return colon && colon != b->backends[backend].name && colon[1] &&
+           !colon[1 + strspn(colon + 1, "0123456789")];
+}
+
+static bool is_present(const struct bench_info *b, size_t backend)
+{
+    return !strncmp(b->backends[backend].state, "present", strlen("present"));
+}
+
+size_t places_gpu_count(const struct bench_info *b)
+{
+    size_t n = 0;
+    bool works = false;
+
+    for (size_t i = 0; i < b->n_backends && n < PLACES_GPUS_MAX; i++) {
+        if (!places_is_gpu(b, i))
+            continue;
+        works |= is_present(b, i);
+        n++;
+    }
+    return works ? n : 0;
+}
+
+static const struct bench_backend *gpu_at(const struct bench_info *b, size_t number)
+{
+    for (size_t i = 0, n = 0; i < b->n_backends; i++)
+        if (places_is_gpu(b, i) && n++ == number)
+            return &b->backends[i];
+    return NULL;
+}
+
+size_t places_gpu_number(const struct bench_info *b, const char *name)
+{
+    size_t n = places_gpu_count(b);
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(gpu_at(b, i)->name, name))
+            return i;
+    return SIZE_MAX;
+}
+
+bool places_gpu_is_simulated(const struct bench_info *b, const char *name)
+{
+    size_t number = places_gpu_number(b, name);
+
+    return number != SIZE_MAX && strstr(gpu_at(b, number)->state, "(simulated)");
+}
+
+/* The PCI address in what a benchmark says of a GPU ("present: A GPU at 0000:3b:00.0"), "" where
+ * there is none. Its letters are of one case, so that addresses sort as texts. */
+static void address_of(const struct bench_backend *gpu, char address[ADDRESS_CHARS + 1])
+{
+    static const char shape[] = "xxxx:xx:xx.x";
+
+    for (const char *at = gpu->state; *at; at++) {
+        size_t n = 0;
+        while (shape[n] &&
+               (shape[n] == 'x' ? isxdigit((unsigned char)at[n]) != 0 : at[n] == shape[n]))
+            n++;
+        if (shape[n])
+            continue;
+        for (size_t i = 0; i < ADDRESS_CHARS; i++)
+            address[i] = (char)tolower((unsigned char)at[i]);
+        address[ADDRESS_CHARS] = 0;
+        return;
+    }
+    address[0] = 0;
+}
+
+size_t places_gpu_rank(const struct bench_info *b, size_t number)
+{
+    char own[ADDRESS_CHARS + 1], other[ADDRESS_CHARS + 1];
+    size_t n = places_gpu_count(b), rank = 0;
+
+    address_of(gpu_at(b, number), own);
+    for (size_t i = 0; i < n; i++) {
+        address_of(gpu_at(b, i), other);
+        int d = strcmp(other, own);
+        rank += d < 0 || (d == 0 && i < number);
+    }
+    return rank;
+}
+
+bool places_taken_by(const struct opt *opt)
+{
+    return opt->type == OPT_CUSTOM || opt->type == OPT_STRING;
+}
+
+struct words {
+    struct buffer *out;
+    size_t n;
+};
+
+static int add_word(struct words *w, const char *word, size_t len)
+{
+    int err = w->n++ ? buffer_add(w->out, ",", 1) : 0;
+
+    return err ? err : buffer_add(w->out, word, len);
+}
+
+static int add_gpus(const struct bench_info *b, struct words *w, bool every,
+                    struct places_read *read)
+{
+    size_t n = places_gpu_count(b);
+    int err = 0;
+
+    read->every_gpu |= every;
+    read->no_gpu |= !n;
+    if (!n)
+        return add_word(w, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
+    for (size_t i = 0; !err && i < (every ? n : 1); i++)
+        err = add_word(w, gpu_at(b, i)->name, strlen(gpu_at(b, i)->name));
+    return err;
+}
+
+static int add_nodes(struct words *w)
+{
+    struct topo *topo = NULL;
+    int err = topo_open(&topo);
+
+    if (err) /* a machine that cannot be read has one node, as far as anybody knows */
+        return err == -ENOMEM ? err : add_word(w, "node0", strlen("node0"));
+    for (unsigned i = 0; !err && i < topo_nodes(topo); i++) {
+        char name[24];
+        int n = snprintf(name, sizeof(name), "node%u", topo_node_id(topo, i));
+        err = add_word(w, name, (size_t)n);
+    }
+    topo_close(topo);
+    return err;
+}
+
+int places_expand(const struct bench_info *b, const char *text, struct buffer *out,
+                  struct places_read *read)
+{
+    struct words words = {.out = out};
+    int err = buffer_add(out, "", 0);
+
+    *read = (struct places_read){false, false};
+    while (!err) {
+        size_t n = strcspn(text, ",");
+        if (n == 3 && !memcmp(text, "gpu", n))
+            err = add_gpus(b, &words, false, read);
+        else if (n == 4 && !memcmp(text, "gpus", n))
+            err = add_gpus(b, &words, true, read);
+        else if (n == 5 && !memcmp(text, "nodes", n))
+            err = add_nodes(&words);
+        else
+            err = add_word(&words, text, n);
+        if (!text[n])
+            break;
+        text += n + 1;
+    }
+    return err;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Options of a case: see suite_option.h. */
+#include "harness/plan/suite_option.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/plan/places.h"
+#include "harness/plan/shapes.h"
+#include "harness/text.h"
+
+/* Keys of a case that are the harness' own. */
+static const char *const own_keys[] = {"bench", "repeat", "timeout", "margin", "shapes", NULL};
+
+/* Options that all benchmarks have but a suite may not set, since the harness does. */
+static const char *const kept_options[] = {"csv",  "output",  "samples",  "describe", "help",
+                                           "seed", "version", "no-color", NULL};
+
+static bool among(const char *text, const char *const *names)
+{
+    for (; *names; names++)
+        if (!strcmp(text, *names))
+            return true;
+    return false;
+}
+
+/* "a, b" of a list, or the text of a scalar, as the command line would have it. New text. */
+static char *value_text(struct yaml_value v)
+{
+    struct buffer joined = {0};
+    const char *text = NULL;
+
+    if (yaml_kind(v) != YAML_KIND_LIST)
+        return yaml_text(v, &text) || !text ? NULL : strdup(text);
+    if (!yaml_count(v))
+        yaml_fail(v, "the list is empty: name at least one value, or leave the key out");
+    for (size_t i = 0; i < yaml_count(v); i++) {
+        if (yaml_text(yaml_item(v, i), &text) || buffer_add(&joined, ",", i ? 1 : 0) ||
+            buffer_add(&joined, text, strlen(text))) {
+            buffer_release(&joined);
+            return NULL;
+        }
+    }
+    return joined.text;
+}
+
+bool suite_key_is_own(const char *key)
+{
+    return among(key, own_keys);
+}
+
+size_t suite_option_index(const struct bench_info *b, const char *key)
+{
+    size_t i = 0;
+
+    while (b->options[i].name && strcmp(b->options[i].name, key))
+        i++;
+    return b->options[i].name && !among(key, kept_options) ? i : SIZE_MAX;
+}
+
+static int unknown_key(const struct bench_info *b, struct yaml_value key, const char *name)
+{
+    const char *names[256];
+    struct buffer all = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; own_keys[i]; i++)
+        names[n++] = own_keys[i];
+    for (size_t i = 0; b->options[i].name && n < 255; i++)
+        if (!among(b->options[i].name, kept_options) && !among(b->options[i].name, own_keys))
+            names[n++] = b->options[i].name;
+    names[n] = NULL;
+    for (size_t i = 0; i < n; i++) {
+        buffer_add(&all, ", ", i ? 2 : 0);
+        buffer_add(&all, names[i], strlen(names[i]));
+    }
+    const char *near = opts_nearest(name, names);
+    int err = yaml_fail(key, "benchmark '%s' has no option '%s'%s%s%s; it has %s", b->name, name,
+                        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "",
+                        all.text ? all.text : "");
+    buffer_release(&all);
+    return err;
+}
+
+/* Words that stand for what this machine has are replaced first. */
+static int set_option(struct case_draft *draft, size_t i, const char *text, char *error, size_t len)
+{
+    struct buffer expanded = {0};
+    struct places_read read;
+    int err = 0;
+
+    if (!places_taken_by(&draft->bench->options[i]))
+        return case_draft_set(draft, i, text, error, len);
+    err = places_expand(draft->bench, text, &expanded, &read);
+    if (err)
+        snprintf(error, len, "%s", strerror(-err));
+    else
+        err = case_draft_set(draft, i, expanded.text, error, len);
+    if (!err) {
+        draft->every_gpu[i] = read.every_gpu;
+        draft->no_gpu |= read.no_gpu;
+    }
+    buffer_release(&expanded);
+    return err;
+}
+
+int suite_option_read(struct case_draft *draft, struct yaml_value key, const char *name,
+                      struct yaml_value value)
+{
+    const struct bench_info *b = draft->bench;
+    size_t i = suite_option_index(b, name);
+    char error[512];
+
+    if (i == SIZE_MAX)
+        return unknown_key(b, key, name);
+    char *text = value_text(value);
+    if (!text)
+        return -EINVAL; /* the document holds the error */
+    /* Of the option's default values, which may hang on the others: known when all are read. */
+    draft->largest[i] =
+        !strcmp(text, "largest") && b->options[i].flags & OPT_LIST && *b->defaults[i];
+    int err = draft->largest[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
+    free(text);
+    return err ? yaml_fail(value, "%s", error) : 0;
+}
+
+int suite_shapes_read(struct case_draft *draft, struct yaml_value value, const char *configs)
+{
+    struct buffer list = {0};
+    struct shape_set set = {0};
+    const char *name = NULL;
+    char path[4096], error[512];
+    size_t i = suite_option_index(draft->bench, "shape");
+
+    if (yaml_text(value, &name) || !name)
+        return -EINVAL;
+    if (i == SIZE_MAX)
+        return yaml_fail(value, "benchmark '%s' takes no shapes", draft->bench->name);
+    snprintf(path, sizeof(path), "%s/shapes/%s.yaml", configs ? configs : "configs", name);
+    int err = shapes_load(path, &set, error, sizeof(error));
+    if (err)
+        return yaml_fail(value, "no shape set '%s': %s", name, error);
+    for (size_t k = 0; k < set.count; k++) {
+        char text[96];
+        shape_text(&set.shapes[k], text, sizeof(text));
+        buffer_add(&list, ",", k ? 1 : 0);
+        buffer_add(&list, text, strlen(text));
+    }
+    err = case_draft_set(draft, i, list.text, error, sizeof(error));
+    shapes_free(&set);
+    buffer_release(&list);
+    return err ? yaml_fail(value, "%s", error) : 0;
+}

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What NVML says of one GPU. Every question may go unanswered: older drivers lack some, and vGPUs and
+ * slices of MIG answer few. */
+#include "harness/probe/gpu_parts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { INSTANCES_MAX = 16 };
+
+typedef int ask_number(struct nvml_device *, unsigned *);
+
+/* key: the number, or null and why. */
+static int set_number(json_t *object, const char *key, ask_number *ask, struct nvml_device *device)
+{
+    unsigned value = 0;
+    int status = ask ? ask(device, &value) : NVML_NO_FUNCTION;
+
+    if (status)
+        fact_set_unknown(object, key, "%s", nvml_why(status));
+    else
+        fact_set_number(object, key, value);
+    return status;
+}
+
+static void set_watts(json_t *object, const char *key, int status, unsigned milliwatts)
+{
+    if (status)
+        fact_set_unknown(object, key, "%s", nvml_why(status));
+    else
+        fact_set_real(object, key, milliwatts / 1e3);
+}
+
+static void set_bool(json_t *object, const char *key, int status, unsigned value)
+{
+    if (status)
+        fact_set_unknown(object, key, "%s", nvml_why(status));
+    else
+        fact_set_bool(object, key, value != 0);
+}
+
+/* The name for a number of NVML's; null where there is none for it. */
+static void set_name(json_t *object, const char *key, int status, unsigned value,
+                     const char *const *names, size_t count)
+{
+    if (!status && value < count && names[value])
+        fact_set_text(object, key, names[value]);
+    else if (status)
+        fact_set_unknown(object, key, "%s", nvml_why(status));
+    else
+        fact_set_unknown(object, key, "NVML says %u, which is not known here", value);
+}
+
+#define NAMES(names) (names), sizeof(names) / sizeof(*(names))
+
+void nvml_fill_system(const struct nvml *nvml, json_t *gpus)
+{
+    struct nvml_confidential state = {0};
+    char text[TREE_LINE] = "";
+    int cuda = 0, status;
+
+    fact_set_text(gpus, "driver_version",
+                  NVML_ASK(nvml, driver_version, text, sizeof(text)) ? text : NULL);
+    status = NVML_CALL(nvml, cuda_version, &cuda);
+    snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10); /* 12040 is 12.4 */
+    fact_set_text(gpus, "cuda_version", status ? NULL : text);
+    status = NVML_CALL(nvml, confidential, &state);
+    set_bool(gpus, "confidential_computing", status, state.feature);
+}
+
+unsigned nvml_count(const struct nvml *nvml)
+{
+    unsigned count = 0;
+
+    return NVML_ASK(nvml, count, &count) ? count : 0;
+}
+
+int nvml_address(const struct nvml *nvml, unsigned index, char *buf, size_t size)
+{
+    struct nvml_device *device = NULL;
+    struct nvml_pci info = {.legacy_id = ""};
+
+    if (!NVML_ASK(nvml, by_index, index, &device) || !NVML_ASK(nvml, pci, device, &info))
+        return -ENODEV;
+    snprintf(buf, size, "%04x:%02x:%02x.0", info.domain, info.bus, info.device);
+    return 0;
+}
+
+static void fill_pcie(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    json_t *pcie = fact_object(gpu, "pcie");
+
+    set_number(pcie, "generation", nvml->pcie_generation, device);
+    set_number(pcie, "max_generation", nvml->pcie_generation_max, device);
+    set_number(pcie, "width", nvml->pcie_width, device);
+    set_number(pcie, "max_width", nvml->pcie_width_max, device);
+    set_number(pcie, "replays", nvml->pcie_replays, device);
+}
+
+static void fill_memory(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    struct nvml_memory memory = {0};
+    unsigned bits = 0, mhz = 0;
+    int status = NVML_CALL(nvml, memory, device, &memory), clock;
+
+    if (status)
+        fact_set_unknown(gpu, "memory_bytes", "%s", nvml_why(status));
+    else
+        fact_set_number(gpu, "memory_bytes", (long long)memory.total);
+    status = set_number(gpu, "memory_bus_bits", nvml->bus_width, device);
+    bits = (unsigned)fact_integer(gpu, "memory_bus_bits", 0);
+    clock = NVML_CALL(nvml, max_clock, device, NVML_CLOCK_MEMORY, &mhz);
+    if (clock)
+        fact_set_unknown(gpu, "memory_max_mhz", "%s", nvml_why(clock));
+    else
+        fact_set_number(gpu, "memory_max_mhz", mhz);
+    if (!status && !clock && bits && mhz)
+        fact_set_real(gpu, "memory_gbytes_per_s", 2.0 * mhz * 1e6 * bits / 8 / 1e9);
+    else
+        fact_set_unknown(gpu, "memory_gbytes_per_s", "NVML gives no memory clock or bus width");
+}
+
+/* The window through which other devices reach the GPU's memory. */
+static void fill_bar1(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    struct nvml_memory bar1 = {0};
+    long long memory = fact_integer(gpu, "memory_bytes", 0);
+    int status = NVML_CALL(nvml, bar1, device, &bar1);
+
+    if (status || !bar1.total) {
+        fact_set_unknown(gpu, "bar1_bytes", "%s", nvml_why(status));
+        return;
+    }
+    fact_set_number(gpu, "bar1_bytes", (long long)bar1.total);
+    if (memory)
+        fact_set_bool(gpu, "bar1_covers_memory", (long long)bar1.total >= memory);
+}
+
+/* Cores of a multiprocessor, by compute capability (CUDA C++ Programming Guide, arithmetic
+ * throughput of 32-bit floating-point addition per clock). */
+static unsigned cores_per_sm(int major, int minor)
+{
+    static const struct {
+        int major, minor;
+        unsigned cores;
+    } table[] = {{6, 0, 64},   {6, 1, 128},  {6, 2, 128},  {7, 0, 64},   {7, 2, 64},  {7, 5, 64},
+                 {8, 0, 64},   {8, 6, 128},  {8, 7, 128},  {8, 9, 128},  {9, 0, 128}, {10, 0, 128},
+                 {10, 1, 128}, {10, 3, 128}, {11, 0, 128}, {12, 0, 128}, {12, 1, 128}};
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(*table); i++)
+        if (table[i].major == major && table[i].minor == minor)
+            return table[i].cores;
+    return 0;
+}
+
+static void fill_sms(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    int major = 0, minor = 0, status = NVML_CALL(nvml, capability, device, &major, &minor);
+    unsigned cores = 0, each = cores_per_sm(major, minor);
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d.%d", major, minor);
+    if (status)
+        fact_set_unknown(gpu, "compute_capability", "%s", nvml_why(status));
+    else
+        fact_set_text(gpu, "compute_capability", text);
+    status = NVML_CALL(nvml, cores, device, &cores);
+    if (status)
+        fact_set_unknown(gpu, "sms", "%s", nvml_why(status));
+    else if (!each || cores % each)
+        fact_set_unknown(gpu, "sms", "how many of its %u cores make a multiprocessor is not known",
+                         cores);
+    else
+        fact_set_number(gpu, "sms", cores / each);
+}
+
+static void fill_engine(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const char *const modes[] = {"default", NULL, "prohibited", "exclusive process"};
+    unsigned value = 0;
+    int status;
+
+    fill_sms(nvml, device, gpu);
+    status = NVML_CALL(nvml, max_clock, device, NVML_CLOCK_SM, &value);
+    if (status)
+        fact_set_unknown(gpu, "sm_max_mhz", "%s", nvml_why(status));
+    else
+        fact_set_number(gpu, "sm_max_mhz", value);
+    status = NVML_CALL(nvml, compute_mode, device, &value);
+    set_name(gpu, "compute_mode", status, value, NAMES(modes));
+    status = NVML_CALL(nvml, persistence, device, &value);
+    set_bool(gpu, "persistence_mode", status, value);
+}
+
+static void fill_power(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    unsigned least = 0, most = 0;
+    int status = NVML_CALL(nvml, power_limit, device, &most);
+
+    set_watts(gpu, "power_limit_watts", status, most);
+    status = NVML_CALL(nvml, power_default, device, &most);
+    set_watts(gpu, "power_default_watts", status, most);
+    status = NVML_CALL(nvml, power_range, device, &least, &most);
+    set_watts(gpu, "power_min_watts", status, least);
+    set_watts(gpu, "power_max_watts", status, most);
+}
+
+static void fill_ecc_errors(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const struct {
+        const char *key;
+        int kind, scope;
+    } counts[] = {{"corrected", NVML_CORRECTED, NVML_SINCE_LOAD},
+                  {"uncorrected", NVML_UNCORRECTED, NVML_SINCE_LOAD},
+                  {"corrected_ever", NVML_CORRECTED, NVML_EVER},
+                  {"uncorrected_ever", NVML_UNCORRECTED, NVML_EVER}};
+    json_t *errors = fact_object(gpu, "ecc_errors");
+
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++) {
+        unsigned long long count = 0;
+        int status = NVML_CALL(nvml, ecc_total, device, counts[i].kind, counts[i].scope, &count);
+
+        if (status)
+            fact_set_unknown(errors, counts[i].key, "%s", nvml_why(status));
+        else
+            fact_set_number(errors, counts[i].key, (long long)count);
+    }
+}
+
+/* Rows of memory that were found bad and replaced by spare ones. */
+static void fill_remapped(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    unsigned corrected = 0, uncorrected = 0, pending = 0, failed = 0;
+    int status =
+        NVML_CALL(nvml, remapped_rows, device, &corrected, &uncorrected, &pending, &failed);
+    json_t *rows;
+
+    if (status) {
+        fact_set_unknown(gpu, "remapped_rows", "%s", nvml_why(status));
+        return;
+    }
+    rows = fact_object(gpu, "remapped_rows");
+    fact_set_number(rows, "corrected", corrected);
+    fact_set_number(rows, "uncorrected", uncorrected);
+    fact_set_bool(rows, "pending", pending != 0);
+    fact_set_bool(rows, "failed", failed != 0);
+}
+
+static void fill_ecc(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    unsigned now = 0, pending = 0;
+    int status = NVML_CALL(nvml, ecc, device, &now, &pending);
+
+    set_bool(gpu, "ecc", status, now);
+    if (!status && now != pending)
+        fact_set_bool(gpu, "ecc_after_reboot", pending != 0);
+    if (!status && now)
+        fill_ecc_errors(nvml, device, gpu);
+    else
+        fact_set_unknown(gpu, "ecc_errors", "%s", status ? nvml_why(status) : "ECC is off");
+    fill_remapped(nvml, device, gpu);
+}
+
+static void fill_virtualization(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const char *const modes[] = {"none", "passthrough", "vgpu", "host-vgpu", "host-vsga"};
+    unsigned mode = 0;
+    int status = NVML_CALL(nvml, virtualization, device, &mode);
+
+    set_name(gpu, "virtualization", status, mode, NAMES(modes));
+}
+
+/* NVSwitches and GPUs make a fabric, which a service on the machine must have set up. */
+static void fill_fabric(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    static const char *const states[] = {NULL, "not started", "in progress", "completed"};
+    struct nvml_fabric info = {.version = NVML_VERSION(struct nvml_fabric, 2)};
+    struct nvml_fabric_v1 old = {.status = 0};
+    int status = NVML_CALL(nvml, fabric, device, &info);
+    json_t *fabric;
+
+    if (status && NVML_ASK(nvml, fabric_v1, device, &old)) {
+        status = 0;
+        info.state = old.state;
+        info.status = old.status;
+        info.clique = old.clique;
+        info.health = 0;
+    }
+    if (status || !info.state) {
+        fact_set_unknown(gpu, "fabric", "%s", status ? nvml_why(status) : "not part of a fabric");
+        return;
+    }
+    fabric = fact_object(gpu, "fabric");
+    set_name(fabric, "state", 0, info.state, NAMES(states));
+    fact_set_number(fabric, "status", info.status);
+    fact_set_number(fabric, "clique", info.clique);
+    /* Two bits: 1 yes, 2 no, 0 not told. */
+    if ((info.health & 3) == 1 || (info.health & 3) == 2)
+        fact_set_bool(fabric, "degraded", (info.health & 3) == 1);
+    else
+        fact_set_unknown(fabric, "degraded", "NVML gives no health of the fabric");
+}
+
+static void fill_instance(const struct nvml *nvml, struct nvml_device *instance, json_t *list)
+{
+    struct nvml_attributes a = {0};
+    struct nvml_memory memory = {0};
+    char name[96] = "";
+    json_t *json = json_object();
+    bool answered = NVML_ASK(nvml, name, instance, name, sizeof(name));
+
+    json_array_append_new(list, json);
+    fact_set_text(json, "name", answered ? name : NULL);
+    if (NVML_ASK(nvml, memory, instance, &memory))
+        fact_set_number(json, "memory_bytes", (long long)memory.total);
+    else
+        fact_set_unknown(json, "memory_bytes", "NVML gives no answer");
+    if (NVML_ASK(nvml, attributes, instance, &a)) {
+        fact_set_number(json, "sms", a.sms);
+        fact_set_number(json, "copy_engines", a.copy_engines);
+        fact_set_number(json, "slices", a.slices);
+        fact_set_number(json, "compute_slices", a.compute_slices);
+    } else {
+        fact_set_unknown(json, "sms", "NVML gives no attributes of the slice");
+    }
+    fact_set_text(json, "nature", "mig");
+}
+
+static void fill_mig(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    unsigned now = 0, pending = 0, count = 0;
+    struct nvml_device *instance = NULL;
+    int status = NVML_CALL(nvml, mig_mode, device, &now, &pending);
+    json_t *mig, *list;
+
+    if (status) {
+        fact_set_unknown(gpu, "mig", "%s", nvml_why(status));
+        return;
+    }
+    mig = fact_object(gpu, "mig");
+    fact_set_bool(mig, "enabled", now != 0);
+    list = fact_list(mig, "instances");
+    if (!now || !NVML_ASK(nvml, mig_count, device, &count))
+        return;
+    for (unsigned i = 0; i < count && i < INSTANCES_MAX; i++)
+        if (NVML_ASK(nvml, mig_handle, device, i, &instance))
+            fill_instance(nvml, instance, list);
+}
+
+void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu)
+{
+    char name[96] = "";
+
+    fact_set_text(gpu, "name", NVML_ASK(nvml, name, device, name, sizeof(name)) ? name : NULL);
+    fill_memory(nvml, device, gpu);
+    fill_bar1(nvml, device, gpu);
+    fill_engine(nvml, device, gpu);
+    fill_power(nvml, device, gpu);
+    fill_ecc(nvml, device, gpu);
+    fill_pcie(nvml, device, gpu);
+    fill_virtualization(nvml, device, gpu);
+    fill_mig(nvml, device, gpu);
+    nvml_fill_links(nvml, device, gpu);
+    fill_fabric(nvml, device, gpu);
+}

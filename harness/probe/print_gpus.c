@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The table that people read: the GPUs, what they are and how they are set. */
+#include "harness/probe/facts.h"
+#include "harness/probe/grid.h"
+#include "harness/probe/print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void cell_text(struct grid *table, const json_t *object, const char *key, const char *other)
+{
+    const char *text = fact_string(object, key);
+
+    grid_cell(table, "%s", text ? text : other);
+}
+
+static void cell_integer(struct grid *table, const json_t *object, const char *key,
+                         const char *other)
+{
+    long long value = fact_integer(object, key, -1);
+
+    if (value >= 0)
+        grid_cell(table, "%lld", value);
+    else
+        grid_cell(table, "%s", other);
+}
+
+static void finish(FILE *out, struct grid *table)
+{
+    grid_print(out, table);
+    grid_release(table);
+}
+
+static const char *yes_no(const json_t *object, const char *key, const char *yes, const char *no)
+{
+    const json_t *value = json_object_get(object, key);
+
+    return json_is_true(value) ? yes : json_is_false(value) ? no : "?";
+}
+
+/* ---- the nearest adapter ---- */
+
+/* The RDMA device of a PCI function, or NULL. */
+static const char *rdma_name(const json_t *machine, const char *pci)
+{
+    const json_t *list = json_object_get(machine, "rdma"), *device;
+    size_t i;
+
+    json_array_foreach (list, i, device)
+        if (!strcmp(print_text(device, "pci"), pci))
+            return print_text(device, "name");
+    return NULL;
+}
+
+static bool has_rdma_on_pci(const json_t *machine)
+{
+    const json_t *list = json_object_get(machine, "rdma"), *device;
+    size_t i;
+
+    json_array_foreach (list, i, device)
+        if (fact_string(device, "pci"))
+            return true;
+    return false;
+}
+
+/* All adapters with this relation to the GPU, by name; those for RDMA alone where there are any. */
+static void list_related(const json_t *machine, const char *gpu, const char *relation, char *text,
+                         size_t size)
+{
+    const json_t *list = json_object_get(machine, "proximity"), *pair;
+    bool rdma_only = has_rdma_on_pci(machine);
+    size_t i, used = 0;
+
+    json_array_foreach (list, i, pair) {
+        const char *nic = print_text(pair, "nic"), *name = rdma_name(machine, nic);
+
+        if (strcmp(print_text(pair, "gpu"), gpu) ||
+            strcmp(print_text(pair, "relation"), relation) || (rdma_only && !name) || used >= size)
+            continue;
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", name ? name : nic);
+    }
+}
+
+static void cell_nearest(struct grid *table, const json_t *machine, const char *gpu)
+{
+    static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
+    char text[256] = "";
+
+    for (size_t o = 0; o < sizeof(order) / sizeof(*order); o++) {
+        list_related(machine, gpu, order[o], text, sizeof(text));
+        if (text[0]) {
+            grid_cell(table, "%s: %s", order[o], text);
+            return;
+        }
+    }
+    grid_cell(table, "-");
+}
+
+/* ---- what they are ---- */
+
+static void identity_row(struct grid *table, const json_t *machine, const json_t *gpu)
+{
+    const json_t *mig = json_object_get(gpu, "mig");
+    double bytes = fact_number(gpu, "memory_bytes", 0),
+           peak = fact_number(gpu, "memory_gbytes_per_s", 0);
+    char buf[32];
+
+    cell_text(table, gpu, "address", "-");
+    cell_text(table, gpu, "cuda", "-");
+    cell_text(table, gpu, "name", "-");
+    cell_text(table, gpu, "nature", "-");
+    cell_text(table, gpu, "compute_capability", "-");
+    cell_integer(table, gpu, "sms", "-");
+    grid_cell(table, "%s", bytes > 0 ? print_bytes(bytes, buf) : "?");
+    grid_cell(table, peak > 0 ? "%.0f GB/s" : "-", peak);
+    if (mig && fact_true(mig, "enabled"))
+        grid_cell(table, "%zu slices", json_array_size(json_object_get(mig, "instances")));
+    else
+        grid_cell(table, "-");
+    cell_integer(table, gpu, "numa_node", "-");
+    cell_nearest(table, machine, print_text(gpu, "address"));
+}
+
+static void print_identities(FILE *out, const json_t *machine, const json_t *list)
+{
+    const json_t *gpu;
+    struct grid table;
+    size_t i;
+
+    if (grid_init(&table, "ADDRESS|CUDA|NAME|NATURE|CC|SMS|MEMORY|PEAK|MIG|NUMA|NEAREST ADAPTER"))
+        return;
+    json_array_foreach (list, i, gpu)
+        identity_row(&table, machine, gpu);
+    finish(out, &table);
+}
+
+/* "700 W", or "500 of 700 W" where it is set below what the card starts with. */
+static void cell_power(struct grid *table, const json_t *gpu)
+{
+    double limit = fact_number(gpu, "power_limit_watts", 0),
+           usual = fact_number(gpu, "power_default_watts", 0);
+
+    if (limit <= 0)
+        grid_cell(table, "?");
+    else if (usual > 0 && usual != limit)
+        grid_cell(table, "%.0f of %.0f W", limit, usual);
+    else
+        grid_cell(table, "%.0f W", limit);
+}
+
+static void cell_ecc(struct grid *table, const json_t *gpu)
+{
+    const json_t *errors = json_object_get(gpu, "ecc_errors");
+    long long corrected = fact_integer(errors, "corrected", 0),
+              uncorrected = fact_integer(errors, "uncorrected", 0);
+
+    if (corrected || uncorrected)
+        grid_cell(table, "on, %lld + %lld errors", corrected, uncorrected);
+    else
+        grid_cell(table, "%s", yes_no(gpu, "ecc", "on", "off"));
+}
+
+static void cell_nvlink(struct grid *table, const json_t *gpu)
+{
+    const json_t *nvlink = json_object_get(gpu, "nvlink");
+
+    if (fact_integer(nvlink, "links", 0))
+        grid_cell(table, "%lld of %lld, %.0f GB/s", fact_integer(nvlink, "active", 0),
+                  fact_integer(nvlink, "links", 0), fact_number(nvlink, "gbytes_per_s", 0));
+    else
+        grid_cell(table, "%s", json_is_object(nvlink) ? "none" : "?");
+}
+
+static void state_row(struct grid *table, const json_t *gpu)
+{
+    double bar1 = fact_number(gpu, "bar1_bytes", 0);
+    char buf[32];
+
+    cell_text(table, gpu, "address", "-");
+    cell_power(table, gpu);
+    grid_cell(table, "%s", yes_no(gpu, "persistence_mode", "on", "off"));
+    cell_ecc(table, gpu);
+    grid_cell(table, "%s", bar1 > 0 ? print_bytes(bar1, buf) : "?");
+    cell_text(table, gpu, "compute_mode", "?");
+    cell_text(table, gpu, "virtualization", "?");
+    cell_nvlink(table, gpu);
+}
+
+static bool any_from_nvml(const json_t *list)
+{
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach (list, i, gpu)
+        if (!strcmp(print_text(gpu, "source"), "nvml"))
+            return true;
+    return false;
+}
+
+static void print_states(FILE *out, const json_t *list)
+{
+    const json_t *gpu;
+    struct grid table;
+    size_t i;
+
+    if (!any_from_nvml(list) ||
+        grid_init(&table, "ADDRESS|POWER LIMIT|PERSISTENCE|ECC|BAR1|COMPUTE|VIRTUAL|NVLINK"))
+        return;
+    fputc('\n', out);
+    json_array_foreach (list, i, gpu)
+        state_row(&table, gpu);
+    finish(out, &table);
+}
+
+/* ---- all of it ---- */
+
+static void print_driver(FILE *out, const json_t *gpus)
+{
+    const char *flavour = fact_string(gpus, "driver_flavour");
+    const char *stand_in = fact_true(gpus, "simulated") ? "; a stand-in, for tests: simulated" : "";
+    const char *modules = !flavour                       ? ""
+                          : strcmp(flavour, "open") != 0 ? ", proprietary kernel modules"
+                                                         : ", open kernel modules";
+
+    if (json_is_true(json_object_get(gpus, "nvml")))
+        print_line(out, "driver", "%s%s, CUDA up to %s (NVML)%s",
+                   print_text(gpus, "driver_version"), modules, print_text(gpus, "cuda_version"),
+                   stand_in);
+    else if (json_array_size(json_object_get(gpus, "devices")))
+        print_line(out, "driver", "%s%s; %s",
+                   fact_string(gpus, "driver_version") ? print_text(gpus, "driver_version")
+                                                       : print_text(gpus, "driver_version_why"),
+                   modules, print_text(gpus, "nvml_why"));
+    else
+        print_line(out, "none", "no GPU on the PCI bus; %s", print_text(gpus, "nvml_why"));
+}
+
+static void print_cuda(FILE *out, const json_t *machine, const json_t *gpus)
+{
+    const json_t *cuda = json_object_get(gpus, "cuda");
+    const char *toolkit = fact_string(gpus, "toolkit_version");
+    char here[64] = "no toolkit here";
+
+    if (toolkit)
+        snprintf(here, sizeof(here), "toolkit here %s", toolkit);
+    if (fact_true(cuda, "works"))
+        print_line(out, "CUDA", "%lld device%s; built with %s, driver for up to %s; %s%s",
+                   fact_integer(cuda, "devices", 0),
+                   fact_integer(cuda, "devices", 0) == 1 ? "" : "s",
+                   print_text(cuda, "toolkit_version"), print_text(cuda, "driver_version"), here,
+                   fact_true(cuda, "simulated") ? "; simulated" : "");
+    else if (strcmp(print_text(machine, "source"), "recorded tree") != 0)
+        print_line(out, "CUDA", "not usable: %s", print_text(cuda, "works_why"));
+}
+
+static void print_direct(FILE *out, const json_t *gpus)
+{
+    const json_t *direct = json_object_get(gpus, "gpudirect");
+
+    if (json_is_object(direct))
+        print_line(out, "GPUDirect", "RDMA: nvidia_peermem %s, DMA-BUF %s; GDRCopy %s; Storage %s",
+                   yes_no(gpus, "peer_memory_module", "loaded", "not loaded"),
+                   yes_no(direct, "dma_buf", "yes", "no"), yes_no(direct, "gdrcopy", "yes", "no"),
+                   yes_no(direct, "storage", "yes", "no"));
+}
+
+static void print_fabric(FILE *out, const json_t *gpus)
+{
+    const json_t *gpu;
+    size_t i, members = 0, complete = 0;
+
+    if (fact_integer(gpus, "nvswitches", 0))
+        print_line(out, "NVSwitches", "%lld", fact_integer(gpus, "nvswitches", 0));
+    json_array_foreach (json_object_get(gpus, "devices"), i, gpu) {
+        const json_t *fabric = json_object_get(gpu, "fabric");
+
+        members += json_is_object(fabric);
+        complete += !strcmp(print_text(fabric, "state"), "completed");
+    }
+    if (members)
+        print_line(out, "NVLink fabric", "complete for %zu of %zu GPUs", complete, members);
+}
+
+void print_gpus(FILE *out, const json_t *machine)
+{
+    const json_t *gpus = json_object_get(machine, "gpus"), *list = json_object_get(gpus, "devices");
+
+    fprintf(out, "\nGPUS\n");
+    print_driver(out, gpus);
+    if (!json_array_size(list))
+        return;
+    print_cuda(out, machine, gpus);
+    print_direct(out, gpus);
+    print_fabric(out, gpus);
+    print_identities(out, machine, list);
+    if (!json_is_array(json_object_get(machine, "proximity")))
+        print_line(out, "nearest", "? (%s)", print_text(machine, "proximity_why"));
+    print_states(out, list);
+    print_gpu_links(out, machine, list);
+    print_gpu_pairs(out, gpus);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the rows of a benchmark to its cases: rows that agree in metric, unit and parameters are
+ * launches of one case. Parameters that follow from others (plot_hint.ignore: which kernel a
+ * library took, the address of a GPU) do not count: they may differ between launches and machines.
+ */
+#ifndef PLUMB_REPORT_CASES_H
+#define PLUMB_REPORT_CASES_H
+
+#include "harness/report/model.h"
+
+/* Fills in cases and n_cases of *b, in the order of the suite. 0 or -ENOMEM. */
+int cases_find(struct report *r, struct report_bench *b);
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cases that differ in one thing, side by side: random data and zeros, the library's own choice and
+ * the best of its candidates, near and far host memory, one GPU alone and all at once. Which ones,
+ * is in rules.c. And one case on several GPUs: whether one of them is behind the others.
+ */
+#ifndef PLUMB_REPORT_CONTRAST_H
+#define PLUMB_REPORT_CONTRAST_H
+
+#include "harness/report/model.h"
+#include "harness/report/rules.h"
+
+struct contrast {
+    const struct contrast_rule *rule;
+    const struct report_bench *bench;
+    size_t run;
+    const struct report_case *base, *other; /* both were measured in the run */
+    double change;                          /* of the other against the base: -0.23 */
+    const char *sentence;
+};
+
+struct contrasts {
+    struct contrast *all; /* by rule, then by run */
+    size_t n;
+};
+
+/* Everything lives in the report's pool. 0 or -ENOMEM. */
+int contrasts_make(struct report *r, struct contrasts *out);
+
+/* The sentences on a case; "" where there is none. Of a rule that has none on it, the first one on
+ * any other case of `among` (flags, one a case of the benchmark). */
+const char *contrast_remarks(struct report *r, const struct contrasts *contrasts,
+                             const struct report_bench *b, const bool *among,
+                             const struct report_case *c, size_t run);
+
+/* The same case on every GPU of a run; of copies with the host, the best over its nodes. */
+struct contrast_gpus {
+    size_t n;           /* GPUs; under 2: nothing to compare */
+    double best, worst; /* values */
+    const struct report_case *worst_case;
+    const char *worst_gpu;
+    bool behind; /* the worst lies more than SPREAD_BEHIND behind the middle one */
+};
+#define SPREAD_BEHIND 0.05
+struct contrast_gpus contrast_gpus(const struct report_bench *b, size_t run,
+                                   const struct report_case *c);
+
+#endif

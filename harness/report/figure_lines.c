@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The values of a plot: see figure_draw.h. */
+#include "harness/report/figure_draw.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/report/show.h"
+
+static void note_limit(struct drawing *d, double limit)
+{
+    if (isnan(limit))
+        return;
+    for (size_t i = 0; i < d->n_limits; i++)
+        if (fabs(d->limits[i] / limit - 1) < 1e-3)
+            return;
+    if (d->n_limits <= LIMITS_MAX)
+        d->limits[d->n_limits++] = limit;
+}
+
+static void note_point(struct drawing *d, const struct report_point *p)
+{
+    if (isnan(p->value))
+        return;
+    d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
+    d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
+    note_limit(d, p->limit);
+    if (strcmp(p->origin, "measured") != 0)
+        d->f->plot.watermark = *p->origin ? p->origin : "origin unknown";
+}
+
+static int by_x(const void *x, const void *y)
+{
+    const struct plot_point *a = x, *b = y;
+
+    return (a->x > b->x) - (a->x < b->x);
+}
+
+/* The points of one run for the cases of a class; returns how many have a value. */
+static size_t fill_points(struct drawing *d, size_t class, size_t run, struct plot_point *points,
+                          size_t *n)
+{
+    const struct group *g = d->g;
+    size_t values = 0;
+
+    *n = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        const struct report_point *p = &drawing_case(g, i)->points[run];
+
+        if (g->line_of.of_case[i] != class || !p->n_rows)
+            continue;
+        note_point(d, p);
+        values += p->n_values > 0;
+        points[(*n)++] = (struct plot_point){
+            .x = g->x->numbers[g->x->of_case[i]], .y = p->value, .low = p->low, .high = p->high};
+    }
+    qsort(points, *n, sizeof(*points), by_x);
+    return values;
+}
+
+bool drawing_is_of_shape(const struct group *g, size_t param)
+{
+    return g->listed && g->hint && g->hint->square &&
+           word_in(g->hint->square, g->bench->params[param]);
+}
+
+static const char *shape_of(const struct drawing *d, size_t i)
+{
+    const char *shape = "";
+
+    for (size_t k = 0; k < d->g->bench->n_params; k++)
+        if (drawing_is_of_shape(d->g, k))
+            shape = pool_text(d->pool, "%s%s%s", shape, *shape ? "x" : "",
+                              drawing_case(d->g, i)->params[k]);
+    return shape;
+}
+
+static const char *label_of(const struct drawing *d, size_t i, const struct dimension *const *dims,
+                            size_t n)
+{
+    const struct group *g = d->g;
+    const char *label = "";
+
+    for (size_t k = 0; k < n; k++)
+        if (!drawing_is_of_shape(g, dims[k]->param))
+            label = show_joined(d->pool, label,
+                                show_named_param(d->pool, g->bench, dims[k]->param,
+                                                 drawing_case(g, i)->params[dims[k]->param]));
+    return label;
+}
+
+/* What stands behind the name of a line in which a value was not measured. */
+static const char *line_origin(const struct drawing *d, size_t class, size_t run)
+{
+    const char *origin = "";
+
+    for (size_t i = 0; i < d->g->n && !*origin; i++) {
+        const struct report_point *p = &drawing_case(d->g, i)->points[run];
+
+        if (d->g->line_of.of_case[i] == class && p->n_values)
+            origin = show_origin(d->pool, p->origin);
+    }
+    return origin;
+}
+
+static const char *line_label(const struct drawing *d, const struct figure_line *line)
+{
+    const char *name = *line->series ? line->series : d->g->metric;
+
+    if (d->g->r->n_runs > 1)
+        name = show_joined(d->pool, line->series, d->g->r->names[line->run]);
+    return pool_text(d->pool, "%s%s", name, line->origin);
+}
+
+static int add_line(struct drawing *d, size_t i, size_t index)
+{
+    const struct group *g = d->g;
+
+    for (size_t run = 0; run < g->r->n_runs; run++) {
+        struct plot_point *points = pool_alloc(d->pool, g->n, sizeof(*points));
+        struct plot_line *line = &d->lines[d->f->plot.n_lines];
+        const char *series = label_of(d, i, g->lines, g->n_lines);
+        size_t n;
+
+        if (!points)
+            return -ENOMEM;
+        if (!fill_points(d, g->line_of.of_case[i], run, points, &n)) {
+            d->empty_lines += n > 0;
+            continue;
+        }
+        struct figure_line named = {series, line_origin(d, g->line_of.of_case[i], run), run};
+        *line = (struct plot_line){.label = line_label(d, &named),
+                                   .points = points,
+                                   .n = n,
+                                   .colour = index,
+                                   .marker = index + (run > 1 ? run : 0),
+                                   .dashed = run > 0};
+        d->f->lines[d->f->plot.n_lines++] = named;
+    }
+    return 0;
+}
+
+static int add_all_lines(struct drawing *d)
+{
+    const struct group *g = d->g;
+    bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
+    size_t index = 0;
+    int err = seen ? 0 : -ENOMEM;
+
+    d->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->lines));
+    d->f->lines = pool_alloc(d->pool, group_lines_max(g) * g->r->n_runs, sizeof(*d->f->lines));
+    if (!d->lines || !d->f->lines)
+        err = -ENOMEM;
+    for (size_t i = 0; !err && i < g->n; i++) {
+        size_t class = g->line_of.of_case[i];
+
+        if (g->facet_of.of_case[i] != d->facet || seen[class])
+            continue;
+        seen[class] = true;
+        if (index < group_lines_max(g))
+            err = add_line(d, i, index++);
+        else
+            d->lines_left_out++;
+    }
+    free(seen);
+    return err;
+}
+
+static int add_x_ticks(struct drawing *d)
+{
+    const struct group *g = d->g;
+    struct plot *plot = &d->f->plot;
+    bool *used = calloc(g->x->n_values + 1, sizeof(*used));
+
+    d->ticks = pool_alloc(d->pool, g->x->n_values, sizeof(*d->ticks));
+    if (!used || !d->ticks) {
+        free(used);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < g->n; i++)
+        if (g->facet_of.of_case[i] == d->facet)
+            used[g->x->of_case[i]] = true;
+    for (size_t i = 0; i < g->x->n_values; i++)
+        if (used[i])
+            d->ticks[plot->n_ticks++] = (struct plot_tick){
+                g->x->numbers[i], show_param(d->pool, g->bench, g->x->param, g->x->values[i])};
+    plot->ticks = d->ticks;
+    free(used);
+    return 0;
+}
+
+int drawing_add_lines(struct drawing *d)
+{
+    int err = add_all_lines(d);
+
+    return err ? err : add_x_ticks(d);
+}
+
+/* The cases of the facet in one run, each at a place of its own; returns how many. */
+static size_t fill_places(struct drawing *d, size_t run, struct plot_point *points, size_t room,
+                          const char **origin)
+{
+    const struct group *g = d->g;
+    size_t at = 0;
+
+    *origin = "";
+    for (size_t i = 0; i < g->n && at < room; i++) {
+        const struct report_point *p = &drawing_case(g, i)->points[run];
+
+        if (g->facet_of.of_case[i] != d->facet)
+            continue;
+        note_point(d, p);
+        if (p->n_values && !**origin)
+            *origin = show_origin(d->pool, p->origin);
+        d->ticks[at] = (struct plot_tick){
+            (double)at, show_joined(d->pool, shape_of(d, i), label_of(d, i, g->lines, g->n_lines))};
+        points[at] = (struct plot_point){(double)at, p->value, p->low, p->high};
+        at++;
+    }
+    return at;
+}
+
+static int add_run_of_places(struct drawing *d, size_t run)
+{
+    struct plot_point *points = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*points));
+    struct figure_line *line = &d->f->lines[run];
+
+    if (!points)
+        return -ENOMEM;
+    *line = (struct figure_line){"", "", run};
+    d->f->plot.n_ticks = fill_places(d, run, points, SERIES_CATEGORIES_MAX, &line->origin);
+    d->lines[run] = (struct plot_line){.label = line_label(d, line),
+                                       .points = points,
+                                       .n = d->f->plot.n_ticks,
+                                       .colour = run,
+                                       .marker = run,
+                                       .dashed = run > 0};
+    return 0;
+}
+
+int drawing_add_categories(struct drawing *d)
+{
+    const struct group *g = d->g;
+    struct plot *plot = &d->f->plot;
+    int err = 0;
+
+    plot->categories = true;
+    d->ticks = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*d->ticks));
+    d->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->lines));
+    d->f->lines = pool_alloc(d->pool, g->r->n_runs, sizeof(*d->f->lines));
+    if (!d->ticks || !d->lines || !d->f->lines)
+        return -ENOMEM;
+    for (size_t run = 0; !err && run < g->r->n_runs; run++)
+        err = add_run_of_places(d, run);
+    for (size_t i = 0; i < g->n; i++)
+        d->lines_left_out += g->facet_of.of_case[i] == d->facet;
+    d->lines_left_out -= plot->n_ticks;
+    plot->n_lines = g->r->n_runs;
+    plot->ticks = d->ticks;
+    return err;
+}

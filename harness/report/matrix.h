@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies between GPUs as matrices: a row for each source, a column for each destination, one matrix
+ * for each choice of the other parameters. And pairs that are slow for their kind.
+ *
+ * Pairs are of one kind where the machine's facts say so (as many NVLinks, or the same way over the
+ * PCI bus), and where their rows say the same of the path. A pair is slow where it is more than
+ * MATRIX_SLOW behind the median of its kind, which has at least MATRIX_KIND_MIN pairs.
+ */
+#ifndef PLUMB_REPORT_MATRIX_H
+#define PLUMB_REPORT_MATRIX_H
+
+#include "harness/report/model.h"
+
+#define MATRIX_SLOW     0.15
+#define MATRIX_KIND_MIN 4
+#define MATRIX_GPUS_MAX 128
+
+struct matrix_cell {
+    const struct report_case *c; /* NULL: not in this run */
+    const struct report_point *point;
+    const char *kind;   /* "4 NVLinks", "PIX"; "" where it is not known */
+    double kind_median; /* NaN: too few of it, or no value */
+    bool slow;
+};
+
+struct matrix {
+    const struct report_bench *bench;
+    size_t run;
+    const char *metric, *unit;
+    const char *title; /* the other parameters that are set */
+    const char **gpus; /* by number */
+    size_t n;
+    struct matrix_cell *cells; /* n x n: [source * n + destination] */
+    size_t measured, slow;
+    double high; /* the highest value */
+};
+
+struct matrices {
+    struct matrix *all;
+    size_t n;
+};
+
+/* Of every run and benchmark in which two GPUs or more copied to one another. Everything lives in
+ * the report's pool. 0 or -ENOMEM. */
+int matrices_make(struct report *r, struct matrices *out);
+
+bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
+
+/* "56 pairs: 18.9 to 91.5, the last is cuda:1 -> cuda:6; 2 are slow for their kind". */
+const char *matrix_summary(struct report *r, const struct matrix *m);
+
+/* "cuda:2 -> cuda:5 is 40 % below the median of its kind (4 NVLinks, 24.1 GB/s)". */
+const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell);
+
+#endif

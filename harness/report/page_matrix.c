@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies between GPUs as heat maps: tables whose cells are the darker the higher their value. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/html.h"
+#include "harness/report/page.h"
+#include "harness/report/show.h"
+
+#define MATRICES_MAX 16
+#define SLOW_MAX     12
+#define SHADE_MAX    60 /* %: text must stay legible on it */
+
+/* "0" of "cuda:0": a wide table has no room for more. */
+static const char *number_of(const char *gpu)
+{
+    return strchr(gpu, ':') + 1;
+}
+
+static void write_head(const struct page *page, const struct matrix *m)
+{
+    FILE *out = page->out;
+
+    fputs("<thead><tr><th scope='col'>from \\ to</th>", out);
+    for (size_t i = 0; i < m->n; i++)
+        html_print(out, "<th scope='col' title='to %s'>%s</th>", m->gpus[i], number_of(m->gpus[i]));
+    fputs("</tr></thead>\n<tbody>\n", out);
+}
+
+static const char *tip_of(const struct page *page, const struct matrix *m, size_t cell)
+{
+    const struct matrix_cell *at = &m->cells[cell];
+    const struct report_point *p = at->point;
+    struct pool *pool = &page->r->pool;
+    const char *text = pool_text(pool, "%s to %s: %s %s", m->gpus[cell / m->n],
+                                 m->gpus[cell % m->n], show_number(pool, p->value), m->unit);
+
+    if (!isnan(p->low))
+        text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
+    if (!isnan(p->percent))
+        text = pool_text(pool, "%s, %s of %s (%s)", text, show_percent(pool, p->percent),
+                         show_number(pool, p->limit), p->limit_source);
+    return *at->kind ? pool_text(pool, "%s; %s", text, at->kind) : text;
+}
+
+static void write_cell(const struct page *page, const struct matrix *m, size_t cell)
+{
+    const struct matrix_cell *at = &m->cells[cell];
+    FILE *out = page->out;
+
+    if (cell / m->n == cell % m->n) {
+        fputs("<td class='self'></td>", out);
+    } else if (!at->c) {
+        fputs("<td class='none' title='not in this run'></td>", out);
+    } else if (isnan(at->point->value)) {
+        html_print(out, "<td class='%s' title='%s: %s'>%s</td>", at->point->status,
+                   at->point->status, at->point->reason,
+                   strcmp(at->point->status, "skipped") ? "fail" : "n/a");
+    } else {
+        html_print(out, "<td title='%s'", tip_of(page, m, cell));
+        fprintf(out, " style='--shade:%.0f%%'%s>",
+                m->high > 0 ? SHADE_MAX * fmax(at->point->value, 0) / m->high : 0,
+                at->slow ? " class='slow'" : "");
+        html_print(out, "%s</td>", show_short(&page->r->pool, at->point->value));
+    }
+}
+
+/* What every case of the matrix that was not measured makes of it. */
+static const char *origin_of(const struct page *page, const struct matrix *m)
+{
+    const char *origin = "";
+
+    for (size_t i = 0; i < m->n * m->n && !*origin; i++)
+        if (m->cells[i].c && m->cells[i].point->n_values)
+            origin = strcmp(m->cells[i].point->origin, "measured")
+                         ? pool_text(&page->r->pool, "%s", m->cells[i].point->origin)
+                         : "";
+    return origin;
+}
+
+/* The plan drew some of the pairs, since there are too many. */
+static bool is_sampled(const struct page *page, size_t run)
+{
+    return json_is_object(json_object_get(page->r->runs[run].meta, "gpu_pairs"));
+}
+
+static void write_caption(const struct page *page, const struct matrix *m)
+{
+    const char *origin = origin_of(page, m);
+    size_t all = m->n * (m->n - 1);
+    FILE *out = page->out;
+
+    html_print(out, "<figcaption><b>%s (%s)</b> <span>%s%s%s</span>", m->metric, m->unit,
+               page->r->n_runs > 1 ? page->r->names[m->run] : "",
+               page->r->n_runs > 1 && *m->title ? ", " : "", m->title);
+    if (*origin)
+        html_print(out, " <span class='badge'>%s</span>", origin);
+    if (m->measured < all)
+        html_print(out, " <span>(%s%zu of %zu pairs)</span>",
+                   is_sampled(page, m->run) ? "sampled " : "", m->measured, all);
+    fputs("</figcaption>\n", out);
+}
+
+static void write_slow(const struct page *page, const struct matrix *m)
+{
+    size_t listed = 0;
+
+    if (!m->slow)
+        return;
+    fputs("<ul class='findings'>", page->out);
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (m->cells[i].slow && listed++ < SLOW_MAX)
+            html_print(page->out, "<li class='warn'>%s</li>", matrix_slow_text(page->r, m, i));
+    fputs("</ul>\n", page->out);
+    if (m->slow > SLOW_MAX)
+        html_print(page->out, "<p class='note'>%zu more pairs are slow: they are marked.</p>\n",
+                   m->slow - SLOW_MAX);
+}
+
+static void write_matrix(const struct page *page, const struct matrix *m)
+{
+    FILE *out = page->out;
+
+    fputs("<figure class='matrix'>\n", out);
+    write_caption(page, m);
+    fprintf(out, "<div class='across'><table%s>\n", m->n > 10 ? " class='many'" : "");
+    write_head(page, m);
+    for (size_t i = 0; i < m->n; i++) {
+        html_print(out, "<tr><th scope='row'>%s</th>", m->gpus[i]);
+        for (size_t k = 0; k < m->n; k++)
+            write_cell(page, m, i * m->n + k);
+        fputs("</tr>\n", out);
+    }
+    fputs("</tbody></table></div>\n", out);
+    write_slow(page, m);
+    fputs("</figure>\n", out);
+}
+
+void page_matrices(const struct page *page)
+{
+    const struct matrices *all = &page->headlines->matrices;
+
+    if (!all->n)
+        return;
+    fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
+          "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
+          "at a cell for its interval and limit. A framed cell is slow: more than 15 % behind the "
+          "median of its "
+          "kind of link.</p>\n<div class='matrices'>\n",
+          page->out);
+    for (size_t i = 0; i < all->n && i < MATRICES_MAX; i++)
+        write_matrix(page, &all->all[i]);
+    fputs("</div>\n", page->out);
+    if (all->n > MATRICES_MAX)
+        html_print(page->out,
+                   "<p class='missing'>%zu more matrices are left out: their rows are in the "
+                   "tables below.</p>\n",
+                   all->n - MATRICES_MAX);
+    fputs("</section>\n", page->out);
+}

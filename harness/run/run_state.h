@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One run of plumb run while it goes on; between run.c, run_start.c and run_launches.c. */
+#ifndef PLUMB_HARNESS_RUN_STATE_H
+#define PLUMB_HARNESS_RUN_STATE_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "harness/plan/plan.h"
+#include "harness/plan/suite.h"
+#include "harness/run/progress.h"
+#include "harness/store/store.h"
+
+enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
+
+struct run_options {
+    const char *out, *resume, *only;
+    uint64_t seed;
+    bool dry_run, no_report, help;
+};
+
+struct run {
+    struct run_options options;
+    struct bench_list benches;
+    struct suite suite;
+    struct plan plan;
+    struct store *store;
+    json_t *meta;
+    char *path, *name;
+    struct progress progress;
+    size_t failed, late, skipped, done;
+    bool wrong;
+    uint64_t planned_ns, child_ns, own_ns; /* where the time went */
+    char error[1024];
+};
+
+/* Says r->error and returns status. */
+int run_fail(const struct run *r, int status);
+
+/* Both make r ready to launch, and return an exit code; EXIT_GOOD without a store is the end of a
+ * dry run. */
+int run_start_new(struct run *r, const char *suite_name, int argc, char **argv);
+int run_start_again(struct run *r);
+
+/* Launches all that is to do, stores, reports. Returns the exit code. */
+int run_and_finish(struct run *r);
+
+#endif

@@ -1,0 +1,240 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb run on simulated GPUs: suites that find them, pairs, limits, faults, and what is said where there is none.
+
+load ../sim/env
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    cd "$top" || return 1
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    work="$(mktemp -d)"
+    export PLUMB_CONFIGS=$top/configs
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+# in_work MACHINE: simulates it, from an empty folder.
+in_work() {
+    simulate "$1"
+    cd "$work" || return 1
+}
+
+# The repository's machine with so many GPUs.
+many() {
+    printf '[machine]\ngpus = %s\n' "$1" > "$work/many.conf"
+    in_work "$work/many.conf"
+}
+
+suite() { # suite: the cases on stdin
+    { printf 'suite: t\ndefaults: {repeat: 1, budget: 60ms, warmup: 20ms}\ncases:\n'; cat; } > t.yaml
+}
+
+cases() { # cases SUITE: arguments of its plan
+    "$plumb" run "$1" --dry-run 2>/dev/null | tail -n +2 | cut -d, -f5-
+}
+
+@test "a matrix of eight GPUs: every pair has the configured rate, limit and origin; the summary and the page show it" {
+    in_work eight
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: write, access: "on", size: 4M}
+END
+    "$plumb" run t.yaml --out r > said
+    python3 - <<'END'
+import csv
+links = {(0, 1): 45, (2, 3): 45, (4, 5): 23, (0, 2): 23, (4, 6): 23}
+def expected(i, k):
+    i, k = sorted((i, k))
+    if (i, k) == (3, 4):
+        return None
+    return links.get((i, k)) or (12 if i // 2 == k // 2 else 9 if i // 4 == k // 4 else 7)
+rows = list(csv.DictReader(open("r/copy.csv")))
+assert len(rows) == 56, len(rows)
+for row in rows:
+    i, k = int(row["source"][5:]), int(row["destination"][5:])
+    assert row["origin"] == "simulated", row
+    wanted = expected(i, k)
+    if wanted is None:
+        assert row["status"] == "skipped" and "peer access" in row["reason"], row
+        continue
+    assert abs(float(row["value"]) / wanted - 1) < 0.05, (i, k, row["value"], wanted)
+    limit = 50 if wanted == 45 else 25 if wanted == 23 else 15.7538
+    assert abs(float(row["limit"]) / limit - 1) < 1e-3 and row["limit_source"].startswith("nvml"), (i, k, row["limit"], row["limit_source"])
+END
+    grep -q 'GPU peers.*GB/s (simulated).*simulated, not measured' said
+    [ "$(grep -c 'GB/s' said)" -eq "$(grep 'GB/s' said | grep -c simulated)" ]
+    grep -q "54 of 56 pairs" said
+    grep -q "Not measured: 56 of 56 rows of <b>copy</b>" r/report.html
+    [ "$(grep -c '<figure class=.matrix.>' r/report.html)" -eq 1 ]
+    grep -q "<figcaption><b>bandwidth (GB/s)</b>.*<span class='badge'>simulated</span>" r/report.html
+    [ "$(grep -o "style='--shade:[0-9]*%'" r/report.html | wc -l)" -eq 54 ]
+    [ "$(grep -o ">n/a</td>" r/report.html | wc -l)" -eq 2 ]
+}
+
+@test "a slow link is named, in the summary and the page" {
+    in_work eight
+    fault slow_link:gpu=0:peer=5:factor=0.5
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: write, access: "on", size: 4M}
+END
+    "$plumb" run t.yaml --out r > said
+    grep -Eq '^slow: .*cuda:(0 -> cuda:5|5 -> cuda:0) is (49|50)(\.[0-9])? % below the median of its kind .*\(simulated\)' said
+    grep -Eq "<li class='warn'>cuda:0 -&#62; cuda:5 is" r/report.html
+    [ "$(grep -o "class='slow'" r/report.html | wc -l)" -eq 2 ]
+}
+
+@test "a GPU that is lost fails its own cases; the others have their values" {
+    in_work eight
+    fault lost:gpu=5
+    suite <<'END'
+  - {bench: copy, engine: ce, source: node0, destination: gpus, memory: pinned, size: 4M}
+END
+    run "$plumb" run t.yaml --out r
+    [ "$status" -eq 4 ]
+    python3 - <<'END'
+import csv
+rows = {r["destination"]: r for r in csv.DictReader(open("r/copy.csv"))}
+assert set(rows) == {f"cuda:{i}" for i in range(8)}, set(rows)
+for name, row in rows.items():
+    assert row["origin"] == "simulated", row
+    if name == "cuda:5":
+        assert row["status"] == "failed" and row["reason"] and row["value"] == "", row
+    else:
+        assert row["status"] in ("ok", "noisy") and float(row["value"]) > 8, row
+END
+}
+
+@test "a launch on a simulated GPU that is stopped is simulated, too" {
+    in_work one
+    suite <<'END'
+  - {bench: copy, engine: ce, source: node0, destination: gpu, memory: pinned, size: 4M, budget: 60s, min-samples: 1000000, timeout: 1s}
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$status" -eq 4 ]
+    grep -q ',late,\|late,0001' r/plan.csv
+    python3 - <<'END'
+import csv
+row, = csv.DictReader(open("r/copy.csv"))
+assert row["origin"] == "simulated" and "time-out" in row["reason"], row
+END
+}
+
+@test "each row's limit names its source; a simulated GPU with a real one's name gets no datasheet" {
+    sed 's/^name = .*/name = NVIDIA H200/' tests/sim/machines/eight.conf > "$work/named.conf"
+    in_work "$work/named.conf"
+    suite <<'END'
+  - {bench: gemm, device: gpu, library: cublaslt, dtype: bf16, size: 512}
+  - {bench: memory, device: gpu, op: copy, launch: tuned, size: 64M}
+  - {bench: copy, engine: ce, source: node0, destination: gpu, memory: pinned, size: 4M}
+END
+    "$plumb" run t.yaml --out r > said
+    python3 - <<'END'
+import csv
+for bench, limit in (("gemm", 20 * 1500e6 * 4096 / 1e12), ("memory", 128), ("copy", 15.7538)):
+    for row in csv.DictReader(open(f"r/{bench}.csv")):
+        assert row["origin"] == "simulated", row
+        assert row["limit_source"].startswith("nvml: "), (bench, row["limit_source"])
+        assert abs(float(row["limit"]) / limit - 1) < 1e-3, (bench, row["limit"], limit)
+        assert abs(float(row["percent_of_limit"]) / (100 * float(row["value"]) / limit) - 1) < 1e-3, row
+END
+    run grep -c datasheet r/gemm.csv r/memory.csv r/copy.csv
+    [[ "$output" != *:[1-9]* ]]
+}
+
+@test "words for GPUs: one, all of them, and the NUMA nodes" {
+    many 3
+    suite <<'END'
+  - {bench: memory, device: gpus, op: copy, launch: tuned, size: 64M}
+  - {bench: launch, device: gpu, op: launch}
+END
+    diff <(cases t.yaml | grep -o 'cuda:[0-9]' | sort) <(printf 'cuda:%s\n' 0 0 1 2)
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: write, size: 4M}
+END
+    diff <(cases t.yaml | grep -o 'cuda:[0-9]' | paste -d' ' - - | sort) <(printf 'cuda:%s cuda:%s\n' 0 1 0 2 1 0 1 2 2 0 2 1)
+}
+
+@test "of sixteen GPUs a sample of the pairs, the same with the same seed; the plan and the page say how many" {
+    many 16
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: write, size: 64K}
+END
+    "$plumb" run t.yaml --dry-run --seed 3 > a 2> said
+    grep -q "sampled 40 of 240 pairs" said
+    [ "$(wc -l < a)" -eq 41 ]
+    diff a <("$plumb" run t.yaml --dry-run --seed 3 2>/dev/null)
+    run diff -q <(sort a) <("$plumb" run t.yaml --dry-run --seed 4 2>/dev/null | sort)
+    [ "$status" -eq 1 ]
+    "$plumb" run t.yaml --seed 3 --out r > /dev/null
+    grep -q "(sampled 40 of 240 pairs)" r/report.html
+}
+
+@test "a list that is not named takes the defaults of the GPU, not the host's" {
+    in_work one
+    suite <<'END'
+  - {bench: memory, device: gpu, op: read}
+END
+    diff <(cases t.yaml | grep -o 'size [0-9]*' | sort -k2n | head -n 1) <(echo 'size 262144')
+}
+
+@test "one GPU has no pair: one row says so, and it is no failure" {
+    in_work one
+    suite <<'END'
+  - {bench: copy, engine: ce, source: gpus, destination: gpus, op: [write, read], size: 4M}
+  - {bench: copy, engine: sm, source: gpus, destination: gpus, op: write, size: 4M}
+END
+    "$plumb" run t.yaml --out r > said
+    [ "$(wc -l < r/copy.csv)" -eq 2 ]
+    grep -q 'skipped.*there is no cuda:1' r/copy.csv
+    run grep -c 'GPU peers' said
+    [ "$output" -eq 0 ]
+}
+
+@test "plumb list names each GPU once, with the benchmarks that see it" {
+    in_work eight
+    "$plumb" list > said
+    for i in 0 1 2 3 4 5 6 7; do
+        [ "$(grep -c "cuda:$i .*present: Simulated GPU.*(simulated)" said)" -eq 1 ]
+    done
+    grep -q 'gemm.*memory.*cuda:0' said
+}
+
+@test "without a GPU: a skipped row for each benchmark, one line in the summary and the page, and exit 0" {
+    cd "$work" || return 1
+    export PLUMB_CUDA_MODULE=$work/none.so
+    "$plumb" run quick --only cuda --out r > said
+    for bench in gemm memory copy launch; do
+        [ "$(wc -l < "r/$bench.csv")" -eq 2 ]
+        grep -q ',skipped,.*none.so' "r/$bench.csv"
+    done
+    [ "$(grep -c none.so said)" -eq 1 ]
+    grep -q '^no GPU: .*none.so' said
+    run grep -c 'GPU matrix core' said
+    [ "$output" -eq 0 ]
+    [ "$(grep -c "<p class='missing'>no GPU: " r/report.html)" -eq 1 ]
+    run grep -c "class='verdict warn'\|class='verdict bad'" r/report.html
+    [ "$output" -eq 0 ]
+    [ "$(cut -d, -f1 r/plan.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 skip; 1 state;" ]
+}
+
+@test "every suite of the house can be planned with no GPU, with one and with eight" {
+    cd "$work" || return 1
+    for suite in quick node gpu; do
+        PLUMB_CUDA_MODULE=$work/none.so "$plumb" run "$suite" --dry-run > none
+        [ "$(grep -c cuda none)" -le 4 ]
+    done
+    cd "$top" || return 1
+    for machine in one eight; do
+        in_work "$machine"
+        for suite in quick node gpu; do
+            "$plumb" run "$suite" --dry-run > "plan.$machine.$suite"
+            grep -q cuda:0 "plan.$machine.$suite"
+        done
+        cd "$top" || return 1
+    done
+    [ "$(grep -c 'source cuda:. --destination cuda:' "$work/plan.eight.gpu")" -gt 300 ]
+}

@@ -1,0 +1,757 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of the report's rules for GPUs: which rows make a headline, what stands beside it, how
+ * several GPUs and pairs of them compare, what is said where there is none, and that what was not
+ * measured is marked wherever it is shown. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/report/headline.h"
+#include "harness/report/report.h"
+#include "harness/report/series.h"
+#include "harness/text.h"
+#include "tests/unit/fake_run.h"
+
+#define META "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n"
+
+static const char *const gemm_params[] = {"device", "dtype", "data", "library", "search",
+                                          "m",      "n",     "k",    "kernel",  "address"};
+static const char *const memory_params[] = {"device", "op",    "launch", "engine",
+                                            "size",   "level", "address"};
+static const char *const copy_params[] = {"engine", "source", "destination", "direction", "memory",
+                                          "op",     "access", "together",    "size",      "address",
+                                          "numa",   "path",   "load"};
+static const char *const launch_params[] = {"device", "op", "address"};
+
+#define COUNT(list) (sizeof(list) / sizeof(*(list)))
+
+/* The rows of one benchmark, written one by one; begin() starts another one. */
+struct writer {
+    struct fake_run f;
+    FILE *rows, *plan;
+    const char *bench;
+    const char *const *params;
+    size_t n_params;
+    unsigned cases;
+    char number[16];
+};
+
+static int make_folder(void **state)
+{
+    struct writer *w = calloc(1, sizeof(*w));
+
+    fake_run_init(&w->f);
+    fake_run_write(&w->f, "run.json", META);
+    w->plan = fake_run_open(&w->f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, w->plan);
+    *state = w;
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    struct writer *w = *state;
+
+    fake_run_release(&w->f);
+    free(w);
+    return 0;
+}
+
+static void begin(struct writer *w, const char *bench, const char *const *params, size_t n)
+{
+    char name[64];
+
+    if (w->rows)
+        fclose(w->rows);
+    w->bench = bench;
+    w->params = params;
+    w->n_params = n;
+    snprintf(name, sizeof(name), "%s.csv", bench);
+    w->rows = fake_run_open(&w->f, name, "w");
+    row_print_csv_header(w->rows, params, n);
+}
+
+static struct report loaded(struct writer *w)
+{
+    const char *paths[] = {w->f.path};
+    struct report r;
+    char error[512] = "";
+
+    fclose(w->rows);
+    fclose(w->plan);
+    if (report_load(&r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    return r;
+}
+
+static struct headlines headlines_of(struct report *r)
+{
+    struct headlines h;
+
+    assert_int_equal(headlines_make(r, &h), 0);
+    return h;
+}
+
+static struct row row_of(struct writer *w, const char *metric, const char *unit, double value)
+{
+    struct row row;
+
+    snprintf(w->number, sizeof(w->number), "%u", ++w->cases);
+    fake_row_init(&row, w->number, 1, metric, unit, value);
+    return row;
+}
+
+/* Writes a row with these values of its parameters; "" behind those that are given. */
+static void add(struct writer *w, struct row *row, ...)
+{
+    va_list args;
+
+    va_start(args, row);
+    row->param_names = w->params;
+    row->n_params = w->n_params;
+    for (size_t i = 0; i < w->n_params; i++)
+        row->params[i] = va_arg(args, const char *);
+    va_end(args);
+    row_print_csv(w->rows, row);
+    fprintf(w->plan, "done,0001,1,%s,%llu,%s,,60\n", row->case_id, (unsigned long long)row->repeat,
+            w->bench);
+}
+
+static void add_gemm(struct writer *w, const char *device, const char *dtype, const char *data,
+                     const char *library, const char *size, double value)
+{
+    struct row row = row_of(w, "throughput", "TFLOP/s", value);
+
+    row.limit = 1000;
+    row.limit_source = "datasheet: x";
+    row.percent_of_limit = value / 10;
+    add(w, &row, device, dtype, data, library, "", size, size, size,
+        strcmp(device, "host") ? "cuBLASLt" : "avx512", strcmp(device, "host") ? device : "");
+}
+
+static const struct headline *line(const struct headlines *h, const char *pipe, const char *label)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (!strcmp(h->all[i].pipe, pipe) && !strcmp(h->all[i].label, label))
+            return &h->all[i];
+    fail_msg("no headline %s, %s", pipe, label);
+    return NULL;
+}
+
+static bool has_line(const struct headlines *h, const char *pipe)
+{
+    for (size_t i = 0; i < h->n; i++)
+        if (!strcmp(h->all[i].pipe, pipe))
+            return true;
+    return false;
+}
+
+static void says(const struct headline *h, const char *text)
+{
+    if (!strstr(h->runs[0].verdict.sentence, text))
+        fail_msg("'%s' does not say '%s'", h->runs[0].verdict.sentence, text);
+}
+
+static void says_not(const struct headline *h, const char *text)
+{
+    if (strstr(h->runs[0].verdict.sentence, text))
+        fail_msg("'%s' says '%s'", h->runs[0].verdict.sentence, text);
+}
+
+static void near(double x, double y)
+{
+    if (fabs(x - y) > 1e-6 * fabs(y))
+        fail_msg("%g is not %g", x, y);
+}
+
+/* ---- headlines */
+
+static void host_and_gpu_do_not_mix(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "host", "bf16", "random", "onednn", "1024", 3);
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 790);
+    add_gemm(w, "cuda:0", "bf16", "zeros", "cublaslt", "8192", 900);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    near(line(&h, "Matrix core", "bf16")->runs[0].point->value, 3);
+    near(line(&h, "GPU matrix core", "bf16")->runs[0].point->value, 790);
+    assert_int_equal(line(&h, "GPU matrix core", "bf16")->runs[0].verdict.mood, MOOD_GOOD);
+    assert_string_equal(h.no_gpu, "");
+    report_release(&r);
+}
+
+static void zeros_and_the_librarys_choice_stand_beside(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 760);
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt-best", "8192", 800);
+    add_gemm(w, "cuda:0", "bf16", "zeros", "cublaslt", "8192", 874);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_int_equal(h.contrasts.n, 2);
+    near(h.contrasts.all[0].change, 0.15);
+    near(h.contrasts.all[1].change, -0.05);
+    says(line(&h, "GPU matrix core", "bf16"), "zeros are 15 % faster: they take less power");
+    says(line(&h, "GPU matrix core", "bf16"),
+         "the library's own choice is 5 % slower than the best of its candidates");
+    report_release(&r);
+}
+
+/* Two sizes or two types are no pair; and what lies within the intervals is no difference. */
+static void only_like_is_set_beside_like(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 760);
+    add_gemm(w, "cuda:0", "bf16", "zeros", "cublaslt", "4096", 900);
+    add_gemm(w, "cuda:0", "f16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:0", "f16", "zeros", "cublaslt", "8192", 812);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_int_equal(h.contrasts.n, 1);
+    says_not(line(&h, "GPU matrix core", "bf16"), "zeros");
+    says(line(&h, "GPU matrix core", "f16"), "zeros make no difference");
+    report_release(&r);
+}
+
+static void a_gpu_behind_the_others_is_named(void **state)
+{
+    static const char *const devices[] = {"cuda:0", "cuda:1", "cuda:2", "cuda:3"};
+    static const double values[] = {800, 795, 700, 805};
+    struct writer *w = *state;
+
+    fake_run_write(
+        &w->f, "run.json",
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
+        "{\"severity\": \"warn\", \"subject\": \"cuda:2\", \"text\": \"it may draw 500 of 700 W\"},"
+        "{\"severity\": \"warn\", \"subject\": \"cuda:3\", \"text\": \"of another\"}]}}\n");
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    for (size_t i = 0; i < 4; i++)
+        add_gemm(w, devices[i], "bf16", "random", "cublaslt", "8192", values[i]);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
+    says(bf16, "4 GPUs: 805.0 to 700.0, the last is cuda:2");
+    says(bf16, "it may draw 500 of 700 W");
+    says_not(bf16, "of another");
+    assert_int_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+static void add_copy(struct writer *w, const char *source, const char *destination,
+                     const char *memory, const char *address, const char *numa, double value)
+{
+    struct row row = row_of(w, "bandwidth", "GB/s", value);
+
+    row.limit = 63;
+    row.limit_source = "sysfs: x";
+    row.percent_of_limit = 100 * value / 63;
+    add(w, &row, "ce", source, destination, "one-way", memory, "", "", "none", "268435456", address,
+        numa, "", "");
+}
+
+static void far_memory_gets_a_verdict(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
+    add_copy(w, "node1", "cuda:0", "pinned", "A", "remote", 42.35);
+    add_copy(w, "cuda:0", "node0", "pinned", "A", "local", 54);
+    add_copy(w, "cuda:0", "node1", "pinned", "A", "remote", 54);
+    add_copy(w, "node0", "cuda:0", "pageable", "A", "local", 11);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU copies", "host to GPU, pinned"), "from the remote node it is 23 % slower");
+    says(line(&h, "GPU copies", "host to GPU, pinned"), "from pageable memory it is 80 % slower");
+    says(line(&h, "GPU copies", "GPU to host, pinned"), "to the remote node it is as fast");
+    report_release(&r);
+}
+
+/* Each GPU is near to one of the nodes: the best of each counts. */
+static void gpus_are_compared_from_their_own_node(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
+    add_copy(w, "node1", "cuda:0", "pinned", "A", "remote", 40);
+    add_copy(w, "node0", "cuda:1", "pinned", "B", "remote", 41);
+    add_copy(w, "node1", "cuda:1", "pinned", "B", "local", 54.5);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU copies", "host to GPU, pinned"),
+         "2 GPUs: 55.00 to 54.50, the last is cuda:1");
+    assert_int_equal(line(&h, "GPU copies", "host to GPU, pinned")->runs[0].verdict.mood,
+                     MOOD_GOOD);
+    report_release(&r);
+}
+
+static void a_low_copy_is_explained_by_its_link(void **state)
+{
+    struct writer *w = *state;
+
+    fake_run_write(
+        &w->f, "run.json",
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
+        "{\"severity\": \"warn\", \"subject\": \"0000:3b:00.0\", \"text\": \"runs at x8 of x16\"},"
+        "{\"severity\": \"info\", \"subject\": \"0000:3b:00.0\", \"text\": \"no matter\"},"
+        "{\"severity\": \"warn\", \"subject\": \"0000:3b:00.1\", \"text\": \"of another\"}]}}\n");
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    add_copy(w, "node0", "cuda:0", "pinned", "0000:3b:00.0", "local", 27);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct headline *to = line(&h, "GPU copies", "host to GPU, pinned");
+    says(to, "low: 42.9 % of the limit; runs at x8 of x16");
+    says_not(to, "no matter");
+    says_not(to, "of another");
+    report_release(&r);
+}
+
+/* A row between two GPUs names both. */
+static void either_end_may_be_the_reason(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    fake_run_write(&w->f, "run.json",
+                   "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
+                   "{\"severity\": \"warn\", \"subject\": \"B\", \"text\": \"B runs at x8\"}]}}\n");
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    row = row_of(w, "bandwidth", "GB/s", 20);
+    row.limit = 63;
+    row.percent_of_limit = 100 * 20 / 63.0;
+    add(w, &row, "ce", "cuda:0", "cuda:1", "one-way", "", "write", "on", "", "268435456", "A+B", "",
+        "peer access", "");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU peers", "peer access"), "low: 31.7 % of the limit; B runs at x8");
+    report_release(&r);
+}
+
+static void launches_tell_their_tail(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "launch", launch_params, COUNT(launch_params));
+    row = row_of(w, "latency", "us", 2.1);
+    row.summary.p999 = 12.5;
+    add(w, &row, "cuda:0", "launch", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU launch", "launch"), "p99.9 is 12.50 us");
+    report_release(&r);
+}
+
+static void a_gpu_that_was_held_back_says_so(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    row = row_of(w, "throughput", "TFLOP/s", 700);
+    row.gpu_throttle = "power cap; set: application clocks";
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
+    row = row_of(w, "throughput", "TFLOP/s", 60);
+    row.gpu_throttle = "set: application clocks";
+    add(w, &row, "cuda:0", "f64", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU matrix core", "bf16"), "GPU held back by power cap");
+    says_not(line(&h, "GPU matrix core", "f64"), "held back");
+    report_release(&r);
+}
+
+/* ---- cases */
+
+/* What a library takes may differ from launch to launch, and a search may find another shape: one
+ * case all the same. */
+static void outcomes_make_no_case(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    row = row_of(w, "throughput", "TFLOP/s", 700);
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "algo 1", "A");
+    row.repeat = 2;
+    row.value = 710;
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "algo 2", "A");
+    row = row_of(w, "throughput", "TFLOP/s", 750);
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "10s", "8192", "9216", "4096", "", "A");
+    row.repeat = 2;
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "10s", "9216", "9216", "4096", "", "A");
+    struct report r = loaded(w);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    assert_int_equal(r.benches[0].cases[0].points[0].n_values, 2);
+    near(r.benches[0].cases[0].points[0].value, 705);
+    assert_int_equal(r.benches[0].cases[1].points[0].n_values, 2);
+    report_release(&r);
+}
+
+/* ---- no GPU */
+
+static void add_skipped(struct writer *w)
+{
+    static const char why[] = "no CUDA driver: install one";
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "host", "f32", "random", "onednn", "1024", 800);
+    row = row_of(w, "throughput", "TFLOP/s", NAN);
+    row.status = "skipped";
+    row.reason = why;
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "", "");
+    begin(w, "launch", launch_params, COUNT(launch_params));
+    row = row_of(w, "latency", "us", NAN);
+    row.status = "skipped";
+    row.reason = why;
+    add(w, &row, "cuda:0", "launch", "");
+}
+
+static void no_gpu_is_one_quiet_line(void **state)
+{
+    struct writer *w = *state;
+    struct buffer page = {0};
+    char path[128], error[256] = "";
+
+    add_skipped(w);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_string_equal(h.no_gpu, "no CUDA driver: install one");
+    assert_string_equal(headlines_no_gpu_text(&r.pool, &h), "no GPU: no CUDA driver: install one");
+    assert_int_equal(h.n, 1);
+    assert_false(has_line(&h, "GPU matrix core"));
+    assert_null(strstr(h.missing, "GPU"));
+    report_release(&r);
+
+    const char *paths[] = {w->f.path};
+    assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), 0);
+    snprintf(path, sizeof(path), "%s/report.html", w->f.path);
+    assert_int_equal(file_read(path, 10u << 20, &page), 0);
+    assert_non_null(
+        strstr(page.text, "<p class='missing'>no GPU: no CUDA driver: install one</p>"));
+    assert_null(strstr(page.text, "verdict warn"));
+    assert_null(strstr(page.text, "verdict bad"));
+    buffer_release(&page);
+}
+
+/* Where a GPU works, what it cannot do is said in its line, and nothing else is hidden. */
+static void one_that_works_shows_what_was_skipped(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 700);
+    row = row_of(w, "throughput", "TFLOP/s", NAN);
+    row.status = "skipped";
+    row.reason = "this GPU has no 8-bit floats";
+    add(w, &row, "cuda:0", "e4m3", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_string_equal(h.no_gpu, "");
+    says(line(&h, "GPU matrix core", "e4m3"), "not measured: this GPU has no 8-bit floats");
+    report_release(&r);
+}
+
+/* A failure is no lack of a GPU. */
+static void a_failed_gpu_is_no_quiet_line(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "launch", launch_params, COUNT(launch_params));
+    row = row_of(w, "latency", "us", NAN);
+    row.status = "failed";
+    row.reason = "it fell off the bus";
+    add(w, &row, "cuda:0", "launch", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_string_equal(h.no_gpu, "");
+    assert_int_equal(line(&h, "GPU launch", "launch")->runs[0].verdict.mood, MOOD_BAD);
+    report_release(&r);
+}
+
+static void pipes_of_gpus_are_missing_where_there_is_one(void **state)
+{
+    struct writer *w = *state;
+
+    fake_run_write(
+        &w->f, "run.json",
+        "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"gpus\": {\"devices\": [{}]}}}\n");
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "host", "f32", "random", "onednn", "1024", 800);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_non_null(strstr(h.missing, "GPU matrix core"));
+    assert_non_null(strstr(h.missing, ", Memory"));
+    assert_null(strstr(h.missing, "GPU peers")); /* needs two */
+    report_release(&r);
+}
+
+/* ---- pairs */
+
+static void add_pair(struct writer *w, int from, int to, const char *direction, double value)
+{
+    struct row row = row_of(w, "bandwidth", "GB/s", value);
+    char source[32], destination[32], address[32];
+
+    snprintf(source, sizeof(source), "cuda:%d", from);
+    snprintf(destination, sizeof(destination), "cuda:%d", to);
+    snprintf(address, sizeof(address), "A%d+A%d", from, to);
+    if (isnan(value)) {
+        row.status = "skipped";
+        row.reason = "no peer access";
+    }
+    add(w, &row, "ce", source, destination, direction, "", "write", "on", "", "268435456", address,
+        "", "peer access", "");
+}
+
+/* Five GPUs: 0 and 1, 2 and 3 with NVLink, the rest over PCIe; one pair of each kind is slow. */
+static void write_pairs(struct writer *w)
+{
+    fake_run_write(&w->f, "run.json",
+                   "{\"schema\": 1, \"run\": \"one\", \"gpu_pairs\": {\"sampled\": 19, \"of\": 20},"
+                   " \"machine\": {\"gpus\": {\"pairs\": ["
+                   "{\"a\": \"A0\", \"b\": \"A1\", \"nvlinks\": 4}, {\"a\": \"A2\", \"b\": \"A3\", "
+                   "\"nvlinks\": 4},"
+                   "{\"a\": \"A0\", \"b\": \"A2\", \"nvlinks\": 0, \"relation\": \"SYS\"}]}}}\n");
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < 5; k++) {
+            bool nvlink = i / 2 == k / 2 && i < 4 && k < 4;
+            double value = nvlink ? 90 : 20;
+
+            if (i == k || (i == 4 && k == 0))
+                continue;
+            value *= i == 3 && k == 2 ? 0.6 : i == 1 && k == 4 ? 0.8 : 1;
+            add_pair(w, i, k, "one-way", i == 0 && k == 3 ? NAN : value);
+        }
+}
+
+static void pairs_become_a_matrix(void **state)
+{
+    struct writer *w = *state;
+
+    write_pairs(w);
+    add_pair(w, 0, 1, "sum", 170);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    assert_int_equal(h.matrices.n, 2);
+    const struct matrix *m = &h.matrices.all[0];
+    assert_int_equal(m->n, 5);
+    assert_string_equal(m->gpus[4], "cuda:4");
+    assert_int_equal(m->measured, 18);
+    near(m->high, 90);
+    near(m->cells[0 * 5 + 1].point->value, 90);
+    near(m->cells[1 * 5 + 4].point->value, 16);
+    assert_null(m->cells[4 * 5 + 0].c); /* not in the plan */
+    assert_null(m->cells[2 * 5 + 2].c);
+    assert_string_equal(m->cells[0 * 5 + 3].point->status, "skipped");
+    assert_string_equal(m->cells[0 * 5 + 1].kind, "4 NVLinks, peer access");
+    assert_string_equal(m->cells[0 * 5 + 2].kind, "SYS, peer access");
+    assert_string_equal(m->cells[0 * 5 + 4].kind, "peer access");
+    near(h.matrices.all[1].high, 170);
+    report_release(&r);
+}
+
+/* Each against the median of its own kind, not against the faster kind. */
+static void slow_pairs_are_named(void **state)
+{
+    struct writer *w = *state;
+
+    write_pairs(w);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct matrix *m = &h.matrices.all[0];
+    assert_int_equal(m->slow, 2);
+    assert_true(m->cells[3 * 5 + 2].slow);
+    assert_true(m->cells[1 * 5 + 4].slow);
+    assert_string_equal(matrix_slow_text(&r, m, 3 * 5 + 2),
+                        "cuda:3 -> cuda:2 is 40 % below the median of its kind (4 NVLinks, peer "
+                        "access: 90.00 GB/s)");
+    says(line(&h, "GPU peers", "peer access"),
+         "18 of 20 pairs: 90.00 to 16.00, the last is cuda:1 -> cuda:4; 2 slow for their kind");
+    assert_int_equal(line(&h, "GPU peers", "peer access")->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+static void many_pairs_are_not_drawn_as_lines(void **state)
+{
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+
+    write_pairs(w);
+    add_copy(w, "node0", "cuda:0", "pinned", "A0", "local", 55);
+    add_copy(w, "node0", "cuda:1", "pinned", "A1", "local", 54);
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    assert_int_equal(figures->n, 1);
+    assert_int_equal(figures->all[0].plot.n_ticks, 2);
+    free(figures);
+    report_release(&r);
+}
+
+/* The page says how many of the pairs there are, and which cells have no value and why. */
+static void the_page_has_the_matrix(void **state)
+{
+    struct writer *w = *state;
+    struct buffer page = {0};
+    char path[128], error[256] = "";
+    const char *paths[] = {w->f.path};
+
+    write_pairs(w);
+    fclose(w->rows);
+    fclose(w->plan);
+    assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), 0);
+    snprintf(path, sizeof(path), "%s/report.html", w->f.path);
+    assert_int_equal(file_read(path, 10u << 20, &page), 0);
+    assert_non_null(strstr(page.text, "<span>(sampled 18 of 20 pairs)</span>"));
+    assert_non_null(
+        strstr(page.text, "<td class='skipped' title='skipped: no peer access'>n/a</td>"));
+    assert_non_null(strstr(page.text, "<td class='none' title='not in this run'></td>"));
+    assert_non_null(strstr(page.text, " style='--shade:60%'>90.0</td>"));
+    assert_non_null(strstr(page.text, " class='slow'>54.0</td>"));
+    buffer_release(&page);
+}
+
+/* ---- origin */
+
+static void simulated_rows_are_marked_everywhere(void **state)
+{
+    static const char *const marks[] = {
+        "Not measured: 4 of 4 rows of <b>copy</b> in one are simulated",
+        "<b>55.00</b> GB/s <span class='badge'>simulated</span>",       /* headline */
+        "simulated, not measured; ",                                    /* its sentence */
+        "node0 <b>55.00</b> GB/s <span class='badge'>simulated</span>", /* side by side */
+        "</span> <span class='badge'>simulated</span></figcaption>",    /* matrix */
+        "(simulated)</li>",                                             /* legend */
+        "[\"origin\",\"measured, modelled or simulated\",0]",           /* a column of the rows */
+    };
+    struct writer *w = *state;
+    struct buffer page = {0};
+    char path[128], error[256] = "";
+    const char *paths[] = {w->f.path};
+    struct row row;
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    for (int i = 0; i < 2; i++) {
+        row = row_of(w, "bandwidth", "GB/s", i ? 42 : 55);
+        row.origin = "simulated";
+        row.disturbed = "GPU held back for 3 ms (power cap)";
+        add(w, &row, "ce", i ? "node1" : "node0", "cuda:0", "one-way", "pinned", "", "", "none",
+            "268435456", "A", i ? "remote" : "local", "", "");
+        row = row_of(w, "bandwidth", "GB/s", 20 + i);
+        row.origin = "simulated";
+        add(w, &row, "ce", i ? "cuda:1" : "cuda:0", i ? "cuda:0" : "cuda:1", "one-way", "", "write",
+            "on", "", "268435456", "A+B", "", "peer access", "");
+    }
+    fclose(w->rows);
+    fclose(w->plan);
+    assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), 0);
+    snprintf(path, sizeof(path), "%s/report.html", w->f.path);
+    assert_int_equal(file_read(path, 10u << 20, &page), 0);
+    for (size_t i = 0; i < COUNT(marks); i++) {
+        bool plotted =
+            strcmp(marks[i], "(simulated)</li>") || strstr(page.text, "<ul class='legend'>");
+        if (plotted && !strstr(page.text, marks[i]))
+            fail_msg("the page lacks '%s'", marks[i]);
+    }
+    buffer_release(&page);
+}
+
+static void the_summary_marks_them_too(void **state)
+{
+    struct writer *w = *state;
+    char *text = NULL, error[256] = "";
+    size_t size = 0;
+    struct run_folder run;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    row = row_of(w, "throughput", "TFLOP/s", 700);
+    row.origin = "simulated";
+    add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
+    add_gemm(w, "host", "f32", "random", "onednn", "1024", 3);
+    fclose(w->rows);
+    fclose(w->plan);
+    assert_int_equal(run_folder_load(w->f.path, &run, error, sizeof(error)), 0);
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(report_summary(out, &run), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "700.0 TFLOP/s (simulated)"));
+    assert_null(strstr(text, "3.000 TFLOP/s (simulated)"));
+    free(text);
+    run_folder_release(&run);
+}
+
+/* A line is marked where one of its values is; others in the same plot are not. */
+static void lines_of_plots_are_marked(void **state)
+{
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+    struct row row;
+
+    begin(w, "memory", memory_params, COUNT(memory_params));
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 3; k++) {
+            static const char *const sizes[] = {"1048576", "16777216", "268435456"};
+
+            row = row_of(w, "bandwidth", "GB/s", 100 + i + k);
+            row.origin = i ? "simulated" : "measured";
+            add(w, &row, "cuda:0", i ? "triad" : "read", "tuned", "kernel", sizes[k], "HBM", "A");
+        }
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    assert_int_equal(figures->n, 1);
+    assert_int_equal(figures->all[0].plot.n_lines, 2);
+    assert_string_equal(figures->all[0].plot.lines[0].label, "read");
+    assert_string_equal(figures->all[0].plot.lines[1].label, "triad (simulated)");
+    assert_string_equal(figures->all[0].plot.watermark, "simulated");
+    free(figures);
+    report_release(&r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(host_and_gpu_do_not_mix),
+        TEST(zeros_and_the_librarys_choice_stand_beside),
+        TEST(only_like_is_set_beside_like),
+        TEST(a_gpu_behind_the_others_is_named),
+        TEST(far_memory_gets_a_verdict),
+        TEST(gpus_are_compared_from_their_own_node),
+        TEST(a_low_copy_is_explained_by_its_link),
+        TEST(either_end_may_be_the_reason),
+        TEST(launches_tell_their_tail),
+        TEST(a_gpu_that_was_held_back_says_so),
+        TEST(outcomes_make_no_case),
+        TEST(no_gpu_is_one_quiet_line),
+        TEST(one_that_works_shows_what_was_skipped),
+        TEST(a_failed_gpu_is_no_quiet_line),
+        TEST(pipes_of_gpus_are_missing_where_there_is_one),
+        TEST(pairs_become_a_matrix),
+        TEST(slow_pairs_are_named),
+        TEST(many_pairs_are_not_drawn_as_lines),
+        TEST(the_page_has_the_matrix),
+        TEST(simulated_rows_are_marked_everywhere),
+        TEST(the_summary_marks_them_too),
+        TEST(lines_of_plots_are_marked),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

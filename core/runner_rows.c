@@ -96,7 +96,7 @@ static int fill_values(struct runner *r, const struct series *s, const struct sa
                        size_t index, struct row *row)
 {
     const struct unit *unit = units_find(s->unit);
-    double *values = malloc((samples->n ? samples->n : 1) * sizeof(*values));
+    double *values = calloc(samples->n ? samples->n : 1, sizeof(*values));
     int err = values ? 0 : -ENOMEM;
 
     if (err)

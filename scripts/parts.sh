@@ -15,7 +15,7 @@
 #           lib:PC:HEADER:LIBS   pkg-config's module PC; else HEADER compiles and LIBS link
 #           so:A,B               one of these shared libraries, which are opened at run time
 #           nvcc                 the CUDA toolkit's compiler and cuda.h; see parts_nvcc
-#           cuda:HEADER          a header beside them
+#           cuda:HEADER:NAME     a header beside them, new enough to know this name
 #           file:GLOB            such a file
 #           san, fuzzer          a compiler that links these runtimes
 # packages: names on Debian 12 and Ubuntu 22.04 to 24.04; in A/B the first that the system knows (for GPUs, A is of
@@ -33,7 +33,7 @@ libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
 CUDA|gpu|opt|nvcc|cuda-toolkit/nvidia-cuda-toolkit|GPUs: the module plumb-cuda.so
-cuBLASLt|gpu|opt|cuda:cublasLt.h|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
+cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: plots
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
 sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
@@ -122,13 +122,14 @@ parts_shared()
     return 1
 }
 
-# parts_compiles CFLAGS HEADER: does a C file that includes it compile?
+# parts_compiles CFLAGS HEADER NAME: does a C file that includes it, and has a number of this name from it, compile?
 parts_compiles()
 {
     local flags compiler
     read -ra compiler <<<"${CC:-cc}"
     read -ra flags <<<"$1"
-    "${compiler[@]}" ${flags[@]+"${flags[@]}"} -fsyntax-only -include "$2" -x c /dev/null 2>/dev/null
+    "${compiler[@]}" ${flags[@]+"${flags[@]}"} -fsyntax-only -include "$2" -x c - \
+        <<<"int check = (int)$3;" 2>/dev/null
 }
 
 # The CUDA compiler: $NVCC (no: none), $CUDA_HOME's, $CUDA_PATH's, PATH's, or where NVIDIA's installer puts it.
@@ -145,18 +146,18 @@ parts_nvcc()
     return 1
 }
 
-# parts_cuda_flags NVCC HEADER: how the headers of that toolkit are found; nothing where the compiler knows.
+# parts_cuda_flags NVCC HEADER NAME: how the headers of that toolkit are found; nothing where the compiler knows.
 parts_cuda_flags()
 {
     local home folder
     home=$(dirname "$(dirname "$(readlink -f "$1")")")
     for folder in "$home/include" "$home"/targets/*-linux/include; do
-        if [[ $folder != /usr/include && -e $folder/$2 ]] && parts_compiles "-isystem$folder" "$2"; then
+        if [[ $folder != /usr/include && -e $folder/$2 ]] && parts_compiles "-isystem$folder" "$2" "$3"; then
             echo "-isystem$folder"
             return 0
         fi
     done
-    parts_compiles '' "$2"
+    parts_compiles '' "$2" "$3"
 }
 
 # The clang to build fuzz targets with: CC itself where it can.
@@ -201,10 +202,10 @@ parts_find()
     nvcc)
         part_at=$(parts_nvcc) && "$part_at" --list-gpu-code >/dev/null 2>&1 || return 1
         part_version=$("$part_at" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\).*/\1/p')
-        [[ $part_version ]] && part_cflags=$(parts_cuda_flags "$part_at" cuda.h)
+        [[ $part_version ]] && part_cflags=$(parts_cuda_flags "$part_at" cuda.h CUDA_VERSION)
         ;;
     cuda)
-        part_at=$(parts_nvcc) && part_cflags=$(parts_cuda_flags "$part_at" "$rest")
+        part_at=$(parts_nvcc) && part_cflags=$(parts_cuda_flags "$part_at" "${rest%%:*}" "${rest#*:}")
         ;;
     file)
         part_at=$(compgen -G "$rest" | head -n 1)

@@ -46,8 +46,9 @@ static int wanted(struct gpu *gpu, size_t bytes)
     return err || bytes ? err : cuda_error(gpu, -EINVAL, "asked for memory of 0 bytes");
 }
 
-/* All addresses of the table are good on both sides: where the driver maps host memory elsewhere, it
- * is not used. */
+/* Page-locked memory is to be good on both sides by one address: where the driver maps it elsewhere,
+ * it is not used. Write-combined memory is not asked about: the driver's manual lets it have two
+ * addresses, and copies take the host's. */
 static int same_address(struct gpu *gpu, void *at)
 {
     CUdeviceptr device = 0;
@@ -72,7 +73,7 @@ static int alloc_host(struct gpu *gpu, bool write_combined, size_t bytes, void *
         return cuda_error_add(gpu, err, "; asked for %s of page-locked host memory",
                               cuda_size_text(bytes, text, sizeof(text)));
     }
-    if (!err && (err = same_address(gpu, *at)))
+    if (!err && !write_combined && (err = same_address(gpu, *at)))
         gpu->driver->cuMemFreeHost(*at);
     return err;
 }

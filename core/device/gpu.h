@@ -115,6 +115,7 @@ struct gpu_ops {
 
     /* A kernel of gpu_kernels.h by its name; lives as long as the device is open. */
     int (*kernel)(struct gpu *gpu, const char *name, struct gpu_kernel **kernel);
+    /* Blocks of so many threads that an SM holds at a time; 0: not even one. */
     int (*occupancy)(struct gpu_kernel *kernel, unsigned block, unsigned *blocks_per_sm);
     /* `args`: the kernel's one argument, a struct of gpu_kernels.h; copied before the call returns. */
     int (*launch)(struct gpu_stream *stream, struct gpu_kernel *kernel, unsigned grid,

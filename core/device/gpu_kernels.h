@@ -15,7 +15,8 @@
  * <op> is read, write, copy, scale, add or triad; <type> f32 or f64; U in 1, 2, 4, 8 is how many
  * 16-byte accesses a thread has in flight; _cs marks stores and loads as streaming (evict first).
  * All threads of the grid go over the arrays together (a grid-stride loop), so that any grid does.
- * Loads go round the first-level cache: a pass over a set that L2 holds is served by L2.
+ * Their loads go round the first-level cache: a pass over a set that L2 holds is served by L2. Those of
+ * `chase` go through it.
  */
 #ifndef PLUMB_CORE_DEVICE_GPU_KERNELS_H
 #define PLUMB_CORE_DEVICE_GPU_KERNELS_H

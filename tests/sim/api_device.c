@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's interface: errors by name, and what devices are. */
+#include "core/device/cuda/driver.h"
 #include "tests/sim/sim.h"
 
 #include <stdio.h>
@@ -229,7 +230,7 @@ static CUresult attribute(const struct sim *sim, const struct sim_gpu *gpu,
         {CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID, address_part(gpu, 0)},
         {CU_DEVICE_ATTRIBUTE_PCI_BUS_ID, address_part(gpu, 1)},
         {CU_DEVICE_ATTRIBUTE_PCI_DEVICE_ID, address_part(gpu, 2)},
-        {CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, gpu->numa_node},
+        {CUDA_ATTRIBUTE_HOST_NUMA_ID, gpu->numa_node},
     };
 
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)

@@ -4,6 +4,7 @@
 # zeros, the check, and what it says where it cannot run.
 
 load ../sim/env
+load rows
 
 setup()
 {
@@ -27,23 +28,6 @@ gemm()
 {
     status=0
     "$bin" --csv --device cuda --budget 150ms --warmup 20ms "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
-cells()
-{
-    awk -v name="$1" '
-        {
-            line = ""; quoted = 0
-            for (i = 1; i <= length($0); i++) {
-                c = substr($0, i, 1)
-                if (c == "\"") quoted = !quoted
-                else line = line (c == "," && !quoted ? "\t" : c)
-            }
-            n = split(line, cell, "\t")
-        }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "$out"
 }
 
 # near WANT...: the values are within 5 % of these, in GFLOP/s, in their order.

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-gemm from outside: its rows, its limits, and what it says where it cannot run.
 
+load rows
+
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -17,23 +19,6 @@ gemm()
     status=0
     # shellcheck disable=SC2086 # quick is several words
     "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
-cells()
-{
-    awk -v name="$1" '
-        {
-            line = ""; quoted = 0
-            for (i = 1; i <= length($0); i++) {
-                c = substr($0, i, 1)
-                if (c == "\"") quoted = !quoted
-                else line = line (c == "," && !quoted ? "\t" : c)
-            }
-            n = split(line, cell, "\t")
-        }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "$out"
 }
 
 needs_library()

@@ -4,6 +4,7 @@
 # is said where there is no GPU. The host's clock runs on a machine that others use too: only lower bounds.
 
 load ../sim/env
+load rows
 
 setup()
 {
@@ -19,23 +20,6 @@ launch()
     status=0
     # shellcheck disable=SC2086 # quick is several words
     timeout 120 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
-cells()
-{
-    awk -v name="$1" '
-        {
-            line = ""; quoted = 0
-            for (i = 1; i <= length($0); i++) {
-                c = substr($0, i, 1)
-                if (c == "\"") quoted = !quoted
-                else line = line (c == "," && !quoted ? "\t" : c)
-            }
-            n = split(line, cell, "\t")
-        }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "$out"
 }
 
 # says FILE TEXT: FILE has the text, or we see FILE.

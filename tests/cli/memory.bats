@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-memory from outside: its rows, what it counts, its evidence, and what it says where it cannot run.
 
+load rows
+
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -19,23 +21,6 @@ memory()
     status=0
     # shellcheck disable=SC2086 # quick is several words
     "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
-}
-
-# cells COLUMN: a column of the CSV in $out, a line for each row; quoted commas are no separators.
-cells()
-{
-    awk -v name="$1" '
-        {
-            line = ""; quoted = 0
-            for (i = 1; i <= length($0); i++) {
-                c = substr($0, i, 1)
-                if (c == "\"") quoted = !quoted
-                else line = line (c == "," && !quoted ? "\t" : c)
-            }
-            n = split(line, cell, "\t")
-        }
-        NR == 1 { for (i = 1; i <= n; i++) if (cell[i] == name) at = i; next }
-        { print at ? cell[at] : "no such column" }' "$out"
 }
 
 # Every row's limit is what the first row's loads and the second's stores give, or more, but for what the machine changes meanwhile.

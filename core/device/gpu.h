@@ -76,7 +76,8 @@ struct gpu_ops {
     void (*close)(struct gpu *gpu); /* NULL is left alone */
     int (*free_bytes)(struct gpu *gpu, uint64_t *bytes);
 
-    /* Zeroed: no. A buffer of GPU_PINNED and GPU_WRITE_COMBINED has the same address on both sides.
+    /* Zeroed: no. A buffer of GPU_PINNED has the same address on both sides; one of GPU_WRITE_COMBINED is for
+     * copy() and the host alone.
      * Host memory comes from the node of the calling thread (bind it first). */
     int (*alloc)(struct gpu *gpu, enum gpu_memory kind, size_t bytes, void **at);
     void (*free)(struct gpu *gpu, enum gpu_memory kind, void *at); /* NULL is left alone */

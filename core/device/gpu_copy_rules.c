@@ -89,6 +89,11 @@ static int refuse_memory(struct point *pt, const struct gpu_copy *c)
                             "a copy of '%s' memory keeps its thread until it is done, so that "
                             "several do not run at once: take --memory pinned",
                             copy_memories[c->memory]);
+    /* Its address in the device need not be the host's, and where it is not, a kernel that takes the
+     * host's is the end of the context. */
+    if (c->memory == COPY_WRITE_COMBINED && c->engine == COPY_SM)
+        return refuse(pt, "a kernel does not read or write write-combined memory: take --memory "
+                          "pinned, or --engine ce");
     if (c->memory != COPY_MANAGED)
         return 0;
     if (several)

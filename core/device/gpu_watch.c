@@ -201,7 +201,7 @@ static bool ask_reasons(const struct nvml *nvml, struct nvml_device *device, uns
     bool known =
         NVML_ASK(nvml, reasons, device, &answer) || NVML_ASK(nvml, reasons_old, device, &answer);
 
-    *bits = (unsigned)answer;
+    *bits = (unsigned)answer & NVML_REASONS_KNOWN; /* later drivers may tell of others */
     return known;
 }
 

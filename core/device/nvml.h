@@ -111,6 +111,7 @@ enum {                             /* fields */
 #define NVML_REASON_HW_THERMAL         0x040u
 #define NVML_REASON_POWER_BRAKE        0x080u
 #define NVML_REASON_DISPLAY_CLOCKS     0x100u
+#define NVML_REASONS_KNOWN             0x1ffu /* those above; what follows is our own */
 #define NVML_REASON_BOARD_LIMIT        0x200u
 #define NVML_REASON_RELIABILITY        0x400u
 

@@ -76,7 +76,7 @@ all_good()
 }
 
 @test "HBM: every operation at the configured rate; the search finds what is best, the plain launch is below" {
-    memory --op read,write,copy,scale,add,triad --size 3M
+    memory --op read,write,copy,scale,add,triad --size 6M
     all_good
     [ "$(cells op | uniq | paste -sd ' ')" = "read write copy scale add triad" ]
     [ "$(cells launch | sort | uniq -c | awk '{ print $1, $2 }' | paste -sd ' ')" = "6 plain 6 tuned" ]
@@ -91,9 +91,9 @@ all_good()
             awk -v value="$value" 'BEGIN { exit !(value > 4 && value < 0.68 * 10) }'
         fi
     done < <(paste -d' ' <(cells launch) <(cells value) <(cells shape))
-    memory --op copy --size 3M --launch plain # all is covered: 4 KiB a block, where 160 of them run at once
-    [ "$(cells shape)" = "u1 256 threads x 384 blocks" ]
-    memory --op read --size 3M --launch plain # every block ends with an addition into one word
+    memory --op copy --size 6M --launch plain # all is covered: 4 KiB a block, where 160 of them run at once
+    [ "$(cells shape)" = "u1 256 threads x 768 blocks" ]
+    memory --op read --size 6M --launch plain # every block ends with an addition into one word
     [ "$(cells shape)" = "u1 256 threads x 160 blocks" ]
 }
 
@@ -113,7 +113,7 @@ all_good()
 }
 
 @test "latency: each level's own, by the size of the chain" {
-    memory --op latency --size 16K,128K,1M
+    memory --op latency --size 16K,128K,6M
     all_good
     [ "$(cells metric | sort -u)" = latency ]
     [ "$(cells level | paste -sd ,)" = "L1,,HBM" ]

@@ -149,7 +149,7 @@ cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t layout)
 
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *preference)
 {
-    struct lt_preference new = {0};
+    struct lt_preference new = {.schemes = CUBLASLT_REDUCTION_SCHEME_MASK};
 
     return make((void **)preference, &new, sizeof(new));
 }
@@ -165,6 +165,8 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t h
 {
     struct lt_preference *preference = (struct lt_preference *)handle;
 
+    if (which == CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK)
+        return set(&preference->schemes, sizeof(preference->schemes), value, bytes);
     if (which != CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES)
         return CUBLAS_STATUS_INVALID_VALUE;
     return set(&preference->workspace_bytes, sizeof(preference->workspace_bytes), value, bytes);

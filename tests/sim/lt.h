@@ -43,6 +43,7 @@ struct lt_layout {
 
 struct lt_preference {
     uint64_t workspace_bytes;
+    uint32_t schemes; /* of adding up the parts of a sum: a mask */
 };
 
 /* Whether the real one would compute it on such a device; the product, and its speed in TFLOP/s. */

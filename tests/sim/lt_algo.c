@@ -18,6 +18,15 @@ static size_t workspace_of(uint64_t candidate)
     return candidate ? WORKSPACE_BYTES : 0;
 }
 
+/* The last candidate splits the sums, and adds up their parts in C's own type where it may. */
+static uint32_t scheme_of(uint32_t schemes)
+{
+    return schemes & CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE ? CUBLASLT_REDUCTION_SCHEME_OUTPUT_TYPE
+           : schemes & CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+               ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE
+               : CUBLASLT_REDUCTION_SCHEME_NONE;
+}
+
 /* Of the first's speed. */
 static double factor_of(const struct sim_gpu *gpu, uint64_t candidate)
 {
@@ -65,6 +74,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
         memset(r, 0, sizeof(*r));
         r->algo.data[0] = MAGIC;
         r->algo.data[1] = i;
+        r->algo.data[2] = i + 1 == gpu->gemm_candidates ? scheme_of(wish->schemes) : 0;
         r->workspaceSize = workspace_of(i);
         r->state = CUBLAS_STATUS_SUCCESS;
         r->wavesCount = 1;
@@ -89,7 +99,9 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t *
     else if (which == CUBLASLT_ALGO_CONFIG_STAGES_ID)
         word = CUBLASLT_MATMUL_STAGES_32x3;
     else if (which == CUBLASLT_ALGO_CONFIG_SPLITK_NUM)
-        word = 1;
+        word = algo->data[2] ? 2 : 1;
+    else if (which == CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME)
+        word = (uint32_t)algo->data[2];
     if (bytes > sizeof(word))
         return CUBLAS_STATUS_INVALID_VALUE;
     memcpy(value, &word, bytes); /* little endian */

@@ -21,7 +21,7 @@
 #define M    48
 #define N    32
 #define K    64
-#define MOST 4
+#define MOST 8
 
 struct bed {
     struct gpus *gpus;
@@ -216,6 +216,38 @@ static void every_type(void **state)
     }
 }
 
+/* Does a candidate for this form add up parts of its sums in C's type? */
+static bool adds_in_c_type(struct bed *bed, const struct form *f)
+{
+    const struct gpu_gemm_problem p = problem_of(f, true);
+    bool found = false;
+    char text[160];
+    unsigned n;
+
+    OK(bed, bed->ops->gemm->plan(bed->gemm, &p, MOST, &n));
+    for (unsigned i = 0; i < n; i++) {
+        bed->ops->gemm->describe(bed->gemm, i, text, sizeof(text));
+        found = found || strstr(text, "reduction #1") || strstr(text, "reduction #4");
+    }
+    bed->ops->gemm->unplan(bed->gemm);
+    return found;
+}
+
+/* "Summed in f32" holds for sums that are split too; where C is as wide as the sums all may be taken. */
+static void sums_are_not_narrowed(void **state)
+{
+    struct bed *bed = bed_of(state);
+
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        bool narrower = (forms[i].c == GPU_GEMM_C_F16 || forms[i].c == GPU_GEMM_C_BF16) &&
+                        forms[i].compute != GPU_GEMM_F16_SUM;
+        if (narrower)
+            assert_false(adds_in_c_type(bed, &forms[i]));
+        else if (!cuda_fixture_real())
+            assert_true(adds_in_c_type(bed, &forms[i]));
+    }
+}
+
 static void what_it_says_of_itself(void **state)
 {
     struct bed *bed = bed_of(state);
@@ -386,6 +418,7 @@ int main(void)
     };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type),
+        cmocka_unit_test(sums_are_not_narrowed),
         cmocka_unit_test(what_it_says_of_itself),
         cmocka_unit_test(what_is_refused),
         cmocka_unit_test(first_product_of_a_held_stream),

@@ -78,6 +78,13 @@ static int check_version(struct cuda_driver *driver, char *error, size_t len)
     return 0;
 }
 
+static bool launches_wait(void)
+{
+    const char *set = getenv("CUDA_LAUNCH_BLOCKING");
+
+    return set && *set && strcmp(set, "0") != 0;
+}
+
 int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len)
 {
     const char *given = getenv("PLUMB_LIBCUDA");
@@ -92,6 +99,13 @@ int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len)
         err = resolve(driver, error, len);
     if (err)
         return err;
+    if (launches_wait()) {
+        snprintf(
+            error, len,
+            "CUDA_LAUNCH_BLOCKING is set: every launch would wait for its end, and no stream can "
+            "be held for timing: unset it");
+        return -EOPNOTSUPP;
+    }
     setenv("CUDA_DEVICE_ORDER", "PCI_BUS_ID", 0); /* numbers as nvidia-smi's; a user's own stays */
     CUresult result = driver->cuInit(0);
     return result == CUDA_SUCCESS ? 0 : explain(driver, result, error, len);

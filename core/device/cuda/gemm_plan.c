@@ -155,18 +155,34 @@ static void set_scalars(struct gpu_gemm *gemm, cudaDataType_t scale)
         gemm->one.s32 = 1;
 }
 
+static int prefer(struct gpu_gemm *gemm, cublasLtMatmulPreference_t wish,
+                  cublasLtMatmulPreferenceAttributes_t attribute, const void *value, size_t bytes)
+{
+    return gemm_check(gemm,
+                      gemm->lib.cublasLtMatmulPreferenceSetAttribute(wish, attribute, value, bytes),
+                      "cublasLtMatmulPreferenceSetAttribute");
+}
+
+/* C has fewer bits than the sums. Parts of a sum that is split over k would then be added up in C's
+ * type, unless that is forbidden, and "summed in f32" would not be true. */
+static bool narrower_than_sums(const struct gpu_gemm_problem *p)
+{
+    return (p->c == GPU_GEMM_C_F16 || p->c == GPU_GEMM_C_BF16) && p->compute != GPU_GEMM_F16_SUM;
+}
+
 /* Fills gemm->found; drops what the library itself says does not work. */
-static int ask(struct gpu_gemm *gemm, unsigned most)
+static int ask(struct gpu_gemm *gemm, bool narrower, unsigned most)
 {
     const uint64_t bytes = gemm->workspace_bytes;
+    const uint32_t scheme = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
     cublasLtMatmulPreference_t wish = NULL;
     int got = 0, err = LT(gemm, cublasLtMatmulPreferenceCreate, &wish);
 
     if (!err)
-        err = gemm_check(gemm,
-                         gemm->lib.cublasLtMatmulPreferenceSetAttribute(
-                             wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)),
-                         "the workspace's size");
+        err = prefer(gemm, wish, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes));
+    if (!err && narrower)
+        err =
+            prefer(gemm, wish, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &scheme, sizeof(scheme));
     if (!err)
         err = LT(gemm, cublasLtMatmulAlgoGetHeuristic, gemm->handle, gemm->product, gemm->first,
                  gemm->second, gemm->result, gemm->result, wish, (int)most, gemm->found, &got);
@@ -183,6 +199,10 @@ static int none_found(struct gpu_gemm *gemm, const struct gpu_gemm_problem *p)
     const struct gpu_facts *facts = &gemm->gpu->base.facts;
     bool narrow = eight_bits(p->a) || eight_bits(p->b);
 
+    if (p->compute == GPU_GEMM_TF32 && facts->major < 8)
+        return cuda_error(gemm->gpu, -EOPNOTSUPP,
+                          "tf32 is there from compute capability 8.0 on; this GPU has %u.%u",
+                          facts->major, facts->minor);
     return cuda_error(gemm->gpu, -EOPNOTSUPP,
                       "%s knows no way to compute %s x %s to %s of %llu x %llu x %llu on a GPU of "
                       "compute capability %u.%u%s",
@@ -209,8 +229,11 @@ int gemm_plan(struct gpu_gemm *gemm, const struct gpu_gemm_problem *problem, uns
         return cuda_error(gpu, -ENOMEM, "out of host memory");
     set_scalars(gemm, computes[problem->compute].scale);
     err = describe_problem(gemm, problem);
+    /* Before 8.0 tf32 would be computed, as f32. */
+    if (!err && problem->compute == GPU_GEMM_TF32 && gpu->base.facts.major < 8)
+        err = -EOPNOTSUPP;
     if (!err)
-        err = ask(gemm, most ? most : 1);
+        err = ask(gemm, narrower_than_sums(problem), most ? most : 1);
     if (err == -EOPNOTSUPP || (!err && !gemm->n))
         err = none_found(gemm, problem);
     *n = err ? 0 : gemm->n;

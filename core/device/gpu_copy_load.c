@@ -12,7 +12,8 @@
 #define LINE       128u /* bytes that a GPU fetches together */
 #define LINE_WORDS (LINE / sizeof(uint64_t))
 
-/* next[] visits the first word of every line once, in random order, and closes. */
+/* Visits the first word of every line once, in random order, and closes. Each of these words holds the
+ * address of the next, which is the same for the GPU that follows it as for who wrote it. */
 struct gpu_copy_chain {
     struct gpu_copy_lane *lane; /* whose source holds the chain, and whose timer is used */
     struct gpu_kernel *kernel;
@@ -36,9 +37,15 @@ static int make_order(struct gpu_copy_chain *chain, uint64_t seed)
     return 0;
 }
 
+/* The words of the memory itself up to the one that is `step` steps along the chain. */
 static uint64_t word_of(const struct gpu_copy_chain *chain, uint64_t step)
 {
     return (uint64_t)chain->order[step % chain->lines] * LINE_WORDS;
+}
+
+static const uint64_t *place_of(const struct gpu_copy_chain *chain, uint64_t step)
+{
+    return (const uint64_t *)chain->lane->src.at + word_of(chain, step);
 }
 
 /* By way of the host's own memory, wherever the chain is to lie. */
@@ -50,7 +57,7 @@ static int write_chain(struct gpu_copy_chain *chain)
     int err = next ? 0 : -ENOMEM;
 
     for (uint64_t i = 0; !err && i < chain->lines; i++)
-        next[word_of(chain, i)] = word_of(chain, i + 1);
+        next[word_of(chain, i)] = (uintptr_t)place_of(chain, i + 1);
     if (!err && m->config.on_host)
         memcpy(m->at, next, chain->lines * LINE);
     else if (!err)
@@ -72,10 +79,8 @@ static int queue_chase(void *arg, struct gpu_stream *stream, uint64_t i)
 /* The next launch goes on where the last one got to. */
 static void aim(struct gpu_copy_chain *chain, uint64_t hops)
 {
-    chain->args = (struct gpu_chase_args){.next = chain->lane->src.at,
-                                          .start = word_of(chain, chain->at),
-                                          .hops = hops,
-                                          .end = chain->end};
+    chain->args = (struct gpu_chase_args){
+        .start = place_of(chain, chain->at), .hops = hops, .end = chain->end};
 }
 
 /* One load that is not held: what the driver loads late is loaded then. */
@@ -141,7 +146,7 @@ int gpu_copy_chain_check(struct point *pt, struct gpu_copy *c)
     struct gpu_copy_chain *chain = c->chain;
     const struct gpu_ops *ops = gpu_ops(chain->lane->gpu);
     struct gpu_stream *stream = chain->lane->timer.stream;
-    uint64_t end = UINT64_MAX;
+    uint64_t end = UINT64_MAX, right = (uintptr_t)place_of(chain, chain->at);
     int err = ops->copy(stream, &end, chain->end, sizeof(end));
 
     if (!err)
@@ -150,9 +155,9 @@ int gpu_copy_chain_check(struct point *pt, struct gpu_copy *c)
         return gpu_copy_failed(pt, c, err);
     if (c->params->inject == COPY_CORRUPT)
         end++;
-    if (end != word_of(chain, chain->at))
+    if (end != right)
         return point_reason(pt, -EBADMSG,
-                            "the chain of loads went astray: it ended in word %llu, not %llu",
-                            (unsigned long long)end, (unsigned long long)word_of(chain, chain->at));
+                            "the chain of loads went astray: it ended at %#llx, not %#llx",
+                            (unsigned long long)end, (unsigned long long)right);
     return 0;
 }

@@ -7,7 +7,7 @@
  *   spin                          gpu_spin_args       one thread waits for a word in host memory
  *   empty                         gpu_empty_args      nothing
  *   <op>_<type>_u<U>[_cs]         gpu_pass_args       a memory operation; see below
- *   chase                         gpu_chase_args      one thread follows a chain of indices
+ *   chase                         gpu_chase_args      one thread follows a chain of addresses
  *   copy16                        gpu_copy_args       copies 16 bytes a step; all of it a multiple of 16
  *   copy1                         gpu_copy_args       copies bytes: any length and alignment
  *   fill                          gpu_fill_args       what gpu_values.h says, into arrays or matrices
@@ -16,7 +16,7 @@
  * 16-byte accesses a thread has in flight; _cs marks stores and loads as streaming (evict first).
  * All threads of the grid go over the arrays together (a grid-stride loop), so that any grid does.
  * Their loads go round the first-level cache: a pass over a set that L2 holds is served by L2. Those of
- * `chase` go through it.
+ * `chase` go through every cache, and nothing but a load is between one and the next.
  */
 #ifndef PLUMB_CORE_DEVICE_GPU_KERNELS_H
 #define PLUMB_CORE_DEVICE_GPU_KERNELS_H
@@ -46,11 +46,11 @@ struct gpu_pass_args {
     uint64_t *sum;
 };
 
-/* next[i] is the index that follows i, in units of 8 bytes; starts at `start`, leaves where it got to
- * in *end. */
+/* Each 8-byte word of the chain holds the address of the next one, as the device sees it; `hops` loads
+ * from the word at `start` on, then the address that the last one gave goes to *end. */
 struct gpu_chase_args {
-    const uint64_t *next;
-    uint64_t start, hops;
+    const uint64_t *start;
+    uint64_t hops;
     uint64_t *end;
 };
 

@@ -32,17 +32,25 @@ struct state {
     bool wrong;            /* a sample ended elsewhere */
 };
 
-static uint64_t index_after(const struct state *st, uint64_t hops)
+/* Words are written here, and followed there: addresses are the device's, and never looked behind. */
+static const uint64_t *line_at(const struct state *st, uint32_t line)
 {
-    return st->order[hops % st->lines] * LINE_WORDS;
+    return st->chain + line * LINE_WORDS;
+}
+
+static const uint64_t *place_after(const struct state *st, uint64_t hops)
+{
+    return line_at(st, st->order[hops % st->lines]);
 }
 
 /* Lines from `first` on as they are to be: where the next one is, and random words behind it. */
-static void write_lines(uint64_t *at, const uint32_t *next, uint64_t first, uint64_t n,
+static void write_lines(const struct state *st, const uint32_t *next, uint64_t first, uint64_t n,
                         uint64_t seed)
 {
+    uint64_t *at = st->staging;
+
     for (uint64_t i = 0; i < n; i++, at += LINE_WORDS) {
-        at[0] = next[first + i] * LINE_WORDS;
+        at[0] = (uintptr_t)line_at(st, next[first + i]);
         for (uint64_t k = 1; k < LINE_WORDS; k++)
             at[k] = gpu_hash(seed, (first + i) * LINE_WORDS + k);
     }
@@ -57,7 +65,7 @@ static int send_chain(struct state *st, const uint32_t *next, uint64_t seed)
 
     for (uint64_t first = 0; !err && first < st->lines; first += most) {
         uint64_t n = st->lines - first < most ? st->lines - first : most;
-        write_lines(st->staging, next, first, n, seed);
+        write_lines(st, next, first, n, seed);
         err = ops->copy(st->timer.stream, st->chain + first * LINE_WORDS, st->staging, n * LINE);
         err = err ? err : ops->stream_wait(st->timer.stream);
     }
@@ -92,8 +100,7 @@ static int take_memory(struct state *st)
 static int queue_chase(void *arg, struct gpu_stream *stream, uint64_t hops)
 {
     struct state *st = arg;
-    struct gpu_chase_args args = {
-        .next = st->chain, .start = index_after(st, st->hops), .hops = hops, .end = st->end};
+    struct gpu_chase_args args = {.start = place_after(st, st->hops), .hops = hops, .end = st->end};
 
     return gpu_ops(st->gpu)->launch(stream, st->kernel, 1, 1, &args);
 }
@@ -122,9 +129,12 @@ static int warm(struct state *st)
 /* One line that leads back to itself. */
 static int spoil(struct state *st)
 {
-    uint64_t at = index_after(st, 0);
+    const struct gpu_ops *ops = gpu_ops(st->gpu);
+    const uint64_t *at = place_after(st, 0);
 
-    return gpu_ops(st->gpu)->set(st->timer.stream, st->chain + at, (uint32_t)at, 4);
+    st->staging[0] = (uintptr_t)at;
+    int err = ops->copy(st->timer.stream, (void *)at, st->staging, sizeof(*at));
+    return err ? err : ops->stream_wait(st->timer.stream);
 }
 
 static int setup_device(struct point *pt, struct state *st)
@@ -186,7 +196,7 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     if (err)
         return point_gpu_failed(pt, st->gpu, err);
     st->hops += inner;
-    if (end != index_after(st, st->hops))
+    if (end != (uintptr_t)place_after(st, st->hops))
         st->wrong = true;
     return 0;
 }

@@ -193,12 +193,13 @@ static CUresult chase_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
 {
     const struct gpu_chase_args *args = &op->launch.args.chase;
     const struct sim_gpu *gpu = gpu_of(sim, op);
-    struct sim_where where = sim_where(sim, (uintptr_t)args->next, 8, 0);
+    struct sim_where where = sim_where(sim, (uintptr_t)args->start, 8, 0);
     uint64_t span;
     double hop = gpu->hbm_ns;
+    CUresult rc = sim_chase(sim, args, &op->value, &span);
 
-    if (!sim_chase(sim, args, &op->value, &span))
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    if (rc)
+        return rc;
     if (where.gpu < 0)
         hop = gpu->host_ns;
     else if (where.gpu != (int)op->gpu)

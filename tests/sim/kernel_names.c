@@ -120,7 +120,7 @@ unsigned sim_kernel_ranges(const struct sim_kernel *k, const union sim_args *arg
         break;
     case SIM_CHASE:
         n = add(range, n, args->chase.end, sizeof(uint64_t), true);
-        n = add(range, n, args->chase.next + args->chase.start, sizeof(uint64_t), false);
+        n = add(range, n, args->chase.start, sizeof(uint64_t), false);
         break;
     default:
         break;

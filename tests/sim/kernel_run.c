@@ -88,26 +88,28 @@ static void run_fill(struct sim *sim, const struct gpu_fill_args *args)
     }
 }
 
-bool sim_chase(struct sim *sim, const struct gpu_chase_args *args, uint64_t *end,
-               uint64_t *span_bytes)
+CUresult sim_chase(struct sim *sim, const struct gpu_chase_args *args, uint64_t *end,
+                   uint64_t *span_bytes)
 {
-    const struct sim_block *block = sim_space_find(sim, (uintptr_t)args->next);
-    const uint64_t *next = sim_bytes(sim, (uintptr_t)args->next);
-    uint64_t limit, at = args->start, low = at, high = at;
+    uintptr_t at = (uintptr_t)args->start, low = at, high = at;
+    const struct sim_block *block = sim_space_find(sim, at);
+    const unsigned char *bytes;
 
-    if (!block)
-        return false;
-    limit = (block->bytes - ((uintptr_t)args->next - block->at)) / 8;
+    if (!block || block->bytes < sizeof(uint64_t))
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+    bytes = sim_bytes(sim, block->at);
     for (uint64_t i = 0; i < args->hops; i++) {
-        if (at >= limit)
-            return false;
-        at = next[at];
+        if (at < block->at || at - block->at > block->bytes - sizeof(uint64_t))
+            return CUDA_ERROR_ILLEGAL_ADDRESS;
+        if (at % sizeof(uint64_t))
+            return CUDA_ERROR_MISALIGNED_ADDRESS;
         low = at < low ? at : low;
         high = at > high ? at : high;
+        at = *(const uint64_t *)(bytes + (at - block->at));
     }
     *end = at;
-    *span_bytes = (high - low + 1) * 8;
-    return at < limit;
+    *span_bytes = high - low + sizeof(uint64_t);
+    return CUDA_SUCCESS;
 }
 
 static void run_chase(struct sim *sim, const struct sim_op *op)

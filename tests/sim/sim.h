@@ -304,9 +304,9 @@ CUresult sim_kernel_cost(struct sim *sim, struct sim_op *op, double *delay_ns);
 unsigned sim_kernel_ranges(const struct sim_kernel *kernel, const union sim_args *args,
                            struct sim_range range[SIM_RANGES]);
 void sim_kernel_run(struct sim *sim, struct sim_op *op);
-/* Follows a chain: false where it leaves its block. */
-bool sim_chase(struct sim *sim, const struct gpu_chase_args *args, uint64_t *end,
-               uint64_t *span_bytes);
+/* Follows a chain: an error where a word that it loads is outside the block that it began in. */
+CUresult sim_chase(struct sim *sim, const struct gpu_chase_args *args, uint64_t *end,
+                   uint64_t *span_bytes);
 
 /* schedule.c */
 struct sim_stream *sim_stream_by_id(struct sim *sim, uint64_t id);

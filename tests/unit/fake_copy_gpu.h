@@ -188,9 +188,9 @@ static int launch(struct gpu_stream *s, struct gpu_kernel *kernel, unsigned grid
         for (uint64_t i = 0; i < fill->count; i++)
             ((uint64_t *)fill->dst)[i] = gpu_value_bits(GPU_U64, GPU_RANDOM, fill->seed, i);
     } else if (!strcmp(kernel->name, "chase")) {
-        *chase->end = chase->start;
+        *chase->end = (uintptr_t)chase->start;
         for (uint64_t i = 0; i < chase->hops; i++)
-            *chase->end = chase->next[*chase->end];
+            *chase->end = *(const uint64_t *)*chase->end;
         s->at_ns += 100.0 * (double)chase->hops;
     } else {
         assert_true(strcmp(kernel->name, "copy16") || c->bytes % 16 == 0);

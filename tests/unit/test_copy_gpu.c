@@ -356,14 +356,17 @@ static void test_chain(void **state)
             assert_int_equal(gpu_copy_chain_check(&f->pt, &f->c), 0);
         }
         /* All 32 lines are visited before one comes again. */
-        const uint64_t *next = f->c.lanes[0].src.at;
+        uint64_t *base = f->c.lanes[0].src.at, *at = base;
         bool seen[32] = {0};
-        for (uint64_t i = 0, at = 0; i < 32; i++, at = next[at]) {
-            assert_int_equal(at % 16, 0);
-            assert_false(seen[at / 16]);
-            seen[at / 16] = true;
+        for (uint64_t i = 0; i < 32; i++, at = (uint64_t *)*at) {
+            assert_in_range((uintptr_t)at, (uintptr_t)base, (uintptr_t)(base + 511));
+            assert_int_equal((at - base) % 16, 0);
+            assert_false(seen[(at - base) / 16]);
+            seen[(at - base) / 16] = true;
         }
-        memset(f->c.lanes[0].src.at, 0, 4096); /* the chain stands still */
+        assert_ptr_equal(at, base);
+        for (uint64_t i = 0; i < 32; i++) /* the chain stands still */
+            base[i * 16] = (uintptr_t)(base + i * 16);
         assert_int_equal(gpu_copy_run_chain(&f->c, 5, &ns), 0);
         assert_int_equal(gpu_copy_chain_check(&f->pt, &f->c), -EBADMSG);
         gpu_copy_chain_close(&f->c);

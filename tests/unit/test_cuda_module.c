@@ -412,15 +412,22 @@ static void copying_kernels(void **state)
 
 static void chasing(void **state)
 {
-    const uint64_t next[] = {3, 0, 1, 4, 2};
+    static const unsigned next[] = {3, 0, 1, 4, 2};
     struct bed *bed = bed_of(state);
-    uint64_t *at = take(bed, GPU_DEVICE, sizeof(next)), *end = take(bed, GPU_DEVICE, 8), got = 9;
-    const struct gpu_chase_args args = {.next = at, .start = 1, .hops = 7, .end = end};
+    uint64_t words[5], got;
+    uint64_t *at = take(bed, GPU_DEVICE, sizeof(words)), *end = take(bed, GPU_DEVICE, 8);
+    struct gpu_chase_args args = {.start = at + 1, .end = end};
 
-    to_device(bed, at, next, sizeof(next));
-    launch(bed, "chase", 1, 1, &args);
-    to_host(bed, &got, end, 8);
-    assert_int_equal(got, 3); /* 1 0 3 4 2 1 0 3 */
+    for (unsigned i = 0; i < 5; i++)
+        words[i] = (uintptr_t)(at + next[i]);
+    to_device(bed, at, words, sizeof(words));
+    for (unsigned hops = 0, place = 1; hops < 30; hops++, place = next[place]) {
+        args.hops = hops; /* whole blocks of loads and what is left over */
+        got = 9;
+        launch(bed, "chase", 8, 64, &args);
+        to_host(bed, &got, end, 8);
+        assert_int_equal(got, (uintptr_t)(at + place));
+    }
     bed->ops->free(bed->gpu, GPU_DEVICE, at);
     bed->ops->free(bed->gpu, GPU_DEVICE, end);
 }

@@ -193,7 +193,8 @@ static void test_levels(void **state)
     assert_string_equal(gpu_memory_level(&f, 2 << 20), "L2");
     assert_string_equal(gpu_memory_level(&f, (2 << 20) + 1), "");
     assert_string_equal(gpu_memory_level(&f, 4 << 20), "");
-    assert_string_equal(gpu_memory_level(&f, (4 << 20) + 1), "DRAM");
+    assert_string_equal(gpu_memory_level(&f, (32 << 20) - 1), "");
+    assert_string_equal(gpu_memory_level(&f, 32 << 20), "DRAM");
     f.memory_bus_bits = 5120;
     assert_string_equal(gpu_memory_level(&f, 1 << 30), "HBM");
     assert_string_equal(gpu_latency_level(&f, 32768), "L1");

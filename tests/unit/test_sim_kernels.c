@@ -188,7 +188,7 @@ static void rates_of_passes(void **state)
 
 static double chase_ns(struct bench *b, CUdeviceptr at, CUdeviceptr end, uint64_t hops)
 {
-    struct gpu_chase_args args = {(void *)at, 0, hops, (void *)end};
+    struct gpu_chase_args args = {(void *)at, hops, (void *)end};
 
     return kernel_ns(b, "chase", 1, 1, &args) / (double)hops;
 }
@@ -211,10 +211,46 @@ static void chains_of_each_level(void **state)
         uint64_t n = sets[s].bytes / 8;
 
         for (uint64_t i = 0; i < n; i++)
-            next[i] = (i + n / 2 + 1) % n;
+            next[i] = at + 8 * ((i + n / 2 + 1) % n);
         copy(b, 0, at, ptr(next), sets[s].bytes);
         about(chase_ns(b, at, ptr(end), 1000), sets[s].ns, 0.01);
-        assert_int_equal(*end, 1000 * (n / 2 + 1) % n);
+        assert_int_equal(*end, at + 8 * (1000 * (n / 2 + 1) % n));
+    }
+}
+
+/* Follows a chain whose first word leads to `to`. */
+static CUresult chase_to(struct bench *b, CUdeviceptr at, uint64_t to, uint64_t hops)
+{
+    struct gpu_chase_args args = {(void *)at, hops, pinned(b, 8)};
+    uint64_t *first = pinned(b, 8);
+
+    *first = to;
+    copy(b, 0, at, ptr(first), 8);
+    launch(b, 0, "chase", 1, 1, &args);
+    return b->d.cuStreamSynchronize(b->stream[0]);
+}
+
+static void chains_that_lead_out(void **state)
+{
+    static const struct {
+        int64_t offset;
+        CUresult rc;
+    } ways[] = {{0, 0},
+                {4088, 0},
+                {4096, CUDA_ERROR_ILLEGAL_ADDRESS},
+                {-8, CUDA_ERROR_ILLEGAL_ADDRESS},
+                {4089, CUDA_ERROR_ILLEGAL_ADDRESS},
+                {12, CUDA_ERROR_MISALIGNED_ADDRESS},
+                {3, CUDA_ERROR_MISALIGNED_ADDRESS}};
+    struct bench *b = *state;
+    CUdeviceptr at;
+
+    for (unsigned i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+        open_bench(b, 1, PLAIN, NULL);
+        at = take(b, 0, 4096);
+        assert_int_equal(chase_to(b, at, at + (uint64_t)ways[i].offset, 1), 0); /* not loaded */
+        assert_int_equal(chase_to(b, at, at + (uint64_t)ways[i].offset, 2), ways[i].rc);
+        close_bench(b);
     }
 }
 
@@ -278,10 +314,15 @@ static void occupancy_and_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        SIM_TEST(passes_of_f32),       SIM_TEST(triad_of_f64_is_fused),
-        SIM_TEST(reading_adds_up),     SIM_TEST(copies_and_fills),
-        SIM_TEST(rates_of_passes),     SIM_TEST(chains_of_each_level),
-        SIM_TEST(kernels_over_links),  SIM_TEST(managed_pages_come_by_faults),
+        SIM_TEST(passes_of_f32),
+        SIM_TEST(triad_of_f64_is_fused),
+        SIM_TEST(reading_adds_up),
+        SIM_TEST(copies_and_fills),
+        SIM_TEST(rates_of_passes),
+        SIM_TEST(chains_of_each_level),
+        SIM_TEST(chains_that_lead_out),
+        SIM_TEST(kernels_over_links),
+        SIM_TEST(managed_pages_come_by_faults),
         SIM_TEST(occupancy_and_names),
     };
 

@@ -69,15 +69,30 @@ extern "C" __global__ void empty(const gpu_empty_args)
 {
 }
 
-/* Through every cache, the first-level one too: the size of the set says which of them answers. */
+/* A weak load through every cache, the first-level one too: the size of the set says which of them
+ * answers. What it gives is the next address as it is: an index would have to be made into one, and
+ * those instructions would be in the latency. The loop's own are not: they need not wait for the load. */
+static __device__ __forceinline__ uint64_t hop(uint64_t at)
+{
+    asm volatile("ld.global.u64 %0, [%0];" : "+l"(at));
+    return at;
+}
+
 extern "C" __global__ void chase(const gpu_chase_args args)
 {
-    uint64_t at = args.start;
+    uint64_t at = (uint64_t)args.start;
 
     if (blockIdx.x || threadIdx.x)
         return;
-    for (uint64_t i = 0; i < args.hops; i++)
-        asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(at) : "l"(args.next + at));
+#pragma unroll 1
+    for (uint64_t i = args.hops / 8; i; i--) {
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            at = hop(at);
+    }
+#pragma unroll 1
+    for (uint64_t i = args.hops % 8; i; i--)
+        at = hop(at);
     *args.end = at;
 }
 

@@ -77,6 +77,8 @@ int point_gpu(struct point *pt, unsigned index, struct gpu **gpu)
     if (err)
         return point_reason(pt, err, "%s", error);
     gpu_watch_add(pt->watch, gpu_base(*gpu)->facts.address);
+    if (gpu_watch_simulated(pt->watch))
+        pt->origin = "simulated";
     return 0;
 }
 

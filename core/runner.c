@@ -87,6 +87,9 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         oc->check_error = r->b->check(pt);
     if (!oc->err && r->b->evidence)
         r->b->evidence(pt);
+    if (!oc->err && pt->watch && *gpu_watch_blind(pt->watch))
+        evidence_add(pt->evidence, sizeof(pt->evidence), "GPU not watched: %s",
+                     gpu_watch_blind(pt->watch));
 }
 
 /* What a point opened for all that follow it. */

@@ -350,7 +350,8 @@ static void library_state(struct gpus *gpus, char *state, size_t len)
     else if (ops->gemm->open(gpu, &gemm))
         snprintf(state, len, "absent: %s", gpu_error(gpu));
     else
-        snprintf(state, len, "present: %s", ops->gemm->version(gemm));
+        snprintf(state, len, "present: %s%s", ops->gemm->version(gemm),
+                 strcmp(ops->origin(), "simulated") ? "" : " (simulated)");
     if (gemm)
         ops->gemm->close(gemm);
 }

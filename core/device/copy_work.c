@@ -49,6 +49,9 @@ int copy_ends(struct point *pt, struct place ends[2])
         return -EIO;
     for (int i = 0; !err && i < 2; i++)
         err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
+    for (int i = 0; !err && i < 2; i++) /* one name each, however it was asked for */
+        point_option(pt, i ? "destination" : "source", "%s%s%u", ends[i].device->name,
+                     ends[i].device->leads ? ":" : "", ends[i].index);
     return err ? point_reason(pt, err, "%s", error) : 0;
 }
 

@@ -68,6 +68,7 @@ struct gpu_watch {
     const struct nvml *nvml;
     struct nvml *own; /* opened here */
     bool opened;      /* it was tried */
+    char blind[160];  /* why a device is not watched */
     struct nvml_device *devices[GPU_WATCH_MAX];
     struct marks begin[GPU_WATCH_MAX];
     size_t n;
@@ -108,6 +109,8 @@ void gpu_watch_clear(struct gpu_watch *watch)
 {
     watch->n = 0;
     watch->seen = 0;
+    if (watch->nvml)
+        watch->blind[0] = 0;
     gpu_ledger_none(&watch->ledger);
 }
 
@@ -118,6 +121,18 @@ static void open_library(struct gpu_watch *watch)
     watch->opened = true;
     if (!nvml_open(&watch->own, why, sizeof(why)))
         watch->nvml = watch->own;
+    else
+        snprintf(watch->blind, sizeof(watch->blind), "%s", why);
+}
+
+bool gpu_watch_simulated(const struct gpu_watch *watch)
+{
+    return watch->nvml && watch->nvml->simulated;
+}
+
+const char *gpu_watch_blind(const struct gpu_watch *watch)
+{
+    return watch->blind;
 }
 
 static bool has(const struct gpu_watch *watch, const struct nvml_device *device)
@@ -136,6 +151,9 @@ void gpu_watch_add(struct gpu_watch *watch, const char *address)
         open_library(watch);
     if (watch->nvml && watch->n < GPU_WATCH_MAX)
         device = nvml_find(watch->nvml, address);
+    if (watch->nvml && !device)
+        snprintf(watch->blind, sizeof(watch->blind), "NVML does not show %s to this program",
+                 address);
     if (device && !has(watch, device))
         watch->devices[watch->n++] = device;
 }

@@ -40,6 +40,10 @@ void gpu_watch_close(struct gpu_watch *watch);
 void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
 void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */
 
+bool gpu_watch_simulated(const struct gpu_watch *watch); /* the library is a stand-in */
+/* Why a device is not watched; "" where all are. */
+const char *gpu_watch_blind(const struct gpu_watch *watch);
+
 void gpu_watch_begin(struct gpu_watch *watch); /* sampling begins: what counts up is read */
 /* Now, if the last look is long enough ago; returns whether it did. */
 bool gpu_watch_look(struct gpu_watch *watch);

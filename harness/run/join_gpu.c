@@ -169,23 +169,14 @@ static struct found peer_link(const struct subject *s)
     return first.limit && second.limit ? lower_of(first, second) : (struct found){0};
 }
 
-static struct found within(const struct subject *s)
-{
-    struct found found = find_figure(s, s->address[0], "memory_gbytes_per_s");
-
-    found.value /= 2;
-    found.remark = "half of it, as each byte is read and written; ";
-    return found;
-}
-
+/* Within a GPU no link is crossed, and how much of it L2 serves the row does not tell: no limit. */
 static struct found copy_limit(const struct subject *s)
 {
-    bool same = !strcmp(text_of(s, "source"), text_of(s, "destination"));
-    struct found found = *s->address[1] ? peer_link(s)
-                         : same         ? within(s)
-                                        : host_link(s, s->address[0]);
+    if (!strcmp(text_of(s, "path"), "within the GPU"))
+        return (struct found){0};
+    struct found found = *s->address[1] ? peer_link(s) : host_link(s, s->address[0]);
 
-    if (!same && !strcmp(text_of(s, "direction"), "sum")) {
+    if (!strcmp(text_of(s, "direction"), "sum")) {
         found.value *= 2;
         found.remark = "both directions; ";
     }

@@ -367,10 +367,24 @@ machine()
     fault no_device
     copy --source node0 --destination node0,cuda --size 4K
     [ "$status" -eq 0 ]
-    [ "$(cells destination engine | paste -sd,)" = "node0 memcpy,cuda ce" ]
+    [ "$(cells destination engine | paste -sd,)" = "node0 memcpy,cuda:0 ce" ]
     [ "$(cells status | tail -n 1)" = skipped ]
     [[ $(cells reason | tail -n 1) == *cuInit* ]]
     PLUMB_CUDA_MODULE=/nowhere/none.so copy --destination gpus --size 4K
     [ "$(cells destination status)" = "cuda:0 skipped" ]
     [[ $(cells reason) == *"the GPU module does not load"* ]]
+}
+
+@test "places have one name in the rows, however they were asked for" {
+    machine 1 '[gpu]'
+    copy --source cuda,host --destination cuda:0 --size 64K
+    [ "$(cells source destination | paste -sd,)" = "cuda:0 cuda:0,node0 cuda:0" ] ||
+        [ "$(cells source destination | paste -sd,)" = "node0 cuda:0" ]
+}
+
+@test "a library that is not there to watch the GPU: the rows say so" {
+    machine 1 '[gpu]'
+    fault no_nvml
+    copy --source node0 --destination cuda --size 64K
+    [[ $(cells evidence) == *"GPU"*"not"*"watched:"* ]]
 }

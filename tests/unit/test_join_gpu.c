@@ -143,7 +143,9 @@ static void test_copies(void **state)
     assert_true(fabs(l.percent - 100 * 90 / 126.0) < 1e-9);
     assert_true(copy("node0,cuda:1,one-way,,B,GB/s,25", &l) == 31.5);
     assert_string_equal(l.source, "sysfs: path");
-    assert_true(copy("cuda:0,cuda:0,one-way,,A,GB/s,1500", &l) == 2000);
+    /* Within a GPU, whatever its two names: neither the link's limit nor the memory's. */
+    assert_true(isnan(limit_of("copy", "source,destination,direction,path,address,unit,value",
+                               "cuda,cuda:0,one-way,within the GPU,A,GB/s,1500", &l)));
     assert_true(isnan(copy("node0,cuda:0,one-way,,,GB/s,50", &l)));
     assert_true(isnan(copy("node0,cuda:0,one-way,,A,us,5", &l)));
 }

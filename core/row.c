@@ -174,6 +174,11 @@ static void print_table_header(FILE *out, const struct row_table *table, const s
             "samples", "limit", "status");
 }
 
+static bool is_skipped(const struct row *row)
+{
+    return row->status && !strcmp(row->status, "skipped");
+}
+
 /* What is no column: told when it changes. */
 static void tell_aside(FILE *out, struct row_table *table, const struct row *row)
 {
@@ -187,6 +192,18 @@ static void tell_aside(FILE *out, struct row_table *table, const struct row *row
     if (text[0] && strcmp(text, table->told) != 0)
         fprintf(out, "%s# %s\n", table->begun ? "\n" : "", text);
     memcpy(table->told, text, sizeof(text));
+}
+
+/* Why a row is skipped often holds for those after it too: told above the first of them. */
+static void tell_skipped(FILE *out, struct row_table *table, const struct row *row)
+{
+    char reason[sizeof(table->skipped)] = "";
+
+    if (is_skipped(row))
+        snprintf(reason, sizeof(reason), "%s", row->reason ? row->reason : "");
+    if (reason[0] && strcmp(reason, table->skipped) != 0)
+        fprintf(out, "# skipped: %s\n", row->reason);
+    memcpy(table->skipped, reason, sizeof(reason));
 }
 
 static void print_side(FILE *out, double side, double value)
@@ -211,7 +228,7 @@ static void print_outcome(FILE *out, const struct row *row)
     if (row->levels.two)
         fprintf(out, ": two levels, %.6g (%.0f %%) and %.6g (%.0f %%)", row->levels.low,
                 100 * row->levels.share_low, row->levels.high, 100 * row->levels.share_high);
-    if (row->reason && row->reason[0])
+    if (row->reason && row->reason[0] && !is_skipped(row)) /* see tell_skipped() */
         fprintf(out, ": %s", row->reason);
     if (row->disturbed && row->disturbed[0])
         fprintf(out, " (%s)", row->disturbed);
@@ -226,6 +243,7 @@ void row_print_table(FILE *out, struct row_table *table, const struct row *row)
     if (!table->begun)
         print_table_header(out, table, row);
     table->begun = true;
+    tell_skipped(out, table, row);
     for (size_t i = 0; i < row->n_params; i++)
         if (!table->aside[i])
             fprintf(out, "%-*s ", param_width(table, row, i), row->params[i] ? row->params[i] : "");

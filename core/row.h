@@ -70,14 +70,15 @@ void row_print_csv(FILE *out, const struct row *row);
 
 /*
  * The aligned table for people: parameters that are swept or are outcomes as columns, the others once,
- * in a line above the rows that they hold for; metric, value with interval, share of the limit,
- * samples, status. Zeroed: nothing printed yet, every parameter a column.
+ * in a line above the rows that they hold for, and so why rows are skipped; metric, value with
+ * interval, share of the limit, samples, status. Zeroed: nothing printed yet, every parameter a column.
  */
 struct row_table {
     bool aside[ROW_PARAMS_MAX]; /* not a column */
     int width[ROW_PARAMS_MAX];  /* of a column: of its longest value; 0: of most */
     bool begun;
-    char told[512]; /* the line that holds now */
+    char told[512];    /* the line that holds now */
+    char skipped[512]; /* why the row before was skipped, "" if it was not */
 };
 
 void row_print_table(FILE *out, struct row_table *table, const struct row *row);

@@ -22,18 +22,31 @@ const char *launch_state_name(enum launch_state state)
     return states[state];
 }
 
-bool plan_matches(const char *only, const char *bench, const char *arguments)
+bool plan_matches(const char *pattern, const char *bench, const char *arguments)
 {
-    char *text = NULL, *pattern = NULL;
-    bool match = !only;
+    char *text = NULL, *glob = NULL;
+    bool match = !pattern;
 
-    if (only && asprintf(&text, "%s %s", bench, arguments) >= 0) {
-        if (asprintf(&pattern, "*%s*", only) >= 0)
-            match = fnmatch(pattern, text, 0) == 0;
-        free(pattern);
+    if (pattern && asprintf(&text, "%s %s", bench, arguments) >= 0) {
+        if (asprintf(&glob, "*%s*", pattern) >= 0)
+            match = fnmatch(glob, text, 0) == 0;
+        free(glob);
         free(text);
     }
     return match;
+}
+
+bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
+                const char *arguments)
+{
+    char *patterns = only ? strdup(only) : NULL, *rest = patterns, *one;
+    bool keep = !only;
+
+    while (!keep && (one = strsep(&rest, "|")) != NULL)
+        keep = benches && bench_list_find(benches, one) ? !strcmp(one, bench)
+                                                        : plan_matches(one, bench, arguments);
+    free(patterns);
+    return keep;
 }
 
 static int add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
@@ -72,6 +85,7 @@ static int add_round(const struct suite *suite, struct rng *rng, const uint32_t 
 /* What of a suite is planned. */
 struct choice {
     uint64_t seed;
+    const struct bench_list *benches;
     const char *only;
     uint32_t *cases;
     size_t n, launches;
@@ -95,7 +109,7 @@ static int choose_case(struct choice *c, const struct suite_case *at, size_t i)
 {
     int err = at->pair_gpus ? draw_pairs(c, at->pair_gpus) : 0;
 
-    if (err || !plan_matches(c->only, at->bench->name, at->arguments))
+    if (err || !plan_keeps(c->benches, c->only, at->bench->name, at->arguments))
         return err;
     if (at->pair_gpus && !c->pairs[at->pair[0] * at->pair_gpus + at->pair[1]])
         return 0;
@@ -117,7 +131,7 @@ static void note_pairs(const struct choice *c, struct plan *plan)
 
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan)
 {
-    struct choice c = {.seed = seed, .only = only};
+    struct choice c = {.seed = seed, .benches = suite->benches, .only = only};
     struct rng rng;
     int err;
 

@@ -33,13 +33,17 @@ struct plan {
         pairs_of; /* pairs of GPUs that were drawn, of how many; 0: none were left out */
 };
 
-/* Takes the cases that match `only` (NULL: all), see plan_matches; of the pairs of many GPUs those
+/* Takes the cases that `only` keeps (NULL: all), see plan_keeps; of the pairs of many GPUs those
  * that pairs.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
-/* `only` is a glob, matched anywhere in "BENCH ARGUMENTS". */
-bool plan_matches(const char *only, const char *bench, const char *arguments);
+/* Does any of the patterns of `only` ("A|B", NULL: all) hold for the case? One that is the name of a
+ * benchmark means that benchmark, any other is for plan_matches(). */
+bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
+                const char *arguments);
+/* `pattern` is a glob, matched anywhere in "BENCH ARGUMENTS"; NULL: true. */
+bool plan_matches(const char *pattern, const char *bench, const char *arguments);
 
 /* Writes plan.csv; sets mark_at. State and rows have a fixed width ("todo,0000"), so that they can
  * be overwritten in place. */

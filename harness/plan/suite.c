@@ -193,7 +193,7 @@ int suite_parse(const char *name, const char *text, size_t size, const char *con
     struct reader r = {.benches = benches, .configs = configs, .suite = suite};
     struct yaml_doc *doc = yaml_doc_load_buffer(name, text, size);
 
-    *suite = (struct suite){0};
+    *suite = (struct suite){.benches = benches};
     if (!yaml_doc_status(doc))
         read_suite(doc, &r);
     return finish(doc, suite, error, len);

@@ -45,6 +45,7 @@ struct suite {
     char *name, *about;
     struct suite_case *cases;
     size_t n;
+    const struct bench_list *benches; /* the cases are of */
 };
 
 /* Reads and expands. `configs` is where shape sets are (configs/shapes/NAME.yaml); NULL: none. 0 or

@@ -2,36 +2,75 @@
 /* The progress line: see progress.h. */
 #include "harness/run/progress.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/units.h"
 
 #define BAR 24
 
-void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
+static uint64_t log_interval_ns(void)
 {
-    *p = (struct progress){
-        .out = isatty(fileno(out)) ? out : NULL, .total = total, .done = done, .first = done};
-    p->begin_ns = clock_now_ns();
+    const char *text = getenv("PLUMB_PROGRESS");
+    uint64_t ns;
+
+    return text && !units_parse_duration(text, &ns) ? ns : 60000000000ull;
 }
 
-/* From the launches of this start, which took what they took; nothing before the first. */
-static void time_left(const struct progress *p, uint64_t now_ns, char *text, size_t len)
+void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
+{
+    bool terminal = isatty(fileno(out));
+
+    *p = (struct progress){.out = terminal ? out : NULL,
+                           .log = terminal ? NULL : out,
+                           .every_ns = log_interval_ns(),
+                           .total = total,
+                           .done = done,
+                           .first = done};
+    p->begin_ns = clock_now_ns();
+    p->next_ns = p->begin_ns + p->every_ns;
+}
+
+/* From the launches of this start, which took what they took; false before the first. */
+static bool seconds_left(const struct progress *p, uint64_t now_ns, unsigned *s)
 {
     size_t ran = p->done - p->first;
 
-    text[0] = 0;
     if (!ran || p->done >= p->total)
-        return;
+        return false;
     double left_s =
         (double)(now_ns - p->begin_ns) * 1e-9 / (double)ran * (double)(p->total - p->done);
-    unsigned s = (unsigned)(left_s + 0.5);
+    *s = (unsigned)(left_s + 0.5);
+    return true;
+}
+
+static void time_left(const struct progress *p, uint64_t now_ns, char *text, size_t len)
+{
+    unsigned s;
+
+    text[0] = 0;
+    if (!seconds_left(p, now_ns, &s))
+        return;
     if (s >= 3600)
         snprintf(text, len, ", %u:%02u:%02u left", s / 3600, s / 60 % 60, s % 60);
     else
         snprintf(text, len, ", %u:%02u left", s / 60, s % 60);
+}
+
+const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len)
+{
+    char left[40] = "";
+    unsigned s;
+
+    if (seconds_left(p, now_ns, &s) && s < 90)
+        snprintf(left, sizeof(left), ", about %u s left", s);
+    else if (seconds_left(p, now_ns, &s))
+        snprintf(left, sizeof(left), ", about %u minutes left", (s + 30) / 60);
+    snprintf(text, len, "%zu of %zu launches done%s; now %s", p->done, p->total, left, p->now);
+    return text;
 }
 
 const char *progress_line(const struct progress *p, uint64_t now_ns, int width, char *text,
@@ -50,11 +89,25 @@ const char *progress_line(const struct progress *p, uint64_t now_ns, int width, 
     return text;
 }
 
+static void show_in_log(struct progress *p)
+{
+    uint64_t now_ns = clock_now_ns();
+    char text[320];
+
+    if (now_ns < p->next_ns)
+        return;
+    p->next_ns = now_ns + p->every_ns;
+    fprintf(p->log, "plumb run: %s\n", progress_log_line(p, now_ns, text, sizeof(text)));
+    fflush(p->log);
+}
+
 void progress_show(struct progress *p)
 {
     struct winsize size = {0};
     char text[320];
 
+    if (p->log)
+        show_in_log(p);
     if (!p->out)
         return;
     int width = ioctl(fileno(p->out), TIOCGWINSZ, &size) || size.ws_col < 20 ? 79 : size.ws_col - 1;

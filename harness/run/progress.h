@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress line of a run: a bar, case k of n, what is running, time left. Only on a terminal;
- * else a line now and then is not printed either. */
+/* The progress line of a run: a bar, launch k of n, what is running, time left. Where there is no
+ * terminal: a line a minute, or every $PLUMB_PROGRESS (10s). */
 #ifndef PLUMB_HARNESS_PROGRESS_H
 #define PLUMB_HARNESS_PROGRESS_H
 
@@ -10,19 +10,22 @@
 #include <stdio.h>
 
 struct progress {
-    FILE *out;                 /* NULL: say nothing */
-    size_t total, done, first; /* launches; first: done before this start */
+    FILE *out;                  /* a terminal, for the bar */
+    FILE *log;                  /* else where the lines go */
+    uint64_t every_ns, next_ns; /* of these */
+    size_t total, done, first;  /* launches; first: done before this start */
     uint64_t begin_ns;
     char now[160]; /* what is running */
 };
 
-void progress_start(struct progress *p, FILE *out, size_t total,
-                    size_t done);        /* silent unless `out` is a terminal */
-void progress_show(struct progress *p);  /* draws the line anew */
+void progress_start(struct progress *p, FILE *out, size_t total, size_t done);
+void progress_show(struct progress *p);  /* draws the line anew; of the log: when it is time */
 void progress_clear(struct progress *p); /* takes it away, before something else is printed */
 
 /* The line itself, without control characters, at most `width` characters; for tests. */
 const char *progress_line(const struct progress *p, uint64_t now_ns, int width, char *text,
                           size_t len);
+/* The same for a log. */
+const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len);
 
 #endif

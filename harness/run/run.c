@@ -28,7 +28,8 @@ static const struct opt run_table[] = {
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "the cases whose \"BENCH ARGUMENTS\" hold this (* ? [..] as in a shell)"},
+     .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
+             "[..] as in a shell); given again: those too"},
     {.name = "seed",
      .type = OPT_U64,
      .offset = AT(seed),
@@ -94,6 +95,42 @@ static int refuse_with_resume(const struct opts *o, struct run *r)
     return EXIT_GOOD;
 }
 
+/* Is the value of this option the word after it? */
+static bool takes_next(const char *word)
+{
+    for (const struct opt *opt = run_table; word[0] == '-' && opt->name; opt++) {
+        bool named = word[1] == '-' && !strcmp(word + 2, opt->name);
+        bool lettered = opt->letter && word[1] == opt->letter && !word[2];
+        if (opt->type != OPT_FLAG && (named || lettered))
+            return true;
+    }
+    return false;
+}
+
+/* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
+ * opts_parse(), which has found every value there. */
+static int unite_only(struct opts *o, int argc, char **argv)
+{
+    char *all = NULL;
+    size_t size = 0, n = 0;
+    FILE *text = open_memstream(&all, &size);
+
+    if (!text)
+        return -ENOMEM;
+    for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
+        const char *word = argv[at];
+        bool next = takes_next(word);
+        at += next;
+        if (!strcmp(word, "--only") || !strncmp(word, "--only=", 7))
+            fprintf(text, "%s%s", n++ ? "|" : "", next ? argv[at] : word + 7);
+    }
+    int err = fclose(text) ? -ENOMEM : 0;
+    if (!err && n > 1)
+        err = opts_set(o, "only", all);
+    free(all);
+    return err;
+}
+
 static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
 {
     bool resume = r->options.resume != NULL;
@@ -128,6 +165,8 @@ int cmd_run(int argc, char **argv)
 
     if (!err)
         err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = unite_only(&o, argc, argv);
     if (!err)
         err = opts_apply(&o, run_table, NULL, &r.options);
     if (err) {

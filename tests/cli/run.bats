@@ -184,6 +184,46 @@ END
     [ "$status" -eq 2 ]
 }
 
+@test "--only, given several times: what any of them takes, wherever the options stand" {
+    small_suite
+    "$plumb" run --only 'number 2 --noise none' -o x t.yaml --only='number 4*normal' --dry-run > out
+    [ "$(tail -n +2 out | cut -d, -f5 | sort | uniq -c | awk '{ print $1, $3, $5 }' | xargs)" = "2 2 none 2 4 normal" ]
+    "$plumb" run t.yaml --dry-run --only 'number 2 --noise none|number 4*normal' > same
+    diff out same
+    # What is the value of another option is no --only.
+    "$plumb" run t.yaml --out --only --dry-run --only 'number 2 --noise none' > out
+    [ "$(tail -n +2 out | wc -l)" -eq 2 ]
+    run "$plumb" run t.yaml --dry-run --only this --only that
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"matches --only 'this|that'"* ]]
+}
+
+@test "--only with the name of a benchmark takes no other's cases" {
+    suite <<'END'
+  - {bench: "null", number: 1}
+  - {bench: copy, engine: memcpy, memory: pageable, size: 1M}
+  - {bench: memory, op: read, size: 1M}
+END
+    "$plumb" run t.yaml --dry-run > all
+    grep -q ',copy,.*memory' all
+    "$plumb" run t.yaml --dry-run --only memory > out
+    [ "$(tail -n +2 out | cut -d, -f4 | sort -u)" = memory ]
+    "$plumb" run t.yaml --dry-run --only memory --only 'null' > out
+    [ "$(tail -n +2 out | cut -d, -f4 | sort -u | xargs)" = "memory null" ]
+    "$plumb" run t.yaml --dry-run --only 'memor' > out # no name: a pattern
+    [ "$(tail -n +2 out | cut -d, -f4 | sort -u | xargs)" = "copy memory" ]
+}
+
+@test "without a terminal a line now and then says how far it is, and none in a short run" {
+    small_suite
+    PLUMB_PROGRESS=1ms "$plumb" run t.yaml --out r --no-report 2> said
+    grep -qE '^plumb run: [0-9]+ of 16 launches done, about [0-9]+ s left; now null --number ' said
+    [ "$(grep -c 'launches done' said)" -le 100 ]
+    "$plumb" run t.yaml --out q --no-report 2> said
+    [ "$(grep -c 'launches done' said)" -eq 0 ]
+    [ "$(grep -c $'\r' said)" -eq 0 ]
+}
+
 @test "an existing folder is never written into" {
     small_suite
     mkdir r

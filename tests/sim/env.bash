@@ -1,6 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# For bats: programs run on simulated devices. See README.md here. Call from the repository's root.
+# For bats and for bash: programs run on simulated devices. See README.md here. Call from the repository's root.
+
+# Outside of bats there is no test to skip: say why, and fail.
+declare -F skip >/dev/null || skip()
+{
+    echo "not simulated: $*" >&2
+    return 1
+}
 
 # simulate MACHINE: from here on programs load the stand-ins, which show the machine of tests/sim/machines/MACHINE.conf,
 # or of the file MACHINE. Skips the test where the module or the stand-ins were not built.
@@ -12,9 +19,9 @@ simulate()
         echo "no such machine: '$1'" >&2
         return 1
     }
-    [[ -e $sim/libcuda.so.1 ]] || skip "the simulated device was not built (it needs cuda.h): make sim"
+    [[ -e $sim/libcuda.so.1 ]] || skip "the simulated device was not built (it needs cuda.h): make sim" || return
     [[ -n $(find build/bin build/lib -name plumb-cuda.so 2>/dev/null) ]] ||
-        skip "plumb-cuda.so was not built (it needs nvcc)"
+        skip "plumb-cuda.so was not built (it needs nvcc)" || return
     lt=$(find "$sim" -name 'libcublasLt.so.*' | head -n 1)
     export PLUMB_SIM_MACHINE=$machine PLUMB_LIBCUDA=$sim/libcuda.so.1 PLUMB_LIBCUBLASLT=$lt
     export LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -33,7 +40,7 @@ simulate_nvml()
 {
     local sim=$PWD/build/sim machine=$1
     [[ -e $machine ]] || machine=$PWD/tests/sim/machines/$1.conf
-    [[ -e $sim/libnvidia-ml.so.1 ]] || skip "the simulated device was not built: make sim"
+    [[ -e $sim/libnvidia-ml.so.1 ]] || skip "the simulated device was not built: make sim" || return
     export PLUMB_SIM_MACHINE=$machine LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     unset PLUMB_SIM_FAULT
 }

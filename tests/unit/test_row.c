@@ -363,10 +363,51 @@ static void test_table_shows_no_invented_number(void **state)
     row.status = "skipped";
     row.reason = "no second node";
     char *line = printed(print_line, &row);
-    assert_null(strpbrk(line + strlen("4096 "), "0123456789%"));
-    assert_non_null(strstr(line, " skipped: no second node\n"));
+    assert_ptr_equal(strstr(line, "# skipped: no second node\n4096 "), line);
+    size_t cells = strcspn(line, "\n") + strlen("\n4096 ");
+    assert_null(strpbrk(line + cells, "0123456789%"));
+    assert_non_null(strstr(line, " skipped\n"));
     assert_null(strstr(line, "nan"));
     free(line);
+}
+
+/* Skipped twice for one reason, for another, measured, and skipped for that again. */
+static void print_skipped(FILE *out, const struct row *row)
+{
+    struct row_table table = {.begun = true};
+    struct row other = *row, good = *row;
+
+    other.reason = "no driver";
+    good.status = "ok";
+    good.reason = "a remark";
+    row_print_table(out, &table, row);
+    row_print_table(out, &table, row);
+    row_print_table(out, &table, &other);
+    row_print_table(out, &table, &good);
+    row_print_table(out, &table, &other);
+}
+
+static void test_table_tells_once_why_rows_are_skipped(void **state)
+{
+    struct row row;
+    static const char *const want[] = {"# skipped: no GPU",    " skipped", " skipped",
+                                       "# skipped: no driver", " skipped", " ok: a remark",
+                                       "# skipped: no driver", " skipped"};
+
+    (void)state;
+    start(&row);
+    row.status = "skipped";
+    row.reason = "no GPU";
+    char *text = printed(print_skipped, &row), *at = text;
+    for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+        char *line = strsep(&at, "\n");
+        assert_non_null(line);
+        assert_true(strlen(line) >= strlen(want[i]));
+        assert_string_equal(line + (want[i][0] == '#' ? 0 : strlen(line) - strlen(want[i])),
+                            want[i]);
+    }
+    assert_string_equal(at, "");
+    free(text);
 }
 
 static void test_table_tells_of_levels_and_noise(void **state)
@@ -400,6 +441,7 @@ int main(void)
         cmocka_unit_test(test_table_lines_up),
         cmocka_unit_test(test_table_tells_the_rest_aside),
         cmocka_unit_test(test_table_shows_no_invented_number),
+        cmocka_unit_test(test_table_tells_once_why_rows_are_skipped),
         cmocka_unit_test(test_table_tells_of_levels_and_noise),
     };
 

@@ -4,10 +4,12 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TEXT(x)    #x
 #define TEXT_OF(x) TEXT(x)
@@ -21,22 +23,48 @@ static const struct {
     size_t offset;
 } functions[] = {GEMM_FUNCTIONS(FUNCTION)};
 
-/* Toolkits that lie in a folder of their own, which the loader does not know. */
-static void *open_toolkit(void)
+static void *open_below(const char *home)
 {
-    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"};
     static const char *const folders[] = {"lib64", "lib"};
     void *library = NULL;
     char path[PATH_MAX];
 
-    for (size_t i = 0; i < 6 && !library; i++) {
-        const char *home = getenv(homes[i / 2]);
-        if (!home || !*home)
-            continue;
-        snprintf(path, sizeof(path), "%s/%s/" FILE_NAME, home, folders[i % 2]);
+    for (size_t i = 0; i < 2 && !library; i++) {
+        snprintf(path, sizeof(path), "%s/%s/" FILE_NAME, home, folders[i]);
         library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     }
     return library;
+}
+
+/* Beside the bin folder of the first nvcc on the path, links followed; NULL where there is none. */
+static void *open_beside_nvcc(void)
+{
+    char file[PATH_MAX], home[PATH_MAX];
+
+    for (const char *at = getenv("PATH"); at && *at; at += *at == ':') {
+        size_t n = strcspn(at, ":");
+        snprintf(file, sizeof(file), "%.*s/nvcc", (int)n, at);
+        at += n;
+        if (!n || access(file, X_OK) || !realpath(file, home))
+            continue;
+        snprintf(file, sizeof(file), "%s/..", dirname(home));
+        return open_below(file);
+    }
+    return NULL;
+}
+
+/* Toolkits that lie in a folder of their own, which the loader does not know. */
+static void *open_toolkit(void)
+{
+    static const char *const homes[] = {"CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"};
+    void *library = NULL;
+
+    for (size_t i = 0; i < sizeof(homes) / sizeof(homes[0]) && !library; i++) {
+        const char *home = getenv(homes[i]);
+        if (home && *home)
+            library = open_below(home);
+    }
+    return library ? library : open_beside_nvcc();
 }
 
 static int find(struct gpu *gpu, void **library)
@@ -55,11 +83,13 @@ static int find(struct gpu *gpu, void **library)
         *library = open_toolkit();
     if (!*library)
         *library = dlopen("libcublasLt.so", RTLD_NOW | RTLD_LOCAL);
-    return *library ? 0
-                    : cuda_error(gpu, -ENODEV,
-                                 "no cuBLASLt (" FILE_NAME "): install NVIDIA's libcublas, or set "
-                                 "PLUMB_LIBCUBLASLT to its path: the toolkit's lib64 has one, and "
-                                 "nvidia/cublas/lib of a Python environment with torch");
+    return *library
+               ? 0
+               : cuda_error(gpu, -ENODEV,
+                            "no cuBLASLt (" FILE_NAME "): install NVIDIA's libcublas, or set "
+                            "PLUMB_LIBCUBLASLT to its path: the toolkit's lib64 has one, and in a "
+                            "Python environment with torch site-packages/nvidia: cu13/lib for "
+                            "CUDA 13, cublas/lib for CUDA 12");
 }
 
 int gemm_library_open(struct gpu *gpu, struct gemm_library *lib)

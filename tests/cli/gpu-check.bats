@@ -1,0 +1,316 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016 # the made-up programs expand it themselves
+# shellcheck disable=SC2154 # run sets stderr
+# scripts/gpu-check in a made-up bundle, whose programs answer as they are told: what it says of what it saw.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    unset PLUMB_LIBCUBLASLT
+    top=$BATS_TEST_TMPDIR/top
+    out=$BATS_TEST_TMPDIR/out
+    export FAKE=$BATS_TEST_TMPDIR/fake
+    mkdir -p "$top/scripts" "$top/tests" "$top/bin" "$FAKE/path"
+    cp scripts/gpu-check "$top/scripts"
+    for bench in gemm memory copy launch; do
+        # Each reads on, as a program may: it must not take what the script goes through.
+        program "$top/bin/plumb-$bench" '
+name=${0##*/plumb-}
+printf "%s %s lt=%s\n" "$name" "$*" "${PLUMB_LIBCUBLASLT-}" >>"$FAKE/asked"
+cat >/dev/null
+while [ $# -gt 0 ]; do
+    [ "$1" != --output ] || exec >"$2"
+    shift
+done
+echo "device,evidence,origin,status,reason"
+[ ! -e "$FAKE/$name.rows" ] || { cat "$FAKE/$name.rows"; exit "$(cat "$FAKE/$name.exit")"; }
+echo "cuda:0,\"words, of data\",measured,ok,"
+echo "cuda:0,,measured,skipped,this GPU has no e4m3"
+echo "cuda:0,,measured,noisy,\"samples, too few\""'
+    done
+    program "$top/bin/plumb" '
+echo "plumb $*" >>"$FAKE/asked"
+case $1 in
+probe) echo "{\"gpus\": [{\"name\": \"Made-up GPU\"}]}" ;;
+run) mkdir -p "$(eval echo \${$#})"; exit "$(cat "$FAKE/run.exit" 2>/dev/null || echo 0)" ;;
+esac'
+    for unit in test_cuda_module test_cuda_gemm; do
+        program "$top/tests/$unit" 'cat >/dev/null; cat "$FAKE/${0##*/}.said" 2>/dev/null; exit "$(cat "$FAKE/${0##*/}.exit" 2>/dev/null || echo 0)"'
+    done
+    program "$top/scripts/peer-gpu" '
+echo "peer $*" >>"$FAKE/asked"
+cat "$FAKE/peer.said" 2>/dev/null || echo "matmul: ratio 1.01 (...)"
+exit "$(cat "$FAKE/peer.exit" 2>/dev/null || echo 0)"'
+    program "$FAKE/path/compute-sanitizer" '
+echo "sanitizer $*" >>"$FAKE/asked"
+while [ "${1#-}" != "$1" ]; do case $1 in --tool) tool=$2 ;; esac; shift 2; done
+[ ! -e "$FAKE/$tool.says" ] || { . "$FAKE/$tool.says"; }
+"$@"
+code=$?
+echo "========= ERROR SUMMARY: 0 errors"
+exit $code'
+    PATH=$FAKE/path:$PATH
+}
+
+# program FILE TEXT: an executable that does this.
+program() {
+    printf '#!/bin/sh\n%s\n' "$2" >"$1"
+    chmod +x "$1"
+}
+
+# answers BENCH EXIT ROW...: what that benchmark says from here on.
+answers() {
+    local bench=$1
+    echo "$2" >"$FAKE/$bench.exit"
+    shift 2
+    printf '%s\n' "$@" >"$FAKE/$bench.rows"
+}
+
+check() {
+    run --separate-stderr "$top/scripts/gpu-check" --out "$out" "$@"
+}
+
+# step NAME: its line of the table, blanks squeezed.
+step() {
+    grep "^$1 " <<<"$output" | tr -s ' '
+}
+
+@test "all steps good: exit 0, the table, and all of it packed" {
+    check
+    [ "$status" -eq 0 ]
+    [ "$(step probe)" = "probe good Made-up GPU" ]
+    [ "$(step tests)" = "tests good 8 of 8" ]
+    [ "$(step sanitizer)" = "sanitizer good 11 runs clean" ]
+    [ "$(step peers)" = "peers good 1 compared; see $out/peers.txt" ]
+    [ "$(step suite)" = "suite good $out/run" ]
+    tar -tzf "$out.tar.gz" | grep -qx 'out/steps.txt'
+    [[ $stderr == *"tests 8 of 8: plumb-launch"* ]]
+    [[ $stderr == *"sanitizer 11 of 11: racecheck plumb-launch"* ]]
+}
+
+@test "rows that are all skipped are no test: partial, with the reason" {
+    answers gemm 0 'cuda:0,,measured,skipped,"no such, library"'
+    check --steps probe,tests
+    [ "$status" -eq 4 ]
+    [[ $(step tests) == "tests partial 1 of 8 not seen; plumb-gemm "*": skipped: no such, library; see "* ]]
+    : >"$FAKE/gemm.rows"
+    check --steps tests
+    [[ $(step tests) == "tests partial "*": no rows; see "* ]]
+}
+
+@test "one failed or wrong row among good ones is wrong, and so is an exit code; wrong goes before partial" {
+    answers gemm 0 'cuda:0,,measured,skipped,why'
+    answers copy 0 'cuda:0,,measured,ok,' 'cuda:0,,measured,wrong,"bit 3, flipped"'
+    check --steps tests
+    [ "$status" -eq 1 ]
+    [[ $(step tests) == "tests wrong 2 of 8; plumb-copy "*": wrong: bit 3, flipped; see "* ]]
+    answers copy 3 'cuda:0,,measured,ok,'
+    check --steps tests
+    [ "$status" -eq 1 ]
+    [[ $(step tests) == *": exit 3; see "* ]]
+}
+
+@test "rows of a simulated device are no test of a real one" {
+    answers launch 0 'cuda:0,,simulated,ok,'
+    check --steps probe,tests
+    [ "$status" -eq 4 ]
+    [ "$(step probe)" = "probe partial Made-up GPU; rows are simulated" ]
+    [[ $(step tests) == *"rows are simulated"* ]]
+}
+
+@test "tests of the module: skipped for want of a part is partial, what a real GPU cannot be asked is not" {
+    printf '%s\n' 'there is one GPU alone' '[  SKIPPED ] peers' '[  SKIPPED ] 2 test(s), listed below:' \
+        '[  SKIPPED ] facts_of_the_simulated_machine' '[  SKIPPED ] peers' >"$FAKE/test_cuda_module.said"
+    check --steps tests
+    [ "$status" -eq 0 ]
+    [ "$(step tests)" = "tests good 8 of 8; cannot be asked of this machine: facts_of_the_simulated_machine peers" ]
+    echo '[  SKIPPED ] every_type' >"$FAKE/test_cuda_gemm.said"
+    check --steps tests
+    [ "$status" -eq 4 ]
+    [[ $(step tests) == "tests partial 1 of 8 not seen; test_cuda_gemm: skipped: every_type; see "* ]]
+    echo 77 >"$FAKE/test_cuda_gemm.exit"
+    check --steps tests
+    [[ $(step tests) == "tests partial "*"skipped: exit 77"* ]]
+    echo 1 >"$FAKE/test_cuda_gemm.exit"
+    echo '[  FAILED  ] every_type' >"$FAKE/test_cuda_gemm.said"
+    check --steps tests
+    [ "$status" -eq 1 ]
+    [[ $(step tests) == "tests wrong 1 of 8; test_cuda_gemm: exit 1: every_type; see "* ]]
+    rm "$top/tests/test_cuda_gemm"
+    check --steps tests
+    [[ $(step tests) == "tests partial "*"is not here: it needs cmocka"* ]]
+}
+
+@test "no GPU: said with its reason, exit 2" {
+    answers launch 0 'cuda:0,,,skipped,no driver'
+    check
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"no GPU answers as 'cuda:0': skipped: no driver"* ]]
+}
+
+@test "cuBLASLt of the given python is taken where the module finds none, and none where it finds one" {
+    answers gemm 0 'cuda:0,,measured,skipped,"no cuBLASLt (libcublasLt.so.13): install it, or"'
+    mkdir -p "$FAKE/site/nvidia/cu13/lib" "$FAKE/site/nvidia/cublas/lib"
+    touch "$FAKE/site/nvidia/cu13/lib/libcublasLt.so.13" "$FAKE/site/nvidia/cublas/lib/libcublasLt.so.12"
+    program "$FAKE/python" "PYTHONPATH=$FAKE/site exec python3 \"\$@\""
+    check --steps tests -- --pairs 3 --python "$FAKE/python"
+    grep '^gemm .*--size 1024' "$FAKE/asked" | grep -q "lt=$FAKE/site/nvidia/cu13/lib/libcublasLt.so.13\$"
+    rm "$FAKE/gemm.rows" "$FAKE/asked"
+    check --steps tests -- --python "$FAKE/python"
+    grep '^gemm .*--size 1024' "$FAKE/asked" | grep -q 'lt=$'
+}
+
+@test "compute-sanitizer: what it is asked; gemm is left out of racecheck" {
+    check --steps sanitizer
+    [ "$status" -eq 0 ]
+    grep '^sanitizer --tool memcheck --error-exitcode 99 .*--report-api-errors no ' "$FAKE/asked" | grep -q plumb-gemm
+    grep -q '^sanitizer --tool racecheck .*plumb-memory' "$FAKE/asked"
+    run ! grep -q '^sanitizer --tool racecheck .*plumb-gemm' "$FAKE/asked"
+}
+
+@test "compute-sanitizer that knows no such device, or is not there: partial" {
+    echo 'echo "========= Error: Device not supported. Please"; exit 1' >"$FAKE/memcheck.says"
+    check --steps sanitizer
+    [ "$status" -eq 4 ]
+    [ "$(step sanitizer)" = "sanitizer partial compute-sanitizer: Device not supported. Please" ]
+    [ "$(grep -c ^sanitizer "$FAKE/asked")" -eq 1 ]
+    rm "$FAKE/path/compute-sanitizer"
+    # The machine's own, where there is one, is not to be found.
+    for path in sh bash env cat date dirname basename grep head mkdir mv rm sed tar gzip touch awk python3; do
+        ln -sf "$(type -P "$path")" "$FAKE/path/$path"
+    done
+    run --separate-stderr env PATH="$FAKE/path" "$top/scripts/gpu-check" --out "$out" --steps sanitizer
+    [ "$status" -eq 4 ]
+    [[ $(step sanitizer) == "sanitizer partial compute-sanitizer is not here"* ]]
+}
+
+@test "compute-sanitizer: exit 99 or errors in its summary are findings, other exit codes are not" {
+    echo 'echo "========= ERROR SUMMARY: 12 errors"; exit 99' >"$FAKE/racecheck.says"
+    check --steps sanitizer
+    [ "$status" -eq 1 ]
+    [[ $(step sanitizer) == "sanitizer wrong 5 of 11; racecheck plumb-memory "*"SUMMARY: 12 errors"* ]]
+    echo 'echo "========= RACECHECK SUMMARY: 3 hazards displayed (1 error, 2 warnings)"; exit 4' >"$FAKE/racecheck.says"
+    check --steps sanitizer
+    [[ $(step sanitizer) == "sanitizer wrong 5 of 11;"* ]]
+    echo 'echo "========= RACECHECK SUMMARY: 10 hazards displayed (0 errors, 10 warnings)"; exit 6' >"$FAKE/racecheck.says"
+    check --steps sanitizer
+    [ "$status" -eq 4 ]
+    [[ $(step sanitizer) == "sanitizer partial 5 of 11 not seen; racecheck plumb-memory "*": exit 6: no rows; see "* ]]
+}
+
+@test "compute-sanitizer: a hold that ran out and rows that are skipped are partial, wrong data is wrong" {
+    answers memory 4 'cuda:0,,measured,failed,the stream was held for 10 s and went on by itself'
+    check --steps sanitizer
+    [ "$status" -eq 4 ]
+    [[ $(step sanitizer) == "sanitizer partial 4 of 11 not seen; "*"the hold ran out (held for)"* ]]
+    answers memory 0 'cuda:0,,measured,skipped,no memory'
+    check --steps sanitizer
+    [[ $(step sanitizer) == "sanitizer partial 4 of 11 not seen; "*"skipped: no memory"* ]]
+    answers memory 1 'cuda:0,,measured,wrong,element 3'
+    check --steps sanitizer
+    [ "$status" -eq 1 ]
+    [[ $(step sanitizer) == "sanitizer wrong 4 of 11; "*"wrong: element 3"* ]]
+}
+
+@test "peers: below one is wrong, one that could not be compared is partial" {
+    printf '%s\n' 'matmul: ratio 1.01 (' 'triad: not compared: no BabelStream' >"$FAKE/peer.said"
+    check --steps peers -- --pairs 3
+    [ "$status" -eq 4 ]
+    [[ $(step peers) == "peers partial 1 of 2 compared"* ]]
+    grep -q '^peer --bin bin --device cuda:0 --pairs 3$' "$FAKE/asked"
+    echo 1 >"$FAKE/peer.exit"
+    check --steps peers
+    [ "$status" -eq 1 ]
+    echo 2 >"$FAKE/peer.exit"
+    check --steps peers
+    [ "$status" -eq 4 ]
+}
+
+@test "steps one by one into one folder: the table has what earlier ones left, the exit code counts it" {
+    answers copy 1 'cuda:0,,measured,wrong,bits'
+    check --steps tests
+    [ "$status" -eq 1 ]
+    [ "$(step suite)" = "suite not run" ]
+    check --steps probe,suite --skip probe
+    [ "$status" -eq 1 ]
+    [[ $(step tests) == "tests wrong "* ]]
+    [[ $(step suite) == "suite good "* ]]
+    [ "$(step probe)" = "probe not run" ]
+    rm "$FAKE/copy.rows"
+    check --steps tests
+    [ "$status" -eq 0 ]
+    [ "$(step tests)" = "tests good 8 of 8" ]
+    check --steps tests,nonsense
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"no step 'nonsense'"* ]]
+}
+
+@test "a step that is killed is not what it was before" {
+    check --steps suite
+    [ "$(step suite)" = "suite good $out/run" ]
+    program "$top/bin/plumb" 'kill -KILL $PPID'
+    check --steps suite
+    [ "$status" -eq 137 ]
+    grep -q '^suite *partial *it began and did not end' "$out/steps.txt"
+}
+
+@test "the suite goes on where it was left" {
+    echo 4 >"$FAKE/run.exit"
+    check --steps suite --suite quick --only '*copy*'
+    [ "$status" -eq 4 ]
+    [[ $(step suite) == "suite partial incomplete: "* ]]
+    grep -qx "plumb run quick --out $out/run --only \*copy\*" "$FAKE/asked" # fake plumb makes the last word's folder
+    mkdir -p "$out/run"
+    echo 0 >"$FAKE/run.exit"
+    check --steps suite
+    [ "$status" -eq 0 ]
+    grep -qx "plumb run --resume $out/run" "$FAKE/asked"
+    echo 2 >"$FAKE/run.exit"
+    check --steps suite
+    [ "$status" -eq 4 ]
+    [[ $(step suite) == "suite partial plumb run --resume $out/run refused"* ]]
+    echo 0 >"$FAKE/run.exit"
+    printf '%s\n' 'device,evidence,origin,status,reason' 'cuda:0,"a, b",simulated,ok,' >"$out/run/launch.csv"
+    check --steps suite
+    [ "$status" -eq 4 ]
+    [ "$(step suite)" = "suite partial rows are simulated: $out/run" ]
+}
+
+# A source tree whose make does this.
+tree() {
+    mkdir -p "$top/benches" "$top/build/bin" "$top/build/lib/plumbline"
+    printf 'programs units:\n\t@%s\n' "$1" >"$top/Makefile"
+}
+
+@test "a source tree that cannot be built: a bundle's programs, or what is there, or what to do" {
+    tree 'echo no hwloc; false'
+    check --steps probe
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"no hwloc"*"make programs failed: see $out/build.log: install "*"--bundle"* ]]
+    mkdir "$BATS_TEST_TMPDIR/bundle"
+    mv "$top/bin" "$BATS_TEST_TMPDIR/bundle/bin"
+    check --steps probe --bundle "$BATS_TEST_TMPDIR/bundle"
+    [ "$status" -eq 0 ]
+    [[ $(step build) == "build good not here (make programs failed"*"the programs are those of $BATS_TEST_TMPDIR/bundle" ]]
+    check --steps probe --bundle "$BATS_TEST_TMPDIR"
+    [ "$status" -eq 2 ]
+    cp "$BATS_TEST_TMPDIR"/bundle/bin/* "$top/build/bin"
+    check --steps probe
+    [ "$status" -eq 4 ]
+    [[ $(step build) == "build partial make programs failed"* ]]
+}
+
+@test "a source tree that builds: its own programs; without nvcc it counts as not built" {
+    tree 'true'
+    mv "$top/bin"/* "$top/build/bin"
+    touch "$top/build/lib/plumbline/plumb-cuda.so"
+    check --steps probe
+    [ "$status" -eq 0 ]
+    [ "$(step build)" = "build good build/bin" ]
+    rm "$top/build/lib/plumbline/plumb-cuda.so"
+    check --steps probe
+    [ "$status" -eq 4 ]
+    [[ $(step build) == "build partial the GPU module was not built"* ]]
+}

@@ -7,6 +7,8 @@
 
 #include "core/stats.h"
 
+#define TAIL_SAMPLES 1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */
+
 static const char *const statuses_by_weight[] = {"", "ok", "skipped", "noisy", "failed", "wrong"};
 
 static size_t status_weight(const char *status)
@@ -51,16 +53,18 @@ static double median_of(const struct report_rows *rows, const struct report_poin
 static void take_hull(const struct report_rows *rows, struct report_point *p, double *scratch)
 {
     size_t n = collect(rows, p, FIELD_CI_LOW, scratch);
+    bool known = n == p->n_values && n;
+    double low = INFINITY, high = -INFINITY;
 
-    p->low = n == p->n_values && n ? scratch[0] : NAN;
-    for (size_t i = 1; i < n; i++)
-        p->low = fmin(p->low, scratch[i]);
+    for (size_t i = 0; i < n; i++)
+        low = fmin(low, scratch[i]);
     n = collect(rows, p, FIELD_CI_HIGH, scratch);
-    p->high = n == p->n_values && n ? scratch[0] : NAN;
-    for (size_t i = 1; i < n; i++)
-        p->high = fmax(p->high, scratch[i]);
-    if (isnan(p->low) || isnan(p->high))
-        p->low = p->high = NAN;
+    known = known && n == p->n_values;
+    for (size_t i = 0; i < n; i++)
+        high = fmax(high, scratch[i]);
+    /* one launch without: the others' hull may lie beside the value */
+    p->low = known ? low : NAN;
+    p->high = known ? high : NAN;
     p->hull = p->n_values > 1;
 }
 
@@ -181,6 +185,16 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
     p->limit_source = join_texts(pool, rows, p, FIELD_LIMIT_SOURCE);
 }
 
+/* Of the launches that have a value. */
+static double least_samples(const struct report_rows *rows, const struct report_point *p)
+{
+    double least = INFINITY;
+
+    for (size_t i = 0; i < p->n_rows; i++)
+        least = fmin(least, row_number(rows, p->rows[i], FIELD_SAMPLES)); /* NaN: none there */
+    return least;
+}
+
 void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p)
 {
     double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
@@ -194,7 +208,8 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     take_interval(rows, p, scratch);
     p->limit = median_of(rows, p, FIELD_LIMIT, scratch);
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
-    p->p999 = median_of(rows, p, FIELD_P999, scratch);
+    if (least_samples(rows, p) >= TAIL_SAMPLES)
+        p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, scratch);
     take_texts(pool, rows, p);
     take_throttling(pool, rows, p);

@@ -10,7 +10,8 @@
 #include "core/stats.h"
 #include "harness/report/show.h"
 
-#define GPUS_MAX 128
+#define GPUS_MAX  128
+#define NAMED_MAX 3 /* GPUs that failed */
 
 /* Do two cases agree in all but one parameter? What follows from others may differ too. */
 static bool differ_in(const struct report_bench *b, const struct report_case *x,
@@ -218,26 +219,52 @@ static bool find_ends(const struct report_bench *b, const struct report_case *c,
     return false;
 }
 
+/* A launch that died or was skipped may lack what it did not come to know. */
+static bool is_unknown(const struct report_case *c, size_t run, const char *text)
+{
+    return !*text && c->points[run].n_rows && !c->points[run].n_values;
+}
+
+static bool agree(const struct report_case *x, const struct report_case *y, size_t run,
+                  const char *of_x, const char *of_y)
+{
+    return !strcmp(of_x, of_y) || is_unknown(x, run, of_x) || is_unknown(y, run, of_y);
+}
+
 /* Do they agree in all but which GPU it is, and where on the host it copies from or to? */
-static bool same_work(const struct report_bench *b, const struct report_case *x,
+static bool same_work(const struct report_bench *b, size_t run, const struct report_case *x,
                       const struct report_case *y, const char *gpu, const char *host)
 {
-    if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
+    if (!agree(x, y, run, x->metric, y->metric) || !agree(x, y, run, x->unit, y->unit))
         return false;
     for (size_t i = 0; i < b->n_params; i++) {
-        bool may = b->follows[i] || !strcmp(b->params[i], gpu) || !strcmp(b->params[i], host);
+        const char *name = b->params[i];
+        bool may = b->follows[i] || !strcmp(name, gpu) || !strcmp(name, host) ||
+                   !strcmp(name, "node"); /* the host's, from which it is driven */
 
-        if (!may && strcmp(x->params[i], y->params[i]) != 0)
+        if (!may && !agree(x, y, run, x->params[i], y->params[i]))
             return false;
     }
     return place_is_gpu(report_param(b, y, gpu)) && !place_is_gpu(report_param(b, y, host));
 }
 
-/* One GPU's best. */
+/* One GPU's best; where it has no value, a case that failed, or else one that was skipped. */
 struct of_gpu {
     const char *name;
     const struct report_case *best;
 };
+
+static bool has_failed(const struct report_case *c, size_t run)
+{
+    return strcmp(c->points[run].status, "skipped") != 0;
+}
+
+static bool tells_more(const struct report_case *c, const struct report_case *than, size_t run)
+{
+    if (!is_measured(c, run))
+        return !is_measured(than, run) && has_failed(c, run) && !has_failed(than, run);
+    return !is_measured(than, run) || is_better(c, c->points[run].value, than->points[run].value);
+}
 
 static void take(struct of_gpu *all, size_t *n, const char *name, const struct report_case *c,
                  size_t run)
@@ -248,33 +275,82 @@ static void take(struct of_gpu *all, size_t *n, const char *name, const struct r
         i++;
     if (i == *n && *n < GPUS_MAX)
         all[(*n)++] = (struct of_gpu){name, c};
-    else if (i < *n && is_better(c, c->points[run].value, all[i].best->points[run].value))
+    else if (i < *n && tells_more(c, all[i].best, run))
         all[i].best = c;
 }
 
-struct contrast_gpus contrast_gpus(const struct report_bench *b, size_t run,
+/* "cuda:5 failed, 4 skipped" */
+static void note_lost(struct report *r, const struct of_gpu *all, size_t run,
+                      struct contrast_gpus *out)
+{
+    const char *failed = "";
+    size_t skipped;
+
+    out->lost = "";
+    for (size_t i = 0; i < out->all; i++) {
+        if (is_measured(all[i].best, run) || !has_failed(all[i].best, run))
+            continue;
+        out->failed++;
+        failed = show_joined(&r->pool, failed, all[i].name);
+    }
+    skipped = out->all - out->n - out->failed;
+    if (out->failed > NAMED_MAX)
+        failed = pool_text(&r->pool, "%zu", out->failed);
+    if (out->failed)
+        out->lost = pool_text(&r->pool, "%s failed", failed);
+    if (skipped)
+        out->lost = show_joined(&r->pool, out->lost, pool_text(&r->pool, "%zu skipped", skipped));
+}
+
+/* No difference that the intervals, or what matters to anybody, would let stand. */
+static bool are_alike(const struct report_point *best, const struct report_point *worst)
+{
+    bool overlap = best->low <= worst->high && worst->low <= best->high; /* NaN: no */
+
+    return overlap || fabs(worst->value / best->value - 1) <= SPREAD_ALIKE;
+}
+
+static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *out)
+{
+    const struct report_case *best = NULL;
+    double values[GPUS_MAX];
+
+    for (size_t i = 0; i < out->all; i++) {
+        const struct report_case *c = all[i].best;
+        double value = c->points[run].value;
+
+        if (!is_measured(c, run))
+            continue;
+        values[out->n++] = value;
+        if (!best || is_better(c, value, out->best)) {
+            best = c;
+            out->best = value;
+        }
+        if (out->worst_case && !is_better(c, out->worst, value))
+            continue;
+        out->worst = value;
+        out->worst_case = c;
+        out->worst_gpu = all[i].name;
+    }
+    if (out->n < 2)
+        return;
+    out->behind = fabs(out->worst / stats_median(values, out->n) - 1) > SPREAD_BEHIND;
+    out->alike = !out->behind && are_alike(&best->points[run], &out->worst_case->points[run]);
+}
+
+struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,
                                    const struct report_case *c)
 {
-    struct contrast_gpus out = {.worst_gpu = ""};
+    struct contrast_gpus out = {.worst_gpu = "", .lost = ""};
     struct of_gpu all[GPUS_MAX];
-    double values[GPUS_MAX];
     const char *gpu, *host;
 
     if (!find_ends(b, c, &gpu, &host) || !is_measured(c, run))
         return out;
     for (size_t i = 0; i < b->n_cases; i++)
-        if (is_measured(&b->cases[i], run) && same_work(b, c, &b->cases[i], gpu, host))
-            take(all, &out.n, report_param(b, &b->cases[i], gpu), &b->cases[i], run);
-    for (size_t i = 0; i < out.n; i++) {
-        values[i] = all[i].best->points[run].value;
-        if (!i || is_better(c, values[i], out.best))
-            out.best = values[i];
-        if (i && !is_better(c, out.worst, values[i]))
-            continue;
-        out.worst = values[i];
-        out.worst_case = all[i].best;
-        out.worst_gpu = all[i].name;
-    }
-    out.behind = out.n > 1 && fabs(out.worst / stats_median(values, out.n) - 1) > SPREAD_BEHIND;
+        if (b->cases[i].points[run].n_rows && same_work(b, run, c, &b->cases[i], gpu, host))
+            take(all, &out.all, report_param(b, &b->cases[i], gpu), &b->cases[i], run);
+    compare(all, run, &out);
+    note_lost(r, all, run, &out);
     return out;
 }

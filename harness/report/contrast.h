@@ -33,16 +33,21 @@ const char *contrast_remarks(struct report *r, const struct contrasts *contrasts
                              const struct report_bench *b, const bool *among,
                              const struct report_case *c, size_t run);
 
-/* The same case on every GPU of a run; of copies with the host, the best over its nodes. */
+/* The same case on every GPU of a run; of what the host takes part in, the best over its nodes. */
 struct contrast_gpus {
-    size_t n;           /* GPUs; under 2: nothing to compare */
+    size_t n;           /* GPUs that have a value */
+    size_t all;         /* those that have none too; under 2: nothing to compare */
+    size_t failed;      /* GPUs on which it failed, or gave wrong data; the others were skipped */
+    const char *lost;   /* "cuda:5 failed, 2 skipped"; "" where all have a value */
     double best, worst; /* values */
     const struct report_case *worst_case;
     const char *worst_gpu;
     bool behind; /* the worst lies more than SPREAD_BEHIND behind the middle one */
+    bool alike;  /* it is not, and lies within the best one's interval or SPREAD_ALIKE */
 };
 #define SPREAD_BEHIND 0.05
-struct contrast_gpus contrast_gpus(const struct report_bench *b, size_t run,
+#define SPREAD_ALIKE  0.005
+struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,
                                    const struct report_case *c);
 
 #endif

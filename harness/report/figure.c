@@ -31,7 +31,8 @@ static void choose_scales(struct drawing *d)
 static void add_mark(struct drawing *d, double at, bool horizontal, const char *label,
                      const char *brief)
 {
-    d->marks[d->f->plot.n_marks++] = (struct plot_mark){at, horizontal, label, brief};
+    d->marks[d->f->plot.n_marks++] = (struct plot_mark){
+        .at = at, .horizontal = horizontal, .from = NAN, .to = NAN, .label = label, .brief = brief};
 }
 
 static void add_limits(struct drawing *d)
@@ -47,6 +48,8 @@ static void add_limits(struct drawing *d)
         if (d->limits[i] <= 0 || d->limits[i] > room)
             continue;
         add_mark(d, d->limits[i], true, label, label);
+        d->marks[plot->n_marks - 1].from = d->limit_from[i];
+        d->marks[plot->n_marks - 1].to = d->limit_to[i];
         plot->y_top = fmax(plot->y_top, 1.08 * d->limits[i]);
     }
     if (plot->y_top > 0)
@@ -176,8 +179,50 @@ static const char *make_subtitle(const struct drawing *d, size_t first)
     return text;
 }
 
-static const char *make_note(const struct drawing *d)
+/* Would it stand in this plot, were its GPU drawn? */
+static bool is_like_drawn(const struct drawing *d, size_t first, const struct report_case *c)
 {
+    const struct group *g = d->g;
+    const struct report_case *own = drawing_case(g, first);
+
+    if (strcmp(c->metric, g->metric) != 0 || strcmp(c->unit, g->unit) != 0 ||
+        hint_is_square(g->hint, g->bench, c) == g->listed)
+        return false;
+    for (size_t i = 0; i < g->bench->n_params; i++) {
+        const char *name = g->bench->params[i];
+        bool shared = g->dims[i].n_values == 1;
+
+        for (size_t k = 0; k < g->n_facets; k++)
+            shared = shared || g->facets[k]->param == i;
+        if (shared && !g->bench->follows[i] && strcmp(name, "device") != 0 &&
+            strcmp(name, "source") != 0 && strcmp(name, "destination") != 0 &&
+            strcmp(own->params[i], c->params[i]) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* The GPUs that have such cases too, and are not drawn. */
+static size_t count_other_gpus(const struct drawing *d, size_t first)
+{
+    const struct report_bench *b = d->g->bench;
+    size_t n = 0;
+
+    for (size_t i = 0; *d->g->gpu_drawn && i < b->n_cases; i++) {
+        const char *gpu = case_gpu(b, &b->cases[i]);
+        bool is_new = *gpu && strcmp(gpu, d->g->gpu_drawn) != 0;
+
+        for (size_t k = 0; is_new && k < i; k++)
+            is_new = strcmp(case_gpu(b, &b->cases[k]), gpu) != 0 ||
+                     !is_like_drawn(d, first, &b->cases[k]);
+        n += is_new && is_like_drawn(d, first, &b->cases[i]);
+    }
+    return n;
+}
+
+static const char *make_note(const struct drawing *d, size_t first)
+{
+    size_t other_gpus = count_other_gpus(d, first);
     const char *note = "";
 
     if (d->lines_left_out)
@@ -186,9 +231,9 @@ static const char *make_note(const struct drawing *d)
     if (d->empty_lines)
         note = pool_text(d->pool, "%s%s%zu lines have no value: see the rows that are not ok", note,
                          *note ? "; " : "", d->empty_lines);
-    if (d->g->gpu && d->g->other_gpus)
+    if (other_gpus)
         note = pool_text(d->pool, "%s%sone GPU is drawn, %zu more are in the table of rows", note,
-                         *note ? "; " : "", d->g->other_gpus);
+                         *note ? "; " : "", other_gpus);
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
         note = pool_text(d->pool, "%s%sthe limits differ from point to point: see the rows", note,
                          *note ? "; " : "");
@@ -231,7 +276,7 @@ int figure_make(const struct group *g, size_t facet, size_t number, struct figur
     name_axes(&d);
     err = add_marks(&d);
     f->subtitle = make_subtitle(&d, first);
-    f->note = make_note(&d);
+    f->note = make_note(&d, first);
     f->plot.name = file_name(d.pool, g, number);
     f->plot.title = *f->subtitle
                         ? pool_text(d.pool, "%s %s: %s", g->bench->name, g->metric, f->subtitle)

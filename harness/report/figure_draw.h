@@ -17,6 +17,7 @@ struct drawing {
     struct plot_mark *marks;
     double low, high; /* of the values; NaN: none yet */
     double limits[LIMITS_MAX + 1];
+    double limit_from[LIMITS_MAX + 1], limit_to[LIMITS_MAX + 1]; /* x of the points that have it */
     size_t n_limits;
     size_t lines_left_out, empty_lines;
 };

@@ -9,24 +9,31 @@
 
 #include "harness/report/show.h"
 
-static void note_limit(struct drawing *d, double limit)
+static void note_limit(struct drawing *d, double limit, double x)
 {
+    size_t i = 0;
+
     if (isnan(limit))
         return;
-    for (size_t i = 0; i < d->n_limits; i++)
-        if (fabs(d->limits[i] / limit - 1) < 1e-3)
-            return;
-    if (d->n_limits <= LIMITS_MAX)
+    while (i < d->n_limits && fabs(d->limits[i] / limit - 1) >= 1e-3)
+        i++;
+    if (i > LIMITS_MAX)
+        return;
+    if (i == d->n_limits) {
         d->limits[d->n_limits++] = limit;
+        d->limit_from[i] = d->limit_to[i] = x;
+    }
+    d->limit_from[i] = fmin(d->limit_from[i], x);
+    d->limit_to[i] = fmax(d->limit_to[i], x);
 }
 
-static void note_point(struct drawing *d, const struct report_point *p)
+static void note_point(struct drawing *d, const struct report_point *p, double x)
 {
     if (isnan(p->value))
         return;
     d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
     d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
-    note_limit(d, p->limit);
+    note_limit(d, p->limit, x);
     if (strcmp(p->origin, "measured") != 0)
         d->f->plot.watermark = *p->origin ? p->origin : "origin unknown";
 }
@@ -51,10 +58,10 @@ static size_t fill_points(struct drawing *d, size_t class, size_t run, struct pl
 
         if (g->line_of.of_case[i] != class || !p->n_rows)
             continue;
-        note_point(d, p);
+        double x = g->x->numbers[g->x->of_case[i]];
+        note_point(d, p, x);
         values += p->n_values > 0;
-        points[(*n)++] = (struct plot_point){
-            .x = g->x->numbers[g->x->of_case[i]], .y = p->value, .low = p->low, .high = p->high};
+        points[(*n)++] = (struct plot_point){.x = x, .y = p->value, .low = p->low, .high = p->high};
     }
     qsort(points, *n, sizeof(*points), by_x);
     return values;
@@ -211,7 +218,7 @@ static size_t fill_places(struct drawing *d, size_t run, struct plot_point *poin
 
         if (g->facet_of.of_case[i] != d->facet)
             continue;
-        note_point(d, p);
+        note_point(d, p, (double)at);
         if (p->n_values && !**origin)
             *origin = show_origin(d->pool, p->origin);
         d->ticks[at] = (struct plot_tick){

@@ -13,9 +13,9 @@ struct group {
     const struct report_bench *bench;
     const struct plot_hint *hint; /* or NULL */
     const char *metric, *unit;
-    size_t other_gpus; /* whose cases are not drawn */
-    bool gpu;          /* the cases on GPUs; else the others */
-    bool listed;       /* the hint's x does not say all: the cases are listed */
+    const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
+    bool gpu;              /* the cases on GPUs; else the others */
+    bool listed;           /* the hint's x does not say all: the cases are listed */
     size_t *cases, n;
     struct dimension *dims;    /* one a parameter */
     const struct dimension *x; /* NULL: the cases are listed */

@@ -162,21 +162,32 @@ static void remark(const struct search *s, struct headline_run *h, const char *t
         h->verdict.mood = MOOD_WARN;
 }
 
+/* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */
+static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *g)
+{
+    const char *text = pool_text(pool, "%zu GPUs", g->n);
+
+    if (*g->lost)
+        text = pool_text(pool, "%zu of %zu GPUs, %s", g->n, g->all, g->lost);
+    if (g->n < 2)
+        return text;
+    if (g->alike)
+        return pool_text(pool, "%s%s alike", text, *g->lost ? ", the others" : "");
+    return pool_text(pool, "%s: %s to %s, slowest: %s", text, show_number(pool, g->best),
+                     show_number(pool, g->worst), g->worst_gpu);
+}
+
 /* How the best case's GPU stands among the others. */
 static void remark_gpus(const struct search *s, size_t run, struct headline_run *h)
 {
-    struct contrast_gpus g = contrast_gpus(s->bench, run, h->best);
-    struct pool *pool = &s->r->pool;
-    const char *why;
+    struct contrast_gpus g = contrast_gpus(s->r, s->bench, run, h->best);
+    bool behind = g.behind && point_is_measured(h->point);
 
-    if (g.n < 2)
+    if (g.all < 2)
         return;
-    remark(s, h,
-           pool_text(pool, "%zu GPUs: %s to %s, the last is %s", g.n, show_number(pool, g.best),
-                     show_number(pool, g.worst), g.worst_gpu),
-           g.behind);
-    why = g.behind ? verdict_device_findings(s->r, run, s->bench, g.worst_case) : "";
-    remark(s, h, why, false);
+    remark(s, h, describe_gpus(&s->r->pool, &g), behind || g.failed);
+    if (behind)
+        remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case), false);
 }
 
 /* Of pairs, the worst matter. */
@@ -185,9 +196,13 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
 {
     for (size_t i = 0; i < matrices->n; i++) {
         const struct matrix *m = &matrices->all[i];
-        const char *text = matrix_holds(m, h->best, run) ? matrix_summary(s->r, m) : "";
+        const char *text;
+        size_t slow;
 
-        remark(s, h, text, *text && m->slow);
+        if (!matrix_holds(m, h->best, run))
+            continue;
+        text = matrix_summary(s->r, m, h->best, &slow);
+        remark(s, h, text, slow && point_is_measured(h->point));
     }
 }
 

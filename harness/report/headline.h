@@ -52,6 +52,10 @@ int headlines_make(struct report *r, struct headlines *out);
 const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,
                                     const struct report_case *c);
 
+/* False of what is simulated, modelled or of unknown origin: it says nothing about this machine, so
+ * that it is neither normal nor low. */
+bool point_is_measured(const struct report_point *p);
+
 /* "no GPU: no driver: install it": one line, and no alarm. */
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
 

@@ -11,6 +11,8 @@
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
 
+#define MATRIX_ALIKE 0.005 /* no difference that matters */
+
 static bool is_end(const char *param)
 {
     return !strcmp(param, "source") || !strcmp(param, "destination");
@@ -113,13 +115,6 @@ static const char *relation_of(struct report *r, size_t run, const char *address
     return "";
 }
 
-static const char *kind_of(struct report *r, const struct matrix *m, const struct report_case *c)
-{
-    const char *known = relation_of(r, m->run, report_param(m->bench, c, "address"));
-
-    return show_joined(&r->pool, known, report_param(m->bench, c, "path"));
-}
-
 static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
 {
     for (size_t i = 0; i < m->bench->n_cases; i++) {
@@ -132,8 +127,11 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
         size_t to = index_of(m, report_param(m->bench, c, "destination"));
         if (from == m->n || to == m->n)
             continue;
-        m->cells[from * m->n + to] =
-            (struct matrix_cell){.c = c, .point = p, .kind = kind_of(r, m, c), .kind_median = NAN};
+        struct matrix_cell *cell = &m->cells[from * m->n + to];
+        *cell = (struct matrix_cell){.c = c, .point = p, .kind_median = NAN};
+        cell->relation = relation_of(r, m->run, report_param(m->bench, c, "address"));
+        cell->path = report_param(m->bench, c, "path");
+        cell->kind = show_joined(&r->pool, cell->relation, cell->path);
         if (isnan(p->value))
             continue;
         m->measured++;
@@ -259,23 +257,94 @@ static bool is_behind(const struct matrix *m, size_t cell, size_t than)
     return report_higher_is_better(m->unit) ? x < y : x > y;
 }
 
-const char *matrix_summary(struct report *r, const struct matrix *m)
-{
-    struct pool *pool = &r->pool;
-    size_t worst = m->n * m->n, best = worst;
+/* The pairs of one kind. */
+struct kind {
+    size_t pairs, measured, slow, best, worst; /* cells */
+};
 
-    for (size_t i = 0; i < m->n * m->n; i++) {
+static struct kind count_kind(const struct matrix *m, const char *name)
+{
+    size_t none = m->n * m->n;
+    struct kind k = {.best = none, .worst = none};
+
+    for (size_t i = 0; i < none; i++) {
+        if (!m->cells[i].c || strcmp(m->cells[i].kind, name) != 0)
+            continue;
+        k.pairs++;
         if (!has_value(&m->cells[i]))
             continue;
-        worst = worst == m->n * m->n || is_behind(m, i, worst) ? i : worst;
-        best = best == m->n * m->n || is_behind(m, best, i) ? i : best;
+        k.measured++;
+        k.slow += m->cells[i].slow;
+        k.worst = k.worst == none || is_behind(m, i, k.worst) ? i : k.worst;
+        k.best = k.best == none || is_behind(m, k.best, i) ? i : k.best;
     }
-    if (worst == m->n * m->n)
-        return "";
-    const char *text =
-        pool_text(pool, "%zu of %zu pairs: %s to %s, the last is %s -> %s", m->measured,
-                  m->n * (m->n - 1), show_number(pool, m->cells[best].point->value),
-                  show_number(pool, m->cells[worst].point->value), m->gpus[worst / m->n],
-                  m->gpus[worst % m->n]);
-    return m->slow ? pool_text(pool, "%s; %zu slow for their kind", text, m->slow) : text;
+    return k;
+}
+
+static const char *kind_text(struct pool *pool, const struct matrix *m, const struct kind *k,
+                             const char *link)
+{
+    const char *pairs = pool_text(pool, "%zu pair%s", k->pairs, k->pairs == 1 ? "" : "s");
+    double best = m->cells[k->best].point->value, worst = m->cells[k->worst].point->value;
+
+    if (k->measured < k->pairs)
+        pairs = pool_text(pool, "%zu of %s", k->measured, pairs);
+    if (*link)
+        pairs = pool_text(pool, "%s (%s)", pairs, link);
+    if (k->measured == 1)
+        return pool_text(pool, "%s: %s", pairs, show_number(pool, best));
+    if (fabs(worst / best - 1) <= MATRIX_ALIKE)
+        return pool_text(pool, "%s alike: %s", pairs, show_number(pool, best));
+    pairs = pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, show_number(pool, best),
+                      show_number(pool, worst), m->gpus[k->worst / m->n], m->gpus[k->worst % m->n]);
+    return k->slow ? pool_text(pool, "%s, %zu slow for %s kind", pairs, k->slow,
+                               k->slow == 1 ? "its" : "their")
+                   : pairs;
+}
+
+/* The first pair of its kind that has a value, and the path that is asked for. */
+static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
+{
+    if (!has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
+        return false;
+    for (size_t i = 0; i < cell; i++)
+        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
+            return false;
+    return true;
+}
+
+/* A pair that was skipped before it knew its path belongs to no kind, and would go unseen. */
+static const char *pathless_text(struct pool *pool, const struct matrix *m)
+{
+    size_t pairs = 0, lost = 0;
+
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        pairs += m->cells[i].c != NULL;
+        lost += m->cells[i].c && !has_value(&m->cells[i]) && !*m->cells[i].path;
+    }
+    return lost ? pool_text(pool, "; in all, %zu of %zu pairs have a value", m->measured, pairs)
+                : "";
+}
+
+const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
+                           size_t *slow)
+{
+    const char *path = report_param(m->bench, c, "path"), *text = "";
+    size_t kinds = 0;
+
+    *slow = 0;
+    for (size_t i = 0; i < m->n * m->n; i++)
+        kinds += begins_kind(m, i, path);
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const struct matrix_cell *at = &m->cells[i];
+
+        if (!begins_kind(m, i, path))
+            continue;
+        struct kind k = count_kind(m, at->kind);
+        *slow += k.slow;
+        const char *link = *at->relation ? at->relation : "link not known";
+        text = pool_text(&r->pool, "%s%s%s", text, *text ? "; " : "",
+                         kind_text(&r->pool, m, &k, kinds > 1 ? link : ""));
+    }
+    return *text ? pool_text(&r->pool, "%s%s", text, pathless_text(&r->pool, m)) : "";
 }

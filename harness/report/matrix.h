@@ -19,8 +19,10 @@
 struct matrix_cell {
     const struct report_case *c; /* NULL: not in this run */
     const struct report_point *point;
-    const char *kind;   /* "4 NVLinks", "PIX"; "" where it is not known */
-    double kind_median; /* NaN: too few of it, or no value */
+    const char *relation; /* "4 NVLinks", "PIX", says the probe; "" where it is not known */
+    const char *path;     /* the row's own word */
+    const char *kind;     /* both */
+    double kind_median;   /* NaN: too few of it, or no value */
     bool slow;
 };
 
@@ -47,8 +49,10 @@ int matrices_make(struct report *r, struct matrices *out);
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
 
-/* "56 pairs: 18.9 to 91.5, the last is cuda:1 -> cuda:6; 2 are slow for their kind". */
-const char *matrix_summary(struct report *r, const struct matrix *m);
+/* Of the pairs with the path of this case, kind by kind where they are of several: "14 pairs: 91.5 to
+ * 18.9, slowest: cuda:1 -> cuda:6, 1 slow for its kind". *slow: how many are. */
+const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
+                           size_t *slow);
 
 /* "cuda:2 -> cuda:5 is 40 % below the median of its kind (4 NVLinks, 24.1 GB/s)". */
 const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell);

@@ -56,12 +56,22 @@ static void write_head(const struct page *page)
     fputs(plot_svg_definitions, out);
 }
 
-static size_t count_launches(const struct run_folder *run, bool open)
-{
-    size_t state = table_column(&run->plan, "state"), n = 0;
+struct launches {
+    size_t all, open, failed, late; /* late: of those that failed, over their time-out */
+};
 
-    for (size_t i = 0; i < run->plan.n_rows; i++)
-        n += !open || !strcmp(table_cell(&run->plan, i, state), "todo");
+static struct launches count_launches(const struct run_folder *run)
+{
+    size_t state = table_column(&run->plan, "state");
+    struct launches n = {.all = run->plan.n_rows};
+
+    for (size_t i = 0; i < n.all; i++) {
+        const char *text = table_cell(&run->plan, i, state);
+
+        n.open += !strcmp(text, "todo");
+        n.late += !strcmp(text, "late");
+        n.failed += !strcmp(text, "fail") || !strcmp(text, "late");
+    }
     return n;
 }
 
@@ -80,13 +90,39 @@ static size_t count_lost_rows(const struct run_folder *run)
     return promised > there ? promised - there : 0;
 }
 
+/* A launch that gave wrong data counts as one that failed in the plan, and its row says which. */
+static bool has_wrong(const struct report *r, size_t run)
+{
+    for (size_t b = 0; b < r->n_benches; b++) {
+        const struct report_rows *rows = &r->benches[b].rows[run];
+
+        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
+            if (!strcmp(row_text(rows, i, FIELD_STATUS), "wrong"))
+                return true;
+    }
+    return false;
+}
+
+static void write_failed(const struct page *page, size_t run, const struct launches *n)
+{
+    if (!n->failed)
+        return;
+    html_print(page->out, "<p class='banner'>%zu of %zu launches of %s failed", n->failed, n->all,
+               page->r->names[run]);
+    if (has_wrong(page->r, run))
+        fputs(" or gave wrong data", page->out);
+    if (n->late)
+        html_print(page->out, ", %zu of them over the time-out", n->late);
+    fputs(": their reasons stand under <a href='#quality'>Quality</a>.</p>\n", page->out);
+}
+
 static void write_facts_of_run(const struct page *page, size_t i)
 {
     FILE *out = page->out;
     const struct run_folder *run = &page->r->runs[i];
     const json_t *host = json_object_get(json_object_get(run->meta, "machine"), "host");
     const char *name = meta_text(host, "hostname");
-    size_t open = count_launches(run, true), all = count_launches(run, false);
+    struct launches n = count_launches(run);
     size_t lost = count_lost_rows(run);
 
     html_print(out,
@@ -95,13 +131,17 @@ static void write_facts_of_run(const struct page *page, size_t i)
                *meta_text(run->meta, "suite") ? meta_text(run->meta, "suite") : "not named",
                *meta_text(run->meta, "started_utc") ? meta_text(run->meta, "started_utc")
                                                     : "start not recorded");
-    html_print(out, " <span>%zu of %zu launches</span></p>\n", all - open, all);
-    if (open)
+    html_print(out, " <span>%zu of %zu launches", n.all - n.open - n.failed, n.all);
+    if (n.failed)
+        html_print(out, ", %zu failed", n.failed);
+    fputs("</span></p>\n", out);
+    write_failed(page, i, &n);
+    if (n.open)
         html_print(
             out,
             "<p class='banner'>Incomplete: %zu of %zu launches of %s were not run. Go on with "
             "<code>plumb run --resume %s</code></p>\n",
-            open, all, page->r->names[i], run->path);
+            n.open, n.all, page->r->names[i], run->path);
     if (lost)
         html_print(
             out,
@@ -110,22 +150,47 @@ static void write_facts_of_run(const struct page *page, size_t i)
             lost, page->r->names[i], run->path);
 }
 
-/* Rows that nobody measured are named at the top, and again wherever they stand. */
-static void write_origin_banner(const struct page *page)
+static size_t count_unmeasured(const struct report_rows *rows)
 {
-    for (size_t b = 0; b < page->r->n_benches; b++)
-        for (size_t run = 0; run < page->r->n_runs; run++) {
-            const struct report_rows *rows = &page->r->benches[b].rows[run];
-            size_t n = 0;
+    size_t n = 0;
 
-            for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-                n += strcmp(row_text(rows, i, FIELD_ORIGIN), "measured") != 0;
-            if (n)
-                html_print(page->out,
-                           "<p class='banner'>Not measured: %zu of %zu rows of <b>%s</b> in %s are "
-                           "simulated or modelled, and say nothing about this machine.</p>\n",
-                           n, rows->table->n_rows, page->r->benches[b].name, page->r->names[run]);
-        }
+    for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
+        n += strcmp(row_text(rows, i, FIELD_ORIGIN), "measured") != 0;
+    return n;
+}
+
+static void write_origin_of_bench(const struct page *page, const struct report_bench *b, size_t run)
+{
+    size_t n = count_unmeasured(&b->rows[run]);
+
+    if (n)
+        html_print(page->out,
+                   "<p class='banner'>Not measured: %zu of %zu rows of <b>%s</b> in %s are "
+                   "simulated or modelled, and say nothing about this machine.</p>\n",
+                   n, b->rows[run].table->n_rows, b->name, page->r->names[run]);
+}
+
+/* Rows that nobody measured are named at the top, and again wherever they stand. */
+static void write_origin_banner(const struct page *page, size_t run)
+{
+    size_t rows = 0, unmeasured = 0, benches = 0;
+    bool all;
+
+    for (size_t b = 0; b < page->r->n_benches; b++) {
+        const struct report_rows *of = &page->r->benches[b].rows[run];
+
+        benches += of->table != NULL;
+        rows += of->table ? of->table->n_rows : 0;
+        unmeasured += count_unmeasured(of);
+    }
+    all = benches > 1 && rows == unmeasured;
+    if (all)
+        html_print(page->out,
+                   "<p class='banner'>Not measured: all %zu rows of <b>%s</b> are simulated or "
+                   "modelled, and say nothing about this machine.</p>\n",
+                   rows, page->r->names[run]);
+    for (size_t b = 0; !all && b < page->r->n_benches; b++)
+        write_origin_of_bench(page, &page->r->benches[b], run);
 }
 
 static void write_top(const struct page *page)
@@ -143,7 +208,8 @@ static void write_top(const struct page *page)
           "<a href='#again'>Reproduce</a> <a href='#reading'>How to read it</a></nav>\n</header>\n"
           "<main>\n",
           page->out);
-    write_origin_banner(page);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        write_origin_banner(page, i);
 }
 
 void page_reading(const struct page *page)

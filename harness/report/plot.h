@@ -41,6 +41,7 @@ struct plot_tick {
 struct plot_mark {
     double at;
     bool horizontal;
+    double from, to;           /* of a horizontal one: where on x it holds; NaN: all over */
     const char *label, *brief; /* brief: where there is little room */
 };
 

@@ -33,6 +33,7 @@ static const struct format page_files[] = {
 #define GRID_COLOUR   "#dddddd"
 #define MARK_COLOUR   "#808080"
 #define APOSTROPHE    "\xe2\x80\x99" /* U+2019 */
+#define X_MARGIN      0.02           /* of the axis, on either side */
 #define DENSE_POINTS  200            /* beyond, markers hide each other */
 #define FONT_SIZE     13
 #define PNG_FONT_SIZE 20 /* a picture is twice as wide; fontscale would not move the legend */
@@ -98,11 +99,11 @@ static void write_x_range(FILE *out, const struct plot *plot, double low, double
     if (high <= low)
         return;
     if (plot->x_log)
-        fprintf(out, "set xrange [%.9g:%.9g]\n", low * pow(high / low, -0.02),
-                high * pow(high / low, 0.02));
+        fprintf(out, "set xrange [%.9g:%.9g]\n", low * pow(high / low, -X_MARGIN),
+                high * pow(high / low, X_MARGIN));
     else
-        fprintf(out, "set xrange [%.9g:%.9g]\n", low - 0.02 * (high - low),
-                high + 0.02 * (high - low));
+        fprintf(out, "set xrange [%.9g:%.9g]\n", low - X_MARGIN * (high - low),
+                high + X_MARGIN * (high - low));
 }
 
 /* As many of the ticks as have room, from the left; the last one stands rather than its neighbour. */
@@ -150,6 +151,23 @@ static void write_categories(FILE *out, const struct plot *plot, const struct fo
             plot->n_ticks - 1, inside ? "0.9" : "0.5");
 }
 
+/* A level across the part of x where it holds, and a little beyond, as the axis is. */
+static void write_level(FILE *out, const struct plot *plot, const struct plot_mark *m,
+                        const char *label, double low, double high)
+{
+    double from = isnan(m->from) ? 0 : place(plot, low, high, m->from);
+    double to = isnan(m->to) ? 1 : place(plot, low, high, m->to);
+
+    from = high > low ? (fmax(from, 0) + X_MARGIN / 2) / (1 + 2 * X_MARGIN) : 0;
+    to = high > low ? (fmin(to, 1) + X_MARGIN * 3 / 2) / (1 + 2 * X_MARGIN) : 1;
+    fprintf(out, "set arrow from graph %.4f, first %.9g to graph %.4f, first %.9g", from, m->at, to,
+            m->at);
+    fputs(" nohead dt 3 lw 1 lc rgb '" MARK_COLOUR "'\nset label ", out);
+    plot_script_quote(out, label);
+    fprintf(out, " at graph %.4f, first %.9g %s offset 0,0.5 tc rgb '" MARK_COLOUR "'\n",
+            to < 0.3 ? from : to, m->at, to < 0.3 ? "left" : "right");
+}
+
 /* Labels of marks that stand close take turns in two rows above the plot. */
 static void write_marks(FILE *out, const struct plot *plot, const struct format *f)
 {
@@ -162,11 +180,7 @@ static void write_marks(FILE *out, const struct plot *plot, const struct format 
         const char *label = f->brief ? m->brief : m->label;
 
         if (m->horizontal) {
-            fprintf(out, "set arrow from graph 0, first %.9g to graph 1, first %.9g", m->at, m->at);
-            fputs(" nohead dt 3 lw 1 lc rgb '" MARK_COLOUR "'\nset label ", out);
-            plot_script_quote(out, label);
-            fprintf(out, " at graph 0.99, first %.9g right offset 0,0.5 tc rgb '" MARK_COLOUR "'\n",
-                    m->at);
+            write_level(out, plot, m, label, low, high);
             continue;
         }
         row = place(plot, low, high, m->at) - last < 1 / f->marks && last >= 0 ? !row : 0;
@@ -190,6 +204,8 @@ static unsigned height_of(const struct plot *plot, const struct format *f)
 
     if (plot->categories)
         height = f->line_height * (unsigned)(plot->n_ticks * halves / 2 + 5);
+    if (f->title && plot->watermark)
+        height += f->line_height;
     return height + f->line_height * (unsigned)legend_rows(plot, f);
 }
 
@@ -224,6 +240,26 @@ static void write_value_axis(FILE *out, const struct plot *plot)
         fputs("*]\n", out);
 }
 
+/* What was not measured says so under the title, where no value is; a page says it beside the plot.
+ * gnuplot leaves no room for what is moved up, so that it is told. */
+static void write_title(FILE *out, const struct plot *plot, const struct format *f)
+{
+    bool above = has_labels_above(plot);
+
+    if (!f->title) {
+        fprintf(out, "set tmargin %s\n", above ? "2.6" : "1");
+        return;
+    }
+    fputs("set title ", out);
+    plot_script_quote(out, plot->title);
+    if (plot->watermark) {
+        fputs(".\"\\n\".", out);
+        plot_script_quote(out, plot->watermark);
+    }
+    fprintf(out, "%s\nset tmargin %s\n", above ? " offset 0,1.6" : "",
+            above ? (plot->watermark ? "6" : "5") : (plot->watermark ? "4" : "3"));
+}
+
 static void write_axes(FILE *out, const struct plot *plot, const struct format *f)
 {
     fputs("reset\nset datafile missing '?'\nset border 3 lw 1\nset tics out scale 0.5\n"
@@ -240,22 +276,11 @@ static void write_axes(FILE *out, const struct plot *plot, const struct format *
         write_categories(out, plot, f);
     else if (plot->n_ticks)
         write_x_ticks(out, plot, f);
-    if (f->title) {
-        fputs("set title ", out);
-        plot_script_quote(out, plot->title);
-        fprintf(out, "%s\n", has_labels_above(plot) ? " offset 0,1.2" : "");
-    } else {
-        fprintf(out, "set tmargin %s\n", has_labels_above(plot) ? "2.6" : "1");
-    }
+    write_title(out, plot, f);
     if (f->legend && plot->n_lines > 1)
-        fputs("set key below left Left reverse samplen 3 width 1\n", out);
+        fputs("set key below left Left reverse samplen 3 width 1 height 1.5\n", out);
     else
         fputs("unset key\n", out);
-    if (plot->watermark) {
-        fputs("set label ", out);
-        plot_script_quote(out, plot->watermark);
-        fputs(" at graph 0.5, graph 0.5 center tc rgb '" MARK_COLOUR "' font ',22'\n", out);
-    }
 }
 
 int plot_marker_type(size_t marker, bool open)

@@ -231,40 +231,46 @@ static size_t count_pairs(const struct report_bench *b)
     return n;
 }
 
-/* GPUs of one model draw the same lines: of many, one stands for all. */
-static const char *gpu_to_draw(const struct report_bench *b, size_t *others)
+/* Is it of the group, whichever GPU it is on? */
+static bool is_of_group(const struct group *g, const struct report_case *c)
 {
+    return !strcmp(c->metric, g->metric) && !strcmp(c->unit, g->unit) &&
+           case_is_gpu(g->bench, c) == g->gpu && hint_is_square(g->hint, g->bench, c) != g->listed;
+}
+
+/* GPUs of one model draw the same lines: of many, one stands for all. */
+static const char *gpu_to_draw(const struct group *g)
+{
+    const struct report_bench *b = g->bench;
     const char *found[GPUS_FOUND_MAX];
     size_t n = 0;
 
     for (size_t i = 0; i < b->n_cases && n < GPUS_FOUND_MAX; i++) {
         const char *gpu = case_gpu(b, &b->cases[i]);
-        bool is_new = *gpu;
+        bool is_new = *gpu && is_of_group(g, &b->cases[i]);
 
         for (size_t k = 0; k < n && is_new; k++)
             is_new = strcmp(gpu, found[k]) != 0;
         if (is_new)
             found[n++] = gpu;
     }
-    *others = n > GPUS_DRAWN ? n - 1 : 0;
     for (size_t k = 1; k < n; k++) /* the shuffled plan may begin with any */
         if (strlen(found[k]) < strlen(found[0]) ||
             (strlen(found[k]) == strlen(found[0]) && strcmp(found[k], found[0]) < 0))
             found[0] = found[k];
-    return *others ? found[0] : "";
+    return n > GPUS_DRAWN ? found[0] : "";
 }
 
-static bool is_drawn(const struct group *g, const struct report_case *c, bool skip_pairs,
-                     const char *gpu)
+static bool is_drawn(const struct group *g, const struct report_case *c, bool skip_pairs)
 {
     const char *own;
 
-    if (case_is_gpu(g->bench, c) != g->gpu || hint_is_square(g->hint, g->bench, c) == g->listed)
+    if (!is_of_group(g, c))
         return false;
     if (!g->gpu)
         return true;
     own = case_gpu(g->bench, c);
-    return *own ? !*gpu || !strcmp(own, gpu) : !skip_pairs;
+    return *own ? !*g->gpu_drawn || !strcmp(own, g->gpu_drawn) : !skip_pairs;
 }
 
 /* The cases of one metric and unit, from case number `first` on, which is the first of them. */
@@ -273,16 +279,15 @@ static int collect(struct group *g, size_t first)
     const struct report_bench *b = g->bench;
 
     bool skip_pairs = count_pairs(b) > PAIRS_DRAWN;
-    const char *gpu = gpu_to_draw(b, &g->other_gpus);
 
     g->metric = b->cases[first].metric;
     g->unit = b->cases[first].unit;
+    g->gpu_drawn = gpu_to_draw(g);
     g->cases = pool_alloc(&g->r->pool, b->n_cases, sizeof(*g->cases));
     if (!g->cases)
         return -ENOMEM;
     for (size_t i = first; i < b->n_cases; i++)
-        if (!strcmp(b->cases[i].metric, g->metric) && !strcmp(b->cases[i].unit, g->unit) &&
-            is_drawn(g, &b->cases[i], skip_pairs, gpu))
+        if (is_drawn(g, &b->cases[i], skip_pairs))
             g->cases[g->n++] = i;
     return 0;
 }

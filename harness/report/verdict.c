@@ -109,6 +109,11 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
                                       share, show_percent(pool, low), show_percent(pool, high))};
 }
 
+bool point_is_measured(const struct report_point *p)
+{
+    return !strcmp(p->origin, "measured");
+}
+
 static struct verdict against_limit(struct report *r, size_t run, const struct report_bench *b,
                                     const struct report_case *c, const struct headline_rule *rule)
 {
@@ -117,7 +122,8 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
 
     if (isnan(p->percent))
         return v;
-    if (!report_higher_is_better(c->unit) || !rule || isnan(rule->low_below)) {
+    if (!report_higher_is_better(c->unit) || !rule || isnan(rule->low_below) ||
+        !point_is_measured(p)) {
         v.sentence = pool_text(&r->pool, "%s of the limit", show_percent(&r->pool, p->percent));
         return v;
     }
@@ -241,12 +247,12 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     add_tail(&r->pool, p, c->unit, rule, &v);
     add_throttling(&r->pool, p, &v);
     add_noise(&r->pool, p, &v);
+    if (!point_is_measured(p)) /* nothing to look into, but for launches that were lost */
+        v.mood = MOOD_OPEN;
     add_lost_launches(&r->pool, p, &v);
     v.sentence = join(&r->pool, v.sentence, other_remarks(&r->pool, p->reason));
-    if (strcmp(p->origin, "measured") != 0) {
+    if (!point_is_measured(p))
         v.sentence = pool_text(&r->pool, "%s, not measured; %s",
                                *p->origin ? p->origin : "of unknown origin", v.sentence);
-        v.mood = v.mood == MOOD_GOOD ? MOOD_OPEN : v.mood;
-    }
     return v;
 }

@@ -135,8 +135,8 @@ static int finish(struct run *r, int err)
                 r->path);
     if (r->failed || r->late)
         fprintf(stderr,
-                "plumb run: %zu launches failed, %zu were over their time-out: see %s/log and the "
-                "rows' reason\n",
+                "plumb run: %zu launches failed, %zu were over their time-out: see the rows' "
+                "reason, and in %s/log what they printed, if anything\n",
                 r->failed, r->late, r->path);
     if (!complete || err || meta_err || sync_err)
         return EXIT_INCOMPLETE;

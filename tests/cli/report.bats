@@ -142,6 +142,27 @@ make_run() { # make_run DIR [options of make-run.py]
     grep -q "Incomplete: 1 of 261 launches" r/report.html
 }
 
+@test "launches that failed are counted at the top" {
+    make_run r
+    sed -i -e '2s/^done/fail/' -e '3s/^done/late/' r/plan.csv
+    "$plumb" report r
+    grep -q "<span>259 of 261 launches, 2 failed</span>" r/report.html
+    grep -q "<p class='banner'>2 of 261 launches of r failed, 1 of them over the time-out: " r/report.html
+    make_run whole
+    "$plumb" report whole
+    grep -q "<span>261 of 261 launches</span>" whole/report.html
+    run grep -c "launches of whole failed" whole/report.html
+    [ "$output" -eq 0 ]
+}
+
+@test "a run that is simulated from end to end says so once" {
+    make_run r
+    sed -i 's/,measured,/,simulated,/' r/*.csv
+    "$plumb" report r
+    grep -Eq "Not measured: all [0-9]+ rows of <b>r</b> are simulated" r/report.html
+    [ "$(grep -c "Not measured: " r/report.html)" -eq 1 ]
+}
+
 @test "rows that a loss of power took are missed, not made up" {
     make_run r
     sed -i '$d' r/gemm.csv

@@ -245,6 +245,26 @@ static void an_unknown_interval_stays_unknown(void **state)
     report_release(&r);
 }
 
+/* Nor is it the hull of the others, which may lie beside the value. */
+static void the_first_unknown_interval_counts_too(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+
+    for (uint64_t i = 1; i <= 3; i++) {
+        struct row row = memory_row("1", i, i == 1 ? 10 : i == 2 ? 5 : 20);
+
+        if (i == 1)
+            row.summary.ci_low = row.summary.ci_high = NAN;
+        add(&w, &row, triad);
+    }
+    end(&w);
+    struct report r = loaded(*state);
+    assert_near(only_point(&r)->value, 10);
+    assert_true(isnan(only_point(&r)->low));
+    assert_true(isnan(only_point(&r)->high));
+    report_release(&r);
+}
+
 struct memory_case {
     const char *op, *stores, *size, *level, *metric, *unit, *status;
     double value, limit;
@@ -912,6 +932,7 @@ int main(void)
         TEST(samples_on_two_levels_are_told),
         TEST(wrong_launches_have_no_value),
         TEST(an_unknown_interval_stays_unknown),
+        TEST(the_first_unknown_interval_counts_too),
         TEST(headlines_take_the_best_at_the_right_place),
         TEST(the_best_latency_is_the_lowest),
         TEST(sentences_are_plain),

@@ -164,7 +164,7 @@ static void says_not(const struct headline *h, const char *text)
 
 static void near(double x, double y)
 {
-    if (fabs(x - y) > 1e-6 * fabs(y))
+    if (!(fabs(x - y) <= 1e-6 * fabs(y))) /* NaN is near nothing */
         fail_msg("%g is not %g", x, y);
 }
 
@@ -241,10 +241,77 @@ static void a_gpu_behind_the_others_is_named(void **state)
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
     const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
-    says(bf16, "4 GPUs: 805.0 to 700.0, the last is cuda:2");
+    says(bf16, "4 GPUs: 805.0 to 700.0, slowest: cuda:2");
     says(bf16, "it may draw 500 of 700 W");
     says_not(bf16, "of another");
     assert_int_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+/* A row of a GPU on which it has another status than ok. */
+static void add_lost_gemm(struct writer *w, const char *device, const char *status)
+{
+    struct row row = row_of(w, "throughput", "TFLOP/s", NAN);
+
+    row.status = status;
+    row.reason = "a reason";
+    add(w, &row, device, "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "", device);
+}
+
+static void gpus_without_a_value_are_told(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 801);
+    add_lost_gemm(w, "cuda:2", "failed");
+    add_lost_gemm(w, "cuda:3", "skipped");
+    add_gemm(w, "cuda:0", "f16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "f16", "random", "cublaslt", "8192", 770);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
+    says(bf16, "2 of 4 GPUs, cuda:2 failed, 1 skipped, the others alike");
+    assert_int_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
+    says(line(&h, "GPU matrix core", "f16"), "2 GPUs: 800.0 to 770.0, slowest: cuda:1");
+    report_release(&r);
+}
+
+/* What a card lacks is no alarm; and a launch that died early does not know what it measures. */
+static void skipped_gpus_are_no_alarm_and_dead_ones_count(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
+    add_lost_gemm(w, "cuda:1", "skipped");
+    add_gemm(w, "cuda:0", "f16", "random", "cublaslt", "8192", 800);
+    row = row_of(w, "", "", NAN);
+    row.status = "failed";
+    row.reason = "killed by signal 9";
+    add(w, &row, "cuda:1", "f16", "", "cublaslt", "", "8192", "8192", "8192", "", "");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU matrix core", "bf16"), "1 of 2 GPUs, 1 skipped");
+    assert_int_equal(line(&h, "GPU matrix core", "bf16")->runs[0].verdict.mood, MOOD_GOOD);
+    says(line(&h, "GPU matrix core", "f16"), "1 of 2 GPUs, cuda:1 failed");
+    report_release(&r);
+}
+
+static void gpus_that_do_not_differ_are_alike(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 799.9);
+    add_gemm(w, "cuda:2", "bf16", "random", "cublaslt", "8192", 800);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU matrix core", "bf16"), "3 GPUs alike");
+    says_not(line(&h, "GPU matrix core", "bf16"), "slowest");
     report_release(&r);
 }
 
@@ -287,11 +354,10 @@ static void gpus_are_compared_from_their_own_node(void **state)
     add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
     add_copy(w, "node1", "cuda:0", "pinned", "A", "remote", 40);
     add_copy(w, "node0", "cuda:1", "pinned", "B", "remote", 41);
-    add_copy(w, "node1", "cuda:1", "pinned", "B", "local", 54.5);
+    add_copy(w, "node1", "cuda:1", "pinned", "B", "local", 53.5);
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
-    says(line(&h, "GPU copies", "host to GPU, pinned"),
-         "2 GPUs: 55.00 to 54.50, the last is cuda:1");
+    says(line(&h, "GPU copies", "host to GPU, pinned"), "2 GPUs: 55.00 to 53.50, slowest: cuda:1");
     assert_int_equal(line(&h, "GPU copies", "host to GPU, pinned")->runs[0].verdict.mood,
                      MOOD_GOOD);
     report_release(&r);
@@ -339,6 +405,29 @@ static void either_end_may_be_the_reason(void **state)
     report_release(&r);
 }
 
+/* Each GPU is driven from the node that it is near to; where none may be used it is skipped. */
+static void launches_are_compared_across_nodes(void **state)
+{
+    static const char *const params[] = {"device", "op", "node", "address"};
+    static const char *const rows[][2] = {
+        {"cuda:0", "0"}, {"cuda:1", "1"}, {"cuda:2", "any"}, {"cuda:3", "any"}};
+    struct writer *w = *state;
+
+    begin(w, "launch", params, COUNT(params));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct row row = row_of(w, "latency", "us", i < 2 ? 2.0 + 0.08 * (double)i : NAN);
+
+        row.status = i < 2 ? "ok" : "skipped";
+        row.reason = i < 2 ? "" : "no CPU of node 1 may be used here";
+        add(w, &row, rows[i][0], "launch", rows[i][1], rows[i][0]);
+    }
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU launch", "launch"),
+         "2 of 4 GPUs, 2 skipped: 2.000 to 2.080, slowest: cuda:1");
+    report_release(&r);
+}
+
 static void launches_tell_their_tail(void **state)
 {
     struct writer *w = *state;
@@ -347,10 +436,28 @@ static void launches_tell_their_tail(void **state)
     begin(w, "launch", launch_params, COUNT(launch_params));
     row = row_of(w, "latency", "us", 2.1);
     row.summary.p999 = 12.5;
+    row.samples = 1000;
     add(w, &row, "cuda:0", "launch", "A");
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
     says(line(&h, "GPU launch", "launch"), "p99.9 is 12.50 us");
+    report_release(&r);
+}
+
+/* That of a few samples is their largest, and no tail. */
+static void few_samples_have_no_tail(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "launch", launch_params, COUNT(launch_params));
+    row = row_of(w, "latency", "us", 2.1);
+    row.summary.p999 = 12.5;
+    row.samples = 999;
+    add(w, &row, "cuda:0", "launch", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says_not(line(&h, "GPU launch", "launch"), "p99.9");
     report_release(&r);
 }
 
@@ -583,8 +690,42 @@ static void slow_pairs_are_named(void **state)
                         "cuda:3 -> cuda:2 is 40 % below the median of its kind (4 NVLinks, peer "
                         "access: 90.00 GB/s)");
     says(line(&h, "GPU peers", "peer access"),
-         "18 of 20 pairs: 90.00 to 16.00, the last is cuda:1 -> cuda:4; 2 slow for their kind");
+         "4 pairs (4 NVLinks): 90.00 to 54.00, slowest: cuda:3 -> cuda:2, 1 slow for its kind; "
+         "2 pairs (SYS) alike: 20.00; 12 of 13 pairs (link not known): 20.00 to 16.00, slowest: "
+         "cuda:1 -> cuda:4, 1 slow for its kind");
     assert_int_equal(line(&h, "GPU peers", "peer access")->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+/* Each line speaks of the pairs with its own path, and of those that never knew theirs. */
+static void paths_are_counted_by_themselves(void **state)
+{
+    static const char *const ends[] = {"cuda:0", "cuda:1", "cuda:2"};
+    struct writer *w = *state;
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++) {
+            bool near_by = i + k == 1, lost = i == 2 && k == 0;
+            struct row row = row_of(w, "bandwidth", "GB/s", lost ? NAN : near_by ? 44 : 12 - k);
+
+            if (i == k)
+                continue;
+            row.status = lost ? "skipped" : "ok";
+            row.reason = lost ? "no peer access" : "";
+            add(w, &row, "ce", ends[i], ends[k], "one-way", "", "write", "on", "", "4096", "A", "",
+                lost      ? ""
+                : near_by ? "rank 0"
+                          : "rank 1",
+                "");
+        }
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU peers", "rank 0"),
+         "2 pairs alike: 44.00; in all, 5 of 6 pairs have a value");
+    says_not(line(&h, "GPU peers", "rank 0"), "cuda:2");
+    says(line(&h, "GPU peers", "rank 1"), "3 pairs: 11.00 to 10.00, slowest: ");
+    says_not(line(&h, "GPU peers", "rank 1"), "44");
     report_release(&r);
 }
 
@@ -697,6 +838,105 @@ static void the_summary_marks_them_too(void **state)
     run_folder_release(&run);
 }
 
+/* It says nothing about this machine: neither normal nor low. What was lost is told all the same. */
+static void simulated_rows_are_not_judged(void **state)
+{
+    struct writer *w = *state;
+    struct row row;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    for (int i = 0; i < 3; i++) {
+        row = row_of(w, "throughput", "TFLOP/s", i ? 10 : 20);
+        row.origin = "simulated";
+        row.limit = 1000;
+        row.percent_of_limit = 2;
+        row.status = i ? "ok" : "noisy";
+        add(w, &row, i == 1 ? "cuda:1" : "cuda:0", i == 2 ? "f16" : "bf16", "random", "cublaslt",
+            "", "8192", "8192", "8192", "", "A");
+    }
+    row.repeat = 2;
+    row.value = NAN;
+    row.status = "failed";
+    row.reason = "it fell off the bus";
+    add(w, &row, "cuda:0", "f16", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU matrix core", "bf16"), "simulated, not measured; 2 % of the limit");
+    says(line(&h, "GPU matrix core", "bf16"), "2 GPUs: 20.00 to 10.00, slowest: cuda:1");
+    assert_int_equal(line(&h, "GPU matrix core", "bf16")->runs[0].verdict.mood, MOOD_OPEN);
+    says(line(&h, "GPU matrix core", "f16"), "1 of 2 launches failed");
+    assert_int_equal(line(&h, "GPU matrix core", "f16")->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+/* ---- plots */
+
+static void add_memory(struct writer *w, const char *device, const char *metric, const char *size,
+                       double limit)
+{
+    struct row row = row_of(w, metric, strcmp(metric, "latency") ? "GB/s" : "ns", 4000);
+
+    row.limit = limit;
+    add(w, &row, device, strcmp(metric, "latency") ? "read" : "latency", "", "kernel", size, "",
+        device);
+}
+
+static const struct figure *figure_of(const struct figures *figures, const char *name)
+{
+    for (size_t i = 0; i < figures->n; i++)
+        if (strstr(figures->all[i].plot.name, name))
+            return &figures->all[i];
+    fail_msg("no figure of %s", name);
+    return NULL;
+}
+
+/* Each metric has its own: another one that more GPUs measured makes nothing of them here. */
+static void a_plot_counts_the_gpus_of_its_own_cases(void **state)
+{
+    static const char *const devices[] = {"cuda:0", "cuda:1", "cuda:2", "cuda:3"};
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+
+    begin(w, "memory", memory_params, COUNT(memory_params));
+    for (size_t i = 0; i < COUNT(devices); i++) {
+        add_memory(w, devices[i], "bandwidth", "1048576", NAN);
+        add_memory(w, devices[i], "bandwidth", "16777216", NAN);
+    }
+    struct row row = row_of(w, "bandwidth", "GB/s", 4000);
+    add(w, &row, "cuda:4", "copy", "", "kernel", "1048576", "", "A"); /* of none of the plots */
+    add_memory(w, "cuda:1", "latency", "1048576", NAN);
+    add_memory(w, "cuda:1", "latency", "16777216", NAN);
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    assert_string_equal(figure_of(figures, "bandwidth")->note,
+                        "one GPU is drawn, 3 more are in the table of rows");
+    assert_string_equal(figure_of(figures, "latency")->note, "");
+    free(figures);
+    report_release(&r);
+}
+
+/* A limit of the device's memory is none of its caches. */
+static void a_limit_is_drawn_where_it_holds(void **state)
+{
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+
+    begin(w, "memory", memory_params, COUNT(memory_params));
+    add_memory(w, "cuda:0", "bandwidth", "1048576", NAN);
+    add_memory(w, "cuda:0", "bandwidth", "16777216", NAN);
+    add_memory(w, "cuda:0", "bandwidth", "268435456", 4800);
+    add_memory(w, "cuda:0", "bandwidth", "1073741824", 4800);
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    const struct plot *plot = &figures->all[0].plot;
+    assert_int_equal(plot->n_marks, 1);
+    near(plot->marks[0].at, 4800);
+    near(plot->marks[0].from, 268435456);
+    near(plot->marks[0].to, 1073741824);
+    free(figures);
+    report_release(&r);
+}
+
 /* A line is marked where one of its values is; others in the same plot are not. */
 static void lines_of_plots_are_marked(void **state)
 {
@@ -733,11 +973,16 @@ int main(void)
         TEST(zeros_and_the_librarys_choice_stand_beside),
         TEST(only_like_is_set_beside_like),
         TEST(a_gpu_behind_the_others_is_named),
+        TEST(gpus_without_a_value_are_told),
+        TEST(skipped_gpus_are_no_alarm_and_dead_ones_count),
+        TEST(gpus_that_do_not_differ_are_alike),
         TEST(far_memory_gets_a_verdict),
         TEST(gpus_are_compared_from_their_own_node),
         TEST(a_low_copy_is_explained_by_its_link),
         TEST(either_end_may_be_the_reason),
+        TEST(launches_are_compared_across_nodes),
         TEST(launches_tell_their_tail),
+        TEST(few_samples_have_no_tail),
         TEST(a_gpu_that_was_held_back_says_so),
         TEST(outcomes_make_no_case),
         TEST(no_gpu_is_one_quiet_line),
@@ -746,10 +991,14 @@ int main(void)
         TEST(pipes_of_gpus_are_missing_where_there_is_one),
         TEST(pairs_become_a_matrix),
         TEST(slow_pairs_are_named),
+        TEST(paths_are_counted_by_themselves),
         TEST(many_pairs_are_not_drawn_as_lines),
         TEST(the_page_has_the_matrix),
         TEST(simulated_rows_are_marked_everywhere),
         TEST(the_summary_marks_them_too),
+        TEST(simulated_rows_are_not_judged),
+        TEST(a_plot_counts_the_gpus_of_its_own_cases),
+        TEST(a_limit_is_drawn_where_it_holds),
         TEST(lines_of_plots_are_marked),
     };
 

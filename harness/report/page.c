@@ -161,13 +161,14 @@ static size_t count_unmeasured(const struct report_rows *rows)
 
 static void write_origin_of_bench(const struct page *page, const struct report_bench *b, size_t run)
 {
+    const struct table *table = b->rows[run].table;
     size_t n = count_unmeasured(&b->rows[run]);
 
-    if (n)
+    if (n && table)
         html_print(page->out,
                    "<p class='banner'>Not measured: %zu of %zu rows of <b>%s</b> in %s are "
                    "simulated or modelled, and say nothing about this machine.</p>\n",
-                   n, b->rows[run].table->n_rows, b->name, page->r->names[run]);
+                   n, table->n_rows, b->name, page->r->names[run]);
 }
 
 /* Rows that nobody measured are named at the top, and again wherever they stand. */

@@ -84,3 +84,17 @@ peer() {
     grep -q -- '--source node0 --destination cuda:0 .*--memory pinned' "$fake/copy.args"
     grep -q -- '--source cuda:0 --destination node0' "$fake/copy.args"
 }
+
+@test "the GPU that is asked for is the only one that anybody sees" {
+    program plumb-gemm "echo ours \$CUDA_VISIBLE_DEVICES \$CUDA_DEVICE_ORDER \$* >>\"$fake/seen\"; echo status,reason,origin,value,max; echo ok,,measured,800,900"
+    program python "echo theirs \$CUDA_VISIBLE_DEVICES >>\"$fake/seen\"; case \"\$1:\$2\" in -c:*) exit 0 ;; *) echo 790 ;; esac"
+    peer --only matmul --device cuda:3
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^theirs 3$' "$fake/seen")" -eq 4 ]
+    [ "$(grep -c '^ours 3 PCI_BUS_ID --device cuda:0 ' "$fake/seen")" -eq 3 ]
+    : >"$fake/seen"
+    CUDA_VISIBLE_DEVICES=5,7 peer --only matmul --device cuda:1
+    [ "$(grep -c '^theirs 7$' "$fake/seen")" -eq 4 ]
+    CUDA_VISIBLE_DEVICES=5 peer --only matmul --device cuda:1
+    [ "$status" -ne 0 ]
+}

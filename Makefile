@@ -126,7 +126,7 @@ $(BUILD)/obj/core/build_info.o: $(BUILD_INFO)
 $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 
 # The GPU module, and what stands in for a GPU in tests.
-include core/device/cuda/build.mk
+include core/gpu/cuda/build.mk
 -include tests/sim/rules.mk
 module: $(CUDA_MODULE)
 
@@ -160,7 +160,7 @@ lint:
 	$(call bootstrap,lint)
 	+@scripts/lint
 
-C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/device/cuda/*.[ch] harness/*.[ch] \
+C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/gpu/cuda/*.[ch] harness/*.[ch] \
 	harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)

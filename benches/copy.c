@@ -5,7 +5,7 @@
 
 #include "core/bench.h"
 #include "core/device/copy_work.h"
-#include "core/device/gpu.h"
+#include "core/gpu/gpu.h"
 
 #define AT(field) .offset = offsetof(struct copy_params, field)
 #define CHOICE(field, names)                                                                       \

@@ -6,10 +6,10 @@
 
 #include "core/bench.h"
 #include "core/device/device.h"
-#include "core/device/gpu.h"
-#include "core/device/gpu_launch.h"
-#include "core/device/gpu_watch.h"
 #include "core/evidence.h"
+#include "core/gpu/gpu.h"
+#include "core/gpu/gpu_launch.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/placement.h"
 
 /* For a percentile to p99.9; and one at least 10 ms long, of which 200 do. */

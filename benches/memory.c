@@ -6,8 +6,8 @@
 
 #include "core/bench.h"
 #include "core/device/device.h"
-#include "core/device/gpu.h"
 #include "core/device/memory_work.h"
+#include "core/gpu/gpu.h"
 #include "core/placement.h"
 
 #define AT(field) .offset = offsetof(struct memory_params, field)

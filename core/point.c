@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/bench.h"
-#include "core/device/gpu.h"
-#include "core/device/gpu_watch.h"
+#include "core/gpu/gpu.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/units.h"
 
 struct topo *point_topo(struct point *pt)

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/device/gpu_watch.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/ledger.h"
 #include "core/levels.h"
 #include "core/stats.h"

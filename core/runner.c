@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/device/gpu.h"
-#include "core/device/gpu_watch.h"
 #include "core/evidence.h"
+#include "core/gpu/gpu.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/rng.h"
 
 static size_t count_points(const struct runner *r)

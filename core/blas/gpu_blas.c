@@ -15,8 +15,8 @@
 #include "core/blas/library.h"
 #include "core/clock.h"
 #include "core/device/device.h"
-#include "core/device/gpu_gemm.h"
-#include "core/device/gpu_time.h"
+#include "core/gpu/gpu_gemm.h"
+#include "core/gpu/gpu_time.h"
 
 #define CANDIDATES       32         /* of the heuristics' answers */
 #define CONTEST_NS       2000000000 /* for choosing among them */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What products on a GPU are made of: see struct gemm_form. */
 #include "core/blas/library.h"
-#include "core/device/gpu_gemm.h"
+#include "core/gpu/gpu_gemm.h"
 
 /* Sums on matrix units: f32's roundoff also where they cut, see gemm_error_bound(). 8-bit floating
  * sums on Hopper have 14 bits; fast: for the whole product, else until they go over to f32, a few

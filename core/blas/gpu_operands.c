@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device/gpu_kernels.h"
+#include "core/gpu/gpu_kernels.h"
 
 #define ALIGN_BYTES 256u /* what every kernel of the libraries is content with */
 #define FILL_BLOCK  256u

@@ -9,8 +9,8 @@
 #define PLUMB_CORE_BLAS_GPU_OPERANDS_H
 
 #include "core/blas/matrix.h"
-#include "core/device/gpu.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/gpu.h"
+#include "core/gpu/gpu_values.h"
 
 /* Between two uses of a set at least so many times the cache's size are touched. */
 #define GPU_OPERANDS_CACHES 3

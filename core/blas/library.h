@@ -13,7 +13,7 @@
 
 #include "core/bench.h"
 #include "core/blas/matrix.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/gpu_values.h"
 #include "core/topo.h"
 
 #define GEMM_WHY_BYTES 384

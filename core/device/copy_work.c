@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/device/gpu.h"
 #include "core/evidence.h"
+#include "core/gpu/gpu.h"
 
 #define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
 

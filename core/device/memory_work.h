@@ -8,9 +8,9 @@
 
 #include "core/bench.h"
 #include "core/ceilings.h"
-#include "core/device/gpu_tune.h"
 #include "core/device/host_kernels.h"
 #include "core/device/work.h"
+#include "core/gpu/gpu_tune.h"
 
 enum { MEMORY_LATENCY = KERNEL_OPS }; /* the operation after those of enum kernel_op */
 enum { MEMORY_REGULAR, MEMORY_NT };

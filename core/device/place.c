@@ -6,8 +6,8 @@
 
 #include "core/device/copy_work.h"
 #include "core/device/device.h"
-#include "core/device/gpu.h"
 #include "core/device/memory_work.h"
+#include "core/gpu/gpu.h"
 #include "core/units.h"
 
 /* Whether there is such a GPU is found when it is opened, by point_gpu(): to ask costs a second. */

@@ -7,7 +7,7 @@
 #ifndef PLUMB_PROBE_GPU_PARTS_H
 #define PLUMB_PROBE_GPU_PARTS_H
 
-#include "core/device/nvml.h"
+#include "core/gpu/nvml.h"
 #include "harness/probe/facts.h"
 
 /* gpu_nvml.c */

@@ -253,12 +253,12 @@ with_nvcc()
     : >"$tools/asked"
     build
     [ -z "$output" ]
-    touch core/device/cuda/kernels_memory.cuh
+    touch core/gpu/cuda/kernels_memory.cuh
     build
     [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 1 ]
     [ "$(grep -c -- -fatbin "$tools/asked")" -eq 1 ]
     [ "$(compiled)" -eq 1 ] # the file that takes in the image
-    touch core/device/cuda/event.c
+    touch core/gpu/cuda/event.c
     build
     [ "$(compiled)" -eq 1 ]
     [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 0 ]
@@ -287,7 +287,7 @@ with_nvcc()
     [ "$(grep -ac libcublasLt build/lib/plumbline/plumb-cuda.so)" -eq 0 ]
     cat >gemm.c <<'END'
 #include <dlfcn.h>
-#include "core/device/gpu.h"
+#include "core/gpu/gpu.h"
 int main(void)
 {
     const struct gpu_ops *ops = dlsym(dlopen("build/lib/plumbline/plumb-cuda.so", RTLD_NOW), GPU_MODULE_SYMBOL);

@@ -56,7 +56,7 @@ memory()
 @test "memory operations: every access is of 16 bytes, U of them are in flight, and one at a time for the rest" {
     nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
     newest=$(sed -n 's/^CUDA_PTX := .* //p' build/config.mk)
-    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/device/cuda/kernels.cu \
+    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/gpu/cuda/kernels.cu \
         -o "$BATS_TEST_TMPDIR/kernels.ptx"
     awk '
         /\.entry [a-z]+_f(32|64)_u[1248]/ {

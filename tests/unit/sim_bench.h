@@ -33,9 +33,9 @@ int main(void)
 #include <string.h>
 #include <unistd.h>
 
-#include "core/device/cuda/driver.h"
-#include "core/device/gpu_kernels.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/cuda/driver.h"
+#include "core/gpu/gpu_kernels.h"
+#include "core/gpu/gpu_values.h"
 
 #ifndef SIM_DIR
 #define SIM_DIR "build/sim" /* the Makefile says it in full */

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "core/device/gpu_copy.h"
+#include "core/gpu/gpu_copy.h"
 #include "tests/unit/fake_copy_gpu.h"
 
 static void make_memory(struct gpu_copy_memory *m, struct gpu *gpu, enum copy_memory kind,

@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/device/gpu_kernels.h"
+#include "core/gpu/gpu_kernels.h"
 #include "cuda_fixture.h"
 
 #define TEXT_BYTES 2048

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "core/device/gpu_gemm.h"
-#include "core/device/gpu_kernels.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/gpu_gemm.h"
+#include "core/gpu/gpu_kernels.h"
+#include "core/gpu/gpu_values.h"
 #include "cuda_fixture.h"
 
 #define M    48

@@ -19,7 +19,7 @@
 #include <cmocka.h>
 
 #include "core/blas/library.h"
-#include "core/device/gpu_kernels.h"
+#include "core/gpu/gpu_kernels.h"
 
 #define SEED 11
 

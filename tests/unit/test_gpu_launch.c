@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/device/gpu_kernels.h"
-#include "core/device/gpu_launch.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/gpu_kernels.h"
+#include "core/gpu/gpu_launch.h"
+#include "core/gpu/gpu_values.h"
 
 #define CALL_NS 100000u
 #define WAIT_NS 1000000u

@@ -11,8 +11,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/device/gpu_watch.h"
-#include "core/device/nvml.h"
+#include "core/gpu/gpu_watch.h"
+#include "core/gpu/nvml.h"
 
 struct nvml_device { /* what the made-up library says of it */
     const char *address;

@@ -11,8 +11,8 @@
 #include <errno.h>
 
 #include "core/device/device.h"
-#include "core/device/gpu.h"
-#include "core/device/gpu_values.h"
+#include "core/gpu/gpu.h"
+#include "core/gpu/gpu_values.h"
 
 static int setup(void **state)
 {

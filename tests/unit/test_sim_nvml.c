@@ -13,7 +13,7 @@
 
 #include <glob.h>
 
-#include "core/device/nvml.h"
+#include "core/gpu/nvml.h"
 
 static void nvml_load(struct nvml *n)
 {

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Where the host's side of a GPU's copies lies, and what that costs: see gpu_copy.h. */
+#include <errno.h>
+#include <hwloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/gpu/gpu_copy.h"
+
+#define SAME_SHARE      0.03 /* nodes that differ by less are called equal */
+#define ELSEWHERE_SHARE 0.05
+
+static unsigned host_node(const struct gpu_copy *c)
+{
+    return c->ends[gpu_copy_host_end(c)].index;
+}
+
+/* A CPU of the host's node; of a node without CPUs, and near to a GPU that does not say where it is,
+ * any. */
+static int choose_cpu(struct point *pt, const struct gpu_copy *c, unsigned *cpu)
+{
+    int node =
+        gpu_copy_host_end(c) < 0 ? gpu_base(gpu_copy_main(c))->facts.numa_node : (int)host_node(c);
+    int err = topo_spread(point_topo(pt), node, 1, cpu);
+
+    return err ? topo_spread(point_topo(pt), -1, 1, cpu) : 0;
+}
+
+int gpu_copy_bind(struct point *pt, struct gpu_copy *c)
+{
+    int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
+    unsigned cpu = 0;
+    int err = choose_cpu(pt, c, &cpu);
+
+    c->cpu = -1;
+    if (gpu_copy_host_end(c) >= 0 && near >= 0)
+        point_column(pt, "numa", "%s", near == (int)host_node(c) ? "local" : "remote");
+    if (!err)
+        err = topo_bind_self(point_topo(pt), cpu);
+    if (err)
+        return point_reason(pt, err, "no CPU to copy from: %s", strerror(-err));
+    c->cpu = (int)cpu;
+    return 0;
+}
+
+int gpu_copy_node(struct point *pt, const struct gpu_copy *c)
+{
+    bool several = topo_nodes(point_topo(pt)) > 1; /* else no need, and containers may refuse */
+
+    return several && gpu_copy_host_end(c) >= 0 ? (int)host_node(c) : -1;
+}
+
+static void set_policy(struct point *pt, int node, hwloc_membind_policy_t policy)
+{
+    hwloc_bitmap_t nodes = hwloc_bitmap_alloc();
+
+    hwloc_bitmap_only(nodes, (unsigned)node);
+    hwloc_set_membind(topo_hwloc(point_topo(pt)), nodes, policy,
+                      HWLOC_MEMBIND_THREAD | HWLOC_MEMBIND_BYNODESET);
+    hwloc_bitmap_free(nodes);
+}
+
+/* Where this is refused the node of the thread's CPU decides; the pages are looked at afterwards. */
+void gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c)
+{
+    if (gpu_copy_node(pt, c) >= 0)
+        set_policy(pt, gpu_copy_node(pt, c), HWLOC_MEMBIND_BIND);
+}
+
+void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c)
+{
+    if (gpu_copy_node(pt, c) >= 0)
+        set_policy(pt, gpu_copy_node(pt, c), HWLOC_MEMBIND_DEFAULT);
+}
+
+static const struct gpu_copy_memory *host_memory(const struct gpu_copy *c)
+{
+    const struct gpu_copy_memory *src = &c->lanes[0].src;
+
+    return src->config.on_host ? src : &c->lanes[0].dst;
+}
+
+/* Evidence, and a remark where the pages are not on the node that was asked for. */
+static void look_at_pages(struct point *pt, const struct gpu_copy *c)
+{
+    const struct gpu_copy_memory *m = host_memory(c);
+    struct device_buffer pages = {.at = m->at, .bytes = m->rounded};
+    unsigned node = host_node(c);
+    struct device_where where;
+    char text[96];
+
+    device_host.where(&pages, 1, &where);
+    evidence_add(pt->evidence, sizeof(pt->evidence), "host memory: %s",
+                 evidence_pages(&where, text, sizeof(text)));
+    if (where.looked_at && gpu_copy_node(pt, c) >= 0 && node < DEVICE_NODES_MAX &&
+        (double)(where.looked_at - where.on_node[node]) > ELSEWHERE_SHARE * (double)where.looked_at)
+        point_reason(pt, 0, "%llu of %llu pages looked at are not on node%u",
+                     (unsigned long long)(where.looked_at - where.on_node[node]),
+                     (unsigned long long)where.looked_at, node);
+    double share = evidence_huge_share(&where);
+    if ((c->memory == COPY_HUGE || c->memory == COPY_PINNED_HUGE) && share < 0.95)
+        point_reason(pt, 0, "asked for huge pages, but only %.3g %% is on them", 100 * share);
+}
+
+/* The same case with the host's memory on `node`. */
+static void case_key(const struct gpu_copy *c, unsigned node, char *key, size_t len)
+{
+    const struct copy_params *p = c->params;
+
+    snprintf(key, len, "%u/%d/%d/%d/%d/%d/%s/%llu/%u", gpu_base(gpu_copy_main(c))->index, c->engine,
+             c->memory, p->direction, p->metric, gpu_copy_host_end(c), p->together,
+             (unsigned long long)p->size, node);
+}
+
+/* One other node, best or nearest, that this one is set against. */
+static bool find_other(struct point *pt, const struct gpu_copy *c, unsigned *node, double *ns)
+{
+    const struct copy_session *session = pt->bench_state;
+    const struct topo *topo = point_topo(pt);
+    int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
+    char key[128];
+    bool found = false;
+
+    for (unsigned i = 0; i < topo_nodes(topo); i++) {
+        unsigned other = topo_node_id(topo, i);
+        double other_ns;
+        case_key(c, other, key, sizeof(key));
+        if (other == host_node(c) || ceilings_find(&session->nodes, key, &other_ns))
+            continue;
+        if (found && (int)other != near && (int)*node == near)
+            continue; /* the GPU's own node is what others are held against */
+        if (!found || (int)other == near || other_ns < *ns) {
+            *node = other;
+            *ns = other_ns;
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* "gives 23 % less bandwidth", "takes 30 % more time". */
+static void print_loss(const struct gpu_copy *c, double slow_ns, double fast_ns, char *text,
+                       size_t len)
+{
+    if (c->params->metric == COPY_BANDWIDTH)
+        snprintf(text, len, "gives %.0f %% less bandwidth", 100 * (1 - fast_ns / slow_ns));
+    else
+        snprintf(text, len, "takes %.0f %% more time", 100 * (slow_ns / fast_ns - 1));
+}
+
+static void compare_nodes(struct point *pt, const struct gpu_copy *c, double ns, unsigned other,
+                          double other_ns)
+{
+    unsigned node = host_node(c);
+    int near = gpu_base(gpu_copy_main(c))->facts.numa_node;
+    const char *is = near < 0 ? "" : near == (int)node ? "local " : "remote ";
+    char loss[48];
+
+    print_loss(c, fmax(ns, other_ns), fmin(ns, other_ns), loss, sizeof(loss));
+    if (fabs(1 - other_ns / ns) <= SAME_SHARE)
+        point_reason(pt, 0, "%snode%u is as good as node%u", is, node, other);
+    else if (ns > other_ns)
+        point_reason(pt, 0, "%snode%u %s than node%u: bind to node%u", is, node, loss, other,
+                     other);
+    else
+        point_reason(pt, 0, "node%u %s than %snode%u: bind to node%u", other, loss, is, node, node);
+}
+
+void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c)
+{
+    struct copy_session *session = pt->bench_state;
+    double ns = gpu_copy_level_median(&c->time_ns), other_ns = 0, known;
+    unsigned other = 0;
+    char key[128];
+
+    if (gpu_copy_host_end(c) < 0)
+        return;
+    look_at_pages(pt, c);
+    if (isnan(ns))
+        return;
+    case_key(c, host_node(c), key, sizeof(key));
+    if (ceilings_find(&session->nodes, key, &known))
+        ceilings_add(&session->nodes, key, ns); /* when memory is short: no verdict, later on */
+    if (find_other(pt, c, &other, &other_ns))
+        compare_nodes(pt, c, ns, other, other_ns);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a GPU's management library says while a case runs: clocks, temperature, power, why it runs
+ * slower than it could. Only read, by the PCI address of the device; where there is no such library
+ * nothing is known. A look costs up to a few ms, so that timed code looks only while it waits for the
+ * device anyway, and not more often than GPU_WATCH_EVERY_NS.
+ */
+#ifndef PLUMB_CORE_GPU_GPU_WATCH_H
+#define PLUMB_CORE_GPU_GPU_WATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPU_WATCH_EVERY_NS 100000000u
+#define GPU_WATCH_MAX      16 /* devices of one case */
+
+struct gpu_watch;
+
+/* The devices of one case, over all of them: NaN and "" where it is not known. */
+struct gpu_ledger {
+    double clock_mhz_low, clock_mhz_high; /* of the SMs, while at work */
+    double memory_clock_mhz;              /* the lowest */
+    double temperature_c, power_watts;    /* the highest */
+    double throttled_ms;           /* longest time a device was held back, by its own counters */
+    double looks, throttled_looks; /* how often it was looked at; and found held back */
+    double ecc_errors;             /* corrected and uncorrected, new ones */
+    double pcie_replays;           /* packets sent again over PCIe, new ones */
+    /* By what: "power cap, thermal slowdown"; and which settings bound its clocks, which is no
+     * throttling: "set: application clocks"; both: "power cap; set: application clocks". */
+    char throttle[96];
+};
+
+struct nvml;
+
+int gpu_watch_open(struct gpu_watch **watch); /* 0 or -ENOMEM */
+/* Asks this one, which stays the caller's (nvml.h). */
+int gpu_watch_open_on(struct gpu_watch **watch, const struct nvml *nvml);
+void gpu_watch_close(struct gpu_watch *watch);
+void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
+void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */
+
+bool gpu_watch_simulated(const struct gpu_watch *watch); /* the library is a stand-in */
+/* Why a device is not watched; "" where all are. */
+const char *gpu_watch_blind(const struct gpu_watch *watch);
+
+void gpu_watch_begin(struct gpu_watch *watch); /* sampling begins: what counts up is read */
+/* Now, if the last look is long enough ago; returns whether it did. */
+bool gpu_watch_look(struct gpu_watch *watch);
+/* Sampling ended. */
+void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out);
+void gpu_ledger_none(struct gpu_ledger *out);
+/* The sentence for a row that was disturbed: "GPU held back in 12 of 30 looks (power cap)"; "" when
+ * it was not. */
+const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_t len);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The GPU module and its devices, opened when they are first asked for: see gpu.h. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/gpu/gpu.h"
+
+#define MODULE_FILE "plumb-cuda.so"
+
+struct gpus {
+    bool asked;                   /* the module was looked for */
+    const struct gpu_ops *ops;    /* NULL: there is none that started */
+    const struct gpu_ops *loaded; /* whether it started or not */
+    char why[GPU_ERROR_BYTES];
+    struct gpu **opened; /* count of them, NULL where not opened */
+    unsigned count;
+};
+
+static const char *const folders[] = {".", "../lib/plumbline", "../lib", NULL};
+
+struct gpus *gpus_open(void)
+{
+    return calloc(1, sizeof(struct gpus));
+}
+
+void gpus_close(struct gpus *gpus)
+{
+    if (!gpus)
+        return;
+    for (unsigned i = 0; i < gpus->count; i++)
+        if (gpus->opened[i])
+            gpus->ops->close(gpus->opened[i]);
+    free(gpus->opened);
+    free(gpus); /* the module stays mapped: the driver's threads may still run in it */
+}
+
+/* The module's path, in `path`; 0 or -ENOENT. */
+static int find_module(char *path, size_t len)
+{
+    const char *given = getenv("PLUMB_CUDA_MODULE");
+    char self[PATH_MAX];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (given && *given) {
+        snprintf(path, len, "%s", given);
+        return 0;
+    }
+    if (n < 0)
+        return -ENOENT;
+    self[n] = 0;
+    *strrchr(self, '/') = 0;
+    for (size_t i = 0; folders[i]; i++) {
+        int wrote = snprintf(path, len, "%s/%s/" MODULE_FILE, self, folders[i]);
+        if (wrote > 0 && (size_t)wrote < len && !access(path, R_OK))
+            return 0;
+    }
+    return -ENOENT;
+}
+
+static const struct gpu_ops *load_module(struct gpus *gpus, const char *path)
+{
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    const struct gpu_ops *ops = library ? dlsym(library, GPU_MODULE_SYMBOL) : NULL;
+
+    if (!ops)
+        snprintf(gpus->why, sizeof(gpus->why), "the GPU module does not load: %s", dlerror());
+    else if (ops->abi != GPU_MODULE_ABI)
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "the GPU module '%.120s' is of another build (interface %u, this program has %u): "
+                 "build both together",
+                 path, ops->abi, GPU_MODULE_ABI);
+    else
+        return ops;
+    return NULL;
+}
+
+static void start(struct gpus *gpus)
+{
+    char path[PATH_MAX + 64];
+    const struct gpu_ops *ops = NULL;
+
+    if (find_module(path, sizeof(path)))
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "no GPU module: '" MODULE_FILE
+                 "' was not built, for want of nvcc: install the CUDA "
+                 "toolkit or set CUDA_HOME, then make config && make");
+    else
+        gpus->loaded = ops = load_module(gpus, path);
+    if (!ops || ops->init(gpus->why, sizeof(gpus->why)))
+        return;
+    gpus->count = ops->count();
+    gpus->opened = calloc(gpus->count ? gpus->count : 1, sizeof(struct gpu *));
+    if (gpus->opened)
+        gpus->ops = ops;
+    else
+        snprintf(gpus->why, sizeof(gpus->why), "out of memory");
+}
+
+const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why)
+{
+    if (!gpus->asked)
+        start(gpus);
+    gpus->asked = true;
+    if (why)
+        *why = gpus->why;
+    return gpus->ops;
+}
+
+const char *gpus_origin(struct gpus *gpus)
+{
+    gpus_module(gpus, NULL);
+    return gpus->loaded ? gpus->loaded->origin() : "measured";
+}
+
+unsigned gpus_count(struct gpus *gpus)
+{
+    return gpus_module(gpus, NULL) ? gpus->count : 0;
+}
+
+int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len)
+{
+    const char *why;
+    const struct gpu_ops *ops = gpus_module(gpus, &why);
+
+    *gpu = NULL;
+    if (!ops) {
+        snprintf(error, len, "%s", why);
+        return -ENODEV;
+    }
+    if (index >= gpus->count) {
+        snprintf(error, len, "there is no %s:%u: this machine shows %u GPU%s", ops->name, index,
+                 gpus->count, gpus->count == 1 ? "" : "s");
+        return -ENODEV;
+    }
+    struct gpu **slot = &gpus->opened[index];
+    if (*slot && gpu_base(*slot)->lost) {
+        ops->close(*slot);
+        *slot = NULL;
+    }
+    int err = *slot ? 0 : ops->open(index, slot, error, len);
+    *gpu = err ? NULL : *slot;
+    return err;
+}
+
+void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg)
+{
+    const char *why = "out of memory";
+    const struct gpu_ops *ops = gpus ? gpus_module(gpus, &why) : NULL;
+    char name[32], state[GPU_ERROR_BYTES + 16];
+
+    if (!ops) {
+        snprintf(state, sizeof(state), "absent: %s", why);
+        say(arg, "cuda", state);
+    }
+    for (unsigned i = 0; ops && i < gpus->count; i++) {
+        struct gpu_facts facts;
+        int err = ops->facts(i, &facts);
+        snprintf(name, sizeof(name), "%s:%u", ops->name, i);
+        snprintf(state, sizeof(state), "present: %s%s%s%s", err ? "no answer" : facts.name,
+                 err ? "" : " at ", err ? "" : facts.address,
+                 strcmp(ops->origin(), "simulated") ? "" : " (simulated)");
+        say(arg, name, state);
+    }
+}
+
+void gpus_say(gpus_say_fn *say, void *arg)
+{
+    struct gpus *gpus = gpus_open();
+
+    gpus_say_on(gpus, say, arg);
+    gpus_close(gpus);
+}

@@ -11,8 +11,21 @@
 #define CHOICE(field, names)                                                                       \
     .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
 #define PLACE(field)                                                                               \
-    .type = OPT_STRING, .flags = OPT_LIST | OPT_COLUMN, AT(field), .arg = "nodeN|cuda:N",          \
-    .make_default = place_all_nodes, .expand = place_words
+    .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN, AT(field), .arg = "nodeN|cuda:N",          \
+    .make_default = place_all_nodes, .parse = place_read_any, .expand = place_words_of_nodes
+
+#define TWO_GPUS "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination"
+#define HOST_AND_GPU                                                                               \
+    "source=" PLACES_OF_HOST " destination=" PLACES_OF_GPUS " | source=" PLACES_OF_GPUS            \
+    " destination=" PLACES_OF_HOST
+
+static const struct opt_scope pairs = {TWO_GPUS, "copies between two GPUs"};
+/* A GPU that loads always reads. */
+static const struct opt_scope pairs_but_loads = {TWO_GPUS " metric!=load-latency",
+                                                 "copies between two GPUs"};
+static const struct opt_scope host_and_gpu = {HOST_AND_GPU, "copies between host and GPU"};
+static const struct opt_scope with_host = {
+    "source=" PLACES_OF_HOST " | destination=" PLACES_OF_HOST, "copies from or to the host"};
 
 static const struct opt options[] = {
     {.name = "engine",
@@ -24,8 +37,12 @@ static const struct opt options[] = {
          "memcpy or ce"},
     {.name = "source",
      PLACE(source),
+     .tried = "device from src",
      .help = "where the bytes come from; nodes, gpus: all of them"},
-    {.name = "destination", PLACE(destination), .help = "where they go"},
+    {.name = "destination",
+     PLACE(destination),
+     .tried = "device to dst dest",
+     .help = "where they go"},
     {.name = "direction",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
@@ -36,23 +53,28 @@ static const struct opt options[] = {
     {.name = "memory",
      CHOICE(memory, copy_memories),
      .def = "pageable",
+     .scope = &with_host,
      .help =
          "of the host; huge: transparent huge pages, hugetlb: from the reserved pool; with a "
          "GPU also pinned, pinned-huge, wc (write-combined), managed; auto: pageable or pinned"},
     {.name = "op",
      CHOICE(op, copy_ops),
      .def = "write",
+     .scope = &pairs_but_loads,
      .help = "between GPUs: the source's GPU writes or the destination's reads"},
     {.name = "access",
      CHOICE(access, copy_accesses),
      .def = "on",
+     .scope = &pairs,
      .help = "between GPUs: peer access, or off: through host memory"},
     {.name = "together",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
      AT(together),
      .def = "none",
      .arg = "none|all|cuda:N+..",
+     .parse = copy_read_together,
+     .scope = &host_and_gpu,
      .help =
          "between host and GPU: the same copy at once on these GPUs too, against this one alone"},
     {.name = "metric",
@@ -73,8 +95,10 @@ static const struct opt options[] = {
      .help = "of one message"},
     {.name = "pairs",
      .type = OPT_CHOICE,
+     .flags = OPT_SWEEP,
      AT(pairs),
      .def = "all",
+     .scope = &pairs,
      .choices = copy_pairs,
      .help = "of GPUs in a sweep; sampled: of more than 8, each with its neighbours and the one "
              "half-way round"},

@@ -61,13 +61,12 @@ static int default_types(struct opts *o)
 static bool wanted(struct point *pt)
 {
     const struct params *p = pt->params;
-    struct topo *topo = point_topo(pt);
     const struct gemm_where *where = NULL;
     char error[160];
     unsigned index;
 
-    return !topo || !p->ask.library ||
-           gemm_where_find(p->ask.device, topo, &where, &index, error, sizeof(error)) ||
+    return !p->ask.library ||
+           gemm_where_find(p->ask.device, &where, &index, error, sizeof(error)) ||
            gemm_libraries[p->ask.library - 1]->where == where;
 }
 
@@ -111,7 +110,7 @@ static int setup(struct point *pt)
         return err;
     if (!point_topo(pt))
         return -EIO;
-    err = gemm_where_find(p->ask.device, point_topo(pt), &s->where, &q.index, error, sizeof(error));
+    err = gemm_where_find(p->ask.device, &s->where, &q.index, error, sizeof(error));
     if (err)
         return point_reason(pt, err, "%s", error);
     if ((err = gemm_resolve(pt, &p->ask, s->where, &q)) ||
@@ -178,13 +177,22 @@ static const char *const faults[] = {"none", "entry", NULL};
 
 #define AT(member) offsetof(struct params, member)
 
+static const struct opt_scope on_cpus = {.when = "device=" PLACES_OF_HOST,
+                                         .what = "products on the host's CPUs"};
+static const struct opt_scope by_onednn = {.when = "device=" PLACES_OF_HOST " library=auto,onednn",
+                                           .what = "--library onednn on the host's CPUs"};
+static const struct opt_scope by_openblas = {.when =
+                                                 "device=" PLACES_OF_HOST " library=auto,openblas*",
+                                             .what = "--library openblas on the host's CPUs"};
+
 static const struct opt options[] = {
     {.name = "device",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(ask.device),
      .def = "host",
      .arg = "host|cuda[:N]",
+     .parse = place_read_device,
      .expand = place_words,
      .help = "where to multiply: this machine's CPUs, or a GPU; gpus: all of them"},
     {.name = "dtype",
@@ -240,6 +248,7 @@ static const struct opt options[] = {
      .make_default = default_threads,
      .min = 1,
      .max = 4096,
+     .scope = &on_cpus,
      .help = "one bound to each CPU, whole cores first; default: the cores of the affinity mask"},
     {.name = "size",
      .letter = 's',
@@ -263,13 +272,17 @@ static const struct opt options[] = {
      .help = "look for the shape with the highest rate, so long at most, and measure that one"},
     {.name = "onednn-file",
      .type = OPT_STRING,
+     .flags = OPT_SWEEP, /* for those of its points that take it */
      .offset = AT(ask.files[GEMM_FILE_ONEDNN]),
      .arg = "FILE",
+     .scope = &by_onednn,
      .help = "this libdnnl.so, not the system's"},
     {.name = "openblas-file",
      .type = OPT_STRING,
+     .flags = OPT_SWEEP, /* for those of its points that take it */
      .offset = AT(ask.files[GEMM_FILE_OPENBLAS]),
      .arg = "FILE",
+     .scope = &by_openblas,
      .help = "this libopenblas.so, not the system's"},
     {.name = "inject",
      .type = OPT_CHOICE,

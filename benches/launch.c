@@ -41,14 +41,19 @@ static int parse_node(const char *text, void *value, char *error, size_t len)
 
 #define AT(field) .offset = offsetof(struct params, field)
 
+static const struct opt_scope graphs = {"op=graph*", "graphs (--op graph, graph-complete)"};
+static const struct opt_scope allocations = {
+    "op=*alloc*", "allocations (--op alloc, alloc-ordered, pinned-alloc)"};
+
 static const struct opt options[] = {
     {.name = "device",
      .letter = 'd',
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
      AT(device),
      .def = "cuda",
      .arg = "cuda[:N]",
+     .parse = place_read_gpu,
      .expand = place_words,
      .help = "the GPU; gpus: each of them"},
     {.name = "op",
@@ -66,6 +71,7 @@ static const struct opt options[] = {
      .def = "20",
      .min = 1,
      .max = 100000,
+     .scope = &graphs,
      .help = "kernels in a graph"},
     {.name = "size",
      .letter = 's',
@@ -74,6 +80,7 @@ static const struct opt options[] = {
      AT(size),
      .def = "4K",
      .min = 1,
+     .scope = &allocations,
      .help = "of an allocation"},
     {.name = "node",
      .type = OPT_CUSTOM,
@@ -97,13 +104,28 @@ static int find_gpu(struct point *pt, const char *name, struct gpu **gpu)
 {
     char error[160] = "";
     struct place place;
-    int err = place_find(name, point_topo(pt), &place, error, sizeof(error));
+    int err = place_parse(name, PLACE_GPU, &place, error, sizeof(error));
 
     if (err)
         return point_reason(pt, err, "%s", error);
-    if (place.device != &device_gpu)
-        return point_reason(pt, -EINVAL, "'%s' is no GPU: cuda:0, cuda:1, ...", name);
-    return point_gpu(pt, place.index, gpu);
+    return place.device->gpu(pt, place.index, gpu);
+}
+
+/* Memory that the operation takes must be there: else it is not the call that is measured. */
+static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op *op, uint64_t bytes)
+{
+    uint64_t need = launch_needs(op, bytes), has = UINT64_MAX;
+    int err = need ? launch_has(gpu, op, &has) : 0;
+
+    if (err)
+        return point_gpu_failed(pt, gpu, err);
+    if (need > has)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "needs %.3f GB of %s, has %.3f GB: take a smaller --size",
+                            (double)need * 1e-9,
+                            op->flags & LAUNCH_ON_HOST ? "the host's memory" : "the GPU's memory",
+                            (double)has * 1e-9);
+    return 0;
 }
 
 /* The calls come from CPUs of one node, whichever the scheduler likes. */
@@ -136,10 +158,6 @@ static void choose_series(struct point *pt, const struct launch_op *op, uint64_t
         pt->sample_ns = MANY_SAMPLE_NS;
         pt->max_samples = pt->max_samples < MANY_SAMPLES ? pt->max_samples : MANY_SAMPLES;
     }
-    if (!(op->flags & LAUNCH_NODES))
-        point_option(pt, "nodes", "%s", "");
-    if (!(op->flags & LAUNCH_BYTES))
-        point_option(pt, "size", "%s", "");
 }
 
 static int setup(struct point *pt)
@@ -159,6 +177,9 @@ static int setup(struct point *pt)
         return err;
     point_option(pt, "device", "%s:%u", gpu_ops(gpu)->name, gpu_base(gpu)->index);
     point_column(pt, "address", "%s", gpu_base(gpu)->facts.address);
+    err = check_room(pt, gpu, op, p->size);
+    if (err)
+        return err;
     err = bind_to(pt, st, p->node == NODE_NEAR ? gpu_base(gpu)->facts.numa_node : p->node);
     if (err)
         return err;

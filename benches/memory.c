@@ -2,6 +2,7 @@
 /* memory: bandwidth and latency of every level of the memory hierarchy, of the host and of GPUs. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/bench.h"
@@ -14,27 +15,57 @@
 #define CHOICE(field, names)                                                                       \
     .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
 
+static const struct opt_scope on_host = {"device=" PLACES_OF_HOST, "the host's memory"};
+static const struct opt_scope by_stores = {"device=" PLACES_OF_HOST " op!=read,latency",
+                                           "operations of the host that store"};
+static const struct opt_scope on_gpu = {"device=" PLACES_OF_GPUS " op!=latency",
+                                        "a GPU's bandwidth"};
+static const struct opt_scope by_kernel = {"device=" PLACES_OF_GPUS " op!=latency engine=kernel",
+                                           "bandwidth by a GPU's kernels"};
+static const struct opt_scope typed = {
+    "device=" PLACES_OF_HOST " op!=latency | op!=latency engine=kernel",
+    "bandwidth of entries: not latency, not the driver's copies"};
+
+static int read_device(const char *text, void *value, char *error, size_t len)
+{
+    struct place place;
+    char ignored[160];
+    int err = place_read_device(text, value, error, len);
+    size_t at = strlen(error);
+
+    if (err && !place_parse(text, PLACE_PART, &place, ignored, sizeof(ignored)))
+        snprintf(error + at, len - at, "; --node and --memory-node choose nodes");
+    return err;
+}
+
 static const struct opt options[] = {
     {.name = "device",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
      AT(device),
      .def = "host",
      .arg = "host|cuda[:N]",
+     .parse = read_device,
      .expand = place_words,
      .help = "whose memory, and who goes over it; gpus: every GPU"},
     {.name = "op",
      CHOICE(op, memory_ops),
      .def = "triad",
      .help = "what each pass does; latency: dependent loads in random order"},
-    {.name = "dtype", CHOICE(dtype, memory_types), .def = "f64", .help = "type of the entries"},
+    {.name = "dtype",
+     CHOICE(dtype, memory_types),
+     .def = "f64",
+     .scope = &typed,
+     .help = "type of the entries"},
     {.name = "stores",
      CHOICE(stores, memory_stores),
      .def = "regular",
+     .scope = &by_stores,
      .help = "nt: non-temporal, round the caches (host)"},
     {.name = "pages",
      CHOICE(pages, memory_pages),
      .def = "thp",
+     .scope = &on_host,
      .help = "base, transparent huge, or huge from the reserved pool (host; vm.nr_hugepages)"},
     {.name = "threads",
      .letter = 't',
@@ -43,6 +74,7 @@ static const struct opt options[] = {
      AT(threads),
      .def = "0",
      .max = 65536,
+     .scope = &on_host,
      .help = "0: one a core; latency takes one (host)"},
     {.name = "node",
      .type = OPT_CUSTOM,
@@ -51,6 +83,7 @@ static const struct opt options[] = {
      .def = "any",
      .arg = "any|N",
      .parse = placement_parse_node,
+     .scope = &on_host,
      .help = "NUMA node whose CPUs run the threads (host)"},
     {.name = "memory-node",
      .type = OPT_CUSTOM,
@@ -59,6 +92,7 @@ static const struct opt options[] = {
      .def = "local",
      .arg = "local|remote|N",
      .parse = placement_parse_memory,
+     .scope = &on_host,
      .help = "NUMA node of the memory; local: each thread's own (host)"},
     {.name = "launch",
      .type = OPT_CHOICE,
@@ -66,11 +100,13 @@ static const struct opt options[] = {
      AT(launch),
      .choices = memory_launches,
      .def = "both",
+     .scope = &by_kernel,
      .help = "shape of the kernel: the best that a search found, the simplest, or a row for each "
              "(GPU)"},
     {.name = "engine",
      CHOICE(engine, memory_engines),
      .def = "kernel",
+     .scope = &on_gpu,
      .help = "driver: its own copy, and its set for write (GPU)"},
     {.name = "size",
      .letter = 's',
@@ -86,6 +122,7 @@ static const struct opt options[] = {
      AT(isa),
      .def = "auto",
      .choices = memory_isas,
+     .scope = &on_host,
      .help = "vector unit; auto: the widest that loads faster than the next (host)"},
     {.name = "inject",
      .type = OPT_CHOICE,
@@ -112,11 +149,6 @@ static int setup(struct point *pt)
     int err = place_find(p->device, topo, &place, error, sizeof(error));
     if (err)
         return point_reason(pt, err, "%s", error);
-    if (!place.device->memory || !strncmp(p->device, "node", 4))
-        return point_reason(pt, -EINVAL,
-                            "'%s' is no device of memory: host, cuda:0, cuda:1, ...; "
-                            "nodes of the host are chosen by --node and --memory-node",
-                            p->device);
     return work_setup(pt, place.device->memory);
 }
 

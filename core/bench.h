@@ -14,13 +14,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/figure.h"
 #include "core/option.h"
 #include "core/sampler.h"
 #include "core/topo.h"
 
 #define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
-#define BENCH_OPTIONS_SET_MAX 12
-#define SERIES_SET_MAX        3
+#define BENCH_OPTIONS_SET_MAX 24
+#define SERIES_SET_MAX        4
+#define BENCH_COLUMN_ASIDE    (-1)
 
 /* The options that every benchmark has. */
 struct bench_common {
@@ -60,10 +62,15 @@ struct bench {
     const char *needs; /* "", or what it cannot do without: "peer", "gpu", "network" */
 
     const struct opt
-        *options;       /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept */
-    size_t params_size; /* of the struct that the options' offsets refer to */
+        *options; /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one
+                           says nothing of has an empty column, is measured once for all of its
+                           values, and refuses the only one given: option_scope.h */
+    size_t params_size;         /* of the struct that the options' offsets refer to */
     const char *const *columns; /* NULL-terminated: further columns that setup fills by
                                    point_column(); NULL: none */
+    /* Not required. For the table for people, how wide each of `columns` is; 0: as most,
+     * BENCH_COLUMN_ASIDE: not a column there, but told once for the rows that it holds for. */
+    const signed char *column_widths;
     const char *origin; /* NULL: measured; a benchmark that makes up its samples says simulated */
 
     /* Not required. Is this combination of values worth a point, in a sweep? Those that are not are
@@ -74,6 +81,10 @@ struct bench {
      * that were (opts_values(), opts_set()). 0, or -errno with o->error set. */
     int (*defaults)(struct opts *o);
 
+    /* Not required. Where the options say so, does something else than to measure (serves a peer) and
+     * returns the exit status; -1: it does not. */
+    int (*instead)(struct opts *o, const struct bench_common *common, const volatile int *cancel);
+
     /* Required. Allocates, fills with data, chooses the series. 0; -EOPNOTSUPP or -ENODEV: cannot
      * run here, a skipped row (say why by point_reason()); any other -errno: a failed row. teardown
      * is called in every case. */
@@ -81,6 +92,8 @@ struct bench {
     /* Required. The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
      * here. */
     int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
+    /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or -errno. */
+    int (*begin)(struct point *pt);
     /* Not required. Is the data right? 0; -EBADMSG: wrong data (say what by point_reason()); any
      * other -errno: failed. Not timed. */
     int (*check)(struct point *pt);
@@ -116,17 +129,20 @@ struct point {
     uint64_t sample_ns;   /* from bench->sample_ns; setup may change it */
     uint64_t max_samples; /* from the options; setup may lower it */
     uint64_t max_inner;   /* operations of one sample at most; 0: no bound; setup may set it */
+    bool enough;          /* sample may set it: no further ones are wanted */
     const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
     const struct device_work *work; /* see device/work.h */
-    char columns[BENCH_COLUMNS_MAX][64];
+    char columns[BENCH_COLUMNS_MAX][128];
     struct {
         char name[40], value[64];
     } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
-    struct topo *topo_loaded; /* use point_topo() */
-    struct gpus *gpus_loaded; /* use point_gpus() */
-    struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
+    struct figure *figures;     /* use point_figure() */
+    struct topo *topo_loaded;   /* use point_topo() */
+    struct gpus *gpus_loaded;   /* use point_gpus() */
+    struct gpu_watch *watch;    /* the GPUs of this point; NULL: there was none yet */
+    const volatile int *cancel; /* set: the program is to end; NULL: never */
 };
 
 /* The topology, loaded at first use; NULL on an error, with the reason set. Lives as long as the
@@ -148,8 +164,13 @@ void point_option(struct point *pt, const char *name, const char *format, ...)
 struct gpus *point_gpus(struct point *pt);
 
 /* Opens GPU `index` for this point: its clocks and throttling go into the rows, and where it is a
- * simulated one, so does that. 0, or -errno with the reason set: -ENODEV where there is none. */
+ * simulated one, so does that. 0, or -errno with the reason set: -ENODEV where there is no GPU, -EINVAL where
+ * there are, but none of that number. */
 int point_gpu(struct point *pt, unsigned index, struct gpu **gpu);
+
+/* For a point that was to use a GPU and did not get to: simulated, where a library that it would have
+ * used is a stand-in. */
+void point_gpu_origin(struct point *pt);
 
 /* Adds what gpu_error() says to the reason, and returns err. */
 int point_gpu_failed(struct point *pt, struct gpu *gpu, int err);

@@ -9,12 +9,16 @@
 #include "core/bench.h"
 #include "core/build_info.h"
 #include "core/csv.h"
+#include "core/option_scope.h"
 #include "core/runner.h"
 #include "core/stats.h"
 #include "core/version.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)
+
+/* From a signal to the end, where a row that is under way cannot be finished. */
+#define PATIENCE_S 2
 
 static const struct opt common_options[] = {
     {.name = "budget",
@@ -101,15 +105,33 @@ static void on_signal(int number)
 {
     (void)number;
     cancel = 1;
+    alarm(PATIENCE_S);
+}
+
+/* It is stuck in a driver that does not come back. The rows and samples so far are written: nothing
+ * that is done at exit() is to be waited for. */
+static void on_alarm(int number)
+{
+    static const char text[] =
+        ": interrupted in a call that does not end: the case at work has no row\n";
+
+    (void)number;
+    if (write(STDERR_FILENO, "plumb-", 6) < 0 ||
+        write(STDERR_FILENO, bench.name, strlen(bench.name)) < 0 ||
+        write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+        _exit(4);
+    _exit(4);
 }
 
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal,
                                .sa_flags = SA_RESETHAND}; /* a second one ends it at once */
+    struct sigaction last = {.sa_handler = on_alarm};
 
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGALRM, &last, NULL);
 }
 
 static void print_help(const struct opts *o)
@@ -145,7 +167,7 @@ static void print_describe(const struct opts *o, bool alone)
     opts_describe(o, stdout);
 }
 
-static int run(struct opts *o, const struct bench_common *common)
+static int run(struct opts *o, const struct bench_common *common, bool *stuck)
 {
     struct runner_result result;
     FILE *out = stdout;
@@ -157,6 +179,8 @@ static int run(struct opts *o, const struct bench_common *common)
     }
     catch_signals();
     int err = runner_run(&bench, o, common, out, &cancel, &result);
+    alarm(0);
+    *stuck = result.stuck;
     int bad = ferror(out);
     if (((out == stdout ? fflush(out) : fclose(out)) || bad) && !err) {
         fprintf(stderr, "plumb-%s: rows are not complete: %s\n", bench.name, strerror(errno));
@@ -169,17 +193,28 @@ static int run(struct opts *o, const struct bench_common *common)
     return result.wrong ? 1 : 0;
 }
 
+static int instead(struct opts *o, const struct bench_common *common)
+{
+    if (!bench.instead)
+        return -1;
+    catch_signals();
+    return bench.instead(o, common, &cancel);
+}
+
 int main(int argc, char **argv)
 {
     const struct opt *tables[] = {bench.options, common_options, NULL};
     struct bench_common common = {0};
     struct opts o;
+    bool stuck = false;
     int status = 2, err = opts_init(&o, tables);
 
     if (!err)
         err = opts_parse(&o, argc, argv);
     if (!err && bench.defaults)
         err = bench.defaults(&o);
+    if (!err)
+        err = opts_refuse_vain(&o);
     if (!err)
         err = opts_apply(&o, common_options, NULL, &common);
     if (!err && o.n_args) {
@@ -198,8 +233,12 @@ int main(int argc, char **argv)
                    *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
         status = 0;
     } else {
-        status = run(&o, &common);
+        status = instead(&o, &common);
+        if (status < 0)
+            status = run(&o, &common, &stuck);
     }
+    if (stuck)
+        _exit(status); /* exit() would wait for a device that does not answer */
     opts_release(&o);
     return status;
 }

@@ -87,10 +87,35 @@ int opts_init(struct opts *o, const struct opt *const *tables)
     return 0;
 }
 
+static bool is_tried(const struct opt *opt, const char *name)
+{
+    size_t len = strlen(name);
+
+    for (const char *at = opt->tried; at && *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+        if (n == len && !memcmp(at, name, n))
+            return true;
+        at += n;
+    }
+    return false;
+}
+
+/* "'--source' or '--destination'": the options that are looked for under this name. */
+static void tried_options(const struct opts *o, const char *name, char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; i < o->n && at < len; i++)
+        if (is_tried(opts_at(o, i), name))
+            at += (size_t)snprintf(text + at, len - at, "%s'--%s'", at ? " or " : "",
+                                   opts_at(o, i)->name);
+}
+
 static int unknown_option(struct opts *o, const char *name, size_t len)
 {
     const char **names = calloc(o->n + 1, sizeof(*names));
-    char text[64];
+    char text[64], tried[128];
     const char *near = NULL;
 
     snprintf(text, sizeof(text), "%.*s", (int)(len < 63 ? len : 63), name);
@@ -99,7 +124,10 @@ static int unknown_option(struct opts *o, const char *name, size_t len)
     if (names)
         near = opts_nearest(text, names);
     free(names);
-    if (near)
+    tried_options(o, text, tried, sizeof(tried));
+    if (tried[0])
+        snprintf(o->error, sizeof(o->error), "unknown option '--%s': here it is %s", text, tried);
+    else if (near)
         snprintf(o->error, sizeof(o->error), "unknown option '--%s': did you mean '--%s'?", text,
                  near);
     else
@@ -207,6 +235,19 @@ int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void
     return 0;
 }
 
+static const char *default_of(const struct opt *opt)
+{
+    return opt->make_default ? opt->make_default() : opt->def;
+}
+
+int opts_apply_default(struct opts *o, const struct opt *opt, void *params)
+{
+    const char *def = default_of(opt);
+
+    return def ? opt_value_read(opt, def, (char *)params + opt->offset, o->error, sizeof(o->error))
+               : 0;
+}
+
 const char *opt_type_name(enum opt_type type)
 {
     static const char *const names[] = {"flag",   "integer", "size",   "duration", "fraction",
@@ -288,7 +329,7 @@ void opts_describe(const struct opts *o, FILE *out)
 
     while (o->tables[0][own].name)
         own++;
-    fputs("name,owner,letter,type,list,column,default,min,max,choices,help\n", out);
+    fputs("name,owner,letter,type,list,column,default,min,max,choices,help,when,scope\n", out);
     for (size_t i = 0; i < o->n; i++) {
         const struct opt *opt = opts_at(o, i);
         const struct opt_values *v = &o->values[i];
@@ -308,6 +349,10 @@ void opts_describe(const struct opts *o, FILE *out)
         csv_print_list(out, opt->choices, n);
         fputc(',', out);
         csv_print(out, opt->help);
+        fputc(',', out);
+        csv_print(out, opt->scope ? opt->scope->when : "");
+        fputc(',', out);
+        csv_print(out, opt->scope ? opt->scope->what : "");
         fputc('\n', out);
     }
 }

@@ -29,11 +29,18 @@ enum opt_type {               /* what lies at `offset` */
 
 #define OPT_LIST                                                                                   \
     1u /* takes several values: a,b,c and, for numbers, lo..hi, lo..hixF, lo..hi+STEP */
-#define OPT_COLUMN 2u /* is a column of every row, under its own name with '_' for '-' */
-#define OPT_HIDDEN 4u /* not in --help */
-#define OPT_SPLITS 8u /* one value may stand for several: a point's rows differ in this column */
+#define OPT_COLUMN 2u  /* is a column of every row, under its own name with '_' for '-' */
+#define OPT_HIDDEN 4u  /* not in --help */
+#define OPT_SPLITS 8u  /* one value may stand for several: a point's rows differ in this column */
+#define OPT_SWEEP  16u /* is meant for those points that it says something of */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
+
+/* Where an option says something: option_scope.h tells how `when` is written. */
+struct opt_scope {
+    const char *when; /* "op=graph*" */
+    const char *what; /* for messages, behind "it is for": "graphs" */
+};
 
 struct opt {
     const char *name; /* without the dashes; NULL ends the table */
@@ -49,13 +56,15 @@ struct opt {
     const char *(*make_default)(void); /* computed from this machine; wins over def; static or
                                           allocated for the process' life */
     int (*parse)(const char *text, void *value, char *error, size_t len); /* OPT_CUSTOM */
-    /* Of OPT_LIST: where `word` stands for a list (every GPU of this machine), writes that list and
-     * returns true. */
+    /* Of OPT_LIST: where `word` stands for a list (every GPU of this machine) or is another name of a
+     * value, writes that list and returns true. */
     bool (*expand)(const char *word, char *list, size_t len);
+    const struct opt_scope *scope; /* NULL: it says something of every point */
+    const char *tried; /* names under which people look for it in vain: "device from"; NULL: none */
 };
 
 struct opt_values {
-    char **texts; /* canonical: sizes in bytes, choices in full */
+    char **texts; /* canonical: sizes in bytes, choices in full; each once, where it stood first */
     size_t n;
     bool given; /* on the command line, not by default */
 };
@@ -91,10 +100,13 @@ const struct opt_values *opts_values(const struct opts *o,
  * pick NULL: the first of each. */
 int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void *params);
 
+/* Writes the default of one option alone, one value. An option without one is left alone. */
+int opts_apply_default(struct opts *o, const struct opt *opt, void *params);
+
 /* The options as --help lists them, defaults as they now are. */
 void opts_help(const struct opts *o, FILE *out);
 /* The same for programs: CSV with name, owner, letter, type, list, column, default, min, max, choices,
- * help. */
+ * help, when and scope (both empty: everywhere). */
 void opts_describe(const struct opts *o, FILE *out);
 
 /* The name in `names` (NULL-terminated) nearest to `text`, or NULL when none is near: for "did you

@@ -91,6 +91,20 @@ static int real_read(const struct opt *opt, const char *text, double *value, cha
     return 0;
 }
 
+/* Its own reader need not know what the option is called. */
+static int custom_read(const struct opt *opt, const char *text, void *value, char *error,
+                       size_t len)
+{
+    char why[512] = "";
+    int err = opt->parse(text, value, why, sizeof(why));
+
+    if (err && !strncmp(why, "option '", strlen("option '")))
+        snprintf(error, len, "%s", why);
+    else if (err)
+        snprintf(error, len, "option '--%s': %s", opt->name, why);
+    return err;
+}
+
 int opt_value_read(const struct opt *opt, const char *text, void *value, char *error, size_t len)
 {
     switch (opt->type) {
@@ -109,7 +123,7 @@ int opt_value_read(const struct opt *opt, const char *text, void *value, char *e
         *(const char **)value = text;
         return 0;
     case OPT_CUSTOM:
-        return opt->parse(text, value, error, len);
+        return custom_read(opt, text, value, error, len);
     }
     return -EINVAL;
 }
@@ -222,7 +236,7 @@ static int push_range(const struct opt *opt, const char *text, const char *dots,
     return err;
 }
 
-int opt_values_read(const struct opt *opt, const char *text, struct opt_values *out, char *error,
+static int read_all(const struct opt *opt, const char *text, struct opt_values *out, char *error,
                     size_t len)
 {
     bool numeric = opt->type == OPT_U64 || opt->type == OPT_SIZE;
@@ -243,7 +257,7 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
         if (!*part)
             err = complain(opt, text, "a list: an element is empty", error, len);
         else if (opt->expand && opt->expand(part, list, sizeof(list)))
-            err = opt_values_read(opt, list, out, error, len);
+            err = read_all(opt, list, out, error, len);
         else if (dots)
             err = push_range(opt, part, dots, out, error, len);
         else
@@ -251,6 +265,50 @@ int opt_values_read(const struct opt *opt, const char *text, struct opt_values *
     }
     free(copy);
     return err;
+}
+
+/* Those of one text stand together, the first of them in front. */
+static int by_text(const void *a, const void *b)
+{
+    char *const *const x = *(char **const *)a, *const *const y = *(char **const *)b;
+    int order = strcmp(*x, *y);
+
+    return order ? order : (x > y) - (x < y);
+}
+
+/* A value that is named twice is one value. */
+static int keep_once(struct opt_values *v)
+{
+    size_t kept = 0;
+
+    if (v->n < 2)
+        return 0;
+    char ***sorted = malloc(v->n * sizeof(*sorted));
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < v->n; i++)
+        sorted[i] = &v->texts[i];
+    qsort(sorted, v->n, sizeof(*sorted), by_text);
+    for (size_t i = v->n - 1; i > 0; i--) {
+        if (strcmp(*sorted[i], *sorted[i - 1]) != 0)
+            continue;
+        free(*sorted[i]);
+        *sorted[i] = NULL;
+    }
+    for (size_t i = 0; i < v->n; i++)
+        if (v->texts[i])
+            v->texts[kept++] = v->texts[i];
+    v->n = kept;
+    free(sorted);
+    return 0;
+}
+
+int opt_values_read(const struct opt *opt, const char *text, struct opt_values *out, char *error,
+                    size_t len)
+{
+    int err = read_all(opt, text, out, error, len);
+
+    return err ? err : keep_once(out);
 }
 
 size_t opts_distance(const char *a, const char *b)

@@ -58,27 +58,38 @@ void point_option(struct point *pt, const char *name, const char *format, ...)
 
 struct gpus *point_gpus(struct point *pt)
 {
-    if (!pt->gpus_loaded)
-        pt->gpus_loaded = gpus_open();
+    if (!pt->gpus_loaded && (pt->gpus_loaded = gpus_open()))
+        gpus_heed(pt->gpus_loaded, pt->cancel);
     return pt->gpus_loaded;
+}
+
+static int open_gpus(struct point *pt)
+{
+    return point_gpus(pt) && (pt->watch || !gpu_watch_open(&pt->watch)) ? 0 : -ENOMEM;
+}
+
+void point_gpu_origin(struct point *pt)
+{
+    if (open_gpus(pt))
+        return;
+    bool works = gpus_module(pt->gpus_loaded, NULL) != NULL; /* else there is nothing to watch */
+    if (!strcmp(gpus_origin(pt->gpus_loaded), "simulated") ||
+        (works && gpu_watch_simulated(pt->watch)))
+        pt->origin = "simulated";
 }
 
 int point_gpu(struct point *pt, unsigned index, struct gpu **gpu)
 {
-    struct gpus *gpus = point_gpus(pt);
     char error[GPU_ERROR_BYTES] = "";
 
     *gpu = NULL;
-    if (!gpus || (!pt->watch && gpu_watch_open(&pt->watch)))
+    if (open_gpus(pt))
         return -ENOMEM;
-    int err = gpus_get(gpus, index, gpu, error, sizeof(error));
-    if (!strcmp(gpus_origin(gpus), "simulated"))
-        pt->origin = "simulated";
+    int err = gpus_get(pt->gpus_loaded, index, gpu, error, sizeof(error));
+    point_gpu_origin(pt);
     if (err)
         return point_reason(pt, err, "%s", error);
     gpu_watch_add(pt->watch, gpu_base(*gpu)->facts.address);
-    if (gpu_watch_simulated(pt->watch))
-        pt->origin = "simulated";
     return 0;
 }
 

@@ -20,7 +20,7 @@
 #include "core/stats.h"
 
 #define ROW_SCHEMA_VERSION 1
-#define ROW_PARAMS_MAX     32
+#define ROW_PARAMS_MAX     48
 
 struct row {
     const char *const *param_names; /* n_params of them: the same for every row of a benchmark */
@@ -71,16 +71,25 @@ void row_print_csv(FILE *out, const struct row *row);
 /*
  * The aligned table for people: parameters that are swept or are outcomes as columns, the others once,
  * in a line above the rows that they hold for, and so why rows are skipped; metric, value with
- * interval, share of the limit, samples, status. Zeroed: nothing printed yet, every parameter a column.
+ * interval, share of the limit, samples, status. What does not fit the line (columns from the last
+ * one back, remarks) stands under the row. Zeroed: nothing printed yet, every parameter a column.
  */
 struct row_table {
     bool aside[ROW_PARAMS_MAX]; /* not a column */
+    bool bytes[ROW_PARAMS_MAX]; /* a size: shown as 1 GiB */
     int width[ROW_PARAMS_MAX];  /* of a column: of its longest value; 0: of most */
+    size_t line;                /* columns that a line may have; 0: as many as the terminal has */
+    bool laid_out;              /* the next two are set */
+    bool under[ROW_PARAMS_MAX]; /* a column that stands under the row */
+    bool narrow;                /* columns are as narrow as they can be */
     bool begun;
-    char told[512];    /* the line that holds now */
+    char told[1024];   /* the line that holds now */
     char skipped[512]; /* why the row before was skipped, "" if it was not */
 };
 
 void row_print_table(FILE *out, struct row_table *table, const struct row *row);
+
+/* Before the first row: a column will hold this value. */
+void row_table_widen(struct row_table *table, size_t column, const char *value);
 
 #endif

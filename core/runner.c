@@ -8,9 +8,11 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/device/device.h"
 #include "core/evidence.h"
 #include "core/gpu/gpu.h"
 #include "core/gpu/gpu_watch.h"
+#include "core/option_scope.h"
 #include "core/rng.h"
 
 static size_t count_points(const struct runner *r)
@@ -44,6 +46,22 @@ static int sample_point(void *arg, uint64_t inner, uint64_t *ns)
     return pt->bench->sample(pt, inner, ns);
 }
 
+/* How many samples were taken while a GPU was held back, once it is known when it was. */
+static void count_held(const struct point *pt, struct outcome *oc)
+{
+    oc->gpu.samples = (double)oc->samples.n;
+    oc->gpu.throttled_samples = 0;
+    for (uint64_t i = 0; i < oc->samples.n; i++)
+        oc->gpu.throttled_samples += runner_held(pt, &oc->samples, i) ? 1 : 0;
+}
+
+static int begin_point(void *arg)
+{
+    struct point *pt = arg;
+
+    return pt->bench->begin ? pt->bench->begin(pt) : 0;
+}
+
 /* Sampling, with what the machine did beside it. */
 static void sample_watched(struct point *pt, const struct sampler_config *config,
                            struct outcome *oc)
@@ -57,6 +75,8 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
     oc->err = sampler_run(config, sample_point, pt, pt->n_series, &oc->samples);
     if (pt->watch)
         gpu_watch_end(pt->watch, &oc->gpu);
+    if (pt->watch)
+        count_held(pt, oc);
     ledger_mark(&after);
     ledger_between(&before, &after, &oc->ledger);
     ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));
@@ -76,9 +96,13 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
                                     .warmup_ns = c->warmup_ns,
                                     .sample_ns = pt->sample_ns,
                                     .max_inner = pt->max_inner,
+                                    .begin = begin_point,
+                                    .enough = &pt->enough,
                                     .cancel = r->cancel};
 
     sample_watched(pt, &config, oc);
+    if (!pt->gpus_loaded)
+        alarm(0); /* only a device may never answer: the row can be finished */
     if (!oc->err && !oc->samples.n)
         oc->err = -EINTR;
     if (oc->err && !pt->reason[0])
@@ -98,6 +122,48 @@ static void keep_loaded(struct point *proto, const struct point *pt)
     proto->topo_loaded = pt->topo_loaded;
     proto->gpus_loaded = pt->gpus_loaded;
     proto->watch = pt->watch;
+}
+
+/* The values of the benchmark's own options. */
+static const struct opt_values *own_values(const struct runner *r)
+{
+    return &r->o->values[r->first_own];
+}
+
+/* What says nothing of this point is not in its rows, has its default, and is refused where it was
+ * asked for. */
+static int apply_scopes(const struct runner *r, const size_t *pick, struct point *pt, void *params)
+{
+    const struct opt *options = r->b->options;
+    size_t vain = opt_in_vain(options, own_values(r), pick), column = 0;
+
+    for (size_t i = 0; i < r->n_own; i++) {
+        size_t own_column = options[i].flags & OPT_COLUMN ? column++ : SIZE_MAX;
+        if (opt_speaks(options, own_values(r), pick, i))
+            continue;
+        if (own_column != SIZE_MAX)
+            point_option(pt, r->columns.list[own_column], "%s", "");
+        if (opts_apply_default(r->o, &options[i], params))
+            return point_reason(pt, -EINVAL, "%s", r->o->error);
+    }
+    if (vain == SIZE_MAX)
+        return 0;
+    return point_reason(pt, -EOPNOTSUPP, "--%s says nothing here: it is for %s; leave it out",
+                        options[vain].name, options[vain].scope->what);
+}
+
+/* Whether one of its options names a GPU. */
+static bool is_of_gpu(const struct runner *r, const size_t *pick)
+{
+    char error[512];
+    struct place place;
+
+    for (size_t i = 0; i < r->n_own; i++) {
+        const struct opt_values *v = &own_values(r)[i];
+        if (v->n && !place_parse(v->texts[pick[i]], PLACE_GPU, &place, error, sizeof(error)))
+            return true;
+    }
+    return false;
 }
 
 static int run_point(struct runner *r, size_t index)
@@ -123,7 +189,11 @@ static int run_point(struct runner *r, size_t index)
     gpu_ledger_none(&oc.gpu);
     if (pt.watch)
         gpu_watch_clear(pt.watch);
-    oc.err = r->b->setup(&pt);
+    oc.err = apply_scopes(r, pick, &pt, params);
+    if (!oc.err)
+        oc.err = r->b->setup(&pt);
+    if (oc.err && is_of_gpu(r, pick))
+        point_gpu_origin(&pt); /* it may be refused before any was asked for */
     if (oc.err && !pt.reason[0])
         point_reason(&pt, oc.err, "set-up failed: %s", strerror(-oc.err));
     if (!oc.err)
@@ -133,17 +203,36 @@ static int run_point(struct runner *r, size_t index)
     bool drop = oc.err == -EINTR && *r->cancel; /* interrupted before there was anything to say */
     for (size_t i = 0; !drop && (i < pt.n_series || i == 0); i++)
         runner_emit(r, &pt, pick, &oc, i);
+    for (const struct figure *f = pt.figures; f && !oc.err; f = f->next)
+        runner_emit_figure(r, &pt, pick, &oc, f);
+    figures_release(&pt);
     r->b->teardown(&pt);
     samples_release(&oc.samples);
     free(params);
     return 0;
 }
 
+static bool is_repetition(const struct runner *r, size_t index)
+{
+    size_t pick[ROW_PARAMS_MAX * 2];
+
+    pick_values(r, index, pick);
+    return opt_repeats(r->b->options, own_values(r), pick);
+}
+
+static bool is_left_out(const struct runner *r, size_t index)
+{
+    size_t pick[ROW_PARAMS_MAX * 2];
+
+    pick_values(r, index, pick);
+    return opt_left_out(r->b->options, own_values(r), pick);
+}
+
 static bool is_wanted(struct runner *r, size_t index)
 {
     size_t pick[ROW_PARAMS_MAX * 2];
     struct point pt = r->proto;
-    void *params = calloc(1, r->b->params_size ? r->b->params_size : 1);
+    void *params = r->b->wanted ? calloc(1, r->b->params_size ? r->b->params_size : 1) : NULL;
 
     pick_values(r, index, pick);
     pt.params = params;
@@ -158,12 +247,15 @@ static size_t choose_points(struct runner *r, size_t points, uint32_t *chosen)
 {
     size_t n = 0;
 
-    for (size_t i = 0; r->b->wanted && i < points; i++)
-        if (is_wanted(r, i))
+    for (size_t i = 0; i < points; i++)
+        if (!is_repetition(r, i) && !is_left_out(r, i) && is_wanted(r, i))
             chosen[n++] = (uint32_t)i;
-    for (size_t i = 0; !n && i < points; i++)
-        chosen[i] = (uint32_t)i;
-    return n ? n : points;
+    if (n)
+        return n;
+    for (size_t i = 0; i < points; i++)
+        if (!is_repetition(r, i))
+            chosen[n++] = (uint32_t)i;
+    return n;
 }
 
 static int run_all(struct runner *r, size_t points)
@@ -199,7 +291,7 @@ static int open_samples(struct runner *r)
                 strerror(errno));
         return -EINVAL; /* the option's value is wrong */
     }
-    fputs("repeat,row,value\n", r->samples_out);
+    fputs("repeat,row,value,origin,disturbed\n", r->samples_out);
     return 0;
 }
 
@@ -257,10 +349,12 @@ int runner_run(const struct bench *b, struct opts *o, const struct bench_common 
         snprintf(r.host, sizeof(r.host), "unknown");
     r.proto.bench = b;
     r.proto.common = common;
+    r.proto.cancel = cancel;
     int err = open_samples(&r);
     if (!err)
         err = run_open(&r, points);
     err = close_samples(&r, err);
+    result->stuck = r.proto.gpus_loaded && gpus_silent(r.proto.gpus_loaded);
     gpu_watch_close(r.proto.watch);
     gpus_close(r.proto.gpus_loaded);
     topo_close(r.proto.topo_loaded);

@@ -7,7 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/csv.h"
 #include "core/levels.h"
+#include "core/limit_remark.h"
 #include "core/stats.h"
 #include "core/units.h"
 
@@ -74,27 +76,51 @@ static void print_row(struct runner *r, const struct row *row)
         r->result->failed++;
 }
 
-/* Every sample of one series, converted to the row's unit: position of the row in this launch,
- * value. */
-static void keep_samples(struct runner *r, const double *values, uint64_t n)
+unsigned runner_held(const struct point *pt, const struct samples *samples, uint64_t i)
 {
-    for (uint64_t i = 0; r->samples_out && i < n; i++)
-        fprintf(r->samples_out, "%llu,%llu,%.9g\n", (unsigned long long)r->repeat,
-                (unsigned long long)r->launch_rows, values[i]);
+    if (!pt->watch)
+        return 0;
+    return gpu_watch_held(pt->watch, i ? samples->end_ns[i - 1] : samples->begin_ns,
+                          samples->end_ns[i]);
 }
 
-static void fill_limit(const struct series *s, struct row *row)
+/* Every sample of one series, converted to the row's unit: position of the row in this launch, value,
+ * where it comes from and what disturbed it. Written before its row is: who has the row has them. */
+static void keep_samples(struct runner *r, const struct point *pt, const struct samples *samples,
+                         const double *values)
 {
+    char reasons[96];
+
+    if (!r->samples_out)
+        return;
+    for (uint64_t i = 0; i < samples->n; i++) {
+        fprintf(r->samples_out, "%llu,%llu,%.9g,%s,", (unsigned long long)r->repeat,
+                (unsigned long long)r->launch_rows, values[i], pt->origin);
+        csv_print(r->samples_out,
+                  gpu_watch_reasons(runner_held(pt, samples, i), reasons, sizeof(reasons)));
+        fputc('\n', r->samples_out);
+    }
+    fflush(r->samples_out);
+}
+
+static void fill_limit(struct point *pt, const struct series *s, struct row *row)
+{
+    char remark[128];
+
+    row->limit_source = s->limit_source; /* or why there is none */
     if (!(s->limit > 0))
         return;
     row->limit = s->limit;
-    row->limit_source = s->limit_source;
     row->percent_of_limit = 100 * row->value / s->limit;
+    if (units_find(s->unit)->higher_is_better &&
+        *limit_remark(row->percent_of_limit, remark, sizeof(remark)))
+        point_reason(pt, 0, "%s", remark);
 }
 
-static int fill_values(struct runner *r, const struct series *s, const struct samples *samples,
+static int fill_values(struct runner *r, struct point *pt, const struct samples *samples,
                        size_t index, struct row *row)
 {
+    const struct series *s = &pt->series[index];
     const struct unit *unit = units_find(s->unit);
     double *values = calloc(samples->n ? samples->n : 1, sizeof(*values));
     int err = values ? 0 : -ENOMEM;
@@ -109,8 +135,8 @@ static int fill_values(struct runner *r, const struct series *s, const struct sa
         row->value = row->summary.p50;
         if (!levels_of_samples(values, samples->n, &levels) && levels.two)
             row->levels = levels;
-        keep_samples(r, values, samples->n);
-        fill_limit(s, row);
+        keep_samples(r, pt, samples, values);
+        fill_limit(pt, s, row);
     }
     free(values);
     return err;
@@ -131,14 +157,15 @@ static void describe_noise(struct point *pt, const struct outcome *oc,
                            const struct bench_common *common, const struct row *row)
 {
     double half = fmax(row->summary.ci_high - row->value, row->value - row->summary.ci_low);
+    unsigned long long n = oc->samples.n;
+    char width[32];
 
     if (isnan(half))
-        point_reason(pt, 0, "%llu samples are too few for an interval",
-                     (unsigned long long)oc->samples.n);
+        point_reason(pt, 0, "%llu sample%s too few for an interval", n, n == 1 ? " is" : "s are");
     else
-        point_reason(pt, 0, "interval is +/- %.2g %%, wanted %.2g %%, when sampling stopped (%s)",
-                     100 * half / row->value, 100 * common->width,
-                     sampler_stop_name(oc->samples.stop));
+        point_reason(pt, 0, "interval is +/- %s, wanted %.2g %%, when sampling stopped (%s)",
+                     units_format_half_width(100 * half / row->value, width, sizeof(width)),
+                     100 * common->width, sampler_stop_name(oc->samples.stop));
 }
 
 void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
@@ -161,7 +188,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         row.unit = s->unit;
     }
     if (!err && s) {
-        err = fill_values(r, s, &oc->samples, index, &row);
+        err = fill_values(r, pt, &oc->samples, index, &row);
         if (err)
             point_reason(pt, err, "no summary of the samples: %s", strerror(-err));
     }
@@ -185,6 +212,32 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     pt->reason[reason_end] = 0; /* a series' own remark is not the next one's */
 }
 
+/* It has no samples of its own, so no warm-up, no stop, nothing of what went on beside them. */
+void runner_emit_figure(struct runner *r, struct point *pt, const size_t *pick,
+                        const struct outcome *oc, const struct figure *f)
+{
+    struct row row;
+
+    row_init(&row);
+    if (!f->n || stats_summarise(f->values, f->n, r->common->confidence, &row.summary))
+        return;
+    fill_params(r, pt, pick, NULL, &row);
+    for (size_t i = 0; i < FIGURE_SET_MAX && f->set[i].column[0]; i++)
+        set_param(&row, f->set[i].column, f->set[i].value);
+    row.metric = f->metric;
+    row.unit = f->unit;
+    row.value = row.summary.p50;
+    row.samples = f->n;
+    row.origin = pt->origin;
+    row.repeat = r->repeat;
+    row.host = r->host;
+    row.time_utc = oc->time_utc;
+    row.status = status_of(oc, 0, !f->remark[0]);
+    row.reason = oc->check_error ? pt->reason : f->remark;
+    print_row(r, &row);
+    r->launch_rows++;
+}
+
 /* A column for each option that takes several values, as wide as they are; outcomes always have one, and what a point's rows
  * differ in. */
 void runner_lay_out_table(struct runner *r)
@@ -197,11 +250,14 @@ void runner_lay_out_table(struct runner *r)
         if (!(flags & OPT_COLUMN))
             continue;
         r->table.aside[column] = v->n < 2 && !(flags & OPT_SPLITS);
+        r->table.bytes[column] = r->b->options[i].type == OPT_SIZE;
         for (size_t k = 0; k < v->n; k++)
-            if ((int)strlen(v->texts[k]) > r->table.width[column])
-                r->table.width[column] = (int)strlen(v->texts[k]);
+            row_table_widen(&r->table, column, v->texts[k]);
         column++;
     }
-    for (; column < r->columns.n; column++)
-        r->table.width[column] = OUTCOME_WIDTH;
+    for (size_t i = 0; column < r->columns.n; i++, column++) {
+        int width = r->b->column_widths ? r->b->column_widths[i] : 0;
+        r->table.aside[column] = width == BENCH_COLUMN_ASIDE;
+        r->table.width[column] = width > 0 ? width : OUTCOME_WIDTH;
+    }
 }

@@ -34,9 +34,16 @@ struct outcome {
     char disturbed[384], time_utc[24];
 };
 
+/* Why a GPU of the point was held back while this sample was taken, as gpu_watch_held() has it. */
+unsigned runner_held(const struct point *pt, const struct samples *samples, uint64_t i);
+
 /* Prints the row of series `index` of a point (the first where it has none), and keeps its samples. */
 void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
                  size_t index);
+
+/* The row of a figure. */
+void runner_emit_figure(struct runner *r, struct point *pt, const size_t *pick,
+                        const struct outcome *oc, const struct figure *f);
 
 /* Chooses what is a column of the table for people. */
 void runner_lay_out_table(struct runner *r);

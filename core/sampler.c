@@ -122,7 +122,11 @@ static int warm_up(struct sampling *s)
 static int grow(struct samples *out)
 {
     uint64_t capacity = out->capacity ? out->capacity * 2 : 256;
+    uint64_t *end_ns = realloc(out->end_ns, capacity * sizeof(*end_ns));
 
+    if (!end_ns)
+        return -ENOMEM;
+    out->end_ns = end_ns;
     for (size_t i = 0; i < out->n_series; i++) {
         double *grown = realloc(out->ns[i], capacity * sizeof(double));
         if (!grown)
@@ -143,7 +147,7 @@ static int keep_one(struct sampling *s)
         return err;
     for (size_t i = 0; i < out->n_series; i++)
         out->ns[i][out->n] = (double)ns[i];
-    out->n++;
+    out->end_ns[out->n++] = clock_now_ns();
     return 0;
 }
 
@@ -170,8 +174,9 @@ static int collect(struct sampling *s)
 {
     const struct sampler_config *c = s->config;
     struct samples *out = s->out;
-    uint64_t end_ns = clock_now_ns() + c->budget_ns, next_check = c->min_samples;
+    uint64_t next_check = c->min_samples;
 
+    out->begin_ns = clock_now_ns();
     for (;;) {
         out->stop = SAMPLER_INTERRUPTED;
         if (cancelled(s))
@@ -186,10 +191,10 @@ static int collect(struct sampling *s)
             next_check = out->n + out->n / CHECK_EVERY_SHARE + 1;
         }
         out->stop = SAMPLER_SAMPLES;
-        if (c->max_samples && out->n >= c->max_samples)
+        if ((c->max_samples && out->n >= c->max_samples) || (c->enough && *c->enough))
             return 0;
         out->stop = SAMPLER_TIME;
-        if (clock_now_ns() >= end_ns)
+        if (clock_now_ns() - out->begin_ns >= c->budget_ns)
             return 0;
     }
 }
@@ -203,7 +208,8 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
     *out = (struct samples){.n_series = n_series, .inner = 1, .stop = SAMPLER_INTERRUPTED};
     if (!n_series || n_series > SAMPLER_SERIES_MAX)
         return -EINVAL;
-    if ((err = calibrate(&s)) || (err = warm_up(&s)))
+    if ((err = calibrate(&s)) || (err = warm_up(&s)) ||
+        (config->begin && (err = config->begin(arg))))
         return err;
     err = collect(&s);
     for (size_t i = 0; i < n_series; i++)
@@ -215,5 +221,6 @@ void samples_release(struct samples *s)
 {
     for (size_t i = 0; i < SAMPLER_SERIES_MAX; i++)
         free(s->ns[i]);
+    free(s->end_ns);
     *s = (struct samples){0};
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SAMPLER_SERIES_MAX 8
+#define SAMPLER_SERIES_MAX 24
 
 struct sampler_config {
     double confidence;    /* of the interval, 0.95 */
@@ -22,6 +22,9 @@ struct sampler_config {
     uint64_t sample_ns;   /* wanted length of one sample; 0: inner stays 1 (latency: one operation a
                              sample) */
     uint64_t max_inner;   /* 0: no bound */
+    int (*begin)(
+        void *arg);     /* called when the warm-up is over; NULL: nothing. 0 or -errno, as of fn */
+    const bool *enough; /* sampling ends, as with max_samples, when it is true; NULL: never */
     const volatile int *cancel; /* sampling ends when it becomes non-zero; NULL: never */
 };
 
@@ -35,6 +38,8 @@ struct samples {
     size_t n_series;
     double *ns[SAMPLER_SERIES_MAX]; /* time of each sample, ns for all its `inner` operations, in
                                        time order */
+    uint64_t begin_ns;              /* by clock_now_ns(), when the first was begun */
+    uint64_t *end_ns;               /* of each sample; the next one began there or later */
     uint64_t n, capacity;
     uint64_t discarded; /* samples of calibration and warm-up */
     uint64_t inner;     /* operations in one sample */

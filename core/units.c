@@ -19,6 +19,11 @@ const struct unit units_table[] = {
     {"ns", 1.0, false, false, "nanoseconds for one operation"},
     {"us", 1e-3, false, false, "microseconds for one operation"},
     {"ms", 1e-6, false, false, "milliseconds for one operation"},
+    {"s/GB", 1.0, false, false, "CPU seconds for 1e9 bytes"},
+    {"cores", 1.0, false, false, "CPU seconds in a second"},
+    {"count", 1.0, false, false, "so many"},
+    {"packets", 1.0, false, true, "packets"},
+    {"percent", 1.0, false, false, "of a hundred"},
     {NULL, 0, false, false, NULL},
 };
 
@@ -172,6 +177,33 @@ const char *units_format_size(uint64_t bytes, char *text, size_t len)
         snprintf(text, len, "%llu", (unsigned long long)bytes);
     else
         snprintf(text, len, "%llu%c", (unsigned long long)bytes, letters[at]);
+    return text;
+}
+
+const char *units_format_bytes(uint64_t bytes, char *text, size_t len)
+{
+    static const char letters[] = "KMGT";
+
+    for (int i = 3; i >= 0; i--) {
+        uint64_t unit = 1ull << (10 * (i + 1));
+
+        if (bytes < unit || bytes % (unit / 4)) /* quarters are exact with two decimals */
+            continue;
+        snprintf(text, len, "%.15g %ciB", (double)bytes / (double)unit, letters[i]);
+        return text;
+    }
+    snprintf(text, len, "%llu B", (unsigned long long)bytes);
+    return text;
+}
+
+const char *units_format_half_width(double percent, char *text, size_t len)
+{
+    if (isnan(percent))
+        text[0] = 0;
+    else if (percent > 1000)
+        snprintf(text, len, "over 1000 %%");
+    else
+        snprintf(text, len, percent < 99.5 ? "%.2g %%" : "%.0f %%", percent);
     return text;
 }
 

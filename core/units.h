@@ -43,6 +43,11 @@ int units_parse_double(const char *text, double *value);      /* finite only */
 
 /* The shortest exact text of a size: 16K, 1M, 1000. Needs 24 bytes. */
 const char *units_format_size(uint64_t bytes, char *text, size_t len);
+/* The same to read: 16 KiB, 1.5 MiB, 1000 B; exact, too. */
+const char *units_format_bytes(uint64_t bytes, char *text, size_t len);
+/* Half the width of an interval, in % of the value: "1.3 %", "120 %"; beyond 1000 % only that it is,
+ * since no digit of the value means anything then. "" for NaN. */
+const char *units_format_half_width(double percent, char *text, size_t len);
 /* A duration to read: 1.5 s, 20 ms. */
 const char *units_format_duration(uint64_t ns, char *text, size_t len);
 

@@ -75,7 +75,6 @@ static int gpu_open(struct point *pt, const struct gemm_request *request, struct
     if (!r)
         return -ENOMEM;
     r->base = (struct gemm_run){.pt = pt, .request = *request};
-    point_option(pt, "threads", "%s", ""); /* the host's */
     int err = point_gpu(pt, request->index, &r->gpu);
     if (err)
         return err;

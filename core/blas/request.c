@@ -8,11 +8,11 @@
 
 #include "core/device/device.h"
 
-int gemm_where_find(const char *device, const struct topo *topo, const struct gemm_where **where,
-                    unsigned *index, char *error, size_t len)
+int gemm_where_find(const char *device, const struct gemm_where **where, unsigned *index,
+                    char *error, size_t len)
 {
     struct place place;
-    int err = place_find(device, topo, &place, error, len);
+    int err = place_parse(device, PLACE_WHOLE | PLACE_GPU, &place, error, len);
 
     for (const struct gemm_where *const *at = gemm_wheres; !err && *at; at++)
         if ((*at)->device == place.device) {
@@ -27,21 +27,19 @@ int gemm_where_find(const char *device, const struct topo *topo, const struct ge
 
 const char *gemm_types_text(char *const *devices, size_t n, char *text, size_t len)
 {
-    bool only_host = true;
+    bool leads = false;
     unsigned types = 0, index;
     char error[160];
-    struct topo *topo = NULL;
 
     text[0] = 0;
-    for (size_t i = 0; i < n && !topo_open(&topo); i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct gemm_where *where;
-        if (!gemm_where_find(devices[i], topo, &where, &index, error, sizeof(error))) {
-            types |= gemm_types_of(where);
-            only_host &= where == gemm_wheres[0];
-        }
-        topo_close(topo);
+        if (gemm_where_find(devices[i], &where, &index, error, sizeof(error)))
+            continue;
+        types |= gemm_types_of(where);
+        leads |= where->device->leads;
     }
-    for (int t = 0; !only_host && t < GEMM_DTYPES; t++)
+    for (int t = 0; leads && t < GEMM_DTYPES; t++)
         if (types >> t & 1)
             snprintf(text + strlen(text), len - strlen(text), "%s%s", *text ? "," : "",
                      gemm_dtypes[t].name);

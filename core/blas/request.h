@@ -14,9 +14,10 @@ struct gemm_asked {
     const char *files[GEMM_FILES];
 };
 
-/* The place of "host", "cuda:1" and its number there. 0; -ENODEV, -EINVAL with *error. */
-int gemm_where_find(const char *device, const struct topo *topo, const struct gemm_where **where,
-                    unsigned *index, char *error, size_t len);
+/* The place of "host", "cuda:1" and its number there; whether a GPU is there shows when it is opened.
+ * 0; -EINVAL with *error. */
+int gemm_where_find(const char *device, const struct gemm_where **where, unsigned *index,
+                    char *error, size_t len);
 
 /* The types that all of these devices together have, as an option's list: "f64,f32,bf16". "" where
  * none of them is a device, or the host alone is asked for, whose types are the default. */

@@ -38,6 +38,20 @@ void copy_close(struct point *ctx)
     free(session);
 }
 
+/* Of one GPU there are no pairs: that is how the machine is, not a name that is wrong. */
+static int refuse_lonely(struct point *pt, const struct place ends[2])
+{
+    struct gpu *gpu;
+
+    if (!ends[0].device->leads || !ends[1].device->leads || ends[0].index == ends[1].index ||
+        gpus_count(point_gpus(pt)) != 1)
+        return 0;
+    int err = ends[0].device->gpu(pt, 0, &gpu);
+    return err ? err
+               : point_reason(pt, -ENODEV, "a pair takes two GPUs: this machine shows one, %s:0",
+                              ends[0].device->name);
+}
+
 int copy_ends(struct point *pt, struct place ends[2])
 {
     const struct copy_params *p = pt->params;
@@ -52,7 +66,7 @@ int copy_ends(struct point *pt, struct place ends[2])
     for (int i = 0; !err && i < 2; i++) /* one name each, however it was asked for */
         point_option(pt, i ? "destination" : "source", "%s%s%u", ends[i].device->name,
                      ends[i].device->leads ? ":" : "", ends[i].index);
-    return err ? point_reason(pt, err, "%s", error) : 0;
+    return err ? point_reason(pt, err, "%s", error) : refuse_lonely(pt, ends);
 }
 
 const struct device_work *copy_work_of(const struct place ends[2])
@@ -76,9 +90,10 @@ struct series *copy_series(struct point *pt, const char *direction, double bytes
 /* By its name alone: whether it is here shows when the point is set up. */
 static bool leads(const char *name)
 {
-    size_t prefix = strlen(device_gpu.name);
+    struct place place;
+    char error[160];
 
-    return !strncmp(name, device_gpu.name, prefix);
+    return !place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.device->leads;
 }
 
 static bool any_leads(const struct opts *o)
@@ -112,17 +127,35 @@ bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
 bool copy_wanted(struct point *pt)
 {
     const struct copy_params *p = pt->params;
-    struct place ends[2];
+    struct place from, to;
     char error[160];
 
-    if (!leads(p->source) || !leads(p->destination))
+    if (place_parse(p->source, PLACE_GPU, &from, error, sizeof(error)) ||
+        place_parse(p->destination, PLACE_GPU, &to, error, sizeof(error)))
         return true;
-    for (int i = 0; i < 2; i++) /* without probing: nothing is said of the point yet */
-        if (place_find(i ? p->destination : p->source, point_topo(pt), &ends[i], error,
-                       sizeof(error)))
-            return true;
-    if (ends[0].index == ends[1].index)
+    if (from.index == to.index)
         return false;
     return p->pairs != COPY_PAIRS_SAMPLED ||
-           copy_pair_sampled(ends[0].index, ends[1].index, gpus_count(point_gpus(pt)));
+           copy_pair_sampled(from.index, to.index, gpus_count(point_gpus(pt)));
+}
+
+int copy_read_together(const char *text, void *value, char *error, size_t len)
+{
+    char name[64];
+    struct place place;
+    int err = 0;
+
+    *(const char **)value = text;
+    if (!strcmp(text, "none") || !strcmp(text, "all"))
+        return 0;
+    for (const char *at = text; !err; at += strcspn(at, "+") + 1) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "+"), at);
+        err = place_parse(name, PLACE_GPU, &place, error, len);
+        if (err)
+            snprintf(error, len, "'%s' is not a GPU: none, all, or GPUs such as cuda:1+cuda:2",
+                     name);
+        if (!at[strcspn(at, "+")])
+            break;
+    }
+    return err;
 }

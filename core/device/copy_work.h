@@ -62,11 +62,15 @@ struct copy_session {
 int copy_open(struct point *ctx); /* 0 or -ENOMEM */
 void copy_close(struct point *ctx);
 
-/* Source and destination. 0, or -errno with the reason set. */
+/* Source and destination. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where there
+ * is one. */
 int copy_ends(struct point *pt, struct place ends[2]);
 
 /* What runs copies between these ends: that of the end whose device leads; NULL: none. */
 const struct device_work *copy_work_of(const struct place ends[2]);
+
+/* For the option `together`, as struct opt's `parse`: "none", "all", "cuda:1+cuda:2". */
+int copy_read_together(const char *text, void *value, char *error, size_t len);
 
 /* For struct bench: where any place is a GPU and none is given, engine and memory are "auto". */
 int copy_defaults(struct opts *o);

@@ -16,6 +16,9 @@
 #include "core/device/work.h"
 #include "core/topo.h"
 
+struct gpu;
+struct point;
+
 enum device_memory {
     DEVICE_BASE,    /* pages of the smallest size */
     DEVICE_THP,     /* transparent huge pages: asked for, not sure */
@@ -48,6 +51,8 @@ struct device_ops {
      * device that does not lead. */
     const struct device_work *memory, *copy;
     bool leads;
+    /* Opens part `index` for calls to a GPU, as point_gpu(); NULL: it is none. */
+    int (*gpu)(struct point *pt, unsigned index, struct gpu **gpu);
 
     /* Is part `index` here? 0, or -ENODEV with *error saying what there is. What follows is for the
      * device's own code and may be NULL in a device that has its own. */
@@ -75,15 +80,35 @@ struct place {
     unsigned index;
 };
 
-/* Finds the device of "node1", "cuda:1" and the like and probes it ("cuda" is cuda:0; whether a GPU
- * is there shows when it is opened). -ENODEV with *error when it is not here, -EINVAL when the name is
- * none of a place. */
+/* Which places an option takes. */
+#define PLACE_WHOLE 1u /* "host" */
+#define PLACE_PART  2u /* "node0": what does not lead and has several parts */
+#define PLACE_GPU   4u /* "cuda:0": what leads */
+#define PLACE_ANY   7u
+
+/* For conditions of options (option_scope.h): the value is one of these, in its one name. */
+#define PLACES_OF_HOST "host,node*"
+#define PLACES_OF_GPUS "cuda:*"
+
+/* Reads a name, without a look at the machine ("cuda" is cuda:0, "host" part 0). 0, or -EINVAL with
+ * *error naming the choices and the nearest of them. */
+int place_parse(const char *name, unsigned kinds, struct place *place, char *error, size_t len);
+
+/* As struct opt's `parse`, with a const char * for a value: any place; host or a GPU; a GPU. */
+int place_read_any(const char *text, void *value, char *error, size_t len);
+int place_read_device(const char *text, void *value, char *error, size_t len);
+int place_read_gpu(const char *text, void *value, char *error, size_t len);
+
+/* Reads a name and probes the place ("host" is its first node; whether a GPU is there shows when it
+ * is opened). -ENODEV with *error when it is not here, -EINVAL when the name is none of a place. */
 int place_find(const char *name, const struct topo *topo, struct place *place, char *error,
                size_t len);
 
 /* Words for places, as struct opt's `expand`: "nodes" is every node, "gpus" every GPU, "gpu" the first
- * one. */
+ * one; a place's other names ("cuda", "node:1") become its one name. */
 bool place_words(const char *word, char *list, size_t len);
+/* The same where the host is a number of nodes: "host" is the first one. */
+bool place_words_of_nodes(const char *word, char *list, size_t len);
 const char *place_all_nodes(void); /* for struct opt's make_default */
 
 #endif

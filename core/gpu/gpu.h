@@ -7,7 +7,9 @@
  * Errors are 0 or -errno, as everywhere: -ENODEV and -EOPNOTSUPP mean "not here" (skipped), -ENOMEM out
  * of memory, any other is a failure. A call of an opened device that fails leaves a sentence in
  * gpu_error(): the driver's call, code and text, and what to do. After an error of a kernel or of the
- * device itself (-EIO), every call of it fails until it is opened again.
+ * device itself (-EIO), every call of it fails until it is opened again. A device that does not answer
+ * (-ETIMEDOUT, see stream_wait) is never asked anything again, nor closed: each of these would wait for
+ * it too. Its memory goes with the process.
  *
  * Threads: one thread uses a device and its streams at a time.
  */
@@ -18,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_MODULE_ABI    1u
+#define GPU_MODULE_ABI    2u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -87,7 +89,11 @@ struct gpu_ops {
 
     int (*stream_open)(struct gpu *gpu, struct gpu_stream **stream);
     void (*stream_close)(struct gpu_stream *stream);
-    int (*stream_wait)(struct gpu_stream *stream);  /* until all of it is done */
+    /* Until all of it is done, asking again and again. Gives up with -ETIMEDOUT when that takes
+     * longer than anything may (see struct gpu_base), or soon after the program was told to end. */
+    int (*stream_wait)(struct gpu_stream *stream);
+    /* The same by the driver's own call, for those who time that one: it may never return. */
+    int (*stream_sync)(struct gpu_stream *stream);
     int (*stream_query)(struct gpu_stream *stream); /* 0 done, -EAGAIN not yet */
     /* What is queued next in this stream waits until `event` (of any stream) was reached. */
     int (*stream_after)(struct gpu_stream *stream, struct gpu_event *event);
@@ -102,7 +108,8 @@ struct gpu_ops {
     int (*event_open)(struct gpu *gpu, struct gpu_event **event);
     void (*event_close)(struct gpu_event *event);
     int (*event_record)(struct gpu_event *event, struct gpu_stream *stream);
-    int (*event_wait)(struct gpu_event *event);
+    int (*event_wait)(struct gpu_event *event);  /* as stream_wait */
+    int (*event_sync)(struct gpu_event *event);  /* as stream_sync */
     int (*event_query)(struct gpu_event *event); /* 0 reached, -EAGAIN not yet */
     /* Between two reached events of one device, by its own clock (half a us fine, as a rule). */
     int (*event_elapsed)(struct gpu_event *from, struct gpu_event *to, double *ns);
@@ -150,7 +157,18 @@ struct gpu_base { /* what every struct gpu begins with */
     struct gpu_facts facts;
     char error[GPU_ERROR_BYTES]; /* of the last call that failed */
     bool lost;                   /* it must be opened again */
+    bool silent;                 /* it does not answer: lost for good */
+    /* A wait gives up after GPU_PATIENCE_NS and what the work is expected to take, where that is
+     * known to be long, and GPU_PATIENCE_TIMES the longest wait so far; and GPU_CANCEL_NS after it
+     * sees *cancel set (NULL: never). */
+    uint64_t patience_ns;             /* 0: GPU_PATIENCE_NS */
+    uint64_t expected_ns, longest_ns; /* the first is set where a product is planned */
+    const volatile int *cancel;
 };
+
+#define GPU_PATIENCE_NS    60000000000u
+#define GPU_PATIENCE_TIMES 20
+#define GPU_CANCEL_NS      1000000000u
 
 static inline struct gpu_base *gpu_base(struct gpu *gpu)
 {
@@ -176,6 +194,10 @@ struct gpus;
 
 struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
+/* Waits for devices that are opened from now on end soon after *cancel is set. */
+void gpus_heed(struct gpus *gpus, const volatile int *cancel);
+/* A device does not answer: leave by _exit(), since what the driver does at exit() may wait for it. */
+bool gpus_silent(const struct gpus *gpus);
 
 /* The module's table, started; NULL where there is none or it does not start, with the reason (not
  * to be freed) in *why: what is missing, and what to do. */
@@ -183,7 +205,8 @@ const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
 unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
 /* "simulated" where a library underneath is a stand-in, whether it started or not; else "measured". */
 const char *gpus_origin(struct gpus *gpus);
-/* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error. */
+/* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error:
+ * -ENODEV where there is no GPU, -EINVAL where there are, but none of that number. */
 int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len);
 
 /* For a benchmark's `backends` hook: says each GPU ("cuda:0", "present: NAME at ADDRESS"), or once

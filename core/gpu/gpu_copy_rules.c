@@ -23,21 +23,14 @@ static bool wants_together(const struct gpu_copy *c)
     return strcmp(c->params->together, "none") != 0;
 }
 
-/* What there is between these ends is shown, the rest is not part of the case. */
+/* What the options came to. Those that say nothing between these ends are empty already. */
 static void show_options(struct point *pt, const struct gpu_copy *c)
 {
-    bool peers = gpu_copy_peers(c);
-
     point_option(pt, "engine", "%s", copy_engines[c->engine]);
-    point_option(pt, "memory", "%s", gpu_copy_host_end(c) < 0 ? "" : copy_memories[c->memory]);
-    if (c->params->metric == COPY_LOAD_LATENCY && peers)
+    if (gpu_copy_host_end(c) >= 0)
+        point_option(pt, "memory", "%s", copy_memories[c->memory]);
+    if (c->params->metric == COPY_LOAD_LATENCY && gpu_copy_peers(c))
         point_option(pt, "op", "%s", copy_ops[COPY_READ]);
-    else if (!peers)
-        point_option(pt, "op", "%s", "");
-    if (!peers)
-        point_option(pt, "access", "%s", "");
-    if (gpu_copy_host_end(c) < 0)
-        point_option(pt, "together", "%s", "");
 }
 
 static int refuse_engine(struct point *pt, const struct gpu_copy *c)

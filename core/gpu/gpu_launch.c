@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/device/device.h"
 #include "core/gpu/gpu_kernels.h"
 #include "core/gpu/gpu_values.h"
 #include "core/topo.h"
 
+#define KEPT_FREE  16 /* a 16th of the memory that is free is left to others */
 #define FILL_BLOCK 256
 #define FILL_GRID  (LAUNCH_WORDS / FILL_BLOCK)
 
@@ -32,7 +34,7 @@ static int enqueue_and_wait(struct launch *l)
 {
     int err = enqueue(l);
 
-    return err ? err : gpu_ops(l->gpu)->stream_wait(l->stream);
+    return err ? err : gpu_ops(l->gpu)->stream_sync(l->stream);
 }
 
 static int enqueue_graph(struct launch *l)
@@ -44,19 +46,19 @@ static int enqueue_graph_and_wait(struct launch *l)
 {
     int err = enqueue_graph(l);
 
-    return err ? err : gpu_ops(l->gpu)->stream_wait(l->stream);
+    return err ? err : gpu_ops(l->gpu)->stream_sync(l->stream);
 }
 
 static int wait_idle(struct launch *l)
 {
-    return gpu_ops(l->gpu)->stream_wait(l->stream);
+    return gpu_ops(l->gpu)->stream_sync(l->stream);
 }
 
 static int record_and_wait(struct launch *l)
 {
     int err = gpu_ops(l->gpu)->event_record(l->event, l->stream);
 
-    return err ? err : gpu_ops(l->gpu)->event_wait(l->event);
+    return err ? err : gpu_ops(l->gpu)->event_sync(l->event);
 }
 
 static int query_event(struct launch *l)
@@ -101,7 +103,7 @@ static int copy_word(struct launch *l)
 {
     int err = gpu_ops(l->gpu)->copy(l->stream, l->device, l->host, sizeof(*l->host));
 
-    return err ? err : gpu_ops(l->gpu)->stream_wait(l->stream);
+    return err ? err : gpu_ops(l->gpu)->stream_sync(l->stream);
 }
 
 static int rest_queue(struct launch *l)
@@ -207,13 +209,13 @@ const struct launch_op launch_ops[] = {
      .once = alloc_device},
     {.name = "alloc-ordered",
      .help = "the same in stream order",
-     .flags = LAUNCH_BYTES,
+     .flags = LAUNCH_BYTES | LAUNCH_KEEPS,
      .once = alloc_ordered,
      .rest = rest_ordered,
      .prepare = prepare_ordered},
     {.name = "pinned-alloc",
      .help = "the same of page-locked host memory",
-     .flags = LAUNCH_BYTES,
+     .flags = LAUNCH_BYTES | LAUNCH_ON_HOST,
      .once = alloc_pinned},
     {.name = "driver-call", .help = "ask the driver for the free memory", .once = ask_driver},
     {.name = "copy-small",
@@ -235,6 +237,26 @@ const struct launch_op *launch_find(const char *name)
         if (!strcmp(op->name, name))
             return op;
     return NULL;
+}
+
+uint64_t launch_needs(const struct launch_op *op, uint64_t bytes)
+{
+    if (!(op->flags & LAUNCH_BYTES))
+        return 0;
+    return op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2 ? 2 * bytes : bytes;
+}
+
+int launch_has(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes)
+{
+    int err = 0;
+
+    if (op->flags & LAUNCH_ON_HOST)
+        *bytes = device_host.available();
+    else
+        err = gpu_ops(gpu)->free_bytes(gpu, bytes);
+    if (!err && *bytes != UINT64_MAX)
+        *bytes -= *bytes / KEPT_FREE;
+    return err;
 }
 
 static int open_parts(struct launch *l)

@@ -11,9 +11,11 @@
 
 struct launch;
 
-#define LAUNCH_NODES 1u /* is made of --nodes kernels */
-#define LAUNCH_BYTES 2u /* takes --size bytes */
-#define LAUNCH_MANY  4u /* a sample is many operations, and the wait for the last of them */
+#define LAUNCH_NODES   1u  /* is made of --nodes kernels */
+#define LAUNCH_BYTES   2u  /* takes --size bytes */
+#define LAUNCH_MANY    4u  /* a sample is many operations, and the wait for the last of them */
+#define LAUNCH_KEEPS   8u  /* holds such an allocation beside the one that is measured */
+#define LAUNCH_ON_HOST 16u /* the bytes are the host's */
 
 struct launch_op {
     const char *name, *help;
@@ -44,6 +46,11 @@ struct launch {
 };
 
 #define LAUNCH_WORDS 4096
+
+/* Memory that the operation takes when asked for so many bytes; 0: it takes none. */
+uint64_t launch_needs(const struct launch_op *op, uint64_t bytes);
+/* What there is for it now. 0, or -errno (see gpu_error()). */
+int launch_has(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes);
 
 /* `nodes` and `bytes` count where the operation's flags say so. 0 or -errno (see gpu_error()); close it
  * in any case. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/evidence.h"
+#include "core/gpu/gpu_held.h"
 #include "core/gpu/nvml.h"
 
 /* Clocks take some ms to rise when work begins. */
@@ -17,31 +17,6 @@
 /* Clocks are steered by briefly touching the limits: less than this share of the time is no throttling
  * that matters. */
 #define HELD_SHARE 0.01
-/* A row is called disturbed above these. */
-#define CLOCK_CHANGE 0.05
-#define PCIE_REPLAYS 8.0
-
-/* What holds a device back, and what else bounds its clocks; the names are in order of weight. */
-static const struct {
-    unsigned bits;
-    bool setting;
-    const char *name;
-} reasons[] = {
-    {NVML_REASON_POWER_CAP, false, "power cap"},
-    {NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL, false, "thermal slowdown"},
-    {NVML_REASON_POWER_BRAKE, false, "power brake"},
-    {NVML_REASON_HW_SLOWDOWN, false, "hardware slowdown"},
-    {NVML_REASON_BOARD_LIMIT, false, "board limit"},
-    {NVML_REASON_APPLICATION_CLOCKS, true, "application clocks"},
-    {NVML_REASON_SYNC_BOOST, true, "sync boost"},
-    {NVML_REASON_DISPLAY_CLOCKS, true, "display clocks"},
-    {NVML_REASON_RELIABILITY, true, "voltage limit"},
-};
-
-#define REASONS (sizeof(reasons) / sizeof(*reasons))
-#define HELD_BACK                                                                                  \
-    (NVML_REASON_POWER_CAP | NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL |                     \
-     NVML_REASON_POWER_BRAKE | NVML_REASON_HW_SLOWDOWN | NVML_REASON_BOARD_LIMIT)
 
 /* Counters of the time that a device was held back; -1: there is no such policy. The library drops the
  * policies some day, and older ones lack the fields. */
@@ -70,10 +45,13 @@ struct gpu_watch {
     bool opened;      /* it was tried */
     char blind[160];  /* why a device is not watched */
     struct nvml_device *devices[GPU_WATCH_MAX];
-    struct marks begin[GPU_WATCH_MAX];
+    struct marks begin[GPU_WATCH_MAX], last[GPU_WATCH_MAX]; /* at the begin and at the last look */
     size_t n;
     uint64_t begin_ns, next_ns;
-    unsigned seen; /* reasons */
+    unsigned seen;        /* reasons */
+    uint64_t last_ns;     /* the last look began; or sampling, before the first one */
+    unsigned last_held;   /* what it found */
+    struct gpu_held held; /* when */
     struct gpu_ledger ledger;
 };
 
@@ -109,6 +87,8 @@ void gpu_watch_clear(struct gpu_watch *watch)
 {
     watch->n = 0;
     watch->seen = 0;
+    gpu_held_clear(&watch->held);
+    watch->last_held = 0;
     if (watch->nvml)
         watch->blind[0] = 0;
     gpu_ledger_none(&watch->ledger);
@@ -125,8 +105,10 @@ static void open_library(struct gpu_watch *watch)
         snprintf(watch->blind, sizeof(watch->blind), "%s", why);
 }
 
-bool gpu_watch_simulated(const struct gpu_watch *watch)
+bool gpu_watch_simulated(struct gpu_watch *watch)
 {
+    if (!watch->opened)
+        open_library(watch);
     return watch->nvml && watch->nvml->simulated;
 }
 
@@ -205,11 +187,16 @@ void gpu_watch_begin(struct gpu_watch *watch)
 {
     gpu_ledger_none(&watch->ledger);
     watch->seen = 0;
-    for (size_t i = 0; i < watch->n; i++)
+    gpu_held_clear(&watch->held);
+    watch->last_held = 0;
+    for (size_t i = 0; i < watch->n; i++) {
         read_marks(watch->nvml, watch->devices[i], &watch->begin[i]);
+        watch->last[i] = watch->begin[i];
+    }
     if (watch->n)
         watch->ledger.looks = 0;
     watch->begin_ns = clock_now_ns();
+    watch->last_ns = watch->begin_ns;
     watch->next_ns = watch->begin_ns + FIRST_LOOK_NS;
 }
 
@@ -263,9 +250,26 @@ static unsigned look_at(struct gpu_watch *watch, struct nvml_device *device, boo
     return bits;
 }
 
+/* Reasons whose counters grew since the last look, by more than touching the limits does. */
+static unsigned grown(struct gpu_watch *watch, uint64_t now_ns)
+{
+    double span_ns = fmax((double)(now_ns - watch->last_ns), GPU_WATCH_EVERY_NS);
+    unsigned held = 0;
+
+    for (size_t i = 0; i < watch->n; i++)
+        for (size_t k = 0; k < COUNTERS; k++) {
+            double ns = held_ns(watch->nvml, watch->devices[i], k);
+            if (ns - watch->last[i].held_ns[k] > HELD_SHARE * span_ns)
+                held |= counters[k].reason;
+            watch->last[i].held_ns[k] = ns;
+        }
+    return held;
+}
+
 static void look(struct gpu_watch *watch)
 {
     struct gpu_ledger *l = &watch->ledger;
+    uint64_t begin_ns = clock_now_ns();
     bool any_known = false, known;
     unsigned bits = 0;
 
@@ -273,10 +277,15 @@ static void look(struct gpu_watch *watch)
         bits |= look_at(watch, watch->devices[i], &known);
         any_known = any_known || known;
     }
-    watch->seen |= bits;
+    unsigned more = grown(watch, begin_ns);
+    gpu_held_add(&watch->held, watch->last_ns, clock_now_ns(),
+                 watch->last_held | (bits & GPU_HELD_BACK) | more);
+    watch->last_held = bits & GPU_HELD_BACK;
+    watch->last_ns = begin_ns;
+    watch->seen |= bits | more;
     l->looks++;
     if (any_known)
-        l->throttled_looks = fmax(l->throttled_looks, 0) + (bits & HELD_BACK ? 1 : 0);
+        l->throttled_looks = fmax(l->throttled_looks, 0) + (bits & GPU_HELD_BACK ? 1 : 0);
 }
 
 bool gpu_watch_look(struct gpu_watch *watch)
@@ -304,8 +313,12 @@ static void add_held(struct gpu_watch *watch, const struct marks *before, const 
         if (!(ns >= 0))
             continue;
         watch->ledger.throttled_ms = fmax(watch->ledger.throttled_ms, ns / 1e6);
-        if (ns > HELD_SHARE * elapsed_ns)
-            watch->seen |= counters[i].reason;
+        if (ns <= HELD_SHARE * elapsed_ns)
+            continue;
+        watch->seen |= counters[i].reason;
+        if (!(gpu_held_ever(&watch->held) &
+              counters[i].reason)) /* little at a time: who knows when */
+            gpu_held_add_always(&watch->held, counters[i].reason);
     }
 }
 
@@ -320,62 +333,23 @@ static void add_marks(struct gpu_watch *watch, size_t device, double elapsed_ns)
     add_growth(&watch->ledger.pcie_replays, before->pcie_replays, after.pcie_replays);
 }
 
-static void name_reasons(unsigned seen, char *text, size_t len)
-{
-    size_t at = 0;
-
-    text[0] = 0;
-    if (seen & (NVML_REASON_HW_THERMAL | NVML_REASON_POWER_BRAKE))
-        seen &= ~NVML_REASON_HW_SLOWDOWN; /* comes with them */
-    for (size_t i = 0, settings = 0; i < REASONS; i++) {
-        if (!(seen & reasons[i].bits) || at >= len)
-            continue;
-        const char *before = reasons[i].setting && !settings++ ? (at ? "; set: " : "set: ")
-                             : at                              ? ", "
-                                                               : "";
-        at += (size_t)snprintf(text + at, len - at, "%s%s", before, reasons[i].name);
-    }
-}
-
 void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out)
 {
     double elapsed_ns = (double)(clock_now_ns() - watch->begin_ns);
 
-    for (size_t i = 0; i < watch->n; i++)
-        add_marks(watch, i, elapsed_ns);
     if (watch->n && watch->ledger.looks < 1)
         look(watch); /* a short case: its heat, at least */
-    name_reasons(watch->seen, watch->ledger.throttle, sizeof(watch->ledger.throttle));
+    uint64_t end_ns = clock_now_ns();
+    unsigned more = grown(watch, end_ns);
+    watch->seen |= more;
+    gpu_held_add(&watch->held, watch->last_ns, end_ns, watch->last_held | more);
+    for (size_t i = 0; i < watch->n; i++)
+        add_marks(watch, i, elapsed_ns);
+    gpu_watch_reasons(watch->seen, watch->ledger.throttle, sizeof(watch->ledger.throttle));
     *out = watch->ledger;
 }
 
-void gpu_ledger_none(struct gpu_ledger *out)
+unsigned gpu_watch_held(const struct gpu_watch *watch, uint64_t from_ns, uint64_t to_ns)
 {
-    *out = (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, ""};
-}
-
-/* Those that hold back come first in the text. */
-static int held_length(const char *throttle)
-{
-    return strncmp(throttle, "set:", 4) ? (int)strcspn(throttle, ";") : 0;
-}
-
-const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_t len)
-{
-    int held = held_length(l->throttle);
-
-    text[0] = 0;
-    if (l->throttled_looks > 0)
-        evidence_add(text, len, "GPU held back in %.0f of %.0f looks (%.*s)", l->throttled_looks,
-                     l->looks, held, l->throttle);
-    else if (held)
-        evidence_add(text, len, "GPU held back for %.3g ms (%.*s)", l->throttled_ms, held,
-                     l->throttle);
-    if (l->clock_mhz_high - l->clock_mhz_low > CLOCK_CHANGE * l->clock_mhz_high)
-        evidence_add(text, len, "GPU clock %.0f to %.0f MHz", l->clock_mhz_low, l->clock_mhz_high);
-    if (l->ecc_errors > 0)
-        evidence_add(text, len, "%.0f new memory errors of a GPU", l->ecc_errors);
-    if (l->pcie_replays > PCIE_REPLAYS)
-        evidence_add(text, len, "%.0f PCIe packets of a GPU sent again", l->pcie_replays);
-    return text;
+    return gpu_held_between(&watch->held, from_ns, to_ns);
 }

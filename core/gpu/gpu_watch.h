@@ -24,8 +24,9 @@ struct gpu_ledger {
     double temperature_c, power_watts;    /* the highest */
     double throttled_ms;           /* longest time a device was held back, by its own counters */
     double looks, throttled_looks; /* how often it was looked at; and found held back */
-    double ecc_errors;             /* corrected and uncorrected, new ones */
-    double pcie_replays;           /* packets sent again over PCIe, new ones */
+    double samples, throttled_samples; /* set by who has them: all, and those of gpu_watch_held() */
+    double ecc_errors;                 /* corrected and uncorrected, new ones */
+    double pcie_replays;               /* packets sent again over PCIe, new ones */
     /* By what: "power cap, thermal slowdown"; and which settings bound its clocks, which is no
      * throttling: "set: application clocks"; both: "power cap; set: application clocks". */
     char throttle[96];
@@ -40,7 +41,7 @@ void gpu_watch_close(struct gpu_watch *watch);
 void gpu_watch_clear(struct gpu_watch *watch);                    /* forgets the devices */
 void gpu_watch_add(struct gpu_watch *watch, const char *address); /* a PCI address */
 
-bool gpu_watch_simulated(const struct gpu_watch *watch); /* the library is a stand-in */
+bool gpu_watch_simulated(struct gpu_watch *watch); /* the library is a stand-in */
 /* Why a device is not watched; "" where all are. */
 const char *gpu_watch_blind(const struct gpu_watch *watch);
 
@@ -49,8 +50,15 @@ void gpu_watch_begin(struct gpu_watch *watch); /* sampling begins: what counts u
 bool gpu_watch_look(struct gpu_watch *watch);
 /* Sampling ended. */
 void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out);
+/* Why a device was held back at some time from `from_ns` to `to_ns` (clock_now_ns(), since the last
+ * begin), as bits; 0: not seen to be. Two looks tell nothing of the time between them: what either
+ * found, or a counter that grew, holds for all of it. After the last look, what that one found. */
+unsigned gpu_watch_held(const struct gpu_watch *watch, uint64_t from_ns, uint64_t to_ns);
+/* Such bits, and those of settings, in words (as gpu_ledger.throttle); "" for none. Returns text. */
+const char *gpu_watch_reasons(unsigned seen, char *text, size_t len);
 void gpu_ledger_none(struct gpu_ledger *out);
-/* The sentence for a row that was disturbed: "GPU held back in 12 of 30 looks (power cap)"; "" when
+/* The sentence for a row that was disturbed: "GPU held back in 12 of 30 looks (power cap), 37 of
+ * 200 samples"; "" when
  * it was not. */
 const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_t len);
 

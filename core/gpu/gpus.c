@@ -19,6 +19,7 @@ struct gpus {
     char why[GPU_ERROR_BYTES];
     struct gpu **opened; /* count of them, NULL where not opened */
     unsigned count;
+    const volatile int *cancel; /* see gpus_heed() */
 };
 
 static const char *const folders[] = {".", "../lib/plumbline", "../lib", NULL};
@@ -28,12 +29,25 @@ struct gpus *gpus_open(void)
     return calloc(1, sizeof(struct gpus));
 }
 
+void gpus_heed(struct gpus *gpus, const volatile int *cancel)
+{
+    gpus->cancel = cancel;
+}
+
+bool gpus_silent(const struct gpus *gpus)
+{
+    for (unsigned i = 0; i < gpus->count; i++)
+        if (gpus->opened[i] && gpu_base(gpus->opened[i])->silent)
+            return true;
+    return false;
+}
+
 void gpus_close(struct gpus *gpus)
 {
     if (!gpus)
         return;
     for (unsigned i = 0; i < gpus->count; i++)
-        if (gpus->opened[i])
+        if (gpus->opened[i] && !gpus_silent(gpus)) /* others may wait for a silent one, too */
             gpus->ops->close(gpus->opened[i]);
     free(gpus->opened);
     free(gpus); /* the module stays mapped: the driver's threads may still run in it */
@@ -62,17 +76,40 @@ static int find_module(char *path, size_t len)
     return -ENOENT;
 }
 
+/* The loader's own text names what it misses first: "libX.so.1: cannot open shared object file: ...". */
+static void say_unloadable(struct gpus *gpus, const char *path, const char *said)
+{
+    static const char no_library[] = ": cannot open shared object file";
+    const char *end = said ? strstr(said, no_library) : NULL;
+
+    if (access(path, R_OK))
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "the GPU module does not load: '%.120s' cannot be read (%s): name another in "
+                 "PLUMB_CUDA_MODULE, or unset it",
+                 path, strerror(errno));
+    else if (end && strncmp(said, path, strlen(path)) != 0)
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "the GPU module does not load: '%.120s' needs '%.*s': install that library, or "
+                 "name its folder in LD_LIBRARY_PATH",
+                 path, (int)(end - said < 80 ? end - said : 80), said);
+    else
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "the GPU module does not load: %.160s: build it and the program from the same "
+                 "source, on this kind of machine, with make",
+                 said ? said : path);
+}
+
 static const struct gpu_ops *load_module(struct gpus *gpus, const char *path)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct gpu_ops *ops = library ? dlsym(library, GPU_MODULE_SYMBOL) : NULL;
 
     if (!ops)
-        snprintf(gpus->why, sizeof(gpus->why), "the GPU module does not load: %s", dlerror());
+        say_unloadable(gpus, path, dlerror());
     else if (ops->abi != GPU_MODULE_ABI)
         snprintf(gpus->why, sizeof(gpus->why),
-                 "the GPU module '%.120s' is of another build (interface %u, this program has %u): "
-                 "build both together",
+                 "the GPU module '%.120s' is of another version (interface %u, this program has "
+                 "%u): build both from the same source, with make, or install both together",
                  path, ops->abi, GPU_MODULE_ABI);
     else
         return ops;
@@ -122,6 +159,21 @@ unsigned gpus_count(struct gpus *gpus)
     return gpus_module(gpus, NULL) ? gpus->count : 0;
 }
 
+/* Where there are GPUs, a number that none of them has is a mistake of who asks. */
+static int no_such(const struct gpus *gpus, unsigned index, char *error, size_t len)
+{
+    const char *name = gpus->ops->name;
+
+    if (!gpus->count)
+        snprintf(error, len, "there is no %s:%u: this machine shows no GPU", name, index);
+    else if (gpus->count == 1)
+        snprintf(error, len, "there is no %s:%u: there is 1 GPU: %s:0", name, index, name);
+    else
+        snprintf(error, len, "there is no %s:%u: there are %u GPUs: %s:0..%s:%u", name, index,
+                 gpus->count, name, name, gpus->count - 1);
+    return gpus->count ? -EINVAL : -ENODEV;
+}
+
 int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len)
 {
     const char *why;
@@ -132,18 +184,24 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
         snprintf(error, len, "%s", why);
         return -ENODEV;
     }
-    if (index >= gpus->count) {
-        snprintf(error, len, "there is no %s:%u: this machine shows %u GPU%s", ops->name, index,
-                 gpus->count, gpus->count == 1 ? "" : "s");
-        return -ENODEV;
-    }
+    if (index >= gpus->count)
+        return no_such(gpus, index, error, len);
     struct gpu **slot = &gpus->opened[index];
+    if (*slot && gpu_base(*slot)->silent) {
+        snprintf(error, len, "not tried: %s:%u did not answer in a case before this one", ops->name,
+                 index);
+        return -EIO;
+    }
     if (*slot && gpu_base(*slot)->lost) {
         ops->close(*slot);
         *slot = NULL;
     }
     int err = *slot ? 0 : ops->open(index, slot, error, len);
     *gpu = err ? NULL : *slot;
+    if (*gpu) {
+        gpu_base(*gpu)->cancel = gpus->cancel;
+        gpu_base(*gpu)->expected_ns = 0;
+    }
     return err;
 }
 

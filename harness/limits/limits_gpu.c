@@ -28,10 +28,20 @@ static bool is_simulated(const struct joiner *j, const json_t *gpu)
            json_is_true(json_object_get(json_object_get(j->machine, "gpus"), "simulated"));
 }
 
+// All of one GPU. A simulated one is what its description says: a whole one, or a vGPU.
+static bool is_whole(const struct joiner *j, const json_t *gpu)
+{
+    static const char *const whole[] = {"none", "passthrough", NULL};
+    if (is_cut(gpu))
+        return false;
+    return is_simulated(j, gpu) ? limits_is_one_of(limits_text(gpu, "virtualization"), whole)
+                                : limits_is_whole(gpu);
+}
+
 static const char *find_entry(const struct joiner *j, const json_t *gpu)
 {
     const char *entry = NULL, *name = limits_text(gpu, "name");
-    if (!limits_is_whole(gpu) || is_cut(gpu) || is_simulated(j, gpu))
+    if (!is_whole(j, gpu) || is_simulated(j, gpu))
         return NULL;
     if (!limits_gpu_by_pci(j->l, limits_pci_id(j, limits_text(gpu, "address")).text, &entry))
         return entry;
@@ -100,14 +110,15 @@ static void add_from_nvml(const struct gpu_join *g)
 {
     static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "fp8", "int8"};
     double memory = limits_number(g->gpu, "memory_gbytes_per_s");
-    bool whole = limits_is_whole(g->gpu) || is_simulated(g->j, g->gpu);
-    if (!whole || is_cut(g->gpu)) // the whole is no limit of a share
+    if (!is_whole(g->j, g->gpu)) // the whole is no limit of a share
         return;
     for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
         add_rate(g, types[i]);
     if (memory > 0)
         add_gpu_limit(g, "memory_gbytes_per_s", memory, "GB/s", "nvml",
-                      "memory clock x bus width; this model is not in configs/hardware");
+                      is_simulated(g->j, g->gpu)
+                          ? "memory clock x bus width, of a simulated GPU"
+                          : "memory clock x bus width; this model is not in configs/hardware");
 }
 
 // Where the PCI bus does not show the link: a GPU in a guest, for one.

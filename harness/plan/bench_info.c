@@ -50,6 +50,24 @@ static int accept_any(const char *text, void *value, char *error, size_t len)
     return 0;
 }
 
+static const struct opt_scope *read_scope(const char *when, const char *what)
+{
+    struct opt_scope *scope = *when ? calloc(1, sizeof(*scope)) : NULL;
+
+    if (scope)
+        *scope = (struct opt_scope){strdup(when), strdup(what)};
+    return scope;
+}
+
+static void free_scope(const struct opt_scope *scope)
+{
+    if (!scope)
+        return;
+    free((void *)scope->when);
+    free((void *)scope->what);
+    free((void *)scope);
+}
+
 static int read_option(const struct table *t, size_t row, struct opt *opt, char **def)
 {
     size_t n_choices;
@@ -67,6 +85,7 @@ static int read_option(const struct table *t, size_t row, struct opt *opt, char 
     if (units_parse_u64(table_text(t, row, "max"), &opt->max))
         opt->max = 0;
     opt->choices = (const char *const *)split(table_text(t, row, "choices"), ';', &n_choices);
+    opt->scope = read_scope(table_text(t, row, "when"), table_text(t, row, "scope"));
     *def = strdup(table_text(t, row, "default"));
     for (semicolon = *def; semicolon && (semicolon = strchr(semicolon, ';')) != NULL;)
         *semicolon = ',';
@@ -139,6 +158,7 @@ void bench_info_release(struct bench_info *b)
         free((void *)b->options[i].name);
         free((void *)b->options[i].help);
         texts_free((char **)b->options[i].choices);
+        free_scope(b->options[i].scope);
         free(b->defaults ? b->defaults[i] : NULL);
     }
     for (size_t i = 0; i < b->n_backends; i++) {
@@ -154,6 +174,14 @@ void bench_info_release(struct bench_info *b)
     free(b->help);
     free(b->needs);
     free(b->origin);
+}
+
+bool bench_needs(const struct bench_info *b, const char *what)
+{
+    size_t n = strlen(what);
+    const char *at = b->needs ? strstr(b->needs, what) : NULL;
+
+    return at && (at == b->needs || at[-1] == ' ') && (!at[n] || at[n] == ' ' || at[n] == ',');
 }
 
 int bench_info_ask(const char *name, char *path, const char *const *words, struct bench_info *b,

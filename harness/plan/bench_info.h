@@ -8,6 +8,7 @@
 #ifndef PLUMB_HARNESS_BENCH_INFO_H
 #define PLUMB_HARNESS_BENCH_INFO_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -52,6 +53,9 @@ void bench_info_release(struct bench_info *b);
  * error. */
 char **bench_ask_defaults(const struct bench_info *b, const char *const *words, char *error,
                           size_t len);
+
+/* Does it say that it needs this: "peer", "gpu"? */
+bool bench_needs(const struct bench_info *b, const char *what);
 
 const struct bench_info *bench_list_find(const struct bench_list *list, const char *name);
 

@@ -120,6 +120,7 @@ static int add_gpus(const struct bench_info *b, struct words *w, bool every,
     size_t n = places_gpu_count(b);
     int err = 0;
 
+    read->word = true;
     read->every_gpu |= every;
     read->no_gpu |= !n;
     if (!n)
@@ -129,11 +130,12 @@ static int add_gpus(const struct bench_info *b, struct words *w, bool every,
     return err;
 }
 
-static int add_nodes(struct words *w)
+static int add_nodes(struct words *w, struct places_read *read)
 {
     struct topo *topo = NULL;
     int err = topo_open(&topo);
 
+    read->word = true;
     if (err) /* a machine that cannot be read has one node, as far as anybody knows */
         return err == -ENOMEM ? err : add_word(w, "node0", strlen("node0"));
     for (unsigned i = 0; !err && i < topo_nodes(topo); i++) {
@@ -145,13 +147,19 @@ static int add_nodes(struct words *w)
     return err;
 }
 
+/* The kind alone, "cuda", is the first of its kind. */
+static bool is_first_gpu(const char *text, size_t len)
+{
+    return len == strcspn(PLACES_NO_GPU, ":") && !memcmp(text, PLACES_NO_GPU, len);
+}
+
 int places_expand(const struct bench_info *b, const char *text, struct buffer *out,
                   struct places_read *read)
 {
     struct words words = {.out = out};
     int err = buffer_add(out, "", 0);
 
-    *read = (struct places_read){false, false};
+    *read = (struct places_read){0};
     while (!err) {
         size_t n = strcspn(text, ",");
         if (n == 3 && !memcmp(text, "gpu", n))
@@ -159,7 +167,9 @@ int places_expand(const struct bench_info *b, const char *text, struct buffer *o
         else if (n == 4 && !memcmp(text, "gpus", n))
             err = add_gpus(b, &words, true, read);
         else if (n == 5 && !memcmp(text, "nodes", n))
-            err = add_nodes(&words);
+            err = add_nodes(&words, read);
+        else if (is_first_gpu(text, n))
+            err = add_word(&words, PLACES_NO_GPU, strlen(PLACES_NO_GPU));
         else
             err = add_word(&words, text, n);
         if (!text[n])

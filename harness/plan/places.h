@@ -21,6 +21,7 @@
 #define PLACES_GPUS_MAX 1024
 
 struct places_read {
+    bool word;      /* a word stands in the text */
     bool every_gpu; /* `gpus` stands in the text */
     bool no_gpu;    /* it asks for GPUs, and there is none */
 };
@@ -41,7 +42,7 @@ size_t places_gpu_rank(const struct bench_info *b, size_t number);
 /* Does an option of this type take places? Numbers and choices have no use for these words. */
 bool places_taken_by(const struct opt *opt);
 
-/* A comma-separated list with the words replaced. 0 or -ENOMEM; *out is the caller's to release. */
+/* A comma-separated list with the words replaced, and a GPU's other names by its one name. 0 or -ENOMEM; *out is the caller's to release. */
 int places_expand(const struct bench_info *b, const char *text, struct buffer *out,
                   struct places_read *read);
 

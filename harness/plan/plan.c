@@ -15,7 +15,8 @@
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
 
-static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s\n";
+static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s";
+static const char header_of_hosts[] = ",from,to";
 
 const char *launch_state_name(enum launch_state state)
 {
@@ -58,9 +59,11 @@ static int add_launch(struct plan *plan, const struct suite_case *c, unsigned nu
                          .repeat = repeat,
                          .bench = strdup(c->bench->name),
                          .arguments = strdup(c->arguments),
+                         .from = strdup(c->from ? c->from : ""),
+                         .to = strdup(c->to ? c->to : ""),
                          .timeout_ns = c->timeout_ns};
     plan->n++;
-    return l->bench && l->arguments ? 0 : -ENOMEM;
+    return l->bench && l->arguments && l->from && l->to ? 0 : -ENOMEM;
 }
 
 /* One round: every matching case that still has a repeat to go, in shuffled order. */
@@ -162,6 +165,8 @@ void plan_release(struct plan *plan)
     for (size_t i = 0; plan->launches && i < plan->n; i++) {
         free(plan->launches[i].bench);
         free(plan->launches[i].arguments);
+        free(plan->launches[i].from);
+        free(plan->launches[i].to);
     }
     free(plan->launches);
     *plan = (struct plan){0};
@@ -172,11 +177,28 @@ void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1])
     snprintf(text, PLAN_MARK_BYTES + 1, "%s,%04u", states[l->state], l->rows % (PLAN_ROWS_MAX + 1));
 }
 
+bool plan_has_hosts(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (launch_has_hosts(&plan->launches[i]))
+            return true;
+    return false;
+}
+
+static void print_hosts(FILE *out, const struct launch *l)
+{
+    fputc(',', out);
+    csv_print(out, l->from);
+    fputc(',', out);
+    csv_print(out, l->to);
+}
+
 int plan_print(FILE *out, struct plan *plan)
 {
-    uint64_t at = sizeof(header) - 1;
+    bool hosts = plan_has_hosts(plan);
+    uint64_t at = sizeof(header) + (hosts ? sizeof(header_of_hosts) - 1 : 0);
 
-    fputs(header, out);
+    fprintf(out, "%s%s\n", header, hosts ? header_of_hosts : "");
     for (size_t i = 0; i < plan->n; i++) {
         struct launch *l = &plan->launches[i];
         char mark[PLAN_MARK_BYTES + 1], *line = NULL;
@@ -189,7 +211,10 @@ int plan_print(FILE *out, struct plan *plan)
         csv_print(text, l->bench);
         fputc(',', text);
         csv_print(text, l->arguments);
-        fprintf(text, ",%.3f\n", (double)l->timeout_ns * 1e-9);
+        fprintf(text, ",%.3f", (double)l->timeout_ns * 1e-9);
+        if (hosts)
+            print_hosts(text, l);
+        fputc('\n', text);
         fclose(text);
         l->mark_at = at;
         at += size;
@@ -218,8 +243,10 @@ static int read_launch(const struct table *t, size_t row, struct launch *l)
     l->repeat = (unsigned)repeat;
     l->bench = strdup(table_text(t, row, "bench"));
     l->arguments = strdup(table_text(t, row, "arguments"));
+    l->from = strdup(table_text(t, row, "from"));
+    l->to = strdup(table_text(t, row, "to"));
     l->mark_at = row ? t->ends[row - 1] : t->header_end;
-    return l->bench && l->arguments ? 0 : -ENOMEM;
+    return l->bench && l->arguments && l->from && l->to ? 0 : -ENOMEM;
 }
 
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len)

@@ -22,6 +22,7 @@ struct launch {
     unsigned case_number; /* from 1 */
     unsigned repeat;      /* from 1 */
     char *bench, *arguments;
+    char *from, *to; /* the hosts that it runs between; "": this machine */
     uint64_t timeout_ns;
     uint64_t mark_at; /* where its state stands in plan.csv */
 };
@@ -45,7 +46,14 @@ bool plan_keeps(const struct bench_list *benches, const char *only, const char *
 /* `pattern` is a glob, matched anywhere in "BENCH ARGUMENTS"; NULL: true. */
 bool plan_matches(const char *pattern, const char *bench, const char *arguments);
 
-/* Writes plan.csv; sets mark_at. State and rows have a fixed width ("todo,0000"), so that they can
+/* Is it between two hosts? Is any? */
+static inline bool launch_has_hosts(const struct launch *l)
+{
+    return l->from && *l->from;
+}
+bool plan_has_hosts(const struct plan *plan);
+
+/* Writes plan.csv; sets mark_at. Where a launch is between hosts, with columns `from` and `to`. State and rows have a fixed width ("todo,0000"), so that they can
  * be overwritten in place. */
 int plan_print(FILE *out, struct plan *plan);
 /* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */

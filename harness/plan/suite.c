@@ -39,8 +39,33 @@ static int read_margin(struct yaml_value v, double *margin)
     return 0;
 }
 
+const char *const suite_betweens[] = {
+    [BETWEEN_RING] = "ring", [BETWEEN_FIRST] = "first", [BETWEEN_ALL] = "all",
+    [BETWEEN_NONE] = "none", [BETWEEN_NONE + 1] = NULL,
+};
+
+static int read_between(struct yaml_value map, bool general, struct case_draft *draft)
+{
+    struct yaml_value v = yaml_get(map, "between");
+    const char *text = NULL;
+
+    if (yaml_text(v, &text) || !text)
+        return 0;
+    if (!bench_needs(draft->bench, "peer"))
+        return general ? 0
+                       : yaml_fail(v, "'%s' needs no peer, so it is not run between hosts",
+                                   draft->bench->name);
+    for (size_t i = 0; suite_betweens[i]; i++) {
+        if (!strcmp(text, suite_betweens[i])) {
+            draft->between = (enum suite_between)i;
+            return 0;
+        }
+    }
+    return yaml_fail(v, "'%s' is not ring, first, all or none", text);
+}
+
 /* The keys that are the harness' own, from defaults or a case. */
-static void read_own(struct yaml_value map, struct case_draft *draft)
+static void read_own(struct yaml_value map, bool general, struct case_draft *draft)
 {
     int64_t repeats = draft->repeats;
 
@@ -48,6 +73,7 @@ static void read_own(struct yaml_value map, struct case_draft *draft)
     draft->repeats = (unsigned)repeats;
     read_duration(yaml_get(map, "timeout"), &draft->timeout_ns);
     read_margin(yaml_get(map, "margin"), &draft->margin);
+    read_between(map, general, draft);
 }
 
 /* Options among the suite's defaults are meant for the benchmarks that have them. */
@@ -61,6 +87,8 @@ static int read_default_options(struct case_draft *draft, struct yaml_value defa
             err =
                 suite_option_read(draft, yaml_key_value(defaults, i), key, yaml_item(defaults, i));
     }
+    for (size_t i = 0; i < draft->n; i++)
+        draft->general[i] = draft->values[i].given;
     return err;
 }
 
@@ -112,8 +140,8 @@ static int read_case(struct reader *r, struct yaml_value map)
         err = case_draft_init(&draft);
     if (err)
         return err;
-    read_own(r->defaults, &draft);
-    read_own(map, &draft);
+    read_own(r->defaults, true, &draft);
+    read_own(map, false, &draft);
     err = read_default_options(&draft, r->defaults);
     for (size_t i = 0; !err && i < yaml_count(map); i++) {
         const char *key = yaml_key(map, i);
@@ -121,6 +149,11 @@ static int read_case(struct reader *r, struct yaml_value map)
             err = suite_shapes_read(&draft, yaml_item(map, i), r->configs);
         else if (!suite_key_is_own(key))
             err = suite_option_read(&draft, yaml_key_value(map, i), key, yaml_item(map, i));
+    }
+    if (!err && !yaml_doc_status(map.doc)) {
+        err = case_draft_prune(&draft, error, sizeof(error));
+        if (err)
+            yaml_fail(map, "%s", err == -ENOMEM ? "out of memory" : error);
     }
     if (!err && !yaml_doc_status(map.doc))
         err = suite_ask_customs(&draft, map);
@@ -171,6 +204,8 @@ static void read_suite(struct yaml_doc *doc, struct reader *r)
     for (size_t i = 0; i < yaml_count(cases) && !yaml_doc_status(doc); i++)
         if (read_case(r, yaml_item(cases, i)))
             break;
+    if (suite_unite(r->suite))
+        yaml_fail(cases, "out of memory");
     if (!r->suite->n)
         yaml_fail(cases, "the suite has no cases");
 }
@@ -216,7 +251,7 @@ int suite_load(const char *path, const char *configs, const struct bench_list *b
 void suite_release(struct suite *suite)
 {
     for (size_t i = 0; i < suite->n; i++)
-        free(suite->cases[i].arguments);
+        suite_case_release(&suite->cases[i]);
     free(suite->cases);
     free(suite->name);
     free(suite->about);

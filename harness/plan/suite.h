@@ -11,9 +11,10 @@
  *       op: [read, triad]          # every combination of the lists is a case
  *       size: 16K..128M x2
  *
- * Every key but bench, repeat, timeout, margin and shapes is an option of the benchmark; option and
+ * Every key but bench, repeat, timeout, margin, between and shapes is an option of the benchmark; option and
  * value are checked against what the benchmark says of itself. A list option that is not named
- * takes all of its default values. `gpus`, `gpu` and `nodes` stand for what the machine has: see
+ * takes all of its default values. No two cases are the same measurement: an option that says nothing
+ * of a combination is left out of it, and a case that was there before only adds its repeats. `gpus`, `gpu` and `nodes` stand for what the machine has: see
  * places.h.
  */
 #ifndef PLUMB_HARNESS_SUITE_H
@@ -29,13 +30,20 @@
 /* A case that cannot be measured here, and is kept so that the run says why: once a benchmark. */
 enum suite_stand_in { STAND_IN_NOT, STAND_IN_NO_GPU, STAND_IN_NO_OTHER_GPU };
 
+/* Which hosts a case that needs a peer is run between, where a run has hosts. */
+enum suite_between { BETWEEN_RING, BETWEEN_FIRST, BETWEEN_ALL, BETWEEN_NONE };
+extern const char *const suite_betweens[]; /* ring first all none NULL */
+
 struct suite_case {
     const struct bench_info *bench;
+    char *meaning;   /* all its options, also those by default; NULL once all are read */
     char *arguments; /* "--op triad --size 16384": no value holds a blank */
     unsigned repeats;
     uint64_t timeout_ns;
     double margin; /* NaN: the judge's default */
     int line;      /* in the suite's file */
+    enum suite_between between;
+    char *from, *to; /* hosts, see hosts/spread.h; NULL: it is run on this machine */
     enum suite_stand_in stand_in;
     unsigned pair_gpus; /* it is a pair of so many GPUs, of which a plan may take some; 0: none */
     unsigned pair[2];   /* their places on the bus, counted from 0: see places_gpu_rank() */

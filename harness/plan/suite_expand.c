@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/option_scope.h"
 #include "core/option_value.h"
 #include "harness/plan/places.h"
 #include "harness/text.h"
@@ -25,19 +26,30 @@ int case_draft_init(struct case_draft *draft)
     draft->values = calloc(draft->n + 1, sizeof(*draft->values));
     draft->every_gpu = calloc(draft->n + 1, sizeof(*draft->every_gpu));
     draft->largest = calloc(draft->n + 1, sizeof(*draft->largest));
-    return draft->values && draft->every_gpu && draft->largest ? 0 : -ENOMEM;
+    draft->general = calloc(draft->n + 1, sizeof(*draft->general));
+    return draft->values && draft->every_gpu && draft->largest && draft->general ? 0 : -ENOMEM;
+}
+
+static void forget_all(struct case_draft *draft)
+{
+    for (size_t i = 0; draft->all && i < draft->n; i++)
+        values_clear(&draft->all[i]);
+    free(draft->all);
+    draft->all = NULL;
 }
 
 void case_draft_release(struct case_draft *draft)
 {
     for (size_t i = 0; draft->values && i < draft->n; i++)
         values_clear(&draft->values[i]);
+    forget_all(draft);
     free(draft->values);
+    free(draft->general);
     free(draft->every_gpu);
     free(draft->largest);
     texts_free(draft->defaults);
     draft->values = NULL;
-    draft->every_gpu = draft->largest = NULL;
+    draft->every_gpu = draft->largest = draft->general = NULL;
     draft->defaults = NULL;
 }
 
@@ -69,6 +81,99 @@ int case_draft_set(struct case_draft *draft, size_t i, const char *text, char *e
 static const char *default_of(const struct case_draft *draft, size_t i)
 {
     return draft->defaults ? draft->defaults[i] : draft->bench->defaults[i];
+}
+
+/* The two options that were given as `gpus`; false where there are not two. */
+static bool find_pair(const struct case_draft *draft, size_t pair[2])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < draft->n && n < 2; i++)
+        if (draft->every_gpu[i] && draft->values[i].given)
+            pair[n++] = i;
+    return n == 2;
+}
+
+static enum suite_stand_in stand_in_for(const struct case_draft *draft)
+{
+    size_t pair[2];
+
+    if (draft->no_gpu)
+        return STAND_IN_NO_GPU;
+    return find_pair(draft, pair) && places_gpu_count(draft->bench) < 2 ? STAND_IN_NO_OTHER_GPU
+                                                                        : STAND_IN_NOT;
+}
+
+/* What stands for a pair where there is none has two ends all the same. */
+static int use_other_gpu(struct case_draft *draft)
+{
+    size_t pair[2];
+
+    if (!stand_in_for(draft) || !find_pair(draft, pair))
+        return 0;
+    char *other = strdup(PLACES_NO_OTHER_GPU);
+    if (!other)
+        return -ENOMEM;
+    free(draft->values[pair[1]].texts[0]);
+    draft->values[pair[1]].texts[0] = other;
+    return 0;
+}
+
+static int copy_values(const struct opt_values *from, struct opt_values *to)
+{
+    to->texts = calloc(from->n + 1, sizeof(*to->texts));
+    for (; to->texts && to->n < from->n; to->n++)
+        if (!(to->texts[to->n] = strdup(from->texts[to->n])))
+            return -ENOMEM;
+    to->given = from->given;
+    return to->texts ? 0 : -ENOMEM;
+}
+
+/* The values of every option, as the benchmark will have them. */
+static int note_all(struct case_draft *draft)
+{
+    char ignored[512];
+    int err = 0;
+
+    forget_all(draft);
+    draft->all = calloc(draft->n + 1, sizeof(*draft->all));
+    if (!draft->all)
+        return -ENOMEM;
+    for (size_t i = 0; !err && i < draft->n; i++) {
+        const char *def = default_of(draft, i);
+        if (draft->values[i].given)
+            err = copy_values(&draft->values[i], &draft->all[i]);
+        else if (*def && opt_values_read(&draft->bench->options[i], def, &draft->all[i], ignored,
+                                         sizeof(ignored)) == -ENOMEM)
+            err = -ENOMEM;
+    }
+    return err;
+}
+
+static bool speaks(const struct case_draft *draft, const size_t *pick, size_t i)
+{
+    return opt_speaks(draft->bench->options, draft->all, pick, i);
+}
+
+int case_draft_prune(struct case_draft *draft, char *error, size_t len)
+{
+    int err = use_other_gpu(draft);
+
+    if (!err)
+        err = note_all(draft);
+    for (size_t i = 0; !err && i < draft->n; i++) {
+        const struct opt *opt = &draft->bench->options[i];
+        if (!draft->values[i].given || opt_ever_speaks(draft->bench->options, draft->all, i))
+            continue;
+        if (draft->general[i] || draft->by_machine) {
+            values_clear(&draft->values[i]);
+            continue;
+        }
+        snprintf(error, len, "option '%s' says nothing here: it is for %s; leave it out", opt->name,
+                 opt->scope->what);
+        err = -EINVAL;
+    }
+    return err;
 }
 
 static int set_largest(struct case_draft *draft, size_t i, char *error, size_t len)
@@ -134,7 +239,7 @@ static char *arguments_of(const struct case_draft *draft, const size_t *pick)
 
     for (size_t i = 0; !err && i < draft->n; i++) {
         char one[512];
-        if (!draft->values[i].given)
+        if (!draft->values[i].given || !speaks(draft, pick, i))
             continue;
         const char *value = draft->values[i].texts[pick[i]];
         int n = snprintf(one, sizeof(one), "%s--%s%c%s", text.size ? " " : "",
@@ -147,25 +252,35 @@ static char *arguments_of(const struct case_draft *draft, const size_t *pick)
     return text.text;
 }
 
-/* The two options that were given as `gpus`; false where there are not two. */
-static bool find_pair(const struct case_draft *draft, size_t pair[2])
+/* Between other hosts it is another measurement. */
+static int add_between(const struct case_draft *draft, struct buffer *text)
 {
-    size_t n = 0;
+    const char *name = suite_betweens[draft->between];
 
-    for (size_t i = 0; i < draft->n && n < 2; i++)
-        if (draft->every_gpu[i] && draft->values[i].given)
-            pair[n++] = i;
-    return n == 2;
+    return bench_needs(draft->bench, "peer") ? buffer_add(text, name, strlen(name)) : 0;
 }
 
-static enum suite_stand_in stand_in_for(const struct case_draft *draft)
+/* What tells it from other measurements: every option, also those by default. New text. */
+static char *meaning_of(const struct case_draft *draft, const size_t *pick)
 {
-    size_t pair[2];
+    struct buffer text = {0};
+    int err = buffer_add(&text, "", 0);
 
-    if (draft->no_gpu)
-        return STAND_IN_NO_GPU;
-    return find_pair(draft, pair) && places_gpu_count(draft->bench) < 2 ? STAND_IN_NO_OTHER_GPU
-                                                                        : STAND_IN_NOT;
+    for (size_t i = 0; !err && i < draft->n; i++) {
+        const struct opt_values *v = &draft->all[i];
+        const char *name = draft->bench->options[i].name;
+        if (!v->n || !speaks(draft, pick, i))
+            continue;
+        if ((err = buffer_add(&text, name, strlen(name))) || (err = buffer_add(&text, " ", 1)) ||
+            (err = buffer_add(&text, v->texts[pick[i]], strlen(v->texts[pick[i]]))))
+            break;
+        err = buffer_add(&text, " ", 1);
+    }
+    if (!err)
+        err = add_between(draft, &text);
+    if (err)
+        buffer_release(&text);
+    return text.text;
 }
 
 static bool has_stand_in(const struct suite *suite, const struct case_draft *draft,
@@ -180,18 +295,22 @@ static bool has_stand_in(const struct suite *suite, const struct case_draft *dra
 static int add_case(struct suite *suite, const struct case_draft *draft, const size_t *pick,
                     char *error, size_t len)
 {
-    char *arguments = arguments_of(draft, pick);
+    char *arguments = arguments_of(draft, pick), *meaning = meaning_of(draft, pick);
 
-    if (!arguments) {
+    if (!arguments || !meaning) {
+        free(arguments);
+        free(meaning);
         snprintf(error, len, "the values of a case are too long, or memory is short");
         return -EINVAL;
     }
     suite->cases[suite->n++] = (struct suite_case){.bench = draft->bench,
                                                    .arguments = arguments,
+                                                   .meaning = meaning,
                                                    .repeats = draft->repeats,
                                                    .timeout_ns = draft->timeout_ns,
                                                    .margin = draft->margin,
-                                                   .line = draft->line};
+                                                   .line = draft->line,
+                                                   .between = draft->between};
     return 0;
 }
 
@@ -199,18 +318,9 @@ static int add_case(struct suite *suite, const struct case_draft *draft, const s
 static int add_stand_in(struct suite *suite, struct case_draft *draft, size_t *pick,
                         enum suite_stand_in kind, char *error, size_t len)
 {
-    size_t pair[2];
-
     if (has_stand_in(suite, draft, kind))
         return 0;
     pick_values(draft, 0, pick);
-    if (find_pair(draft, pair)) {
-        char *other = strdup(PLACES_NO_OTHER_GPU);
-        if (!other)
-            return -ENOMEM;
-        free(draft->values[pair[1]].texts[0]);
-        draft->values[pair[1]].texts[0] = other;
-    }
     int err = add_case(suite, draft, pick, error, len);
     if (!err) {
         suite->cases[suite->n - 1].stand_in = kind;
@@ -267,7 +377,7 @@ int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error
     size_t total;
     int err = fill_default_lists(draft, error, len);
 
-    if (err || (err = count(draft, &total, error, len)))
+    if (err || (err = note_all(draft)) || (err = count(draft, &total, error, len)))
         return err;
     if (suite->n + total > SUITE_CASES_MAX) {
         snprintf(error, len, "the suite has over %d cases: shorten a list", SUITE_CASES_MAX);

@@ -11,7 +11,7 @@
 #include "harness/text.h"
 
 /* Keys of a case that are the harness' own. */
-static const char *const own_keys[] = {"bench", "repeat", "timeout", "margin", "shapes", NULL};
+static const char *const own_keys[] = {"bench", "repeat", "timeout", "margin", "between", "shapes", NULL};
 
 /* Options that all benchmarks have but a suite may not set, since the harness does. */
 static const char *const kept_options[] = {"csv",  "output",  "samples",  "describe", "help",
@@ -99,6 +99,7 @@ static int set_option(struct case_draft *draft, size_t i, const char *text, char
         err = case_draft_set(draft, i, expanded.text, error, len);
     if (!err) {
         draft->every_gpu[i] = read.every_gpu;
+        draft->by_machine |= read.word;
         draft->no_gpu |= read.no_gpu;
     }
     buffer_release(&expanded);
@@ -120,6 +121,7 @@ int suite_option_read(struct case_draft *draft, struct yaml_value key, const cha
     /* Of the option's default values, which may hang on the others: known when all are read. */
     draft->largest[i] =
         !strcmp(text, "largest") && b->options[i].flags & OPT_LIST && *b->defaults[i];
+    draft->general[i] = false;
     int err = draft->largest[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
     free(text);
     return err ? yaml_fail(value, "%s", error) : 0;

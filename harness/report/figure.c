@@ -226,13 +226,14 @@ static const char *make_note(const struct drawing *d, size_t first)
     const char *note = "";
 
     if (d->lines_left_out)
-        note = pool_text(d->pool, "%zu more %s left out: they are in the table of rows",
-                         d->lines_left_out, d->g->x ? "lines are" : "cases are");
+        note =
+            pool_text(d->pool, "%s left out and in the table of rows alone",
+                      show_count(d->pool, d->lines_left_out, d->g->x ? "more line" : "more case"));
     if (d->empty_lines)
-        note = pool_text(d->pool, "%s%s%zu lines have no value: see the rows that are not ok", note,
-                         *note ? "; " : "", d->empty_lines);
+        note = pool_text(d->pool, "%s%s%s without a value: see the rows that are not ok", note,
+                         *note ? "; " : "", show_count(d->pool, d->empty_lines, "line"));
     if (other_gpus)
-        note = pool_text(d->pool, "%s%sone GPU is drawn, %zu more are in the table of rows", note,
+        note = pool_text(d->pool, "%s%sone GPU is drawn, for %zu more see the table of rows", note,
                          *note ? "; " : "", other_gpus);
     if (d->n_limits > LIMITS_MAX && !d->f->plot.categories)
         note = pool_text(d->pool, "%s%sthe limits differ from point to point: see the rows", note,

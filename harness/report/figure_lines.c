@@ -84,17 +84,53 @@ static const char *shape_of(const struct drawing *d, size_t i)
     return shape;
 }
 
+static bool is_end(const struct group *g, size_t param)
+{
+    return !strcmp(g->bench->params[param], "source") ||
+           !strcmp(g->bench->params[param], "destination");
+}
+
+/* The title says it: it is the same in the whole plot. */
+static bool is_in_title(const struct group *g, size_t param)
+{
+    for (size_t k = 0; k < g->n_facets; k++)
+        if (g->facets[k]->param == param)
+            return true;
+    return g->dims[param].n_values == 1;
+}
+
+/* "cuda:0 to node0": the one end often follows from the other, and is no dimension of its own. */
+static const char *ends_text(const struct drawing *d, const struct report_case *c, size_t param)
+{
+    const struct report_bench *b = d->g->bench;
+    bool both = true;
+
+    for (size_t k = 0; k < b->n_params; k++)
+        both = both && !(is_end(d->g, k) && is_in_title(d->g, k));
+    return both ? pool_text(d->pool, "%s to %s", report_param(b, c, "source"),
+                            report_param(b, c, "destination"))
+                : show_named_param(d->pool, b, param, c->params[param]);
+}
+
 static const char *label_of(const struct drawing *d, size_t i, const struct dimension *const *dims,
                             size_t n)
 {
     const struct group *g = d->g;
-    const char *label = "";
+    const struct report_case *c = drawing_case(g, i);
+    const char *label = "", *ends = "";
 
-    for (size_t k = 0; k < n; k++)
-        if (!drawing_is_of_shape(g, dims[k]->param))
-            label = show_joined(d->pool, label,
-                                show_named_param(d->pool, g->bench, dims[k]->param,
-                                                 drawing_case(g, i)->params[dims[k]->param]));
+    for (size_t k = 0; k < n; k++) {
+        size_t param = dims[k]->param;
+        const char *text = is_end(g, param)
+                               ? ends_text(d, c, param)
+                               : show_named_param(d->pool, g->bench, param, c->params[param]);
+
+        if (is_end(g, param) && !strcmp(ends, text)) /* of both ends, said before */
+            continue;
+        ends = is_end(g, param) ? text : ends;
+        if (!drawing_is_of_shape(g, param))
+            label = show_joined(d->pool, label, text);
+    }
     return label;
 }
 

@@ -145,9 +145,9 @@ static void write_facts_of_run(const struct page *page, size_t i)
     if (lost)
         html_print(
             out,
-            "<p class='banner'>%zu rows of %s never reached the disk, and their launches are "
-            "left out. <code>plumb run --resume %s</code> runs them again.</p>\n",
-            lost, page->r->names[i], run->path);
+            "<p class='banner'>%s of %s never reached the disk; what was launched for it is left "
+            "out. <code>plumb run --resume %s</code> runs it again.</p>\n",
+            show_count(&page->r->pool, lost, "row"), page->r->names[i], run->path);
 }
 
 static size_t count_unmeasured(const struct report_rows *rows)
@@ -166,9 +166,10 @@ static void write_origin_of_bench(const struct page *page, const struct report_b
 
     if (n && table)
         html_print(page->out,
-                   "<p class='banner'>Not measured: %zu of %zu rows of <b>%s</b> in %s are "
-                   "simulated or modelled, and say nothing about this machine.</p>\n",
-                   n, table->n_rows, b->name, page->r->names[run]);
+                   "<p class='banner'>Not measured: %zu of %s of <b>%s</b> in %s, simulated or "
+                   "modelled, which says nothing about this machine.</p>\n",
+                   n, show_count(&page->r->pool, table->n_rows, "row"), b->name,
+                   page->r->names[run]);
 }
 
 /* Rows that nobody measured are named at the top, and again wherever they stand. */

@@ -113,8 +113,8 @@ static void write_slow(const struct page *page, const struct matrix *m)
             html_print(page->out, "<li class='warn'>%s</li>", matrix_slow_text(page->r, m, i));
     fputs("</ul>\n", page->out);
     if (m->slow > SLOW_MAX)
-        html_print(page->out, "<p class='note'>%zu more pairs are slow: they are marked.</p>\n",
-                   m->slow - SLOW_MAX);
+        html_print(page->out, "<p class='note'>Marked as slow: %s.</p>\n",
+                   show_count(&page->r->pool, m->slow - SLOW_MAX, "more pair"));
 }
 
 static void write_matrix(const struct page *page, const struct matrix *m)

@@ -61,7 +61,7 @@ static void end_table(const struct page *page, const struct listing *l, const ch
     else
         html_print(page->out, "<p>%s</p>\n", nothing);
     if (l->all > l->listed)
-        html_print(page->out, "<p>%zu more are in the tables of rows.</p>\n", l->all - l->listed);
+        html_print(page->out, "<p>For %zu more see the tables of rows.</p>\n", l->all - l->listed);
 }
 
 struct counts {
@@ -105,12 +105,6 @@ static void write_counts(const struct page *page)
     fputs("</tbody></table></div>\n", out);
 }
 
-static void write_number_cell(const struct page *page, const struct report_rows *rows, size_t row,
-                              enum row_field field)
-{
-    html_print(page->out, "<td>%s</td>", show_number(&page->r->pool, row_number(rows, row, field)));
-}
-
 static const struct report_case *case_of(const struct report_bench *b, size_t run, size_t row)
 {
     for (size_t i = 0; i < b->n_cases; i++)
@@ -137,35 +131,51 @@ static void write_case_cells(const struct page *page, const struct report_bench 
     html_print(page->out, "</td><td>%s</td>", row_text(&b->rows[run], row, FIELD_REPEAT));
 }
 
-static void find_gpu_clock(const struct page *page, const struct report_bench *b, size_t run,
-                           size_t row, void *arg)
-{
-    bool *found = arg;
-
-    (void)page;
-    *found = *found || !isnan(row_number(&b->rows[run], row, FIELD_GPU_MHZ_LOW));
-}
-
-/* Whether any row knows what its GPUs did meanwhile. */
-static bool has_gpu_ledger(const struct page *page)
-{
-    bool found = false;
-
-    for (size_t run = 0; run < page->r->n_runs; run++)
-        each_row(page, run, find_gpu_clock, &found);
-    return found;
-}
-
-static const enum row_field ledger_fields[] = {
-    FIELD_STEAL,           FIELD_INVOLUNTARY, FIELD_MHZ_LOW,      FIELD_MHZ_HIGH,
-    FIELD_THROTTLE,        FIELD_QUOTA,       FIELD_GPU_MHZ_LOW,  FIELD_GPU_MHZ_HIGH,
-    FIELD_GPU_TEMPERATURE, FIELD_GPU_WATTS,   FIELD_GPU_THROTTLED};
-#define HOST_FIELDS 6
+/* Columns of the noise ledger: one value, or the two ends of a range. */
+static const struct ledger_column {
+    const char *name;
+    enum row_field low, high;
+} ledger_columns[] = {
+    {"steal, %", FIELD_STEAL, FIELD_STEAL},
+    {"pushed off a CPU", FIELD_INVOLUNTARY, FIELD_INVOLUNTARY},
+    {"clock, MHz", FIELD_MHZ_LOW, FIELD_MHZ_HIGH},
+    {"throttled, times", FIELD_THROTTLE, FIELD_THROTTLE},
+    {"quota, ms", FIELD_QUOTA, FIELD_QUOTA},
+    {"GPU clock, MHz", FIELD_GPU_MHZ_LOW, FIELD_GPU_MHZ_HIGH},
+    {"GPU, \302\260C", FIELD_GPU_TEMPERATURE, FIELD_GPU_TEMPERATURE},
+    {"GPU, W", FIELD_GPU_WATTS, FIELD_GPU_WATTS},
+    {"GPU held back, ms", FIELD_GPU_THROTTLED, FIELD_GPU_THROTTLED},
+};
+#define LEDGER_COLUMNS (sizeof(ledger_columns) / sizeof(*ledger_columns))
 
 struct ledger_listing {
     struct listing listing;
-    size_t fields;
+    bool shown[LEDGER_COLUMNS]; /* it is over 0 in a row that is listed */
 };
+
+static void find_columns(const struct page *page, const struct report_bench *b, size_t run,
+                         size_t row, void *arg)
+{
+    struct ledger_listing *l = arg;
+
+    (void)page;
+    for (size_t i = 0; *row_text(&b->rows[run], row, FIELD_DISTURBED) && i < LEDGER_COLUMNS; i++)
+        l->shown[i] |= row_number(&b->rows[run], row, ledger_columns[i].high) > 0;
+}
+
+static void write_ledger_cell(const struct page *page, const struct report_rows *rows, size_t row,
+                              const struct ledger_column *c)
+{
+    struct pool *pool = &page->r->pool;
+    const char *low = show_number(pool, row_number(rows, row, c->low));
+    const char *high = show_number(pool, row_number(rows, row, c->high));
+    bool range = strcmp(low, high) != 0 && *low && *high;
+
+    html_print(page->out, "<td>%s%s%s</td>", low, range ? " to " : "",
+               range  ? high
+               : *low ? ""
+                      : high);
+}
 
 static void list_disturbed(const struct page *page, const struct report_bench *b, size_t run,
                            size_t row, void *arg)
@@ -176,32 +186,31 @@ static void list_disturbed(const struct page *page, const struct report_bench *b
     if (!*row_text(rows, row, FIELD_DISTURBED) || !begin_line(page, &l->listing))
         return;
     write_case_cells(page, b, run, row);
-    html_print(page->out, "<td class='text'>%s</td>", row_text(rows, row, FIELD_DISTURBED));
-    for (size_t i = 0; i < l->fields; i++)
-        write_number_cell(page, rows, row, ledger_fields[i]);
+    html_print(page->out, "<td class='cause'>%s</td>", row_text(rows, row, FIELD_DISTURBED));
+    for (size_t i = 0; i < LEDGER_COLUMNS; i++)
+        if (l->shown[i])
+            write_ledger_cell(page, rows, row, &ledger_columns[i]);
     fputs("</tr>\n", page->out);
 }
 
 static void write_ledger(const struct page *page)
 {
-    static const char host[] = "<th scope='col'>launch</th><th scope='col'>by</th>"
-                               "<th scope='col'>steal %</th>"
-                               "<th scope='col'>pushed off a CPU</th>"
-                               "<th scope='col'>lowest MHz</th><th scope='col'>highest MHz</th>"
-                               "<th scope='col'>throttled, times</th>"
-                               "<th scope='col'>quota, ms</th>";
-    static const char gpu[] = "<th scope='col'>GPU, lowest MHz</th>"
-                              "<th scope='col'>GPU, highest MHz</th><th scope='col'>GPU, C</th>"
-                              "<th scope='col'>GPU, W</th><th scope='col'>GPU held back, ms</th>";
-    bool gpus = has_gpu_ledger(page);
-    struct ledger_listing l = {.fields = gpus ? sizeof(ledger_fields) / sizeof(*ledger_fields)
-                                              : HOST_FIELDS};
+    struct pool *pool = &page->r->pool;
+    struct ledger_listing l = {.listing.columns =
+                                   "<th scope='col'>launch</th><th scope='col'>by</th>"};
 
-    l.listing.columns = gpus ? pool_text(&page->r->pool, "%s%s", host, gpu) : host;
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        each_row(page, run, find_columns, &l);
+    for (size_t i = 0; i < LEDGER_COLUMNS; i++)
+        if (l.shown[i])
+            l.listing.columns = pool_text(pool, "%s<th scope='col'>%s</th>", l.listing.columns,
+                                          ledger_columns[i].name);
     html_element(page->out, "h3", "Noise ledger: rows that were disturbed");
     for (size_t run = 0; run < page->r->n_runs; run++)
         each_row(page, run, list_disturbed, &l);
     end_table(page, &l.listing, "Nothing was seen that disturbed a row.");
+    if (l.listing.all)
+        html_element(page->out, "p", "What is 0 or unknown in all of them has no column here.");
 }
 
 static void write_two_level_case(const struct page *page, const struct report_bench *b,

@@ -6,6 +6,7 @@
 #include "core/row.h"
 #include "harness/report/html.h"
 #include "harness/report/page.h"
+#include "harness/report/show.h"
 
 #define FEW_ROWS 4 /* so few are shown with what they have in common */
 
@@ -147,17 +148,17 @@ static void write_bench(const struct page *page, const struct report_bench *b)
 void page_rows(const struct page *page)
 {
     FILE *out = page->out;
+    const char *rows = show_count(&page->r->pool, page->r->n_rows, "row");
 
-    html_print(
-        out,
-        "<section id='rows'>\n<h2>Every row</h2>\n<p>%zu rows. Click a heading to sort by it; "
-        "filter by words, or by a column, as in <code>op=triad threads&gt;1</code>.</p>\n"
-        "<noscript><p class='banner'>The tables need JavaScript. The same rows are in the "
-        "CSV files of the run folder, one for each benchmark.</p></noscript>\n"
-        "<p class='paper'>%zu rows, which are not printed: they are in the CSV files of the run "
-        "folder, one for each benchmark.</p>\n<div id='tables'></div>\n<script "
-        "type='application/json' id='data'>{\"runs\":[",
-        page->r->n_rows, page->r->n_rows);
+    html_print(out,
+               "<section id='rows'>\n<h2>Every row</h2>\n<p>%s. Click a heading to sort by it; "
+               "filter by words, or by a column, as in <code>op=triad threads&gt;1</code>.</p>\n"
+               "<noscript><p class='banner'>The tables need JavaScript. The same rows are in the "
+               "CSV files of the run folder, one for each benchmark.</p></noscript>\n"
+               "<p class='paper'>%s, not printed here: see the CSV files of the run "
+               "folder, one for each benchmark.</p>\n<div id='tables'></div>\n<script "
+               "type='application/json' id='data'>{\"runs\":[",
+               rows, rows);
     for (size_t i = 0; i < page->r->n_runs; i++) {
         fputs(i ? "," : "", out);
         html_json_string(out, page->r->names[i]);

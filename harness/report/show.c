@@ -40,7 +40,16 @@ const char *show_percent(struct pool *pool, double percent)
 {
     if (isnan(percent))
         return "";
-    return pool_text(pool, fabs(percent) < 10 ? "%.2g %%" : "%.3g %%", percent);
+    return pool_text(pool,
+                     fabs(percent) < 10      ? "%.2g %%"
+                     : fabs(percent) < 999.5 ? "%.3g %%"
+                                             : "%.0f %%",
+                     percent);
+}
+
+const char *show_count(struct pool *pool, size_t n, const char *thing)
+{
+    return pool_text(pool, "%zu %s%s", n, thing, n == 1 ? "" : "s");
 }
 
 const char *show_interval(struct pool *pool, const struct report_point *p)
@@ -76,10 +85,14 @@ const char *show_param(struct pool *pool, const struct report_bench *b, size_t p
 const char *show_named_param(struct pool *pool, const struct report_bench *b, size_t param,
                              const char *text)
 {
+    static const char *const ends[][2] = {{"source", "from"}, {"destination", "to"}};
     double number;
 
     if (!*text)
         return "";
+    for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+        if (!strcmp(b->params[param], ends[i][0]))
+            return pool_text(pool, "%s %s", ends[i][1], text);
     return units_parse_double(text, &number) ? text : show_full_param(pool, b, param, text);
 }
 

@@ -10,6 +10,7 @@ const char *show_number(struct pool *pool, double value);
 const char *show_short(struct pool *pool, double value);     /* three digits: 0.012, 12.3, 1234 */
 const char *show_percent(struct pool *pool, double percent); /* "91.7 %", "0.43 %"; NaN: "" */
 const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
+const char *show_count(struct pool *pool, size_t n, const char *thing);     /* "1 row", "2 rows" */
 double half_width_percent(const struct report_point *p); /* of the value; NaN when unknown */
 
 /* " (simulated)", behind a value that was not measured; "" behind one that was. */
@@ -19,7 +20,8 @@ const char *show_origin(struct pool *pool, const char *origin);
 const char *show_param(struct pool *pool, const struct report_bench *b, size_t param,
                        const char *text);
 
-/* The same with its name before a number: "threads 2", but "triad". */
+/* The same with its name before a number: "threads 2", but "triad"; the ends of a copy as "from
+ * node0" and "to cuda:0". */
 const char *show_named_param(struct pool *pool, const struct report_bench *b, size_t param,
                              const char *text);
 

@@ -4,12 +4,16 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/wrap.h"
 #include "harness/report/headline.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 #include "harness/report/utf8.h"
 
-#define SLOW_MAX 4 /* pairs of GPUs that are named */
+#define SLOW_MAX      4  /* pairs of GPUs that are named */
+#define OF_LEAST      16 /* columns */
+#define VERDICT_LEAST 10 /* "not judged" */
+#define INDENT        2  /* of what stands under a line */
 
 enum { PIPE, OF, VALUE, INTERVAL, LIMIT, VERDICT, COLUMNS };
 
@@ -17,27 +21,23 @@ struct line {
     const char *cells[COLUMNS];
 };
 
-static size_t width_of(const char *text)
-{
-    size_t width = 0, n, used;
-
-    for (; *text; text += used, width++)
-        utf8_printable(text, &n, &used);
-    return width;
-}
-
 /* What comes from files may hold what a terminal obeys: only what is printable is printed. */
-static void print_padded(FILE *out, const char *text, size_t width)
+static const char *printable(struct pool *pool, const char *text)
 {
-    size_t n, used, at = width_of(text);
+    size_t n, used, at = 0;
+    char *kept = pool_alloc(pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
 
-    for (; *text; text += used) {
+    for (; kept && *text; text += used, at += n) {
         const char *c = utf8_printable(text, &n, &used);
 
-        fwrite(c, 1, n, out);
+        memcpy(kept + at, c, n);
     }
-    for (; at < width; at++)
-        fputc(' ', out);
+    return kept ? kept : "";
+}
+
+static size_t width_of(const char *text)
+{
+    return wrap_columns(text, strlen(text));
 }
 
 static struct line line_of(struct report *r, const struct headlines *h, size_t i)
@@ -59,22 +59,107 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
     return line;
 }
 
+static struct line printable_line(struct pool *pool, struct line line)
+{
+    for (size_t c = 0; c < COLUMNS; c++)
+        line.cells[c] = printable(pool, line.cells[c]);
+    return line;
+}
+
+/* Of all columns before the verdict, two blanks after each. What a case is of may be long: it goes
+ * on in the next line where it would push the verdict's first word off the line. */
+static void find_widths(const struct line *lines, size_t n, size_t line, size_t *widths)
+{
+    size_t others = VERDICT_LEAST;
+
+    for (size_t c = 0; c < VERDICT; c++) {
+        widths[c] = 0;
+        for (size_t i = 0; i < n; i++)
+            if (width_of(lines[i].cells[c]) > widths[c])
+                widths[c] = width_of(lines[i].cells[c]);
+        others += c == OF ? 2 : widths[c] + 2;
+    }
+    size_t room = line > others + OF_LEAST ? line - others : OF_LEAST;
+    if (widths[OF] > room)
+        widths[OF] = room;
+}
+
+/* Of a sentence that has no room, the judgement stays in the line: "low: 40 % of ..." begins with
+ * it, in a word or two. How many bytes of it that are. */
+static size_t judgement(const char *sentence, size_t room)
+{
+    size_t n = strcspn(sentence, ":;,");
+
+    if (width_of(sentence) <= room)
+        return strlen(sentence);
+    return sentence[n] == ':' && n <= room ? n : 0;
+}
+
+/* What of the sentence is to go under the line: not the share that the line shows. */
+static const char *rest_of(const struct line *line, size_t judged)
+{
+    static const char of_limit[] = " of the limit";
+    const char *rest = line->cells[VERDICT] + judged, *share = line->cells[LIMIT];
+
+    rest += strspn(rest, ": ");
+    if (!*share || strncmp(rest, share, strlen(share)) != 0 ||
+        strncmp(rest + strlen(share), of_limit, strlen(of_limit)) != 0)
+        return rest;
+    rest += strlen(share) + strlen(of_limit);
+    return rest + strspn(rest, ";, ");
+}
+
+static void print_line(FILE *out, const struct line *line, const size_t *widths, size_t width)
+{
+    const char *of = line->cells[OF], *sentence = line->cells[VERDICT];
+    size_t at = 0, pad = 0, next;
+
+    for (size_t c = 0; c < VERDICT; c++) {
+        const char *text = line->cells[c];
+        size_t n = c == OF ? wrap_take(of, widths[OF], &next) : strlen(text);
+
+        if (n)
+            fprintf(out, "%*s%.*s", (int)pad, "", (int)n, text);
+        pad = (n ? 0 : pad) + widths[c] + 2 - wrap_columns(text, n);
+        of += c == OF ? next : 0;
+        at += widths[c] + 2;
+    }
+    size_t judged = judgement(sentence, width > at ? width - at : 0);
+    if (judged)
+        fprintf(out, "%*s%.*s", (int)pad, "", (int)judged, sentence);
+    fputc('\n', out);
+    for (; *of; of += next) {
+        size_t n = wrap_take(of, widths[OF], &next);
+
+        fprintf(out, "%*s%.*s\n", (int)widths[PIPE] + 2, "", (int)n, of);
+    }
+    wrap_print(out, rest_of(line, judged), widths[PIPE] + 2 + INDENT, width);
+}
+
 static void print_lines(FILE *out, const struct line *lines, size_t n)
 {
-    size_t widths[COLUMNS] = {0};
+    size_t widths[COLUMNS], width = wrap_width(out), cells = 0;
+    struct line header = lines[0];
 
-    for (size_t i = 0; i < n; i++)
-        for (size_t c = 0; c < VERDICT; c++) {
-            size_t width = width_of(lines[i].cells[c]);
+    find_widths(lines, n, width, widths);
+    for (size_t c = 0; c < VERDICT; c++)
+        cells += widths[c] + 2;
+    if (cells + width_of(header.cells[VERDICT]) > width) /* verdicts are all under their lines */
+        header.cells[VERDICT] = "";
+    print_line(out, &header, widths, width);
+    for (size_t i = 1; i < n; i++)
+        print_line(out, &lines[i], widths, width);
+}
 
-            widths[c] = width > widths[c] ? width : widths[c];
-        }
-    for (size_t i = 0; i < n; i++) {
-        for (size_t c = 0; c < VERDICT; c++)
-            print_padded(out, lines[i].cells[c], widths[c] + 2);
-        print_padded(out, lines[i].cells[VERDICT], 0);
-        fputc('\n', out);
-    }
+/* A line that stands alone. */
+static void print_wrapped(FILE *out, struct report *r, const char *text)
+{
+    size_t width = wrap_width(out), next, n;
+
+    text = printable(&r->pool, text);
+    n = wrap_take(text, width, &next);
+    fprintf(out, "%.*s\n", (int)n, text);
+    wrap_print(out, text + next, INDENT, width);
 }
 
 /* The first few, of each matrix; the page has all. */
@@ -90,12 +175,10 @@ static void print_slow_pairs(FILE *out, struct report *r, const struct matrices 
             if (!m->cells[k].slow)
                 continue;
             printed++;
-            print_padded(out,
-                         pool_text(&r->pool, "slow: %s, %s: %s%s", m->metric, m->title,
-                                   matrix_slow_text(r, m, k),
-                                   show_origin(&r->pool, m->cells[k].point->origin)),
-                         0);
-            fputc('\n', out);
+            print_wrapped(out, r,
+                          pool_text(&r->pool, "slow: %s, %s: %s%s", m->metric, m->title,
+                                    matrix_slow_text(r, m, k),
+                                    show_origin(&r->pool, m->cells[k].point->origin)));
         }
     }
     if (all > printed)
@@ -110,16 +193,14 @@ static int print_headlines(FILE *out, struct report *r, const struct headlines *
         return -ENOMEM;
     lines[0] = (struct line){{"pipe", "of", "value", "interval", "of limit", "verdict"}};
     for (size_t i = 0; i < h->n; i++)
-        lines[i + 1] = line_of(r, h, i);
+        lines[i + 1] = printable_line(&r->pool, line_of(r, h, i));
     fputc('\n', out);
     print_lines(out, lines, h->n + 1);
     if (*h->missing)
-        fprintf(out, "not in this run: %s\n", h->missing);
+        print_wrapped(out, r, pool_text(&r->pool, "not in this run: %s", h->missing));
     print_slow_pairs(out, r, &h->matrices);
-    if (*h->no_gpu) {
-        print_padded(out, headlines_no_gpu_text(&r->pool, h), 0);
-        fputc('\n', out);
-    }
+    if (*h->no_gpu)
+        print_wrapped(out, r, headlines_no_gpu_text(&r->pool, h));
     return r->pool.failed ? -ENOMEM : ferror(out) ? -EIO : 0;
 }
 

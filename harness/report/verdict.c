@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/limit_remark.h"
+#include "core/units.h"
 #include "harness/report/headline.h"
 #include "harness/report/show.h"
-
-#define ABOVE_LIMIT 101 /* %: beyond what rounding and the limit's own noise explain */
 
 static const char *string_of(const json_t *object, const char *key)
 {
@@ -97,12 +97,15 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
     const char *share = show_percent(pool, p->percent);
     double low = share_of(p, p->low), high = share_of(p, p->high);
 
-    if (low > ABOVE_LIMIT)
-        return (struct verdict){MOOD_WARN,
-                                pool_text(pool, "%s of the limit: so the limit is not one", share)};
+    if (low > LIMIT_EXCEEDED_PERCENT)
+        return (struct verdict){
+            MOOD_WARN,
+            pool_text(pool,
+                      "%s of the limit: the limit is too low, or the data did not take that path",
+                      share)};
     if (high < low_below)
         return (struct verdict){MOOD_WARN, pool_text(pool, "low: %s of the limit", share)};
-    if (low >= low_below && p->percent <= ABOVE_LIMIT)
+    if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
         return (struct verdict){MOOD_GOOD, pool_text(pool, "normal: %s of the limit", share)};
     return (struct verdict){MOOD_WARN,
                             pool_text(pool, "undecided: %s of the limit, but it may be %s to %s",
@@ -170,6 +173,7 @@ static const char *disturbance(struct pool *pool, const struct report_point *p)
 static void add_noise(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
     const char *noisy;
+    char half[32];
 
     if (p->two != TWO_NOT)
         warn(pool, v, levels_text(pool, p));
@@ -178,13 +182,25 @@ static void add_noise(struct pool *pool, const struct report_point *p, struct ve
     noisy = p->n_rows > 1 ? pool_text(pool, "noisy in %zu of %zu launches", p->n_noisy, p->n_rows)
                           : "noisy";
     if (!isnan(half_width_percent(p)))
-        noisy = pool_text(pool, "%s: +/- %s", noisy, show_percent(pool, half_width_percent(p)));
+        noisy = pool_text(pool, "%s: +/- %s", noisy,
+                          units_format_half_width(half_width_percent(p), half, sizeof(half)));
     if (p->n_disturbed)
         noisy = pool_text(pool, "%s, %s", noisy, disturbance(pool, p));
     warn(pool, v, noisy);
 }
 
-/* What the rows remark, but for how wide their intervals are, which was said. */
+/* "103 % of the limit: ...", of one launch: the median over launches has its own. */
+static bool is_limit_remark(const char *remark, size_t n)
+{
+    size_t digits = strspn(remark, "0123456789");
+    static const char words[] = " % of the limit: the limit is too low";
+
+    return digits && digits + sizeof(words) - 1 <= n &&
+           !strncmp(remark + digits, words, sizeof(words) - 1);
+}
+
+/* What the rows remark, but for how wide their intervals are and what is above the limit, which was
+ * said. */
 static const char *other_remarks(struct pool *pool, const char *reason)
 {
     const char *kept = "";
@@ -193,7 +209,7 @@ static const char *other_remarks(struct pool *pool, const char *reason)
         const char *end = strstr(reason, "; ");
         size_t n = end ? (size_t)(end - reason) : strlen(reason);
 
-        if (strncmp(reason, "interval is ", 12) != 0)
+        if (strncmp(reason, "interval is ", 12) != 0 && !is_limit_remark(reason, n))
             kept = pool_text(pool, "%s%s%.*s", kept, *kept ? "; " : "", (int)n, reason);
         reason += n + (end ? 2 : 0);
     }

@@ -11,7 +11,9 @@
 
 #include "core/clock.h"
 #include "core/csv.h"
+#include "core/limit_remark.h"
 #include "core/row.h"
+#include "core/units.h"
 #include "harness/plan/places.h"
 #include "harness/run/join.h"
 #include "harness/store/table.h"
@@ -83,10 +85,18 @@ static char *make_header(const struct bench_info *b)
     return text;
 }
 
+static bool is_rate(const struct table *t, size_t row)
+{
+    const struct unit *unit = units_find(table_text(t, row, "unit"));
+
+    return unit && unit->higher_is_better;
+}
+
 /* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
  * is NULL where none was joined. */
 static const char *filled(const struct launching *g, const struct joined_limit *limit,
-                          const char *column, char *text, size_t len)
+                          const struct table *t, size_t row, const char *column, char *text,
+                          size_t len)
 {
     text[0] = 0;
     if (!strcmp(column, "run"))
@@ -101,6 +111,10 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%.9g", limit->value);
     else if (limit && !strcmp(column, "percent_of_limit") && !isnan(limit->percent))
         snprintf(text, len, "%.9g", limit->percent);
+    else if (limit && !strcmp(column, "reason") && is_rate(t, row))
+        return limit_remark_renew(table_text(t, row, "reason"),
+                                  table_number(t, row, "percent_of_limit"), limit->percent, text,
+                                  len);
     return text[0] ? text : NULL;
 }
 
@@ -110,8 +124,9 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
         struct joined_limit limit;
         int joined = join_limit(g->c->limits, g->c->cores, g->l->bench, t, row, &limit);
         for (size_t i = 0; i < t->n_columns; i++) {
-            char text[32];
-            const char *ours = filled(g, joined ? &limit : NULL, t->columns[i], text, sizeof(text));
+            char text[1024];
+            const char *ours =
+                filled(g, joined ? &limit : NULL, t, row, t->columns[i], text, sizeof(text));
             csv_print(out, ours ? ours : table_cell(t, row, i));
             fputc(i + 1 < t->n_columns ? ',' : '\n', out);
         }
@@ -245,10 +260,13 @@ static enum launch_state state_of(const struct launching *g, const struct table 
     return skipped == t->n_rows ? LAUNCH_SKIP : LAUNCH_DONE;
 }
 
-/* Lines of the child's samples ("repeat,row,value") with case and repeat as in the plan. */
+/* Lines of the child's samples ("repeat,row,value,origin,disturbed") with case and repeat as in the
+ * plan. A child that tells no more than the value leaves the rest empty. */
 static int take_samples(struct launching *g)
 {
-    const char *at = strchr(g->out->child.samples.text, '\n');
+    static const char values_only[] = "repeat,row,value\n";
+    const char *text = g->out->child.samples.text, *at = strchr(text, '\n');
+    const char *rest = strncmp(text, values_only, strlen(values_only)) ? "" : ",,";
     size_t size = 0;
     FILE *out = open_memstream(&g->out->samples, &size);
 
@@ -258,7 +276,8 @@ static int take_samples(struct launching *g)
         const char *line = at + 1, *end = strchr(line, '\n'), *comma = strchr(line, ',');
         if (!end || !comma || comma > end)
             break; /* a torn last line: the child was stopped */
-        fprintf(out, "%u,%u%.*s\n", g->l->case_number, g->l->repeat, (int)(end - comma), comma);
+        fprintf(out, "%u,%u%.*s%s\n", g->l->case_number, g->l->repeat, (int)(end - comma), comma,
+                rest);
         at = end;
     }
     fclose(out);

@@ -86,8 +86,10 @@ static int run_launches(struct run *r)
     for (size_t i = 0; i < r->plan.n; i++)
         if (r->plan.launches[i].state != LAUNCH_TODO)
             count_state(r, r->plan.launches[i].state);
-    fprintf(stderr, "plumb run: %zu launches%s into %s\n", r->plan.n - r->done,
+    size_t to_do = r->plan.n - r->done;
+    fprintf(stderr, "plumb run: %zu launch%s%s into %s\n", to_do, to_do == 1 ? "" : "es",
             r->done ? " to go" : "", r->path);
+    run_say_time(r);
     progress_start(&r->progress, stderr, r->plan.n, r->done);
     for (size_t i = 0; !err && !cancel && i < r->plan.n; i++)
         if (r->plan.launches[i].state == LAUNCH_TODO)
@@ -135,9 +137,10 @@ static int finish(struct run *r, int err)
                 r->path);
     if (r->failed || r->late)
         fprintf(stderr,
-                "plumb run: %zu launches failed, %zu were over their time-out: see the rows' "
+                "plumb run: %zu %s failed, %zu %s over the time-out: see the rows' "
                 "reason, and in %s/log what they printed, if anything\n",
-                r->failed, r->late, r->path);
+                r->failed, r->failed == 1 ? "launch" : "launches", r->late,
+                r->late == 1 ? "was" : "were", r->path);
     if (!complete || err || meta_err || sync_err)
         return EXIT_INCOMPLETE;
     if (r->wrong)

@@ -8,9 +8,19 @@
 
 #include "core/clock.h"
 #include "core/csv.h"
+#include "harness/run/estimate.h"
 #include "harness/run/run_meta.h"
 #include "harness/run/run_state.h"
 #include "harness/text.h"
+
+void run_say_time(const struct run *r)
+{
+    struct estimate e = estimate_plan(&r->benches, &r->plan);
+    char text[256];
+
+    if (e.n)
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));
+}
 
 static void print_dry_run(const struct run *r)
 {
@@ -23,7 +33,9 @@ static void print_dry_run(const struct run *r)
         csv_print(stdout, l->arguments);
         putchar('\n');
     }
-    fprintf(stderr, "plumb run: %zu launches planned, nothing was run\n", r->plan.n);
+    fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
+            r->plan.n == 1 ? "launch" : "launches");
+    run_say_time(r);
 }
 
 static void say_pairs(const struct run *r)

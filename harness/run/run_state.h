@@ -44,6 +44,9 @@ int run_fail(const struct run *r, int status);
 int run_start_new(struct run *r, const char *suite_name, int argc, char **argv);
 int run_start_again(struct run *r);
 
+/* Says how long what is to do measures at most: see estimate.h. */
+void run_say_time(const struct run *r);
+
 /* Launches all that is to do, stores, reports. Returns the exit code. */
 int run_and_finish(struct run *r);
 

@@ -6,7 +6,7 @@
  *   plan.csv              state,rows,order,case,repeat,bench,arguments,timeout_s
  *                         a line a launch, in the order they are run
  *   BENCH.csv             rows, see core/row.h
- *   samples/BENCH.csv     case,repeat,row,value
+ *   samples/BENCH.csv     case,repeat,row,value,origin,disturbed; of older runs without the last two
  *                         every sample in its row's unit; row counts from 0 within a launch
  *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything
  *   plots/, report.html   made by plumb report

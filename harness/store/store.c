@@ -331,8 +331,7 @@ static int commit(struct store *s, struct launch *l, const struct launch_record 
     if (err)
         return err;
     bool samples = r->samples && *r->samples;
-    if (samples &&
-        (err = append(s, samples_name, "case,repeat,row,value\n", r->samples, error, len)))
+    if (samples && (err = append(s, samples_name, STORE_SAMPLES_HEADER, r->samples, error, len)))
         return err;
     err = append(s, rows_name, r->header, r->rows, error, len);
     marked.state = r->state;

@@ -19,6 +19,9 @@
 
 #define STORE_SYNC_NS 100000000ull
 
+/* Of samples/BENCH.csv, with its line end. Older runs lack the last two columns. */
+#define STORE_SAMPLES_HEADER "case,repeat,row,value,origin,disturbed\n"
+
 struct store;
 
 /* What one launch leaves. Texts may be empty. */

@@ -50,7 +50,7 @@ cell()
     [ "$status" -eq 0 ]
     grep -qx '# bench null' "$out"
     grep -qx '# columns number;level;noise;spread;fault' "$out"
-    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help$' "$out"
+    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help,when,scope$' "$out"
     grep -q '^noise,own,,choice,1,1,normal,0,,none;normal;lognormal;ar1;two-levels,' "$out"
 }
 
@@ -65,6 +65,13 @@ cell()
     [ "$status" -eq 2 ]
     [ ! -s "$out" ]
     [ "$(cat "$err")" = "plumb-null: unknown option '--bugdet': did you mean '--budget'?" ]
+}
+
+@test "an option that another benchmark has: what it is here" {
+    status=0
+    build/bin/plumb-copy --device cuda:0 >"$out" 2>"$err" || status=$?
+    [ "$status" -eq 2 ]
+    [ "$(cat "$err")" = "plumb-copy: unknown option '--device': here it is '--source' or '--destination'" ]
 }
 
 @test "a bad value names the option, the value and what is wanted" {
@@ -215,7 +222,7 @@ cell()
 
 @test "--samples keeps every sample, in the row's unit" {
     bench --csv --number 1,2 --samples "$BATS_TEST_TMPDIR/samples"
-    [ "$(head -n 1 "$BATS_TEST_TMPDIR/samples")" = "repeat,row,value" ]
+    [ "$(head -n 1 "$BATS_TEST_TMPDIR/samples")" = "repeat,row,value,origin,disturbed" ]
     for row in 0 1; do
         kept=$(awk -F, -v row=$row '$2 == row { n++; if ($3 < 90 || $3 > 110) exit 1 } END { print n }' \
             "$BATS_TEST_TMPDIR/samples")
@@ -256,6 +263,31 @@ cell()
     head -n 1 "$out" | grep -q '^# level 100us, noise normal, spread 1%, fault none' # what is not swept
     sed -n 2p "$out" | grep -qE '^number +metric +value unit +-ci +\+ci samples +limit  status$'
     sed -n 3p "$out" | grep -qE '^1 +time +[0-9.]+ us +-[0-9.]+% +\+[0-9.]+% +[0-9]+ +ok.* \[simulated\]$'
+}
+
+@test "a table fits the terminal, or 100 columns: what has no room stands under its row" {
+    local noisy="--noise normal --spread 20% --max-samples 40 --number 1,2"
+    # shellcheck disable=SC2086 # noisy is several words
+    bench $noisy
+    [ "$(wc -L <"$out")" -le 100 ]
+    grep -q '^2 .* noisy$' "$out"
+    grep -q '^    interval is +/- .* \[simulated\]$' "$out"
+    script -qec "stty cols 70; $bin $quick $noisy" /dev/null </dev/null | tr -d '\r' >"$out"
+    [ "$(wc -L <"$out")" -le 70 ]
+    grep -q '^    number 2$' "$out"
+    script -qec "stty cols 200; $bin $quick $noisy" /dev/null </dev/null | tr -d '\r' >"$out"
+    grep -q '^2 .* noisy: interval is +/- .* \[simulated\]$' "$out"
+}
+
+@test "a table shows sizes in binary units, the CSV in bytes" {
+    local few="--size 1K,64K --engine memcpy --budget 10ms --warmup 1ms"
+    # shellcheck disable=SC2086 # few is several words
+    build/bin/plumb-copy $few >"$out"
+    grep -q '^one-way *1 KiB *bandwidth ' "$out"
+    grep -q '^one-way *64 KiB *bandwidth ' "$out"
+    # shellcheck disable=SC2086
+    build/bin/plumb-copy $few --csv >"$out"
+    [ "$(cell size 2)" = 65536 ]
 }
 
 @test "an interrupt keeps what was measured and exits 4" {

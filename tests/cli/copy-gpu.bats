@@ -205,9 +205,14 @@ machine()
     copy --source node0 --destination cuda --inject peer-dies --size 4K
     [[ $(cells reason) == *"no other process that could die"* ]]
     copy --source node0 --destination cuda:7 --size 4K
-    [[ $(cells reason) == *"there is no cuda:7: this machine shows 1 GPU"* ]]
+    [[ $(cells reason) == *"there is no cuda:7: there is 1 GPU: cuda:0"* ]]
+    [ "$status" -eq 4 ]
+    [ "$(cells status)" = failed ]
+    # That there is no pair is how the machine is.
+    copy --source cuda:0 --destination cuda:1 --size 4K
+    [[ $(cells reason) == *"a pair takes two GPUs: this machine shows one, cuda:0"* ]]
     [ "$status" -eq 0 ]
-    [ "$(cells status)" = skipped ]
+    [ "$(cells status origin)" = "skipped simulated" ]
     machine 1 '[gpu]' 'managed_concurrent = no' 'host_register = no'
     copy --source node0 --destination cuda --memory managed,pinned-huge --size 4K
     [ "$(cells status | sort -u)" = skipped ]
@@ -300,10 +305,44 @@ machine()
     copy --source node0 --destination cuda:0 --together all --size 4K
     [[ $(cells reason | head -n 1) == *"no other GPU to copy at the same time"* ]]
     copy --source node0 --destination cuda:0 --together node0 --size 4K
-    [ "$status" -eq 4 ]
-    [[ $(cells reason | head -n 1) == *"'node0' is not a GPU"* ]]
+    [ "$status" -eq 2 ]
+    [[ $(<"$err") == *"option '--together': 'node0' is not a GPU: none, all, or GPUs"* ]]
+    copy --source node0 --destination cuda:0 --together cuda:1+ --size 4K
+    [ "$status" -eq 2 ]
     copy --source node0 --destination cuda:0 --together cuda:5 --size 4K
     [[ $(cells reason | head -n 1) == *"there is no cuda:5"* ]]
+}
+
+@test "options that say nothing between these ends: refused, and of several values one row" {
+    machine 2
+    for option in "--op write" "--access off"; do
+        # shellcheck disable=SC2086 # two words
+        copy --source node0 --destination cuda:0 --size 4K $option
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies between two GPUs"* ]]
+    done
+    for option in "--memory pinned" "--together all"; do
+        # shellcheck disable=SC2086 # two words
+        copy --source cuda:0 --destination cuda:1 --size 4K $option
+        [ "$status" -eq 2 ]
+        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies "*"the host"* ||
+            $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies between host and GPU"* ]]
+    done
+    copy --source cuda:1 --destination cuda:1 --size 4K --op read
+    [ "$status" -eq 2 ]
+    copy --source cuda:0 --destination cuda:1 --size 1M --metric load-latency --op write
+    [ "$status" -eq 2 ]
+    copy --source node0,cuda:0 --destination cuda:1 --size 64K --op read
+    [ "$status" -eq 0 ]
+    [ "$(cells source status | head -n 1)" = "node0 skipped" ]
+    [[ $(cells reason | head -n 1) == "--op says nothing here: it is for copies between two GPUs; leave it out"* ]]
+    cells op status | tail -n 1 | grep -qx -e 'read ok' -e 'read noisy'
+    copy --source node0,cuda:0 --destination cuda:1 --size 64K --op write,read --memory pageable,pinned
+    [ "$status" -eq 0 ]
+    [ "$(cells source op memory | paste -sd,)" = \
+        "node0 - pageable,node0 - pinned,cuda:0 write -,cuda:0 read -" ]
+    [ "$(cells status | grep -c -e ok -e noisy)" -eq 4 ]
 }
 
 @test "wrong data: found after the last timed copy, and in the copy of fresh data; exit 1" {
@@ -372,7 +411,7 @@ machine()
     [[ $(cells reason | tail -n 1) == *cuInit* ]]
     PLUMB_CUDA_MODULE=/nowhere/none.so copy --destination gpus --size 4K
     [ "$(cells destination status)" = "cuda:0 skipped" ]
-    [[ $(cells reason) == *"the GPU module does not load"* ]]
+    [[ $(cells reason) == *"the GPU module does not load: '/nowhere/none.so'"* ]]
 }
 
 @test "places have one name in the rows, however they were asked for" {

@@ -86,8 +86,25 @@ needs_attach()
     [[ $(cells reason) == *"no NUMA node 4711: it shows node0"* ]]
     for end in source destination; do
         copy --engine memcpy --size 4K --$end moon
-        [ "$status" -eq 4 ]
-        [[ $(cells reason) == *"'moon' is not a place"* ]]
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        [[ $(<"$err") == *"option '--$end': 'moon' is not a place: host, node0, nodes, cuda:0, gpus"* ]]
+    done
+}
+
+@test "places: the host is its first node, and is copied to once" {
+    copy --engine memcpy --size 4K --source host,node0,node:0 --destination node0,host
+    [ "$status" -eq 0 ]
+    [ "$(paste -d' ' <(cells source) <(cells destination) | paste -sd,)" = "node0 node0" ]
+}
+
+@test "options of GPUs say nothing between places of the host: refused" {
+    for option in "--op read" "--access on" "--together all" "--together none" "--pairs sampled"; do
+        # shellcheck disable=SC2086 # two words
+        copy --engine memcpy --size 4K --source node0 --destination node0 $option
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies between "*"; leave it out"* ]]
     done
 }
 

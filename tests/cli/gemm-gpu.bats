@@ -156,7 +156,7 @@ near()
     cells reason | grep -q 'knows no way to compute f16 x f16'
 }
 
-@test "no driver, no GPU of that number, no module: skipped with the remedy" {
+@test "no driver, no module: skipped with the remedy; no GPU of that number: failed" {
     machine
     fault no_device
     gemm --size 64 --dtype f16
@@ -165,8 +165,9 @@ near()
     [ -n "$(cells reason)" ]
     machine
     gemm --size 64 --dtype f16 --device cuda:7
-    [ "$(cells status)" = skipped ]
-    cells reason | grep -q 'there is no cuda:7: this machine shows 2 GPUs'
+    [ "$status" -eq 4 ]
+    [ "$(cells status)" = failed ]
+    cells reason | grep -q 'there is no cuda:7: there are 2 GPUs: cuda:0..cuda:1'
     PLUMB_CUDA_MODULE=/nowhere/plumb-cuda.so gemm --size 64 --dtype f16
     [ "$(cells status)" = skipped ]
     cells reason | grep -q '/nowhere/plumb-cuda.so'
@@ -214,6 +215,27 @@ near()
     gemm --search 1s --size 64
     [ "$status" -eq 4 ]
     cells reason | head -1 | grep -q 'exclude each other'
+}
+
+@test "what the host alone reads says nothing on a GPU: refused" {
+    machine
+    for option in "--threads 1" "--threads 1,2" "--onednn-file x.so" "--openblas-file x.so"; do
+        # shellcheck disable=SC2086 # two words
+        gemm --size 64 --dtype f32 $option
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        grep -q "option '${option%% *}' says nothing here: it is for .*the host's CPUs; leave it out" "$err"
+    done
+    # Beside the host its row says so; of several values the GPU takes none, and gives one row.
+    gemm --size 64 --dtype f32 --device host,cuda --threads 1
+    [ "$status" -eq 0 ]
+    [ "$(cells device threads | tail -n 1)" = "cuda:0" ]
+    [ "$(cells status | tail -n 1)" = skipped ]
+    [[ $(cells reason | tail -n 1) == "--threads says nothing here: it is for products on the host's CPUs; leave it out" ]]
+    gemm --size 64 --dtype f32 --device host,cuda --threads 1,2
+    [ "$(cells device | paste -sd ' ')" = "host host cuda:0" ]
+    [ "$(cells threads | paste -sd ,)" = "1,2," ]
+    [[ $(cells status | tail -n 1) == ok || $(cells status | tail -n 1) == noisy ]]
 }
 
 @test "plumb list's question: library and GPUs" {

@@ -192,8 +192,28 @@ needs_library()
     cells reason | grep -q 'exclude each other'
 }
 
-@test "a device that multiplies nothing, or is none, fails its row" {
-    gemm --dtype f32 --size 16 --device moon
-    [ "$status" -eq 4 ]
-    cells reason | grep -q "'moon' is not a place"
+@test "a device that multiplies nothing, or is none, is a usage error: choices, and what was meant" {
+    for device in moon cuda: cuda:01 node0 host,moon; do
+        gemm --dtype f32 --size 16 --device "$device"
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        grep -q "option '--device': .* host, cuda:[01], gpus" "$err"
+    done
+    gemm --device cuda:01
+    grep -q "did you mean 'cuda:1'?" "$err"
+}
+
+@test "a value that is named twice is measured once" {
+    gemm --dtype f32 --size 16,0,16 # nothing is read past what is wrong
+    [ "$status" -eq 2 ]
+    gemm --dtype f32 --size 16,24,16 --device host,host
+    [ "$(cells m | paste -sd ' ')" = "16 24" ]
+}
+
+@test "a library's file says nothing of another library" {
+    gemm --dtype f64 --size 16 --library openblas --onednn-file /nowhere/libdnnl.so
+    [ "$status" -eq 2 ]
+    grep -q "option '--onednn-file' says nothing here: it is for --library onednn" "$err"
+    gemm --dtype f32 --size 16 --library onednn --openblas-file /nowhere/libopenblas.so
+    [ "$status" -eq 2 ]
 }

@@ -184,19 +184,19 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
     says "$out" 'no CPU of node 63 may be used here'
 }
 
-@test "no such GPU, no GPU at all, no module: skipped, with what to do" {
+@test "no GPU at all, no module: skipped, with what to do; no such GPU: failed" {
     simulate one
     launch --op launch --device cuda:7
-    [ "$status" -eq 0 ]
-    [ "$(cells status)" = skipped ]
-    says "$out" 'cuda:7'
+    [ "$status" -eq 4 ]
+    [ "$(cells status)" = failed ]
+    says "$out" 'there is no cuda:7: there is 1 GPU: cuda:0'
     PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 launch --op launch
     [ "$(cells status)" = skipped ]
     says "$out" 'driver'
     fault no_device
     launch --op launch
     [ "$(cells status)" = skipped ]
-    PLUMB_CUDA_MODULE=/nonexistent/plumb-cuda.so launch --op launch,event
+    LD_LIBRARY_PATH='' PLUMB_CUDA_MODULE=/nonexistent/plumb-cuda.so launch --op launch,event
     [ "$status" -eq 0 ]
     [ "$(cells status | sort -u)" = skipped ]
     [ "$(cells value | sort -u)" = "" ]
@@ -205,11 +205,46 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
 
 @test "a place that is no GPU is an error" {
     launch --device host --op launch
-    [ "$status" -eq 4 ]
-    says "$out" "'host' is no GPU"
+    [ "$status" -eq 2 ]
+    says "$err" "option '--device': 'host' is no GPU: cuda:0, gpus"
     launch --device nowhere --op launch
-    [ "$status" -eq 4 ]
-    says "$out" "'nowhere' is not a place"
+    [ "$status" -eq 2 ]
+    says "$err" "'nowhere' is not a place: cuda:0, gpus"
+    [ ! -s "$out" ]
+}
+
+@test "options of other operations are refused, not ignored" {
+    launch --op launch,event --nodes 40
+    [ "$status" -eq 2 ]
+    says "$err" "option '--nodes' says nothing here: it is for graphs"
+    launch --op graph --size 4K
+    [ "$status" -eq 2 ]
+    says "$err" "option '--size' says nothing here: it is for allocations"
+    [ ! -s "$out" ]
+    simulate one
+    launch --op event,graph,alloc,alloc-ordered,pinned-alloc --size 8K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped skipped ok ok ok" ]
+    [ "$(cells size | paste -sd ,)" = ",,8192,8192,8192" ]
+    says "$out" '--size says nothing here'
+    launch --op event,graph,graph-complete --nodes 3
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped ok ok ok" ]
+}
+
+@test "more than there is: skipped, with what it needs and what there is" {
+    machine 'memory_bytes = 256M' 'reserved_bytes = 64M'
+    launch --op alloc,alloc-ordered --size 512M
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(cells reason | head -n 1) == "needs 0.537 GB of the GPU's memory, has 0."*" GB: take a smaller --size" ]]
+    [[ $(cells reason | tail -n 1) == "needs 1.074 GB of the GPU's memory, has 0."* ]] # one is kept, one is measured
+    [ "$(cells origin metric | sort -u | wc -l)" -eq 1 ]
+    launch --op alloc,alloc-ordered --size 100M # fits once, not twice
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
+    launch --op pinned-alloc --size 64T
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    says "$out" "of the host's memory, has "
 }
 
 @test "held back while it ran: marked, by what, and kept" {

@@ -155,7 +155,7 @@ all_good()
 }
 
 @test "host: beside a GPU it is what it was, and measured" {
-    memory --device host,cuda --op copy --size 64K --threads 0
+    memory --device host,cuda --op copy --size 64K
     [ "$status" -eq 0 ]
     [ "$(cells device | paste -sd ' ')" = "host cuda:0 cuda:0" ]
     [ "$(cells origin | paste -sd ' ')" = "measured simulated simulated" ]
@@ -168,24 +168,41 @@ all_good()
     for option in "--stores nt" "--pages base" "--threads 2" "--node 0" "--memory-node 0" "--isa generic"; do
         # shellcheck disable=SC2086 # two words
         memory --op copy --size 64K $option
-        [ "$(cells status | sort -u)" = skipped ]
-        [[ $(cells reason | head -n 1) == *"${option%% *} is of the host"* ]]
+        [ "$status" -eq 2 ]
+        [ ! -s "$out" ]
+        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for "*" host"* ]]
     done
     for option in "--launch tuned" "--launch plain" "--engine driver"; do
         # shellcheck disable=SC2086 # two words
         memory --device host --op copy --size 64K $option
-        [ "$status" -eq 0 ]
-        [ "$(cells status)" = skipped ]
-        [[ $(cells reason) == *"--launch and --engine"* ]]
+        [ "$status" -eq 2 ]
+        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for "*" GPU"* ]]
     done
     memory --op latency --size 64K --launch plain
-    [ "$(cells status)" = skipped ]
+    [ "$status" -eq 2 ]
     memory --engine driver --op copy --size 64K --launch plain
-    [ "$(cells status)" = skipped ]
+    [ "$status" -eq 2 ]
+    memory --engine driver --op copy --size 64K --dtype f32
+    [ "$status" -eq 2 ]
+    memory --op copy,latency --size 64K --launch plain
+    [ "$status" -eq 0 ]
+    [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
+    [[ $(cells reason | tail -n 1) == *"--launch says nothing here"* ]]
     memory --launch plain --op copy --size 64K
     [ "$(cells launch)" = plain ]
     memory --launch tuned --op copy --size 64K
     [ "$(cells launch)" = tuned ]
+}
+
+@test "options: several values of what says nothing are one row, with the default" {
+    memory --device host,cuda --op copy --size 64K --pages base,thp --threads 1,2 --launch plain,tuned
+    [ "$status" -eq 0 ]
+    [ "$(cells device | uniq -c | awk '{ print $1 $2 }' | paste -sd ' ')" = "4host 2cuda:0" ]
+    [ "$(cells status | grep -vc -e '^ok$' -e '^noisy$')" -eq 0 ]
+    [ "$(cells launch | paste -sd ,)" = ",,,,plain,tuned" ]
+    memory --op latency,copy --size 64K --engine driver,kernel --dtype f32,f64 --launch plain
+    [ "$(cells op | paste -sd ' ')" = "latency copy copy copy" ]
+    [ "$(cells dtype | paste -sd ,)" = ",,f32,f64" ]
 }
 
 @test "sizes: by default those of a GPU, of latency from the first-level cache on" {
@@ -254,8 +271,8 @@ all_good()
 
 @test "nothing to run on: skipped, with the reason" {
     memory --device cuda:7 --op copy,latency --size 128K
-    [ "$status" -eq 0 ]
-    [ "$(cells status | sort -u)" = skipped ]
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sort -u)" = failed ]
     [[ $(cells reason | head -n 1) == *"cuda:7"* ]]
     fault no_device
     memory --op copy --size 128K
@@ -269,8 +286,8 @@ all_good()
     [ "$status" -eq 0 ]
     [ "$(cells status | sort -u)" = skipped ]
     memory --device node0 --op copy --size 128K
-    [ "$status" -eq 4 ]
-    [[ $(cells reason) == *"--node"* ]]
+    [ "$status" -eq 2 ]
+    [[ $(<"$err") == *"'node0' is no device of its own: host, cuda:0, gpus; --node and --memory-node choose nodes"* ]]
 }
 
 @test "search: one that runs out of time says how far it came" {

@@ -69,11 +69,19 @@ limits_agree() {
     fi
     HWLOC_SYNTHETIC=$two_nodes memory --op copy --size 16K
     [ "$(cells write_allocate)" = no ] # in the first-level cache the line is there
-    memory --op read --stores regular,nt --size 64K
-    [ "$(cells status | tail -n 1)" = skipped ]
-    [[ $(cells reason | tail -n 1) == *"stores nothing"* ]]
-    [ "$(cells stores | head -n 1)" = "" ]
+    memory --op read,write --stores regular,nt --size 64K
+    [ "$(cells op | paste -sd ' ')" = "read write write" ] # what stores nothing is measured once
+    [ "$(cells stores | paste -sd ,)" = ",regular,nt" ]
     [ "$(cells write_allocate | head -n 1)" = no ]
+    for op in read latency read,latency; do
+        memory --op $op --stores nt --size 64K
+        [ "$status" -eq 2 ]
+        grep -q "option '--stores' says nothing here: it is for operations of the host that store; leave it out" "$err"
+    done
+    memory --op read,copy --stores nt --size 64K
+    [ "$status" -eq 0 ]
+    [ "$(cells status | head -n 1)" = skipped ]
+    [[ $(cells reason | head -n 1) == "--stores says nothing here"* ]]
 }
 
 @test "working_set: what the arrays really hold, never more than asked" {

@@ -167,7 +167,7 @@ make_run() { # make_run DIR [options of make-run.py]
     make_run r
     sed -i '$d' r/gemm.csv
     "$plumb" report r
-    grep -q "1 rows of r never reached the disk" r/report.html
+    grep -q "1 row of r never reached the disk" r/report.html
 }
 
 @test "where it cannot write it says so and exits 4" {

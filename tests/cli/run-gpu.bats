@@ -189,7 +189,7 @@ END
 END
     "$plumb" run t.yaml --out r > said
     [ "$(wc -l < r/copy.csv)" -eq 2 ]
-    grep -q 'skipped.*there is no cuda:1' r/copy.csv
+    grep -q 'skipped.*a pair takes two GPUs: this machine shows one, cuda:0' r/copy.csv
     run grep -c 'GPU peers' said
     [ "$output" -eq 0 ]
 }
@@ -237,4 +237,53 @@ END
         cd "$top" || return 1
     done
     [ "$(grep -c 'source cuda:. --destination cuda:' "$work/plan.eight.gpu")" -gt 300 ]
+}
+
+@test "no two cases of a plan are the same measurement; what says nothing of a case is not in it" {
+    in_work two
+    suite <<'END'
+  - {bench: copy, engine: ce, source: [node0, gpus], destination: gpus, op: [write, read], memory: pinned, size: 4M}
+  - {bench: launch, device: [gpu, cuda, gpus], op: [launch, graph, alloc], nodes: 3, size: 8K}
+  - {bench: launch, device: "cuda:1", op: graph, nodes: 3}
+  - {bench: gemm, device: [host, gpu], dtype: f32, threads: [1, 2], size: 64}
+END
+    cases t.yaml | sort > planned
+    [ "$(uniq -d planned)" = "" ]
+    [ "$(grep -c -- '--op write' planned)" -eq 2 ]
+    [ "$(grep -c -- '--source node0 .*--op' planned)" -eq 0 ]
+    [ "$(grep -- '--source node0' planned | grep -c -- '--memory pinned')" -eq 2 ]
+    [ "$(grep -c -- '--op launch ' planned)" -eq 2 ]
+    [ "$(grep -c -- '--op graph --nodes 3' planned)" -eq 2 ]
+    [ "$(grep -c -- '--op alloc --size 8192' planned)" -eq 2 ]
+    [ "$(grep -c -- '--device cuda:0 --dtype f32 --size' planned)" -eq 1 ]
+    [ "$(grep -c -- '--threads' planned)" -eq 2 ]
+    # What is planned is taken by the benchmarks.
+    "$plumb" run t.yaml --out r --only launch > said
+    [ "$(grep -c '^done,' r/plan.csv)" -eq 6 ]
+    for suite in gpu node quick; do
+        "$plumb" run "$suite" --dry-run 2>/dev/null | awk -F, '$3 == 1' | cut -d, -f4- | sort | uniq -d > twice
+        [ ! -s twice ]
+    done
+}
+
+@test "a place that is misspelt, or an option in vain: refused with the line, before anything is measured" {
+    in_work two
+    for device in foo cuda: cuda:01 node0; do
+        suite <<END
+  - {bench: launch, device: gpu, op: event}
+  - {bench: gemm, device: "$device", dtype: f32, size: 64}
+END
+        status=0
+        "$plumb" run t.yaml --out r > said 2> err || status=$?
+        [ "$status" -eq 2 ]
+        grep -q "t.yaml:5: .*option '--device': '$device' is .*: host, cuda:[01], gpus" err
+        [ ! -e r ]
+    done
+    suite <<END
+  - {bench: gemm, device: "cuda:0", dtype: f32, threads: 1, size: 64}
+END
+    status=0
+    "$plumb" run t.yaml --out r > said 2> err || status=$?
+    [ "$status" -eq 2 ]
+    grep -q "t.yaml:4: option 'threads' says nothing here: it is for products on the host's CPUs; leave it out" err
 }

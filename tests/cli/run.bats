@@ -53,6 +53,13 @@ for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
     diff planned ran
 }
 
+@test "a plan says how long it measures at most" {
+    small_suite
+    "$plumb" run t.yaml --dry-run 2> said
+    grep -qx 'plumb run: 16 launches planned, nothing was run' said
+    grep -Eqx 'plumb run: at most about [0-9]+ (s|min) of warm-up and sampling \(16 launches x .*\), and set-up and checks on top' said
+}
+
 @test "repeats are interleaved: each round runs every case once" {
     small_suite
     "$plumb" run t.yaml --dry-run | tail -n +2 | cut -d, -f3 | uniq > rounds
@@ -66,6 +73,7 @@ for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
 import csv, statistics
 samples = {}
 for s in csv.DictReader(open("r/samples/null.csv")):
+    assert s["origin"] == "simulated" and s["disturbed"] == "", s
     samples.setdefault((s["case"], s["repeat"]), []).append(float(s["value"]))
 rows = list(csv.DictReader(open("r/null.csv")))
 assert len(rows) == 16, len(rows)
@@ -328,7 +336,7 @@ import csv
 plan = list(csv.DictReader(open("small/r/plan.csv")))
 rows = list(csv.reader(open("small/r/null.csv"), strict=True))
 samples = list(csv.reader(open("small/r/samples/null.csv"), strict=True))
-assert all(len(r) == len(rows[0]) for r in rows) and all(len(s) == 4 for s in samples)
+assert all(len(r) == len(rows[0]) for r in rows) and all(len(s) == 6 for s in samples)
 done = [p for p in plan if p["state"] == "done"]
 assert 0 < len(done) < len(plan), len(done)
 assert len(rows) - 1 == len(done), (len(rows), len(done))

@@ -74,6 +74,8 @@ static CUresult task_cost(struct sim *sim, struct sim_op *op)
     const struct sim_fault *throttle = sim_fault_has(&sim->machine, SIM_THROTTLE, (int)op->gpu, -1);
     bool all_zeros = true;
 
+    if (throttle && !sim_fault_holds(throttle, sim->now_ns))
+        throttle = NULL;
     for (unsigned i = 0; i < op->task.ranges; i++) {
         const struct sim_range *range = &op->task.range[i];
         struct sim_where where = sim_where(sim, range->at, range->bytes, 0);

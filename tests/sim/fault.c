@@ -49,7 +49,8 @@ static int set_key(struct sim_fault *fault, const char *key, const char *value)
         {"gpu", &fault->gpu, NULL},           {"peer", &fault->peer, NULL},
         {"code", &fault->code, NULL},         {"version", &fault->version, NULL},
         {"after", NULL, &fault->after},       {"times", NULL, &fault->times},
-        {"above", NULL, &fault->above_bytes},
+        {"above", NULL, &fault->above_bytes}, {"from_ms", NULL, &fault->from_ms},
+        {"for_ms", NULL, &fault->for_ms},
     };
     char *end;
 
@@ -162,6 +163,21 @@ struct sim_fault *sim_fault_strikes(struct sim_machine *m, enum sim_fault_kind k
             strikes = fault;
     }
     return strikes;
+}
+
+double sim_fault_held_ns(const struct sim_fault *fault, double running_ns)
+{
+    double from_ns = 1e6 * (double)fault->from_ms, most_ns = 1e6 * (double)fault->for_ms;
+    double held_ns = running_ns > from_ns ? running_ns - from_ns : 0;
+
+    return fault->for_ms && held_ns > most_ns ? most_ns : held_ns;
+}
+
+bool sim_fault_holds(const struct sim_fault *fault, double running_ns)
+{
+    double since_ns = running_ns - 1e6 * (double)fault->from_ms;
+
+    return since_ns >= 0 && (!fault->for_ms || since_ns < 1e6 * (double)fault->for_ms);
 }
 
 const struct sim_fault *sim_fault_has(const struct sim_machine *m, enum sim_fault_kind kind,

@@ -33,6 +33,7 @@ struct sim_fault {
     enum sim_fault_kind kind;
     int gpu, peer;                            /* -1: any */
     uint64_t after, times, above_bytes, seen; /* times 0: no end */
+    uint64_t from_ms, for_ms;                 /* since the library started; 0: no end */
     char call[40], kernel[40];                /* "": any */
     char reason[16];
     double factor;
@@ -57,5 +58,8 @@ struct sim_fault *sim_fault_strikes(struct sim_machine *m, enum sim_fault_kind k
 /* Whether one is there for the device (and peer), without counting. */
 const struct sim_fault *sim_fault_has(const struct sim_machine *m, enum sim_fault_kind kind,
                                       int gpu, int peer);
+/* For how much of the time since the start, `running_ns` ago, it held; and whether it does now. */
+double sim_fault_held_ns(const struct sim_fault *fault, double running_ns);
+bool sim_fault_holds(const struct sim_fault *fault, double running_ns);
 
 #endif

@@ -39,9 +39,23 @@ unsigned long long nvml_running_ns(void)
     return clock_now_ns() - nvml.since_ns;
 }
 
-const struct sim_fault *nvml_throttle(const struct device *device)
+const struct sim_fault *nvml_any_throttle(const struct device *device)
 {
     return sim_fault_has(&nvml.machine, SIM_THROTTLE, (int)device->index, -1);
+}
+
+const struct sim_fault *nvml_throttle(const struct device *device)
+{
+    const struct sim_fault *throttle = nvml_any_throttle(device);
+
+    return throttle && sim_fault_holds(throttle, (double)nvml_running_ns()) ? throttle : NULL;
+}
+
+double nvml_throttled_ns(const struct device *device)
+{
+    const struct sim_fault *throttle = nvml_any_throttle(device);
+
+    return throttle ? sim_fault_held_ns(throttle, (double)nvml_running_ns()) : 0;
 }
 
 int nvmlInit_v2(void);

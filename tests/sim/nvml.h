@@ -36,6 +36,9 @@ const struct sim_gpu *nvml_gpu(const struct device *device);
 unsigned long long nvml_running_ns(void);
 void nvml_fill_pci(const struct sim_gpu *gpu, struct pci_info *info);
 const struct sim_fault *nvml_throttle(const struct device *device);
+/* The same whether it holds now or not, and for how long it did. */
+const struct sim_fault *nvml_any_throttle(const struct device *device);
+double nvml_throttled_ns(const struct device *device);
 
 /* int nvmlDeviceGetNAME(device, type *out): OUT is set to `value`, where `gpu` is the device's. */
 #define NVML_ANSWER(name, type, value)                                                             \

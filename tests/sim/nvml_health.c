@@ -38,7 +38,7 @@ int nvmlDeviceGetClockInfo(struct device *device, int type, unsigned *mhz)
     return rc;
 }
 
-static unsigned long long reasons(const struct device *device)
+static unsigned long long reasons_of(const struct sim_fault *throttle)
 {
     static const struct {
         const char *name;
@@ -47,12 +47,16 @@ static unsigned long long reasons(const struct device *device)
                  {"thermal", SW_THERMAL},
                  {"hw_thermal", HW_THERMAL | HW_SLOWDOWN},
                  {"power_brake", POWER_BRAKE | HW_SLOWDOWN}};
-    const struct sim_fault *throttle = nvml_throttle(device);
 
     for (unsigned i = 0; throttle && i < sizeof(named) / sizeof(*named); i++)
         if (!strcmp(named[i].name, throttle->reason))
             return named[i].bits;
     return 0;
+}
+
+static unsigned long long reasons(const struct device *device)
+{
+    return reasons_of(nvml_throttle(device));
 }
 
 NVML_ANSWER(CurrentClocksEventReasons, unsigned long long, reasons(device))
@@ -61,7 +65,9 @@ NVML_ANSWER(CurrentClocksThrottleReasons, unsigned long long, reasons(device))
 /* While one of these holds, its counter runs. */
 static unsigned long long held_ns(const struct device *device, unsigned long long bits)
 {
-    return reasons(device) & bits ? nvml_running_ns() : 0;
+    return reasons_of(nvml_any_throttle(device)) & bits
+               ? (unsigned long long)nvml_throttled_ns(device)
+               : 0;
 }
 
 struct violation { /* nvmlViolationTime_t */

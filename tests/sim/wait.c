@@ -16,6 +16,7 @@
 #define SPIN_NS      40000.0   /* a sleep ends this much late, or less */
 #define SLEEP_MAX_NS 5000000.0 /* another thread may have changed something */
 #define HELD_NS      20000.0   /* a word in memory may change at any time */
+#define QUERY_NS     200000.0  /* who asks in a loop is to leave the CPU to others */
 
 static bool any_held(const struct sim *sim)
 {
@@ -117,10 +118,12 @@ CUresult sim_query(struct sim *sim, uint64_t id, uint64_t seq)
 {
     CUresult rc = look(sim, id, seq);
 
-    if (!rc) {
-        apply_to(sim, id, seq);
+    if (!rc || rc == CUDA_ERROR_NOT_READY)
+        apply_to(sim, id, seq); /* what has begun can be done meanwhile */
+    if (!rc)
         sim_host_acted(sim);
-    }
+    if (rc == CUDA_ERROR_NOT_READY)
+        snooze(sim, sim_next(sim), any_held(sim) ? HELD_NS : QUERY_NS);
     sim_streams_reap(sim);
     return rc;
 }

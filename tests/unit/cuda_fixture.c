@@ -76,6 +76,34 @@ bool cuda_fixture_simulate(const char *machine)
            stand_in("PLUMB_LIBCUBLASLT", "../sim/libcublasLt.so.*");
 }
 
+int cuda_fixture_open(const char *machine, struct cuda_fixture *f)
+{
+    char error[GPU_ERROR_BYTES] = "";
+    const char *why = "";
+
+    *f = (struct cuda_fixture){0};
+    if (!cuda_fixture_simulate(machine))
+        return 0;
+    f->gpus = gpus_open();
+    f->ops = gpus_module(f->gpus, &why);
+    if (f->ops && !gpus_get(f->gpus, 0, &f->gpu, error, sizeof(error)) &&
+        !f->ops->stream_open(f->gpu, &f->stream))
+        return 0;
+    print_message("the module does not start: %s %s\n", why, error);
+    gpus_close(f->gpus);
+    *f = (struct cuda_fixture){0};
+    return -1;
+}
+
+void cuda_fixture_close(struct cuda_fixture *f)
+{
+    if (!f->ops)
+        return;
+    f->ops->stream_close(f->stream);
+    gpus_close(f->gpus);
+    *f = (struct cuda_fixture){0};
+}
+
 void cuda_fixture_child(void (*fn)(void *arg, char *text, size_t len), void *arg, char *text,
                         size_t len)
 {

@@ -15,10 +15,12 @@
 
 #include <cmocka.h>
 
+#include "core/clock.h"
 #include "core/gpu/gpu_kernels.h"
 #include "cuda_fixture.h"
 
 #define TEXT_BYTES 2048
+#define LONG_BYTES (64u << 20) /* 100 times it, set, take 60 ms and more */
 
 struct ctx {
     struct gpus *gpus;
@@ -133,8 +135,7 @@ static void bad_address(void **state)
 {
     (void)state;
     EXPECT("illegal_address:kernel=empty", NULL, failing_kernel,
-           "wait=EIO cuStreamSynchronize: ", "CUDA_ERROR_ILLEGAL_ADDRESS", "compute-sanitizer",
-           GOES_ON);
+           "wait=EIO cuStreamQuery: ", "CUDA_ERROR_ILLEGAL_ADDRESS", "compute-sanitizer", GOES_ON);
 }
 
 static void bad_memory(void **state)
@@ -142,6 +143,111 @@ static void bad_memory(void **state)
     (void)state;
     EXPECT("ecc:kernel=empty", NULL, failing_kernel, "wait=EIO ", "CUDA_ERROR_ECC_UNCORRECTABLE",
            "nvidia-smi -q -d ECC", GOES_ON);
+}
+
+/* A kernel never ends: the wait does, and nothing that is done then waits for it. */
+static void silent_device(struct ctx *c)
+{
+    struct gpu_stream *stream;
+    struct gpu_event *event;
+    struct gpu *second;
+    char error[GPU_ERROR_BYTES] = "";
+    uint64_t begin_ns = clock_now_ns();
+    void *kept = NULL, *at;
+
+    gpu_base(c->gpu)->patience_ns = 200000000;
+    note(c, "stream", c->ops->stream_open(c->gpu, &stream));
+    note(c, "event", c->ops->event_open(c->gpu, &event));
+    note(c, "take", c->ops->alloc(c->gpu, GPU_DEVICE, 64, &kept));
+    note(c, "launch", launch_empty(c, stream));
+    note(c, "record", c->ops->event_record(event, stream));
+    note(c, "wait", c->ops->event_wait(event));
+    note(c, "silent", gpus_silent(c->gpus) ? 0 : -ENOENT);
+    note(c, "again", c->ops->stream_wait(stream));
+    note(c, "alloc", c->ops->alloc(c->gpu, GPU_DEVICE, 64, &at));
+    c->ops->event_close(event);
+    c->ops->free(c->gpu, GPU_DEVICE, kept);
+    c->ops->stream_close(stream);
+    note(c, "second", gpus_get(c->gpus, 1, &second, error, sizeof(error)));
+    note(c, "second_alloc", c->ops->alloc(second, GPU_DEVICE, 64, &at));
+    note(c, "reopen", gpus_get(c->gpus, 0, &c->gpu, error, sizeof(error)));
+    snprintf(c->text + strlen(c->text), c->len - strlen(c->text), "said=%s\n", error);
+    note(c, "soon", clock_now_ns() - begin_ns < 20000000000 ? 0 : -ETIME);
+    c->gpu = NULL;
+}
+
+static void device_that_hangs(void **state)
+{
+    (void)state;
+    EXPECT("hang:kernel=empty", NULL, silent_device, "record=0\n",
+           "wait=ETIMEDOUT GPU 0 at 0000:10:00.0 has not answered for 0.2", "dmesg", "silent=0\n",
+           "again=EIO GPU 0", "alloc=EIO ", "second=0\n", "second_alloc=0\n", "reopen=EIO\n",
+           "said=not tried: cuda:0 did not answer", "soon=0\n");
+}
+
+/* The program is to end: a wait that would be over soon goes on, one that is not ends. */
+static void interrupted_waits(struct ctx *c)
+{
+    static const volatile int yes = 1;
+    struct gpu_stream *stream;
+    uint64_t begin_ns;
+
+    gpu_base(c->gpu)->cancel = &yes;
+    note(c, "stream", c->ops->stream_open(c->gpu, &stream));
+    note(c, "first", launch_empty(c, stream));
+    note(c, "wait", c->ops->stream_wait(stream));
+    note(c, "second", launch_empty(c, stream));
+    begin_ns = clock_now_ns();
+    note(c, "wait_again", c->ops->stream_wait(stream));
+    note(c, "soon", clock_now_ns() - begin_ns < 20000000000 ? 0 : -ETIME);
+    c->ops->stream_close(stream);
+    c->gpu = NULL;
+}
+
+static void device_that_hangs_at_the_end(void **state)
+{
+    (void)state;
+    EXPECT("hang:kernel=empty:after=1", NULL, interrupted_waits, "wait=0\n",
+           "wait_again=ETIMEDOUT interrupted: GPU 0 at 0000:10:00.0 has not answered for 1",
+           "soon=0\n");
+}
+
+/* What is known to take long, and what already took long, is waited for. */
+static int queue_long(struct ctx *c, struct gpu_stream *stream, void *at)
+{
+    int err = 0;
+
+    for (int i = 0; !err && i < 100; i++)
+        err = c->ops->set(stream, at, 7, LONG_BYTES);
+    return err;
+}
+
+static void patient_waits(struct ctx *c)
+{
+    struct gpu_stream *stream;
+    void *at = NULL;
+
+    gpu_base(c->gpu)->patience_ns = 1000000;
+    gpu_base(c->gpu)->expected_ns = 20000000000;
+    note(c, "stream", c->ops->stream_open(c->gpu, &stream));
+    note(c, "take", c->ops->alloc(c->gpu, GPU_DEVICE, LONG_BYTES, &at));
+    note(c, "first", queue_long(c, stream, at));
+    note(c, "wait", c->ops->stream_wait(stream));
+    note(c, "longest", gpu_base(c->gpu)->longest_ns >= 20000000 ? 0 : -ERANGE);
+    gpu_base(c->gpu)->expected_ns = 0;
+    note(c, "second", queue_long(c, stream, at));
+    note(c, "wait_again", c->ops->stream_wait(stream));
+    gpu_base(c->gpu)->longest_ns = 0;
+    note(c, "third", queue_long(c, stream, at));
+    note(c, "wait_no_more", c->ops->stream_wait(stream));
+    c->ops->stream_close(stream);
+}
+
+static void device_that_is_slow(void **state)
+{
+    (void)state;
+    EXPECT("", NULL, patient_waits, "first=0\n", "wait=0\n", "longest=0\n", "second=0\n",
+           "wait_again=0\n", "third=0\n", "wait_no_more=ETIMEDOUT ");
 }
 
 static void lost_for_good(struct ctx *c)
@@ -316,6 +422,9 @@ int main(void)
         cmocka_unit_test(kernel_that_fails),
         cmocka_unit_test(bad_address),
         cmocka_unit_test(bad_memory),
+        cmocka_unit_test(device_that_hangs),
+        cmocka_unit_test(device_that_hangs_at_the_end),
+        cmocka_unit_test(device_that_is_slow),
         cmocka_unit_test(device_that_is_reset),
         cmocka_unit_test(device_that_is_gone),
         cmocka_unit_test(memory_that_is_full),

@@ -24,46 +24,33 @@
 #define MOST 8
 
 struct bed {
-    struct gpus *gpus;
-    const struct gpu_ops *ops;
+    struct cuda_fixture on;
+    const struct gpu_ops *ops; /* of `on` */
     struct gpu *gpu;
     struct gpu_stream *stream;
-    struct gpu_gemm *gemm;
+    struct gpu_gemm *gemm; /* NULL: the group's tests are skipped */
     void *a, *b, *c;
 };
 
-#define OK(bed, call)                                                                              \
-    do {                                                                                           \
-        int ok_err = (call);                                                                       \
-        if (ok_err)                                                                                \
-            fail_msg("%s: %d: %s", #call, ok_err, gpu_error((bed)->gpu));                          \
-    } while (0)
-
 static int open_bed(void **state)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-    char error[GPU_ERROR_BYTES] = "";
-    const char *why;
+    static struct bed bed;
+    int err = cuda_fixture_open("one", &bed.on);
 
-    *state = NULL;
-    if (!bed || !cuda_fixture_simulate("one")) {
-        free(bed);
-        return 0;
-    }
-    bed->gpus = gpus_open();
-    bed->ops = gpus_module(bed->gpus, &why);
-    if (!bed->ops || gpus_get(bed->gpus, 0, &bed->gpu, error, sizeof(error)) ||
-        bed->ops->stream_open(bed->gpu, &bed->stream) ||
-        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * M * K, &bed->a) ||
-        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * N * K, &bed->b) ||
-        bed->ops->alloc(bed->gpu, GPU_DEVICE, 8 * M * N, &bed->c)) {
-        print_message("the module does not start: %s %s\n", why, error);
-        free(bed);
+    *state = &bed;
+    bed.ops = bed.on.ops;
+    bed.gpu = bed.on.gpu;
+    bed.stream = bed.on.stream;
+    if (err || !bed.ops)
+        return err;
+    if (bed.ops->alloc(bed.gpu, GPU_DEVICE, 8 * M * K, &bed.a) ||
+        bed.ops->alloc(bed.gpu, GPU_DEVICE, 8 * N * K, &bed.b) ||
+        bed.ops->alloc(bed.gpu, GPU_DEVICE, 8 * M * N, &bed.c)) {
+        print_message("no memory: %s\n", gpu_error(bed.gpu));
         return -1;
     }
-    if (bed->ops->gemm && bed->ops->gemm->open(bed->gpu, &bed->gemm))
-        print_message("%s\n", gpu_error(bed->gpu));
-    *state = bed;
+    if (bed.ops->gemm && bed.ops->gemm->open(bed.gpu, &bed.gemm))
+        print_message("%s\n", gpu_error(bed.gpu));
     return 0;
 }
 
@@ -71,16 +58,14 @@ static int close_bed(void **state)
 {
     struct bed *bed = *state;
 
-    if (!bed)
+    if (!bed->ops)
         return 0;
     if (bed->gemm)
         bed->ops->gemm->close(bed->gemm);
     bed->ops->free(bed->gpu, GPU_DEVICE, bed->a);
     bed->ops->free(bed->gpu, GPU_DEVICE, bed->b);
     bed->ops->free(bed->gpu, GPU_DEVICE, bed->c);
-    bed->ops->stream_close(bed->stream);
-    gpus_close(bed->gpus);
-    free(bed);
+    cuda_fixture_close(&bed->on);
     return 0;
 }
 
@@ -88,7 +73,7 @@ static struct bed *bed_of(void **state)
 {
     struct bed *bed = *state;
 
-    if (!bed || !bed->gemm) {
+    if (!bed->gemm) {
         print_message("there is no module with matrix products, or no device for it\n");
         skip();
     }

@@ -22,67 +22,34 @@
 
 #define SEED 7
 
-struct bed {
-    struct gpus *gpus;
-    const struct gpu_ops *ops;
-    struct gpu *gpu;
-    struct gpu_stream *stream;
-};
-
-#define OK(bed, call)                                                                              \
-    do {                                                                                           \
-        int ok_err = (call);                                                                       \
-        if (ok_err)                                                                                \
-            fail_msg("%s: %d: %s", #call, ok_err, gpu_error((bed)->gpu));                          \
-    } while (0)
-
-/* NULL, and the group's tests are skipped, where there is nothing to test. */
+/* The group's tests are skipped where there is nothing to test. */
 static int open_bed(void **state)
 {
-    struct bed *bed = calloc(1, sizeof(*bed));
-    char error[GPU_ERROR_BYTES] = "";
-    const char *why;
+    static struct cuda_fixture bed;
 
-    *state = NULL;
-    if (!bed || !cuda_fixture_simulate("eight")) {
-        free(bed);
-        return 0;
-    }
-    bed->gpus = gpus_open();
-    bed->ops = gpus_module(bed->gpus, &why);
-    if (!bed->ops || gpus_get(bed->gpus, 0, &bed->gpu, error, sizeof(error)) ||
-        bed->ops->stream_open(bed->gpu, &bed->stream)) {
-        print_message("the module does not start: %s %s\n", why, error);
-        free(bed);
-        return -1;
-    }
-    *state = bed;
-    return 0;
+    *state = &bed;
+    return cuda_fixture_open("eight", &bed);
 }
 
 static int close_bed(void **state)
 {
-    struct bed *bed = *state;
-
-    if (bed) {
-        bed->ops->stream_close(bed->stream);
-        gpus_close(bed->gpus);
-    }
-    free(bed);
+    cuda_fixture_close(*state);
     return 0;
 }
 
-static struct bed *bed_of(void **state)
+static struct cuda_fixture *bed_of(void **state)
 {
-    if (!*state) {
+    struct cuda_fixture *bed = *state;
+
+    if (!bed->ops) {
         print_message(
             "neither the module and the simulated device were built, nor is there a GPU\n");
         skip();
     }
-    return *state;
+    return bed;
 }
 
-static void *take(struct bed *bed, enum gpu_memory kind, size_t bytes)
+static void *take(struct cuda_fixture *bed, enum gpu_memory kind, size_t bytes)
 {
     void *at = NULL;
 
@@ -91,7 +58,7 @@ static void *take(struct bed *bed, enum gpu_memory kind, size_t bytes)
     return at;
 }
 
-static void to_device(struct bed *bed, void *dst, const void *src, size_t bytes)
+static void to_device(struct cuda_fixture *bed, void *dst, const void *src, size_t bytes)
 {
     OK(bed, bed->ops->copy(bed->stream, dst, src, bytes));
     OK(bed, bed->ops->stream_wait(bed->stream));
@@ -99,7 +66,7 @@ static void to_device(struct bed *bed, void *dst, const void *src, size_t bytes)
 
 #define to_host to_device
 
-static void launch(struct bed *bed, const char *name, unsigned grid, unsigned block,
+static void launch(struct cuda_fixture *bed, const char *name, unsigned grid, unsigned block,
                    const void *args)
 {
     struct gpu_kernel *kernel;
@@ -110,7 +77,7 @@ static void launch(struct bed *bed, const char *name, unsigned grid, unsigned bl
 
 static void facts(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     const struct gpu_facts *f = &gpu_base(bed->gpu)->facts;
     unsigned domain, bus, device;
     struct gpu_facts other;
@@ -134,7 +101,7 @@ static void facts(void **state)
 /* What tests/sim/machines/eight.conf says. */
 static void facts_of_the_simulated_machine(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_facts f;
     struct gpu_link link;
 
@@ -159,7 +126,7 @@ static void facts_of_the_simulated_machine(void **state)
 
 static void memory_of_every_kind(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     const enum gpu_memory kinds[] = {GPU_DEVICE, GPU_PINNED, GPU_WRITE_COMBINED, GPU_MANAGED};
     unsigned char out[999], in[999];
     void *at = bed;
@@ -184,7 +151,7 @@ static void memory_of_every_kind(void **state)
 
 static void too_much_memory(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     void *at;
 
     assert_int_equal(bed->ops->alloc(bed->gpu, GPU_DEVICE, (size_t)1 << 44, &at), -ENOMEM);
@@ -198,7 +165,7 @@ static void too_much_memory(void **state)
 
 static void host_memory_pinned(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     size_t bytes = 64 << 10;
     char *host = aligned_alloc(4096, bytes);
     void *device = take(bed, GPU_DEVICE, bytes);
@@ -218,7 +185,7 @@ static void host_memory_pinned(void **state)
 
 static void managed_memory_moves(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     size_t bytes = 256 << 10;
     uint32_t *at;
 
@@ -238,7 +205,7 @@ static void managed_memory_moves(void **state)
 
 static void memory_in_order(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     uint32_t in[4] = {0};
     void *at;
 
@@ -283,7 +250,7 @@ struct arrays {
     size_t bytes;
 };
 
-static void fill(struct bed *bed, void *at, uint32_t type, uint64_t count, uint64_t seed)
+static void fill(struct cuda_fixture *bed, void *at, uint32_t type, uint64_t count, uint64_t seed)
 {
     const struct gpu_fill_args args = {
         .dst = at, .count = count, .seed = seed, .type = type, .kind = GPU_RANDOM};
@@ -291,8 +258,8 @@ static void fill(struct bed *bed, void *at, uint32_t type, uint64_t count, uint6
     launch(bed, "fill", 5, 96, &args);
 }
 
-static void check_operation(struct bed *bed, const struct arrays *x, const char *op, bool wide,
-                            const char *name)
+static void check_operation(struct cuda_fixture *bed, const struct arrays *x, const char *op,
+                            bool wide, const char *name)
 {
     const double s = 0.3;
     const struct gpu_pass_args args = {
@@ -312,7 +279,7 @@ static void check_operation(struct bed *bed, const struct arrays *x, const char 
     free(host);
 }
 
-static void check_read(struct bed *bed, const struct arrays *x, const char *name)
+static void check_read(struct cuda_fixture *bed, const struct arrays *x, const char *name)
 {
     const struct gpu_pass_args args = {.a = x->a, .bytes = x->bytes, .passes = 3, .sum = x->sum};
     uint32_t *host = malloc(x->bytes);
@@ -334,7 +301,7 @@ static void memory_operations(void **state)
 {
     static const char *const ops[] = {"read", "write", "copy", "scale", "add", "triad"};
     static const size_t sizes[] = {16, 1024 + 48, 65536 + 16 * 7};
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct arrays x = {.sum = take(bed, GPU_DEVICE, 8)};
     char name[64];
 
@@ -362,7 +329,7 @@ static void memory_operations(void **state)
 
 static void filling(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     unsigned char *host = malloc(8 * 1000);
     void *at = take(bed, GPU_DEVICE, 8 * 1000);
 
@@ -386,7 +353,7 @@ static void filling(void **state)
 
 static void copying_kernels(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     unsigned char out[1000], in[1003];
     unsigned char *src = take(bed, GPU_DEVICE, 1024), *dst = take(bed, GPU_DEVICE, 1024);
     struct gpu_copy_args args = {.dst = dst + 1, .src = src + 2, .bytes = 997, .passes = 1};
@@ -413,7 +380,7 @@ static void copying_kernels(void **state)
 static void chasing(void **state)
 {
     static const unsigned next[] = {3, 0, 1, 4, 2};
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     uint64_t words[5], got;
     uint64_t *at = take(bed, GPU_DEVICE, sizeof(words)), *end = take(bed, GPU_DEVICE, 8);
     struct gpu_chase_args args = {.start = at + 1, .end = end};
@@ -434,7 +401,7 @@ static void chasing(void **state)
 
 static void kernels_and_their_shapes(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     const struct gpu_empty_args none = {0};
     struct gpu_kernel *kernel, *again;
     unsigned blocks = 9;
@@ -456,7 +423,7 @@ static void kernels_and_their_shapes(void **state)
 
 static void events_and_their_times(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_event *begin, *end;
     void *at = take(bed, GPU_DEVICE, 1 << 20);
     double ns = -1;
@@ -480,7 +447,7 @@ static void events_and_their_times(void **state)
 
 static void holding(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_event *done;
     double ns;
 
@@ -503,7 +470,7 @@ static void holding(void **state)
 /* A hold that nobody releases: seconds, not for ever; and it is said, once. */
 static void hold_that_is_forgotten(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
 
     OK(bed, bed->ops->hold(bed->stream));
     assert_int_equal(bed->ops->stream_wait(bed->stream), -ETIMEDOUT);
@@ -518,7 +485,7 @@ static void hold_that_is_forgotten(void **state)
 /* Closed while it is held: it ends. */
 static void closing_a_held_stream(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_stream *stream;
 
     OK(bed, bed->ops->stream_open(bed->gpu, &stream));
@@ -531,7 +498,7 @@ static void closing_a_held_stream(void **state)
 
 static void one_stream_after_another(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_stream *second;
     struct gpu_event *first_done;
     uint32_t got = 0;
@@ -556,7 +523,7 @@ static void one_stream_after_another(void **state)
 
 static void graphs(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     const struct gpu_empty_args none = {0};
     struct gpu_kernel *empty;
     struct gpu_graph *graph;
@@ -588,7 +555,7 @@ static void graphs(void **state)
 
 static void peers(void **state)
 {
-    struct bed *bed = bed_of(state);
+    struct cuda_fixture *bed = bed_of(state);
     struct gpu_link link;
     struct gpu *other;
     char error[GPU_ERROR_BYTES];

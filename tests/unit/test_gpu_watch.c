@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "core/gpu/gpu_held.h"
 #include "core/gpu/gpu_watch.h"
 #include "core/gpu/nvml.h"
 
@@ -425,6 +427,131 @@ static void test_no_library(void **state)
     assert_true(isnan(l.looks));
 }
 
+/* A sample is marked from the last look without the reason to the first one without it again, not
+ * before and not after. */
+static void test_marks(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+    uint64_t at[5];
+    char text[96];
+
+    (void)state;
+    for (size_t i = 0; i < 5; i++) {
+        cards[0].reasons = i == 2 ? NVML_REASON_HW_THERMAL | NVML_REASON_APPLICATION_CLOCKS : 0;
+        usleep(1000);
+        at[i] = clock_now_ns();
+        usleep(1000);
+        look(watch);
+    }
+    struct gpu_ledger l;
+    gpu_watch_end(watch, &l);
+    assert_int_equal(gpu_watch_held(watch, 0, at[1]), 0);
+    assert_int_equal(gpu_watch_held(watch, at[0], at[1]), 0);
+    assert_int_equal(gpu_watch_held(watch, at[1], at[2]), NVML_REASON_HW_THERMAL);
+    assert_int_equal(gpu_watch_held(watch, at[2], at[2]), NVML_REASON_HW_THERMAL);
+    assert_int_equal(gpu_watch_held(watch, at[2], at[3]), NVML_REASON_HW_THERMAL);
+    assert_int_equal(gpu_watch_held(watch, at[3], at[3]), NVML_REASON_HW_THERMAL);
+    assert_int_equal(gpu_watch_held(watch, 0, UINT64_MAX), NVML_REASON_HW_THERMAL);
+    assert_int_equal(gpu_watch_held(watch, at[4], UINT64_MAX), 0);
+    assert_string_equal(gpu_watch_reasons(NVML_REASON_HW_THERMAL, text, sizeof(text)),
+                        "thermal slowdown");
+    assert_string_equal(gpu_watch_reasons(0, text, sizeof(text)), "");
+    gpu_watch_begin(watch); /* the next case */
+    assert_int_equal(gpu_watch_held(watch, 0, UINT64_MAX), 0);
+    finish(watch);
+}
+
+/* Before the first look and after the last one there is no other: what they found holds. */
+static void test_marks_at_the_ends(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+    struct gpu_ledger l;
+
+    (void)state;
+    uint64_t begin_ns = clock_now_ns();
+    cards[0].reasons = NVML_REASON_POWER_CAP;
+    look(watch);
+    usleep(2000);
+    uint64_t end_ns = clock_now_ns();
+    gpu_watch_end(watch, &l);
+    assert_int_equal(gpu_watch_held(watch, begin_ns, begin_ns), NVML_REASON_POWER_CAP);
+    assert_int_equal(gpu_watch_held(watch, end_ns, end_ns), NVML_REASON_POWER_CAP);
+    gpu_watch_close(watch);
+}
+
+/* The device's counters tell of what no look met: between the looks where they grew. */
+static void test_marks_by_counters(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+    struct gpu_ledger l;
+
+    (void)state;
+    look(watch);
+    uint64_t first_ns = clock_now_ns();
+    usleep(2000);
+    cards[0].power_ns += 30000000;
+    look(watch);
+    usleep(1000);
+    uint64_t second_ns = clock_now_ns();
+    usleep(1000);
+    look(watch);
+    gpu_watch_end(watch, &l);
+    assert_int_equal(gpu_watch_held(watch, first_ns, first_ns), NVML_REASON_POWER_CAP);
+    assert_int_equal(gpu_watch_held(watch, second_ns, UINT64_MAX), 0);
+    assert_true(l.throttled_looks == 0);
+    gpu_watch_close(watch);
+}
+
+/* Much of a short case, little of any time between looks: nobody knows when, so always. */
+static void test_marks_of_a_short_case(void **state)
+{
+    struct gpu_watch *watch = watch_on(&whole, 1);
+    uint64_t begin_ns = clock_now_ns();
+    struct gpu_ledger l;
+
+    (void)state;
+    cards[0].power_ns += 900000;
+    gpu_watch_end(watch, &l);
+    if (clock_now_ns() - begin_ns < 80000000) { /* else it is little of a long case */
+        assert_int_equal(gpu_watch_held(watch, begin_ns, begin_ns), NVML_REASON_POWER_CAP);
+        assert_string_equal(l.throttle, "power cap");
+    }
+    gpu_watch_close(watch);
+}
+
+/* Ever other windows: the last one stands for all that found no room. */
+static void test_marks_without_room(void **state)
+{
+    static struct gpu_held held;
+
+    (void)state;
+    for (unsigned i = 0; i < GPU_HELD_WINDOWS + 10; i++)
+        gpu_held_add(&held, 10 * i, 10 * i + 5,
+                     i % 2 ? NVML_REASON_POWER_CAP : NVML_REASON_SW_THERMAL);
+    assert_int_equal(held.n, GPU_HELD_WINDOWS);
+    assert_int_equal(gpu_held_between(&held, 20, 22), NVML_REASON_SW_THERMAL);
+    assert_int_equal(gpu_held_between(&held, 26, 28), 0);
+    assert_int_equal(gpu_held_between(&held, 26, 30), NVML_REASON_POWER_CAP);
+    uint64_t last = 10 * (GPU_HELD_WINDOWS + 9);
+    assert_int_equal(gpu_held_between(&held, last, last),
+                     NVML_REASON_POWER_CAP | NVML_REASON_SW_THERMAL);
+    assert_int_equal(gpu_held_between(&held, last + 6, UINT64_MAX), 0);
+}
+
+static void test_samples_in_words(void **state)
+{
+    struct gpu_ledger l;
+
+    (void)state;
+    gpu_ledger_none(&l);
+    l.looks = 30;
+    l.throttled_looks = 12;
+    snprintf(l.throttle, sizeof(l.throttle), "power cap; set: sync boost");
+    l.samples = 200;
+    l.throttled_samples = 37;
+    assert_says(&l, "GPU held back in 12 of 30 looks (power cap), 37 of 200 samples");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -442,6 +569,12 @@ int main(void)
         cmocka_unit_test_setup(test_old_library, reset),
         cmocka_unit_test_setup(test_nothing_known, reset),
         cmocka_unit_test_setup(test_no_library, reset),
+        cmocka_unit_test_setup(test_marks, reset),
+        cmocka_unit_test_setup(test_marks_at_the_ends, reset),
+        cmocka_unit_test_setup(test_marks_by_counters, reset),
+        cmocka_unit_test_setup(test_marks_of_a_short_case, reset),
+        cmocka_unit_test_setup(test_marks_without_room, reset),
+        cmocka_unit_test_setup(test_samples_in_words, reset),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -214,13 +214,35 @@ static void a_simulated_gpu_gets_no_datasheet_figure(void **state)
     json_t *out =
         join(*state, "{\"gpus\": {\"simulated\": true, \"devices\": [{\"name\": \"NVIDIA H200\","
                      " \"nature\": \"simulated\", \"compute_capability\": \"9.0\", \"sms\": 20,"
+                     " \"virtualization\": \"none\","
                      " \"sm_max_mhz\": 1000, \"memory_gbytes_per_s\": 128},"
                      " {\"name\": \"NVIDIA H200\", \"nature\": \"physical\"}]}}");
     has(out, "gpu.0.bf16_tflops", 81.92, "TFLOP/s", "nvml");
     has(out, "gpu.0.memory_gbytes_per_s", 128, "GB/s", "nvml");
+    assert_string_equal(
+        json_string_value(json_object_get(find(out, "gpu.0.memory_gbytes_per_s"), "detail")),
+        "memory clock x bus width, of a simulated GPU");
     lacks(out, "gpu.0.nvlink_gbytes_per_s");
     lacks(out, "gpu.1.bf16_tflops");
     json_decref(out);
+}
+
+// A vGPU, or of a kind that nobody tells: as a real one has none.
+static void a_simulated_share_gets_no_figure_of_the_whole(void **state)
+{
+    static const char *const modes[] = {"\"vgpu\"", "\"host-vgpu\"", "null"};
+    for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++) {
+        char text[512];
+        snprintf(text, sizeof(text),
+                 "{\"gpus\": {\"simulated\": true, \"devices\": [{\"name\": \"NVIDIA H200\","
+                 " \"nature\": \"simulated\", \"virtualization\": %s, \"sms\": 20,"
+                 " \"compute_capability\": \"9.0\", \"sm_max_mhz\": 1000,"
+                 " \"memory_gbytes_per_s\": 128}]}}",
+                 modes[i]);
+        json_t *out = join(*state, text);
+        assert_int_equal(json_array_size(out), 0);
+        json_decref(out);
+    }
 }
 
 // Neither the datasheet's nor the whole card's by NVML.
@@ -350,6 +372,7 @@ int main(void)
         cmocka_unit_test(an_unknown_gpu_keeps_what_nvml_says),
         cmocka_unit_test(an_unknown_gpu_is_worked_out),
         cmocka_unit_test(a_simulated_gpu_gets_no_datasheet_figure),
+        cmocka_unit_test(a_simulated_share_gets_no_figure_of_the_whole),
         cmocka_unit_test(a_slice_of_mig_gets_no_figure_of_the_whole),
         cmocka_unit_test(a_link_that_only_nvml_knows),
         cmocka_unit_test(pairs_of_gpus_have_their_nvlinks),

@@ -53,8 +53,10 @@ static const struct opt own[] = {
      .min = 1,
      .max = 64,
      .make_default = half_the_machine,
+     .tried = "cores amount",
      .help = "threads"},
     {.name = "size",
+     .tried = "amount",
      .letter = 's',
      .type = OPT_SIZE,
      .flags = OPT_LIST | OPT_COLUMN,
@@ -276,8 +278,12 @@ static void test_messages(void **state)
            "option '--width': '1 percent' is not a share such as 1% or 0.01");
     refuse(o, "ratio", "11", "option '--ratio': '11' is not within its bounds, see --help");
     refuse(o, "check", "maybe", "option '--check': 'maybe' is not yes or no");
-    refuse(o, "shape", "2y3", "'2y3' is not a shape such as 2x3");
+    refuse(o, "shape", "2y3", "option '--shape': '2y3' is not a shape such as 2x3");
     refuse(o, "thread", "1", "unknown option '--thread': did you mean '--threads'?");
+    refuse(o, "cores", "1", "unknown option '--cores': here it is '--threads'");
+    refuse(o, "amount", "1", "unknown option '--amount': here it is '--threads' or '--size'");
+    refuse(o, "core", "1",
+           "unknown option '--core': did you mean '--mode'?"); /* a part of a name is none */
     refuse(o, "banana", "1", "unknown option '--banana': see --help");
 }
 
@@ -360,13 +366,14 @@ static void test_describe_is_csv(void **state)
     char text[4096];
 
     read_all(opts_describe, *state, text, sizeof(text));
+    assert_non_null(strstr(
+        text, "name,owner,letter,type,list,column,default,min,max,choices,help,when,scope\n"));
+    assert_non_null(strstr(text, "\nthreads,own,t,integer,1,1,6,1,64,,threads,,\n"));
     assert_non_null(
-        strstr(text, "name,owner,letter,type,list,column,default,min,max,choices,help\n"));
-    assert_non_null(strstr(text, "\nthreads,own,t,integer,1,1,6,1,64,,threads\n"));
+        strstr(text, "\nsize,own,s,size,1,1,4096;1048576,8,,,\"bytes, of each array\",,\n"));
     assert_non_null(
-        strstr(text, "\nsize,own,s,size,1,1,4096;1048576,8,,,\"bytes, of each array\"\n"));
-    assert_non_null(strstr(text, "\nmode,own,,choice,1,1,copy,0,,read;write;copy,what is done\n"));
-    assert_non_null(strstr(text, "\noutput,all,O,string,0,0,,0,,,a file\n"));
+        strstr(text, "\nmode,own,,choice,1,1,copy,0,,read;write;copy,what is done,,\n"));
+    assert_non_null(strstr(text, "\noutput,all,O,string,0,0,,0,,,a file,,\n"));
 }
 
 static void test_distance(void **state)

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <dlfcn.h>
 #include <errno.h>
 
 #include "core/device/device.h"
@@ -37,8 +38,10 @@ static void assert_gpu(struct topo *topo, const char *name, unsigned index)
 
 static void test_names(void **state)
 {
-    static const char *const wrong[] = {"cuda:", "cuda:x", "cuda-1", "cuda:1x",          "node",
-                                        "nodes", "gpu0",   "",       "cuda:99999999999", NULL};
+    static const char *const wrong[] = {
+        "cuda:",   "cuda:x",  "cuda-1", "cuda:1x",          "node",
+        "nodes",   "gpu0",    "",       "cuda:01",          "cuda00",
+        "node:01", "node0x1", "HOST",   "cuda:99999999999", NULL};
     struct place place;
     char error[160];
 
@@ -53,6 +56,53 @@ static void test_names(void **state)
         assert_non_null(strstr(error, "is not a place"));
     }
     assert_int_equal(place_find("node4000", *state, &place, error, sizeof(error)), -ENODEV);
+}
+
+static void assert_refused(const char *name, unsigned kinds, const char *message)
+{
+    struct place place;
+    char error[160] = "";
+
+    assert_int_equal(place_parse(name, kinds, &place, error, sizeof(error)), -EINVAL);
+    assert_string_equal(error, message);
+}
+
+static void test_what_is_meant_is_suggested(void **state)
+{
+    (void)state;
+    assert_refused("foo", PLACE_ANY, "'foo' is not a place: host, node0, nodes, cuda:0, gpus");
+    assert_refused("cuda:", PLACE_GPU,
+                   "'cuda:' is not a place: cuda:0, gpus; did you mean 'cuda:0'?");
+    assert_refused("cud:3", PLACE_GPU,
+                   "'cud:3' is not a place: cuda:3, gpus; did you mean 'cuda:3'?");
+    assert_refused("cuda:07", PLACE_WHOLE | PLACE_GPU,
+                   "'cuda:07' is not a place: host, cuda:7, gpus; did you mean 'cuda:7'?");
+    assert_refused("hots", PLACE_WHOLE | PLACE_GPU,
+                   "'hots' is not a place: host, cuda:0, gpus; did you mean 'host'?");
+    assert_refused("host", PLACE_GPU, "'host' is no GPU: cuda:0, gpus");
+    assert_refused("node1", PLACE_WHOLE | PLACE_GPU,
+                   "'node1' is no device of its own: host, cuda:1, gpus");
+}
+
+static void test_a_place_has_one_name(void **state)
+{
+    static const char *const names[][2] = {
+        {"cuda", "cuda:0"}, {"cuda7", "cuda:7"}, {"node:1", "node1"}, {"gpu", "cuda:0"}};
+    static const char *const own[] = {"cuda:0", "node1", "host", "cuda:01", "moon"};
+    char list[160];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        assert_true(place_words(names[i][0], list, sizeof(list)));
+        assert_string_equal(list, names[i][1]);
+    }
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        assert_false(place_words(own[i], list, sizeof(list)));
+    setenv("HWLOC_SYNTHETIC", "pack:3 [numa(memory=8GB)] core:1 pu:1", 1);
+    assert_true(place_words_of_nodes("host", list, sizeof(list)));
+    assert_string_equal(list, "node0");
+    unsetenv("HWLOC_SYNTHETIC");
+    assert_false(place_words_of_nodes("node0", list, sizeof(list)));
 }
 
 static void refused(const char *module, const char *because)
@@ -74,9 +124,12 @@ static void refused(const char *module, const char *because)
 
 static void test_module_that_is_none(void **state)
 {
+    Dl_info library; /* the C library's file: sound, and no module */
+
     (void)state;
-    refused("/nonexistent/plumb-cuda.so", "cannot open shared object");
-    refused("libm.so.6", GPU_MODULE_SYMBOL);
+    assert_true(dladdr(dlsym(RTLD_DEFAULT, "qsort"), &library) != 0);
+    refused("/nonexistent/plumb-cuda.so", "does not load: No such file or directory");
+    refused(library.dli_fname, GPU_MODULE_SYMBOL);
 }
 
 /* The mean of many is near 0 and the spread that of a uniform number; no two runs alike. */
@@ -116,6 +169,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_names, setup, teardown),
+        cmocka_unit_test(test_what_is_meant_is_suggested),
+        cmocka_unit_test(test_a_place_has_one_name),
         cmocka_unit_test(test_module_that_is_none),
         cmocka_unit_test(test_values_are_spread),
         cmocka_unit_test(test_values_of_known_bits),

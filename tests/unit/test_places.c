@@ -31,16 +31,21 @@ static const char *const ops[] = {"read", "write", NULL};
 /* `gpus` is a choice here, and must stay one. */
 static const char *const kinds[] = {"gpus", "other", NULL};
 
+static const char *const ways[] = {"out", "in", NULL};
+static const struct opt_scope pairs = {"source=cuda:* destination=cuda:* source!=@destination",
+                                       "pairs"};
+
 static struct opt options[] = {
     {.name = "op", .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, .choices = ops},
     {.name = "device", .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN, .parse = accept},
     {.name = "source", .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN, .parse = accept},
     {.name = "destination", .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN, .parse = accept},
     {.name = "kind", .type = OPT_CHOICE, .choices = kinds},
+    {.name = "way", .type = OPT_CHOICE, .flags = OPT_LIST, .choices = ways, .scope = &pairs},
     {.name = NULL},
 };
 
-static char *defaults[] = {"read", "host", "node0", "node0", "other", NULL};
+static char *defaults[] = {"read", "host", "node0", "node0", "other", "out", NULL};
 
 /* What the fakes answer when they are asked: on a GPU another operation is the default, and two of
  * them. */
@@ -56,6 +61,7 @@ static const char program[] =
     "source,fake,,custom,1,1,node0,0,0,,x\n"
     "destination,fake,,custom,1,1,node0,0,0,,x\n"
     "kind,fake,,choice,0,0,other,0,0,gpus;other,x\n"
+    "way,fake,,choice,1,0,out,0,0,out;in,x\n"
     "END\n";
 static char program_path[] = "/tmp/plumb-places-XXXXXX";
 
@@ -104,7 +110,7 @@ static struct fakes *fakes_make(size_t n)
                                             .needs = "",
                                             .options = options,
                                             .defaults = defaults,
-                                            .n_own = 5,
+                                            .n_own = 6,
                                             .columns = columns,
                                             .n_columns = 4,
                                             .backends = f->backends,
@@ -391,6 +397,90 @@ static void test_empty_words_are_still_refused(void **state)
     free(f);
 }
 
+static void refuse(const struct fakes *f, const char *text, const char *message)
+{
+    struct suite s;
+    char error[512] = "";
+
+    assert_int_not_equal(
+        suite_parse("t.yaml", text, strlen(text), NULL, &f->list, &s, error, sizeof(error)), 0);
+    if (!strstr(error, message))
+        fail_msg("'%s' lacks '%s'", error, message);
+}
+
+static void test_what_says_nothing_is_left_out(void **state)
+{
+    static const char *const want[] = {"--source node0 --destination cuda:1",
+                                       "--source cuda:0 --destination cuda:1 --way out",
+                                       "--source cuda:0 --destination cuda:1 --way in"};
+    struct fakes *f = fakes_make(2);
+    struct suite s;
+
+    (void)state;
+    parse(f,
+          "suite: a\ncases: [{bench: fake, way: [out, in], source: [node0, 'cuda:0'], "
+          "destination: 'cuda:1', op: read}]\n",
+          &s);
+    assert_int_equal(s.n, 3);
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(s.cases[i].arguments + strlen("--op read "), want[i]);
+    suite_release(&s);
+    free(f);
+}
+
+/* Nobody asked for it in vain: neither a default nor what hangs on the machine is a mistake. */
+static void test_what_says_nothing_at_all_is_refused(void **state)
+{
+    struct fakes *f = fakes_make(1);
+    struct suite s;
+
+    (void)state;
+    refuse(f, "suite: a\ncases: [{bench: fake, way: in, source: node0, destination: 'cuda:0'}]\n",
+           "t.yaml:2: option 'way' says nothing here: it is for pairs; leave it out");
+    parse(f,
+          "suite: a\ndefaults: {way: in}\n"
+          "cases: [{bench: fake, op: read, source: node0, destination: 'cuda:0'}]\n",
+          &s);
+    assert_string_equal(s.cases[0].arguments, "--op read --source node0 --destination cuda:0");
+    suite_release(&s);
+    parse(f,
+          "suite: a\ncases: [{bench: fake, op: read, way: in, source: gpu, destination: gpus}]\n",
+          &s);
+    assert_string_equal(s.cases[0].arguments, "--op read --source cuda:0 --destination cuda:0");
+    suite_release(&s);
+    /* What stands for a pair where there is none has the option all the same. */
+    parse(f,
+          "suite: a\ncases: [{bench: fake, op: read, way: in, source: gpus, destination: gpus}]\n",
+          &s);
+    assert_string_equal(s.cases[0].arguments,
+                        "--op read --source cuda:0 --destination cuda:1 --way in");
+    suite_release(&s);
+    free(f);
+}
+
+static void test_no_case_is_another_one(void **state)
+{
+    struct fakes *f = fakes_make(2);
+    struct suite s;
+
+    (void)state;
+    parse(f,
+          "suite: a\ncases:\n"
+          "  - {bench: fake, op: read, device: [cuda, 'cuda:0', gpus], repeat: 2}\n"
+          "  - {bench: fake, op: [write, read], device: gpu, kind: other, repeat: 5}\n"
+          "  - {bench: fake, op: read, device: gpu, kind: gpus}\n",
+          &s);
+    assert_int_equal(s.n, 4);
+    assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
+    assert_int_equal(s.cases[0].repeats, 5); /* the most that any has asked for */
+    assert_string_equal(s.cases[1].arguments, "--op read --device cuda:1");
+    assert_int_equal(s.cases[1].repeats, 2);
+    assert_string_equal(s.cases[2].arguments, "--op write --device cuda:0 --kind other");
+    assert_string_equal(s.cases[3].arguments, "--op read --device cuda:0 --kind gpus");
+    suite_release(&s);
+    free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -406,6 +496,9 @@ int main(void)
         cmocka_unit_test(test_a_broken_gpu_stays),
         cmocka_unit_test(test_defaults_on_a_gpu),
         cmocka_unit_test(test_empty_words_are_still_refused),
+        cmocka_unit_test(test_what_says_nothing_is_left_out),
+        cmocka_unit_test(test_what_says_nothing_at_all_is_refused),
+        cmocka_unit_test(test_no_case_is_another_one),
     };
 
     return cmocka_run_group_tests(tests, write_program, remove_program);

@@ -37,9 +37,39 @@ static void test_resumed(void **state)
     assert_null(strstr(progress_line(&p, 3600000000000ull, 200, text, sizeof(text)), "left"));
 }
 
+/* Seconds under a minute and a half, then whole minutes, to the nearest. */
+static void test_log_line(void **state)
+{
+    static const struct {
+        uint64_t ns; /* for a quarter of the launches */
+        const char *want;
+    } cases[] = {
+        {29666666667ull, "12 of 48 launches done, about 89 s left; now gemm --size 1024"},
+        {30000000000ull, "12 of 48 launches done, about 2 minutes left; now gemm --size 1024"},
+        {49666666667ull, "12 of 48 launches done, about 2 minutes left; now gemm --size 1024"},
+        {50000000000ull, "12 of 48 launches done, about 3 minutes left; now gemm --size 1024"},
+        {2400000000000ull, "12 of 48 launches done, about 120 minutes left; now gemm --size 1024"},
+    };
+    struct progress p = {.total = 48, .done = 12, .now = "gemm --size 1024"};
+    char text[320];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(progress_log_line(&p, cases[i].ns, text, sizeof(text)), cases[i].want);
+    p.done = 0; /* nothing to tell by */
+    assert_string_equal(progress_log_line(&p, 1, text, sizeof(text)),
+                        "0 of 48 launches done; now gemm --size 1024");
+    p.done = 48;
+    assert_null(strstr(progress_log_line(&p, 1, text, sizeof(text)), "left"));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_line), cmocka_unit_test(test_resumed)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_line),
+        cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_log_line),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

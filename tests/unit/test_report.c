@@ -438,7 +438,9 @@ static void above_the_limit_is_not_normal(void **state)
     struct headlines h = headlines_of(&r);
     const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
 
-    assert_string_equal(v->sentence, "125 % of the limit: so the limit is not one");
+    assert_string_equal(
+        v->sentence,
+        "125 % of the limit: the limit is too low, or the data did not take that path");
     assert_int_equal(v->mood, MOOD_WARN);
     report_release(&r);
 }
@@ -706,6 +708,51 @@ static void without_gnuplot_the_page_says_so(void **state)
     free(page);
 }
 
+/* Only what says something of a row that is listed is a column; a range is one cell. */
+static void the_ledger_has_the_columns_it_needs(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row row = memory_row("1", 1, 18);
+
+    row.disturbed = "steal 2.0 %";
+    row.ledger.steal_percent = 2;
+    row.ledger.throttle_events = 0;
+    row.ledger.quota_throttled_ms = NAN;
+    row.ledger.cpu_mhz_low = 1500;
+    row.ledger.cpu_mhz_high = 3000;
+    row.gpu.temperature_c = NAN;
+    add(&w, &row, triad);
+    row = memory_row("1", 2, 18); /* is not listed */
+    row.gpu.temperature_c = 70;
+    add(&w, &row, triad);
+    end(&w);
+    made(*state);
+    char *page = read_file(*state, "report.html");
+    char *ledger = strstr(page, "Noise ledger");
+    assert_non_null(ledger);
+    assert_non_null(strstr(ledger, "<th scope='col'>steal, %</th>"));
+    assert_non_null(strstr(ledger, "<td>1500 to 3000</td>"));
+    assert_null(strstr(ledger, "<th scope='col'>throttled, times</th>"));
+    assert_null(strstr(ledger, "<th scope='col'>quota, ms</th>"));
+    assert_null(strstr(ledger, "<th scope='col'>GPU, \302\260C</th>"));
+    free(page);
+}
+
+static void numbers_are_read_by_people(void **state)
+{
+    struct pool pool = {0};
+
+    (void)state;
+    assert_string_equal(show_percent(&pool, 29123), "29123 %"); /* no exponent */
+    assert_string_equal(show_percent(&pool, 999.6), "1000 %");
+    assert_string_equal(show_percent(&pool, 999.4), "999 %");
+    assert_string_equal(show_percent(&pool, 9.94), "9.9 %");
+    assert_string_equal(show_count(&pool, 1, "row"), "1 row");
+    assert_string_equal(show_count(&pool, 0, "row"), "0 rows");
+    assert_string_equal(show_count(&pool, 2, "row"), "2 rows");
+    pool_release(&pool);
+}
+
 #define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"
 
 /* Texts that try to be markup, script, a shell command, or gnuplot. */
@@ -814,9 +861,43 @@ static void the_summary_is_a_table(void **state)
     assert_non_null(strstr(text, "\nMemory "));
     assert_non_null(strstr(text, "18.00 GB/s"));
     assert_non_null(strstr(text, "17.82 to 18.18"));
-    assert_non_null(strstr(text, "normal: 75 % of the limit"));
+    assert_non_null(strstr(text, "  75 %      normal"));
+    assert_null(strstr(text, "75 % of the limit")); /* the line says it */
     assert_non_null(strstr(text, "not in this run: Matrix core, Copies\n"));
     assert_int_equal(run.n_benches, 1); /* still the caller's */
+    run_folder_release(&run);
+    free(text);
+}
+
+/* On the 100 columns of what is no terminal: nothing is cut, the judgement stays in the line. */
+static void the_summary_fits_the_line(void **state)
+{
+    static const char *const long_level[] = {"triad", "regular", "65536",
+                                             "a level whose name is far too long for one line"};
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row row = memory_row("1", 1, 18);
+    struct run_folder run;
+    char *text = NULL, error[512] = "";
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    row.limit = 24;
+    row.percent_of_limit = 75;
+    row.status = "noisy";
+    row.reason =
+        "the first remark of a row that has a lot to say; the second remark, which is long, "
+        "too, and ends with a figure: 123456.789";
+    add(&w, &row, long_level);
+    end(&w);
+    assert_int_equal(run_folder_load(((struct fake_run *)*state)->path, &run, error, 512), 0);
+    assert_int_equal(report_summary(out, &run), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "  75 %      normal\n"));
+    assert_non_null(strstr(text, "the first remark"));
+    assert_non_null(strstr(text, "123456.789\n"));
+    for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
+        if (strcspn(at, "\n") > 100)
+            fail_msg("too long: %.*s", (int)strcspn(at, "\n"), at);
     run_folder_release(&run);
     free(text);
 }
@@ -947,10 +1028,13 @@ int main(void)
         TEST(runs_stand_side_by_side),
         TEST(the_page_is_written_whole),
         TEST(without_gnuplot_the_page_says_so),
+        TEST(the_ledger_has_the_columns_it_needs),
+        TEST(numbers_are_read_by_people),
         TEST(no_text_breaks_out),
         TEST(an_old_page_stays_when_a_new_one_cannot_be_made),
         TEST(a_page_that_does_not_fit_leaves_the_old_one),
         TEST(the_summary_is_a_table),
+        TEST(the_summary_fits_the_line),
         cmocka_unit_test(refuses_what_it_cannot_place),
         cmocka_unit_test(escapes_texts),
         cmocka_unit_test(tells_utf8),

@@ -773,7 +773,7 @@ static void the_page_has_the_matrix(void **state)
 static void simulated_rows_are_marked_everywhere(void **state)
 {
     static const char *const marks[] = {
-        "Not measured: 4 of 4 rows of <b>copy</b> in one are simulated",
+        "Not measured: 4 of 4 rows of <b>copy</b> in one, simulated",
         "<b>55.00</b> GB/s <span class='badge'>simulated</span>",       /* headline */
         "simulated, not measured; ",                                    /* its sentence */
         "node0 <b>55.00</b> GB/s <span class='badge'>simulated</span>", /* side by side */
@@ -890,6 +890,49 @@ static const struct figure *figure_of(const struct figures *figures, const char 
     return NULL;
 }
 
+static bool has_category(const struct figure *f, const char *label)
+{
+    for (size_t i = 0; f->plot.categories && i < f->plot.n_ticks; i++)
+        if (!strcmp(f->plot.ticks[i].label, label))
+            return true;
+    return false;
+}
+
+/* One end of a copy alone does not say which way it went. */
+static void a_label_of_a_copy_names_both_ends(void **state)
+{
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
+    add_copy(w, "cuda:0", "node0", "pinned", "A", "local", 54);
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    const struct figure *f = figure_of(figures, "copy");
+    assert_true(has_category(f, "node0 to cuda:0"));
+    assert_true(has_category(f, "cuda:0 to node0"));
+    free(figures);
+    report_release(&r);
+}
+
+static void an_end_in_the_title_is_said_once(void **state)
+{
+    struct writer *w = *state;
+    struct figures *figures = calloc(1, sizeof(*figures));
+
+    begin(w, "copy", copy_params, COUNT(copy_params));
+    add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
+    add_copy(w, "node1", "cuda:0", "pinned", "A", "local", 54);
+    struct report r = loaded(w);
+    assert_int_equal(figures_make(&r, figures), 0);
+    const struct figure *f = figure_of(figures, "copy");
+    assert_true(has_category(f, "from node0"));
+    assert_true(has_category(f, "from node1"));
+    free(figures);
+    report_release(&r);
+}
+
 /* Each metric has its own: another one that more GPUs measured makes nothing of them here. */
 static void a_plot_counts_the_gpus_of_its_own_cases(void **state)
 {
@@ -909,7 +952,7 @@ static void a_plot_counts_the_gpus_of_its_own_cases(void **state)
     struct report r = loaded(w);
     assert_int_equal(figures_make(&r, figures), 0);
     assert_string_equal(figure_of(figures, "bandwidth")->note,
-                        "one GPU is drawn, 3 more are in the table of rows");
+                        "one GPU is drawn, for 3 more see the table of rows");
     assert_string_equal(figure_of(figures, "latency")->note, "");
     free(figures);
     report_release(&r);
@@ -997,6 +1040,8 @@ int main(void)
         TEST(simulated_rows_are_marked_everywhere),
         TEST(the_summary_marks_them_too),
         TEST(simulated_rows_are_not_judged),
+        TEST(a_label_of_a_copy_names_both_ends),
+        TEST(an_end_in_the_title_is_said_once),
         TEST(a_plot_counts_the_gpus_of_its_own_cases),
         TEST(a_limit_is_drawn_where_it_holds),
         TEST(lines_of_plots_are_marked),

@@ -242,6 +242,27 @@ static void reads_samples(void **state)
     free(values);
 }
 
+/* With what later versions tell of a sample, in any order. */
+static void reads_samples_with_marks(void **state)
+{
+    const struct fake_run *f = *state;
+    FILE *out;
+    double *values;
+    size_t n;
+    char error[512] = "";
+
+    write_samples(f, 0);
+    out = fake_run_open(f, "samples/memory.csv", "w");
+    fputs("case,repeat,row,value,origin,disturbed\n", out);
+    for (int i = 0; i < 10; i++)
+        fprintf(out, "1,1,0,%d.5,measured,%s\n", i, i % 2 ? "\"power cap, thermal slowdown\"" : "");
+    fclose(out);
+    assert_int_equal(samples_of(*state, "1", 0, &values, &n, error), 0);
+    assert_int_equal(n, 10);
+    assert_true(values[0] == 0.5 && values[9] == 9.5);
+    free(values);
+}
+
 static void refuses_samples(void **state)
 {
     double *values;
@@ -288,6 +309,7 @@ int main(void)
         TEST(names_what_is_damaged),
         TEST(names_what_is_missing),
         TEST(reads_samples),
+        TEST(reads_samples_with_marks),
         TEST(refuses_samples),
         TEST(refuses_a_sample_that_is_no_number),
     };

@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "core/clock.h"
 #include "core/rng.h"
 #include "core/sampler.h"
 #include "core/stats.h"
@@ -33,14 +34,17 @@ struct fake {
     int cancel;
     struct rng rng;
     unsigned calls;
-    uint64_t times[TIMES_MAX], inners[TIMES_MAX];
+    uint64_t times[TIMES_MAX], inners[TIMES_MAX], begun_ns[TIMES_MAX], ended_ns[TIMES_MAX];
 };
 
 static int take(void *arg, uint64_t inner, uint64_t *ns)
 {
     struct fake *f = arg;
     double t = f->op_ns * (double)inner + f->overhead_ns;
+    unsigned call = f->calls;
 
+    if (call < TIMES_MAX)
+        f->begun_ns[call] = clock_now_ns();
     if (f->spread > 0)
         t *= 1 + f->spread * rng_normal(&f->rng);
     if (f->calls < f->slow_calls)
@@ -57,6 +61,8 @@ static int take(void *arg, uint64_t inner, uint64_t *ns)
     f->calls++;
     if (f->sleep_us)
         usleep(f->sleep_us);
+    if (call < TIMES_MAX)
+        f->ended_ns[call] = clock_now_ns();
     if (f->calls == f->cancel_at)
         f->cancel = 1;
     return f->calls == f->fail_at ? -EIO : 0;
@@ -80,6 +86,17 @@ static const struct sampler_config usual = {.confidence = 0.95,
                                             .budget_ns = 20000000000,
                                             .warmup_ns = 5000000000};
 
+/* A sample is between the end of the one before it, or the begin of all, and its own end, and those of
+ * two samples do not overlap. */
+static void check_span(const struct fake *f, const struct samples *s, uint64_t i)
+{
+    uint64_t call = s->discarded + i, from_ns = i ? s->end_ns[i - 1] : s->begin_ns;
+
+    assert_true(f->begun_ns[call] >= from_ns);
+    assert_true(f->ended_ns[call] <= s->end_ns[i]);
+    assert_true(call == 0 || i > 0 || f->ended_ns[call - 1] <= s->begin_ns);
+}
+
 /* Runs, and checks what must hold however it ended: every call is a kept or a discarded sample, and
  * what is kept is the last n of them, in order, with one length. */
 static int run(struct fake *f, const struct sampler_config *c, size_t n_series, struct samples *out)
@@ -91,6 +108,7 @@ static int run(struct fake *f, const struct sampler_config *c, size_t n_series, 
     for (uint64_t i = 0; i < out->n && f->calls <= TIMES_MAX; i++) {
         assert_true(out->ns[0][i] == (double)f->times[out->discarded + i]);
         assert_int_equal(f->inners[out->discarded + i], out->inner);
+        check_span(f, out, i);
     }
     return err;
 }

@@ -216,6 +216,35 @@ static void test_only(void **state)
     assert_false(plan_matches("memory", "gemm", "--size 4096"));
 }
 
+/* A name of a benchmark is that benchmark, though the pattern would be found elsewhere too. */
+static void test_keeps(void **state)
+{
+    static struct bench_info infos[] = {{.name = "copy"}, {.name = "memory"}};
+    static const struct bench_list list = {.benches = infos, .n = 2, .problems = ""};
+    static const struct {
+        const char *only, *bench, *arguments;
+        bool keep;
+    } cases[] = {
+        {NULL, "memory", "--op copy", true},
+        {"copy", "copy", "--size 8", true},
+        {"copy", "memory", "--op copy", false},
+        {"op copy", "memory", "--op copy", true}, /* no benchmark: a pattern */
+        {"memory*copy", "memory", "--op copy", true},
+        {"memory*copy", "memory", "--op read", false},
+        {"copy|op read", "memory", "--op read", true},
+        {"copy|op read", "copy", "--size 8", true},
+        {"copy|op read", "memory", "--op copy", false},
+        {"copy|memory", "memory", "--op copy", true},
+        {"nothing", "memory", "--op copy", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (plan_keeps(&list, cases[i].only, cases[i].bench, cases[i].arguments) != cases[i].keep)
+            fail_msg("--only '%s' on '%s %s'", cases[i].only, cases[i].bench, cases[i].arguments);
+    assert_true(plan_keeps(NULL, "copy", "memory", "--op copy")); /* no benchmarks are known */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -229,6 +258,7 @@ int main(void)
         cmocka_unit_test(test_shuffled),
         cmocka_unit_test(test_plan_text_comes_back),
         cmocka_unit_test(test_only),
+        cmocka_unit_test(test_keeps),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

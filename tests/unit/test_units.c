@@ -211,9 +211,59 @@ static void test_durations_written(void **state)
         assert_string_equal(units_format_duration(cases[i].ns, text, sizeof(text)), cases[i].want);
 }
 
+/* Exact, with at most two decimals. */
+static void test_format_bytes(void **state)
+{
+    static const struct {
+        uint64_t bytes;
+        const char *want;
+    } cases[] = {{0, "0 B"},
+                 {8, "8 B"},
+                 {1000, "1000 B"},
+                 {1024, "1 KiB"},
+                 {1025, "1025 B"},
+                 {1536, "1.5 KiB"},
+                 {1280, "1.25 KiB"},
+                 {1152, "1152 B"},
+                 {1u << 20, "1 MiB"},
+                 {(1u << 20) + 1024, "1025 KiB"},
+                 {1u << 30, "1 GiB"},
+                 {5ull << 40, "5 TiB"},
+                 {UINT64_MAX, "18446744073709551615 B"}};
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(units_format_bytes(cases[i].bytes, text, sizeof(text)), cases[i].want);
+}
+
+static void test_format_half_width(void **state)
+{
+    static const struct {
+        double percent;
+        const char *want;
+    } cases[] = {{0.123, "0.12 %"},
+                 {1.26, "1.3 %"},
+                 {99.4, "99 %"},
+                 {99.6, "100 %"},
+                 {123.4, "123 %"},
+                 {1000, "1000 %"},
+                 {1000.1, "over 1000 %"},
+                 {2.9e4, "over 1000 %"},
+                 {INFINITY, "over 1000 %"},
+                 {NAN, ""}};
+    char text[32];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_string_equal(units_format_half_width(cases[i].percent, text, sizeof(text)),
+                            cases[i].want);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_format_bytes),       cmocka_unit_test(test_format_half_width),
         cmocka_unit_test(test_sizes_are_binary),   cmocka_unit_test(test_sizes_refused),
         cmocka_unit_test(test_durations),          cmocka_unit_test(test_fractions),
         cmocka_unit_test(test_whole_numbers),      cmocka_unit_test(test_doubles_are_finite),

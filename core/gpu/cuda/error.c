@@ -140,7 +140,7 @@ int cuda_enter(struct gpu *gpu)
 
 bool cuda_enter_quietly(struct gpu *gpu)
 {
-    return gpu->driver->cuCtxSetCurrent(gpu->context) == CUDA_SUCCESS;
+    return !gpu->base.silent && gpu->driver->cuCtxSetCurrent(gpu->context) == CUDA_SUCCESS;
 }
 
 const char *cuda_size_text(uint64_t bytes, char *text, size_t len)

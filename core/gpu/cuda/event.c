@@ -41,7 +41,21 @@ int cuda_event_record(struct gpu_event *event, struct gpu_stream *stream)
     return err ? err : CUDA(event->gpu, cuEventRecord, event->event, stream->stream);
 }
 
+static int query(void *arg)
+{
+    struct gpu_event *event = arg;
+
+    return CUDA(event->gpu, cuEventQuery, event->event);
+}
+
 int cuda_event_wait(struct gpu_event *event)
+{
+    int err = cuda_enter(event->gpu);
+
+    return err ? err : cuda_wait(event->gpu, query, event);
+}
+
+int cuda_event_sync(struct gpu_event *event)
 {
     int err = cuda_enter(event->gpu);
 

@@ -24,7 +24,7 @@ int gemm_check(struct gpu_gemm *gemm, cublasStatus_t status, const char *call)
     else if (status == CUBLAS_STATUS_INVALID_VALUE)
         err = -EINVAL;
     /* Where the device itself has failed, its own error says more and is kept. */
-    else if (CUDA(gpu, cuCtxSynchronize) && gpu->base.lost)
+    else if (gpu->base.silent || (CUDA(gpu, cuCtxSynchronize) && gpu->base.lost))
         return cuda_error_add(gpu, -EIO, " (after %s)", call);
     const char *name = gemm->lib.cublasLtGetStatusName(status);
     return cuda_error(gpu, err, "%s: %s (%d)", call, name ? name : "a status of its own",

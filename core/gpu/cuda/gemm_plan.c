@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* 0.1 TFLOP/s: no GPU that is at work is slower, in any type. */
+#define SLOWEST_FLOP_PER_NS 100.0
+
 static const struct {
     cublasComputeType_t compute;
     cudaDataType_t scale;
@@ -228,6 +231,8 @@ int gemm_plan(struct gpu_gemm *gemm, const struct gpu_gemm_problem *problem, uns
     if (!gemm->found || !gemm->ran)
         return cuda_error(gpu, -ENOMEM, "out of host memory");
     set_scalars(gemm, computes[problem->compute].scale);
+    gpu->base.expected_ns = (uint64_t)(2.0 * (double)problem->m * (double)problem->n *
+                                       (double)problem->k / SLOWEST_FLOP_PER_NS);
     err = describe_problem(gemm, problem);
     /* Before 8.0 tf32 would be computed, as f32. */
     if (!err && problem->compute == GPU_GEMM_TF32 && gpu->base.facts.major < 8)

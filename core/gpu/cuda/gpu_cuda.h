@@ -87,6 +87,11 @@ bool cuda_enter_quietly(struct gpu *gpu);
 /* "12.3 GiB". Returns text. */
 const char *cuda_size_text(uint64_t bytes, char *text, size_t len);
 
+/* wait.c: asks until the answer is another than -EAGAIN, which it returns; -ETIMEDOUT, and the device is
+ * silent, when it gives up. */
+typedef int cuda_query_fn(void *arg);
+int cuda_wait(struct gpu *gpu, cuda_query_fn *query, void *arg);
+
 /* facts.c */
 int cuda_facts(unsigned index, struct gpu_facts *facts);
 int cuda_link(unsigned from, unsigned to, struct gpu_link *link);
@@ -110,6 +115,7 @@ int cuda_free_ordered(struct gpu_stream *stream, void *at);
 int cuda_stream_open(struct gpu *gpu, struct gpu_stream **stream);
 void cuda_stream_close(struct gpu_stream *stream);
 int cuda_stream_wait(struct gpu_stream *stream);
+int cuda_stream_sync(struct gpu_stream *stream);
 int cuda_stream_query(struct gpu_stream *stream);
 int cuda_stream_after(struct gpu_stream *stream, struct gpu_event *event);
 int cuda_hold(struct gpu_stream *stream);
@@ -124,6 +130,7 @@ int cuda_event_open(struct gpu *gpu, struct gpu_event **event);
 void cuda_event_close(struct gpu_event *event);
 int cuda_event_record(struct gpu_event *event, struct gpu_stream *stream);
 int cuda_event_wait(struct gpu_event *event);
+int cuda_event_sync(struct gpu_event *event);
 int cuda_event_query(struct gpu_event *event);
 int cuda_event_elapsed(struct gpu_event *from, struct gpu_event *to, double *ns);
 int cuda_graph_begin(struct gpu_stream *stream);

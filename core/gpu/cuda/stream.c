@@ -44,6 +44,13 @@ int cuda_stream_open(struct gpu *gpu, struct gpu_stream **out)
     return err;
 }
 
+static int query(void *arg)
+{
+    struct gpu_stream *stream = arg;
+
+    return CUDA(stream->gpu, cuStreamQuery, stream->stream);
+}
+
 void cuda_stream_close(struct gpu_stream *stream)
 {
     if (!stream)
@@ -51,27 +58,42 @@ void cuda_stream_close(struct gpu_stream *stream)
     if (stream->stream && cuda_enter_quietly(stream->gpu)) {
         if (stream->control)
             cuda_release(stream); /* or the next line would wait for it */
-        stream->gpu->driver->cuStreamSynchronize(stream->stream);
-        stream->gpu->driver->cuStreamDestroy(stream->stream);
+        cuda_wait(stream->gpu, query, stream);
+        if (!stream->gpu->base.silent)
+            stream->gpu->driver->cuStreamDestroy(stream->stream);
     }
     cuda_free(stream->gpu, GPU_PINNED, stream->control);
     free(stream);
 }
 
+/* A wait has ended: did the hold end by itself meanwhile? */
+static int check_hold(struct gpu_stream *stream)
+{
+    if (!__atomic_exchange_n(&stream->control->gave_up, 0, __ATOMIC_ACQUIRE))
+        return 0;
+    return cuda_error(stream->gpu, -ETIMEDOUT,
+                      "the stream was held for %u s and went on by itself: what was timed is not "
+                      "to be used",
+                      (unsigned)(GPU_HOLD_NS / 1000000000u));
+}
+
 int cuda_stream_wait(struct gpu_stream *stream)
+{
+    int err = cuda_enter(stream->gpu);
+
+    if (!err)
+        err = cuda_wait(stream->gpu, query, stream);
+    return err ? err : check_hold(stream);
+}
+
+int cuda_stream_sync(struct gpu_stream *stream)
 {
     struct gpu *gpu = stream->gpu;
     int err = cuda_enter(gpu);
 
     if (!err)
         err = CUDA(gpu, cuStreamSynchronize, stream->stream);
-    if (!err && __atomic_exchange_n(&stream->control->gave_up, 0, __ATOMIC_ACQUIRE))
-        err =
-            cuda_error(gpu, -ETIMEDOUT,
-                       "the stream was held for %u s and went on by itself: what was timed is not "
-                       "to be used",
-                       (unsigned)(GPU_HOLD_NS / 1000000000u));
-    return err;
+    return err ? err : check_hold(stream);
 }
 
 int cuda_stream_query(struct gpu_stream *stream)

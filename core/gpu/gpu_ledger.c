@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What was seen of a case's GPUs, in words: see gpu_watch.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/gpu/gpu_watch.h"
+#include "core/gpu/nvml.h"
+
+/* A row is called disturbed above these. */
+#define CLOCK_CHANGE 0.05
+#define PCIE_REPLAYS 8.0
+
+/* What holds a device back, and what else bounds its clocks; the names are in order of weight. */
+static const struct {
+    unsigned bits;
+    bool setting;
+    const char *name;
+} names[] = {
+    {NVML_REASON_POWER_CAP, false, "power cap"},
+    {NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL, false, "thermal slowdown"},
+    {NVML_REASON_POWER_BRAKE, false, "power brake"},
+    {NVML_REASON_HW_SLOWDOWN, false, "hardware slowdown"},
+    {NVML_REASON_BOARD_LIMIT, false, "board limit"},
+    {NVML_REASON_APPLICATION_CLOCKS, true, "application clocks"},
+    {NVML_REASON_SYNC_BOOST, true, "sync boost"},
+    {NVML_REASON_DISPLAY_CLOCKS, true, "display clocks"},
+    {NVML_REASON_RELIABILITY, true, "voltage limit"},
+};
+
+#define NAMES (sizeof(names) / sizeof(*names))
+
+const char *gpu_watch_reasons(unsigned seen, char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    if (seen & (NVML_REASON_HW_THERMAL | NVML_REASON_POWER_BRAKE))
+        seen &= ~NVML_REASON_HW_SLOWDOWN; /* comes with them */
+    for (size_t i = 0, settings = 0; i < NAMES; i++) {
+        if (!(seen & names[i].bits) || at >= len)
+            continue;
+        const char *before = names[i].setting && !settings++ ? (at ? "; set: " : "set: ")
+                             : at                            ? ", "
+                                                             : "";
+        at += (size_t)snprintf(text + at, len - at, "%s%s", before, names[i].name);
+    }
+    return text;
+}
+
+void gpu_ledger_none(struct gpu_ledger *out)
+{
+    *out = (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, ""};
+}
+
+/* Those that hold back come first in the text. */
+static int held_length(const char *throttle)
+{
+    return strncmp(throttle, "set:", 4) ? (int)strcspn(throttle, ";") : 0;
+}
+
+const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_t len)
+{
+    int held = held_length(l->throttle);
+    char samples[80] = "";
+
+    text[0] = 0;
+    if (l->samples > 0)
+        snprintf(samples, sizeof(samples), ", %.0f of %.0f samples", l->throttled_samples,
+                 l->samples);
+    if (l->throttled_looks > 0)
+        evidence_add(text, len, "GPU held back in %.0f of %.0f looks (%.*s)%s", l->throttled_looks,
+                     l->looks, held, l->throttle, samples);
+    else if (held)
+        evidence_add(text, len, "GPU held back for %.3g ms (%.*s)%s", l->throttled_ms, held,
+                     l->throttle, samples);
+    if (l->clock_mhz_high - l->clock_mhz_low > CLOCK_CHANGE * l->clock_mhz_high)
+        evidence_add(text, len, "GPU clock %.0f to %.0f MHz", l->clock_mhz_low, l->clock_mhz_high);
+    if (l->ecc_errors > 0)
+        evidence_add(text, len, "%.0f new memory errors of a GPU", l->ecc_errors);
+    if (l->pcie_replays > PCIE_REPLAYS)
+        evidence_add(text, len, "%.0f PCIe packets of a GPU sent again", l->pcie_replays);
+    return text;
+}

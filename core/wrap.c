@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Wrapped lines: see wrap.h. */
+#include "core/wrap.h"
+
+#include <string.h>
+#include <sys/ioctl.h>
+
+#define LEAST 60 /* columns: on less a table is no table any more */
+
+size_t wrap_width(FILE *out)
+{
+    struct winsize size = {0};
+    int fd = fileno(out); /* -1: it is memory */
+
+    if (fd < 0 || ioctl(fd, TIOCGWINSZ, &size) || !size.ws_col)
+        return WRAP_DEFAULT;
+    return size.ws_col < LEAST ? LEAST : size.ws_col;
+}
+
+size_t wrap_columns(const char *text, size_t n)
+{
+    size_t columns = 0;
+
+    for (size_t i = 0; i < n; i++)
+        columns += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return columns;
+}
+
+size_t wrap_take(const char *text, size_t width, size_t *next)
+{
+    size_t taken = 0, at = 0;
+
+    while (text[at]) {
+        at += strspn(text + at, " ");
+        at += strcspn(text + at, " ");
+        if (taken && wrap_columns(text, at) > width)
+            break;
+        taken = at;
+    }
+    *next = taken + strspn(text + taken, " ");
+    while (taken && text[taken - 1] == ' ') /* the text's own last ones */
+        taken--;
+    return taken;
+}
+
+void wrap_print(FILE *out, const char *text, size_t indent, size_t width)
+{
+    size_t room = width > indent ? width - indent : 1, next;
+
+    for (text += strspn(text, " "); *text; text += next) {
+        size_t n = wrap_take(text, room, &next);
+
+        fprintf(out, "%*s%.*s\n", (int)indent, "", (int)n, text);
+    }
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Lines that fit a terminal: broken at blanks, never inside a word or a number. */
+#ifndef PLUMB_CORE_WRAP_H
+#define PLUMB_CORE_WRAP_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#define WRAP_DEFAULT 100 /* columns, where there is no terminal to ask */
+
+/* Columns of the terminal that `out` is, or WRAP_DEFAULT. */
+size_t wrap_width(FILE *out);
+
+/* Columns that the first n bytes of `text` take: characters of UTF-8. */
+size_t wrap_columns(const char *text, size_t n);
+
+/* How many bytes of `text` fit a line of `width` columns: up to a blank, or all of it. A word that
+ * is longer stays whole. What follows begins at text + *next. */
+size_t wrap_take(const char *text, size_t width, size_t *next);
+
+/* Prints `text` as lines of at most `width` columns, each after `indent` blanks. */
+void wrap_print(FILE *out, const char *text, size_t indent, size_t width);
+
+#endif

@@ -1,0 +1,181 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What rows of GPUs say of themselves when something was not as it should be, on simulated devices: samples that were
+# taken while the GPU was held back, cases that were refused, a module that does not load, a GPU that does not answer.
+
+load ../sim/env
+load rows
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err samples=$BATS_TEST_TMPDIR/samples
+}
+
+# bench NAME ARGUMENTS...: runs it; sets status, and leaves stdout and stderr in $out and $err.
+bench()
+{
+    local name=$1
+    shift
+    status=0
+    timeout 120 "build/bin/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+memory()
+{
+    bench memory --device cuda:0 --size 1M --op copy --launch plain --warmup 20ms "$@"
+}
+
+# says FILE TEXT: FILE has the text, or we see FILE.
+says()
+{
+    grep -qF -- "$2" "$1" || { echo "no \"$2\" in:" && cat "$1" && false; }
+}
+
+# ends_soon SECONDS NAME ARGUMENTS...: started, told to end after so long; sets status and took_s, from the signal on.
+ends_soon()
+{
+    local wait_s=$1 name=$2 pid begin
+    shift 2
+    "build/bin/plumb-$name" --csv "$@" >"$out" 2>"$err" </dev/null 3>&- &
+    pid=$!
+    sleep "$wait_s"
+    begin=$SECONDS
+    kill -TERM "$pid"
+    status=0
+    wait "$pid" || status=$?
+    took_s=$((SECONDS - begin))
+}
+
+@test "samples: each says where it is from, and those of a GPU that was held back by what" {
+    simulate one
+    fault throttle:reason=thermal:from_ms=1000:for_ms=400
+    memory --budget 3s --width 0.0001% --min-samples 100000 --samples "$samples"
+    [ "$status" -eq 0 ]
+    [ "$(head -n 1 "$samples")" = repeat,row,value,origin,disturbed ]
+    [ "$(tail -n +2 "$samples" | cut -d, -f4 | sort -u)" = simulated ]
+    n=$(tail -n +2 "$samples" | wc -l)
+    marked=$(cut -d, -f5 "$samples" | grep -c '^thermal slowdown$')
+    [ "$n" -eq "$(cells samples)" ]
+    # The whole time of it at least, and no more than a look's distance either side (looks may be late).
+    ((marked > 0 && marked < n))
+    [[ $(cells disturbed) == *"(thermal slowdown), $marked of $n samples"* ]]
+    # One piece, neither the first nor the last.
+    [ "$(tail -n +2 "$samples" | cut -d, -f5 | uniq | wc -l)" -eq 3 ]
+    [ "$(cells gpu_throttle)" = "thermal slowdown" ]
+}
+
+@test "samples: none is marked where nothing was seen, and the host's never are" {
+    simulate one
+    memory --budget 300ms --samples "$samples"
+    [ "$status" -eq 0 ]
+    [ "$(tail -n +2 "$samples" | cut -d, -f4- | sort -u)" = simulated, ]
+    fault throttle:reason=power
+    bench memory --device host --size 64K --op copy --budget 100ms --samples "$samples"
+    [ "$status" -eq 0 ]
+    [ "$(tail -n +2 "$samples" | cut -d, -f4- | sort -u)" = measured, ]
+}
+
+@test "samples: a run's folder keeps the marks" {
+    simulate one
+    fault throttle:reason=power
+    cat >"$BATS_TEST_TMPDIR/t.yaml" <<'END'
+suite: t
+defaults: {repeat: 1, budget: 100ms, warmup: 20ms}
+cases:
+  - {bench: memory, device: "cuda:0", size: 1M, op: copy, launch: plain}
+END
+    build/bin/plumb run "$BATS_TEST_TMPDIR/t.yaml" --out "$BATS_TEST_TMPDIR/run" --no-report >/dev/null
+    kept=$BATS_TEST_TMPDIR/run/samples/memory.csv
+    [ "$(head -n 1 "$kept")" = case,repeat,row,value,origin,disturbed ]
+    [ "$(tail -n +2 "$kept" | cut -d, -f5- | sort -u)" = "simulated,power cap" ]
+    build/bin/plumb report "$BATS_TEST_TMPDIR/run" >/dev/null
+}
+
+@test "a case that is refused before a GPU is opened is simulated where the machine is" {
+    simulate one
+    refused="--device cuda:0 --size 1M --op triad --engine driver"
+    # shellcheck disable=SC2086 # refused is several words
+    bench memory $refused
+    [ "$(cells origin)" = simulated ]
+    [ "$(cells status)" = skipped ]
+    bench memory --device cuda:7 --size 1M --op copy --launch plain
+    [ "$(cells origin)" = simulated ]
+    unset PLUMB_SIM_MACHINE PLUMB_LIBCUBLASLT LD_LIBRARY_PATH
+    # shellcheck disable=SC2086
+    PLUMB_LIBCUDA=/nonexistent/libcuda.so.1 bench memory $refused
+    [ "$(cells origin)" = measured ]
+}
+
+@test "a module that does not load: why, and what to do" {
+    echo 'no library' >"$BATS_TEST_TMPDIR/plumb-cuda.so"
+    PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/plumb-cuda.so memory
+    [ "$(cells status)" = skipped ]
+    says "$out" 'does not load'
+    says "$out" 'from the same source'
+
+    PLUMB_CUDA_MODULE=/nonexistent/plumb-cuda.so memory
+    says "$out" "'/nonexistent/plumb-cuda.so' cannot be read (No such file or directory)"
+    says "$out" 'or unset it'
+
+    (
+        cd "$BATS_TEST_TMPDIR"
+        echo 'int f(void) { return 0; }' >a.c
+        "${CC:-cc}" -shared -fPIC a.c -o libmissing_part.so
+        echo 'int f(void); int plumb_gpu_module(void) { return f(); }' >b.c
+        "${CC:-cc}" -shared -fPIC b.c -o lacking.so -L. -lmissing_part
+        rm libmissing_part.so
+    )
+    PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/lacking.so memory
+    says "$out" "lacking.so' needs 'libmissing_part.so': install that library"
+}
+
+@test "a module of another version: both versions, and what to do" {
+    cat >"$BATS_TEST_TMPDIR/other.c" <<'END'
+struct { const char *name; unsigned abi; } plumb_gpu_module = {"cuda", 7000};
+END
+    "${CC:-cc}" -shared -fPIC "$BATS_TEST_TMPDIR/other.c" -o "$BATS_TEST_TMPDIR/other.so"
+    PLUMB_CUDA_MODULE=$BATS_TEST_TMPDIR/other.so memory
+    [ "$(cells status)" = skipped ]
+    says "$out" 'interface 7000, this program has'
+    says "$out" 'build both from the same source'
+}
+
+@test "a GPU that hangs: told to end, the benchmark does, with its rows so far" {
+    simulate one
+    fault hang:kernel=triad_f64_u1
+    ends_soon 3 memory --device cuda:0 --size 1M --op copy,triad --launch plain --budget 200ms --samples "$samples"
+    [ "$status" -eq 4 ]
+    ((took_s <= 10))
+    [ "$(cells status)" = $'ok\nfailed' ]
+    says "$out" 'interrupted: GPU 0 at 0000:10:00.0 has not answered for'
+    [ "$(tail -n +2 "$samples" | wc -l)" -eq "$(cells samples | head -n 1)" ]
+}
+
+@test "a driver's call that does not end: told to end, the benchmark does, with its rows and samples so far" {
+    simulate one
+    fault hang:kernel=empty:after=100
+    ends_soon 3 launch --op stream-sync,launch-complete --budget 200ms --samples "$samples"
+    [ "$status" -eq 4 ]
+    ((took_s <= 10))
+    [[ $(cells op) == stream-sync ]]
+    says "$err" 'plumb-launch: interrupted in a call that does not end'
+    [ "$(tail -n +2 "$samples" | wc -l)" -eq "$(cells samples)" ]
+}
+
+@test "a rate above the limit that is joined to it says so; one below says nothing" {
+    printf '%s\n' '[machine]' 'gpus = 1' '[gpu]' 'memory_clock_mhz = 500' >"$BATS_TEST_TMPDIR/fast.conf"
+    simulate "$BATS_TEST_TMPDIR/fast.conf" # memory clock x bus width: 64 GB/s, less than it has
+    cat >"$BATS_TEST_TMPDIR/t.yaml" <<'END'
+suite: t
+defaults: {repeat: 1, budget: 200ms, warmup: 20ms}
+cases:
+  - {bench: memory, device: "cuda:0", size: 64M, op: read, launch: plain}
+  - {bench: copy, engine: ce, source: node0, destination: "cuda:0", memory: pinned, size: 4M}
+END
+    build/bin/plumb run "$BATS_TEST_TMPDIR/t.yaml" --out "$BATS_TEST_TMPDIR/run" --no-report >/dev/null
+    out=$BATS_TEST_TMPDIR/run/memory.csv
+    [[ $(cells reason) =~ ^1[0-9][0-9]\ %\ of\ the\ limit:\ the\ limit\ is\ too\ low ]]
+    out=$BATS_TEST_TMPDIR/run/copy.csv
+    [[ $(cells percent_of_limit) =~ ^[1-9] && $(cells reason) != *'of the limit'* ]]
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Estimates: the bounds of a launch's own options, else the defaults, and how they are told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "harness/run/estimate.h"
+
+#define MS 1000000ull
+
+/* "search" is its own, and has a default that says nothing here. */
+static struct opt options[] = {
+    {.name = "size", .type = OPT_SIZE},
+    {.name = "search", .type = OPT_DURATION},
+    {.name = "budget", .type = OPT_DURATION},
+    {.name = "warmup", .type = OPT_DURATION},
+    {.name = NULL},
+};
+static char *defaults[] = {"4096", "20s", "5s", "1s", NULL};
+static struct bench_info bench = {
+    .name = "fake", .options = options, .n_own = 2, .defaults = defaults};
+static const struct bench_list benches = {.benches = &bench, .n = 1, .problems = ""};
+
+static struct estimate of(const char *arguments, enum launch_state state)
+{
+    struct launch launch = {.bench = "fake", .arguments = (char *)arguments, .state = state};
+    struct plan plan = {.launches = &launch, .n = 1};
+
+    return estimate_plan(&benches, &plan);
+}
+
+static void test_of_one_launch(void **state)
+{
+    (void)state;
+    assert_int_equal(of("", LAUNCH_TODO).all_ns, 6000 * MS);
+    assert_int_equal(of("--size 1", LAUNCH_TODO).all_ns, 6000 * MS);
+    assert_int_equal(of("--size 1 --budget 200ms", LAUNCH_TODO).all_ns, 1200 * MS);
+    assert_int_equal(of("--budget 200ms --warmup 100ms --size 1", LAUNCH_TODO).all_ns, 300 * MS);
+    assert_int_equal(of("--search 15s --budget 1s", LAUNCH_TODO).all_ns, 17000 * MS);
+    assert_int_equal(of("--no-budget 2s --budgets 3s", LAUNCH_TODO).all_ns, 6000 * MS);
+    assert_int_equal(of("--budget 1s", LAUNCH_DONE).n, 0);
+    assert_int_equal(of("--budget 1s", LAUNCH_DONE).all_ns, 0);
+}
+
+static void test_of_a_plan(void **state)
+{
+    struct launch launches[] = {
+        {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
+        {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms", .state = LAUNCH_LATE},
+        {.bench = "fake", .arguments = "--budget 600ms --warmup 100ms"},
+        {.bench = "unknown", .arguments = ""},
+        {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
+    };
+    struct plan plan = {.launches = launches, .n = 5};
+    struct estimate e = estimate_plan(&benches, &plan);
+
+    (void)state;
+    assert_int_equal(e.n, 3);
+    assert_int_equal(e.all_ns, 1300 * MS);
+    assert_int_equal(e.least_ns, 300 * MS);
+    assert_int_equal(e.most_ns, 700 * MS);
+}
+
+/* Up, never down: it is a bound. */
+static void test_text(void **state)
+{
+    static const struct {
+        struct estimate e;
+        const char *want;
+    } cases[] = {
+        {{1300 * MS, 300 * MS, 700 * MS, 3},
+         "at most about 2 s of warm-up and sampling (3 "
+         "launches x 300 ms to 700 ms), and set-up and checks "
+         "on top"},
+        {{6000 * MS, 6000 * MS, 6000 * MS, 1},
+         "at most about 6 s of warm-up and sampling (1 "
+         "launch x 6 s), and set-up and checks on top"},
+        {{90001 * MS, 1, 1, 2}, "at most about 2 min of"},
+        {{5400000 * MS, 1, 1, 2}, "at most about 1.5 h of"},
+        {{5760001 * MS, 1, 1, 2}, "at most about 1.7 h of"},
+    };
+    char text[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_memory_equal(estimate_text(&cases[i].e, text, sizeof(text)), cases[i].want,
+                            strlen(cases[i].want));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_of_one_launch),
+        cmocka_unit_test(test_of_a_plan),
+        cmocka_unit_test(test_text),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

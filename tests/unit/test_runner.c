@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The runner, over a benchmark whose samples are made up: what a row says of its limit. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/runner.h"
+
+#define REMARK "% of the limit: the limit is too low, or the data did not take that path"
+
+/* One operation of 1000 bytes takes 1000 ns: 1 GB/s, or 1000 ns. */
+struct params {
+    double limit;
+    bool is_time;
+};
+
+static int setup(struct point *pt)
+{
+    const struct params *p = pt->params;
+    struct series *s = p->is_time ? point_series(pt, "latency", "ns", 0)
+                                  : point_series(pt, "bandwidth", "GB/s", 1000);
+
+    s->limit = p->limit;
+    s->limit_source = "measured";
+    return 0;
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    (void)pt;
+    *ns = 1000 * inner;
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    (void)pt;
+}
+
+static const struct opt options[] = {
+    {.name = "limit",
+     .type = OPT_DOUBLE,
+     .offset = offsetof(struct params, limit),
+     .def = "1",
+     .min = 0,
+     .max = 1000000,
+     .help = "of the row"},
+    {.name = "time",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, is_time),
+     .help = "a latency"},
+    {.name = NULL},
+};
+
+static const struct bench fake = {.name = "fake",
+                                  .help = "none",
+                                  .about = "none",
+                                  .options = options,
+                                  .params_size = sizeof(struct params),
+                                  .setup = setup,
+                                  .sample = sample,
+                                  .teardown = teardown};
+
+/* The CSV of a run; to be freed. */
+static char *rows_of(char **words, int n)
+{
+    static const volatile int never = 0;
+    const struct opt *tables[] = {options, NULL};
+    const struct bench_common common = {.budget_ns = 1000000000,
+                                        .warmup_ns = 1000000,
+                                        .confidence = 0.95,
+                                        .width = 0.01,
+                                        .min_samples = 50,
+                                        .max_samples = 50,
+                                        .repeats = 1,
+                                        .seed = 1,
+                                        .csv = true};
+    struct runner_result result;
+    struct opts o;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    assert_int_equal(opts_init(&o, tables), 0);
+    assert_int_equal(opts_parse(&o, n, words), 0);
+    assert_int_equal(runner_run(&fake, &o, &common, out, &never, &result), 0);
+    assert_int_equal(result.rows, 1);
+    assert_false(result.stuck);
+    fclose(out);
+    opts_release(&o);
+    return text;
+}
+
+static void above_the_limit(void **state)
+{
+    static const struct {
+        const char *limit, *flag, *remark; /* NULL: none */
+    } cases[] = {
+        {"0.9", NULL, "111 " REMARK},
+        {"0.99", NULL, "101 " REMARK},
+        {"0.997", NULL, NULL}, /* 100.3 %: noise and rounding */
+        {"1", NULL, NULL},
+        {"2", NULL, NULL},
+        {"0", NULL, NULL},       /* none is known */
+        {"900", "--time", NULL}, /* of a time the limit is the least */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *words[] = {"fake", "--limit", (char *)cases[i].limit, (char *)cases[i].flag};
+        char *text = rows_of(words, cases[i].flag ? 4 : 3);
+
+        if (cases[i].remark ? !strstr(text, cases[i].remark) : strstr(text, REMARK) != NULL)
+            fail_msg("limit %s: %s", cases[i].limit, text);
+        free(text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(above_the_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

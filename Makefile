@@ -46,15 +46,17 @@ SANITIZE += -fsanitize=fuzzer-no-link
 endif
 ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-omit-frame-pointer -ffunction-sections \
 	-fdata-sections $(SANITIZE) $(HWLOC_CFLAGS) $(JANSSON_CFLAGS) $(LIBYAML_CFLAGS) $(LIBCSV_CFLAGS) \
-	$(CPPFLAGS) $(CFLAGS)
+	$(LIBSODIUM_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 # A program looks for libraries in ../lib first: see scripts/bundle.
 ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' \
 	$(SANITIZE) $(LDFLAGS)
-CORE_LIBS := $(HWLOC_LIBS) -lm -lpthread -ldl -lrt
+CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
 HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS)
 
 # core/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
-CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c))
+CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c core/transport/tcp/*.c))
+# One of these two: what proves a secret, or says that nothing here can.
+CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
 BENCH_SRC := $(wildcard benches/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
@@ -127,8 +129,10 @@ $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 
 # The GPU module, and what stands in for a GPU in tests.
 include core/gpu/cuda/build.mk
+include core/group/mpi/build.mk
+include core/transport/rdma/build.mk
 -include tests/sim/rules.mk
-module: $(CUDA_MODULE)
+module: $(CUDA_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
 
 # What lint needs to read the sources as the compiler does.
 generated: $(BUILD)/flags $(BUILD_INFO) $(if $(HAVE_CUDA),$(CUDA_GEN)/flags $(CUDA_GEN)/image.h) \
@@ -160,8 +164,8 @@ lint:
 	$(call bootstrap,lint)
 	+@scripts/lint
 
-C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/gpu/cuda/*.[ch] harness/*.[ch] \
-	harness/*/*.[ch] tests/*/*.[ch])
+C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/gpu/cuda/*.[ch] \
+	core/transport/tcp/*.[ch] core/transport/rdma/*.[ch] harness/*.[ch] harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)
 
@@ -171,6 +175,7 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
+	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	cp -R configs $(SHARE)
 	cp -R $(wildcard README.md LICENSE docs) $(DOC)
 

@@ -32,6 +32,11 @@ libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and har
 libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
+MPI|run|opt|lib:ompi-c:mpi.h:-lmpi|libopenmpi-dev,openmpi-bin|net, under mpirun or srun: the module plumb-mpi.so
+libsodium|run|opt|lib:libsodium:sodium.h:-lsodium|libsodium-dev|net: between machines
+libibverbs|build|opt|lib:libibverbs:infiniband/verbs.h:-libverbs|libibverbs-dev|net: RDMA, the module plumb-rdma.so
+librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RDMA, connections by RDMA CM
+rdma-drivers|run|opt|file:/etc/libibverbs.d/*.driver|ibverbs-providers|net: RDMA devices, at run time
 CUDA|gpu|opt|nvcc|cuda-toolkit/nvidia-cuda-toolkit|GPUs: the module plumb-cuda.so
 cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: plots
@@ -43,6 +48,12 @@ python3|test|opt|cmd:python3|python3|test: made-up runs, the browser
 git|test|opt|cmd:git|git|test: the commit in a build
 browser|test|opt|cmd:chromium,chromium-browser,google-chrome|chromium|test: the report in a browser
 fonts|test|opt|file:/usr/share/fonts/truetype/*/*.ttf|fonts-dejavu-core|test: texts on plots
+iproute2|test|opt|file:/sbin/tc|iproute2|test: lab-cluster, lab-rdma
+qemu|test|opt|cmd:qemu-system-x86_64|qemu-system-x86|test: lab-rdma, RDMA in a guest
+perftest|test|opt|cmd:ib_write_bw|perftest|test: RDMA, held against it
+iperf3|test|opt|cmd:iperf3|iperf3|test: TCP, held against it
+sockperf|test|opt|cmd:sockperf|sockperf|test: TCP latency, held against it
+qperf|test|opt|cmd:qperf|qperf|test: TCP latency, held against it
 clang-format|lint|opt|cmd:clang-format|clang-format|lint: layout; format
 clang-tidy|lint|opt|cmd:clang-tidy|clang-tidy|lint: bug patterns
 cppcheck|lint|opt|cmd:cppcheck|cppcheck|lint: bug patterns, a second opinion

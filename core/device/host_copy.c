@@ -152,9 +152,6 @@ static int take_params(struct point *pt, struct state *st)
 
     st->engine = p->engine == COPY_ENGINE_AUTO ? COPY_MEMCPY : p->engine;
     point_option(pt, "engine", "%s", copy_engines[st->engine]);
-    point_option(pt, "op", "%s", "");
-    point_option(pt, "access", "%s", "");
-    point_option(pt, "together", "%s", "");
     if (p->memory == COPY_MEMORY_AUTO)
         point_option(pt, "memory", "pageable");
     if (st->engine >= COPY_CE)

@@ -193,21 +193,13 @@ static int setup_latency(struct point *pt, struct state *st)
     return 0;
 }
 
-/* What cannot be, and what would only repeat another row. */
+/* What cannot be. */
 static int refuse(struct point *pt, const struct memory_params *p)
 {
     uint64_t available = device_host.available();
 
-    if (p->launch != MEMORY_BOTH || p->engine != MEMORY_KERNEL)
-        return point_reason(pt, -EOPNOTSUPP,
-                            "the host has one kind of launch and engine: leave --launch and "
-                            "--engine to GPUs");
     if (p->op == MEMORY_LATENCY && p->threads > 1)
         return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
-    if (p->stores == MEMORY_NT &&
-        (p->op == MEMORY_LATENCY || !kernel_stores((enum kernel_op)p->op)))
-        return point_reason(pt, -EOPNOTSUPP, "'%s' stores nothing: see its row with regular stores",
-                            memory_ops[p->op]);
     if (p->size > available - available / 8)
         return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
                             (unsigned long long)(available >> 20));

@@ -50,55 +50,17 @@ const char *gpu_latency_level(const struct gpu_facts *facts, uint64_t set_bytes)
     return set_bytes < L1_NEVER_BYTES ? "" : gpu_memory_level(facts, set_bytes);
 }
 
-/* Those of the host's alone, and whether each was set to another value than its default. */
-struct foreign {
-    const char *option, *column;
-    bool set;
-};
-
-static int refuse_foreign(struct point *pt, const struct memory_params *p)
-{
-    const struct foreign all[] = {
-        {"stores", "stores", p->stores != MEMORY_REGULAR},
-        {"pages", "pages", p->pages != MEMORY_PAGES_DEFAULT},
-        {"threads", "threads", p->threads != 0},
-        {"node", "node", p->node != PLACEMENT_ANY},
-        {"memory-node", "memory_node", p->memory_node != PLACEMENT_LOCAL}};
-    int err = 0;
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-        if (all[i].set)
-            err = point_reason(pt, -EOPNOTSUPP, "--%s is of the host: leave it out for a GPU",
-                               all[i].option);
-        else
-            point_option(pt, all[i].column, "%s", "");
-    }
-    if (p->isa != MEMORY_ISA_AUTO) /* no column of its own */
-        err = point_reason(pt, -EOPNOTSUPP, "--isa is of the host: leave it out for a GPU");
-    return err;
-}
-
 int gpu_memory_refuse(struct point *pt, const struct memory_params *p)
 {
-    bool driver = p->engine == MEMORY_DRIVER, latency = p->op == MEMORY_LATENCY;
-    int err = refuse_foreign(pt, p);
-
-    if (latency || driver)
-        point_option(pt, "dtype", "%s", "");
-    if (latency && driver)
+    if (p->engine != MEMORY_DRIVER)
+        return 0;
+    if (p->op == MEMORY_LATENCY)
         return point_reason(pt, -EOPNOTSUPP, "the driver has nothing for latency: --engine kernel");
-    if (latency)
-        point_option(pt, "engine", "%s", "");
-    if (driver && p->op != KERNEL_COPY && p->op != KERNEL_WRITE)
+    if (p->op != KERNEL_COPY && p->op != KERNEL_WRITE)
         return point_reason(pt, -EOPNOTSUPP,
                             "the driver has a copy and a set (--op copy,write), no '%s'",
                             memory_ops[p->op]);
-    if ((latency || driver) && p->launch != MEMORY_BOTH)
-        return point_reason(pt, -EOPNOTSUPP, "%s has one kind of launch: leave --launch out",
-                            latency ? "latency" : "the driver");
-    if (latency || driver)
-        point_option(pt, "launch", "%s", "");
-    return err;
+    return 0;
 }
 
 static int check_room(struct point *pt, struct gpu *gpu, uint64_t set_bytes)

@@ -7,6 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/net/framing.h"
+
 #define PCIE_GEN_MAX     7
 #define PCIE_WIDTH_MAX   32
 #define PCIE_PAYLOAD_MAX 4096
@@ -63,10 +65,11 @@ int limits_infiniband(const struct limits *l, const char *rate, int width, doubl
 
 double limits_tcp_fraction(int mtu, int options)
 {
-    return (double)(mtu - 40 - options) / (mtu + 38);
+    struct framing_tcp f = {.mtu = (unsigned)mtu, .options = (unsigned)options};
+    return framing_tcp_fraction(&f);
 }
 
 double limits_roce_fraction(int payload)
 {
-    return (double)payload / (payload + 82);
+    return payload / (payload + (double)framing_packet_bytes(FRAMING_ROCE_V2_IPV4));
 }

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/net/nic.h"
+
 static const char class_net[] = "sys/class/net";
 
 enum { ARPHRD_ETHERNET = 1, ARPHRD_IB = 32, ARPHRD_LOOP = 772, INTERFACES_MAX = 4096 };
@@ -63,15 +65,15 @@ static void set_speed(struct probe *p, json_t *nic, const char *path, const char
     int rc = tree_number_at(&p->tree, path, "speed", &mbit);
 
     if (rc || mbit <= 0 || mbit >= 4294967295LL) {
+        const char *hides = nic_rate_note(driver, true);
         fact_set_unknown(nic, "speed_gbits_per_s", "%s",
-                         !strcmp(driver, "virtio_net")
-                             ? "virtio shows a speed only where the host sets one"
-                             : "the driver gives none: link down, or a software interface");
+                         hides ? hides
+                               : "the driver gives none: link down, or a software interface");
         return;
     }
     fact_set_real(nic, "speed_gbits_per_s", (double)mbit / 1e3);
-    if (!strcmp(driver, "vmxnet3"))
-        fact_set_text(nic, "speed_why", "nominal: vmxnet3 gives this figure whatever the uplink");
+    if (nic_rate_note(driver, false))
+        fact_set_text(nic, "speed_why", nic_rate_note(driver, false));
 }
 
 /* Network devices of hypervisors that do not come over PCI. */

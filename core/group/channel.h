@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A channel: ordered frames between this process and one other, for control, never for what is
+ * measured. It is opened by a fork (the other is a child of this one), by a socket (the other is on
+ * another machine, or was started by somebody else) or by MPI.
+ *
+ * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each carries a sequence number and
+ * a MAC, so that nobody on the way can make one up, change, repeat or leave out one.
+ *
+ * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that names it.
+ * Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a channel at a time.
+ */
+#ifndef PLUMB_CORE_GROUP_CHANNEL_H
+#define PLUMB_CORE_GROUP_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#define CHANNEL_FRAME_MAX   65536u
+#define CHANNEL_WAIT_NS     10000000000u /* what a peer is given before it counts as hanging */
+#define CHANNEL_TOKEN_BYTES 32u
+#define CHANNEL_ERROR_BYTES 384
+
+struct channel; /* begins with struct channel_base */
+
+struct channel_ops {
+    const char *name; /* local sock mpi */
+
+    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone. */
+    int (*send)(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns);
+    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EMSGSIZE: longer than `size`; -EPROTO: damaged or
+     * not from the peer. wait_ns 0: only what is there already (-EAGAIN: nothing). */
+    int (*recv)(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                uint64_t wait_ns);
+    /* Is the peer still there, as far as can be told without a frame? 0 or -ECONNRESET. Cheap. */
+    int (*alive)(struct channel *c);
+    /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
+     * (a local channel says 127.0.0.1). */
+    int (*address)(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);
+    /* What proves to the other end that a further connection belongs to this channel: the same bytes at
+     * both ends, others for each purpose and number; secret. */
+    int (*token)(struct channel *c, const char *purpose, uint32_t number,
+                 uint8_t token[CHANNEL_TOKEN_BYTES]);
+    /* Ends it; a forked child is waited for (and killed where it does not end by itself). */
+    void (*close)(struct channel *c);
+};
+
+struct channel_base {
+    const struct channel_ops *ops;
+    char
+        peer[160]; /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
+    char error[CHANNEL_ERROR_BYTES]; /* of the call that failed last */
+};
+
+static inline struct channel_base *channel_base(struct channel *c)
+{
+    return (struct channel_base *)c;
+}
+
+static inline const char *channel_peer(struct channel *c)
+{
+    return channel_base(c)->peer;
+}
+
+static inline const char *channel_error(struct channel *c)
+{
+    return channel_base(c)->error;
+}
+
+static inline int channel_send(struct channel *c, uint16_t type, const void *data, size_t len)
+{
+    return channel_base(c)->ops->send(c, type, data, len, CHANNEL_WAIT_NS);
+}
+
+static inline int channel_recv(struct channel *c, uint16_t *type, void *data, size_t size,
+                               size_t *len, uint64_t wait_ns)
+{
+    return channel_base(c)->ops->recv(c, type, data, size, len, wait_ns);
+}
+
+static inline int channel_alive(struct channel *c)
+{
+    return channel_base(c)->ops->alive(c);
+}
+
+static inline int channel_address(struct channel *c, struct sockaddr_storage *own,
+                                  struct sockaddr_storage *peer)
+{
+    return channel_base(c)->ops->address(c, own, peer);
+}
+
+static inline int channel_token(struct channel *c, const char *purpose, uint32_t number,
+                                uint8_t token[CHANNEL_TOKEN_BYTES])
+{
+    return channel_base(c)->ops->token(c, purpose, number, token);
+}
+
+/* NULL is left alone. */
+static inline void channel_close(struct channel *c)
+{
+    if (c)
+        channel_base(c)->ops->close(c);
+}
+
+/* Forks a child that runs fn(channel to this process, arg) and exits with what it returns. The child
+ * dies with its parent, however that comes about. 0 or -errno. */
+typedef int channel_child_fn(struct channel *c, void *arg);
+int channel_fork(struct channel **c, channel_child_fn *fn, void *arg);
+
+#endif

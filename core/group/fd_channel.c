@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Channels over a stream socket: see channel.h and fd_channel.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/group/fd_channel.h"
+
+/* Idle for 2 s, then a probe every 2 s: without an answer it is over at 8 s. The same for data that
+ * is not acknowledged. */
+#define KEEP_IDLE_S     2
+#define KEEP_EVERY_S    2
+#define KEEP_PROBES     3
+#define USER_TIMEOUT_MS 7000
+
+static struct fd_channel *of(struct channel *c)
+{
+    return (struct fd_channel *)c;
+}
+
+__attribute__((format(printf, 3, 4))) static int fail(struct fd_channel *c, int err,
+                                                      const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(c->base.error, sizeof(c->base.error), format, args);
+    va_end(args);
+    return err;
+}
+
+/* The connection has ended: why, as far as it can be told. */
+static int gone(struct fd_channel *c, int error)
+{
+    if (c->look && c->look(c, true))
+        return -ECONNRESET; /* it has said why */
+    if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH)
+        return fail(c, -ECONNRESET,
+                    "'%s' is cut off, or hangs: its machine acknowledges nothing (%s)",
+                    c->base.peer, strerror(error));
+    if (error && error != ECONNRESET && error != EPIPE)
+        return fail(c, -ECONNRESET, "the connection to '%s' failed: %s", c->base.peer,
+                    strerror(error));
+    return fail(c, -ECONNRESET, "'%s' is gone: it has closed the connection", c->base.peer);
+}
+
+uint64_t fd_until(uint64_t wait_ns)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    return now_ns + wait_ns < now_ns ? UINT64_MAX : now_ns + wait_ns;
+}
+
+/* Up to a slice: 1 when something is there, 0 when not, -ETIMEDOUT when the time is over. */
+static int wait_slice(int fd, short events, uint64_t until_ns)
+{
+    struct pollfd p = {.fd = fd, .events = events};
+    uint64_t now_ns = clock_now_ns();
+    uint64_t left_ms = now_ns < until_ns ? (until_ns - now_ns + 999999) / 1000000 : 0;
+    int n = poll(&p, 1, left_ms < FD_SLICE_MS ? (int)left_ms : FD_SLICE_MS);
+
+    if (n < 0 && errno != EINTR)
+        return -errno;
+    if (n > 0)
+        return 1;
+    return left_ms ? 0 : -ETIMEDOUT;
+}
+
+int fd_wait(int fd, short events, uint64_t until_ns, const volatile int *cancel)
+{
+    int there = 0;
+
+    while (there == 0) {
+        if (cancel && *cancel)
+            return -EINTR;
+        there = wait_slice(fd, events, until_ns);
+    }
+    return there < 0 ? there : 0;
+}
+
+/* 0: something is there; -ETIMEDOUT, or what the look at the peer said. */
+static int wait_for(struct fd_channel *c, short events, uint64_t until_ns)
+{
+    int there = 0;
+
+    while (there == 0) {
+        there = wait_slice(c->fd, events, until_ns);
+        if (there == 0 && c->look) /* only when nothing is there: its last frames come first */
+            there = c->look(c, false);
+    }
+    return there < 0 ? there : 0;
+}
+
+static int send_some(struct fd_channel *c, const uint8_t *bytes, size_t len, uint64_t until_ns,
+                     size_t *sent)
+{
+    ssize_t n = send(c->fd, bytes, len, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n >= 0) {
+        *sent += (size_t)n;
+        return 0;
+    }
+    if (errno == EINTR)
+        return 0;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return wait_for(c, POLLOUT, until_ns);
+    return gone(c, errno);
+}
+
+int fd_channel_send(struct channel *channel, uint16_t type, const void *data, size_t len,
+                    uint64_t wait_ns)
+{
+    struct fd_channel *c = of(channel);
+    uint64_t until_ns = fd_until(wait_ns);
+    size_t sent = 0;
+
+    if (c->out_err)
+        return c->out_err;
+    long n = frame_encode(&c->out_link, type, data, len, c->out);
+    if (n < 0)
+        return fail(c, (int)n, "a frame of %zu bytes is too long: %u at most", len,
+                    CHANNEL_FRAME_MAX);
+    while (!c->out_err && sent < (size_t)n)
+        c->out_err = send_some(c, c->out + sent, (size_t)n - sent, until_ns, &sent);
+    /* A frame that went out in part cannot be taken back. */
+    if (c->out_err == -ETIMEDOUT)
+        fail(c, 0, "'%s' took nothing for %.3g s: it hangs, or is cut off", c->base.peer,
+             (double)wait_ns / 1e9);
+    return c->out_err;
+}
+
+static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool wait)
+{
+    ssize_t n = recv(c->fd, c->in + c->n_in, want - c->n_in, MSG_DONTWAIT);
+
+    if (n > 0) {
+        c->n_in += (size_t)n;
+        return 0;
+    }
+    if (n == 0)
+        return gone(c, 0);
+    if (errno == EINTR)
+        return 0;
+    if (errno != EAGAIN && errno != EWOULDBLOCK)
+        return gone(c, errno);
+    return wait ? wait_for(c, POLLIN, until_ns) : -EAGAIN;
+}
+
+/* Until a whole frame is there. */
+static int recv_frame(struct fd_channel *c, uint64_t wait_ns)
+{
+    uint64_t until_ns = fd_until(wait_ns);
+    long want = frame_size(c->in, c->n_in);
+    int err = 0;
+
+    while (!err && want > 0 && c->n_in < (size_t)want) {
+        err = recv_some(c, (size_t)want, until_ns, wait_ns > 0);
+        want = frame_size(c->in, c->n_in);
+    }
+    if (err == -ETIMEDOUT)
+        return fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->base.peer,
+                    (double)wait_ns / 1e9);
+    if (!err && want < 0)
+        err = -EPROTO;
+    return err;
+}
+
+int fd_channel_recv(struct channel *channel, uint16_t *type, void *data, size_t size, size_t *len,
+                    uint64_t wait_ns)
+{
+    struct fd_channel *c = of(channel);
+    struct frame f = {0};
+
+    if (c->in_err)
+        return c->in_err;
+    int err = recv_frame(c, wait_ns);
+    if (!err)
+        err = frame_take(&c->in_link, c->in, c->n_in, &f);
+    if (err == -EAGAIN || err == -ETIMEDOUT)
+        return err; /* what is there of a frame waits for the rest */
+    if (err == -EPROTO)
+        fail(c, err, "a frame from '%s' is damaged, out of turn, or not its own", c->base.peer);
+    c->in_err = err;
+    if (err)
+        return err;
+    c->n_in = 0;
+    *type = f.type;
+    *len = f.len;
+    if (f.len > size)
+        return fail(c, -EMSGSIZE, "a frame of %zu bytes came from '%s', where %zu were expected",
+                    f.len, c->base.peer, size);
+    if (f.len)
+        memcpy(data, f.data, f.len);
+    return 0;
+}
+
+int fd_channel_alive(struct channel *channel)
+{
+    struct fd_channel *c = of(channel);
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+    socklen_t len = sizeof(int);
+    int error = 0;
+
+    if (poll(&p, 1, 0) > 0 && p.revents) {
+        getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
+        return gone(c, error);
+    }
+    return c->look ? c->look(c, false) : 0;
+}
+
+/* The family that the other end uses, no port. */
+static void plain_address(struct sockaddr_storage *a)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in *four = (struct sockaddr_in *)a;
+
+    memcpy(&six, a, sizeof(six));
+    if (a->ss_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr)) {
+        ((struct sockaddr_in6 *)a)->sin6_port = 0;
+        return;
+    }
+    in_addr_t address = htonl(INADDR_LOOPBACK); /* of a socket pair */
+    if (a->ss_family == AF_INET6)
+        memcpy(&address, six.sin6_addr.s6_addr + 12, sizeof(address));
+    else if (a->ss_family == AF_INET)
+        address = four->sin_addr.s_addr;
+    memset(a, 0, sizeof(*a));
+    four->sin_family = AF_INET;
+    four->sin_addr.s_addr = address;
+}
+
+int fd_channel_address(struct channel *channel, struct sockaddr_storage *own,
+                       struct sockaddr_storage *peer)
+{
+    struct fd_channel *c = of(channel);
+    socklen_t own_len = sizeof(*own), peer_len = sizeof(*peer);
+
+    memset(own, 0, sizeof(*own));
+    memset(peer, 0, sizeof(*peer));
+    if (getsockname(c->fd, (struct sockaddr *)own, &own_len) ||
+        getpeername(c->fd, (struct sockaddr *)peer, &peer_len))
+        return gone(c, errno == ENOTCONN ? 0 : errno);
+    plain_address(own);
+    plain_address(peer);
+    return 0;
+}
+
+int fd_channel_token(struct channel *channel, const char *purpose, uint32_t number,
+                     uint8_t token[CHANNEL_TOKEN_BYTES])
+{
+    _Static_assert(CHANNEL_TOKEN_BYTES == SECRET_MAC_BYTES, "a token is a MAC");
+    secret_token(token, of(channel)->key, purpose, number);
+    return 0;
+}
+
+void fd_channel_close(struct channel *channel)
+{
+    struct fd_channel *c = of(channel);
+
+    shutdown(c->fd, SHUT_RDWR); /* others may hold the socket, too */
+    close(c->fd);
+    secret_wipe(c, sizeof(*c));
+    free(c);
+}
+
+const struct channel_ops fd_channel_sock_ops = {
+    .name = "sock",
+    .send = fd_channel_send,
+    .recv = fd_channel_recv,
+    .alive = fd_channel_alive,
+    .address = fd_channel_address,
+    .token = fd_channel_token,
+    .close = fd_channel_close,
+};
+
+static void link_key(struct frame_link *l, const uint8_t *key, const char *direction)
+{
+    struct secret_part part = {direction, strlen(direction)};
+
+    l->keyed = true;
+    secret_mac(l->key, key, &part, 1);
+}
+
+struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const uint8_t *key,
+                                  bool server)
+{
+    struct fd_channel *c = calloc(1, sizeof(*c));
+
+    if (!c)
+        return NULL;
+    c->base.ops = ops;
+    c->fd = fd;
+    c->child_status = -1;
+    if (key) {
+        memcpy(c->key, key, sizeof(c->key));
+        link_key(server ? &c->in_link : &c->out_link, key, "plumb frames to the server");
+        link_key(server ? &c->out_link : &c->in_link, key, "plumb frames to the client");
+    }
+    return c;
+}
+
+int fd_channel_tcp_options(int fd)
+{
+    static const struct {
+        int level, name, value;
+    } options[] = {
+        {SOL_SOCKET, SO_KEEPALIVE, 1},
+        {IPPROTO_TCP, TCP_KEEPIDLE, KEEP_IDLE_S},
+        {IPPROTO_TCP, TCP_KEEPINTVL, KEEP_EVERY_S},
+        {IPPROTO_TCP, TCP_KEEPCNT, KEEP_PROBES},
+        {IPPROTO_TCP, TCP_USER_TIMEOUT, USER_TIMEOUT_MS},
+        {IPPROTO_TCP, TCP_NODELAY, 1},
+    };
+
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+        if (setsockopt(fd, options[i].level, options[i].name, &options[i].value, sizeof(int)))
+            return -errno;
+    return 0;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Channels over a stream socket: what fork.c and meet.c build theirs from. */
+#ifndef PLUMB_CORE_GROUP_FD_CHANNEL_H
+#define PLUMB_CORE_GROUP_FD_CHANNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/group/channel.h"
+#include "core/group/frame.h"
+
+struct fd_channel {
+    struct channel_base base;
+    int fd;
+    int in_err, out_err; /* set when that direction is of no more use */
+    struct frame_link in_link, out_link;
+    uint8_t key[SECRET_KEY_BYTES]; /* of tokens */
+    /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with base.error. NULL: there is no
+     * other means. `closed`: the socket has just ended, so that it is worth to wait for the reason. */
+    int (*look)(struct fd_channel *c, bool closed);
+    pid_t child; /* fork.c's: 0 in the child, which has none */
+    bool child_gone;
+    int child_status; /* of waitpid(), or -1 */
+    size_t n_in;
+    uint8_t in[FRAME_BYTES_MAX], out[FRAME_BYTES_MAX];
+};
+
+/* Takes over a connected socket. `key`: of the session, from a handshake; it makes the frames' keys, `server` says
+ * which end this is; NULL: frames are not signed. NULL: no memory, and the socket is as it was. */
+struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const uint8_t *key,
+                                  bool server);
+
+int fd_channel_send(struct channel *c, uint16_t type, const void *data, size_t len,
+                    uint64_t wait_ns);
+int fd_channel_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                    uint64_t wait_ns);
+int fd_channel_alive(struct channel *c);
+int fd_channel_address(struct channel *c, struct sockaddr_storage *own,
+                       struct sockaddr_storage *peer);
+int fd_channel_token(struct channel *c, const char *purpose, uint32_t number,
+                     uint8_t token[CHANNEL_TOKEN_BYTES]);
+void fd_channel_close(struct channel *c); /* tells the peer, frees; waits for nobody */
+
+/* Over TCP: a peer that is cut off is found out within 10 s, small frames are not held back. 0 or -errno. */
+int fd_channel_tcp_options(int fd);
+
+/* Poll for `events` until a time: 0 when something is there, -ETIMEDOUT; -EINTR when *cancel was set (NULL: never). */
+int fd_wait(int fd, short events, uint64_t until_ns, const volatile int *cancel);
+
+/* Now and this much later, without going round. */
+uint64_t fd_until(uint64_t wait_ns);
+
+#define FD_SLICE_MS 100 /* how often a wait looks at other things than the socket */
+
+extern const struct channel_ops fd_channel_sock_ops;
+
+#endif

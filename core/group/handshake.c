@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The handshake: see handshake.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/group/bytes.h"
+#include "core/group/handshake.h"
+
+#define FORMAT       1
+#define HEADER_BYTES 8
+
+static const uint8_t magic[4] = {'P', 'L', 'M', 'B'};
+
+enum kind { KIND_HELLO = 1, KIND_PROOF, KIND_ANSWER };
+enum status { STATUS_WELCOME = 1, STATUS_BUSY, STATUS_REFUSED };
+
+/* HELLO:  header, role u8, 3 zeros, protocol u32, version[32], nonce[32]
+ * PROOF:  header, name[64], HMAC
+ * ANSWER: header, status u32, 0 u32, name[64], HMAC                        header: magic, format u8, kind u8, size u16 */
+enum {
+    AT_ROLE = 8,
+    AT_PROTOCOL = 12,
+    AT_VERSION = 16,
+    AT_NONCE = AT_VERSION + SHAKE_VERSION_BYTES,
+    AT_PROOF_NAME = 8,
+    AT_PROOF_MAC = AT_PROOF_NAME + SHAKE_NAME_BYTES,
+    AT_STATUS = 8,
+    AT_ANSWER_NAME = 16,
+    AT_ANSWER_MAC = AT_ANSWER_NAME + SHAKE_NAME_BYTES,
+};
+_Static_assert(AT_NONCE + SHAKE_NONCE_BYTES == SHAKE_HELLO_BYTES, "layout");
+_Static_assert(SHAKE_HELLO_BYTES <= SHAKE_BYTES_MAX && SHAKE_PROOF_BYTES <= SHAKE_BYTES_MAX,
+               "layout");
+
+void shake_text(char *to, size_t len, const void *from, size_t n)
+{
+    const char *text = from;
+    size_t i = 0;
+
+    for (; i < n && i + 1 < len && text[i]; i++)
+        to[i] = text[i] >= ' ' && text[i] <= '~' ? text[i] : '?';
+    to[i] = 0;
+}
+
+__attribute__((format(printf, 3, 4))) static void fail(struct shake *s, int err, const char *format,
+                                                       ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(s->error, sizeof(s->error), format, args);
+    va_end(args);
+    s->err = err;
+    s->state = SHAKE_FAILED;
+}
+
+static void header(uint8_t *to, enum kind kind, size_t size)
+{
+    memset(to, 0, size);
+    memcpy(to, magic, sizeof(magic));
+    to[4] = FORMAT;
+    to[5] = (uint8_t)kind;
+    bytes_put16(to + 6, (uint16_t)size);
+}
+
+static void sign(const struct shake *s, const char *what, const uint8_t *message, size_t len,
+                 uint8_t mac[SECRET_MAC_BYTES])
+{
+    struct secret_part parts[] = {
+        {what, strlen(what) + 1},
+        {s->server ? s->peer : s->own, SHAKE_HELLO_BYTES},
+        {s->server ? s->own : s->peer, SHAKE_HELLO_BYTES},
+        {message, len},
+    };
+
+    secret_mac(mac, s->secret, parts, 4);
+}
+
+static bool is_signed(const struct shake *s, const char *what, const uint8_t *message, size_t len)
+{
+    uint8_t mac[SECRET_MAC_BYTES];
+
+    sign(s, what, message, len, mac);
+    return secret_equal(mac, message + len, sizeof(mac));
+}
+
+static const char to_server[] = "plumb proof to the server",
+                  to_client[] = "plumb proof to the client", session[] = "plumb session";
+
+static void send_hello(struct shake *s)
+{
+    memcpy(s->out, s->own, SHAKE_HELLO_BYTES);
+    s->n_out = SHAKE_HELLO_BYTES;
+}
+
+void shake_begin(struct shake *s, bool server, const struct shake_self *self)
+{
+    memset(s, 0, sizeof(*s));
+    s->server = server;
+    memcpy(s->secret, self->secret->bytes, sizeof(s->secret));
+    shake_text(s->own_name, sizeof(s->own_name), self->name, strlen(self->name));
+    header(s->own, KIND_HELLO, SHAKE_HELLO_BYTES);
+    s->own[AT_ROLE] = server ? 'S' : 'C';
+    bytes_put32(s->own + AT_PROTOCOL, self->protocol);
+    snprintf((char *)s->own + AT_VERSION, SHAKE_VERSION_BYTES, "%s", self->version);
+    memcpy(s->own + AT_NONCE, self->nonce, SHAKE_NONCE_BYTES);
+    if (!server)
+        send_hello(s);
+}
+
+static enum kind kind_due(const struct shake *s)
+{
+    return s->state == SHAKE_HELLO ? KIND_HELLO : s->server ? KIND_PROOF : KIND_ANSWER;
+}
+
+static size_t size_of(enum kind kind)
+{
+    static const size_t sizes[] = {
+        [KIND_HELLO] = SHAKE_HELLO_BYTES,
+        [KIND_PROOF] = SHAKE_PROOF_BYTES,
+        [KIND_ANSWER] = SHAKE_ANSWER_BYTES,
+    };
+    return sizes[kind];
+}
+
+size_t shake_wants(const struct shake *s)
+{
+    if (s->state != SHAKE_HELLO && s->state != SHAKE_PROOF && s->state != SHAKE_ANSWER)
+        return 0;
+    return (s->n_in < HEADER_BYTES ? HEADER_BYTES : size_of(kind_due(s))) - s->n_in;
+}
+
+static void hear_header(struct shake *s)
+{
+    enum kind kind = kind_due(s);
+
+    if (memcmp(s->in, magic, sizeof(magic))) {
+        fail(s, -EPROTO, "does not speak as plumbline does");
+        return;
+    }
+    if (s->in[4] != FORMAT && s->server && s->state == SHAKE_HELLO)
+        send_hello(s);
+    if (s->in[4] != FORMAT)
+        fail(s, -EPROTO,
+             "is of a plumbline whose handshake is number %u, this one's is %u: install the same "
+             "version at both ends",
+             s->in[4], FORMAT);
+    else if (s->in[5] != kind || bytes_get16(s->in + 6) != size_of(kind))
+        fail(s, -EPROTO, "sent a message out of turn or of a wrong size");
+}
+
+static void compare_versions(struct shake *s)
+{
+    char own[SHAKE_VERSION_BYTES], peer[SHAKE_VERSION_BYTES];
+    uint32_t own_protocol = bytes_get32(s->own + AT_PROTOCOL);
+    uint32_t protocol = bytes_get32(s->peer + AT_PROTOCOL);
+
+    shake_text(own, sizeof(own), s->own + AT_VERSION, SHAKE_VERSION_BYTES);
+    shake_text(peer, sizeof(peer), s->peer + AT_VERSION, SHAKE_VERSION_BYTES);
+    if (protocol == own_protocol &&
+        !memcmp(s->own + AT_VERSION, s->peer + AT_VERSION, SHAKE_VERSION_BYTES))
+        return;
+    fail(s, -EPROTO,
+         "is plumbline %s (protocol %08x), this end is plumbline %s (protocol %08x): install the "
+         "same at both ends",
+         peer, protocol, own, own_protocol);
+}
+
+static void hear_hello(struct shake *s)
+{
+    memcpy(s->peer, s->in, SHAKE_HELLO_BYTES);
+    if (s->peer[AT_ROLE] != (s->server ? 'C' : 'S') ||
+        !memcmp(s->peer + AT_NONCE, s->own + AT_NONCE, SHAKE_NONCE_BYTES)) {
+        fail(s, -EPROTO, s->server ? "sent back what this end sent" : "is no server of plumbline");
+        return;
+    }
+    if (s->server)
+        send_hello(s); /* also to another version: it shall know why */
+    compare_versions(s);
+    if (s->state == SHAKE_FAILED)
+        return;
+    if (s->server) {
+        s->state = SHAKE_PROOF;
+        return;
+    }
+    header(s->out, KIND_PROOF, SHAKE_PROOF_BYTES);
+    memcpy(s->out + AT_PROOF_NAME, s->own_name, SHAKE_NAME_BYTES);
+    sign(s, to_server, s->out, AT_PROOF_MAC, s->out + AT_PROOF_MAC);
+    s->n_out = SHAKE_PROOF_BYTES;
+    s->state = SHAKE_ANSWER;
+}
+
+static void make_key(struct shake *s)
+{
+    sign(s, session, NULL, 0, s->key);
+    s->state = SHAKE_DONE;
+}
+
+static void hear_proof(struct shake *s)
+{
+    if (is_signed(s, to_server, s->in, AT_PROOF_MAC)) {
+        shake_text(s->name, sizeof(s->name), s->in + AT_PROOF_NAME, SHAKE_NAME_BYTES);
+        s->state = SHAKE_PROVED;
+        return;
+    }
+    header(s->out, KIND_ANSWER, SHAKE_ANSWER_BYTES);
+    bytes_put32(s->out + AT_STATUS, STATUS_REFUSED); /* not signed */
+    s->n_out = SHAKE_ANSWER_BYTES;
+    fail(s, -EACCES, "does not know this session's secret");
+}
+
+static void hear_answer(struct shake *s)
+{
+    uint32_t status = bytes_get32(s->in + AT_STATUS);
+
+    if (status == STATUS_REFUSED) {
+        fail(s, -EACCES, "has another secret: give both ends the same one");
+        return;
+    }
+    if (!is_signed(s, to_client, s->in, AT_ANSWER_MAC)) {
+        fail(s, -EACCES, "does not know this session's secret");
+        return;
+    }
+    shake_text(s->name, sizeof(s->name), s->in + AT_ANSWER_NAME, SHAKE_NAME_BYTES);
+    if (status == STATUS_WELCOME)
+        make_key(s);
+    else if (status == STATUS_BUSY)
+        fail(s, -EBUSY, "is busy with '%s'", s->name);
+    else
+        fail(s, -EPROTO, "sent an answer that this version does not know");
+}
+
+void shake_feed(struct shake *s, const void *bytes, size_t n)
+{
+    size_t wanted = shake_wants(s);
+
+    if (n > wanted)
+        n = wanted; /* the caller's mistake; never beyond the buffer */
+    memcpy(s->in + s->n_in, bytes, n);
+    s->n_in += n;
+    if (n && s->n_in == HEADER_BYTES)
+        hear_header(s);
+    if (s->n_in <= HEADER_BYTES || shake_wants(s))
+        return;
+    s->n_in = 0;
+    if (s->state == SHAKE_HELLO)
+        hear_hello(s);
+    else if (s->state == SHAKE_PROOF)
+        hear_proof(s);
+    else
+        hear_answer(s);
+}
+
+void shake_sent(struct shake *s)
+{
+    s->n_out = 0;
+}
+
+void shake_answer(struct shake *s, const char *busy_with)
+{
+    if (s->state != SHAKE_PROVED)
+        return;
+    header(s->out, KIND_ANSWER, SHAKE_ANSWER_BYTES);
+    bytes_put32(s->out + AT_STATUS, busy_with ? STATUS_BUSY : STATUS_WELCOME);
+    snprintf((char *)s->out + AT_ANSWER_NAME, SHAKE_NAME_BYTES, "%s",
+             busy_with ? busy_with : s->own_name);
+    sign(s, to_client, s->out, AT_ANSWER_MAC, s->out + AT_ANSWER_MAC);
+    s->n_out = SHAKE_ANSWER_BYTES;
+    if (busy_with)
+        fail(s, -EBUSY, "has to wait: this end is busy with '%s'", busy_with);
+    else
+        make_key(s);
+}
+
+void shake_end(struct shake *s)
+{
+    secret_wipe(s, sizeof(*s));
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end that connects: see meet.h. */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/group/meet_socket.h"
+
+#define CONNECT_NS 3000000000u /* for one address */
+#define SHAKE_NS   5000000000u
+#define AGAIN_NS   100000000u /* between two tries */
+
+/* One try at one address. */
+struct attempt {
+    const struct meet_connect *m;
+    struct sockaddr_storage address;
+    socklen_t address_len;
+    int family;
+    bool heard; /* it said something */
+    char *error;
+    size_t len;
+};
+
+static int no_connection(struct attempt *t, int err)
+{
+    char text[MEET_ADDRESS_BYTES];
+
+    meet_address_text(&t->address, text, sizeof(text));
+    if (err == -ECONNREFUSED)
+        snprintf(t->error, t->len, "nobody listens on '%s' (%s): start the other end there first",
+                 t->m->host, text);
+    else if (err == -EINTR)
+        snprintf(t->error, t->len, "stopped while connecting to '%s'", t->m->host);
+    else
+        snprintf(t->error, t->len, "cannot connect to '%s' (%s): %s", t->m->host, text,
+                 err == -ETIMEDOUT
+                     ? "no answer; is it up, and does a firewall let this port through?"
+                     : strerror(-err));
+    return err;
+}
+
+/* Where nobody listens on a port that the system gives to clients, it may give us that very port. */
+static bool is_itself(int fd)
+{
+    struct sockaddr_storage own = {0}, peer = {0};
+    socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
+
+    return !getsockname(fd, (struct sockaddr *)&own, &own_len) &&
+           !getpeername(fd, (struct sockaddr *)&peer, &peer_len) && own_len == peer_len &&
+           !memcmp(&own, &peer, own_len);
+}
+
+/* A connected socket or -errno with error. */
+static int open_connection(struct attempt *t)
+{
+    int fd = socket(t->family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int err = 0;
+
+    if (fd < 0)
+        return no_connection(t, -errno);
+    if (connect(fd, (struct sockaddr *)&t->address, t->address_len) && errno != EINPROGRESS)
+        err = -errno;
+    if (!err)
+        err = fd_wait(fd, POLLOUT, fd_until(CONNECT_NS), t->m->cancel);
+    socklen_t len = sizeof(int);
+    int failed = 0;
+    if (!err && !getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &len))
+        err = -failed;
+    if (!err && is_itself(fd))
+        err = -ECONNREFUSED;
+    if (!err)
+        return fd;
+    close(fd);
+    return no_connection(t, err);
+}
+
+static int shake_hands(struct attempt *t, int fd, struct shake *s)
+{
+    uint64_t until_ns = fd_until(SHAKE_NS);
+    int err = meet_say(fd, s);
+
+    while (!err && shake_wants(s)) {
+        size_t wanted = shake_wants(s);
+        err = meet_hear(fd, s);
+        if (shake_wants(s) != wanted || s->state != SHAKE_HELLO)
+            t->heard = true;
+        if (err == -EAGAIN)
+            err = fd_wait(fd, POLLIN, until_ns, t->m->cancel);
+    }
+    return err;
+}
+
+/* What became of the handshake, in words. */
+static int tell(struct attempt *t, const struct shake *s, int err)
+{
+    char text[MEET_ADDRESS_BYTES];
+
+    meet_address_text(&t->address, text, sizeof(text));
+    if (s->state == SHAKE_FAILED) {
+        snprintf(t->error, t->len, "'%s' (%s) %s", t->m->host, text, s->error);
+        return s->err;
+    }
+    if (err == -EINTR) {
+        snprintf(t->error, t->len, "stopped while meeting '%s'", t->m->host);
+        return err;
+    }
+    if (err == -ETIMEDOUT) {
+        snprintf(t->error, t->len,
+                 "'%s' (%s) accepts connections but does not answer: it hangs, or is no plumbline",
+                 t->m->host, text);
+        return err;
+    }
+    snprintf(t->error, t->len, "'%s' (%s) ended the connection %s", t->m->host, text,
+             t->heard ? "in the middle of the handshake"
+                      : "without a word: it is no plumbline, or too many knock there");
+    return t->heard ? -EPROTO : -ECONNRESET;
+}
+
+static int try_address(struct attempt *t, struct channel **c)
+{
+    struct shake_self self;
+    struct shake s;
+    char name[SHAKE_NAME_BYTES];
+    int err = meet_self(&self, t->m->secret, t->m->protocol, name);
+
+    if (err)
+        return no_connection(t, err);
+    int fd = open_connection(t);
+    if (fd < 0)
+        return fd;
+    shake_begin(&s, false, &self);
+    err = shake_hands(t, fd, &s);
+    if (!err && s.state == SHAKE_DONE) {
+        err = meet_channel(c, fd, &s, t->m->host, &t->address);
+        if (err)
+            no_connection(t, err);
+    } else {
+        err = tell(t, &s, err);
+        close(fd);
+    }
+    shake_end(&s);
+    return err;
+}
+
+/* Might it be otherwise in a moment? */
+static bool may_change(int err)
+{
+    return err == -ECONNREFUSED || err == -EBUSY || err == -ECONNRESET || err == -ETIMEDOUT ||
+           err == -EHOSTUNREACH || err == -ENETUNREACH;
+}
+
+/* What an address' error says of the host: one that answered knows more than one that could not be reached. */
+static int weight(int err)
+{
+    switch (err) {
+    case -EACCES:
+    case -EBUSY:
+    case -ECONNRESET:
+    case -EINTR:
+    case -EPROTO:
+        return 2;
+    case -ECONNREFUSED:
+        return 1;
+    }
+    return 0;
+}
+
+/* All addresses of the host, each once, until one gives an answer. */
+static int try_all(const struct meet_connect *m, const struct addrinfo *found, struct channel **c,
+                   char *error, size_t len)
+{
+    char said[MEET_ERROR_BYTES];
+    int result = 0;
+
+    for (const struct addrinfo *a = found; a && weight(result) < 2; a = a->ai_next) {
+        struct attempt t = {.m = m,
+                            .address_len = a->ai_addrlen,
+                            .family = a->ai_family,
+                            .error = said,
+                            .len = sizeof(said)};
+        memcpy(&t.address, a->ai_addr, a->ai_addrlen);
+        int err = try_address(&t, c);
+        if (!err)
+            return 0;
+        if (!result || weight(err) > weight(result)) {
+            result = err;
+            snprintf(error, len, "%s", said);
+        }
+    }
+    return result;
+}
+
+/* 0 after a pause; -EINTR, or -ETIMEDOUT when no time is left for another try. */
+static int pause_between(const struct meet_connect *m, uint64_t until_ns)
+{
+    if (clock_now_ns() + AGAIN_NS >= until_ns)
+        return -ETIMEDOUT;
+    nanosleep(&(struct timespec){.tv_nsec = AGAIN_NS}, NULL);
+    return m->cancel && *m->cancel ? -EINTR : 0;
+}
+
+int meet_connect(const struct meet_connect *m, struct channel **c, char *error, size_t len)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found;
+    uint64_t until_ns = fd_until(m->wait_ns);
+    char port[8];
+    int err = secret_supported(error, len);
+
+    if (err)
+        return err;
+    snprintf(port, sizeof(port), "%u", m->port);
+    int code = getaddrinfo(m->host, port, &hints, &found);
+    if (code) {
+        snprintf(error, len, "cannot find the host '%s': %s", m->host, gai_strerror(code));
+        return -ENOENT;
+    }
+    do
+        err = try_all(m, found, c, error, len);
+    while (err && may_change(err) && !pause_between(m, until_ns));
+    freeaddrinfo(found);
+    return err;
+}

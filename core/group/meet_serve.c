@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The end that listens: see meet.h and meet_serve.h. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/group/meet_serve.h"
+
+#define ACCEPTS_A_TURN 16 /* then those that wait for an answer get one */
+
+static void leave(struct serve_place *p)
+{
+    close(p->fd);
+    shake_end(&p->shake);
+    p->taken = false;
+}
+
+static void turn_away(struct serve *s, struct serve_place *p, const char *why)
+{
+    char address[MEET_ADDRESS_BYTES];
+
+    meet_address_text(&p->address, address, sizeof(address));
+    serve_complain(&s->log, "'%s' was turned away: it %s", address, why);
+    leave(p);
+}
+
+/* A free place, else the one taken longest of those that have not proved themselves, else of those that have. */
+static struct serve_place *find_place(struct serve *s)
+{
+    struct serve_place *oldest = NULL;
+
+    for (size_t i = 0; i < SERVE_PLACES; i++) {
+        struct serve_place *p = &s->places[i];
+        if (!p->taken)
+            return p;
+        bool less_worth = !oldest || (oldest->proved_ns && !p->proved_ns);
+        if (less_worth || (!oldest->proved_ns == !p->proved_ns && p->since_ns < oldest->since_ns))
+            oldest = p;
+    }
+    turn_away(s, oldest, "had to make way for others");
+    return oldest;
+}
+
+/* 0, or -errno: nobody more is waiting, or could be taken in. */
+static int take_one(struct serve *s, int listener)
+{
+    struct shake_self self;
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+    char name[SHAKE_NAME_BYTES];
+    int fd = accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+    if (fd < 0)
+        return -errno;
+    int err = meet_self(&self, s->l->secret, s->l->protocol, name);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    struct serve_place *p = find_place(s);
+    *p = (struct serve_place){
+        .taken = true, .fd = fd, .since_ns = clock_now_ns(), .address = address};
+    shake_begin(&p->shake, true, &self);
+    return 0;
+}
+
+static void take_some(struct serve *s, int listener)
+{
+    int err = 0;
+
+    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
+        err = take_one(s, listener);
+    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
+        serve_complain(&s->log, "nobody can be let in: %s", strerror(-err));
+        nanosleep(&(struct timespec){.tv_nsec = 50000000},
+                  NULL); /* or it would be asked again at once */
+    }
+}
+
+static void hear(struct serve *s, struct serve_place *p)
+{
+    int err = p->proved_ns ? -ECONNRESET : meet_hear(p->fd, &p->shake);
+
+    if (p->shake.state == SHAKE_FAILED) {
+        meet_say(p->fd, &p->shake); /* another version is told which one this is */
+        turn_away(s, p, p->shake.error);
+    } else if (err && err != -EAGAIN) {
+        turn_away(s, p, p->proved_ns ? "left" : "left before it had proved itself");
+    } else if (p->shake.state == SHAKE_PROVED && !p->proved_ns) {
+        p->proved_ns = clock_now_ns();
+    }
+}
+
+/* Serves the first of those that proved themselves when nobody is served; looks at everybody's time. */
+static void serve_the_proved(struct serve *s)
+{
+    uint64_t now_ns = clock_now_ns();
+    struct serve_place *first = NULL;
+
+    for (size_t i = 0; i < SERVE_PLACES; i++) {
+        struct serve_place *p = &s->places[i];
+        if (!p->taken)
+            continue;
+        if (p->proved_ns && (!first || p->proved_ns < first->proved_ns))
+            first = p;
+        if (!p->proved_ns && now_ns - p->since_ns > SERVE_PLACE_NS) {
+            turn_away(s, p, "had not proved itself in time");
+        } else if (p->proved_ns && s->session.child && now_ns - p->proved_ns > SERVE_HOLD_NS) {
+            shake_answer(&p->shake, s->session.name);
+            meet_say(p->fd, &p->shake);
+            turn_away(s, p, p->shake.error);
+        }
+    }
+    if (first && first->taken && !s->session.child)
+        serve_start(s, first);
+}
+
+/* Waits for a slice, then does what there is to do. */
+static int one_turn(struct serve *s)
+{
+    struct pollfd polls[MEET_LISTENERS_MAX + SERVE_PLACES];
+    struct serve_place *who[SERVE_PLACES];
+    size_t n = 0, n_who = 0;
+
+    for (; n < s->n_listeners; n++)
+        polls[n] = (struct pollfd){.fd = s->listeners[n], .events = POLLIN};
+    for (size_t i = 0; i < SERVE_PLACES; i++)
+        if (s->places[i].taken) {
+            who[n_who++] = &s->places[i];
+            polls[n++] = (struct pollfd){.fd = s->places[i].fd,
+                                         .events = s->places[i].proved_ns ? POLLRDHUP : POLLIN};
+        }
+    if (poll(polls, n, SERVE_SLICE_MS) < 0 && errno != EINTR)
+        return -errno;
+    for (size_t i = 0; i < n_who; i++)
+        if (polls[s->n_listeners + i].revents)
+            hear(s, who[i]);
+    serve_watch(s);
+    serve_the_proved(s);
+    if (clock_now_ns() - s->log.second_ns >= 1000000000u)
+        serve_tell_left_out(&s->log);
+    for (size_t i = 0; i < s->n_listeners; i++)
+        if (polls[i].revents)
+            take_some(s, s->listeners[i]);
+    return 0;
+}
+
+static int serve_all(struct serve *s, char *error, size_t len)
+{
+    int err = 0;
+
+    s->last_ns = clock_now_ns();
+    while (!err) {
+        if (s->l->cancel && *s->l->cancel) {
+            snprintf(error, len, "stopped");
+            err = -EINTR;
+        } else if (s->l->runs && s->runs >= s->l->runs) {
+            break;
+        } else if (s->l->idle_ns && !s->session.child &&
+                   clock_now_ns() - s->last_ns > s->l->idle_ns) {
+            snprintf(error, len, "nobody came for %.3g s", (double)s->l->idle_ns / 1e9);
+            err = -ETIMEDOUT;
+        } else {
+            err = one_turn(s);
+            if (err)
+                snprintf(error, len, "cannot listen any more: %s", strerror(-err));
+        }
+    }
+    return err;
+}
+
+int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, char *error,
+               size_t len)
+{
+    uint16_t port = l->port;
+    int err = secret_supported(error, len);
+
+    if (err)
+        return err;
+    struct serve *s = calloc(1, sizeof(*s));
+    if (!s) {
+        snprintf(error, len, "out of memory");
+        return -ENOMEM;
+    }
+    s->l = l;
+    s->fn = fn;
+    s->arg = arg;
+    err = meet_open_listeners(l->address, &port, s->listeners, &s->n_listeners, error, len);
+    if (err)
+        goto free_server;
+    if (l->ready)
+        l->ready(l->arg, l->address ? l->address : "localhost", port);
+    err = serve_all(s, error, len);
+    serve_kill(s);
+    serve_tell_left_out(&s->log);
+    for (size_t i = 0; i < SERVE_PLACES; i++)
+        if (s->places[i].taken)
+            leave(&s->places[i]);
+    for (size_t i = 0; i < s->n_listeners; i++)
+        close(s->listeners[i]);
+free_server:
+    secret_wipe(s, sizeof(*s));
+    free(s);
+    return err;
+}

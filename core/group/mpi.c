@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks of mpirun or srun: see mpi.h. */
+#include "core/group/mpi.h"
+
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/group/fd_channel.h"
+#include "core/group/mpi_module.h"
+#include "core/group/secret.h"
+#include "core/module.h"
+
+#define HELLO_WAIT_NS 60000000000u /* ranks of one job may start a minute apart */
+
+static const struct module_kind kind = {
+    .file = "plumb-mpi.so",
+    .environment = "PLUMB_MPI_MODULE",
+    .what = "MPI module",
+    .unbuilt = "this build has none: install an MPI (libopenmpi-dev or mpich) and build again",
+    .symbol = MPI_MODULE_SYMBOL,
+};
+
+struct mpi_hello { /* both ranks send it, as it is: one build, one layout */
+    uint64_t layout;
+    char host[64];
+    struct sockaddr_storage
+        address;      /* of the first interface that is not loopback; AF_UNSPEC: none */
+    uint64_t network; /* which network namespace this is, of which boot */
+    int32_t pid;
+    uint8_t key[SECRET_KEY_BYTES]; /* rank 0's is the one that counts */
+};
+
+struct mpi_frame {
+    uint16_t type;
+    char data[CHANNEL_FRAME_MAX];
+};
+
+struct mpi_link {
+    struct channel_base base;
+    const struct mpi_module *mpi;
+    unsigned rank; /* the other one */
+    struct mpi_hello own, peer;
+    uint8_t key[SECRET_KEY_BYTES];
+    struct mpi_frame in, out;
+};
+
+unsigned mpi_launched(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
+                                        "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *text = getenv(names[i]);
+        long n = text ? strtol(text, NULL, 10) : 0;
+        if (n > 1)
+            return (unsigned)n;
+    }
+    return 1;
+}
+
+static const struct mpi_module *module_of(char *error, size_t len)
+{
+    const struct mpi_module *mpi = module_open(&kind, error, len);
+
+    if (mpi && mpi->abi != MPI_MODULE_ABI) {
+        snprintf(error, len,
+                 "plumb-mpi.so is of another build than this program: build both again");
+        return NULL;
+    }
+    return mpi;
+}
+
+/* A launcher of another MPI than the module's starts each process as a world of its own. */
+int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
+{
+    const struct mpi_module *mpi = module_of(error, len);
+    char version[128];
+    int err = mpi ? mpi->begin(rank, size, error, len) : -EOPNOTSUPP;
+
+    if (!err && *size != mpi_launched()) {
+        mpi->version(version, sizeof(version));
+        snprintf(
+            error, len,
+            "the launcher started %u processes, but this is rank %u of %u: the launcher is not "
+            "of the MPI that this build has (%s); take its mpirun, or build again with the "
+            "other one's mpicc (with srun, try --mpi=pmix)",
+            mpi_launched(), *rank, *size, version);
+        err = -EOPNOTSUPP;
+    }
+    return err;
+}
+
+void mpi_end(void)
+{
+    char error[256];
+    const struct mpi_module *mpi = mpi_launched() > 1 ? module_of(error, sizeof(error)) : NULL;
+
+    if (mpi)
+        mpi->end();
+}
+
+static struct mpi_link *of(struct channel *c)
+{
+    return (struct mpi_link *)c;
+}
+
+static int say(struct mpi_link *l, int err, const char *what)
+{
+    if (err == -ETIMEDOUT)
+        snprintf(l->base.error, sizeof(l->base.error),
+                 "%s has not %s in time: it hangs or was cut off", l->base.peer, what);
+    return err;
+}
+
+static int mpi_send(struct channel *c, uint16_t type, const void *data, size_t len,
+                    uint64_t wait_ns)
+{
+    struct mpi_link *l = of(c);
+
+    if (len > CHANNEL_FRAME_MAX)
+        return -EMSGSIZE;
+    l->out.type = type;
+    if (len)
+        memcpy(l->out.data, data, len);
+    return say(l,
+               l->mpi->send(l->rank, &l->out, offsetof(struct mpi_frame, data) + len,
+                            fd_until(wait_ns), l->base.error, sizeof(l->base.error)),
+               "taken a message");
+}
+
+static int mpi_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                    uint64_t wait_ns)
+{
+    struct mpi_link *l = of(c);
+    size_t n = 0;
+    int err = l->mpi->receive(l->rank, &l->in, sizeof(l->in), &n, wait_ns ? fd_until(wait_ns) : 0,
+                              l->base.error, sizeof(l->base.error));
+
+    if (err)
+        return say(l, err, "answered");
+    if (n < offsetof(struct mpi_frame, data))
+        return -EPROTO;
+    *len = n - offsetof(struct mpi_frame, data);
+    *type = l->in.type;
+    if (*len > size)
+        return -EMSGSIZE;
+    memcpy(data, l->in.data, *len);
+    return 0;
+}
+
+/* The launcher ends all ranks when one dies. */
+static int mpi_alive(struct channel *c)
+{
+    (void)c;
+    return 0;
+}
+
+/* Two ranks of one network namespace reach each other by loopback. */
+static int mpi_address(struct channel *c, struct sockaddr_storage *own,
+                       struct sockaddr_storage *peer)
+{
+    struct mpi_link *l = of(c);
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    if (l->own.network && l->own.network == l->peer.network) {
+        memset(own, 0, sizeof(*own));
+        memcpy(own, &loopback, sizeof(loopback));
+        *peer = *own;
+        return 0;
+    }
+    if (l->own.address.ss_family == AF_UNSPEC || l->peer.address.ss_family == AF_UNSPEC)
+        return -EOPNOTSUPP;
+    *own = l->own.address;
+    *peer = l->peer.address;
+    return 0;
+}
+
+static int mpi_token(struct channel *c, const char *purpose, uint32_t number,
+                     uint8_t token[CHANNEL_TOKEN_BYTES])
+{
+    secret_token(token, of(c)->key, purpose, number);
+    return 0;
+}
+
+static void mpi_close(struct channel *c)
+{
+    free(of(c));
+}
+
+static const struct channel_ops ops = {
+    .name = "mpi",
+    .send = mpi_send,
+    .recv = mpi_recv,
+    .alive = mpi_alive,
+    .address = mpi_address,
+    .token = mpi_token,
+    .close = mpi_close,
+};
+
+static void first_address(struct sockaddr_storage *address)
+{
+    struct ifaddrs *list = NULL;
+
+    memset(address, 0, sizeof(*address));
+    if (getifaddrs(&list))
+        return;
+    for (struct ifaddrs *i = list; i && !address->ss_family; i = i->ifa_next)
+        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
+            !(i->ifa_flags & IFF_LOOPBACK))
+            memcpy(address, i->ifa_addr, sizeof(struct sockaddr_in));
+    freeifaddrs(list);
+}
+
+/* The boot and the namespace's inode, mixed: 0 where one of them cannot be known. */
+static uint64_t network_id(void)
+{
+    char boot[64] = "";
+    struct stat st;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    uint64_t id = 1469598103934665603u;
+    bool known = f && fgets(boot, sizeof(boot), f) && !stat("/proc/self/ns/net", &st);
+
+    if (f)
+        fclose(f);
+    for (const char *p = boot; known && *p; p++)
+        id = (id ^ (unsigned char)*p) * 1099511628211u;
+    return known ? (id ^ st.st_ino) * 1099511628211u : 0;
+}
+
+static int greet(struct mpi_link *l, unsigned rank)
+{
+    size_t n = 0;
+
+    l->own = (struct mpi_hello){.layout = sizeof(struct mpi_hello), .pid = getpid()};
+    gethostname(l->own.host, sizeof(l->own.host) - 1);
+    first_address(&l->own.address);
+    l->own.network = network_id();
+    int err = secret_random(l->own.key, sizeof(l->own.key));
+    if (!err)
+        err = l->mpi->send(rank, &l->own, sizeof(l->own), fd_until(HELLO_WAIT_NS), l->base.error,
+                           sizeof(l->base.error));
+    if (!err)
+        err = l->mpi->receive(rank, &l->peer, sizeof(l->peer), &n, fd_until(HELLO_WAIT_NS),
+                              l->base.error, sizeof(l->base.error));
+    if (!err && (n != sizeof(l->peer) || l->peer.layout != l->own.layout))
+        err = -EPROTO;
+    l->peer.host[sizeof(l->peer.host) - 1] = 0;
+    memcpy(l->key, rank ? l->own.key : l->peer.key, sizeof(l->key));
+    snprintf(l->base.peer, sizeof(l->base.peer), "rank %u on %s (pid %d)", rank, l->peer.host,
+             l->peer.pid);
+    return err;
+}
+
+int mpi_channel(struct channel **c, unsigned rank)
+{
+    char error[256];
+    struct mpi_link *l = calloc(1, sizeof(*l));
+
+    if (!l)
+        return -ENOMEM;
+    l->base.ops = &ops;
+    l->rank = rank;
+    l->mpi = module_of(error, sizeof(error));
+    snprintf(l->base.peer, sizeof(l->base.peer), "rank %u", rank);
+    int err = l->mpi ? greet(l, rank) : -EOPNOTSUPP;
+    if (err) {
+        free(l);
+        return err;
+    }
+    *c = (struct channel *)l;
+    return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes that mpirun or srun started together. The module plumb-mpi.so (core/group/mpi, built with mpicc) knows
+ * MPI; it is opened only where the environment says that a launcher started several.
+ */
+#ifndef PLUMB_CORE_GROUP_MPI_H
+#define PLUMB_CORE_GROUP_MPI_H
+
+#include <stddef.h>
+
+#include "core/group/channel.h"
+
+/* How many processes the launcher started, by its environment alone; 1: none, or one. So that a program that
+ * cannot join them refuses to run instead of measuring each rank alone. */
+unsigned mpi_launched(void);
+
+/* Starts MPI: this process' rank and how many there are. 0; -EOPNOTSUPP: no module, or another MPI than the
+ * launcher's (each process is alone), with error and remedy. Called again it only tells; MPI ends with
+ * mpi_end(), which is left out where no launcher started several. */
+int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len);
+void mpi_end(void);
+
+/* A channel to another rank: both must call it. */
+int mpi_channel(struct channel **c, unsigned rank);
+
+#endif

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One end of a point: made, told about, taken down. See net.h and order.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/net/nic.h"
+#include "core/net/order.h"
+
+int net_fail(struct net_end *e, int err, const char *format, ...)
+{
+    va_list args;
+
+    pthread_mutex_lock(&e->error_lock);
+    if (!atomic_load(&e->error_code)) { /* what follows is, as a rule, for the first one's sake */
+        va_start(args, format);
+        vsnprintf(e->error, sizeof(e->error), format, args);
+        va_end(args);
+        atomic_store(&e->error_code, err);
+    }
+    atomic_store(&e->give_up, true);
+    pthread_mutex_unlock(&e->error_lock);
+    return err;
+}
+
+/* Bounds of what came from the other end: it proved who it is, not that it is sound. */
+static int check_point(struct net_end *e, const struct net_point *p)
+{
+    bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
+
+    if (p->connections > NET_CONNECTIONS_MAX || p->threads > NET_WORKERS_MAX / 2 ||
+        (streams && (!p->connections || !p->threads || !p->message_bytes)) ||
+        (p->ping && !p->ping_bytes) || (!streams && !p->ping))
+        return net_fail(
+            e, -EINVAL,
+            "%u connections over %u threads with messages of %llu bytes are out of bounds: "
+            "at most %d over %d, of 1 byte or more",
+            p->connections, p->threads, (unsigned long long)p->message_bytes, NET_CONNECTIONS_MAX,
+            NET_WORKERS_MAX / 2);
+    return 0;
+}
+
+int net_end_open(struct net_end *e, const struct net_order *order, struct channel *c,
+                 const struct topo *topo, bool leader, bool same_machine)
+{
+    *e = (struct net_end){.point = &order->point,
+                          .local = &order->local,
+                          .topo = topo,
+                          .channel = c,
+                          .leader = leader,
+                          .same_machine = same_machine,
+                          .memory_node = -1};
+    pthread_mutex_init(&e->error_lock, NULL);
+    int err = check_point(e, e->point);
+    if (err)
+        return err;
+    e->ops = net_find(e->point->transport);
+    if (!e->ops)
+        return net_fail(e, -EOPNOTSUPP, "this build knows no transport '%.15s'",
+                        e->point->transport);
+    size_t n = e->point->connections + 1u;
+    e->counts = aligned_alloc(_Alignof(struct net_count), n * sizeof(*e->counts));
+    e->expect = calloc(n, sizeof(*e->expect));
+    if (!e->counts || !e->expect)
+        return net_fail(e, -ENOMEM, "out of memory");
+    memset(e->counts, 0, n * sizeof(*e->counts));
+    err = e->ops->open(e);
+    if (err)
+        return net_fail(e, err, "%s: %s", e->ops->name, strerror(-err));
+    for (unsigned i = 0; i < e->n_rails; i++)
+        if (!strcmp(e->rails[i].kind, "tcp"))
+            nic_fill(&e->rails[i], e->rails[i].name);
+    return net_seat(e, order->cpus, order->n_cpus);
+}
+
+void net_end_close(struct net_end *e)
+{
+    net_workers_end(e);
+    path_close(e->path);
+    if (e->ops)
+        e->ops->close(e);
+    free(e->workers);
+    free(e->counts);
+    free(e->expect);
+    pthread_mutex_destroy(&e->error_lock);
+    *e = (struct net_end){0};
+}
+
+void net_end_rails(const struct net_end *e, struct net_rails *rails)
+{
+    *rails =
+        (struct net_rails){.n = e->n_rails, .n_cpus = e->n_cpus, .memory_node = e->memory_node};
+    memcpy(rails->rails, e->rails, sizeof(rails->rails));
+    for (unsigned i = 0; i < e->n_cpus; i++)
+        rails->cpus[i] = e->cpus[i];
+}
+
+/* Where the kernel's counters cannot be read there is no proof, and the row says so. */
+void net_prove_begin(struct net_end *e)
+{
+    if (path_begin(&e->path))
+        e->path = NULL;
+}
+
+void net_received(const struct net_end *e, uint64_t *received)
+{
+    for (unsigned i = 0; i <= e->point->connections; i++)
+        received[i] = atomic_load(&e->counts[i].received);
+}
+
+static double larger(uint64_t a, uint64_t b)
+{
+    return (double)(a > b ? a : b);
+}
+
+/* Whose memory is written or read by the other end's NIC counts nothing itself: the other end knows. */
+static void add_claims(const struct net_end *e, const uint64_t *others_received,
+                       struct path_claim *claims)
+{
+    const struct net_point *p = e->point;
+
+    for (unsigned i = 0; i <= p->connections; i++) {
+        struct path_claim *claim = &claims[net_rail_of(e, i)];
+        double bytes = (double)(i == p->connections ? p->ping_bytes : p->message_bytes);
+        claim->out_bytes += bytes * larger(atomic_load(&e->counts[i].sent), others_received[i]);
+        claim->in_bytes += bytes * larger(atomic_load(&e->counts[i].received), e->expect[i]);
+    }
+}
+
+void net_prove_end(struct net_end *e, const uint64_t *others_received)
+{
+    struct path_claim claims[NET_RAILS_MAX] = {0};
+
+    if (!e->path)
+        return;
+    for (unsigned i = 0; i < e->n_rails; i++) {
+        snprintf(claims[i].device, sizeof(claims[i].device), "%s",
+                 e->leader && e->point->inject == NET_ELSEWHERE ? "nowhere0" : e->rails[i].name);
+        claims[i].message_bytes =
+            (double)(e->point->message_bytes ? e->point->message_bytes : e->point->ping_bytes);
+        claims[i].mtu_bytes = e->rails[i].mtu_bytes;
+    }
+    add_claims(e, others_received, claims);
+    path_end(e->path, claims, e->n_rails, &e->proof);
+    path_close(e->path);
+    e->path = NULL;
+}
+
+void net_tell(struct net_end *e, struct net_told *told)
+{
+    *told = (struct net_told){.proof = e->proof};
+    if (e->ops->facts)
+        told->n_facts = (uint32_t)e->ops->facts(e, told->facts);
+    net_end_rails(e, &told->rails);
+}
+
+/* FNV-1a over what decides the layout. */
+uint32_t net_protocol(void)
+{
+    static const uint32_t layout[] = {
+        3, /* of the requests: raise it when their order or meaning changes */
+        sizeof(struct net_hello),
+        sizeof(struct net_order),
+        sizeof(struct net_rails),
+        sizeof(struct net_told),
+        sizeof(struct net_reading),
+        sizeof(struct net_reply),
+        __BYTE_ORDER__,
+        sizeof(long)};
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < sizeof(layout); i++)
+        hash = (hash ^ ((const unsigned char *)layout)[i]) * 16777619u;
+    return hash;
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From a line's rate to its payload: see framing.h. */
+#include "core/net/framing.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    ETHERNET_WIRE = 8 + 14 + 4 + 12,
+    ETHERNET_HEADER = 14,
+    ETHERNET_LEAST = 46,
+    VLAN_TAG = 4,
+    IPV4 = 20,
+    IPV6 = 40,
+    TCP = 20,
+    TCP_TIMESTAMPS = 12,
+    UDP = 8,
+    GRH = 40,
+    LRH = 8,
+    BTH = 12,
+    RETH = 16,
+    AETH = 4,
+    IMMEDIATE = 4,
+    ICRC = 4,
+    VCRC = 2,
+    FPDU_FRAME = 2 + 4,
+    DDP_TAGGED = 14,
+    DDP_UNTAGGED = 18,
+};
+
+static unsigned tcp_headers(const struct framing_tcp *f)
+{
+    return (f->ipv6 ? IPV6 : IPV4) + TCP + f->options;
+}
+
+unsigned framing_tcp_payload(const struct framing_tcp *f)
+{
+    unsigned fits = f->mtu > tcp_headers(f) ? f->mtu - tcp_headers(f) : 0;
+
+    return f->payload && f->payload < fits ? f->payload : fits;
+}
+
+/* Bytes that a packet of so much IP takes of the rate. */
+static unsigned tcp_frame(const struct framing_tcp *f, unsigned content)
+{
+    unsigned tag = f->vlan ? VLAN_TAG : 0;
+
+    if (f->shaped)
+        return content + ETHERNET_HEADER + tag;
+    /* A tag takes the place of padding (802.3, clause 3.2.8). */
+    if (content + tag < ETHERNET_LEAST)
+        content = ETHERNET_LEAST - tag;
+    return content + ETHERNET_WIRE + tag;
+}
+
+double framing_tcp_fraction(const struct framing_tcp *f)
+{
+    unsigned payload = framing_tcp_payload(f);
+
+    return payload ? (double)payload / tcp_frame(f, payload + tcp_headers(f)) : NAN;
+}
+
+unsigned framing_packet_bytes(enum framing_rdma_kind kind)
+{
+    switch (kind) {
+    case FRAMING_ROCE_V1:
+        return ETHERNET_WIRE + GRH + BTH + ICRC;
+    case FRAMING_ROCE_V2_IPV4:
+        return ETHERNET_WIRE + IPV4 + UDP + BTH + ICRC;
+    case FRAMING_ROCE_V2_IPV6:
+        return ETHERNET_WIRE + IPV6 + UDP + BTH + ICRC;
+    case FRAMING_INFINIBAND_GRH:
+        return LRH + GRH + BTH + ICRC + VCRC;
+    case FRAMING_INFINIBAND:
+        break;
+    }
+    return LRH + BTH + ICRC + VCRC;
+}
+
+uint64_t framing_packets(uint64_t message, unsigned mtu)
+{
+    return message ? (message + mtu - 1) / mtu : 1;
+}
+
+/* What a message has once or twice, not in every packet. */
+static unsigned message_headers(enum net_verb verb, uint64_t packets)
+{
+    switch (verb) {
+    case NET_WRITE:
+        return RETH;
+    case NET_WRITE_IMM:
+        return RETH + IMMEDIATE;
+    case NET_READ:
+        return packets > 1 ? 2 * AETH : AETH;
+    case NET_SEND:
+        break;
+    }
+    return 0;
+}
+
+static uint64_t padded(uint64_t bytes)
+{
+    return (bytes + 3) / 4 * 4;
+}
+
+uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+                               unsigned mtu, bool vlan)
+{
+    bool ethernet = kind != FRAMING_INFINIBAND && kind != FRAMING_INFINIBAND_GRH;
+    uint64_t packets = framing_packets(message, mtu);
+    unsigned each = framing_packet_bytes(kind) + (vlan && ethernet ? VLAN_TAG : 0);
+
+    /* The shortest packet of RDMA fills Ethernet's shortest frame: nothing to pad there. */
+    return padded(message) + packets * each + message_headers(verb, packets);
+}
+
+double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
+                             unsigned mtu, bool vlan)
+{
+    if (!message || !mtu)
+        return NAN;
+    return (double)message / (double)framing_message_bytes(kind, verb, message, mtu, vlan);
+}
+
+double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message)
+{
+    unsigned segment = framing_tcp_payload(f) / 4 * 4;
+    unsigned header = FPDU_FRAME + (verb == NET_SEND ? DDP_UNTAGGED : DDP_TAGGED);
+    unsigned payload = segment > header ? segment - header : 0;
+    uint64_t whole, rest, stream;
+
+    if (!payload || !message)
+        return NAN;
+    whole = message / payload;
+    rest = message % payload;
+    /* Length, headers and payload are padded together, the CRC follows. */
+    stream = whole * segment + (rest ? padded(header - 4 + rest) + 4 : 0);
+    return (double)message / (double)stream * framing_tcp_fraction(f);
+}
+
+/* TCP as a rail has it. The headers of a full segment are what the MTU holds beside the payload; where a smaller
+ * MSS is in use they are not known: the least that there may be, with the timestamps that Linux sends. */
+static struct framing_tcp rail_tcp(const struct net_rail *r)
+{
+    struct framing_tcp f = {.mtu = r->mtu_bytes,
+                            .options = TCP_TIMESTAMPS,
+                            .ipv6 = strstr(r->text, "IPv6") != NULL,
+                            .payload = r->segment_bytes};
+    unsigned base = (f.ipv6 ? IPV6 : IPV4) + TCP;
+
+    if (f.mtu >= f.payload + base && f.mtu - f.payload - base <= 40 && f.payload)
+        f.options = f.mtu - f.payload - base;
+    return f;
+}
+
+static double tcp_limit(const struct net_rail *r, char *how, size_t len)
+{
+    struct framing_tcp f = rail_tcp(r);
+
+    snprintf(how, len, "TCP/IPv%d framing at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4, f.mtu,
+             framing_tcp_payload(&f));
+    return framing_tcp_fraction(&f);
+}
+
+static double iwarp_limit(const struct net_rail *r, const struct net_point *p, char *how,
+                          size_t len)
+{
+    struct framing_tcp f = rail_tcp(r);
+
+    snprintf(how, len, "iWARP framing at MTU %u", f.mtu);
+    return framing_iwarp_fraction(&f, (enum net_verb)p->rdma.verb, p->message_bytes);
+}
+
+static double rdma_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
+                         char *how, size_t len)
+{
+    unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->rdma.mtu;
+    enum framing_rdma_kind k = FRAMING_INFINIBAND;
+
+    if (!strcmp(kind, "roce v1"))
+        k = FRAMING_ROCE_V1;
+    else if (strcmp(kind, "infiniband"))
+        k = strstr(r->text, "IPv6") ? FRAMING_ROCE_V2_IPV6 : FRAMING_ROCE_V2_IPV4;
+    if (!mtu) {
+        snprintf(how, len, "the path's MTU is not known");
+        return NAN;
+    }
+    snprintf(how, len, "%s framing at MTU %u",
+             k == FRAMING_INFINIBAND ? "InfiniBand"
+             : k == FRAMING_ROCE_V1  ? "RoCE v1"
+                                     : "RoCE v2",
+             mtu);
+    return framing_rdma_fraction(k, (enum net_verb)p->rdma.verb, p->message_bytes, mtu, false);
+}
+
+static double kind_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
+                         char *how, size_t len)
+{
+    static const char *const packets[] = {"roce v1", "roce v2", "infiniband", "rxe"};
+
+    if (!strcmp(kind, "tcp"))
+        return tcp_limit(r, how, len);
+    if (!strcmp(kind, "iwarp") || !strcmp(kind, "siw"))
+        return iwarp_limit(r, p, how, len);
+    for (size_t i = 0; i < sizeof(packets) / sizeof(*packets); i++)
+        if (!strcmp(kind, packets[i]))
+            return rdma_limit(r, kind, p, how, len);
+    snprintf(how, len, "'%.40s' has no framing that is known", kind);
+    return NAN;
+}
+
+double net_limit_gbps(const struct net_rail *r, const char *kind, const struct net_point *p,
+                      char *source, size_t len)
+{
+    char how[96];
+    double fraction;
+
+    if (!strcmp(kind ? kind : r->kind, "shm") && r->line_gbps > 0) {
+        snprintf(source, len, "%s", r->line_source);
+        return r->line_gbps / 8 * p->threads;
+    }
+    if (!(r->line_gbps > 0)) {
+        snprintf(source, len, "%s",
+                 r->line_source[0] ? r->line_source : "the line's rate is not known");
+        return NAN;
+    }
+    fraction = kind_limit(r, kind ? kind : r->kind, p, how, sizeof(how));
+    if (isnan(fraction))
+        snprintf(source, len, "no limit: %s", how);
+    else
+        snprintf(source, len, "%s less %s (%.1f %%)", r->line_source, how, 100 * fraction);
+    return r->line_gbps / 8 * fraction;
+}

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The leader's side of a point's life: see lead.h and order.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/net/cpu.h"
+#include "core/net/lead_state.h"
+#include "core/net/machine.h"
+
+/* Connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. */
+#define STEP_WAIT_NS (3 * NET_STILL_NS)
+
+const char *net_lead_error(const struct net_lead *l)
+{
+    return l->error;
+}
+
+bool net_lead_broken(const struct net_lead *l)
+{
+    return l->broken;
+}
+
+int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(l->error, sizeof(l->error), format, args);
+    va_end(args);
+    return err;
+}
+
+int net_lead_send(struct net_lead *l, enum net_request request, const void *data, size_t len)
+{
+    int err = channel_send(l->channel, (uint16_t)request, data, len);
+
+    if (!err)
+        return 0;
+    l->broken = true;
+    return net_lead_fail(l, err, "%s", channel_error(l->channel));
+}
+
+int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
+                   size_t *len, uint64_t wait_ns)
+{
+    uint16_t type = 0;
+    size_t n = 0;
+    const struct net_reply *head = (const void *)l->in;
+    int err = channel_recv(l->channel, &type, l->in, sizeof(l->in), &n, wait_ns);
+
+    if (err || n < sizeof(*head) || type != (request | NET_REPLY)) {
+        l->broken = true;
+        return err ? net_lead_fail(l, err, "%s", channel_error(l->channel))
+                   : net_lead_fail(l, -EPROTO, "%s answered something else than was asked",
+                                   channel_peer(l->channel));
+    }
+    n -= sizeof(*head);
+    if (head->err) {
+        l->peer_failed = true;
+        return net_lead_fail(l, head->err, "%s: %.*s", channel_peer(l->channel),
+                             (int)sizeof(head->error) - 1, head->error);
+    }
+    if (len)
+        *len = n;
+    else if (n != size)
+        return net_lead_fail(l, -EPROTO, "%s answered %zu bytes where %zu were expected",
+                             channel_peer(l->channel), n, size);
+    if (n > size)
+        return net_lead_fail(l, -EPROTO, "%s answered too much", channel_peer(l->channel));
+    if (n)
+        memcpy(data, l->in + sizeof(*head), n);
+    return 0;
+}
+
+int net_lead_ask(struct net_lead *l, enum net_request request, void *data, size_t size)
+{
+    int err = net_lead_send(l, request, NULL, 0);
+
+    return err ? err : net_lead_reply(l, request, data, size, NULL, STEP_WAIT_NS);
+}
+
+/* An error at this end is often that the connection broke: why it broke, the peer may know. */
+int net_lead_own(struct net_lead *l, int err)
+{
+    struct net_reading reading;
+    char own[NET_ERROR_BYTES];
+
+    if (!err)
+        return 0;
+    snprintf(own, sizeof(own), "%s", l->end.error[0] ? l->end.error : strerror(-err));
+    if (!l->broken && !net_lead_ask(l, NET_ASK_READ, &reading, sizeof(reading)))
+        return net_lead_fail(l, err, "%s", own);
+    snprintf(l->peer_error, sizeof(l->peer_error), "%.380s", l->error);
+    return net_lead_fail(l, err, "%s; %s", own, l->peer_error);
+}
+
+static int greet(struct net_lead *l, uint64_t idle_ns)
+{
+    struct net_hello own = {.idle_ns = idle_ns, .idle_cores = NAN};
+
+    machine_id(own.machine);
+    gethostname(own.host, sizeof(own.host) - 1);
+    own.n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    int err = net_lead_send(l, NET_ASK_HELLO, &own, sizeof(own));
+    if (err)
+        return err;
+    if (idle_ns)
+        own.idle_cores = cpu_idle_baseline(idle_ns);
+    err = net_lead_reply(l, NET_ASK_HELLO, &l->hello[NET_PEER], sizeof(own), NULL,
+                         idle_ns + CHANNEL_WAIT_NS);
+    l->hello[NET_OWN] = own;
+    l->hello[NET_PEER].machine[sizeof(own.machine) - 1] = 0;
+    l->same_machine = machine_same(own.machine, l->hello[NET_PEER].machine);
+    if (l->same_machine)
+        l->hello[NET_PEER].idle_cores = own.idle_cores;
+    l->hello[NET_PEER].host[sizeof(own.host) - 1] = 0;
+    return err;
+}
+
+int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *topo,
+                  uint64_t idle_ns)
+{
+    struct net_lead *l = calloc(1, sizeof(*l));
+
+    *lead = l;
+    if (!l) {
+        channel_close(c);
+        return -ENOMEM;
+    }
+    l->channel = c;
+    l->topo = topo;
+    return greet(l, idle_ns);
+}
+
+void net_lead_close(struct net_lead *l)
+{
+    if (!l)
+        return;
+    net_lead_finish(l);
+    if (!l->broken)
+        channel_send(l->channel, NET_ASK_BYE, NULL, 0);
+    channel_close(l->channel);
+    free(l);
+}
+
+bool net_lead_same_machine(const struct net_lead *l)
+{
+    return l->same_machine;
+}
+
+double net_lead_idle_cores(const struct net_lead *l, enum net_side side)
+{
+    return l->hello[side].idle_cores;
+}
+
+const char *net_lead_host(const struct net_lead *l)
+{
+    return l->hello[NET_PEER].host;
+}
+
+/* This end first: it says what CPUs it takes of a machine that both share. */
+static int open_both(struct net_lead *l, const struct net_local *peers)
+{
+    struct net_order order = {.point = l->order.point, .local = *peers};
+    int err = net_end_open(&l->end, &l->order, l->channel, l->topo, true, l->same_machine);
+
+    if (err)
+        return net_lead_fail(l, err, "%s", l->end.error);
+    if (order.point.inject == NET_CORRUPT)
+        order.point.seed++;
+    if (l->same_machine) {
+        order.n_cpus = l->end.n_cpus;
+        for (unsigned i = 0; i < l->end.n_cpus; i++)
+            order.cpus[i] = l->end.cpus[i];
+    }
+    err = net_lead_send(l, NET_ASK_OPEN, &order, sizeof(order));
+    l->peer_open = !err;
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_OPEN, &l->told[NET_PEER].rails, sizeof(struct net_rails),
+                             NULL, STEP_WAIT_NS);
+    if (!err && l->told[NET_PEER].rails.n != l->end.n_rails)
+        err = net_lead_fail(l, -EINVAL,
+                            "this end has %u devices, %s has %u: give as many on both sides",
+                            l->end.n_rails, channel_peer(l->channel), l->told[NET_PEER].rails.n);
+    net_end_rails(&l->end, &l->told[NET_OWN].rails);
+    return err;
+}
+
+static int connect_both(struct net_lead *l)
+{
+    char theirs[NET_CARD_MAX], own[NET_CARD_MAX];
+    size_t n_theirs = 0, n_own = 0;
+    int err = net_lead_send(l, NET_ASK_CARD, NULL, 0);
+
+    int own_err = err ? 0 : l->end.ops->card(&l->end, own, &n_own);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_CARD, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
+    if (err || own_err)
+        return err ? err : net_lead_own(l, own_err);
+    err = net_lead_send(l, NET_ASK_JOIN, own, n_own);
+    own_err = err ? 0 : l->end.ops->join(&l->end, theirs, n_theirs);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_JOIN, NULL, 0, NULL, STEP_WAIT_NS);
+    if (own_err && !(err && l->peer_failed))
+        return net_lead_fail(l, own_err, "%s", l->end.error);
+    return err;
+}
+
+int net_lead_begin(struct net_lead *l, const struct net_point *point, const struct net_local *own,
+                   const struct net_local *peers)
+{
+    l->order = (struct net_order){.point = *point, .local = *own};
+    l->error[0] = 0;
+    l->peer_failed = false;
+    l->open = true;
+    l->n_blocks = 0;
+    l->block_ns = NET_BLOCK_NS;
+    memset(l->told, 0, sizeof(l->told));
+    int err = open_both(l, peers);
+    if (!err)
+        err = connect_both(l);
+    if (!err)
+        err = net_lead_ask(l, NET_ASK_START, NULL, 0);
+    if (!err) {
+        net_prove_begin(&l->end);
+        err = net_lead_own(l, net_workers_start(&l->end));
+    }
+    net_end_rails(&l->end, &l->told[NET_OWN].rails); /* card() and join() may know more */
+    if (!err)
+        err = net_lead_first_reading(l);
+    if (err)
+        net_lead_finish(l);
+    return err;
+}
+
+static int stop_both(struct net_lead *l)
+{
+    uint64_t theirs[NET_CONNECTIONS_MAX], own[NET_CONNECTIONS_MAX];
+    size_t size = l->end.point->connections * sizeof(*own);
+    uint64_t ns;
+    int err = l->end.point->ping ? l->end.ops->ping(&l->end, true, &ns) : 0;
+
+    err = net_lead_own(l, err);
+    if (!err)
+        err = net_lead_send(l, NET_ASK_STOP, NULL, 0);
+    if (err)
+        return err;
+    int own_err = net_workers_stop(&l->end, own);
+    err = net_lead_reply(l, NET_ASK_STOP, theirs, size, NULL, STEP_WAIT_NS);
+    if (!err)
+        err = net_lead_own(l, own_err);
+    if (!err)
+        err = net_lead_send(l, NET_ASK_DRAIN, own, size);
+    if (err)
+        return err;
+    own_err = net_workers_drain(&l->end, theirs);
+    err = net_lead_reply(l, NET_ASK_DRAIN, NULL, 0, NULL, STEP_WAIT_NS);
+    return err ? err : net_lead_own(l, own_err);
+}
+
+static int prove_both(struct net_lead *l)
+{
+    uint64_t theirs[NET_CONNECTIONS_MAX + 1], own[NET_CONNECTIONS_MAX + 1];
+    size_t size = (l->end.point->connections + 1u) * sizeof(*own);
+
+    net_received(&l->end, own);
+    int err = net_lead_send(l, NET_ASK_PROVE, own, size);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_PROVE, theirs, size, NULL, STEP_WAIT_NS);
+    if (!err)
+        net_prove_end(&l->end, theirs);
+    return err;
+}
+
+static int check_both(struct net_lead *l)
+{
+    int err = net_lead_send(l, NET_ASK_CHECK, NULL, 0);
+
+    if (err)
+        return err;
+    int own_err = l->end.ops->check(&l->end);
+    err = net_lead_reply(l, NET_ASK_CHECK, NULL, 0, NULL, STEP_WAIT_NS);
+    if (own_err == -EBADMSG || (own_err && !err))
+        return net_lead_fail(l, own_err, "%s", l->end.error);
+    return err;
+}
+
+static int judge_path(struct net_lead *l)
+{
+    for (int side = 0; side < NET_SIDES; side++)
+        if (l->told[side].proof.verdict == PATH_ELSEWHERE)
+            return net_lead_fail(l, -EBADMSG, "the bytes went another way: at %s, %s",
+                                 side == NET_OWN ? "this end" : channel_peer(l->channel),
+                                 l->told[side].proof.text);
+    return 0;
+}
+
+int net_lead_end(struct net_lead *l)
+{
+    int err = net_lead_last_reading(l);
+
+    if (!err)
+        err = stop_both(l);
+    if (!err)
+        err = prove_both(l);
+    if (!err)
+        err = check_both(l);
+    if (!err)
+        err = net_lead_ask(l, NET_ASK_TELL, &l->told[NET_PEER], sizeof(l->told[NET_PEER]));
+    if (!err) {
+        net_tell(&l->end, &l->told[NET_OWN]);
+        err = judge_path(l);
+    }
+    return err;
+}
+
+const struct net_told *net_lead_told(const struct net_lead *l, enum net_side side)
+{
+    return &l->told[side];
+}
+
+/* The peer's end first: what is still under way then ends here with an error that nobody reads. */
+void net_lead_finish(struct net_lead *l)
+{
+    char error[sizeof(l->error)];
+
+    if (!l->open)
+        return;
+    memcpy(error, l->error, sizeof(error));
+    atomic_store(&l->end.give_up, true);
+    if (l->peer_open && !l->broken)
+        net_lead_ask(l, NET_ASK_CLOSE, NULL, 0);
+    l->peer_open = false;
+    net_end_close(&l->end);
+    memcpy(l->error, error, sizeof(error));
+    l->open = false;
+}

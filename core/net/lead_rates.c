@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From both ends' readings to rates and costs: see lead.h and net.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/net/framing.h"
+#include "core/net/lead_state.h"
+
+#define AGAIN_NS 1000000u /* until the next look, where nothing had arrived */
+
+/* The end whose tallies count a direction. */
+static enum net_side counter_of(const struct net_lead *l, int direction)
+{
+    bool by_sender = l->end.ops->counted_by_sender(l->end.point, direction);
+
+    return by_sender == (direction == NET_FORWARD) ? NET_OWN : NET_PEER;
+}
+
+static const struct net_rate *rate_of(const struct net_lead *l, const struct net_pair *pair,
+                                      int direction, unsigned rail)
+{
+    return &pair->of[counter_of(l, direction)].rates[direction][rail];
+}
+
+static int read_both(struct net_lead *l, struct net_pair *pair)
+{
+    int err = net_lead_send(l, NET_ASK_READ, NULL, 0);
+
+    net_read(&l->end, &pair->of[NET_OWN]);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_READ, &pair->of[NET_PEER], sizeof(pair->of[NET_PEER]), NULL,
+                             CHANNEL_WAIT_NS);
+    int own_err = atomic_load(&l->end.error_code);
+    return own_err ? net_lead_own(l, own_err) : err;
+}
+
+static bool streams(const struct net_lead *l)
+{
+    return l->end.point->stream[NET_FORWARD] || l->end.point->stream[NET_REVERSE];
+}
+
+/* Does each rate have arrivals between the two? A rate needs two moments: the first reading has none before it. */
+static bool all_moved(const struct net_lead *l, const struct net_pair *from,
+                      const struct net_pair *to)
+{
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++) {
+            const struct net_rate *a = rate_of(l, from, d, rail), *b = rate_of(l, to, d, rail);
+            if (!a->last_ns || b->bytes <= a->bytes || b->last_ns <= a->last_ns ||
+                (l->end.point->count_messages && b->messages <= a->messages))
+                return false;
+        }
+    return true;
+}
+
+static bool all_began(const struct net_lead *l, const struct net_pair *pair)
+{
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            if (!rate_of(l, pair, d, rail)->last_ns)
+                return false;
+    return true;
+}
+
+static void sleep_until(uint64_t until_ns, const volatile int *cancel)
+{
+    for (uint64_t now_ns = clock_now_ns(); now_ns < until_ns && !(cancel && *cancel);
+         now_ns = clock_now_ns()) {
+        struct timespec t = {.tv_sec = (time_t)((until_ns - now_ns) / 1000000000u),
+                             .tv_nsec = (long)((until_ns - now_ns) % 1000000000u)};
+        nanosleep(&t, NULL);
+    }
+}
+
+static int still(struct net_lead *l)
+{
+    return net_lead_fail(
+        l, -ETIMEDOUT,
+        "nothing has arrived for %llu s between this end and %s: is the link up, and "
+        "does nothing on the way drop it",
+        (unsigned long long)(NET_STILL_NS / 1000000000u), channel_peer(l->channel));
+}
+
+int net_lead_first_reading(struct net_lead *l)
+{
+    uint64_t begin_ns = clock_now_ns();
+    int err = read_both(l, &l->last);
+
+    while (!err && streams(l) && !all_began(l, &l->last)) {
+        if (clock_now_ns() - begin_ns > NET_STILL_NS)
+            return still(l);
+        sleep_until(clock_now_ns() + AGAIN_NS, NULL);
+        err = read_both(l, &l->last);
+    }
+    l->last_ns = clock_now_ns();
+    l->mark = l->block = l->final = l->last;
+    return err;
+}
+
+static double bytes_between(const struct net_lead *l, const struct net_pair *from,
+                            const struct net_pair *to)
+{
+    double bytes = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            bytes += (double)(rate_of(l, to, d, rail)->bytes - rate_of(l, from, d, rail)->bytes);
+    return bytes;
+}
+
+static struct net_cost cost_between(const struct net_lead *l, enum net_side side,
+                                    const struct net_pair *from, const struct net_pair *to)
+{
+    const struct net_reading *a = &from->of[side], *b = &to->of[side];
+    struct net_cost cost = {.bytes = bytes_between(l, from, to),
+                            .seconds = (double)(b->now_ns - a->now_ns) / 1e9};
+
+    for (unsigned i = 0; i < b->n_workers && i < NET_WORKERS_MAX; i++)
+        cost.threads_s += (double)(b->worker_ns[i] - a->worker_ns[i]) / 1e9;
+    cost.machine_s = (double)(b->busy_ns - a->busy_ns) / 1e9 -
+                     l->hello[side].idle_cores * cost.seconds; /* NAN where it was not measured */
+    cost.softirq_s = (double)(b->softirq_ns - a->softirq_ns) / 1e9;
+    return cost;
+}
+
+/* Twice as long, half as many: nothing is left out however long a point runs. */
+static void merge_blocks(struct net_lead *l)
+{
+    for (unsigned i = 0; i < NET_BLOCKS / 2; i++)
+        for (int side = 0; side < NET_SIDES; side++) {
+            struct net_cost *a = &l->blocks[2 * i].of[side], *b = &l->blocks[2 * i + 1].of[side];
+            l->blocks[i].of[side] = (struct net_cost){
+                a->bytes + b->bytes, a->seconds + b->seconds, a->threads_s + b->threads_s,
+                a->machine_s + b->machine_s, a->softirq_s + b->softirq_s};
+        }
+    l->n_blocks = NET_BLOCKS / 2;
+    l->block_ns *= 2;
+}
+
+static void end_block(struct net_lead *l, uint64_t at_least_ns)
+{
+    if (l->last.of[NET_OWN].now_ns - l->block.of[NET_OWN].now_ns < at_least_ns)
+        return;
+    if (l->n_blocks == NET_BLOCKS)
+        merge_blocks(l);
+    for (int side = 0; side < NET_SIDES; side++)
+        l->blocks[l->n_blocks].of[side] = cost_between(l, side, &l->block, &l->last);
+    l->n_blocks++;
+    l->block = l->last;
+}
+
+int net_lead_mark(struct net_lead *l)
+{
+    struct net_pair now;
+    int err = read_both(l, &now);
+
+    if (err)
+        return err;
+    l->mark = l->block = now;
+    l->n_blocks = 0;
+    l->block_ns = NET_BLOCK_NS;
+    return 0;
+}
+
+int net_lead_last_reading(struct net_lead *l)
+{
+    int err = read_both(l, &l->final);
+
+    if (!err && streams(l)) {
+        l->last = l->final;
+        end_block(l, l->n_blocks ? NET_BLOCK_NS / 2 : 1);
+    }
+    return err;
+}
+
+/* Bytes, or messages, a nanosecond. */
+static double speed(const struct net_lead *l, const struct net_rate *a, const struct net_rate *b)
+{
+    double much = l->end.point->count_messages ? (double)(b->messages - a->messages)
+                                               : (double)(b->bytes - a->bytes);
+
+    return much / (double)(b->last_ns - a->last_ns);
+}
+
+static uint64_t to_ns(double per_ns)
+{
+    return (uint64_t)llround(NET_QUANTITY / per_ns);
+}
+
+static void fill_rates(const struct net_lead *l, const struct net_pair *from,
+                       const struct net_pair *to, uint64_t *ns)
+{
+    double all = 0;
+    unsigned n = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        double sum = 0;
+        if (!l->end.point->stream[d])
+            continue;
+        for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
+            double one = speed(l, rate_of(l, from, d, rail), rate_of(l, to, d, rail));
+            ns[n++] = to_ns(one);
+            sum += one;
+        }
+        if (l->end.n_rails > 1)
+            ns[n++] = to_ns(sum);
+        all += sum;
+    }
+    if (l->end.point->stream[NET_FORWARD] && l->end.point->stream[NET_REVERSE])
+        ns[n++] = to_ns(all);
+}
+
+int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *cancel,
+                    uint64_t *ns)
+{
+    struct net_pair now;
+    uint64_t begin_ns = l->last_ns;
+    int err;
+
+    sleep_until(l->last_ns + window_ns, cancel);
+    while (!(err = read_both(l, &now)) && !all_moved(l, &l->last, &now)) {
+        if (clock_now_ns() - begin_ns > window_ns + NET_STILL_NS)
+            return still(l);
+        sleep_until(clock_now_ns() + AGAIN_NS, NULL);
+    }
+    if (err)
+        return err;
+    fill_rates(l, &l->last, &now, ns);
+    l->last = now;
+    l->last_ns = clock_now_ns();
+    end_block(l, l->block_ns);
+    return 0;
+}
+
+double net_lead_average(const struct net_lead *l)
+{
+    double gbps = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        enum net_side side = counter_of(l, d);
+        double ns = (double)(l->final.of[side].now_ns - l->mark.of[side].now_ns);
+        for (unsigned rail = 0; l->end.point->stream[d] && ns > 0 && rail < l->end.n_rails; rail++)
+            gbps += (double)(rate_of(l, &l->final, d, rail)->bytes -
+                             rate_of(l, &l->mark, d, rail)->bytes) /
+                    ns;
+    }
+    return gbps;
+}
+
+uint64_t net_lead_messages(const struct net_lead *l)
+{
+    uint64_t n = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            n += rate_of(l, &l->last, d, rail)->messages - rate_of(l, &l->mark, d, rail)->messages;
+    return n;
+}
+
+int net_lead_ping(struct net_lead *l, uint64_t *ns)
+{
+    const struct net_ops *ops = l->end.ops;
+    int err = ops->ping(&l->end, false, ns);
+
+    if (err)
+        return net_lead_own(l, err);
+    if (!ops->ping_is_whole || !ops->ping_is_whole(l->end.point))
+        *ns /= 2;
+    return 0;
+}
+
+/* The slower end's line is the limit. */
+static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *name)
+{
+    char source[200];
+
+    name->limit_gbps = NAN;
+    name->limit_source[0] = 0;
+    for (int side = 0; side < NET_SIDES; side++) {
+        const struct net_rail *r = &l->told[side].rails.rails[rail];
+        double gbps = net_limit_gbps(r, r->kind, l->end.point, source, sizeof(source));
+        if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
+            continue;
+        if (isnan(gbps) && name->limit_source[0])
+            continue;
+        name->limit_gbps = gbps;
+        memcpy(name->limit_source, source, sizeof(name->limit_source));
+    }
+}
+
+static struct net_rate_name *add_name(struct net_rate_name *names, unsigned *n,
+                                      const char *direction, const char *rail)
+{
+    struct net_rate_name *name = &names[(*n)++];
+
+    *name = (struct net_rate_name){.direction = direction, .limit_gbps = 0};
+    snprintf(name->rail, sizeof(name->rail), "%s", rail);
+    return name;
+}
+
+/* A sum's limit is the sum of its parts', where all are known. */
+unsigned net_lead_rates(struct net_lead *l, struct net_rate_name *names)
+{
+    static const char *const words[] = {"forward", "reverse"};
+    double all_limit = 0;
+    unsigned n = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        double limit = 0;
+        struct net_rate_name *name = NULL;
+        if (!l->end.point->stream[d])
+            continue;
+        for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
+            name = add_name(names, &n, words[d], l->end.n_rails > 1 ? l->end.rails[rail].name : "");
+            limit_of(l, rail, name);
+            limit += name->limit_gbps;
+        }
+        if (l->end.n_rails > 1) {
+            struct net_rate_name *sum = add_name(names, &n, words[d], "all");
+            sum->limit_gbps = limit;
+            memcpy(sum->limit_source, name->limit_source, sizeof(sum->limit_source));
+        }
+        all_limit += limit;
+    }
+    if (l->end.point->stream[NET_FORWARD] && l->end.point->stream[NET_REVERSE]) {
+        struct net_rate_name *sum = add_name(names, &n, "sum", l->end.n_rails > 1 ? "all" : "");
+        sum->limit_gbps = all_limit;
+        memcpy(sum->limit_source, names[0].limit_source, sizeof(sum->limit_source));
+    }
+    return n;
+}
+
+unsigned net_lead_costs(struct net_lead *l, enum net_side side, struct net_cost *costs)
+{
+    for (unsigned i = 0; i < l->n_blocks; i++)
+        costs[i] = l->blocks[i].of[side];
+    return l->n_blocks;
+}
+
+unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
+{
+    const struct net_reading *a = &l->mark.of[side], *b = &l->final.of[side];
+    double ns = (double)(b->now_ns - a->now_ns);
+
+    for (unsigned i = 0; cores && i < b->n_workers && i < NET_WORKERS_MAX; i++)
+        cores[i] = (double)(b->worker_ns[i] - a->worker_ns[i]) / ns;
+    return b->n_workers;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the leader's files share: lead.c (a point's life), lead_rates.c (readings). */
+#ifndef PLUMB_CORE_NET_LEAD_STATE_H
+#define PLUMB_CORE_NET_LEAD_STATE_H
+
+#include "core/net/lead.h"
+
+struct net_pair { /* both ends' readings of about the same moment */
+    struct net_reading of[NET_SIDES];
+};
+
+struct net_lead {
+    struct channel *channel;
+    const struct topo *topo;
+    struct net_hello hello[NET_SIDES];
+    bool same_machine, broken, peer_failed;
+    bool open, peer_open; /* a point is */
+    struct net_order order;
+    struct net_end end;
+    struct net_told told[NET_SIDES];
+    struct net_pair last; /* where the next sample begins */
+    uint64_t last_ns;
+    struct net_pair mark, block; /* where sampling began; where the block that is open did */
+    struct net_pair final;
+    struct {
+        struct net_cost of[NET_SIDES];
+    } blocks[NET_BLOCKS];
+    unsigned n_blocks;
+    uint64_t block_ns;
+    char error[2 * NET_ERROR_BYTES], peer_error[NET_ERROR_BYTES];
+    char in[CHANNEL_FRAME_MAX];
+};
+
+int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int net_lead_send(struct net_lead *l, enum net_request request, const void *data, size_t len);
+/* len NULL: exactly `size` bytes must come. */
+int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
+                   size_t *len, uint64_t wait_ns);
+int net_lead_ask(struct net_lead *l, enum net_request request, void *data, size_t size);
+int net_lead_own(struct net_lead *l, int err);
+int net_lead_first_reading(struct net_lead *l);
+int net_lead_last_reading(struct net_lead *l);
+
+#endif

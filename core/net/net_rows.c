@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the benchmark `net`: see net_session.h. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/net/net_session.h"
+#include "core/net/net_work.h"
+
+#define BUSY_CORES    0.95 /* of a thread: it has no time left */
+#define IDLE_CORES    0.1  /* that others keep busy: no idle machine */
+#define THREADS_SHOWN 8    /* with more, rows of each would hide the rest */
+
+const char *const net_columns[] = {"side", "scope",  "rail",        "peer_host",
+                                   "cpus", "detail", "peer_detail", NULL};
+const signed char net_column_widths[] = {
+    4, 8, 5, BENCH_COLUMN_ASIDE, BENCH_COLUMN_ASIDE, BENCH_COLUMN_ASIDE, BENCH_COLUMN_ASIDE};
+
+static const char *const sides[] = {"own", "peer"};
+
+static void add_rate(struct point *pt, struct net_session *s, const char *direction,
+                     const char *rail)
+{
+    bool messages = s->point.count_messages;
+    struct series *series = point_series(pt, messages ? "message_rate" : "bandwidth",
+                                         messages ? "Mop/s" : "GB/s", NET_QUANTITY);
+
+    series->set[0].column = "direction";
+    series->set[0].value = direction;
+    series->set[1].column = "rail";
+    series->set[1].value = rail;
+}
+
+/* Latency is of one message, on a connection of its own. */
+void net_rows_series_of(struct point *pt, struct net_session *s, const struct net_rate_name *rates,
+                        unsigned n)
+{
+    pt->n_series = 0;
+    if (s->point.ping) {
+        bool loaded = s->point.connections > 0;
+        point_series(pt, loaded ? "loaded_latency" : "latency", "us", 0);
+        return;
+    }
+    for (unsigned i = 0; i < n; i++)
+        add_rate(pt, s, rates[i].direction, rates[i].rail);
+    if (!n && s->point.stream[NET_FORWARD])
+        add_rate(pt, s, "forward", "");
+    if (!n && s->point.stream[NET_REVERSE])
+        add_rate(pt, s, "reverse", "");
+}
+
+static void set_limits(struct point *pt, struct net_session *s)
+{
+    for (unsigned i = 0; i < s->n_rates && i < pt->n_series; i++) {
+        double gbps = s->rates[i].limit_gbps; /* of payload; message rates are limited by it, too */
+        double scale = s->point.count_messages ? 1e3 / (double)s->point.message_bytes : 1;
+        if (gbps > 0)
+            pt->series[i].limit = gbps * scale;
+        pt->series[i].limit_source = s->rates[i].limit_source;
+    }
+}
+
+static void cpus_text(const struct net_rails *rails, char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (unsigned i = 0; i < rails->n_cpus && at + 8 < len; i++)
+        at += (size_t)snprintf(text + at, len - at, "%s%u", i ? " " : "", rails->cpus[i]);
+}
+
+static void set_columns(struct point *pt, struct net_session *s)
+{
+    const struct net_rails *own = &net_lead_told(s->lead, NET_OWN)->rails,
+                           *peer = &net_lead_told(s->lead, NET_PEER)->rails;
+    char from[40], to[40], names[2][128] = {"", ""};
+
+    for (unsigned i = 0; i < own->n; i++) {
+        evidence_add(names[0], sizeof(names[0]), "%s %s", own->rails[i].name, own->rails[i].text);
+        evidence_add(names[1], sizeof(names[1]), "%s %s", peer->rails[i].name, peer->rails[i].text);
+    }
+    cpus_text(own, from, sizeof(from));
+    cpus_text(peer, to, sizeof(to));
+    point_column(pt, "cpus", "%s>%s", from, to);
+    point_column(pt, "detail", "%s", names[0]);
+    point_column(pt, "peer_detail", "%s", names[1]);
+    point_column(pt, "peer_host", "%s",
+                 net_lead_same_machine(s->lead) ? "same machine" : net_lead_host(s->lead));
+}
+
+void net_rows_series(struct point *pt, struct net_session *s)
+{
+    s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
+    s->cpu_limit[0] = 0;
+    net_rows_series_of(pt, s, s->rates, s->n_rates);
+    set_limits(pt, s);
+    set_columns(pt, s);
+}
+
+static struct figure *add_figure(struct point *pt, const char *metric, const char *unit,
+                                 const char *side, const char *scope)
+{
+    struct figure *f = point_figure(pt, metric, unit);
+
+    figure_set(f, "side", side);
+    figure_set(f, "scope", scope);
+    return f;
+}
+
+/* What one side's threads, or a machine, spent: by blocks of about a second. */
+static void add_cost(struct point *pt, const struct net_cost *costs, unsigned n, const char *side,
+                     const char *scope, double (*of)(const struct net_cost *), const char *remark)
+{
+    struct figure *per_gb = NULL, *cores = NULL;
+
+    if (!n || isnan(of(&costs[0])))
+        return;
+    if (costs[0].bytes > 0)
+        per_gb = add_figure(pt, "cpu_per_gb", "s/GB", side, scope);
+    cores = add_figure(pt, "cpu_cores", "cores", side, scope);
+    for (unsigned i = 0; i < n; i++) {
+        figure_value(per_gb, of(&costs[i]) / (costs[i].bytes / 1e9));
+        figure_value(cores, of(&costs[i]) / costs[i].seconds);
+    }
+    figure_remark(per_gb, remark);
+    figure_remark(cores, remark);
+}
+
+static double of_threads(const struct net_cost *c)
+{
+    return c->threads_s;
+}
+
+static double of_machine(const struct net_cost *c)
+{
+    return c->machine_s;
+}
+
+static double of_softirq(const struct net_cost *c)
+{
+    return c->softirq_s;
+}
+
+static void add_threads(struct point *pt, struct net_session *s, enum net_side side)
+{
+    double cores[NET_WORKERS_MAX];
+    unsigned n = net_lead_threads(s->lead, side, cores);
+
+    for (unsigned i = 0; i < n; i++) {
+        char scope[24];
+        if (cores[i] >= BUSY_CORES && !s->cpu_limit[0])
+            snprintf(s->cpu_limit, sizeof(s->cpu_limit), "a thread of %s end is %.0f %% busy",
+                     side == NET_OWN ? "this" : "the peer's", 100 * cores[i]);
+        if (n < 2 || n > THREADS_SHOWN)
+            continue;
+        snprintf(scope, sizeof(scope), "thread %u", i);
+        figure_value(add_figure(pt, "cpu_cores", "cores", sides[side], scope), cores[i]);
+    }
+}
+
+/* What others did before is taken off; that they did as much meanwhile nobody knows. */
+static const char *idle_remark(const struct net_lead *lead, enum net_side side, char *text,
+                               size_t len)
+{
+    double cores = net_lead_idle_cores(lead, side);
+
+    text[0] = 0;
+    if (cores > IDLE_CORES)
+        snprintf(text, len, "%.2f cores were busy with other work before, which is taken off",
+                 cores);
+    return text;
+}
+
+/* Of one machine with both ends on it, the figures are those of both. */
+static void add_costs(struct point *pt, struct net_session *s)
+{
+    struct net_cost costs[NET_BLOCKS];
+    char remark[128];
+    bool same = net_lead_same_machine(s->lead);
+
+    for (int side = 0; side < NET_SIDES; side++) {
+        unsigned n = net_lead_costs(s->lead, side, costs);
+        add_cost(pt, costs, n, sides[side], "threads", of_threads, "");
+        if (!same || side == NET_OWN) {
+            add_cost(pt, costs, n, same ? "both" : sides[side], "machine", of_machine,
+                     idle_remark(s->lead, side, remark, sizeof(remark)));
+            add_cost(pt, costs, n, same ? "both" : sides[side], "softirq", of_softirq, "");
+        }
+        add_threads(pt, s, side);
+    }
+}
+
+static void add_facts(struct point *pt, const struct net_told *told, const char *side)
+{
+    for (unsigned i = 0; i < told->n_facts && i < NET_FACTS_MAX; i++) {
+        const struct net_fact *fact = &told->facts[i];
+        figure_value(add_figure(pt, fact->metric, fact->unit, side, ""), fact->value);
+    }
+}
+
+/* Latency under load means something beside the load alone. */
+static void add_load(struct point *pt, struct net_session *s)
+{
+    struct net_cost costs[NET_BLOCKS];
+    unsigned n = net_lead_costs(s->lead, NET_OWN, costs);
+    struct figure *load = n ? point_figure(pt, "load_bandwidth", "GB/s") : NULL;
+
+    for (unsigned i = 0; i < n; i++)
+        figure_value(load, costs[i].bytes / costs[i].seconds / 1e9);
+}
+
+/* As other programs have it: it stays below the median of the windows where the rate stalls, since a
+ * stall is one window, however long. */
+static void add_average(struct point *pt, struct net_session *s)
+{
+    double gbps = net_lead_average(s->lead);
+
+    if (gbps > 0)
+        figure_value(point_figure(pt, "average_bandwidth", "GB/s"), gbps);
+}
+
+void net_rows_figures(struct point *pt, struct net_session *s)
+{
+    const struct net_params *p = pt->params;
+
+    if (s->point.connections && !s->point.ping)
+        add_average(pt, s);
+    if (s->point.connections && s->point.ping)
+        add_load(pt, s);
+    else if (s->point.connections && !p->no_cpu)
+        add_costs(pt, s);
+    if (s->point.connections)
+        for (int side = 0; side < NET_SIDES; side++)
+            add_facts(pt, net_lead_told(s->lead, side), sides[side]);
+    set_columns(pt, s); /* the rails' text may know more now */
+}
+
+void net_rows_evidence(struct point *pt, struct net_session *s)
+{
+    for (int side = 0; side < NET_SIDES; side++) {
+        const struct path_proof *proof = &net_lead_told(s->lead, side)->proof;
+        if (proof->text[0])
+            evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", sides[side], proof->text);
+    }
+    if (s->cpu_limit[0])
+        evidence_add(pt->evidence, sizeof(pt->evidence), "%s", s->cpu_limit);
+}

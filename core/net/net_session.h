@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between net_work.c (a point's life) and net_rows.c (its rows). */
+#ifndef PLUMB_CORE_NET_NET_SESSION_H
+#define PLUMB_CORE_NET_NET_SESSION_H
+
+#include "core/bench.h"
+#include "core/net/lead.h"
+
+struct net_session { /* pt->bench_state: outlives the points */
+    struct net_lead *lead;
+    struct net_point point;
+    bool begun, bound;
+    uint64_t samples;                          /* pings that count */
+    struct net_rate_name rates[NET_RATES_MAX]; /* the names that the rows' series point to */
+    unsigned n_rates;
+    char cpu_limit[160]; /* the CPUs, not the link, are the limit: how that shows; "" */
+};
+
+/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
+void net_rows_series_of(struct point *pt, struct net_session *s, const struct net_rate_name *rates,
+                        unsigned n);
+void net_rows_series(struct point *pt, struct net_session *s);
+/* CPU cost, the load's rate, the transport's facts. */
+void net_rows_figures(struct point *pt, struct net_session *s);
+void net_rows_evidence(struct point *pt, struct net_session *s);
+
+#endif

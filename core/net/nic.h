@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the system says of a network interface or RDMA port: /sys/class/net, /sys/class/infiniband. `root`: NULL is this machine, else
+ * a recorded tree.
+ *
+ * /sys must be this network namespace's own, as "ip netns exec" and containers mount it; after a bare unshare(2) it shows another's.
+ *
+ * A line's rate is given only where it bounds what can be measured. A made-up or nominal one (vmxnet3, veth, tun, soft-RoCE's
+ * 2.5 Gb/s) counts as not known, and line_source says so.
+ */
+#ifndef PLUMB_CORE_NET_NIC_H
+#define PLUMB_CORE_NET_NIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "core/net/net.h"
+
+#define NIC_NAME   64
+#define NIC_SOURCE 160
+
+struct nic {
+    char name[NIC_NAME];
+    char kind[24];    /* ethernet, infiniband, wifi, loopback, veth, bond, bridge, vlan, tun, ... */
+    char driver[64];  /* "" for software */
+    char address[24]; /* of the PCI function; "" */
+    int node;         /* NUMA; -1: none or not told */
+    uint32_t mtu;
+    bool vf;                      /* a virtual function of SR-IOV, seen from the host */
+    unsigned vfs;                 /* virtual functions that this one has given out */
+    double line_gbps;             /* Gb/s, one direction; 0: not known */
+    char line_source[NIC_SOURCE]; /* "sysfs: 100 Gb/s", or why it is not known */
+};
+
+/* 0 or -ENODEV. */
+int nic_read(const char *root, const char *interface, struct nic *nic);
+
+struct nic_port {
+    char device[NIC_NAME];
+    unsigned port;
+    char driver[64];  /* "mlx5_core", "vmw_pvrdma", "efa", "rxe", "siw"; "" not told */
+    char address[24]; /* of the PCI function; "" in software */
+    char
+        interface[NIC_NAME]; /* that it goes with (RoCE, iWARP, IPoIB); "" none or in another namespace */
+    char link_layer[24]; /* "Ethernet", "InfiniBand", "Unspecified" */
+    bool software, iwarp, vf;
+    int node;
+    double line_gbps;
+    char line_source[NIC_SOURCE];
+};
+
+/* 0 or -ENODEV. */
+int nic_read_port(const char *root, const char *device, unsigned port, struct nic_port *np);
+
+/* "mlx5_0:1" or "mlx5_0" (port 1) of a port that is there; -EINVAL or -ENODEV. */
+int nic_parse_port(const char *root, const char *name, char device[NIC_NAME], unsigned *port);
+
+/* RDMA data of this driver surely does not show in the counters of the port's interface, so that what that one counts went by sockets.
+ * With other drivers nobody knows. */
+bool nic_counts_apart(const char *driver);
+
+/* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives none. */
+const char *nic_rate_note(const char *driver, bool hidden);
+
+/* Puts node, mtu (of an interface; an RDMA path's is not known here), line_gbps and line_source into a rail, and its name where
+ * it has none. 0 or -ENODEV: then line_source says that it is not there. */
+int nic_fill(struct net_rail *r, const char *interface);
+int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
+
+/* The interface of this namespace that has this address. 0, -ENODEV: none has it; -errno. */
+int nic_of_address(const struct sockaddr *address, char *name, size_t len);
+/* The interface that packets from `local` to `peer` leave by, as the kernel routes them: "lo" where the peer's address is
+ * this machine's own, whatever interface it belongs to. local: NULL where it is not bound. */
+int nic_of_route(const struct sockaddr *local, const struct sockaddr *peer, char *name, size_t len);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the system says of an RDMA port: see nic.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/net/nic.h"
+#include "core/net/nic_parts.h"
+#include "core/net/nic_sys.h"
+
+enum { GIDS_MAX = 256 };
+
+bool nic_counts_apart(const char *driver)
+{
+    static const char *const known[] = {"mlx5_core", "mlx4_core", "ib_mthca",  "hfi1",
+                                        "ib_qib",    "efa",       "vmw_pvrdma"};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(driver, known[i]))
+            return true;
+    return false;
+}
+
+/* Software devices may hang below the PCI function of their interface, so they are told by their own marks:
+ * rxe names its interface in "parent"; siw describes itself. */
+static void set_driver(const char *root, struct nic_port *np, const char *folder)
+{
+    char text[128] = "";
+
+    sys_line(root, text, sizeof(text), "sys/class/infiniband/%s/node_type", np->device);
+    np->iwarp = strstr(text, "RNIC") != NULL;
+    text[0] = '\0';
+    sys_line(root, text, sizeof(text), "sys/class/infiniband/%s/node_desc", np->device);
+    if (sys_exists(root, "sys/class/infiniband/%s/parent", np->device) || !strcmp(text, "rxe"))
+        snprintf(np->driver, sizeof(np->driver), "rxe");
+    else if (!strncmp(text, "Software iWARP", 14) || (!folder[0] && np->iwarp))
+        snprintf(np->driver, sizeof(np->driver), "siw");
+    else if (folder[0])
+        sys_link_name(root, np->driver, sizeof(np->driver), "%s/driver", folder);
+    np->software = !strcmp(np->driver, "rxe") || !strcmp(np->driver, "siw") || !folder[0];
+}
+
+struct interface_search {
+    const char *root, *folder;
+    struct nic_port *np;
+};
+
+/* Of a function with several ports each interface says which one it is on. */
+static int function_interface(void *arg, const char *name)
+{
+    struct interface_search *s = arg;
+    struct nic_port *np = s->np;
+    long long port;
+
+    if (!sys_number(s->root, &port, "%s/net/%s/dev_port", s->folder, name) &&
+        port != (long long)np->port - 1)
+        return 0;
+    if (!np->interface[0] || strcmp(name, np->interface) < 0)
+        snprintf(np->interface, sizeof(np->interface), "%s", name);
+    return 0;
+}
+
+/* By its GIDs: the first one that is the function's own, not a VLAN's; else the first one. */
+static bool gid_interface(const char *root, struct nic_port *np, const char *folder)
+{
+    char name[NIC_NAME];
+    int rc = 0;
+
+    for (unsigned i = 0; i < GIDS_MAX && rc != -ENOENT; i++) {
+        rc = sys_line(root, name, sizeof(name),
+                      "sys/class/infiniband/%s/ports/%u/gid_attrs/ndevs/%u", np->device, np->port,
+                      i);
+        if (rc)
+            continue;
+        if (!np->interface[0])
+            snprintf(np->interface, sizeof(np->interface), "%s", name);
+        if (folder[0] && sys_exists(root, "%s/net/%s", folder, name)) {
+            snprintf(np->interface, sizeof(np->interface), "%s", name);
+            break;
+        }
+    }
+    return np->interface[0];
+}
+
+/* rxe says it, RoCE's GIDs do; else (IPoIB, a port without addresses) the interfaces of the same PCI function. */
+static void set_interface(const char *root, struct nic_port *np, const char *folder)
+{
+    struct interface_search s = {root, folder, np};
+
+    if (!sys_line(root, np->interface, sizeof(np->interface), "sys/class/infiniband/%s/parent",
+                  np->device))
+        return;
+    np->interface[0] = '\0';
+    if (!gid_interface(root, np, folder) && folder[0])
+        sys_list(root, function_interface, &s, "%s/net", folder);
+}
+
+/* Data rate of a lane after line coding, Gb/s; the file gives the signalling rate up to FDR. Source: InfiniBand Architecture
+ * Specification, volume 2. */
+static double lane_gbps(const char *speed)
+{
+    static const struct {
+        const char *name;
+        double gbps;
+    } speeds[] = {{"SDR", 2},  {"DDR", 4},  {"QDR", 8},   {"FDR10", 10}, {"FDR", 14.0625 * 64 / 66},
+                  {"EDR", 25}, {"HDR", 50}, {"NDR", 100}, {"XDR", 200}};
+
+    for (size_t i = 0; i < sizeof(speeds) / sizeof(*speeds); i++)
+        if (!strcmp(speed, speeds[i].name))
+            return speeds[i].gbps;
+    return 0;
+}
+
+/* "100 Gb/sec (4X EDR)": the figure and, for InfiniBand, its data rate. 0 where it is none. */
+static double port_rate(const char *root, const struct nic_port *np, char text[64])
+{
+    char speed[16] = "";
+    unsigned lanes = 0;
+    double gbps;
+    const char *open;
+
+    if (sys_line(root, text, 64, "sys/class/infiniband/%s/ports/%u/rate", np->device, np->port))
+        return 0;
+    gbps = atof(text);
+    open = strchr(text, '(');
+    if (!strcmp(np->link_layer, "InfiniBand") && open &&
+        sscanf(open, "(%uX %15[A-Z0-9]", &lanes, speed) == 2 && lane_gbps(speed) > 0)
+        gbps = lanes * lane_gbps(speed);
+    return gbps > 0 ? gbps : 0;
+}
+
+static void set_line(const char *root, struct nic_port *np)
+{
+    char text[64] = "";
+    double gbps = port_rate(root, np, text);
+    bool infiniband = !strcmp(np->link_layer, "InfiniBand");
+    struct nic nic = {0};
+
+    /* On Ethernet the port's rate is often only the interface's, rounded to one that InfiniBand has. */
+    if (!infiniband && np->interface[0] && !nic_read(root, np->interface, &nic) &&
+        (nic.line_gbps > 0 || np->software)) {
+        np->line_gbps = nic.line_gbps;
+        snprintf(np->line_source, sizeof(np->line_source), "%.130s%s%.20s%s", nic.line_source,
+                 nic.line_gbps > 0 ? " (" : "", nic.line_gbps > 0 ? nic.name : "",
+                 nic.line_gbps > 0 ? ")" : "");
+        return;
+    }
+    np->line_gbps = gbps;
+    if (!(gbps > 0))
+        snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u: its rate is not told",
+                 np->device, np->port);
+    else if (!infiniband && gbps <= 2.5)
+        snprintf(np->line_source, sizeof(np->line_source),
+                 "%.40s:%u says %s, made up: what %.20s gives where it does not know", np->device,
+                 np->port, text, np->driver[0] ? np->driver : "a driver");
+    else if (!strcmp(np->driver, "efa") && gbps == 100)
+        snprintf(np->line_source, sizeof(np->line_source),
+                 "%.40s:%u says %s, as EFA's older drivers do whatever the card", np->device,
+                 np->port, text);
+    else {
+        snprintf(np->line_source, sizeof(np->line_source), "sysfs: %.4g Gb/s of %s%s", gbps, text,
+                 np->vf ? ", the port that a virtual function shares" : "");
+        return;
+    }
+    np->line_gbps = 0;
+}
+
+int nic_read_port(const char *root, const char *device, unsigned port, struct nic_port *np)
+{
+    char target[SYS_PATH], folder[SYS_PATH];
+
+    *np = (struct nic_port){.port = port, .node = -1};
+    snprintf(np->device, sizeof(np->device), "%s", device);
+    if (!device[0] || strchr(device, '/') ||
+        !sys_exists(root, "sys/class/infiniband/%s/ports/%u", device, port)) {
+        snprintf(np->line_source, sizeof(np->line_source), "there is no RDMA port '%.40s:%u'",
+                 device, port);
+        return -ENODEV;
+    }
+    sys_link(root, target, sizeof(target), "sys/class/infiniband/%s", device);
+    nic_pci_function(target, np->address, folder, sizeof(folder));
+    sys_line(root, np->link_layer, sizeof(np->link_layer),
+             "sys/class/infiniband/%s/ports/%u/link_layer", device, port);
+    set_driver(root, np, folder);
+    set_interface(root, np, folder);
+    np->node = nic_node(root, folder);
+    np->vf = folder[0] && sys_exists(root, "%s/physfn", folder);
+    if (np->software)
+        np->address[0] = '\0';
+    set_line(root, np);
+    return 0;
+}
+
+int nic_parse_port(const char *root, const char *name, char device[NIC_NAME], unsigned *port)
+{
+    const char *colon = strchr(name, ':');
+    size_t n = colon ? (size_t)(colon - name) : strlen(name);
+    char *end = NULL;
+
+    if (!n || n >= NIC_NAME || memchr(name, '/', n))
+        return -EINVAL;
+    memcpy(device, name, n);
+    device[n] = '\0';
+    *port = colon ? (unsigned)strtoul(colon + 1, &end, 10) : 1;
+    if (colon && (end == colon + 1 || *end))
+        return -EINVAL;
+    return sys_exists(root, "sys/class/infiniband/%s/ports/%u", device, *port) ? 0 : -ENODEV;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How this program's leader gets its peer: a listener on another machine, rank 1 of mpirun or srun, or, where
+ * neither is asked for, a child process. And the other side: to be that peer.
+ */
+#ifndef PLUMB_CORE_NET_PARTY_H
+#define PLUMB_CORE_NET_PARTY_H
+
+#include "core/net/lead.h"
+#include "core/net/net_work.h"
+
+enum net_group { NET_GROUP_LOCAL, NET_GROUP_SOCK, NET_GROUP_MPI };
+
+/* From the options and the environment. */
+enum net_group net_party_kind(const struct net_params *p);
+
+/* The leader's channel to its peer. 0, or -errno with error. */
+int net_party_open(struct channel **c, const struct net_params *p, const volatile int *cancel,
+                   char *error, size_t len);
+
+/* Where the options or the launcher make this process the peer: serves, and returns the exit status; -1: it
+ * is not the peer. */
+int net_party_serve(const struct net_params *p, const volatile int *cancel);
+
+/* When all is done: takes leave of the launcher. */
+void net_party_end(void);
+
+/* A child as the peer. */
+int net_party_fork(struct channel **c, const struct net_local *own);
+
+/* This end's own part of the options; what the peer is told. */
+void net_party_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
+
+#endif

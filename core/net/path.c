@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Proof of the path: see path.h. Here the counters become a list of devices with what they moved and what is claimed of them. */
+#include "core/net/path.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "core/net/path_parts.h"
+
+#define LOOK_AGAIN_NS 100000000
+
+struct path {
+    const char *root;
+    uint64_t settle_ns;
+    struct counters before;
+};
+
+int path_begin_at(struct path **p, const char *root, uint64_t settle_ns)
+{
+    struct path *new = calloc(1, sizeof(*new));
+    int rc = new ? counters_read(&new->before, root) : -ENOMEM;
+
+    if (rc) {
+        free(new);
+        return rc;
+    }
+    new->root = root;
+    new->settle_ns = settle_ns;
+    *p = new;
+    return 0;
+}
+
+int path_begin(struct path **p)
+{
+    return path_begin_at(p, NULL, PATH_SETTLE_NS);
+}
+
+void path_close(struct path *p)
+{
+    if (p)
+        counters_free(&p->before);
+    free(p);
+}
+
+struct path_device *path_find(const struct path_view *v, const char *name)
+{
+    for (size_t i = 0; i < v->n; i++)
+        if (!strcmp(v->list[i].name, name))
+            return &v->list[i];
+    return NULL;
+}
+
+static struct path_device *add_device(struct path_view *v, const char *name)
+{
+    struct path_device *d = &v->list[v->n++];
+    char device[NIC_NAME];
+    unsigned port;
+
+    *d = (struct path_device){0};
+    snprintf(d->name, sizeof(d->name), "%s", name);
+    d->port = strchr(name, ':') && !nic_parse_port(v->root, name, device, &port);
+    if (d->port)
+        nic_read_port(v->root, device, port, &d->facts);
+    return d;
+}
+
+/* Of several claims on one device the messages of the last one count; they are of one point, so of one size. */
+static void add_claim(struct path_view *v, const struct path_claim *claim)
+{
+    char name[sizeof(v->list->name)], device[NIC_NAME];
+    struct path_device *d;
+    unsigned port;
+
+    snprintf(name, sizeof(name) - 2, "%s", claim->device);
+    /* "mlx5_0" is its first port. */
+    if (!path_find(v, name) && !strchr(name, ':') && !nic_parse_port(v->root, name, device, &port))
+        strcat(name, ":1");
+    d = path_find(v, name);
+    if (!d)
+        d = add_device(v, name);
+    d->claimed = true;
+    d->claim[COUNTER_OUT] += claim->out_bytes;
+    d->claim[COUNTER_IN] += claim->in_bytes;
+    d->message_bytes = claim->message_bytes;
+    d->mtu_bytes = claim->mtu_bytes;
+}
+
+static int make_view(struct path_view *v, const char *root, const struct counters *now,
+                     const struct path_claim *claims, size_t n)
+{
+    *v = (struct path_view){.root = root, .list = calloc(now->n + n + 1, sizeof(*v->list))};
+    if (!v->list)
+        return -ENOMEM;
+    for (size_t i = 0; i < now->n; i++)
+        add_device(v, now->list[i].name);
+    for (size_t i = 0; i < n; i++)
+        add_claim(v, &claims[i]);
+    path_relate(v);
+    return 0;
+}
+
+static int look(const struct path *p, struct path_view *v, const struct path_claim *claims,
+                size_t n)
+{
+    struct counters now;
+    int rc = counters_read(&now, p->root);
+
+    if (rc)
+        return rc;
+    if (!v->list)
+        rc = make_view(v, p->root, &now, claims, n);
+    for (size_t i = 0; !rc && i < v->n; i++)
+        v->list[i].moved = counters_moved(counters_find(&p->before, v->list[i].name),
+                                          counters_find(&now, v->list[i].name));
+    counters_free(&now);
+    return rc;
+}
+
+void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof)
+{
+    static const struct timespec rest = {.tv_nsec = LOOK_AGAIN_NS};
+    uint64_t begin_ns = clock_now_ns();
+    struct path_view v = {0};
+    bool lacking = false;
+    int rc;
+
+    do {
+        if (lacking)
+            nanosleep(&rest, NULL);
+        rc = look(p, &v, claims, n);
+        if (!rc)
+            path_judge(&v, proof, &lacking);
+    } while (!rc && lacking && clock_now_ns() - begin_ns < p->settle_ns);
+    if (rc) {
+        proof->verdict = PATH_UNKNOWN;
+        snprintf(proof->text, sizeof(proof->text), "the counters could not be read: %s",
+                 strerror(-rc));
+    }
+    free(v.list);
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proof of the path: the system's own counters of every network interface and RDMA port, before and after,
+ * against what a benchmark says that it moved. Asked for one device and another one carried the bytes: wrong.
+ *
+ *   interfaces  /proc/net/dev: of this process' network namespace, bytes as on the wire less preamble and FCS
+ *   RDMA ports  /sys/class/infiniband/DEVICE/ports/N/counters (port_xmit_data, port_rcv_data: units of 4 bytes) and
+ *               hw_counters (by the names that drivers give bytes; rxe has packets only, siw and PVRDMA nothing)
+ *
+ * Soft-RoCE and soft-iWARP go over their interface, whose counters are taken as well. A bond, bridge or VLAN and what is below it
+ * move the same bytes; so do an InfiniBand port and its IPoIB. lo counts all that goes through it as sent and as received.
+ *
+ * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing and other devices moved
+ * at least 90 % of what is missing. Less than 1 MB, or less than a tenth of what the device moved beside it, tells nothing.
+ */
+#ifndef PLUMB_CORE_NET_PATH_H
+#define PLUMB_CORE_NET_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PATH_TEXT_BYTES 256
+#define PATH_SETTLE_NS  2500000000u
+
+/* What should have gone through a device of this end: payload. */
+struct path_claim {
+    char device[64]; /* a rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed */
+    double out_bytes, in_bytes;
+    double message_bytes, mtu_bytes; /* for ports that count packets only */
+};
+
+enum path_verdict {
+    PATH_PROVED, /* the claimed devices moved at least as many bytes, and no other device moved a share worth the name */
+    PATH_ELSEWHERE, /* another device carried them: the row is wrong */
+    PATH_UNKNOWN,   /* no counter tells (hidden in a guest, too few bytes): said in the text */
+};
+
+struct path_proof {
+    enum path_verdict verdict;
+    char text
+        [PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 100 % of the bytes; lo 0.0 %" */
+};
+
+struct path; /* counters as they were */
+
+int path_begin(struct path **p); /* 0 or -ENOMEM; what cannot be read is unknown */
+/* For tests: of a recorded tree (root outlives p), with another time than PATH_SETTLE_NS. */
+int path_begin_at(struct path **p, const char *root, uint64_t settle_ns);
+/* The counters again; judges. `others`: bytes that went over devices that are not claimed are held against the
+ * claim's only when the claimed ones lack them. Some drivers count a second late: where bytes are missing it looks again for
+ * up to PATH_SETTLE_NS before it says so. May be called again. */
+void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof);
+void path_close(struct path *p); /* NULL is left alone */
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The peer: does what the leader asks, request by request, until it says goodbye. See order.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/net/cpu.h"
+#include "core/net/machine.h"
+#include "core/net/order.h"
+
+/* A leader may be idle between two points for as long as its own measuring takes. */
+#define IDLE_WAIT_NS 60000000000u
+
+struct server {
+    struct channel *channel;
+    const struct net_service *service;
+    struct topo *topo;
+    bool same_machine;
+    struct net_order order; /* of the point that is open */
+    struct net_end end;
+    bool open;
+    char in[CHANNEL_FRAME_MAX];
+    struct {
+        struct net_reply head;
+        char body[CHANNEL_FRAME_MAX - sizeof(struct net_reply)];
+    } out;
+    size_t out_len; /* of the body */
+};
+
+static int refuse(struct server *s, int err, const char *text)
+{
+    snprintf(s->out.head.error, sizeof(s->out.head.error), "%s", text);
+    return err;
+}
+
+static int hello(struct server *s, size_t len)
+{
+    const struct net_hello *asked = (const void *)s->in;
+    struct net_hello *own = (void *)s->out.body;
+
+    if (len != sizeof(*asked))
+        return -EPROTO;
+    *own = (struct net_hello){.idle_ns = asked->idle_ns, .idle_cores = NAN};
+    machine_id(own->machine);
+    gethostname(own->host, sizeof(own->host) - 1);
+    char theirs[sizeof(asked->machine)];
+    memcpy(theirs, asked->machine, sizeof(theirs));
+    theirs[sizeof(theirs) - 1] = 0;
+    s->same_machine = machine_same(own->machine, theirs);
+    own->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
+    if (asked->idle_ns && !s->same_machine)
+        own->idle_cores = cpu_idle_baseline(asked->idle_ns);
+    s->out_len = sizeof(*own);
+    return 0;
+}
+
+/* What this end's own command line says goes before what the leader asks. */
+static void add_own(struct net_local *local, const struct net_local *own)
+{
+    if (!own)
+        return;
+    if (own->devices[0])
+        memcpy(local->devices, own->devices, sizeof(local->devices));
+    if (own->node != NET_NODE_NEAR)
+        local->node = own->node;
+    if (own->memory[0])
+        memcpy(local->memory, own->memory, sizeof(local->memory));
+}
+
+static int open_point(struct server *s, size_t len)
+{
+    if (len != sizeof(s->order) || s->open)
+        return -EPROTO;
+    memcpy(&s->order, s->in, sizeof(s->order));
+    s->order.point.transport[sizeof(s->order.point.transport) - 1] = 0;
+    s->order.point.tcp.congestion[sizeof(s->order.point.tcp.congestion) - 1] = 0;
+    s->order.local.devices[sizeof(s->order.local.devices) - 1] = 0;
+    s->order.local.memory[sizeof(s->order.local.memory) - 1] = 0;
+    if (s->order.n_cpus > NET_WORKERS_MAX)
+        return -EPROTO;
+    add_own(&s->order.local, s->service->own);
+    s->open = true;
+    int err = net_end_open(&s->end, &s->order, s->channel, s->topo, false, s->same_machine);
+    if (!err)
+        net_end_rails(&s->end, (void *)s->out.body);
+    s->out_len = sizeof(struct net_rails);
+    return err;
+}
+
+static int card(struct server *s, size_t len)
+{
+    size_t n = 0;
+    int err = s->end.ops->card(&s->end, s->out.body, &n);
+
+    (void)len;
+    s->out_len = n;
+    return err;
+}
+
+static int join(struct server *s, size_t len)
+{
+    return s->end.ops->join(&s->end, s->in, len);
+}
+
+static int start(struct server *s, size_t len)
+{
+    (void)len;
+    net_prove_begin(&s->end);
+    int err = net_workers_start(&s->end);
+    return err || !s->end.point->ping ? err : net_pong_start(&s->end);
+}
+
+static int read_end(struct server *s, size_t len)
+{
+    (void)len;
+    net_read(&s->end, (void *)s->out.body);
+    s->out_len = sizeof(struct net_reading);
+    return atomic_load(&s->end.error_code);
+}
+
+static int stop(struct server *s, size_t len)
+{
+    (void)len;
+    s->out_len = s->end.point->connections * sizeof(uint64_t);
+    return net_workers_stop(&s->end, (void *)s->out.body);
+}
+
+static int drain(struct server *s, size_t len)
+{
+    uint64_t sent[NET_CONNECTIONS_MAX];
+
+    if (len != s->end.point->connections * sizeof(*sent))
+        return -EPROTO;
+    memcpy(sent, s->in, len);
+    int err = net_workers_drain(&s->end, sent);
+    int pong_err = net_pong_end(&s->end);
+    return err ? err : pong_err;
+}
+
+static int prove(struct server *s, size_t len)
+{
+    uint64_t received[NET_CONNECTIONS_MAX + 1];
+
+    s->out_len = (s->end.point->connections + 1u) * sizeof(*received);
+    if (len != s->out_len)
+        return -EPROTO;
+    memcpy(received, s->in, len);
+    net_prove_end(&s->end, received);
+    net_received(&s->end, (void *)s->out.body);
+    return 0;
+}
+
+static int check(struct server *s, size_t len)
+{
+    (void)len;
+    return s->end.ops->check(&s->end);
+}
+
+static int tell(struct server *s, size_t len)
+{
+    (void)len;
+    net_tell(&s->end, (void *)s->out.body);
+    s->out_len = sizeof(struct net_told);
+    return 0;
+}
+
+static int close_point(struct server *s, size_t len)
+{
+    (void)len;
+    if (s->open)
+        net_end_close(&s->end);
+    s->open = false;
+    return 0;
+}
+
+static const struct {
+    int (*answer)(struct server *s, size_t len);
+    bool needs_end;
+} requests[] = {
+    [NET_ASK_HELLO] = {hello, false}, [NET_ASK_OPEN] = {open_point, false},
+    [NET_ASK_CARD] = {card, true},    [NET_ASK_JOIN] = {join, true},
+    [NET_ASK_START] = {start, true},  [NET_ASK_READ] = {read_end, true},
+    [NET_ASK_STOP] = {stop, true},    [NET_ASK_DRAIN] = {drain, true},
+    [NET_ASK_PROVE] = {prove, true},  [NET_ASK_CHECK] = {check, true},
+    [NET_ASK_TELL] = {tell, true},    [NET_ASK_CLOSE] = {close_point, false},
+};
+
+/* A thread may have failed while nothing was asked: its error is the next answer. */
+static int answer(struct server *s, uint16_t type, size_t len)
+{
+    int err = -EPROTO;
+
+    memset(&s->out.head, 0, sizeof(s->out.head));
+    s->out_len = 0;
+    if (type < sizeof(requests) / sizeof(*requests) && requests[type].answer &&
+        (!requests[type].needs_end || s->open)) {
+        err = requests[type].needs_end ? atomic_load(&s->end.error_code) : 0;
+        if (!err)
+            err = requests[type].answer(s, len);
+    }
+    if (err && s->open && s->end.error[0])
+        refuse(s, err, s->end.error);
+    else if (err)
+        refuse(s, err, strerror(-err));
+    s->out.head.err = err;
+    return channel_send(s->channel, type | NET_REPLY, &s->out,
+                        sizeof(s->out.head) + (err ? 0 : s->out_len));
+}
+
+/* Pings come without requests; when they stop, pong() ends with an error. */
+static bool is_answering(const struct server *s)
+{
+    return s->open && s->end.pong_started && !atomic_load(&s->end.error_code);
+}
+
+/* While a point is open a leader asks all the time; silence then is a leader that hangs or was cut off. */
+static int serve(struct server *s)
+{
+    for (;;) {
+        uint16_t type;
+        size_t len;
+        uint64_t quiet_ns = 0;
+        int err;
+        while ((err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, 1000000000u)) ==
+               -ETIMEDOUT) {
+            quiet_ns += 1000000000u;
+            if (quiet_ns >= (s->open ? 2 * CHANNEL_WAIT_NS : IDLE_WAIT_NS) && !is_answering(s))
+                break;
+        }
+        if (!err && type == NET_ASK_BYE)
+            return 0;
+        if (!err)
+            err = answer(s, type, len);
+        if (err)
+            return err;
+    }
+}
+
+int net_serve(struct channel *c, void *arg)
+{
+    struct server *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return 1;
+    s->channel = c;
+    s->service = arg;
+    int err = topo_open(&s->topo);
+    if (!err)
+        err = serve(s);
+    if (s->open)
+        net_end_close(&s->end);
+    topo_close(s->topo);
+    free(s);
+    return err ? 1 : 0;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Inside the module plumb-rdma.so. An end has rails (ports of devices) and queues: one queue pair (RC) for each
+ * connection and one for the ping. Queues of one thread share completion queues.
+ *
+ *   device.c sysfs.c gid.c   which ports there are, which are taken, by which address
+ *   memory.c                 buffers and their registration
+ *   queue.c work_request.c   queue pairs and their prepared work requests
+ *   connect.c cm.c           what both ends tell each other; queue pairs made ready to send
+ *   wait.c                   completions: polled or by events; what errors and port events mean
+ *   stream.c ping.c check.c facts.c   the hooks of struct net_ops
+ *
+ * A message that is longer than the port's largest goes as several pieces, a work request each, and counts once.
+ */
+#ifndef PLUMB_CORE_TRANSPORT_RDMA_RDMA_H
+#define PLUMB_CORE_TRANSPORT_RDMA_RDMA_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "core/transport/rdma/rdma_module.h"
+
+#define RDMA_POLL_BATCH   32
+#define RDMA_IN_FLIGHT    (32u << 20) /* bytes on a queue: a stream must end within a fair time */
+#define RDMA_INLINE_BYTES 220
+#define RDMA_TIMEOUT      16 /* of a queue pair: 8 tries of 0.27 s, or up to 4 times as long */
+#define RDMA_RETRY        7
+#define RDMA_COUNTERS     4
+#define RDMA_SPINS        4096 /* empty polls between two looks at the clock and at events */
+#define RDMA_YIELD        64 /* of a stream: empty polls between two offers of the CPU to others */
+
+enum rdma_protocol { RDMA_INFINIBAND, RDMA_ROCE_1, RDMA_ROCE_2, RDMA_IWARP };
+
+/* Of the benchmark's memory at one rail: all buffers of one kind in one registration. */
+struct rdma_memory {
+    uint8_t *at;
+    size_t bytes, stride;
+    struct ibv_mr *mr;
+};
+
+struct rdma_rail {
+    char device[48];
+    unsigned port;
+    struct ibv_context *own, *context; /* as opened; what queues are of (RDMA CM has its own) */
+    struct rdma_cm_id *anchor;         /* RDMA CM: bound to the rail's address; the peer listens */
+    struct ibv_pd *pd;
+    struct ibv_device_attr attr;
+    struct ibv_port_attr port_attr;
+    enum rdma_protocol protocol;
+    const char *software; /* "rxe", "siw", NULL */
+    char driver[24];      /* "mlx5_core", "vmw_pvrdma", "rxe" */
+    bool is_function;     /* SR-IOV virtual function */
+    union ibv_gid gid;
+    unsigned gid_index;
+    struct sockaddr_storage address; /* of its interface; family 0: none known */
+    unsigned mtu_bytes;              /* active, or as asked */
+    struct rdma_memory in, out;
+    uint64_t counters[RDMA_COUNTERS]; /* at join */
+};
+
+struct rdma_cq {
+    struct ibv_cq *cq;
+    struct ibv_comp_channel *channel; /* with events */
+    bool armed;
+    unsigned unacked;
+    unsigned first, n; /* queues whose completions it gets */
+};
+
+/* How messages of one size are cut, and how many are under way: the same for all queues of a kind. */
+struct rdma_shape {
+    uint64_t bytes, piece_bytes; /* of a message; of each piece but the last */
+    unsigned pieces;
+    unsigned window;       /* work requests in flight */
+    unsigned signal_every; /* 1 where there are pieces */
+    unsigned slots;    /* prepared work requests to send: a multiple of pieces and signal_every */
+    unsigned receives; /* work requests to receive: a multiple of pieces */
+    unsigned inline_bytes;
+};
+
+struct rdma_remote {
+    uint64_t in_at, out_at;
+    uint32_t in_key, out_key, qpn, psn;
+};
+
+struct rdma_queue {
+    unsigned number, rail;
+    const struct rdma_shape *shape;
+    struct ibv_qp *qp;
+    struct rdma_cm_id *id; /* RDMA CM */
+    struct rdma_cq *send_cq, *recv_cq;
+    uint8_t *in, *out; /* NULL: nothing comes in, nothing goes out */
+    bool initiates;    /* posts messages */
+    bool sends,
+        receives; /* data goes out, comes in; a peer that is read has an `in` for words only */
+    struct rdma_remote remote;
+    uint32_t psn;
+    struct ibv_send_wr *send;
+    struct ibv_recv_wr *recv;
+    struct ibv_sge *sges;
+    uint64_t posted, completed; /* work requests to send */
+    unsigned recv_head, recv_free;
+    uint64_t recv_done; /* of work requests to receive: for stream.c and check.c */
+    uint64_t send_done; /* check.c: completions of what it signalled */
+    unsigned ping_unsignalled, ping_signalled;
+    uint64_t pings, sign_ns;
+};
+
+struct rdma_end {
+    struct rdma_state state; /* first */
+    const struct rdma_core *core;
+    struct rdma_rail rails[NET_RAILS_MAX];
+    unsigned n_rails;
+    struct rdma_shape stream, ping;
+    struct rdma_queue *queues; /* point->connections, then the ping's where there is one */
+    unsigned n_queues;
+    struct rdma_cq *cqs; /* two a group of queues: for what is sent, for what is received */
+    unsigned n_cqs;
+    bool by_cm;
+    struct rdma_event_channel *cm_events;
+};
+
+static inline struct rdma_end *rdma_of(const struct net_end *e)
+{
+    return e->state;
+}
+
+#define rdma_fail(e, err, ...) (rdma_of(e)->core->fail((e), (err), __VA_ARGS__))
+
+/* Which direction leaves this end. */
+static inline enum net_direction rdma_out(const struct net_end *e)
+{
+    return e->leader ? NET_FORWARD : NET_REVERSE;
+}
+
+static inline enum net_direction rdma_in(const struct net_end *e)
+{
+    return e->leader ? NET_REVERSE : NET_FORWARD;
+}
+
+static inline uint64_t rdma_piece_bytes(const struct rdma_shape *s, uint64_t piece)
+{
+    return piece + 1 < s->pieces ? s->piece_bytes : s->bytes - s->piece_bytes * (s->pieces - 1);
+}
+
+/* device.c: fills in r->rails and e->rails. */
+int rdma_devices_open(struct net_end *e);
+void rdma_devices_close(struct rdma_end *r);
+void rdma_devices_say(void (*say)(void *arg, const char *name, const char *state), void *arg);
+
+/* sysfs.c */
+void rdma_sysfs_driver(struct rdma_rail *rail);
+int rdma_sysfs_node(const struct rdma_rail *rail);
+/* The line's rate in Gb/s and where it is from; 0: not known, and why. */
+double rdma_sysfs_rate(const struct rdma_rail *rail, char *source, size_t len);
+/* Sums of hw_counters by rdma_counter_names; UINT64_MAX: not told. */
+extern const char *const rdma_counter_names[RDMA_COUNTERS];
+void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[RDMA_COUNTERS]);
+
+/* gid.c: how the port is addressed; fills in gid, gid_index, protocol and address. `own`: the channel's
+ * address at this end. */
+int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail, const struct sockaddr_storage *own);
+bool rdma_gid_has(struct ibv_context *context, unsigned port, const struct sockaddr_storage *own);
+void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len);
+
+/* memory.c */
+int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
+                     uint64_t buffer_bytes, unsigned n, int access);
+void rdma_memory_close(struct rdma_memory *m);
+int rdma_memory_probe(struct net_end *e); /* can e->local->memory be used? */
+int rdma_no_memory(struct net_end *e, const char *what, const struct rdma_rail *rail,
+                   uint64_t bytes, int err);
+
+/* queue.c, work_request.c */
+int rdma_queues_open(struct net_end *e);
+void rdma_queues_close(struct rdma_end *r);
+int rdma_queue_create(struct net_end *e, struct rdma_queue *q);
+int rdma_queue_prepare(struct net_end *e, struct rdma_queue *q); /* when its remote is known */
+int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n);
+int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n);
+int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes, unsigned queues);
+
+/* connect.c, cm.c */
+int rdma_card(struct net_end *e, void *card, size_t *len);
+int rdma_join(struct net_end *e, const void *card, size_t len);
+int rdma_cm_open(struct net_end *e, struct rdma_rail *rail);
+int rdma_cm_listen(struct net_end *e, struct rdma_rail *rail, uint16_t *port);
+int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers, unsigned n_peers,
+                 const unsigned *initiator_depth);
+
+/* wait.c: a wait without end or deadline is no wait. */
+struct rdma_wait {
+    uint64_t since_ns, limit_ns;
+    unsigned empty;
+    const char *what; /* for messages: "what was sent to it", "a message" */
+};
+/* After an empty poll: spins, sleeps for an event, or ends with an error. */
+int rdma_wait_more(struct net_end *e, struct rdma_queue *q, struct rdma_cq *cq,
+                   struct rdma_wait *w);
+int rdma_events(struct net_end *e); /* of ports and devices: 0, or the error that one means */
+int rdma_bad_completion(struct net_end *e, const struct ibv_wc *wc);
+static inline void rdma_wait_reset(struct rdma_wait *w)
+{
+    w->empty = 0;
+    w->since_ns = 0;
+}
+
+/* wr_id: which queue, and is it a receive? */
+static inline uint64_t rdma_wr_id(unsigned queue, bool receive)
+{
+    return (uint64_t)queue << 1 | receive;
+}
+
+/* stream.c, ping.c, check.c, facts.c: hooks of struct net_ops. */
+int rdma_work(struct net_worker *w);
+int rdma_ping(struct net_end *e, bool last, uint64_t *ns);
+int rdma_pong(struct net_end *e);
+int rdma_check(struct net_end *e);
+int rdma_greet(struct net_end *e); /* the leader sends first on each queue: iWARP asks for it */
+size_t rdma_facts(struct net_end *e, struct net_fact *facts);
+void rdma_facts_begin(struct rdma_end *r);
+
+#endif

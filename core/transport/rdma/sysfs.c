@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the system says of a device beside verbs: driver, node, rate, counters. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/transport/rdma/rdma.h"
+
+#define CLASS "/sys/class/infiniband"
+
+/* The first line of a file below the device's folder, without its end; "" where there is none. */
+static const char *read_line(const struct rdma_rail *rail, const char *name, char *text, size_t len)
+{
+    char path[256];
+
+    text[0] = 0;
+    snprintf(path, sizeof(path), CLASS "/%s/%s", rail->device, name);
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(text, (int)len, f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = 0;
+    return text;
+}
+
+static bool exists(const struct rdma_rail *rail, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), CLASS "/%s/%s", rail->device, name);
+    return !access(path, F_OK);
+}
+
+/* Software devices have no driver of a bus: rxe's has a file "parent", siw's speaks iWARP. */
+void rdma_sysfs_driver(struct rdma_rail *rail)
+{
+    char path[256], target[PATH_MAX];
+
+    snprintf(path, sizeof(path), CLASS "/%s/device/driver", rail->device);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (exists(rail, "parent"))
+        rail->software = "rxe";
+    else if (n <= 0 && rail->own->device->transport_type == IBV_TRANSPORT_IWARP)
+        rail->software = "siw";
+    rail->is_function = exists(rail, "device/physfn");
+    if (rail->software) {
+        snprintf(rail->driver, sizeof(rail->driver), "%s", rail->software);
+    } else if (n > 0) {
+        target[n] = 0;
+        const char *name = strrchr(target, '/');
+        snprintf(rail->driver, sizeof(rail->driver), "%.23s", name ? name + 1 : target);
+    }
+}
+
+int rdma_sysfs_node(const struct rdma_rail *rail)
+{
+    char text[32];
+
+    return *read_line(rail, "device/numa_node", text, sizeof(text)) ? atoi(text) : -1;
+}
+
+/* InfiniBand's nominal rates have the line code in them up to FDR; RoCE's and iWARP's are of Ethernet. */
+static double less_line_code(const struct rdma_rail *rail, double gbps, const char *text)
+{
+    if (rail->protocol != RDMA_INFINIBAND)
+        return gbps;
+    if (strstr(text, "SDR") || strstr(text, "DDR") || strstr(text, "QDR"))
+        return strstr(text, "HDR") || strstr(text, "NDR") ? gbps : gbps * 8 / 10;
+    if (strstr(text, "FDR10"))
+        return gbps; /* 40 Gb/s of data */
+    return strstr(text, "FDR") ? 14.0625 * 64 / 66 * (gbps > 20 ? 4 : 1) : gbps;
+}
+
+double rdma_sysfs_rate(const struct rdma_rail *rail, char *source, size_t len)
+{
+    char name[64], text[64], *end;
+
+    snprintf(name, sizeof(name), "ports/%u/rate", rail->port);
+    read_line(rail, name, text, sizeof(text));
+    double gbps = strtod(text, &end);
+    if (rail->software) {
+        snprintf(source, len, "'%s' is software (%s): it has no rate of its own", rail->device,
+                 rail->software);
+        return 0;
+    }
+    if (!strcmp(rail->driver, "vmw_pvrdma")) {
+        snprintf(source, len, "'%s' is paravirtual (PVRDMA): the guest is not told the rate",
+                 rail->device);
+        return 0;
+    }
+    if (end == text || gbps <= 0) {
+        snprintf(source, len, "'%s' tells no rate", rail->device);
+        return 0;
+    }
+    gbps = less_line_code(rail, gbps, text);
+    snprintf(source, len, "sysfs: %s of '%s'%s", text, rail->device,
+             rail->is_function ? ", which a virtual function shares" : "");
+    return gbps;
+}
+
+const char *const rdma_counter_names[RDMA_COUNTERS] = {"retransmits", "rnr naks", "out of sequence",
+                                                       "congestion notices"};
+
+/* The drivers' names: mlx5, rxe, bnxt_re, irdma, efa, hns. */
+static const char *const counter_files[RDMA_COUNTERS][8] = {
+    {"local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err", "completer_retry_err",
+     "to_retransmits", "seq_err_naks_rcvd", "RetransSegs", "retrans_pkts"},
+    {"rnr_nak_retry_err", "rcvd_rnr_err", "rnr_naks_rcvd"},
+    {"out_of_sequence", "out_of_seq_request", "oos_drop_count"},
+    {"rp_cnp_handled", "rx_cnp_pkts", "cnpHandled"},
+};
+
+void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[RDMA_COUNTERS])
+{
+    for (int c = 0; c < RDMA_COUNTERS; c++) {
+        counters[c] = UINT64_MAX;
+        for (int i = 0; i < 8 && counter_files[c][i]; i++) {
+            char name[96], text[40];
+            snprintf(name, sizeof(name), "ports/%u/hw_counters/%s", rail->port,
+                     counter_files[c][i]);
+            if (!isdigit((unsigned char)*read_line(rail, name, text, sizeof(text))))
+                continue;
+            counters[c] = (counters[c] == UINT64_MAX ? 0 : counters[c]) + strtoull(text, NULL, 10);
+        }
+    }
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Framing: known answers, worked out by hand from the standards that framing.h names. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/net/framing.h"
+
+static void near(double have, double want, int line)
+{
+    if (!(fabs(have - want) < 1e-9))
+        fail_msg("line %d: %.12g, not %.12g", line, have, want);
+}
+#define NEAR(have, want) near(have, want, __LINE__)
+
+static void test_tcp(void **state)
+{
+    struct framing_tcp f = {.mtu = 1500, .options = 12};
+
+    (void)state;
+    /* 1500 - 20 - 20 - 12 of 8 + 14 + 1500 + 4 + 12: the well-known 94.15 %. */
+    NEAR(framing_tcp_fraction(&f), 1448.0 / 1538);
+    NEAR(round(framing_tcp_fraction(&f) * 1e4), 9415);
+    f.vlan = true;
+    NEAR(framing_tcp_fraction(&f), 1448.0 / 1542);
+    f.ipv6 = true;
+    NEAR(framing_tcp_fraction(&f), 1428.0 / 1542);
+    f = (struct framing_tcp){.mtu = 1500};
+    NEAR(framing_tcp_fraction(&f), 1460.0 / 1538);
+    f = (struct framing_tcp){.mtu = 9000, .options = 12};
+    NEAR(framing_tcp_fraction(&f), 8948.0 / 9038);
+    /* Linux's shapers count the 14 bytes of Ethernet's header, not what the wire adds. */
+    f = (struct framing_tcp){.mtu = 1500, .options = 12, .shaped = true};
+    NEAR(framing_tcp_fraction(&f), 1448.0 / 1514);
+}
+
+static void test_tcp_of_small_segments(void **state)
+{
+    /* A peer's smaller MSS: headers stay. */
+    struct framing_tcp f = {.mtu = 9000, .options = 12, .payload = 1448};
+
+    (void)state;
+    NEAR(framing_tcp_fraction(&f), 1448.0 / 1538);
+    /* One byte without options is 41 bytes of IP: padded to the shortest frame, 64 + 20 on the wire. */
+    f = (struct framing_tcp){.mtu = 1500, .payload = 1};
+    NEAR(framing_tcp_fraction(&f), 1.0 / 84);
+    /* The tag takes the place of padding. */
+    f.vlan = true;
+    NEAR(framing_tcp_fraction(&f), 1.0 / 84);
+    f = (struct framing_tcp){.mtu = 40};
+    assert_true(isnan(framing_tcp_fraction(&f)));
+    f = (struct framing_tcp){.mtu = 41};
+    NEAR(framing_tcp_fraction(&f), 1.0 / 84);
+}
+
+static void test_packets(void **state)
+{
+    (void)state;
+    assert_int_equal(framing_packets(1, 4096), 1);
+    assert_int_equal(framing_packets(4096, 4096), 1);
+    assert_int_equal(framing_packets(4097, 4096), 2);
+    assert_int_equal(framing_packets(1 << 20, 1024), 1024);
+}
+
+static void test_packet_headers(void **state)
+{
+    (void)state;
+    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V2_IPV4), 82);
+    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V2_IPV6), 102);
+    assert_int_equal(framing_packet_bytes(FRAMING_ROCE_V1), 94);
+    assert_int_equal(framing_packet_bytes(FRAMING_INFINIBAND), 26);
+    assert_int_equal(framing_packet_bytes(FRAMING_INFINIBAND_GRH), 66);
+}
+
+static uint64_t roce(enum net_verb verb, uint64_t message, unsigned mtu)
+{
+    return framing_message_bytes(FRAMING_ROCE_V2_IPV4, verb, message, mtu, false);
+}
+
+static void test_roce_messages(void **state)
+{
+    (void)state;
+    /* 1 MiB at MTU 4096: 256 packets of 82, and one RETH. */
+    assert_int_equal(roce(NET_WRITE, 1048576, 4096), 1048576 + 256 * 82 + 16);
+    assert_int_equal(roce(NET_WRITE_IMM, 1048576, 4096), 1048576 + 256 * 82 + 16 + 4);
+    assert_int_equal(roce(NET_SEND, 1048576, 4096), 1048576 + 256 * 82);
+    /* The answer of a read: AETH in its first and its last packet. */
+    assert_int_equal(roce(NET_READ, 1048576, 4096), 1048576 + 256 * 82 + 8);
+    assert_int_equal(roce(NET_READ, 4096, 4096), 4096 + 82 + 4);
+    /* One byte: padded to four. */
+    assert_int_equal(roce(NET_WRITE, 1, 1024), 4 + 82 + 16);
+    assert_int_equal(roce(NET_SEND, 1, 1024), 4 + 82);
+    assert_int_equal(framing_message_bytes(FRAMING_ROCE_V2_IPV4, NET_SEND, 4097, 4096, true),
+                     4100 + 2 * (82 + 4));
+    NEAR(framing_rdma_fraction(FRAMING_ROCE_V2_IPV4, NET_WRITE, 1048576, 4096, false),
+         1048576.0 / 1069584);
+    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, NET_WRITE, 1, 4096, false), 1.0 / 46);
+    NEAR(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 4096, 4096, true), 4096.0 / 4122);
+    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 0, 4096, false)));
+    assert_true(isnan(framing_rdma_fraction(FRAMING_INFINIBAND, NET_SEND, 64, 0, false)));
+}
+
+static void test_iwarp(void **state)
+{
+    struct framing_tcp f = {.mtu = 1500, .options = 12};
+
+    (void)state;
+    /* An FPDU fills a segment of 1448: length 2, header 14, payload 1428, CRC 4. */
+    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1428 * 1000), 1428.0 / 1538);
+    NEAR(framing_iwarp_fraction(&f, NET_SEND, 1424 * 1000), 1424.0 / 1538);
+    /* One byte: 2 + 14 + 1, padded to 20, and 4: 24 bytes of the stream. */
+    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1), 1.0 / 24 * 1448 / 1538);
+    NEAR(framing_iwarp_fraction(&f, NET_WRITE, 1429), 1429.0 / (1448 + 24) * 1448 / 1538);
+    assert_true(isnan(framing_iwarp_fraction(&f, NET_WRITE, 0)));
+}
+
+static struct net_rail rail_of(const char *kind, double gbps, unsigned mtu)
+{
+    struct net_rail r = {.line_gbps = gbps, .mtu_bytes = mtu};
+
+    strcpy(r.kind, kind);
+    strcpy(r.line_source, gbps > 0 ? "sysfs: 100 Gb/s" : "virtio shows none");
+    return r;
+}
+
+static void check_limit(const struct net_rail *r, const struct net_point *p, double want,
+                        const char *text)
+{
+    char source[160];
+
+    NEAR(net_limit_gbps(r, r->kind, p, source, sizeof(source)), want);
+    assert_string_equal(source, text);
+}
+
+static void test_limits(void **state)
+{
+    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct net_rail r = rail_of("roce v2", 100, 4096);
+
+    (void)state;
+    check_limit(&r, &p, 12.5 * 1048576 / 1069584,
+                "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (98.0 %)");
+    strcpy(r.text, "GID 5 (RoCE v2, IPv6)");
+    check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 256 * 102 + 16),
+                "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (97.6 %)");
+    r = rail_of("infiniband", 100, 0);
+    p.rdma.mtu = 2048;
+    check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 512 * 26 + 16),
+                "sysfs: 100 Gb/s less InfiniBand framing at MTU 2048 (98.7 %)");
+    r = rail_of("tcp", 100, 1500);
+    check_limit(&r, &p, 12.5 * 1448 / 1538,
+                "sysfs: 100 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment (94.1 %)");
+    r = rail_of("siw", 100, 1500);
+    p.message_bytes = 1428;
+    check_limit(&r, &p, 12.5 * 1428 / 1538,
+                "sysfs: 100 Gb/s less iWARP framing at MTU 1500 (92.8 %)");
+}
+
+/* What the kernel says of a segment tells how long the headers are. */
+static void test_segments_of_a_rail(void **state)
+{
+    struct net_point p = {.message_bytes = 1048576};
+    struct net_rail r = rail_of("tcp", 100, 9000);
+    char source[160];
+
+    (void)state;
+    r.segment_bytes = 8960;
+    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8960 / 9038);
+    r.segment_bytes = 8948;
+    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 8948 / 9038);
+    r.segment_bytes = 1448; /* the peer's MTU is 1500 */
+    NEAR(net_limit_gbps(&r, "tcp", &p, source, sizeof(source)), 12.5 * 1448 / 1538);
+}
+
+static void test_no_limit(void **state)
+{
+    struct net_point p = {.message_bytes = 64};
+    struct net_rail r = rail_of("tcp", 0, 1500);
+    char source[160];
+
+    (void)state;
+    assert_true(isnan(net_limit_gbps(&r, "tcp", &p, source, sizeof(source))));
+    assert_string_equal(source, "virtio shows none");
+    r = rail_of("roce v2", 100, 0);
+    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_string_equal(source, "no limit: the path's MTU is not known");
+    r = rail_of("pigeon", 100, 1500);
+    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+    assert_string_equal(source, "no limit: 'pigeon' has no framing that is known");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tcp),           cmocka_unit_test(test_tcp_of_small_segments),
+        cmocka_unit_test(test_packets),       cmocka_unit_test(test_packet_headers),
+        cmocka_unit_test(test_roce_messages), cmocka_unit_test(test_iwarp),
+        cmocka_unit_test(test_limits),        cmocka_unit_test(test_segments_of_a_rail),
+        cmocka_unit_test(test_no_limit),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

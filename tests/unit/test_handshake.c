@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Handshakes: who knows the secret gets in and nobody else, whatever is sent, cut, turned or said again. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/handshakes.h"
+
+static struct shake client, server;
+static uint8_t client_said[TALK_CLIENT_BYTES + SHAKE_BYTES_MAX],
+    server_said[TALK_SERVER_BYTES + SHAKE_BYTES_MAX];
+
+static int begin(void **state)
+{
+    (void)state;
+    talk_good(&client, false);
+    talk_good(&server, true);
+    return 0;
+}
+
+static void need_library(void)
+{
+    char why[256];
+
+    if (!secret_supported(why, sizeof(why)))
+        return;
+    print_message("%s\n", why);
+    skip();
+}
+
+static void test_the_right_secret(void **state)
+{
+    (void)state;
+    need_library();
+    talk(&client, &server, NULL, NULL);
+    assert_int_equal(client.state, SHAKE_DONE);
+    assert_int_equal(server.state, SHAKE_DONE);
+    assert_memory_equal(client.key, server.key, sizeof(client.key));
+    assert_string_equal(client.name, "server-host");
+    assert_string_equal(server.name, "client-host");
+}
+
+/* Another nonce of either end is another key. */
+static void test_keys_are_of_one_session(void **state)
+{
+    uint8_t first[SECRET_KEY_BYTES];
+
+    (void)state;
+    need_library();
+    talk(&client, &server, NULL, NULL);
+    memcpy(first, client.key, sizeof(first));
+    for (int who = 0; who < 2; who++) {
+        talk_begin(&client, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0xcc : 0xcd);
+        talk_begin(&server, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, who ? 0x56 : 0x55);
+        talk(&client, &server, NULL, NULL);
+        assert_int_equal(client.state, SHAKE_DONE);
+        assert_memory_not_equal(client.key, first, sizeof(first));
+    }
+}
+
+static void test_another_secret(void **state)
+{
+    struct meet_secret other = talk_secret;
+
+    (void)state;
+    need_library();
+    other.bytes[31] ^= 1;
+    talk_begin(&client, false, &other, TALK_PROTOCOL, TALK_VERSION, 0xcc);
+    talk(&client, &server, NULL, server_said);
+    assert_int_equal(server.err, -EACCES);
+    assert_string_equal(server.error, "does not know this session's secret");
+    assert_int_equal(client.err, -EACCES);
+    assert_string_equal(client.error, "has another secret: give both ends the same one");
+    /* A stranger gets nothing from which a secret could be guessed: no HMAC. */
+    static const uint8_t none[SECRET_MAC_BYTES];
+    assert_memory_equal(server_said + TALK_SERVER_BYTES - SECRET_MAC_BYTES, none, sizeof(none));
+}
+
+/* A server that says welcome without the secret. */
+static void test_a_false_server(void **state)
+{
+    struct meet_secret other = {"not the secret"};
+    uint8_t bytes[SHAKE_BYTES_MAX];
+    size_t n = 0;
+
+    (void)state;
+    need_library();
+    talk_begin(&server, true, &other, TALK_PROTOCOL, TALK_VERSION, 0x55);
+    talk_pass(&client, &server, NULL, NULL);
+    talk_pass(&server, &client, NULL, NULL);
+    talk_pass(&client, &server, bytes, &n);
+    assert_int_equal(n, SHAKE_PROOF_BYTES);
+    server.state = SHAKE_PROVED; /* it does not mind */
+    shake_answer(&server, NULL);
+    talk_pass(&server, &client, NULL, NULL);
+    assert_int_equal(client.state, SHAKE_FAILED);
+    assert_int_equal(client.err, -EACCES);
+}
+
+static void test_busy(void **state)
+{
+    (void)state;
+    need_library();
+    talk_pass(&client, &server, NULL, NULL);
+    talk_pass(&server, &client, NULL, NULL);
+    talk_pass(&client, &server, NULL, NULL);
+    assert_int_equal(server.state, SHAKE_PROVED);
+    shake_answer(&server, "node7");
+    talk_pass(&server, &client, NULL, NULL);
+    assert_int_equal(server.state, SHAKE_FAILED);
+    assert_int_equal(client.err, -EBUSY);
+    assert_string_equal(client.error, "is busy with 'node7'");
+}
+
+/* Both ends say which versions met. */
+static void test_another_version(void **state)
+{
+    static const struct {
+        uint32_t protocol;
+        const char *version;
+    } others[] = {{TALK_PROTOCOL + 1, TALK_VERSION}, {TALK_PROTOCOL, "0.2.0"}};
+
+    (void)state;
+    need_library();
+    for (size_t i = 0; i < 2; i++) {
+        char client_is[64], server_is[64];
+        talk_good(&server, true);
+        talk_begin(&client, false, &talk_secret, others[i].protocol, others[i].version, 0xcc);
+        talk(&client, &server, NULL, NULL);
+        assert_int_equal(client.err, -EPROTO);
+        assert_int_equal(server.err, -EPROTO);
+        snprintf(client_is, sizeof(client_is), "plumbline %s (protocol %08x)", others[i].version,
+                 others[i].protocol);
+        snprintf(server_is, sizeof(server_is), "plumbline " TALK_VERSION " (protocol %08x)",
+                 TALK_PROTOCOL);
+        for (int end = 0; end < 2; end++) {
+            assert_non_null(strstr(end ? client.error : server.error, client_is));
+            assert_non_null(strstr(end ? client.error : server.error, server_is));
+        }
+    }
+}
+
+/* Another layout of the messages: the header says so, and both hear of it. */
+static void test_another_handshake(void **state)
+{
+    uint8_t bytes[SHAKE_BYTES_MAX];
+
+    (void)state;
+    need_library();
+    memcpy(bytes, client.out, client.n_out);
+    bytes[4] = 9;
+    talk_feed(&server, bytes, SHAKE_HELLO_BYTES);
+    assert_int_equal(server.err, -EPROTO);
+    assert_non_null(strstr(server.error, "handshake is number 9, this one's is 1"));
+    assert_int_equal(server.n_out, SHAKE_HELLO_BYTES);
+}
+
+static void test_no_plumbline(void **state)
+{
+    static const char hello[] = "SSH-2.0-OpenSSH_9.2p1\r\n";
+
+    (void)state;
+    need_library();
+    assert_int_equal(talk_feed(&client, (const uint8_t *)hello, sizeof(hello) - 1), 8);
+    assert_int_equal(client.err, -EPROTO);
+    assert_string_equal(client.error, "does not speak as plumbline does");
+}
+
+/* Cut after every number of bytes: never in, never further than what came allows. */
+static void test_cut_short(void **state)
+{
+    struct shake to;
+
+    (void)state;
+    need_library();
+    talk(&client, &server, client_said, server_said);
+    for (size_t n = 0; n < TALK_CLIENT_BYTES; n++) {
+        talk_good(&to, true);
+        assert_int_equal(talk_feed(&to, client_said, n), n);
+        assert_int_equal(to.state, n < SHAKE_HELLO_BYTES ? SHAKE_HELLO : SHAKE_PROOF);
+    }
+    for (size_t n = 0; n < TALK_SERVER_BYTES; n++) {
+        talk_good(&to, false);
+        assert_int_equal(talk_feed(&to, server_said, n), n);
+        assert_int_equal(to.state, n < SHAKE_HELLO_BYTES ? SHAKE_HELLO : SHAKE_ANSWER);
+    }
+}
+
+/* One byte after another, and more than is asked for: the same, and nothing beyond its end is taken. */
+static void test_bit_by_bit(void **state)
+{
+    uint8_t more[TALK_CLIENT_BYTES + 10];
+    struct shake to;
+
+    (void)state;
+    need_library();
+    talk(&client, &server, client_said, server_said);
+    talk_good(&to, true);
+    for (size_t i = 0; i < TALK_CLIENT_BYTES; i++)
+        talk_feed(&to, client_said + i, 1);
+    assert_int_equal(to.state, SHAKE_PROVED);
+    memcpy(more, client_said, TALK_CLIENT_BYTES);
+    memset(more + TALK_CLIENT_BYTES, 0, 10);
+    talk_good(&to, true);
+    assert_int_equal(talk_feed(&to, more, sizeof(more)), TALK_CLIENT_BYTES);
+    shake_feed(&to, more, sizeof(more)); /* a caller that does not ask */
+    assert_int_equal(to.state, SHAKE_PROVED);
+}
+
+/* Every bit of every byte counts. */
+static void test_turned_bits(void **state)
+{
+    struct shake to;
+
+    (void)state;
+    need_library();
+    talk(&client, &server, client_said, server_said);
+    for (size_t bit = 0; bit < 8 * TALK_CLIENT_BYTES; bit++) {
+        client_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        talk_good(&to, true);
+        talk_feed(&to, client_said, TALK_CLIENT_BYTES);
+        assert_int_equal(to.state, SHAKE_FAILED);
+        assert_true(to.err == -EPROTO || to.err == -EACCES);
+        assert_true(*to.error);
+        client_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    for (size_t bit = 0; bit < 8 * TALK_SERVER_BYTES; bit++) {
+        server_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        talk_good(&to, false);
+        talk_feed(&to, server_said, TALK_SERVER_BYTES);
+        assert_int_equal(to.state, SHAKE_FAILED);
+        server_said[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+}
+
+/* All that a client once said, to a server that drew another nonce; and the other way round. */
+static void test_said_again(void **state)
+{
+    struct shake to;
+
+    (void)state;
+    need_library();
+    talk(&client, &server, client_said, server_said);
+    talk_begin(&to, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x56);
+    talk_feed(&to, client_said, TALK_CLIENT_BYTES);
+    assert_int_equal(to.err, -EACCES);
+    talk_begin(&to, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0xcd);
+    talk_feed(&to, server_said, TALK_SERVER_BYTES);
+    assert_int_equal(to.err, -EACCES);
+}
+
+/* A stranger who only gives back what it gets. */
+static void test_reflected(void **state)
+{
+    uint8_t bytes[SHAKE_BYTES_MAX];
+
+    (void)state;
+    need_library();
+    memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
+    talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
+    assert_int_equal(client.err, -EPROTO);
+    /* The role made right does not help: the nonce is the client's own. */
+    talk_good(&client, false);
+    bytes[8] = 'S';
+    talk_feed(&client, bytes, SHAKE_HELLO_BYTES);
+    assert_int_equal(client.err, -EPROTO);
+    assert_int_equal(client.n_out, SHAKE_HELLO_BYTES); /* its own hello: no proof was made */
+}
+
+/* Two clients do not get on, nor two servers. */
+static void test_two_of_a_kind(void **state)
+{
+    struct shake other;
+
+    (void)state;
+    need_library();
+    talk_begin(&other, false, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0xcd);
+    talk_feed(&client, other.out, SHAKE_HELLO_BYTES);
+    assert_int_equal(client.err, -EPROTO);
+    talk_begin(&other, true, &talk_secret, TALK_PROTOCOL, TALK_VERSION, 0x56);
+    talk_feed(&server, other.own, SHAKE_HELLO_BYTES);
+    assert_int_equal(server.err, -EPROTO);
+}
+
+/* A stranger between two clients hands the proof of one to the other, as a server's. */
+static void test_a_proof_is_no_answer(void **state)
+{
+    uint8_t answer[SHAKE_ANSWER_BYTES] = {'P', 'L', 'M', 'B', 1, 3, 0, SHAKE_ANSWER_BYTES};
+
+    (void)state;
+    need_library();
+    talk_pass(&client, &server, NULL, NULL);
+    talk_pass(&server, &client, NULL, NULL);
+    assert_int_equal(client.n_out, SHAKE_PROOF_BYTES);
+    answer[11] = 1; /* welcome */
+    memcpy(answer + SHAKE_ANSWER_BYTES - SECRET_MAC_BYTES,
+           client.out + SHAKE_PROOF_BYTES - SECRET_MAC_BYTES, SECRET_MAC_BYTES);
+    talk_feed(&client, answer, sizeof(answer));
+    assert_int_equal(client.err, -EACCES);
+}
+
+/* Sizes other than a message's own. */
+static void test_sizes(void **state)
+{
+    uint8_t bytes[SHAKE_BYTES_MAX];
+    struct shake to;
+
+    (void)state;
+    need_library();
+    memcpy(bytes, client.out, SHAKE_HELLO_BYTES);
+    for (unsigned size = 0; size < 65536; size++) {
+        bytes[6] = (uint8_t)(size >> 8);
+        bytes[7] = (uint8_t)size;
+        talk_good(&to, true);
+        size_t took = talk_feed(&to, bytes, SHAKE_HELLO_BYTES);
+        assert_int_equal(to.state == SHAKE_PROOF, size == SHAKE_HELLO_BYTES);
+        if (size != SHAKE_HELLO_BYTES)
+            assert_int_equal(took, 8);
+    }
+}
+
+/* Names and versions of a stranger do not reach a terminal as they are. */
+static void test_texts(void **state)
+{
+    char text[8];
+
+    (void)state;
+    need_library();
+    shake_text(text, sizeof(text), "\x1b[31mred and more", 14);
+    assert_string_equal(text, "?[31mre");
+    shake_text(text, sizeof(text), "abc", 2);
+    assert_string_equal(text, "ab");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(test_the_right_secret, begin),
+        cmocka_unit_test_setup(test_keys_are_of_one_session, begin),
+        cmocka_unit_test_setup(test_another_secret, begin),
+        cmocka_unit_test_setup(test_a_false_server, begin),
+        cmocka_unit_test_setup(test_busy, begin),
+        cmocka_unit_test_setup(test_another_version, begin),
+        cmocka_unit_test_setup(test_another_handshake, begin),
+        cmocka_unit_test_setup(test_no_plumbline, begin),
+        cmocka_unit_test_setup(test_cut_short, begin),
+        cmocka_unit_test_setup(test_bit_by_bit, begin),
+        cmocka_unit_test_setup(test_turned_bits, begin),
+        cmocka_unit_test_setup(test_said_again, begin),
+        cmocka_unit_test_setup(test_reflected, begin),
+        cmocka_unit_test_setup(test_two_of_a_kind, begin),
+        cmocka_unit_test_setup(test_a_proof_is_no_answer, begin),
+        cmocka_unit_test_setup(test_sizes, begin),
+        cmocka_unit_test_setup(test_texts, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RDMA between two ends in one process, over the first active port there is; scripts/lab-rdma has one for every
+ * machine. Without one the tests are skipped, but for what can be told without. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "net_pair.h"
+#include "net_pair_channel.h"
+
+static const char *const verb_names[] = {"write", "write-imm", "read", "send"};
+
+static struct net_point rdma_point(enum net_verb verb, unsigned connections)
+{
+    struct net_point p = net_pair_point("rdma", connections);
+
+    p.rdma.verb = verb;
+    p.rdma.depth = 64;
+    return p;
+}
+
+struct found {
+    char name[64], absent[256];
+};
+
+static void find(void *arg, const char *name, const char *state)
+{
+    struct found *f = arg;
+
+    if (!strncmp(state, "present", 7) && !f->name[0])
+        snprintf(f->name, sizeof(f->name), "%s", name);
+    if (!f->absent[0])
+        snprintf(f->absent, sizeof(f->absent), "%s: %s", name, state);
+}
+
+/* The first active port; skips the test where there is none. */
+static struct found need_port(void)
+{
+    struct found f = {.name = ""};
+
+    net_rdma.backends(find, &f);
+    if (!f.name[0]) {
+        print_message("no RDMA port here: %s\n", f.absent);
+        skip();
+    }
+    return f;
+}
+
+static bool is_iwarp(void)
+{
+    return getenv("PLUMB_TEST_IWARP") != NULL;
+}
+
+static bool all_moved(const struct net_pair *pair)
+{
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned i = 0; i < pair->point.connections && pair->point.stream[d]; i++) {
+            const struct net_end *from = &pair->ends[d],
+                                 *to = &pair->ends[!d]; /* as the enums go */
+            if (!atomic_load(&from->counts[i].sent) && !atomic_load(&to->counts[i].received))
+                return false;
+        }
+    return true;
+}
+
+/* Streams until each connection has moved something: a busy machine may start a thread late. */
+static int stream(struct net_pair *pair, uint64_t *bytes)
+{
+    uint64_t end_ns = clock_now_ns() + 30000000000u;
+
+    net_pair_begin(pair);
+    while (!all_moved(pair) && !pair->ends[0].error[0] && !pair->ends[1].error[0] &&
+           clock_now_ns() < end_ns)
+        usleep(5000);
+    usleep(20000);
+    return net_pair_end(pair, bytes);
+}
+
+/* Opens, streams, pings, checks. */
+static void run_point(const struct net_point *p)
+{
+    struct net_pair pair;
+    uint64_t bytes[NET_DIRECTIONS], ns[20];
+
+    int err = net_pair_open(&pair, &net_rdma, p, NULL, NULL);
+    if (!err && (p->stream[NET_FORWARD] || p->stream[NET_REVERSE]))
+        err = stream(&pair, bytes);
+    if (!err && p->ping)
+        err = net_pair_ping(&pair, 20, ns);
+    if (!err)
+        err = net_pair_check(&pair);
+    if (err)
+        fail_msg("%s, %llu bytes: %s (%d)", verb_names[p->rdma.verb],
+                 (unsigned long long)p->message_bytes, net_pair_error(&pair), err);
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        if (p->stream[d])
+            assert_true(bytes[d] >= p->message_bytes && bytes[d] % p->message_bytes == 0);
+        for (unsigned i = 0; i < p->connections && p->stream[d]; i++) {
+            int sender = d == NET_FORWARD ? NET_PAIR_LEADER : NET_PAIR_PEER;
+            uint64_t sent = atomic_load(&pair.ends[sender].counts[i].sent);
+            uint64_t received = atomic_load(&pair.ends[!sender].counts[i].received);
+            assert_true(sent + received > 0);
+            if (p->rdma.verb == NET_SEND || p->rdma.verb == NET_WRITE_IMM)
+                assert_int_equal(sent, received);
+        }
+    }
+    for (int i = 0; i < 20 && p->ping; i++)
+        assert_true(ns[i] > 0);
+    net_pair_close(&pair);
+}
+
+static void test_absent_says_why(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+
+    (void)state;
+    setenv("PLUMB_RDMA_MODULE", "/nowhere/plumb-rdma.so", 1);
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), -EOPNOTSUPP);
+    assert_non_null(strstr(net_pair_error(&pair), "/nowhere/plumb-rdma.so"));
+    assert_non_null(strstr(net_pair_error(&pair), "PLUMB_RDMA_MODULE"));
+    unsetenv("PLUMB_RDMA_MODULE");
+    net_pair_close(&pair);
+}
+
+static void test_no_device_says_what_to_do(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    struct found f = {.name = ""};
+
+    (void)state;
+    net_rdma.backends(find, &f);
+    if (f.name[0])
+        skip();
+    int err = net_pair_open(&pair, &net_rdma, &p, NULL, NULL);
+    assert_true(err == -ENODEV || err == -EOPNOTSUPP);
+    assert_true(strstr(net_pair_error(&pair), "rdma link add") ||
+                strstr(net_pair_error(&pair), "libibverbs"));
+    net_pair_close(&pair);
+}
+
+static void test_verbs(void **state)
+{
+    static const uint64_t sizes[] = {1, 8, 220, 221, 4097, 65536, 1048576};
+
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++)
+        for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+            struct net_point p = rdma_point((enum net_verb)verb, 1);
+            if (verb == NET_WRITE_IMM && is_iwarp())
+                continue;
+            p.message_bytes = p.ping_bytes = sizes[i];
+            p.ping = 1;
+            run_point(&p);
+        }
+}
+
+static void test_both_ways_many_connections(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 5);
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.stream[NET_REVERSE] = 1;
+        p.threads = 2;
+        p.message_bytes = 10000;
+        p.ping = 1;
+        run_point(&p);
+        p.stream[NET_FORWARD] = 0;
+        p.threads = 1;
+        run_point(&p);
+    }
+}
+
+/* Longer than a port's largest message (8 MiB of soft RoCE): pieces. */
+static void test_pieces(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 2);
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.message_bytes = (20u << 20) + 5;
+        p.ping_bytes = (9u << 20) + 1;
+        p.ping = verb != NET_READ;
+        p.threads = 1;
+        run_point(&p);
+    }
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 2);
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.rdma.events = 1;
+        p.ping = 1;
+        run_point(&p);
+    }
+}
+
+static void test_signals_and_depths(void **state)
+{
+    static const struct {
+        uint32_t depth, signal_every;
+        int32_t inline_bytes;
+    } cases[] = {{1, 0, 0}, {7, 3, -1}, {64, 64, 16}, {3, 100, -1}, {300, 0, 0}};
+
+    (void)state;
+    need_port();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct net_point p = rdma_point(NET_SEND, 2);
+        p.rdma.depth = cases[i].depth;
+        p.rdma.signal_every = cases[i].signal_every;
+        p.rdma.inline_bytes = cases[i].inline_bytes;
+        p.message_bytes = 16;
+        run_point(&p);
+        p.rdma.verb = NET_WRITE;
+        run_point(&p);
+    }
+}
+
+static void test_connection_manager(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 3);
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.rdma.connect = NET_CONNECT_CM;
+        p.stream[NET_REVERSE] = 1;
+        p.ping = 1;
+        run_point(&p);
+    }
+}
+
+static void test_ping_alone(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 0);
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.stream[NET_FORWARD] = 0;
+        p.ping = 1;
+        p.ping_bytes = 8;
+        run_point(&p);
+    }
+}
+
+static void test_a_read_is_whole(void **state)
+{
+    struct net_point p = rdma_point(NET_READ, 1);
+
+    (void)state;
+    assert_true(net_rdma.ping_is_whole(&p));
+    p.rdma.verb = NET_SEND;
+    assert_false(net_rdma.ping_is_whole(&p));
+}
+
+/* Opens with what is refused; the text must name `what`. */
+static void refused(const struct net_point *p, const struct net_local *local, int expected,
+                    const char *what)
+{
+    struct net_pair pair;
+    int err = net_pair_open(&pair, &net_rdma, p, local, local);
+
+    if (err != expected || !strstr(net_pair_error(&pair), what))
+        fail_msg("expected %d with '%s', got %d: %s", expected, what, err, net_pair_error(&pair));
+    net_pair_close(&pair);
+}
+
+static void test_refusals(void **state)
+{
+    struct found f = need_port();
+    struct net_local local = {.node = NET_NODE_NEAR, .memory = "host"};
+    struct net_point p = rdma_point(NET_WRITE, 1);
+
+    (void)state;
+    snprintf(local.devices, sizeof(local.devices), "nothing0");
+    refused(&p, &local, -ENODEV, "there is no RDMA device 'nothing0'");
+    snprintf(local.devices, sizeof(local.devices), "%.*s:9", (int)strcspn(f.name, ":"), f.name);
+    refused(&p, &local, -EINVAL, "has no port 9");
+    local.devices[0] = 0;
+    snprintf(local.memory, sizeof(local.memory), "cuda:0");
+    refused(&p, &local, -EOPNOTSUPP, "nvidia-peermem");
+    if (is_iwarp())
+        return;
+    p.rdma.gid_index = 200;
+    refused(&p, NULL, -EINVAL, "has no GID 200; it has 0: RoCE");
+    p.rdma.gid_index = -1;
+    p.rdma.mtu = 1000;
+    refused(&p, NULL, -EINVAL, "not 1000");
+    p.rdma.mtu = 0;
+    p.rdma.inline_bytes = 1000000;
+    p.message_bytes = 500000;
+    refused(&p, NULL, -EINVAL, "inline");
+}
+
+static void test_a_given_gid_and_mtu_are_shown(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+
+    (void)state;
+    need_port();
+    if (is_iwarp())
+        skip();
+    p.rdma.gid_index = 0;
+    p.rdma.mtu = 512;
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_non_null(strstr(pair.ends[0].rails[0].text, "GID 0 (RoCE v2"));
+    assert_non_null(strstr(pair.ends[0].rails[0].text, "MTU 512"));
+    assert_int_equal(pair.ends[0].rails[0].mtu_bytes, 512);
+    net_pair_close(&pair);
+}
+
+static void test_memlock(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    struct rlimit was, low = {1u << 20, 1u << 20};
+
+    (void)state;
+    need_port();
+    p.message_bytes = 64u << 20;
+    fflush(NULL);
+    pid_t child = fork(); /* a limit that was lowered stays low, and root is above it: be nobody */
+    if (!child) {
+        getrlimit(RLIMIT_MEMLOCK, &was);
+        int err = setrlimit(RLIMIT_MEMLOCK, &low) || setgid(65534) || setuid(65534);
+        err = err ? 99 : net_pair_open(&pair, &net_rdma, &p, NULL, NULL);
+        if (err == -EACCES || err == -ENODEV)
+            _exit(77); /* devices are not for everyone here */
+        if (err == -ENOMEM && strstr(net_pair_error(&pair), "ulimit -l unlimited"))
+            _exit(0);
+        fprintf(stderr, "%d: %s\n", err, net_pair_error(&pair));
+        _exit(1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+/* The peer's card with every key changed: the other end's memory must stay shut, and the error name it. */
+static void test_a_wrong_key_opens_nothing(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    static char cards[2][NET_CARD_MAX];
+    size_t len[2];
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    need_port();
+    if (is_iwarp())
+        skip();
+    assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(net_rdma.card(&pair.ends[i], cards[i], &len[i]), 0);
+    /* struct rdma_remote is the end of a card: in_at, out_at, in_key, out_key, qpn, psn */
+    uint32_t *in_key = (uint32_t *)(void *)(cards[1] + len[1] - 32 + 16);
+    *in_key ^= 0x55;
+    assert_int_equal(net_rdma.join(&pair.ends[0], cards[1], len[1]), 0);
+    assert_int_equal(net_rdma.join(&pair.ends[1], cards[0], len[0]), 0);
+    assert_int_equal(net_pair_stream(&pair, 2000, bytes), -EACCES);
+    assert_non_null(strstr(net_pair_error(&pair), "remote access error"));
+    net_pair_close(&pair);
+}
+
+/* Cards that are cut, longer, or of somebody else. */
+static void test_damaged_cards(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 2);
+    static char card[NET_CARD_MAX + 1];
+    size_t len;
+
+    (void)state;
+    need_port();
+    for (int i = 0; i < 4; i++) {
+        struct net_pair pair;
+        assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
+        assert_int_equal(net_rdma.card(&pair.ends[1], card, &len), 0);
+        size_t given = i == 0 ? 0 : i == 1 ? len - 1 : i == 2 ? NET_CARD_MAX : len;
+        char own[NET_CARD_MAX];
+        size_t own_len;
+        assert_int_equal(net_rdma.card(&pair.ends[0], own, &own_len), 0);
+        if (i == 3)
+            card[0] ^= 1;
+        assert_int_equal(net_rdma.join(&pair.ends[0], card, given), -EPROTO);
+        net_pair_close(&pair);
+    }
+}
+
+/* The data path's own compare: one byte changed at the receiver is found and named. */
+static void test_wrong_data_is_found(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    need_port();
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    assert_int_equal(net_pair_stream(&pair, 50, bytes), 0);
+    pair.point.seed++; /* what is expected is something else now */
+    assert_int_equal(net_pair_check(&pair), -EBADMSG);
+    assert_non_null(strstr(net_pair_error(&pair), "wrong data on connection 0"));
+    net_pair_close(&pair);
+}
+
+/* A peer that is closed in the middle of a stream: an error that names it, within 10 s. */
+static void test_a_peer_that_is_gone(void **state)
+{
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 2);
+        struct net_pair pair;
+        uint64_t bytes[NET_DIRECTIONS];
+        if (verb == NET_WRITE_IMM && is_iwarp())
+            continue;
+        p.message_bytes = 1 << 20;
+        assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+        pair.deaf = rdma_point(NET_SEND, 1).rdma.verb == p.rdma.verb || verb == NET_WRITE_IMM;
+        net_pair_begin(&pair);
+        usleep(100000);
+        if (pair.deaf || verb == NET_WRITE) {
+            net_rdma.close(&pair.ends[NET_PAIR_PEER]);
+        } else {
+            net_rdma.close(&pair.ends[NET_PAIR_LEADER]);
+        }
+        uint64_t start_ns = clock_now_ns();
+        while (!pair.ends[0].error[0] && !pair.ends[1].error[0] &&
+               clock_now_ns() - start_ns < 12000000000u)
+            usleep(10000);
+        int err = net_pair_end(&pair, bytes);
+        if (err != -ETIMEDOUT && err != -ECONNRESET && err != -EIO && err != -EACCES)
+            fail_msg("%s: %d: %s", verb_names[verb], err, net_pair_error(&pair));
+        assert_true(clock_now_ns() - start_ns < 11000000000u);
+        assert_non_null(strstr(net_pair_error(&pair), "connection "));
+        net_pair_close(&pair);
+    }
+}
+
+static void test_facts(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_fact facts[NET_FACTS_MAX];
+    struct net_pair pair;
+
+    (void)state;
+    need_port();
+    if (is_iwarp())
+        skip();
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    size_t n = net_rdma.facts(&pair.ends[0], facts);
+    assert_true(n <= NET_FACTS_MAX);
+    for (size_t i = 0; i < n; i++)
+        assert_true(facts[i].metric[0] && facts[i].value >= 0);
+    net_pair_close(&pair);
+}
+
+/* Many times over nothing is left behind: queue pairs, registrations, files. */
+static void test_nothing_is_left(void **state)
+{
+    struct net_point p = rdma_point(NET_SEND, 8);
+    int files = 0;
+
+    (void)state;
+    need_port();
+    for (int i = 0; i < 6; i++) {
+        p.rdma.events = (uint32_t)i & 1;
+        p.rdma.connect = i / 2 % 2 ? NET_CONNECT_CM : NET_CONNECT_EXCHANGE;
+        run_point(&p);
+        int now = dup(0);
+        assert_true(!i || now <= files + 4); /* RDMA CM keeps some of its own */
+        files = i ? files : now;
+        close(now);
+    }
+}
+
+/* PLUMB_TEST_LINK: an interface under the port, of a lab. Down in the middle: an error within 10 s. */
+static void test_a_link_that_goes_down(void **state)
+{
+    const char *link = getenv("PLUMB_TEST_LINK");
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    uint64_t bytes[NET_DIRECTIONS];
+    char command[128];
+
+    (void)state;
+    need_port();
+    if (!link)
+        skip();
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    net_pair_begin(&pair);
+    usleep(200000);
+    snprintf(command, sizeof(command), "ip link set %.32s down", link);
+    assert_int_equal(system(command), 0);
+    uint64_t start_ns = clock_now_ns();
+    while (!pair.ends[0].error[0] && clock_now_ns() - start_ns < 11000000000u)
+        usleep(10000);
+    int err = net_pair_end(&pair, bytes);
+    snprintf(command, sizeof(command), "ip link set %.32s up", link);
+    assert_int_equal(system(command), 0);
+    print_message("link down: %d after %.1f s: %s\n", err,
+                  (double)(clock_now_ns() - start_ns) / 1e9, net_pair_error(&pair));
+    assert_true(err == -ENETDOWN || err == -ETIMEDOUT);
+    net_pair_close(&pair);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_absent_says_why),
+        cmocka_unit_test(test_no_device_says_what_to_do),
+        cmocka_unit_test(test_a_read_is_whole),
+        cmocka_unit_test(test_verbs),
+        cmocka_unit_test(test_both_ways_many_connections),
+        cmocka_unit_test(test_pieces),
+        cmocka_unit_test(test_events),
+        cmocka_unit_test(test_signals_and_depths),
+        cmocka_unit_test(test_connection_manager),
+        cmocka_unit_test(test_ping_alone),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_a_given_gid_and_mtu_are_shown),
+        cmocka_unit_test(test_memlock),
+        cmocka_unit_test(test_a_wrong_key_opens_nothing),
+        cmocka_unit_test(test_damaged_cards),
+        cmocka_unit_test(test_wrong_data_is_found),
+        cmocka_unit_test(test_a_peer_that_is_gone),
+        cmocka_unit_test(test_facts),
+        cmocka_unit_test(test_nothing_is_left),
+        cmocka_unit_test(test_a_link_that_goes_down),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

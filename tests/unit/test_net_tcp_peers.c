@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* TCP's other ends that are not as they should be: strangers spoil nothing, a deaf or dead peer is named, and what
+ * cannot be is refused with its reason. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/transport/tcp/connect.h"
+#include "net_tcp_cases.h"
+
+static int connect_to(const struct sockaddr_storage *to)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(connect(fd, (const struct sockaddr *)to, sizeof(struct sockaddr_in)), 0);
+    return fd;
+}
+
+#define STRANGERS 300
+static int strangers[STRANGERS];
+
+/* Some are silent, some say half, some all but the token, one number after the other; some go. */
+static int card_with_strangers(struct net_end *e, void *card, size_t *len)
+{
+    int err = net_tcp.card(e, card, len);
+
+    for (unsigned i = 0; i < STRANGERS && !e->leader && !err; i++) {
+        struct tcp_hello hello = {.number = htonl(i % 5)};
+        strangers[i] = connect_to(&tcp_of(e)->rails[0].address);
+        size_t n = i % 4 == 0 ? 0 : i % 4 == 1 ? 20 : sizeof(hello);
+        assert_int_equal(send(strangers[i], &hello, n, MSG_NOSIGNAL), n);
+        if (i % 7 == 0)
+            shutdown(strangers[i], SHUT_RDWR);
+    }
+    return err;
+}
+
+static void strangers_spoil_nothing(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 3);
+    struct net_ops ops = net_tcp;
+    struct net_pair pair;
+    char byte;
+
+    (void)state;
+    ops.card = card_with_strangers;
+    assert_string_equal((net_pair_open(&pair, &ops, &p, NULL, NULL), net_pair_error(&pair)), "");
+    stream_and_check(&pair);
+    for (unsigned i = 0; i < STRANGERS; i++) { /* all were turned away, none got an answer */
+        assert_true(recv(strangers[i], &byte, 1, 0) <= 0);
+        close(strangers[i]);
+    }
+    net_pair_close(&pair);
+}
+
+static void turned_away(const struct sockaddr_storage *to, const struct tcp_hello *hello)
+{
+    uint8_t answer[CHANNEL_TOKEN_BYTES];
+    int fd = connect_to(to);
+
+    assert_int_equal(send(fd, hello, sizeof(*hello), MSG_NOSIGNAL), sizeof(*hello));
+    assert_true(recv(fd, answer, sizeof(answer), 0) <= 0);
+    close(fd);
+}
+
+/* Another number's token; the right one of a number that is not wanted. */
+static int join_after_others(struct net_end *e, const void *card, size_t len)
+{
+    struct tcp_card theirs;
+    struct tcp_hello swapped = {.number = htonl(0)}, beyond = {.number = htonl(2)};
+
+    if (!e->leader)
+        return net_tcp.join(e, card, len);
+    memcpy(&theirs, card, sizeof(theirs));
+    assert_int_equal(channel_token(e->channel, "data", 1, swapped.token), 0);
+    assert_int_equal(channel_token(e->channel, "data", 2, beyond.token), 0);
+    turned_away(&theirs.addresses[0], &swapped);
+    turned_away(&theirs.addresses[0], &beyond);
+    return net_tcp.join(e, card, len);
+}
+
+static void a_token_is_good_for_its_number_only(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 2);
+    struct net_ops ops = net_tcp;
+    struct net_pair pair;
+
+    (void)state;
+    ops.join = join_after_others;
+    assert_string_equal((net_pair_open(&pair, &ops, &p, NULL, NULL), net_pair_error(&pair)), "");
+    stream_and_check(&pair);
+    net_pair_close(&pair);
+}
+
+static int false_listener;
+
+/* The leader is led to somebody who answers, but not with the token. */
+static int join_false_listener(struct net_end *e, const void *card, size_t len)
+{
+    struct tcp_card theirs;
+    uint8_t hello[sizeof(struct tcp_hello)], answer[CHANNEL_TOKEN_BYTES] = {0};
+    socklen_t address_len = sizeof(theirs.addresses[0]);
+
+    if (e->leader) {
+        memcpy(&theirs, card, sizeof(theirs));
+        getsockname(false_listener, (struct sockaddr *)&theirs.addresses[0], &address_len);
+        return net_tcp.join(e, &theirs, len);
+    }
+    int fd = accept(false_listener, NULL, NULL);
+    assert_int_equal(recv(fd, hello, sizeof(hello), MSG_WAITALL), sizeof(hello));
+    assert_int_equal(send(fd, answer, sizeof(answer), MSG_NOSIGNAL), sizeof(answer));
+    close(fd);
+    return 0;
+}
+
+static void a_stranger_that_answers_is_found(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 1);
+    struct net_ops ops = net_tcp;
+    struct net_pair pair;
+    struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    (void)state;
+    false_listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(false_listener, (struct sockaddr *)&any, sizeof(any)), 0);
+    assert_int_equal(listen(false_listener, 1), 0);
+    ops.join = join_false_listener;
+    assert_int_equal(net_pair_open(&pair, &ops, &p, NULL, NULL), -EPROTO);
+    assert_non_null(strstr(net_pair_error(&pair), "stranger"));
+    close(false_listener);
+    net_pair_close(&pair);
+}
+
+static int join_without_connecting(struct net_end *e, const void *card, size_t len)
+{
+    if (e->leader)
+        return 0;
+    tcp_of(e)->wait_ns = 200000000;
+    return net_tcp.join(e, card, len);
+}
+
+static void a_leader_that_does_not_connect_is_named(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 2);
+    struct net_ops ops = net_tcp;
+    struct net_pair pair;
+
+    (void)state;
+    ops.join = join_without_connecting;
+    assert_int_equal(net_pair_open(&pair, &ops, &p, NULL, NULL), -ETIMEDOUT);
+    assert_non_null(strstr(net_pair_error(&pair), "the leader did not make 2"));
+    net_pair_close(&pair);
+}
+
+static void open_impatient(struct net_pair *pair, const struct net_point *p)
+{
+    assert_int_equal(net_pair_open(pair, &net_tcp, p, NULL, NULL), 0);
+    for (int i = 0; i < NET_PAIR_ENDS; i++)
+        tcp_of(&pair->ends[i])->still_ns = 400000000;
+}
+
+static void a_peer_that_hangs_is_named(void **state)
+{
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++) {
+        struct net_point p = net_pair_point("tcp", 1);
+        struct net_pair pair;
+        p.tcp.mode = mode;
+        open_impatient(&pair, &p);
+        pair.deaf = true;
+        assert_int_equal(net_pair_stream(&pair, 30000, bytes), -ETIMEDOUT);
+        assert_non_null(strstr(net_pair_error(&pair), "the peer for 0.4 s"));
+        net_pair_close(&pair);
+    }
+}
+
+static void a_ping_that_nobody_answers_ends(void **state)
+{
+    (void)state;
+    for (uint32_t spin = 0; spin < 2; spin++) {
+        struct net_point p = net_pair_point("tcp", 1);
+        struct net_pair pair;
+        uint64_t ns;
+        p.stream[NET_FORWARD] = 0;
+        p.ping = 1;
+        p.tcp.spin = spin;
+        open_impatient(&pair, &p);
+        struct net_end *leader = &pair.ends[NET_PAIR_LEADER];
+        assert_int_equal(leader->ops->ping(leader, false, &ns), -ETIMEDOUT);
+        net_pair_close(&pair);
+    }
+}
+
+static void a_peer_that_closes_is_named(void **state)
+{
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++)
+        for (int end = 0; end < NET_PAIR_ENDS; end++) {
+            struct net_point p = net_pair_point("tcp", 2);
+            struct net_pair pair;
+            p.tcp.mode = mode;
+            assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+            net_pair_begin(&pair);
+            shutdown(tcp_of(&pair.ends[end])->connections[1].fd, SHUT_RDWR);
+            for (int i = 0; i < 3000 && !pair.ends[0].error_code && !pair.ends[1].error_code; i++)
+                usleep(10000);
+            assert_int_equal(net_pair_end(&pair, bytes), -ECONNRESET);
+            assert_non_null(strstr(net_pair_error(&pair), "closed a data connection"));
+            net_pair_close(&pair);
+        }
+}
+
+static void refused(const struct net_point *p, const struct net_local *local, int err,
+                    const char *text)
+{
+    struct net_pair pair;
+
+    assert_int_equal(net_pair_open(&pair, &net_tcp, p, local, local), err);
+    if (!strstr(net_pair_error(&pair), text))
+        fail_msg("'%s' is not in: %s", text, net_pair_error(&pair));
+    net_pair_close(&pair);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct net_point plain = net_pair_point("tcp", 2), p = plain;
+    struct net_local unknown = on("nosuch0"), foreign = on("192.0.2.1");
+    char available[128] = "";
+
+    (void)state;
+    FILE *f = fopen("/proc/sys/net/ipv4/tcp_available_congestion_control", "r");
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%127s", available), 1);
+    fclose(f);
+    snprintf(p.tcp.congestion, sizeof(p.tcp.congestion), "nosuchcc");
+    refused(&p, NULL, -EOPNOTSUPP, "'nosuchcc'");
+    refused(&p, NULL, -EOPNOTSUPP, available);
+    p = plain;
+    p.threads = 1;
+    refused(&p, NULL, -EOPNOTSUPP, "2 threads for 2 connections");
+    p = plain;
+    p.message_bytes = (uint64_t)1 << 50;
+    refused(&p, NULL, -EOPNOTSUPP, "MiB of memory");
+    refused(&plain, &unknown, -ENODEV, "no network interface 'nosuch0'");
+    refused(&plain, &foreign, -ENODEV, "'192.0.2.1' is no address of this machine");
+}
+
+static void a_port_in_use_is_told(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 1);
+    struct sockaddr_in taken = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(taken);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    (void)state;
+    assert_int_equal(bind(fd, (struct sockaddr *)&taken, sizeof(taken)), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&taken, &len), 0);
+    p.tcp.data_port = ntohs(taken.sin_port);
+    refused(&p, NULL, -EADDRINUSE, "cannot listen for data on 127.0.0.1 port");
+    close(fd);
+}
+
+/* Returns when bytes are on their way. */
+static void wait_for_bytes(struct net_pair *pair)
+{
+    char byte;
+
+    while (recv(tcp_of(&pair->ends[NET_PAIR_PEER])->connections[0].fd, &byte, 1,
+                MSG_PEEK | MSG_DONTWAIT) < 1)
+        usleep(1000);
+}
+
+static void giving_up_ends_a_sender_that_waits(void **state)
+{
+    (void)state;
+    for (uint32_t mode = NET_TCP_BLOCKING; mode <= NET_TCP_EPOLL; mode++) {
+        struct net_point p = net_pair_point("tcp", 1);
+        struct net_pair pair;
+        uint64_t bytes[NET_DIRECTIONS];
+        p.tcp.mode = mode;
+        p.message_bytes = 64 * MiB;
+        assert_int_equal(net_pair_open(&pair, &net_tcp, &p, NULL, NULL), 0);
+        pair.deaf = true; /* a message that will never be through */
+        net_pair_begin(&pair);
+        wait_for_bytes(&pair);
+        usleep(100000);
+        uint64_t start_ns = clock_now_ns();
+        atomic_store(&pair.ends[NET_PAIR_LEADER].give_up, true);
+        assert_int_equal(net_pair_end(&pair, bytes), 0); /* not an error of this end */
+        assert_true(clock_now_ns() - start_ns < NET_STILL_NS / 2);
+        net_pair_close(&pair);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(strangers_spoil_nothing),
+        TEST(a_token_is_good_for_its_number_only),
+        TEST(a_stranger_that_answers_is_found),
+        TEST(a_leader_that_does_not_connect_is_named),
+        TEST(a_peer_that_hangs_is_named),
+        TEST(a_ping_that_nobody_answers_ends),
+        TEST(a_peer_that_closes_is_named),
+        TEST(what_cannot_be_is_refused),
+        TEST(a_port_in_use_is_told),
+        TEST(giving_up_ends_a_sender_that_waits),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,562 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Proof of the path, on made-up machines: what their counters say before and after, what is claimed, and the verdict. Also once on
+ * the machine that the test runs on.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <math.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "core/net/counters.h"
+#include "core/net/path.h"
+#include "tests/unit/scratch_tree.h"
+
+#define GB 1e9
+
+struct interface {
+    const char *name;
+    double in, out;
+};
+
+static void put_interfaces(const struct scratch *s, const struct interface *list)
+{
+    char text[4096] = "Inter-|   Receive                            |  Transmit\n"
+                      " face |bytes    packets errs drop fifo frame compressed multicast|bytes\n";
+
+    for (; list->name; list++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                 "%6s: %.0f %.0f 1 2 3 4 5 6 %.0f %.0f 1 2 3 4 5 6\n", list->name, list->in,
+                 list->in / 1500, list->out, list->out / 1500);
+    scratch_put(s, "proc/net/dev", text);
+}
+#define INTERFACES(s, ...) put_interfaces(s, (const struct interface[]){__VA_ARGS__, {0}})
+
+static void put_count(const struct scratch *s, const char *device, const char *file, double value)
+{
+    char path[256], text[32];
+
+    snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/1/%s", device, file);
+    snprintf(text, sizeof(text), "%.0f\n", value);
+    scratch_put(s, path, text);
+}
+
+/* Data of a port in the units that the kernel gives: four bytes. */
+static void put_port(const struct scratch *s, const char *device, double in, double out)
+{
+    put_count(s, device, "counters/port_rcv_data", floor(in / 4));
+    put_count(s, device, "counters/port_xmit_data", floor(out / 4));
+    put_count(s, device, "counters/port_rcv_packets", floor(in / 4096));
+    put_count(s, device, "counters/port_xmit_packets", floor(out / 4096));
+}
+
+/* An adapter at a PCI address, with its driver, link layer and interface (NULL: none). */
+static void put_adapter(const struct scratch *s, const char *device, const char *driver,
+                        const char *layer, const char *interface)
+{
+    char path[256], text[256];
+
+    snprintf(path, sizeof(path),
+             "sys/devices/pci0000:00/0000:3b:00.0/infiniband/%s/ports/1/link_layer", device);
+    snprintf(text, sizeof(text), "%s\n", layer);
+    scratch_put(s, path, text);
+    scratch_link(s, "sys/devices/pci0000:00/0000:3b:00.0/driver", driver);
+    snprintf(path, sizeof(path), "sys/class/infiniband/%s", device);
+    snprintf(text, sizeof(text), "../../devices/pci0000:00/0000:3b:00.0/infiniband/%s", device);
+    scratch_link(s, path, text);
+    if (!interface)
+        return;
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:3b:00.0/net/%s/type", interface);
+    scratch_put(s, path, "1\n");
+}
+
+/* A device in software over an interface. */
+static void put_rxe(const struct scratch *s, double in_packets, double out_packets)
+{
+    scratch_put(s, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+    scratch_put(s, "sys/class/infiniband/rxe0/parent", "eth0\n");
+    put_count(s, "rxe0", "hw_counters/rcvd_pkts", in_packets);
+    put_count(s, "rxe0", "hw_counters/sent_pkts", out_packets);
+}
+
+static void put_lower(const struct scratch *s, const char *upper, const char *lower)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "sys/class/net/%s/lower_%s", upper, lower);
+    scratch_put(s, path, "");
+}
+
+static struct path *begin(const struct scratch *s)
+{
+    struct path *p = NULL;
+
+    assert_int_equal(path_begin_at(&p, s->root, 0), 0);
+    return p;
+}
+
+static void end(struct path *p, const struct path_claim *claims, size_t n,
+                enum path_verdict verdict, const char *text)
+{
+    struct path_proof proof;
+
+    path_end(p, claims, n, &proof);
+    assert_string_equal(proof.text, text);
+    assert_int_equal(proof.verdict, verdict);
+}
+#define END(p, verdict, text, ...)                                                                 \
+    end(p, (const struct path_claim[]){__VA_ARGS__},                                               \
+        sizeof((const struct path_claim[]){__VA_ARGS__}) / sizeof(struct path_claim), verdict,     \
+        text)
+
+#define SCRATCH(s)                                                                                 \
+    struct scratch s;                                                                              \
+    (void)state;                                                                                   \
+    scratch_open(&s)
+
+static void test_proved(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"lo", 5 * GB, 5 * GB}, {"eth0", 7 * GB, 9 * GB}, {"eth1", 1, 2});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"lo", 5 * GB, 5 * GB}, {"eth0", 7.2 * GB, 21.9 * GB}, {"eth1", 1, 2});
+    END(p, PATH_PROVED, "eth0 sent 12.9 GB, 100 % of the bytes",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
+    /* Others are named, and not held against it. */
+    INTERFACES(&s, {"lo", 6 * GB, 6 * GB}, {"eth0", 20 * GB, 21.9 * GB}, {"eth1", 1, 50 * GB});
+    END(p, PATH_PROVED, "eth0 sent 12.9 GB, 20.2 % of the bytes; lo 1.56 %; eth1 78.2 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
+    /* Both ways. */
+    END(p, PATH_PROVED,
+        "eth0 sent 12.9 GB, received 13 GB, 33.2 % of the bytes; lo 2.57 %; eth1 64.2 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB, .in_bytes = 12.4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_elsewhere(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"lo", 0, 0}, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"lo", 0, 0}, {"eth0", 0, 2e6}, {"eth1", 0, 12.9 * GB});
+    END(p, PATH_ELSEWHERE, "eth0 moved 2 MB of 12.4 GB, eth1 moved 12.9 GB; eth1 100 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
+    /* The other way round nothing was moved: what another device sent does not stand for what was to come in. */
+    END(p, PATH_UNKNOWN, "eth0 moved 0 B of 12.4 GB, and no other device the rest",
+        {.device = "eth0", .in_bytes = 12.4 * GB});
+    /* An address of this machine itself: the kernel takes lo. */
+    INTERFACES(&s, {"lo", 13 * GB, 13 * GB}, {"eth0", 0, 2e6}, {"eth1", 0, 0});
+    END(p, PATH_ELSEWHERE, "eth0 moved 2 MB of 12.4 GB, lo moved 13 GB; lo 100 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_partly_missing(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    /* A counter that is 1 % short proves; 5 % short beside other traffic is not proof, and no accusation. */
+    INTERFACES(&s, {"eth0", 0, 9.9 * GB}, {"eth1", 0, 0});
+    END(p, PATH_PROVED, "eth0 sent 9.9 GB, 100 % of the bytes",
+        {.device = "eth0", .out_bytes = 10 * GB});
+    INTERFACES(&s, {"eth0", 0, 9.5 * GB}, {"eth1", 0, 1 * GB});
+    END(p, PATH_UNKNOWN, "eth0 moved 9.5 GB of 10 GB, and no other device the rest; eth1 9.52 %",
+        {.device = "eth0", .out_bytes = 10 * GB});
+    /* Half of it on the other one. */
+    INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 5 * GB});
+    END(p, PATH_ELSEWHERE, "eth0 moved 5 GB of 10 GB, eth1 moved 5 GB; eth1 50 %",
+        {.device = "eth0", .out_bytes = 10 * GB});
+    INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 1 * GB});
+    END(p, PATH_UNKNOWN, "eth0 moved 5 GB of 10 GB, and no other device the rest; eth1 16.7 %",
+        {.device = "eth0", .out_bytes = 10 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* Two addresses in one network: the kernel sends all by one of them. */
+static void test_rails(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 5.1 * GB}, {"eth1", 0, 5.1 * GB});
+    END(p, PATH_PROVED, "eth0 sent 5.1 GB, 50 % of the bytes; eth1 sent 5.1 GB, 50 % of the bytes",
+        {.device = "eth0", .out_bytes = 5 * GB}, {.device = "eth1", .out_bytes = 5 * GB});
+    /* Claims on one device are added up. */
+    END(p, PATH_ELSEWHERE, "eth0 moved 5.1 GB of 10 GB, eth1 moved 5.1 GB; eth1 50 %",
+        {.device = "eth0", .out_bytes = 5 * GB}, {.device = "eth0", .out_bytes = 5 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_too_little(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 1e9});
+    END(p, PATH_UNKNOWN, "800 kB are too few to tell; eth1 100 %",
+        {.device = "eth0", .out_bytes = 8e5, .message_bytes = 8});
+    /* A busy interface: 10 MB more or less are not seen. */
+    INTERFACES(&s, {"eth0", 0, 90e9}, {"eth1", 0, 0});
+    END(p, PATH_UNKNOWN, "eth0 moved 90 GB, in which 10 MB do not stand out",
+        {.device = "eth0", .out_bytes = 1e7, .message_bytes = 65536});
+    /* But messages of a byte take ninety times their bytes. */
+    INTERFACES(&s, {"eth0", 0, 0.9e9}, {"eth1", 0, 0});
+    END(p, PATH_PROVED, "eth0 sent 900 MB, 100 % of the bytes",
+        {.device = "eth0", .out_bytes = 1e7, .message_bytes = 1});
+    end(p, NULL, 0, PATH_UNKNOWN, "nothing is claimed");
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_shared_memory(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"lo", 0, 0}, {"eth0", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"lo", 4e6, 4e6}, {"eth0", 0, 0});
+    END(p, PATH_PROVED, "shared memory: of 10 GB all devices together moved 0.04 %; lo 100 %",
+        {.device = "shm", .out_bytes = 10 * GB});
+    INTERFACES(&s, {"lo", 11 * GB, 11 * GB}, {"eth0", 0, 0});
+    END(p, PATH_ELSEWHERE, "shared memory was asked for, but lo moved 11 GB; lo 100 %",
+        {.device = "", .out_bytes = 10 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* What is below and above an interface moves the same bytes. */
+static void test_stacked(void **state)
+{
+    SCRATCH(s);
+    put_lower(&s, "bond0", "eth0");
+    put_lower(&s, "bond0", "eth1");
+    put_lower(&s, "vlan7", "bond0");
+    put_lower(&s, "br9", "eth9");
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"bond0", 0, 0}, {"vlan7", 0, 0}, {"eth9", 0, 0},
+               {"br9", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 5 * GB}, {"bond0", 0, 10 * GB},
+               {"vlan7", 0, 10 * GB}, {"eth9", 0, 10 * GB}, {"br9", 0, 10 * GB});
+    END(p, PATH_PROVED, "vlan7 sent 10 GB, 50 % of the bytes; eth9 50 %",
+        {.device = "vlan7", .out_bytes = 10 * GB});
+    END(p, PATH_PROVED, "eth1 sent 5 GB, 25 % of the bytes; eth0 25 %; eth9 50 %",
+        {.device = "eth1", .out_bytes = 5 * GB});
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"bond0", 0, 0}, {"vlan7", 0, 0},
+               {"eth9", 0, 10 * GB}, {"br9", 0, 10 * GB});
+    END(p, PATH_ELSEWHERE, "vlan7 moved 0 B of 10 GB, eth9 moved 10 GB; eth9 100 %",
+        {.device = "vlan7", .out_bytes = 10 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* RoCE on hardware is counted by the port, in units of four bytes, and not by the interface. */
+static void test_roce(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "mlx5_0", "mlx5_core", "Ethernet", "eth0");
+    put_port(&s, "mlx5_0", 100 * GB, 400 * GB);
+    INTERFACES(&s, {"eth0", 0, 0});
+    struct path *p = begin(&s);
+    put_port(&s, "mlx5_0", 101 * GB, 412.9 * GB);
+    END(p, PATH_PROVED, "mlx5_0:1 sent 12.9 GB, 100 % of the bytes",
+        {.device = "mlx5_0:1", .out_bytes = 12.4 * GB});
+    END(p, PATH_PROVED, "mlx5_0:1 sent 12.9 GB, 100 % of the bytes",
+        {.device = "mlx5_0", .out_bytes = 12.4 * GB});
+    /* Asked for RDMA; it went by sockets over the same card. */
+    put_port(&s, "mlx5_0", 100 * GB, 400 * GB);
+    INTERFACES(&s, {"eth0", 0, 12.9 * GB});
+    END(p, PATH_ELSEWHERE, "mlx5_0:1 moved 0 B of 12.4 GB, eth0 moved 12.9 GB; eth0 100 %",
+        {.device = "mlx5_0:1", .out_bytes = 12.4 * GB});
+    /* Asked for sockets; it went by RDMA. */
+    put_port(&s, "mlx5_0", 100 * GB, 412.9 * GB);
+    INTERFACES(&s, {"eth0", 0, 0});
+    END(p, PATH_ELSEWHERE, "eth0 moved 0 B of 12.4 GB, mlx5_0:1 moved 12.9 GB; mlx5_0:1 100 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* Of a driver of which nobody knows whether its interface counts RDMA, its interface is no witness. */
+static void test_roce_of_unknown_counters(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "irdma0", "irdma", "Ethernet", "eth0");
+    put_count(&s, "irdma0", "hw_counters/ip4InOctets", 5);
+    put_count(&s, "irdma0", "hw_counters/ip4OutOctets", 7);
+    put_count(&s, "irdma0", "hw_counters/ip6InOctets", 5);
+    put_count(&s, "irdma0", "hw_counters/ip6OutOctets", 7);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 12.9 * GB}, {"eth1", 0, 0});
+    END(p, PATH_UNKNOWN,
+        "irdma0:1 moved 0 B of 12.4 GB: nobody knows what irdma counts; eth0 100 %",
+        {.device = "irdma0:1", .out_bytes = 12.4 * GB});
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 12.9 * GB});
+    END(p, PATH_ELSEWHERE, "irdma0:1 moved 0 B of 12.4 GB, eth1 moved 12.9 GB; eth1 100 %",
+        {.device = "irdma0:1", .out_bytes = 12.4 * GB});
+    /* Both of its counters are one sum. */
+    put_count(&s, "irdma0", "hw_counters/ip4OutOctets", 6.5e9);
+    put_count(&s, "irdma0", "hw_counters/ip6OutOctets", 6.5e9);
+    END(p, PATH_PROVED, "irdma0:1 sent 13 GB, 50.2 % of the bytes; eth1 49.8 %",
+        {.device = "irdma0:1", .out_bytes = 12.4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* An InfiniBand port counts IPoIB, too. */
+static void test_infiniband(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "mlx5_0", "mlx5_core", "InfiniBand", "ib0");
+    put_port(&s, "mlx5_0", 0, 0);
+    INTERFACES(&s, {"ib0", 0, 0});
+    struct path *p = begin(&s);
+    put_port(&s, "mlx5_0", 0, 12.9 * GB);
+    END(p, PATH_PROVED, "mlx5_0:1 sent 12.9 GB, 100 % of the bytes",
+        {.device = "mlx5_0:1", .out_bytes = 12.4 * GB});
+    INTERFACES(&s, {"ib0", 0, 12.8 * GB});
+    END(p, PATH_ELSEWHERE, "mlx5_0:1 moved 100 MB of 12.4 GB, ib0 moved 12.8 GB; ib0 99.2 %",
+        {.device = "mlx5_0:1", .out_bytes = 12.4 * GB});
+    END(p, PATH_PROVED, "ib0 sent 12.8 GB, 100 % of the bytes",
+        {.device = "ib0", .out_bytes = 12.4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* Soft-RoCE counts packets; its interface carries them. */
+static void test_rxe(void **state)
+{
+    struct path_claim claim = {
+        .device = "rxe0:1", .out_bytes = 4.096 * GB, .message_bytes = 8192, .mtu_bytes = 4096};
+    SCRATCH(s);
+    put_rxe(&s, 10, 20);
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 0, 0});
+    struct path *p = begin(&s);
+    put_rxe(&s, 100000, 1000020);
+    INTERFACES(&s, {"eth0", 0, 4.18 * GB}, {"lo", 0, 0});
+    END(p, PATH_PROVED, "rxe0:1 over eth0 sent 4.18 GB, 100 % of the bytes", claim);
+    /* Between two queue pairs of one device nothing is on the interface. */
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 0, 0});
+    END(p, PATH_PROVED, "rxe0:1 over eth0 sent 4.1 GB, 100 % of the bytes", claim);
+    /* The same bytes without its packets went by sockets. */
+    put_rxe(&s, 10, 1000);
+    INTERFACES(&s, {"eth0", 0, 4.18 * GB}, {"lo", 0, 0});
+    END(p, PATH_ELSEWHERE, "rxe0:1 moved 4.01 MB of 4.1 GB, eth0 moved 4.18 GB", claim);
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 4.18 * GB, 4.18 * GB});
+    END(p, PATH_ELSEWHERE, "rxe0:1 moved 4.01 MB of 4.1 GB, lo moved 4.18 GB; lo 99.9 %", claim);
+    /* Packets of messages shorter than the MTU carry less. */
+    put_rxe(&s, 10, 1000020);
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 0, 0});
+    claim.message_bytes = 1024;
+    END(p, PATH_UNKNOWN, "rxe0:1 moved 1.02 GB of 4.1 GB, and no other device the rest", claim);
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* siw counts nothing; what it sends is TCP over its interface. */
+static void test_siw(void **state)
+{
+    SCRATCH(s);
+    scratch_put(&s, "sys/class/infiniband/siw0/node_type", "4: RNIC\n");
+    scratch_put(&s, "sys/class/infiniband/siw0/node_desc", "Software iWARP stack\n");
+    scratch_put(&s, "sys/class/infiniband/siw0/ports/1/gid_attrs/ndevs/0", "eth0\n");
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"lo", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 4.2 * GB}, {"eth1", 0, 0}, {"lo", 0, 0});
+    END(p, PATH_PROVED, "siw0:1 over eth0 sent 4.2 GB, 100 % of the bytes",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 4.2 * GB}, {"lo", 0, 0});
+    END(p, PATH_ELSEWHERE, "siw0:1 moved 0 B of 4 GB, eth1 moved 4.2 GB; eth1 100 %",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    /* Both ends on one machine: TCP goes over lo. */
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"lo", 4.2 * GB, 4.2 * GB});
+    END(p, PATH_PROVED, "siw0:1 over lo sent 4.2 GB, 100 % of the bytes",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    /* What else is on lo does not count for it. */
+    INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 0}, {"lo", 5 * GB, 5 * GB});
+    END(p, PATH_PROVED, "siw0:1 over eth0 sent 5 GB, 50 % of the bytes; lo 50 %",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"lo", 2 * GB, 2 * GB});
+    END(p, PATH_UNKNOWN, "siw0:1 moved 0 B of 4 GB, and no other device the rest; lo 100 %",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* A guest's PVRDMA counts nothing, and its files say so instead of numbers. */
+static void test_hidden(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "vmw_pvrdma0", "vmw_pvrdma", "Ethernet", "ens192");
+    scratch_put(&s, "sys/class/infiniband/vmw_pvrdma0/ports/1/counters/port_xmit_data",
+                "N/A (no PMA)\n");
+    scratch_put(&s, "sys/class/infiniband/vmw_pvrdma0/ports/1/counters/port_rcv_data",
+                "N/A (no PMA)\n");
+    INTERFACES(&s, {"ens192", 0, 0});
+    struct path *p = begin(&s);
+    END(p, PATH_UNKNOWN, "vmw_pvrdma0:1 has no counters here",
+        {.device = "vmw_pvrdma0:1", .out_bytes = 4 * GB});
+    /* The very amount over the interface: it was sockets. Far more: somebody else's. */
+    INTERFACES(&s, {"ens192", 0, 4.2 * GB});
+    END(p, PATH_ELSEWHERE, "vmw_pvrdma0:1 has no counters here, ens192 moved 4.2 GB; ens192 100 %",
+        {.device = "vmw_pvrdma0:1", .out_bytes = 4 * GB});
+    INTERFACES(&s, {"ens192", 0, 40 * GB});
+    END(p, PATH_UNKNOWN, "vmw_pvrdma0:1 has no counters here; ens192 100 %",
+        {.device = "vmw_pvrdma0:1", .out_bytes = 4 * GB});
+    END(p, PATH_UNKNOWN, "gone0 has no counters here; ens192 100 %",
+        {.device = "gone0", .out_bytes = 4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
+static struct counter port_at(uint64_t out)
+{
+    return (struct counter){.port = true, .has_data = true, .unit = 4, .data = {out, 0}};
+}
+
+static void test_wraps(void **state)
+{
+    struct counter a = port_at(4294967290u), b = port_at(10);
+    struct moved m = counters_moved(&a, &b);
+
+    (void)state;
+    assert_true(m.known && m.at_least && m.bytes[COUNTER_OUT] == 16 * 4);
+    a = port_at(100); /* one that stops at its end */
+    b = port_at(4294967295u);
+    m = counters_moved(&a, &b);
+    assert_true(m.known && m.at_least && m.bytes[COUNTER_OUT] == 4294967195.0 * 4);
+    a = port_at(1ull << 40);
+    b = port_at((1ull << 40) + 5);
+    m = counters_moved(&a, &b);
+    assert_true(m.known && !m.at_least && !m.narrow && m.bytes[COUNTER_OUT] == 20);
+    m = counters_moved(&b, &a); /* 64 bits do not go round: set back */
+    assert_false(m.known);
+    assert_false(counters_moved(NULL, &a).known);
+}
+
+/* A port of 32 bits goes round every 17 GB: packets tell, or nothing does. */
+static void test_narrow_port(void **state)
+{
+    struct path_claim claim = {
+        .device = "mthca0:1", .out_bytes = 100 * GB, .message_bytes = 65536, .mtu_bytes = 2048};
+    SCRATCH(s);
+    put_adapter(&s, "mthca0", "ib_mthca", "InfiniBand", NULL);
+    put_port(&s, "mthca0", 0, 5 * GB);
+    put_count(&s, "mthca0", "counters/port_xmit_packets", 0);
+    INTERFACES(&s, {"eth0", 0, 0});
+    struct path *p = begin(&s);
+    put_port(&s, "mthca0", 0, 9 * GB);
+    put_count(&s, "mthca0", "counters/port_xmit_packets", ceil(100 * GB / 2048));
+    END(p, PATH_PROVED, "mthca0:1 sent 100 GB, 100 % of the bytes", claim);
+    put_port(&s, "mthca0", 0, 1 * GB);
+    put_count(&s, "mthca0", "counters/port_xmit_packets", 0);
+    INTERFACES(&s, {"eth0", 0, 100 * GB});
+    END(p, PATH_UNKNOWN,
+        "mthca0:1 moved 13.2 GB of 100 GB: its counter of 32 bits came to its end; eth0 88.4 %",
+        claim);
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void *count_late(void *arg)
+{
+    usleep(300000);
+    INTERFACES(arg, {"eth0", 0, 13 * GB});
+    return NULL;
+}
+
+/* A driver that brings its counters up to date a moment late is waited for. */
+static void test_late_counters(void **state)
+{
+    struct path_proof proof;
+    struct path_claim claim = {.device = "eth0", .out_bytes = 12 * GB};
+    struct path *p;
+    pthread_t thread;
+
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0});
+    assert_int_equal(path_begin_at(&p, s.root, 20000000000u), 0);
+    uint64_t begin_ns = clock_now_ns();
+    assert_int_equal(pthread_create(&thread, NULL, count_late, &s), 0);
+    path_end(p, &claim, 1, &proof);
+    pthread_join(thread, NULL);
+    assert_int_equal(proof.verdict, PATH_PROVED);
+    assert_true(clock_now_ns() - begin_ns < 19000000000u);
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_nothing_readable(void **state)
+{
+    SCRATCH(s);
+    struct path *p = begin(&s);
+    END(p, PATH_UNKNOWN, "eth0 has no counters here", {.device = "eth0", .out_bytes = GB});
+    path_close(p);
+    path_close(NULL);
+    scratch_close(&s);
+}
+
+/* 64 MiB over lo, by UDP to nobody in particular, with the kernel's own counters. */
+static void test_this_machine(void **state)
+{
+    enum { MESSAGE = 32768, MESSAGES = 2048 };
+    static char buffer[MESSAGE];
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct path_claim claims[] = {{.device = "lo", .out_bytes = (double)MESSAGE * MESSAGES}};
+    socklen_t len = sizeof(to);
+    struct path_proof proof;
+    struct path *p;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    (void)state;
+    if (access("/proc/net/dev", R_OK) || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) ||
+        getsockname(fd, (struct sockaddr *)&to, &len))
+        skip();
+    assert_int_equal(path_begin(&p), 0);
+    for (int i = 0; i < MESSAGES; i++)
+        assert_int_equal(sendto(fd, buffer, MESSAGE, 0, (struct sockaddr *)&to, len), MESSAGE);
+    path_end(p, claims, 1, &proof);
+    path_close(p);
+    close(fd);
+    assert_int_equal(proof.verdict, PATH_PROVED);
+    assert_ptr_equal(strstr(proof.text, "lo sent "), proof.text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_proved),
+        cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_partly_missing),
+        cmocka_unit_test(test_rails),
+        cmocka_unit_test(test_too_little),
+        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_stacked),
+        cmocka_unit_test(test_roce),
+        cmocka_unit_test(test_roce_of_unknown_counters),
+        cmocka_unit_test(test_infiniband),
+        cmocka_unit_test(test_rxe),
+        cmocka_unit_test(test_siw),
+        cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_wraps),
+        cmocka_unit_test(test_narrow_port),
+        cmocka_unit_test(test_late_counters),
+        cmocka_unit_test(test_nothing_readable),
+        cmocka_unit_test(test_this_machine),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

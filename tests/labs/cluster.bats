@@ -1,0 +1,250 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016 # the hosts' shells expand it
+# scripts/lab-cluster: what it makes, that its links carry what it says, and that nothing stays behind.
+
+bats_require_minimum_version 1.5.0
+load env
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_names
+}
+
+teardown_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+lab() { timeout -k 5 60 scripts/lab-cluster "$@"; }
+
+# Something of the lab NAME that is still there.
+left() {
+    ip netns | grep "^$1-" || mount | grep "cluster/$1/" || ls -d "${XDG_RUNTIME_DIR:-/tmp}/plumb-lab-$UID/cluster/$1"*
+}
+
+# The bit/s of a transfer from node1 to node0 by iperf3.
+iperf() {
+    local server
+    on 0 iperf3 -s -1 >/dev/null 3>&- &
+    server=$!
+    in_time 10 listens 5201
+    on 1 iperf3 -c node0 -t 3 -J | python3 -c 'import json, sys; print(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"])'
+    wait "$server"
+}
+
+listens() { on 0 ss -Hltn "sport = :$1" | grep -q .; }
+
+# Is node0 there for node1? A port where nobody listens says so at once.
+reachable() {
+    run timeout 2 scripts/lab-cluster exec 1 bash -c ': <>/dev/tcp/node0/9'
+    [[ $status -ne 124 && $output == *refused* ]]
+}
+
+@test "what a link can carry, to the bit" {
+    [ "$(lab expect 1gbit)" = "956406869 bit/s  119.551 MB/s" ]
+    [ "$(expected 730mbit)" = 698177015 ]
+    [ "$(expected 2.5gbit)" = 2391017173 ]
+    [ "$(expected 100mbit --mtu 9000)" = 99267806 ]
+}
+
+@test "wrong usage ends with 2 and says what is wanted" {
+    run lab
+    [ "$status" -eq 2 ]
+    run lab upp
+    [ "$status" -eq 2 ]
+    [[ $output == *"unknown command 'upp'"* ]]
+    run lab expect 10mb
+    [ "$status" -eq 2 ]
+    [[ $output == *"like 100mbit"* ]]
+    run lab --prefix 'a/b' expect 1gbit
+    [ "$status" -eq 2 ]
+    run lab --help
+    [ "$status" -eq 0 ]
+    [[ $output == usage:* ]]
+}
+
+@test "without root: says that it wants root, and how to go without" {
+    ((EUID == 0)) || skip 'this test is not run as root: it gives root away'
+    run setpriv --reuid 65534 --clear-groups bash <scripts/lab-cluster -s up 2
+    [ "$status" -eq 2 ]
+    [[ $output == *"take root"*"unshare -rmn"* ]]
+}
+
+@test "hosts have a name, a network, a /sys and shared memory of their own" {
+    lab_cluster 3
+    [ "$(on 1 hostname)" = node1 ]
+    [ "$(on 1 ls /sys/class/net | paste -sd' ')" = 'eth0 lo' ]
+    [ "$(on 2 getent hosts node0 | awk '{ print $1 }')" = "$(lab hosts | head -n 1)" ]
+    on 0 touch "/dev/shm/$PLUMB_LAB"
+    on 0 test -e "/dev/shm/$PLUMB_LAB"
+    run on 1 test -e "/dev/shm/$PLUMB_LAB"
+    [ "$status" -eq 1 ]
+    [ ! -e "/dev/shm/$PLUMB_LAB" ] # not of this machine either
+    [ "$(on 0 readlink /proc/self/ns/ipc)" != "$(on 1 readlink /proc/self/ns/ipc)" ]
+    [ "$(lab hosts --names | paste -sd' ')" = 'node0 node1 node2' ]
+    run on 3 true
+    [ "$status" -eq 2 ]
+    [[ $output == *"no host '3'"* ]]
+}
+
+@test "100 Mbit/s and 1 Gbit/s: what iperf3 gets is what is expected, to 1 %" {
+    command -v iperf3 >/dev/null || skip 'iperf3 is not installed'
+    lab_cluster 2 --rate 100mbit
+    lab congestion cubic
+    reaches "$(expected)" 1 iperf
+    lab rate 1gbit
+    reaches "$(expected)" 1 iperf
+    lab rate 200mbit --host 0 # one slow end is enough
+    reaches "$(expected 200mbit)" 1 iperf
+}
+
+@test "short messages: --small keeps pieces and the bucket small, norate takes all away" {
+    lab_cluster 2 --rate 100mbit
+    lab rate 100mbit --small
+    [[ $(on 0 ip -d link show eth0) == *"gso_max_size 16384"* ]]
+    [[ $(on 0 tc qdisc show dev eth0) == *"tbf"*"rate 100Mbit burst 48Kb"* ]]
+    run lab rate 2gbit --small
+    [ "$status" -eq 2 ]
+    lab norate
+    [[ $(on 0 ip -d link show eth0) == *"gso_max_size 65536"* ]]
+    [[ $(on 0 tc qdisc show dev eth0) != *tbf* ]]
+    run lab expect
+    [ "$status" -eq 1 ]
+}
+
+@test "congestion control: as asked, and an unknown one is refused" {
+    lab_cluster 2
+    lab congestion reno
+    run on 0 timeout 20 python3 -c 'import socket
+s = socket.create_connection(("node1", 9))'
+    [[ $output == *refused* ]]
+    on 0 iperf3 -s -1 >/dev/null 3>&- &
+    in_time 10 listens 5201
+    [ "$(on 1 python3 -c 'import socket, time
+s = socket.create_connection(("node0", 5201))
+print(s.getsockopt(socket.IPPROTO_TCP, 13, 16).split(b"\0")[0].decode())')" = reno ]
+    run lab congestion nosuch
+    [ "$status" -eq 1 ]
+    [[ $output == *"no congestion control 'nosuch'"* ]]
+}
+
+@test "rsh: as ssh is called, by name and by address, with stdin, status and a shell's words" {
+    lab_cluster 2
+    [ "$(echo through | lab rsh -x -q -T -l root -p 22 -o BatchMode=yes node1 cat)" = through ]
+    [ "$(lab rsh "root@$(lab hosts | tail -n 1)" 'x=$(hostname); echo "$x"; pwd')" = "node1
+$HOME" ]
+    run lab rsh node1 'exit 7'
+    [ "$status" -eq 7 ]
+    [ -z "$(STRANGE=1 lab rsh -n node0 'echo $STRANGE')" ]
+    [ "$(scripts/lab/rsh node0 hostname)" = node0 ]
+    run lab rsh node7 true
+    [ "$status" -eq 2 ]
+    run lab rsh elsewhere true
+    [ "$status" -eq 1 ]
+    [[ $output == *"cannot resolve 'elsewhere'"* ]]
+}
+
+@test "a pulled cable, a cut, and both mended" {
+    lab_cluster 2
+    lab congestion reno
+    reachable
+    lab link 0 down
+    [[ $(lab status) == *"node0 "*"link down"* ]]
+    [ "$(on 0 cat /sys/class/net/eth0/carrier)" = 0 ]
+    run ! reachable
+    lab link 0 up
+    in_time 10 reachable
+    lab cut 0
+    [[ $(lab status) == *"node0 "*"link cut"* ]]
+    [ "$(on 0 cat /sys/class/net/eth0/carrier)" = 1 ]
+    run ! reachable
+    lab link 0 up
+    in_time 10 reachable
+    [[ $(on 1 ip route) == *"congctl reno"* || $(on 1 cat /proc/sys/net/ipv4/tcp_congestion_control) == reno ]]
+}
+
+@test "what kills exec kills the command" {
+    local command
+    lab_cluster 2
+    scripts/lab-cluster exec 1 sleep 1234 3>&- &
+    command=$!
+    in_time 10 grep -q sleep "/proc/$command/comm"
+    kill -9 "$command"
+    in_time 5 bash -c "! kill -0 $command 2>/dev/null"
+    [[ $(lab status) == *"node1 "*" 0 processes"* ]]
+}
+
+@test "down leaves nothing: no namespace, mount, folder or process, stopped ones neither" {
+    local first second
+    lab_cluster 2
+    scripts/lab-cluster exec 0 sleep 1234 3>&- &
+    first=$!
+    scripts/lab-cluster exec 1 sh -c 'trap "" TERM; sleep 1234; sleep 1234' 3>&- &
+    second=$!
+    in_time 10 bash -c "[[ \$(cat /proc/$first/comm) == sleep && \$(cat /proc/$second/comm) == sh ]]"
+    kill -STOP "$first"
+    lab down
+    run left "$PLUMB_LAB"
+    [ "$status" -ne 0 ]
+    in_time 5 bash -c "! kill -0 $first 2>/dev/null && ! kill -0 $second 2>/dev/null"
+    lab down # and again: nothing to do
+    run lab status
+    [ "$status" -eq 1 ]
+    [[ $output == *"no lab '$PLUMB_LAB' is up"* ]]
+}
+
+@test "an up that is killed half-way leaves what the next up, or a down, takes away" {
+    local pid
+    lab_root
+    for delay in 0.05 0.15 0.3; do
+        scripts/lab-cluster up 40 3>&- &
+        pid=$!
+        sleep "$delay"
+        kill -9 "$pid" 2>/dev/null || true
+        wait "$pid" 2>/dev/null || true
+    done
+    lab_cluster 2
+    [ "$(ip netns | grep -c "^$PLUMB_LAB-")" -eq 3 ]
+    reachable
+    lab down
+    run left "$PLUMB_LAB"
+    [ "$status" -ne 0 ]
+    scripts/lab-cluster up 40 3>&- &
+    pid=$!
+    sleep 0.3
+    kill -TERM "$pid" # one that can, tidies up itself
+    wait "$pid" || true
+    lab down
+    run left "$PLUMB_LAB"
+    [ "$status" -ne 0 ]
+}
+
+@test "two labs at a time: each its subnet, and an address finds its lab" {
+    local other
+    lab_cluster 2
+    lab up 2 --prefix "$LAB_OTHER" --mtu 9000 --rate 1gbit
+    other=$(lab hosts --prefix "$LAB_OTHER" | tail -n 1)
+    [ "${other%.*}" != "$(lab hosts | head -n 1 | sed 's/\.[0-9]*$//')" ]
+    [[ $(lab rsh "$other" ip -4 -o addr show eth0) == *"$other/24"* ]]
+    [ "$(expected --prefix "$LAB_OTHER")" = 992678056 ]
+    [ "$(on 0 cat /sys/class/net/eth0/mtu)" = 1500 ]
+    lab down --prefix "$LAB_OTHER"
+    reachable
+}
+
+@test "Open MPI over the hosts: a rank each, and the right sum" {
+    command -v mpicc >/dev/null || skip 'mpicc is not installed (libopenmpi-dev)'
+    lab_cluster 3 --rate 1gbit
+    mpicc -o "$BATS_TEST_TMPDIR/sum" tests/labs/sum.c
+    run lab mpirun -np 3 "$BATS_TEST_TMPDIR/sum"
+    [ "$status" -eq 0 ]
+    [ "$(sort <<<"$output")" = 'node0: 3
+node1: 3
+node2: 3' ]
+}

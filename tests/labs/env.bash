@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For the tests in the labs: a cluster of this checkout's own name, so that a user's labs, and other checkouts' tests, are left alone.
+
+# The names of this checkout's test labs: $PLUMB_LAB and a second one.
+lab_names()
+{
+    PLUMB_LAB=t$(pwd -P | cksum | cut -d' ' -f1)
+    LAB_OTHER=${PLUMB_LAB}b
+    export PLUMB_LAB LAB_OTHER
+}
+
+# Takes away what tests, or killed tests, left.
+lab_clean()
+{
+    ((EUID == 0)) || return 0
+    lab_names
+    PLUMB_LAB=$LAB_OTHER scripts/lab-cluster down 2>/dev/null || true
+    scripts/lab-cluster down
+}
+
+# lab_root: skips the test without the right to make network namespaces.
+lab_root()
+{
+    ((EUID == 0)) || skip 'network namespaces take root'
+    command -v tc >/dev/null || skip 'iproute2 is not installed'
+    unshare -n true 2>/dev/null || skip 'this system lets nobody make network namespaces (a container?)'
+}
+
+# lab_cluster up's arguments: the lab, or a skip where this kernel cannot.
+lab_cluster()
+{
+    lab_root
+    scripts/lab-cluster up "$@" 2>"$BATS_TEST_TMPDIR/up" || {
+        grep -E 'this kernel (makes no|has)|tbf' "$BATS_TEST_TMPDIR/up" && skip "$(tail -n 1 "$BATS_TEST_TMPDIR/up")"
+        cat "$BATS_TEST_TMPDIR/up" >&2
+        return 1
+    }
+}
+
+# on I COMMAND...: on that host, for a minute at most.
+on()
+{
+    timeout -k 5 60 scripts/lab-cluster exec "$@"
+}
+
+# expected [RATE]: bit/s of TCP.
+expected()
+{
+    scripts/lab-cluster expect "$@" | cut -d' ' -f1
+}
+
+# within VALUE WANTED PERCENT
+within()
+{
+    awk -v value="$1" -v wanted="$2" -v percent="$3" 'BEGIN {
+        off = 100 * (value / wanted - 1)
+        printf "%.0f of %.0f: %+.2f %%\n", value, wanted, off
+        exit !(off <= percent && off >= -percent) }'
+}
+
+# above VALUE WANTED PERCENT: is it more than so much above?
+above()
+{
+    awk -v value="$1" -v wanted="$2" -v percent="$3" 'BEGIN { exit !(value > wanted * (1 + percent / 100)) }'
+}
+
+# reaches WANTED PERCENT COMMAND...: the command prints bit/s: within so much in one of six goes, as other work on this
+# machine takes from it; above it never, as nothing can add.
+reaches()
+{
+    local wanted=$1 percent=$2 go value
+    shift 2
+    for ((go = 0; go < 6; go++)); do
+        value=$("$@") || return
+        ! above "$value" "$wanted" "$percent" || {
+            echo "$value is more than the link can carry, $wanted"
+            return 1
+        }
+        ! within "$value" "$wanted" "$percent" || return 0
+    done
+    return 1
+}
+
+# in_time SECONDS COMMAND...: until it succeeds.
+in_time()
+{
+    local end=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        ((SECONDS < end)) || return 1
+        sleep 0.1
+    done
+}
+
+# lab_guest: skips the test where no guest can be had.
+lab_guest()
+{
+    [[ ! -e $BATS_FILE_TMPDIR/no-guest ]] || skip "$(tail -n 1 "$BATS_FILE_TMPDIR/no-guest")"
+}
+
+# For setup_file: what the guest is made of, and where it cannot be had, why.
+guest_setup()
+{
+    timeout -k 5 200 scripts/lab-rdma setup >"$BATS_FILE_TMPDIR/guest" 2>&1 ||
+        { echo 'lab-rdma setup failed' && cat "$BATS_FILE_TMPDIR/guest"; } >"$BATS_FILE_TMPDIR/no-guest"
+}

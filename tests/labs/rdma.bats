@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016,SC2154 # the guest's shell expands it; bats sets stderr
+# scripts/lab-rdma: a guest with RDMA devices, and how it ends.
+
+bats_require_minimum_version 1.5.0
+load env
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    guest_setup
+}
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    job=$BATS_TEST_TMPDIR/job
+    mkdir -p "$job"
+    export XDG_RUNTIME_DIR=$BATS_TEST_TMPDIR # where this test's runs have their folders
+}
+
+# guest [OPTIONS --] COMMAND...: output and stderr apart.
+guest() {
+    local options=(--timeout 100)
+    while [[ ${1-} == --* ]]; do
+        options+=("$1" "$2")
+        shift 2
+    done
+    run --separate-stderr scripts/lab-rdma run "${options[@]}" "$job" -- "$@"
+}
+
+# qemu of this test, by the folder that it was given.
+running() { pgrep -f "qemu-system.*[p]ath=$job," >/dev/null; }
+
+not_running() { ! running; }
+
+# No process and no folder is left.
+nothing_left() {
+    in_time 5 not_running && [ ! -e "$XDG_RUNTIME_DIR/plumb-lab-$UID" ]
+}
+
+@test "wrong usage ends with 2 and says what is wanted" {
+    run scripts/lab-rdma
+    [ "$status" -eq 2 ]
+    run scripts/lab-rdma run "$job"
+    [ "$status" -eq 2 ]
+    [[ $output == *"JOBDIR -- COMMAND"* ]]
+    run scripts/lab-rdma run --cpus none "$job" -- true
+    [ "$status" -eq 2 ]
+    [[ $output == *"--cpus takes a number"* ]]
+    run scripts/lab-rdma run --nosuch 1 "$job" -- true
+    [ "$status" -eq 2 ]
+    run scripts/lab-rdma run "$job/none" -- true
+    [ "$status" -eq 2 ]
+    run scripts/lab-rdma --help
+    [ "$status" -eq 0 ]
+}
+
+@test "without setup: says to run it" {
+    command -v qemu-system-x86_64 >/dev/null || skip 'qemu-system-x86 is not installed'
+    XDG_CACHE_HOME=$BATS_TEST_TMPDIR/none run scripts/lab-rdma run "$job" -- true
+    [ "$status" -eq 2 ]
+    [[ $output == *"run scripts/lab-rdma setup"* ]]
+}
+
+@test "a guest has its device, writes to the job folder alone, and its command's output and status come out" {
+    lab_guest
+    guest sh -c 'cat /sys/class/infiniband/rxe0/ports/1/state; ulimit -l; echo "$1" >made; touch /usr/no 2>/dev/null || echo read-only
+        echo aside >/dev/stderr; exit 7' sh 'two  words $x'
+    [ "$status" -eq 7 ]
+    [ "$output" = '4: ACTIVE
+unlimited
+read-only' ]
+    [ "$stderr" = aside ]
+    [ "$(cat "$job/made")" = 'two  words $x' ]
+    [ "$(ls -A "$job")" = made ]
+    nothing_left
+}
+
+@test "all of a long output comes out" {
+    lab_guest
+    guest seq 100000
+    [ "$status" -eq 0 ]
+    [ "${#lines[@]}" -eq 100000 ]
+    [ "${lines[99999]}" = 100000 ]
+}
+
+@test "a mesh: any two devices talk, and perftest moves bytes between them" {
+    command -v ib_write_bw >/dev/null || skip 'perftest is not installed'
+    lab_guest
+    guest --mesh 3 bash -c 'ls /sys/class/infiniband | paste -sd" "
+        timeout 40 ib_write_bw -d rxe0 -F -x 1 -n 100 >server & sleep 1.5
+        timeout 40 ib_write_bw -d rxe2 -F -x 1 -n 100 10.0.0.1 >client; echo "client $?"; wait $!; echo "server $?"
+        cat /sys/class/infiniband/rxe0/ports/1/hw_counters/rcvd_pkts /sys/class/net/v0/statistics/rx_bytes'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = 'rxe0 rxe1 rxe2' ]
+    [ "${lines[1]}" = 'client 0' ]
+    [ "${lines[2]}" = 'server 0' ]
+    [ "${lines[3]}" -ge 1600 ]    # 100 messages of 64 KiB in packets of 4 KiB
+    [ "${lines[4]}" -ge 6553600 ] # which the link carried, not lo
+    grep -qE '^ *65536 +100 ' "$job/client"
+}
+
+@test "several devices, each on a link of its own" {
+    lab_guest
+    guest --devices 2 --mtu 1500 sh -c 'ip -4 -br addr show dummy1; cat /sys/class/net/dummy1/mtu; ls /sys/class/infiniband'
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == dummy1*10.0.1.1/24* ]]
+    [ "${lines[1]}" = 1500 ]
+    [ "${lines[3]}" = rxe1 ]
+}
+
+@test "a guest that dies: 125, with its last words" {
+    lab_guest
+    guest sh -c 'echo before; echo c >/proc/sysrq-trigger; sleep 60'
+    [ "$status" -eq 125 ]
+    [ "$output" = before ]
+    [[ $stderr == *"the guest died"*panic* ]]
+    nothing_left
+}
+
+@test "a command that does not end: 124 in time" {
+    local began=$SECONDS
+    lab_guest
+    guest --timeout 15 sh -c 'echo begun; exec sleep 1000'
+    [ "$status" -eq 124 ]
+    [ "$output" = begun ]
+    [[ $stderr == *"still running after 15 s"* ]]
+    ((SECONDS - began < 40))
+    nothing_left
+}
+
+@test "what the command leaves running does not keep the guest up" {
+    lab_guest
+    guest sh -c 'sleep 1000 & echo done'
+    [ "$status" -eq 0 ]
+    [ "$output" = 'done' ]
+}
+
+@test "killed by TERM or by KILL: no guest stays, and the next run tidies up" {
+    local pid signal
+    lab_guest
+    for signal in TERM KILL; do
+        scripts/lab-rdma run "$job" -- sleep 1000 3>&- &
+        pid=$!
+        in_time 20 running
+        kill -$signal "$pid"
+        wait "$pid" || true
+        in_time 5 not_running
+    done
+    [ -e "$XDG_RUNTIME_DIR/plumb-lab-$UID" ] # nobody can tidy up after KILL
+    guest true
+    [ "$status" -eq 0 ]
+    nothing_left
+}
+
+@test "with-build: this checkout's programs run by the names that they have here" {
+    lab_guest
+    [[ -x build/bin/plumb-null ]] || skip 'build/bin/plumb-null is not built'
+    run --separate-stderr scripts/lab-rdma with-build --timeout 100 -- sh -c 'pwd; build/bin/plumb-null --version; command -v plumb-null'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = /job ]
+    [ "${lines[1]}" = "$(build/bin/plumb-null --version | head -n 1)" ]
+    [ "${lines[-1]}" = /job/build/bin/plumb-null ]
+}
+
+@test "siw: iWARP, where it was set up" {
+    lab_guest
+    compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma/kernel/lib/modules/*/kernel/siw.ko" >/dev/null ||
+        skip 'siw is not set up: scripts/lab-rdma setup --siw'
+    run --separate-stderr scripts/lab-rdma run --siw --timeout 100 "$job" -- ls /sys/class/infiniband
+    [ "$status" -eq 0 ]
+    [ "$output" = siw0 ]
+}

@@ -55,6 +55,8 @@ static void become(const struct child_spec *spec, int write_ends[PIPES], pid_t p
     for (int i = 0; i < PIPES; i++)
         if (high[i] >= 0)
             dup2(high[i], STDOUT_FILENO + i);
+    if (spec->body)
+        _exit(spec->body(spec->body_arg));
     execv(spec->argv[0], (char *const *)spec->argv);
     _exit(127);
 }

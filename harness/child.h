@@ -16,6 +16,9 @@
 
 struct child_spec {
     const char *const *argv; /* argv[0] is the path */
+    int (*body)(
+        void *arg); /* instead of a program: the child runs it, and ends with what it returns */
+    void *body_arg;
     uint64_t timeout_ns;
     bool samples;               /* give it a third pipe as CHILD_SAMPLES_FD */
     const volatile int *cancel; /* non-zero: stop it; NULL: never */

@@ -10,6 +10,7 @@
 #include "core/build_info.h"
 #include "core/option.h"
 #include "core/version.h"
+#include "harness/crosscheck/crosscheck.h"
 #include "harness/plan/bench_info.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
@@ -26,6 +27,7 @@ static const struct command commands[] = {
     {"list", cmd_list, "benchmarks, suites and backends: present, or why not"},
     {"run", cmd_run, "measure a suite into a run folder, and make its report"},
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
+    {"crosscheck", cmd_crosscheck, "our figures against iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},
 };
 
@@ -35,8 +37,8 @@ static void print_help(FILE *out)
           "[options]\n\n",
           out);
     for (const struct command *c = commands; c->name; c++)
-        fprintf(out, "  %-8s %s\n", c->name, c->help);
-    fputs("  BENCH    run one benchmark: plumb gemm --help (plumb list shows them)\n\n"
+        fprintf(out, "  %-10s %s\n", c->name, c->help);
+    fputs("  BENCH      run one benchmark: plumb gemm --help (plumb list shows them)\n\n"
           "Each command explains itself: plumb run --help. Start with: plumb run quick\n",
           out);
 }

@@ -55,6 +55,10 @@ uint64_t net_lead_messages(const struct net_lead *lead);
  * GB/s, all rates' sum. After net_lead_end(). */
 double net_lead_average(const struct net_lead *lead);
 
+/* The longest time between two readings that saw arrivals, since net_lead_mark(): a sample in which the stream
+ * stalled takes this long, and is one sample all the same. */
+uint64_t net_lead_longest_ns(const struct net_lead *lead);
+
 /* Call when the warm-up is over: CPU time, facts and the load's rate count from here. */
 int net_lead_mark(struct net_lead *lead);
 

@@ -163,7 +163,13 @@ int net_lead_mark(struct net_lead *l)
     l->mark = l->block = now;
     l->n_blocks = 0;
     l->block_ns = NET_BLOCK_NS;
+    l->longest_ns = 0;
     return 0;
+}
+
+uint64_t net_lead_longest_ns(const struct net_lead *l)
+{
+    return l->longest_ns;
 }
 
 int net_lead_last_reading(struct net_lead *l)
@@ -232,6 +238,8 @@ int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *
     fill_rates(l, &l->last, &now, ns);
     l->last = now;
     l->last_ns = clock_now_ns();
+    if (l->last_ns - begin_ns > l->longest_ns)
+        l->longest_ns = l->last_ns - begin_ns;
     end_block(l, l->block_ns);
     return 0;
 }

@@ -19,7 +19,7 @@ struct net_lead {
     struct net_end end;
     struct net_told told[NET_SIDES];
     struct net_pair last; /* where the next sample begins */
-    uint64_t last_ns;
+    uint64_t last_ns, longest_ns;
     struct net_pair mark, block; /* where sampling began; where the block that is open did */
     struct net_pair final;
     struct {

@@ -218,6 +218,9 @@ static void add_average(struct point *pt, struct net_session *s)
 
     if (gbps > 0)
         figure_value(point_figure(pt, "average_bandwidth", "GB/s"), gbps);
+    if (net_lead_longest_ns(s->lead))
+        figure_value(point_figure(pt, "longest_window", "ms"),
+                     (double)net_lead_longest_ns(s->lead) / 1e6);
 }
 
 void net_rows_figures(struct point *pt, struct net_session *s)

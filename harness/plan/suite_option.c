@@ -11,7 +11,8 @@
 #include "harness/text.h"
 
 /* Keys of a case that are the harness' own. */
-static const char *const own_keys[] = {"bench", "repeat", "timeout", "margin", "between", "shapes", NULL};
+static const char *const own_keys[] = {"bench",   "repeat", "timeout", "margin",
+                                       "between", "shapes", NULL};
 
 /* Options that all benchmarks have but a suite may not set, since the harness does. */
 static const char *const kept_options[] = {"csv",  "output",  "samples",  "describe", "help",

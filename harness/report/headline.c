@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "harness/report/headline_cost.h"
 #include "harness/report/headline_missing.h"
 #include "harness/report/show.h"
 
@@ -154,6 +155,16 @@ static const char *describe(const struct search *s, const struct report_case *c)
     return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
 }
 
+/* "over eth0": the device that `detail` begins with. */
+static const char *over_device(const struct search *s, const struct report_case *c)
+{
+    const char *detail = report_param(s->bench, c, "detail");
+
+    if (!s->rule || !(s->rule->flags & RULE_OVER) || !*detail)
+        return "";
+    return pool_text(&s->r->pool, "over %.*s", (int)strcspn(detail, " "), detail);
+}
+
 static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
 {
     if (*text)
@@ -210,6 +221,8 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
 static void add_remarks(const struct search *s, const struct headlines *out, size_t run,
                         struct headline_run *h)
 {
+    if (s->rule && s->rule->flags & RULE_COST)
+        remark(s, h, headline_cost(s->r, s->bench, h->best, run), false);
     remark_gpus(s, run, h);
     remark_pairs(s, &out->matrices, run, h);
     remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run), false);
@@ -251,7 +264,7 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
-        run->what = describe(s, run->best);
+        run->what = show_joined(&s->r->pool, over_device(s, run->best), describe(s, run->best));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
         add_remarks(s, out, i, run);
     }

@@ -73,6 +73,19 @@ const struct headline_rule headline_rules[] = {
      "memory numa clock", 0},
     {"copy", "Latency", "smallest message by", "metric=latency direction=one-way", "engine",
      "-size", 60, "numa clock limits", 0},
+    /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does not bound them. */
+    {"net", "Network", "%s", "metric=bandwidth direction!=both direction!=sum transport!=shm rail=",
+     "transport", NULL, 85, "network cpu numa", RULE_OVER | RULE_QUIET | RULE_COST},
+    {"net", "Network", "both ways at once, sum, by", "metric=bandwidth direction=sum", "transport",
+     NULL, NAN, "network cpu numa", RULE_OVER | RULE_QUIET | RULE_COST},
+    {"net", "Network latency", "smallest message by", "metric=latency pattern=latency", "transport",
+     "-size", NAN, "network cpu numa clock", RULE_OVER | RULE_QUIET},
+    {"net", "Network latency", "under load, by", "metric=loaded_latency", "transport", "-size", NAN,
+     "network cpu numa clock", RULE_OVER | RULE_QUIET | RULE_TAIL},
+    {"net", "Network rate", "messages by", "metric=message_rate rail=", "transport", "-size", NAN,
+     "network cpu numa", RULE_OVER | RULE_QUIET},
+    {"net", "Between two processes", "shared memory", "metric=bandwidth transport=shm", NULL, NULL,
+     NAN, "numa clock limits", RULE_QUIET | RULE_COST},
     {NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0},
 };
 
@@ -170,6 +183,12 @@ static const struct plot_hint plot_hints[] = {
      .outcomes = "address",
      .bytes = true,
      .gpu = true},
+    {.bench = "net",
+     .x = "size",
+     .lines = "transport streams direction verb mode zerocopy poll side scope from to threads",
+     .ignore = "pattern",
+     .outcomes = "peer_host cpus detail peer_detail",
+     .bytes = true},
     {.bench = NULL},
 };
 

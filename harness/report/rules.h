@@ -18,6 +18,8 @@
 enum {
     RULE_GPU = 1,   /* of cases on a GPU alone; without it, of those on none */
     RULE_TAIL = 2,  /* the sentence names the slowest in a thousand */
+    RULE_OVER = 8,  /* the line says over which device: the first word of the column `detail` */
+    RULE_COST = 16, /* the line says what it cost in CPU */
     RULE_QUIET = 4, /* no line where all such cases were skipped: what they need is a luxury */
 };
 

@@ -93,6 +93,8 @@ const char *show_named_param(struct pool *pool, const struct report_bench *b, si
     for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
         if (!strcmp(b->params[param], ends[i][0]))
             return pool_text(pool, "%s %s", ends[i][1], text);
+    if (!strcmp(text, "yes")) /* a flag */
+        return b->params[param];
     return units_parse_double(text, &number) ? text : show_full_param(pool, b, param, text);
 }
 

@@ -14,22 +14,11 @@
 #include "core/limit_remark.h"
 #include "core/row.h"
 #include "core/units.h"
-#include "harness/plan/places.h"
+#include "harness/hosts/pair.h"
 #include "harness/run/join.h"
+#include "harness/run/launch_parts.h"
 #include "harness/store/table.h"
 #include "harness/text.h"
-
-#define ARGUMENTS_MAX 128
-
-struct launching {
-    const struct launch_context *c;
-    const struct launch *l;
-    const struct bench_info *bench;
-    struct launched *out;
-    char *words; /* the arguments, split in place */
-    const char *argv[ARGUMENTS_MAX + 12];
-    char seed[24];
-};
 
 /* A launch has a seed of its own, made from the run's: two launches of one case do not see the same
  * data. */
@@ -53,21 +42,15 @@ static int make_arguments(struct launching *g)
             g->argv[n++] = word;
     }
     snprintf(g->seed, sizeof(g->seed), "%llu", (unsigned long long)seed_of(g->c->seed, g->l));
-    static const char *const ours[] = {"--csv", "--samples", "/dev/fd/3", "--seed"};
-    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
-        g->argv[n++] = ours[i];
+    g->argv[n++] = "--csv";
+    g->argv[n++] = "--seed";
     g->argv[n++] = g->seed;
+    if (!launch_has_hosts(g->l)) { /* between hosts samples come with the rows */
+        g->argv[n++] = "--samples";
+        g->argv[n++] = "/dev/fd/3";
+    }
     g->argv[n] = NULL;
     return 0;
-}
-
-static const char **column_names(const struct bench_info *b)
-{
-    const char **names = calloc(b->n_columns + 1, sizeof(*names));
-
-    for (size_t i = 0; names && i < b->n_columns; i++)
-        names[i] = b->columns[i];
-    return names;
 }
 
 static char *make_header(const struct bench_info *b)
@@ -75,7 +58,7 @@ static char *make_header(const struct bench_info *b)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    const char **names = column_names(b);
+    const char **names = launch_column_names(b);
 
     if (out && names)
         row_print_csv_header(out, names, b->n_columns);
@@ -83,6 +66,17 @@ static char *make_header(const struct bench_info *b)
         fclose(out);
     free(names);
     return text;
+}
+
+/* The header as it is stored: o->header, which is the benchmark's own, after the hosts. */
+static int make_stored_header(struct launching *g)
+{
+    struct launched *o = g->out;
+
+    o->stored_header = NULL;
+    if (asprintf(&o->stored_header, "%s%s", launch_names_hosts(g) ? "from,to," : "", o->header) < 0)
+        return -ENOMEM;
+    return 0;
 }
 
 static bool is_rate(const struct table *t, size_t row)
@@ -118,11 +112,19 @@ static const char *filled(const struct launching *g, const struct joined_limit *
     return text[0] ? text : NULL;
 }
 
+/* Limits of this machine are none of another's rows. */
+static bool is_measured_here(const struct launching *g)
+{
+    return !launch_has_hosts(g->l) || hosts_find(&g->c->hosts->hosts, g->l->from)->here;
+}
+
 static void print_rows(struct launching *g, const struct table *t, FILE *out)
 {
     for (size_t row = 0; row < t->n_rows; row++) {
         struct joined_limit limit;
-        int joined = join_limit(g->c->limits, g->c->cores, g->l->bench, t, row, &limit);
+        launch_print_between(g, out);
+        int joined = join_limit(is_measured_here(g) ? g->c->limits : NULL, g->c->cores, g->l->bench,
+                                t, row, &limit);
         for (size_t i = 0; i < t->n_columns; i++) {
             char text[1024];
             const char *ours =
@@ -131,80 +133,6 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
             fputc(i + 1 < t->n_columns ? ',' : '\n', out);
         }
     }
-}
-
-/* The value of one parameter in the launch's arguments ("--size 4096"); "" when it is not there. */
-static const char *given_value(const struct launching *g, const char *option)
-{
-    size_t n = strlen(option);
-
-    for (size_t i = 1; g->argv[i]; i++) {
-        const char *word = g->argv[i];
-        if (strncmp(word, "--", 2) || strncmp(word + 2, option, n))
-            continue;
-        if (word[2 + n] == '=')
-            return word + 3 + n;
-        if (!word[2 + n] && g->argv[i + 1])
-            return g->argv[i + 1];
-    }
-    return "";
-}
-
-/* A parameter's value in this launch: as given, else the benchmark's one default; "" for a column
- * that is an outcome. */
-static const char *parameter_value(const struct launching *g, const char *column)
-{
-    char option[64];
-
-    snprintf(option, sizeof(option), "%s", column);
-    for (char *at = option; (at = strchr(at, '_')) != NULL;)
-        *at = '-';
-    const char *value = given_value(g, option);
-    for (size_t i = 0; !*value && i < g->bench->n_own; i++)
-        if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ','))
-            value = g->bench->defaults[i];
-    return value;
-}
-
-/* A launch on a simulated device is one of these even where it died before it could say so. */
-static const char *origin_of(const struct launching *g)
-{
-    for (size_t i = 1; g->argv[i]; i++)
-        if (places_gpu_is_simulated(g->bench, g->argv[i]))
-            return "simulated";
-    return g->bench->origin ? g->bench->origin : "measured";
-}
-
-/* The row of a launch that gave none: its parameters, status failed and why. */
-static int make_failed_row(struct launching *g, const char *reason, FILE *out)
-{
-    const struct bench_info *b = g->bench;
-    const char **names = column_names(b);
-    char number[16], utc[24], host[256] = "unknown";
-    struct row row;
-
-    if (!names || b->n_columns > ROW_PARAMS_MAX) {
-        free(names);
-        return -ENOMEM;
-    }
-    row_init(&row);
-    row.param_names = names;
-    row.n_params = b->n_columns;
-    for (size_t i = 0; i < b->n_columns; i++)
-        row.params[i] = parameter_value(g, names[i]);
-    gethostname(host, sizeof(host) - 1);
-    snprintf(number, sizeof(number), "%u", g->l->case_number);
-    row.origin = origin_of(g);
-    row.status = "failed";
-    row.reason = reason;
-    row.run = g->c->run;
-    row.case_id = number;
-    row.repeat = g->l->repeat;
-    row.host = host;
-    row.time_utc = clock_utc(utc, sizeof(utc));
-    row_print_csv(out, &row);
-    free(names);
-    return 0;
 }
 
 static const char *last_line(const char *text, char *line, size_t len)
@@ -223,13 +151,15 @@ static const char *last_line(const char *text, char *line, size_t len)
 static void judge_end(const struct launching *g, char *reason, size_t len)
 {
     const struct child_result *r = &g->out->child;
-    char line[160];
+    char line[400];
 
     last_line(r->err.text, line, sizeof(line));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
     if (r->timed_out)
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
+    else if (launch_has_hosts(g->l) && r->status == PAIR_FAILED)
+        snprintf(reason, len, "%s", line);
     else if (r->flooded)
         snprintf(reason, len, "stopped: its rows, messages or samples were over %u MiB",
                  CHILD_OUTPUT_MAX >> 20);
@@ -305,7 +235,7 @@ static int take_rows(struct launching *g, char *reason, size_t len)
     FILE *out = open_memstream(&o->rows, &size);
     err = out ? 0 : -ENOMEM;
     if (!err && *reason) {
-        err = make_failed_row(g, reason, out);
+        err = launch_failed_row(g, reason, out);
         o->record.n_rows = 1;
         o->record.state = o->child.timed_out ? LAUNCH_LATE : LAUNCH_FAIL;
         snprintf(o->summary, sizeof(o->summary), "%.250s", reason);
@@ -319,6 +249,19 @@ static int take_rows(struct launching *g, char *reason, size_t len)
         fclose(out);
     table_release(&t);
     return err;
+}
+
+static int make_pair(struct launching *g, struct pair *pair)
+{
+    const struct hosts *hosts = &g->c->hosts->hosts;
+
+    *pair = (struct pair){.run = g->c->hosts,
+                          .from = hosts_find(hosts, g->l->from),
+                          .to = hosts_find(hosts, g->l->to),
+                          .program = g->bench->path,
+                          .arguments = g->argv + 1,
+                          .number = g->l->case_number * 7 + g->l->repeat};
+    return pair->from && pair->to ? 0 : -EINVAL;
 }
 
 static int launch_found(struct launching *g)
@@ -335,7 +278,14 @@ static int launch_found(struct launching *g)
                               .cancel = g->c->cancel,
                               .tick = g->c->tick,
                               .tick_arg = g->c->tick_arg};
-    err = child_run(&spec, &o->child);
+    struct pair pair;
+    if (launch_has_hosts(g->l)) {
+        err = make_pair(g, &pair);
+        spec.body = pair_body;
+        spec.body_arg = &pair;
+    }
+    if (!err)
+        err = child_run(&spec, &o->child);
     o->child_ns = o->child.elapsed_ns;
     if (err)
         return err;
@@ -343,11 +293,11 @@ static int launch_found(struct launching *g)
     if (o->cancelled)
         return 0;
     o->header = make_header(g->bench);
-    if (!o->header)
+    if (!o->header || make_stored_header(g))
         return -ENOMEM;
     judge_end(g, reason, sizeof(reason));
     err = take_rows(g, reason, sizeof(reason));
-    o->record.header = o->header;
+    o->record.header = o->stored_header;
     o->record.rows = o->rows ? o->rows : "";
     o->record.samples = o->samples ? o->samples : "";
     o->record.log = o->child.err.text;
@@ -370,6 +320,7 @@ int launch_run(const struct launch_context *c, const struct launch *l, struct la
 void launched_release(struct launched *out)
 {
     free(out->header);
+    free(out->stored_header);
     free(out->rows);
     free(out->samples);
     child_result_release(&out->child);

@@ -5,6 +5,7 @@
 #define PLUMB_HARNESS_LAUNCH_H
 
 #include "harness/child.h"
+#include "harness/hosts/launcher.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
 #include "harness/store/store.h"
@@ -15,6 +16,8 @@ struct launch_context {
     uint64_t seed;
     double cores;         /* of the whole machine; 0: not known */
     const json_t *limits; /* of this machine, see join.h; NULL: none */
+    const struct hosts_run
+        *hosts; /* of launches between hosts; without a launcher: there are none */
     const volatile int *cancel;
     void (*tick)(void *arg);
     void *tick_arg;
@@ -28,7 +31,7 @@ struct launched {
     char summary[256]; /* one line for the log of a failure: "memory --op triad: killed by signal
                           11" */
     uint64_t child_ns; /* the time that the benchmark itself took */
-    char *header, *rows, *samples;
+    char *header, *stored_header, *rows, *samples;
     struct child_result child;
 };
 

@@ -12,6 +12,8 @@
 
 #define AT(member) offsetof(struct run_options, member)
 
+const char *const run_launchers[] = {"local", "ssh", "mpirun", "srun", NULL};
+
 static const struct opt run_table[] = {
     {.name = "out",
      .letter = 'o',
@@ -35,6 +37,41 @@ static const struct opt run_table[] = {
      .offset = AT(seed),
      .def = "1",
      .help = "of the order of the launches and of the data: the same seed, the same plan"},
+    {.name = "hosts",
+     .type = OPT_STRING,
+     .offset = AT(hosts),
+     .arg = "FILE",
+     .help = "run what needs a peer between these hosts, one a line (docs/hosts.md)"},
+    {.name = "launcher",
+     .type = OPT_CHOICE,
+     .offset = AT(launcher),
+     .choices = run_launchers,
+     .help = "what starts both ends; default: ssh with --hosts, else local"},
+    {.name = "rsh",
+     .type = OPT_STRING,
+     .offset = AT(rsh),
+     .arg = "PROGRAM",
+     .help = "in place of ssh, called as PROGRAM HOST COMMAND; may hold arguments; $PLUMB_RSH"},
+    {.name = "remote-dir",
+     .type = OPT_STRING,
+     .offset = AT(remote_dir),
+     .arg = "DIR",
+     .help = "where the benchmarks are on the other hosts; default: where they are here"},
+    {.name = "port",
+     .type = OPT_U64,
+     .offset = AT(port),
+     .min = 1024,
+     .max = 65535,
+     .help = "the first of 100 for listeners on the hosts; default: 18600"},
+    {.name = "host-wait",
+     .type = OPT_DURATION,
+     .offset = AT(host_wait_ns),
+     .help = "a host that says nothing for so long is not there; default: 20s"},
+    {.name = "launcher-args",
+     .type = OPT_STRING,
+     .offset = AT(launcher_args),
+     .arg = "ARGS",
+     .help = "further arguments of mpirun or srun, in one word"},
     {.name = "dry-run",
      .letter = 'n',
      .type = OPT_FLAG,
@@ -59,6 +96,7 @@ static void release(struct run *r)
     store_close(r->store);
     plan_release(&r->plan);
     suite_release(&r->suite);
+    hosts_run_release(&r->hosts);
     bench_list_release(&r->benches);
     json_decref(r->meta);
     free(r->path);
@@ -69,6 +107,7 @@ static void print_help(const struct opts *o)
 {
     puts("plumb run: measure a suite\n\n"
          "usage: plumb run SUITE [options]\n"
+         "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
          "       plumb run --resume DIR\n\n"
          "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
          "launched several times,\n"
@@ -83,7 +122,9 @@ static void print_help(const struct opts *o)
 /* Options that would change what is measured belong to the start of a run. */
 static int refuse_with_resume(const struct opts *o, struct run *r)
 {
-    static const char *const names[] = {"out", "only", "seed", "dry-run"};
+    static const char *const names[] = {"out",   "only",      "seed",         "dry-run",
+                                        "hosts", "launcher",  "rsh",          "remote-dir",
+                                        "port",  "host-wait", "launcher-args"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!opts_values(o, names[i])->given)
@@ -159,7 +200,7 @@ static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
 int cmd_run(int argc, char **argv)
 {
     const struct opt *tables[] = {run_table, NULL};
-    struct run r = {0};
+    struct run r = {.options.launcher = -1};
     struct opts o;
     int status, err = opts_init(&o, tables);
 

@@ -78,6 +78,7 @@ static int run_launches(struct run *r)
                                      .seed = r->options.seed,
                                      .limits = json_object_get(r->meta, "limits"),
                                      .cores = run_meta_cores(r->meta),
+                                     .hosts = &r->hosts,
                                      .cancel = &cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};

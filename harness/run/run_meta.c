@@ -65,8 +65,10 @@ json_t *run_meta_make(const struct run_meta *m)
     char hash[17], utc[24];
     json_t *machine = NULL, *meta = json_object();
 
-    if (!meta)
+    if (!meta) {
+        json_decref(m->hosts);
         return NULL;
+    }
     hash_text(m->config, m->config_size, hash);
     if (probe_machine(NULL, &machine) || !machine)
         machine = json_null();
@@ -85,6 +87,8 @@ json_t *run_meta_make(const struct run_meta *m)
         json_object_set_new(
             meta, "gpu_pairs",
             json_pack("{s:i, s:i}", "sampled", (int)m->pairs, "of", (int)m->pairs_of));
+    if (m->hosts)
+        json_object_set_new(meta, "hosts", m->hosts);
     json_object_set_new(meta, "command", command_line(m->argc, m->argv));
     json_object_set_new(meta, "started_utc", json_string(clock_utc(utc, sizeof(utc))));
     json_object_set_new(meta, "finished_utc", json_null());

@@ -15,6 +15,7 @@ struct run_meta {
     size_t config_size;
     uint64_t seed;
     unsigned pairs, pairs_of; /* of GPUs, drawn of so many; 0: none were left out */
+    json_t *hosts;            /* taken over; NULL: it is all on this machine */
     int argc;
     char **argv;
 };

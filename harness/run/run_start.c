@@ -8,6 +8,9 @@
 
 #include "core/clock.h"
 #include "core/csv.h"
+#include "harness/hosts/pair.h"
+#include "harness/hosts/spread.h"
+#include "harness/plan/suite_expand.h"
 #include "harness/run/estimate.h"
 #include "harness/run/run_meta.h"
 #include "harness/run/run_state.h"
@@ -22,15 +25,46 @@ void run_say_time(const struct run *r)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));
 }
 
+/* Between which hosts, and the command lines: of the listener and of the leader, or of both. */
+static void print_hosts(const struct run *r, const struct launch *l)
+{
+    const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
+    struct words w = {0};
+    char *commands = NULL;
+
+    if (launch_has_hosts(l) && bench) {
+        words_split(&w, l->arguments);
+        words_add(&w, "--csv");
+        commands = pair_commands(&(struct pair){.run = &r->hosts,
+                                                .from = hosts_find(&r->hosts.hosts, l->from),
+                                                .to = hosts_find(&r->hosts.hosts, l->to),
+                                                .program = bench->path,
+                                                .arguments = (const char *const *)w.all,
+                                                .number = l->case_number * 7 + l->repeat});
+    }
+    printf(",");
+    csv_print(stdout, l->from);
+    printf(",");
+    csv_print(stdout, l->to);
+    printf(",");
+    csv_print(stdout, commands ? commands : "");
+    free(commands);
+    words_release(&w);
+}
+
 static void print_dry_run(const struct run *r)
 {
-    printf("order,case,repeat,bench,arguments\n");
+    bool hosts = plan_has_hosts(&r->plan);
+
+    printf("order,case,repeat,bench,arguments%s\n", hosts ? ",from,to,commands" : "");
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct launch *l = &r->plan.launches[i];
         printf("%zu,%u,%u,", i + 1, l->case_number, l->repeat);
         csv_print(stdout, l->bench);
         putchar(',');
         csv_print(stdout, l->arguments);
+        if (hosts)
+            print_hosts(r, l);
         putchar('\n');
     }
     fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
@@ -78,6 +112,48 @@ static void take_name(struct run *r)
     r->name = strdup(slash ? slash + 1 : r->path);
 }
 
+/* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
+static int read_hosts(struct run *r)
+{
+    const struct run_options *o = &r->options;
+    struct hosts_options given = {.file = o->hosts,
+                                  .launcher = o->launcher < 0 ? NULL : run_launchers[o->launcher],
+                                  .rsh = o->rsh,
+                                  .remote_dir = o->remote_dir,
+                                  .arguments = o->launcher_args,
+                                  .port = o->port,
+                                  .wait_ns = o->host_wait_ns};
+
+    return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
+}
+
+/* Cases that need a peer go between the hosts; says what is run where. 0 or -errno with r->error. */
+static int spread_over_hosts(struct run *r)
+{
+    struct spread told;
+    int err = 0;
+
+    if (!r->hosts.launcher)
+        return 0;
+    if (!spread_wanted(&r->suite)) {
+        fprintf(stderr,
+                "plumb run: no case of suite '%s' is for several hosts: all run on this "
+                "machine\n",
+                r->suite.name);
+        hosts_run_release(&r->hosts);
+        return 0;
+    }
+    err = hosts_run_check(&r->hosts, r->error, sizeof(r->error));
+    if (!err)
+        err = spread_suite(&r->suite, &r->hosts.hosts, &told, r->error, sizeof(r->error));
+    if (!err)
+        fprintf(
+            stderr, "plumb run: between hosts, %s: %zu %s over %zu %s; on this machine: %zu %s\n",
+            r->hosts.launcher->by, told.between, told.between == 1 ? "case" : "cases", told.pairs,
+            told.pairs == 1 ? "pair" : "pairs", told.here, told.here == 1 ? "case" : "cases");
+    return err;
+}
+
 /* Reads suite and benchmarks, makes the plan. Returns an exit code. */
 static int make_plan(struct run *r, const char *suite_name, struct buffer *config)
 {
@@ -85,12 +161,18 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
     char *configs = suite_configs_folder();
     int err = path ? file_read(path, 1u << 20, config) : -ENOENT;
 
+    if (!err && (err = read_hosts(r)) != 0)
+        goto done;
     if (path && err)
         snprintf(r->error, sizeof(r->error), "cannot read the suite '%s': %s", path,
                  strerror(-err));
     if (!err)
         err = suite_parse(path, config->text, config->size, configs, &r->benches, &r->suite,
                           r->error, sizeof(r->error));
+    if (!err)
+        suite_unite_absent(&r->suite, r->hosts.launcher != NULL);
+    if (!err)
+        err = spread_over_hosts(r);
     if (!err) {
         err = plan_make(&r->suite, r->options.seed, r->options.only, &r->plan);
         if (err == -ENOENT)
@@ -100,9 +182,16 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
         else if (err)
             snprintf(r->error, sizeof(r->error), "cannot plan: %s", strerror(-err));
     }
+done:
     free(path);
     free(configs);
     return err ? run_fail(r, EXIT_USAGE) : EXIT_GOOD;
+}
+
+/* For run.json; NULL: none are used. The hosts are asked. */
+static json_t *hosts_of(const struct run *r)
+{
+    return plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts, &r->benches, &r->plan) : NULL;
 }
 
 int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
@@ -128,6 +217,7 @@ int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
                                                               .only = r->options.only,
                                                               .pairs = r->plan.pairs,
                                                               .pairs_of = r->plan.pairs_of,
+                                                              .hosts = hosts_of(r),
                                                               .argc = argc,
                                                               .argv = argv});
         snprintf(r->error, sizeof(r->error), "out of memory");
@@ -155,6 +245,22 @@ static int check_same(struct run *r)
     return err;
 }
 
+/* Every host of the plan is among those of run.json. */
+static int check_hosts(struct run *r)
+{
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct launch *l = &r->plan.launches[i];
+        if (!launch_has_hosts(l) || (r->hosts.launcher && hosts_find(&r->hosts.hosts, l->from) &&
+                                     hosts_find(&r->hosts.hosts, l->to)))
+            continue;
+        snprintf(r->error, sizeof(r->error),
+                 "'%s' is damaged: plan.csv names hosts, '%s' and '%s', that run.json does not",
+                 r->path, l->from, l->to);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
 int run_start_again(struct run *r)
 {
     int err = set_path(r, r->options.resume);
@@ -164,6 +270,11 @@ int run_start_again(struct run *r)
         err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
+    if (!err)
+        err = hosts_run_from_meta(json_object_get(r->meta, "hosts"), &r->hosts, r->error,
+                                  sizeof(r->error));
+    if (!err)
+        err = check_hosts(r);
     if (!err)
         err = run_has_wrong(r->path, &r->wrong, r->error, sizeof(r->error));
     if (err)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/hosts/hosts_run.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "harness/run/progress.h"
@@ -17,7 +18,9 @@ enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DA
 
 struct run_options {
     const char *out, *resume, *only;
-    uint64_t seed;
+    const char *hosts, *rsh, *remote_dir, *launcher_args;
+    int launcher; /* of run_launchers; -1: not given */
+    uint64_t seed, port, host_wait_ns;
     bool dry_run, no_report, help;
 };
 
@@ -26,6 +29,7 @@ struct run {
     struct bench_list benches;
     struct suite suite;
     struct plan plan;
+    struct hosts_run hosts;
     struct store *store;
     json_t *meta;
     char *path, *name;
@@ -35,6 +39,8 @@ struct run {
     uint64_t planned_ns, child_ns, own_ns; /* where the time went */
     char error[1024];
 };
+
+extern const char *const run_launchers[]; /* local, ssh, mpirun, srun, NULL */
 
 /* Says r->error and returns status. */
 int run_fail(const struct run *r, int status);

@@ -201,3 +201,52 @@ make_run() { # make_run DIR [options of make-run.py]
     [ "$rows" -gt 10000 ]
     grep -q "<p>$((rows - 3)) rows." r/report.html
 }
+
+@test "the recorded reference machines still make a report: columns added since are empty" {
+    for run in "$top"/results/reference/*/; do
+        "$plumb" report "$run" --out page > out 2> err
+        grep -q '</html>' page/report.html
+    done
+    # What was never without is still asked for.
+    cp -r "$top"/results/reference/epyc-zen4-2vcpu r
+    sed -i '1s/,metric,/,metrik,/' r/copy.csv
+    run "$plumb" report r --out page2
+    [ "$status" -eq 5 ]
+    [[ "$output" == *'it has no column "metric"'* ]]
+}
+
+@test "net: what carried it, what it cost in CPU, and metrics of other units in plots of their own" {
+    mkdir r
+    cat > r/run.json <<'END'
+{"schema": 1, "run": "r", "suite": "net", "config": "", "seed": 1, "state": "complete", "machine": {}, "limits": []}
+END
+    python3 - "$top" <<'END'
+import csv, sys
+sys.path.insert(0, sys.argv[1] + "/tests/tools")
+import importlib
+made = importlib.import_module("make-run")
+names = [c for c in made.row_columns()]
+params = ["transport", "pattern", "direction", "size", "streams", "side", "scope", "rail", "peer_host", "cpus", "detail", "peer_detail"]
+base = dict(transport="tcp", pattern="bandwidth", direction="forward", streams="1", peer_host="b", cpus="0>1", detail="eth7 cubic, MSS 1448",
+            peer_detail="eth7", status="ok", origin="measured", run="r", case="1", repeat="1", host="a", time_utc="2026-01-01T00:00:00Z", samples="30")
+rows = []
+for size, gbps in ((65536, 1.1), (1048576, 1.17)):
+    rows.append(dict(base, size=size, metric="bandwidth", unit="GB/s", value=gbps, ci_low=gbps, ci_high=gbps, limit=1.25, limit_source="eth7", percent_of_limit=80 * gbps))
+    for side, cost in (("own", 0.31), ("peer", 0.47)):
+        rows.append(dict(base, size=size, side=side, scope="threads", metric="cpu_per_gb", unit="s/GB", value=cost))
+    rows.append(dict(base, size=size, side="own", metric="rtt", unit="us", value=90))
+with open("r/net.csv", "w") as f:
+    w = csv.DictWriter(f, params + names, restval="", lineterminator="\n")
+    w.writeheader()
+    w.writerows(rows)
+open("r/plan.csv", "w").write(f"state,rows,order,case,repeat,bench,arguments,timeout_s\ndone,{len(rows):04},1,1,1,net,x,60\n")
+END
+    "$plumb" report r
+    grep -q 'over eth7, .*size 1M' r/report.html
+    grep -q 'CPU 0.310 s/GB at this end, 0.470 at the peer' r/report.html
+    grep -q 'normal: 93.6 % of the limit' r/report.html
+    ls r/plots > plots
+    grep -qx 'net-bandwidth.svg' plots
+    grep -q '^net-cpu_per_gb.*svg' plots
+    grep -qx 'net-rtt.svg' plots
+}

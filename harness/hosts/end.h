@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The processes that hold the ends of a pair: started, listened to, ended; between end.c and pair.c. */
+#ifndef PLUMB_HARNESS_END_H
+#define PLUMB_HARNESS_END_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "harness/hosts/words.h"
+#include "harness/text.h"
+
+#define ENDS_MAX 2
+
+/* One of them. `name` is told before each line that it writes to standard error. */
+struct end {
+    const char *name;
+    struct words command;
+    pid_t pid;        /* 0: none */
+    int in, out, err; /* -1: closed */
+    struct buffer output;
+    char line[512]; /* of its standard error, as far as it has come */
+    size_t line_len;
+    char first[512], last[512]; /* the first line that says anything, and the last */
+    bool listening, taken;      /* what the listener said */
+    bool ended;
+    int status; /* once it has ended; 128 + signal */
+    uint64_t ended_ns;
+};
+
+/* Starts its command. It dies with this process. 0 or -errno. */
+int end_start(struct end *e);
+void end_tell(struct end *e, const char *text); /* on its standard input */
+void end_hang_up(struct end *e);                /* closes that: what runs on the host ends */
+
+/* Has it ended, and is all read that it said? What still holds its pipes open is not waited for long. */
+bool end_is_over(const struct end *e);
+
+/* Reads what they say, until something came or about `ms` have passed. 0 or -errno. */
+int ends_attend(struct end *ends, unsigned n, int ms);
+
+/* Until all have ended, or for so long. */
+void ends_wait(struct end *ends, unsigned n, uint64_t for_ns);
+
+/* Hangs up, waits, and kills what is left. Forgets its output. */
+void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns);
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How a run reaches its hosts: from the options of plumb run, into run.json, and back from there. */
+#ifndef PLUMB_HARNESS_HOSTS_RUN_H
+#define PLUMB_HARNESS_HOSTS_RUN_H
+
+#include <jansson.h>
+
+#include "harness/hosts/launcher.h"
+#include "harness/plan/plan.h"
+
+/* As given on the command line; NULL and 0: not given. */
+struct hosts_options {
+    const char *file, *launcher, *rsh, *remote_dir, *arguments;
+    uint64_t port, wait_ns;
+};
+
+/* Checks options that go together and reads the file. run->launcher stays NULL where everything is to run on this
+ * machine. 0, -ENOMEM, or -EINVAL and the like with error. */
+int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *error, size_t len);
+/* The launcher must be here, and each host have an address, where the launcher needs one. 0 or -errno with error. */
+int hosts_run_check(struct hosts_run *run, char *error, size_t len);
+void hosts_run_release(struct hosts_run *run);
+
+/* For run.json: launcher, hosts, and which version each of those has that the plan uses, which are asked now; what
+ * one of them answers instead is told on stderr. A new object, or NULL. */
+json_t *hosts_run_meta(const struct hosts_run *run, const struct bench_list *benches,
+                       const struct plan *plan);
+/* Back from there, for a run that goes on. NULL meta: no hosts. 0, -ENOMEM, or -EBADMSG with error. */
+int hosts_run_from_meta(const json_t *meta, struct hosts_run *run, char *error, size_t len);
+
+#endif

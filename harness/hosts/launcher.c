@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launchers: see launcher.h. */
+#include "harness/hosts/launcher.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct launcher *const launchers[] = {&launcher_ssh, &launcher_mpirun, &launcher_srun, NULL};
+
+const struct launcher *launcher_find(const char *name)
+{
+    for (size_t i = 0; launchers[i]; i++)
+        if (!strcmp(launchers[i]->name, name))
+            return launchers[i];
+    return NULL;
+}
+
+bool launcher_has_program(const char *name)
+{
+    const char *path = getenv("PATH");
+    char file[4096];
+
+    if (strchr(name, '/'))
+        return !access(name, X_OK);
+    while (path && *path) {
+        size_t n = strcspn(path, ":");
+        snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name);
+        if (n && !access(file, X_OK))
+            return true;
+        path += n + (path[n] == ':');
+    }
+    return false;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What starts a benchmark on other hosts: a const table of operations each, listed in launcher.c.
+ *
+ * Every command runs a small script (script.c) by `sh` on its host, which says that it is there and which version it
+ * has, runs the benchmark, and hands rows and samples back as sections of one stream. Where the launcher
+ * has a standard input to give, the script ends the benchmark when that is closed: however the connection
+ * goes, nothing is left behind.
+ */
+#ifndef PLUMB_HARNESS_LAUNCHER_H
+#define PLUMB_HARNESS_LAUNCHER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "harness/hosts/hosts.h"
+#include "harness/hosts/words.h"
+
+#define HOSTS_PORT       18600 /* the first of HOSTS_PORTS that listeners take */
+#define HOSTS_PORTS      100
+#define HOSTS_TOKEN_SIZE 17 /* what marks one launch's sections, and its end */
+
+struct launcher;
+
+/* How a run reaches its hosts. */
+struct hosts_run {
+    const struct launcher *launcher; /* NULL: no hosts, every case is run on this machine */
+    struct hosts hosts;
+    char *file, *rsh, *remote_dir,
+        *arguments;         /* rsh: a program and its arguments; NULL: not given */
+    uint64_t port, wait_ns; /* wait_ns: a host that has said nothing for so long is not there */
+    bool hydra;             /* mpirun is MPICH's or one of its kin */
+};
+
+enum hosts_task { TASK_HELLO, TASK_LISTEN, TASK_LEAD, TASK_RANKS };
+
+/* What a command line is wanted for. */
+struct hosts_order {
+    const struct hosts_run *run;
+    enum hosts_task task;
+    const struct host *host, *other; /* other: of TASK_RANKS */
+    const char *token;
+    const char *program;          /* on the hosts */
+    const char *const *arguments; /* of it, ended by NULL */
+    bool shown;                   /* for people: without the script */
+};
+
+struct launcher {
+    const char *name, *help;
+    const char *by; /* "by ssh" */
+    bool
+        ranks; /* one command starts both ends, which find each other; else there is a listener, and a leader
+                       that is told where, and a secret on the standard input of both */
+    /* Can it start anything here? Called when the run is planned. 0 or -errno with error. */
+    int (*check)(struct hosts_run *run, char *error, size_t len);
+    void (*command)(const struct hosts_order *order, struct words *w);
+};
+
+extern const struct launcher launcher_ssh, launcher_mpirun, launcher_srun;
+extern const struct launcher *const launchers[]; /* ends with NULL */
+const struct launcher *launcher_find(const char *name);
+
+/* Adds the script's command: sh -c SCRIPT ... */
+void script_command(const struct hosts_order *order, struct words *w);
+
+/* Is a program of this name in PATH (or, with a '/', at that place)? */
+bool launcher_has_program(const char *name);
+
+#endif

@@ -1,0 +1,336 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb run --hosts: both ends started by a stand-in for ssh, which runs the command here; by mpirun where there is one.
+
+load rows
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    if "$bin/plumb-net" --listen loopback --port 0 --runs 1 --secret-file /nowhere 2>&1 | grep -q 'libsodium'; then
+        skip "this build has no library to prove a secret with"
+    fi
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+    export TMPDIR="$work/tmp" out="$work/r/net.csv"
+    mkdir tmp
+    # The command line of what this test starts holds $work: it is how leftovers are found.
+    mkdir bin
+    ln -s "$bin"/plumb-net bin/plumb-net
+    cat > rsh <<'END'
+#!/bin/sh
+host=$1
+shift
+echo "$host" >> called
+case $host in
+gone) echo "rsh: connect to host gone: No route to host" >&2; exit 255 ;;
+mute) exec sleep 60 ;;
+esac
+exec sh -c "$*"
+END
+    chmod +x rsh
+    printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 50ms, warmup: 20ms}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: [8, 64], no-cpu: "true"}
+END
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+over_hosts() { # over_hosts [OPTION...]: into r
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report "$@"
+}
+
+left_over() { pgrep -f "$work/bin/plumb-net"; }
+
+none_left() { # within 8 s: a watcher asks, waits and kills
+    for _ in $(seq 80); do
+        left_over > /dev/null || return 0
+        sleep 0.1
+    done
+    left_over -a
+    return 1
+}
+
+@test "a case runs between two hosts: rows, samples and both hosts are kept" {
+    over_hosts 2> said
+    grep -q 'between hosts, by ssh: 2 cases over 1 pair; on this machine: 0 cases' said
+    [ "$(cells from | sort -u)" = alpha ]
+    [ "$(cells to | sort -u)" = beta ]
+    cells status | grep -qE '^(ok|noisy)$'
+    [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
+    python3 - <<'END'
+import csv, json, statistics
+rows = list(csv.DictReader(open("r/net.csv")))
+samples = {}
+for s in csv.DictReader(open("r/samples/net.csv")):
+    samples.setdefault(s["case"], []).append(float(s["value"]))
+for row in rows:
+    own = samples[row["case"]]
+    assert len(own) == int(row["samples"]), (len(own), row["samples"])
+    assert abs(statistics.median(own) - float(row["value"])) < 1e-6 * float(row["value"])
+plan = list(csv.DictReader(open("r/plan.csv")))
+assert all((l["from"], l["to"], l["state"]) == ("alpha", "beta", "done") for l in plan), plan
+hosts = json.load(open("r/run.json"))["hosts"]
+assert hosts["launcher"] == "ssh" and hosts["rsh"] == "./rsh"
+assert all(h["version"].startswith("plumb-net ") for h in hosts["list"]), hosts
+END
+    none_left
+    [ -z "$(ls tmp)" ]
+}
+
+@test "the secret is on no command line and in no file" {
+    cat > rsh <<'END'
+#!/bin/sh
+shift
+echo "$*" >> commands
+tee -a secrets | sh -c "$*"
+END
+    over_hosts --only '*--size 8*'
+    [ "$(grep -cE '^[0-9a-f]{64}$' secrets)" -eq 2 ]
+    [ "$(sort -u secrets | wc -l)" -eq 1 ]
+    [ "$(grep -cF "$(head -1 secrets)" commands)" -eq 0 ]
+    run grep -rlF "$(head -1 secrets)" r tmp
+    [ "$status" -eq 1 ]
+}
+
+@test "a host that cannot be reached, one without the program, one that says nothing: named, and the next case runs" {
+    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\ngone address=127.0.0.1\n' > hosts
+    run over_hosts --only '*--size 8*'
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sort | uniq -c | awk '{print $2 $1}' | paste -sd ' ')" != "failed3" ]
+    cells reason | grep -q "cannot reach 'gone' by ssh: rsh: connect to host gone: No route to host (status 255)"
+    python3 - <<'END'
+import csv
+state = {(l["from"], l["to"]): l["state"] for l in csv.DictReader(open("r/plan.csv"))}
+assert state == {("alpha", "beta"): "done", ("beta", "gone"): "fail", ("gone", "alpha"): "fail"}, state
+END
+    rm -rf r
+    printf 'alpha address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
+    run over_hosts --only '*--size 8*' --host-wait 1s
+    [ "$status" -eq 4 ]
+    cells reason | grep -q "'mute' does not answer: nothing came from it by ssh in 1 s"
+    rm -rf r
+    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
+    run over_hosts --only '*--size 8*' --remote-dir /nowhere
+    [ "$status" -eq 4 ]
+    cells reason | grep -q "'/nowhere/plumb-net' does not start on 'beta'.*--remote-dir"
+    none_left
+}
+
+@test "a host with another version is named, and nothing is measured" {
+    rm bin/plumb-net
+    cat > bin/plumb-net <<END
+#!/bin/sh
+[ "\$1" = --version ] && { echo "plumb-net 0.0.1 (fffffff, cc, -O)"; exit; }
+exec "$bin/plumb-net" "\$@"
+END
+    chmod +x bin/plumb-net
+    run over_hosts
+    [ "$status" -eq 4 ]
+    [ "$(cells status | sort -u)" = failed ]
+    cells reason | grep -q "the version on 'beta' differs: it has 0.0.1 (fffffff), this machine .*install the same build"
+}
+
+@test "a port in use: another is taken" {
+    # Every first choice of this plan lies in the range: hold them all but the last third.
+    python3 -c '
+import socket, time
+held = []
+for port in range(21600, 21650):
+    s = socket.socket(); s.bind(("127.0.0.1", port)); s.listen(); held.append(s)
+open("held", "w").close()
+time.sleep(60)' &
+    holder=$!
+    while [ ! -e held ]; do sleep 0.05; done
+    over_hosts --port 21600
+    kill "$holder"
+    grep -q 'the port is taken' r/log/*
+    [ "$(cells status | grep -c failed)" -eq 0 ]
+}
+
+@test "a listener that is killed in the middle: the row says so, the next launch runs" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 4s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
+  - {bench: net, transport: tcp, pattern: latency, size: 64, no-cpu: "true", budget: 50ms, min-samples: 10}
+END
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    for _ in $(seq 200); do
+        pgrep -f "$work/bin/plumb-net 127.*size 8 " > /dev/null && break
+        sleep 0.05
+    done
+    sleep 0.3
+    pkill -KILL -f "$work/bin/plumb-net --listen"
+    status=0
+    wait "$run_pid" || status=$?
+    [ "$status" -eq 4 ]
+    python3 - <<'END'
+import csv
+rows = {r["size"]: r for r in csv.DictReader(open("r/net.csv"))}
+assert rows["8"]["status"] == "failed" and rows["8"]["reason"], rows["8"]
+assert rows["64"]["status"] in ("ok", "noisy"), rows["64"]
+END
+    none_left
+}
+
+@test "over the time-out: both ends are gone, the launch is late" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 60s, warmup: 20ms, timeout: 2s, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
+END
+    run over_hosts
+    [ "$status" -eq 4 ]
+    cells reason | grep -q 'over its time-out of 2 s'
+    [ "$(cells from)" = alpha ]
+    none_left
+    [ -z "$(ls tmp)" ]
+}
+
+@test "killed in the middle of a long launch: nothing is left on any host" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 100s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
+END
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
+    run_pid=$!
+    for _ in $(seq 200); do
+        pgrep -f "$work/bin/plumb-net 127" > /dev/null && break
+        sleep 0.05
+    done
+    left_over
+    kill -KILL "$run_pid"
+    wait "$run_pid" || true
+    none_left
+    for _ in $(seq 50); do
+        [ -z "$(ls tmp)" ] && break
+        sleep 0.1
+    done
+    [ -z "$(ls tmp)" ]
+}
+
+@test "killed in the middle: --resume goes on with the same hosts" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 1s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: [8, 64, 128], no-cpu: "true"}
+END
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
+    run_pid=$!
+    for _ in $(seq 200); do
+        grep -qs '^done' r/plan.csv && pgrep -f "$work/bin/plumb-net 127" > /dev/null && break
+        sleep 0.05
+    done
+    kill -KILL "$run_pid"
+    wait "$run_pid" || true
+    none_left
+    [ "$(grep -c '^done' r/plan.csv)" -lt 3 ]
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^done' r/plan.csv)" -eq 3 ]
+    [ "$(cells from | sort -u)" = alpha ]
+    run "$plumb" run --resume r --rsh ./other
+    [ "$status" -eq 2 ]
+}
+
+@test "a hosts file that is wrong is refused before anything is measured" {
+    printf 'alpha\nbeta slts=2\n' > hosts
+    run over_hosts
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"hosts:2: unknown word 'slts=2', did you mean 'slots'?"* ]]
+    printf 'alpha address=127.0.0.1\n' > hosts
+    run over_hosts
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'hosts' names one host"* ]]
+    printf 'alpha.invalid\nbeta.invalid\n' > hosts
+    run over_hosts
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'alpha.invalid': its address is not known here"* ]]
+    rm hosts
+    run over_hosts
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"cannot read the hosts in 'hosts'"* ]]
+    run "$plumb" run t.yaml --launcher srun
+    [ "$status" -eq 2 ]
+    run "$plumb" run t.yaml --rsh ./rsh
+    [ "$status" -eq 2 ]
+    [ ! -e r ]
+}
+
+@test "cases that need no peer, and those between none, stay on this machine" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 20ms}
+cases:
+  - {bench: "null"}
+  - {bench: net, transport: shm, pattern: latency, size: 8, no-cpu: "true", between: none}
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true", between: first}
+END
+    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\ngamma address=127.0.0.1\n' > hosts
+    over_hosts 2> said
+    grep -q 'by ssh: 1 case over 2 pairs; on this machine: 2 cases' said
+    paste -d: <(cells transport) <(cells from) <(cells to) | sort > got
+    diff got - <<< "$(printf 'shm::\ntcp:alpha:beta\ntcp:alpha:gamma')"
+    head -1 r/null.csv | grep -qv '^from'
+    printf 'suite: t\nabout: a\ncases: [{bench: "null", between: all}]\n' > t.yaml
+    run over_hosts --out q
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'null' needs no peer"* ]]
+}
+
+@test "a dry run shows the command lines and starts nothing" {
+    run over_hosts --dry-run
+    [ "$status" -eq 0 ]
+    [ ! -e called ]
+    [[ "$output" == *"./rsh beta $work/bin/plumb-net --listen 127.0.0.1 --port="*"--secret-file=- --runs=1 ; ./rsh alpha $work/bin/plumb-net 127.0.0.1"* ]]
+}
+
+@test "mpirun: both ends are ranks of one job" {
+    command -v mpirun > /dev/null || skip "no mpirun here"
+    [ -e "$bin/../lib/plumbline/plumb-mpi.so" ] || skip "this build has no MPI module"
+    printf 'localhost\n%s\n' "$(uname -n)" > hosts
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said
+    grep -q 'by mpirun: 2 cases' said
+    [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
+    [ "$(cells from | sort -u)" = localhost ]
+    [ "$(python3 -c 'import json; print(json.load(open("r/run.json"))["hosts"]["launcher"])')" = mpirun ]
+    [ -z "$(ls tmp)" ]
+}
+
+@test "a device that is not here is told once; in a run with hosts it may be there" {
+    "$plumb" list | grep -q 'net .*rdma .*absent' || skip "there is an RDMA device here"
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 3, budget: 20ms}
+cases:
+  - {bench: net, transport: rdma, pattern: bandwidth, size: [4K, 64K], verb: [write, read]}
+  - {bench: net, transport: rdma, pattern: latency, size: 8}
+END
+    "$plumb" run t.yaml --out r --no-report
+    [ "$(cells status)" = skipped ]
+    cells reason | grep -q 'no RDMA device'
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > planned
+    [ "$(grep -c ',alpha,beta,' planned)" -eq 15 ]
+}

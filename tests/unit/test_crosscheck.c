@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb crosscheck: what witnesses print, what they are told, and our own rows. The recorded outputs are
+ * in tests/witness/. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/units.h"
+#include "harness/crosscheck/ours.h"
+#include "harness/crosscheck/template.h"
+#include "harness/crosscheck/witness.h"
+#include "harness/text.h"
+
+static const struct witness *find(const char *name)
+{
+    for (const struct witness *w = witness_table; w->name; w++)
+        if (!strcmp(w->name, name))
+            return w;
+    fail_msg("no witness '%s'", name);
+    return NULL;
+}
+
+static struct buffer recorded(const char *file)
+{
+    struct buffer b = {0};
+    char path[256];
+
+    snprintf(path, sizeof(path), "tests/witness/%s", file);
+    if (file_read(path, 1u << 20, &b))
+        fail_msg("cannot read '%s'", path);
+    return b;
+}
+
+/* What the witness' output says, in our unit; NAN where it was refused. */
+static double said(const char *name, const char *file)
+{
+    const struct witness *w = find(name);
+    struct buffer b = recorded(file);
+    double value = NAN;
+    char error[256];
+
+    if (w->read(w, b.text, &value, error, sizeof(error)))
+        value = NAN;
+    buffer_release(&b);
+    return value * w->factor;
+}
+
+static double said_by(const char *name, const char *text)
+{
+    const struct witness *w = find(name);
+    double value = NAN;
+    char error[256] = "";
+
+    if (!w->read(w, text, &value, error, sizeof(error)))
+        return value;
+    assert_true(*error != 0);
+    return NAN;
+}
+
+static void near(double value, double wanted)
+{
+    if (!(fabs(value / wanted - 1) < 1e-9))
+        fail_msg("%.12g, not %.12g", value, wanted);
+}
+
+/* The figures were worked out by hand from the files, with each program's own definition. */
+static void test_recorded_outputs(void **state)
+{
+    (void)state;
+    near(said("iperf3-1", "iperf3-3.12.json"), 19394252218.366222 / 8e9);
+    near(said("iperf3-4", "iperf3-3.12.json"), 19394252218.366222 / 8e9);
+    near(said("iperf3-cpu", "iperf3-3.12.json"),
+         (0.25676445656433184 + 0.70294457197857426) / (19394252218.366222 / 8e9));
+    near(said("sockperf", "sockperf-3.7.txt"), 2.575);
+    near(said("qperf-latency", "qperf-tcp_lat-0.4.11.txt"), 27.7970813);
+    near(said("qperf-bandwidth", "qperf-tcp_bw-0.4.11.txt"), 1.520959488);
+    near(said("ucx-tcp-latency", "ucx_perftest-tag_lat-1.13.1.txt"), 3.544);
+    near(said("ucx-tcp-bandwidth", "ucx_perftest-tag_bw-1.13.1.txt"), 116.60 * 1048576 / 1e9);
+}
+
+/* perftest's MB are 2^20 bytes, and its average stands behind its peak. */
+static void test_recorded_perftest(void **state)
+{
+    (void)state;
+    near(said("ib_write_bw", "ib_write_bw-6.06.txt"), 53.21 * 1048576 / 1e9);
+    near(said("ib_read_bw", "ib_read_bw-6.06.txt"), 126.46 * 1048576 / 1e9);
+    near(said("ib_send_bw", "ib_send_bw-6.06.txt"), 108.95 * 1048576 / 1e9);
+    near(said("ib_write_lat", "ib_write_lat-6.06.txt"), 9.27);
+    near(said("ib_read_lat", "ib_read_lat-6.06.txt"), 35.62);
+    near(said("ib_send_lat", "ib_send_lat-6.06.txt"), 12.02);
+}
+
+/* Another unit or other columns under the same program's name are refused, not read. */
+static void test_other_formats(void **state)
+{
+    (void)state;
+    assert_true(isnan(said("ib_write_bw", "ib_write_bw-gbits-6.06.txt")));
+    assert_true(isnan(said("ib_write_lat", "ib_write_lat-duration-6.06.txt")));
+    assert_true(isnan(said("qperf-latency", "qperf-tcp_bw-0.4.11.txt")));
+    assert_true(isnan(said_by("qperf-latency", "tcp_lat:\n    latency  =  4.04 us\n")));
+    assert_true(isnan(said_by("sockperf", "sockperf: No messages were received\n")));
+    assert_true(isnan(said_by("ucx-tcp-latency", "iterations,avg_lat\n10,3\n")));
+    assert_true(
+        isnan(said_by("ucx-tcp-latency", "iterations,50.0_percentile_lat,avg_lat,overall_lat\n")));
+    assert_true(isnan(said_by("ucx-tcp-bandwidth", "50.0_percentile_lat,overall_bw\n3\n")));
+}
+
+static void test_json_that_is_wrong(void **state)
+{
+    const struct witness *w = find("iperf3-1");
+    char error[256];
+    double value;
+
+    (void)state;
+    assert_true(isnan(said_by("iperf3-1", "")));
+    assert_true(isnan(said_by("iperf3-1", "{\"end\":{}}")));
+    assert_true(
+        isnan(said_by("iperf3-1", "{\"end\":{\"sum_received\":{\"bits_per_second\":\"9\"}}}")));
+    assert_true(isnan(said_by("iperf3-1", "{\"end\":{\"sum_received\":{\"bits_per_second\":0}}}")));
+    assert_int_equal(w->read(w, "{\"error\":\"unable to connect\"}", &value, error, sizeof(error)),
+                     -EBADMSG);
+    assert_non_null(strstr(error, "unable to connect"));
+}
+
+static void test_fields_cut_short(void **state)
+{
+    (void)state;
+    const char *head = " #bytes     #iterations    BW peak[MB/sec]    BW average[MB/sec]   Rate\n";
+    char text[256];
+
+    snprintf(text, sizeof(text), "%s 65536 10 1.5 2.5 3\n", head);
+    near(said_by("ib_write_bw", text), 2.5);
+    assert_true(isnan(said_by("ib_write_bw", head)));
+    snprintf(text, sizeof(text), "%s 65536 10 1.5\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
+    snprintf(text, sizeof(text), "%s 65536 10 1.5 -nan\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
+    snprintf(text, sizeof(text), "%s 65536 10 1.5 0.00\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
+    snprintf(text, sizeof(text), "%s -------\n", head);
+    assert_true(isnan(said_by("ib_write_bw", text)));
+}
+
+static void test_versions(void **state)
+{
+    char text[32];
+
+    (void)state;
+    assert_int_equal(witness_version("iperf 3.12 (cJSON 1.7.15)\n", text, sizeof(text)), 3012);
+    assert_string_equal(text, "3.12");
+    assert_int_equal(witness_version("qperf 0.4.11\n", text, sizeof(text)), 4);
+    assert_string_equal(text, "0.4.11");
+    assert_int_equal(witness_version("none\n", text, sizeof(text)), 0);
+    struct witness w = {.from = 3016};
+    assert_false(witness_fits(&w, 3015));
+    assert_true(witness_fits(&w, 3016));
+    w = (struct witness){.below = 3016};
+    assert_true(witness_fits(&w, 3015));
+    assert_false(witness_fits(&w, 3016));
+    assert_true(witness_fits(&w, 0));
+}
+
+/* Of each program and version there is at most one row of a name, and each row is whole. */
+static void test_table_is_whole(void **state)
+{
+    (void)state;
+    for (const struct witness *w = witness_table; w->name; w++) {
+        assert_non_null(w->program);
+        assert_non_null(w->package);
+        assert_non_null(w->bench);
+        assert_non_null(w->ours);
+        assert_non_null(w->client);
+        assert_non_null(w->read);
+        assert_non_null(w->where);
+        assert_non_null(w->converted);
+        assert_non_null(units_find(w->unit));
+        assert_true(w->size && w->streams && w->factor > 0 && w->as_printed > 0 && w->margin > 0);
+        for (const struct witness *o = w + 1; o->name; o++)
+            assert_true(strcmp(w->name, o->name) != 0 || w->below == o->from);
+    }
+}
+
+static const struct template_value values[] = {
+    {"port", "4000"}, {"host", "127.0.0.1"}, {"gid", ""}, {"device", NULL}, {NULL, NULL}};
+
+static void fills(const char *program, const char *text, const char *wanted)
+{
+    char error[128] = "", joined[512] = "";
+    char **words = template_fill(program, text, values, error, sizeof(error));
+
+    for (size_t i = 0; words && words[i]; i++)
+        snprintf(joined + strlen(joined), sizeof(joined) - strlen(joined), "%s%s", i ? "|" : "",
+                 words[i]);
+    texts_free(words);
+    assert_string_equal(words ? joined : error, wanted);
+}
+
+static void test_templates(void **state)
+{
+    (void)state;
+    fills("/x y", "-c {host}  -p {port}", "/x y|-c|127.0.0.1|-p|4000");
+    fills("/x", "[-x {gid}] -p{port}[:{port}]", "/x|-p4000:4000");
+    fills("/x", "-d {device}", "'device' is not known here");
+    fills("/x", "-d {devise}", "'devise' is not known here");
+    fills(NULL, "no-such-program-anywhere -p {port}", "'no-such-program-anywhere' is not on PATH");
+    fills(NULL, "/bin/sh -c", "/bin/sh|-c");
+    char *env = template_find_program("env"), wanted[256];
+    snprintf(wanted, sizeof(wanted), "%s|A=4000|sh|-c", env);
+    fills(NULL, "A={port} sh -c", wanted);
+    free(env);
+}
+
+#define HEAD   "cpus,detail,side,scope,metric,unit,value,mean,status,reason\n"
+#define COST   "0>1,lo,own,threads,cpu_per_gb,s/GB,0.9,0.25,ok,\n"
+#define COST_2 "0>1,lo,peer,threads,cpu_per_gb,s/GB,0.9,0.5,noisy,loud\n"
+
+static int read_ours(const char *name, const char *csv, struct ours *out, char error[256])
+{
+    error[0] = 0;
+    return ours_read(find(name), csv, strlen(csv), out, error, 256);
+}
+
+static void test_our_rows(void **state)
+{
+    char error[256];
+    struct ours o;
+
+    (void)state;
+    assert_int_equal(read_ours("iperf3-1",
+                               HEAD "0>1,lo,,,bandwidth,GB/s,9,8,noisy,wide\n"
+                                    "\"0 2>1 3\",\"rxe0 GID 12 (v2)\",,,average_bandwidth,GB/s,7,6,"
+                                    "ok,\n",
+                               &o, error),
+                     0);
+    near(o.value, 7);
+    assert_string_equal(o.cpus, "0 2>1 3");
+    assert_string_equal(o.gid, "12");
+    assert_int_equal(read_ours("iperf3-cpu", HEAD COST COST_2, &o, error), 0);
+    near(o.value, 0.75);
+    assert_string_equal(o.gid, "");
+    assert_int_equal(read_ours("qperf-latency", HEAD "0>1,lo,,,latency,us,5,6,ok,\n", &o, error),
+                     0);
+    near(o.value, 6);
+    assert_int_equal(read_ours("sockperf", HEAD "0>1,lo,,,latency,us,5,6,ok,\n", &o, error), 0);
+    near(o.value, 5);
+}
+
+static void test_our_rows_that_are_wrong(void **state)
+{
+    char error[256];
+    struct ours o;
+
+    (void)state;
+    assert_int_equal(read_ours("iperf3-cpu", HEAD COST, &o, error), -EBADMSG);
+    assert_non_null(strstr(error, "1 rows of cpu_per_gb, not 2"));
+    assert_int_equal(read_ours("sockperf", HEAD "0>1,lo,,,latency,ns,5,6,ok,\n", &o, error),
+                     -EBADMSG);
+    assert_int_equal(read_ours("sockperf", HEAD "0>1,lo,,,latency,us,,,ok,\n", &o, error),
+                     -EBADMSG);
+    assert_int_equal(
+        read_ours("sockperf", HEAD "0>1,lo,,,latency,us,5,6,wrong,byte 3\n", &o, error), -EIO);
+    assert_non_null(strstr(error, "byte 3"));
+    assert_int_equal(
+        read_ours("sockperf", HEAD "0>1,lo,,,latency,us,5,6,skipped,no device\n", &o, error),
+        -EOPNOTSUPP);
+    assert_int_equal(read_ours("sockperf", "", &o, error), -EBADMSG);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_recorded_outputs), cmocka_unit_test(test_recorded_perftest),
+        cmocka_unit_test(test_other_formats),    cmocka_unit_test(test_json_that_is_wrong),
+        cmocka_unit_test(test_fields_cut_short), cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_table_is_whole),   cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_our_rows),         cmocka_unit_test(test_our_rows_that_are_wrong),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

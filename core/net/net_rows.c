@@ -114,7 +114,11 @@ static void add_cost(struct point *pt, const struct net_cost *costs, unsigned n,
 {
     struct figure *per_gb = NULL, *cores = NULL;
 
-    if (!n || isnan(of(&costs[0])))
+    for (unsigned i = 0; i < n; i++)
+        if (!(of(&costs[i]) >=
+              0)) /* not measured; or others did less than before it all, and nobody knows what */
+            return;
+    if (!n)
         return;
     if (costs[0].bytes > 0)
         per_gb = add_figure(pt, "cpu_per_gb", "s/GB", side, scope);

@@ -5,9 +5,11 @@
 
 #include "core/bench.h"
 #include "core/net/lead.h"
+#include "core/net/party.h"
 
 struct net_session { /* pt->bench_state: outlives the points */
     struct net_lead *lead;
+    struct net_secret secret;
     struct net_point point;
     bool begun, bound;
     uint64_t samples;                          /* pings that count */

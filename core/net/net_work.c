@@ -141,7 +141,7 @@ static int need_lead(struct point *pt, struct net_session *s)
     }
     if (s->lead)
         return 0;
-    int err = net_party_open(&c, p, pt->cancel, error, sizeof(error));
+    int err = net_party_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
     if (err)
         return point_reason(pt, err, "%s", error);
     err = net_lead_open(&s->lead, c, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);

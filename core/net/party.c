@@ -46,18 +46,18 @@ static int load_secret(const struct net_params *p, struct meet_secret *secret, c
     return meet_secret_load(path, secret, error, len);
 }
 
-static int connect_peer(struct channel **c, const struct net_params *p, const volatile int *cancel,
-                        char *error, size_t len)
+static int connect_peer(struct channel **c, const struct net_params *p, struct net_secret *known,
+                        const volatile int *cancel, char *error, size_t len)
 {
-    struct meet_secret secret;
     struct meet_connect m = {.host = p->host,
                              .port = (uint16_t)p->port,
-                             .secret = &secret,
+                             .secret = &known->secret,
                              .protocol = net_protocol(),
                              .wait_ns = p->wait_ns,
                              .cancel = cancel};
-    int err = load_secret(p, &secret, error, len);
+    int err = known->loaded ? 0 : load_secret(p, &known->secret, error, len);
 
+    known->loaded = !err;
     return err ? err : meet_connect(&m, c, error, len);
 }
 
@@ -84,15 +84,15 @@ static int join_world(unsigned *rank, char *error, size_t len)
     return err;
 }
 
-int net_party_open(struct channel **c, const struct net_params *p, const volatile int *cancel,
-                   char *error, size_t len)
+int net_party_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
+                   const volatile int *cancel, char *error, size_t len)
 {
     unsigned rank = 0;
     int err;
 
     switch (net_party_kind(p)) {
     case NET_GROUP_SOCK:
-        return connect_peer(c, p, cancel, error, len);
+        return connect_peer(c, p, secret, cancel, error, len);
     case NET_GROUP_MPI:
         err = join_world(&rank, error, len);
         if (!err)

@@ -6,6 +6,7 @@
 #ifndef PLUMB_CORE_NET_PARTY_H
 #define PLUMB_CORE_NET_PARTY_H
 
+#include "core/group/meet.h"
 #include "core/net/lead.h"
 #include "core/net/net_work.h"
 
@@ -14,9 +15,14 @@ enum net_group { NET_GROUP_LOCAL, NET_GROUP_SOCK, NET_GROUP_MPI };
 /* From the options and the environment. */
 enum net_group net_party_kind(const struct net_params *p);
 
-/* The leader's channel to its peer. 0, or -errno with error. */
-int net_party_open(struct channel **c, const struct net_params *p, const volatile int *cancel,
-                   char *error, size_t len);
+struct net_secret { /* zeroed: not loaded yet */
+    bool loaded;
+    struct meet_secret secret;
+};
+
+/* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno with error. */
+int net_party_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
+                   const volatile int *cancel, char *error, size_t len);
 
 /* Where the options or the launcher make this process the peer: serves, and returns the exit status; -1: it
  * is not the peer. */

@@ -191,10 +191,11 @@ static enum path_verdict judge_none(const struct path_view *v, const struct path
     const struct path_device *most;
     double others = found_elsewhere(v, d, d->claim, &most), claim = sum(d->claim);
 
+    /* What copies into memory that both ends map cannot go another way: these are others' bytes. */
     if (others >= FOUND_SHARE * claim && most) {
-        say(w, "shared memory was asked for, but %s moved %s", most->name,
+        say(w, "shared memory; %s moved %s meanwhile", most->name,
             amount_of(in_ways(v, most->moved.bytes)).text);
-        return PATH_ELSEWHERE;
+        return PATH_UNKNOWN;
     }
     say(w, "shared memory: of %s all devices together moved %.3g %%", amount_of(claim).text,
         100 * others / claim);

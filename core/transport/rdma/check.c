@@ -5,6 +5,7 @@
  * compared. Ends wait for each other by empty messages on each queue, behind what was posted before.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -70,16 +71,11 @@ static int wait_all(struct net_end *e, const uint64_t *sends, const uint64_t *re
 
 static int post_greetings(struct net_end *e, struct rdma_queue *q, uint64_t *due)
 {
-    struct ibv_send_wr wr = {.wr_id = rdma_wr_id(q->number, false),
-                             .opcode = IBV_WR_SEND,
-                             .send_flags = IBV_SEND_SIGNALED},
-                       *bad;
     int err = 0;
 
     for (unsigned n = greetings(e, q); n-- > 0 && !err; ++*due)
-        err = ibv_post_send(q->qp, &wr, &bad);
-    return err ? rdma_fail(e, -err, "connection %u does not send: %s", q->number, strerror(err))
-               : 0;
+        err = rdma_post_empty(e, q);
+    return err;
 }
 
 /* What each queue is due in all, since the streams ended. */
@@ -208,7 +204,8 @@ static int send_fresh(struct net_end *e, struct due *due)
         if (q->receives && rdma_takes_receives(e->point))
             due->receives[i] += greetings(e, q);
     }
-    return err ? rdma_fail(e, -err, "a fresh message cannot be sent: %s", strerror(err)) : 0;
+    return err ? rdma_fail(e, -abs(err), "a fresh message cannot be sent: %s", strerror(abs(err)))
+               : 0;
 }
 
 int rdma_check(struct net_end *e)

@@ -142,6 +142,13 @@ static int check_verb(struct net_end *e, const struct rdma_rail *rail)
                          "'%s' is iWARP, which has no write with immediate data: use write or "
                          "send",
                          rail->device);
+    if (e->point->rdma.verb == NET_SEND &&
+        (e->point->stream[NET_FORWARD] || e->point->stream[NET_REVERSE]))
+        return rdma_fail(
+            e, -EOPNOTSUPP,
+            "'%s' is iWARP, which ends a connection whose receiver is late: streams of "
+            "sends are not for it; use write or read",
+            rail->device);
     if (e->point->rdma.mtu || e->point->rdma.gid_index >= 0)
         return rdma_fail(e, -EOPNOTSUPP, "'%s' is iWARP, which has neither path MTU nor GIDs",
                          rail->device);

@@ -12,6 +12,7 @@
  * Own completions are asked for now and then only: an answer is proof enough.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -167,18 +168,18 @@ static int tidy(struct net_end *e, struct rdma_queue *q)
 /* A message to a peer that is read: it is alive still, or done. What the byte holds does not matter. */
 static int tell(struct net_end *e, struct rdma_queue *q, bool done)
 {
+    struct ibv_sge one = *q->send[0].sg_list;
     struct ibv_send_wr wr = {.wr_id = rdma_wr_id(q->number, false),
-                             .num_sge = done,
+                             .sg_list = &one,
+                             .num_sge = 1,
                              .opcode = IBV_WR_SEND,
                              .send_flags = IBV_SEND_SIGNALED},
                        *bad;
-    struct ibv_sge one = *q->send[0].sg_list;
 
     one.length = 1;
-    wr.sg_list = &one;
-    int err = ibv_post_send(q->qp, &wr, &bad);
+    int err = done ? ibv_post_send(q->qp, &wr, &bad) : rdma_post_empty(e, q);
     if (err)
-        return rdma_fail(e, -err, "the peer cannot be told: %s", strerror(err));
+        return rdma_fail(e, -abs(err), "the peer cannot be told: %s", strerror(abs(err)));
     q->ping_signalled++;
     return make_room(e, q);
 }

@@ -97,6 +97,8 @@ struct rdma_queue {
     struct ibv_send_wr *send;
     struct ibv_recv_wr *recv;
     struct ibv_sge *sges;
+    struct ibv_sge nothing; /* for empty messages on iWARP, where one must be named */
+    int n_nothing;
     uint64_t posted, completed; /* work requests to send */
     unsigned recv_head, recv_free;
     uint64_t recv_done; /* of work requests to receive: for stream.c and check.c */
@@ -177,6 +179,7 @@ int rdma_queue_create(struct net_end *e, struct rdma_queue *q);
 int rdma_queue_prepare(struct net_end *e, struct rdma_queue *q); /* when its remote is known */
 int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n);
+int rdma_post_empty(struct net_end *e, struct rdma_queue *q); /* signalled */
 int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes, unsigned queues);
 
 /* connect.c, cm.c */

@@ -77,7 +77,8 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
 static int prepare_receives(struct net_end *e, struct rdma_queue *q)
 {
     const struct rdma_shape *s = q->shape;
-    struct ibv_mr *mr = rdma_of(e)->rails[q->rail].in.mr;
+    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
+    const struct rdma_memory *m = rail->in.mr ? &rail->in : &rail->out;
     bool word = rdma_is_read(e->point) && q->in && !q->receives; /* of a peer that is read */
     bool lands = word || (e->point->rdma.verb == NET_SEND && q->receives);
 
@@ -85,16 +86,20 @@ static int prepare_receives(struct net_end *e, struct rdma_queue *q)
     q->sges = calloc(s->receives + s->slots, sizeof(*q->sges));
     if (!q->recv || !q->sges)
         return rdma_fail(e, -ENOMEM, "out of memory");
+    if (rail->protocol == RDMA_IWARP && m->mr) {
+        q->nothing = (struct ibv_sge){.addr = (uintptr_t)m->at, .lkey = m->mr->lkey};
+        q->n_nothing = 1;
+    }
     for (unsigned i = 0; i < s->receives; i++) {
         unsigned piece = i % s->pieces;
         if (lands)
             q->sges[i] = (struct ibv_sge){.addr = (uintptr_t)q->in + s->piece_bytes * piece,
                                           .length = word ? 1 : (uint32_t)rdma_piece_bytes(s, piece),
-                                          .lkey = mr->lkey};
+                                          .lkey = m->mr->lkey};
         q->recv[i] = (struct ibv_recv_wr){.wr_id = rdma_wr_id(q->number, true),
                                           .next = &q->recv[(i + 1) % s->receives],
-                                          .sg_list = lands ? &q->sges[i] : NULL,
-                                          .num_sge = lands};
+                                          .sg_list = lands ? &q->sges[i] : &q->nothing,
+                                          .num_sge = lands ? 1 : q->n_nothing};
     }
     return 0;
 }
@@ -155,6 +160,14 @@ int rdma_queue_prepare(struct net_end *e, struct rdma_queue *q)
     return 0;
 }
 
+/* Drivers answer with an error's number, some with a negative one. */
+static int posted(struct net_end *e, const struct rdma_queue *q, const char *what, int err)
+{
+    return err ? rdma_fail(e, -abs(err), "%s on connection %u was refused: %s", what, q->number,
+                           strerror(abs(err)))
+               : 0;
+}
+
 int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n)
 {
     unsigned slots = q->shape->slots, head = (unsigned)(q->posted % slots);
@@ -164,9 +177,19 @@ int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n)
     int err = ibv_post_send(q->qp, &q->send[head], &bad);
     last->next = next;
     q->posted += n;
-    return err ? rdma_fail(e, -err, "sending on connection %u was refused: %s", q->number,
-                           strerror(err))
-               : 0;
+    return posted(e, q, "sending", err);
+}
+
+int rdma_post_empty(struct net_end *e, struct rdma_queue *q)
+{
+    struct ibv_send_wr wr = {.wr_id = rdma_wr_id(q->number, false),
+                             .sg_list = &q->nothing,
+                             .num_sge = q->n_nothing,
+                             .opcode = IBV_WR_SEND,
+                             .send_flags = IBV_SEND_SIGNALED},
+                       *bad;
+
+    return posted(e, q, "sending", ibv_post_send(q->qp, &wr, &bad));
 }
 
 int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n)
@@ -178,7 +201,5 @@ int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n)
     int err = ibv_post_recv(q->qp, &q->recv[q->recv_head % slots], &bad);
     last->next = next;
     q->recv_head = (q->recv_head + n) % slots;
-    return err ? rdma_fail(e, -err, "receiving on connection %u was refused: %s", q->number,
-                           strerror(err))
-               : 0;
+    return posted(e, q, "receiving", err);
 }

@@ -73,6 +73,7 @@ unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
+CORE_LIB := $(BUILD)/obj/core.a
 HARNESS_OBJ := $(call obj,$(HARNESS_SRC))
 UNIT_HELP_OBJ := $(call obj,$(UNIT_HELP_SRC))
 
@@ -90,22 +91,31 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 # The report's style sheet and scripts are part of its object files (.incbin).
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
 
-$(BUILD)/bin/plumb-%: $(BUILD)/obj/benches/%.o $(BUILD)/obj/core/main.o $(CORE_OBJ)
-	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(CORE_LIBS)
+# An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
+# linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.
+$(CORE_LIB): $(CORE_OBJ) $(CORE_LIB).list
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(CORE_OBJ)
+$(CORE_LIB).list: FORCE
+	$(call keep_text,$(call quote,$(CORE_OBJ) $(CORE_LIBS)))
 
-$(BUILD)/bin/plumb: $(BUILD)/obj/harness/main.o $(HARNESS_OBJ) $(CORE_OBJ)
+link = $(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
+$(BUILD)/bin/plumb-%: $(BUILD)/obj/benches/%.o $(BUILD)/obj/core/main.o $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(HARNESS_LIBS) $(CORE_LIBS)
+	$(call say,LINK,$@)$(link) $(CORE_LIBS)
+
+$(BUILD)/bin/plumb: $(BUILD)/obj/harness/main.o $(HARNESS_OBJ) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 
 $(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_OBJ)
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_OBJ)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) $^ -o $@ $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
+	$(call say,LINK,$@)$(link) $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
-$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_OBJ)
+$(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer $^ -o $@ $(HARNESS_LIBS) $(CORE_LIBS)
+	$(call say,LINK,$@)$(link) -fsanitize=fuzzer $(HARNESS_LIBS) $(CORE_LIBS)
 
 # Files whose time changes only when their text does. $(call keep_text,TEXT)
 quote = '$(subst ','\'',$(1))'

@@ -175,6 +175,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     struct row row;
     size_t reason_end = strlen(pt->reason);
     bool narrow = oc->samples.narrow[index];
+    bool quiet = narrow && !pt->noisy;
     int err = oc->err; /* one series' error is not the next one's */
 
     row_init(&row);
@@ -204,7 +205,7 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         if (!narrow)
             describe_noise(pt, oc, r->common, &row);
     }
-    row.status = status_of(oc, err, narrow);
+    row.status = status_of(oc, err, quiet);
     row.reason = pt->reason;
     row.evidence = pt->evidence;
     print_row(r, &row);

@@ -47,8 +47,10 @@ void gpus_close(struct gpus *gpus)
     if (!gpus)
         return;
     for (unsigned i = 0; i < gpus->count; i++)
-        if (gpus->opened[i] && !gpus_silent(gpus)) /* others may wait for a silent one, too */
+        if (gpus->opened[i] && !gpus_silent(gpus)) { /* others may wait for a silent one, too */
             gpus->ops->close(gpus->opened[i]);
+            gpus->opened[i] = NULL;
+        }
     free(gpus->opened);
     free(gpus); /* the module stays mapped: the driver's threads may still run in it */
 }

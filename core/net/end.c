@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One end of a point: made, told about, taken down. See net.h and order.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/net/cpu.h"
 #include "core/net/nic.h"
 #include "core/net/order.h"
+#include "core/units.h"
 
 int net_fail(struct net_end *e, int err, const char *format, ...)
 {
@@ -30,6 +34,9 @@ static int check_point(struct net_end *e, const struct net_point *p)
 {
     bool streams = p->stream[NET_FORWARD] || p->stream[NET_REVERSE];
 
+    if (p->message_bytes > NET_BYTES_MAX || p->ping_bytes > NET_BYTES_MAX)
+        return net_fail(e, -EINVAL, "messages of more than %llu bytes are out of bounds",
+                        (unsigned long long)NET_BYTES_MAX);
     if (p->connections > NET_CONNECTIONS_MAX || p->threads > NET_WORKERS_MAX / 2 ||
         (streams && (!p->connections || !p->threads || !p->message_bytes)) ||
         (p->ping && !p->ping_bytes) || (!streams && !p->ping))
@@ -69,6 +76,9 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     err = e->ops->open(e);
     if (err)
         return net_fail(e, err, "%s: %s", e->ops->name, strerror(-err));
+    if (e->point->connections && e->point->connections < e->n_rails)
+        return net_fail(e, -EINVAL, "%u devices want a stream each: --streams %u or more",
+                        e->n_rails, e->n_rails);
     for (unsigned i = 0; i < e->n_rails; i++)
         if (!strcmp(e->rails[i].kind, "tcp"))
             nic_fill(&e->rails[i], e->rails[i].name);
@@ -148,19 +158,75 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received)
     e->path = NULL;
 }
 
+static void less_mark(const struct net_end *e, struct net_fact *fact)
+{
+    for (size_t i = 0; i < e->n_mark_facts; i++)
+        if (!strcmp(fact->unit, "count") && !strcmp(fact->metric, e->mark_facts[i].metric))
+            fact->value -= e->mark_facts[i].value;
+}
+
+void net_facts_take(struct net_end *e)
+{
+    e->n_facts = e->ops->facts ? e->ops->facts(e, e->facts) : 0;
+    for (size_t i = 0; i < e->n_facts; i++)
+        less_mark(e, &e->facts[i]);
+}
+
 void net_tell(struct net_end *e, struct net_told *told)
 {
-    *told = (struct net_told){.proof = e->proof};
-    if (e->ops->facts)
-        told->n_facts = (uint32_t)e->ops->facts(e, told->facts);
+    *told = (struct net_told){.proof = e->proof, .n_facts = (uint32_t)e->n_facts};
+    memcpy(told->facts, e->facts, sizeof(told->facts));
     net_end_rails(e, &told->rails);
+}
+
+#define END(text) ((text)[sizeof(text) - 1] = 0)
+
+bool net_rails_sound(struct net_rails *rails)
+{
+    if (!rails->n || rails->n > NET_RAILS_MAX || rails->n_cpus > NET_WORKERS_MAX)
+        return false;
+    for (unsigned i = 0; i < rails->n; i++) {
+        struct net_rail *r = &rails->rails[i];
+        END(r->name);
+        END(r->kind);
+        END(r->text);
+        END(r->line_source);
+    }
+    return true;
+}
+
+bool net_told_sound(struct net_told *told)
+{
+    END(told->proof.text);
+    if (told->n_facts > NET_FACTS_MAX || !net_rails_sound(&told->rails))
+        return false;
+    for (unsigned i = 0; i < told->n_facts; i++) {
+        END(told->facts[i].metric);
+        END(told->facts[i].unit);
+        if (!units_find(told->facts[i].unit))
+            return false;
+    }
+    return true;
+}
+
+void net_watch_idle(uint64_t ns, struct net_hello *hello)
+{
+    struct timespec t = {.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)};
+    struct cpu_reading before, after;
+    bool known = !cpu_read(&before);
+
+    while (nanosleep(&t, &t) && errno == EINTR) {
+    }
+    known = known && !cpu_read(&after);
+    hello->idle_cores = known ? cpu_busy(&before, &after) : NAN;
+    hello->idle_softirq = known ? cpu_softirq(&before, &after) : NAN;
 }
 
 /* FNV-1a over what decides the layout. */
 uint32_t net_protocol(void)
 {
     static const uint32_t layout[] = {
-        3, /* of the requests: raise it when their order or meaning changes */
+        4, /* of the requests: raise it when their order or meaning changes */
         sizeof(struct net_hello),
         sizeof(struct net_order),
         sizeof(struct net_rails),

@@ -12,8 +12,9 @@
 #include "core/net/lead_state.h"
 #include "core/net/machine.h"
 
-/* Connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. */
+/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. */
 #define STEP_WAIT_NS (3 * NET_STILL_NS)
+#define WHY_WAIT_NS  2000000000u /* for the peer's view of an error */
 
 const char *net_lead_error(const struct net_lead *l)
 {
@@ -60,6 +61,8 @@ int net_lead_reply(struct net_lead *l, enum net_request request, void *data, siz
                                    channel_peer(l->channel));
     }
     n -= sizeof(*head);
+    if (head->err > 0)
+        return net_lead_fail(l, -EPROTO, "%s answered what is no error", channel_peer(l->channel));
     if (head->err) {
         l->peer_failed = true;
         return net_lead_fail(l, head->err, "%s: %.*s", channel_peer(l->channel),
@@ -93,7 +96,9 @@ int net_lead_own(struct net_lead *l, int err)
     if (!err)
         return 0;
     snprintf(own, sizeof(own), "%s", l->end.error[0] ? l->end.error : strerror(-err));
-    if (!l->broken && !net_lead_ask(l, NET_ASK_READ, &reading, sizeof(reading)))
+    uint32_t flags = 0;
+    if (l->broken || net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags)) ||
+        !net_lead_reply(l, NET_ASK_READ, &reading, sizeof(reading), NULL, WHY_WAIT_NS))
         return net_lead_fail(l, err, "%s", own);
     snprintf(l->peer_error, sizeof(l->peer_error), "%.380s", l->error);
     return net_lead_fail(l, err, "%s; %s", own, l->peer_error);
@@ -101,7 +106,7 @@ int net_lead_own(struct net_lead *l, int err)
 
 static int greet(struct net_lead *l, uint64_t idle_ns)
 {
-    struct net_hello own = {.idle_ns = idle_ns, .idle_cores = NAN};
+    struct net_hello own = {.idle_ns = idle_ns, .idle_cores = NAN, .idle_softirq = NAN};
 
     machine_id(own.machine);
     gethostname(own.host, sizeof(own.host) - 1);
@@ -110,14 +115,16 @@ static int greet(struct net_lead *l, uint64_t idle_ns)
     if (err)
         return err;
     if (idle_ns)
-        own.idle_cores = cpu_idle_baseline(idle_ns);
+        net_watch_idle(idle_ns, &own);
     err = net_lead_reply(l, NET_ASK_HELLO, &l->hello[NET_PEER], sizeof(own), NULL,
                          idle_ns + CHANNEL_WAIT_NS);
     l->hello[NET_OWN] = own;
     l->hello[NET_PEER].machine[sizeof(own.machine) - 1] = 0;
     l->same_machine = machine_same(own.machine, l->hello[NET_PEER].machine);
-    if (l->same_machine)
+    if (l->same_machine) {
         l->hello[NET_PEER].idle_cores = own.idle_cores;
+        l->hello[NET_PEER].idle_softirq = own.idle_softirq;
+    }
     l->hello[NET_PEER].host[sizeof(own.host) - 1] = 0;
     return err;
 }
@@ -146,6 +153,16 @@ void net_lead_close(struct net_lead *l)
         channel_send(l->channel, NET_ASK_BYE, NULL, 0);
     channel_close(l->channel);
     free(l);
+}
+
+unsigned net_lead_thread_count(const struct net_lead *l)
+{
+    return net_threads(&l->end);
+}
+
+bool net_lead_polls(const struct net_lead *l)
+{
+    return l->end.ops->polls && l->end.ops->polls(l->end.point);
 }
 
 bool net_lead_same_machine(const struct net_lead *l)
@@ -183,6 +200,8 @@ static int open_both(struct net_lead *l, const struct net_local *peers)
     if (!err)
         err = net_lead_reply(l, NET_ASK_OPEN, &l->told[NET_PEER].rails, sizeof(struct net_rails),
                              NULL, STEP_WAIT_NS);
+    if (!err && !net_rails_sound(&l->told[NET_PEER].rails))
+        err = net_lead_fail(l, -EPROTO, "%s told devices that cannot be", channel_peer(l->channel));
     if (!err && l->told[NET_PEER].rails.n != l->end.n_rails)
         err = net_lead_fail(l, -EINVAL,
                             "this end has %u devices, %s has %u: give as many on both sides",
@@ -224,18 +243,36 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     int err = open_both(l, peers);
     if (!err)
         err = connect_both(l);
-    if (!err)
-        err = net_lead_ask(l, NET_ASK_START, NULL, 0);
     if (!err) {
-        net_prove_begin(&l->end);
-        err = net_lead_own(l, net_workers_start(&l->end));
+        net_prove_begin(&l->end); /* bytes may come as soon as the peer starts */
+        err = net_lead_ask(l, NET_ASK_START, NULL, 0);
     }
+    if (!err)
+        err = net_lead_own(l, net_workers_start(&l->end));
     net_end_rails(&l->end, &l->told[NET_OWN].rails); /* card() and join() may know more */
     if (!err)
         err = net_lead_first_reading(l);
     if (err)
         net_lead_finish(l);
     return err;
+}
+
+static void beat(void *arg)
+{
+    struct net_lead *l = arg;
+
+    if (!l->broken)
+        net_lead_send(l, NET_ASK_BEAT, NULL, 0);
+}
+
+/* Messages that are under way are finished: as long as one on each connection takes at the rate of before, twice. */
+static uint64_t finish_wait_ns(const struct net_lead *l)
+{
+    double gbps = net_lead_average(l);
+    double bytes = (double)l->end.point->message_bytes * l->end.point->connections;
+    double ns = gbps > 0 ? 2 * bytes / gbps : 0;
+
+    return STEP_WAIT_NS + (ns < 3.6e12 ? (uint64_t)ns : 3600000000000u);
 }
 
 static int stop_both(struct net_lead *l)
@@ -250,16 +287,17 @@ static int stop_both(struct net_lead *l)
         err = net_lead_send(l, NET_ASK_STOP, NULL, 0);
     if (err)
         return err;
-    int own_err = net_workers_stop(&l->end, own);
-    err = net_lead_reply(l, NET_ASK_STOP, theirs, size, NULL, STEP_WAIT_NS);
+    net_facts_take(&l->end);
+    int own_err = net_workers_stop(&l->end, own, beat, l);
+    err = net_lead_reply(l, NET_ASK_STOP, theirs, size, NULL, finish_wait_ns(l));
     if (!err)
         err = net_lead_own(l, own_err);
     if (!err)
         err = net_lead_send(l, NET_ASK_DRAIN, own, size);
     if (err)
         return err;
-    own_err = net_workers_drain(&l->end, theirs);
-    err = net_lead_reply(l, NET_ASK_DRAIN, NULL, 0, NULL, STEP_WAIT_NS);
+    own_err = net_workers_drain(&l->end, theirs, beat, l);
+    err = net_lead_reply(l, NET_ASK_DRAIN, NULL, 0, NULL, finish_wait_ns(l));
     return err ? err : net_lead_own(l, own_err);
 }
 
@@ -284,7 +322,7 @@ static int check_both(struct net_lead *l)
     if (err)
         return err;
     int own_err = l->end.ops->check(&l->end);
-    err = net_lead_reply(l, NET_ASK_CHECK, NULL, 0, NULL, STEP_WAIT_NS);
+    err = net_lead_reply(l, NET_ASK_CHECK, NULL, 0, NULL, finish_wait_ns(l));
     if (own_err == -EBADMSG || (own_err && !err))
         return net_lead_fail(l, own_err, "%s", l->end.error);
     return err;
@@ -312,6 +350,8 @@ int net_lead_end(struct net_lead *l)
         err = check_both(l);
     if (!err)
         err = net_lead_ask(l, NET_ASK_TELL, &l->told[NET_PEER], sizeof(l->told[NET_PEER]));
+    if (!err && !net_told_sound(&l->told[NET_PEER]))
+        err = net_lead_fail(l, -EPROTO, "%s told what cannot be", channel_peer(l->channel));
     if (!err) {
         net_tell(&l->end, &l->told[NET_OWN]);
         err = judge_path(l);

@@ -82,6 +82,8 @@ unsigned net_lead_threads(struct net_lead *lead, enum net_side side, double *cor
 
 const struct net_told *net_lead_told(const struct net_lead *lead, enum net_side side);
 bool net_lead_same_machine(const struct net_lead *lead);
+unsigned net_lead_thread_count(const struct net_lead *lead); /* that serve a direction at one end */
+bool net_lead_polls(const struct net_lead *lead); /* they are busy whatever there is to do */
 /* Busy before anything ran; NAN: not measured. */
 double net_lead_idle_cores(const struct net_lead *lead, enum net_side side);
 const char *net_lead_host(const struct net_lead *lead); /* the peer's name of itself */

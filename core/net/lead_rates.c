@@ -10,7 +10,11 @@
 #include "core/net/framing.h"
 #include "core/net/lead_state.h"
 
-#define AGAIN_NS 1000000u /* until the next look, where nothing had arrived */
+#define AGAIN_NS                                                                                   \
+    1000000u /* until the next look, where nothing had arrived; twice as long each time, */
+#define AGAIN_MOST_NS 20000000u /* up to this */
+#define CLUMPS                                                                                     \
+    8 /* messages of each connection that a window holds at least, where whole ones are counted */
 
 /* The end whose tallies count a direction. */
 static enum net_side counter_of(const struct net_lead *l, int direction)
@@ -26,21 +30,54 @@ static const struct net_rate *rate_of(const struct net_lead *l, const struct net
     return &pair->of[counter_of(l, direction)].rates[direction][rail];
 }
 
-static int read_both(struct net_lead *l, struct net_pair *pair)
+/* It proved who it is, not that it is sound. */
+static int check_reading(struct net_lead *l, const struct net_reading *r,
+                         const struct net_reading *last)
 {
-    int err = net_lead_send(l, NET_ASK_READ, NULL, 0);
+    bool sound = r->n_workers <= NET_WORKERS_MAX && r->now_ns >= last->now_ns;
 
-    net_read(&l->end, &pair->of[NET_OWN]);
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+            sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
+                     r->rates[d][i].messages >= last->rates[d][i].messages;
+    return sound ? 0
+                 : net_lead_fail(l, -EPROTO, "%s told readings that cannot be",
+                                 channel_peer(l->channel));
+}
+
+static int read_both(struct net_lead *l, struct net_pair *pair, uint32_t flags)
+{
+    struct net_pair now;
+    int err = net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags));
+
+    net_read(&l->end, &now.of[NET_OWN], flags);
     if (!err)
-        err = net_lead_reply(l, NET_ASK_READ, &pair->of[NET_PEER], sizeof(pair->of[NET_PEER]), NULL,
+        err = net_lead_reply(l, NET_ASK_READ, &now.of[NET_PEER], sizeof(now.of[NET_PEER]), NULL,
                              CHANNEL_WAIT_NS);
     int own_err = atomic_load(&l->end.error_code);
-    return own_err ? net_lead_own(l, own_err) : err;
+    if (own_err)
+        return net_lead_own(l, own_err);
+    if (!err)
+        err = check_reading(l, &now.of[NET_PEER], &l->last.of[NET_PEER]);
+    if (!err)
+        *pair = now;
+    return err;
 }
 
 static bool streams(const struct net_lead *l)
 {
     return l->end.point->stream[NET_FORWARD] || l->end.point->stream[NET_REVERSE];
+}
+
+/* Connections that share a line fairly end their messages at about the same time. Where a message counts when it
+ * is whole, a window of few of them would begin or end in the middle of such a clump. */
+static uint64_t enough_messages(const struct net_lead *l)
+{
+    const struct net_point *p = l->end.point;
+
+    if (!l->end.ops->counts_whole)
+        return 0;
+    return CLUMPS * ((p->connections + l->end.n_rails - 1) / l->end.n_rails);
 }
 
 /* Does each rate have arrivals between the two? A rate needs two moments: the first reading has none before it. */
@@ -51,7 +88,7 @@ static bool all_moved(const struct net_lead *l, const struct net_pair *from,
         for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++) {
             const struct net_rate *a = rate_of(l, from, d, rail), *b = rate_of(l, to, d, rail);
             if (!a->last_ns || b->bytes <= a->bytes || b->last_ns <= a->last_ns ||
-                (l->end.point->count_messages && b->messages <= a->messages))
+                b->messages - a->messages < enough_messages(l))
                 return false;
         }
     return true;
@@ -76,6 +113,12 @@ static void sleep_until(uint64_t until_ns, const volatile int *cancel)
     }
 }
 
+static void pause_for(uint64_t *again_ns, const volatile int *cancel)
+{
+    sleep_until(clock_now_ns() + *again_ns, cancel);
+    *again_ns = 2 * *again_ns < AGAIN_MOST_NS ? 2 * *again_ns : AGAIN_MOST_NS;
+}
+
 static int still(struct net_lead *l)
 {
     return net_lead_fail(
@@ -88,13 +131,15 @@ static int still(struct net_lead *l)
 int net_lead_first_reading(struct net_lead *l)
 {
     uint64_t begin_ns = clock_now_ns();
-    int err = read_both(l, &l->last);
+    uint64_t again_ns = AGAIN_NS;
 
+    l->last = (struct net_pair){0};
+    int err = read_both(l, &l->last, NET_READ_MACHINE);
     while (!err && streams(l) && !all_began(l, &l->last)) {
         if (clock_now_ns() - begin_ns > NET_STILL_NS)
             return still(l);
-        sleep_until(clock_now_ns() + AGAIN_NS, NULL);
-        err = read_both(l, &l->last);
+        pause_for(&again_ns, NULL);
+        err = read_both(l, &l->last, NET_READ_MACHINE);
     }
     l->last_ns = clock_now_ns();
     l->mark = l->block = l->final = l->last;
@@ -112,6 +157,12 @@ static double bytes_between(const struct net_lead *l, const struct net_pair *fro
     return bytes;
 }
 
+/* The kernel's counts may go back a little. */
+static double seconds_between(uint64_t a_ns, uint64_t b_ns)
+{
+    return (double)(int64_t)(b_ns - a_ns) / 1e9;
+}
+
 static struct net_cost cost_between(const struct net_lead *l, enum net_side side,
                                     const struct net_pair *from, const struct net_pair *to)
 {
@@ -120,10 +171,15 @@ static struct net_cost cost_between(const struct net_lead *l, enum net_side side
                             .seconds = (double)(b->now_ns - a->now_ns) / 1e9};
 
     for (unsigned i = 0; i < b->n_workers && i < NET_WORKERS_MAX; i++)
-        cost.threads_s += (double)(b->worker_ns[i] - a->worker_ns[i]) / 1e9;
-    cost.machine_s = (double)(b->busy_ns - a->busy_ns) / 1e9 -
-                     l->hello[side].idle_cores * cost.seconds; /* NAN where it was not measured */
-    cost.softirq_s = (double)(b->softirq_ns - a->softirq_ns) / 1e9;
+        cost.threads_s += seconds_between(a->worker_ns[i], b->worker_ns[i]);
+    cost.machine_s = cost.softirq_s = NAN;
+    if (a->machine_known &&
+        b->machine_known) { /* less what it does when idle: NAN where that was not measured */
+        const struct net_hello *h = &l->hello[side];
+        cost.machine_s = seconds_between(a->busy_ns, b->busy_ns) - h->idle_cores * cost.seconds;
+        cost.softirq_s =
+            seconds_between(a->softirq_ns, b->softirq_ns) - h->idle_softirq * cost.seconds;
+    }
     return cost;
 }
 
@@ -156,7 +212,7 @@ static void end_block(struct net_lead *l, uint64_t at_least_ns)
 int net_lead_mark(struct net_lead *l)
 {
     struct net_pair now;
-    int err = read_both(l, &now);
+    int err = read_both(l, &now, NET_READ_MACHINE | NET_READ_MARK);
 
     if (err)
         return err;
@@ -174,7 +230,7 @@ uint64_t net_lead_longest_ns(const struct net_lead *l)
 
 int net_lead_last_reading(struct net_lead *l)
 {
-    int err = read_both(l, &l->final);
+    int err = read_both(l, &l->final, NET_READ_MACHINE);
 
     if (!err && streams(l)) {
         l->last = l->final;
@@ -183,13 +239,13 @@ int net_lead_last_reading(struct net_lead *l)
     return err;
 }
 
-/* Bytes, or messages, a nanosecond. */
+/* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are bytes over their size. */
 static double speed(const struct net_lead *l, const struct net_rate *a, const struct net_rate *b)
 {
-    double much = l->end.point->count_messages ? (double)(b->messages - a->messages)
-                                               : (double)(b->bytes - a->bytes);
+    double bytes_per_ns = (double)(b->bytes - a->bytes) / (double)(b->last_ns - a->last_ns);
 
-    return much / (double)(b->last_ns - a->last_ns);
+    return l->end.point->count_messages ? bytes_per_ns / (double)l->end.point->message_bytes
+                                        : bytes_per_ns;
 }
 
 static uint64_t to_ns(double per_ns)
@@ -220,18 +276,32 @@ static void fill_rates(const struct net_lead *l, const struct net_pair *from,
         ns[n++] = to_ns(all);
 }
 
+/* What the machine spends is looked at once a block: the look itself costs. */
+static uint32_t flags_now(const struct net_lead *l)
+{
+    return clock_now_ns() - l->block.of[NET_OWN].now_ns >= l->block_ns ? NET_READ_MACHINE : 0;
+}
+
 int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *cancel,
                     uint64_t *ns)
 {
     struct net_pair now;
-    uint64_t begin_ns = l->last_ns;
+    uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved_ns, moved = 0;
+    uint32_t flags;
     int err;
 
     sleep_until(l->last_ns + window_ns, cancel);
-    while (!(err = read_both(l, &now)) && !all_moved(l, &l->last, &now)) {
-        if (clock_now_ns() - begin_ns > window_ns + NET_STILL_NS)
+    moved_ns = clock_now_ns();
+    while (!(err = read_both(l, &now, flags = flags_now(l))) && !all_moved(l, &l->last, &now)) {
+        uint64_t bytes = (uint64_t)bytes_between(l, &l->last, &now);
+        if (bytes != moved)
+            moved_ns = clock_now_ns();
+        moved = bytes;
+        if (cancel && *cancel)
+            return -EINTR;
+        if (clock_now_ns() - moved_ns > NET_STILL_NS)
             return still(l);
-        sleep_until(clock_now_ns() + AGAIN_NS, NULL);
+        pause_for(&again_ns, cancel);
     }
     if (err)
         return err;
@@ -240,7 +310,8 @@ int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *
     l->last_ns = clock_now_ns();
     if (l->last_ns - begin_ns > l->longest_ns)
         l->longest_ns = l->last_ns - begin_ns;
-    end_block(l, l->block_ns);
+    if (flags & NET_READ_MACHINE)
+        end_block(l, l->block_ns);
     return 0;
 }
 

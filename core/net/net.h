@@ -38,6 +38,7 @@
 #define NET_CONNECTIONS_MAX 256
 #define NET_WORKERS_MAX     64
 #define NET_RAILS_MAX       8            /* NICs used at once by one end */
+#define NET_BYTES_MAX       (1ull << 40) /* of a message */
 #define NET_CARD_MAX        32768        /* bytes */
 #define NET_STILL_NS        10000000000u /* nothing moved for so long: the peer or the path is gone */
 #define NET_ERROR_BYTES     384
@@ -190,6 +191,9 @@ struct net_end {
     _Atomic int error_code;    /* the first error of any thread; its text in `error` */
     char error[NET_ERROR_BYTES];
     pthread_mutex_t error_lock;
+    struct net_fact facts[NET_FACTS_MAX]; /* since the mark; see net_facts_take() */
+    struct net_fact mark_facts[NET_FACTS_MAX];
+    size_t n_facts, n_mark_facts;
     pthread_t pong;
     bool pong_started;
     struct path *path; /* counters at net_prove_begin() */
@@ -200,6 +204,11 @@ struct net_end {
 struct net_ops {
     const char *name; /* "tcp" */
     const char *help; /* one line */
+
+    /* Does a message count when all of it is there (RDMA: a completion), not as it arrives? */
+    bool counts_whole;
+    /* Do its threads ask again and again, so that they are busy whatever there is to do? NULL: no. */
+    bool (*polls)(const struct net_point *p);
 
     /* Is the time of ping() that of one way (a read is there and back by itself), not to be halved? NULL:
      * always halved. */
@@ -239,7 +248,7 @@ struct net_ops {
      * net_fail(): what is wrong where. */
     int (*check)(struct net_end *e);
 
-    /* At the start and at the end of the sampling: up to NET_FACTS_MAX facts of this end as a sender or receiver; those that
+    /* At the start and at the end of the sampling, while the streams run: up to NET_FACTS_MAX facts of this end as a sender or receiver; those that
      * count up (retransmits) are told since join. Returns how many. May fill in rails' text again. Not required. */
     size_t (*facts)(struct net_end *e, struct net_fact *facts);
 

@@ -2,6 +2,7 @@
 /* The rows of the benchmark `net`: see net_session.h. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/evidence.h"
@@ -9,6 +10,8 @@
 #include "core/net/net_work.h"
 
 #define BUSY_CORES    0.95 /* of a thread: it has no time left */
+#define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
+#define STALLS        0.95 /* of the median: what an average below says */
 #define IDLE_CORES    0.1  /* that others keep busy: no idle machine */
 #define THREADS_SHOWN 8    /* with more, rows of each would hide the rest */
 
@@ -89,6 +92,21 @@ static void set_columns(struct point *pt, struct net_session *s)
                  net_lead_same_machine(s->lead) ? "same machine" : net_lead_host(s->lead));
 }
 
+/* Threads and buffers have one place, which cannot be near devices of two nodes. */
+static void tell_nodes(struct point *pt, struct net_session *s)
+{
+    for (int side = 0; side < NET_SIDES; side++) {
+        const struct net_rails *rails = &net_lead_told(s->lead, side)->rails;
+        for (unsigned i = 1; i < rails->n; i++)
+            if (rails->rails[i].node != rails->rails[0].node)
+                point_reason(pt, 0,
+                             "devices of %s are on nodes %d and %d: threads and buffers are near "
+                             "the first",
+                             side == NET_OWN ? "this end" : "the peer", rails->rails[0].node,
+                             rails->rails[i].node);
+    }
+}
+
 void net_rows_series(struct point *pt, struct net_session *s)
 {
     s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
@@ -96,6 +114,7 @@ void net_rows_series(struct point *pt, struct net_session *s)
     net_rows_series_of(pt, s, s->rates, s->n_rates);
     set_limits(pt, s);
     set_columns(pt, s);
+    tell_nodes(pt, s);
 }
 
 static struct figure *add_figure(struct point *pt, const char *metric, const char *unit,
@@ -153,7 +172,7 @@ static void add_threads(struct point *pt, struct net_session *s, enum net_side s
 
     for (unsigned i = 0; i < n; i++) {
         char scope[24];
-        if (cores[i] >= BUSY_CORES && !s->cpu_limit[0])
+        if (cores[i] >= BUSY_CORES && !s->cpu_limit[0] && !net_lead_polls(s->lead))
             snprintf(s->cpu_limit, sizeof(s->cpu_limit), "a thread of %s end is %.0f %% busy",
                      side == NET_OWN ? "this" : "the peer's", 100 * cores[i]);
         if (n < 2 || n > THREADS_SHOWN)
@@ -176,6 +195,23 @@ static const char *idle_remark(const struct net_lead *lead, enum net_side side, 
     return text;
 }
 
+/* A machine cannot have done less than the threads on it: then others did less than before it all, and what was
+ * taken off is too much. */
+static bool machine_is_sound(struct net_session *s, enum net_side side)
+{
+    struct net_cost own[NET_BLOCKS], other[NET_BLOCKS];
+    unsigned n = net_lead_costs(s->lead, side, own);
+    double machine = 0, threads = 0;
+
+    net_lead_costs(s->lead, side == NET_OWN ? NET_PEER : NET_OWN, other);
+    for (unsigned i = 0; i < n; i++) {
+        machine += own[i].machine_s;
+        threads += own[i].threads_s;
+        threads += net_lead_same_machine(s->lead) ? other[i].threads_s : 0;
+    }
+    return machine >= MACHINE_LEAST * threads; /* not of NAN */
+}
+
 /* Of one machine with both ends on it, the figures are those of both. */
 static void add_costs(struct point *pt, struct net_session *s)
 {
@@ -186,7 +222,7 @@ static void add_costs(struct point *pt, struct net_session *s)
     for (int side = 0; side < NET_SIDES; side++) {
         unsigned n = net_lead_costs(s->lead, side, costs);
         add_cost(pt, costs, n, sides[side], "threads", of_threads, "");
-        if (!same || side == NET_OWN) {
+        if ((!same || side == NET_OWN) && machine_is_sound(s, side)) {
             add_cost(pt, costs, n, same ? "both" : sides[side], "machine", of_machine,
                      idle_remark(s->lead, side, remark, sizeof(remark)));
             add_cost(pt, costs, n, same ? "both" : sides[side], "softirq", of_softirq, "");
@@ -241,6 +277,34 @@ void net_rows_figures(struct point *pt, struct net_session *s)
         for (int side = 0; side < NET_SIDES; side++)
             add_facts(pt, net_lead_told(s->lead, side), sides[side]);
     set_columns(pt, s); /* the rails' text may know more now */
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+void net_rows_judge(struct point *pt, struct net_session *s)
+{
+    struct net_windows *w = &s->windows;
+    double average = net_lead_average(s->lead), median;
+
+    if (!w->n || !(average > 0))
+        return;
+    qsort(w->ns, w->n, sizeof(*w->ns), ascending);
+    median = NET_QUANTITY / w->ns[w->n / 2];
+    if (s->point.count_messages)
+        median *= (double)s->point.message_bytes;
+    if (average >= STALLS * median)
+        return;
+    pt->noisy = true;
+    point_reason(
+        pt, 0,
+        "it stalls: all bytes over all of the time are %.4g GB/s, %.0f %% of the median of "
+        "the samples; the longest of them took %.0f ms",
+        average, 100 * average / median, (double)net_lead_longest_ns(s->lead) / 1e6);
 }
 
 void net_rows_evidence(struct point *pt, struct net_session *s)

@@ -7,6 +7,11 @@
 #include "core/net/lead.h"
 #include "core/net/party.h"
 
+struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
+    double *ns;
+    size_t n, capacity;
+};
+
 struct net_session { /* pt->bench_state: outlives the points */
     struct net_lead *lead;
     struct net_secret secret;
@@ -15,6 +20,7 @@ struct net_session { /* pt->bench_state: outlives the points */
     uint64_t samples;                          /* pings that count */
     struct net_rate_name rates[NET_RATES_MAX]; /* the names that the rows' series point to */
     unsigned n_rates;
+    struct net_windows windows;
     char cpu_limit[160]; /* the CPUs, not the link, are the limit: how that shows; "" */
 };
 
@@ -24,6 +30,8 @@ void net_rows_series_of(struct point *pt, struct net_session *s, const struct ne
 void net_rows_series(struct point *pt, struct net_session *s);
 /* CPU cost, the load's rate, the transport's facts. */
 void net_rows_figures(struct point *pt, struct net_session *s);
+/* A stream that stalls: its median alone does not show it. */
+void net_rows_judge(struct point *pt, struct net_session *s);
 void net_rows_evidence(struct point *pt, struct net_session *s);
 
 #endif

@@ -123,8 +123,11 @@ void net_bench_close(struct point *ctx)
 {
     struct net_session *s = ctx->bench_state;
 
+    bool broken = s->lead && net_lead_broken(s->lead);
     net_lead_close(s->lead);
-    net_party_end();
+    if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
+        net_party_end();
+    free(s->windows.ns);
     free(s);
 }
 
@@ -219,7 +222,9 @@ static void show_point(struct point *pt, const struct net_point *point)
 /* The thread that pings stays where it is: near the other end or far from it makes a latency of its own. */
 static int bind_leader(struct point *pt, struct net_session *s)
 {
-    unsigned cpu = net_lead_told(s->lead, NET_OWN)->rails.cpus[0];
+    const struct net_rails *rails = &net_lead_told(s->lead, NET_OWN)->rails;
+    unsigned cpu =
+        rails->cpus[rails->n_cpus - 1]; /* beside streams: not a worker's, if there is another */
     int err = topo_bind_self(point_topo(pt), cpu);
 
     if (err)
@@ -238,7 +243,7 @@ int net_bench_setup(struct point *pt)
         return -EIO;
     pt->sample_ns = 0; /* one operation, or one window, a sample */
     s->begun = false;
-    s->samples = 0;
+    s->samples = s->windows.n = 0;
     fill_point(pt, &s->point);
     if (!strcmp(s->point.transport, "tcp") && s->point.tcp.mode == NET_TCP_BLOCKING &&
         s->point.connections && s->point.threads != s->point.connections)
@@ -246,6 +251,11 @@ int net_bench_setup(struct point *pt)
                             "with --mode blocking each of the %u streams has a thread: leave "
                             "--threads out, or take --mode epoll",
                             s->point.connections);
+    if (s->point.threads > NET_WORKERS_MAX / 2)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "%u streams want as many threads, there are %d at most: --mode epoll "
+                            "--threads 2, say",
+                            s->point.connections, NET_WORKERS_MAX / 2);
     show_point(pt, &s->point);
     net_rows_series_of(pt, s, NULL, 0); /* so that a row that fails says what it was to measure */
     int err = need_lead(pt, s);
@@ -256,6 +266,8 @@ int net_bench_setup(struct point *pt)
     if (err)
         return point_reason(pt, err, "%s", net_lead_error(s->lead));
     net_rows_series(pt, s);
+    if (s->point.connections)
+        point_option(pt, "threads", "%u", net_lead_thread_count(s->lead));
     return s->point.ping ? bind_leader(pt, s) : 0;
 }
 
@@ -267,6 +279,20 @@ int net_bench_begin(struct point *pt)
 
     s->begun = true;
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
+}
+
+static int windows_add(struct net_windows *w, uint64_t ns)
+{
+    if (w->n == w->capacity) {
+        size_t capacity = w->capacity ? 2 * w->capacity : 1024;
+        double *more = realloc(w->ns, capacity * sizeof(*more));
+        if (!more)
+            return -ENOMEM;
+        w->ns = more;
+        w->capacity = capacity;
+    }
+    w->ns[w->n++] = (double)ns;
+    return 0;
 }
 
 int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
@@ -281,6 +307,8 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
         err = net_lead_ping(s->lead, &one);
         ns[0] = i ? ns[0] + one : one;
     }
+    if (!s->point.ping && s->begun && !err)
+        err = windows_add(&s->windows, ns[pt->n_series - 1]);
     if (p->iterations && s->begun && ++s->samples)
         pt->enough = (s->point.ping ? s->samples : net_lead_messages(s->lead)) >= p->iterations;
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
@@ -294,6 +322,7 @@ int net_bench_check(struct point *pt)
     if (err)
         return point_reason(pt, err, "%s", net_lead_error(s->lead));
     net_rows_figures(pt, s);
+    net_rows_judge(pt, s);
     return 0;
 }
 

@@ -152,8 +152,8 @@ static void set_line(const char *root, struct nic_port *np)
                  np->device, np->port);
     else if (!infiniband && gbps <= 2.5)
         snprintf(np->line_source, sizeof(np->line_source),
-                 "%.40s:%u says %s, made up: what %.20s gives where it does not know", np->device,
-                 np->port, text, np->driver[0] ? np->driver : "a driver");
+                 "%.40s:%u says %.30s, made up: what %.20s gives where it does not know",
+                 np->device, np->port, text, np->driver[0] ? np->driver : "a driver");
     else if (!strcmp(np->driver, "efa") && gbps == 100)
         snprintf(np->line_source, sizeof(np->line_source),
                  "%.40s:%u says %s, as EFA's older drivers do whatever the card", np->device,

@@ -16,7 +16,7 @@ enum net_request {
     NET_ASK_CARD,      /* -; the peer's card */
     NET_ASK_JOIN,      /* the leader's card; - */
     NET_ASK_START,     /* -; - : the peer's workers run, and its pong() */
-    NET_ASK_READ,      /* -; struct net_reading */
+    NET_ASK_READ,      /* uint32_t, of enum net_read_flags; struct net_reading */
     NET_ASK_STOP,      /* -; what each connection has sent: uint64_t[connections] */
     NET_ASK_DRAIN,     /* what the leader's have sent; - : all of it has been received */
     NET_ASK_PROVE, /* what each of the leader's connections has received; what the peer's have */
@@ -24,8 +24,14 @@ enum net_request {
     NET_ASK_TELL,  /* -; struct net_told */
     NET_ASK_CLOSE, /* -; - : the point is over, however far it came */
     NET_ASK_BYE,   /* the session is over; no reply */
+    NET_ASK_BEAT,  /* the leader is at work on something long; no reply */
 };
 #define NET_REPLY 0x8000u
+
+enum net_read_flags {
+    NET_READ_MACHINE = 1, /* what the machine has spent, too */
+    NET_READ_MARK = 2,    /* sampling begins: what counts up counts from here */
+};
 
 struct net_reply {
     int32_t err;
@@ -34,9 +40,10 @@ struct net_reply {
 
 struct net_hello {
     char machine[64], host[64];
-    uint64_t idle_ns;  /* how long to measure the idle machine; 0: not at all */
-    double idle_cores; /* of the one who answers: busy while idle; NAN: not measured */
-    uint32_t n_cpus;   /* of the machine */
+    uint64_t idle_ns; /* how long to measure the idle machine; 0: not at all */
+    double idle_cores,
+        idle_softirq; /* of the one who answers: busy while idle; NAN: not measured */
+    uint32_t n_cpus;  /* of the machine */
 };
 
 struct net_order {
@@ -60,7 +67,8 @@ struct net_rate {
 struct net_reading {
     uint64_t now_ns;
     struct net_rate rates[NET_DIRECTIONS][NET_RAILS_MAX]; /* those that are counted at this end */
-    uint64_t busy_ns, softirq_ns;                         /* of the machine */
+    uint64_t busy_ns, softirq_ns;                         /* of the machine, where it is known */
+    uint32_t machine_known;
     uint32_t n_workers;
     uint64_t worker_ns[NET_WORKERS_MAX]; /* CPU time of each thread */
 };
@@ -81,13 +89,24 @@ int net_seat(struct net_end *e, const uint32_t *taken, unsigned n_taken);
 void net_end_rails(const struct net_end *e, struct net_rails *rails);
 
 int net_workers_start(struct net_end *e);
-int net_workers_stop(struct net_end *e,
-                     uint64_t *sent); /* those that send: joined; sent[connections] */
-int net_workers_drain(struct net_end *e, const uint64_t *sent); /* those that receive */
-void net_workers_end(struct net_end *e);                        /* all, at once */
+/* Those that send end after the message that they are in, sent[connections] of each; those that receive when they have
+ * all of what was sent. Either may take as long as messages take: `beat` (NULL: nothing) is called each second. */
+typedef void net_beat_fn(void *arg);
+int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg);
+int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg);
+void net_workers_end(struct net_end *e); /* all, at once */
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
-void net_read(struct net_end *e, struct net_reading *r);
+void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
+/* What the transport says now: kept for net_tell(), less what it said at the mark where it counts up. */
+void net_facts_take(struct net_end *e);
+/* How many threads serve a direction at an end that serves it. */
+unsigned net_threads(const struct net_end *e);
+/* The idle machine, watched for so long; NAN where it cannot be known. */
+void net_watch_idle(uint64_t ns, struct net_hello *hello);
+/* What the other end told is whole: texts end, numbers are within bounds, units are known. */
+bool net_rails_sound(struct net_rails *rails);
+bool net_told_sound(struct net_told *told);
 
 /* What this end should have put through each rail since net_workers_start(). */
 void net_prove_begin(struct net_end *e);

@@ -75,7 +75,7 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
     struct path_device *d;
     unsigned port;
 
-    snprintf(name, sizeof(name) - 2, "%s", claim->device);
+    snprintf(name, sizeof(name), "%.61s", claim->device);
     /* "mlx5_0" is its first port. */
     if (!path_find(v, name) && !strchr(name, ':') && !nic_parse_port(v->root, name, device, &port))
         strcat(name, ":1");

@@ -13,6 +13,7 @@
 
 /* A leader may be idle between two points for as long as its own measuring takes. */
 #define IDLE_WAIT_NS 60000000000u
+#define IDLE_MOST_NS 10000000000u /* that it may ask to watch the idle machine */
 
 struct server {
     struct channel *channel;
@@ -22,6 +23,7 @@ struct server {
     struct net_order order; /* of the point that is open */
     struct net_end end;
     bool open;
+    unsigned state; /* enum state */
     char in[CHANNEL_FRAME_MAX];
     struct {
         struct net_reply head;
@@ -43,7 +45,7 @@ static int hello(struct server *s, size_t len)
 
     if (len != sizeof(*asked))
         return -EPROTO;
-    *own = (struct net_hello){.idle_ns = asked->idle_ns, .idle_cores = NAN};
+    *own = (struct net_hello){.idle_ns = asked->idle_ns, .idle_cores = NAN, .idle_softirq = NAN};
     machine_id(own->machine);
     gethostname(own->host, sizeof(own->host) - 1);
     char theirs[sizeof(asked->machine)];
@@ -51,8 +53,8 @@ static int hello(struct server *s, size_t len)
     theirs[sizeof(theirs) - 1] = 0;
     s->same_machine = machine_same(own->machine, theirs);
     own->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
-    if (asked->idle_ns && !s->same_machine)
-        own->idle_cores = cpu_idle_baseline(asked->idle_ns);
+    if (asked->idle_ns && asked->idle_ns <= IDLE_MOST_NS && !s->same_machine)
+        net_watch_idle(asked->idle_ns, own);
     s->out_len = sizeof(*own);
     return 0;
 }
@@ -115,8 +117,12 @@ static int start(struct server *s, size_t len)
 
 static int read_end(struct server *s, size_t len)
 {
-    (void)len;
-    net_read(&s->end, (void *)s->out.body);
+    uint32_t flags = 0;
+
+    if (len != sizeof(flags))
+        return -EPROTO;
+    memcpy(&flags, s->in, len);
+    net_read(&s->end, (void *)s->out.body, flags);
     s->out_len = sizeof(struct net_reading);
     return atomic_load(&s->end.error_code);
 }
@@ -124,8 +130,9 @@ static int read_end(struct server *s, size_t len)
 static int stop(struct server *s, size_t len)
 {
     (void)len;
+    net_facts_take(&s->end);
     s->out_len = s->end.point->connections * sizeof(uint64_t);
-    return net_workers_stop(&s->end, (void *)s->out.body);
+    return net_workers_stop(&s->end, (void *)s->out.body, NULL, NULL);
 }
 
 static int drain(struct server *s, size_t len)
@@ -135,7 +142,7 @@ static int drain(struct server *s, size_t len)
     if (len != s->end.point->connections * sizeof(*sent))
         return -EPROTO;
     memcpy(sent, s->in, len);
-    int err = net_workers_drain(&s->end, sent);
+    int err = net_workers_drain(&s->end, sent, NULL, NULL);
     int pong_err = net_pong_end(&s->end);
     return err ? err : pong_err;
 }
@@ -176,31 +183,52 @@ static int close_point(struct server *s, size_t len)
     return 0;
 }
 
+/* How far a point has come: requests out of turn are refused, since each builds on the one before. */
+enum state { NOTHING, OPENED, CARDED, JOINED, STARTED, STOPPED, DRAINED };
+
 static const struct {
     int (*answer)(struct server *s, size_t len);
-    bool needs_end;
+    enum state from, to, then; /* taken in states from..to, which it leads to `then` */
 } requests[] = {
-    [NET_ASK_HELLO] = {hello, false}, [NET_ASK_OPEN] = {open_point, false},
-    [NET_ASK_CARD] = {card, true},    [NET_ASK_JOIN] = {join, true},
-    [NET_ASK_START] = {start, true},  [NET_ASK_READ] = {read_end, true},
-    [NET_ASK_STOP] = {stop, true},    [NET_ASK_DRAIN] = {drain, true},
-    [NET_ASK_PROVE] = {prove, true},  [NET_ASK_CHECK] = {check, true},
-    [NET_ASK_TELL] = {tell, true},    [NET_ASK_CLOSE] = {close_point, false},
+    [NET_ASK_HELLO] = {hello, NOTHING, NOTHING, NOTHING},
+    [NET_ASK_OPEN] = {open_point, NOTHING, NOTHING, OPENED},
+    [NET_ASK_CARD] = {card, OPENED, OPENED, CARDED},
+    [NET_ASK_JOIN] = {join, CARDED, CARDED, JOINED},
+    [NET_ASK_START] = {start, JOINED, JOINED, STARTED},
+    [NET_ASK_READ] = {read_end, OPENED, DRAINED, NOTHING},
+    [NET_ASK_STOP] = {stop, STARTED, STARTED, STOPPED},
+    [NET_ASK_DRAIN] = {drain, STOPPED, STOPPED, DRAINED},
+    [NET_ASK_PROVE] = {prove, DRAINED, DRAINED, NOTHING},
+    [NET_ASK_CHECK] = {check, DRAINED, DRAINED, NOTHING},
+    [NET_ASK_TELL] = {tell, DRAINED, DRAINED, NOTHING},
+    [NET_ASK_CLOSE] = {close_point, NOTHING, DRAINED, NOTHING},
 };
 
 /* A thread may have failed while nothing was asked: its error is the next answer. */
+static int do_request(struct server *s, uint16_t type, size_t len)
+{
+    int err = 0;
+
+    if (type >= sizeof(requests) / sizeof(*requests) || !requests[type].answer ||
+        s->state < requests[type].from || s->state > requests[type].to)
+        return -EPROTO;
+    if (requests[type].from > NOTHING)
+        err = atomic_load(&s->end.error_code);
+    if (!err)
+        err = requests[type].answer(s, len);
+    if (!s->open)
+        s->state = NOTHING;
+    else if (requests[type].then &&
+             (!err || type == NET_ASK_OPEN)) /* one that failed half-way is closed like any */
+        s->state = requests[type].then;
+    return err;
+}
+
 static int answer(struct server *s, uint16_t type, size_t len)
 {
-    int err = -EPROTO;
-
     memset(&s->out.head, 0, sizeof(s->out.head));
     s->out_len = 0;
-    if (type < sizeof(requests) / sizeof(*requests) && requests[type].answer &&
-        (!requests[type].needs_end || s->open)) {
-        err = requests[type].needs_end ? atomic_load(&s->end.error_code) : 0;
-        if (!err)
-            err = requests[type].answer(s, len);
-    }
+    int err = do_request(s, type, len);
     if (err && s->open && s->end.error[0])
         refuse(s, err, s->end.error);
     else if (err)
@@ -210,7 +238,8 @@ static int answer(struct server *s, uint16_t type, size_t len)
                         sizeof(s->out.head) + (err ? 0 : s->out_len));
 }
 
-/* Pings come without requests; when they stop, pong() ends with an error. */
+/* Pings come without requests; when they stop, pong() ends with an error. A leader that stops finishes its
+ * messages first, however long they take: it says so (NET_ASK_BEAT). */
 static bool is_answering(const struct server *s)
 {
     return s->open && s->end.pong_started && !atomic_load(&s->end.error_code);
@@ -232,6 +261,8 @@ static int serve(struct server *s)
         }
         if (!err && type == NET_ASK_BYE)
             return 0;
+        if (!err && type == NET_ASK_BEAT)
+            continue;
         if (!err)
             err = answer(s, type, len);
         if (err)

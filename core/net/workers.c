@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/net/cpu.h"
 #include "core/net/order.h"
@@ -38,20 +39,35 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
+/* A rail's connections [first, end), and its share of the threads, at least one. */
+static unsigned rail_threads(const struct net_end *e, unsigned rail, unsigned *first, unsigned *end)
+{
+    unsigned threads = e->point->threads / e->n_rails;
+
+    *first = 0;
+    while (*first < e->point->connections && net_rail_of(e, *first) != rail)
+        ++*first;
+    for (*end = *first; *end < e->point->connections && net_rail_of(e, *end) == rail; ++*end) {
+    }
+    threads = threads ? threads : 1;
+    return threads < *end - *first ? threads : *end - *first;
+}
+
+unsigned net_threads(const struct net_end *e)
+{
+    unsigned n = 0, first, end;
+
+    for (unsigned rail = 0; rail < e->n_rails; rail++)
+        n += rail_threads(e, rail, &first, &end);
+    return n;
+}
+
 /* Connections of one rail in one direction over its share of the threads. */
 static unsigned add_workers(struct net_end *e, struct net_worker *workers, unsigned n,
                             int direction, unsigned rail)
 {
-    unsigned first = 0, end, threads = e->point->threads / e->n_rails;
+    unsigned first, end, threads = rail_threads(e, rail, &first, &end);
 
-    while (first < e->point->connections && net_rail_of(e, first) != rail)
-        first++;
-    for (end = first; end < e->point->connections && net_rail_of(e, end) == rail; end++) {
-    }
-    if (!threads)
-        threads = 1;
-    if (threads > end - first)
-        threads = end - first;
     for (unsigned k = 0; k < threads && n < NET_WORKERS_MAX; k++, n++) {
         unsigned from = first + (end - first) * k / threads;
         workers[n] = (struct net_worker){.end = e,
@@ -99,38 +115,52 @@ int net_workers_start(struct net_end *e)
     return err;
 }
 
-static void join_workers(struct net_end *e, bool senders)
+static void join_one(pthread_t thread, net_beat_fn *beat, void *arg)
+{
+    struct timespec until;
+
+    do {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        if (!pthread_timedjoin_np(thread, NULL, &until))
+            return;
+        if (beat)
+            beat(arg);
+    } while (true);
+}
+
+static void join_workers(struct net_end *e, bool senders, net_beat_fn *beat, void *arg)
 {
     for (unsigned i = 0; i < e->n_workers; i++)
         if (e->workers[i].started && e->workers[i].sends == senders) {
-            pthread_join(e->workers[i].thread, NULL);
+            join_one(e->workers[i].thread, beat, arg);
             e->workers[i].started = false;
         }
 }
 
 /* A direction that the receiver fetches has no sender's thread: nothing is sent that was not received. */
-int net_workers_stop(struct net_end *e, uint64_t *sent)
+int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg)
 {
     atomic_store(&e->stop_sending, true);
-    join_workers(e, true);
+    join_workers(e, true, beat, arg);
     for (unsigned i = 0; i < e->point->connections; i++)
         sent[i] = atomic_load(&e->counts[i].sent);
     return atomic_load(&e->error_code);
 }
 
-int net_workers_drain(struct net_end *e, const uint64_t *sent)
+int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg)
 {
     memcpy(e->expect, sent, e->point->connections * sizeof(*sent));
     atomic_store(&e->expect_known, true);
-    join_workers(e, false);
+    join_workers(e, false, beat, arg);
     return atomic_load(&e->error_code);
 }
 
 void net_workers_end(struct net_end *e)
 {
     atomic_store(&e->give_up, true);
-    join_workers(e, true);
-    join_workers(e, false);
+    join_workers(e, true, NULL, NULL);
+    join_workers(e, false, NULL, NULL);
     net_pong_end(e);
 }
 
@@ -180,10 +210,20 @@ static struct net_rate tally_read(const struct net_tally *t)
     return rate;
 }
 
-void net_read(struct net_end *e, struct net_reading *r)
+static void read_machine(struct net_end *e, struct net_reading *r)
 {
     struct cpu_reading cpu;
 
+    for (unsigned i = 0; i < e->n_workers; i++)
+        if (e->workers[i].started)
+            r->worker_ns[i] = cpu_of_thread(e->workers[i].thread);
+    r->machine_known = !cpu_read(&cpu);
+    r->busy_ns = cpu.busy_ns;
+    r->softirq_ns = cpu.softirq_ns;
+}
+
+void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
+{
     *r = (struct net_reading){.n_workers = e->n_workers};
     for (unsigned i = 0; i < e->n_workers; i++) {
         const struct net_worker *w = &e->workers[i];
@@ -193,11 +233,10 @@ void net_read(struct net_end *e, struct net_reading *r)
             sum->messages += one.messages;
             sum->last_ns = sum->last_ns > one.last_ns ? sum->last_ns : one.last_ns;
         }
-        if (w->started)
-            r->worker_ns[i] = cpu_of_thread(w->thread);
     }
-    cpu_read(&cpu);
-    r->busy_ns = cpu.busy_ns;
-    r->softirq_ns = cpu.softirq_ns;
+    if (flags & NET_READ_MACHINE)
+        read_machine(e, r);
+    if ((flags & NET_READ_MARK) && e->ops->facts)
+        e->n_mark_facts = e->ops->facts(e, e->mark_facts);
     r->now_ns = clock_now_ns();
 }

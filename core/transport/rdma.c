@@ -124,8 +124,15 @@ static void rdma_close(struct net_end *e)
     e->state = NULL;
 }
 
+static bool rdma_polls(const struct net_point *p)
+{
+    return !p->rdma.events;
+}
+
 const struct net_ops net_rdma = {
     .name = "rdma",
+    .counts_whole = true,
+    .polls = rdma_polls,
     .help = "RDMA verbs over reliable connections: InfiniBand, RoCE, iWARP",
     .ping_is_whole = rdma_ping_is_whole,
     .backends = rdma_backends,

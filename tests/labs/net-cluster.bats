@@ -104,6 +104,27 @@ next() {
     [ -n "$(cell value)" ]
 }
 
+# rate KIB: the rate of messages of that size, as goodput in bit/s. average KIB: the same of all bytes over all of the time.
+rate() {
+    net --budget 3s --pattern rate --size "$1K" || return
+    [ "$(cell metric)" = message_rate ] || return
+    awk -v mop="$(cell value)" -v size="$1" 'BEGIN { printf "%.0f\n", mop * 1e6 * size * 1024 * 8 }'
+}
+average() {
+    net --budget 3s --pattern rate --size "$1K" || return
+    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "average_bandwidth" { printf "%.0f\n", $2 * 8e9 }'
+}
+
+@test "a rate of messages is that of the link, whatever a message's size is to a window's; so is the average" {
+    local size
+    scripts/lab-cluster rate 1gbit
+    serve
+    for size in 1500 2000 64; do
+        reaches "$(expected)" 1 rate $size
+    done
+    reaches "$(expected)" 1 average 1500
+}
+
 @test "100 Mbit/s, 730 Mbit/s and 1 Gbit/s: goodput is what is expected, to 1 %" {
     local rate
     serve

@@ -128,7 +128,9 @@ static void test_module_that_is_none(void **state)
 
     (void)state;
     assert_true(dladdr(dlsym(RTLD_DEFAULT, "qsort"), &library) != 0);
-    refused("/nonexistent/plumb-cuda.so", "does not load: No such file or directory");
+    refused("/nonexistent/plumb-cuda.so",
+            "does not load: '/nonexistent/plumb-cuda.so' cannot be read (No such file or "
+            "directory): name another in PLUMB_CUDA_MODULE");
     refused(library.dli_fname, GPU_MODULE_SYMBOL);
 }
 

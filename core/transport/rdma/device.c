@@ -128,8 +128,8 @@ static void describe(const struct rdma_rail *rail, struct net_rail *out)
     snprintf(out->kind, sizeof(out->kind), "%s%s%s", protocols[rail->protocol], *what ? ", " : "",
              what);
     rdma_gid_text(rail, gid, sizeof(gid));
-    snprintf(out->text, sizeof(out->text), "%s, MTU %u, %s, firmware %.24s", gid, rail->mtu_bytes,
-             *rail->driver ? rail->driver : "driver unknown", rail->attr.fw_ver);
+    snprintf(out->text, sizeof(out->text), "%.80s, MTU %u, %s, firmware %.24s", gid,
+             rail->mtu_bytes, *rail->driver ? rail->driver : "driver unknown", rail->attr.fw_ver);
     out->line_gbps = rdma_sysfs_rate(rail, out->line_source, sizeof(out->line_source));
 }
 

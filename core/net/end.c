@@ -125,6 +125,13 @@ static double larger(uint64_t a, uint64_t b)
     return (double)(a > b ? a : b);
 }
 
+/* A message of its own is a packet at least; TCP puts many of a stream into one. */
+static bool tells_messages(const struct net_end *e, unsigned connection)
+{
+    return connection == e->point->connections ||
+           (e->ops->counts_whole && strncmp(e->rails[net_rail_of(e, connection)].kind, "iwarp", 5));
+}
+
 /* Whose memory is written or read by the other end's NIC counts nothing itself: the other end knows. */
 static void add_claims(const struct net_end *e, const uint64_t *others_received,
                        struct path_claim *claims)
@@ -134,8 +141,14 @@ static void add_claims(const struct net_end *e, const uint64_t *others_received,
     for (unsigned i = 0; i <= p->connections; i++) {
         struct path_claim *claim = &claims[net_rail_of(e, i)];
         double bytes = (double)(i == p->connections ? p->ping_bytes : p->message_bytes);
-        claim->out_bytes += bytes * larger(atomic_load(&e->counts[i].sent), others_received[i]);
-        claim->in_bytes += bytes * larger(atomic_load(&e->counts[i].received), e->expect[i]);
+        double sent = larger(atomic_load(&e->counts[i].sent), others_received[i]);
+        double received = larger(atomic_load(&e->counts[i].received), e->expect[i]);
+        claim->out_bytes += bytes * sent;
+        claim->in_bytes += bytes * received;
+        if (tells_messages(e, i)) {
+            claim->out_messages += sent;
+            claim->in_messages += received;
+        }
     }
 }
 

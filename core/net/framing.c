@@ -139,19 +139,56 @@ double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, u
     return (double)message / (double)stream * framing_tcp_fraction(f);
 }
 
+/* By generation: line coding, and what a packet adds to its payload. */
+static const struct pcie_speed {
+    const char *name;
+    double gt_s, data, line;
+    unsigned each;
+} pcie_speeds[] = {
+    {"1.1", 2.5, 8, 10, 20},   {"2.0", 5, 8, 10, 20},     {"3.0", 8, 128, 130, 20},
+    {"4.0", 16, 128, 130, 20}, {"5.0", 32, 128, 130, 20}, {"6.0", 64, 236, 256, 12},
+};
+
+static const struct pcie_speed *pcie_speed(double gt_s)
+{
+    for (size_t i = 0; i < sizeof(pcie_speeds) / sizeof(*pcie_speeds); i++)
+        if (fabs(pcie_speeds[i].gt_s - gt_s) < 0.01)
+            return &pcie_speeds[i];
+    return NULL;
+}
+
+double framing_pcie_gbps(const struct net_pcie *pcie)
+{
+    const struct pcie_speed *s = pcie_speed(pcie->gt_s);
+    double payload = pcie->payload_bytes;
+
+    if (!s || !pcie->width)
+        return 0;
+    return pcie->width * s->gt_s * s->data / s->line *
+           (payload > 0 ? payload / (payload + s->each) : 1);
+}
+
 /* TCP as a rail has it. The headers of a full segment are what the MTU holds beside the payload; where a smaller
  * MSS is in use they are not known: the least that there may be, with the timestamps that Linux sends. */
 static struct framing_tcp rail_tcp(const struct net_rail *r)
 {
     struct framing_tcp f = {.mtu = r->mtu_bytes,
                             .options = TCP_TIMESTAMPS,
-                            .ipv6 = strstr(r->text, "IPv6") != NULL,
+                            .ipv6 = r->ipv6,
                             .payload = r->segment_bytes};
     unsigned base = (f.ipv6 ? IPV6 : IPV4) + TCP;
 
     if (f.mtu >= f.payload + base && f.mtu - f.payload - base <= 40 && f.payload)
         f.options = f.mtu - f.payload - base;
     return f;
+}
+
+/* "roce v2, rxe": the protocol, then what the device is. */
+static bool is_kind(const char *kind, const char *protocol)
+{
+    size_t n = strcspn(kind, ",");
+
+    return n == strlen(protocol) && !strncmp(kind, protocol, n);
 }
 
 static double tcp_limit(const struct net_rail *r, char *how, size_t len)
@@ -178,9 +215,9 @@ static double rdma_limit(const struct net_rail *r, const char *kind, const struc
     unsigned mtu = r->mtu_bytes ? r->mtu_bytes : p->rdma.mtu;
     enum framing_rdma_kind k = FRAMING_INFINIBAND;
 
-    if (!strcmp(kind, "roce v1"))
+    if (is_kind(kind, "roce v1"))
         k = FRAMING_ROCE_V1;
-    else if (strcmp(kind, "infiniband"))
+    else if (!is_kind(kind, "infiniband"))
         k = strstr(r->text, "IPv6") ? FRAMING_ROCE_V2_IPV6 : FRAMING_ROCE_V2_IPV4;
     if (!mtu) {
         snprintf(how, len, "the path's MTU is not known");
@@ -197,26 +234,43 @@ static double rdma_limit(const struct net_rail *r, const char *kind, const struc
 static double kind_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
                          char *how, size_t len)
 {
-    static const char *const packets[] = {"roce v1", "roce v2", "infiniband", "rxe"};
+    static const char *const packets[] = {"roce v1", "roce v2", "infiniband"};
 
-    if (!strcmp(kind, "tcp"))
+    if (is_kind(kind, "tcp"))
         return tcp_limit(r, how, len);
-    if (!strcmp(kind, "iwarp") || !strcmp(kind, "siw"))
+    if (is_kind(kind, "iwarp"))
         return iwarp_limit(r, p, how, len);
     for (size_t i = 0; i < sizeof(packets) / sizeof(*packets); i++)
-        if (!strcmp(kind, packets[i]))
+        if (is_kind(kind, packets[i]))
             return rdma_limit(r, kind, p, how, len);
     snprintf(how, len, "'%.40s' has no framing that is known", kind);
     return NAN;
+}
+
+/* Where the card's link to the machine carries less than the line's payload, that bounds it. Gb/s, or 0. */
+static double narrower_pcie(const struct net_rail *r, double payload_gbps, char *source, size_t len)
+{
+    double gbps = framing_pcie_gbps(&r->pcie);
+    char headers[64] = "";
+
+    if (!(gbps > 0 && gbps < payload_gbps))
+        return 0;
+    if (r->pcie.payload_bytes)
+        snprintf(headers, sizeof(headers), " less headers at payloads of %u",
+                 r->pcie.payload_bytes);
+    snprintf(source, len, "PCIe %s x%u%s: %.4g Gb/s, narrower than the line (%.100s)",
+             pcie_speed(r->pcie.gt_s)->name, r->pcie.width, headers, gbps, r->line_source);
+    return gbps;
 }
 
 double net_limit_gbps(const struct net_rail *r, const char *kind, const struct net_point *p,
                       char *source, size_t len)
 {
     char how[96];
-    double fraction;
+    double fraction, pcie_gbps;
 
-    if (!strcmp(kind ? kind : r->kind, "shm") && r->line_gbps > 0) {
+    kind = kind ? kind : r->kind;
+    if (is_kind(kind, "shm") && r->line_gbps > 0) {
         snprintf(source, len, "%s", r->line_source);
         return r->line_gbps / 8 * p->threads;
     }
@@ -225,7 +279,10 @@ double net_limit_gbps(const struct net_rail *r, const char *kind, const struct n
                  r->line_source[0] ? r->line_source : "the line's rate is not known");
         return NAN;
     }
-    fraction = kind_limit(r, kind ? kind : r->kind, p, how, sizeof(how));
+    fraction = kind_limit(r, kind, p, how, sizeof(how));
+    pcie_gbps = narrower_pcie(r, r->line_gbps * fraction, source, len);
+    if (pcie_gbps > 0)
+        return pcie_gbps / 8;
     if (isnan(fraction))
         snprintf(source, len, "no limit: %s", how);
     else

@@ -68,10 +68,21 @@ double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, ui
 double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message);
 
 /*
+ * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 6.0; Intel AN 708, "Understanding PCI Express
+ * Throughput"; the same as limits_pcie() of harness/limits):
+ *
+ *   width x GT/s x 8/10 (up to 5 GT/s), 128/130 (up to 32) or 236/256 (64, flits)  x  payload / (payload + 20)
+ *
+ * 20: the shortest header 12, framing, sequence number and link CRC 8 (none in flits). Payload 0, not known: none taken off. What the
+ * card's descriptors and the packets' own headers take is not either. 0 where there is no link, or of a speed that is not known.
+ */
+double framing_pcie_gbps(const struct net_pcie *pcie);
+
+/*
  * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for limit_source: "sysfs: 100 Gb/s
- * less RoCE v2 framing at MTU 4096 (98.0 %)". `kind`: of net_rail ("tcp", "roce v1", "roce v2", "infiniband", "iwarp"; "rxe" and
- * "siw" go by what they speak). NaN where the line is not known or there is none: `source` says why. r->text that names IPv6
- * says that the packets are.
+ * less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line
+ * (sysfs: 200 Gb/s)". `kind`: of net_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
+ * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's packets are IPv6's where r->text names it.
  */
 double net_limit_gbps(const struct net_rail *r, const char *kind, const struct net_point *p,
                       char *source, size_t len);

@@ -104,15 +104,24 @@ struct net_local {
 };
 enum { NET_NODE_NEAR = -1 /* the NIC's */, NET_NODE_FAR = -2 /* another one */ };
 
+/* The link of a PCI function, as it is; width 0: there is none, or it is not known. */
+struct net_pcie {
+    double gt_s; /* of a lane */
+    uint32_t width;
+    uint32_t payload_bytes; /* of a packet at most; 0: not known */
+};
+
 /* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and what it
  * knows); the engine adds what the system says (nic.h). */
 struct net_rail {
     char name[64];  /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
-    char kind[32];  /* "tcp", "roce v2", "infiniband", "iwarp", "shm", "siw", ... */
+    char kind[32];  /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
     char text[160]; /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
     int node;       /* NUMA node of the device; -1: none or not known */
     uint32_t mtu_bytes;     /* TCP: of the interface; RDMA: of the path */
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
+    uint8_t ipv6;           /* TCP: over IPv6 */
+    struct net_pcie pcie;   /* of its function */
     double line_gbps;       /* the line's rate, Gb/s; 0: not known */
     char line_source[160];  /* where that is from, or why it is not known */
 };

@@ -229,6 +229,7 @@ static void stacked_line(const char *root, struct nic *nic, unsigned depth)
     else if (bond && m.n)
         own_line(root, nic, "");
     else if (m.n == 1) {
+        nic->pcie = m.last.pcie;
         nic->line_gbps = m.last.line_gbps;
         snprintf(nic->line_source, sizeof(nic->line_source), "%.120s (%.20s)", m.last.line_source,
                  m.last.name);
@@ -277,6 +278,7 @@ static int read_nic(const char *root, const char *interface, struct nic *nic, un
     sys_link_name(root, nic->driver, sizeof(nic->driver), "sys/class/net/%s/device/driver",
                   interface);
     nic->node = nic_node(root, folder);
+    nic->pcie = nic_pcie(root, folder, nic->driver);
     if (!sys_number(root, &number, "sys/class/net/%s/mtu", interface) && number > 0)
         nic->mtu = (uint32_t)number;
     nic->vf = folder[0] && sys_exists(root, "%s/physfn", folder);
@@ -307,6 +309,7 @@ int nic_fill(struct net_rail *r, const char *interface)
     int rc = nic_read(NULL, interface, &nic);
 
     fill(r, interface, nic.node, nic.line_gbps, nic.line_source);
+    r->pcie = nic.pcie;
     if (!rc)
         r->mtu_bytes = nic.mtu;
     return rc;
@@ -321,5 +324,16 @@ int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port)
     if (snprintf(name, sizeof(name), "%s:%u", device, port) >= (int)sizeof(name))
         return -ENODEV;
     fill(r, name, np.node, np.line_gbps, np.line_source);
+    r->pcie = np.pcie;
     return rc;
+}
+
+void nic_fill_rdma_pcie(struct net_rail *r)
+{
+    char device[NIC_NAME];
+    struct nic_port np;
+    unsigned port;
+
+    if (!nic_parse_port(NULL, r->name, device, &port) && !nic_read_port(NULL, device, port, &np))
+        r->pcie = np.pcie;
 }

@@ -5,6 +5,9 @@
  *
  * /sys must be this network namespace's own, as "ip netns exec" and containers mount it; after a bare unshare(2) it shows another's.
  *
+ * The PCIe link is that of the function, of a virtual one its physical function's. Not known where it is made up: of paravirtual
+ * devices, and of any that says 2.5 GT/s on one lane, as parts without a link (integrated ones, emulated ones) do.
+ *
  * A line's rate is given only where it bounds what can be measured. A made-up or nominal one (vmxnet3, veth, tun, soft-RoCE's
  * 2.5 Gb/s) counts as not known, and line_source says so.
  */
@@ -30,6 +33,7 @@ struct nic {
     uint32_t mtu;
     bool vf;                      /* a virtual function of SR-IOV, seen from the host */
     unsigned vfs;                 /* virtual functions that this one has given out */
+    struct net_pcie pcie;         /* of its function, or of the one that it stands on */
     double line_gbps;             /* Gb/s, one direction; 0: not known */
     char line_source[NIC_SOURCE]; /* "sysfs: 100 Gb/s", or why it is not known */
 };
@@ -47,6 +51,7 @@ struct nic_port {
     char link_layer[24]; /* "Ethernet", "InfiniBand", "Unspecified" */
     bool software, iwarp, vf;
     int node;
+    struct net_pcie pcie; /* in software: of its interface */
     double line_gbps;
     char line_source[NIC_SOURCE];
 };
@@ -64,10 +69,12 @@ bool nic_counts_apart(const char *driver);
 /* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives none. */
 const char *nic_rate_note(const char *driver, bool hidden);
 
-/* Puts node, mtu (of an interface; an RDMA path's is not known here), line_gbps and line_source into a rail, and its name where
- * it has none. 0 or -ENODEV: then line_source says that it is not there. */
+/* Puts node, mtu (of an interface; an RDMA path's is not known here), pcie, line_gbps and line_source into a rail, and its name
+ * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
 int nic_fill(struct net_rail *r, const char *interface);
 int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
+/* pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
+void nic_fill_rdma_pcie(struct net_rail *r);
 
 /* The interface of this namespace that has this address. 0, -ENODEV: none has it; -errno. */
 int nic_of_address(const struct sockaddr *address, char *name, size_t len);

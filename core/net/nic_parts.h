@@ -5,11 +5,16 @@
 
 #include <stddef.h>
 
+#include "core/net/net.h"
+
 /* The PCI function on the way that a link of /sys/class goes: its address, and its folder as "sys/devices/..."; both "" where there
  * is none. */
 void nic_pci_function(const char *target, char address[24], char *folder, size_t len);
 
 /* numa_node of a device's folder; -1: none, or not told. */
 int nic_node(const char *root, const char *folder);
+
+/* The link of the PCI function at that folder ("": none), of this driver. */
+struct net_pcie nic_pcie(const char *root, const char *folder, const char *driver);
 
 #endif

@@ -140,6 +140,8 @@ static void set_line(const char *root, struct nic_port *np)
     /* On Ethernet the port's rate is often only the interface's, rounded to one that InfiniBand has. */
     if (!infiniband && np->interface[0] && !nic_read(root, np->interface, &nic) &&
         (nic.line_gbps > 0 || np->software)) {
+        if (np->software)
+            np->pcie = nic.pcie;
         np->line_gbps = nic.line_gbps;
         snprintf(np->line_source, sizeof(np->line_source), "%.130s%s%.20s%s", nic.line_source,
                  nic.line_gbps > 0 ? " (" : "", nic.line_gbps > 0 ? nic.name : "",
@@ -188,6 +190,8 @@ int nic_read_port(const char *root, const char *device, unsigned port, struct ni
     np->vf = folder[0] && sys_exists(root, "%s/physfn", folder);
     if (np->software)
         np->address[0] = '\0';
+    else
+        np->pcie = nic_pcie(root, folder, np->driver);
     set_line(root, np);
     return 0;
 }

@@ -83,8 +83,10 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
     if (!d)
         d = add_device(v, name);
     d->claimed = true;
-    d->claim[COUNTER_OUT] += claim->out_bytes;
-    d->claim[COUNTER_IN] += claim->in_bytes;
+    d->claim[PATH_BYTES][COUNTER_OUT] += claim->out_bytes;
+    d->claim[PATH_BYTES][COUNTER_IN] += claim->in_bytes;
+    d->claim[PATH_PACKETS][COUNTER_OUT] += claim->out_messages;
+    d->claim[PATH_PACKETS][COUNTER_IN] += claim->in_messages;
     d->message_bytes = claim->message_bytes;
     d->mtu_bytes = claim->mtu_bytes;
 }

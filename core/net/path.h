@@ -10,8 +10,15 @@
  * Soft-RoCE and soft-iWARP go over their interface, whose counters are taken as well. A bond, bridge or VLAN and what is below it
  * move the same bytes; so do an InfiniBand port and its IPoIB. lo counts all that goes through it as sent and as received.
  *
- * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing and other devices moved
- * at least 90 % of what is missing. Less than 1 MB, or less than a tenth of what the device moved beside it, tells nothing.
+ * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing and other devices, all together,
+ * moved what is missing: at least 90 % of it, and not more than 1.3 times as much, which somebody else's traffic would be.
+ *
+ * A claim that is met is proved only where its bytes cannot have gone another way unseen: other devices together moved less than
+ * 90 % of it the same way, and what the claimed device moved beside it, and its headers, is less than it. Devices that move the
+ * same bytes do not count as others. On a busy machine much is unknown, and nothing elsewhere that was not.
+ *
+ * Less than 1 MB tells nothing by bytes. Where messages are told that took a packet each (1000 at least, that fit one), packets are
+ * judged instead, by the same rules: also where bytes leave it unknown. A packet of each message's acknowledgements is let pass.
  */
 #ifndef PLUMB_CORE_NET_PATH_H
 #define PLUMB_CORE_NET_PATH_H
@@ -28,12 +35,15 @@ struct path_claim {
     char device[64]; /* a rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed */
     double out_bytes, in_bytes;
     double message_bytes, mtu_bytes; /* for ports that count packets only */
+    /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA but iWARP's streams; none of a
+     * TCP stream, which packs them. 0: not told. */
+    double out_messages, in_messages;
 };
 
 enum path_verdict {
-    PATH_PROVED, /* the claimed devices moved at least as many bytes, and no other device moved a share worth the name */
+    PATH_PROVED,    /* the claimed devices carried them, and no other can have */
     PATH_ELSEWHERE, /* another device carried them: the row is wrong */
-    PATH_UNKNOWN,   /* no counter tells (hidden in a guest, too few bytes): said in the text */
+    PATH_UNKNOWN, /* no counter tells (hidden in a guest, too few bytes, too much else): said in the text */
 };
 
 struct path_proof {
@@ -47,8 +57,7 @@ struct path; /* counters as they were */
 int path_begin(struct path **p); /* 0 or -ENOMEM; what cannot be read is unknown */
 /* For tests: of a recorded tree (root outlives p), with another time than PATH_SETTLE_NS. */
 int path_begin_at(struct path **p, const char *root, uint64_t settle_ns);
-/* The counters again; judges. `others`: bytes that went over devices that are not claimed are held against the
- * claim's only when the claimed ones lack them. Some drivers count a second late: where bytes are missing it looks again for
+/* The counters again; judges. Some drivers count a second late: where bytes are missing it looks again for
  * up to PATH_SETTLE_NS before it says so. May be called again. */
 void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof);
 void path_close(struct path *p); /* NULL is left alone */

@@ -1,151 +1,91 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict on a path, and its words: the rules stand in path.h. */
+/* The verdict on a path: the rules stand in path.h. */
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/net/path_parts.h"
 
-#define TOO_FEW_BYTES   1e6
-#define MET             0.98
-#define MISSING_SHARE   0.1
-#define FOUND_SHARE     0.9
-#define DROWNED_FACTOR  10.0
-#define NAMED_SHARE     0.01
-#define HEADERS_BYTES   128.0 /* more than any transport puts before a packet's payload */
-#define DEFAULT_SEGMENT 1400.0
-#define NARROW_BYTES    (4 * 4294967296.0)
+#define TOO_FEW_BYTES    1e6
+#define TOO_FEW_MESSAGES 1000
+#define MISSING_SHARE    0.1
+#define FOUND_SHARE      0.9
+#define FOUND_MOST       1.3 /* times what is missing: more is not what is missing */
+#define NAMED_SHARE      0.01
+#define HEADERS_BYTES    128.0 /* more than any transport puts before a packet's payload */
+#define PACKETS_EACH     2.0   /* at most: a message and an acknowledgement of another one */
 
-struct words {
-    char *text;
-    size_t len, used;
-};
-
-static void __attribute__((format(printf, 2, 3))) say(struct words *w, const char *format, ...)
+static bool is_other(const struct path_view *v, const struct path_device *d)
 {
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(w->text + w->used, w->len - w->used, format, args);
-    va_end(args);
-    if (n > 0)
-        w->used += (size_t)n < w->len - w->used ? (size_t)n : w->len - w->used - 1;
+    return !d->claimed && !d->same_bytes && path_moved(v, d);
 }
 
-struct amount {
-    char text[24];
-};
-
-static struct amount amount_of(double bytes)
+static bool is_lo(const struct path_device *d)
 {
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    struct amount a;
-    size_t i = 0;
-
-    for (; bytes >= 999.5 && i < 4; i++)
-        bytes /= 1e3;
-    snprintf(a.text, sizeof(a.text), bytes >= 100 ? "%.0f %s" : "%.3g %s", bytes, units[i]);
-    return a;
+    return !strcmp(d->name, "lo") ||
+           (!strcmp(d->facts.driver, "siw") && !strcmp(d->facts.interface, "lo"));
 }
 
-static double sum(const double ways[COUNTER_WAYS])
+/* A port and its interface, of a driver of which nobody knows whether one counts what goes through the other. */
+static bool is_vague(const struct path_device *port, const struct path_device *interface)
 {
-    return ways[COUNTER_OUT] + ways[COUNTER_IN];
-}
-
-/* No device is named: shared memory. */
-static bool is_none(const struct path_device *d)
-{
-    return !d->name[0] || !strcmp(d->name, "shm");
-}
-
-static double segment_bytes(const struct path_device *d)
-{
-    double segment = d->mtu_bytes > 0 ? d->mtu_bytes : DEFAULT_SEGMENT;
-
-    return d->message_bytes > 0 && d->message_bytes < segment ? d->message_bytes : segment;
-}
-
-/* Payload of packets that are full but for the last of each message: the most that so many can have carried. */
-static double of_packets(const struct path_device *d, double packets)
-{
-    double message = d->message_bytes > 0 ? d->message_bytes : segment_bytes(d);
-
-    return packets * message / ceil(message / segment_bytes(d));
-}
-
-static const struct moved *own_interface(const struct path_view *v, const struct path_device *d)
-{
-    const struct path_device *i = d->facts.interface[0] ? path_find(v, d->facts.interface) : NULL;
-
-    return i && i->moved.known ? &i->moved : NULL;
-}
-
-/* What a way of a claimed device is held to have carried; NaN where nothing tells. */
-static double carried(const struct path_view *v, const struct path_device *d, int way)
-{
-    const struct moved *m = &d->moved, *interface = d->port ? own_interface(v, d) : NULL;
-    double packets = m->packets_known ? of_packets(d, m->packets[way]) : NAN;
-
-    if (m->known && d->port && !strcmp(d->facts.link_layer, "InfiniBand") && interface)
-        return fmax(0, m->bytes[way] - interface->bytes[way]); /* less IPoIB */
-    if (m->known && m->narrow && d->claim[way] >= NARROW_BYTES && packets >= m->bytes[way])
-        return packets;
-    if (m->known)
-        return m->bytes[way];
-    /* rxe: packets say that it was rxe, the interface how many bytes. Between two of its own queue pairs there is none. */
-    if (m->packets_known && interface && packets >= MET * d->claim[way] &&
-        interface->bytes[way] >= MET * d->claim[way])
-        return interface->bytes[way];
-    if (m->packets_known)
-        return packets;
-    return d->facts.software && interface ? interface->bytes[way] : NAN;
-}
-
-static bool is_other(const struct path_device *d)
-{
-    return !d->claimed && !d->same_bytes && d->moved.known;
+    return port->port && !strcmp(interface->name, port->facts.interface) &&
+           !nic_counts_apart(port->facts.driver) && !port->facts.software;
 }
 
 /* The ways that any claim is made of. */
 static double in_ways(const struct path_view *v, const double ways[COUNTER_WAYS])
 {
     bool asked[COUNTER_WAYS] = {false};
-    double bytes = 0;
+    double amount = 0;
 
     for (size_t i = 0; i < v->n; i++)
         for (int way = 0; way < COUNTER_WAYS; way++)
-            asked[way] |= v->list[i].claim[way] > 0;
+            asked[way] |= v->list[i].claim[v->by][way] > 0;
     for (int way = 0; way < COUNTER_WAYS; way++)
-        bytes += asked[way] && !isnan(ways[way]) ? ways[way] : 0;
-    return bytes;
+        amount += asked[way] && !isnan(ways[way]) ? ways[way] : 0;
+    return amount;
 }
 
-static double all_bytes(const struct path_view *v)
+static double moved_by_all(const struct path_view *v)
 {
-    double bytes = 0;
+    double amount = 0;
 
     for (size_t i = 0; i < v->n; i++)
         if (v->list[i].claimed)
-            bytes += in_ways(v, v->list[i].got);
-        else if (is_other(&v->list[i]))
-            bytes += in_ways(v, v->list[i].moved.bytes);
-    return bytes;
+            amount += in_ways(v, v->list[i].got[v->by]);
+        else if (is_other(v, &v->list[i]))
+            amount += in_ways(v, path_moved(v, &v->list[i]));
+    return amount;
 }
 
 /* What is missing, by way; nothing where the claim is met. */
-static double missing(const struct path_device *d, double lack[COUNTER_WAYS])
+static double missing(const struct path_view *v, const struct path_device *d,
+                      double lack[COUNTER_WAYS])
 {
     for (int way = 0; way < COUNTER_WAYS; way++) {
-        double got = isnan(d->got[way]) ? 0 : d->got[way];
-        lack[way] = got >= MET * d->claim[way] ? 0 : d->claim[way] - got;
+        double claim = d->claim[v->by][way], got = d->got[v->by][way];
+        if (isnan(got))
+            got = 0;
+        lack[way] = got >= PATH_MET * claim ? 0 : claim - got;
     }
-    return sum(lack);
+    return path_sum(lack);
 }
 
-/* Bytes that other devices moved the ways in which some are missing; the one that moved most. */
+/* What a device moved the ways in which some is missing. lo counts both ways in both. */
+static double moved_instead(const struct path_view *v, const struct path_device *o,
+                            const double lack[COUNTER_WAYS])
+{
+    const double *moved = path_moved(v, o);
+    double amount = 0;
+
+    for (int way = 0; way < COUNTER_WAYS; way++)
+        if (lack[way] > 0)
+            amount = is_lo(o) ? fmax(amount, moved[way]) : amount + moved[way];
+    return amount;
+}
+
+/* What other devices moved instead; the one that moved most. */
 static double found_elsewhere(const struct path_view *v, const struct path_device *d,
                               const double lack[COUNTER_WAYS], const struct path_device **most)
 {
@@ -154,130 +94,239 @@ static double found_elsewhere(const struct path_view *v, const struct path_devic
     *most = NULL;
     for (size_t i = 0; i < v->n; i++) {
         const struct path_device *o = &v->list[i];
-        double bytes = 0;
-        bool vague = d->port && !strcmp(o->name, d->facts.interface) &&
-                     !nic_counts_apart(d->facts.driver) && !d->facts.software;
         /* rxe's own interface: its packets say that it was not rxe. */
-        bool own_software = d->facts.software && d->moved.packets_known && o->moved.known &&
+        bool own_software = d->facts.software && d->moved.packets_known && path_moved(v, o) &&
                             !o->claimed && !strcmp(o->name, d->facts.interface);
-        if ((!is_other(o) && !own_software) || vague)
+        double amount;
+        if ((!is_other(v, o) && !own_software) || is_vague(d, o))
             continue;
-        for (int way = 0; way < COUNTER_WAYS; way++)
-            bytes += lack[way] > 0 ? o->moved.bytes[way] : 0;
-        all += bytes;
-        if (bytes > best) {
-            best = bytes;
+        amount = moved_instead(v, o, lack);
+        all += amount;
+        if (amount > best) {
+            best = amount;
             *most = o;
         }
     }
     return all;
 }
 
-/* So much more than the claim went through that it would not be seen if the claim had not. */
-static bool is_drowned(const struct path_device *d)
+/* What other devices moved of a way; the one that moved most. */
+static double moved_beside(const struct path_view *v, const struct path_device *d, int way,
+                           const struct path_device **most)
 {
-    double overhead = 2 * (1 + HEADERS_BYTES / segment_bytes(d));
-    double claim = sum(d->claim);
-    /* lo counts both ways in both. */
-    double got = (d->claim[COUNTER_OUT] > 0 ? d->got[COUNTER_OUT] : 0) +
-                 (d->claim[COUNTER_IN] > 0 ? d->got[COUNTER_IN] : 0);
+    double all = 0, best = 0;
 
-    return got > DROWNED_FACTOR * overhead * claim;
+    for (size_t i = 0; i < v->n; i++) {
+        const struct path_device *o = &v->list[i];
+        if (!is_other(v, o) || is_vague(d, o) || is_vague(o, d))
+            continue;
+        all += path_moved(v, o)[way];
+        if (path_moved(v, o)[way] > best) {
+            best = path_moved(v, o)[way];
+            *most = o;
+        }
+    }
+    return all;
+}
+
+/* A claim that is met, but other devices moved as much the same way: either may have carried it. */
+static bool is_rivalled(const struct path_view *v, const struct path_device *d,
+                        struct path_words *w)
+{
+    const double *claim = d->claim[v->by];
+    const struct path_device *most = NULL;
+
+    for (int way = 0; way < COUNTER_WAYS; way++) {
+        double beside = moved_beside(v, d, way, &most);
+        if (claim[way] < MISSING_SHARE * path_sum(claim) || !(claim[way] > 0) ||
+            beside < FOUND_SHARE * claim[way])
+            continue;
+        path_say(w, "%s moved %s, but %s %s the same way: either may have carried %s", d->name,
+                 path_amount(v, d->got[v->by][way]).text, most->name,
+                 path_amount(v, path_moved(v, most)[way]).text, path_amount(v, claim[way]).text);
+        return true;
+    }
+    return false;
+}
+
+/* So much more than the claim went through that it would be met without it. */
+static bool is_drowned(const struct path_view *v, const struct path_device *d, struct path_words *w)
+{
+    const double *claim = d->claim[v->by];
+    double each = v->by == PATH_PACKETS ? PACKETS_EACH : 1 + HEADERS_BYTES / path_segment_bytes(d);
+    double got = 0, due = 0;
+
+    for (int way = 0; way < COUNTER_WAYS; way++)
+        if (claim[way] > 0) {
+            got += d->got[v->by][way];
+            due += is_lo(d) ? path_sum(claim) : claim[way];
+        }
+    if (got < each * due + path_sum(claim))
+        return false;
+    path_say(w, "%s moved %s, in which %s do not stand out", d->name, path_amount(v, got).text,
+             path_amount(v, path_sum(claim)).text);
+    return true;
 }
 
 static enum path_verdict judge_none(const struct path_view *v, const struct path_device *d,
-                                    struct words *w)
+                                    struct path_words *w)
 {
     const struct path_device *most;
-    double others = found_elsewhere(v, d, d->claim, &most), claim = sum(d->claim);
+    const double *ways = d->claim[v->by];
+    double others = found_elsewhere(v, d, ways, &most), claim = path_sum(ways);
 
     /* What copies into memory that both ends map cannot go another way: these are others' bytes. */
     if (others >= FOUND_SHARE * claim && most) {
-        say(w, "shared memory; %s moved %s meanwhile", most->name,
-            amount_of(in_ways(v, most->moved.bytes)).text);
+        path_say(w, "shared memory; %s moved %s meanwhile", most->name,
+                 path_amount(v, in_ways(v, path_moved(v, most))).text);
         return PATH_UNKNOWN;
     }
-    say(w, "shared memory: of %s all devices together moved %.3g %%", amount_of(claim).text,
-        100 * others / claim);
+    path_say(w, "shared memory: of %s all devices together moved %.3g %%",
+             path_amount(v, claim).text, 100 * others / claim);
     return PATH_PROVED;
+}
+
+/* Did other devices move what is missing: enough of it, and not so much that it was something else? A message may
+ * take a packet more than it has to. */
+static bool is_elsewhere(const struct path_view *v, const struct path_device *d, double lacking,
+                         double others)
+{
+    double most = v->by == PATH_PACKETS ? FOUND_MOST * PACKETS_EACH : FOUND_MOST;
+    bool hidden = isnan(path_sum(d->got[v->by]));
+
+    if (hidden && v->by == PATH_PACKETS)
+        return false; /* a few thousand packets are of anybody */
+    return lacking >= MISSING_SHARE * path_sum(d->claim[v->by]) && !d->moved.at_least &&
+           others >= FOUND_SHARE * lacking && others <= most * lacking;
+}
+
+static void say_unknown(const struct path_view *v, const struct path_device *d, double lacking,
+                        double others, struct path_words *w)
+{
+    if (d->moved.at_least)
+        path_say(w, ": its counter of 32 bits came to its end");
+    else if (d->port && !d->facts.software && !nic_counts_apart(d->facts.driver))
+        path_say(w, ": nobody knows what %s counts",
+                 d->facts.driver[0] ? d->facts.driver : "its driver");
+    else if (others >= FOUND_SHARE * lacking &&
+             lacking >= MISSING_SHARE * path_sum(d->claim[v->by]))
+        path_say(w, "; what is missing may be among the %s of others", path_amount(v, others).text);
+    else
+        path_say(w, ", and no other device the rest");
 }
 
 static enum path_verdict judge_missing(const struct path_view *v, const struct path_device *d,
-                                       const double lack[COUNTER_WAYS], struct words *w)
+                                       const double lack[COUNTER_WAYS], struct path_words *w)
 {
     const struct path_device *most;
-    double claim = sum(d->claim), others = found_elsewhere(v, d, lack, &most);
-    bool hidden = isnan(sum(d->got)), enough = others >= FOUND_SHARE * sum(lack) && most;
+    double lacking = path_sum(lack), claim = path_sum(d->claim[v->by]);
+    double others = found_elsewhere(v, d, lack, &most);
+    bool hidden = isnan(path_sum(d->got[v->by]));
 
-    /* What is hidden may have been there, beside other traffic: only the very amount is taken for it. */
-    if (hidden && others > 1.3 * claim)
-        enough = false;
     if (hidden)
-        say(w, "%s has no counters here", d->name);
+        path_say(w, "%s has no counters here", d->name);
     else
-        say(w, "%s moved %s of %s", d->name, amount_of(claim - sum(lack)).text,
-            amount_of(claim).text);
-    if (enough && sum(lack) >= MISSING_SHARE * claim && !d->moved.at_least) {
-        say(w, ", %s moved %s", most->name, amount_of(in_ways(v, most->moved.bytes)).text);
+        path_say(w, "%s moved %s of %s", d->name, path_amount(v, claim - lacking).text,
+                 path_amount(v, claim).text);
+    if (most && is_elsewhere(v, d, lacking, others)) {
+        path_say(w, ", %s moved %s", most->name,
+                 path_amount(v, in_ways(v, path_moved(v, most))).text);
         return PATH_ELSEWHERE;
     }
-    if (hidden)
-        return PATH_UNKNOWN;
-    if (d->moved.at_least)
-        say(w, ": its counter of 32 bits came to its end");
-    else if (d->port && !d->facts.software && !nic_counts_apart(d->facts.driver))
-        say(w, ": nobody knows what %s counts",
-            d->facts.driver[0] ? d->facts.driver : "its driver");
-    else
-        say(w, ", and no other device the rest");
+    if (!hidden)
+        say_unknown(v, d, lacking, others, w);
     return PATH_UNKNOWN;
 }
 
-static enum path_verdict judge_one(const struct path_view *v, const struct path_device *d,
-                                   struct words *w, bool *lacking)
+static void say_claimed(const struct path_view *v, const struct path_device *d,
+                        struct path_words *w)
+{
+    const double *claim = d->claim[v->by], *got = d->got[v->by];
+    double all = moved_by_all(v);
+    bool out = claim[COUNTER_OUT] > 0, in = claim[COUNTER_IN] > 0;
+
+    path_say(w, "%s", d->name);
+    if (!d->moved.known && d->facts.interface[0])
+        path_say(w, " over %s", d->facts.interface);
+    if (out)
+        path_say(w, " sent %s", path_amount(v, got[COUNTER_OUT]).text);
+    if (in)
+        path_say(w, "%s received %s", out ? "," : "", path_amount(v, got[COUNTER_IN]).text);
+    if (all > 0)
+        path_say(w, ", %.3g %% of the %s", 100 * in_ways(v, got) / all,
+                 v->by == PATH_PACKETS ? "packets" : "bytes");
+}
+
+/* By the view's measure. */
+static enum path_verdict judge_by(const struct path_view *v, const struct path_device *d,
+                                  struct path_words *w, bool *lacking)
 {
     double lack[COUNTER_WAYS];
 
-    if (!(sum(d->claim) >= TOO_FEW_BYTES)) {
-        say(w, "%s are too few to tell", amount_of(sum(d->claim)).text);
-        return PATH_UNKNOWN;
-    }
-    if (is_none(d))
+    *lacking = false;
+    if (path_is_none(d))
         return judge_none(v, d, w);
-    if (missing(d, lack) > 0) {
-        *lacking |= !isnan(sum(d->got));
+    if (missing(v, d, lack) > 0) {
+        *lacking = !isnan(path_sum(d->got[v->by]));
         return judge_missing(v, d, lack, w);
     }
-    if (is_drowned(d)) {
-        say(w, "%s moved %s, in which %s do not stand out", d->name, amount_of(sum(d->got)).text,
-            amount_of(sum(d->claim)).text);
+    if (is_rivalled(v, d, w) || is_drowned(v, d, w))
         return PATH_UNKNOWN;
-    }
+    say_claimed(v, d, w);
     return PATH_PROVED;
 }
 
-static void say_claimed(const struct path_view *v, const struct path_device *d, double all,
-                        struct words *w)
+/* Enough messages, each of which fits a packet, so that packets are to messages what bytes are to payload. */
+static bool has_messages(const struct path_device *d)
 {
-    bool out = d->claim[COUNTER_OUT] > 0, in = d->claim[COUNTER_IN] > 0;
+    double messages = path_sum(d->claim[PATH_PACKETS]);
+    struct path_device whole = *d;
 
-    say(w, "%s", d->name);
-    if (!d->moved.known && d->facts.interface[0])
-        say(w, " over %s", d->facts.interface);
-    if (out)
-        say(w, " sent %s", amount_of(d->got[COUNTER_OUT]).text);
-    if (in)
-        say(w, "%s received %s", out ? "," : "", amount_of(d->got[COUNTER_IN]).text);
-    if (all > 0)
-        say(w, ", %.3g %% of the bytes", 100 * in_ways(v, d->got) / all);
+    whole.message_bytes = 0;
+    return messages >= TOO_FEW_MESSAGES && !path_is_none(d) &&
+           path_sum(d->claim[PATH_BYTES]) <= messages * path_segment_bytes(&whole);
 }
 
-static void say_others(const struct path_view *v, double all, struct words *w)
+/* By bytes, and where these leave it open, by packets: the words of the one that tells. */
+static enum path_verdict judge_one(struct path_view *v, const struct path_device *d,
+                                   struct path_words *w, bool *lacking)
 {
+    bool enough = path_sum(d->claim[PATH_BYTES]) >= TOO_FEW_BYTES, packets_lack;
+    enum path_verdict verdict = PATH_UNKNOWN, by_packets;
+    char text[PATH_TEXT_BYTES] = "";
+    struct path_words other = {text, sizeof(text), 0};
+
+    v->by = PATH_BYTES;
+    if (enough)
+        verdict = judge_by(v, d, w, lacking);
+    else
+        *lacking = false;
+    if (verdict == PATH_UNKNOWN && has_messages(d)) {
+        v->by = PATH_PACKETS;
+        by_packets = judge_by(v, d, &other, &packets_lack);
+        v->by = PATH_BYTES;
+        /* Packets do not make up for bytes that are missing. */
+        if (!enough || by_packets == PATH_ELSEWHERE || (by_packets == PATH_PROVED && !*lacking)) {
+            *lacking = packets_lack;
+            w->used = 0;
+            path_say(w, "%s", text);
+            return by_packets;
+        }
+    }
+    if (!enough)
+        path_say(w, "%s are too few to tell", path_amount(v, path_sum(d->claim[PATH_BYTES])).text);
+    return verdict;
+}
+
+static void say_others(const struct path_view *v, struct path_words *w)
+{
+    double all = moved_by_all(v);
+
     for (size_t i = 0; i < v->n; i++) {
-        double bytes = is_other(&v->list[i]) ? in_ways(v, v->list[i].moved.bytes) : 0;
+        const struct path_device *d = &v->list[i];
+        double bytes = is_other(v, d) ? in_ways(v, path_moved(v, d)) : 0;
         if (all > 0 && bytes > NAMED_SHARE * all)
-            say(w, "%s%s %.3g %%", w->used ? "; " : "", v->list[i].name, 100 * bytes / all);
+            path_say(w, "%s%s %.3g %%", w->used ? "; " : "", d->name, 100 * bytes / all);
     }
 }
 
@@ -289,60 +338,27 @@ static enum path_verdict worse(enum path_verdict a, enum path_verdict b)
     return a == PATH_UNKNOWN || b == PATH_UNKNOWN ? PATH_UNKNOWN : PATH_PROVED;
 }
 
-/* One claimed device: what is wrong with it, or what it moved. */
-static enum path_verdict say_one(const struct path_view *v, const struct path_device *d, double all,
-                                 struct words *w, bool *lacking)
-{
-    char text[PATH_TEXT_BYTES] = "";
-    struct words one = {text, sizeof(text), 0};
-    enum path_verdict verdict = judge_one(v, d, &one, lacking);
-
-    if (!one.used)
-        say_claimed(v, d, all, &one);
-    say(w, "%s%s", w->used ? "; " : "", text);
-    return verdict;
-}
-
-/* Soft-iWARP is TCP: between two ends on one machine the kernel takes lo, whatever interface the device is on. */
-static void take_lo(struct path_view *v, struct path_device *d)
-{
-    const struct moved *own = own_interface(v, d);
-    struct path_device *lo = path_find(v, "lo");
-    bool met = true, by_lo = true;
-
-    if (strcmp(d->facts.driver, "siw") != 0 || !lo || !lo->moved.known || !own)
-        return;
-    for (int way = 0; way < COUNTER_WAYS; way++) {
-        met &= own->bytes[way] >= MET * d->claim[way];
-        by_lo &= lo->moved.bytes[way] >= MET * d->claim[way];
-    }
-    if (met || !by_lo)
-        return;
-    strcpy(d->facts.interface, "lo");
-    lo->same_bytes = true;
-}
-
 void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking)
 {
-    struct words w = {proof->text, sizeof(proof->text), 0};
-    double all;
+    struct path_words w = {proof->text, sizeof(proof->text), 0};
 
     *lacking = false;
     proof->verdict = PATH_PROVED;
     proof->text[0] = '\0';
-    for (size_t i = 0; i < v->n; i++)
-        if (v->list[i].claimed)
-            take_lo(v, &v->list[i]);
-    for (size_t i = 0; i < v->n; i++)
-        for (int way = 0; way < COUNTER_WAYS && v->list[i].claimed; way++)
-            v->list[i].got[way] = is_none(&v->list[i]) ? 0 : carried(v, &v->list[i], way);
-    all = all_bytes(v);
-    for (size_t i = 0; i < v->n; i++)
-        if (v->list[i].claimed)
-            proof->verdict = worse(proof->verdict, say_one(v, &v->list[i], all, &w, lacking));
+    path_carry(v);
+    for (size_t i = 0; i < v->n; i++) {
+        char text[PATH_TEXT_BYTES] = "";
+        struct path_words one = {text, sizeof(text), 0};
+        bool lacks;
+        if (!v->list[i].claimed)
+            continue;
+        proof->verdict = worse(proof->verdict, judge_one(v, &v->list[i], &one, &lacks));
+        *lacking |= lacks;
+        path_say(&w, "%s%s", w.used ? "; " : "", text);
+    }
     if (!w.used) {
         proof->verdict = PATH_UNKNOWN;
-        say(&w, "nothing is claimed");
+        path_say(&w, "nothing is claimed");
     }
-    say_others(v, all, &w);
+    say_others(v, &w);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What path.c (collects), path_relations.c (which devices move the same bytes) and path_judge.c share. Others use path.h. */
+/*
+ * What path.c (collects), path_relations.c (which devices move the same bytes), path_carried.c (what is held to have gone through a
+ * claimed device), path_judge.c and path_words.c share. Others use path.h.
+ */
 #ifndef PLUMB_CORE_NET_PATH_PARTS_H
 #define PLUMB_CORE_NET_PATH_PARTS_H
 
@@ -7,21 +10,28 @@
 #include "core/net/nic.h"
 #include "core/net/path.h"
 
+#define PATH_MET 0.98 /* of a claim: it is met */
+
+/* What is judged by: claims in bytes, or in messages that took a packet each. */
+enum path_measure { PATH_BYTES, PATH_PACKETS, PATH_MEASURES };
+
 struct path_device {
     char name[64];
     bool claimed, port;
     bool same_bytes; /* moves bytes that another device of the list counts: never "elsewhere" */
     struct nic_port facts; /* of a port */
     struct moved moved;
-    double claim[COUNTER_WAYS];
+    double claim[PATH_MEASURES][COUNTER_WAYS];
     double message_bytes, mtu_bytes;
-    double got[COUNTER_WAYS]; /* of a claimed device: what is held to have gone through it */
+    /* Of a claimed device: what is held to have gone through it; NAN: nothing tells. */
+    double got[PATH_MEASURES][COUNTER_WAYS];
 };
 
 struct path_view {
     const char *root;
     struct path_device *list;
     size_t n;
+    enum path_measure by; /* the one that is being judged by */
 };
 
 struct path_device *path_find(const struct path_view *v, const char *name); /* or NULL */
@@ -29,7 +39,40 @@ struct path_device *path_find(const struct path_view *v, const char *name); /* o
 /* Marks the devices that move the same bytes as another. */
 void path_relate(struct path_view *v);
 
-/* The verdict over all claimed devices. *lacking: bytes are missing, so that it may be worth to look again. */
+/* Fills in `got` of all claimed devices. */
+void path_carry(struct path_view *v);
+bool path_is_none(const struct path_device *d);         /* no device is named: shared memory */
+double path_segment_bytes(const struct path_device *d); /* payload of a full packet of a claim */
+
+/* The verdict over all claimed devices. *lacking: some is missing, so that it may be worth to look again. */
 void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking);
+
+/* What a device moved by the view's measure; NULL: not known. */
+static inline const double *path_moved(const struct path_view *v, const struct path_device *d)
+{
+    if (v->by == PATH_PACKETS)
+        return d->moved.packets_known ? d->moved.packets : NULL;
+    return d->moved.known ? d->moved.bytes : NULL;
+}
+
+static inline double path_sum(const double ways[COUNTER_WAYS])
+{
+    return ways[COUNTER_OUT] + ways[COUNTER_IN];
+}
+
+/* A text that grows. */
+struct path_words {
+    char *text;
+    size_t len, used;
+};
+
+void path_say(struct path_words *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct path_amount {
+    char text[32];
+};
+
+/* "12.4 GB", "10000 packets". */
+struct path_amount path_amount(const struct path_view *v, double amount);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "core/module.h"
+#include "core/net/nic.h"
 #include "core/pattern.h"
 #include "core/transport/rdma/rdma_module.h"
 
@@ -78,8 +79,11 @@ static int rdma_open(struct net_end *e)
 {
     char why[NET_ERROR_BYTES];
     const struct rdma_module *module = load(why, sizeof(why));
+    int err = module ? module->open(e, &core) : net_fail(e, -EOPNOTSUPP, "%s", why);
 
-    return module ? module->open(e, &core) : net_fail(e, -EOPNOTSUPP, "%s", why);
+    for (unsigned i = 0; i < e->n_rails && !err; i++)
+        nic_fill_rdma_pcie(&e->rails[i]);
+    return err;
 }
 
 static int rdma_card(struct net_end *e, void *card, size_t *len)

@@ -119,6 +119,24 @@ static void test_iwarp(void **state)
     assert_true(isnan(framing_iwarp_fraction(&f, NET_WRITE, 0)));
 }
 
+/* The well-known 15.75 GB/s of generation 3 x16, and AN 708's 92.8 % of it at 256 bytes. */
+static void test_pcie(void **state)
+{
+    struct net_pcie link = {.gt_s = 8, .width = 16};
+
+    (void)state;
+    NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130);
+    link.payload_bytes = 256;
+    NEAR(framing_pcie_gbps(&link), 128 * 128.0 / 130 * 256 / 276);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){2.5, 8, 128}), 20 * 0.8 * 128 / 148);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){5, 4, 0}), 16);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){16, 8, 0}), 128 * 128.0 / 130);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){32, 16, 0}), 512 * 128.0 / 130);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){64, 16, 512}), 1024 * 236.0 / 256 * 512 / 524);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){7, 16, 0}), 0);
+    NEAR(framing_pcie_gbps(&(struct net_pcie){0}), 0);
+}
+
 static struct net_rail rail_of(const char *kind, double gbps, unsigned mtu)
 {
     struct net_rail r = {.line_gbps = gbps, .mtu_bytes = mtu};
@@ -155,10 +173,69 @@ static void test_limits(void **state)
     r = rail_of("tcp", 100, 1500);
     check_limit(&r, &p, 12.5 * 1448 / 1538,
                 "sysfs: 100 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment (94.1 %)");
-    r = rail_of("siw", 100, 1500);
+    r.ipv6 = 1; /* the text says nothing of it */
+    strcpy(r.text, "cubic, MSS 1428");
+    check_limit(&r, &p, 12.5 * 1428 / 1538,
+                "sysfs: 100 Gb/s less TCP/IPv6 framing at MTU 1500, 1428 bytes a segment (92.8 %)");
+    r.segment_bytes = 1428;
+    check_limit(&r, &p, 12.5 * 1428 / 1538,
+                "sysfs: 100 Gb/s less TCP/IPv6 framing at MTU 1500, 1428 bytes a segment (92.8 %)");
+    r = rail_of("iwarp, siw", 100, 1500);
     p.message_bytes = 1428;
     check_limit(&r, &p, 12.5 * 1428 / 1538,
                 "sysfs: 100 Gb/s less iWARP framing at MTU 1500 (92.8 %)");
+}
+
+/* What the device is stands behind the protocol. */
+static void test_kinds(void **state)
+{
+    static const struct {
+        const char *kind;
+        unsigned each; /* beside a packet of 4096 */
+    } kinds[] = {{"roce v2", 82},         {"roce v2, rxe", 82},
+                 {"roce v2, PVRDMA", 82}, {"roce v1", 94},
+                 {"roce v1, rxe", 94},    {"roce v1, SR-IOV function", 94},
+                 {"infiniband", 26},      {"infiniband, SR-IOV function", 26}};
+    struct net_point p = {.message_bytes = 4096, .rdma = {.verb = NET_SEND}};
+    char source[160];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+        struct net_rail r = rail_of(kinds[i].kind, 100, 4096);
+        NEAR(net_limit_gbps(&r, r.kind, &p, source, sizeof(source)),
+             12.5 * 4096 / (4096 + kinds[i].each));
+    }
+    struct net_rail r = rail_of("roce v21", 100, 4096);
+    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
+}
+
+/* A card in a slot that is narrower than its line. */
+static void test_narrow_slot(void **state)
+{
+    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct net_rail r = rail_of("roce v2", 200, 4096);
+
+    (void)state;
+    strcpy(r.line_source, "sysfs: 200 Gb/s (eth5)");
+    r.pcie = (struct net_pcie){.gt_s = 8, .width = 16};
+    check_limit(&r, &p, 16 * 128.0 / 130,
+                "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s (eth5))");
+    r.pcie.payload_bytes = 256;
+    check_limit(&r, &p, 16 * 128.0 / 130 * 256 / 276,
+                "PCIe 3.0 x16 less headers at payloads of 256: 116.9 Gb/s, narrower than the line "
+                "(sysfs: 200 Gb/s (eth5))");
+    /* Wide enough: the line it is. */
+    r.pcie.gt_s = 16;
+    check_limit(&r, &p, 25.0 * 1048576 / 1069584,
+                "sysfs: 200 Gb/s (eth5) less RoCE v2 framing at MTU 4096 (98.0 %)");
+    /* What is not known bounds nothing, and a slot is no line. */
+    r.pcie = (struct net_pcie){0};
+    check_limit(&r, &p, 25.0 * 1048576 / 1069584,
+                "sysfs: 200 Gb/s (eth5) less RoCE v2 framing at MTU 4096 (98.0 %)");
+    r = rail_of("tcp", 0, 1500);
+    r.pcie = (struct net_pcie){.gt_s = 8, .width = 1};
+    char source[160];
+    assert_true(isnan(net_limit_gbps(&r, NULL, &p, source, sizeof(source))));
 }
 
 /* What the kernel says of a segment tells how long the headers are. */
@@ -201,7 +278,8 @@ int main(void)
         cmocka_unit_test(test_packets),       cmocka_unit_test(test_packet_headers),
         cmocka_unit_test(test_roce_messages), cmocka_unit_test(test_iwarp),
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_segments_of_a_rail),
-        cmocka_unit_test(test_no_limit),
+        cmocka_unit_test(test_no_limit),      cmocka_unit_test(test_pcie),
+        cmocka_unit_test(test_kinds),         cmocka_unit_test(test_narrow_slot),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the hardware figures: the reader, the shipped files' arithmetic, and the link formulas.
+#include "core/net/framing.h"
 #include "harness/limits/limits.h"
 
 #include <errno.h>
@@ -245,6 +246,14 @@ static void pcie_follows_its_formula(void **state)
     NEAR(g, 0.25 * 128 / 148);
     assert_int_equal(limits_pcie(*state, 6, 16, 512, &g), 0);
     NEAR(g, 16 * 7.375 * 512 / 524); // no framing in a flit
+    // A benchmark's own limit of a network card's slot is the same.
+    static const double gt_s[] = {2.5, 5, 8, 16, 32, 64};
+    for (int gen = 1; gen <= 6; gen++)
+        for (int mps = 0; mps <= 256; mps += 256) {
+            struct net_pcie link = {gt_s[gen - 1], 8, (uint32_t)mps};
+            assert_int_equal(limits_pcie(*state, gen, 8, mps, &g), 0);
+            NEAR(framing_pcie_gbps(&link) / 8, g);
+        }
     g = 5;
     assert_int_equal(limits_pcie(*state, 9, 16, 256, &g), -ENOENT);
     assert_int_equal(limits_pcie(*state, 0, 16, 256, &g), -ENOENT);

@@ -274,6 +274,67 @@ static void test_ping_alone(void **state)
     }
 }
 
+/* They come out of bursts, one by one: no time is told twice, and none that did not pass. */
+static void test_many_pings(void **state)
+{
+    enum { MANY = 300 };
+
+    (void)state;
+    need_port();
+    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
+        struct net_point p = rdma_point((enum net_verb)verb, 0);
+        struct net_pair pair;
+        uint64_t ns[MANY], sum_ns = 0;
+        p.stream[NET_FORWARD] = 0;
+        p.ping = 1;
+        p.ping_bytes = 8;
+        if (cannot(&p))
+            continue;
+        assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+        uint64_t start_ns = clock_now_ns();
+        assert_int_equal(net_pair_ping(&pair, MANY, ns), 0);
+        uint64_t wall_ns = clock_now_ns() - start_ns;
+        for (size_t i = 0; i < MANY; i++) {
+            assert_true(ns[i] > 0);
+            sum_ns += ns[i];
+        }
+        assert_true(sum_ns <= wall_ns);
+        assert_int_equal(net_pair_check(&pair), 0);
+        net_pair_close(&pair);
+    }
+}
+
+static uint64_t sent(const struct net_pair *pair)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < pair->point.connections; i++)
+        n += atomic_load(&pair->ends[NET_PAIR_LEADER].counts[i].sent);
+    return n;
+}
+
+/* All connections of a port together have 32 MiB under way, or two messages each, not as much each: a stream that is
+ * told to stop stops. (Twice that: what completed just then may be followed once.) */
+static void test_little_is_under_way(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 32);
+    struct net_pair pair;
+    uint64_t bytes[NET_DIRECTIONS];
+
+    (void)state;
+    need_port();
+    p.threads = 1;
+    p.message_bytes = 1 << 20;
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    net_pair_begin(&pair);
+    while (!all_moved(&pair) && !pair.ends[0].error[0] && !pair.ends[1].error[0])
+        usleep(5000);
+    uint64_t before = sent(&pair);
+    assert_int_equal(net_pair_end(&pair, bytes), 0);
+    assert_in_range(sent(&pair) - before, 0, 2 * 2 * 32);
+    net_pair_close(&pair);
+}
+
 static void test_a_read_is_whole(void **state)
 {
     struct net_point p = rdma_point(NET_READ, 1);
@@ -548,6 +609,8 @@ int main(void)
         cmocka_unit_test(test_signals_and_depths),
         cmocka_unit_test(test_connection_manager),
         cmocka_unit_test(test_ping_alone),
+        cmocka_unit_test(test_many_pings),
+        cmocka_unit_test(test_little_is_under_way),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_given_gid_and_mtu_are_shown),
         cmocka_unit_test(test_memlock),

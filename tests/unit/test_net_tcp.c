@@ -205,6 +205,7 @@ static void rails_say_what_carries(void **state)
     assert_true(fact(peer, "retransmits") < 0); /* it sends nothing */
     for (unsigned i = 0; i < 2; i++) {
         assert_string_equal(leader->rails[i].name, "lo");
+        assert_false(leader->rails[i].ipv6);
         assert_int_equal(strncmp(leader->rails[i].text, "reno, MSS ", 10), 0);
         assert_non_null(strstr(leader->rails[i].text, "of 1048576 asked"));
         assert_true(leader->rails[i].mtu_bytes > 1000);
@@ -222,10 +223,13 @@ static void six_works_too(void **state)
 
     (void)state;
     int err = net_pair_open(&pair, &net_tcp, &p, &local, &local);
-    if (!err)
+    if (!err) {
         stream_and_check(&pair);
-    else
+        assert_true(pair.ends[NET_PAIR_LEADER].rails[0].ipv6);
+        assert_true(pair.ends[NET_PAIR_PEER].rails[0].ipv6);
+    } else {
         assert_int_equal(err, -ENODEV); /* a machine without IPv6 */
+    }
     net_pair_close(&pair);
 }
 

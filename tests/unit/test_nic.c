@@ -42,6 +42,13 @@ static struct nic_port port_of(const char *root, const char *device)
     return np;
 }
 
+static void check_pcie(struct net_pcie have, double gt_s, unsigned width, unsigned payload_bytes)
+{
+    assert_true(have.gt_s == gt_s);
+    assert_int_equal(have.width, width);
+    assert_int_equal(have.payload_bytes, payload_bytes);
+}
+
 static void test_bare_metal(void **state)
 {
     struct nic nic = nic_of(MACHINE("nvlink-8gpu"), "ib1");
@@ -60,6 +67,8 @@ static void test_bare_metal(void **state)
     assert_false(np.software || np.iwarp);
     assert_int_equal(np.node, 1);
     check_line(np.line_gbps, np.line_source, 400, "sysfs: 400 Gb/s of 400 Gb/sec (4X NDR)");
+    check_pcie(nic.pcie, 32, 16, 0);
+    check_pcie(np.pcie, 32, 16, 0);
     nic = nic_of(MACHINE("nvlink-8gpu"), "lo");
     assert_string_equal(nic.kind, "loopback");
     assert_int_equal(nic.node, -1);
@@ -78,6 +87,8 @@ static void test_esxi(void **state)
                "ens192 says 10 Gb/s, nominal: vmxnet3 gives this figure whatever the uplink");
     assert_string_equal(np.driver, "vmw_pvrdma");
     assert_string_equal(np.interface, "ens192");
+    check_pcie(nic.pcie, 0, 0, 0); /* its 5 GT/s x32 is made up */
+    check_pcie(np.pcie, 0, 0, 0);
     assert_false(np.software);
     check_line(np.line_gbps, np.line_source, 0,
                "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), made up: what vmw_pvrdma gives where it "
@@ -132,6 +143,8 @@ static void test_arm(void **state)
     assert_string_equal(nic.address, ""); /* off the PCI bus */
     assert_int_equal(nic.node, -1);
     check_line(nic.line_gbps, nic.line_source, 10, "sysfs: 10 Gb/s");
+    check_pcie(nic.pcie, 0, 0, 0);
+    check_pcie(nic_of(MACHINE("arm64-server"), "enP4p1s0").pcie, 8, 8, 0);
     assert_string_equal(port_of(MACHINE("arm64-server"), "mlx5_0").address, "0004:01:00.0");
 }
 
@@ -252,6 +265,78 @@ static void test_sriov(void **state)
     assert_int_equal(nic.node, -1);
     check_line(nic.line_gbps, nic.line_source, 100,
                "sysfs: 100 Gb/s of the port that a virtual function shares");
+    scratch_close(&s);
+}
+
+static void put_link(const struct scratch *s, const char *slot, const char *speed,
+                     const char *width)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/current_link_speed", slot);
+    scratch_put(s, path, speed);
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/current_link_width", slot);
+    scratch_put(s, path, width);
+}
+
+/* Configuration space as root reads it: power management at 0x40, PCI Express at 0x60, with its largest payload. */
+static void put_config(const struct scratch *s, const char *slot, unsigned payload_code,
+                       size_t size)
+{
+    unsigned char config[256] = {
+        [6] = 0x10, [0x34] = 0x40, [0x40] = 0x01, [0x41] = 0x60, [0x60] = 0x10};
+    char path[256];
+
+    config[0x68] = (unsigned char)(payload_code << 5 | 0x0f);
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/config", slot);
+    scratch_bytes(s, path, config, size);
+}
+
+static void test_pcie(void **state)
+{
+    SCRATCH(s);
+    put_nic(&s, "eth0", "3b:00.0", "mlx5_core", "200000\n");
+    put_link(&s, "3b:00.0", "8.0 GT/s PCIe\n", "16\n");
+    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 0);
+    put_config(&s, "3b:00.0", 1, 256);
+    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 256);
+    put_config(&s, "3b:00.0", 2, 64); /* what others than root read */
+    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 0);
+    put_config(&s, "3b:00.0", 2, 256);
+    check_pcie(nic_of(s.root, "eth0").pcie, 8, 16, 512);
+    /* A virtual function's own registers are empty: its physical function's hold. */
+    put_nic(&s, "eth1", "3b:00.2", "mlx5_core", "200000\n");
+    put_link(&s, "3b:00.2", "Unknown\n", "0\n");
+    put_config(&s, "3b:00.2", 0, 256);
+    check_pcie(nic_of(s.root, "eth1").pcie, 0, 0, 0);
+    scratch_link(&s, "sys/devices/pci0000:00/0000:3b:00.2/physfn", "../0000:3b:00.0");
+    check_pcie(nic_of(s.root, "eth1").pcie, 8, 16, 512);
+    /* A VLAN goes over its card. */
+    SOFTWARE(&s, "vlan7", {"uevent", "DEVTYPE=vlan\nINTERFACE=vlan7\n"}, {"lower_eth0", ""});
+    check_pcie(nic_of(s.root, "vlan7").pcie, 8, 16, 512);
+    /* And so does soft-RoCE. */
+    scratch_put(&s, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+    scratch_put(&s, "sys/class/infiniband/rxe0/parent", "eth0\n");
+    check_pcie(port_of(s.root, "rxe0").pcie, 8, 16, 512);
+    scratch_close(&s);
+}
+
+/* Of devices without a link of their own. */
+static void test_pcie_made_up(void **state)
+{
+    SCRATCH(s);
+    put_nic(&s, "eth0", "01:00.0", "i40e", "10000\n"); /* part of the chipset */
+    put_link(&s, "01:00.0", "2.5 GT/s PCIe\n", "1\n");
+    check_pcie(nic_of(s.root, "eth0").pcie, 0, 0, 0);
+    put_nic(&s, "eth1", "02:00.0", "virtio_net", "25000\n");
+    put_link(&s, "02:00.0", "16.0 GT/s PCIe\n", "1\n");
+    check_pcie(nic_of(s.root, "eth1").pcie, 0, 0, 0);
+    put_nic(&s, "eth2", "03:00.0", "ice", "25000\n");
+    put_link(&s, "03:00.0", "2.5 GT/s PCIe\n", "8\n"); /* a slot that came up slow */
+    check_pcie(nic_of(s.root, "eth2").pcie, 2.5, 8, 0);
+    put_nic(&s, "eth3", "04:00.0", "ice", "25000\n");
+    put_link(&s, "04:00.0", "8.0 GT/s PCIe\n", "63\n");
+    check_pcie(nic_of(s.root, "eth3").pcie, 0, 0, 0);
     scratch_close(&s);
 }
 
@@ -472,6 +557,8 @@ int main(void)
         cmocka_unit_test(test_port_names),
         cmocka_unit_test(test_guests_of_other_hosts),
         cmocka_unit_test(test_sriov),
+        cmocka_unit_test(test_pcie),
+        cmocka_unit_test(test_pcie_made_up),
         cmocka_unit_test(test_software_interfaces),
         cmocka_unit_test(test_infiniband_rates),
         cmocka_unit_test(test_efa),

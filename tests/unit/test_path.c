@@ -19,109 +19,7 @@
 #include "core/clock.h"
 #include "core/net/counters.h"
 #include "core/net/path.h"
-#include "tests/unit/scratch_tree.h"
-
-#define GB 1e9
-
-struct interface {
-    const char *name;
-    double in, out;
-};
-
-static void put_interfaces(const struct scratch *s, const struct interface *list)
-{
-    char text[4096] = "Inter-|   Receive                            |  Transmit\n"
-                      " face |bytes    packets errs drop fifo frame compressed multicast|bytes\n";
-
-    for (; list->name; list++)
-        snprintf(text + strlen(text), sizeof(text) - strlen(text),
-                 "%6s: %.0f %.0f 1 2 3 4 5 6 %.0f %.0f 1 2 3 4 5 6\n", list->name, list->in,
-                 list->in / 1500, list->out, list->out / 1500);
-    scratch_put(s, "proc/net/dev", text);
-}
-#define INTERFACES(s, ...) put_interfaces(s, (const struct interface[]){__VA_ARGS__, {0}})
-
-static void put_count(const struct scratch *s, const char *device, const char *file, double value)
-{
-    char path[256], text[32];
-
-    snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/1/%s", device, file);
-    snprintf(text, sizeof(text), "%.0f\n", value);
-    scratch_put(s, path, text);
-}
-
-/* Data of a port in the units that the kernel gives: four bytes. */
-static void put_port(const struct scratch *s, const char *device, double in, double out)
-{
-    put_count(s, device, "counters/port_rcv_data", floor(in / 4));
-    put_count(s, device, "counters/port_xmit_data", floor(out / 4));
-    put_count(s, device, "counters/port_rcv_packets", floor(in / 4096));
-    put_count(s, device, "counters/port_xmit_packets", floor(out / 4096));
-}
-
-/* An adapter at a PCI address, with its driver, link layer and interface (NULL: none). */
-static void put_adapter(const struct scratch *s, const char *device, const char *driver,
-                        const char *layer, const char *interface)
-{
-    char path[256], text[256];
-
-    snprintf(path, sizeof(path),
-             "sys/devices/pci0000:00/0000:3b:00.0/infiniband/%s/ports/1/link_layer", device);
-    snprintf(text, sizeof(text), "%s\n", layer);
-    scratch_put(s, path, text);
-    scratch_link(s, "sys/devices/pci0000:00/0000:3b:00.0/driver", driver);
-    snprintf(path, sizeof(path), "sys/class/infiniband/%s", device);
-    snprintf(text, sizeof(text), "../../devices/pci0000:00/0000:3b:00.0/infiniband/%s", device);
-    scratch_link(s, path, text);
-    if (!interface)
-        return;
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:3b:00.0/net/%s/type", interface);
-    scratch_put(s, path, "1\n");
-}
-
-/* A device in software over an interface. */
-static void put_rxe(const struct scratch *s, double in_packets, double out_packets)
-{
-    scratch_put(s, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
-    scratch_put(s, "sys/class/infiniband/rxe0/parent", "eth0\n");
-    put_count(s, "rxe0", "hw_counters/rcvd_pkts", in_packets);
-    put_count(s, "rxe0", "hw_counters/sent_pkts", out_packets);
-}
-
-static void put_lower(const struct scratch *s, const char *upper, const char *lower)
-{
-    char path[256];
-
-    snprintf(path, sizeof(path), "sys/class/net/%s/lower_%s", upper, lower);
-    scratch_put(s, path, "");
-}
-
-static struct path *begin(const struct scratch *s)
-{
-    struct path *p = NULL;
-
-    assert_int_equal(path_begin_at(&p, s->root, 0), 0);
-    return p;
-}
-
-static void end(struct path *p, const struct path_claim *claims, size_t n,
-                enum path_verdict verdict, const char *text)
-{
-    struct path_proof proof;
-
-    path_end(p, claims, n, &proof);
-    assert_string_equal(proof.text, text);
-    assert_int_equal(proof.verdict, verdict);
-}
-#define END(p, verdict, text, ...)                                                                 \
-    end(p, (const struct path_claim[]){__VA_ARGS__},                                               \
-        sizeof((const struct path_claim[]){__VA_ARGS__}) / sizeof(struct path_claim), verdict,     \
-        text)
-
-#define SCRATCH(s)                                                                                 \
-    struct scratch s;                                                                              \
-    (void)state;                                                                                   \
-    scratch_open(&s)
+#include "tests/unit/path_tree.h"
 
 static void test_proved(void **state)
 {
@@ -131,13 +29,15 @@ static void test_proved(void **state)
     INTERFACES(&s, {"lo", 5 * GB, 5 * GB}, {"eth0", 7.2 * GB, 21.9 * GB}, {"eth1", 1, 2});
     END(p, PATH_PROVED, "eth0 sent 12.9 GB, 100 % of the bytes",
         {.device = "eth0", .out_bytes = 12.4 * GB});
-    /* Others are named, and not held against it. */
-    INTERFACES(&s, {"lo", 6 * GB, 6 * GB}, {"eth0", 20 * GB, 21.9 * GB}, {"eth1", 1, 50 * GB});
-    END(p, PATH_PROVED, "eth0 sent 12.9 GB, 20.2 % of the bytes; lo 1.56 %; eth1 78.2 %",
+    /* Others are named, and not held against it: less than the claim, or the other way. */
+    INTERFACES(&s, {"lo", 6 * GB, 6 * GB}, {"eth0", 7.2 * GB, 21.9 * GB},
+               {"eth1", 50 * GB, 10 * GB});
+    END(p, PATH_PROVED, "eth0 sent 12.9 GB, 54 % of the bytes; lo 4.18 %; eth1 41.8 %",
         {.device = "eth0", .out_bytes = 12.4 * GB});
     /* Both ways. */
+    INTERFACES(&s, {"lo", 6 * GB, 6 * GB}, {"eth0", 20 * GB, 21.9 * GB}, {"eth1", 1, 8 * GB});
     END(p, PATH_PROVED,
-        "eth0 sent 12.9 GB, received 13 GB, 33.2 % of the bytes; lo 2.57 %; eth1 64.2 %",
+        "eth0 sent 12.9 GB, received 13 GB, 72.1 % of the bytes; lo 5.57 %; eth1 22.3 %",
         {.device = "eth0", .out_bytes = 12.4 * GB, .in_bytes = 12.4 * GB});
     path_close(p);
     scratch_close(&s);
@@ -249,10 +149,12 @@ static void test_stacked(void **state)
                {"br9", 0, 0});
     struct path *p = begin(&s);
     INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 5 * GB}, {"bond0", 0, 10 * GB},
-               {"vlan7", 0, 10 * GB}, {"eth9", 0, 10 * GB}, {"br9", 0, 10 * GB});
-    END(p, PATH_PROVED, "vlan7 sent 10 GB, 50 % of the bytes; eth9 50 %",
+               {"vlan7", 0, 10 * GB}, {"eth9", 0, 5 * GB}, {"br9", 0, 5 * GB});
+    END(p, PATH_PROVED, "vlan7 sent 10 GB, 66.7 % of the bytes; eth9 33.3 %",
         {.device = "vlan7", .out_bytes = 10 * GB});
-    END(p, PATH_PROVED, "eth1 sent 5 GB, 25 % of the bytes; eth0 25 %; eth9 50 %",
+    END(p, PATH_UNKNOWN,
+        "eth1 moved 5 GB, but eth0 5 GB the same way: either may have carried 5 GB; eth0 33.3 %; "
+        "eth9 33.3 %",
         {.device = "eth1", .out_bytes = 5 * GB});
     INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"bond0", 0, 0}, {"vlan7", 0, 0},
                {"eth9", 0, 10 * GB}, {"br9", 0, 10 * GB});
@@ -310,8 +212,12 @@ static void test_roce_of_unknown_counters(void **state)
     /* Both of its counters are one sum. */
     put_count(&s, "irdma0", "hw_counters/ip4OutOctets", 6.5e9);
     put_count(&s, "irdma0", "hw_counters/ip6OutOctets", 6.5e9);
-    END(p, PATH_PROVED, "irdma0:1 sent 13 GB, 50.2 % of the bytes; eth1 49.8 %",
+    INTERFACES(&s, {"eth0", 0, 12.9 * GB}, {"eth1", 0, 0});
+    END(p, PATH_PROVED, "irdma0:1 sent 13 GB, 50.2 % of the bytes; eth0 49.8 %",
         {.device = "irdma0:1", .out_bytes = 12.4 * GB});
+    /* Nor is the port one against its interface. */
+    END(p, PATH_PROVED, "eth0 sent 12.9 GB, 49.8 % of the bytes; irdma0:1 50.2 %",
+        {.device = "eth0", .out_bytes = 12.4 * GB});
     path_close(p);
     scratch_close(&s);
 }
@@ -386,8 +292,12 @@ static void test_siw(void **state)
     END(p, PATH_PROVED, "siw0:1 over lo sent 4.2 GB, 100 % of the bytes",
         {.device = "siw0:1", .out_bytes = 4 * GB});
     /* What else is on lo does not count for it. */
+    INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 0}, {"lo", 3 * GB, 3 * GB});
+    END(p, PATH_PROVED, "siw0:1 over eth0 sent 5 GB, 62.5 % of the bytes; lo 37.5 %",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
     INTERFACES(&s, {"eth0", 0, 5 * GB}, {"eth1", 0, 0}, {"lo", 5 * GB, 5 * GB});
-    END(p, PATH_PROVED, "siw0:1 over eth0 sent 5 GB, 50 % of the bytes; lo 50 %",
+    END(p, PATH_UNKNOWN,
+        "siw0:1 moved 5 GB, but lo 5 GB the same way: either may have carried 4 GB; lo 50 %",
         {.device = "siw0:1", .out_bytes = 4 * GB});
     INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"lo", 2 * GB, 2 * GB});
     END(p, PATH_UNKNOWN, "siw0:1 moved 0 B of 4 GB, and no other device the rest; lo 100 %",
@@ -509,27 +419,41 @@ static void test_nothing_readable(void **state)
     scratch_close(&s);
 }
 
-/* 64 MiB over lo, by UDP to nobody in particular, with the kernel's own counters. */
-static void test_this_machine(void **state)
+enum { MESSAGE = 32768, MESSAGES = 2048 };
+
+static struct path_proof send_over_lo(int fd, const struct sockaddr_in *to)
 {
-    enum { MESSAGE = 32768, MESSAGES = 2048 };
     static char buffer[MESSAGE];
-    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct path_claim claims[] = {{.device = "lo", .out_bytes = (double)MESSAGE * MESSAGES}};
-    socklen_t len = sizeof(to);
+    struct path_claim claim = {.device = "lo", .out_bytes = (double)MESSAGE * MESSAGES};
     struct path_proof proof;
     struct path *p;
-    int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+    assert_int_equal(path_begin(&p), 0);
+    for (int i = 0; i < MESSAGES; i++)
+        assert_int_equal(sendto(fd, buffer, MESSAGE, 0, (const struct sockaddr *)to, sizeof(*to)),
+                         MESSAGE);
+    path_end(p, &claim, 1, &proof);
+    path_close(p);
+    return proof;
+}
+
+/* 64 MiB over lo, by UDP to nobody in particular, with the kernel's own counters. Beside other traffic nothing is
+ * proved: then once more. */
+static void test_this_machine(void **state)
+{
+    struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(to);
+    struct path_proof proof;
+    int fd = socket(AF_INET, SOCK_DGRAM, 0), tries = 50;
 
     (void)state;
     if (access("/proc/net/dev", R_OK) || fd < 0 || bind(fd, (struct sockaddr *)&to, sizeof(to)) ||
         getsockname(fd, (struct sockaddr *)&to, &len))
         skip();
-    assert_int_equal(path_begin(&p), 0);
-    for (int i = 0; i < MESSAGES; i++)
-        assert_int_equal(sendto(fd, buffer, MESSAGE, 0, (struct sockaddr *)&to, len), MESSAGE);
-    path_end(p, claims, 1, &proof);
-    path_close(p);
+    do {
+        proof = send_over_lo(fd, &to);
+        assert_int_not_equal(proof.verdict, PATH_ELSEWHERE);
+    } while (proof.verdict != PATH_PROVED && --tries);
     close(fd);
     assert_int_equal(proof.verdict, PATH_PROVED);
     assert_ptr_equal(strstr(proof.text, "lo sent "), proof.text);

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,6 +183,23 @@ static void test_binding(void **state)
     assert_true(CPU_ISSET(cpu, &now));
 }
 
+/* Says something only where libhwloc-plugins is installed. */
+static void test_no_plugins(void **state)
+{
+    struct topo *topo;
+    char line[512];
+
+    (void)state;
+    assert_int_equal(topo_open(&topo), 0);
+    FILE *maps = fopen("/proc/self/maps", "re");
+    assert_non_null(maps);
+    while (fgets(line, sizeof(line), maps))
+        if (strstr(line, "/hwloc_") || strstr(line, "/libX11"))
+            fail_msg("hwloc has opened a plugin: %s", line);
+    fclose(maps);
+    topo_close(topo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -192,6 +210,7 @@ int main(void)
         cmocka_unit_test(test_this_machine),
         cmocka_unit_test(test_affinity_mask_is_the_machine),
         cmocka_unit_test(test_binding),
+        cmocka_unit_test(test_no_plugins),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

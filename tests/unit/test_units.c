@@ -145,19 +145,32 @@ static void test_value_of_each_unit(void **state)
                  {"TFLOP/s", 2e9, 10},                     /* 2e10 in 2e-3 s = 1e13 */
                  {"TOP/s", 2e9, 10},   {"Mop/s", 1, 5e-3}, /* 10 in 2e-3 s = 5e3 */
                  {"ns", 123, 2e5},     {"us", 123, 200},   {"ms", 123, 0.2}};
-    size_t known = 0;
+    /* What stands in a row as it was found: of these only the better side is asked for. */
+    static const struct {
+        const char *unit;
+        bool higher_is_better;
+    } figures[] = {
+        {"s/GB", false}, {"cores", false}, {"count", false}, {"packets", true}, {"percent", false}};
+    size_t n_cases = sizeof(cases) / sizeof(cases[0]);
+    size_t n_figures = sizeof(figures) / sizeof(figures[0]), known = 0;
 
     (void)state;
     while (units_table[known].name)
         known++;
-    assert_int_equal(known, sizeof(cases) / sizeof(cases[0])); /* a new unit wants a case here */
-    for (size_t i = 0; i < known; i++) {
+    assert_int_equal(known, n_cases + n_figures); /* a new unit wants a case here */
+    for (size_t i = 0; i < n_cases; i++) {
         const struct unit *u = units_find(cases[i].unit);
         assert_non_null(u);
         double got = units_value(u, cases[i].quantity, 10, 2000000);
         if (fabs(got - cases[i].want) > 1e-12 * cases[i].want)
             fail_msg("%s: %.17g, not %.17g", u->name, got, cases[i].want);
-        assert_int_equal(u->higher_is_better, u->rate); /* so far: rates up, times down */
+        assert_int_equal(u->higher_is_better, u->rate); /* rates up, times down */
+    }
+    for (size_t i = 0; i < n_figures; i++) {
+        const struct unit *u = units_find(figures[i].unit);
+        assert_non_null(u);
+        assert_false(u->rate);
+        assert_int_equal(u->higher_is_better, figures[i].higher_is_better);
     }
     assert_null(units_find("GB"));
     assert_null(units_find("gb/s"));

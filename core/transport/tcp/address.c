@@ -266,7 +266,8 @@ int tcp_find_rails(struct net_end *e)
     freeifaddrs(all);
     for (unsigned i = 0; i < e->n_rails && !err; i++) {
         struct net_rail *rail = &e->rails[i];
-        *rail = (struct net_rail){.node = -1, .kind = "tcp"};
+        *rail = (struct net_rail){
+            .node = -1, .kind = "tcp", .ipv6 = tcp_of(e)->rails[i].address.ss_family == AF_INET6};
         snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(e)->rails[i].interface);
         rail->mtu_bytes = mtu_of(rail->name);
     }

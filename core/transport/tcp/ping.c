@@ -6,6 +6,12 @@
 
 #define SPINS 1024u /* tries between two looks at clock and flags */
 
+/* The guard ends the connection, too. */
+static int ended(struct net_end *e, int err, const char *doing)
+{
+    return net_over(e) ? -ECANCELED : tcp_broken(e, err, doing);
+}
+
 static int push_all(struct net_end *e, struct tcp_connection *c)
 {
     uint64_t since_ns = 0;
@@ -18,7 +24,7 @@ static int push_all(struct net_end *e, struct tcp_connection *c)
             since_ns = 0;
         } else {
             err = errno == EAGAIN || errno == EINTR ? tcp_still(e, &since_ns, tcp_of(e)->still_ns)
-                                                    : tcp_broken(e, -errno, "sending");
+                                                    : ended(e, -errno, "sending");
         }
         if (err)
             return err;
@@ -39,7 +45,7 @@ static int pull_all(struct net_end *e, struct tcp_connection *c)
             done += (size_t)n;
             since_ns = 0;
         } else if (!n || (errno != EAGAIN && errno != EINTR)) {
-            err = tcp_broken(e, n ? -errno : -ECONNRESET, "receiving");
+            err = ended(e, n ? -errno : -ECONNRESET, "receiving");
         } else if (!spin || !(++spins % SPINS)) {
             err = tcp_still(e, &since_ns, tcp_of(e)->still_ns);
         }
@@ -60,6 +66,7 @@ static void count(struct net_end *e)
 
     atomic_fetch_add_explicit(&c->sent, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&c->received, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&tcp_of(e)->guard.turns, 1, memory_order_relaxed);
 }
 
 int tcp_ping(struct net_end *e, bool last, uint64_t *ns)
@@ -69,13 +76,16 @@ int tcp_ping(struct net_end *e, bool last, uint64_t *ns)
     tcp_ready_out(e, e->point->connections, NET_FORWARD, 0);
     tcp_ready_in(c);
     c->out[0] = last;
+    int err = tcp_guard_start(e);
     uint64_t start_ns = clock_now_ns();
-    int err = push_all(e, c);
+    err = err ? err : push_all(e, c);
     err = err ? err : pull_all(e, c);
     *ns = clock_now_ns() - start_ns;
     if (!err)
         count(e);
     c->in_total += c->message_bytes;
+    if (last && !err)
+        err = tcp_guard_stop(e);
     return err;
 }
 
@@ -87,6 +97,7 @@ int tcp_pong(struct net_end *e)
 
     tcp_ready_out(e, e->point->connections, NET_REVERSE, 0);
     tcp_ready_in(c);
+    err = tcp_guard_start(e);
     while (!last && !err) {
         err = pull_all(e, c);
         last = c->in[0];
@@ -96,5 +107,7 @@ int tcp_pong(struct net_end *e)
         if (!err)
             count(e);
     }
+    if (!err)
+        err = tcp_guard_stop(e);
     return net_over(e) ? atomic_load(&e->error_code) : err;
 }

@@ -69,6 +69,7 @@ static void tcp_close(struct net_end *e)
 
     if (!t)
         return;
+    tcp_guard_stop(e); /* it looks at the flags ten times a second */
     for (unsigned i = 0; t->connections && i < t->first + t->n; i++)
         if (t->connections[i].fd >= 0)
             close(t->connections[i].fd);

@@ -54,7 +54,15 @@ struct tcp_connection {
     bool in_ready;     /* it has been touched */
 };
 
+struct tcp_guard { /* guard.c */
+    pthread_t thread;
+    bool started;
+    _Atomic bool end;
+    _Atomic uint64_t turns; /* messages that came over the ping's connection */
+};
+
 struct tcp {
+    struct tcp_guard guard;
     struct tcp_rail rails[NET_RAILS_MAX];
     struct tcp_connection *connections; /* number `connections` of the point is the ping's */
     unsigned first, n;                  /* those that exist: [first, n) */
@@ -94,6 +102,11 @@ int tcp_still(struct net_end *e, uint64_t *since_ns, uint64_t limit_ns);
 int tcp_broken(struct net_end *e, int err, const char *doing); /* net_fail(): a call said -errno */
 int tcp_send_all(struct net_end *e, int fd, const void *data, size_t len);
 int tcp_receive_all(struct net_end *e, int fd, void *data, size_t len);
+
+/* guard.c: while pings go to and fro, calls on their connection wait without a time-out of their own. Stopped, they
+ * have one again. Both are left alone where it is so already. */
+int tcp_guard_start(struct net_end *e);
+int tcp_guard_stop(struct net_end *e);
 
 /* buffers.c */
 int tcp_make_buffers(struct net_end *e);

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Made-up machines for the tests of a path's proof: what their counters say, what is claimed, and the verdict. */
+#ifndef PLUMB_TESTS_PATH_TREE_H
+#define PLUMB_TESTS_PATH_TREE_H
+
+#include <math.h>
+
+#include "core/net/path.h"
+#include "tests/unit/scratch_tree.h"
+
+#define GB 1e9
+
+/* Bytes, in packets of 1500. */
+struct interface {
+    const char *name;
+    double in, out;
+};
+
+/* Both. */
+struct traffic {
+    const char *name;
+    double in, out, in_packets, out_packets;
+};
+
+static inline void put_traffic(const struct scratch *s, const struct traffic *list)
+{
+    char text[4096] = "Inter-|   Receive                            |  Transmit\n"
+                      " face |bytes    packets errs drop fifo frame compressed multicast|bytes\n";
+
+    for (; list->name; list++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text),
+                 "%6s: %.0f %.0f 1 2 3 4 5 6 %.0f %.0f 1 2 3 4 5 6\n", list->name, list->in,
+                 list->in_packets, list->out, list->out_packets);
+    scratch_put(s, "proc/net/dev", text);
+}
+#define TRAFFIC(s, ...) put_traffic(s, (const struct traffic[]){__VA_ARGS__, {0}})
+
+static inline void put_interfaces(const struct scratch *s, const struct interface *list)
+{
+    struct traffic traffic[16] = {0};
+
+    for (size_t i = 0; list[i].name && i < 15; i++)
+        traffic[i] = (struct traffic){list[i].name, list[i].in, list[i].out, list[i].in / 1500,
+                                      list[i].out / 1500};
+    put_traffic(s, traffic);
+}
+#define INTERFACES(s, ...) put_interfaces(s, (const struct interface[]){__VA_ARGS__, {0}})
+
+static inline void put_count(const struct scratch *s, const char *device, const char *file,
+                             double value)
+{
+    char path[256], text[32];
+
+    snprintf(path, sizeof(path), "sys/class/infiniband/%s/ports/1/%s", device, file);
+    snprintf(text, sizeof(text), "%.0f\n", value);
+    scratch_put(s, path, text);
+}
+
+/* Data of a port in the units that the kernel gives: four bytes. */
+static inline void put_port(const struct scratch *s, const char *device, double in, double out)
+{
+    put_count(s, device, "counters/port_rcv_data", floor(in / 4));
+    put_count(s, device, "counters/port_xmit_data", floor(out / 4));
+    put_count(s, device, "counters/port_rcv_packets", floor(in / 4096));
+    put_count(s, device, "counters/port_xmit_packets", floor(out / 4096));
+}
+
+/* An adapter at a PCI address, with its driver, link layer and interface (NULL: none). */
+static inline void put_adapter(const struct scratch *s, const char *device, const char *driver,
+                               const char *layer, const char *interface)
+{
+    char path[256], text[256];
+
+    snprintf(path, sizeof(path),
+             "sys/devices/pci0000:00/0000:3b:00.0/infiniband/%s/ports/1/link_layer", device);
+    snprintf(text, sizeof(text), "%s\n", layer);
+    scratch_put(s, path, text);
+    scratch_link(s, "sys/devices/pci0000:00/0000:3b:00.0/driver", driver);
+    snprintf(path, sizeof(path), "sys/class/infiniband/%s", device);
+    snprintf(text, sizeof(text), "../../devices/pci0000:00/0000:3b:00.0/infiniband/%s", device);
+    scratch_link(s, path, text);
+    if (!interface)
+        return;
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:3b:00.0/net/%s/type", interface);
+    scratch_put(s, path, "1\n");
+}
+
+/* A device in software over an interface. */
+static inline void put_rxe(const struct scratch *s, double in_packets, double out_packets)
+{
+    scratch_put(s, "sys/class/infiniband/rxe0/ports/1/link_layer", "Ethernet\n");
+    scratch_put(s, "sys/class/infiniband/rxe0/parent", "eth0\n");
+    put_count(s, "rxe0", "hw_counters/rcvd_pkts", in_packets);
+    put_count(s, "rxe0", "hw_counters/sent_pkts", out_packets);
+}
+
+static inline void put_lower(const struct scratch *s, const char *upper, const char *lower)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "sys/class/net/%s/lower_%s", upper, lower);
+    scratch_put(s, path, "");
+}
+
+static inline struct path *begin(const struct scratch *s)
+{
+    struct path *p = NULL;
+
+    assert_int_equal(path_begin_at(&p, s->root, 0), 0);
+    return p;
+}
+
+static inline void end(struct path *p, const struct path_claim *claims, size_t n,
+                       enum path_verdict verdict, const char *text)
+{
+    struct path_proof proof;
+
+    path_end(p, claims, n, &proof);
+    assert_string_equal(proof.text, text);
+    assert_int_equal(proof.verdict, verdict);
+}
+#define END(p, verdict, text, ...)                                                                 \
+    end(p, (const struct path_claim[]){__VA_ARGS__},                                               \
+        sizeof((const struct path_claim[]){__VA_ARGS__}) / sizeof(struct path_claim), verdict,     \
+        text)
+
+#define SCRATCH(s)                                                                                 \
+    struct scratch s;                                                                              \
+    (void)state;                                                                                   \
+    scratch_open(&s)
+
+#endif

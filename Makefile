@@ -137,7 +137,7 @@ $(BUILD_INFO): FORCE
 $(BUILD)/obj/core/build_info.o: $(BUILD_INFO)
 $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 
-# The GPU module, and what stands in for a GPU in tests.
+# The modules, and what stands in for a GPU in tests.
 include core/gpu/cuda/build.mk
 include core/group/mpi/build.mk
 include core/transport/rdma/build.mk
@@ -185,6 +185,7 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
+	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	cp -R configs $(SHARE)
 	cp -R $(wildcard README.md LICENSE docs) $(DOC)

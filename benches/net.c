@@ -9,6 +9,7 @@
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
 #define CHOICE(field, names) .type = OPT_CHOICE, SWEPT, AT(field), .choices = (names)
 
+static const struct opt_scope with_device = {"transport=tcp,rdma", "TCP and RDMA"};
 static const struct opt_scope by_tcp = {"transport=tcp", "TCP"};
 static const struct opt_scope by_rdma = {"transport=rdma", "RDMA"};
 static const struct opt_scope with_streams = {"pattern=bandwidth,rate,loaded-latency",
@@ -118,6 +119,7 @@ static const struct opt options[] = {
      SWEPT,
      AT(device),
      .arg = "NIC[+NIC]",
+     .scope = &with_device,
      .help = "interface, its address, or RDMA device (mlx5_0:1); several at once with '+': a row "
              "each and the sum; unless given, the one that leads to the peer"},
     {.name = "peer-device",
@@ -125,6 +127,7 @@ static const struct opt options[] = {
      SWEPT,
      AT(peer_device),
      .arg = "NIC[+NIC]",
+     .scope = &with_device,
      .help = "the peer's, unless its own command line says one"},
     {.name = "node",
      .type = OPT_CUSTOM,
@@ -296,7 +299,7 @@ static const struct opt options[] = {
      .type = OPT_DURATION,
      AT(duration_ns),
      .arg = "TIME",
-     .help = "the same as --budget, for perftest's users"},
+     .help = "measures for so long, however soon it converges"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -324,6 +327,7 @@ const struct bench bench = {
         "system's\n"
         "counters of every NIC prove which way the bytes went: another one than asked is wrong.",
     .needs = "peer",
+    .arguments = "[HOST]",
     .options = options,
     .params_size = sizeof(struct net_params),
     .columns = net_columns,

@@ -59,7 +59,8 @@ struct bench {
     const char *help; /* one line */
     const char
         *about; /* a paragraph under --help: what is timed, how bytes or operations are counted */
-    const char *needs; /* "", or what it cannot do without: "peer", "gpu", "network" */
+    const char *arguments; /* that are no options, for the usage line: "[HOST]"; NULL: none */
+    const char *needs;     /* "", or what it cannot do without: "peer", "gpu", "network" */
 
     const struct opt
         *options; /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one
@@ -127,6 +128,7 @@ struct point {
     struct series series[SAMPLER_SERIES_MAX];
     size_t n_series;
     uint64_t sample_ns;   /* from bench->sample_ns; setup may change it */
+    uint64_t min_samples; /* from the options; setup may raise it */
     uint64_t max_samples; /* from the options; setup may lower it */
     uint64_t max_inner;   /* operations of one sample at most; 0: no bound; setup may set it */
     bool noisy;           /* check may set it, with the reason: whatever the intervals are */

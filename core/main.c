@@ -136,8 +136,9 @@ static void catch_signals(void)
 
 static void print_help(const struct opts *o)
 {
-    printf("plumb-%s: %s\n\n%s\n\nusage: plumb-%s [options]    (or: plumb %s [options])\n\n",
-           bench.name, bench.help, bench.about, bench.name, bench.name);
+    printf("plumb-%s: %s\n\n%s\n\nusage: plumb-%s [options]%s%s    (or: plumb %s ...)\n\n",
+           bench.name, bench.help, bench.about, bench.name, bench.arguments ? " " : "",
+           bench.arguments ? bench.arguments : "", bench.name);
     puts("Lists are a,b,c; numbers also lo..hi (doubling), lo..hixF and lo..hi+STEP; sizes take K, "
          "M, G (binary).");
     puts("Every combination of the lists is one point and gives one row or more. Defaults are in "

@@ -89,6 +89,9 @@ struct row_table {
 
 void row_print_table(FILE *out, struct row_table *table, const struct row *row);
 
+/* What stands below a row, wrapped. */
+void row_print_figures(FILE *out, const struct row_table *table, const char *text);
+
 /* Before the first row: a column will hold this value. */
 void row_table_widen(struct row_table *table, size_t column, const char *value);
 

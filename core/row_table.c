@@ -8,10 +8,11 @@
 #include "core/units.h"
 #include "core/wrap.h"
 
-#define STATUS_COLUMNS 7   /* "skipped", and two blanks before it */
-#define INDENT         4   /* of what stands under a row */
-#define PARAM_COLUMNS  9   /* of a parameter whose values are not known before */
-#define SIDE_MAX       999 /* %: beyond, the figure says nothing but that it is wide */
+#define STATUS_COLUMNS 7    /* "skipped", and two blanks before it */
+#define INDENT         4    /* of what stands under a row */
+#define PARAM_COLUMNS  9    /* of a parameter whose values are not known before */
+#define TAIL_SAMPLES   1000 /* of which p99.9 says something */
+#define SIDE_MAX       999  /* %: beyond, the figure says nothing but that it is wide */
 
 enum { METRIC, VALUE, UNIT, SIDE_LOW, SIDE_HIGH, SAMPLES, LIMIT, FIXED };
 
@@ -277,6 +278,26 @@ static void print_outcome(FILE *out, const struct row_table *table, const struct
     free(text);
 }
 
+/* A time of single operations: the median says the least of it. */
+static void print_tail(FILE *out, const struct row_table *table, const struct row *row)
+{
+    const struct summary *s = &row->summary;
+    const char *unit = row->unit ? row->unit : "";
+    bool of_time = !strcmp(unit, "ns") || !strcmp(unit, "us") || !strcmp(unit, "ms");
+    char text[160];
+
+    if (!of_time || row->inner_repeat != 1 || row->samples < TAIL_SAMPLES)
+        return;
+    snprintf(text, sizeof(text), "min %.6g, p95 %.6g, p99 %.6g, p99.9 %.6g, max %.6g", s->min,
+             s->p95, s->p99, s->p999, s->max);
+    wrap_print(out, text, INDENT, table->line);
+}
+
+void row_print_figures(FILE *out, const struct row_table *table, const char *text)
+{
+    wrap_print(out, text, INDENT, table->line);
+}
+
 void row_print_table(FILE *out, struct row_table *table, const struct row *row)
 {
     if (!table->laid_out)
@@ -287,4 +308,5 @@ void row_print_table(FILE *out, struct row_table *table, const struct row *row)
     table->begun = true;
     tell_skipped(out, table, row);
     print_outcome(out, table, row, print_cells(out, table, row));
+    print_tail(out, table, row);
 }

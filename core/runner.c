@@ -90,7 +90,7 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
     const struct bench_common *c = r->common;
     struct sampler_config config = {.confidence = c->confidence,
                                     .width = c->width,
-                                    .min_samples = c->min_samples,
+                                    .min_samples = pt->min_samples,
                                     .max_samples = pt->max_samples,
                                     .budget_ns = c->budget_ns,
                                     .warmup_ns = c->warmup_ns,
@@ -184,6 +184,7 @@ static int run_point(struct runner *r, size_t index)
     pt.params = params;
     pt.origin = r->b->origin ? r->b->origin : "measured";
     pt.sample_ns = r->b->sample_ns;
+    pt.min_samples = r->common->min_samples;
     pt.max_samples = r->common->max_samples;
     ledger_none(&oc.ledger);
     gpu_ledger_none(&oc.gpu);
@@ -203,8 +204,8 @@ static int run_point(struct runner *r, size_t index)
     bool drop = oc.err == -EINTR && *r->cancel; /* interrupted before there was anything to say */
     for (size_t i = 0; !drop && (i < pt.n_series || i == 0); i++)
         runner_emit(r, &pt, pick, &oc, i);
-    for (const struct figure *f = pt.figures; f && !oc.err; f = f->next)
-        runner_emit_figure(r, &pt, pick, &oc, f);
+    if (!oc.err)
+        runner_emit_figures(r, &pt, pick, &oc);
     figures_release(&pt);
     r->b->teardown(&pt);
     samples_release(&oc.samples);

@@ -214,20 +214,20 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
 }
 
 /* It has no samples of its own, so no warm-up, no stop, nothing of what went on beside them. */
-void runner_emit_figure(struct runner *r, struct point *pt, const size_t *pick,
-                        const struct outcome *oc, const struct figure *f)
+static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
+                         const struct outcome *oc, const struct figure *f,
+                         const struct summary *summary)
 {
     struct row row;
 
     row_init(&row);
-    if (!f->n || stats_summarise(f->values, f->n, r->common->confidence, &row.summary))
-        return;
     fill_params(r, pt, pick, NULL, &row);
     for (size_t i = 0; i < FIGURE_SET_MAX && f->set[i].column[0]; i++)
         set_param(&row, f->set[i].column, f->set[i].value);
     row.metric = f->metric;
     row.unit = f->unit;
-    row.value = row.summary.p50;
+    row.summary = *summary;
+    row.value = summary->p50;
     row.samples = f->n;
     row.origin = pt->origin;
     row.repeat = r->repeat;
@@ -237,6 +237,80 @@ void runner_emit_figure(struct runner *r, struct point *pt, const size_t *pick,
     row.reason = oc->check_error ? pt->reason : f->remark;
     print_row(r, &row);
     r->launch_rows++;
+}
+
+/* For people all of them are one text: "cpu_per_gb own threads 0.21, peer threads 0.18 s/GB; cwnd ...". */
+static void tell_figure(FILE *text, const struct figure *before, const struct figure *f,
+                        const struct figure *after, double value)
+{
+    if (!before || strcmp(before->metric, f->metric) != 0)
+        fprintf(text, "%s%s", before ? "; " : "", f->metric);
+    else
+        fputs(",", text);
+    for (size_t i = 0; i < FIGURE_SET_MAX && f->set[i].column[0]; i++)
+        if (f->set[i].value[0])
+            fprintf(text, " %s", f->set[i].value);
+    fprintf(text, " %.4g", value);
+    if (!after || strcmp(after->metric, f->metric) != 0)
+        fprintf(text, " %s", f->unit);
+    if (f->remark[0])
+        fprintf(text, " (%s)", f->remark);
+}
+
+static int by_metric(const struct figure *figures, const char *metric, const struct figure **list,
+                     int n)
+{
+    for (const struct figure *f = figures; f; f = f->next)
+        if (f->n && !strcmp(f->metric, metric))
+            list[n++] = f;
+    return n;
+}
+
+/* Those of one metric together, in the order of their first ones. */
+static int sort_figures(const struct figure *figures, const struct figure **list)
+{
+    int n = 0;
+
+    for (const struct figure *f = figures; f; f = f->next) {
+        bool known = !f->n;
+        for (int i = 0; i < n && !known; i++)
+            known = !strcmp(list[i]->metric, f->metric);
+        if (!known)
+            n = by_metric(figures, f->metric, list, n);
+    }
+    return n;
+}
+
+static void tell_figures(struct runner *r, const struct figure *figures, size_t count)
+{
+    const struct figure **list = calloc(count, sizeof(*list));
+    char *text = NULL;
+    size_t len;
+    FILE *out = list ? open_memstream(&text, &len) : NULL;
+    struct summary summary;
+
+    for (int i = 0, n = out ? sort_figures(figures, list) : 0; i < n; i++)
+        if (!stats_summarise(list[i]->values, list[i]->n, r->common->confidence, &summary))
+            tell_figure(out, i ? list[i - 1] : NULL, list[i], i + 1 < n ? list[i + 1] : NULL,
+                        summary.p50);
+    if (out && !fclose(out))
+        row_print_figures(r->out, &r->table, text);
+    free(text);
+    free(list);
+}
+
+void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
+                         const struct outcome *oc)
+{
+    struct summary summary;
+    size_t n = 0;
+
+    for (const struct figure *f = pt->figures; f; f = f->next, n++)
+        if (r->common->csv && f->n &&
+            !stats_summarise(f->values, f->n, r->common->confidence, &summary))
+            print_figure(r, pt, pick, oc, f, &summary);
+    if (n && !r->common->csv)
+        tell_figures(r, pt->figures, n);
 }
 
 /* A column for each option that takes several values, as wide as they are; outcomes always have one, and what a point's rows

@@ -41,9 +41,9 @@ unsigned runner_held(const struct point *pt, const struct samples *samples, uint
 void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
                  size_t index);
 
-/* The row of a figure. */
-void runner_emit_figure(struct runner *r, struct point *pt, const size_t *pick,
-                        const struct outcome *oc, const struct figure *f);
+/* The point's figures: a row each, or for people one text below its rows. */
+void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
+                         const struct outcome *oc);
 
 /* Chooses what is a column of the table for people. */
 void runner_lay_out_table(struct runner *r);

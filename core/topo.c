@@ -11,6 +11,11 @@ struct topo {
     hwloc_cpuset_t usable; /* the affinity mask at start */
 };
 
+void topo_without_plugins(void)
+{
+    setenv("HWLOC_PLUGINS_PATH", "", 0);
+}
+
 int topo_open(struct topo **topo)
 {
     struct topo *t = calloc(1, sizeof(*t));
@@ -18,6 +23,7 @@ int topo_open(struct topo **topo)
 
     if (!t)
         return err;
+    topo_without_plugins();
     if (hwloc_topology_init(&t->hwloc))
         goto free_topo;
     err = -EIO;

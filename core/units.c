@@ -21,9 +21,9 @@ const struct unit units_table[] = {
     {"ms", 1e-6, false, false, "milliseconds for one operation"},
     {"s/GB", 1.0, false, false, "CPU seconds for 1e9 bytes"},
     {"cores", 1.0, false, false, "CPU seconds in a second"},
-    {"count", 1.0, false, false, "so many"},
-    {"packets", 1.0, false, true, "packets"},
-    {"percent", 1.0, false, false, "of a hundred"},
+    {"count", 1.0, false, false, "how many of them"},
+    {"packets", 1.0, false, true, "how many packets"},
+    {"percent", 1.0, false, false, "parts of a hundred"},
     {NULL, 0, false, false, NULL},
 };
 

@@ -16,7 +16,9 @@
 /* A unit of a row's value. A sample of `inner` operations that took `ns` is
  *   rate:  quantity * inner / ns * scale     (quantity: bytes, floating-point operations, messages
  * of one operation) time:  ns / inner * scale                (time of one operation; quantity is
- * not used) */
+ * not used)
+ * The units of figures ("s/GB" and on) are of values that stand in a row as they were found: no
+ * sample has them. */
 struct unit {
     const char *name;
     double scale;

@@ -114,10 +114,11 @@ struct net_pcie {
 /* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and what it
  * knows); the engine adds what the system says (nic.h). */
 struct net_rail {
-    char name[64];  /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
-    char kind[32];  /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
-    char text[160]; /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
-    int node;       /* NUMA node of the device; -1: none or not known */
+    char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
+    char
+        kind[32]; /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
+    char text[160];         /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
+    int node;               /* NUMA node of the device; -1: none or not known */
     uint32_t mtu_bytes;     /* TCP: of the interface; RDMA: of the path */
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
     uint8_t ipv6;           /* TCP: over IPv6 */

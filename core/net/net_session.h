@@ -15,6 +15,8 @@ struct net_windows { /* of a stream, the last rate of each sample: times of NET_
 struct net_session { /* pt->bench_state: outlives the points */
     struct net_lead *lead;
     struct net_secret secret;
+    int unreachable; /* no peer could be had: not tried again for each point */
+    char why_unreachable[512];
     struct net_point point;
     bool begun, bound;
     uint64_t samples;                          /* pings that count */

@@ -67,11 +67,10 @@ int net_bench_defaults(struct opts *o)
     }
     if (!err && opts_values(o, "duration")->given)
         err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
-    if (!err && opts_values(o, "iterations")->given) { /* so many, however soon it converges */
-        err = opts_default(o, "min-samples", "1000000000");
-        if (!err && !opts_values(o, "duration")->given)
-            err = opts_default(o, "budget", "1h");
-    }
+    else if (!err && opts_values(o, "iterations")->given)
+        err = opts_default(o, "budget", "1h");
+    if (!err && (opts_values(o, "iterations")->given || opts_values(o, "duration")->given))
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
     if (!err && opts_values(o, "host")->n)
         err = opts_default(o, "transport", "tcp,rdma");
     if (!err && !opts_values(o, "size")->given)
@@ -144,9 +143,14 @@ static int need_lead(struct point *pt, struct net_session *s)
     }
     if (s->lead)
         return 0;
+    if (s->unreachable) /* as often as it was given time for */
+        return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
     int err = net_party_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
-    if (err)
+    if (err) {
+        s->unreachable = err;
+        snprintf(s->why_unreachable, sizeof(s->why_unreachable), "%s", error);
         return point_reason(pt, err, "%s", error);
+    }
     err = net_lead_open(&s->lead, c, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);
     if (err)
         point_reason(pt, err, "%s", s->lead ? net_lead_error(s->lead) : strerror(-err));
@@ -242,6 +246,8 @@ int net_bench_setup(struct point *pt)
     if (!point_topo(pt))
         return -EIO;
     pt->sample_ns = 0; /* one operation, or one window, a sample */
+    if (is_latency(p) && pt->min_samples < LATENCY_SAMPLES)
+        pt->min_samples = LATENCY_SAMPLES;
     s->begun = false;
     s->samples = s->windows.n = 0;
     fill_point(pt, &s->point);

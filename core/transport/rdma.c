@@ -29,9 +29,9 @@ static const struct rdma_module *load(char *why, size_t len)
 
     if (module && (module->abi != RDMA_MODULE_ABI || module->layout != RDMA_LAYOUT)) {
         snprintf(why, len,
-                 "the RDMA module is of another version (interface %u, this program has %u): build "
-                 "both from the same source, with make, or install both together",
-                 module->abi, RDMA_MODULE_ABI);
+                 "the RDMA module is of another build (interface %u, layout %zu; this program has %u "
+                 "and %zu): build both from the same source, with make, or install both together",
+                 module->abi, (size_t)module->layout, RDMA_MODULE_ABI, (size_t)RDMA_LAYOUT);
         return NULL;
     }
     return module;

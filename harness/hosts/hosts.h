@@ -22,6 +22,9 @@ struct host {
     char *address; /* NULL: none was given, and none was looked up yet */
     int line;
     bool here; /* it is this machine */
+    char *version; /* of the benchmark there, as it said when it was asked; NULL: not asked, or no answer */
+    char *problem; /* the sentence that says what it answered instead; NULL: none */
+    bool unreached; /* that no command can be started there: what needs it fails with `problem` */
 };
 
 struct hosts {

@@ -184,6 +184,8 @@ void hosts_release(struct hosts *hosts)
     for (size_t i = 0; i < hosts->n; i++) {
         free(hosts->all[i].name);
         free(hosts->all[i].address);
+        free(hosts->all[i].version);
+        free(hosts->all[i].problem);
     }
     free(hosts->all);
     *hosts = (struct hosts){0};

@@ -112,15 +112,52 @@ void hosts_run_release(struct hosts_run *run)
     *run = (struct hosts_run){0};
 }
 
-/* The first benchmark that the plan runs on this host; NULL: none. */
-static const char *bench_on(const struct plan *plan, const char *host)
+/* How many launches wait for this host, and the benchmark of the first; NULL: none. */
+static size_t waiting_for(const struct plan *plan, const char *host, const char **bench)
 {
+    size_t n = 0;
+
+    *bench = NULL;
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
-        if (launch_has_hosts(l) && (!strcmp(l->from, host) || !strcmp(l->to, host)))
-            return l->bench;
+        if (l->state != LAUNCH_TODO || !launch_has_hosts(l) ||
+            (strcmp(l->from, host) && strcmp(l->to, host)))
+            continue;
+        *bench = *bench ? *bench : l->bench;
+        n++;
     }
-    return NULL;
+    return n;
+}
+
+static int ask(const struct hosts_run *run, const struct bench_info *bench, struct host *h,
+               size_t launches)
+{
+    char version[256], error[768] = "";
+    int err = pair_ask(run, h, bench->path, version, error, sizeof(error));
+
+    h->unreached = err == -EHOSTUNREACH;
+    if (h->unreached)
+        fprintf(stderr, "plumb run: %s: %s at once\n", error,
+                launches == 1 ? "the launch that needs it fails"
+                              : "the launches that need it fail");
+    else if (err)
+        fprintf(stderr, "plumb run: %s\n", error);
+    err = copy_text(err ? &h->problem : &h->version, err ? error : version);
+    return err;
+}
+
+int hosts_run_ask(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < run->hosts.n; i++) {
+        const char *name;
+        size_t launches = waiting_for(plan, run->hosts.all[i].name, &name);
+        const struct bench_info *bench = name ? bench_list_find(benches, name) : NULL;
+        if (bench)
+            err = ask(run, bench, &run->hosts.all[i], launches);
+    }
+    return err;
 }
 
 static json_t *text_or_null(const char *text)
@@ -128,27 +165,20 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_string(text) : json_null();
 }
 
-static json_t *host_meta(const struct hosts_run *run, const struct bench_list *benches,
-                         const struct plan *plan, const struct host *h)
+static json_t *host_meta(const struct host *h)
 {
-    const char *name = bench_on(plan, h->name);
-    const struct bench_info *bench = name ? bench_list_find(benches, name) : NULL;
-    char version[256] = "", error[512] = "";
     json_t *meta = json_object();
 
-    if (bench && pair_ask(run, h, bench->path, version, error, sizeof(error)))
-        fprintf(stderr, "plumb run: host '%s' %s: %s\n", h->name, run->launcher->by, error);
     json_object_set_new(meta, "name", json_string(h->name));
     json_object_set_new(meta, "address", text_or_null(h->address));
     json_object_set_new(meta, "this_machine", json_boolean(h->here));
-    json_object_set_new(meta, "version", text_or_null(version));
-    if (*error)
-        json_object_set_new(meta, "problem", text_or_null(error));
+    json_object_set_new(meta, "version", text_or_null(h->version));
+    if (h->problem)
+        json_object_set_new(meta, "problem", text_or_null(h->problem));
     return meta;
 }
 
-json_t *hosts_run_meta(const struct hosts_run *run, const struct bench_list *benches,
-                       const struct plan *plan)
+json_t *hosts_run_meta(const struct hosts_run *run)
 {
     json_t *meta = json_object(), *list = json_array();
 
@@ -164,7 +194,7 @@ json_t *hosts_run_meta(const struct hosts_run *run, const struct bench_list *ben
                                     "among the hosts"));
     json_object_set_new(meta, "list", list);
     for (size_t i = 0; i < run->hosts.n; i++)
-        json_array_append_new(list, host_meta(run, benches, plan, &run->hosts.all[i]));
+        json_array_append_new(list, host_meta(&run->hosts.all[i]));
     return meta;
 }
 

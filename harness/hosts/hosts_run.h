@@ -21,10 +21,11 @@ int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *e
 int hosts_run_check(struct hosts_run *run, char *error, size_t len);
 void hosts_run_release(struct hosts_run *run);
 
-/* For run.json: launcher, hosts, and which version each of those has that the plan uses, which are asked now; what
- * one of them answers instead is told on stderr. A new object, or NULL. */
-json_t *hosts_run_meta(const struct hosts_run *run, const struct bench_list *benches,
-                       const struct plan *plan);
+/* Asks each host that launches of the plan wait for: sets its version, or its problem, which is told on stderr with
+ * how many launches need it. 0 or -ENOMEM. */
+int hosts_run_ask(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan);
+/* For run.json: launcher, hosts, and what they answered. A new object, or NULL. */
+json_t *hosts_run_meta(const struct hosts_run *run);
 /* Back from there, for a run that goes on. NULL meta: no hosts. 0, -ENOMEM, or -EBADMSG with error. */
 int hosts_run_from_meta(const json_t *meta, struct hosts_run *run, char *error, size_t len);
 

@@ -33,3 +33,14 @@ bool launcher_has_program(const char *name)
     }
     return false;
 }
+
+const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE])
+{
+    struct words w = {0};
+
+    if (!run->launcher->ranks && run->rsh)
+        words_split(&w, run->rsh);
+    snprintf(text, LAUNCHER_BY_SIZE, "by %s", !w.err && w.n ? w.all[0] : run->launcher->name);
+    words_release(&w);
+    return text;
+}

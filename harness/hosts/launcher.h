@@ -47,7 +47,6 @@ struct hosts_order {
 
 struct launcher {
     const char *name, *help;
-    const char *by; /* "by ssh" */
     bool
         ranks; /* one command starts both ends, which find each other; else there is a listener, and a leader
                        that is told where, and a secret on the standard input of both */
@@ -59,6 +58,10 @@ struct launcher {
 extern const struct launcher launcher_ssh, launcher_mpirun, launcher_srun;
 extern const struct launcher *const launchers[]; /* ends with NULL */
 const struct launcher *launcher_find(const char *name);
+
+#define LAUNCHER_BY_SIZE 160
+/* What starts things there, for sentences: "by ssh", or by the program of --rsh. Returns text. */
+const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE]);
 
 /* Adds the script's command: sh -c SCRIPT ... */
 void script_command(const struct hosts_order *order, struct words *w);

@@ -95,7 +95,6 @@ static void srun_command(const struct hosts_order *order, struct words *w)
 const struct launcher launcher_mpirun = {
     .name = "mpirun",
     .help = "both ends as ranks of one mpirun (Open MPI or MPICH)",
-    .by = "by mpirun",
     .ranks = true,
     .check = check_mpirun,
     .command = mpirun_command,
@@ -104,7 +103,6 @@ const struct launcher launcher_mpirun = {
 const struct launcher launcher_srun = {
     .name = "srun",
     .help = "both ends as tasks of one srun (Slurm)",
-    .by = "by srun",
     .ranks = true,
     .check = check_srun,
     .command = srun_command,

@@ -70,7 +70,6 @@ static void command(const struct hosts_order *order, struct words *w)
 const struct launcher launcher_ssh = {
     .name = "ssh",
     .help = "a listener on one host and a leader on the other, by ssh or --rsh",
-    .by = "by ssh",
     .check = check,
     .command = command,
 };

@@ -60,13 +60,14 @@ static int say_unreached(struct work *w, const struct end *e)
 {
     const struct launcher *launcher = w->p->run->launcher;
     const char *why = launcher->ranks ? e->first : e->last;
+    char by[LAUNCHER_BY_SIZE];
 
     why = *why ? why : "it ended without a word";
+    launcher_by(w->p->run, by);
     if (launcher->ranks)
         return give_up(w, "cannot start on '%s' and '%s' %s: %s (status %d)", w->p->from->name,
-                       w->p->to->name, launcher->by, why, e->status);
-    return give_up(w, "cannot reach '%s' %s: %s (status %d)", e->name, launcher->by, why,
-                   e->status);
+                       w->p->to->name, by, why, e->status);
+    return give_up(w, "cannot reach '%s' %s: %s (status %d)", e->name, by, why, e->status);
 }
 
 /* What an end that stopped before its time says of itself. */
@@ -160,6 +161,7 @@ static int start_end(struct work *w, unsigned i, enum hosts_task task, unsigned 
 static int wait_until_there(struct work *w, struct end *e, bool listener)
 {
     uint64_t until_ns = clock_now_ns() + w->p->run->wait_ns;
+    char by[LAUNCHER_BY_SIZE];
     bool there = false;
 
     for (;;) {
@@ -177,7 +179,7 @@ static int wait_until_there(struct work *w, struct end *e, bool listener)
         if (clock_now_ns() >= until_ns)
             return there ? give_up(w, "'%s' does not begin to listen", e->name)
                          : give_up(w, "'%s' does not answer: nothing came from it %s in %.3g s",
-                                   e->name, w->p->run->launcher->by,
+                                   e->name, launcher_by(w->p->run, by),
                                    (double)w->p->run->wait_ns * 1e-9);
         int err = stop ? -EINTR : ends_attend(w->ends, w->n, SLICE_MS);
         if (err)

@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/topo.h"
+
 enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 8 };
 
 #define CPUS  "sys/devices/system/cpu"
@@ -160,6 +162,7 @@ static int topology_load(const struct tree *tree, hwloc_topology_t *topology)
 {
     int rc;
 
+    topo_without_plugins();
     if (hwloc_topology_init(topology))
         return -ENOMEM;
     hwloc_topology_set_flags(*topology, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);

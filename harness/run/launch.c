@@ -147,16 +147,29 @@ static const char *last_line(const char *text, char *line, size_t len)
     return line;
 }
 
+/* The end of the launch that could not be reached when the run was started; NULL: none. */
+static const struct host *unreached(const struct launching *g)
+{
+    const struct hosts *hosts = launch_has_hosts(g->l) ? &g->c->hosts->hosts : NULL;
+    const struct host *from = hosts ? hosts_find(hosts, g->l->from) : NULL;
+    const struct host *to = hosts ? hosts_find(hosts, g->l->to) : NULL;
+
+    return from && from->unreached ? from : to && to->unreached ? to : NULL;
+}
+
 /* Why the launch cannot stand, as far as its end tells; "" when it ended well. */
 static void judge_end(const struct launching *g, char *reason, size_t len)
 {
     const struct child_result *r = &g->out->child;
+    const struct host *missing = unreached(g);
     char line[400];
 
     last_line(r->err.text, line, sizeof(line));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
-    if (r->timed_out)
+    if (missing)
+        snprintf(reason, len, "%s", missing->problem);
+    else if (r->timed_out)
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
     else if (launch_has_hosts(g->l) && r->status == PAIR_FAILED)
         snprintf(reason, len, "%s", line);
@@ -264,14 +277,18 @@ static int make_pair(struct launching *g, struct pair *pair)
     return pair->from && pair->to ? 0 : -EINVAL;
 }
 
-static int launch_found(struct launching *g)
+/* A launch that is not tried leaves what one that said nothing would. */
+static int leave_out(struct launched *o)
 {
-    struct launched *o = g->out;
-    char reason[512];
-    int err = make_arguments(g);
+    int err = buffer_add(&o->child.out, "", 0);
 
-    if (err)
-        return err;
+    o->known = true;
+    err = err ? err : buffer_add(&o->child.err, "", 0);
+    return err ? err : buffer_add(&o->child.samples, "", 0);
+}
+
+static int start_and_wait(struct launching *g)
+{
     struct child_spec spec = {.argv = g->argv,
                               .timeout_ns = g->l->timeout_ns,
                               .samples = true,
@@ -279,13 +296,25 @@ static int launch_found(struct launching *g)
                               .tick = g->c->tick,
                               .tick_arg = g->c->tick_arg};
     struct pair pair;
+    int err = 0;
+
     if (launch_has_hosts(g->l)) {
         err = make_pair(g, &pair);
         spec.body = pair_body;
         spec.body_arg = &pair;
     }
-    if (!err)
-        err = child_run(&spec, &o->child);
+    return err ? err : child_run(&spec, &g->out->child);
+}
+
+static int launch_found(struct launching *g)
+{
+    struct launched *o = g->out;
+    char reason[768];
+    int err = make_arguments(g);
+
+    if (err)
+        return err;
+    err = unreached(g) ? leave_out(o) : start_and_wait(g);
     o->child_ns = o->child.elapsed_ns;
     if (err)
         return err;

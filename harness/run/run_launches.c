@@ -62,7 +62,7 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
         count_state(r, l->state);
         r->wrong |= launched.wrong;
         r->progress.done++;
-        if (l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) {
+        if ((l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) && !launched.known) {
             progress_clear(&r->progress);
             fprintf(stderr, "plumb run: %s %s: %s\n", l->bench, l->arguments, launched.summary);
         }

@@ -131,6 +131,7 @@ static int read_hosts(struct run *r)
 static int spread_over_hosts(struct run *r)
 {
     struct spread told;
+    char by[LAUNCHER_BY_SIZE];
     int err = 0;
 
     if (!r->hosts.launcher)
@@ -149,7 +150,7 @@ static int spread_over_hosts(struct run *r)
     if (!err)
         fprintf(
             stderr, "plumb run: between hosts, %s: %zu %s over %zu %s; on this machine: %zu %s\n",
-            r->hosts.launcher->by, told.between, told.between == 1 ? "case" : "cases", told.pairs,
+            launcher_by(&r->hosts, by), told.between, told.between == 1 ? "case" : "cases", told.pairs,
             told.pairs == 1 ? "pair" : "pairs", told.here, told.here == 1 ? "case" : "cases");
     return err;
 }
@@ -189,9 +190,11 @@ done:
 }
 
 /* For run.json; NULL: none are used. The hosts are asked. */
-static json_t *hosts_of(const struct run *r)
+static json_t *hosts_of(struct run *r)
 {
-    return plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts, &r->benches, &r->plan) : NULL;
+    if (!plan_has_hosts(&r->plan) || hosts_run_ask(&r->hosts, &r->benches, &r->plan))
+        return NULL;
+    return hosts_run_meta(&r->hosts);
 }
 
 int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
@@ -284,5 +287,11 @@ int run_start_again(struct run *r)
     r->options.seed = run_meta_seed(r->meta);
     const char *name = json_string_value(json_object_get(r->meta, "run"));
     r->name = strdup(name ? name : ""); /* its own, also where the folder was moved */
-    return check_same(r) ? run_fail(r, EXIT_USAGE) : EXIT_GOOD;
+    if (check_same(r))
+        return run_fail(r, EXIT_USAGE);
+    if (r->hosts.launcher && hosts_run_ask(&r->hosts, &r->benches, &r->plan)) {
+        snprintf(r->error, sizeof(r->error), "out of memory");
+        return run_fail(r, EXIT_INCOMPLETE);
+    }
+    return EXIT_GOOD;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # The build: what it finds and says, what it builds again and what not, and where it installs. On a copy of the
-# core with one benchmark, so that it is quick; as if nothing but the compiler and hwloc were there, and for the GPU
+# core with two benchmarks, so that it is quick; as if nothing but the compiler and hwloc were there, and for the GPU
 # module with a made-up nvcc.
 
 setup_file()
@@ -11,7 +11,7 @@ setup_file()
     tools=$BATS_FILE_TMPDIR/tools
     mkdir -p "$tree/benches" "$tree/configs" "$tools"
     cp -R "$root/Makefile" "$root/LICENSE" "$root/scripts" "$root/core" "$tree"
-    cp "$root/benches/null.c" "$tree/benches"
+    cp "$root/benches/null.c" "$root/benches/net.c" "$tree/benches"
     echo 'suite: x' >"$tree/configs/quick.yaml"
     # A pkg-config and a compiler that do not know the libraries, or headers, named in the file "missing".
     cat >"$tools/pkg-config" <<END
@@ -53,13 +53,16 @@ END
     # Not those of a make that runs these tests; and no GPU, unless a test has one.
     unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS CUDA_HOME CUDA_PATH
     export NVCC=no
-    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+    net="sodium:libsodium mpi:ompi-c ibverbs:libibverbs rdmacm:librdmacm"
+    all="jansson:jansson yaml:yaml-0.1 csv:libcsv $net"
+    export net all
+    lacking "$all"
 }
 
 # lacking NAME:PC...: from now on these libraries are not installed.
 lacking()
 {
-    printf '%s\n' "$@" | tr ':' ' ' >"$tools/missing"
+    printf '%s\n' "$@" | tr ' :' '\n ' >"$tools/missing"
 }
 
 setup()
@@ -97,14 +100,14 @@ compiled()
 }
 
 @test "make config looks again and says what it found" {
-    lacking yaml:yaml-0.1 csv:libcsv
+    lacking yaml:yaml-0.1 csv:libcsv "$net"
     build config
     [ "$status" -eq 0 ]
     grep -qE '^  jansson +[0-9.]+ ' <<<"$output"
     build
     [ "$status" -eq 0 ]
     [[ $output != *jansson* ]]
-    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+    lacking "$all"
     build config
     grep -qE '^  jansson +- ' <<<"$output"
 }
@@ -116,7 +119,7 @@ compiled()
     [ "$status" -ne 0 ]
     grep -q 'cannot build without: hwloc (libhwloc-dev)' <<<"$output"
     [ ! -e build/config.mk ]
-    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+    lacking "$all"
     build
     [ "$status" -eq 0 ]
 }
@@ -130,15 +133,59 @@ compiled()
     [ "$status" -eq 0 ]
 }
 
+@test "without libsodium, MPI and verbs net is built, says what it lacks, and measures on this machine" {
+    build config
+    for part in libsodium MPI libibverbs librdmacm; do
+        grep -qE "^  $part +- +net[:,] .* lib[a-z]+-dev" <<<"$output"
+    done
+    grep -qF 'net is built without: mpirun and srun (MPI); peers on other machines (libsodium); RDMA (libib' <<<"$output"
+    build
+    [ "$status" -eq 0 ]
+    [ ! -e build/lib/plumbline ]
+    [ "$(objdump -p build/bin/plumb-net | grep -c 'NEEDED.*sodium')" -eq 0 ]
+    build/bin/plumb-net --transport shm --pattern latency --size 64 --budget 50ms --csv | grep -qE ',(ok|noisy),'
+    build/bin/plumb-net --transport rdma --csv | grep -q ',skipped,.*no RDMA module.* install libibverbs-dev and librdmacm-dev'
+    run timeout 20 build/bin/plumb-net --listen loopback
+    [ "$status" -eq 2 ]
+    grep -q 'this build cannot prove a secret.* install libsodium-dev' <<<"$output"
+}
+
+@test "with them net has its modules, and is the one benchmark that is linked with libsodium" {
+    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+    build config
+    if ! grep -cE '^HAVE_(LIBSODIUM|MPI|LIBIBVERBS|LIBRDMACM) := yes' build/config.mk | grep -qx 4; then
+        lacking "$all"
+        build config
+        skip "libsodium, MPI, libibverbs or librdmacm is not installed here"
+    fi
+    [[ $output != *'net is built without'* ]]
+    build
+    [ "$status" -eq 0 ]
+    nm -D --defined-only build/lib/plumbline/plumb-mpi.so | grep -q ' plumb_mpi_module$'
+    nm -D --defined-only build/lib/plumbline/plumb-rdma.so | grep -q ' plumb_rdma_module$'
+    objdump -p build/bin/plumb-net | grep -q 'NEEDED.*sodium'
+    [ "$(objdump -p build/bin/plumb-null | grep -cE 'NEEDED.*(sodium|mpi|ibverbs|rdmacm)')" -eq 0 ]
+    build install DESTDIR="$BATS_TEST_TMPDIR/stage" PREFIX=/opt/plumbline
+    [ -f "$BATS_TEST_TMPDIR/stage/opt/plumbline/lib/plumbline/plumb-mpi.so" ]
+    [ -f "$BATS_TEST_TMPDIR/stage/opt/plumbline/lib/plumbline/plumb-rdma.so" ]
+    # Gone again: what is compiled already is linked anew.
+    lacking "$all"
+    build config
+    build
+    [ "$status" -eq 0 ]
+    [ "$(objdump -p build/bin/plumb-net | grep -c 'NEEDED.*sodium')" -eq 0 ]
+}
+
 @test "other flags build everything again, the same flags nothing" {
-    all=$(find core benches -name '*.c' -not -path '*/cuda/*' | wc -l)
+    sources=$(find core benches -name '*.c' -not -path '*/cuda/*' -not -path '*/mpi/*' -not -path '*/rdma/*' \
+        -not -name secret_sodium.c | wc -l)
     run env PATH="$tools:$PATH" CFLAGS=-O1 make
     [ "$status" -eq 0 ]
-    [ "$(compiled)" -eq "$all" ]
+    [ "$(compiled)" -eq "$sources" ]
     run env PATH="$tools:$PATH" CFLAGS=-O1 make
     [ "$(compiled)" -eq 0 ]
     build
-    [ "$(compiled)" -eq "$all" ]
+    [ "$(compiled)" -eq "$sources" ]
 }
 
 @test "a header builds again what includes it, and nothing else" {
@@ -279,7 +326,7 @@ with_nvcc()
 
 @test "without cublasLt.h the module is built without matrix products" {
     with_nvcc
-    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv cublasLt.h:-
+    lacking "$all" cublasLt.h:-
     build config
     grep -q 'GPUs: built, but for gemm (that needs cublasLt.h)' <<<"$output"
     build
@@ -296,7 +343,7 @@ int main(void)
 END
     cc -I. gemm.c -o "$BATS_TEST_TMPDIR/gemm" -ldl
     "$BATS_TEST_TMPDIR/gemm"
-    lacking jansson:jansson yaml:yaml-0.1 csv:libcsv
+    lacking "$all"
 }
 
 @test "install: the module too" {

@@ -41,16 +41,37 @@ foreign()
     grep -qE 'plumbline-test.tar.gz  \([0-9]+ MB\)$' "$BATS_FILE_TMPDIR/said"
 }
 
+# missing FILES...: the libraries that they ask for and that are neither in the bundle nor glibc's.
+missing()
+{
+    objdump -p "$@" 2>/dev/null | awk '$1 == "NEEDED" { print $2 }' | sort -u | while read -r name; do
+        [[ $name =~ $glibc || -e $bundle/lib/$name || -e $bundle/lib/gnuplot/$name ]] || echo "$name"
+    done
+}
+
 @test "every library that a file in it asks for is in it, or glibc's; glibc itself is not" {
-    missing=$(find "$bundle" -type f \( -path '*/bin/*' -o -path '*/lib/*' \) -exec objdump -p {} + 2>/dev/null |
-        awk '$1 == "NEEDED" { print $2 }' | sort -u | while read -r name; do
-            [[ $name =~ $glibc || -e $bundle/lib/$name || -e $bundle/lib/gnuplot/$name ]] || echo "$name"
-        done)
-    [ -z "$missing" ]
+    mapfile -t files < <(find "$bundle" -type f \( -path '*/bin/*' -o -path '*/lib/*' \) \
+        -not -name plumb-rdma.so -not -name plumb-mpi.so)
+    [ "${#files[@]}" -gt 5 ]
+    [ -z "$(missing "${files[@]}")" ]
     inside=$(find "$bundle/lib" -name '*.so*' | while read -r path; do
         [[ ! ${path##*/} =~ $glibc ]] || echo "$path"
     done)
     [ -z "$inside" ]
+}
+
+@test "what belongs to a machine's drivers and launcher is left to it, and said to be" {
+    [ -e "$root/build/lib/plumbline/plumb-rdma.so" ] || [ -e "$root/build/lib/plumbline/plumb-mpi.so" ] ||
+        skip "neither plumb-rdma.so nor plumb-mpi.so was built: there are no headers here"
+    if [ -e "$root/build/lib/plumbline/plumb-rdma.so" ]; then
+        [ "$(missing "$bundle/lib/plumbline/plumb-rdma.so" | paste -sd' ')" = 'libibverbs.so.1 librdmacm.so.1' ]
+        grep -q '^  libibverbs and librdmacm, for RDMA' "$bundle/README"
+    fi
+    if [ -e "$root/build/lib/plumbline/plumb-mpi.so" ]; then
+        library=$(missing "$bundle/lib/plumbline/plumb-mpi.so")
+        [[ $library =~ ^libmpi[a-z_]*\.so\.[0-9]+$ ]]
+        grep -q "^  $library, for net under mpirun and srun" "$bundle/README"
+    fi
 }
 
 @test "every benchmark starts from there, with the bundle's libraries alone" {

@@ -119,6 +119,21 @@ no_process() {
     [ "$status" -eq 1 ]
 }
 
+@test "for people: the tail of a latency, and what a stream cost in one text" {
+    timeout 60 "$bin" --transport tcp --pattern bandwidth,latency --size 64 --budget 2s --warmup 50ms >"$out" 2>"$err"
+    tr -s '\n ' ' ' <"$out" >"$out.flat"
+    grep -Eq "min [0-9.]+, p95 [0-9.]+, p99 [0-9.]+, p99.9 [0-9.]+, max [0-9.]+" "$out.flat"
+    grep -Eq "average_bandwidth [0-9.e-]+ GB/s; .*cpu_per_gb own threads [0-9.]+, peer threads [0-9.]+" "$out.flat"
+}
+
+@test "a device that is not there is an error, not a reason to skip" {
+    net --transport tcp --pattern bandwidth --size 64K -d eth99
+    [ "$status" -eq 4 ]
+    [[ $(cells reason) == *eth99* ]]
+    net --transport shm -d lo
+    [ "$status" -eq 2 ]
+}
+
 @test "options: what says nothing of a transport is refused, defaults give way, perftest's letters" {
     net --transport shm --mode epoll
     [ "$status" -eq 2 ]

@@ -90,6 +90,36 @@ every() {
     ((n > 0))
 }
 
+need_siw() {
+    compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma/kernel/lib/modules/*/kernel/siw.ko" >/dev/null ||
+        skip 'siw is not set up: scripts/lab-rdma setup --siw'
+}
+
+# units OPTIONS... -- ASSIGNMENTS: the unit tests of the module, which find a device in the guest alone. Devices are for
+# everyone, as the one of the memlock limit is nobody.
+units() {
+    local options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    [[ -x build/tests/test_net_rdma ]] || skip 'test_net_rdma is not built: make units'
+    run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 280 "${options[@]}" -- bash -c \
+        "chmod 666 /dev/infiniband/*; $2 timeout 250 build/tests/test_net_rdma"
+    echo "$output"
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [[ $stderr$output == *"PASSED"* && $stderr$output != *"FAILED"* ]]
+}
+
+# ran NAME...: these tests were not skipped.
+ran() {
+    local name
+    for name; do
+        grep -qF "[       OK ] $name" <<<"$output$stderr"
+    done
+}
+
 @test "every verb between two devices: measured, its data checked, and carried by the devices that were asked" {
     guest --mesh 2 -- 'at=rxe0; serve
         net --device rxe1 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 400ms >out'
@@ -161,10 +191,20 @@ failed() {
 }
 
 @test "iWARP by RDMA CM, where it was set up" {
-    compgen -G "${XDG_CACHE_HOME:-$HOME/.cache}/plumbline/lab-rdma/kernel/lib/modules/*/kernel/siw.ko" >/dev/null ||
-        skip 'siw is not set up: scripts/lab-rdma setup --siw'
+    need_siw
     guest --siw -- 'at=siw0; serve
         net --device siw0 --connect cm --pattern bandwidth --verb write,read,send --size 64K --budget 500ms >out'
     [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
+}
+
+@test "the module's unit tests, over soft RoCE" {
+    units -- 'PLUMB_TEST_LINK=dummy0'
+    ran test_verbs test_pieces test_connection_manager test_memlock test_a_wrong_key_opens_nothing test_a_link_that_goes_down
+}
+
+@test "the module's unit tests, over soft iWARP where it was set up" {
+    need_siw
+    units --siw -- 'PLUMB_TEST_IWARP=1 PLUMB_TEST_LINK=dummy0'
+    ran test_verbs test_connection_manager
 }

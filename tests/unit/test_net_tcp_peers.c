@@ -253,8 +253,8 @@ static void what_cannot_be_is_refused(void **state)
     p = plain;
     p.message_bytes = (uint64_t)1 << 50;
     refused(&p, NULL, -EOPNOTSUPP, "MiB of memory");
-    refused(&plain, &unknown, -ENODEV, "no network interface 'nosuch0'");
-    refused(&plain, &foreign, -ENODEV, "'192.0.2.1' is no address of this machine");
+    refused(&plain, &unknown, -EINVAL, "no network interface 'nosuch0'");
+    refused(&plain, &foreign, -EINVAL, "'192.0.2.1' is no address of this machine");
 }
 
 static void a_port_in_use_is_told(void **state)

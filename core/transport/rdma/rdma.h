@@ -21,11 +21,12 @@
 #include "core/transport/rdma/rdma_module.h"
 
 #define RDMA_POLL_BATCH   32
-#define RDMA_IN_FLIGHT    (32u << 20) /* bytes on a queue: a stream must end within a fair time */
+#define RDMA_IN_FLIGHT    (32u << 20) /* bytes on a rail: a stream must end within a fair time */
 #define RDMA_INLINE_BYTES 220
 #define RDMA_TIMEOUT      16 /* of a queue pair: 8 tries of 0.27 s, or up to 4 times as long */
 #define RDMA_RETRY        7
 #define RDMA_COUNTERS     4
+#define RDMA_BURST        64   /* pings back to back, at most */
 #define RDMA_SPINS        4096 /* empty polls between two looks at the clock and at events */
 #define RDMA_YIELD        64 /* of a stream: empty polls between two offers of the CPU to others */
 
@@ -107,6 +108,12 @@ struct rdma_queue {
     uint64_t pings, sign_ns;
 };
 
+/* Pings that were timed together, of which `told` have been handed out. */
+struct rdma_burst {
+    unsigned n, told;
+    uint64_t ns[RDMA_BURST];
+};
+
 struct rdma_end {
     struct rdma_state state; /* first */
     const struct rdma_core *core;
@@ -117,6 +124,7 @@ struct rdma_end {
     unsigned n_queues;
     struct rdma_cq *cqs; /* two a group of queues: for what is sent, for what is received */
     unsigned n_cqs;
+    struct rdma_burst burst;
     bool by_cm;
     struct rdma_event_channel *cm_events;
 };

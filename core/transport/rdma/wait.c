@@ -31,6 +31,33 @@ static bool is_of_port(enum ibv_event_type type)
     return type == IBV_EVENT_PORT_ERR || type == IBV_EVENT_PORT_ACTIVE;
 }
 
+static bool is_of_queue(enum ibv_event_type type)
+{
+    return type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_QP_REQ_ERR ||
+           type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_PATH_MIG_ERR;
+}
+
+/* iWARP tells the end of a connection like this, before any completion does. */
+static int queue_event(struct net_end *e, const struct rdma_rail *rail,
+                       const struct ibv_async_event *event)
+{
+    const struct rdma_end *r = rdma_of(e);
+    unsigned number = 0;
+
+    while (number < r->n_queues && r->queues[number].qp != event->element.qp)
+        number++;
+    return rdma_fail(e, -EIO, "connection %u of '%s:%u' to %s failed: %s", number, rail->device,
+                     rail->port, channel_peer(e->channel), ibv_event_type_str(event->event_type));
+}
+
+static int port_event(struct net_end *e, const struct rdma_rail *rail, enum ibv_event_type type)
+{
+    bool down = type == IBV_EVENT_PORT_ERR;
+
+    return rdma_fail(e, down ? -ENETDOWN : -EIO, "'%s:%u' reports: %s%s", rail->device, rail->port,
+                     ibv_event_type_str(type), down ? "; the link went down" : "");
+}
+
 static int rail_events(struct net_end *e, const struct rdma_rail *rail)
 {
     struct ibv_async_event event;
@@ -40,10 +67,7 @@ static int rail_events(struct net_end *e, const struct rdma_rail *rail)
         bool other = is_of_port(type) && event.element.port_num != (int)rail->port;
         ibv_ack_async_event(&event);
         if (is_fatal(type) && !other)
-            return rdma_fail(e, type == IBV_EVENT_PORT_ERR ? -ENETDOWN : -EIO,
-                             "'%s:%u' reports: %s%s", rail->device, rail->port,
-                             ibv_event_type_str(type),
-                             type == IBV_EVENT_PORT_ERR ? "; the link went down" : "");
+            return is_of_queue(type) ? queue_event(e, rail, &event) : port_event(e, rail, type);
     }
     return 0;
 }

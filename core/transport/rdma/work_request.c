@@ -58,7 +58,8 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
     s->bytes = bytes;
     s->pieces = (unsigned)((bytes + largest - 1) / largest);
     s->piece_bytes = s->pieces > 1 ? largest : bytes;
-    uint64_t under_way = RDMA_IN_FLIGHT / s->piece_bytes;
+    unsigned sharers = (queues + r->n_rails - 1) / r->n_rails;
+    uint64_t under_way = RDMA_IN_FLIGHT / sharers / s->piece_bytes;
     s->window = least(p->rdma.depth, under_way < 2 ? 2 : under_way);
     s->signal_every = choose_signal(p, s);
     s->window -= s->window % s->signal_every;

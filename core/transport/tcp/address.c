@@ -144,9 +144,9 @@ static int take_interface(struct net_end *e, const struct ifaddrs *all, const ch
     const char *kind = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
 
     if (!i)
-        return net_fail(e, -ENODEV, "interface '%s' has no %saddress", name, kind);
+        return net_fail(e, -EINVAL, "interface '%s' has no %saddress", name, kind);
     if (!(i->ifa_flags & IFF_UP))
-        return net_fail(e, -ENODEV, "interface '%s' is down: ip link set %s up", name, name);
+        return net_fail(e, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
     return take(e, i->ifa_addr, name, true);
 }
 
@@ -159,11 +159,11 @@ static int take_device(struct net_end *e, const struct ifaddrs *all, const char 
     if (if_nametoindex(text))
         return take_interface(e, all, text, family);
     if (getaddrinfo(text, NULL, &want, &found))
-        return net_fail(e, -ENODEV, "no network interface '%s' here: there are %s", text,
+        return net_fail(e, -EINVAL, "no network interface '%s' here: there are %s", text,
                         list_interfaces(all, names, sizeof(names)));
     const struct ifaddrs *owner = owner_of(all, found->ai_addr);
     int err = owner ? take(e, found->ai_addr, owner->ifa_name, false)
-                    : net_fail(e, -ENODEV, "'%s' is no address of this machine: it has %s", text,
+                    : net_fail(e, -EINVAL, "'%s' is no address of this machine: it has %s", text,
                                list_interfaces(all, names, sizeof(names)));
     freeaddrinfo(found);
     return err;

@@ -9,7 +9,11 @@
 /* The guard ends the connection, too. */
 static int ended(struct net_end *e, int err, const char *doing)
 {
-    return net_over(e) ? -ECANCELED : tcp_broken(e, err, doing);
+    int why = net_over(e) ? atomic_load(&e->error_code) : 0;
+
+    if (net_over(e))
+        return why ? why : -ECANCELED;
+    return tcp_broken(e, err, doing);
 }
 
 static int push_all(struct net_end *e, struct tcp_connection *c)

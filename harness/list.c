@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/plan/suite.h"
+#include "harness/plan/plan.h"
+#include "harness/plan/suite_expand.h"
 #include "harness/run/run.h"
 
 static void list_benches(const struct bench_list *benches)
@@ -95,19 +96,36 @@ static int is_suite(const struct dirent *entry)
     return len > 5 && entry->d_name[0] != '.' && !strcmp(entry->d_name + len - 5, ".yaml");
 }
 
+static size_t count_cases(const struct plan *plan)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        n += plan->launches[i].repeat == 1;
+    return n;
+}
+
+/* As a run on this machine alone would plan it. */
 static void list_suite(const char *path, const char *configs, const struct bench_list *benches)
 {
     struct suite suite;
+    struct plan plan;
     char error[512];
 
     if (suite_load(path, configs, benches, &suite, error, sizeof(error))) {
         printf("  %s\n", error);
         return;
     }
-    size_t launches = 0;
-    for (size_t i = 0; i < suite.n; i++)
-        launches += suite.cases[i].repeats;
-    printf("  %-10s %s (%zu cases, %zu launches)\n", suite.name, suite.about, suite.n, launches);
+    size_t all = suite.n;
+    suite_unite_absent(&suite, false);
+    if (plan_make(&suite, 1, NULL, &plan))
+        plan = (struct plan){0};
+    printf("  %-10s %s (%zu cases, %zu launches%s", suite.name, suite.about, count_cases(&plan),
+           plan.n, all > suite.n ? "" : ")\n");
+    if (all > suite.n)
+        printf("; %zu more %s what is absent here)\n", all - suite.n,
+               all - suite.n == 1 ? "case needs" : "cases need");
+    plan_release(&plan);
     suite_release(&suite);
 }
 

@@ -211,7 +211,7 @@ static void end_block(struct net_lead *l, uint64_t at_least_ns)
 
 int net_lead_mark(struct net_lead *l)
 {
-    struct net_pair now;
+    struct net_pair now = {0};
     int err = read_both(l, &now, NET_READ_MACHINE | NET_READ_MARK);
 
     if (err)
@@ -285,7 +285,7 @@ static uint32_t flags_now(const struct net_lead *l)
 int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *cancel,
                     uint64_t *ns)
 {
-    struct net_pair now;
+    struct net_pair now = {0};
     uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved_ns, moved = 0;
     uint32_t flags;
     int err;

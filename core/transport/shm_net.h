@@ -16,7 +16,7 @@
 #define SHM_RECEIVE_LEAST SHM_CHUNK_BYTES /* a receive buffer has so many bytes, or one message */
 
 /* Who sends and who receives on a connection are two threads: each has lines of its own. */
-struct shm_connection {
+struct shm_connection { /* NOLINT(clang-analyzer-optin.performance.Padding): lines of their own */
     size_t message_bytes;
     size_t out_bytes, in_bytes; /* 0: this end does not send, receive on it */
     _Alignas(64) struct shm_ring *out_ring;

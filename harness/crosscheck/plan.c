@@ -108,7 +108,7 @@ int check_plan(struct check *c)
     choose_device(c);
     while (witness_table[all].name)
         all++;
-    c->comparisons = calloc(all, sizeof(*c->comparisons));
+    c->comparisons = calloc(all + 1, sizeof(*c->comparisons));
     if (!c->comparisons) {
         snprintf(c->error, sizeof(c->error), "out of memory");
         return -ENOMEM;

@@ -92,7 +92,7 @@ int witness_read_json(const struct witness *w, const char *text, double *value, 
 int witness_read_iperf3_cpu(const struct witness *w, const char *text, double *value, char *error,
                             size_t len)
 {
-    double own, peer, bits_per_second;
+    double own = 0, peer = 0, bits_per_second = 0;
     json_t *root = load(text, error, len);
     int err = root ? 0 : -EBADMSG;
 

@@ -23,7 +23,7 @@ struct witness;
 typedef int witness_read_fn(const struct witness *w, const char *text, double *value, char *error,
                             size_t len);
 
-struct witness {
+struct witness {      /* NOLINT(clang-analyzer-optin.performance.Padding): as its table reads */
     const char *name; /* of the comparison; the same in two rows that are for different versions */
     const char *program, *package; /* looked for in PATH; of Debian, for those who miss it */
     const char *version;           /* the argument that makes it print its version; NULL: none */

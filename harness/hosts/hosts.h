@@ -21,9 +21,9 @@ struct host {
     char *name;    /* as the launcher takes it */
     char *address; /* NULL: none was given, and none was looked up yet */
     int line;
-    bool here; /* it is this machine */
-    char *version; /* of the benchmark there, as it said when it was asked; NULL: not asked, or no answer */
-    char *problem; /* the sentence that says what it answered instead; NULL: none */
+    bool here;      /* it is this machine */
+    char *version;  /* of the benchmark there, once it was asked; NULL: not asked, no answer */
+    char *problem;  /* the sentence on what it answered instead; NULL: none */
     bool unreached; /* that no command can be started there: what needs it fails with `problem` */
 };
 

@@ -137,9 +137,8 @@ static int ask(const struct hosts_run *run, const struct bench_info *bench, stru
 
     h->unreached = err == -EHOSTUNREACH;
     if (h->unreached)
-        fprintf(stderr, "plumb run: %s: %s at once\n", error,
-                launches == 1 ? "the launch that needs it fails"
-                              : "the launches that need it fail");
+        fprintf(stderr, "plumb run: %s: %zu %s at once\n", error, launches,
+                launches == 1 ? "launch that needs it fails" : "launches that need it fail");
     else if (err)
         fprintf(stderr, "plumb run: %s\n", error);
     err = copy_text(err ? &h->problem : &h->version, err ? error : version);

@@ -258,20 +258,99 @@ static const char *file_name(struct pool *pool, const struct group *g, size_t nu
     return number ? pool_text(pool, "%s-%zu", name, number) : name;
 }
 
-int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f, bool *empty)
+/* The cases of the plot that have a value in a run; `last` is one of them. */
+static size_t count_values(const struct drawing *d, const struct report_case **last)
+{
+    size_t n = 0;
+
+    *last = NULL;
+    for (size_t i = 0; i < d->g->n; i++) {
+        const struct report_case *c = drawing_case(d->g, i);
+        bool measured = false;
+
+        for (size_t run = 0; run < d->g->r->n_runs; run++)
+            measured |= c->points[run].n_values > 0;
+        if (d->g->facet_of.of_case[i] != d->facet || !measured)
+            continue;
+        *last = c;
+        n++;
+    }
+    return n;
+}
+
+/* "12.3 us", or for each of several runs: "A: 12.3 us, B: 12.5 us". */
+static const char *value_text(const struct drawing *d, const struct report_case *c)
+{
+    const struct report *r = d->g->r;
+    const char *text = "";
+
+    for (size_t run = 0; run < r->n_runs; run++) {
+        const struct report_point *p = &c->points[run];
+        const char *name = r->n_runs > 1 ? pool_text(d->pool, "%s: ", r->names[run]) : "";
+
+        if (p->n_values)
+            text = show_joined(d->pool, text,
+                               pool_text(d->pool, "%s%s %s%s", name, show_number(d->pool, p->value),
+                                         d->g->unit, show_origin(d->pool, p->origin)));
+    }
+    return text;
+}
+
+static bool is_shared(const struct group *g, size_t param)
+{
+    for (size_t k = 0; k < g->n_facets; k++)
+        if (g->facets[k]->param == param)
+            return true;
+    return g->dims[param].n_values == 1;
+}
+
+/* What tells the case, or what all cases of the plot share, from others of the benchmark. */
+static const char *what_of(const struct drawing *d, const struct report_case *c, bool shared)
+{
+    const struct group *g = d->g;
+    const char *text = "";
+
+    for (size_t i = 0; i < g->bench->n_params; i++)
+        if (show_tells_apart(g->bench, c, i) && (!shared || is_shared(g, i)))
+            text = show_joined(d->pool, text, show_full_param(d->pool, g->bench, i, c->params[i]));
+    return text;
+}
+
+/* Would a plot say no more than a line does? */
+static bool put_in_words(const struct drawing *d, size_t first, struct figure_word *word)
+{
+    const struct report_case *last, *shown = drawing_case(d->g, first);
+    size_t n = count_values(d, &last);
+    bool zero = d->low == 0 && d->high == 0;
+
+    if (n != 1 && !zero)
+        return false;
+    *word = (struct figure_word){
+        .bench = d->g->bench,
+        .metric = d->g->metric,
+        .subtitle = n == 1 ? what_of(d, last, false) : what_of(d, shown, true),
+        .value = n == 1 ? value_text(d, last) : pool_text(d->pool, "0 in all %zu cases", n)};
+    return true;
+}
+
+int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
+                struct figure_word *word, enum figure_kind *kind)
 {
     struct drawing d = {
         .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN};
     size_t first = 0;
     int err;
 
+    *kind = FIGURE_NONE;
     *f = (struct figure){.bench = g->bench};
     while (g->facet_of.of_case[first] != facet)
         first++;
     err = g->x ? drawing_add_lines(&d) : drawing_add_categories(&d);
-    *empty = isnan(d.high);
-    if (err || *empty)
+    if (err || isnan(d.high))
         return err;
+    *kind = put_in_words(&d, first, word) ? FIGURE_WORD : FIGURE_PLOT;
+    if (*kind == FIGURE_WORD)
+        return 0;
     f->plot.lines = d.lines;
     choose_scales(&d);
     name_axes(&d);

@@ -27,7 +27,11 @@ struct group {
 /* The most lines in one plot, each of which every run has. */
 size_t group_lines_max(const struct group *g);
 
-/* Fills the figure of one facet. 0 or -ENOMEM; *empty: nothing in it was measured. */
-int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f, bool *empty);
+/* What becomes of a facet: nothing where nothing in it was measured, and words where those say all. */
+enum figure_kind { FIGURE_NONE, FIGURE_WORD, FIGURE_PLOT };
+
+/* Fills the figure of one facet, or the words that do. 0 or -ENOMEM. */
+int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
+                struct figure_word *word, enum figure_kind *kind);
 
 #endif

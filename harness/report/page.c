@@ -17,13 +17,29 @@ const char *meta_text(const json_t *object, const char *key)
     return text ? text : "";
 }
 
+/* Has another parameter that is shown the same value? */
+static bool is_ambiguous(const struct report_bench *b, const struct report_case *c, size_t param)
+{
+    for (size_t i = 0; i < b->n_params && *c->params[param]; i++)
+        if (i != param && !strcmp(c->params[i], c->params[param]) && show_tells_apart(b, c, i))
+            return true;
+    return false;
+}
+
 const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c)
 {
     const char *text = "";
 
-    for (size_t i = 0; i < b->n_params; i++)
-        text = show_joined(&r->pool, text, show_named_param(&r->pool, b, i, c->params[i]));
-    return *text ? pool_text(&r->pool, "%s: %s", c->metric, text) : c->metric;
+    for (size_t i = 0; i < b->n_params; i++) {
+        const char *value = c->params[i];
+
+        if (show_tells_apart(b, c, i))
+            text = show_joined(&r->pool, text,
+                               is_ambiguous(b, c, i) ? show_full_param(&r->pool, b, i, value)
+                                                     : show_named_param(&r->pool, b, i, value));
+    }
+    return !*text || !*c->metric ? show_joined(&r->pool, c->metric, text)
+                                 : pool_text(&r->pool, "%s: %s", c->metric, text);
 }
 
 static void write_colours(FILE *out, const char *const *colours)
@@ -126,8 +142,9 @@ static void write_facts_of_run(const struct page *page, size_t i)
     size_t lost = count_lost_rows(run);
 
     html_print(out,
-               "<p class='run'><b>%s</b> <span>on %s</span> <span>suite %s</span> <span>%s</span>",
-               page->r->names[i], *name ? name : "an unnamed host",
+               "<p class='run'><b>%s</b> <span>%s %s</span> <span>suite %s</span> <span>%s</span>",
+               page->r->names[i], page_has_hosts(page, i) ? "started on" : "on",
+               *name ? name : "an unnamed host",
                *meta_text(run->meta, "suite") ? meta_text(run->meta, "suite") : "not named",
                *meta_text(run->meta, "started_utc") ? meta_text(run->meta, "started_utc")
                                                     : "start not recorded");
@@ -135,6 +152,7 @@ static void write_facts_of_run(const struct page *page, size_t i)
     if (n.failed)
         html_print(out, ", %zu failed", n.failed);
     fputs("</span></p>\n", out);
+    page_hosts_line(page, i);
     write_failed(page, i, &n);
     if (n.open)
         html_print(

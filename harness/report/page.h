@@ -29,10 +29,15 @@ void page_rows(const struct page *page);
 void page_again(const struct page *page);
 void page_reading(const struct page *page);
 
+/* Of a run between hosts: which they are, what started things there, which pairs the rows are of. Else nothing. */
+bool page_has_hosts(const struct page *page, size_t run);
+void page_hosts_line(const struct page *page, size_t run);  /* for the head */
+void page_hosts_table(const struct page *page, size_t run); /* for the machine's section */
+
 /* A string of run.json; "" where there is none. */
 const char *meta_text(const json_t *object, const char *key);
 
-/* The varying parameters and the metric of a case: "triad, 64K, threads 2: bandwidth". */
+/* The metric of a case and the parameters that tell it apart: "bandwidth: triad, size 64K, threads 2". */
 const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c);
 
 #endif

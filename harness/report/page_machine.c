@@ -91,6 +91,8 @@ void page_machine(const struct page *page)
 
     html_print(out, "<section id='machine'>\n<h2>%s</h2>\n",
                page->r->n_runs > 1 ? "The machines" : "The machine");
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        page_hosts_table(page, i);
     write_facts(page);
     for (size_t i = 0; i < page->r->n_runs; i++) {
         const json_t *findings = json_object_get(machine_of(page, i), "findings");

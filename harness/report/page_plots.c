@@ -97,6 +97,29 @@ static void write_figure(const struct page *page, size_t i)
                f->plot.name, f->plot.name);
 }
 
+/* Lines in place of plots. */
+static void write_words(const struct page *page)
+{
+    const struct figures *figures = page->figures;
+    FILE *out = page->out;
+
+    if (!figures->n_words)
+        return;
+    fputs("<h3>Not drawn: one case alone, or 0 everywhere</h3>\n<div class='scroll'><table "
+          "class='plain words'><thead><tr><th scope='col'>benchmark</th><th scope='col'>metric</th>"
+          "<th scope='col'>of</th><th scope='col'>value</th></tr></thead>\n<tbody>",
+          out);
+    for (size_t i = 0; i < figures->n_words; i++) {
+        const struct figure_word *w = &figures->words[i];
+
+        html_print(out,
+                   "<tr><td>%s</td><td>%s</td><td class='text'>%s</td><td "
+                   "class='text'>%s</td></tr>\n",
+                   w->bench->name, w->metric, *w->subtitle ? w->subtitle : "all cases", w->value);
+    }
+    fputs("</tbody></table></div>\n", out);
+}
+
 void page_plots(const struct page *page)
 {
     const struct figures *figures = page->figures;
@@ -106,9 +129,9 @@ void page_plots(const struct page *page)
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
     if (*page->plots_error)
         html_print(out, "<p class='banner'>No plots: %s.</p>\n", page->plots_error);
-    else if (!figures->n)
+    else if (!figures->n && !figures->n_words)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
-    else
+    else if (figures->n)
         fputs("<p>The bar through a point is its interval. Point at a line for its name.</p>\n",
               out);
     for (size_t i = 0; i < figures->n; i++) {
@@ -125,5 +148,6 @@ void page_plots(const struct page *page)
         fputs("</div>\n", out);
     if (*figures->left_out && *bench)
         html_print(out, "<p class='missing'>%s.</p>\n", figures->left_out);
+    write_words(page);
     fputs("</section>\n", out);
 }

@@ -189,24 +189,38 @@ static void make_name_unique(struct report *r, struct figures *figures)
         }
 }
 
+static void add_word(struct figures *out, struct figure_word word, size_t *left_out)
+{
+    if (out->n_words < REPORT_WORDS_MAX)
+        out->words[out->n_words++] = word;
+    else
+        ++*left_out;
+}
+
 static int make_figures(struct group *g, struct figures *out, size_t *left_out)
 {
     size_t made = 0, number = g->facet_of.n > 1;
     int err = 0;
 
     for (size_t facet = 0; !err && facet < g->facet_of.n; facet++) {
-        bool empty = false;
+        struct figure_word word;
+        enum figure_kind kind = FIGURE_NONE;
 
         if (made == SERIES_PLOTS_MAX || out->n == REPORT_PLOTS_MAX) {
             ++*left_out;
             continue;
         }
-        err = figure_make(g, facet, number, &out->all[out->n], &empty);
-        if (!err && !empty)
-            make_name_unique(g->r, out);
-        out->n += !err && !empty;
-        made += !err && !empty;
-        number += !err && !empty;
+        err = figure_make(g, facet, number, &out->all[out->n], &word, &kind);
+        if (err || kind == FIGURE_NONE)
+            continue;
+        if (kind == FIGURE_WORD) {
+            add_word(out, word, left_out);
+            continue;
+        }
+        make_name_unique(g->r, out);
+        out->n++;
+        made++;
+        number++;
     }
     return err;
 }

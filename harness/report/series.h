@@ -16,6 +16,7 @@
 #define SERIES_CATEGORIES_MAX 24
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
+#define REPORT_WORDS_MAX      64 /* lines in place of plots */
 
 /* What a line of a plot is: its label without the run's name, and the run. */
 struct figure_line {
@@ -33,9 +34,17 @@ struct figure {
     const char *note;     /* what was left out, and why; or "" */
 };
 
+/* What a plot would say no more of than a line: one case alone, or 0 everywhere. */
+struct figure_word {
+    const struct report_bench *bench;
+    const char *metric, *subtitle, *value; /* "0 in all 12 cases" */
+};
+
 struct figures {
     struct figure all[REPORT_PLOTS_MAX];
     size_t n;
+    struct figure_word words[REPORT_WORDS_MAX];
+    size_t n_words;
     const char *left_out; /* a sentence on plots that are not there, or "" */
 };
 

@@ -85,7 +85,8 @@ const char *show_param(struct pool *pool, const struct report_bench *b, size_t p
 const char *show_named_param(struct pool *pool, const struct report_bench *b, size_t param,
                              const char *text)
 {
-    static const char *const ends[][2] = {{"source", "from"}, {"destination", "to"}};
+    static const char *const ends[][2] = {
+        {"source", "from"}, {"destination", "to"}, {"from", "from"}, {"to", "to"}};
     double number;
 
     if (!*text)
@@ -104,6 +105,33 @@ const char *show_full_param(struct pool *pool, const struct report_bench *b, siz
     if (!*text)
         return "";
     return pool_text(pool, "%s %s", b->params[param], show_param(pool, b, param, text));
+}
+
+/* Of how many cases, of all or of its metric alone, does it have another value? */
+static size_t count_others(const struct report_bench *b, const struct report_case *c, size_t param,
+                           bool all, size_t *cases)
+{
+    size_t n = 0;
+
+    *cases = 0;
+    for (size_t i = 0; i < b->n_cases; i++) {
+        const struct report_case *other = &b->cases[i];
+
+        if (!all && strcmp(other->metric, c->metric) != 0)
+            continue;
+        ++*cases;
+        n += strcmp(other->params[param], c->params[param]) != 0;
+    }
+    return n;
+}
+
+bool show_tells_apart(const struct report_bench *b, const struct report_case *c, size_t param)
+{
+    size_t cases, others = count_others(b, c, param, false, &cases);
+
+    if (cases == 1)
+        others = count_others(b, c, param, true, &cases);
+    return cases == 1 || (others && !b->follows[param]);
 }
 
 const char *show_joined(struct pool *pool, const char *list, const char *item)

@@ -21,13 +21,17 @@ const char *show_param(struct pool *pool, const struct report_bench *b, size_t p
                        const char *text);
 
 /* The same with its name before a number: "threads 2", but "triad"; the ends of a copy as "from
- * node0" and "to cuda:0". */
+ * node0" and "to cuda:0", and so the hosts of a pair. */
 const char *show_named_param(struct pool *pool, const struct report_bench *b, size_t param,
                              const char *text);
 
 /* The same with its name always: "dtype f64". */
 const char *show_full_param(struct pool *pool, const struct report_bench *b, size_t param,
                             const char *text);
+
+/* Does the parameter tell the case from others of the benchmark, of the same metric where there are any? Not where
+ * it is the same in all of them, or follows from others. Of a case that stands alone all is said. */
+bool show_tells_apart(const struct report_bench *b, const struct report_case *c, size_t param);
 
 /* Texts joined by ", "; either may be "". */
 const char *show_joined(struct pool *pool, const char *list, const char *item);

@@ -92,7 +92,7 @@ static size_t judgement(const char *sentence, size_t room)
 
     if (width_of(sentence) <= room)
         return strlen(sentence);
-    return sentence[n] == ':' && n <= room ? n : 0;
+    return n <= room && sentence[n] == ':' ? n : 0;
 }
 
 /* What of the sentence is to go under the line: not the share that the line shows. */

@@ -73,7 +73,8 @@ static void long_time(uint64_t ns, char *text, size_t len)
     else if (s < 90 * 60)
         snprintf(text, len, "%llu min", (unsigned long long)(s + 59) / 60);
     else
-        snprintf(text, len, "%.1f h", (double)((s + 359) / 360) / 10);
+        snprintf(text, len, "%llu.%llu h", (unsigned long long)(s + 359) / 3600,
+                 (unsigned long long)(s + 359) / 360 % 10);
 }
 
 const char *estimate_text(const struct estimate *e, char *text, size_t len)

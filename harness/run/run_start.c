@@ -130,7 +130,7 @@ static int read_hosts(struct run *r)
 /* Cases that need a peer go between the hosts; says what is run where. 0 or -errno with r->error. */
 static int spread_over_hosts(struct run *r)
 {
-    struct spread told;
+    struct spread told = {0};
     char by[LAUNCHER_BY_SIZE];
     int err = 0;
 
@@ -148,10 +148,11 @@ static int spread_over_hosts(struct run *r)
     if (!err)
         err = spread_suite(&r->suite, &r->hosts.hosts, &told, r->error, sizeof(r->error));
     if (!err)
-        fprintf(
-            stderr, "plumb run: between hosts, %s: %zu %s over %zu %s; on this machine: %zu %s\n",
-            launcher_by(&r->hosts, by), told.between, told.between == 1 ? "case" : "cases", told.pairs,
-            told.pairs == 1 ? "pair" : "pairs", told.here, told.here == 1 ? "case" : "cases");
+        fprintf(stderr,
+                "plumb run: between hosts, %s: %zu %s over %zu %s; on this machine: %zu %s\n",
+                launcher_by(&r->hosts, by), told.between, told.between == 1 ? "case" : "cases",
+                told.pairs, told.pairs == 1 ? "pair" : "pairs", told.here,
+                told.here == 1 ? "case" : "cases");
     return err;
 }
 

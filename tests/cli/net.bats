@@ -31,10 +31,10 @@ net()
     timeout 60 "$bin" $quick "$@" >"$out" 2>"$err" </dev/null || status=$?
 }
 
-# serve ARGUMENTS...: a listener in the background, ready when this returns; sets server.
+# serve: a listener in the background, ready when this returns; sets server.
 serve()
 {
-    "$bin" --listen loopback --port "$port" --secret-file "$secret" "$@" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
+    "$bin" --listen loopback --port "$port" --secret-file "$secret" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
     server=$!
     for _ in $(seq 100); do
         grep -q "listening on" "$BATS_TEST_TMPDIR/served" && return

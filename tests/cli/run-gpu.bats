@@ -68,10 +68,10 @@ for row in rows:
     limit = 50 if wanted == 45 else 25 if wanted == 23 else 15.7538
     assert abs(float(row["limit"]) / limit - 1) < 1e-3 and row["limit_source"].startswith("nvml"), (i, k, row["limit"], row["limit_source"])
 END
-    flat said > flat
-    grep -q 'GPU peers.*GB/s (simulated).*simulated, not measured' flat
+    flat said >unbroken
+    grep -q 'GPU peers.*GB/s (simulated).*simulated, not measured' unbroken
     [ "$(grep -c 'GB/s' said)" -eq "$(grep -c 'GB/s (simulated)' said)" ]
-    grep -q "54 of 56 pairs" flat
+    grep -q "54 of 56 pairs" unbroken
     grep -q "Not measured: 56 of 56 rows of <b>copy</b>" r/report.html
     [ "$(grep -c '<figure class=.matrix.>' r/report.html)" -eq 1 ]
     grep -q "<figcaption><b>bandwidth (GB/s)</b>.*<span class='badge'>simulated</span>" r/report.html

@@ -62,7 +62,7 @@ none_left() { # within 8 s: a watcher asks, waits and kills
 
 @test "a case runs between two hosts: rows, samples and both hosts are kept" {
     over_hosts 2> said
-    grep -q 'between hosts, by ssh: 2 cases over 1 pair; on this machine: 0 cases' said
+    grep -q 'between hosts, by ./rsh: 2 cases over 1 pair; on this machine: 0 cases' said
     [ "$(cells from | sort -u)" = alpha ]
     [ "$(cells to | sort -u)" = beta ]
     cells status | grep -qE '^(ok|noisy)$'
@@ -107,7 +107,7 @@ END
     run over_hosts --only '*--size 8*'
     [ "$status" -eq 4 ]
     [ "$(cells status | sort | uniq -c | awk '{print $2 $1}' | paste -sd ' ')" != "failed3" ]
-    cells reason | grep -q "cannot reach 'gone' by ssh: rsh: connect to host gone: No route to host (status 255)"
+    cells reason | grep -q "cannot reach 'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255)"
     python3 - <<'END'
 import csv
 state = {(l["from"], l["to"]): l["state"] for l in csv.DictReader(open("r/plan.csv"))}
@@ -117,13 +117,44 @@ END
     printf 'alpha address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
     run over_hosts --only '*--size 8*' --host-wait 1s
     [ "$status" -eq 4 ]
-    cells reason | grep -q "'mute' does not answer: nothing came from it by ssh in 1 s"
+    cells reason | grep -q "'mute' does not answer: nothing came from it by ./rsh in 1 s"
     rm -rf r
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     run over_hosts --only '*--size 8*' --remote-dir /nowhere
     [ "$status" -eq 4 ]
     cells reason | grep -q "'/nowhere/plumb-net' does not start on 'beta'.*--remote-dir"
     none_left
+}
+
+@test "a host that is not there at the start: its launches fail at once, none is tried, and headlines invent none" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 3, budget: 50ms, warmup: 20ms}
+cases:
+  - {bench: net, transport: tcp, pattern: bandwidth, size: 64K, direction: [forward, reverse], no-cpu: "true"}
+END
+    printf 'alpha address=127.0.0.1\ngone address=127.0.0.1\n' > hosts
+    status=0
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r > table 2> said || status=$?
+    [ "$status" -eq 4 ]
+    [ "$(grep -c '^gone$' called)" -eq 1 ]
+    [ "$(grep -c '^alpha$' called)" -eq 1 ]
+    grep -q "cannot reach 'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255): 6 launches that need it fail at once" said
+    [ "$(grep -c 'No route to host' said)" -eq 1 ]
+    [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 6 failed' ]
+    [ "$(cells reason | sort -u)" = "cannot reach 'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255)" ]
+    grep -q '^Network ' table
+    [ "$(grep -cE 'Network latency|Network rate|under load|messages by' table)" -eq 0 ]
+    grep -q 'started on' r/report.html
+    grep -q "<b>hosts</b> <span>alpha, gone</span> <span>started by ./rsh (--rsh)</span> <span>rows between (from to): alpha to gone</span>" r/report.html
+    grep -q 'findings of the machine below are those of .*, on which the run was started' r/report.html
+    python3 - <<'END'
+import json
+hosts = {h["name"]: h for h in json.load(open("r/run.json"))["hosts"]["list"]}
+assert "No route to host" in hosts["gone"]["problem"] and not hosts["gone"]["version"], hosts
+assert hosts["alpha"]["version"] and "problem" not in hosts["alpha"], hosts
+END
 }
 
 @test "a host with another version is named, and nothing is measured" {
@@ -289,7 +320,7 @@ cases:
 END
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\ngamma address=127.0.0.1\n' > hosts
     over_hosts 2> said
-    grep -q 'by ssh: 1 case over 2 pairs; on this machine: 2 cases' said
+    grep -q 'by ./rsh: 1 case over 2 pairs; on this machine: 2 cases' said
     paste -d: <(cells transport) <(cells from) <(cells to) | sort > got
     diff got - <<< "$(printf 'shm::\ntcp:alpha:beta\ntcp:alpha:gamma')"
     head -1 r/null.csv | grep -qv '^from'

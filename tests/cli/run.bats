@@ -53,6 +53,15 @@ for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
     diff planned ran
 }
 
+@test "plumb list counts the launches of a suite as a run plans them" {
+    "$plumb" list > listed
+    for suite in quick net; do
+        "$plumb" run "$suite" --dry-run > plan.csv 2> said
+        planned="$(($(wc -l < plan.csv) - 1))"
+        grep -q "^  $suite .*($(awk -F, 'NR > 1 {print $2}' plan.csv | sort -u | wc -l) cases, $planned launches[;)]" listed
+    done
+}
+
 @test "a plan says how long it measures at most" {
     small_suite
     "$plumb" run t.yaml --dry-run 2> said

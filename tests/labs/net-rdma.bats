@@ -193,9 +193,10 @@ failed() {
 @test "iWARP by RDMA CM, where it was set up" {
     need_siw
     guest --siw -- 'at=siw0; serve
-        net --device siw0 --connect cm --pattern bandwidth --verb write,read,send --size 64K --budget 500ms >out'
+        net --device siw0 --connect cm --pattern bandwidth,latency --verb write,read,send --size 64K --budget 500ms >out'
     [ "$status" -eq 0 ]
-    every status '@(ok|noisy)'
+    [ "$(paste -d' ' <(cells metric) <(cells verb) <(cells status) | grep -cE '^(bandwidth|latency) .* (ok|noisy)$')" -eq 5 ]
+    [ "$(paste -d' ' <(cells verb) <(cells status) | grep skipped | sort -u)" = 'send skipped' ]
 }
 
 @test "the module's unit tests, over soft RoCE" {

@@ -39,7 +39,7 @@ static inline void put_interfaces(const struct scratch *s, const struct interfac
 {
     struct traffic traffic[16] = {0};
 
-    for (size_t i = 0; list[i].name && i < 15; i++)
+    for (size_t i = 0; i < 15 && list[i].name; i++)
         traffic[i] = (struct traffic){list[i].name, list[i].in, list[i].out, list[i].in / 1500,
                                       list[i].out / 1500};
     put_traffic(s, traffic);

@@ -753,6 +753,103 @@ static void numbers_are_read_by_people(void **state)
     pool_release(&pool);
 }
 
+static const char *const net_params[] = {"transport", "pattern", "size", "node", "peer_node"};
+
+/* A launch that died says no metric: which headlines it belongs to follows from its parameters. */
+static void a_failed_launch_is_in_the_headlines_of_its_own_kind(void **state)
+{
+    static const char *const own[][3] = {
+        {"bandwidth", "Network", "tcp"},
+        {"latency", "Network latency", "smallest message by tcp"},
+        {"loaded-latency", "Network latency", "under load, by tcp"},
+        {"rate", "Network rate", "messages by tcp"}};
+
+    for (size_t i = 0; i < 4; i++) {
+        struct writer w = begin(*state, "net", net_params, 5);
+        struct row row;
+
+        fake_row_init(&row, "1", 1, "", "", NAN);
+        row.status = "failed";
+        row.reason = "cannot reach 'gone'";
+        row.samples = 0;
+        add(&w, &row, (const char *[]){"tcp", own[i][0], "64", "", ""});
+        end(&w);
+        struct report r = loaded(*state);
+        struct headlines h = headlines_of(&r);
+        assert_int_equal(h.n, 1);
+        assert_non_null(
+            strstr(line_of(&h, own[i][1], own[i][2])->runs[0].verdict.sentence, "failed"));
+        report_release(&r);
+    }
+}
+
+static void add_net(struct writer *w, const char *id, const char *metric, double value,
+                    const char *size, const char *node, const char *disturbed)
+{
+    struct row row;
+
+    fake_row_init(&row, id, 1, metric, "us", value);
+    row.disturbed = disturbed;
+    add(w, &row, (const char *[]){"tcp", "latency", size, node, "near"});
+}
+
+/* 0 everywhere is a line, and so is a case that would have a plot of its own. */
+static void what_a_line_says_is_no_plot(void **state)
+{
+    struct writer w = begin(*state, "net", net_params, 5);
+
+    add_net(&w, "1", "latency", 8, "8", "near", "");
+    add_net(&w, "2", "latency", 9, "64", "near", "steal 2.0 %");
+    add_net(&w, "3", "latency", 9, "64", "far", "");
+    add_net(&w, "4", "retransmits", 0, "8", "near", "");
+    add_net(&w, "5", "retransmits", 0, "64", "near", "");
+    add_net(&w, "6", "losses", 0, "8", "near", "");
+    add_net(&w, "7", "losses", 1, "64", "near", "");
+    end(&w);
+    struct report r = loaded(*state);
+    struct figures *figures = figures_of(&r);
+    assert_int_equal(figures->n, 2); /* latency and losses, one of which is not 0 */
+    assert_string_equal(figures->all[0].plot.name, "net-latency");
+    assert_string_equal(figures->all[1].plot.name, "net-losses");
+    assert_int_equal(figures->n_words, 1);
+    assert_string_equal(figures->words[0].metric, "retransmits");
+    assert_string_equal(figures->words[0].value, "0 in all 2 cases");
+    report_release(&r);
+    made(*state);
+    char *page = read_file(*state, "report.html");
+    assert_non_null(strstr(page, "0 in all 2 cases"));
+    /* Not what all cases share, and the name where the value alone could be another's. */
+    assert_non_null(strstr(page, "<td class='text'>latency: size 64, near</td>"));
+    free(page);
+}
+
+/* 13 lines are too many for one plot, and the parameter that makes two leaves one case alone. */
+static void a_plot_of_one_case_is_a_line(void **state)
+{
+    struct writer w = begin(*state, "odd", odd_params, 3);
+
+    for (int i = 0; i < 12 * 4 + 1; i++) {
+        char texts[3][16];
+        struct row row;
+
+        snprintf(texts[0], 16, "%d", i + 1);
+        snprintf(texts[1], 16, "c%d", i / 4 % 12);
+        snprintf(texts[2], 16, "%d", i % 4 + 1);
+        fake_row_init(&row, texts[0], 1, "pace", "Mop/s", i + 1);
+        add(&w, &row, (const char *[]){texts[1], texts[2], i < 48 ? "1" : "2"});
+    }
+    end(&w);
+    struct report r = loaded(*state);
+    struct figures *figures = figures_of(&r);
+    assert_int_equal(figures->n, 1);
+    assert_int_equal(figures->all[0].plot.n_lines, 12);
+    assert_int_equal(figures->n_words, 1);
+    assert_string_equal(figures->words[0].value, "49.00 Mop/s");
+    assert_non_null(strstr(figures->words[0].subtitle, "speed 1"));
+    assert_non_null(strstr(figures->words[0].subtitle, "depth 2"));
+    report_release(&r);
+}
+
 #define HOSTILE "</script><script>alert(1)</script>\"'`touch /tmp/plumb-test-pwned`<img src=x>&"
 
 /* Texts that try to be markup, script, a shell command, or gnuplot. */
@@ -1029,6 +1126,9 @@ int main(void)
         TEST(the_page_is_written_whole),
         TEST(without_gnuplot_the_page_says_so),
         TEST(the_ledger_has_the_columns_it_needs),
+        TEST(a_failed_launch_is_in_the_headlines_of_its_own_kind),
+        TEST(what_a_line_says_is_no_plot),
+        TEST(a_plot_of_one_case_is_a_line),
         TEST(numbers_are_read_by_people),
         TEST(no_text_breaks_out),
         TEST(an_old_page_stays_when_a_new_one_cannot_be_made),

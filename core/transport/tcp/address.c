@@ -186,20 +186,20 @@ static void unmap(struct sockaddr_storage *a)
 /* Where the channel does not go by IP, the one interface that leads elsewhere. */
 static int take_only(struct net_end *e, const struct ifaddrs *all)
 {
-    const char *only = NULL;
+    const struct ifaddrs *only = NULL;
     char names[160];
 
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
         if (!is_ip(i->ifa_addr) || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
             continue;
-        if (only && strcmp(only, i->ifa_name) != 0)
+        if (only && strcmp(only->ifa_name, i->ifa_name) != 0)
             return net_fail(e, -ENODEV, "which network is meant is not clear: name one of %s",
                             list_interfaces(all, names, sizeof(names)));
-        only = i->ifa_name;
+        only = i;
     }
     if (e->same_machine || !only)
         return take_device(e, all, "127.0.0.1", 0);
-    return take_interface(e, all, only, 0);
+    return take_interface(e, all, only->ifa_name, 0);
 }
 
 /* As the channel goes. Between two addresses of one machine that is the loopback interface, whatever

@@ -187,7 +187,7 @@ static int read_card(struct net_end *e, const void *card, size_t len, struct tcp
 int tcp_join(struct net_end *e, const void *card, size_t len)
 {
     struct tcp *t = tcp_of(e);
-    struct tcp_card theirs;
+    struct tcp_card theirs = {0};
     int err = read_card(e, card, len, &theirs);
 
     if (!err)

@@ -103,7 +103,7 @@ int tcp_broken(struct net_end *e, int err, const char *doing); /* net_fail(): a 
 int tcp_send_all(struct net_end *e, int fd, const void *data, size_t len);
 int tcp_receive_all(struct net_end *e, int fd, void *data, size_t len);
 
-/* guard.c: while pings go to and fro, calls on their connection wait without a time-out of their own. Stopped, they
+/* guard.c: while pings go there and back, calls on their connection wait without a time-out of their own. Stopped, they
  * have one again. Both are left alone where it is so already. */
 int tcp_guard_start(struct net_end *e);
 int tcp_guard_stop(struct net_end *e);

@@ -281,6 +281,12 @@ static const struct opt options[] = {
      .max = 7,
      .scope = &by_rdma,
      .help = "sends again so often; 0: chosen"},
+    {.name = "tune",
+     .type = OPT_FLAG,
+     AT(tune),
+     .help =
+         "look first for the fewest streams, the least depth and the smallest message that reach "
+         "95 % of the best bandwidth; then measure that"},
     {.name = "no-cpu",
      .type = OPT_FLAG,
      AT(no_cpu),

@@ -5,6 +5,9 @@
 
 #include "core/net/lead.h"
 
+/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. */
+#define STEP_WAIT_NS (3 * NET_STILL_NS)
+
 struct net_pair { /* both ends' readings of about the same moment */
     struct net_reading of[NET_SIDES];
 };

@@ -9,6 +9,7 @@
 
 #include "core/net/net_session.h"
 #include "core/net/party.h"
+#include "core/net/tune.h"
 #include "core/units.h"
 
 #define WINDOW_NS       20000000u   /* of a stream's sample */
@@ -78,6 +79,18 @@ int net_bench_defaults(struct opts *o)
     return err;
 }
 
+/* -1: what was found is to be measured. */
+static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel)
+{
+    char error[2 * NET_ERROR_BYTES] = "";
+    int err = net_tune(o, p, cancel, error, sizeof(error));
+
+    if (!err)
+        return -1;
+    fprintf(stderr, "plumb-net: %s\n", error[0] ? error : strerror(-err));
+    return err == -EINVAL ? 2 : 4;
+}
+
 int net_bench_instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
 {
     struct net_params params = {0};
@@ -85,7 +98,8 @@ int net_bench_instead(struct opts *o, const struct bench_common *common, const v
     (void)common;
     if (opts_apply(o, o->tables[0], NULL, &params))
         return 2;
-    return net_party_serve(&params, cancel);
+    int status = net_party_serve(&params, cancel);
+    return status < 0 && params.tune ? tune(o, &params, cancel) : status;
 }
 
 static bool is_latency(const struct net_params *p)
@@ -186,15 +200,14 @@ static void fill_rdma(const struct net_params *p, struct net_rdma *rdma)
                               .retry = (uint32_t)p->retry};
 }
 
-static void fill_point(const struct point *pt, struct net_point *point)
+void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point)
 {
-    const struct net_params *p = pt->params;
     bool streams = p->pattern != NET_LATENCY;
 
     *point = (struct net_point){.ping = is_latency(p),
                                 .count_messages = p->pattern == NET_MESSAGE_RATE,
                                 .inject = (uint8_t)p->inject,
-                                .seed = pt->common->seed};
+                                .seed = seed};
     snprintf(point->transport, sizeof(point->transport), "%s", net_names[p->transport]);
     point->stream[NET_FORWARD] = streams && p->way != NET_WAY_REVERSE;
     point->stream[NET_REVERSE] = streams && p->way != NET_WAY_FORWARD;
@@ -250,7 +263,7 @@ int net_bench_setup(struct point *pt)
         pt->min_samples = LATENCY_SAMPLES;
     s->begun = false;
     s->samples = s->windows.n = 0;
-    fill_point(pt, &s->point);
+    net_point_of(p, pt->common->seed, &s->point);
     if (!strcmp(s->point.transport, "tcp") && s->point.tcp.mode == NET_TCP_BLOCKING &&
         s->point.connections && s->point.threads != s->point.connections)
         return point_reason(pt, -EOPNOTSUPP,

@@ -23,7 +23,7 @@ struct net_params {
     uint64_t size, load_size, streams, threads;
     int node, peer_node; /* NET_NODE_* or a number */
     bool sizes_chosen;   /* by us: each pattern takes those that say something of it */
-    bool no_cpu;
+    bool no_cpu, tune;
     /* TCP */
     int mode, wait, inject;
     bool zerocopy;
@@ -39,6 +39,9 @@ struct net_params {
 int net_parse_node(const char *text, void *value, char *error, size_t len); /* near far N */
 int net_parse_auto(const char *text, void *value, char *error,
                    size_t len); /* auto (-1) or a number */
+
+/* The point that these parameters mean. */
+void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);
 
 /* Hooks of struct bench. */
 int net_bench_defaults(struct opts *o);

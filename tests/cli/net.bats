@@ -126,6 +126,21 @@ no_process() {
     grep -Eq "average_bandwidth [0-9.e-]+ GB/s; .*cpu_per_gb own threads [0-9.]+, peer threads [0-9.]+" "$out.flat"
 }
 
+@test "--tune tells each step, measures what it found, and refuses what it would find" {
+    net --transport tcp --tune --no-cpu
+    [ "$status" -eq 0 ]
+    grep -q "tune: streams 1: .* GB/s" "$err"
+    grep -q "tune: size 4096: .* GB/s" "$err"
+    local found
+    found=$(sed -n 's/.*the plateau begins at \([0-9]*\) stream.*/\1/p' "$err")
+    [ "$(cells streams | sort -u)" = "$found" ]
+    [ "$(cells pattern | sort -u)" = bandwidth ]
+    net --transport tcp --tune --size 1M
+    [ "$status" -eq 2 ]
+    net --transport tcp,shm --tune
+    [ "$status" -eq 2 ]
+}
+
 @test "a device that is not there is an error, not a reason to skip" {
     net --transport tcp --pattern bandwidth --size 64K -d eth99
     [ "$status" -eq 4 ]

@@ -248,7 +248,8 @@ struct net_ops {
      * its tally and to e->counts. 0, or -errno after net_fail(). */
     int (*work)(struct net_worker *w);
 
-    /* Leader: one message there and back over the ping's connection, timed from before it is handed over
+    /* Pings may go in bursts, each timed from post to post; what is left of the last burst is dropped.
+     * Leader: one message there and back over the ping's connection, timed from before it is handed over
      * until the answer is here. `last`: tells the peer's pong() to return. */
     int (*ping)(struct net_end *e, bool last, uint64_t *ns);
     /* Peer: answers until the last one. */

@@ -72,7 +72,7 @@ int net_bench_defaults(struct opts *o)
         err = opts_default(o, "budget", "1h");
     if (!err && (opts_values(o, "iterations")->given || opts_values(o, "duration")->given))
         err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
-    if (!err && opts_values(o, "host")->n)
+    if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
         err = opts_default(o, "transport", "tcp,rdma");
     if (!err && !opts_values(o, "size")->given)
         err = opts_set(o, "sizes-chosen", "true");

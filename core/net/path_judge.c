@@ -228,7 +228,11 @@ static enum path_verdict judge_missing(const struct path_view *v, const struct p
     else
         path_say(w, "%s moved %s of %s", d->name, path_amount(v, claim - lacking).text,
                  path_amount(v, claim).text);
-    if (most && is_elsewhere(v, d, lacking, others)) {
+    /* A software device sends over some interface: where nobody says over which, those bytes may be its own. */
+    bool over_any = hidden && d->facts.software;
+    if (over_any && most)
+        path_say(w, ", its interface is not known");
+    if (most && !over_any && is_elsewhere(v, d, lacking, others)) {
         path_say(w, ", %s moved %s", most->name,
                  path_amount(v, in_ways(v, path_moved(v, most))).text);
         return PATH_ELSEWHERE;

@@ -191,6 +191,13 @@ no_process() {
     no_process "--port $port"
 }
 
+@test "a listener may be told its device" {
+    serve --device lo
+    net 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern latency --size 8
+    [ "$status" -eq 0 ]
+    [[ $(cells peer_detail) == lo* ]]
+}
+
 @test "no secret, one that others may read, and a port that is taken: said, exit 2" {
     net 127.0.0.1 --port "$port" --transport tcp --pattern latency
     [[ $(cat "$err" "$out") == *"--secret-file"* ]]

@@ -272,6 +272,22 @@ static void test_rxe(void **state)
     scratch_close(&s);
 }
 
+/* A guest's siw may not say over which interface it sends: then lo's bytes are no proof against it. */
+static void test_siw_of_no_interface(void **state)
+{
+    SCRATCH(s);
+    scratch_put(&s, "sys/class/infiniband/siw0/node_type", "4: RNIC\n");
+    scratch_put(&s, "sys/class/infiniband/siw0/node_desc", "Software iWARP stack\n");
+    scratch_put(&s, "sys/class/infiniband/siw0/ports/1/state", "4: ACTIVE\n");
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"lo", 4.2 * GB, 4.2 * GB});
+    END(p, PATH_UNKNOWN, "siw0:1 has no counters here, its interface is not known; lo 100 %",
+        {.device = "siw0:1", .out_bytes = 4 * GB});
+    path_close(p);
+    scratch_close(&s);
+}
+
 /* siw counts nothing; what it sends is TCP over its interface. */
 static void test_siw(void **state)
 {
@@ -474,6 +490,7 @@ int main(void)
         cmocka_unit_test(test_infiniband),
         cmocka_unit_test(test_rxe),
         cmocka_unit_test(test_siw),
+        cmocka_unit_test(test_siw_of_no_interface),
         cmocka_unit_test(test_hidden),
         cmocka_unit_test(test_wraps),
         cmocka_unit_test(test_narrow_port),

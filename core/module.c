@@ -43,13 +43,14 @@ static void say_unloadable(const struct module_kind *kind, const char *path, con
     const char *end = said ? strstr(said, no_library) : NULL;
 
     if (access(path, R_OK))
-        snprintf(why, len,
-                 "the %s '%.120s' does not load: %s: name one that can be read in %s, or unset it",
-                 kind->what, path, strerror(errno), kind->environment);
+        snprintf(
+            why, len,
+            "the %s does not load: '%.120s' cannot be read (%s): name another in %s, or unset it",
+            kind->what, path, strerror(errno), kind->environment);
     else if (end && strncmp(said, path, strlen(path)) != 0)
         snprintf(why, len,
-                 "the %s '%.120s' does not load for want of '%.*s': install that library, or name "
-                 "its folder in LD_LIBRARY_PATH",
+                 "the %s does not load: '%.120s' needs '%.*s': install that library, or name its "
+                 "folder in LD_LIBRARY_PATH",
                  kind->what, path, (int)(end - said < 80 ? end - said : 80), said);
     else
         snprintf(why, len,

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The GPU module and its devices, opened when they are first asked for: see gpu.h. */
-#include <dlfcn.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "core/gpu/gpu.h"
-
-#define MODULE_FILE "plumb-cuda.so"
+#include "core/module.h"
 
 struct gpus {
     bool asked;                   /* the module was looked for */
@@ -22,7 +18,14 @@ struct gpus {
     const volatile int *cancel; /* see gpus_heed() */
 };
 
-static const char *const folders[] = {".", "../lib/plumbline", "../lib", NULL};
+static const struct module_kind kind = {
+    .file = "plumb-cuda.so",
+    .environment = "PLUMB_CUDA_MODULE",
+    .what = "GPU module",
+    .unbuilt =
+        "for want of nvcc: install the CUDA toolkit or set CUDA_HOME, then make config && make",
+    .symbol = GPU_MODULE_SYMBOL,
+};
 
 struct gpus *gpus_open(void)
 {
@@ -55,81 +58,24 @@ void gpus_close(struct gpus *gpus)
     free(gpus); /* the module stays mapped: the driver's threads may still run in it */
 }
 
-/* The module's path, in `path`; 0 or -ENOENT. */
-static int find_module(char *path, size_t len)
+static const struct gpu_ops *load_module(struct gpus *gpus)
 {
-    const char *given = getenv("PLUMB_CUDA_MODULE");
-    char self[PATH_MAX];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    const struct gpu_ops *ops = module_open(&kind, gpus->why, sizeof(gpus->why));
 
-    if (given && *given) {
-        snprintf(path, len, "%s", given);
-        return 0;
+    if (ops && ops->abi != GPU_MODULE_ABI) {
+        snprintf(gpus->why, sizeof(gpus->why),
+                 "the GPU module is of another version (interface %u, this program has %u): build "
+                 "both from the same source, with make, or install both together",
+                 ops->abi, GPU_MODULE_ABI);
+        return NULL;
     }
-    if (n < 0)
-        return -ENOENT;
-    self[n] = 0;
-    *strrchr(self, '/') = 0;
-    for (size_t i = 0; folders[i]; i++) {
-        int wrote = snprintf(path, len, "%s/%s/" MODULE_FILE, self, folders[i]);
-        if (wrote > 0 && (size_t)wrote < len && !access(path, R_OK))
-            return 0;
-    }
-    return -ENOENT;
-}
-
-/* The loader's own text names what it misses first: "libX.so.1: cannot open shared object file: ...". */
-static void say_unloadable(struct gpus *gpus, const char *path, const char *said)
-{
-    static const char no_library[] = ": cannot open shared object file";
-    const char *end = said ? strstr(said, no_library) : NULL;
-
-    if (access(path, R_OK))
-        snprintf(gpus->why, sizeof(gpus->why),
-                 "the GPU module does not load: '%.120s' cannot be read (%s): name another in "
-                 "PLUMB_CUDA_MODULE, or unset it",
-                 path, strerror(errno));
-    else if (end && strncmp(said, path, strlen(path)) != 0)
-        snprintf(gpus->why, sizeof(gpus->why),
-                 "the GPU module does not load: '%.120s' needs '%.*s': install that library, or "
-                 "name its folder in LD_LIBRARY_PATH",
-                 path, (int)(end - said < 80 ? end - said : 80), said);
-    else
-        snprintf(gpus->why, sizeof(gpus->why),
-                 "the GPU module does not load: %.160s: build it and the program from the same "
-                 "source, on this kind of machine, with make",
-                 said ? said : path);
-}
-
-static const struct gpu_ops *load_module(struct gpus *gpus, const char *path)
-{
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    const struct gpu_ops *ops = library ? dlsym(library, GPU_MODULE_SYMBOL) : NULL;
-
-    if (!ops)
-        say_unloadable(gpus, path, dlerror());
-    else if (ops->abi != GPU_MODULE_ABI)
-        snprintf(gpus->why, sizeof(gpus->why),
-                 "the GPU module '%.120s' is of another version (interface %u, this program has "
-                 "%u): build both from the same source, with make, or install both together",
-                 path, ops->abi, GPU_MODULE_ABI);
-    else
-        return ops;
-    return NULL;
+    return ops;
 }
 
 static void start(struct gpus *gpus)
 {
-    char path[PATH_MAX + 64];
-    const struct gpu_ops *ops = NULL;
+    const struct gpu_ops *ops = gpus->loaded = load_module(gpus);
 
-    if (find_module(path, sizeof(path)))
-        snprintf(gpus->why, sizeof(gpus->why),
-                 "no GPU module: '" MODULE_FILE
-                 "' was not built, for want of nvcc: install the CUDA "
-                 "toolkit or set CUDA_HOME, then make config && make");
-    else
-        gpus->loaded = ops = load_module(gpus, path);
     if (!ops || ops->init(gpus->why, sizeof(gpus->why)))
         return;
     gpus->count = ops->count();

@@ -10,28 +10,17 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "core/transport/shm_ring.h"
 #include "core/transport/transport.h"
 
-/* Larger than two cores' own caches: the bytes then pass through a cache that both share (or through
- * memory), which is several times faster than the handing over of lines that the other core holds. */
-#define RING_BYTES  4194304u
-#define CHUNK_BYTES 65536u /* what is handed over at once: small enough that both sides work */
-#define PAGE_BYTES  4096u
-
-struct ring {
-    _Alignas(64) _Atomic uint64_t written; /* bytes since the start */
-    _Alignas(64) _Atomic uint64_t read;
-    _Alignas(PAGE_BYTES) char data[RING_BYTES];
-};
-
-static struct ring *ring_from(const struct transport *t, unsigned sender)
+static struct shm_ring *ring_from(const struct transport *t, unsigned sender)
 {
-    return (struct ring *)t->state + sender;
+    return (struct shm_ring *)t->state + sender;
 }
 
 static int shm_open_rings(struct transport *t)
 {
-    void *at = mmap(NULL, 2 * sizeof(struct ring), PROT_READ | PROT_WRITE,
+    void *at = mmap(NULL, 2 * sizeof(struct shm_ring), PROT_READ | PROT_WRITE,
                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     if (at == MAP_FAILED)
@@ -46,54 +35,33 @@ static int shm_attach(struct transport *t)
 {
     const volatile char *data = ring_from(t, !group_rank(t->group))->data;
 
-    for (size_t i = 0; i < RING_BYTES; i += PAGE_BYTES)
+    for (size_t i = 0; i < SHM_RING_BYTES; i += SHM_PAGE_BYTES)
         (void)data[i];
     return 0;
 }
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 static ssize_t shm_push(struct transport *t, const void *data, size_t len)
 {
-    struct ring *r = ring_from(t, group_rank(t->group));
-    uint64_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
-    size_t at = written % RING_BYTES;
-    size_t room =
-        RING_BYTES - (size_t)(written - atomic_load_explicit(&r->read, memory_order_acquire));
-    size_t n = least(least(len, room), least(RING_BYTES - at, CHUNK_BYTES));
-
-    memcpy(r->data + at, data, n);
-    atomic_store_explicit(&r->written, written + n, memory_order_release);
-    return (ssize_t)n;
+    return (ssize_t)shm_ring_push(ring_from(t, group_rank(t->group)), data, len);
 }
 
 static ssize_t shm_pull(struct transport *t, void *data, size_t len)
 {
-    struct ring *r = ring_from(t, !group_rank(t->group));
-    uint64_t read = atomic_load_explicit(&r->read, memory_order_relaxed);
-    size_t at = read % RING_BYTES;
-    size_t there = (size_t)(atomic_load_explicit(&r->written, memory_order_acquire) - read);
-    size_t n = least(least(len, there), least(RING_BYTES - at, CHUNK_BYTES));
-
-    memcpy(data, r->data + at, n);
-    atomic_store_explicit(&r->read, read + n, memory_order_release);
-    return (ssize_t)n;
+    return (ssize_t)shm_ring_pull(ring_from(t, !group_rank(t->group)), data, len);
 }
 
 static const char *shm_describe(const struct transport *t, char *text, size_t len)
 {
     (void)t;
-    snprintf(text, len, "ring of %u KiB, %u KiB at once", RING_BYTES >> 10, CHUNK_BYTES >> 10);
+    snprintf(text, len, "ring of %u KiB, %u KiB at once", SHM_RING_BYTES >> 10,
+             SHM_CHUNK_BYTES >> 10);
     return text;
 }
 
 static void shm_close(struct transport *t)
 {
     if (t->state)
-        munmap(t->state, 2 * sizeof(struct ring));
+        munmap(t->state, 2 * sizeof(struct shm_ring));
     t->state = NULL;
 }
 

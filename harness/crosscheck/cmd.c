@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plumb crosscheck: the command. */
+#include "harness/cancel.h"
 #include "harness/crosscheck/crosscheck.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,25 +65,6 @@ static const struct opt table[] = {
     {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
     {.name = NULL},
 };
-
-static volatile int cancel; /* set by the signal handler alone */
-
-static void on_signal(int number)
-{
-    (void)number;
-    cancel = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction before;
-    if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* nohup stays nohup */
-        sigaction(SIGHUP, &action, NULL);
-}
 
 static void print_help(const struct opts *o)
 {
@@ -208,7 +189,7 @@ static int crosscheck(struct check *c)
         fprintf(stderr, "plumb crosscheck: %s\n", c->error);
         return EXIT_USAGE;
     }
-    catch_signals();
+    c->cancel = cancel_on_signals();
     progress_start(&c->progress, stderr, runs, 0);
     c->progress.log = NULL; /* off a terminal: a line a witness */
     if (prints_table(c))
@@ -220,7 +201,7 @@ static int crosscheck(struct check *c)
 int cmd_crosscheck(int argc, char **argv)
 {
     const struct opt *tables[] = {table, NULL};
-    struct check c = {.cancel = &cancel};
+    struct check c = {0};
     struct opts o;
     int status = EXIT_USAGE, err = opts_init(&o, tables);
 

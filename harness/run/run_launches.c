@@ -1,33 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launches of a run and its end. See run_state.h. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/cancel.h"
 #include "harness/report/report.h"
 #include "harness/run/launch.h"
 #include "harness/run/run_meta.h"
 #include "harness/run/run_state.h"
-
-static volatile int cancel; /* set by the signal handler alone */
-
-static void on_signal(int number)
-{
-    (void)number;
-    cancel = 1;
-}
-
-static void catch_signals(void)
-{
-    struct sigaction action = {.sa_handler = on_signal};
-
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    struct sigaction before;
-    if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN) /* nohup stays nohup */
-        sigaction(SIGHUP, &action, NULL);
-}
 
 static void count_state(struct run *r, enum launch_state state)
 {
@@ -79,7 +60,7 @@ static int run_launches(struct run *r)
                                      .limits = json_object_get(r->meta, "limits"),
                                      .cores = run_meta_cores(r->meta),
                                      .hosts = &r->hosts,
-                                     .cancel = &cancel,
+                                     .cancel = r->cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};
     int err = 0;
@@ -92,7 +73,7 @@ static int run_launches(struct run *r)
             r->done ? " to go" : "", r->path);
     run_say_time(r);
     progress_start(&r->progress, stderr, r->plan.n, r->done);
-    for (size_t i = 0; !err && !cancel && i < r->plan.n; i++)
+    for (size_t i = 0; !err && !*r->cancel && i < r->plan.n; i++)
         if (r->plan.launches[i].state == LAUNCH_TODO)
             err = run_launch(r, i, &context);
     progress_clear(&r->progress);
@@ -117,9 +98,9 @@ static int finish(struct run *r, int err)
 
     print_cost(r);
     run_meta_finish(r->meta,
-                    complete ? "complete"
-                    : cancel ? "interrupted"
-                             : "stopped",
+                    complete     ? "complete"
+                    : *r->cancel ? "interrupted"
+                                 : "stopped",
                     r->planned_ns, store_spent_ns(r->store), r->child_ns);
     int meta_err = store_meta(r->store, r->meta, error, sizeof(error));
     int sync_err = store_close(r->store);
@@ -134,7 +115,7 @@ static int finish(struct run *r, int err)
     if (!complete)
         fprintf(stderr,
                 "plumb run: %s: %zu of %zu launches are kept; go on with: %s run --resume %s\n",
-                cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
+                *r->cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
                 r->path);
     if (r->failed || r->late)
         fprintf(stderr,
@@ -175,8 +156,8 @@ static int show_results(struct run *r, int status)
 
 int run_and_finish(struct run *r)
 {
-    catch_signals();
+    r->cancel = cancel_on_signals();
     int err = run_launches(r);
     int status = finish(r, err);
-    return r->done && !cancel ? show_results(r, status) : status;
+    return r->done && !*r->cancel ? show_results(r, status) : status;
 }

@@ -37,6 +37,7 @@ struct run {
     size_t failed, late, skipped, done;
     bool wrong;
     uint64_t planned_ns, child_ns, own_ns; /* where the time went */
+    const volatile int *cancel; /* set: what is under way ends, and no more is launched */
     char error[1024];
 };
 

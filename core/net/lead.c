@@ -108,7 +108,6 @@ static int greet(struct net_lead *l, uint64_t idle_ns)
 
     machine_id(own.machine);
     gethostname(own.host, sizeof(own.host) - 1);
-    own.n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     int err = net_lead_send(l, NET_ASK_HELLO, &own, sizeof(own));
     if (err)
         return err;

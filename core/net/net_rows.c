@@ -92,6 +92,28 @@ static void set_columns(struct point *pt, struct net_session *s)
                  net_lead_same_machine(s->lead) ? "same machine" : net_lead_host(s->lead));
 }
 
+/* Whether threads and buffers are where they were asked to be: not where the peer's own command line says another
+ * node, or where no CPU of the device's may be used. */
+static bool is_as_asked(int asked, const struct net_rails *rails)
+{
+    int near = rails->rails[0].node, used = rails->memory_node;
+
+    if (asked == NET_NODE_NEAR)
+        return used == near;
+    return asked == NET_NODE_FAR ? used != near : used == asked;
+}
+
+static void show_node(struct point *pt, const char *option, int asked,
+                      const struct net_rails *rails)
+{
+    if (is_as_asked(asked, rails))
+        return;
+    if (rails->memory_node < 0)
+        point_option(pt, option, "%s", "any");
+    else
+        point_option(pt, option, "%d", rails->memory_node);
+}
+
 /* Threads and buffers have one place, which cannot be near devices of two nodes. */
 static void tell_nodes(struct point *pt, struct net_session *s)
 {
@@ -109,11 +131,15 @@ static void tell_nodes(struct point *pt, struct net_session *s)
 
 void net_rows_series(struct point *pt, struct net_session *s)
 {
+    const struct net_params *p = pt->params;
+
     s->n_rates = s->point.ping ? 0 : net_lead_rates(s->lead, s->rates);
     s->cpu_limit[0] = 0;
     net_rows_series_of(pt, s, s->rates, s->n_rates);
     set_limits(pt, s);
     set_columns(pt, s);
+    show_node(pt, "node", p->node, &net_lead_told(s->lead, NET_OWN)->rails);
+    show_node(pt, "peer_node", p->peer_node, &net_lead_told(s->lead, NET_PEER)->rails);
     tell_nodes(pt, s);
 }
 

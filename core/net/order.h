@@ -43,7 +43,6 @@ struct net_hello {
     uint64_t idle_ns; /* how long to measure the idle machine; 0: not at all */
     double idle_cores,
         idle_softirq; /* of the one who answers: busy while idle; NAN: not measured */
-    uint32_t n_cpus;  /* of the machine */
 };
 
 struct net_order {

@@ -134,6 +134,8 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
     int err = load_secret(p, &secret, error, len);
 
     net_party_locals(p, &own, &peers);
+    if (!strcmp(own.memory, "host")) /* by default: then it is the leader's to say */
+        own.memory[0] = 0;
     if (!err)
         err = meet_serve(&l, net_serve, &service, error, len);
     return err == -EINTR ? 0 : err;

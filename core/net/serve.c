@@ -52,7 +52,6 @@ static int hello(struct server *s, size_t len)
     memcpy(theirs, asked->machine, sizeof(theirs));
     theirs[sizeof(theirs) - 1] = 0;
     s->same_machine = machine_same(own->machine, theirs);
-    own->n_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     if (asked->idle_ns && asked->idle_ns <= IDLE_MOST_NS && !s->same_machine)
         net_watch_idle(asked->idle_ns, own);
     s->out_len = sizeof(*own);

@@ -34,7 +34,7 @@ net()
 # serve: a listener in the background, ready when this returns; sets server.
 serve()
 {
-    "$bin" --listen loopback --port "$port" --secret-file "$secret" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
+    "$bin" --listen loopback --port "$port" --secret-file "$secret" "$@" 2>"$BATS_TEST_TMPDIR/served" 3>&- &
     server=$!
     for _ in $(seq 100); do
         grep -q "listening on" "$BATS_TEST_TMPDIR/served" && return
@@ -88,6 +88,20 @@ no_process() {
     [ "$(cells metric | grep -c cpu)" -eq 0 ]
 }
 
+# CPU seconds a second over CPU seconds a GB are GB a second: those of the average, over the same time.
+@test "CPU seconds a GB, cores and bytes over time fit together, at both ends and both ways" {
+    for direction in forward both; do
+        net --transport tcp --pattern bandwidth --size 1M --direction $direction --budget 600ms
+        [ "$status" -eq 0 ]
+        paste -d' ' <(cells metric) <(cells side) <(cells scope) <(cells value) | awk '
+            $1 == "average_bandwidth" { gbps = $2 }
+            $1 == "cpu_cores" && $3 == "threads" { cores[$2] = $4 }
+            $1 == "cpu_per_gb" && $3 == "threads" { per_gb[$2] = $4 }
+            END { for (side in cores) { n++; q = cores[side] / per_gb[side] / gbps; if (q < 0.85 || q > 1.15) bad = 1 }
+                  exit bad || n != 2 }'
+    done
+}
+
 @test "the evidence names the device that carried the bytes; limits say why there is none" {
     net --transport tcp --pattern bandwidth --size 1M --no-cpu
     [ "$status" -eq 0 ]
@@ -115,7 +129,7 @@ no_process() {
     timeout 60 "$bin" --transport tcp --pattern bandwidth,latency --size 64 --budget 2s --warmup 50ms >"$out" 2>"$err"
     tr -s '\n ' ' ' <"$out" >"$out.flat"
     grep -Eq "min [0-9.]+, p95 [0-9.]+, p99 [0-9.]+, p99.9 [0-9.]+, max [0-9.]+" "$out.flat"
-    grep -Eq "average_bandwidth [0-9.e-]+ GB/s; .*cpu_per_gb own threads [0-9.]+, peer threads [0-9.]+" "$out.flat"
+    grep -Eq "average_bandwidth [0-9.e-]+ GB/s; .*cpu_per_gb own threads [0-9.]+,.* peer threads [0-9.]+ s/GB" "$out.flat"
 }
 
 @test "--tune tells each step, measures what it found, and refuses what it would find" {
@@ -196,6 +210,13 @@ no_process() {
     net 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern latency --size 8
     [ "$status" -eq 0 ]
     [[ $(cells peer_detail) == lo* ]]
+}
+
+@test "rows say the node that a listener's own command line chose, not the one that the leader asked for" {
+    serve --device lo --node 0
+    net 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern latency --size 8
+    [ "$status" -eq 0 ]
+    [ "$(cells node) $(cells peer_node)" = "near 0" ]
 }
 
 @test "no secret, one that others may read, and a port that is taken: said, exit 2" {

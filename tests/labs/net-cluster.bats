@@ -125,6 +125,32 @@ average() {
     reaches "$(expected)" 1 average 1500
 }
 
+# load: what the stream got while pings went to and fro, goodput in bit/s.
+load() {
+    net --budget 3s --pattern loaded-latency --size 8 || return
+    paste -d' ' <(cells metric) <(cells value) | awk '$1 == "load_bandwidth" { printf "%.0f\n", $2 * 8e9 }'
+}
+
+# half_trip MS: the median one-way time of a megabyte, in ms, is no more than a fifth from that.
+half_trip() {
+    net --budget 3s --pattern latency --size 1M || return
+    [ "$(cell metric) $(cell unit)" = 'latency us' ] || return
+    awk -v us="$(cell value)" -v ms="$1" 'BEGIN { print us / 1000; exit !(us / 1000 > 0.8 * ms && us / 1000 < 1.2 * ms) }'
+}
+
+@test "a latency is one way, not there and back: a long message takes what the link takes for it" {
+    scripts/lab-cluster rate 100mbit
+    serve
+    # Of 1048576 bytes the bucket's burst of 128 KiB goes at once: (1048576 x 1514 / 1448 - 131072) x 8 / 100e6 s.
+    half_trip 77.2
+}
+
+@test "beside a latency under load: the load is the link's rate" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    reaches "$(expected)" 1 load
+}
+
 @test "100 Mbit/s, 730 Mbit/s and 1 Gbit/s: goodput is what is expected, to 1 %" {
     local rate
     serve

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #define CHANNEL_FRAME_MAX   65536u
 #define CHANNEL_WAIT_NS     10000000000u /* what a peer is given before it counts as hanging */
@@ -107,5 +108,12 @@ static inline void channel_close(struct channel *c)
  * dies with its parent, however that comes about. 0 or -errno. */
 typedef int channel_child_fn(struct channel *c, void *arg);
 int channel_fork(struct channel **c, channel_child_fn *fn, void *arg);
+pid_t channel_child(struct channel *c); /* whom channel_fork() made here; 0: nobody */
+
+/* Ends many children in the time of one: all are told first, and those that have not ended by themselves after it are killed.
+ * Channels of another kind, and NULL, are left alone; all are still to be closed. */
+void channel_end_children(struct channel *const *c, size_t n);
+/* In a child: lets go of a channel that its parent has to another child, and that stays as it is. NULL is left alone. */
+void channel_forget(struct channel *c);
 
 #endif

@@ -86,9 +86,48 @@ static const struct channel_ops local_parent_ops = {
     .close = close_child,
 };
 
-/* In the child, which does not return. */
-static void be_the_child(struct fd_channel *c, struct fd_channel *parents, pid_t parent,
-                         channel_child_fn *fn, void *arg)
+pid_t channel_child(struct channel *channel)
+{
+    return channel && channel_base(channel)->ops == &local_parent_ops
+               ? ((struct fd_channel *)channel)->child
+               : 0;
+}
+
+/* How many of them have not ended. */
+static size_t count_children(struct channel *const *c, size_t n)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < n; i++)
+        left += channel_child(c[i]) && !child_ended((struct fd_channel *)c[i], 0);
+    return left;
+}
+
+void channel_end_children(struct channel *const *c, size_t n)
+{
+    uint64_t until_ns = fd_until(GRACE_NS);
+
+    for (size_t i = 0; i < n; i++)
+        if (channel_child(c[i]))
+            shutdown(((struct fd_channel *)c[i])->fd, SHUT_RDWR);
+    while (count_children(c, n) && clock_now_ns() < until_ns)
+        nanosleep(&(struct timespec){.tv_nsec = 2000000}, NULL);
+    for (size_t i = 0; i < n; i++)
+        if (channel_child(c[i]) && !((struct fd_channel *)c[i])->child_gone)
+            kill(channel_child(c[i]), SIGKILL);
+}
+
+void channel_forget(struct channel *c)
+{
+    if (!c)
+        return;
+    close(((struct fd_channel *)c)->fd); /* not shut down: the parent has it */
+    free(c);
+}
+
+/* In the child, which does not return. `parents` is the other end of `fd`. */
+static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, channel_child_fn *fn,
+                         void *arg)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != parent)
@@ -96,8 +135,11 @@ static void be_the_child(struct fd_channel *c, struct fd_channel *parents, pid_t
     signal(SIGINT, SIG_IGN); /* meant for the parent, which ends this process */
     signal(SIGTERM, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
-    close(parents->fd);
-    free(parents);
+    struct fd_channel *c = fd_channel_new(&local_ops, fd, NULL, true);
+    if (!c)
+        _exit(ENOMEM);
+    memcpy(c->key, parents->key, sizeof(c->key));
+    channel_forget((struct channel *)parents);
     snprintf(c->base.peer, sizeof(c->base.peer), "the process that started this one (pid %d)",
              (int)parent);
     int status = fn((struct channel *)c, arg);
@@ -106,8 +148,9 @@ static void be_the_child(struct fd_channel *c, struct fd_channel *parents, pid_t
     _exit(status < 0 ? -status : status);
 }
 
-/* Both ends, as yet in one process. */
-static int make_pair(struct fd_channel *ends[2])
+/* The parent's end, and the socket for the child's: that is made in the child, so that a parent of many touches no
+ * more memory than it uses, and each fork has little to copy. */
+static int make_pair(struct fd_channel **parents, int *childs)
 {
     uint8_t key[SECRET_KEY_BYTES];
     int fds[2], err = secret_random(key, sizeof(key));
@@ -116,16 +159,12 @@ static int make_pair(struct fd_channel *ends[2])
         return err;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
-    ends[0] = fd_channel_new(&local_parent_ops, fds[0], NULL, false);
-    ends[1] = fd_channel_new(&local_ops, fds[1], NULL, true);
-    if (!ends[0] || !ends[1])
-        goto close_fds;
-    memcpy(ends[0]->key, key, sizeof(key));
-    memcpy(ends[1]->key, key, sizeof(key));
-    return 0;
-close_fds:
-    free(ends[0]);
-    free(ends[1]);
+    *childs = fds[1];
+    *parents = fd_channel_new(&local_parent_ops, fds[0], NULL, false);
+    if (*parents) {
+        memcpy((*parents)->key, key, sizeof(key));
+        return 0;
+    }
     close(fds[0]);
     close(fds[1]);
     return -ENOMEM;
@@ -133,28 +172,26 @@ close_fds:
 
 int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
 {
-    struct fd_channel *ends[2] = {NULL, NULL};
+    struct fd_channel *c = NULL;
     pid_t parent = getpid();
-    int err = make_pair(ends);
+    int childs = -1, err = make_pair(&c, &childs);
 
-    if (err || !ends[0] || !ends[1])
+    if (err || !c)
         return err;
     fflush(NULL); /* or the child would write it once more */
     pid_t child = fork();
     if (child == 0)
-        be_the_child(ends[1], ends[0], parent, fn, arg);
+        be_the_child(childs, c, parent, fn, arg);
     if (child < 0)
         err = -errno;
-    close(ends[1]->fd); /* not shut down: the child has it */
-    free(ends[1]);
+    close(childs); /* not shut down: the child has it */
     if (err) {
-        fd_channel_close((struct channel *)ends[0]);
+        fd_channel_close((struct channel *)c);
         return err;
     }
-    ends[0]->child = child;
-    ends[0]->look = look_at_child;
-    snprintf(ends[0]->base.peer, sizeof(ends[0]->base.peer), "the other process (pid %d)",
-             (int)child);
-    *channel = (struct channel *)ends[0];
+    c->child = child;
+    c->look = look_at_child;
+    snprintf(c->base.peer, sizeof(c->base.peer), "the other process (pid %d)", (int)child);
+    *channel = (struct channel *)c;
     return 0;
 }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,6 +88,22 @@ int meet_secret_load(const char *path, struct meet_secret *secret, char *error, 
         secret_hash(secret->bytes, line, n);
     secret_wipe(line, sizeof(line));
     return err;
+}
+
+int meet_secret_need(const char *path, struct meet_secret *secret, char *error, size_t len)
+{
+    int err = meet_supported(error, len);
+
+    if (!path || !*path)
+        path = getenv("PLUMB_SECRET_FILE");
+    if (err)
+        return err;
+    if (path && *path)
+        return meet_secret_load(path, secret, error, len);
+    snprintf(error, len,
+             "processes on several machines want a secret that all of them know: give "
+             "--secret-file FILE on each (make one: openssl rand -hex 32 >FILE; chmod 600 FILE)");
+    return -EINVAL;
 }
 
 int meet_secret_make(char *text, size_t len)

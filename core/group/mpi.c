@@ -3,19 +3,17 @@
 #include "core/group/mpi.h"
 
 #include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/group/fd_channel.h"
 #include "core/group/mpi_module.h"
 #include "core/group/secret.h"
+#include "core/group/world_host.h"
 #include "core/module.h"
 
 #define HELLO_WAIT_NS 60000000000u /* ranks of one job may start a minute apart */
@@ -76,6 +74,11 @@ static const struct mpi_module *module_of(char *error, size_t len)
         return NULL;
     }
     return mpi;
+}
+
+const struct mpi_module *mpi_module_find(char *error, size_t len)
+{
+    return module_of(error, len);
 }
 
 /* A launcher of another MPI than the module's starts each process as a world of its own. */
@@ -206,44 +209,14 @@ static const struct channel_ops ops = {
     .close = mpi_close,
 };
 
-static void first_address(struct sockaddr_storage *address)
-{
-    struct ifaddrs *list = NULL;
-
-    memset(address, 0, sizeof(*address));
-    if (getifaddrs(&list))
-        return;
-    for (struct ifaddrs *i = list; i && !address->ss_family; i = i->ifa_next)
-        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
-            !(i->ifa_flags & IFF_LOOPBACK))
-            memcpy(address, i->ifa_addr, sizeof(struct sockaddr_in));
-    freeifaddrs(list);
-}
-
-/* The boot and the namespace's inode, mixed: 0 where one of them cannot be known. */
-static uint64_t network_id(void)
-{
-    char boot[64] = "";
-    struct stat st;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    uint64_t id = 1469598103934665603u;
-    bool known = f && fgets(boot, sizeof(boot), f) && !stat("/proc/self/ns/net", &st);
-
-    if (f)
-        fclose(f);
-    for (const char *p = boot; known && *p; p++)
-        id = (id ^ (unsigned char)*p) * 1099511628211u;
-    return known ? (id ^ st.st_ino) * 1099511628211u : 0;
-}
-
 static int greet(struct mpi_link *l, unsigned rank)
 {
     size_t n = 0;
 
     l->own = (struct mpi_hello){.layout = sizeof(struct mpi_hello), .pid = getpid()};
     gethostname(l->own.host, sizeof(l->own.host) - 1);
-    first_address(&l->own.address);
-    l->own.network = network_id();
+    host_first_address(&l->own.address);
+    l->own.network = host_network();
     int err = secret_random(l->own.key, sizeof(l->own.key));
     if (!err)
         err = l->mpi->send(rank, &l->own, sizeof(l->own), fd_until(HELLO_WAIT_NS), l->base.error,

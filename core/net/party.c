@@ -29,23 +29,6 @@ enum net_group net_party_kind(const struct net_params *p)
     return mpi_launched() > 1 ? NET_GROUP_MPI : NET_GROUP_LOCAL;
 }
 
-static int load_secret(const struct net_params *p, struct meet_secret *secret, char *error,
-                       size_t len)
-{
-    const char *path = p->secret_file ? p->secret_file : getenv("PLUMB_SECRET_FILE");
-    int err = meet_supported(error, len);
-
-    if (err)
-        return err;
-    if (!path || !*path) {
-        snprintf(error, len,
-                 "a peer on another machine wants a secret that both ends know: give --secret-file "
-                 "FILE on both (make one: openssl rand -hex 32 >FILE; chmod 600 FILE)");
-        return -EINVAL;
-    }
-    return meet_secret_load(path, secret, error, len);
-}
-
 static int connect_peer(struct channel **c, const struct net_params *p, struct net_secret *known,
                         const volatile int *cancel, char *error, size_t len)
 {
@@ -55,7 +38,7 @@ static int connect_peer(struct channel **c, const struct net_params *p, struct n
                              .protocol = net_protocol(),
                              .wait_ns = p->wait_ns,
                              .cancel = cancel};
-    int err = known->loaded ? 0 : load_secret(p, &known->secret, error, len);
+    int err = known->loaded ? 0 : meet_secret_need(p->secret_file, &known->secret, error, len);
 
     known->loaded = !err;
     return err ? err : meet_connect(&m, c, error, len);
@@ -131,7 +114,7 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
                             .runs = p->runs,
                             .cancel = cancel,
                             .ready = say_ready};
-    int err = load_secret(p, &secret, error, len);
+    int err = meet_secret_need(p->secret_file, &secret, error, len);
 
     net_party_locals(p, &own, &peers);
     if (!strcmp(own.memory, "host")) /* by default: then it is the leader's to say */
@@ -179,7 +162,7 @@ static int check_secret(const struct net_params *p, char *error, size_t len)
     bool is_stdin = p->secret_file && !strcmp(p->secret_file, "-");
     struct meet_secret secret;
 
-    return p->host && !is_stdin ? load_secret(p, &secret, error, len) : 0;
+    return p->host && !is_stdin ? meet_secret_need(p->secret_file, &secret, error, len) : 0;
 }
 
 int net_party_serve(const struct net_params *p, const volatile int *cancel)

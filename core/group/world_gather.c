@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Rank 0 waits until all have come over a socket: see world.h. Until they have proved themselves those that connect
+ * have a place of a fixed number, for a short time. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/group/secret.h"
+#include "core/group/world_sock.h"
+
+#define ACCEPTS_A_TURN 16          /* then those that wait for an answer get one */
+#define HELLO_NS       5000000000u /* for one that has proved itself to say its rank */
+#define CROWDED_MS     20          /* a place will be free soon */
+
+static void leave(struct gather_place *p)
+{
+    if (p->c)
+        channel_close(p->c);
+    else if (p->fd >= 0)
+        close(p->fd);
+    shake_end(&p->shake);
+    p->c = NULL;
+    p->taken = false;
+}
+
+static void turn_away(struct gather *g, struct gather_place *p, const char *why)
+{
+    char address[MEET_ADDRESS_BYTES];
+
+    meet_address_text(&p->address, address, sizeof(address));
+    serve_complain(&g->log, "'%s' was turned away: it %s", address, why);
+    leave(p);
+}
+
+/* A free place, or that of the oldest stranger, who has had some time at least; NULL: there is none just now. */
+static struct gather_place *find_place(struct gather *g)
+{
+    struct gather_place *oldest = NULL;
+    uint64_t now_ns = clock_now_ns();
+
+    for (size_t i = 0; i < GATHER_PLACES; i++) {
+        struct gather_place *p = &g->places[i];
+        if (!p->taken)
+            return p;
+        if (!p->c && now_ns - p->since_ns > GATHER_KEEP_NS &&
+            (!oldest || p->since_ns < oldest->since_ns))
+            oldest = p;
+    }
+    return oldest;
+}
+
+/* 0, or -errno: nobody more is waiting, or could be taken in. */
+static int take_one(struct gather *g, int listener)
+{
+    struct shake_self self;
+    struct gather_place *p = find_place(g);
+    char name[SHAKE_NAME_BYTES];
+
+    if (!p)
+        return -EBUSY;
+    struct sockaddr_storage address = {0};
+    socklen_t len = sizeof(address);
+    int fd = accept4(listener, (struct sockaddr *)&address, &len, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return -errno;
+    int err = meet_self(&self, g->m->secret, g->m->protocol, name);
+    if (err) {
+        close(fd);
+        return err;
+    }
+    if (p->taken)
+        turn_away(g, p, "had to make way for others");
+    *p = (struct gather_place){
+        .taken = true, .fd = fd, .since_ns = clock_now_ns(), .address = address};
+    shake_begin(&p->shake, true, &self);
+    secret_wipe(&self, sizeof(self));
+    return 0;
+}
+
+static void take_some(struct gather *g, int listener)
+{
+    int err = 0;
+
+    for (int i = 0; i < ACCEPTS_A_TURN && !err; i++)
+        err = take_one(g, listener);
+    if (err == -EMFILE || err == -ENFILE || err == -ENOMEM || err == -ENOBUFS) {
+        serve_complain(&g->log, "nobody can be let in: %s", strerror(-err));
+        nanosleep(&(struct timespec){.tv_nsec = 50000000},
+                  NULL); /* or it would be asked again at once */
+    }
+}
+
+/* It knows the secret: from here on it costs memory. */
+static void let_in(struct gather *g, struct gather_place *p)
+{
+    shake_answer(&p->shake, NULL);
+    int err = meet_say(p->fd, &p->shake);
+    if (!err) {
+        err = meet_channel(&p->c, p->fd, &p->shake, p->shake.name, &p->address);
+        if (err)
+            p->fd = -1; /* closed */
+    }
+    if (err)
+        turn_away(g, p, "left, or there is no memory for it");
+    p->since_ns = clock_now_ns();
+}
+
+static void hear_hello(struct gather *g, struct gather_place *p)
+{
+    struct world_hello h;
+    int err = world_hello_recv(p->c, &h, 0);
+
+    if (err == -EAGAIN)
+        return;
+    if (err) {
+        turn_away(g, p,
+                  err == -ECONNRESET ? "left before it had said its rank"
+                                     : "spoke out of turn: is it another program?");
+        return;
+    }
+    gather_judge(g, p, &h);
+    shake_end(&p->shake);
+    p->taken = false;
+}
+
+static void hear(struct gather *g, struct gather_place *p)
+{
+    if (p->c) {
+        hear_hello(g, p);
+        return;
+    }
+    int err = meet_hear(p->fd, &p->shake);
+    if (p->shake.state == SHAKE_FAILED) {
+        meet_say(p->fd, &p->shake); /* another version is told which one this is */
+        turn_away(g, p, p->shake.error);
+    } else if (err && err != -EAGAIN) {
+        turn_away(g, p, "left before it had proved itself");
+    } else if (p->shake.state == SHAKE_PROVED) {
+        let_in(g, p);
+    }
+}
+
+static void look_at_times(struct gather *g)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    for (size_t i = 0; i < GATHER_PLACES; i++) {
+        struct gather_place *p = &g->places[i];
+        if (p->taken && now_ns - p->since_ns > (p->c ? HELLO_NS : SERVE_PLACE_NS))
+            turn_away(g, p,
+                      p->c ? "had not said its rank in time" : "had not proved itself in time");
+    }
+    if (now_ns - g->looked_ns > SERVE_SLICE_MS * 1000000ull)
+        gather_look(g);
+    if (now_ns - g->log.second_ns >= 1000000000u)
+        serve_tell_left_out(&g->log);
+}
+
+/* Waits for a slice, then does what there is to do. */
+static int one_turn(struct gather *g)
+{
+    struct pollfd polls[MEET_LISTENERS_MAX + GATHER_PLACES];
+    struct gather_place *who[GATHER_PLACES];
+    bool room = find_place(g);
+    size_t n = 0, n_who = 0;
+
+    for (size_t i = 0; i < GATHER_PLACES; i++)
+        if (g->places[i].taken) {
+            who[n_who++] = &g->places[i];
+            polls[n++] = (struct pollfd){.fd = g->places[i].fd, .events = POLLIN};
+        }
+    for (size_t i = 0; i < g->n_listeners; i++)
+        polls[n++] = (struct pollfd){.fd = room ? g->listeners[i] : -1, .events = POLLIN};
+    if (poll(polls, n, room ? SERVE_SLICE_MS : CROWDED_MS) < 0 && errno != EINTR)
+        return -errno;
+    for (size_t i = 0; i < n_who; i++)
+        if (polls[i].revents)
+            hear(g, who[i]);
+    look_at_times(g);
+    for (size_t i = 0; i < g->n_listeners; i++)
+        if (polls[n_who + i].revents)
+            take_some(g, g->listeners[i]);
+    return 0;
+}
+
+/* Those that have come shall know why it comes to nothing. */
+static int give_up(struct gather *g, int err, char *error, size_t len)
+{
+    char who[256];
+
+    gather_missing(g->w, who, sizeof(who));
+    if (err == -EINTR)
+        world_fail(err, error, len, "stopped while waiting for %s", who);
+    else if (err == -ETIMEDOUT)
+        world_fail(err, error, len, "%s %s not come in %.3g s", who,
+                   g->missing == 1 ? "has" : "have", (double)g->m->wait_ns / 1e9);
+    else
+        world_fail(err, error, len, "cannot listen any more for %s: %s", who, strerror(-err));
+    for (unsigned i = 1; i < g->w->size; i++)
+        if (g->w->channels[i])
+            world_refuse(g->w->channels[i], err == -EINTR ? -ECANCELED : err, error);
+    return err;
+}
+
+static int wait_for_all(struct gather *g, char *error, size_t len)
+{
+    int err = 0;
+
+    while (!err && g->missing) {
+        if (g->m->cancel && *g->m->cancel)
+            err = -EINTR;
+        else if (clock_now_ns() >= g->until_ns)
+            err = -ETIMEDOUT;
+        else
+            err = one_turn(g);
+        if (!err && !g->missing)
+            gather_look(g); /* one may have left while the last one came */
+    }
+    return err ? give_up(g, err, error, len) : 0;
+}
+
+/* Where each can be reached from other networks: as its channel's addresses say. Who shares rank 0's network, is where
+ * that is, not where it is seen from within. */
+static void write_addresses(struct world *w)
+{
+    struct world_member *zero = &w->members[0];
+    struct sockaddr_storage own, peer;
+    bool outside = false;
+
+    for (unsigned i = 1; i < w->size; i++) {
+        struct world_member *m = &w->members[i];
+        bool far = !zero->network || m->network != zero->network;
+        memset(&m->address, 0, sizeof(m->address));
+        if (channel_address(w->channels[i], &own, &peer))
+            continue;
+        m->address = peer;
+        if (zero->address.ss_family == AF_UNSPEC || (far && !outside))
+            zero->address = own;
+        outside |= far;
+    }
+    for (unsigned i = 1; i < w->size; i++)
+        if (zero->network && w->members[i].network == zero->network)
+            w->members[i].address = zero->address;
+}
+
+static int tell_all(struct gather *g, char *error, size_t len)
+{
+    uint8_t nonce[WORLD_KEY_BYTES];
+    int err = secret_random(nonce, sizeof(nonce));
+
+    if (err)
+        return world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+    world_sock_key(g->w, g->m->secret, nonce);
+    write_addresses(g->w);
+    world_number(g->w);
+    for (unsigned i = 1; i < g->w->size && !err; i++)
+        err = world_tell(g->w, i, nonce, error, len);
+    return err;
+}
+
+static void end_meeting(struct gather *g)
+{
+    serve_tell_left_out(&g->log);
+    for (size_t i = 0; i < GATHER_PLACES; i++)
+        if (g->places[i].taken)
+            leave(&g->places[i]);
+    for (size_t i = 0; i < g->n_listeners; i++)
+        close(g->listeners[i]);
+}
+
+static int gather_all(struct gather *g, char *error, size_t len)
+{
+    const struct world_meeting *m = g->m;
+    uint16_t port = m->port;
+    int err = meet_open_listeners(m->address, &port, g->listeners, &g->n_listeners, error, len);
+
+    if (err)
+        return err;
+    if (m->ready)
+        m->ready(m->arg, m->address ? m->address : "localhost", port);
+    err = wait_for_all(g, error, len);
+    end_meeting(g);
+    return err ? err : tell_all(g, error, len);
+}
+
+int world_gather(struct world **world, const struct world_meeting *m, char *error, size_t len)
+{
+    struct gather *g = NULL;
+    int err = secret_supported(error, len);
+
+    if (!err && m->rank)
+        err =
+            world_fail(-EINVAL, error, len, "rank 0 gathers the others, rank %u joins it", m->rank);
+    if (err)
+        return err;
+    g = calloc(1, sizeof(*g));
+    if (!g)
+        return world_fail(-ENOMEM, error, len, "out of memory");
+    err = world_new(&g->w, "sock", 0, m->size, error, len);
+    if (!err) {
+        world_self(&g->w->members[0]);
+        g->m = m;
+        g->missing = m->size - 1;
+        g->until_ns = fd_until(m->wait_ns);
+        err = g->missing ? gather_all(g, error, len) : tell_all(g, error, len);
+    }
+    if (err)
+        world_close(g->w);
+    else
+        *world = g->w;
+    secret_wipe(g, sizeof(*g));
+    free(g);
+    return err;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Worlds over sockets, for tests: rank 0 in the test's process, those that come to it in others. */
+#ifndef PLUMB_TESTS_WORLD_MEETING_H
+#define PLUMB_TESTS_WORLD_MEETING_H
+
+#include <sys/mman.h>
+
+#include "tests/unit/worlds.h"
+
+struct joiner {
+    unsigned rank, size;
+    const struct meet_secret *secret;
+    uint64_t after_ns, wait_ns;
+    bool leaves; /* at once when it is let in */
+    bool stops;  /* after a second */
+    pid_t pid;
+    int fd;
+    struct report report;
+};
+
+static const struct meet_secret other_secret = {"what somebody else knows"};
+
+/* Rank 0 and those that come to it; stderr of rank 0. */
+struct meeting {
+    struct joiner joiners[RANKS];
+    unsigned n;
+    struct world *world;
+    int err;
+    char error[MEET_ERROR_BYTES], log[8192];
+    uint16_t port;
+    unsigned strangers;
+    void (*ready)(void *arg, const char *address, uint16_t port); /* NULL: start_all() */
+};
+
+static inline void hold_until_the_end(struct world *w)
+{
+    uint16_t type;
+    size_t n;
+
+    while (!channel_recv(world_channel(w, 0), &type, NULL, 0, &n, 60 * SECOND_NS))
+        channel_send(world_channel(w, 0), type, NULL, 0);
+    world_close(w);
+}
+
+static inline void close_files_but(int kept)
+{
+    for (int fd = 3; fd < 256; fd++)
+        if (fd != kept)
+            close(fd);
+}
+
+/* Says its rank and goes: what one does that is killed while it waits for the others. */
+static inline void come_and_leave(const struct joiner *j, uint16_t port)
+{
+    struct meet_connect to = {.host = "127.0.0.1",
+                              .port = port,
+                              .secret = j->secret,
+                              .protocol = TEST_PROTOCOL,
+                              .wait_ns = j->wait_ns};
+    struct world_hello h = {.rank = j->rank, .size = j->size};
+    char error[MEET_ERROR_BYTES];
+    struct channel *c;
+    uint8_t left[8];
+
+    world_self(&h.member);
+    if (meet_connect(&to, &c, error, sizeof(error)) || world_hello_send(c, &h) ||
+        world_expect(c, WORLD_ACCEPTED, left, sizeof(left), 9 * SECOND_NS, NULL, error,
+                     sizeof(error)))
+        _exit(1);
+    _exit(0);
+}
+
+static inline void be_a_joiner(struct joiner *j, uint16_t port, int fd)
+{
+    struct world_meeting m = {.address = "127.0.0.1",
+                              .port = port,
+                              .rank = j->rank,
+                              .size = j->size,
+                              .secret = j->secret,
+                              .protocol = TEST_PROTOCOL,
+                              .wait_ns = j->wait_ns,
+                              .cancel = &test_cancel};
+    struct world *w = NULL;
+    struct report *r = &j->report;
+
+    close_files_but(fd);
+    signal(SIGTERM, on_term);
+    signal(SIGALRM, on_term);
+    if (j->stops)
+        alarm(1);
+    usleep((useconds_t)(j->after_ns / 1000));
+    if (j->leaves)
+        come_and_leave(j, port);
+    r->err = world_join(&w, &m, r->error, sizeof(r->error));
+    if (!r->err)
+        report_world(r, w);
+    if (write(fd, r, sizeof(*r)) != sizeof(*r))
+        _exit(1);
+    if (!r->err)
+        hold_until_the_end(w);
+    _exit(0);
+}
+
+static inline void start_joiner(struct joiner *j, uint16_t port)
+{
+    int fds[2];
+
+    assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
+    j->pid = test_fork();
+    if (j->pid == 0)
+        be_a_joiner(j, port, fds[1]);
+    close(fds[1]);
+    j->fd = fds[0];
+}
+
+static inline void start_all(void *arg, const char *address, uint16_t port)
+{
+    struct meeting *m = arg;
+
+    (void)address;
+    m->port = port;
+    if (m->strangers && test_fork() == 0) {
+        close_files_but(-1);
+        for (unsigned i = 0; i < m->strangers; i++)
+            stranger(port);
+        for (;;)
+            pause();
+    }
+    for (unsigned i = 0; i < m->n; i++)
+        start_joiner(&m->joiners[i], port);
+}
+
+static inline void add(struct meeting *m, struct joiner j)
+{
+    if (!j.secret)
+        j.secret = &test_secret;
+    if (!j.wait_ns)
+        j.wait_ns = 30 * SECOND_NS;
+    m->joiners[m->n++] = j;
+}
+
+/* The meeting, until it is over or the world stands. */
+static inline void hold(struct meeting *m, unsigned size, uint64_t wait_ns)
+{
+    struct world_meeting w = {.size = size,
+                              .address = "127.0.0.1",
+                              .secret = &test_secret,
+                              .protocol = TEST_PROTOCOL,
+                              .wait_ns = wait_ns,
+                              .cancel = &test_cancel,
+                              .ready = m->ready ? m->ready : start_all,
+                              .arg = m};
+    int log = memfd_create("log", MFD_CLOEXEC), old = dup(STDERR_FILENO);
+
+    need_library();
+    test_cancel = 0;
+    dup2(log, STDERR_FILENO);
+    m->err = world_gather(&m->world, &w, m->error, sizeof(m->error));
+    dup2(old, STDERR_FILENO);
+    ssize_t n = pread(log, m->log, sizeof(m->log) - 1, 0);
+    m->log[n > 0 ? n : 0] = 0;
+    close(log);
+    close(old);
+}
+
+static inline const struct report *reported(struct joiner *j)
+{
+    char *at = (char *)&j->report;
+    size_t n = 0;
+    ssize_t got;
+
+    while (n < sizeof(j->report) && (got = read(j->fd, at + n, sizeof(j->report) - n)) > 0)
+        n += (size_t)got;
+    assert_int_equal(n, sizeof(j->report));
+    close(j->fd);
+    j->fd = -1;
+    return &j->report;
+}
+
+static inline void part(struct meeting *m)
+{
+    world_close(m->world);
+    for (unsigned i = 0; i < m->n; i++)
+        assert_int_equal(waitpid(m->joiners[i].pid, NULL, 0), m->joiners[i].pid);
+}
+
+/* All that are there know the same, and are reached. */
+static inline void check_world(struct meeting *m, unsigned size)
+{
+    struct report own = {0};
+    uint16_t type;
+    size_t n;
+
+    if (m->err)
+        print_message("%s\n", m->error);
+    assert_int_equal(m->err, 0);
+    report_world(&own, m->world);
+    assert_int_equal(own.size, size);
+    assert_int_equal(own.rank, 0);
+    assert_int_equal(own.nodes, 1);
+    for (unsigned i = 1; i < size; i++) {
+        struct channel *c = world_channel(m->world, i);
+        assert_int_equal(channel_send(c, 7, NULL, 0), 0);
+        assert_int_equal(channel_recv(c, &type, NULL, 0, &n, 10 * SECOND_NS), 0);
+    }
+    for (unsigned i = 0; i < m->n; i++) {
+        struct joiner *j = &m->joiners[i];
+        if (j->leaves || j->secret != &test_secret)
+            continue;
+        const struct report *r = reported(j);
+        if (r->err)
+            continue;
+        assert_int_equal(r->rank, j->rank);
+        assert_int_equal(r->nodes, 1);
+        assert_int_equal(r->members[j->rank].pid, j->pid);
+        assert_memory_equal(r->members, own.members, sizeof(r->members));
+        assert_memory_equal(r->key, own.key, sizeof(r->key));
+    }
+}
+
+#endif

@@ -16,6 +16,7 @@
 #           so:A,B               one of these shared libraries, which are opened at run time
 #           nvcc                 the CUDA toolkit's compiler and cuda.h; see parts_nvcc
 #           cuda:HEADER:NAME     a header beside them, new enough to know this name
+#           nccl                 nccl.h, there or elsewhere, that knows communicators that do not block
 #           file:GLOB            such a file
 #           san, fuzzer          a compiler that links these runtimes
 # packages: names on Debian 12 and Ubuntu 22.04 to 24.04; in A/B the first that the system knows (for GPUs, A is of
@@ -32,13 +33,14 @@ libyaml|build|plumb|lib:yaml-0.1:yaml.h:-lyaml|libyaml-dev|plumb: suites and har
 libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
-MPI|run|opt|lib:ompi-c:mpi.h:-lmpi|libopenmpi-dev,openmpi-bin|net, under mpirun or srun: the module plumb-mpi.so
+MPI|run|opt|lib:ompi-c:mpi.h:-lmpi|libopenmpi-dev,openmpi-bin|net and allreduce, under mpirun or srun: the module plumb-mpi.so
 libsodium|run|opt|lib:libsodium:sodium.h:-lsodium|libsodium-dev|net: between machines
 libibverbs|build|opt|lib:libibverbs:infiniband/verbs.h:-libverbs|libibverbs-dev|net: RDMA, the module plumb-rdma.so
 librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RDMA, connections by RDMA CM
 rdma-drivers|run|opt|file:/etc/libibverbs.d/*.driver|ibverbs-providers|net: RDMA devices, at run time
 CUDA|gpu|opt|nvcc|cuda-toolkit/nvidia-cuda-toolkit|GPUs: the module plumb-cuda.so
 cuBLASLt|gpu|opt|cuda:cublasLt.h:CUBLASLT_MATMUL_DESC_FAST_ACCUM|libcublas-dev/nvidia-cuda-dev|GPUs: gemm
+NCCL|gpu|opt|nccl|libnccl-dev|GPUs: allreduce by NCCL, the module plumb-nccl.so
 gnuplot|run|opt|cmd:gnuplot|gnuplot-nox|report: plots
 cmocka|test|opt|lib:cmocka:cmocka.h:-lcmocka|libcmocka-dev|test: units
 sanitizers|test|opt|san|gcc|test: units under ASan and UBSan
@@ -52,6 +54,7 @@ iproute2|test|opt|file:/sbin/tc|iproute2|test: lab-cluster, lab-rdma
 qemu|test|opt|cmd:qemu-system-x86_64|qemu-system-x86|test: lab-rdma, RDMA in a guest
 perftest|test|opt|cmd:ib_write_bw|perftest|test: RDMA, held against it
 iperf3|test|opt|cmd:iperf3|iperf3|test: TCP, held against it
+slurm|test|opt|file:/usr/sbin/slurmctld|slurmctld,slurmd,slurm-client,munge|test: lab-slurm, a real Slurm over hosts of a lab
 sockperf|test|opt|cmd:sockperf|sockperf|test: TCP latency, held against it
 qperf|test|opt|cmd:qperf|qperf|test: TCP latency, held against it
 clang-format|lint|opt|cmd:clang-format|clang-format|lint: layout; format
@@ -171,6 +174,21 @@ parts_cuda_flags()
     parts_compiles '' "$2" "$3"
 }
 
+# parts_nccl_flags NVCC: how nccl.h is found, which wants CUDA's headers: $NCCL_HOME's, beside CUDA's own, or where the
+# compiler looks.
+parts_nccl_flags()
+{
+    local cuda folder
+    cuda=$(parts_cuda_flags "$1" cuda.h CUDA_VERSION) || return 1
+    for folder in "${NCCL_HOME:+$NCCL_HOME/include}" ''; do
+        if parts_compiles "${folder:+-isystem$folder} $cuda" nccl.h ncclInProgress; then
+            echo "${folder:+-isystem$folder }$cuda"
+            return 0
+        fi
+    done
+    return 1
+}
+
 # The clang to build fuzz targets with: CC itself where it can.
 parts_fuzzer()
 {
@@ -217,6 +235,9 @@ parts_find()
         ;;
     cuda)
         part_at=$(parts_nvcc) && part_cflags=$(parts_cuda_flags "$part_at" "${rest%%:*}" "${rest#*:}")
+        ;;
+    nccl)
+        part_at=$(parts_nvcc) && part_cflags=$(parts_nccl_flags "$part_at")
         ;;
     file)
         part_at=$(compgen -G "$rest" | head -n 1)

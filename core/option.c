@@ -243,9 +243,18 @@ static const char *default_of(const struct opt *opt)
 int opts_apply_default(struct opts *o, const struct opt *opt, void *params)
 {
     const char *def = default_of(opt);
+    char first[256];
 
-    return def ? opt_value_read(opt, def, (char *)params + opt->offset, o->error, sizeof(o->error))
-               : 0;
+    if (!def)
+        return 0;
+    snprintf(first, sizeof(first), "%.*s", (int)strcspn(def, opt->flags & OPT_LIST ? "," : ""),
+             def);
+    char *range = opt->flags & OPT_LIST ? strstr(first, "..") : NULL;
+    if (range)
+        *range = 0;
+    bool kept = opt->type == OPT_STRING || opt->type == OPT_CUSTOM; /* the text, not what it says */
+    return opt_value_read(opt, kept ? def : first, (char *)params + opt->offset, o->error,
+                          sizeof(o->error));
 }
 
 const char *opt_type_name(enum opt_type type)

@@ -100,7 +100,7 @@ const struct opt_values *opts_values(const struct opts *o,
  * pick NULL: the first of each. */
 int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void *params);
 
-/* Writes the default of one option alone, one value. An option without one is left alone. */
+/* Writes the default of one option alone, one value (of a list the first). An option without one is left alone. */
 int opts_apply_default(struct opts *o, const struct opt *opt, void *params);
 
 /* The options as --help lists them, defaults as they now are. */

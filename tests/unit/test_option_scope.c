@@ -175,6 +175,10 @@ static void test_in_vain(void **state)
 
 static void test_its_default_is_taken(void **state)
 {
+    static const struct opt several = {
+        .name = "n", .type = OPT_U64, .flags = OPT_LIST, .offset = AT(op), .def = "11,12"};
+    static const struct opt range = {
+        .name = "n", .type = OPT_U64, .flags = OPT_LIST, .offset = AT(op), .def = "13..20"};
     struct params p = {.op = 7, .memory = "large"};
     struct opts o;
 
@@ -185,6 +189,10 @@ static void test_its_default_is_taken(void **state)
     assert_int_equal(opts_apply_default(&o, &table[MEMORY], &p), 0);
     assert_int_equal(p.op, 3);
     assert_string_equal(p.memory, "small");
+    assert_int_equal(opts_apply_default(&o, &several, &p), 0);
+    assert_int_equal(p.op, 11);
+    assert_int_equal(opts_apply_default(&o, &range, &p), 0);
+    assert_int_equal(p.op, 13);
     opts_release(&o);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes at the ends of a pair: see end.h. */
+/* Processes at the ends of a launch: see end.h. */
 #include "harness/hosts/end.h"
 
 #include <ctype.h>
@@ -8,8 +8,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,19 +99,40 @@ static bool says_anything(const char *line)
     return false;
 }
 
+/* "rank 3: " for a line that begins with "plumb-rank 3 "; *text: what follows. */
+static void take_rank(const char **text, char *rank, size_t len)
+{
+    static const char mark[] = "plumb-rank ";
+    char *end;
+
+    rank[0] = 0;
+    if (strncmp(*text, mark, sizeof(mark) - 1) != 0)
+        return;
+    unsigned long number = strtoul(*text + sizeof(mark) - 1, &end, 10);
+    if (*end != ' ')
+        return;
+    snprintf(rank, len, "rank %lu: ", number);
+    *text = end + 1;
+}
+
 static void take_line(struct end *e)
 {
+    const char *text = e->line;
+    char rank[40];
+
     e->line[e->line_len] = 0;
     e->line_len = 0;
     stream_printable(e->line);
     e->listening |= strstr(e->line, ": listening on ") != NULL;
     e->taken |= strstr(e->line, "the port is taken") != NULL;
-    if (!says_anything(e->line))
+    take_rank(&text, rank, sizeof(rank));
+    if (!says_anything(text))
         return;
     if (!*e->first)
-        snprintf(e->first, sizeof(e->first), "%s", e->line);
-    snprintf(e->last, sizeof(e->last), "%s", e->line);
-    dprintf(STDERR_FILENO, "%s: %s\n", e->name, e->line);
+        snprintf(e->first, sizeof(e->first), "%s%.440s", rank, text);
+    snprintf(e->last, sizeof(e->last), "%s%.440s", rank, text);
+    if (!e->silent)
+        dprintf(STDERR_FILENO, "%s%s%s%s\n", e->name, *rank ? " " : ": ", rank, text);
 }
 
 static int read_err(struct end *e)
@@ -158,18 +181,20 @@ static void look_whether_ended(struct end *e)
     e->status = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int ends_attend(struct end *ends, unsigned n, int ms)
+void ends_allow(unsigned n)
 {
-    struct pollfd polls[2 * ENDS_MAX];
-    nfds_t count = 0;
+    struct rlimit files;
+
+    if (getrlimit(RLIMIT_NOFILE, &files) || files.rlim_cur >= 4 * (rlim_t)n + 64)
+        return;
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files); /* a limit that stays shows when a pipe cannot be made */
+}
+
+static int read_all(struct end *ends, unsigned n, const struct pollfd *polls)
+{
     int err = 0;
 
-    for (unsigned i = 0; i < n; i++) {
-        polls[count++] = (struct pollfd){.fd = ends[i].out, .events = POLLIN};
-        polls[count++] = (struct pollfd){.fd = ends[i].err, .events = POLLIN};
-    }
-    if (poll(polls, count, ms < SLICE_MS ? ms : SLICE_MS) < 0 && errno != EINTR)
-        return -errno;
     for (unsigned i = 0; i < n && !err; i++) {
         if (polls[2 * i].revents)
             err = read_out(&ends[i]);
@@ -177,6 +202,25 @@ int ends_attend(struct end *ends, unsigned n, int ms)
             err = read_err(&ends[i]);
         look_whether_ended(&ends[i]);
     }
+    return err;
+}
+
+int ends_attend(struct end *ends, unsigned n, int ms)
+{
+    struct pollfd *polls = calloc(2 * (size_t)n + 1, sizeof(*polls));
+    int err = 0;
+
+    if (!polls)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++) {
+        polls[2 * i] = (struct pollfd){.fd = ends[i].out, .events = POLLIN};
+        polls[2 * i + 1] = (struct pollfd){.fd = ends[i].err, .events = POLLIN};
+    }
+    if (poll(polls, 2 * (nfds_t)n, ms < SLICE_MS ? ms : SLICE_MS) < 0 && errno != EINTR)
+        err = -errno;
+    if (!err)
+        err = read_all(ends, n, polls);
+    free(polls);
     return err;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that hold the ends of a pair: started, listened to, ended; between end.c and pair.c. */
+/* The processes that hold the ends of a launch on other hosts: started, listened to, ended; between end.c, pair.c, group.c
+ * and check.c. */
 #ifndef PLUMB_HARNESS_END_H
 #define PLUMB_HARNESS_END_H
 
@@ -10,19 +11,20 @@
 #include "harness/hosts/words.h"
 #include "harness/text.h"
 
-#define ENDS_MAX 2
-
-/* One of them. `name` is told before each line that it writes to standard error. */
+/* One of them. `name` is told before each line that it writes to standard error, and the rank where the line begins with
+ * "plumb-rank R ". */
 struct end {
     const char *name;
+    bool silent; /* its lines are kept, and not told */
     struct words command;
     pid_t pid;        /* 0: none */
     int in, out, err; /* -1: closed */
     struct buffer output;
     char line[512]; /* of its standard error, as far as it has come */
     size_t line_len;
-    char first[512], last[512]; /* the first line that says anything, and the last */
-    bool listening, taken;      /* what the listener said */
+    char first[512],
+        last[512];         /* the first line that says anything, and the last: "rank 3: what" */
+    bool listening, taken; /* what the listener said */
     bool ended;
     int status; /* once it has ended; 128 + signal */
     uint64_t ended_ns;
@@ -38,6 +40,9 @@ bool end_is_over(const struct end *e);
 
 /* Reads what they say, until something came or about `ms` have passed. 0 or -errno. */
 int ends_attend(struct end *ends, unsigned n, int ms);
+
+/* For so many at once: each has three files open. */
+void ends_allow(unsigned n);
 
 /* Until all have ended, or for so long. */
 void ends_wait(struct end *ends, unsigned n, uint64_t for_ns);

@@ -3,7 +3,8 @@
  * The hosts that a suite runs between, as a hosts file names them: one a line, as mpirun takes them.
  *
  *   node1                      # a name, user@name or an address; IPv6 may stand in [brackets]
- *   node2 slots=4              # slots, max_slots and MPICH's node2:4 are read and left aside
+ *   node2 slots=4              # or MPICH's node2:4: how many ranks of a group it takes, 1 unless told; of no
+ *                              # matter to pairs. max_slots is read and left aside
  *   node3 address=10.1.0.3     # where the others reach it for data; unless given, what its name means here
  */
 #ifndef PLUMB_HARNESS_HOSTS_H
@@ -16,15 +17,32 @@
 #define HOSTS_NAME_MAX  256
 #define HOSTS_FILE_MAX  (1u << 20) /* bytes */
 #define HOSTS_ADDRESSES 46         /* characters of the longest numeric one, and its end */
+#define HOSTS_SLOTS_MAX 1024       /* of one host, and of all that a group takes */
+
+/* One benchmark on a host, as it was asked before anything was measured: see check.h. */
+struct host_program {
+    const char *bench; /* its name; of the list of benchmarks, which outlives this */
+    char *path;        /* where it was asked for; NULL: not yet */
+    char *version;     /* NULL: it does not start there */
+    char *problem;     /* what needs it there fails with this sentence; NULL: none */
+};
 
 struct host {
-    char *name;    /* as the launcher takes it */
-    char *address; /* NULL: none was given, and none was looked up yet */
+    char *name;     /* as the launcher takes it */
+    char *address;  /* NULL: none was given, and none was looked up yet */
+    unsigned slots; /* ranks of a group */
     int line;
-    bool here;      /* it is this machine */
-    char *version;  /* of the benchmark there, once it was asked; NULL: not asked, no answer */
-    char *problem;  /* the sentence on what it answered instead; NULL: none */
-    bool unreached; /* that no command can be started there: what needs it fails with `problem` */
+    bool here; /* it is this machine */
+    /* What it answered before anything was measured. */
+    bool asked, answered;
+    char *problem; /* what needs this host fails with this sentence; NULL: none */
+    char *calls;   /* what it calls itself; NULL: no answer */
+    char *
+        *networks; /* "eth0|1000|10.1.0.1 fd00::1": name, Mb/s or "", addresses; NULL: not known */
+    double offset_s; /* its clock less ours, NAN: not known */
+    double spread_s; /* the offset is known to this much either way */
+    struct host_program *programs;
+    size_t n_programs;
 };
 
 struct hosts {
@@ -32,14 +50,17 @@ struct hosts {
     size_t n;
 };
 
-/* Reads the text of a hosts file; `name` is for messages. A host that is named again is taken once. 0,
- * -ENOMEM, or -EINVAL with error "FILE:LINE: what". */
+/* Reads the text of a hosts file; `name` is for messages. A host that is named again is the same one, with the slots
+ * of both lines. 0, -ENOMEM, or -EINVAL with error "FILE:LINE: what". */
 int hosts_parse(const char *name, const char *text, struct hosts *hosts, char *error, size_t len);
 int hosts_load(const char *path, struct hosts *hosts, char *error, size_t len);
 void hosts_release(struct hosts *hosts);
 
-int hosts_add(struct hosts *hosts, const char *name, const char *address,
-              int line); /* 0, -ENOMEM */
+/* With one slot. 0 or -ENOMEM. */
+int hosts_add(struct hosts *hosts, const char *name, const char *address, int line);
+unsigned hosts_slots(const struct hosts *hosts); /* of all */
+/* What keeps a launch of this benchmark off the host; NULL: nothing that is known. */
+const char *host_problem(const struct host *host, const char *bench);
 const struct host *hosts_find(const struct hosts *hosts, const char *name);
 
 /* Marks those that are this machine. */

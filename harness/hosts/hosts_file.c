@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading hosts files: see hosts.h. */
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,17 +44,32 @@ static bool is_number(const char *text)
     return *text && !text[strspn(text, DIGITS)];
 }
 
-/* "node:4" is MPICH's way to say slots; several colons are an IPv6 address. */
-static char *without_slots(char *word)
+static int read_slots(const struct reader *r, const char *word, const char *number, unsigned *slots)
+{
+    unsigned long n = is_number(number) ? strtoul(number, NULL, 10) : 0;
+
+    if (!is_number(number))
+        return refuse(r, "'%.64s': slots is a number", word);
+    if (n < 1 || n > HOSTS_SLOTS_MAX)
+        return refuse(r, "'%.64s': a host has 1 to %d slots", word, HOSTS_SLOTS_MAX);
+    *slots = (unsigned)n;
+    return 0;
+}
+
+/* "node:4" is MPICH's way to say slots; several colons are an IPv6 address. Sets *number to what stands behind the
+ * colon. Returns the name. */
+static char *without_slots(char *word, const char **number)
 {
     char *colon = strchr(word, ':'), *close;
 
     if (*word == '[' && (close = strchr(word, ']')) != NULL) {
         if (!close[1] || (close[1] == ':' && is_number(close + 2))) {
+            *number = close[1] ? close + 2 : NULL;
             *close = 0;
             return word + 1;
         }
     } else if (colon && colon == strrchr(word, ':') && is_number(colon + 1)) {
+        *number = colon + 1;
         *colon = 0;
     }
     return word;
@@ -70,7 +86,13 @@ static int check_name(const struct reader *r, const char *name)
     return 0;
 }
 
-static int read_word(const struct reader *r, const char *word, const char **address)
+/* What a line says of its host. */
+struct said {
+    const char *name, *address;
+    unsigned slots;
+};
+
+static int read_word(const struct reader *r, const char *word, struct said *said)
 {
     static const char *const keys[] = {"slots", "max_slots", "max-slots", "address", NULL};
     const char *value = strchr(word, '=');
@@ -86,42 +108,55 @@ static int read_word(const struct reader *r, const char *word, const char **addr
                       near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
     }
     if (!strcmp(key, "address")) {
-        *address = value ? value + 1 : "";
-        return check_name(r, *address);
+        said->address = value ? value + 1 : "";
+        return check_name(r, said->address);
     }
+    if (!strcmp(key, "slots"))
+        return read_slots(r, word, value ? value + 1 : "", &said->slots);
     return value && is_number(value + 1) ? 0 : refuse(r, "'%.64s': %s is a number", word, key);
 }
 
-/* A host that is there already must not have another address now. */
-static int take_host(const struct reader *r, const char *name, const char *address)
+static int read_first(const struct reader *r, char *word, struct said *said)
 {
-    const struct host *known = hosts_find(r->hosts, name);
+    const char *number = NULL;
+    int err = check_name(r, said->name = without_slots(word, &number));
 
-    if (!known && r->hosts->n == HOSTS_MAX)
+    return err || !number ? err : read_slots(r, said->name, number, &said->slots);
+}
+
+/* A host that is there already must not have another address now; a list with a line for each slot is how some
+ * schedulers tell them. */
+static int take_host(const struct reader *r, const struct said *said)
+{
+    struct hosts *hosts = r->hosts;
+    size_t at = 0;
+    int err = 0;
+
+    while (at < hosts->n && strcmp(hosts->all[at].name, said->name) != 0)
+        at++;
+    bool again = at < hosts->n;
+    if (!again && at == HOSTS_MAX)
         return refuse(r, "over %d hosts", HOSTS_MAX);
-    if (!known)
-        return hosts_add(r->hosts, name, address, r->line);
-    if (address && (!known->address || strcmp(known->address, address) != 0))
-        return refuse(r, "'%s' has another address in line %d", name, known->line);
+    if (!again && (err = hosts_add(hosts, said->name, said->address, r->line)) != 0)
+        return err;
+    struct host *h = &hosts->all[at];
+    if (said->address && (!h->address || strcmp(h->address, said->address) != 0))
+        return refuse(r, "'%s' has another address in line %d", said->name, h->line);
+    h->slots = again ? h->slots + said->slots : said->slots;
     return 0;
 }
 
 static int read_line(const struct reader *r, char *line)
 {
-    const char *address = NULL;
-    char *save = line, *word, *name = NULL;
+    struct said said = {.slots = 1};
+    char *save = line, *word;
     int err = 0;
 
     line[strcspn(line, "#")] = 0;
-    while (!err && (word = strsep(&save, BLANKS)) != NULL) {
-        if (!*word)
-            continue;
-        if (!name)
-            err = check_name(r, name = without_slots(word));
-        else
-            err = read_word(r, word, &address);
-    }
-    return err || !name ? err : take_host(r, name, address);
+    while (!err && (word = strsep(&save, BLANKS)) != NULL)
+        if (*word)
+            err = said.name ? read_word(r, word, &said) : read_first(r, word, &said);
+    return err || !said.name ? err : take_host(r, &said);
 }
 
 int hosts_parse(const char *name, const char *text, struct hosts *hosts, char *error, size_t len)
@@ -165,7 +200,12 @@ int hosts_add(struct hosts *hosts, const char *name, const char *address, int li
         return -ENOMEM;
     hosts->all = grown;
     grown[hosts->n] = (struct host){
-        .name = strdup(name), .address = address ? strdup(address) : NULL, .line = line};
+        .name = strdup(name),
+        .address = address ? strdup(address) : NULL,
+        .slots = 1,
+        .line = line,
+        .offset_s = NAN,
+    };
     bool good = grown[hosts->n].name && (!address || grown[hosts->n].address);
     hosts->n++;
     return good ? 0 : -ENOMEM;
@@ -179,14 +219,44 @@ const struct host *hosts_find(const struct hosts *hosts, const char *name)
     return NULL;
 }
 
+unsigned hosts_slots(const struct hosts *hosts)
+{
+    unsigned slots = 0;
+
+    for (size_t i = 0; i < hosts->n; i++)
+        slots += hosts->all[i].slots;
+    return slots;
+}
+
+const char *host_problem(const struct host *host, const char *bench)
+{
+    if (host->problem)
+        return host->problem;
+    for (size_t i = 0; i < host->n_programs; i++)
+        if (!strcmp(host->programs[i].bench, bench))
+            return host->programs[i].problem;
+    return NULL;
+}
+
+static void release_one(struct host *h)
+{
+    for (size_t i = 0; i < h->n_programs; i++) {
+        free(h->programs[i].path);
+        free(h->programs[i].version);
+        free(h->programs[i].problem);
+    }
+    free(h->programs);
+    texts_free(h->networks);
+    free(h->name);
+    free(h->address);
+    free(h->problem);
+    free(h->calls);
+}
+
 void hosts_release(struct hosts *hosts)
 {
-    for (size_t i = 0; i < hosts->n; i++) {
-        free(hosts->all[i].name);
-        free(hosts->all[i].address);
-        free(hosts->all[i].version);
-        free(hosts->all[i].problem);
-    }
+    for (size_t i = 0; i < hosts->n; i++)
+        release_one(&hosts->all[i]);
     free(hosts->all);
     *hosts = (struct hosts){0};
 }

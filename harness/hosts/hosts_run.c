@@ -3,10 +3,9 @@
 #include "harness/hosts/hosts_run.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "harness/hosts/pair.h"
 
 #define WAIT_NS 20000000000ull
 
@@ -24,6 +23,7 @@ static int check_without(const struct hosts_options *o, char *error, size_t len)
                           : o->arguments  ? "--launcher-args"
                           : o->port       ? "--port"
                           : o->wait_ns    ? "--host-wait"
+                          : o->slots      ? "--slots"
                                           : NULL;
 
     if (o->launcher && strcmp(o->launcher, "local") != 0)
@@ -80,21 +80,39 @@ int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *e
     err = hosts_load(o->file, &run->hosts, error, len);
     if (err)
         return err;
+    for (size_t i = 0; o->slots && i < run->hosts.n; i++)
+        run->hosts.all[i].slots = (unsigned)o->slots;
     err = copy_options(o, run);
     if (err)
         snprintf(error, len, "out of memory");
     return err;
 }
 
-int hosts_run_check(struct hosts_run *run, char *error, size_t len)
+static int check_number(const struct hosts_run *run, bool pairs, bool group, char *error,
+                        size_t len)
 {
-    int err = 0;
+    const struct hosts *hosts = &run->hosts;
 
-    if (run->hosts.n < 2) {
+    if (!hosts->n || (pairs && hosts->n < 2))
         snprintf(error, len, "'%s' names %s: a suite with cases between hosts needs two or more",
-                 run->file, run->hosts.n ? "one host" : "no host");
-        return -EINVAL;
-    }
+                 run->file, hosts->n ? "one host" : "no host");
+    else if (group && hosts_slots(hosts) > HOSTS_SLOTS_MAX)
+        snprintf(error, len, "the hosts of '%s' have %u slots, and a group at most %d: --slots N",
+                 run->file, hosts_slots(hosts), HOSTS_SLOTS_MAX);
+    else if (group && hosts_slots(hosts) < 2)
+        snprintf(error, len, "'%s' has one host with one slot: a group needs two ranks or more",
+                 run->file);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+int hosts_run_check(struct hosts_run *run, bool pairs, bool group, char *error, size_t len)
+{
+    int err = check_number(run, pairs, group, error, len);
+
+    if (err)
+        return err;
     hosts_mark_here(&run->hosts);
     err = run->launcher->check(run, error, len);
     if (!err && !run->launcher->ranks)
@@ -109,59 +127,69 @@ void hosts_run_release(struct hosts_run *run)
     free(run->rsh);
     free(run->remote_dir);
     free(run->arguments);
+    json_decref(run->ranks);
     *run = (struct hosts_run){0};
-}
-
-/* How many launches wait for this host, and the benchmark of the first; NULL: none. */
-static size_t waiting_for(const struct plan *plan, const char *host, const char **bench)
-{
-    size_t n = 0;
-
-    *bench = NULL;
-    for (size_t i = 0; i < plan->n; i++) {
-        const struct launch *l = &plan->launches[i];
-        if (l->state != LAUNCH_TODO || !launch_has_hosts(l) ||
-            (strcmp(l->from, host) && strcmp(l->to, host)))
-            continue;
-        *bench = *bench ? *bench : l->bench;
-        n++;
-    }
-    return n;
-}
-
-static int ask(const struct hosts_run *run, const struct bench_info *bench, struct host *h,
-               size_t launches)
-{
-    char version[256], error[768] = "";
-    int err = pair_ask(run, h, bench->path, version, error, sizeof(error));
-
-    h->unreached = err == -EHOSTUNREACH;
-    if (h->unreached)
-        fprintf(stderr, "plumb run: %s: %zu %s at once\n", error, launches,
-                launches == 1 ? "launch that needs it fails" : "launches that need it fail");
-    else if (err)
-        fprintf(stderr, "plumb run: %s\n", error);
-    err = copy_text(err ? &h->problem : &h->version, err ? error : version);
-    return err;
-}
-
-int hosts_run_ask(struct hosts_run *run, const struct bench_list *benches, const struct plan *plan)
-{
-    int err = 0;
-
-    for (size_t i = 0; !err && i < run->hosts.n; i++) {
-        const char *name;
-        size_t launches = waiting_for(plan, run->hosts.all[i].name, &name);
-        const struct bench_info *bench = name ? bench_list_find(benches, name) : NULL;
-        if (bench)
-            err = ask(run, bench, &run->hosts.all[i], launches);
-    }
-    return err;
 }
 
 static json_t *text_or_null(const char *text)
 {
     return text && *text ? json_string(text) : json_null();
+}
+
+static json_t *network_meta(const char *network)
+{
+    size_t name = strcspn(network, "|");
+    const char *speed = network[name] ? network + name + 1 : "";
+    size_t n = strcspn(speed, "|");
+    json_t *meta = json_object(), *addresses = json_array();
+    struct words w = {0};
+    char *end;
+    double number = strtod(speed, &end);
+
+    if (*end == 'G')
+        number *= 1000;
+    words_split(&w, speed[n] ? speed + n + 1 : "");
+    for (size_t i = 0; i < w.n; i++)
+        json_array_append_new(addresses, json_string(w.all[i]));
+    words_release(&w);
+    json_object_set_new(meta, "name", json_stringn(network, name));
+    json_object_set_new(meta, "speed_mbps", number > 0 ? json_real(number) : json_null());
+    json_object_set_new(meta, "addresses", addresses);
+    return meta;
+}
+
+static const char *first_version(const struct host *h)
+{
+    for (size_t i = 0; i < h->n_programs; i++)
+        if (h->programs[i].version)
+            return h->programs[i].version;
+    return NULL;
+}
+
+static const char *first_problem(const struct host *h)
+{
+    for (size_t i = 0; !h->problem && i < h->n_programs; i++)
+        if (h->programs[i].problem)
+            return h->programs[i].problem;
+    return h->problem;
+}
+
+/* What it answered when it was asked. */
+static void add_answer(json_t *meta, const struct host *h)
+{
+    json_t *programs = json_object(), *networks = json_array();
+
+    for (size_t i = 0; i < h->n_programs; i++)
+        json_object_set_new(programs, h->programs[i].bench, text_or_null(h->programs[i].version));
+    for (size_t i = 0; h->networks && h->networks[i]; i++)
+        json_array_append_new(networks, network_meta(h->networks[i]));
+    json_object_set_new(meta, "calls_itself", text_or_null(h->calls));
+    json_object_set_new(meta, "versions", programs);
+    json_object_set_new(meta, "clock_offset_s",
+                        isnan(h->offset_s) ? json_null() : json_real(h->offset_s));
+    json_object_set_new(meta, "clock_known_to_s",
+                        isnan(h->offset_s) ? json_null() : json_real(h->spread_s));
+    json_object_set_new(meta, "networks", networks);
 }
 
 static json_t *host_meta(const struct host *h)
@@ -170,10 +198,13 @@ static json_t *host_meta(const struct host *h)
 
     json_object_set_new(meta, "name", json_string(h->name));
     json_object_set_new(meta, "address", text_or_null(h->address));
+    json_object_set_new(meta, "slots", json_integer(h->slots));
     json_object_set_new(meta, "this_machine", json_boolean(h->here));
-    json_object_set_new(meta, "version", text_or_null(h->version));
-    if (h->problem)
-        json_object_set_new(meta, "problem", text_or_null(h->problem));
+    json_object_set_new(meta, "version", text_or_null(first_version(h)));
+    if (h->answered)
+        add_answer(meta, h);
+    if (first_problem(h))
+        json_object_set_new(meta, "problem", text_or_null(first_problem(h)));
     return meta;
 }
 
@@ -191,6 +222,8 @@ json_t *hosts_run_meta(const struct hosts_run *run)
     json_object_set_new(meta, "machine_is",
                         json_string("the one that plumb run was started on, whether or not it is "
                                     "among the hosts"));
+    if (run->ranks)
+        json_object_set(meta, "ranks", run->ranks);
     json_object_set_new(meta, "list", list);
     for (size_t i = 0; i < run->hosts.n; i++)
         json_array_append_new(list, host_meta(&run->hosts.all[i]));
@@ -210,14 +243,18 @@ static int add_from_meta(struct hosts_run *run, const json_t *list)
 
     json_array_foreach (list, i, one) {
         const char *name = text_of(one, "name");
+        json_int_t slots = json_integer_value(json_object_get(one, "slots"));
         err = name ? hosts_add(&run->hosts, name, text_of(one, "address"), 0) : -EBADMSG;
         if (err)
             return err;
+        if (slots > 0 && slots <= HOSTS_SLOTS_MAX)
+            run->hosts.all[run->hosts.n - 1].slots = (unsigned)slots;
     }
     return 0;
 }
 
-int hosts_run_from_meta(const json_t *meta, struct hosts_run *run, char *error, size_t len)
+int hosts_run_from_meta(const json_t *meta, const struct plan *plan, struct hosts_run *run,
+                        char *error, size_t len)
 {
     struct hosts_options o = {
         .file = text_of(meta, "file"),
@@ -239,5 +276,6 @@ int hosts_run_from_meta(const json_t *meta, struct hosts_run *run, char *error, 
     if (err == -EBADMSG || err == -ENOMEM)
         snprintf(error, len, "%s",
                  err == -ENOMEM ? "out of memory" : "run.json: its 'hosts' are damaged");
-    return err ? err : hosts_run_check(run, error, len);
+    return err ? err
+               : hosts_run_check(run, plan_has_pairs(plan), plan_has_groups(plan), error, len);
 }

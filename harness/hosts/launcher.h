@@ -5,7 +5,7 @@
  * Every command runs a small script (script.c) by `sh` on its host, which says that it is there and which version it
  * has, runs the benchmark, and hands rows and samples back as sections of one stream. Where the launcher
  * has a standard input to give, the script ends the benchmark when that is closed: however the connection
- * goes, nothing is left behind.
+ * goes, nothing is left behind. Where it has none the script looks after the process that started it.
  */
 #ifndef PLUMB_HARNESS_LAUNCHER_H
 #define PLUMB_HARNESS_LAUNCHER_H
@@ -21,6 +21,7 @@
 #define HOSTS_TOKEN_SIZE 17 /* what marks one launch's sections, and its end */
 
 struct launcher;
+struct json_t;
 
 /* How a run reaches its hosts. */
 struct hosts_run {
@@ -30,15 +31,32 @@ struct hosts_run {
         *arguments;         /* rsh: a program and its arguments; NULL: not given */
     uint64_t port, wait_ns; /* wait_ns: a host that has said nothing for so long is not there */
     bool hydra;             /* mpirun is MPICH's or one of its kin */
+    struct json_t
+        *ranks; /* by benchmark, what its ranks said of themselves: check.h; NULL: nothing */
 };
 
-enum hosts_task { TASK_HELLO, TASK_LISTEN, TASK_LEAD, TASK_RANKS };
+enum hosts_task {
+    TASK_CHECK,  /* what is asked before anything is measured: check.h; `arguments` are programs */
+    TASK_LISTEN, /* the ends of a pair */
+    TASK_LEAD,
+    TASK_RANKS,      /* both, as ranks of one job */
+    TASK_GROUP_LEAD, /* rank 0 of a group */
+    TASK_GROUP_JOIN, /* n_ranks further ones, from first_rank on */
+    TASK_GROUP_RANKS /* all, as ranks of one job on all hosts */
+};
+
+/* Is it a job of a launcher that starts several ranks together? */
+static inline bool task_is_job(enum hosts_task task)
+{
+    return task == TASK_RANKS || task == TASK_GROUP_RANKS;
+}
 
 /* What a command line is wanted for. */
 struct hosts_order {
     const struct hosts_run *run;
     enum hosts_task task;
     const struct host *host, *other; /* other: of TASK_RANKS */
+    unsigned first_rank, n_ranks;    /* of groups */
     const char *token;
     const char *program;          /* on the hosts */
     const char *const *arguments; /* of it, ended by NULL */
@@ -65,6 +83,7 @@ const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE]
 
 /* Adds the script's command: sh -c SCRIPT ... */
 void script_command(const struct hosts_order *order, struct words *w);
+extern const char script_pair[], script_group[], script_check[];
 
 /* Is a program of this name in PATH (or, with a '/', at that place)? */
 bool launcher_has_program(const char *name);

@@ -7,9 +7,10 @@
 
 #include "harness/hosts/launcher.h"
 
-/* No question that nobody would answer; a host that is gone is noticed, at the start and later. */
-static const char *const ssh_options[] = {"-o", "BatchMode=yes",         "-o", "ConnectTimeout=10",
-                                          "-o", "ServerAliveInterval=5", NULL};
+/* No question that nobody would answer; a host that is gone is noticed, at the start and, within 10 s, later. */
+static const char *const ssh_options[] = {
+    "-o", "BatchMode=yes",         "-o", "ConnectTimeout=10", "-o", "ServerAliveInterval=3",
+    "-o", "ServerAliveCountMax=3", NULL};
 
 static const char *program_of(const struct hosts_run *run)
 {

@@ -32,11 +32,6 @@ int pair_body(void *arg);
 /* The command lines of a launch, for people: two lines or one. New text, NULL when memory is short. */
 char *pair_commands(const struct pair *p);
 
-/* Asks a host whether the program is there: fills `version`. 0; -EHOSTUNREACH: no command can be started there;
- * -ENOENT: the program does not start; or another -errno. `error` is a whole sentence. */
-int pair_ask(const struct hosts_run *run, const struct host *host, const char *program,
-             char version[256], char *error, size_t len);
-
 /* Version and commit of "plumb-net 0.1.0 (COMMIT, compiler, flags)" alone. */
 const char *pair_build(const char *version, char *text, size_t len);
 

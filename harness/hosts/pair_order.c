@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command lines of a pair, and asking one host: see pair.h. */
-#include <errno.h>
+/* The command lines of a pair: see pair.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/group/secret.h"
-#include "harness/child.h"
 #include "harness/hosts/pair.h"
 #include "harness/hosts/pair_order.h"
-#include "harness/hosts/stream.h"
 
 void pair_program(const struct hosts_run *run, const struct host *host, const char *program,
                   char *path, size_t len)
@@ -102,73 +99,4 @@ char *pair_commands(const struct pair *p)
     if (text)
         fclose(text);
     return all;
-}
-
-/* ssh says why in its last line, mpirun and srun in their first. */
-static void say_unreached(const struct hosts_run *run, const struct host *host,
-                          const struct child_result *r, char *error, size_t len)
-{
-    char by[LAUNCHER_BY_SIZE], said[400] = "", *save = NULL;
-    char *text = strdup(r->err.text);
-
-    launcher_by(run, by);
-    for (char *line = text ? strtok_r(text, "\r\n", &save) : NULL; line;
-         line = strtok_r(NULL, "\r\n", &save))
-        if (!run->launcher->ranks || !*said)
-            snprintf(said, sizeof(said), "%s", line);
-    free(text);
-    if (r->timed_out)
-        snprintf(error, len, "'%s' does not answer: nothing came from it %s in %.3g s", host->name,
-                 by, (double)run->wait_ns * 1e-9);
-    else
-        snprintf(error, len, "cannot reach '%s' %s: %s (status %d)", host->name, by,
-                 *said ? stream_printable(said) : "it ended without a word", r->status);
-}
-
-static int read_answer(const struct hosts_run *run, const struct host *host, const char *path,
-                       const char *token, const struct child_result *r, char version[256],
-                       char *error, size_t len)
-{
-    struct stream_hello hello = stream_hello(r->out.text, "begin", token);
-    struct stream_hello missing = stream_hello(r->out.text, "missing", token);
-
-    snprintf(version, 256, "%s", hello.version);
-    if (hello.there)
-        return 0;
-    if (!missing.there) {
-        say_unreached(run, host, r, error, len);
-        return -EHOSTUNREACH;
-    }
-    snprintf(error, len, "'%.200s' does not start on '%s': %s", path, host->name, missing.version);
-    return -ENOENT;
-}
-
-/* The child that is asked is started through a shell: it looks in PATH. */
-int pair_ask(const struct hosts_run *run, const struct host *host, const char *program,
-             char version[256], char *error, size_t len)
-{
-    struct words w = {0};
-    struct child_result r = {0};
-    char token[HOSTS_TOKEN_SIZE], path[4096];
-    int err = pair_token(token);
-
-    version[0] = 0;
-    pair_program(run, host, program, path, sizeof(path));
-    words_add_all(&w, (const char *[]){"/bin/sh", "-c", "exec \"$@\"", "plumb", NULL});
-    run->launcher->command(
-        &(struct hosts_order){
-            .run = run, .task = TASK_HELLO, .host = host, .token = token, .program = path},
-        &w);
-    err = err ? err : w.err;
-    if (!err)
-        err = child_run(
-            &(struct child_spec){.argv = (const char *const *)w.all, .timeout_ns = run->wait_ns},
-            &r);
-    if (err)
-        snprintf(error, len, "cannot ask '%s': %s", host->name, strerror(-err));
-    else
-        err = read_answer(run, host, path, token, &r, version, error, len);
-    child_result_release(&r);
-    words_release(&w);
-    return err;
 }

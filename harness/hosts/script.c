@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is run on a host: see launcher.h and stream.h. */
+/* What is run on a host: see launcher.h and stream.h. The scripts of groups and of checks are in script_group.c. */
 #include "harness/hosts/launcher.h"
 
 /*
@@ -9,14 +9,13 @@
  * read by the shell and given on by its own printf, so that it stands on no command line and in no file.
  * The watcher, `w`, waits for the end of standard input, which is the end of the connection.
  */
-static const char script[] =
+const char script_pair[] =
     "t=$1 m=$2 x=$3; shift 3; r=0; h=$(uname -n); "
     "[ $m = ranks ] && r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}; "
     "b=begin; [ $r = 0 ] || b=peer; "
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
     "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
     "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
-    "[ $m = hello ] && exit 0; "
     "[ $r = 0 ] || exec \"$x\" \"$@\"; "
     "d=; p=; w=; trap \"exit 143\" TERM INT HUP; "
     "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; "
@@ -34,18 +33,30 @@ static const char script[] =
     "for f in r s; do : >>\"$d/$f\"; printf \"plumb-$f %s %d\\n\" $t $(wc -c <\"$d/$f\"); "
     "cat \"$d/$f\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
 
-static const char *const tasks[] = {
-    [TASK_HELLO] = "hello", [TASK_LISTEN] = "listen", [TASK_LEAD] = "lead", [TASK_RANKS] = "ranks"};
+static const struct {
+    const char *script, *word;
+} tasks[] = {
+    [TASK_CHECK] = {script_check, "check"},       [TASK_LISTEN] = {script_pair, "listen"},
+    [TASK_LEAD] = {script_pair, "lead"},          [TASK_RANKS] = {script_pair, "ranks"},
+    [TASK_GROUP_LEAD] = {script_group, "lead"},   [TASK_GROUP_JOIN] = {script_group, "join"},
+    [TASK_GROUP_RANKS] = {script_group, "ranks"},
+};
 
 void script_command(const struct hosts_order *order, struct words *w)
 {
+    const char *script = tasks[order->task].script;
+
     if (!order->shown) {
         words_add(w, "sh");
         words_add(w, "-c");
         words_add(w, script);
         words_add(w, "plumb");
         words_add(w, order->token);
-        words_add(w, tasks[order->task]);
+        words_add(w, tasks[order->task].word);
+    }
+    if (!order->shown && script == script_group) {
+        words_addf(w, "%u", order->first_rank);
+        words_addf(w, "%u", order->n_ranks);
     }
     words_add(w, order->program);
     words_add_all(w, order->arguments);

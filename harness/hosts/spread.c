@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rng.h"
+#include "harness/hosts/group.h"
 #include "harness/plan/suite_expand.h"
 
 static bool is_spread(const struct suite_case *c)
@@ -14,12 +16,44 @@ static bool is_spread(const struct suite_case *c)
     return c->between != BETWEEN_NONE && bench_needs(c->bench, "peer");
 }
 
-bool spread_wanted(const struct suite *suite)
+static bool is_group(const struct suite_case *c)
+{
+    return c->between != BETWEEN_NONE && bench_needs(c->bench, "group");
+}
+
+bool spread_has_pairs(const struct suite *suite)
 {
     for (size_t i = 0; i < suite->n; i++)
         if (is_spread(&suite->cases[i]))
             return true;
     return false;
+}
+
+bool spread_has_groups(const struct suite *suite)
+{
+    for (size_t i = 0; i < suite->n; i++)
+        if (is_group(&suite->cases[i]))
+            return true;
+    return false;
+}
+
+/* The circle method: one host stays, the others go round, and those opposite each other meet. With an odd number one
+ * place of the circle is empty, and who is opposite rests. */
+unsigned *spread_tournament(size_t n)
+{
+    unsigned *bouts = calloc(n * n + 1, sizeof(*bouts));
+    size_t even = n + n % 2;
+
+    for (size_t bout = 0; bouts && n > 1 && bout < even - 1; bout++) {
+        for (size_t k = 0; k < even / 2; k++) {
+            size_t a = k ? (bout + k) % (even - 1) : even - 1;
+            size_t b = (bout + even - 1 - k) % (even - 1);
+            size_t from = a < b ? a : b, to = a < b ? b : a;
+            if (to < n)
+                bouts[from * n + to] = (unsigned)bout + 1;
+        }
+    }
+    return bouts;
 }
 
 static bool is_pair(enum suite_between between, size_t n, size_t from, size_t to)
@@ -30,6 +64,7 @@ static bool is_pair(enum suite_between between, size_t n, size_t from, size_t to
     case BETWEEN_FIRST:
         return from == 0 && to != 0;
     case BETWEEN_ALL:
+    case BETWEEN_SAMPLE:
         return from < to;
     case BETWEEN_NONE:
         break;
@@ -37,26 +72,42 @@ static bool is_pair(enum suite_between between, size_t n, size_t from, size_t to
     return false;
 }
 
-static int copy_case(const struct suite_case *c, const char *from, const char *to,
-                     struct suite_case *copy)
+/* Where a case is run. */
+struct target {
+    const char *from, *to, *hosts; /* NULL: none of these */
+    unsigned bout;
+};
+
+static int copy_text(char **to, const char *from)
+{
+    *to = from ? strdup(from) : NULL;
+    return from && !*to ? -ENOMEM : 0;
+}
+
+static int copy_case(const struct suite_case *c, const struct target *t, struct suite_case *copy)
 {
     *copy = *c;
     copy->meaning = NULL;
-    copy->arguments = strdup(c->arguments);
-    copy->from = from ? strdup(from) : NULL;
-    copy->to = to ? strdup(to) : NULL;
-    return copy->arguments && (!from || copy->from) && (!to || copy->to) ? 0 : -ENOMEM;
+    copy->bout = t->bout;
+    int err = copy_text(&copy->arguments, c->arguments);
+    copy->from = copy->to = copy->hosts = NULL;
+    err = err ? err : copy_text(&copy->from, t->from);
+    err = err ? err : copy_text(&copy->to, t->to);
+    return err ? err : copy_text(&copy->hosts, t->hosts);
 }
 
 struct spreading {
     const struct hosts *hosts;
     struct suite_case *cases;
     size_t n, capacity;
-    bool *used; /* pairs, [from * hosts->n + to] */
+    bool *used;      /* pairs, [from * hosts->n + to] */
+    unsigned *bouts; /* of the tournament: spread_tournament() */
+    unsigned *drawn; /* of its sample, where there is one: 0 for those left out */
+    char *names;     /* of all hosts */
     struct spread *told;
 };
 
-static int append(struct spreading *s, const struct suite_case *c, const char *from, const char *to)
+static int append(struct spreading *s, const struct suite_case *c, const struct target *t)
 {
     if (s->n == SUITE_CASES_MAX)
         return -E2BIG;
@@ -68,7 +119,48 @@ static int append(struct spreading *s, const struct suite_case *c, const char *f
         s->cases = grown;
         s->capacity = capacity;
     }
-    return copy_case(c, from, to, &s->cases[s->n++]);
+    return copy_case(c, t, &s->cases[s->n++]);
+}
+
+/* The hosts take their places in the circle by lot, so that what is drawn has nothing to do with the order of the file. The
+ * ring's own pairs come behind, as bouts of two: every second one, and the others. */
+static int draw_sample(struct spreading *s, uint64_t seed)
+{
+    size_t n = s->hosts->n;
+    uint32_t *place = malloc((n + 1) * sizeof(*place));
+    struct rng rng;
+
+    s->drawn = calloc(n * n + 1, sizeof(*s->drawn));
+    if (!place || !s->drawn) {
+        free(place);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < n; i++)
+        place[i] = (uint32_t)i;
+    rng_seed(&rng, seed);
+    rng_shuffle_u32(&rng, place, n);
+    for (size_t i = 0; n && i < n * n; i++) {
+        size_t from = i / n, to = i % n;
+        size_t a = place[from] < place[to] ? place[from] : place[to];
+        size_t b = place[from] < place[to] ? place[to] : place[from];
+        if (from < to && s->bouts[a * n + b] <= SPREAD_BOUTS)
+            s->drawn[i] = s->bouts[a * n + b];
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t next = (i + 1) % n, from = i < next ? i : next, to = i < next ? next : i;
+        if (!s->drawn[from * n + to])
+            s->drawn[from * n + to] = SPREAD_BOUTS + 1 + (i + 1 == n && n % 2 ? 2 : i % 2);
+    }
+    free(place);
+    return 0;
+}
+
+/* In which bout of its tournament a pair is; 0: it is of none. */
+static unsigned bout_of(const struct spreading *s, enum suite_between between, size_t pair)
+{
+    if (between == BETWEEN_SAMPLE && s->drawn)
+        return s->drawn[pair];
+    return between == BETWEEN_SAMPLE || between == BETWEEN_ALL ? s->bouts[pair] : 0;
 }
 
 static int append_pairs(struct spreading *s, const struct suite_case *c)
@@ -76,12 +168,17 @@ static int append_pairs(struct spreading *s, const struct suite_case *c)
     size_t n = s->hosts->n;
     int err = 0;
 
-    for (size_t i = 0; !err && i < n * n; i++) {
-        if (!is_pair(c->between, n, i / n, i % n))
+    for (size_t i = 0; n && !err && i < n * n; i++) {
+        struct target t = {.from = s->hosts->all[i / n].name,
+                           .to = s->hosts->all[i % n].name,
+                           .bout = bout_of(s, c->between, i)};
+        if (!is_pair(c->between, n, i / n, i % n) ||
+            (c->between == BETWEEN_SAMPLE && s->drawn && !t.bout))
             continue;
         s->told->pairs += !s->used[i];
+        s->told->bouts = t.bout > s->told->bouts ? t.bout : s->told->bouts;
         s->used[i] = true;
-        err = append(s, c, s->hosts->all[i / n].name, s->hosts->all[i % n].name);
+        err = append(s, c, &t);
     }
     return err;
 }
@@ -92,12 +189,26 @@ static int append_all(struct spreading *s, const struct suite *suite)
 
     for (size_t i = 0; !err && i < suite->n; i++) {
         const struct suite_case *c = &suite->cases[i];
-        bool spread = is_spread(c);
+        bool spread = is_spread(c), group = is_group(c);
         s->told->between += spread;
-        s->told->here += !spread;
-        err = spread ? append_pairs(s, c) : append(s, c, NULL, NULL);
+        s->told->over += group;
+        s->told->here += !spread && !group;
+        err = spread ? append_pairs(s, c)
+                     : append(s, c, &(struct target){.hosts = group ? s->names : NULL});
     }
     return err;
+}
+
+static int prepare(struct spreading *s, uint64_t seed)
+{
+    size_t n = s->hosts->n;
+
+    s->used = calloc(n * n + 1, sizeof(*s->used));
+    s->bouts = spread_tournament(n);
+    s->names = group_names(s->hosts);
+    if (!s->used || !s->bouts || !s->names)
+        return -ENOMEM;
+    return n > SPREAD_ALL ? draw_sample(s, seed) : 0;
 }
 
 static void free_cases(struct suite_case *cases, size_t n)
@@ -107,22 +218,25 @@ static void free_cases(struct suite_case *cases, size_t n)
     free(cases);
 }
 
-int spread_suite(struct suite *suite, const struct hosts *hosts, struct spread *told, char *error,
-                 size_t len)
+int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, struct spread *told,
+                 char *error, size_t len)
 {
     struct spreading s = {.hosts = hosts, .told = told};
-    int err;
 
     *told = (struct spread){0};
-    s.used = calloc(hosts->n * hosts->n + 1, sizeof(*s.used));
-    err = s.used ? append_all(&s, suite) : -ENOMEM;
+    int err = prepare(&s, seed);
+    if (!err)
+        err = append_all(&s, suite);
     free(s.used);
+    free(s.bouts);
+    free(s.drawn);
+    free(s.names);
     if (err) {
         free_cases(s.cases, s.n);
         snprintf(error, len,
                  err == -ENOMEM
                      ? "out of memory"
-                     : "over %d cases with %zu hosts: shorten a list, or say 'between: first'",
+                     : "over %d cases with %zu hosts: shorten a list, or say 'between: sample'",
                  SUITE_CASES_MAX, hosts->n);
         return err == -ENOMEM ? err : -EINVAL;
     }

@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What follows "plumb-WORD TOKEN " at the beginning of a line; NULL: there is none. */
-static const char *find_line(const char *text, const char *word, const char *token)
+const char *stream_find(const char *text, const char *word, const char *token)
 {
     char mark[64];
     int n = snprintf(mark, sizeof(mark), "plumb-%s %s ", word, token);
@@ -30,7 +29,7 @@ char *stream_printable(char *text)
 struct stream_hello stream_hello(const char *text, const char *word, const char *token)
 {
     struct stream_hello hello = {0};
-    const char *at = find_line(text, word, token), *end = at ? strchr(at, '\n') : NULL;
+    const char *at = stream_find(text, word, token), *end = at ? strchr(at, '\n') : NULL;
     const char *bar = end ? memchr(at, '|', (size_t)(end - at)) : NULL;
 
     if (!bar)
@@ -77,7 +76,7 @@ bool stream_is_whole(const char *text, size_t size, const char *token)
 
 int stream_parts(const char *text, size_t size, const char *token, struct stream_parts *parts)
 {
-    const char *end = text + size, *at = find_line(text, "r", token);
+    const char *end = text + size, *at = stream_find(text, "r", token);
     size_t status;
 
     *parts = (struct stream_parts){0};

@@ -9,6 +9,13 @@
  *   plumb-r TOKEN BYTES               rows: so many bytes follow
  *   plumb-s TOKEN BYTES               samples
  *   plumb-end TOKEN STATUS            all is said; the benchmark ended with this status
+ *
+ * and, asked before anything is measured (check.h):
+ *
+ *   plumb-begin TOKEN NAME|SECONDS    its clock
+ *   plumb-build TOKEN STATUS|VERSION  of each program that was asked for, in this order
+ *   plumb-net TOKEN NAME|SPEED|ADDRESS ...   Mb/s, or Gb/s with a G behind it
+ *   plumb-done TOKEN |
  */
 #ifndef PLUMB_HARNESS_STREAM_H
 #define PLUMB_HARNESS_STREAM_H
@@ -26,6 +33,10 @@ struct stream_hello {
 /* A whole line "plumb-WORD TOKEN NAME|VERSION" of what has come so far. Characters that are none for people are
  * replaced. */
 struct stream_hello stream_hello(const char *text, const char *word, const char *token);
+
+/* The next line "plumb-WORD TOKEN ...": where what follows begins; NULL: there is none. `text` is the whole text, or a place
+ * behind its beginning that is an end of a line. */
+const char *stream_find(const char *text, const char *word, const char *token);
 
 struct stream_parts {
     const char *rows, *samples; /* within the text */

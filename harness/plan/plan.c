@@ -16,7 +16,7 @@ static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
 
 static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s";
-static const char header_of_hosts[] = ",from,to";
+static const char header_of_hosts[] = ",from,to,hosts";
 
 const char *launch_state_name(enum launch_state state)
 {
@@ -50,6 +50,11 @@ bool plan_keeps(const struct bench_list *benches, const char *only, const char *
     return keep;
 }
 
+static bool is_whole(const struct launch *l)
+{
+    return l->bench && l->arguments && l->from && l->to && l->hosts;
+}
+
 static int add_launch(struct plan *plan, const struct suite_case *c, unsigned number,
                       unsigned repeat)
 {
@@ -61,9 +66,33 @@ static int add_launch(struct plan *plan, const struct suite_case *c, unsigned nu
                          .arguments = strdup(c->arguments),
                          .from = strdup(c->from ? c->from : ""),
                          .to = strdup(c->to ? c->to : ""),
+                         .hosts = strdup(c->hosts ? c->hosts : ""),
                          .timeout_ns = c->timeout_ns};
     plan->n++;
-    return l->bench && l->arguments && l->from && l->to ? 0 : -ENOMEM;
+    return is_whole(l) ? 0 : -ENOMEM;
+}
+
+/* The pairs of a tournament stay where the shuffle put any of them, bout by bout, so that launches that follow each other
+ * are of other hosts; within a bout the shuffle holds. */
+static void order_bouts(const struct suite *suite, uint32_t *order, size_t n)
+{
+    size_t at = 0;
+    unsigned last = 0;
+
+    for (size_t i = 0; i < n; i++)
+        last = suite->cases[order[i]].bout > last ? suite->cases[order[i]].bout : last;
+    uint32_t *sorted = last ? malloc(n * sizeof(*sorted)) : NULL;
+    if (!sorted)
+        return; /* without the memory: in another order, and as right */
+    for (unsigned bout = 1; bout <= last; bout++)
+        for (size_t i = 0; i < n; i++)
+            if (suite->cases[order[i]].bout == bout)
+                sorted[at++] = order[i];
+    at = 0;
+    for (size_t i = 0; i < n; i++)
+        if (suite->cases[order[i]].bout)
+            order[i] = sorted[at++];
+    free(sorted);
 }
 
 /* One round: every matching case that still has a repeat to go, in shuffled order. */
@@ -79,6 +108,8 @@ static int add_round(const struct suite *suite, struct rng *rng, const uint32_t 
             order[taken++] = cases[i];
     if (!err)
         rng_shuffle_u32(rng, order, taken);
+    if (!err)
+        order_bouts(suite, order, taken);
     for (size_t i = 0; !err && i < taken; i++)
         err = add_launch(plan, &suite->cases[order[i]], order[i] + 1, repeat);
     free(order);
@@ -167,6 +198,7 @@ void plan_release(struct plan *plan)
         free(plan->launches[i].arguments);
         free(plan->launches[i].from);
         free(plan->launches[i].to);
+        free(plan->launches[i].hosts);
     }
     free(plan->launches);
     *plan = (struct plan){0};
@@ -177,12 +209,40 @@ void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1])
     snprintf(text, PLAN_MARK_BYTES + 1, "%s,%04u", states[l->state], l->rows % (PLAN_ROWS_MAX + 1));
 }
 
-bool plan_has_hosts(const struct plan *plan)
+bool launch_needs_host(const struct launch *l, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (launch_has_pair(l))
+        return !strcmp(l->from, name) || !strcmp(l->to, name);
+    for (const char *at = l->hosts; at && *at; at += *at == ';') {
+        size_t size = strcspn(at, ";");
+        if (size == n && !strncmp(at, name, n))
+            return true;
+        at += size;
+    }
+    return false;
+}
+
+bool plan_has_pairs(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n; i++)
-        if (launch_has_hosts(&plan->launches[i]))
+        if (launch_has_pair(&plan->launches[i]))
             return true;
     return false;
+}
+
+bool plan_has_groups(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (launch_has_group(&plan->launches[i]))
+            return true;
+    return false;
+}
+
+bool plan_has_hosts(const struct plan *plan)
+{
+    return plan_has_pairs(plan) || plan_has_groups(plan);
 }
 
 static void print_hosts(FILE *out, const struct launch *l)
@@ -191,6 +251,8 @@ static void print_hosts(FILE *out, const struct launch *l)
     csv_print(out, l->from);
     fputc(',', out);
     csv_print(out, l->to);
+    fputc(',', out);
+    csv_print(out, l->hosts);
 }
 
 int plan_print(FILE *out, struct plan *plan)
@@ -245,8 +307,9 @@ static int read_launch(const struct table *t, size_t row, struct launch *l)
     l->arguments = strdup(table_text(t, row, "arguments"));
     l->from = strdup(table_text(t, row, "from"));
     l->to = strdup(table_text(t, row, "to"));
+    l->hosts = strdup(table_text(t, row, "hosts"));
     l->mark_at = row ? t->ends[row - 1] : t->header_end;
-    return l->bench && l->arguments && l->from && l->to ? 0 : -ENOMEM;
+    return is_whole(l) ? 0 : -ENOMEM;
 }
 
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len)

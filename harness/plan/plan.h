@@ -2,7 +2,7 @@
 /*
  * A plan: every launch of a run, one line each, in the order they are run. Repeats are interleaved:
  * each round runs every case once, in an order shuffled by the seed, so that drift of the machine
- * does not look like a difference between cases.
+ * does not look like a difference between cases. The pairs of hosts of a tournament keep its order (hosts/spread.h).
  */
 #ifndef PLUMB_HARNESS_PLAN_H
 #define PLUMB_HARNESS_PLAN_H
@@ -22,7 +22,8 @@ struct launch {
     unsigned case_number; /* from 1 */
     unsigned repeat;      /* from 1 */
     char *bench, *arguments;
-    char *from, *to; /* the hosts that it runs between; "": this machine */
+    char *from, *to; /* the hosts that it runs between; "": none */
+    char *hosts;     /* those that it runs over at once, "a;b;c"; "": none */
     uint64_t timeout_ns;
     uint64_t mark_at; /* where its state stands in plan.csv */
 };
@@ -46,15 +47,27 @@ bool plan_keeps(const struct bench_list *benches, const char *only, const char *
 /* `pattern` is a glob, matched anywhere in "BENCH ARGUMENTS"; NULL: true. */
 bool plan_matches(const char *pattern, const char *bench, const char *arguments);
 
-/* Is it between two hosts? Is any? */
-static inline bool launch_has_hosts(const struct launch *l)
+/* Is it between two hosts? Over a group of them? Either? Else it is this machine's. */
+static inline bool launch_has_pair(const struct launch *l)
 {
     return l->from && *l->from;
 }
+static inline bool launch_has_group(const struct launch *l)
+{
+    return l->hosts && *l->hosts;
+}
+static inline bool launch_has_hosts(const struct launch *l)
+{
+    return launch_has_pair(l) || launch_has_group(l);
+}
+/* Is this host among those that it runs on? */
+bool launch_needs_host(const struct launch *l, const char *name);
+bool plan_has_pairs(const struct plan *plan);
+bool plan_has_groups(const struct plan *plan);
 bool plan_has_hosts(const struct plan *plan);
 
-/* Writes plan.csv; sets mark_at. Where a launch is between hosts, with columns `from` and `to`. State and rows have a fixed width ("todo,0000"), so that they can
- * be overwritten in place. */
+/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`. State and rows have a
+ * fixed width ("todo,0000"), so that they can be overwritten in place. */
 int plan_print(FILE *out, struct plan *plan);
 /* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len);

@@ -40,9 +40,18 @@ static int read_margin(struct yaml_value v, double *margin)
 }
 
 const char *const suite_betweens[] = {
-    [BETWEEN_RING] = "ring", [BETWEEN_FIRST] = "first", [BETWEEN_ALL] = "all",
-    [BETWEEN_NONE] = "none", [BETWEEN_NONE + 1] = NULL,
+    [BETWEEN_RING] = "ring",     [BETWEEN_FIRST] = "first", [BETWEEN_ALL] = "all",
+    [BETWEEN_SAMPLE] = "sample", [BETWEEN_NONE] = "none",   [BETWEEN_NONE + 1] = NULL,
 };
+
+/* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group. NULL: it may. */
+static const char *refuse_between(const struct bench_info *b, enum suite_between between)
+{
+    if (bench_needs(b, "peer") || (bench_needs(b, "group") && between == BETWEEN_NONE))
+        return NULL;
+    return bench_needs(b, "group") ? "is run over all hosts at once: 'between' may only be none"
+                                   : "needs no peer, so it is not run between hosts";
+}
 
 static int read_between(struct yaml_value map, bool general, struct case_draft *draft)
 {
@@ -51,17 +60,15 @@ static int read_between(struct yaml_value map, bool general, struct case_draft *
 
     if (yaml_text(v, &text) || !text)
         return 0;
-    if (!bench_needs(draft->bench, "peer"))
-        return general ? 0
-                       : yaml_fail(v, "'%s' needs no peer, so it is not run between hosts",
-                                   draft->bench->name);
     for (size_t i = 0; suite_betweens[i]; i++) {
-        if (!strcmp(text, suite_betweens[i])) {
+        if (strcmp(text, suite_betweens[i]) != 0)
+            continue;
+        const char *why = refuse_between(draft->bench, (enum suite_between)i);
+        if (!why)
             draft->between = (enum suite_between)i;
-            return 0;
-        }
+        return why && !general ? yaml_fail(v, "'%s' %s", draft->bench->name, why) : 0;
     }
-    return yaml_fail(v, "'%s' is not ring, first, all or none", text);
+    return yaml_fail(v, "'%s' is not ring, first, all, sample or none", text);
 }
 
 /* The keys that are the harness' own, from defaults or a case. */

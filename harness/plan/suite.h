@@ -30,9 +30,10 @@
 /* A case that cannot be measured here, and is kept so that the run says why: once a benchmark. */
 enum suite_stand_in { STAND_IN_NOT, STAND_IN_NO_GPU, STAND_IN_NO_OTHER_GPU };
 
-/* Which hosts a case that needs a peer is run between, where a run has hosts. */
-enum suite_between { BETWEEN_RING, BETWEEN_FIRST, BETWEEN_ALL, BETWEEN_NONE };
-extern const char *const suite_betweens[]; /* ring first all none NULL */
+/* Which hosts a case that needs a peer is run between, where a run has hosts: see hosts/spread.h. One that needs a group is run
+ * over all of them at once, unless it says none. */
+enum suite_between { BETWEEN_RING, BETWEEN_FIRST, BETWEEN_ALL, BETWEEN_SAMPLE, BETWEEN_NONE };
+extern const char *const suite_betweens[]; /* ring first all sample none NULL */
 
 struct suite_case {
     const struct bench_info *bench;
@@ -43,7 +44,9 @@ struct suite_case {
     double margin; /* NaN: the judge's default */
     int line;      /* in the suite's file */
     enum suite_between between;
-    char *from, *to; /* hosts, see hosts/spread.h; NULL: it is run on this machine */
+    char *from, *to; /* a pair of hosts, see hosts/spread.h; NULL: it is run on this machine */
+    char *hosts;     /* of a group, "a;b;c"; NULL: it is run on this machine */
+    unsigned bout;   /* of a tournament of all pairs: those of one bout share no host; 0: none */
     enum suite_stand_in stand_in;
     unsigned pair_gpus; /* it is a pair of so many GPUs, of which a plan may take some; 0: none */
     unsigned pair[2];   /* their places on the bus, counted from 0: see places_gpu_rank() */

@@ -43,8 +43,8 @@ void suite_unite_absent(struct suite *suite, bool has_hosts)
     for (size_t i = 0; i < suite->n; i++) {
         struct suite_case c = suite->cases[i];
         bool elsewhere = has_hosts && c.between != BETWEEN_NONE;
-        const struct bench_backend *missing =
-            bench_needs(c.bench, "peer") && !elsewhere ? absent(&c) : NULL;
+        bool others = bench_needs(c.bench, "peer") || bench_needs(c.bench, "group");
+        const struct bench_backend *missing = others && !elsewhere ? absent(&c) : NULL;
         if (missing && was_before(suite, kept, &c, missing)) {
             suite_case_release(&c);
             continue;

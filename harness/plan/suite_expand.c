@@ -9,6 +9,7 @@
 #include "core/option_scope.h"
 #include "core/option_value.h"
 #include "harness/plan/places.h"
+#include "harness/plan/suite_option.h"
 #include "harness/text.h"
 
 static void values_clear(struct opt_values *v)
@@ -196,7 +197,7 @@ static int fill_default_lists(struct case_draft *draft, char *error, size_t len)
     for (size_t i = 0; !err && i < draft->bench->n_own; i++) {
         const char *def = default_of(draft, i);
         if (draft->values[i].given || !(draft->bench->options[i].flags & OPT_LIST) || !*def ||
-            draft->no_gpu)
+            draft->no_gpu || suite_option_is_left(draft->bench, i))
             continue;
         err = case_draft_set(draft, i, def, error, len);
         draft->values[i].given =
@@ -257,7 +258,9 @@ static int add_between(const struct case_draft *draft, struct buffer *text)
 {
     const char *name = suite_betweens[draft->between];
 
-    return bench_needs(draft->bench, "peer") ? buffer_add(text, name, strlen(name)) : 0;
+    return bench_needs(draft->bench, "peer") || bench_needs(draft->bench, "group")
+               ? buffer_add(text, name, strlen(name))
+               : 0;
 }
 
 /* What tells it from other measurements: every option, also those by default. New text. */

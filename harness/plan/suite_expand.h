@@ -45,7 +45,7 @@ int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error
 int suite_unite(struct suite *suite);
 void suite_case_release(struct suite_case *c);
 
-/* Of a benchmark that needs a peer: the cases that ask for a backend of it that is absent here (RDMA,
+/* Of a benchmark that needs a peer or a group: the cases that ask for a backend of it that is absent here (RDMA,
  * where there is no card) become one, launched once, whose row says why. Those that are to run on other
  * hosts, which may have it, stay. */
 void suite_unite_absent(struct suite *suite, bool has_hosts);

@@ -60,6 +60,11 @@ size_t suite_option_index(const struct bench_info *b, const char *key)
     return b->options[i].name && !among(key, kept_options) ? i : SIZE_MAX;
 }
 
+bool suite_option_is_left(const struct bench_info *b, size_t i)
+{
+    return bench_needs(b, "group") && !strcmp(b->options[i].name, "ranks");
+}
+
 static int unknown_key(const struct bench_info *b, struct yaml_value key, const char *name)
 {
     const char *names[256];

@@ -11,6 +11,7 @@ void suite_case_release(struct suite_case *c)
     free(c->arguments);
     free(c->from);
     free(c->to);
+    free(c->hosts);
     free(c->meaning);
     c->arguments = c->meaning = NULL;
 }

@@ -44,17 +44,46 @@ static uint64_t launch_ns(const struct bench_info *b, const char *arguments)
     return sum_ns;
 }
 
-struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan)
+/* The --np of a launch: given, or the benchmark's default. */
+static uint64_t own_ranks(const struct bench_info *b, const char *arguments)
+{
+    uint64_t ranks = 1;
+    char value[64] = "";
+
+    for (size_t i = 0; i < b->n_own && b->options[i].name; i++)
+        if (!strcmp(b->options[i].name, "np") &&
+            !argument_of(arguments, "np", value, sizeof(value)))
+            snprintf(value, sizeof(value), "%s", b->defaults[i]);
+    return units_parse_u64(value, &ranks) ? 1 : ranks;
+}
+
+/* A benchmark that needs a group measures communicators of 1, 2, 4 .. N ranks in one launch, unless it is told which. */
+static unsigned points_of(const struct bench_info *b, const struct launch *l, unsigned group_ranks)
+{
+    uint64_t ranks = launch_has_group(l) ? group_ranks : own_ranks(b, l->arguments);
+    unsigned points = 1;
+    char value[64];
+
+    if (!bench_needs(b, "group") ||
+        (argument_of(l->arguments, "ranks", value, sizeof(value)) && strcmp(value, "0") != 0))
+        return 1;
+    for (uint64_t n = 1; n < ranks; n *= 2)
+        points++;
+    return points;
+}
+
+struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
+                              unsigned group_ranks)
 {
     struct estimate e = {0};
 
     for (size_t i = 0; i < plan->n; i++) {
         const struct launch *l = &plan->launches[i];
         const struct bench_info *b = bench_list_find(benches, l->bench);
-        uint64_t ns = b && l->state == LAUNCH_TODO ? launch_ns(b, l->arguments) : 0;
 
         if (!b || l->state != LAUNCH_TODO)
             continue;
+        uint64_t ns = launch_ns(b, l->arguments) * points_of(b, l, group_ranks);
         e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
         e.most_ns = ns > e.most_ns ? ns : e.most_ns;
         e.all_ns += ns;

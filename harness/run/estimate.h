@@ -17,7 +17,10 @@ struct estimate {
     size_t n;                   /* launches that are to do */
 };
 
-struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan);
+/* A launch of a benchmark that needs a group, and that names no --ranks, measures as many communicators as there are powers of
+ * two up to its ranks: `group_ranks` over hosts, its --np on this machine. */
+struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
+                              unsigned group_ranks);
 
 /* "at most about 12 min of warm-up and sampling (305 launches x 800 ms to 1.3 s), and ..." */
 const char *estimate_text(const struct estimate *e, char *text, size_t len);

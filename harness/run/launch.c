@@ -14,6 +14,7 @@
 #include "core/limit_remark.h"
 #include "core/row.h"
 #include "core/units.h"
+#include "harness/hosts/group.h"
 #include "harness/hosts/pair.h"
 #include "harness/run/join.h"
 #include "harness/run/launch_parts.h"
@@ -45,7 +46,7 @@ static int make_arguments(struct launching *g)
     g->argv[n++] = "--csv";
     g->argv[n++] = "--seed";
     g->argv[n++] = g->seed;
-    if (!launch_has_hosts(g->l)) { /* between hosts samples come with the rows */
+    if (!launch_has_hosts(g->l)) { /* of hosts samples come with the rows */
         g->argv[n++] = "--samples";
         g->argv[n++] = "/dev/fd/3";
     }
@@ -74,7 +75,7 @@ static int make_stored_header(struct launching *g)
     struct launched *o = g->out;
 
     o->stored_header = NULL;
-    if (asprintf(&o->stored_header, "%s%s", launch_names_hosts(g) ? "from,to," : "", o->header) < 0)
+    if (asprintf(&o->stored_header, "%s%s", launch_host_columns(g), o->header) < 0)
         return -ENOMEM;
     return 0;
 }
@@ -112,10 +113,12 @@ static const char *filled(const struct launching *g, const struct joined_limit *
     return text[0] ? text : NULL;
 }
 
-/* Limits of this machine are none of another's rows. */
+/* Limits of this machine are none of another's rows, nor of those of several. */
 static bool is_measured_here(const struct launching *g)
 {
-    return !launch_has_hosts(g->l) || hosts_find(&g->c->hosts->hosts, g->l->from)->here;
+    if (launch_has_group(g->l))
+        return false;
+    return !launch_has_pair(g->l) || hosts_find(&g->c->hosts->hosts, g->l->from)->here;
 }
 
 static void print_rows(struct launching *g, const struct table *t, FILE *out)
@@ -147,28 +150,34 @@ static const char *last_line(const char *text, char *line, size_t len)
     return line;
 }
 
-/* The end of the launch that could not be reached when the run was started; NULL: none. */
-static const struct host *unreached(const struct launching *g)
+/* What was wrong with one of its hosts when the run was started; NULL: nothing. */
+static const char *known_problem(const struct launching *g)
 {
-    const struct hosts *hosts = launch_has_hosts(g->l) ? &g->c->hosts->hosts : NULL;
-    const struct host *from = hosts ? hosts_find(hosts, g->l->from) : NULL;
-    const struct host *to = hosts ? hosts_find(hosts, g->l->to) : NULL;
+    const struct hosts *hosts = &g->c->hosts->hosts;
+    const char *problem = NULL;
 
-    return from && from->unreached ? from : to && to->unreached ? to : NULL;
+    if (launch_has_pair(g->l)) {
+        const struct host *from = hosts_find(hosts, g->l->from), *to = hosts_find(hosts, g->l->to);
+        problem = to ? host_problem(to, g->l->bench) : NULL;
+        return problem || !from ? problem : host_problem(from, g->l->bench);
+    }
+    for (size_t i = 0; launch_has_group(g->l) && !problem && i < hosts->n; i++)
+        problem = host_problem(&hosts->all[i], g->l->bench);
+    return problem;
 }
 
 /* Why the launch cannot stand, as far as its end tells; "" when it ended well. */
 static void judge_end(const struct launching *g, char *reason, size_t len)
 {
     const struct child_result *r = &g->out->child;
-    const struct host *missing = unreached(g);
+    const char *known = known_problem(g);
     char line[400];
 
     last_line(r->err.text, line, sizeof(line));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
-    if (missing)
-        snprintf(reason, len, "%s", missing->problem);
+    if (known)
+        snprintf(reason, len, "%s", known);
     else if (r->timed_out)
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
     else if (launch_has_hosts(g->l) && r->status == PAIR_FAILED)
@@ -295,13 +304,21 @@ static int start_and_wait(struct launching *g)
                               .cancel = g->c->cancel,
                               .tick = g->c->tick,
                               .tick_arg = g->c->tick_arg};
+    struct group group;
     struct pair pair;
     int err = 0;
 
-    if (launch_has_hosts(g->l)) {
+    if (launch_has_pair(g->l)) {
         err = make_pair(g, &pair);
         spec.body = pair_body;
         spec.body_arg = &pair;
+    } else if (launch_has_group(g->l)) {
+        group = (struct group){.run = g->c->hosts,
+                               .program = g->bench->path,
+                               .arguments = g->argv + 1,
+                               .number = g->l->case_number * 7 + g->l->repeat};
+        spec.body = group_body;
+        spec.body_arg = &group;
     }
     return err ? err : child_run(&spec, &g->out->child);
 }
@@ -314,7 +331,7 @@ static int launch_found(struct launching *g)
 
     if (err)
         return err;
-    err = unreached(g) ? leave_out(o) : start_and_wait(g);
+    err = known_problem(g) ? leave_out(o) : start_and_wait(g);
     o->child_ns = o->child.elapsed_ns;
     if (err)
         return err;

@@ -28,7 +28,7 @@ struct launched {
     struct launch_record record;
     bool cancelled;    /* to be forgotten: the launch stays to do */
     bool wrong;        /* a row says wrong data */
-    bool known;        /* it failed, by what was told before: one of its hosts cannot be reached */
+    bool known;        /* it failed, by what was told before: one of its hosts cannot take part */
     char summary[256]; /* one line for the log of a failure: "memory --op triad: killed by signal
                           11" */
     uint64_t child_ns; /* the time that the benchmark itself took */

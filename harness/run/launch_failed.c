@@ -20,18 +20,28 @@ const char **launch_column_names(const struct bench_info *b)
     return names;
 }
 
-bool launch_names_hosts(const struct launching *g)
+const char *launch_host_columns(const struct launching *g)
 {
-    return g->c->hosts && g->c->hosts->launcher && bench_needs(g->bench, "peer");
+    if (!g->c->hosts || !g->c->hosts->launcher)
+        return "";
+    return bench_needs(g->bench, "peer")    ? "from,to,"
+           : bench_needs(g->bench, "group") ? "hosts,"
+                                            : "";
 }
 
 void launch_print_between(const struct launching *g, FILE *out)
 {
-    if (!launch_names_hosts(g))
+    const char *columns = launch_host_columns(g);
+
+    if (!*columns)
         return;
-    csv_print(out, g->l->from);
-    fputc(',', out);
-    csv_print(out, g->l->to);
+    if (!strcmp(columns, "hosts,")) {
+        csv_print(out, g->l->hosts);
+    } else {
+        csv_print(out, g->l->from);
+        fputc(',', out);
+        csv_print(out, g->l->to);
+    }
     fputc(',', out);
 }
 
@@ -93,8 +103,10 @@ int launch_failed_row(struct launching *g, const char *reason, FILE *out)
     row.n_params = b->n_columns;
     for (size_t i = 0; i < b->n_columns; i++)
         row.params[i] = parameter_value(g, names[i]);
-    if (launch_has_hosts(g->l))
+    if (launch_has_pair(g->l))
         snprintf(host, sizeof(host), "%s", g->l->from);
+    else if (launch_has_group(g->l))
+        snprintf(host, sizeof(host), "%.*s", (int)strcspn(g->l->hosts, ";"), g->l->hosts);
     else
         gethostname(host, sizeof(host) - 1);
     snprintf(number, sizeof(number), "%u", g->l->case_number);

@@ -23,8 +23,9 @@ struct launching {
 /* Names of the benchmark's parameters, ended by NULL; to be freed. NULL when memory is short. */
 const char **launch_column_names(const struct bench_info *b);
 
-/* Rows of a benchmark that may run between hosts say between which, in a run that has hosts. */
-bool launch_names_hosts(const struct launching *g);
+/* Rows of a benchmark that may run between hosts or over a group of them say which, in a run that has hosts: the columns in
+ * front of its own, "from,to,", "hosts," or "". */
+const char *launch_host_columns(const struct launching *g);
 void launch_print_between(const struct launching *g, FILE *out);
 
 /* The row of a launch that gave none: its parameters, status failed and why. 0 or -ENOMEM. */

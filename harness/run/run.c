@@ -41,12 +41,22 @@ static const struct opt run_table[] = {
      .type = OPT_STRING,
      .offset = AT(hosts),
      .arg = "FILE",
-     .help = "run what needs a peer between these hosts, one a line (docs/hosts.md)"},
+     .help = "run what needs a peer between these hosts, and what needs a group over all of them "
+             "(docs/hosts.md)"},
+    {.name = "slots",
+     .type = OPT_U64,
+     .offset = AT(slots),
+     .min = 1,
+     .max = HOSTS_SLOTS_MAX,
+     .arg = "N",
+     .help =
+         "ranks of a group on each host, whatever the hosts file says; default: its slots=, or 1"},
     {.name = "launcher",
      .type = OPT_CHOICE,
      .offset = AT(launcher),
      .choices = run_launchers,
-     .help = "what starts both ends; default: ssh with --hosts, else local"},
+     .help = "what starts the ends of a pair and the ranks of a group; default: ssh with --hosts, "
+             "else local"},
     {.name = "rsh",
      .type = OPT_STRING,
      .offset = AT(rsh),
@@ -122,9 +132,9 @@ static void print_help(const struct opts *o)
 /* Options that would change what is measured belong to the start of a run. */
 static int refuse_with_resume(const struct opts *o, struct run *r)
 {
-    static const char *const names[] = {"out",   "only",      "seed",         "dry-run",
-                                        "hosts", "launcher",  "rsh",          "remote-dir",
-                                        "port",  "host-wait", "launcher-args"};
+    static const char *const names[] = {"out",   "only",      "seed",          "dry-run",
+                                        "hosts", "launcher",  "rsh",           "remote-dir",
+                                        "port",  "host-wait", "launcher-args", "slots"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!opts_values(o, names[i])->given)

@@ -8,6 +8,8 @@
 
 #include "core/clock.h"
 #include "core/csv.h"
+#include "harness/hosts/check.h"
+#include "harness/hosts/group.h"
 #include "harness/hosts/pair.h"
 #include "harness/hosts/spread.h"
 #include "harness/plan/suite_expand.h"
@@ -18,45 +20,61 @@
 
 void run_say_time(const struct run *r)
 {
-    struct estimate e = estimate_plan(&r->benches, &r->plan);
+    struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
     char text[256];
 
     if (e.n)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));
 }
 
-/* Between which hosts, and the command lines: of the listener and of the leader, or of both. */
-static void print_hosts(const struct run *r, const struct launch *l)
+/* The command lines of a launch on hosts; NULL: it has none. To be freed. */
+static char *commands_of(const struct run *r, const struct launch *l)
 {
     const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
+    unsigned number = l->case_number * 7 + l->repeat;
     struct words w = {0};
     char *commands = NULL;
 
-    if (launch_has_hosts(l) && bench) {
-        words_split(&w, l->arguments);
-        words_add(&w, "--csv");
+    if (!bench || !launch_has_hosts(l))
+        return NULL;
+    words_split(&w, l->arguments);
+    words_add(&w, "--csv");
+    const char *const *arguments = (const char *const *)w.all;
+    if (launch_has_group(l) && !w.err)
+        commands = group_commands(&(struct group){
+            .run = &r->hosts, .program = bench->path, .arguments = arguments, .number = number});
+    else if (!w.err)
         commands = pair_commands(&(struct pair){.run = &r->hosts,
                                                 .from = hosts_find(&r->hosts.hosts, l->from),
                                                 .to = hosts_find(&r->hosts.hosts, l->to),
                                                 .program = bench->path,
-                                                .arguments = (const char *const *)w.all,
-                                                .number = l->case_number * 7 + l->repeat});
-    }
+                                                .arguments = arguments,
+                                                .number = number});
+    words_release(&w);
+    return commands;
+}
+
+/* Between or over which hosts, and the command lines: one, or one for each connection. */
+static void print_hosts(const struct run *r, const struct launch *l)
+{
+    char *commands = commands_of(r, l);
+
     printf(",");
     csv_print(stdout, l->from);
     printf(",");
     csv_print(stdout, l->to);
     printf(",");
+    csv_print(stdout, l->hosts);
+    printf(",");
     csv_print(stdout, commands ? commands : "");
     free(commands);
-    words_release(&w);
 }
 
 static void print_dry_run(const struct run *r)
 {
     bool hosts = plan_has_hosts(&r->plan);
 
-    printf("order,case,repeat,bench,arguments%s\n", hosts ? ",from,to,commands" : "");
+    printf("order,case,repeat,bench,arguments%s\n", hosts ? ",from,to,hosts,commands" : "");
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct launch *l = &r->plan.launches[i];
         printf("%zu,%u,%u,", i + 1, l->case_number, l->repeat);
@@ -122,21 +140,54 @@ static int read_hosts(struct run *r)
                                   .remote_dir = o->remote_dir,
                                   .arguments = o->launcher_args,
                                   .port = o->port,
+                                  .slots = o->slots,
                                   .wait_ns = o->host_wait_ns};
 
     return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
 }
 
-/* Cases that need a peer go between the hosts; says what is run where. 0 or -errno with r->error. */
+static const char *plural(size_t n, const char *one, const char *more)
+{
+    return n == 1 ? one : more;
+}
+
+/* What is run where. */
+static void say_spread(const struct run *r, const struct spread *told)
+{
+    const struct hosts *hosts = &r->hosts.hosts;
+    char by[LAUNCHER_BY_SIZE];
+
+    launcher_by(&r->hosts, by);
+    if (told->between) {
+        fprintf(stderr, "plumb run: between hosts, %s: %zu %s over %zu %s", by, told->between,
+                plural(told->between, "case", "cases"), told->pairs,
+                plural(told->pairs, "pair", "pairs"));
+        if (told->bouts > 1)
+            fprintf(stderr, " in %u bouts, in each of which no host is in two pairs", told->bouts);
+        fputs("; ", stderr);
+    }
+    if (told->over && !told->between)
+        fprintf(stderr, "plumb run: over all hosts, %s", by);
+    else if (told->over)
+        fputs("over all hosts", stderr);
+    if (told->over)
+        fprintf(stderr, ": %zu %s with %u ranks on %zu %s; ", told->over,
+                plural(told->over, "case", "cases"), hosts_slots(hosts), hosts->n,
+                plural(hosts->n, "host", "hosts"));
+    fprintf(stderr, "on this machine: %zu %s\n", told->here, plural(told->here, "case", "cases"));
+}
+
+/* Cases that need a peer go between the hosts, those that need a group over all of them; says what is run where. 0 or
+ * -errno with r->error. */
 static int spread_over_hosts(struct run *r)
 {
+    bool pairs = spread_has_pairs(&r->suite), groups = spread_has_groups(&r->suite);
     struct spread told = {0};
-    char by[LAUNCHER_BY_SIZE];
     int err = 0;
 
     if (!r->hosts.launcher)
         return 0;
-    if (!spread_wanted(&r->suite)) {
+    if (!pairs && !groups) {
         fprintf(stderr,
                 "plumb run: no case of suite '%s' is for several hosts: all run on this "
                 "machine\n",
@@ -144,15 +195,12 @@ static int spread_over_hosts(struct run *r)
         hosts_run_release(&r->hosts);
         return 0;
     }
-    err = hosts_run_check(&r->hosts, r->error, sizeof(r->error));
+    err = hosts_run_check(&r->hosts, pairs, groups, r->error, sizeof(r->error));
     if (!err)
-        err = spread_suite(&r->suite, &r->hosts.hosts, &told, r->error, sizeof(r->error));
+        err = spread_suite(&r->suite, &r->hosts.hosts, r->options.seed, &told, r->error,
+                           sizeof(r->error));
     if (!err)
-        fprintf(stderr,
-                "plumb run: between hosts, %s: %zu %s over %zu %s; on this machine: %zu %s\n",
-                launcher_by(&r->hosts, by), told.between, told.between == 1 ? "case" : "cases",
-                told.pairs, told.pairs == 1 ? "pair" : "pairs", told.here,
-                told.here == 1 ? "case" : "cases");
+        say_spread(r, &told);
     return err;
 }
 
@@ -190,12 +238,14 @@ done:
     return err ? run_fail(r, EXIT_USAGE) : EXIT_GOOD;
 }
 
-/* For run.json; NULL: none are used. The hosts are asked. */
-static json_t *hosts_of(struct run *r)
+/* The hosts are asked before anything is measured. 0 or -errno with r->error. */
+static int ask_hosts(struct run *r)
 {
-    if (!plan_has_hosts(&r->plan) || hosts_run_ask(&r->hosts, &r->benches, &r->plan))
-        return NULL;
-    return hosts_run_meta(&r->hosts);
+    int err = plan_has_hosts(&r->plan) ? check_all(&r->hosts, &r->benches, &r->plan) : 0;
+
+    if (err)
+        snprintf(r->error, sizeof(r->error), "cannot ask the hosts: %s", strerror(-err));
+    return err;
 }
 
 int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
@@ -209,21 +259,25 @@ int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
         say_pairs(r);
     if (status == EXIT_GOOD && r->options.dry_run) {
         print_dry_run(r);
+    } else if (status == EXIT_GOOD && ask_hosts(r)) {
+        status = run_fail(r, EXIT_INCOMPLETE);
     } else if (status == EXIT_GOOD) {
         if (!choose_path(r))
             take_name(r);
-        r->meta = !r->name ? NULL
-                           : run_meta_make(&(struct run_meta){.name = r->name,
-                                                              .suite = r->suite.name,
-                                                              .config = config.text,
-                                                              .config_size = config.size,
-                                                              .seed = r->options.seed,
-                                                              .only = r->options.only,
-                                                              .pairs = r->plan.pairs,
-                                                              .pairs_of = r->plan.pairs_of,
-                                                              .hosts = hosts_of(r),
-                                                              .argc = argc,
-                                                              .argv = argv});
+        r->meta = !r->name
+                      ? NULL
+                      : run_meta_make(&(struct run_meta){
+                            .name = r->name,
+                            .suite = r->suite.name,
+                            .config = config.text,
+                            .config_size = config.size,
+                            .seed = r->options.seed,
+                            .only = r->options.only,
+                            .pairs = r->plan.pairs,
+                            .pairs_of = r->plan.pairs_of,
+                            .hosts = plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts) : NULL,
+                            .argc = argc,
+                            .argv = argv});
         snprintf(r->error, sizeof(r->error), "out of memory");
         if (!r->meta ||
             store_create(r->path, r->meta, &r->plan, &r->store, r->error, sizeof(r->error)))
@@ -249,17 +303,30 @@ static int check_same(struct run *r)
     return err;
 }
 
-/* Every host of the plan is among those of run.json. */
+/* Is every host of this launch among those of run.json? */
+static bool has_hosts_of(const struct run *r, const struct launch *l)
+{
+    if (!launch_has_hosts(l))
+        return true;
+    if (!r->hosts.launcher)
+        return false;
+    if (launch_has_pair(l))
+        return hosts_find(&r->hosts.hosts, l->from) && hosts_find(&r->hosts.hosts, l->to);
+    char *all = group_names(&r->hosts.hosts);
+    bool same = all && !strcmp(all, l->hosts);
+    free(all);
+    return same;
+}
+
 static int check_hosts(struct run *r)
 {
     for (size_t i = 0; i < r->plan.n; i++) {
         const struct launch *l = &r->plan.launches[i];
-        if (!launch_has_hosts(l) || (r->hosts.launcher && hosts_find(&r->hosts.hosts, l->from) &&
-                                     hosts_find(&r->hosts.hosts, l->to)))
+        if (has_hosts_of(r, l))
             continue;
         snprintf(r->error, sizeof(r->error),
-                 "'%s' is damaged: plan.csv names hosts, '%s' and '%s', that run.json does not",
-                 r->path, l->from, l->to);
+                 "'%s' is damaged: plan.csv names hosts, '%s', that run.json does not", r->path,
+                 launch_has_group(l) ? l->hosts : l->from);
         return -EBADMSG;
     }
     return 0;
@@ -275,7 +342,7 @@ int run_start_again(struct run *r)
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
     if (!err)
-        err = hosts_run_from_meta(json_object_get(r->meta, "hosts"), &r->hosts, r->error,
+        err = hosts_run_from_meta(json_object_get(r->meta, "hosts"), &r->plan, &r->hosts, r->error,
                                   sizeof(r->error));
     if (!err)
         err = check_hosts(r);
@@ -290,9 +357,5 @@ int run_start_again(struct run *r)
     r->name = strdup(name ? name : ""); /* its own, also where the folder was moved */
     if (check_same(r))
         return run_fail(r, EXIT_USAGE);
-    if (r->hosts.launcher && hosts_run_ask(&r->hosts, &r->benches, &r->plan)) {
-        snprintf(r->error, sizeof(r->error), "out of memory");
-        return run_fail(r, EXIT_INCOMPLETE);
-    }
-    return EXIT_GOOD;
+    return ask_hosts(r) ? run_fail(r, EXIT_INCOMPLETE) : EXIT_GOOD;
 }

@@ -20,7 +20,7 @@ struct run_options {
     const char *out, *resume, *only;
     const char *hosts, *rsh, *remote_dir, *launcher_args;
     int launcher; /* of run_launchers; -1: not given */
-    uint64_t seed, port, host_wait_ns;
+    uint64_t seed, port, host_wait_ns, slots;
     bool dry_run, no_report, help;
 };
 

@@ -30,7 +30,7 @@ static struct estimate of(const char *arguments, enum launch_state state)
     struct launch launch = {.bench = "fake", .arguments = (char *)arguments, .state = state};
     struct plan plan = {.launches = &launch, .n = 1};
 
-    return estimate_plan(&benches, &plan);
+    return estimate_plan(&benches, &plan, 0);
 }
 
 static void test_of_one_launch(void **state)
@@ -46,6 +46,39 @@ static void test_of_one_launch(void **state)
     assert_int_equal(of("--budget 1s", LAUNCH_DONE).all_ns, 0);
 }
 
+static struct opt group_options[] = {{.name = "np", .type = OPT_U64},
+                                     {.name = "ranks", .type = OPT_STRING},
+                                     {.name = "budget", .type = OPT_DURATION},
+                                     {.name = NULL}};
+static char *group_defaults[] = {"2", "1,2", "1s", NULL};
+static struct bench_info group = {.name = "group",
+                                  .needs = "group",
+                                  .options = group_options,
+                                  .n_own = 2,
+                                  .defaults = group_defaults};
+
+static uint64_t group_ns(const char *arguments, const char *hosts, unsigned ranks)
+{
+    struct launch launch = {
+        .bench = "group", .arguments = (char *)arguments, .hosts = (char *)hosts};
+    struct plan plan = {.launches = &launch, .n = 1};
+    const struct bench_list list = {.benches = &group, .n = 1, .problems = ""};
+
+    return estimate_plan(&list, &plan, ranks).all_ns;
+}
+
+/* Communicators of 1, 2, 4 .. N are a point each. */
+static void test_of_a_group(void **state)
+{
+    (void)state;
+    assert_int_equal(group_ns("", "", 8), 2000 * MS);
+    assert_int_equal(group_ns("--np 4", "", 8), 3000 * MS);
+    assert_int_equal(group_ns("--np 4", "a;b", 8), 4000 * MS);
+    assert_int_equal(group_ns("", "a;b", 7), 4000 * MS);
+    assert_int_equal(group_ns("--ranks 0", "a;b", 5), 4000 * MS);
+    assert_int_equal(group_ns("--ranks 4", "a;b", 8), 1000 * MS);
+}
+
 static void test_of_a_plan(void **state)
 {
     struct launch launches[] = {
@@ -56,7 +89,7 @@ static void test_of_a_plan(void **state)
         {.bench = "fake", .arguments = "--budget 200ms --warmup 100ms"},
     };
     struct plan plan = {.launches = launches, .n = 5};
-    struct estimate e = estimate_plan(&benches, &plan);
+    struct estimate e = estimate_plan(&benches, &plan, 0);
 
     (void)state;
     assert_int_equal(e.n, 3);
@@ -95,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_of_one_launch),
+        cmocka_unit_test(test_of_a_group),
         cmocka_unit_test(test_of_a_plan),
         cmocka_unit_test(test_text),
     };

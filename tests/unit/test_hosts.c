@@ -53,15 +53,22 @@ static void reads_what_mpirun_reads(void **state)
     assert_int_equal(h.all[1].line, 4);
     assert_string_equal(h.all[3].address, "10.0.0.4");
     assert_null(h.all[0].address);
+    static const unsigned slots[] = {1, 4, 2, 1, 1, 1, 2};
+    for (size_t i = 0; i < h.n; i++)
+        assert_int_equal(h.all[i].slots, slots[i]);
+    assert_int_equal(hosts_slots(&h), 12);
     hosts_release(&h);
 }
 
+/* A line for each slot, as some schedulers have it, adds up. */
 static void takes_a_host_once(void **state)
 {
     (void)state;
-    struct hosts h = parsed("a\nb\na slots=2\n");
+    struct hosts h = parsed("a\nb\na slots=2\nb\n");
 
     assert_int_equal(h.n, 2);
+    assert_int_equal(h.all[0].slots, 3);
+    assert_int_equal(h.all[1].slots, 2);
     hosts_release(&h);
     refused("a address=10.0.0.1\na address=10.0.0.2\n", "f:2: 'a' has another address in line 1");
 }
@@ -73,6 +80,10 @@ static void refuses_what_it_does_not_know(void **state)
     refused("a b\n", "f:1: unknown word 'b'");
     refused("a slots=x\n", "f:1: 'slots=x': slots is a number");
     refused("a slots\n", "slots is a number");
+    refused("a slots=0\n", "f:1: 'slots=0': a host has 1 to 1024 slots");
+    refused("a:0\n", "a host has 1 to 1024 slots");
+    refused("a slots=4000\n", "a host has 1 to 1024 slots");
+    refused("a max_slots=x\n", "max_slots is a number");
     refused("\n\na address=\n", "f:3: '' is no host");
     refused("-oProxyCommand=x\n", "f:1: '-oProxyCommand=x' is no host");
     refused("a;reboot\n", "is no host");
@@ -80,6 +91,7 @@ static void refuses_what_it_does_not_know(void **state)
     refused("a:ssh\n", "after ':' comes a number of slots");
 }
 
+static struct bench_info group = {.name = "allreduce", .needs = "group"};
 static struct bench_info peer = {.name = "net", .needs = "peer"}, alone = {.name = "memory"};
 
 static struct suite suite_of(enum suite_between between)
@@ -100,7 +112,7 @@ static void pairs(enum suite_between between, const char *text, const char *want
     struct spread told;
     char got[256] = "", error[128];
 
-    assert_int_equal(spread_suite(&s, &h, &told, error, sizeof(error)), 0);
+    assert_int_equal(spread_suite(&s, &h, 1, &told, error, sizeof(error)), 0);
     for (size_t i = 0; i < s.n && s.cases[i].from; i++)
         snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%s>%s", i ? " " : "",
                  s.cases[i].from, s.cases[i].to);
@@ -119,6 +131,83 @@ static void spreads_over_pairs(void **state)
     pairs(BETWEEN_FIRST, "a\nb\nc\n", "a>b a>c");
     pairs(BETWEEN_ALL, "a\nb\nc\n", "a>b a>c b>c");
     pairs(BETWEEN_NONE, "a\nb\nc\n", "");
+    pairs(BETWEEN_SAMPLE, "a\nb\nc\n", "a>b a>c b>c");
+}
+
+static void a_group_is_one_case_over_all(void **state)
+{
+    (void)state;
+    struct hosts h = parsed("a\nb:2\nc\n");
+    struct suite s = suite_of(BETWEEN_SAMPLE);
+    struct spread told;
+    char error[128];
+
+    s.cases[0].bench = &group;
+    assert_true(spread_has_groups(&s));
+    assert_false(spread_has_pairs(&s));
+    assert_int_equal(spread_suite(&s, &h, 1, &told, error, sizeof(error)), 0);
+    assert_int_equal(s.n, 2);
+    assert_string_equal(s.cases[0].hosts, "a;b;c");
+    assert_null(s.cases[0].from);
+    assert_null(s.cases[1].hosts);
+    assert_int_equal(told.over, 1);
+    suite_release(&s);
+
+    s = suite_of(BETWEEN_NONE);
+    s.cases[0].bench = &group;
+    assert_false(spread_has_groups(&s));
+    assert_int_equal(spread_suite(&s, &h, 1, &told, error, sizeof(error)), 0);
+    assert_null(s.cases[0].hosts);
+    suite_release(&s);
+    hosts_release(&h);
+}
+
+/* Every two meet once; in a bout nobody is in two pairs. */
+static void every_two_meet_once(void **state)
+{
+    (void)state;
+    for (size_t n = 2; n <= 33; n++) {
+        unsigned *bouts = spread_tournament(n), last = 0;
+        assert_non_null(bouts);
+        for (size_t a = 0; a < n; a++) {
+            bool seen[64] = {false};
+            for (size_t b = 0; b < n; b++) {
+                unsigned bout = bouts[(a < b ? a : b) * n + (a < b ? b : a)];
+                assert_true(a == b ? !bout : bout && bout < n + n % 2 && !seen[bout]);
+                seen[bout] = a != b;
+                last = bout > last ? bout : last;
+            }
+        }
+        assert_int_equal(last, n + n % 2 - 1);
+        free(bouts);
+    }
+}
+
+/* As many pairs as are told, each bout's of different hosts, the ring among them. */
+static void samples_many_hosts(void **state)
+{
+    char text[4096] = "", error[128];
+    struct spread told;
+
+    (void)state;
+    for (int i = 0; i < 35; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "n%d\n", i);
+    struct hosts h = parsed(text);
+    struct suite s = suite_of(BETWEEN_SAMPLE);
+    assert_int_equal(spread_suite(&s, &h, 1, &told, error, sizeof(error)), 0);
+    assert_in_range(s.n - 1, 120, 140);
+    assert_int_equal(told.pairs, s.n - 1);
+    for (size_t i = 0; i + 1 < s.n; i++) {
+        const struct suite_case *a = &s.cases[i];
+        assert_in_range(a->bout, 1, told.bouts);
+        for (size_t k = i + 1; k + 1 < s.n; k++) {
+            const struct suite_case *b = &s.cases[k];
+            assert_true(a->bout != b->bout || (strcmp(a->from, b->from) && strcmp(a->from, b->to) &&
+                                               strcmp(a->to, b->from) && strcmp(a->to, b->to)));
+        }
+    }
+    suite_release(&s);
+    hosts_release(&h);
 }
 
 static void parts(const char *text, int wanted, const char *rows, const char *samples)
@@ -191,6 +280,9 @@ int main(void)
         cmocka_unit_test(takes_a_host_once),
         cmocka_unit_test(refuses_what_it_does_not_know),
         cmocka_unit_test(spreads_over_pairs),
+        cmocka_unit_test(a_group_is_one_case_over_all),
+        cmocka_unit_test(every_two_meet_once),
+        cmocka_unit_test(samples_many_hosts),
         cmocka_unit_test(takes_rows_and_samples_apart),
         cmocka_unit_test(quotes_for_a_shell),
         cmocka_unit_test(compares_builds),

@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Asking hosts: see check.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/clock.h"
+#include "harness/child.h"
+#include "harness/hosts/check.h"
+#include "harness/hosts/pair_order.h"
+#include "harness/hosts/talk.h"
+
+#define AT_ONCE       32 /* connections */
+#define JOBS_AT_ONCE  8  /* of mpirun or srun */
+#define SLICE_MS      20
+#define STOP_GRACE_NS 1000000000ull
+#define NETWORKS_MAX  64
+
+/* A host that is being asked. */
+struct asking {
+    struct host *host;
+    double begin_s, end_s; /* our clock before it was asked, and when its own had come */
+    uint64_t since_ns;
+    bool done;
+};
+
+struct batch {
+    struct hosts_run *run;
+    const struct bench_list *benches;
+    char token[HOSTS_TOKEN_SIZE];
+    struct end ends[AT_ONCE];
+    struct asking asking[AT_ONCE];
+    unsigned n;
+};
+
+/* The clock that people set, which is what is compared. */
+static double wall_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int set_problem(struct host *h, const char *text)
+{
+    free(h->problem);
+    h->problem = strdup(text);
+    return h->problem ? 0 : -ENOMEM;
+}
+
+/* `date +%s.%N`, where %N may be unknown: then it is a second that has begun. */
+static int take_clock(struct host *h, const char *text, double begin_s, double end_s)
+{
+    char *end, problem[400];
+    double s = strtod(text, &end);
+    bool whole = !strchr(text, '.') || *end || end[-1] == '.';
+
+    if (end == text)
+        return 0;
+    double least = s - end_s, most = s + (whole ? 1 : 0) - begin_s;
+    h->offset_s = (least + most) / 2;
+    h->spread_s = (most - least) / 2;
+    if (fabs(h->offset_s) - h->spread_s <= CHECK_CLOCK_S)
+        return 0;
+    snprintf(
+        problem, sizeof(problem),
+        "the clock of '%s' is %.3g s %s this machine's (known to %.2g s): set both by one time "
+        "server, see chronyc tracking or timedatectl",
+        h->name, fabs(h->offset_s), h->offset_s > 0 ? "ahead of" : "behind", h->spread_s);
+    return set_problem(h, problem);
+}
+
+static int take_build(struct host *h, struct host_program *p, const struct stream_hello *said)
+{
+    struct stream_hello missing = *said;
+    char problem[768];
+
+    if (!strcmp(said->name, "0")) {
+        p->version = strdup(said->version);
+        return p->version ? 0 : -ENOMEM;
+    }
+    snprintf(missing.name, sizeof(missing.name), "%.200s", h->calls);
+    talk_say_missing(p->path ? p->path : p->bench, h->name, &missing, problem, sizeof(problem));
+    p->problem = strdup(problem);
+    return p->problem ? 0 : -ENOMEM;
+}
+
+static int take_builds(struct host *h, const char *text, const char *token)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < h->n_programs; i++) {
+        const char *at = stream_find(text, "build", token);
+        struct stream_hello said = {0};
+        if (at)
+            said = stream_hello(text, "build", token);
+        if (said.there)
+            err = take_build(h, &h->programs[i], &said);
+        text = at ? strchr(at, '\n') : text;
+        text = text ? text : "";
+    }
+    return err;
+}
+
+static int take_networks(struct host *h, const char *text, const char *token)
+{
+    size_t n = 0;
+
+    h->networks = calloc(NETWORKS_MAX + 1, sizeof(*h->networks));
+    if (!h->networks)
+        return -ENOMEM;
+    while (n < NETWORKS_MAX && (text = stream_find(text, "net", token)) != NULL) {
+        h->networks[n] = strndup(text, strcspn(text, "\n"));
+        if (!h->networks[n])
+            return -ENOMEM;
+        stream_printable(h->networks[n++]);
+    }
+    return 0;
+}
+
+int check_take(struct host *h, const char *text, const char *token, double begin_s, double end_s)
+{
+    struct stream_hello hello = stream_hello(text, "begin", token);
+
+    h->answered = true;
+    h->calls = strdup(hello.name);
+    int err = h->calls ? take_clock(h, hello.version, begin_s, end_s) : -ENOMEM;
+    if (!err)
+        err = take_builds(h, text, token);
+    return err ? err : take_networks(h, text, token);
+}
+
+/* The programs that the host is asked for, as words of the script. */
+static int add_programs(const struct batch *b, struct host *h, struct words *w)
+{
+    char path[4096];
+
+    for (size_t i = 0; i < h->n_programs; i++) {
+        const struct bench_info *bench = bench_list_find(b->benches, h->programs[i].bench);
+        pair_program(b->run, h, bench ? bench->path : "", path, sizeof(path));
+        h->programs[i].path = strdup(path);
+        if (!h->programs[i].path)
+            return -ENOMEM;
+        words_add(w, path);
+    }
+    return w->err;
+}
+
+static int start(struct batch *b, struct host *h)
+{
+    struct end *e = &b->ends[b->n];
+    struct words programs = {0};
+    int err = add_programs(b, h, &programs);
+
+    *e = (struct end){.name = h->name, .silent = true, .in = -1, .out = -1, .err = -1};
+    h->asked = true;
+    b->run->launcher->command(
+        &(struct hosts_order){.run = b->run,
+                              .task = TASK_CHECK,
+                              .host = h,
+                              .token = b->token,
+                              .program = programs.n ? programs.all[0] : "",
+                              .arguments = (const char *const *)programs.all + (programs.n > 0)},
+        &e->command);
+    words_release(&programs);
+    b->asking[b->n++] = (struct asking){.host = h, .begin_s = wall_s(), .since_ns = clock_now_ns()};
+    return err ? err : end_start(e);
+}
+
+/* ssh says why in its last line, mpirun and srun in their first. */
+static int take_silence(struct batch *b, struct asking *a, const struct end *e)
+{
+    char by[LAUNCHER_BY_SIZE], problem[900];
+    const char *why = b->run->launcher->ranks ? e->first : e->last;
+
+    launcher_by(b->run, by);
+    if (end_is_over(e))
+        snprintf(problem, sizeof(problem), "cannot reach '%s' %s: %s (status %d)", e->name, by,
+                 *why ? why : "it ended without a word", e->status);
+    else
+        snprintf(problem, sizeof(problem),
+                 "'%s' does not answer: nothing came from it %s in %.3g s", e->name, by,
+                 (double)b->run->wait_ns * 1e-9);
+    return set_problem(a->host, problem);
+}
+
+/* Is the host done? 0 or -errno. */
+static int look(struct batch *b, unsigned i)
+{
+    struct asking *a = &b->asking[i];
+    const struct end *e = &b->ends[i];
+    const char *text = e->output.text;
+    bool late = clock_now_ns() >= a->since_ns + b->run->wait_ns;
+
+    if (a->done)
+        return 0;
+    if (!a->end_s && stream_hello(text, "begin", b->token).there)
+        a->end_s = wall_s();
+    bool whole = a->end_s != 0 && stream_hello(text, "done", b->token).there;
+    a->done = whole || late || end_is_over(e);
+    if (!a->done)
+        return 0;
+    return whole ? check_take(a->host, text, b->token, a->begin_s, a->end_s)
+                 : take_silence(b, a, e);
+}
+
+static bool all_done(const struct batch *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        if (!b->asking[i].done)
+            return false;
+    return true;
+}
+
+static int ask_batch(struct batch *b)
+{
+    int err = 0;
+
+    while (!err && !all_done(b)) {
+        err = ends_attend(b->ends, b->n, SLICE_MS);
+        for (unsigned i = 0; !err && i < b->n; i++)
+            err = look(b, i);
+    }
+    ends_stop(b->ends, b->n, STOP_GRACE_NS);
+    b->n = 0;
+    return err;
+}
+
+int check_ask(struct hosts_run *run, const struct bench_list *benches)
+{
+    struct batch *b = calloc(1, sizeof(*b));
+    unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
+    int err = b ? pair_token(b->token) : -ENOMEM;
+
+    for (size_t i = 0; !err && i < run->hosts.n; i++) {
+        if (!run->hosts.all[i].n_programs)
+            continue;
+        b->run = run;
+        b->benches = benches;
+        err = start(b, &run->hosts.all[i]);
+        if (!err && b->n == at_once)
+            err = ask_batch(b);
+    }
+    if (!err)
+        err = ask_batch(b);
+    else if (b)
+        ends_stop(b->ends, b->n, 0);
+    free(b);
+    return err;
+}

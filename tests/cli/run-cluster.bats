@@ -1,0 +1,467 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb run --hosts over a group: four hosts that a stand-in for ssh makes of this machine, ranks that a stand-in benchmark makes of
+# plumb-null (tests/tools/fake-group.py); by mpirun where there is one; and plumb-allreduce itself.
+
+load rows
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+    mkdir tmp bin fake
+    export TMPDIR="$work/tmp" out="$work/r/gather.csv" FAKE_NULL="$work/bin/plumb-null" PATH="$work/bin:$PATH"
+    # The command line of what this test starts holds $work: it is how leftovers are found.
+    ln -s "$bin/plumb-null" bin/plumb-null
+    cp "$top/tests/tools/fake-group.py" bin/plumb-gather
+    chmod +x bin/plumb-gather
+    # A host may have commands of its own in fake/HOST, and benchmarks in other/HOST.
+    cat > rsh <<'END'
+#!/bin/sh
+host=$1
+shift
+echo "$host" >> called
+case $host in
+gone) echo "rsh: connect to host gone: No route to host" >&2; exit 255 ;;
+mute) exec sleep 60 ;;
+esac
+[ -d "fake/$host" ] && PATH=$PWD/fake/$host:$PATH
+[ -d "other/$host" ] && set -- "$(echo "$*" | sed "s:$PWD/bin/:$PWD/other/$host/:g")"
+exec sh -c "$*"
+END
+    chmod +x rsh
+    for host in alpha beta gamma delta; do
+        mkdir "fake/$host"
+        printf '#!/bin/sh\necho %s\n' "$host" > "fake/$host/uname"
+        chmod +x "fake/$host/uname"
+    done
+    printf 'alpha slots=2 address=127.0.0.1\nbeta address=127.0.0.1\ngamma:3 address=127.0.0.1\ndelta address=127.0.0.1\n' > hosts
+    suite '{bench: gather, number: 1}'
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+suite() { # suite CASE...: t.yaml
+    printf 'suite: t\nabout: a test\ndefaults: {repeat: 1, budget: 20ms, warmup: 20ms}\ncases:\n' > t.yaml
+    printf '  - %s\n' "$@" >> t.yaml
+}
+
+over_hosts() { # over_hosts [OPTION...]: into r
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report "$@"
+}
+
+left_over() { pgrep "$@" -f "$work/bin/plumb-"; }
+
+none_left() { # within 12 s: a watcher asks, waits and kills
+    for _ in $(seq 120); do
+        left_over > /dev/null || [ -n "$(ls tmp)" ] || return 0
+        sleep 0.1
+    done
+    left_over -a
+    ls tmp
+    return 1
+}
+
+until_running() { # until plumb-null is measuring
+    for _ in $(seq 600); do
+        pgrep -f "$work/bin/plumb-null --number" > /dev/null && return 0
+        sleep 0.05
+    done
+    [ ! -e said ] || cat said
+    return 1
+}
+
+@test "a group runs over all hosts, slots ranks on each, in their order; rows and plan name them" {
+    suite '{bench: gather, number: [1, 2], np: 2}'
+    over_hosts 2> said
+    grep -q 'over all hosts, by ./rsh: 2 cases with 7 ranks on 4 hosts; on this machine: 0 cases' said
+    grep -q 'all 7 ranks on 4 hosts see each other' said
+    [ "$(cells hosts | sort -u)" = 'alpha;beta;gamma;delta' ]
+    [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 2 ]
+    # Its --np is for this machine alone.
+    grep -q 'alpha rank 0: plumb-gather: 7 ranks are here' r/log/1-1.txt
+    # Its communicators are its own: those that it would have on this machine are none of the hosts'.
+    [ "$(grep -c -e --ranks r/plan.csv)" -eq 0 ]
+    python3 - <<'END'
+import csv, json
+plan = list(csv.DictReader(open("r/plan.csv")))
+assert all((l["from"], l["to"], l["hosts"], l["state"]) == ("", "", "alpha;beta;gamma;delta", "done") for l in plan), plan
+hosts = json.load(open("r/run.json"))["hosts"]
+assert [h["slots"] for h in hosts["list"]] == [2, 1, 3, 1], hosts
+who = [(int(r["rank"]), r["host"]) for r in hosts["ranks"]["gather"]]
+assert who == [(0, "alpha"), (1, "alpha"), (2, "beta"), (3, "gamma"), (4, "gamma"), (5, "gamma"), (6, "delta")], who
+one = hosts["list"][0]
+assert abs(one["clock_offset_s"]) < 1 + one["clock_known_to_s"] and one["calls_itself"] == "alpha", one
+assert one["versions"]["gather"].startswith("plumb-gather "), one
+samples = list(csv.DictReader(open("r/samples/gather.csv")))
+assert len(samples) == sum(int(r["samples"]) for r in csv.DictReader(open("r/gather.csv")))
+END
+    none_left
+}
+
+@test "one connection a host, and one for rank 0; --slots holds for all hosts" {
+    over_hosts --slots 2 2> said
+    grep -q '1 case with 8 ranks on 4 hosts' said
+    # The check, a trial and the launch.
+    [ "$(grep -c '^alpha$' called)" -eq 5 ]
+    [ "$(grep -c '^gamma$' called)" -eq 3 ]
+    run over_hosts --slots 0
+    [ "$status" -eq 2 ]
+    run "$plumb" run t.yaml --slots 2 --out q
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--slots says nothing without --hosts"* ]]
+    run "$plumb" run --resume r --slots 2
+    [ "$status" -eq 2 ]
+}
+
+@test "what each rank writes to stderr is kept, with host and rank in front" {
+    echo talk > bin/act-4
+    over_hosts 2> said
+    grep -qx 'gamma rank 4: plumb-gather: one' r/log/1-1.txt
+    grep -qx 'gamma rank 4: plumb-gather: two' r/log/1-1.txt
+    grep -q '^alpha rank 0: plumb-gather: listening on 127.0.0.1 port' r/log/1-1.txt
+}
+
+@test "the secret is on no command line and in no file" {
+    cat > rsh <<'END'
+#!/bin/sh
+shift
+echo "$*" >> commands
+tee -a secrets | sh -c "$*"
+END
+    over_hosts
+    # Five connections of the trial, five of the launch; a check has none.
+    [ "$(grep -cE '^[0-9a-f]{64}$' secrets)" -eq 10 ]
+    [ "$(sort -u secrets | wc -l)" -eq 2 ]
+    while read -r secret; do
+        [ "$(grep -cF "$secret" commands)" -eq 0 ]
+        run grep -rlF "$secret" r tmp
+        [ "$status" -eq 1 ]
+    done < secrets
+}
+
+@test "without hosts the benchmark makes its ranks itself, and none is named" {
+    "$plumb" run t.yaml --out r --no-report
+    [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
+    head -1 r/gather.csv | grep -q '^number,'
+    suite '{bench: gather, number: 1, between: none}' '{bench: gather, number: 1}'
+    over_hosts --out q 2> said
+    grep -q '1 case with 7 ranks on 4 hosts; on this machine: 1 case' said
+    out=q/gather.csv
+    [ "$(cells hosts | sort | paste -sd ' ')" = ' alpha;beta;gamma;delta' ]
+    suite '{bench: gather, number: 1, between: first}'
+    run over_hosts --out p
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'gather' is run over all hosts at once: 'between' may only be none"* ]]
+}
+
+@test "a host that cannot be reached: said once, the group fails at once, what needs it not runs" {
+    printf 'alpha address=127.0.0.1\ngone address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
+    suite '{bench: gather, number: [1, 2]}' '{bench: "null"}'
+    run over_hosts --host-wait 2s
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"cannot reach 'gone' by ./rsh: rsh: connect to host gone: No route to host (status 255): 2 launches that need it fail at once"* ]]
+    [[ "$output" == *"'mute' does not answer: nothing came from it by ./rsh in 2 s"* ]]
+    [ "$(cells status | sort -u)" = failed ]
+    cells reason | grep -q "cannot reach 'gone'"
+    [ "$(wc -l < called)" -eq 3 ]
+    [ "$(out=r/null.csv cells status | grep -c failed)" -eq 0 ]
+}
+
+@test "a build that differs, a program that is not there: named with the remedy before anything starts" {
+    mkdir -p other/gamma
+    cat > other/gamma/plumb-gather <<END
+#!/bin/sh
+[ "\$1" = --version ] && { echo "plumb-gather 0.0.1 (fffffff, cc, -O)"; exit; }
+exec "$work/bin/plumb-gather" "\$@"
+END
+    chmod +x other/gamma/plumb-gather
+    run over_hosts
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"the version on 'gamma' differs: it has 0.0.1 (fffffff), this machine "*"install the same build on all hosts: 1 launch that needs it fails at once"* ]]
+    cells reason | grep -q "the version on 'gamma' differs"
+    rm other/gamma/plumb-gather
+    run over_hosts --out q
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"plumb-gather' does not start on 'gamma' (gamma): "*"install it there at the same place, or say where with --remote-dir"* ]]
+}
+
+@test "a clock that differs is told, and nothing is measured there" {
+    cat > fake/beta/date <<'END'
+#!/bin/sh
+echo $(($(/bin/date +%s) + 100)).000000000
+END
+    printf '#!/bin/sh\n/bin/date +%%s\n' > fake/gamma/date # one that does not know %N
+    chmod +x fake/beta/date fake/gamma/date
+    run over_hosts
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"the clock of 'beta' is "*" s ahead of this machine's (known to "*"set both by one time server"* ]]
+    [[ "$output" != *"the clock of 'gamma'"* ]]
+    cells reason | grep -q "the clock of 'beta' is \(99\|100\)"
+    [ "$(grep -c . called)" -eq 4 ]
+}
+
+@test "a rank that never comes: rank 0 names it in the trial, and nothing long is started" {
+    echo late > bin/act-3
+    suite '{bench: gather, number: [1, 2]}'
+    export FAKE_WAIT=12
+    run over_hosts
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"a trial of 'gather' over all hosts failed: on 'alpha' it ended with status 5: rank 0: plumb-gather: ranks 3 of 7 have not come"* ]]
+    [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 2 failed' ]
+    none_left
+}
+
+@test "a rank that dies in the middle ends the case with its name, and the next case runs" {
+    suite '{bench: gather, number: 1, budget: 60s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}' \
+        '{bench: gather, number: 2}'
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    until_running
+    begin=$SECONDS
+    pkill -KILL -f "plumb-gather --np=7 --leader .* --rank 4"
+    status=0
+    wait "$run_pid" || status=$?
+    [ "$status" -eq 4 ]
+    [ $((SECONDS - begin)) -lt 30 ]
+    python3 - <<'END'
+import csv
+rows = {r["number"]: r for r in csv.DictReader(open("r/gather.csv"))}
+assert rows["1"]["status"] == "failed" and "rank 4 (gamma) is gone" in rows["1"]["reason"], rows["1"]["reason"]
+assert rows["2"]["status"] in ("ok", "noisy"), rows["2"]
+END
+    none_left
+}
+
+@test "rank 0's host is gone: the harness says so" {
+    suite '{bench: gather, number: 1, budget: 60s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    until_running
+    # What stands for the connection: the shell that runs rank 0's script.
+    pkill -KILL -f '^sh -c t=.* lead 0 1 '
+    status=0
+    wait "$run_pid" || status=$?
+    [ "$status" -eq 4 ]
+    cells reason | grep -q "the connection to 'alpha' broke before its rows had come"
+    pkill -f "$work/bin/plumb-" || true # a script that is killed hard leaves what it ran, as a host that is gone does
+}
+
+@test "a rank that ends while rank 0 says nothing of it: the harness names the host" {
+    suite '{bench: gather, number: 1, budget: 60s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    until_running
+    echo quiet > bin/act-6
+    pkill -KILL -f "plumb-gather --np=7 --leader .* --rank 6"
+    status=0
+    wait "$run_pid" || status=$?
+    [ "$status" -eq 4 ]
+    cells reason | grep -q "on 'delta' the rank of 1 from 6 on ended with status 137, and rank 0 says nothing of it"
+    none_left
+}
+
+@test "killed in the middle of a long launch: nothing is left on any host" {
+    suite '{bench: gather, number: 1, budget: 100s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
+    run_pid=$!
+    until_running
+    left_over
+    kill -KILL "$run_pid"
+    wait "$run_pid" || true
+    none_left
+}
+
+@test "killed in the middle: nothing is left on any host, and --resume goes on with the same hosts" {
+    suite '{bench: gather, number: [1, 2, 3], budget: 1s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
+    run_pid=$!
+    for _ in $(seq 800); do
+        grep -qs '^done' r/plan.csv && pgrep -f "$work/bin/plumb-null --number" > /dev/null && break
+        sleep 0.05
+    done
+    kill -KILL "$run_pid"
+    wait "$run_pid" || true
+    none_left
+    [ "$(grep -c '^done' r/plan.csv)" -lt 3 ]
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^done' r/plan.csv)" -eq 3 ]
+    [ "$(cells hosts | sort -u)" = 'alpha;beta;gamma;delta' ]
+    none_left
+}
+
+@test "over the time-out: all ranks are gone, the launch is late" {
+    suite '{bench: gather, number: 1, budget: 60s, timeout: 4s, min-samples: 100000000, max-samples: 100000000, sleep: 10ms}'
+    run over_hosts
+    [ "$status" -eq 4 ]
+    cells reason | grep -q 'over its time-out of 4 s'
+    [ "$(grep -c ^late r/plan.csv)" -eq 1 ]
+    none_left
+}
+
+@test "a port in use: another is taken" {
+    python3 -c '
+import socket, time
+held = []
+for port in list(range(22607, 22615)):
+    s = socket.socket()
+    try:
+        s.bind(("127.0.0.1", port)); s.listen(); held.append(s)
+    except OSError:
+        pass # somebody else holds it: as good
+open("held", "w").close()
+time.sleep(60)' &
+    holder=$!
+    while [ ! -e held ]; do sleep 0.05; done
+    over_hosts --port 22600
+    kill "$holder"
+    grep -q 'the port is taken' r/log/*
+    [ "$(cells status | grep -c failed)" -eq 0 ]
+}
+
+@test "a dry run shows the command lines and starts nothing" {
+    run over_hosts --dry-run
+    [ "$status" -eq 0 ]
+    [ ! -e called ]
+    [[ "$output" == *"./rsh alpha $work/bin/plumb-gather --np=7 --rank=0 --listen 127.0.0.1 --port="*" --secret-file=- --number 1"* ]]
+    [[ "$output" == *"./rsh gamma $work/bin/plumb-gather --np=7 --leader 127.0.0.1 --port="*" --secret-file=- --rank=3..5"* ]]
+}
+
+@test "mpirun: all ranks are one job, slots by host; a job of which not all see each other is refused" {
+    command -v mpirun > /dev/null || skip "no mpirun here"
+    printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said
+    grep -q 'over all hosts, by mpirun: 1 case with 3 ranks on 2 hosts' said
+    grep -q 'all 3 ranks on 2 hosts see each other' said
+    [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
+    [ "$(cells hosts)" = "localhost;$(uname -n)" ]
+    [ -z "$(find tmp -name 'plumb.*')" ]
+    status=0
+    FAKE_SIZE=1 "$plumb" run t.yaml --hosts hosts --launcher mpirun --out q --no-report --launcher-args '--oversubscribe' 2> said || status=$?
+    [ "$status" -eq 4 ]
+    grep -q "a trial of 'gather' over all hosts failed: 1 of 3 ranks see each other: 1 launch" said
+}
+
+@test "mpirun and srun: the command lines" {
+    mkdir path
+    printf '#!/bin/sh\necho "HYDRA build details:"\n' > path/mpirun
+    printf '#!/bin/sh\n' > path/srun
+    chmod +x path/mpirun path/srun
+    export PATH="$work/path:$PATH"
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --dry-run > planned
+    grep -q 'mpirun -n 7 -hosts alpha:2,beta:1,gamma:3,delta:1 /' planned
+    "$plumb" run t.yaml --hosts hosts --launcher srun --dry-run > planned
+    grep -q 'srun -N4 -n7 --distribution=arbitrary --nodelist alpha,alpha,beta,gamma,gamma,gamma,delta --cpu-bind=none /' planned
+    printf '#!/bin/sh\necho "mpirun (Open MPI) 4.1.4"\n' > path/mpirun
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --dry-run > planned
+    grep -q 'mpirun -np 7 --host alpha:2,beta:1,gamma:3,delta:1 --map-by slot --bind-to none /' planned
+}
+
+allreduce_here() { # the real one, or skip
+    [ -x "$bin/plumb-allreduce" ] || skip "this build has no plumb-allreduce"
+    if "$bin/plumb-allreduce" --np 2 --rank 0 --listen loopback --port 0 --secret-file /nowhere 2>&1 | grep -q libsodium; then
+        skip "this build has no library to prove a secret with"
+    fi
+    ln -s "$bin/plumb-allreduce" bin/plumb-allreduce
+    rm -r fake
+    out=r/allreduce.csv
+}
+
+@test "plumb-allreduce over four hosts: communicators of 1, 2, 4 and all ranks in one launch" {
+    allreduce_here
+    suite '{bench: allreduce, backend: ring, transport: tcp, size: 64K, no-cpu: "true"}'
+    over_hosts
+    [ "$(cells ranks | sort -nu | paste -sd ' ')" = '1 2 4 7' ]
+    [ "$(cells hosts | sort -u)" = 'alpha;beta;gamma;delta' ]
+    [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
+    [ "$(wc -l < r/plan.csv)" -eq 2 ]
+    none_left
+}
+
+@test "plumb-allreduce: a rank that is killed in the middle is named by rank 0, and the next case runs" {
+    allreduce_here
+    suite '{bench: allreduce, backend: ring, transport: tcp, size: 4K, ranks: 7, no-cpu: "true", budget: 60s, min-samples: 100000000, max-samples: 100000000}' \
+        '{bench: allreduce, backend: ring, transport: tcp, size: 8K, ranks: 7, no-cpu: "true"}'
+    over_hosts > said 2>&1 &
+    run_pid=$!
+    for _ in $(seq 600); do
+        pgrep -f "$work/bin/plumb-allreduce .*--size 4096 " > /dev/null && break
+        sleep 0.05
+    done
+    sleep 2
+    pkill -KILL -f "$work/bin/plumb-allreduce --np=7 --leader .* --rank 4"
+    status=0
+    wait "$run_pid" || status=$?
+    [ "$status" -eq 4 ]
+    python3 - <<'END'
+import csv
+rows = list(csv.DictReader(open("r/allreduce.csv")))
+bad = [r for r in rows if r["size"] == "4096"]
+assert bad and all(r["status"] == "failed" for r in bad), bad
+assert any("rank 4 (" in r["reason"] for r in bad), bad[0]["reason"]
+assert {r["status"] for r in rows if r["size"] == "8192"} <= {"ok", "noisy"}, rows
+END
+    none_left
+}
+
+@test "plumb-allreduce by mpirun: the backend mpi and our own, in one world" {
+    allreduce_here
+    command -v mpirun > /dev/null || skip "no mpirun here"
+    "$bin/plumb-allreduce" --describe | grep -q '^# backend mpi present' || skip "this build has no MPI module"
+    printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
+    suite '{bench: allreduce, backend: [mpi, ring], transport: tcp, size: 64K, no-cpu: "true"}'
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said
+    grep -q 'all 3 ranks on 2 hosts see each other' said
+    [ "$(cells ranks | sort -nu | paste -sd ' ')" = '1 2 3' ]
+    [ "$(cells backend | sort -u | paste -sd ' ')" = 'mpi ring' ]
+    [ "$(cells status | grep -cE 'failed|wrong|skipped')" -eq 0 ]
+}
+
+@test "the suite cluster is planned with hosts and without" {
+    allreduce_here
+    "$plumb" run cluster --dry-run > here
+    [ "$(grep -c ',allreduce,' here)" -gt 20 ]
+    [ "$(grep -c -e '--transport rdma' here)" -le 2 ] || "$plumb" list | grep -q 'rdma.*present'
+    "$plumb" run cluster --hosts hosts --rsh ./rsh --slots 1 --dry-run > planned 2> said
+    grep -q 'over 7 pairs in 3 bouts' said
+    grep -q 'with 4 ranks on 4 hosts' said
+    # Each of six links both ways and by latency, once; the ring of RDMA beside them.
+    [ "$(grep -c ',net,--transport tcp' planned)" -eq 18 ]
+    [ "$(grep -c ',allreduce,.*alpha;beta;gamma;delta' planned)" -eq "$(grep -c ',allreduce,' planned)" ]
+}
+
+@test "all pairs come as a tournament: launches of one bout share no host; many hosts are sampled" {
+    for i in 1 2 3 4 5 6; do echo "n$i address=127.0.0.1"; done > hosts
+    suite '{bench: net, transport: tcp, pattern: latency, size: 8, between: all}'
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > planned 2> said
+    grep -q '1 case over 15 pairs in 5 bouts, in each of which no host is in two pairs' said
+    python3 - <<'END'
+import csv
+pairs = [(l["from"], l["to"]) for l in csv.DictReader(open("planned"))]
+assert len(set(pairs)) == 15
+for i in range(0, 15, 3):
+    assert len({h for p in pairs[i:i + 3] for h in p}) == 6, pairs[i:i + 3]
+END
+    for i in $(seq 40); do echo "n$i address=127.0.0.1"; done > hosts
+    suite '{bench: net, transport: tcp, pattern: latency, size: 8, between: sample}'
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > planned
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --dry-run > again
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --seed 2 --dry-run > other
+    cmp planned again
+    python3 - <<'END'
+import csv
+def pairs(name):
+    return {frozenset((int(l["from"][1:]), int(l["to"][1:]))) for l in csv.DictReader(open(name))}
+p = pairs("planned")
+assert 130 <= len(p) <= 160, len(p)
+assert all(frozenset((i, i % 40 + 1)) in p for i in range(1, 41))
+assert all(6 <= sum(h in q for q in p) <= 8 for h in range(1, 41))
+assert p != pairs("other")
+END
+}

@@ -8,19 +8,9 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/headline_cost.h"
 #include "harness/report/headline_missing.h"
+#include "harness/report/headline_remarks.h"
 #include "harness/report/show.h"
-
-/* What one line is looked for among. */
-struct search {
-    struct report *r;
-    const struct report_bench *bench;
-    const struct headline_rule *rule; /* NULL: `metric` alone */
-    const char *by_value, *metric;
-    bool *in;    /* which cases of the bench match */
-    bool *at_in; /* of these, which are at the place that the rule asks for */
-};
 
 static const struct report_bench *bench_named(const struct report *r, const char *name)
 {
@@ -56,25 +46,34 @@ static double number_of(const char *text)
     return units_parse_double(text, &number) ? NAN : number;
 }
 
-/* Keeps only the cases at the largest or smallest value of a parameter. */
-static void keep_extreme(struct search *s)
+/* Of the cases that are left, keeps those at the largest or smallest value of a parameter: "+size". */
+static void keep_at(struct search *s, const char *at)
 {
-    const char *at = s->rule ? s->rule->at : NULL;
     double best = NAN;
 
-    for (size_t i = 0; i < s->bench->n_cases; i++)
-        s->at_in[i] = s->in[i];
-    if (!at)
-        return;
     for (size_t i = 0; i < s->bench->n_cases; i++) {
         double x = number_of(report_param(s->bench, &s->bench->cases[i], at + 1));
 
-        if (s->in[i] && !isnan(x))
+        if (s->at_in[i] && !isnan(x))
             best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
     }
     for (size_t i = 0; i < s->bench->n_cases; i++)
         if (number_of(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
             s->at_in[i] = false;
+}
+
+static void keep_extreme(struct search *s)
+{
+    const char *at = s->rule && s->rule->at ? s->rule->at : "";
+
+    for (size_t i = 0; i < s->bench->n_cases; i++)
+        s->at_in[i] = s->in[i];
+    while (*at) {
+        size_t n = strcspn(at, " ");
+
+        keep_at(s, pool_text(&s->r->pool, "%.*s", (int)n, at));
+        at += n + (at[n] == ' ');
+    }
 }
 
 static bool is_better(const struct report_case *c, double value, double than)
@@ -165,69 +164,6 @@ static const char *over_device(const struct search *s, const struct report_case 
     return pool_text(&s->r->pool, "over %.*s", (int)strcspn(detail, " "), detail);
 }
 
-static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
-{
-    if (*text)
-        h->verdict.sentence = pool_text(&s->r->pool, "%s; %s", h->verdict.sentence, text);
-    if (warn && h->verdict.mood < MOOD_WARN)
-        h->verdict.mood = MOOD_WARN;
-}
-
-/* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */
-static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *g)
-{
-    const char *text = pool_text(pool, "%zu GPUs", g->n);
-
-    if (*g->lost)
-        text = pool_text(pool, "%zu of %zu GPUs, %s", g->n, g->all, g->lost);
-    if (g->n < 2)
-        return text;
-    if (g->alike)
-        return pool_text(pool, "%s%s alike", text, *g->lost ? ", the others" : "");
-    return pool_text(pool, "%s: %s to %s, slowest: %s", text, show_number(pool, g->best),
-                     show_number(pool, g->worst), g->worst_gpu);
-}
-
-/* How the best case's GPU stands among the others. */
-static void remark_gpus(const struct search *s, size_t run, struct headline_run *h)
-{
-    struct contrast_gpus g = contrast_gpus(s->r, s->bench, run, h->best);
-    bool behind = g.behind && point_is_measured(h->point);
-
-    if (g.all < 2)
-        return;
-    remark(s, h, describe_gpus(&s->r->pool, &g), behind || g.failed);
-    if (behind)
-        remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case), false);
-}
-
-/* Of pairs, the worst matter. */
-static void remark_pairs(const struct search *s, const struct matrices *matrices, size_t run,
-                         struct headline_run *h)
-{
-    for (size_t i = 0; i < matrices->n; i++) {
-        const struct matrix *m = &matrices->all[i];
-        const char *text;
-        size_t slow;
-
-        if (!matrix_holds(m, h->best, run))
-            continue;
-        text = matrix_summary(s->r, m, h->best, &slow);
-        remark(s, h, text, slow && point_is_measured(h->point));
-    }
-}
-
-/* What stands beside the best case: the same on the other GPUs, and with one thing changed. */
-static void add_remarks(const struct search *s, const struct headlines *out, size_t run,
-                        struct headline_run *h)
-{
-    if (s->rule && s->rule->flags & RULE_COST)
-        remark(s, h, headline_cost(s->r, s->bench, h->best, run), false);
-    remark_gpus(s, run, h);
-    remark_pairs(s, &out->matrices, run, h);
-    remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run), false);
-}
-
 /* Nothing but skipped launches, of what a machine may well lack. */
 static bool is_quiet(const struct search *s)
 {
@@ -266,7 +202,7 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         run->point = &run->best->points[i];
         run->what = show_joined(&s->r->pool, over_device(s, run->best), describe(s, run->best));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
-        add_remarks(s, out, i, run);
+        headline_remarks(s, out, i, run);
     }
     out->n++;
     return 0;
@@ -384,6 +320,12 @@ int headlines_make(struct report *r, struct headlines *out)
         err = contrasts_make(r, &out->contrasts);
     if (!err)
         err = matrices_make(r, &out->matrices);
+    if (!err)
+        err = scalings_make(r, &out->scalings);
+    if (!err)
+        err = stragglers_make(r, &out->stragglers);
+    if (!err)
+        err = bucket_sweeps_make(r, &out->buckets);
     if (!err)
         err = make_all(r, out, &s);
     if (!err)

@@ -12,6 +12,9 @@
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
 #include "harness/report/rules.h"
+#include "harness/report/scaling.h"
+#include "harness/report/scaling_buckets.h"
+#include "harness/report/scaling_ranks.h"
 
 enum mood { MOOD_GOOD, MOOD_OPEN, MOOD_WARN, MOOD_BAD }; /* open: nothing to judge by */
 
@@ -42,6 +45,9 @@ struct headlines {
     const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
     struct contrasts contrasts;
     struct matrices matrices;
+    struct scalings scalings;
+    struct stragglers stragglers;
+    struct bucket_sweeps buckets;
 };
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */

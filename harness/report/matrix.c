@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrices of copies between GPUs: see matrix.h. */
+/* Matrices of pairs: see matrix.h. */
 #include "harness/report/matrix.h"
 
 #include <errno.h>
@@ -8,14 +8,53 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "core/units.h"
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
 
-#define MATRIX_ALIKE 0.005 /* no difference that matters */
+/* The columns of the two ends, of GPUs and of hosts. */
+static const char *const ends[][2] = {{"source", "destination"}, {"from", "to"}};
 
 static bool is_end(const char *param)
 {
-    return !strcmp(param, "source") || !strcmp(param, "destination");
+    for (size_t i = 0; i < 2; i++)
+        if (!strcmp(param, ends[i][0]) || !strcmp(param, ends[i][1]))
+            return true;
+    return false;
+}
+
+/* Rows between two hosts: what the link carries or how long it takes, not what stands beside. */
+static bool is_host_pair(const struct report_bench *b, const struct report_case *c)
+{
+    const char *from = report_param(b, c, "from"), *to = report_param(b, c, "to");
+
+    return *from && *to && strcmp(from, to) != 0 && !*report_param(b, c, "side") &&
+           !*report_param(b, c, "rail") &&
+           (!strcmp(c->metric, "bandwidth") || !strcmp(c->metric, "latency"));
+}
+
+static bool is_one_way(const char *direction)
+{
+    return !strcmp(direction, "forward") || !strcmp(direction, "reverse");
+}
+
+/* Where the bytes come from, and where they go: of hosts, `reverse` is from `to`. */
+static const char *end_of(const struct report_bench *b, const struct report_case *c, size_t end)
+{
+    bool hosts = is_host_pair(b, c);
+    bool back = hosts && !strcmp(report_param(b, c, "direction"), "reverse");
+
+    return report_param(b, c, ends[hosts][end ^ (size_t)back]);
+}
+
+/* Both ways between hosts are in one matrix, on either side of its diagonal. */
+static bool same_param(const struct report_bench *b, size_t param, const struct report_case *x,
+                       const struct report_case *y)
+{
+    if (!strcmp(x->params[param], y->params[param]))
+        return true;
+    return !strcmp(b->params[param], "direction") && is_host_pair(b, x) && is_host_pair(b, y) &&
+           is_one_way(x->params[param]) && is_one_way(y->params[param]);
 }
 
 /* Do two cases differ in their ends alone? */
@@ -25,56 +64,56 @@ static bool same_matrix(const struct report_bench *b, const struct report_case *
     if (strcmp(x->metric, y->metric) != 0 || strcmp(x->unit, y->unit) != 0)
         return false;
     for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !is_end(b->params[i]) && strcmp(x->params[i], y->params[i]) != 0)
+        if (!b->follows[i] && !is_end(b->params[i]) && !same_param(b, i, x, y))
             return false;
     return true;
 }
 
 static bool is_in(const struct report_bench *b, const struct report_case *c, size_t run)
 {
-    return case_is_pair(b, c) && c->points[run].n_rows > 0 && *c->metric;
+    return (case_is_pair(b, c) || is_host_pair(b, c)) && c->points[run].n_rows > 0 && *c->metric;
 }
 
-/* cuda:2 before cuda:10. */
-static int by_gpu(const void *x, const void *y)
+/* cuda:2 before cuda:10, node2 before node10. */
+static int by_name(const void *x, const void *y)
 {
     const char *a = *(const char *const *)x, *b = *(const char *const *)y;
-    unsigned long m = strtoul(strchr(a, ':') + 1, NULL, 10);
-    unsigned long n = strtoul(strchr(b, ':') + 1, NULL, 10);
+    const char *m = strchr(a, ':'), *n = strchr(b, ':');
+    int order = m && n ? strverscmp(m, n) : 0;
 
-    return m != n ? (m < n ? -1 : 1) : strcmp(a, b);
+    return order ? order : strverscmp(a, b);
 }
 
-static void add_gpu(const char **gpus, size_t *n, const char *name)
+static void add_end(const char **list, size_t *n, const char *name)
 {
     for (size_t i = 0; i < *n; i++)
-        if (!strcmp(gpus[i], name))
+        if (!strcmp(list[i], name))
             return;
-    if (*n < MATRIX_GPUS_MAX)
-        gpus[(*n)++] = name;
+    if (*n < MATRIX_ENDS_MAX)
+        list[(*n)++] = name;
 }
 
-/* The GPUs that any pair of this run names: a matrix in which some lack shows that they do. */
-static size_t list_gpus(const struct report_bench *b, size_t run, const char **gpus)
+/* The GPUs or hosts that any pair of this run names: a matrix in which some lack shows that they do. */
+static size_t list_ends(const struct report_bench *b, size_t run, const char **list)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < b->n_cases; i++) {
         if (!is_in(b, &b->cases[i], run))
             continue;
-        add_gpu(gpus, &n, report_param(b, &b->cases[i], "source"));
-        add_gpu(gpus, &n, report_param(b, &b->cases[i], "destination"));
+        add_end(list, &n, end_of(b, &b->cases[i], 0));
+        add_end(list, &n, end_of(b, &b->cases[i], 1));
     }
     if (n)
-        qsort(gpus, n, sizeof(*gpus), by_gpu);
+        qsort(list, n, sizeof(*list), by_name);
     return n;
 }
 
-static size_t index_of(const struct matrix *m, const char *gpu)
+static size_t index_of(const struct matrix *m, const char *name)
 {
     size_t i = 0;
 
-    while (i < m->n && strcmp(m->gpus[i], gpu) != 0)
+    while (i < m->n && strcmp(m->ends[i], name) != 0)
         i++;
     return i;
 }
@@ -115,6 +154,11 @@ static const char *relation_of(struct report *r, size_t run, const char *address
     return "";
 }
 
+static bool has_value(const struct matrix_cell *cell)
+{
+    return cell->c && !isnan(cell->point->value);
+}
+
 static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
 {
     for (size_t i = 0; i < m->bench->n_cases; i++) {
@@ -123,8 +167,8 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
 
         if (!is_in(m->bench, c, m->run) || !same_matrix(m->bench, first, c))
             continue;
-        size_t from = index_of(m, report_param(m->bench, c, "source"));
-        size_t to = index_of(m, report_param(m->bench, c, "destination"));
+        size_t from = index_of(m, end_of(m->bench, c, 0));
+        size_t to = index_of(m, end_of(m->bench, c, 1));
         if (from == m->n || to == m->n)
             continue;
         struct matrix_cell *cell = &m->cells[from * m->n + to];
@@ -137,11 +181,6 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
         m->measured++;
         m->high = isnan(m->high) ? p->value : fmax(m->high, p->value);
     }
-}
-
-static bool has_value(const struct matrix_cell *cell)
-{
-    return cell->c && !isnan(cell->point->value);
 }
 
 static void judge_cell(struct matrix *m, size_t cell, double *scratch)
@@ -169,9 +208,63 @@ static const char *title_of(struct report *r, const struct report_bench *b,
     const char *text = "";
 
     for (size_t i = 0; i < b->n_params; i++)
-        if (!b->follows[i] && !is_end(b->params[i]))
+        if (!b->follows[i] && !is_end(b->params[i]) &&
+            !(is_host_pair(b, c) && is_one_way(c->params[i])))
             text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, c->params[i]));
     return text;
+}
+
+/* Which hosts are behind the others, by their links. */
+static int judge_hosts(struct report *r, struct matrix *m)
+{
+    struct link *links = calloc(m->n * m->n + 1, sizeof(*links));
+    bool rate = report_higher_is_better(m->unit);
+    size_t n = 0;
+    int err;
+
+    m->slow_hosts = pool_alloc(&r->pool, m->n, sizeof(*m->slow_hosts));
+    if (!links || !m->slow_hosts) {
+        free(links);
+        return -ENOMEM;
+    }
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        double value = has_value(&m->cells[i]) ? m->cells[i].point->value : 0;
+
+        if (value > 0)
+            links[n++] = (struct link){i / m->n, i % m->n, rate ? value : 1 / value};
+    }
+    err = links_judge(links, n, m->n, m->slow_hosts, &m->n_slow_hosts);
+    for (size_t i = 0; i < m->n * m->n; i++)
+        for (size_t k = 0; k < m->n_slow_hosts; k++)
+            if (m->slow_hosts[k].host == i / m->n || m->slow_hosts[k].host == i % m->n)
+                m->cells[i].named = true;
+    free(links);
+    return err;
+}
+
+static double size_of(const struct report_bench *b, const struct report_case *c)
+{
+    double size;
+
+    return units_parse_double(report_param(b, c, "size"), &size) ? 0 : size;
+}
+
+/* Of sizes that hosts exchange, the largest says what a link carries, the smallest how long it takes: the others would be as many matrices more. */
+static bool is_telling_size(const struct report_bench *b, size_t run, const struct report_case *c)
+{
+    bool rate = report_higher_is_better(c->unit);
+    double size = size_of(b, c);
+
+    for (size_t i = 0; is_host_pair(b, c) && i < b->n_cases; i++) {
+        const struct report_case *other = &b->cases[i];
+        double other_size = size_of(b, other);
+
+        if (is_in(b, other, run) && is_host_pair(b, other) && !strcmp(other->metric, c->metric) &&
+            !strcmp(report_param(b, other, "transport"), report_param(b, c, "transport")) &&
+            (rate ? other_size > size : other_size < size))
+            return false;
+    }
+    return true;
 }
 
 static int make_one(struct report *r, const struct report_bench *b, size_t run,
@@ -179,11 +272,12 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run,
 {
     *m = (struct matrix){.bench = b, .run = run, .metric = first->metric, .unit = first->unit};
     m->high = NAN;
+    m->hosts = is_host_pair(b, first);
     m->title = title_of(r, b, first);
-    m->gpus = pool_alloc(&r->pool, MATRIX_GPUS_MAX, sizeof(*m->gpus));
-    if (!m->gpus)
+    m->ends = pool_alloc(&r->pool, MATRIX_ENDS_MAX, sizeof(*m->ends));
+    if (!m->ends)
         return -ENOMEM;
-    m->n = list_gpus(b, run, m->gpus);
+    m->n = list_ends(b, run, m->ends);
     m->cells = pool_alloc(&r->pool, m->n * m->n, sizeof(*m->cells));
     double *scratch = calloc(m->n * m->n + 1, sizeof(*scratch));
     if (!m->cells || !scratch) {
@@ -194,7 +288,7 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run,
     for (size_t i = 0; i < m->n * m->n; i++)
         judge_cell(m, i, scratch);
     free(scratch);
-    return 0;
+    return m->hosts ? judge_hosts(r, m) : 0;
 }
 
 static bool is_first(const struct report_bench *b, size_t run, size_t index)
@@ -202,7 +296,7 @@ static bool is_first(const struct report_bench *b, size_t run, size_t index)
     for (size_t i = 0; i < index; i++)
         if (is_in(b, &b->cases[i], run) && same_matrix(b, &b->cases[i], &b->cases[index]))
             return false;
-    return is_in(b, &b->cases[index], run);
+    return is_in(b, &b->cases[index], run) && is_telling_size(b, run, &b->cases[index]);
 }
 
 int matrices_make(struct report *r, struct matrices *out)
@@ -225,126 +319,7 @@ int matrices_make(struct report *r, struct matrices *out)
                 if (!is_first(&r->benches[b], run, i))
                     continue;
                 err = make_one(r, &r->benches[b], run, &r->benches[b].cases[i], m);
-                out->n += !err && m->measured > 0;
+                out->n += !err && m->measured > 0 && (!m->hosts || m->n > 2);
             }
     return err || r->pool.failed ? -ENOMEM : 0;
-}
-
-const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell)
-{
-    const struct matrix_cell *at = &m->cells[cell];
-    double change = at->point->value / at->kind_median - 1;
-
-    return pool_text(&r->pool, "%s -> %s is %s %s the median of its kind (%s%s%s %s)",
-                     m->gpus[cell / m->n], m->gpus[cell % m->n],
-                     show_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
-                     at->kind, *at->kind ? ": " : "", show_number(&r->pool, at->kind_median),
-                     m->unit);
-}
-
-bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run)
-{
-    for (size_t i = 0; m->run == run && i < m->n * m->n; i++)
-        if (m->cells[i].c == c)
-            return true;
-    return false;
-}
-
-static bool is_behind(const struct matrix *m, size_t cell, size_t than)
-{
-    double x = m->cells[cell].point->value, y = m->cells[than].point->value;
-
-    return report_higher_is_better(m->unit) ? x < y : x > y;
-}
-
-/* The pairs of one kind. */
-struct kind {
-    size_t pairs, measured, slow, best, worst; /* cells */
-};
-
-static struct kind count_kind(const struct matrix *m, const char *name)
-{
-    size_t none = m->n * m->n;
-    struct kind k = {.best = none, .worst = none};
-
-    for (size_t i = 0; i < none; i++) {
-        if (!m->cells[i].c || strcmp(m->cells[i].kind, name) != 0)
-            continue;
-        k.pairs++;
-        if (!has_value(&m->cells[i]))
-            continue;
-        k.measured++;
-        k.slow += m->cells[i].slow;
-        k.worst = k.worst == none || is_behind(m, i, k.worst) ? i : k.worst;
-        k.best = k.best == none || is_behind(m, k.best, i) ? i : k.best;
-    }
-    return k;
-}
-
-static const char *kind_text(struct pool *pool, const struct matrix *m, const struct kind *k,
-                             const char *link)
-{
-    const char *pairs = pool_text(pool, "%zu pair%s", k->pairs, k->pairs == 1 ? "" : "s");
-    double best = m->cells[k->best].point->value, worst = m->cells[k->worst].point->value;
-
-    if (k->measured < k->pairs)
-        pairs = pool_text(pool, "%zu of %s", k->measured, pairs);
-    if (*link)
-        pairs = pool_text(pool, "%s (%s)", pairs, link);
-    if (k->measured == 1)
-        return pool_text(pool, "%s: %s", pairs, show_number(pool, best));
-    if (fabs(worst / best - 1) <= MATRIX_ALIKE)
-        return pool_text(pool, "%s alike: %s", pairs, show_number(pool, best));
-    pairs = pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, show_number(pool, best),
-                      show_number(pool, worst), m->gpus[k->worst / m->n], m->gpus[k->worst % m->n]);
-    return k->slow ? pool_text(pool, "%s, %zu slow for %s kind", pairs, k->slow,
-                               k->slow == 1 ? "its" : "their")
-                   : pairs;
-}
-
-/* The first pair of its kind that has a value, and the path that is asked for. */
-static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
-{
-    if (!has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
-        return false;
-    for (size_t i = 0; i < cell; i++)
-        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
-            return false;
-    return true;
-}
-
-/* A pair that was skipped before it knew its path belongs to no kind, and would go unseen. */
-static const char *pathless_text(struct pool *pool, const struct matrix *m)
-{
-    size_t pairs = 0, lost = 0;
-
-    for (size_t i = 0; i < m->n * m->n; i++) {
-        pairs += m->cells[i].c != NULL;
-        lost += m->cells[i].c && !has_value(&m->cells[i]) && !*m->cells[i].path;
-    }
-    return lost ? pool_text(pool, "; in all, %zu of %zu pairs have a value", m->measured, pairs)
-                : "";
-}
-
-const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
-                           size_t *slow)
-{
-    const char *path = report_param(m->bench, c, "path"), *text = "";
-    size_t kinds = 0;
-
-    *slow = 0;
-    for (size_t i = 0; i < m->n * m->n; i++)
-        kinds += begins_kind(m, i, path);
-    for (size_t i = 0; i < m->n * m->n; i++) {
-        const struct matrix_cell *at = &m->cells[i];
-
-        if (!begins_kind(m, i, path))
-            continue;
-        struct kind k = count_kind(m, at->kind);
-        *slow += k.slow;
-        const char *link = *at->relation ? at->relation : "link not known";
-        text = pool_text(&r->pool, "%s%s%s", text, *text ? "; " : "",
-                         kind_text(&r->pool, m, &k, kinds > 1 ? link : ""));
-    }
-    return *text ? pool_text(&r->pool, "%s%s", text, pathless_text(&r->pool, m)) : "";
 }

@@ -10,11 +10,12 @@
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
 
+#include "harness/report/links.h"
 #include "harness/report/model.h"
 
 #define MATRIX_SLOW     0.15
 #define MATRIX_KIND_MIN 4
-#define MATRIX_GPUS_MAX 128
+#define MATRIX_ENDS_MAX 128
 
 struct matrix_cell {
     const struct report_case *c; /* NULL: not in this run */
@@ -24,6 +25,7 @@ struct matrix_cell {
     const char *kind;     /* both */
     double kind_median;   /* NaN: too few of it, or no value */
     bool slow;
+    bool named; /* an end of it is a host that is named as slow: that says it all */
 };
 
 struct matrix {
@@ -31,10 +33,13 @@ struct matrix {
     size_t run;
     const char *metric, *unit;
     const char *title; /* the other parameters that are set */
-    const char **gpus; /* by number */
+    bool hosts;        /* between hosts; else between GPUs */
+    const char **ends; /* names, by number */
     size_t n;
     struct matrix_cell *cells; /* n x n: [source * n + destination] */
     size_t measured, slow;
+    struct slow_host *slow_hosts; /* of hosts: see links.h */
+    size_t n_slow_hosts;
     double high; /* the highest value */
 };
 
@@ -46,6 +51,12 @@ struct matrices {
 /* Of every run and benchmark in which two GPUs or more copied to one another. Everything lives in
  * the report's pool. 0 or -ENOMEM. */
 int matrices_make(struct report *r, struct matrices *out);
+
+/* A slow pair that no slow host explains. */
+bool matrix_is_listed(const struct matrix *m, size_t cell);
+
+/* Of slow host number i: "node3: its 3 links carry 0.53 of the others'". */
+const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i);
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
 

@@ -221,7 +221,11 @@ static void write_top(const struct page *page)
     fputs("<nav><a href='#headlines'>Headlines</a> ", page->out);
     if (page->headlines->contrasts.n)
         fputs("<a href='#beside'>Side by side</a> ", page->out);
-    if (page->headlines->matrices.n)
+    if (page_has_scaling(page))
+        fputs("<a href='#scaling'>Scaling</a> ", page->out);
+    if (page_has_matrices(page, true))
+        fputs("<a href='#links'>Between hosts</a> ", page->out);
+    if (page_has_matrices(page, false))
         fputs("<a href='#peers'>Between GPUs</a> ", page->out);
     fputs("<a href='#machine'>Machine</a> "
           "<a href='#plots'>Plots</a> <a href='#quality'>Quality</a> <a href='#rows'>Rows</a> "
@@ -262,6 +266,7 @@ void page_write(const struct page *page)
     write_top(page);
     page_headlines(page);
     page_contrasts(page);
+    page_scaling(page);
     page_matrices(page);
     page_machine(page);
     page_plots(page);

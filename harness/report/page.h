@@ -23,7 +23,11 @@ void page_headlines(const struct page *page);
 void page_contrasts(const struct page *page); /* nothing where there are none; so page_matrices */
 void page_matrices(const struct page *page);
 void page_machine(const struct page *page);
+bool page_has_matrices(const struct page *page, bool hosts); /* between hosts, or between GPUs */
+bool page_has_scaling(const struct page *page);
+void page_scaling(const struct page *page);
 void page_plots(const struct page *page);
+void page_figure(const struct page *page, size_t figure); /* which has been drawn */
 void page_quality(const struct page *page);
 void page_rows(const struct page *page);
 void page_again(const struct page *page);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs as heat maps: tables whose cells are the darker the higher their value. */
+/* Copies between GPUs, and links between hosts, as heat maps: tables whose cells are the darker the higher their value. */
 #include <math.h>
 #include <string.h>
 
@@ -12,9 +12,11 @@
 #define SHADE_MAX    60 /* %: text must stay legible on it */
 
 /* "0" of "cuda:0": a wide table has no room for more. */
-static const char *number_of(const char *gpu)
+static const char *number_of(const char *name)
 {
-    return strchr(gpu, ':') + 1;
+    const char *colon = strchr(name, ':');
+
+    return colon && colon[1] ? colon + 1 : name;
 }
 
 static void write_head(const struct page *page, const struct matrix *m)
@@ -23,7 +25,7 @@ static void write_head(const struct page *page, const struct matrix *m)
 
     fputs("<thead><tr><th scope='col'>from \\ to</th>", out);
     for (size_t i = 0; i < m->n; i++)
-        html_print(out, "<th scope='col' title='to %s'>%s</th>", m->gpus[i], number_of(m->gpus[i]));
+        html_print(out, "<th scope='col' title='to %s'>%s</th>", m->ends[i], number_of(m->ends[i]));
     fputs("</tr></thead>\n<tbody>\n", out);
 }
 
@@ -32,8 +34,8 @@ static const char *tip_of(const struct page *page, const struct matrix *m, size_
     const struct matrix_cell *at = &m->cells[cell];
     const struct report_point *p = at->point;
     struct pool *pool = &page->r->pool;
-    const char *text = pool_text(pool, "%s to %s: %s %s", m->gpus[cell / m->n],
-                                 m->gpus[cell % m->n], show_number(pool, p->value), m->unit);
+    const char *text = pool_text(pool, "%s to %s: %s %s", m->ends[cell / m->n],
+                                 m->ends[cell % m->n], show_number(pool, p->value), m->unit);
 
     if (!isnan(p->low))
         text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
@@ -103,18 +105,22 @@ static void write_caption(const struct page *page, const struct matrix *m)
 
 static void write_slow(const struct page *page, const struct matrix *m)
 {
-    size_t listed = 0;
+    size_t listed = 0, all = 0;
 
-    if (!m->slow)
+    for (size_t i = 0; i < m->n * m->n; i++)
+        all += matrix_is_listed(m, i);
+    if (!all && !m->n_slow_hosts)
         return;
     fputs("<ul class='findings'>", page->out);
+    for (size_t i = 0; i < m->n_slow_hosts; i++)
+        html_print(page->out, "<li class='warn'><b>%s</b></li>", matrix_host_text(page->r, m, i));
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (m->cells[i].slow && listed++ < SLOW_MAX)
+        if (matrix_is_listed(m, i) && listed++ < SLOW_MAX)
             html_print(page->out, "<li class='warn'>%s</li>", matrix_slow_text(page->r, m, i));
     fputs("</ul>\n", page->out);
-    if (m->slow > SLOW_MAX)
+    if (all > SLOW_MAX)
         html_print(page->out, "<p class='note'>Marked as slow: %s.</p>\n",
-                   show_count(&page->r->pool, m->slow - SLOW_MAX, "more pair"));
+                   show_count(&page->r->pool, all - SLOW_MAX, "more pair"));
 }
 
 static void write_matrix(const struct page *page, const struct matrix *m)
@@ -126,7 +132,7 @@ static void write_matrix(const struct page *page, const struct matrix *m)
     fprintf(out, "<div class='across'><table%s>\n", m->n > 10 ? " class='many'" : "");
     write_head(page, m);
     for (size_t i = 0; i < m->n; i++) {
-        html_print(out, "<tr><th scope='row'>%s</th>", m->gpus[i]);
+        html_print(out, "<tr><th scope='row'>%s</th>", m->ends[i]);
         for (size_t k = 0; k < m->n; k++)
             write_cell(page, m, i * m->n + k);
         fputs("</tr>\n", out);
@@ -136,11 +142,48 @@ static void write_matrix(const struct page *page, const struct matrix *m)
     fputs("</figure>\n", out);
 }
 
-void page_matrices(const struct page *page)
+static void write_matrices(const struct page *page, bool hosts)
+{
+    const struct matrices *all = &page->headlines->matrices;
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n; i++)
+        if (all->all[i].hosts == hosts && n++ < MATRICES_MAX)
+            write_matrix(page, &all->all[i]);
+    fputs("</div>\n", page->out);
+    if (n > MATRICES_MAX)
+        html_print(page->out,
+                   "<p class='missing'>%zu more matrices are left out: their rows are in the "
+                   "tables below.</p>\n",
+                   n - MATRICES_MAX);
+    fputs("</section>\n", page->out);
+}
+
+bool page_has_matrices(const struct page *page, bool hosts)
 {
     const struct matrices *all = &page->headlines->matrices;
 
-    if (!all->n)
+    for (size_t i = 0; i < all->n; i++)
+        if (all->all[i].hosts == hosts)
+            return true;
+    return false;
+}
+
+void page_matrices(const struct page *page)
+{
+    if (page_has_matrices(page, true)) {
+        fputs(
+            "<section id='links'>\n<h2>Between hosts</h2>\n"
+            "<p>Rows send, columns receive; the stronger the colour, the higher. Point at a cell "
+            "for its interval and limit. A framed cell is slow: more than 15 % behind the median "
+            "of all links. A host is named where the middle of its links is behind "
+            "what the others do among themselves, by more than 10 % and by more than they differ. "
+            "More than six pairs are not drawn as lines among the plots.</p>\n"
+            "<div class='matrices'>\n",
+            page->out);
+        write_matrices(page, true);
+    }
+    if (!page_has_matrices(page, false))
         return;
     fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
           "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
@@ -148,13 +191,5 @@ void page_matrices(const struct page *page)
           "median of its "
           "kind of link.</p>\n<div class='matrices'>\n",
           page->out);
-    for (size_t i = 0; i < all->n && i < MATRICES_MAX; i++)
-        write_matrix(page, &all->all[i]);
-    fputs("</div>\n", page->out);
-    if (all->n > MATRICES_MAX)
-        html_print(page->out,
-                   "<p class='missing'>%zu more matrices are left out: their rows are in the "
-                   "tables below.</p>\n",
-                   all->n - MATRICES_MAX);
-    fputs("</section>\n", page->out);
+    write_matrices(page, false);
 }

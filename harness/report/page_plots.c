@@ -9,10 +9,12 @@ static void write_key(FILE *out, const struct plot *plot, const struct plot_line
                       const char *colour, const char *label)
 {
     fputs("<li><svg class='key' viewBox='0 0 30 12' aria-hidden='true'>", out);
-    if (!plot->categories)
+    if (!plot->categories && !line->apart)
         fprintf(out, "<path d='M0,6 h30' stroke-width='2' %s style='stroke:var(--%s)'/>",
                 line->dashed ? "stroke-dasharray='5,4'" : "", colour);
-    fprintf(out,
+    if (!line->plain)
+        fprintf(
+            out,
             "<use href='#gpPt%d' transform='translate(15,6) scale(4)' style='color:var(--%s)'/>",
             plot_marker_type(line->marker, line->dashed) - 1, colour);
     html_print(out, "</svg>%s</li>", label);
@@ -66,14 +68,16 @@ static void write_legend(const struct page *page, const struct figure *f)
     if (plot->n_lines < 2)
         return;
     fputs("<ul class='legend'>", page->out);
-    if (page->r->n_runs == 2 && !plot->categories)
+    bool of_two = page->r->n_runs == 2 && !plot->categories && f->place == FIGURE_AMONG_PLOTS;
+
+    if (of_two)
         write_legend_of_two(page, f);
-    for (size_t i = 0; (page->r->n_runs != 2 || plot->categories) && i < plot->n_lines; i++)
+    for (size_t i = 0; !of_two && i < plot->n_lines; i++)
         write_line_key(page->out, plot, i, plot->lines[i].label);
     fputs("</ul>\n", page->out);
 }
 
-static void write_figure(const struct page *page, size_t i)
+void page_figure(const struct page *page, size_t i)
 {
     const struct figure *f = &page->figures->all[i];
     const struct plot_picture *picture = &page->pictures[i];
@@ -125,24 +129,28 @@ void page_plots(const struct page *page)
     const struct figures *figures = page->figures;
     FILE *out = page->out;
     const char *bench = "";
+    size_t n = 0;
 
+    for (size_t i = 0; i < figures->n; i++)
+        n += figures->all[i].place == FIGURE_AMONG_PLOTS;
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
     if (*page->plots_error)
         html_print(out, "<p class='banner'>No plots: %s.</p>\n", page->plots_error);
-    else if (!figures->n && !figures->n_words)
+    else if (!n && !figures->n_words)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
-    else if (figures->n)
+    else if (n)
         fputs("<p>The bar through a point is its interval. Point at a line for its name.</p>\n",
               out);
     for (size_t i = 0; i < figures->n; i++) {
-        if (!page->pictures[i].wide || !page->pictures[i].narrow)
+        if (figures->all[i].place != FIGURE_AMONG_PLOTS || !page->pictures[i].wide ||
+            !page->pictures[i].narrow)
             continue;
         if (strcmp(bench, figures->all[i].bench->name) != 0) {
             fputs(*bench ? "</div>\n" : "", out);
             bench = figures->all[i].bench->name;
             html_print(out, "<h3>%s</h3>\n<div class='figures'>\n", bench);
         }
-        write_figure(page, i);
+        page_figure(page, i);
     }
     if (*bench)
         fputs("</div>\n", out);

@@ -30,6 +30,8 @@ struct plot_line {
     size_t n;
     size_t colour, marker; /* any number: taken modulo what there is */
     bool dashed;           /* dashed line, open markers: the second of two runs */
+    bool plain;            /* no markers: not measured, but what a model says */
+    bool apart;            /* markers alone: values that no line belongs between */
 };
 
 struct plot_tick {

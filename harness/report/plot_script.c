@@ -303,9 +303,12 @@ static void write_line(FILE *out, const struct plot *plot, size_t i)
             plot->categories ? "3:1:($4-$3):(0)" : "1:3:(0):($4-$3)",
             dense ? "nohead" : "heads size screen 0.005,90", colour);
     fprintf(out, "notitle, $line%zu using %s with ", i, plot->categories ? "2:1" : "1:2");
-    fputs(plot->categories ? "points" : dense ? "lines" : "linespoints", out);
+    fputs(plot->categories || line->apart ? "points"
+          : dense || line->plain          ? "lines"
+                                          : "linespoints",
+          out);
     fprintf(out, " lw 1.5 dt %d", line->dashed ? 2 : 1);
-    if (!dense)
+    if (!dense && !line->plain)
         fprintf(out, " pt %d ps 0.7", plot_marker_type(line->marker, line->dashed));
     fprintf(out, " lc rgb '%s' title ", colour);
     plot_script_quote(out, line->label);

@@ -10,12 +10,13 @@
 #include <unistd.h>
 
 #include "harness/report/page.h"
+#include "harness/report/scaling_figures.h"
 
 struct making {
     struct report report;
     struct headlines headlines;
     struct figures *figures;
-    struct plot_picture pictures[REPORT_PLOTS_MAX];
+    struct plot_picture pictures[FIGURES_MAX];
     char plots_error[1024];
     const char *out_dir;
     char *error;
@@ -42,7 +43,7 @@ static int make_folder(struct making *m, const char *path)
 /* A page without plots is better than none: what went wrong stands in it, and on stderr. */
 static int draw_plots(struct making *m)
 {
-    struct plot plots[REPORT_PLOTS_MAX];
+    struct plot plots[FIGURES_MAX];
     char *folder = NULL;
     int err;
 
@@ -114,6 +115,8 @@ static int make(struct making *m, const char *const *runs, size_t n)
     err = m->figures ? headlines_make(&m->report, &m->headlines) : -ENOMEM;
     if (!err)
         err = figures_make(&m->report, m->figures);
+    if (!err)
+        err = scaling_figures(&m->report, &m->headlines, m->figures);
     if (err)
         snprintf(m->error, m->len, "out of memory");
     if (!err)
@@ -145,7 +148,7 @@ int report_make(const char *const *runs, size_t n, const char *out_dir, char *er
     } else {
         err = make(m, runs, n);
     }
-    for (size_t i = 0; i < REPORT_PLOTS_MAX; i++)
+    for (size_t i = 0; i < FIGURES_MAX; i++)
         plot_picture_release(&m->pictures[i]);
     report_release(&m->report);
     free(m);

@@ -86,6 +86,20 @@ const struct headline_rule headline_rules[] = {
      "network cpu numa", RULE_OVER | RULE_QUIET},
     {"net", "Between two processes", "shared memory", "metric=bandwidth transport=shm", NULL, NULL,
      NAN, "numa clock limits", RULE_QUIET | RULE_COST},
+    /* Bus bandwidth is what a wire carries: of its payload a ring leaves little; libraries' own choices leave more. */
+    {"allreduce", "Allreduce", "largest vector, over",
+     "metric=busbw op=allreduce model= transport!=", "transport", "+ranks +size", 85,
+     "network cpu numa", RULE_QUIET},
+    {"allreduce", "Allreduce", "largest vector, by", "metric=busbw op=allreduce model= transport=",
+     "backend", "+ranks +size", 85, "network cpu numa", RULE_QUIET},
+    {"allreduce", "Allreduce latency", "smallest vector, over",
+     "metric=time op=allreduce model= transport!=", "transport", "+ranks -size", NAN,
+     "network cpu numa clock", RULE_QUIET | RULE_TAIL},
+    {"allreduce", "Allreduce latency", "smallest vector, by",
+     "metric=time op=allreduce model= transport=", "backend", "+ranks -size", NAN,
+     "network cpu numa clock", RULE_QUIET | RULE_TAIL},
+    {"allreduce", "Gradients", "all of", "metric=time model!=", "model", "+ranks", NAN,
+     "network cpu numa", RULE_QUIET},
     {NULL, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0},
 };
 
@@ -201,6 +215,15 @@ static const struct plot_hint plot_hints[] = {
      .ignore = "pattern",
      .outcomes = "peer_host cpus detail peer_detail",
      .bytes = true},
+    {.bench = "allreduce",
+     .x = "size",
+     .lines = "backend transport ranks scope op dtype",
+     .ignore = "rank",
+     .outcomes = "nodes vector_bytes chosen detail rank_host",
+     .undrawn = "algbw late_share waited_share blocked_share",
+     .elsewhere = "model!=",
+     .sizes = "bucket segment vector_bytes",
+     .bytes = true},
     {.bench = NULL},
 };
 
@@ -225,7 +248,7 @@ bool rule_param_is_bytes(const char *bench, const char *param)
         if (strcmp(h->bench, bench) != 0)
             continue;
         known = true;
-        if (h->bytes && !strcmp(h->x, param))
+        if ((h->bytes && !strcmp(h->x, param)) || (h->sizes && word_in(h->sizes, param)))
             return true;
     }
     return !known && strstr(param, "bytes") != NULL;
@@ -250,37 +273,6 @@ const char *rule_sought_by(const char *bench, const char *param)
 bool hint_ignores(const struct plot_hint *hint, const char *param)
 {
     return hint && (word_in(hint->ignore, param) || word_in(hint->outcomes, param));
-}
-
-bool place_is_gpu(const char *place)
-{
-    const char *colon = strchr(place, ':');
-
-    return colon && colon != place && colon[1] && !colon[1 + strspn(colon + 1, "0123456789")];
-}
-
-bool case_is_gpu(const struct report_bench *b, const struct report_case *c)
-{
-    return place_is_gpu(report_param(b, c, "device")) ||
-           place_is_gpu(report_param(b, c, "source")) ||
-           place_is_gpu(report_param(b, c, "destination"));
-}
-
-bool case_is_pair(const struct report_bench *b, const struct report_case *c)
-{
-    const char *source = report_param(b, c, "source"), *to = report_param(b, c, "destination");
-
-    return place_is_gpu(source) && place_is_gpu(to) && strcmp(source, to) != 0;
-}
-
-const char *case_gpu(const struct report_bench *b, const struct report_case *c)
-{
-    static const char *const names[] = {"device", "source", "destination"};
-
-    for (size_t i = 0; i < 3 && !case_is_pair(b, c); i++)
-        if (place_is_gpu(report_param(b, c, names[i])))
-            return report_param(b, c, names[i]);
-    return "";
 }
 
 size_t rule_place(const char *bench)

@@ -29,8 +29,9 @@ struct headline_rule {
     const char *label; /* what the line is of; the value of `by` follows; "%s": that value alone */
     const char *where; /* conditions */
     const char *by;    /* a line for each value of this parameter; NULL: one line */
-    const char *at;   /* "+size": only cases at the largest size of their line; "-size": smallest */
-    double low_below; /* % of the limit below which it is called low; NaN: not judged */
+    const char *at;    /* "+size": only cases at the largest size of their line; "-size": smallest;
+                         several, one after another: "+ranks +size" */
+    double low_below;  /* % of the limit below which it is called low; NaN: not judged */
     const char *subjects; /* of the machine's findings that may explain a low value: "cpu clock" */
     unsigned flags;
 };
@@ -65,11 +66,16 @@ struct plot_hint {
     const char *square;   /* parameters that are equal where x says all: "m n k" of square products.
                            Cases in which they differ are listed in plots of their own. Or NULL */
     const char
-        *sought_by;   /* where this parameter is set those were sought, and are outcomes too. Or
+        *sought_by; /* where this parameter is set those were sought, and are outcomes too. Or
                               NULL */
-    bool bytes;       /* x is a size in bytes */
-    bool cache_marks; /* x is a working set: mark the caches' sizes */
-    bool gpu;         /* of cases on a GPU; else of those on none */
+    const char
+        *undrawn; /* metrics that are shown elsewhere, or say the same as another: no plots of them.
+                            Or NULL */
+    const char *elsewhere; /* conditions of cases that are drawn elsewhere. Or NULL */
+    const char *sizes;     /* other parameters that are sizes in bytes. Or NULL */
+    bool bytes;            /* x is a size in bytes */
+    bool cache_marks;      /* x is a working set: mark the caches' sizes */
+    bool gpu;              /* of cases on a GPU; else of those on none */
 };
 
 /* NULL when there is none. */

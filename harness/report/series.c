@@ -11,7 +11,7 @@
 
 #define GPUS_DRAWN     2 /* more of them: one is drawn */
 #define GPUS_FOUND_MAX 128
-#define PAIRS_DRAWN    6 /* of GPUs, as lines; more are in matrices alone */
+#define PAIRS_DRAWN    6 /* of GPUs or hosts, as lines; more are in matrices alone */
 #define GUESSED_X_MIN                                                                              \
     3 /* values that make a numeric parameter worth an axis where no rule says so */
 
@@ -225,20 +225,33 @@ static int make_figures(struct group *g, struct figures *out, size_t *left_out)
     return err;
 }
 
-/* Ordered pairs of GPUs that were copied between, at most one more than are drawn. */
-static size_t count_pairs(const struct report_bench *b)
+/* Rows between two GPUs, or two hosts. */
+static bool is_pair(const struct report_bench *b, const struct report_case *c, bool gpu)
+{
+    return gpu ? case_is_pair(b, c) : *report_param(b, c, "from") && *report_param(b, c, "to");
+}
+
+static bool same_pair(const struct report_bench *b, const struct report_case *x,
+                      const struct report_case *y, bool gpu)
+{
+    const char *from = gpu ? "source" : "from", *to = gpu ? "destination" : "to";
+
+    return !strcmp(report_param(b, x, from), report_param(b, y, from)) &&
+           !strcmp(report_param(b, x, to), report_param(b, y, to));
+}
+
+/* Ordered pairs that were measured, at most one more than are drawn. */
+static size_t count_pairs(const struct report_bench *b, bool gpu)
 {
     const struct report_case *found[PAIRS_DRAWN + 1];
     size_t n = 0;
 
     for (size_t i = 0; i < b->n_cases && n <= PAIRS_DRAWN; i++) {
         const struct report_case *c = &b->cases[i];
-        bool is_new = case_is_pair(b, c);
+        bool is_new = is_pair(b, c, gpu);
 
         for (size_t k = 0; k < n && is_new; k++)
-            is_new =
-                strcmp(report_param(b, c, "source"), report_param(b, found[k], "source")) ||
-                strcmp(report_param(b, c, "destination"), report_param(b, found[k], "destination"));
+            is_new = !same_pair(b, c, found[k], gpu);
         if (is_new)
             found[n++] = c;
     }
@@ -248,6 +261,8 @@ static size_t count_pairs(const struct report_bench *b)
 /* Is it of the group, whichever GPU it is on? */
 static bool is_of_group(const struct group *g, const struct report_case *c)
 {
+    if (g->hint && g->hint->elsewhere && rule_matches(g->bench, c, g->hint->elsewhere))
+        return false;
     return !strcmp(c->metric, g->metric) && !strcmp(c->unit, g->unit) &&
            case_is_gpu(g->bench, c) == g->gpu && hint_is_square(g->hint, g->bench, c) != g->listed;
 }
@@ -282,7 +297,7 @@ static bool is_drawn(const struct group *g, const struct report_case *c, bool sk
     if (!is_of_group(g, c))
         return false;
     if (!g->gpu)
-        return true;
+        return !skip_pairs || !is_pair(g->bench, c, false);
     own = case_gpu(g->bench, c);
     return *own ? !*g->gpu_drawn || !strcmp(own, g->gpu_drawn) : !skip_pairs;
 }
@@ -292,7 +307,7 @@ static int collect(struct group *g, size_t first)
 {
     const struct report_bench *b = g->bench;
 
-    bool skip_pairs = count_pairs(b) > PAIRS_DRAWN;
+    bool skip_pairs = count_pairs(b, g->gpu) > PAIRS_DRAWN;
 
     g->metric = b->cases[first].metric;
     g->unit = b->cases[first].unit;
@@ -331,8 +346,11 @@ static int add_group(struct report *r, const struct report_bench *b, size_t firs
 {
     struct group g = {
         .r = r, .bench = b, .hint = plot_hint_find(b->name, gpu), .gpu = gpu, .listed = listed};
-    int err = collect(&g, first);
+    int err;
 
+    if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, b->cases[first].metric))
+        return 0;
+    err = collect(&g, first);
     if (err || !is_worth_it(&g))
         return err;
     err = plan(&g);

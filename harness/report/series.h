@@ -16,6 +16,8 @@
 #define SERIES_CATEGORIES_MAX 24
 #define SERIES_PLOTS_MAX      6 /* of one benchmark and metric */
 #define REPORT_PLOTS_MAX      24
+#define SCALING_PLOTS_MAX     12 /* beside them */
+#define FIGURES_MAX           (REPORT_PLOTS_MAX + SCALING_PLOTS_MAX)
 #define REPORT_WORDS_MAX      64 /* lines in place of plots */
 
 /* What a line of a plot is: its label without the run's name, and the run. */
@@ -25,6 +27,9 @@ struct figure_line {
     size_t run;
 };
 
+/* Among the plots, or in the section on scaling: over ranks, and over buckets of gradients. */
+enum figure_place { FIGURE_AMONG_PLOTS, FIGURE_OF_RANKS, FIGURE_OF_BUCKETS };
+
 /* A plot with what the page says about it. */
 struct figure {
     struct plot plot;
@@ -32,6 +37,7 @@ struct figure {
     const struct report_bench *bench;
     const char *subtitle; /* "dtype f64, threads 2" */
     const char *note;     /* what was left out, and why; or "" */
+    enum figure_place place;
 };
 
 /* What a plot would say no more of than a line: one case alone, or 0 everywhere. */
@@ -41,7 +47,7 @@ struct figure_word {
 };
 
 struct figures {
-    struct figure all[REPORT_PLOTS_MAX];
+    struct figure all[FIGURES_MAX];
     size_t n;
     struct figure_word words[REPORT_WORDS_MAX];
     size_t n_words;

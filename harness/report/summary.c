@@ -170,9 +170,12 @@ static void print_slow_pairs(FILE *out, struct report *r, const struct matrices 
     for (size_t i = 0; i < matrices->n; i++) {
         const struct matrix *m = &matrices->all[i];
 
-        all += m->slow;
-        for (size_t k = 0; k < m->n * m->n && printed < SLOW_MAX; k++) {
-            if (!m->cells[k].slow)
+        for (size_t k = 0; k < m->n_slow_hosts; k++)
+            print_wrapped(out, r,
+                          pool_text(&r->pool, "slow: %s, %s: %s", m->metric, m->title,
+                                    matrix_host_text(r, m, k)));
+        for (size_t k = 0; k < m->n * m->n; k++) {
+            if (!matrix_is_listed(m, k) || ++all > SLOW_MAX)
                 continue;
             printed++;
             print_wrapped(out, r,
@@ -182,7 +185,7 @@ static void print_slow_pairs(FILE *out, struct report *r, const struct matrices 
         }
     }
     if (all > printed)
-        fprintf(out, "slow: %zu more pairs of GPUs, see the report\n", all - printed);
+        fprintf(out, "slow: %zu more pairs, see the report\n", all - printed);
 }
 
 static int print_headlines(FILE *out, struct report *r, const struct headlines *h)

@@ -659,7 +659,7 @@ static void pairs_become_a_matrix(void **state)
     assert_int_equal(h.matrices.n, 2);
     const struct matrix *m = &h.matrices.all[0];
     assert_int_equal(m->n, 5);
-    assert_string_equal(m->gpus[4], "cuda:4");
+    assert_string_equal(m->ends[4], "cuda:4");
     assert_int_equal(m->measured, 18);
     near(m->high, 90);
     near(m->cells[0 * 5 + 1].point->value, 90);

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How a group reduces: the contract between what is measured the same of every backend (core/collective: session.h, the rows) and
+ * the backends, each a const table of operations.
+ *
+ * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of the communicator; rank 0 of the world is
+ * always member 0.
+ *
+ * Sizes, as nccl-tests has them. `count` elements are the vector; blocks are count / n of them:
+ *
+ *   op              input of each    result of each              busbw / algbw
+ *   allreduce       count            count, of all               2 (n - 1) / n
+ *   reduce-scatter  count            block m, of all, at m       (n - 1) / n
+ *   all-gather      block            count                       (n - 1) / n
+ *   broadcast       count (of 0)     count                       1
+ *   all-to-all      count            count, block m from m       (n - 1) / n
+ *   send-receive    count            count, from the one before  1
+ *
+ *   algbw = bytes of the vector / time; busbw = algbw x that factor: what each wire carries when no wire carries anything twice
+ *   (nccl-tests, doc/PERFORMANCE.md). Time is the slowest member's.
+ *
+ * In place: input and result are one buffer; reduce-scatter's result is block m of it, all-gather's input, too. all-to-all and send-receive
+ * are not in place.
+ *
+ * The life of a point, in every member at the same time:
+ *
+ *   open -> cards, exchanged by the session -> join -> barrier and run, many times -> tell -> close
+ */
+#ifndef PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
+#define PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/group/world.h"
+#include "core/net/net.h"
+#include "core/topo.h"
+
+#define COLLECTIVE_CALLS_MAX   4096
+#define COLLECTIVE_CARD_MAX    1024
+#define COLLECTIVE_FLOWS_MAX   8
+#define COLLECTIVE_ERROR_BYTES 384
+#define COLLECTIVE_STILL_NS    8000000000u /* nothing moved for so long: somebody is gone */
+#define COLLECTIVE_BYTES_MAX   (1ull << 36)
+
+enum collective_op {
+    COLLECTIVE_ALLREDUCE,
+    COLLECTIVE_REDUCE_SCATTER,
+    COLLECTIVE_ALL_GATHER,
+    COLLECTIVE_BROADCAST,
+    COLLECTIVE_ALL_TO_ALL,
+    COLLECTIVE_SEND_RECEIVE,
+    COLLECTIVE_OPS
+};
+enum collective_type {
+    COLLECTIVE_F32,
+    COLLECTIVE_F16,
+    COLLECTIVE_BF16,
+    COLLECTIVE_F64,
+    COLLECTIVE_I32,
+    COLLECTIVE_TYPES
+};
+enum collective_sum { COLLECTIVE_SUM, COLLECTIVE_MAX };
+enum collective_inject {
+    COLLECTIVE_SOUND,
+    COLLECTIVE_CORRUPT,   /* one member's input is not what the others count on: must be found */
+    COLLECTIVE_ELSEWHERE, /* the claim names another device: must be found */
+    COLLECTIVE_ABSENT,    /* the last member never runs: must end the point, with its name */
+};
+
+/* NULL-terminated, in the order of the enums. */
+extern const char *const collective_ops_names[], *const collective_type_names[],
+                                                     *const collective_sum_names[];
+size_t collective_type_bytes(enum collective_type type);
+bool collective_reduces(enum collective_op op);
+/* busbw / algbw; 0 where n is 1. */
+double collective_bus_factor(enum collective_op op, unsigned n);
+/* Elements that a member puts in and gets out. count is a multiple of n where there are blocks. */
+uint64_t collective_input_count(enum collective_op op, uint64_t count, unsigned n);
+uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned n);
+
+/* One point, as all members must know it: sent as it is. */
+struct collective_point {
+    char backend[16];   /* ring halving doubling mpi nccl */
+    char transport[16]; /* of our own backends: shm tcp rdma; "" of others */
+    char device[64];    /* NIC or RDMA device; "": chosen */
+    char algorithm[48]; /* asked of a library's backend; "": its own choice */
+    uint32_t op, type, sum, inject;
+    uint8_t in_place, crowded, reserved[6];
+    uint64_t count;         /* elements of the vector: buffers are for so many, and every call lies within it */
+    uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
+    uint64_t seed;
+    struct net_tcp tcp;
+    struct net_rdma rdma;
+};
+
+/* What one operation consists of: calls one after another, each of `count` elements from `first` on. One call as a rule; as many as buckets
+ * for a model's gradients. */
+struct collective_call {
+    uint64_t first, count;
+};
+
+/* What went through a device of this member, payload, since join. */
+struct collective_flow {
+    char device[64]; /* "eth0", "mlx5_0:1", "lo", "shm" */
+    double out_bytes, in_bytes, out_messages, in_messages;
+    double message_bytes;
+    uint32_t exact;      /* 0: at least so much: a library moved it, and does not say */
+    uint32_t other_node; /* to a member of another node */
+};
+
+struct collective_told {
+    char algorithm
+        [96]; /* "ring, segments of 256 KiB"; what a library says that it chose; "" not told */
+    char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
+    uint32_t n_flows, n_facts, has_rail;
+    uint32_t simulated; /* by a stand-in for a GPU or for its library: rows say so */
+    struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
+    struct net_fact facts[NET_FACTS_MAX];
+    struct net_rail rail; /* that its bytes take to members of other nodes */
+};
+
+/* Of one run of some operations, by a member's own clock. */
+struct collective_times {
+    uint64_t ns;         /* from after the barrier to the end of the last one, gaps left out */
+    uint64_t waited_ns;  /* of it, with nothing to do but wait for others' data; 0: not known */
+    uint64_t blocked_ns; /* of it, with data to send that the link did not take; 0: not known */
+    uint64_t
+        slack_ns; /* how long the barrier before it took this member: who waits there was early */
+    uint64_t cpu_ns; /* of the thread */
+};
+
+struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the order of its life */
+    const struct collective_ops *ops;
+    const struct collective_point *point;
+    struct world *world;
+    const struct topo *topo;
+    const unsigned *members; /* ranks of the world */
+    unsigned n, me;          /* me: this member's number */
+    const struct collective_call *calls;
+    unsigned n_calls;
+    void *input,
+        *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
+    bool other_nodes;               /* members are on more than one */
+    uint64_t waited_ns, blocked_ns; /* since the session last zeroed them */
+    /* To be called at least ten times a second by what waits: 0; -ECANCELED: the leader has given up; -ECONNRESET, -ETIMEDOUT: a
+     * rank is gone, said in error already. `still_ns`: how long nothing has moved. */
+    int (*attend)(struct collective *c, uint64_t still_ns);
+    void *attend_arg;
+    char error[COLLECTIVE_ERROR_BYTES];
+    void *held;  /* of collective_host_alloc() */
+    void *state; /* the backend's */
+};
+
+struct collective_card {
+    unsigned member; /* whom it is for, or from */
+    size_t len;
+    uint8_t bytes[COLLECTIVE_CARD_MAX];
+};
+
+struct collective_ops {
+    const char *name; /* ring */
+    const char *help;
+    bool own;           /* over a fabric: `transport` and what belongs to it say something */
+    bool device_memory; /* its buffers are a GPU's */
+    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+
+    /* Could this point be run, as far as can be told from it alone? 0; -EOPNOTSUPP with why. */
+    int (*supports)(const struct collective_point *p, unsigned n, char *why, size_t len);
+
+    /* Buffers, devices; the session sets all but state, input, result. -EOPNOTSUPP and -ENODEV: not here. */
+    int (*open)(struct collective *c);
+    /* Whom this member has cards for, and each of them: *n at most c->n. NULL: none. */
+    int (*peers)(struct collective *c, unsigned *peers, unsigned *n);
+    int (*card)(struct collective *c, unsigned peer, struct collective_card *card);
+    int (*join)(struct collective *c, const struct collective_card *cards, unsigned n);
+
+    /* All members have come. */
+    int (*barrier)(struct collective *c);
+    /* Call number `call`, done when it returns: this member's result is in its place, its input may be changed. */
+    int (*run)(struct collective *c, unsigned call);
+    /* The same, begun; test() moves it on and says whether it is done. NULL: it cannot. One at a time. */
+    int (*start)(struct collective *c, unsigned call);
+    int (*test)(struct collective *c, bool *done);
+
+    /* Bytes to the input, from the result. NULL: c->input and c->result are in host memory. */
+    int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
+    int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
+
+    void (*tell)(struct collective *c, struct collective_told *told);
+    void (*close)(struct collective *c); /* undoes open, also one that failed half-way */
+};
+
+extern const struct collective_ops collective_ring, collective_halving, collective_doubling,
+    collective_mpi, collective_nccl;
+extern const char *const collective_names[]; /* NULL-terminated */
+const struct collective_ops *collective_find(const char *name);
+
+/* Keeps the first sentence and returns err. */
+int collective_fail(struct collective *c, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* "rank 3 (node2)" of a member. Returns text. */
+const char *collective_member_name(const struct collective *c, unsigned member, char *text,
+                                   size_t len);
+
+/* For backends whose buffers are in host memory: c->input and c->result, as large as the point's count asks for, on this thread's node,
+ * huge pages where they can be had; all-zero. 0, or -ENOMEM with error. */
+int collective_host_alloc(struct collective *c);
+void collective_host_free(struct collective *c);
+
+#endif

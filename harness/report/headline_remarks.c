@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Remarks on headlines: see headline_remarks.h. */
+#include "harness/report/headline_remarks.h"
+
+#include <string.h>
+
+#include "harness/report/headline_cost.h"
+#include "harness/report/show.h"
+
+static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
+{
+    if (*text)
+        h->verdict.sentence = pool_text(&s->r->pool, "%s; %s", h->verdict.sentence, text);
+    if (warn && h->verdict.mood < MOOD_WARN)
+        h->verdict.mood = MOOD_WARN;
+}
+
+/* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */
+static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *g)
+{
+    const char *text = pool_text(pool, "%zu GPUs", g->n);
+
+    if (*g->lost)
+        text = pool_text(pool, "%zu of %zu GPUs, %s", g->n, g->all, g->lost);
+    if (g->n < 2)
+        return text;
+    if (g->alike)
+        return pool_text(pool, "%s%s alike", text, *g->lost ? ", the others" : "");
+    return pool_text(pool, "%s: %s to %s, slowest: %s", text, show_number(pool, g->best),
+                     show_number(pool, g->worst), g->worst_gpu);
+}
+
+/* How the best case's GPU stands among the others. */
+static void remark_gpus(const struct search *s, size_t run, struct headline_run *h)
+{
+    struct contrast_gpus g = contrast_gpus(s->r, s->bench, run, h->best);
+    bool behind = g.behind && point_is_measured(h->point);
+
+    if (g.all < 2)
+        return;
+    remark(s, h, describe_gpus(&s->r->pool, &g), behind || g.failed);
+    if (behind)
+        remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case), false);
+}
+
+/* Of pairs, the worst matter. */
+static void remark_pairs(const struct search *s, const struct matrices *matrices, size_t run,
+                         struct headline_run *h)
+{
+    for (size_t i = 0; i < matrices->n; i++) {
+        const struct matrix *m = &matrices->all[i];
+        const char *text;
+        size_t slow;
+
+        if (!matrix_holds(m, h->best, run))
+            continue;
+        text = matrix_summary(s->r, m, h->best, &slow);
+        remark(s, h, text, slow && point_is_measured(h->point));
+        for (size_t k = 0; k < m->n_slow_hosts; k++)
+            remark(s, h, matrix_host_text(s->r, m, k), point_is_measured(h->point));
+    }
+}
+
+/* Does an earlier line say what holds for the whole pipe? */
+static bool is_pipe_begun(const struct search *s, const struct headlines *out)
+{
+    return s->rule && out->n && !strcmp(out->all[out->n - 1].pipe, s->rule->pipe);
+}
+
+/* Of a collective: what it keeps of its bandwidth as ranks are added, what explains a value above its limit, and who is late. */
+static void remark_scaling(const struct search *s, const struct headlines *out, size_t run,
+                           struct headline_run *h)
+{
+    const char *late, *above;
+    bool explained;
+
+    if (strcmp(h->best->metric, "busbw") != 0)
+        return;
+    remark(s, h, scaling_remark(s->r, &out->scalings, h->best, run), false);
+    above = scaling_above_text(s->r, s->bench, h->best, run, &explained);
+    remark(s, h, explained ? above : "", false); /* else the verdict has said all there is */
+    late = is_pipe_begun(s, out) ? "" : stragglers_text(s->r, &out->stragglers, s->bench, run);
+    remark(s, h, late, *late && point_is_measured(h->point));
+}
+
+/* Of a model's gradients: which bucket is best, and whether it is apart from the next. */
+static void remark_buckets(const struct search *s, const struct bucket_sweeps *all, size_t run,
+                           struct headline_run *h)
+{
+    for (size_t i = 0; i < all->n; i++)
+        for (size_t k = 0; all->all[i].run == run && k < all->all[i].n; k++)
+            if (all->all[i].points[k].c == h->best)
+                remark(s, h, all->all[i].best, false);
+}
+
+/* What stands beside the best case: the same on the other GPUs, and with one thing changed. */
+void headline_remarks(const struct search *s, const struct headlines *out, size_t run,
+                      struct headline_run *h)
+{
+    if (s->rule && s->rule->flags & RULE_COST)
+        remark(s, h, headline_cost(s->r, s->bench, h->best, run), false);
+    remark_gpus(s, run, h);
+    remark_pairs(s, &out->matrices, run, h);
+    if (h->point->n_values)
+        remark_scaling(s, out, run, h);
+    remark_buckets(s, &out->buckets, run, h);
+    remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run), false);
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of matrices: see matrix.h. */
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/matrix.h"
+#include "harness/report/show.h"
+
+#define MATRIX_ALIKE 0.005 /* no difference that matters */
+
+static bool has_value(const struct matrix_cell *cell)
+{
+    return cell->c && !isnan(cell->point->value);
+}
+
+bool matrix_is_listed(const struct matrix *m, size_t cell)
+{
+    return m->cells[cell].slow && !m->cells[cell].named;
+}
+
+const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
+{
+    const struct slow_host *s = &m->slow_hosts[i];
+    const char *which = s->way == LINKS_FROM ? "links to others"
+                        : s->way == LINKS_TO ? "links from others"
+                                             : "links";
+
+    if (report_higher_is_better(m->unit))
+        return pool_text(&r->pool, "%s: its %zu %s carry %.2f of the others'", m->ends[s->host],
+                         s->links, which, s->ratio);
+    return pool_text(&r->pool, "%s: its %zu %s take %.2f times as long as the others'",
+                     m->ends[s->host], s->links, which, 1 / s->ratio);
+}
+
+const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t cell)
+{
+    const struct matrix_cell *at = &m->cells[cell];
+    double change = at->point->value / at->kind_median - 1;
+
+    return pool_text(&r->pool, "%s -> %s is %s %s the median of its kind (%s%s%s %s)",
+                     m->ends[cell / m->n], m->ends[cell % m->n],
+                     show_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
+                     at->kind, *at->kind ? ": " : "", show_number(&r->pool, at->kind_median),
+                     m->unit);
+}
+
+bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run)
+{
+    for (size_t i = 0; m->run == run && i < m->n * m->n; i++)
+        if (m->cells[i].c == c)
+            return true;
+    return false;
+}
+
+static bool is_behind(const struct matrix *m, size_t cell, size_t than)
+{
+    double x = m->cells[cell].point->value, y = m->cells[than].point->value;
+
+    return report_higher_is_better(m->unit) ? x < y : x > y;
+}
+
+/* The pairs of one kind. */
+struct kind {
+    size_t pairs, measured, slow, best, worst; /* cells */
+};
+
+static struct kind count_kind(const struct matrix *m, const char *name)
+{
+    size_t none = m->n * m->n;
+    struct kind k = {.best = none, .worst = none};
+
+    for (size_t i = 0; i < none; i++) {
+        if (!m->cells[i].c || strcmp(m->cells[i].kind, name) != 0)
+            continue;
+        k.pairs++;
+        if (!has_value(&m->cells[i]))
+            continue;
+        k.measured++;
+        k.slow += m->cells[i].slow;
+        k.worst = k.worst == none || is_behind(m, i, k.worst) ? i : k.worst;
+        k.best = k.best == none || is_behind(m, k.best, i) ? i : k.best;
+    }
+    return k;
+}
+
+static const char *kind_text(struct pool *pool, const struct matrix *m, const struct kind *k,
+                             const char *link)
+{
+    const char *pairs = pool_text(pool, "%zu pair%s", k->pairs, k->pairs == 1 ? "" : "s");
+    double best = m->cells[k->best].point->value, worst = m->cells[k->worst].point->value;
+
+    if (k->measured < k->pairs)
+        pairs = pool_text(pool, "%zu of %s", k->measured, pairs);
+    if (*link)
+        pairs = pool_text(pool, "%s (%s)", pairs, link);
+    if (k->measured == 1)
+        return pool_text(pool, "%s: %s", pairs, show_number(pool, best));
+    if (fabs(worst / best - 1) <= MATRIX_ALIKE)
+        return pool_text(pool, "%s alike: %s", pairs, show_number(pool, best));
+    pairs = pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, show_number(pool, best),
+                      show_number(pool, worst), m->ends[k->worst / m->n], m->ends[k->worst % m->n]);
+    return k->slow ? pool_text(pool, "%s, %zu slow for %s kind", pairs, k->slow,
+                               k->slow == 1 ? "its" : "their")
+                   : pairs;
+}
+
+/* The first pair of its kind that has a value, and the path that is asked for. */
+static bool begins_kind(const struct matrix *m, size_t cell, const char *path)
+{
+    if (!has_value(&m->cells[cell]) || strcmp(m->cells[cell].path, path) != 0)
+        return false;
+    for (size_t i = 0; i < cell; i++)
+        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, m->cells[cell].kind))
+            return false;
+    return true;
+}
+
+/* A pair that was skipped before it knew its path belongs to no kind, and would go unseen. */
+static const char *pathless_text(struct pool *pool, const struct matrix *m)
+{
+    size_t pairs = 0, lost = 0;
+
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        pairs += m->cells[i].c != NULL;
+        lost += m->cells[i].c && !has_value(&m->cells[i]) && !*m->cells[i].path;
+    }
+    return lost ? pool_text(pool, "; in all, %zu of %zu pairs have a value", m->measured, pairs)
+                : "";
+}
+
+const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
+                           size_t *slow)
+{
+    const char *path = report_param(m->bench, c, "path"), *text = "";
+    size_t kinds = 0;
+
+    *slow = 0;
+    for (size_t i = 0; i < m->n * m->n; i++)
+        kinds += begins_kind(m, i, path);
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const struct matrix_cell *at = &m->cells[i];
+
+        if (!begins_kind(m, i, path))
+            continue;
+        struct kind k = count_kind(m, at->kind);
+        *slow += k.slow;
+        const char *link = *at->relation ? at->relation : "link not known";
+        text = pool_text(&r->pool, "%s%s%s", text, *text ? "; " : "",
+                         kind_text(&r->pool, m, &k, kinds > 1 ? link : ""));
+    }
+    return *text ? pool_text(&r->pool, "%s%s", text, pathless_text(&r->pool, m)) : "";
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Series over numbers of ranks: see scaling.h. What is said of them is in scaling_text.c. */
+#include "harness/report/scaling.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/units.h"
+#include "harness/report/rules.h"
+#include "harness/report/show.h"
+
+static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
+{
+    double value;
+
+    return units_parse_double(report_param(b, c, name), &value) ? NAN : value;
+}
+
+static bool is_axis(const char *param)
+{
+    return !strcmp(param, "ranks") || !strcmp(param, "size");
+}
+
+static bool is_curve(const struct report_bench *b, const struct report_case *c, const char *metric)
+{
+    return !strcmp(c->metric, metric) && !*report_param(b, c, "model") &&
+           number_of(b, c, "ranks") >= 2 && number_of(b, c, "size") > 0;
+}
+
+static bool same_series(const struct report_bench *b, const struct report_case *x,
+                        const struct report_case *y)
+{
+    for (size_t i = 0; i < b->n_params; i++)
+        if (!b->follows[i] && !is_axis(b->params[i]) && strcmp(x->params[i], y->params[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool is_first(const struct report_bench *b, size_t run, size_t index)
+{
+    const struct report_case *c = &b->cases[index];
+
+    if (!is_curve(b, c, "time") || !c->points[run].n_rows)
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (is_curve(b, &b->cases[i], "time") && b->cases[i].points[run].n_rows &&
+            same_series(b, &b->cases[i], c))
+            return false;
+    return true;
+}
+
+double scaling_time_us(const struct report_case *c, size_t run)
+{
+    const struct unit *unit = c ? units_find(c->unit) : NULL;
+
+    /* a time's scale turns ns into its unit */
+    return !unit || unit->rate ? NAN : c->points[run].value / unit->scale / 1000;
+}
+
+double scaling_bytes(const struct report_bench *b, const struct report_case *c)
+{
+    double bytes = number_of(b, c, "vector_bytes");
+
+    return bytes > 0 ? bytes : number_of(b, c, "size");
+}
+
+struct scaling_ratio scaling_ratio(double x, double x_low, double x_high, double y, double y_low,
+                                   double y_high)
+{
+    struct scaling_ratio r = {x > 0 && y > 0 ? x / y : NAN, NAN, NAN};
+
+    if (isnan(r.value) || !(x_low > 0) || !(y_low > 0) || isnan(x_high) || isnan(y_high))
+        return r;
+    r.low = r.value * exp(-hypot(log(x / x_low), log(y_high / y)));
+    r.high = r.value * exp(hypot(log(x_high / x), log(y / y_low)));
+    return r;
+}
+
+static const struct report_point *measured(const struct report_case *c, size_t run)
+{
+    const struct report_point *p = c ? &c->points[run] : NULL;
+
+    return p && p->n_values ? p : NULL;
+}
+
+/* Time and bus bandwidth are of the same samples: where either is seen to have two levels, neither has a median. */
+static bool has_two_levels(const struct scaling_cell *cell, size_t run)
+{
+    return (cell->time && cell->time->points[run].two != TWO_NOT) ||
+           (cell->bus && cell->bus->points[run].two != TWO_NOT);
+}
+
+static const struct report_point *usable_bus(const struct scaling_cell *cell, size_t run)
+{
+    return has_two_levels(cell, run) ? NULL : measured(cell->bus, run);
+}
+
+static const struct report_point *usable_time(const struct scaling_cell *cell, size_t run)
+{
+    return has_two_levels(cell, run) ? NULL : measured(cell->time, run);
+}
+
+struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
+                                        double *base)
+{
+    const struct scaling_cell *row = &s->cells[size * s->n_ranks];
+    const struct report_point *p = usable_bus(&row[ranks], s->run), *b = NULL;
+    size_t i = 0;
+
+    for (; i < ranks && !b; i++)
+        b = usable_bus(&row[i], s->run);
+    *base = b ? s->ranks[i - 1] : NAN;
+    if (!p || !b)
+        return (struct scaling_ratio){NAN, NAN, NAN};
+    return scaling_ratio(p->value, p->low, p->high, b->value, b->low, b->high);
+}
+
+static const char *algorithm_of(const struct scaling_series *s)
+{
+    return report_param(s->bench, s->first, "backend");
+}
+
+double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cell *cell,
+                        double ranks)
+{
+    const struct report_point *p = cell->bus ? &cell->bus->points[s->run] : NULL;
+    struct fit_terms terms;
+
+    if (!p || !(p->limit > 0) || !cell->time ||
+        !fit_terms(report_param(s->bench, s->first, "op"), "ring", ranks, &terms))
+        return NAN;
+    return terms.bytes * scaling_bytes(s->bench, cell->time) / p->limit / 1000;
+}
+
+static int by_value(const void *x, const void *y)
+{
+    double a = *(const double *)x, b = *(const double *)y;
+
+    return (a > b) - (a < b);
+}
+
+/* Adds a value that is not there yet. */
+static void add_value(double *values, size_t *n, double value)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (values[i] == value)
+            return;
+    values[(*n)++] = value;
+}
+
+static size_t index_of(const double *values, size_t n, double value)
+{
+    size_t i = 0;
+
+    while (i < n && values[i] != value)
+        i++;
+    return i;
+}
+
+static bool is_in(const struct scaling_series *s, const struct report_case *c, const char *metric)
+{
+    return is_curve(s->bench, c, metric) && c->points[s->run].n_rows &&
+           same_series(s->bench, s->first, c);
+}
+
+static int list_axes(struct report *r, struct scaling_series *s)
+{
+    const struct report_bench *b = s->bench;
+
+    s->ranks = pool_alloc(&r->pool, b->n_cases, sizeof(*s->ranks));
+    s->sizes = pool_alloc(&r->pool, b->n_cases, sizeof(*s->sizes));
+    s->size_texts = pool_alloc(&r->pool, b->n_cases, sizeof(*s->size_texts));
+    if (!s->ranks || !s->sizes || !s->size_texts)
+        return -ENOMEM;
+    for (size_t i = 0; i < b->n_cases; i++) {
+        if (!is_in(s, &b->cases[i], "time"))
+            continue;
+        add_value(s->ranks, &s->n_ranks, number_of(b, &b->cases[i], "ranks"));
+        add_value(s->sizes, &s->n_sizes, number_of(b, &b->cases[i], "size"));
+    }
+    qsort(s->ranks, s->n_ranks, sizeof(*s->ranks), by_value);
+    qsort(s->sizes, s->n_sizes, sizeof(*s->sizes), by_value);
+    for (size_t i = 0; i < s->n_sizes; i++) {
+        char text[24];
+
+        s->size_texts[i] =
+            pool_text(&r->pool, "%s", units_format_size((uint64_t)s->sizes[i], text, sizeof(text)));
+    }
+    return 0;
+}
+
+static int fill_cells(struct report *r, struct scaling_series *s)
+{
+    const struct report_bench *b = s->bench;
+
+    s->cells = pool_alloc(&r->pool, s->n_sizes * s->n_ranks, sizeof(*s->cells));
+    if (!s->cells)
+        return -ENOMEM;
+    for (size_t i = 0; i < b->n_cases; i++) {
+        const struct report_case *c = &b->cases[i];
+        bool time = is_in(s, c, "time");
+
+        if (!time && !is_in(s, c, "busbw"))
+            continue;
+        size_t size = index_of(s->sizes, s->n_sizes, number_of(b, c, "size"));
+        size_t ranks = index_of(s->ranks, s->n_ranks, number_of(b, c, "ranks"));
+        if (size == s->n_sizes || ranks == s->n_ranks)
+            continue;
+        struct scaling_cell *cell = &s->cells[size * s->n_ranks + ranks];
+        *(time ? &cell->time : &cell->bus) = c;
+    }
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
+        s->n_two += has_two_levels(&s->cells[i], s->run);
+    return 0;
+}
+
+static size_t list_points(const struct scaling_series *s, struct fit_point *points)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++) {
+        const struct report_case *c = s->cells[i].time;
+
+        if (usable_time(&s->cells[i], s->run))
+            points[n++] = (struct fit_point){s->ranks[i % s->n_ranks], scaling_bytes(s->bench, c),
+                                             scaling_time_us(c, s->run)};
+    }
+    return n;
+}
+
+static bool is_smaller(const struct fit_point *p, const void *arg)
+{
+    return p->ranks < *(const double *)arg;
+}
+
+/* "2 and 4", "2, 4 and 8" */
+static const char *list_smaller(struct report *r, const struct scaling_series *s)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i + 1 < s->n_ranks; i++)
+        text = pool_text(&r->pool, "%s%s%.0f", text,
+                         !i                   ? ""
+                         : i + 2 < s->n_ranks ? ", "
+                                              : " and ",
+                         s->ranks[i]);
+    return text;
+}
+
+/* From two smaller numbers of ranks at least: of one alone the model's growth with n would be taken on trust. */
+static void make_forecast(struct report *r, struct scaling_series *s,
+                          const struct fit_point *points, size_t n)
+{
+    struct scaling_forecast *f = &s->forecast;
+    struct fit fit;
+
+    if (s->n_ranks < 3 ||
+        fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n, is_smaller,
+                 &s->ranks[s->n_ranks - 1], &fit) ||
+        fit.spread > FIT_DESCRIBES)
+        return;
+    f->low = f->high = NAN;
+    f->from = list_smaller(r, s);
+    for (size_t i = 0; i < s->n_sizes; i++) {
+        const struct scaling_cell *cell = &s->cells[i * s->n_ranks + s->n_ranks - 1];
+        const struct report_case *c = cell->time;
+
+        if (!usable_time(cell, s->run))
+            continue;
+        f->largest =
+            fit_predict(&fit, s->ranks[s->n_ranks - 1], scaling_bytes(s->bench, c)).time_us /
+            scaling_time_us(c, s->run);
+        f->low = fmin(f->low, f->largest);
+        f->high = fmax(f->high, f->largest);
+        f->at = s->size_texts[i];
+        f->n++;
+    }
+}
+
+static int make_fit(struct report *r, struct scaling_series *s)
+{
+    struct fit_point *points = calloc(s->n_sizes * s->n_ranks + 1, sizeof(*points));
+    size_t n;
+
+    if (!points)
+        return -ENOMEM;
+    n = list_points(s, points);
+    s->fit_error = fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n,
+                            NULL, NULL, &s->fit);
+    make_forecast(r, s, points, n);
+    free(points);
+    return 0;
+}
+
+/* "ring over tcp" */
+static const char *label_of(struct report *r, const struct scaling_series *s)
+{
+    const char *backend = report_param(s->bench, s->first, "backend");
+    const char *transport = report_param(s->bench, s->first, "transport");
+    const char *text = *transport ? pool_text(&r->pool, "%s over %s", backend, transport) : backend;
+
+    return r->n_runs > 1 ? show_joined(&r->pool, text, r->names[s->run]) : text;
+}
+
+/* Two values that are not empty: what is empty elsewhere may belong to one transport alone. */
+static bool has_two_values(const struct report_bench *b, size_t param)
+{
+    const char *first = "";
+
+    for (size_t i = 0; i < b->n_cases; i++) {
+        const char *value = b->cases[i].params[param];
+
+        if (*first && *value && strcmp(first, value) != 0)
+            return true;
+        first = *value ? value : first;
+    }
+    return false;
+}
+
+const char *scaling_title(struct report *r, const struct report_bench *b,
+                          const struct report_case *c, const char *left_out)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < b->n_params; i++) {
+        const char *name = b->params[i], *value = c->params[i];
+
+        if (b->follows[i] || word_in(left_out, name))
+            continue;
+        if (word_in("op dtype redop", name))
+            text = show_joined(&r->pool, text, value);
+        else if (word_in("fill scaling", name) ||
+                 (show_tells_apart(b, c, i) && (has_two_values(b, i) || !strcmp(value, "yes"))))
+            text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, value));
+    }
+    return text;
+}
+
+static int make_one(struct report *r, const struct report_bench *b, size_t run, size_t first,
+                    struct scalings *out)
+{
+    struct scaling_series *s = &out->all[out->n];
+    int err;
+
+    *s = (struct scaling_series){.bench = b, .run = run, .first = &b->cases[first]};
+    err = list_axes(r, s);
+    if (err || s->n_ranks < 2) /* no curve */
+        return err;
+    if (out->n + 1 == SCALING_SERIES_MAX) {
+        out->left_out++;
+        return 0;
+    }
+    s->label = label_of(r, s);
+    s->title = scaling_title(r, b, s->first, "ranks size backend transport rank scope");
+    err = fill_cells(r, s);
+    if (!err)
+        err = make_fit(r, s);
+    out->n += !err;
+    return err;
+}
+
+int scalings_make(struct report *r, struct scalings *out)
+{
+    int err = 0;
+
+    *out = (struct scalings){.all = pool_alloc(&r->pool, SCALING_SERIES_MAX, sizeof(*out->all))};
+    if (!out->all)
+        return -ENOMEM;
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++)
+            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++)
+                if (is_first(&r->benches[b], run, i))
+                    err = make_one(r, &r->benches[b], run, i, out);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}

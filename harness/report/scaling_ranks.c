@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Stragglers: see scaling_ranks.h. */
+#include "harness/report/scaling_ranks.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stats.h"
+#include "core/units.h"
+#include "harness/report/show.h"
+
+#define NAMED_MAX 3 /* in a sentence */
+
+bool straggler_is_late(double late_percent, double ranks)
+{
+    return ranks >= 2 && late_percent > fmax(50, 150 / ranks);
+}
+
+static bool is_share(const struct report_bench *b, const struct report_case *c, size_t run,
+                     const char *metric)
+{
+    return !strcmp(c->metric, metric) && *report_param(b, c, "rank") && c->points[run].n_values > 0;
+}
+
+static bool is_of(const struct report_bench *b, const struct report_case *c,
+                  const struct straggler *s, const char *metric)
+{
+    return is_share(b, c, s->run, metric) && !strcmp(report_param(b, c, "rank"), s->rank) &&
+           !strcmp(report_param(b, c, "rank_host"), s->host);
+}
+
+static double ranks_of(const struct report_bench *b, const struct report_case *c)
+{
+    double ranks;
+
+    return units_parse_double(report_param(b, c, "ranks"), &ranks) ? NAN : ranks;
+}
+
+static double median_of(const struct straggler *s, const char *metric, double *scratch)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->bench->n_cases; i++)
+        if (is_of(s->bench, &s->bench->cases[i], s, metric))
+            scratch[n++] = s->bench->cases[i].points[s->run].value;
+    return stats_median(scratch, n);
+}
+
+static void fill(struct straggler *s, double *scratch)
+{
+    const struct report_bench *b = s->bench;
+
+    s->most = NAN;
+    for (size_t i = 0; i < b->n_cases; i++) {
+        const struct report_case *c = &b->cases[i];
+        double share = c->points[s->run].value;
+
+        if (!is_of(b, c, s, "late_share"))
+            continue;
+        s->cases++;
+        s->late += straggler_is_late(share, ranks_of(b, c));
+        if (isnan(s->most) || share > s->most)
+            s->worst = c;
+        s->most = fmax(s->most, share);
+    }
+    s->median = median_of(s, "late_share", scratch);
+    s->waited = median_of(s, "waited_share", scratch);
+    s->is_one = 2 * s->late > s->cases;
+}
+
+static bool is_known(const struct stragglers *all, const struct report_bench *b, size_t run,
+                     const struct report_case *c)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->all[i].bench == b && all->all[i].run == run &&
+            !strcmp(all->all[i].rank, report_param(b, c, "rank")) &&
+            !strcmp(all->all[i].host, report_param(b, c, "rank_host")))
+            return true;
+    return false;
+}
+
+static int by_rank(const void *x, const void *y)
+{
+    const struct straggler *a = x, *b = y;
+
+    if (a->run != b->run)
+        return a->run < b->run ? -1 : 1;
+    return strverscmp(a->rank, b->rank) ? strverscmp(a->rank, b->rank)
+                                        : strverscmp(a->host, b->host);
+}
+
+static int add_of_bench(const struct report_bench *b, size_t run, struct stragglers *out)
+{
+    double *scratch = calloc(b->n_cases + 1, sizeof(*scratch));
+
+    if (!scratch)
+        return -ENOMEM;
+    for (size_t i = 0; i < b->n_cases && out->n < STRAGGLERS_MAX; i++) {
+        const struct report_case *c = &b->cases[i];
+
+        if (!is_share(b, c, run, "late_share") || is_known(out, b, run, c))
+            continue;
+        struct straggler *s = &out->all[out->n++];
+        *s = (struct straggler){.bench = b,
+                                .run = run,
+                                .rank = report_param(b, c, "rank"),
+                                .host = report_param(b, c, "rank_host")};
+        fill(s, scratch);
+    }
+    free(scratch);
+    return 0;
+}
+
+int stragglers_make(struct report *r, struct stragglers *out)
+{
+    size_t most = 0;
+    int err = 0;
+
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t i = 0; i < r->benches[b].n_cases; i++)
+            most += !strcmp(r->benches[b].cases[i].metric, "late_share") ? r->n_runs : 0;
+    *out = (struct stragglers){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    if (!out->all)
+        return -ENOMEM;
+    for (size_t run = 0; run < r->n_runs; run++)
+        for (size_t b = 0; !err && most && b < r->n_benches; b++)
+            err = add_of_bench(&r->benches[b], run, out);
+    if (!err && out->n)
+        qsort(out->all, out->n, sizeof(*out->all), by_rank);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}
+
+const char *stragglers_text(struct report *r, const struct stragglers *all,
+                            const struct report_bench *b, size_t run)
+{
+    const char *text = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct straggler *s = &all->all[i];
+
+        if (s->bench != b || s->run != run || !s->is_one || n++ >= NAMED_MAX)
+            continue;
+        text = pool_text(&r->pool,
+                         "%s%srank %s%s%s%s is late: the others waited for it in %s of the samples "
+                         "(median of %s)",
+                         text, *text ? "; " : "", s->rank, *s->host ? " (" : "", s->host,
+                         *s->host ? ")" : "", show_percent(&r->pool, s->median),
+                         show_count(&r->pool, s->cases, "case"));
+    }
+    return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;
+}

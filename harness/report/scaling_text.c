@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is said of series over numbers of ranks: see scaling.h. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/limit_remark.h"
+#include "core/units.h"
+#include "harness/report/scaling.h"
+#include "harness/report/show.h"
+
+/* GB/s of a time in us for a byte. */
+static double rate_of(double b_us)
+{
+    return b_us > 0 ? 1e-3 / b_us : NAN;
+}
+
+static const char *range_text(struct report *r, double low, double high)
+{
+    if (isnan(high))
+        return pool_text(&r->pool, "at least %s", show_short(&r->pool, low));
+    return pool_text(&r->pool, "%s to %s", show_short(&r->pool, low), show_short(&r->pool, high));
+}
+
+static const char *why_not_fitted(int err)
+{
+    if (err == -ENODATA)
+        return "not fitted: fewer than three points with one level";
+    if (err == -EDOM)
+        return "not fitted: these sizes do not tell latency from bandwidth";
+    return "not fitted: no model of this operation is known";
+}
+
+const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
+{
+    const struct fit *f = &s->fit;
+    const char *a, *b;
+
+    if (s->fit_error)
+        return why_not_fitted(s->fit_error);
+    a = f->without_a ? "latency not to be seen"
+                     : pool_text(&r->pool, "%s us a message (%s)", show_short(&r->pool, f->a_us),
+                                 range_text(r, f->low_us, f->high_us));
+    b = f->without_b ? "bandwidth not to be seen"
+                     : pool_text(&r->pool, "%s GB/s (%s)", show_short(&r->pool, rate_of(f->b_us)),
+                                 range_text(r, rate_of(f->b_high_us), rate_of(f->b_low_us)));
+    if (f->spread > FIT_DESCRIBES)
+        return pool_text(&r->pool,
+                         "does not describe these points, which lie %s off the best of its kind "
+                         "(standard deviation of %zu): neither drawn, nor a forecast made by it",
+                         show_percent(&r->pool, 100 * f->spread), f->n);
+    return pool_text(&r->pool, "%s, %s; points lie %s off it (standard deviation of %zu)", a, b,
+                     show_percent(&r->pool, 100 * f->spread), f->n);
+}
+
+const char *scaling_forecast_text(struct report *r, const struct scaling_series *s)
+{
+    const struct scaling_forecast *f = &s->forecast;
+    const char *text;
+
+    if (!f->n)
+        return "";
+    text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s",
+                     s->ranks[s->n_ranks - 1], f->from, f->largest, f->at);
+    return f->n > 1
+               ? pool_text(&r->pool, "%s, %.2f to %.2f over %zu sizes", text, f->low, f->high, f->n)
+               : text;
+}
+
+/* What carries bytes past the wire that the limit is of. A limit that is the most of any algorithm has counted what ranks of one node exchange in its
+ * memory, but not a network that sums. */
+static const char *explain(const struct report_bench *b, const struct report_case *c,
+                           const struct report_point *p)
+{
+    const char *backend = report_param(b, c, "backend");
+    double nodes, ranks;
+
+    if (units_parse_double(report_param(b, c, "nodes"), &nodes) ||
+        units_parse_double(report_param(b, c, "ranks"), &ranks))
+        nodes = ranks = NAN;
+    if (!strcmp(report_param(b, c, "transport"), "shm") || nodes == 1)
+        return "all ranks are on one node: memory carried it, not the link";
+    if (nodes < ranks && !strstr(p->limit_source, "any algorithm"))
+        return "ranks of one node meet in its memory: the link carries less than bus bandwidth "
+               "counts";
+    if (!strcmp(backend, "nccl") || !strcmp(backend, "mpi"))
+        return "the library may let the network sum (in-network reduction): each byte then "
+               "crosses a link once, and bus bandwidth counts it nearly twice";
+    return "";
+}
+
+const char *scaling_above_text(struct report *r, const struct report_bench *b,
+                               const struct report_case *c, size_t run, bool *explained)
+{
+    const struct report_point *p = &c->points[run];
+    const char *why;
+
+    *explained = true;
+    if (!(p->percent > LIMIT_EXCEEDED_PERCENT))
+        return "";
+    why = explain(b, c, p);
+    *explained = *why != 0;
+    return pool_text(&r->pool, "%s of the limit (%s %s): %s", show_percent(&r->pool, p->percent),
+                     show_number(&r->pool, p->limit), c->unit,
+                     *why ? why
+                          : "nothing in the row explains it: the limit is too low, or the bytes "
+                            "did not take that link");
+}
+
+static bool find_cell(const struct scaling_series *s, const struct report_case *c, size_t *at)
+{
+    for (size_t i = 0; i < s->n_sizes * s->n_ranks; i++)
+        if (s->cells[i].time == c || s->cells[i].bus == c) {
+            *at = i;
+            return true;
+        }
+    return false;
+}
+
+const char *scaling_remark(struct report *r, const struct scalings *all,
+                           const struct report_case *c, size_t run)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const struct scaling_series *s = &all->all[i];
+        struct scaling_ratio e;
+        double base;
+        size_t at;
+
+        if (s->run != run || !find_cell(s, c, &at))
+            continue;
+        e = scaling_efficiency(s, at / s->n_ranks, at % s->n_ranks, &base);
+        if (isnan(e.value))
+            return "";
+        return pool_text(&r->pool, "efficiency from %.0f to %.0f ranks: %#.3g%s", base,
+                         s->ranks[at % s->n_ranks], e.value,
+                         isnan(e.low) ? ""
+                                      : pool_text(&r->pool, " (%#.3g to %#.3g)", e.low, e.high));
+    }
+    return "";
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of models' gradients: exact totals, buckets by hand and of real models, files that are no models. */
+#include "core/collective/buckets.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_run.h"
+
+#define MIB (1ull << 20)
+
+static struct collective_call calls[MODEL_LAYERS_MAX];
+
+static struct model loaded(const char *name)
+{
+    struct model m;
+    char error[512] = "";
+
+    if (buckets_load(name, &m, error, sizeof(error)))
+        fail_msg("%s", error);
+    return m;
+}
+
+/* Contiguous from 0 to the end, whatever the rule. */
+static void check_whole(const struct model *m, size_t n)
+{
+    uint64_t next = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(calls[i].first, next);
+        assert_true(calls[i].count > 0);
+        next += calls[i].count;
+    }
+    assert_int_equal(next, m->parameters);
+}
+
+static void test_totals_are_exact(void **state)
+{
+    static const struct {
+        const char *name;
+        uint64_t parameters;
+        size_t layers;
+    } models[] = {{"resnet50", 25557032, 161},
+                  {"vgg16", 138357544, 32},
+                  {"bert-large", 335141888, 391},
+                  {"gpt2-xl", 1557611200, 580}};
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct model m = loaded(models[i].name);
+
+        assert_string_equal(m.name, models[i].name);
+        assert_int_equal(m.parameters, models[i].parameters);
+        assert_int_equal(m.n_layers, models[i].layers);
+        buckets_release(&m);
+    }
+}
+
+static void test_buckets_of_real_models(void **state)
+{
+    static const struct {
+        const char *name;
+        size_t bytes;
+        uint64_t bucket;
+        size_t n;
+        uint64_t first, last;
+    } cases[] = {
+        {"resnet50", 4, 0, 161, 1000, 9408},
+        {"resnet50", 4, 1 * MIB, 35, 2049000, 138048},
+        {"resnet50", 4, 25 * MIB, 4, 7564264, 4337216},
+        {"resnet50", 2, 25 * MIB, 2, 14128104, 11428928},
+        {"resnet50", 4, 256 * MIB, 1, 25557032, 25557032},
+        {"vgg16", 4, 25 * MIB, 5, 20878312, 555328},
+        {"bert-large", 4, 25 * MIB, 37, 9445376, 32832512},
+        {"gpt2-xl", 4, 25 * MIB, 145, 10244800, 82052800},
+        {"gpt2-xl", 4, 256 * MIB, 21, 71726400, 123043200},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct model m = loaded(cases[i].name);
+        size_t n;
+
+        assert_int_equal(
+            buckets_fuse(&m, cases[i].bytes, cases[i].bucket, calls, MODEL_LAYERS_MAX, &n), 0);
+        check_whole(&m, n);
+        assert_int_equal(n, cases[i].n);
+        assert_int_equal(calls[0].count, cases[i].first);
+        assert_int_equal(calls[n - 1].count, cases[i].last);
+        for (size_t k = 0; k + 1 < n; k++)
+            assert_true(calls[k].count * cases[i].bytes >= cases[i].bucket);
+        buckets_release(&m);
+    }
+}
+
+/* Layers 1 2 3 4 come as 4 3 2 1. */
+static void test_the_tensor_that_reaches_the_size_closes_the_bucket(void **state)
+{
+    uint64_t layers[] = {1, 2, 3, 4};
+    struct model m = {.layers = layers, .n_layers = 4, .parameters = 10};
+    size_t n;
+
+    (void)state;
+    assert_int_equal(buckets_fuse(&m, 1, 4, calls, 4, &n), 0);
+    assert_int_equal(n, 3); /* 4 | 3 2 | 1 */
+    assert_int_equal(calls[0].count, 4);
+    assert_int_equal(calls[1].count, 5);
+    assert_int_equal(calls[2].count, 1);
+    check_whole(&m, n);
+    assert_int_equal(buckets_fuse(&m, 2, 15, calls, 4, &n), 0);
+    assert_int_equal(n, 2); /* 14 bytes are not enough: 4 3 2 | 1 */
+    assert_int_equal(calls[0].count, 9);
+    assert_int_equal(buckets_fuse(&m, 1, 0, calls, 4, &n), 0);
+    assert_int_equal(n, 4);
+    assert_int_equal(buckets_fuse(&m, 1, 0, calls, 3, &n), -E2BIG);
+    assert_int_equal(buckets_fuse(&m, 0, 0, calls, 4, &n), -EINVAL);
+}
+
+static void check_refused(struct fake_run *f, const char *text, int err, const char *word)
+{
+    char path[256], error[512] = "";
+    struct model m;
+
+    fake_run_write(f, "m.csv", text);
+    snprintf(path, sizeof(path), "%s/m.csv", f->path);
+    assert_int_equal(buckets_load(path, &m, error, sizeof(error)), err);
+    if (!strstr(error, word))
+        fail_msg("'%s' lacks '%s'", error, word);
+    buckets_release(&m);
+}
+
+static void test_what_is_no_model_is_refused(void **state)
+{
+    struct fake_run f;
+    char error[512] = "";
+    struct model m;
+
+    (void)state;
+    fake_run_init(&f);
+    check_refused(&f, "a,1\n", -EBADMSG, "line 1");
+    check_refused(&f, "# x\nlayer,parameters\na,1\nb,-2\n", -EBADMSG, "line 4");
+    check_refused(&f, "layer,parameters\na,0\n", -EBADMSG, "line 2");
+    check_refused(&f, "layer,parameters\na,1.5\n", -EBADMSG, "line 2");
+    check_refused(&f, "layer,parameters\n,5\n", -EBADMSG, "line 2");
+    check_refused(&f, "layer,parameters\na,99999999999999\n", -EBADMSG, "line 2");
+    check_refused(&f, "layer,parameters\n", -EBADMSG, "no layer");
+    assert_int_equal(buckets_load("alexnet", &m, error, sizeof(error)), -ENOENT);
+    assert_non_null(strstr(error, "no model 'alexnet'"));
+    buckets_release(&m);
+    fake_run_release(&f);
+}
+
+static void test_too_many_layers_are_refused(void **state)
+{
+    struct fake_run f;
+    char path[256], error[512] = "";
+    struct model m;
+    FILE *out;
+
+    (void)state;
+    fake_run_init(&f);
+    out = fake_run_open(&f, "m.csv", "w");
+    fputs("layer,parameters\n", out);
+    for (int i = 0; i <= MODEL_LAYERS_MAX; i++)
+        fprintf(out, "l%d,1\n", i);
+    fclose(out);
+    snprintf(path, sizeof(path), "%s/m.csv", f.path);
+    assert_int_equal(buckets_load(path, &m, error, sizeof(error)), -E2BIG);
+    buckets_release(&m);
+    fake_run_release(&f);
+}
+
+static void test_the_environment_names_the_folder(void **state)
+{
+    struct fake_run f;
+    char path[256], error[512] = "";
+    struct model m;
+
+    (void)state;
+    fake_run_init(&f);
+    snprintf(path, sizeof(path), "%s/models", f.path);
+    assert_int_equal(mkdir(path, 0777), 0);
+    fake_run_write(&f, "models/tiny.csv", "layer,parameters\na,7\nb,8");
+    setenv("PLUMB_CONFIGS", f.path, 1);
+    m = loaded("tiny");
+    assert_int_equal(m.parameters, 15);
+    assert_string_equal(m.name, "tiny");
+    buckets_release(&m);
+    assert_int_equal(buckets_load("resnet50", &m, error, sizeof(error)), -ENOENT);
+    buckets_release(&m);
+    unsetenv("PLUMB_CONFIGS");
+    fake_run_release(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_totals_are_exact),
+        cmocka_unit_test(test_buckets_of_real_models),
+        cmocka_unit_test(test_the_tensor_that_reaches_the_size_closes_the_bucket),
+        cmocka_unit_test(test_what_is_no_model_is_refused),
+        cmocka_unit_test(test_too_many_layers_are_refused),
+        cmocka_unit_test(test_the_environment_names_the_folder),
+    };
+
+    unsetenv("PLUMB_CONFIGS");
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

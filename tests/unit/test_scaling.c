@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what the report makes of collectives: the latency-bandwidth model, efficiency, slow hosts, late ranks, the best bucket. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/rng.h"
+#include "harness/report/fit.h"
+#include "harness/report/links.h"
+#include "harness/report/scaling.h"
+#include "harness/report/scaling_buckets.h"
+#include "harness/report/scaling_ranks.h"
+
+#define A_US 25.0
+#define B_US 8.5e-3 /* 0.1176 GB/s */
+
+static void assert_near(double value, double expected, double relative)
+{
+    if (!(fabs(value - expected) <= relative * fabs(expected)))
+        fail_msg("%.9g is not %.9g within %g", value, expected, relative);
+}
+
+/* --- the model --- */
+
+static void check_terms(const char *op, const char *algorithm, double ranks, double messages,
+                        double bytes)
+{
+    struct fit_terms t;
+
+    assert_true(fit_terms(op, algorithm, ranks, &t));
+    assert_near(t.messages, messages, 1e-12);
+    assert_near(t.bytes, bytes, 1e-12);
+}
+
+static void test_terms_of_algorithms(void **state)
+{
+    struct fit_terms t;
+
+    (void)state;
+    check_terms("allreduce", "ring", 2, 2, 1);
+    check_terms("allreduce", "ring", 8, 14, 1.75);
+    check_terms("allreduce", "mpi", 8, 14, 1.75);
+    check_terms("allreduce", "halving", 8, 6, 1.75);
+    check_terms("allreduce", "doubling", 8, 3, 3);
+    check_terms("allreduce", "halving", 6, 6,
+                1.5 + 2); /* four of them, and two that hand theirs over */
+    check_terms("allreduce", "doubling", 5, 4, 4);
+    check_terms("reduce-scatter", "ring", 4, 3, 0.75);
+    check_terms("all-gather", "nccl", 4, 3, 0.75);
+    check_terms("all-to-all", "ring", 4, 3, 0.75);
+    check_terms("send-receive", "ring", 4, 1, 1);
+    assert_false(fit_terms("broadcast", "ring", 4, &t));
+    assert_false(fit_terms("allreduce", "ring", 1, &t));
+    assert_false(fit_terms("allreduce", "ring", NAN, &t));
+}
+
+static size_t make_points(struct fit_point *points, const char *algorithm, double noise)
+{
+    struct rng rng;
+    size_t n = 0;
+
+    rng_seed(&rng, 7);
+    for (double ranks = 2; ranks <= 8; ranks *= 2)
+        for (double bytes = 8; bytes <= 1 << 28; bytes *= 8) {
+            struct fit_terms t;
+
+            assert_true(fit_terms("allreduce", algorithm, ranks, &t));
+            points[n++] = (struct fit_point){ranks, bytes,
+                                             (t.messages * A_US + t.bytes * bytes * B_US) *
+                                                 (1 + noise * (2 * rng_double(&rng) - 1))};
+        }
+    return n;
+}
+
+static void test_an_exact_model_is_found(void **state)
+{
+    static const char *const algorithms[] = {"ring", "halving", "doubling", "mpi"};
+    struct fit_point points[64];
+    struct fit fit;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        size_t n = make_points(points, algorithms[i], 0);
+
+        assert_int_equal(fit_make("allreduce", algorithms[i], points, n, NULL, NULL, &fit), 0);
+        assert_near(fit.a_us, A_US, 1e-9);
+        assert_near(fit.b_us, B_US, 1e-9);
+        assert_true(fit.spread < 1e-9);
+        assert_int_equal(fit.n, n);
+    }
+}
+
+static void test_noise_shows_in_spread_and_intervals(void **state)
+{
+    struct fit_point points[64];
+    size_t n = make_points(points, "ring", 0.05), inside = 0;
+    struct fit fit;
+
+    (void)state;
+    assert_int_equal(fit_make("allreduce", "ring", points, n, NULL, NULL, &fit), 0);
+    assert_near(fit.a_us, A_US, 0.03);
+    assert_near(fit.b_us, B_US, 0.03);
+    assert_near(fit.spread, 0.05 / sqrt(3), 0.35);
+    assert_true(fit.low_us < A_US && A_US < fit.high_us);
+    assert_true(fit.b_low_us < B_US && B_US < fit.b_high_us);
+    for (size_t i = 0; i < n; i++) {
+        struct fit_prediction p = fit_predict(&fit, points[i].ranks, points[i].bytes);
+
+        inside += p.low_us <= points[i].time_us && points[i].time_us <= p.high_us;
+    }
+    assert_true(inside >= n - 2);
+}
+
+/* Least squares of relative errors: by hand for two points of two. 10 at A = 2, 20 at A = 6, no bytes to speak of. */
+static void test_errors_are_relative(void **state)
+{
+    /* a alone, since b would be below 0: a = sum(x) / sum(x^2), x = A / t */
+    const struct fit_point points[] = {{2, 8, 10}, {4, 1e4, 20}, {2, 8, 10}, {4, 16, 30}};
+    double x[] = {0.2, 0.3, 0.2, 0.2}, sum = 0, squares = 0;
+    struct fit fit;
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        sum += x[i];
+        squares += x[i] * x[i];
+    }
+    assert_int_equal(fit_make("allreduce", "ring", points, 4, NULL, NULL, &fit), 0);
+    assert_true(fit.without_b);
+    assert_near(fit.a_us, sum / squares, 1e-12);
+    assert_true(fit.b_us == 0);
+}
+
+static void test_what_does_not_determine_it_is_refused(void **state)
+{
+    const struct fit_point same[] = {{2, 1e6, 100}, {2, 1e6, 101}, {2, 1e6, 102}};
+    const struct fit_point large[] = {{2, 1e9, 8.5e6}, {4, 1e9, 12.75e6}, {8, 1e9, 14.875e6}};
+    const struct fit_point bad[] = {
+        {2, 8, NAN}, {2, 1e3, 0}, {2, 1e6, 100}, {4, 1e6, 150}, {1, 8, 1}};
+    struct fit fit;
+
+    (void)state;
+    assert_int_equal(fit_make("allreduce", "ring", same, 3, NULL, NULL, &fit), -EDOM);
+    assert_int_equal(fit_make("allreduce", "ring", same, 2, NULL, NULL, &fit), -ENODATA);
+    assert_int_equal(fit_make("allreduce", "ring", bad, 5, NULL, NULL, &fit), -ENODATA);
+    assert_int_equal(fit_make("broadcast", "ring", large, 3, NULL, NULL, &fit), -EOPNOTSUPP);
+    /* a large vector on several n tells them apart by its growth with n, but for a's interval, which is wide */
+    assert_int_equal(fit_make("allreduce", "ring", large, 3, NULL, NULL, &fit), 0);
+    assert_near(fit.b_us, B_US, 1e-6);
+}
+
+static bool up_to_4(const struct fit_point *p, const void *arg)
+{
+    (void)arg;
+    return p->ranks <= 4;
+}
+
+static void test_8_are_predicted_from_2_and_4(void **state)
+{
+    struct fit_point points[64];
+    size_t n = make_points(points, "ring", 0);
+    struct fit fit;
+
+    (void)state;
+    for (size_t i = 0; i < n; i++)
+        if (points[i].ranks == 8)
+            points[i].time_us *= 3; /* must not be looked at */
+    assert_int_equal(fit_make("allreduce", "ring", points, n, up_to_4, NULL, &fit), 0);
+    assert_near(fit_predict(&fit, 8, 1 << 20).time_us, 14 * A_US + 1.75 * (1 << 20) * B_US, 1e-9);
+    assert_true(isnan(fit_predict(&fit, 1, 8).time_us));
+}
+
+/* --- efficiency --- */
+
+static void test_a_ratio_has_the_interval_of_both(void **state)
+{
+    struct scaling_ratio r = scaling_ratio(9, 8.1, 10, 10, 9, 11);
+
+    (void)state;
+    assert_near(r.value, 0.9, 1e-12);
+    /* MOVER on logarithms */
+    assert_near(r.low, 0.9 * exp(-hypot(log(9 / 8.1), log(1.1))), 1e-12);
+    assert_near(r.high, 0.9 * exp(hypot(log(10.0 / 9), log(10.0 / 9))), 1e-12);
+    r = scaling_ratio(9, 9, 9, 10, 10, 10);
+    assert_near(r.low, 0.9, 1e-12);
+    assert_near(r.high, 0.9, 1e-12);
+    r = scaling_ratio(9, NAN, NAN, 10, 9, 11);
+    assert_near(r.value, 0.9, 1e-12);
+    assert_true(isnan(r.low) && isnan(r.high));
+    assert_true(isnan(scaling_ratio(9, 8, 10, 0, 0, 0).value));
+    assert_true(isnan(scaling_ratio(NAN, 8, 10, 1, 1, 1).value));
+}
+
+/* --- slow hosts --- */
+
+#define HOSTS 6
+
+struct net {
+    struct link links[HOSTS * HOSTS];
+    size_t n, hosts;
+};
+
+/* All pairs both ways, each a little off by a fixed pattern. */
+static struct net full(size_t hosts)
+{
+    struct net net = {.hosts = hosts};
+
+    for (size_t i = 0; i < hosts; i++)
+        for (size_t k = 0; k < hosts; k++)
+            if (i != k)
+                net.links[net.n++] =
+                    (struct link){i, k, 1 + 0.01 * (double)((3 * i + 5 * k) % 4) / 4};
+    return net;
+}
+
+static void slow_down(struct net *net, size_t host, double factor, enum links_way way)
+{
+    for (size_t i = 0; i < net->n; i++)
+        if ((way != LINKS_TO && net->links[i].from == host) ||
+            (way != LINKS_FROM && net->links[i].to == host))
+            net->links[i].value = fmin(net->links[i].value, factor);
+}
+
+static size_t judge(const struct net *net, struct slow_host *slow)
+{
+    size_t n;
+
+    assert_int_equal(links_judge(net->links, net->n, net->hosts, slow, &n), 0);
+    return n;
+}
+
+static void test_a_slow_host_is_named(void **state)
+{
+    struct slow_host slow[HOSTS];
+
+    (void)state;
+    for (size_t hosts = 3; hosts <= HOSTS; hosts++) {
+        struct net net = full(hosts);
+
+        assert_int_equal(judge(&net, slow), 0);
+        slow_down(&net, 2, 0.53, LINKS_BOTH);
+        assert_int_equal(judge(&net, slow), 1);
+        assert_int_equal(slow[0].host, 2);
+        assert_int_equal(slow[0].way, LINKS_BOTH);
+        assert_int_equal(slow[0].links, hosts - 1);
+        assert_near(slow[0].ratio, 0.53, 0.02);
+    }
+}
+
+static void test_one_bad_link_is_no_slow_host(void **state)
+{
+    struct slow_host slow[HOSTS];
+
+    (void)state;
+    for (size_t hosts = 3; hosts <= HOSTS; hosts++) {
+        struct net net = full(hosts);
+
+        for (size_t i = 0; i < net.n; i++)
+            if (net.links[i].from + net.links[i].to == 1) /* 0 and 1 */
+                net.links[i].value = 0.3;
+        assert_int_equal(judge(&net, slow), 0);
+    }
+}
+
+static void test_two_slow_hosts_are_named(void **state)
+{
+    struct slow_host slow[HOSTS];
+    struct net net = full(5);
+
+    (void)state;
+    slow_down(&net, 1, 0.5, LINKS_BOTH);
+    slow_down(&net, 4, 0.7, LINKS_BOTH);
+    assert_int_equal(judge(&net, slow), 2);
+    assert_int_equal(slow[0].host, 1);
+    assert_near(slow[0].ratio, 0.5, 0.02);
+    assert_int_equal(slow[0].links, 3); /* to those that are not slow */
+    assert_int_equal(slow[1].host, 4);
+    assert_near(slow[1].ratio, 0.7, 0.02);
+    /* half of the hosts: it may as well be that the other two share a wire */
+    net = full(4);
+    slow_down(&net, 1, 0.5, LINKS_BOTH);
+    slow_down(&net, 2, 0.5, LINKS_BOTH);
+    assert_int_equal(judge(&net, slow), 0);
+}
+
+static void test_one_way_is_told_from_both(void **state)
+{
+    struct slow_host slow[HOSTS];
+    struct net net = full(4);
+
+    (void)state;
+    slow_down(&net, 3, 0.5, LINKS_FROM);
+    assert_int_equal(judge(&net, slow), 1);
+    assert_int_equal(slow[0].host, 3);
+    assert_int_equal(slow[0].way, LINKS_FROM);
+    net = full(4);
+    slow_down(&net, 0, 0.5, LINKS_TO);
+    assert_int_equal(judge(&net, slow), 1);
+    assert_int_equal(slow[0].host, 0);
+    assert_int_equal(slow[0].way, LINKS_TO);
+}
+
+static void test_a_fast_pair_makes_nobody_slow(void **state)
+{
+    struct slow_host slow[HOSTS];
+    struct net net = full(5);
+
+    (void)state;
+    for (size_t i = 0; i < net.n; i++)
+        if (net.links[i].from + net.links[i].to == 1)
+            net.links[i].value = 20; /* two hosts on one machine */
+    assert_int_equal(judge(&net, slow), 0);
+}
+
+static void test_noise_and_small_differences_name_nobody(void **state)
+{
+    struct slow_host slow[HOSTS];
+    struct net net = full(5);
+
+    (void)state;
+    slow_down(&net, 2, 0.93, LINKS_BOTH); /* less than 10 % */
+    assert_int_equal(judge(&net, slow), 0);
+    net = full(5);
+    for (size_t i = 0; i < net.n; i++) /* the others differ by a third among themselves */
+        net.links[i].value = 1 + 0.35 * (double)((7 * i) % 3 - 1.0);
+    slow_down(&net, 2, 0.8, LINKS_BOTH);
+    assert_int_equal(judge(&net, slow), 0);
+}
+
+/* Each pair was measured one way only, and some not at all. */
+static void test_missing_pairs(void **state)
+{
+    struct slow_host slow[HOSTS];
+    struct net net = full(5), half = {.hosts = 5};
+
+    (void)state;
+    slow_down(&net, 3, 0.5, LINKS_BOTH);
+    for (size_t i = 0; i < net.n; i++)
+        if (net.links[i].from < net.links[i].to && net.links[i].from + net.links[i].to != 1)
+            half.links[half.n++] = net.links[i];
+    assert_int_equal(judge(&half, slow), 1);
+    assert_int_equal(slow[0].host, 3);
+    /* a host of which nothing is known but its links to a slow one is not called slow */
+    half.n = 0;
+    for (size_t i = 0; i < net.n; i++)
+        if ((net.links[i].from != 0 || net.links[i].to == 3) &&
+            (net.links[i].to != 0 || net.links[i].from == 3))
+            half.links[half.n++] = net.links[i];
+    assert_int_equal(judge(&half, slow), 1);
+    assert_int_equal(slow[0].host, 3);
+    /* one slow link is all that is known of host 4: the link, or the host? */
+    net = full(5);
+    half.n = 0;
+    for (size_t i = 0; i < net.n; i++)
+        if ((net.links[i].from != 4 && net.links[i].to != 4) ||
+            net.links[i].from + net.links[i].to == 4)
+            half.links[half.n++] = net.links[i];
+    slow_down(&half, 4, 0.5, LINKS_BOTH);
+    assert_int_equal(judge(&half, slow), 0);
+    half.n = 0;
+    assert_int_equal(judge(&half, slow), 0);
+    net.hosts = 2;
+    net.n = 2;
+    net.links[0] = (struct link){0, 1, 1};
+    net.links[1] = (struct link){1, 0, 0.1};
+    assert_int_equal(judge(&net, slow), 0);
+}
+
+/* --- late ranks --- */
+
+static void test_late_is_more_than_chance(void **state)
+{
+    (void)state;
+    assert_true(straggler_is_late(51, 8));
+    assert_false(straggler_is_late(49, 8));
+    assert_true(straggler_is_late(51, 3));
+    assert_false(straggler_is_late(60, 2)); /* one of two always is */
+    assert_true(straggler_is_late(80, 2));
+    assert_false(straggler_is_late(100, 1));
+    assert_false(straggler_is_late(NAN, 8));
+}
+
+/* --- buckets --- */
+
+static void test_the_best_bucket_is_apart_from_the_next(void **state)
+{
+    struct bucket_point p[] = {{.bytes = 1, .time_us = 12, .low_us = 11.9, .high_us = 12.1},
+                               {.bytes = 4, .time_us = 10, .low_us = 9.9, .high_us = 10.1},
+                               {.bytes = 16, .time_us = 10.3, .low_us = 10.2, .high_us = 10.4},
+                               {.bytes = 64, .time_us = NAN, .low_us = NAN, .high_us = NAN}};
+    bool tied[4], decided;
+
+    (void)state;
+    assert_int_equal(buckets_best(p, 4, tied, &decided), 1);
+    assert_true(decided);
+    assert_true(!tied[0] && tied[1] && !tied[2] && !tied[3]);
+    p[2].low_us = 10.05;
+    assert_int_equal(buckets_best(p, 4, tied, &decided), 1);
+    assert_true(tied[1] && tied[2] && !tied[0]);
+    p[2].low_us = p[2].high_us = NAN; /* not known: not decided */
+    assert_int_equal(buckets_best(p, 4, tied, &decided), 1);
+    assert_false(decided);
+    assert_int_equal(buckets_best(p + 3, 1, tied, &decided), 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_terms_of_algorithms),
+        cmocka_unit_test(test_an_exact_model_is_found),
+        cmocka_unit_test(test_noise_shows_in_spread_and_intervals),
+        cmocka_unit_test(test_errors_are_relative),
+        cmocka_unit_test(test_what_does_not_determine_it_is_refused),
+        cmocka_unit_test(test_8_are_predicted_from_2_and_4),
+        cmocka_unit_test(test_a_ratio_has_the_interval_of_both),
+        cmocka_unit_test(test_a_slow_host_is_named),
+        cmocka_unit_test(test_one_bad_link_is_no_slow_host),
+        cmocka_unit_test(test_two_slow_hosts_are_named),
+        cmocka_unit_test(test_one_way_is_told_from_both),
+        cmocka_unit_test(test_a_fast_pair_makes_nobody_slow),
+        cmocka_unit_test(test_noise_and_small_differences_name_nobody),
+        cmocka_unit_test(test_missing_pairs),
+        cmocka_unit_test(test_late_is_more_than_chance),
+        cmocka_unit_test(test_the_best_bucket_is_apart_from_the_next),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

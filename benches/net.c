@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "core/bench.h"
+#include "core/device/device.h"
 #include "core/net/net_work.h"
 
 #define AT(field)            .offset = offsetof(struct net_params, field)
@@ -146,17 +147,21 @@ static const struct opt options[] = {
      .parse = net_parse_node,
      .help = "the same at the peer"},
     {.name = "memory",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      SWEPT,
      AT(memory),
+     .parse = place_read_device,
+     .expand = place_words,
      .def = "host",
      .arg = "host|cuda:N",
      .scope = &by_rdma,
-     .help = "where this end's buffers are"},
+     .help = "where this end's buffers are: the host's memory or a GPU's"},
     {.name = "peer-memory",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      SWEPT,
      AT(peer_memory),
+     .parse = place_read_device,
+     .expand = place_words,
      .def = "host",
      .arg = "host|cuda:N",
      .scope = &by_rdma,

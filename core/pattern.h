@@ -8,6 +8,12 @@
 
 #define PATTERN_RIGHT SIZE_MAX
 
+/* The seed of what follows the first `offset` bytes (of 8) of a pattern: it can be made up in parts. */
+static inline uint64_t pattern_after(uint64_t seed, size_t offset)
+{
+    return seed + offset / 8 * 0x9e3779b97f4a7c15u;
+}
+
 void pattern_fill(void *at, size_t bytes, uint64_t seed);
 /* The offset of the first wrong byte, or PATTERN_RIGHT. */
 size_t pattern_check(const void *at, size_t bytes, uint64_t seed);

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define GPU_MODULE_ABI    2u
+#define GPU_MODULE_ABI    4u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
 
@@ -41,6 +41,7 @@ struct gpu_facts {
     double clock_mhz, memory_clock_mhz; /* the highest */
     unsigned memory_bus_bits;
     bool ecc, integrated, managed, managed_concurrent, host_register;
+    bool rdma, dmabuf;                   /* other devices can reach its memory; by a dma-buf file */
     int driver_version, toolkit_version; /* 12040 is 12.4 */
 };
 
@@ -64,7 +65,8 @@ struct gpu_ops {
     const char *name; /* of its places: "cuda" for cuda:0, cuda:1, ... */
     unsigned abi;     /* GPU_MODULE_ABI */
 
-    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy. Called once. */
+    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy. Once it has
+     * started, another call finds it so. */
     int (*init)(char *error, size_t len);
     /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one that
      * failed. */
@@ -97,6 +99,9 @@ struct gpu_ops {
     int (*stream_query)(struct gpu_stream *stream); /* 0 done, -EAGAIN not yet */
     /* What is queued next in this stream waits until `event` (of any stream) was reached. */
     int (*stream_after)(struct gpu_stream *stream, struct gpu_event *event);
+    /* The driver's own stream (CUstream), for a library that queues work into it; its device's context is made the
+     * calling thread's, which such a library wants too. NULL with gpu_error(). */
+    void *(*stream_native)(struct gpu_stream *stream);
 
     /* What is queued from here on waits for gpu_release(), so that the cost of queueing is not in the
      * times. A hold that is not released ends by itself after GPU_HOLD_NS, and the next stream_wait
@@ -144,6 +149,13 @@ struct gpu_ops {
     int (*driver_call)(struct gpu *gpu);
     int (*alloc_ordered)(struct gpu_stream *stream, size_t bytes, void **at);
     int (*free_ordered)(struct gpu_stream *stream, void *at);
+
+    /* A range of GPU_DEVICE memory as a dma-buf file, which an RDMA device can register; the caller closes it. Both of
+     * whole pages of the host, else -EINVAL. -EOPNOTSUPP: the driver, the kernel or the GPU has no such thing. */
+    int (*export_memory)(struct gpu *gpu, void *at, size_t bytes, int *fd);
+    /* What other devices have written into its memory, and said so, is there for what is queued from here on; where the
+     * device keeps that order by itself, or its driver cannot make it, nothing is done. */
+    int (*flush_writes)(struct gpu *gpu);
 
     const struct gpu_gemm_ops *gemm; /* NULL: no library for matrix products was built in */
 };

@@ -44,16 +44,37 @@ int net_lead_send(struct net_lead *l, enum net_request request, const void *data
     return net_lead_fail(l, err, "%s", channel_error(l->channel));
 }
 
+/* The peer's next frame that is no beat. Once this end has failed the peer has had its time: it answers soon, or beats. */
+static int receive(struct net_lead *l, uint16_t *type, size_t *n, uint64_t wait_ns)
+{
+    uint64_t start_ns = clock_now_ns(), past_ns;
+    uint64_t quiet_ns = !net_beats(l->channel)            ? wait_ns
+                        : atomic_load(&l->end.error_code) ? WHY_WAIT_NS
+                                                          : CHANNEL_WAIT_NS;
+    int err;
+
+    do {
+        past_ns = clock_now_ns() - start_ns;
+        uint64_t left_ns = past_ns < wait_ns ? wait_ns - past_ns : 1;
+        err = channel_recv(l->channel, type, l->in, sizeof(l->in), n,
+                           left_ns < quiet_ns ? left_ns : quiet_ns);
+    } while (!err && *type == NET_BEAT && past_ns < wait_ns);
+    return err;
+}
+
 int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
                    size_t *len, uint64_t wait_ns)
 {
     uint16_t type = 0;
     size_t n = 0;
     const struct net_reply *head = (const void *)l->in;
-    int err = channel_recv(l->channel, &type, l->in, sizeof(l->in), &n, wait_ns);
+    int err = receive(l, &type, &n, wait_ns);
 
     if (err || n < sizeof(*head) || type != (request | NET_REPLY)) {
         l->broken = true;
+        if (!err && type == NET_BEAT)
+            return net_lead_fail(l, -ETIMEDOUT, "%s is still at work after %u s: it hangs",
+                                 channel_peer(l->channel), (unsigned)(wait_ns / 1000000000u));
         return err ? net_lead_fail(l, err, "%s", channel_error(l->channel))
                    : net_lead_fail(l, -EPROTO, "%s answered something else than was asked",
                                    channel_peer(l->channel));

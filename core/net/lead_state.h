@@ -5,7 +5,8 @@
 
 #include "core/net/lead.h"
 
-/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. */
+/* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. A peer that is at work on one
+ * says so (NET_BEAT): one that is silent for CHANNEL_WAIT_NS hangs. */
 #define STEP_WAIT_NS (3 * NET_STILL_NS)
 
 struct net_pair { /* both ends' readings of about the same moment */

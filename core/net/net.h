@@ -122,6 +122,7 @@ struct net_rail {
     uint32_t mtu_bytes;     /* TCP: of the interface; RDMA: of the path */
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
     uint8_t ipv6;           /* TCP: over IPv6 */
+    uint8_t simulated;      /* the GPU that buffers are on is a stand-in */
     struct net_pcie pcie;   /* of its function */
     double line_gbps;       /* the line's rate, Gb/s; 0: not known */
     char line_source[160];  /* where that is from, or why it is not known */

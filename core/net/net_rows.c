@@ -141,6 +141,9 @@ void net_rows_series(struct point *pt, struct net_session *s)
     show_node(pt, "node", p->node, &net_lead_told(s->lead, NET_OWN)->rails);
     show_node(pt, "peer_node", p->peer_node, &net_lead_told(s->lead, NET_PEER)->rails);
     tell_nodes(pt, s);
+    for (int side = 0; side < NET_SIDES; side++) /* of this end the GPU itself has said so */
+        if (net_lead_told(s->lead, side)->rails.rails[0].simulated)
+            pt->origin = "simulated";
 }
 
 static struct figure *add_figure(struct point *pt, const char *metric, const char *unit,

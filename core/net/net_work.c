@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device/device.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/net/net_session.h"
 #include "core/net/party.h"
 #include "core/net/tune.h"
@@ -250,6 +252,22 @@ static int bind_leader(struct point *pt, struct net_session *s)
     return 0;
 }
 
+/* The GPU that this end's buffers are on: is it there, is it a stand-in; and its clocks are watched. The end opens it by
+ * itself. */
+static int need_gpu(struct point *pt, const struct net_params *p)
+{
+    char error[256] = "";
+    struct place place;
+    struct gpu *gpu;
+
+    if (strcmp(net_names[p->transport], "rdma") != 0 || !p->memory || !*p->memory)
+        return 0;
+    int err = place_parse(p->memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return place.device->gpu ? place.device->gpu(pt, place.index, &gpu) : 0;
+}
+
 int net_bench_setup(struct point *pt)
 {
     const struct net_params *p = pt->params;
@@ -277,7 +295,9 @@ int net_bench_setup(struct point *pt)
                             s->point.connections, NET_WORKERS_MAX / 2);
     show_point(pt, &s->point);
     net_rows_series_of(pt, s, NULL, 0); /* so that a row that fails says what it was to measure */
-    int err = need_lead(pt, s);
+    int err = need_lead(pt, s);         /* which may fork: before a driver is started here */
+    if (!err)
+        err = need_gpu(pt, p);
     if (err)
         return err;
     net_party_locals(p, &own, &peers);
@@ -322,6 +342,8 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
 
     if (!s->point.ping)
         err = net_lead_stream(s->lead, WINDOW_NS, pt->cancel, ns);
+    if (!s->point.ping && pt->watch)
+        gpu_watch_look(pt->watch); /* the workers go on meanwhile */
     for (uint64_t i = 0, one; s->point.ping && i < inner && !err; i++) {
         err = net_lead_ping(s->lead, &one);
         ns[0] = i ? ns[0] + one : one;

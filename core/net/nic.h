@@ -76,6 +76,10 @@ int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
 /* pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
 void nic_fill_rdma_pcie(struct net_rail *r);
 
+/* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of "nvidia-smi topo -m": "PIX" one
+ * switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA node, "SYS" several; "" where the system does not say. */
+const char *nic_way(const char *root, const char *name, const char *address);
+
 /* The interface of this namespace that has this address. 0, -ENODEV: none has it; -errno. */
 int nic_of_address(const struct sockaddr *address, char *name, size_t len);
 /* The interface that packets from `local` to `peer` leave by, as the kernel routes them: "lo" where the peer's address is

@@ -25,8 +25,13 @@ enum net_request {
     NET_ASK_CLOSE, /* -; - : the point is over, however far it came */
     NET_ASK_BYE,   /* the session is over; no reply */
     NET_ASK_BEAT,  /* the leader is at work on something long; no reply */
+    NET_BEAT, /* from the peer, before a reply that takes it long: it is at work, each NET_BEAT_NS */
 };
-#define NET_REPLY 0x8000u
+#define NET_REPLY   0x8000u
+#define NET_BEAT_NS 500000000u
+
+/* Can a second thread send while the first is at work? MPI may not let it. */
+bool net_beats(struct channel *c);
 
 enum net_read_flags {
     NET_READ_MACHINE = 1, /* what the machine has spent, too */

@@ -144,3 +144,18 @@ void path_end(struct path *p, const struct path_claim *claims, size_t n, struct 
     }
     free(v.list);
 }
+
+void path_tell(struct path *p, struct path_proof *proof)
+{
+    struct path_words w = {proof->text, sizeof(proof->text), 0};
+    struct path_view v = {0};
+    int rc = look(p, &v, NULL, 0);
+
+    proof->verdict = PATH_UNKNOWN;
+    proof->text[0] = '\0';
+    if (rc)
+        path_say(&w, "the counters could not be read: %s", strerror(-rc));
+    else
+        path_say_most(&v, &w);
+    free(v.list);
+}

@@ -60,6 +60,9 @@ int path_begin_at(struct path **p, const char *root, uint64_t settle_ns);
 /* The counters again; judges. Some drivers count a second late: where bytes are missing it looks again for
  * up to PATH_SETTLE_NS before it says so. May be called again. */
 void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof);
+/* Where nobody can say which device should have carried anything: names those that moved most since path_begin(), "eth0 sent 1.2 GB, received 1.2 GB;
+ * lo 0 B". PATH_UNKNOWN: it proves nothing. */
+void path_tell(struct path *p, struct path_proof *proof);
 void path_close(struct path *p); /* NULL is left alone */
 
 #endif

@@ -34,6 +34,8 @@ struct path_view {
     enum path_measure by; /* the one that is being judged by */
 };
 
+struct path_words;
+
 struct path_device *path_find(const struct path_view *v, const char *name); /* or NULL */
 
 /* Marks the devices that move the same bytes as another. */
@@ -46,6 +48,9 @@ double path_segment_bytes(const struct path_device *d); /* payload of a full pac
 
 /* The verdict over all claimed devices. *lacking: some is missing, so that it may be worth to look again. */
 void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking);
+
+/* The devices that moved most, most first. */
+void path_say_most(const struct path_view *v, struct path_words *w);
 
 /* What a device moved by the view's measure; NULL: not known. */
 static inline const double *path_moved(const struct path_view *v, const struct path_device *d)

@@ -2,9 +2,11 @@
 /* The peer: does what the leader asks, request by request, until it says goodbye. See order.h. */
 #include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/net/cpu.h"
@@ -17,6 +19,11 @@
 
 struct server {
     struct channel *channel;
+    pthread_t beat;
+    pthread_mutex_t lock; /* of the channel: taken, but while a request is worked on */
+    pthread_cond_t tick;
+    bool beats, over;
+    uint64_t since_ns; /* a request is worked on; 0: none is */
     const struct net_service *service;
     struct topo *topo;
     bool same_machine;
@@ -203,6 +210,62 @@ static const struct {
     [NET_ASK_CLOSE] = {close_point, NOTHING, DRAINED, NOTHING},
 };
 
+/* Says that this process is at work, when an answer takes long. */
+static void *beat(void *arg)
+{
+    struct server *s = arg;
+
+    pthread_mutex_lock(&s->lock);
+    while (!s->over) {
+        struct timespec until;
+        clock_gettime(CLOCK_MONOTONIC, &until);
+        until.tv_nsec += NET_BEAT_NS;
+        until.tv_sec += until.tv_nsec / 1000000000;
+        until.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&s->tick, &s->lock, &until);
+        if (s->since_ns && clock_now_ns() - s->since_ns >= NET_BEAT_NS)
+            channel_send(s->channel, NET_BEAT, NULL, 0); /* an error is the answer's, too */
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static int beat_start(struct server *s)
+{
+    pthread_condattr_t attr;
+
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->tick, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_lock(&s->lock);
+    int err = net_beats(s->channel) ? -pthread_create(&s->beat, NULL, beat, s) : 0;
+    s->beats = net_beats(s->channel) && !err;
+    return err;
+}
+
+static void beat_end(struct server *s)
+{
+    s->over = true;
+    pthread_cond_signal(&s->tick);
+    pthread_mutex_unlock(&s->lock);
+    if (s->beats)
+        pthread_join(s->beat, NULL);
+    pthread_cond_destroy(&s->tick);
+    pthread_mutex_destroy(&s->lock);
+}
+
+static int work_on(struct server *s, uint16_t type, size_t len)
+{
+    s->since_ns = clock_now_ns();
+    pthread_mutex_unlock(&s->lock);
+    int err = requests[type].answer(s, len);
+    pthread_mutex_lock(&s->lock);
+    s->since_ns = 0;
+    return err;
+}
+
 /* A thread may have failed while nothing was asked: its error is the next answer. */
 static int do_request(struct server *s, uint16_t type, size_t len)
 {
@@ -214,7 +277,7 @@ static int do_request(struct server *s, uint16_t type, size_t len)
     if (requests[type].from > NOTHING)
         err = atomic_load(&s->end.error_code);
     if (!err)
-        err = requests[type].answer(s, len);
+        err = work_on(s, type, len);
     if (!s->open)
         s->state = NOTHING;
     else if (requests[type].then &&
@@ -277,9 +340,12 @@ int net_serve(struct channel *c, void *arg)
         return 1;
     s->channel = c;
     s->service = arg;
-    int err = topo_open(&s->topo);
+    int err = beat_start(s);
+    if (!err)
+        err = topo_open(&s->topo);
     if (!err)
         err = serve(s);
+    beat_end(s);
     if (s->open)
         net_end_close(&s->end);
     topo_close(s->topo);

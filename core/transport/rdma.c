@@ -21,17 +21,19 @@ static const struct rdma_core core = {
     .fail = net_fail,
     .fill = pattern_fill,
     .check = pattern_check,
+    .gpu = &rdma_gpu_core,
 };
 
-static const struct rdma_module *load(char *why, size_t len)
+const struct rdma_module *rdma_module_load(char *why, size_t len)
 {
     const struct rdma_module *module = module_open(&kind, why, len);
 
     if (module && (module->abi != RDMA_MODULE_ABI || module->layout != RDMA_LAYOUT)) {
-        snprintf(why, len,
-                 "the RDMA module is of another build (interface %u, layout %zu; this program has %u "
-                 "and %zu): build both from the same source, with make, or install both together",
-                 module->abi, (size_t)module->layout, RDMA_MODULE_ABI, (size_t)RDMA_LAYOUT);
+        snprintf(
+            why, len,
+            "the RDMA module is of another build (interface %u, layout %zu; this program has %u "
+            "and %zu): build both from the same source, with make, or install both together",
+            module->abi, (size_t)module->layout, RDMA_MODULE_ABI, (size_t)RDMA_LAYOUT);
         return NULL;
     }
     return module;
@@ -45,7 +47,7 @@ static const struct rdma_module *module_of(const struct net_end *e)
 static void rdma_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
 {
     char why[NET_ERROR_BYTES], state[NET_ERROR_BYTES + 16];
-    const struct rdma_module *module = load(why, sizeof(why));
+    const struct rdma_module *module = rdma_module_load(why, sizeof(why));
 
     if (module) {
         module->backends(say, arg);
@@ -78,7 +80,7 @@ static bool rdma_ping_is_whole(const struct net_point *p)
 static int rdma_open(struct net_end *e)
 {
     char why[NET_ERROR_BYTES];
-    const struct rdma_module *module = load(why, sizeof(why));
+    const struct rdma_module *module = rdma_module_load(why, sizeof(why));
     int err = module ? module->open(e, &core) : net_fail(e, -EOPNOTSUPP, "%s", why);
 
     for (unsigned i = 0; i < e->n_rails && !err; i++)

@@ -95,17 +95,18 @@ need_siw() {
         skip 'siw is not set up: scripts/lab-rdma setup --siw'
 }
 
-# units OPTIONS... -- ASSIGNMENTS: the unit tests of the module, which find a device in the guest alone. Devices are for
+# units TEST OPTIONS... -- ASSIGNMENTS: unit tests of the module, which find a device in the guest alone. Devices are for
 # everyone, as the one of the memlock limit is nobody.
 units() {
-    local options=()
+    local test=$1 options=()
+    shift
     while [[ $1 != -- ]]; do
         options+=("$1")
         shift
     done
-    [[ -x build/tests/test_net_rdma ]] || skip 'test_net_rdma is not built: make units'
+    [[ -x build/tests/$test ]] || skip "$test is not built: make units"
     run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 280 "${options[@]}" -- bash -c \
-        "chmod 666 /dev/infiniband/*; $2 timeout 250 build/tests/test_net_rdma"
+        "chmod 666 /dev/infiniband/*; $2 timeout 250 build/tests/$test"
     echo "$output"
     echo "$stderr"
     [ "$status" -eq 0 ]
@@ -200,12 +201,34 @@ failed() {
 }
 
 @test "the module's unit tests, over soft RoCE" {
-    units -- 'PLUMB_TEST_LINK=dummy0'
+    units test_net_rdma -- 'PLUMB_TEST_LINK=dummy0'
     ran test_verbs test_pieces test_connection_manager test_memlock test_a_wrong_key_opens_nothing test_a_link_that_goes_down
 }
 
 @test "the module's unit tests, over soft iWARP where it was set up" {
     need_siw
-    units --siw -- 'PLUMB_TEST_IWARP=1 PLUMB_TEST_LINK=dummy0'
+    units test_net_rdma --siw -- 'PLUMB_TEST_IWARP=1 PLUMB_TEST_LINK=dummy0'
     ran test_verbs test_connection_manager
+}
+
+@test "messages between ranks, over two devices that the ranks take in turn" {
+    units test_fabric_rdma --mesh 2 -- 'PLUMB_TEST_DEVICES=rxe0+rxe1'
+    ran test_random_messages test_sizes_inline_long_and_in_pieces test_an_mtu_and_a_gid_that_are_asked_for test_what_it_tells
+}
+
+@test "messages between ranks on one device, which is chosen" {
+    units test_fabric_rdma --
+    ran test_random_messages
+}
+
+@test "ranks that are killed, wait, stand still or disagree" {
+    units test_fabric_rdma_faults --mesh 2 -- 'PLUMB_TEST_DEVICES=rxe0+rxe1'
+    ran test_no_more_than_the_posts test_lengths_that_differ test_a_peer_that_is_killed_while_it_is_waited_for \
+        test_a_peer_that_is_killed_in_a_message test_a_peer_that_stands_still test_memlock
+}
+
+@test "messages between ranks are refused on iWARP, where it was set up" {
+    need_siw
+    units test_fabric_rdma_faults --siw -- 'PLUMB_TEST_IWARP=1'
+    ran test_iwarp_is_refused
 }

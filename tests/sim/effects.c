@@ -64,6 +64,8 @@ static bool repeatable(const struct sim_op *op, const struct sim_range *range, u
 {
     if (!ranges || (op->kind == SIM_OP_COPY && op->copy.staged))
         return false;
+    if (op->kind == SIM_OP_TASK && op->task.ready)
+        return false;
     if (op->kind == SIM_OP_KERNEL && op->launch.kernel.family == SIM_CHASE)
         return false;
     for (unsigned i = 0; i < ranges; i++)
@@ -116,9 +118,12 @@ static struct sim_memo memo_of(struct sim *sim, const struct sim_op *op,
     make_key(op, &memo);
     memo.ranges = ranges - first;
     memcpy(memo.range, range + first, memo.ranges * sizeof(*range));
-    for (unsigned i = 0; i < memo.ranges; i++)
+    for (unsigned i = 0; i < memo.ranges; i++) {
+        struct sim_where where = sim_where(sim, range[first + i].at, 0, 0);
+
         memo.on_host =
-            memo.on_host || sim_where(sim, range[first + i].at, 0, 0).place != SIM_DEVICE;
+            memo.on_host || where.place != SIM_DEVICE || (where.block && where.block->shared);
+    }
     return memo;
 }
 
@@ -149,6 +154,8 @@ static void run_copy(struct sim *sim, const struct sim_op *op)
         op->copy.staged ? op->copy.staged : (unsigned char *)sim_bytes(sim, op->copy.src);
 
     memmove(sim_bytes(sim, op->copy.dst), from, op->copy.bytes);
+    if (!op->copy.staged && sim_export_stale(sim, op->copy.src))
+        *(unsigned char *)sim_bytes(sim, op->copy.dst) ^= 0xff;
 }
 
 static void run_set(struct sim *sim, const struct sim_op *op)

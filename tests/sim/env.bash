@@ -24,6 +24,7 @@ simulate()
         skip "plumb-cuda.so was not built (it needs nvcc)" || return
     lt=$(find "$sim" -name 'libcublasLt.so.*' | head -n 1)
     export PLUMB_SIM_MACHINE=$machine PLUMB_LIBCUDA=$sim/libcuda.so.1 PLUMB_LIBCUBLASLT=$lt
+    export PLUMB_LIBNCCL=$sim/libnccl.so.2
     export LD_LIBRARY_PATH=$sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
     unset PLUMB_SIM_FAULT
 }

@@ -32,6 +32,7 @@ struct sim_gpu {
     uint64_t mig_instances;
     uint64_t ecc_corrected, ecc_uncorrected, pcie_replays;
     bool ecc, integrated, managed, managed_concurrent, host_register, mig;
+    bool rdma, dmabuf, rdma_flush;
     double clock_mhz, memory_clock_mhz, power_limit_watts, power_watts, temperature_c;
     double h2d_gbps, d2h_gbps, both_gbps, pageable_factor, write_combined_factor, prefetch_factor,
         fault_factor;

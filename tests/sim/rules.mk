@@ -10,12 +10,15 @@ sim_obj = $(patsubst %.c,$(SIM_DIR)/obj/%.o,$(1))
 SIM_MACHINE_OBJ := $(call sim_obj,machine.c machine_keys.c fault.c)
 SIM_CUDA_OBJ := $(call sim_obj,state.c space.c path.c share.c cost.c schedule.c effects.c wait.c \
 	kernel_names.c kernel_cost.c kernel_run.c api_device.c api_context.c api_memory.c api_copy.c \
-	api_stream.c api_graph.c api_module.c)
+	api_stream.c api_graph.c api_module.c api_export.c)
 SIM_LT_OBJ := $(call sim_obj,lt.c lt_algo.c lt_product.c lt_types.c)
+SIM_NCCL_OBJ := $(call sim_obj,nccl.c nccl_data.c nccl_say.c nccl_share.c)
 SIM_NVML_OBJ := $(call sim_obj,nvml.c nvml_links.c nvml_health.c)
 
 SIM_LIBS := $(SIM_DIR)/libnvidia-ml.so.1 $(if $(HAVE_CUDA),$(SIM_DIR)/libcuda.so.1 \
-	$(if $(SIM_LT_MAJOR),$(SIM_DIR)/libcublasLt.so.$(SIM_LT_MAJOR)))
+	$(if $(SIM_LT_MAJOR),$(SIM_DIR)/libcublasLt.so.$(SIM_LT_MAJOR)) \
+	$(if $(HAVE_NCCL),$(SIM_DIR)/libnccl.so.2) \
+	$(if $(HAVE_LIBIBVERBS),$(SIM_DIR)/librdma-gpu.so))
 
 sim: $(SIM_LIBS)
 units: sim
@@ -31,6 +34,12 @@ $(SIM_DIR)/libcuda.so.1: $(SIM_CUDA_OBJ) $(SIM_MACHINE_OBJ) tests/sim/exports.ma
 	$(sim_link)
 $(SIM_DIR)/libcublasLt.so.%: $(SIM_LT_OBJ) $(SIM_MACHINE_OBJ) tests/sim/exports.map
 	$(sim_link)
+$(SIM_NCCL_OBJ): ALL_CFLAGS += $(NCCL_CFLAGS)
+$(SIM_DIR)/libnccl.so.2: $(SIM_NCCL_OBJ) $(SIM_MACHINE_OBJ) tests/sim/exports.map
+	$(sim_link)
+$(call sim_obj,rdma_gpu.c): ALL_CFLAGS += $(LIBIBVERBS_CFLAGS)
+$(SIM_DIR)/librdma-gpu.so: $(call sim_obj,rdma_gpu.c)
+	$(call say,LINK,$@)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-soname,$(@F) $^ -o $@ -ldl
 $(SIM_DIR)/libnvidia-ml.so.1: $(SIM_NVML_OBJ) $(SIM_MACHINE_OBJ) tests/sim/exports.map
 	$(sim_link)
 

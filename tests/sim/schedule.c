@@ -97,11 +97,25 @@ static bool is_spin(const struct sim_op *op)
     return op->kind == SIM_OP_KERNEL && op->launch.kernel.family == SIM_SPIN;
 }
 
+static bool is_task_to_wait(const struct sim_op *op)
+{
+    return op->kind == SIM_OP_TASK && op->task.ready;
+}
+
 /* The first error of a device stays until it is reset. */
 static void fail(struct sim_device *device, CUresult error)
 {
     if (!device->error)
         device->error = error;
+}
+
+static bool task_ready(struct sim *sim, struct sim_op *op)
+{
+    void *at[SIM_RANGES] = {0};
+
+    for (unsigned i = 0; i < op->task.ranges; i++)
+        at[i] = sim_bytes(sim, op->task.range[i].at);
+    return op->task.ready(op->task.args, at);
 }
 
 /* A word counts as released from the moment that it was first seen so. */
@@ -113,6 +127,9 @@ void sim_poll(struct sim *sim)
         struct sim_op *op = stream->head;
         const struct gpu_spin_args *args;
 
+        if (op && is_task_to_wait(op) && op->state == SIM_HELD && op->released_ns < 0 &&
+            task_ready(sim, op))
+            op->released_ns = now_ns = now_ns < 0 ? sim_clock(sim) : now_ns;
         if (!op || !is_spin(op) || op->state != SIM_HELD || op->released_ns >= 0)
             continue;
         args = &op->launch.args.spin;
@@ -180,6 +197,12 @@ static void begin(struct sim *sim, struct sim_stream *stream)
     }
     op->state = SIM_DELAY;
     op->until_ns = sim->now_ns + delay_ns;
+    if (is_task_to_wait(op)) {
+        op->state = SIM_HELD;
+        op->delay_ns = delay_ns;
+        op->until_ns = SIM_NEVER;
+        sim_poll(sim);
+    }
     if (is_spin(op)) {
         op->state = SIM_HELD;
         op->until_ns = sim->now_ns + (double)op->launch.args.spin.limit_ns;
@@ -219,8 +242,14 @@ static bool turn(struct sim *sim, struct sim_stream *stream)
         sim->rates_stale = true;
         return true;
     }
+    if (op->state == SIM_HELD && is_task_to_wait(op) && op->released_ns >= 0 &&
+        op->released_ns <= sim->now_ns) {
+        op->state = SIM_DELAY;
+        op->until_ns = sim->now_ns + op->delay_ns;
+        return true;
+    }
     if ((op->state == SIM_DELAY && op->until_ns <= sim->now_ns + EPSILON_NS) ||
-        (op->state == SIM_HELD && held_ended(sim, op)) ||
+        (op->state == SIM_HELD && !is_task_to_wait(op) && held_ended(sim, op)) ||
         (op->state == SIM_FLOW && !sim->rates_stale && op->left <= op->rate * EPSILON_NS)) {
         finish(sim, stream);
         return true;

@@ -37,6 +37,8 @@ struct sim_block {
     unsigned gpu;              /* that it was allocated on */
     unsigned node;             /* of host memory */
     bool registered, returned; /* returned: freed in stream order, no longer counted */
+    bool shared;               /* an RDMA device writes to it, too */
+    bool flushed;              /* since the last copy of it */
     short *home; /* of managed memory: the device where each page is, -1 for the host */
 };
 
@@ -158,6 +160,7 @@ struct sim_op {
     /* the schedule */
     enum sim_state state;
     double ready_ns, until_ns, left, rate, released_ns;
+    double delay_ns; /* of a task that had to wait, from then on */
     struct sim_flow flow;
     /* the effects */
     bool applied, corrupt, gave_up;
@@ -333,6 +336,9 @@ CUresult sim_wait_device(struct sim *sim, unsigned gpu);
 CUresult sim_query(struct sim *sim, uint64_t stream, uint64_t seq);
 /* Until the driver's queue has room, as it is bounded. */
 CUresult sim_wait_room(struct sim *sim, struct sim_stream *stream);
+
+/* api_export.c: does a copy from there read what is not all there yet, for want of a flush? It uses the flush up. */
+bool sim_export_stale(struct sim *sim, uintptr_t at);
 
 /* api_*.c */
 CUresult sim_stream_of(struct sim *sim, const struct sim_device *device, CUstream handle,

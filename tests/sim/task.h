@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the simulated cuBLASLt puts work into a stream of the simulated driver, which it finds by the
+ * How the simulated cuBLASLt and NCCL put work into a stream of the simulated driver, which they find by the
  * symbols named here.
  */
 #ifndef PLUMB_TESTS_SIM_TASK_H
@@ -9,6 +9,7 @@
 #include "tests/sim/machine.h"
 
 #include <cuda.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #define SIM_RANGES     4
@@ -29,6 +30,9 @@ struct sim_task {
     unsigned char args[SIM_TASK_BYTES]; /* all that the result hangs on, the rest 0 */
     /* at[i]: where the host finds the bytes of range i. */
     void (*run)(const void *args, void *const at[SIM_RANGES]);
+    /* NULL, or: it takes its time only from when this says so, which is asked again and again once the task could begin, with the
+     * lock held. What other processes do may be waited for so; run() then counts as new each time. */
+    bool (*ready)(const void *args, void *const at[SIM_RANGES]);
 };
 
 CUresult plumb_sim_submit(CUstream stream, const struct sim_task *task);

@@ -370,8 +370,8 @@ static void test_refusals(void **state)
     snprintf(local.devices, sizeof(local.devices), "%.*s:9", (int)strcspn(f.name, ":"), f.name);
     refused(&p, &local, -EINVAL, "has no port 9");
     local.devices[0] = 0;
-    snprintf(local.memory, sizeof(local.memory), "cuda:0");
-    refused(&p, &local, -EOPNOTSUPP, "nvidia-peermem");
+    snprintf(local.memory, sizeof(local.memory), "hbm");
+    refused(&p, &local, -EINVAL, "'hbm' is not a place");
     if (is_iwarp())
         return;
     p.rdma.gid_index = 200;

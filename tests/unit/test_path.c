@@ -475,6 +475,56 @@ static void test_this_machine(void **state)
     assert_ptr_equal(strstr(proof.text, "lo sent "), proof.text);
 }
 
+static void tell(struct path *p, const char *text)
+{
+    struct path_proof proof;
+
+    path_tell(p, &proof);
+    assert_string_equal(proof.text, text);
+    assert_int_equal(proof.verdict, PATH_UNKNOWN);
+}
+
+/* Nobody can say which device should have carried anything: what moved most is told, and no more. */
+static void test_tell(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"lo", 1, 1}, {"eth0", 1 * GB, 2 * GB}, {"eth1", 0, 0}, {"eth2", 0, 0},
+               {"eth3", 0, 0});
+    struct path *p = begin(&s);
+    tell(p, "lo 0 B; eth0 0 B; eth1 0 B");
+    INTERFACES(&s, {"lo", 1, 1}, {"eth0", 2 * GB, 3.2 * GB}, {"eth1", 1e6, 0}, {"eth2", 0, 0},
+               {"eth3", 0, 0});
+    tell(p, "eth0 sent 1.2 GB, received 1 GB; lo 0 B");
+    INTERFACES(&s, {"lo", 7 * GB, 7 * GB}, {"eth0", 2 * GB, 3.2 * GB}, {"eth1", 1 * GB, 0},
+               {"eth2", 0, 0.5 * GB}, {"eth3", 0, 0});
+    tell(p, "lo sent 7 GB, received 7 GB; eth0 sent 1.2 GB, received 1 GB; "
+            "eth1 sent 0 B, received 1 GB");
+    path_close(p);
+    scratch_close(&s);
+}
+
+/* A bridge moves what the interface below it does: one of them is told. */
+static void test_tell_stacked(void **state)
+{
+    SCRATCH(s);
+    put_lower(&s, "br0", "eth0");
+    INTERFACES(&s, {"br0", 0, 0}, {"eth0", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"br0", 1 * GB, 1 * GB}, {"eth0", 1 * GB, 1 * GB});
+    tell(p, "eth0 sent 1 GB, received 1 GB");
+    path_close(p);
+    scratch_close(&s);
+}
+
+static void test_tell_nothing(void **state)
+{
+    SCRATCH(s);
+    struct path *p = begin(&s);
+    tell(p, "no device's counters can be read");
+    path_close(p);
+    scratch_close(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -496,6 +546,9 @@ int main(void)
         cmocka_unit_test(test_narrow_port),
         cmocka_unit_test(test_late_counters),
         cmocka_unit_test(test_nothing_readable),
+        cmocka_unit_test(test_tell),
+        cmocka_unit_test(test_tell_stacked),
+        cmocka_unit_test(test_tell_nothing),
         cmocka_unit_test(test_this_machine),
     };
 

@@ -20,6 +20,16 @@ static const struct {
     size_t offset;
 } functions[] = {CUDA_FUNCTIONS(FUNCTION)};
 
+#define OPTIONAL(name)                                                                             \
+    {                                                                                              \
+#name, offsetof(struct cuda_driver, name)                                                  \
+    }
+
+static const struct {
+    const char *symbol;
+    size_t offset;
+} optional[] = {OPTIONAL(cuMemGetHandleForAddressRange), OPTIONAL(cuFlushGPUDirectRDMAWrites)};
+
 /* Sets all pointers; -EOPNOTSUPP with the name of the first that is missing. */
 static int resolve(struct cuda_driver *driver, char *error, size_t len)
 {
@@ -34,6 +44,10 @@ static int resolve(struct cuda_driver *driver, char *error, size_t len)
             return -EOPNOTSUPP;
         }
         memcpy((char *)driver + functions[i].offset, &at, sizeof(at));
+    }
+    for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]); i++) {
+        void *at = dlsym(driver->library, optional[i].symbol);
+        memcpy((char *)driver + optional[i].offset, &at, sizeof(at));
     }
     return 0;
 }

@@ -19,6 +19,15 @@
 #endif
 /* Since 12.2; an older driver says that it does not know it. */
 #define CUDA_ATTRIBUTE_HOST_NUMA_ID ((CUdevice_attribute)134)
+/* Of memory that other devices reach: since 11.3, the last one 11.7. */
+#define CUDA_ATTRIBUTE_RDMA          ((CUdevice_attribute)116)
+#define CUDA_ATTRIBUTE_RDMA_FLUSH    ((CUdevice_attribute)117)
+#define CUDA_ATTRIBUTE_RDMA_ORDERING ((CUdevice_attribute)118)
+#define CUDA_ATTRIBUTE_DMABUF        ((CUdevice_attribute)124)
+#define CUDA_RDMA_FLUSH_BY_HOST      1
+#define CUDA_RDMA_ORDERED            100 /* for the GPU itself; and more */
+#define CUDA_RDMA_TO_OWNER           100
+#define CUDA_RANGE_DMABUF            1
 /* Codes that older headers have no names for. */
 #define CUDA_RESULT_NEEDS_NEWER_DRIVER ((CUresult)36)
 #define CUDA_RESULT_CONTAINED          ((CUresult)226)
@@ -91,6 +100,10 @@ struct cuda_driver {
 #define CUDA_DECLARE(name) __typeof__(&name) name;
     CUDA_FUNCTIONS(CUDA_DECLARE)
 #undef CUDA_DECLARE
+    /* NULL in an older driver: of 11.7 and 11.3. Older headers do not know them. */
+    CUresult (*cuMemGetHandleForAddressRange)(void *handle, CUdeviceptr at, size_t bytes, int kind,
+                                              unsigned long long flags);
+    CUresult (*cuFlushGPUDirectRDMAWrites)(int target, int scope);
 };
 
 /* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what to

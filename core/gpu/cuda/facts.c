@@ -73,6 +73,8 @@ static void set_shape(struct gpu_facts *facts, CUdevice device)
     facts->integrated = attribute(device, CU_DEVICE_ATTRIBUTE_INTEGRATED);
     facts->managed = attribute(device, CU_DEVICE_ATTRIBUTE_MANAGED_MEMORY);
     facts->managed_concurrent = attribute(device, CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS);
+    facts->rdma = attribute(device, CUDA_ATTRIBUTE_RDMA);
+    facts->dmabuf = attribute(device, CUDA_ATTRIBUTE_DMABUF);
     facts->host_register = attribute(device, CU_DEVICE_ATTRIBUTE_HOST_REGISTER_SUPPORTED);
 }
 

@@ -111,6 +111,10 @@ void cuda_unpin(struct gpu *gpu, void *at);
 int cuda_alloc_ordered(struct gpu_stream *stream, size_t bytes, void **at);
 int cuda_free_ordered(struct gpu_stream *stream, void *at);
 
+/* export.c */
+int cuda_export(struct gpu *gpu, void *at, size_t bytes, int *fd);
+int cuda_flush_writes(struct gpu *gpu);
+
 /* stream.c */
 int cuda_stream_open(struct gpu *gpu, struct gpu_stream **stream);
 void cuda_stream_close(struct gpu_stream *stream);
@@ -118,6 +122,7 @@ int cuda_stream_wait(struct gpu_stream *stream);
 int cuda_stream_sync(struct gpu_stream *stream);
 int cuda_stream_query(struct gpu_stream *stream);
 int cuda_stream_after(struct gpu_stream *stream, struct gpu_event *event);
+void *cuda_stream_native(struct gpu_stream *stream);
 int cuda_hold(struct gpu_stream *stream);
 int cuda_release(struct gpu_stream *stream);
 bool cuda_held(const struct gpu_stream *stream);

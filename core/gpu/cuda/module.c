@@ -21,10 +21,10 @@ struct cuda_state *cuda_state(void)
 static int init(char *error, size_t len)
 {
     struct cuda_state *state = cuda_state();
-    int count = 0, err = cuda_driver_open(&state->driver, error, len);
+    int count = 0, err = state->count ? 0 : cuda_driver_open(&state->driver, error, len);
     char text[160];
 
-    if (err)
+    if (err || state->count)
         return err;
     CUresult result = state->driver.cuDeviceGetCount(&count);
     if (result != CUDA_SUCCESS || count < 1) {
@@ -74,6 +74,7 @@ __attribute__((visibility("default"))) const struct gpu_ops plumb_gpu_module = {
     .stream_sync = cuda_stream_sync,
     .stream_query = cuda_stream_query,
     .stream_after = cuda_stream_after,
+    .stream_native = cuda_stream_native,
     .hold = cuda_hold,
     .release = cuda_release,
     .event_open = cuda_event_open,
@@ -97,5 +98,7 @@ __attribute__((visibility("default"))) const struct gpu_ops plumb_gpu_module = {
     .driver_call = cuda_driver_call,
     .alloc_ordered = cuda_alloc_ordered,
     .free_ordered = cuda_free_ordered,
+    .export_memory = cuda_export,
+    .flush_writes = cuda_flush_writes,
     .gemm = &cuda_gemm_ops,
 };

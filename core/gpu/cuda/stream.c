@@ -110,6 +110,11 @@ int cuda_stream_after(struct gpu_stream *stream, struct gpu_event *event)
     return err ? err : CUDA(stream->gpu, cuStreamWaitEvent, stream->stream, event->event, 0);
 }
 
+void *cuda_stream_native(struct gpu_stream *stream)
+{
+    return cuda_enter(stream->gpu) ? NULL : stream->stream;
+}
+
 /* A kernel of one thread waits until `go` has come to this hold's turn. What was released stays so:
  * each hold has a turn of its own. */
 int cuda_hold(struct gpu_stream *stream)

@@ -131,7 +131,7 @@ int rdma_greet(struct net_end *e)
 static uint64_t data_bytes(const struct net_end *e, const struct rdma_queue *q)
 {
     bool marked = q->number == e->point->connections && e->point->rdma.verb != NET_READ &&
-                  e->point->rdma.verb != NET_WRITE_IMM;
+                  e->point->rdma.verb != NET_WRITE_IMM && !rdma_of(e)->marks_by_imm;
 
     return q->shape->bytes - marked;
 }
@@ -139,10 +139,11 @@ static uint64_t data_bytes(const struct net_end *e, const struct rdma_queue *q)
 static int compare(struct net_end *e, struct rdma_queue *q, uint64_t bytes, unsigned round)
 {
     uint64_t seed = net_seed(e->point, rdma_in(e), q->number, round);
-    size_t at = bytes ? rdma_of(e)->core->check(q->in, bytes, seed) : SIZE_MAX;
+    size_t at = SIZE_MAX;
+    int err = bytes ? rdma_compare(e, q->in, bytes, seed, &at) : 0;
 
-    return at == SIZE_MAX
-               ? 0
+    return err || at == SIZE_MAX
+               ? err
                : rdma_fail(e, -EBADMSG,
                            "wrong data on connection %u of '%s' from %s: byte %zu of %llu (%s)",
                            q->number, e->rails[q->rail].name, channel_peer(e->channel), at,
@@ -170,20 +171,27 @@ static int compare_all(struct net_end *e, unsigned round)
 }
 
 /* What goes out is of this round; where something is to come in, every byte is wrong. */
-static void fill_all(struct net_end *e, unsigned round)
+static int fill_all(struct net_end *e, unsigned round)
 {
     struct rdma_end *r = rdma_of(e);
+    int err = 0;
 
-    for (unsigned i = 0; i < r->n_queues; i++) {
+    for (unsigned i = 0; i < r->n_queues && !err; i++) {
         struct rdma_queue *q = &r->queues[i];
+        uint64_t bytes = q->shape->bytes;
         if (q->sends)
-            r->core->fill(q->out, q->shape->bytes, net_seed(e->point, rdma_out(e), i, round));
-        if (!q->receives)
-            continue;
-        r->core->fill(q->in, q->shape->bytes, net_seed(e->point, rdma_in(e), i, round));
-        for (uint64_t k = 0; k < q->shape->bytes; k++)
-            q->in[k] = (uint8_t)~q->in[k];
+            err = rdma_fill(e, q->out, bytes, net_seed(e->point, rdma_out(e), i, round), false);
+        if (q->receives && !err)
+            err = rdma_fill(e, q->in, bytes, net_seed(e->point, rdma_in(e), i, round), true);
     }
+    return err;
+}
+
+/* Does a message of it take a receive of the other end's? A ping's may, whatever the verb is. */
+static bool takes_receives(const struct net_end *e, const struct rdma_queue *q)
+{
+    return rdma_takes_receives(e->point) ||
+           (q->number == e->point->connections && rdma_of(e)->marks_by_imm);
 }
 
 /* One message of each queue that initiates; every piece is signalled. */
@@ -201,7 +209,7 @@ static int send_fresh(struct net_end *e, struct due *due)
             err = ibv_post_send(q->qp, &wr, &bad);
             due->sends[i]++;
         }
-        if (q->receives && rdma_takes_receives(e->point))
+        if (q->receives && takes_receives(e, q))
             due->receives[i] += greetings(e, q);
     }
     return err ? rdma_fail(e, -abs(err), "a fresh message cannot be sent: %s", strerror(abs(err)))
@@ -215,10 +223,10 @@ int rdma_check(struct net_end *e)
 
     start_due(r, &due);
     int err = compare_all(e, 0);
-    if (!err) {
-        fill_all(e, 1);
+    if (!err)
+        err = fill_all(e, 1);
+    if (!err)
         err = meet(e, &due);
-    }
     if (!err)
         err = send_fresh(e, &due);
     if (!err)
@@ -227,10 +235,11 @@ int rdma_check(struct net_end *e)
         err = meet(e, &due);
     if (!err)
         err = compare_all(e, 1);
+    if (!err)
+        err = fill_all(e, 0); /* as it was: streams may go on */
     if (!err) {
-        fill_all(e, 0); /* as it was: streams may go on */
         for (unsigned i = e->point->connections; i < r->n_queues; i++)
-            if (r->queues[i].in)
+            if (r->queues[i].in && !r->gpu)
                 r->queues[i].in[r->queues[i].shape->bytes - 1] = 0; /* no ping's number */
         start_due(r, &due);
     }

@@ -9,16 +9,11 @@
 #define READS_AT_ONCE 16u /* what most cards have */
 #define CARD_MAGIC    0x504c4d42u
 
-struct card_rail {
-    uint8_t gid[16];
-    uint32_t protocol, lid, mtu_bytes, reads; /* reads: at once, as the one that is read */
-    struct sockaddr_storage address;          /* RDMA CM: where the peer listens */
-};
-
 struct card {
     uint32_t magic, by_cm, n_rails, n_queues;
-    uint64_t piece_bytes[2]; /* of streams and of the ping: both ends must cut messages alike */
-    struct card_rail rails[NET_RAILS_MAX];
+    uint32_t on_gpu, reserved; /* buffers are */
+    uint64_t piece_bytes[2];   /* of streams and of the ping: both ends must cut messages alike */
+    struct rdma_card_rail rails[NET_RAILS_MAX];
     struct rdma_remote queues[NET_CONNECTIONS_MAX + 1];
 };
 _Static_assert(sizeof(struct card) <= NET_CARD_MAX, "a card fits in its frame");
@@ -36,16 +31,21 @@ static void set_port(struct sockaddr_storage *a, uint16_t port)
         ((struct sockaddr_in6 *)a)->sin6_port = port;
 }
 
-static int rail_card(struct net_end *e, struct rdma_rail *rail, struct card_rail *out)
+void rdma_rail_card(const struct rdma_rail *rail, struct rdma_card_rail *out)
+{
+    *out = (struct rdma_card_rail){.protocol = rail->protocol,
+                                   .lid = rail->port_attr.lid,
+                                   .mtu_bytes = rail->mtu_bytes,
+                                   .reads = (uint32_t)rail->attr.max_qp_rd_atom,
+                                   .address = rail->address};
+    memcpy(out->gid, rail->gid.raw, sizeof(out->gid));
+}
+
+static int rail_card(struct net_end *e, struct rdma_rail *rail, struct rdma_card_rail *out)
 {
     uint16_t port = 0;
 
-    *out = (struct card_rail){.protocol = rail->protocol,
-                              .lid = rail->port_attr.lid,
-                              .mtu_bytes = rail->mtu_bytes,
-                              .reads = (uint32_t)rail->attr.max_qp_rd_atom,
-                              .address = rail->address};
-    memcpy(out->gid, rail->gid.raw, sizeof(out->gid));
+    rdma_rail_card(rail, out);
     if (!rdma_of(e)->by_cm || e->leader)
         return 0;
     int err = rdma_cm_listen(e, rail, &port);
@@ -79,6 +79,7 @@ int rdma_card(struct net_end *e, void *out, size_t *len)
     card->by_cm = r->by_cm;
     card->n_rails = r->n_rails;
     card->n_queues = r->n_queues;
+    card->on_gpu = r->gpu != NULL;
     card->piece_bytes[0] = r->stream.piece_bytes;
     card->piece_bytes[1] = r->ping.piece_bytes;
     for (unsigned i = 0; i < r->n_rails && !err; i++)
@@ -90,6 +91,21 @@ int rdma_card(struct net_end *e, void *out, size_t *len)
 }
 
 static const char *const protocols[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
+
+int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_card_rail *to,
+                       const char *peer)
+{
+    enum rdma_protocol own = rdma_of(e)->rails[i].protocol;
+
+    if (to->protocol > RDMA_IWARP)
+        return rdma_fail(e, -EPROTO, "the card of %s is damaged", peer);
+    if (to->protocol == own)
+        return 0;
+    return rdma_fail(e, -EOPNOTSUPP,
+                     "'%s' speaks %s, and %s speaks %s there: they cannot talk; choose "
+                     "the GID index at both ends, or other devices",
+                     e->rails[i].name, protocols[own], peer, protocols[to->protocol]);
+}
 
 /* Can these two talk at all? */
 static int compare(struct net_end *e, const struct card *card, size_t len)
@@ -113,15 +129,10 @@ static int compare(struct net_end *e, const struct card *card, size_t len)
             "larger than either",
             (unsigned long long)r->stream.piece_bytes, channel_peer(e->channel),
             (unsigned long long)card->piece_bytes[0]);
-    for (unsigned i = 0; i < r->n_rails; i++)
-        if (card->rails[i].protocol != r->rails[i].protocol &&
-            card->rails[i].protocol <= RDMA_IWARP)
-            return rdma_fail(e, -EOPNOTSUPP,
-                             "'%s' speaks %s, and %s speaks %s there: they cannot talk; choose "
-                             "the GID index at both ends, or other devices",
-                             e->rails[i].name, protocols[r->rails[i].protocol],
-                             channel_peer(e->channel), protocols[card->rails[i].protocol]);
-    return 0;
+    int err = 0;
+    for (unsigned i = 0; i < r->n_rails && !err; i++)
+        err = rdma_same_protocol(e, i, &card->rails[i], channel_peer(e->channel));
+    return err;
 }
 
 static enum ibv_mtu mtu_code(unsigned bytes)
@@ -133,7 +144,13 @@ static enum ibv_mtu mtu_code(unsigned bytes)
     return code;
 }
 
-/* The path carries what both ends can; told where they differ. */
+/* The path carries what both ends can. */
+unsigned rdma_path_mtu(unsigned own, unsigned theirs)
+{
+    return theirs < 256 || theirs > 4096 || own < theirs ? own : theirs;
+}
+
+/* Told where they differ. */
 static void agree_mtu(struct net_end *e, unsigned i, unsigned theirs)
 {
     struct rdma_rail *rail = &rdma_of(e)->rails[i];
@@ -142,14 +159,14 @@ static void agree_mtu(struct net_end *e, unsigned i, unsigned theirs)
 
     if (own == theirs || theirs < 256 || theirs > 4096)
         return;
-    rail->mtu_bytes = own < theirs ? own : theirs;
+    rail->mtu_bytes = rdma_path_mtu(own, theirs);
     shown->mtu_bytes = rail->mtu_bytes;
     size_t at = strlen(shown->text);
     snprintf(shown->text + at, sizeof(shown->text) - at, ", path MTU %u (here %u, there %u)",
              rail->mtu_bytes, own, theirs);
 }
 
-static unsigned reads_at_once(const struct rdma_rail *own, const struct card_rail *theirs)
+static unsigned reads_at_once(const struct rdma_rail *own, const struct rdma_card_rail *theirs)
 {
     unsigned n = (unsigned)own->attr.max_qp_init_rd_atom;
 
@@ -157,12 +174,13 @@ static unsigned reads_at_once(const struct rdma_rail *own, const struct card_rai
     return n < READS_AT_ONCE ? n : READS_AT_ONCE;
 }
 
-static int ready_to_receive(struct net_end *e, struct rdma_queue *q, const struct card_rail *to)
+static int ready_to_receive(struct net_end *e, struct rdma_queue *q,
+                            const struct rdma_card_rail *to)
 {
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     struct ibv_qp_attr attr = {
         .qp_state = IBV_QPS_RTR,
-        .path_mtu = mtu_code(rail->mtu_bytes),
+        .path_mtu = mtu_code(rdma_path_mtu(rail->mtu_bytes, to->mtu_bytes)),
         .dest_qp_num = q->remote.qpn,
         .rq_psn = q->remote.psn,
         .max_dest_rd_atomic =
@@ -183,11 +201,11 @@ static int ready_to_receive(struct net_end *e, struct rdma_queue *q, const struc
     return err ? rdma_fail(e, -err,
                            "'%s' finds no way to %s: %s; is the GID the right one, and is the "
                            "address of its interface reachable",
-                           e->rails[q->rail].name, channel_peer(e->channel), strerror(err))
+                           e->rails[q->rail].name, q->peer, strerror(err))
                : 0;
 }
 
-static int ready_to_send(struct net_end *e, struct rdma_queue *q, const struct card_rail *to)
+static int ready_to_send(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to)
 {
     const struct net_rdma *p = &e->point->rdma;
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
@@ -207,6 +225,13 @@ static int ready_to_send(struct net_end *e, struct rdma_queue *q, const struct c
                : 0;
 }
 
+int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to)
+{
+    int err = ready_to_receive(e, q, to);
+
+    return err ? err : ready_to_send(e, q, to);
+}
+
 static int join_by_exchange(struct net_end *e, const struct card *card)
 {
     struct rdma_end *r = rdma_of(e);
@@ -214,13 +239,8 @@ static int join_by_exchange(struct net_end *e, const struct card *card)
 
     for (unsigned i = 0; i < r->n_rails; i++)
         agree_mtu(e, i, card->rails[i].mtu_bytes);
-    for (unsigned i = 0; i < r->n_queues && !err; i++) {
-        struct rdma_queue *q = &r->queues[i];
-        const struct card_rail *to = &card->rails[q->rail];
-        err = ready_to_receive(e, q, to);
-        if (!err)
-            err = ready_to_send(e, q, to);
-    }
+    for (unsigned i = 0; i < r->n_queues && !err; i++)
+        err = rdma_queue_connect(e, &r->queues[i], &card->rails[r->queues[i].rail]);
     return err;
 }
 
@@ -237,6 +257,26 @@ static int join_by_cm(struct net_end *e, const struct card *card)
     return rdma_cm_join(e, peers, r->n_rails, reads);
 }
 
+/* Pings whose numbers not both ends' CPUs can read and write in their buffers. */
+static int choose_marks(struct net_end *e, const struct card *card)
+{
+    struct rdma_end *r = rdma_of(e);
+    enum net_verb verb = (enum net_verb)e->point->rdma.verb;
+    char *text = e->rails[0].text;
+    size_t at = strlen(text);
+
+    if (!e->point->ping || (!r->gpu && !card->on_gpu) || (verb != NET_WRITE && verb != NET_SEND))
+        return 0;
+    if (r->rails[0].protocol == RDMA_IWARP)
+        return rdma_fail(e, -EOPNOTSUPP,
+                         "latency of '%s' with memory of a GPU takes immediate data, and '%s' is "
+                         "iWARP, which has none: use read",
+                         verb == NET_SEND ? "send" : "write", e->rails[0].name);
+    r->marks_by_imm = true;
+    snprintf(text + at, sizeof(e->rails[0].text) - at, ", pings by immediate data");
+    return 0;
+}
+
 int rdma_join(struct net_end *e, const void *at, size_t len)
 {
     struct rdma_end *r = rdma_of(e);
@@ -247,6 +287,8 @@ int rdma_join(struct net_end *e, const void *at, size_t len)
     memset(&card, 0, sizeof(card));
     memcpy(&card, at, len);
     int err = compare(e, &card, len);
+    if (!err)
+        err = choose_marks(e, &card);
     for (unsigned i = 0; i < r->n_queues && !err; i++)
         r->queues[i].remote = card.queues[i];
     if (!err)

@@ -139,9 +139,8 @@ static int check_verb(struct net_end *e, const struct rdma_rail *rail)
         return 0;
     if (e->point->rdma.verb == NET_WRITE_IMM)
         return rdma_fail(e, -EOPNOTSUPP,
-                         "'%s' is iWARP, which has no write with immediate data: use write or "
-                         "send",
-                         rail->device);
+                         "'%s' is iWARP, which has no write with immediate data: %s", rail->device,
+                         rdma_of(e)->instead);
     if (e->point->rdma.verb == NET_SEND &&
         (e->point->stream[NET_FORWARD] || e->point->stream[NET_REVERSE]))
         return rdma_fail(
@@ -156,10 +155,10 @@ static int check_verb(struct net_end *e, const struct rdma_rail *rail)
 }
 
 /* The port stands: how it is addressed, its MTU, its protection domain. */
-static int finish(struct net_end *e, struct rdma_rail *rail, const struct sockaddr_storage *own)
+static int finish(struct net_end *e, struct rdma_rail *rail)
 {
     struct rdma_end *r = rdma_of(e);
-    int err = rdma_gid_choose(e, rail, own);
+    int err = rdma_gid_choose(e, rail, &r->own);
 
     if (!err)
         err = check_verb(e, rail);
@@ -175,7 +174,8 @@ static int finish(struct net_end *e, struct rdma_rail *rail, const struct sockad
     rail->pd = ibv_alloc_pd(rail->context);
     if (!rail->pd)
         return rdma_no_memory(e, "a protection domain", rail, 0, errno);
-    describe(rail, &e->rails[e->n_rails++]);
+    describe(rail, &e->rails[e->n_rails]);
+    e->rails[e->n_rails++].simulated = r->gpu && r->core->gpu->simulated(r->gpu);
     return 0;
 }
 
@@ -245,13 +245,11 @@ static bool find_best(struct net_end *e, struct ibv_device **list, int n,
 static int open_all(struct net_end *e, struct ibv_device **list, int n)
 {
     struct rdma_end *r = rdma_of(e);
-    struct sockaddr_storage own = {0}, peer;
     char names[sizeof(e->local->devices)], *save = NULL;
     int err = 0;
 
-    channel_address(e->channel, &own, &peer);
     snprintf(names, sizeof(names), "%s", e->local->devices);
-    if (!*names && !find_best(e, list, n, &own, names, sizeof(names))) {
+    if (!*names && !find_best(e, list, n, &r->own, names, sizeof(names))) {
         char any[64];
         snprintf(any, sizeof(any), "%s", ibv_get_device_name(list[0]));
         err = open_named(e, &r->rails[r->n_rails++], list, n, any); /* says what is wrong */
@@ -264,7 +262,7 @@ static int open_all(struct net_end *e, struct ibv_device **list, int n)
         struct rdma_rail *rail = &r->rails[r->n_rails++];
         err = open_named(e, rail, list, n, name);
         if (!err)
-            err = finish(e, rail, &own);
+            err = finish(e, rail);
     }
     return err;
 }
@@ -287,8 +285,8 @@ void rdma_devices_close(struct rdma_end *r)
 {
     for (unsigned i = 0; i < r->n_rails; i++) {
         struct rdma_rail *rail = &r->rails[i];
-        rdma_memory_close(&rail->in);
-        rdma_memory_close(&rail->out);
+        rdma_memory_close(r, &rail->in);
+        rdma_memory_close(r, &rail->out);
         if (rail->pd)
             ibv_dealloc_pd(rail->pd);
         if (rail->anchor)

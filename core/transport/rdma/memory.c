@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers: host memory on the node that the end's threads are near, registered for what the verb needs and
- * no more. Memory of a GPU is not mapped yet: rdma_memory_probe() says what of it this machine has.
+ * Buffers: host memory on the node that the end's threads are near, or memory of a GPU (buffer.c), registered for what the
+ * verb needs and no more.
  */
 #include <errno.h>
 #include <linux/mempolicy.h>
@@ -93,6 +93,8 @@ int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memo
 {
     m->stride = (buffer_bytes + PAGE - 1) / PAGE * PAGE;
     m->bytes = m->stride * n;
+    if (m->bytes && rdma_of(e)->gpu)
+        return rdma_gpu_memory_open(e, rail, m, access);
     int err = m->bytes ? enough(e, m->bytes) : 0;
     if (!m->bytes || err)
         return err;
@@ -111,56 +113,13 @@ int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memo
     return m->mr ? 0 : rdma_no_memory(e, "registering buffers", rail, m->bytes, errno);
 }
 
-void rdma_memory_close(struct rdma_memory *m)
+void rdma_memory_close(struct rdma_end *r, struct rdma_memory *m)
 {
     if (m->mr)
         ibv_dereg_mr(m->mr);
-    if (m->at)
+    if (m->at && r->gpu)
+        r->core->gpu->free(r->gpu, m->at);
+    else if (m->at)
         munmap(m->at, m->bytes);
     *m = (struct rdma_memory){0};
-}
-
-/* Does the kernel's driver know dma-buf? Asked with no file: EBADF is a yes. */
-static bool has_dmabuf(struct ibv_device **list, int n)
-{
-    bool has = false;
-
-    for (int i = 0; list && i < n && !has; i++) {
-        struct ibv_context *context = ibv_open_device(list[i]);
-        struct ibv_pd *pd = context ? ibv_alloc_pd(context) : NULL;
-        struct ibv_mr *mr =
-            pd ? ibv_reg_dmabuf_mr(pd, 0, PAGE, 0, -1, IBV_ACCESS_LOCAL_WRITE) : NULL;
-        has = mr || (pd && errno == EBADF);
-        if (mr)
-            ibv_dereg_mr(mr);
-        if (pd)
-            ibv_dealloc_pd(pd);
-        if (context)
-            ibv_close_device(context);
-    }
-    return has;
-}
-
-int rdma_memory_probe(struct net_end *e)
-{
-    const char *memory = e->local->memory;
-    bool peermem =
-        !access("/sys/module/nvidia_peermem", F_OK) || !access("/sys/module/nv_peer_mem", F_OK);
-    int n = 0;
-
-    if (!*memory || !strcmp(memory, "host"))
-        return 0;
-    struct ibv_device **list = ibv_get_device_list(&n);
-    bool dmabuf = has_dmabuf(list, n);
-    if (list)
-        ibv_free_device_list(list);
-    return rdma_fail(e, -EOPNOTSUPP,
-                     "memory '%s' cannot be registered: this program does not export GPU memory to "
-                     "RDMA devices (here: registration by dma-buf %s, nvidia-peermem %s); use host "
-                     "memory",
-                     memory,
-                     dmabuf ? "works"
-                     : n    ? "is not in the driver"
-                            : "needs an RDMA device",
-                     peermem ? "is loaded" : "is not loaded");
 }

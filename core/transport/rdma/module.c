@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/transport/rdma/fabric.h"
 #include "core/transport/rdma/rdma.h"
-
-extern const struct rdma_module plumb_rdma_module;
 
 /* What cannot be, whatever the device is. */
 static int check_point(struct net_end *e)
@@ -20,18 +19,21 @@ static int check_point(struct net_end *e)
         return rdma_fail(e, -EOPNOTSUPP,
                          "RDMA CM chooses the path MTU itself: leave it out, or connect by "
                          "exchange");
-    return rdma_memory_probe(e);
+    return rdma_of(e)->core->gpu->open(e, &rdma_of(e)->gpu);
 }
 
 static int open_end(struct net_end *e, const struct rdma_core *core)
 {
     struct rdma_end *r = calloc(1, sizeof(*r));
+    struct sockaddr_storage peer;
 
     if (!r)
         return core->fail(e, -ENOMEM, "out of memory");
     r->state.module = &plumb_rdma_module;
     r->core = core;
     r->by_cm = e->point->rdma.connect == NET_CONNECT_CM;
+    r->instead = "use write or send";
+    channel_address(e->channel, &r->own, &peer);
     e->state = r;
     int err = check_point(e);
     return err ? err : rdma_devices_open(e);
@@ -43,6 +45,7 @@ static void close_end(struct net_end *e)
 
     rdma_queues_close(r);
     rdma_devices_close(r);
+    r->core->gpu->close(r->gpu); /* after what was registered of it */
     if (r->cm_events)
         rdma_destroy_event_channel(r->cm_events);
     free(r);
@@ -61,4 +64,6 @@ __attribute__((visibility("default"))) const struct rdma_module plumb_rdma_modul
     .check = rdma_check,
     .facts = rdma_facts,
     .close = close_end,
+    .fabric_open = rdma_fabric_open,
+    .fabric = &rdma_fabric_ops,
 };

@@ -6,6 +6,10 @@
  *   write      the end that waits looks at the last byte of its buffer
  *   write-imm  it waits for the completion of a receive
  *   send       the same
+ *
+ * Where buffers of either end are on a GPU, which the CPU neither looks at nor writes to, writes and sends carry the number as
+ * immediate data and complete a receive, all of them.
+ *
  *   read       the leader alone acts: the time is that of the whole read, there and back. Between reads the peer
  *              is told that the leader is alive (an empty message) and, at the end, that it is done (one byte)
  *
@@ -37,6 +41,11 @@ static struct rdma_queue *ping_queue(const struct net_end *e)
 static uint8_t mark_of(uint64_t number, bool last)
 {
     return (uint8_t)(number % 127 + 1) | (last ? LAST : 0);
+}
+
+static bool by_imm(const struct net_end *e)
+{
+    return e->point->rdma.verb == NET_WRITE_IMM || rdma_of(e)->marks_by_imm;
 }
 
 /* Takes completions of what was signalled: 0, or the error of one. */
@@ -92,7 +101,7 @@ static int send_message(struct net_end *e, struct rdma_queue *q, uint8_t mark)
     bool signal = ++q->ping_unsignalled == UNSIGNALLED || pieces > 1 || rdma_is_read(e->point);
     unsigned flags = last->send_flags & ~(unsigned)IBV_SEND_SIGNALED;
 
-    if (e->point->rdma.verb == NET_WRITE_IMM)
+    if (by_imm(e))
         last->imm_data = mark;
     else if (!rdma_is_read(e->point))
         q->out[q->shape->bytes - 1] = mark;
@@ -151,11 +160,11 @@ static int receive_message(struct net_end *e, struct rdma_queue *q, uint8_t *mar
     uint32_t imm = 0;
     int err;
 
-    if (e->point->rdma.verb == NET_WRITE)
+    if (e->point->rdma.verb == NET_WRITE && !by_imm(e))
         return wait_written(e, q, expected, mark);
     bool sent = e->point->rdma.verb == NET_SEND;
     err = wait_received(e, q, sent ? q->shape->pieces : 1, &imm);
-    *mark = sent ? q->in[q->shape->bytes - 1] : (uint8_t)imm;
+    *mark = by_imm(e) ? (uint8_t)imm : q->in[q->shape->bytes - 1];
     if (!err && (*mark & ~LAST) != expected)
         return rdma_fail(e, -EBADMSG, "a message came out of its order");
     return err;

@@ -7,8 +7,8 @@
 
 #include "core/transport/rdma/rdma.h"
 
-static int create_cq(struct net_end *e, struct rdma_cq *c, const struct rdma_rail *rail,
-                     uint64_t entries)
+int rdma_cq_create(struct net_end *e, struct rdma_cq *c, const struct rdma_rail *rail,
+                   uint64_t entries)
 {
     if (entries > (uint64_t)rail->attr.max_cqe)
         return rdma_fail(e, -EINVAL,
@@ -40,8 +40,8 @@ static int create_group(struct net_end *e, unsigned first, unsigned n)
         r->queues[i].send_cq = &two[0];
         r->queues[i].recv_cq = &two[1];
     }
-    int err = create_cq(e, &two[0], rail, (uint64_t)n * (s->window + s->pieces + 8));
-    return err ? err : create_cq(e, &two[1], rail, (uint64_t)n * s->receives);
+    int err = rdma_cq_create(e, &two[0], rail, (uint64_t)n * (s->window + s->pieces + 8));
+    return err ? err : rdma_cq_create(e, &two[1], rail, (uint64_t)n * s->receives);
 }
 
 /* Groups are what one thread serves: the engine deals a rail's connections out like this. */
@@ -73,6 +73,7 @@ static void set_role(struct net_end *e, struct rdma_queue *q, unsigned number)
     bool is_ping = number == e->point->connections, read = rdma_is_read(e->point);
 
     q->number = number;
+    q->peer = channel_peer(e->channel);
     q->rail = net_rail_of(e, number);
     q->shape = is_ping ? &r->ping : &r->stream;
     q->sends = is_ping ? !read || !e->leader : e->point->stream[rdma_out(e)];
@@ -118,9 +119,12 @@ static int place_buffers(struct net_end *e, unsigned rail)
             q->in = at->in.at + at->in.stride * in++;
         if (q->sends) {
             q->out = at->out.at + at->out.stride * out++;
-            r->core->fill(q->out, q->shape->bytes, net_seed(e->point, rdma_out(e), i, 0));
+            err =
+                rdma_fill(e, q->out, q->shape->bytes, net_seed(e->point, rdma_out(e), i, 0), false);
         }
     }
+    if (!err)
+        rdma_memory_tell(e, rail);
     return err;
 }
 
@@ -137,12 +141,10 @@ static int no_queue(struct net_end *e, const struct rdma_queue *q, int err)
     return rdma_no_memory(e, "a queue pair", rail, q->shape->window * 64ull, err);
 }
 
-/* Ready for its receives to be posted; inline is left out where it was not asked for and is not had. */
-int rdma_queue_create(struct net_end *e, struct rdma_queue *q)
+/* Inline is left out where it was not asked for and is not had. */
+int rdma_queue_make(struct net_end *e, struct rdma_queue *q, struct rdma_shape *shape)
 {
-    struct rdma_end *r = rdma_of(e);
-    const struct rdma_rail *rail = &r->rails[q->rail];
-    struct rdma_shape *shape = q->number == e->point->connections ? &r->ping : &r->stream;
+    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     bool may_drop = e->point->rdma.inline_bytes < 0;
 
     for (;;) {
@@ -162,26 +164,43 @@ int rdma_queue_create(struct net_end *e, struct rdma_queue *q)
         else if (!rdma_create_qp(q->id, rail->pd, &attr))
             q->qp = q->id->qp;
         if (q->qp && attr.cap.max_inline_data >= shape->inline_bytes)
-            break;
+            return 0;
         if (q->qp || !shape->inline_bytes || !may_drop)
             return no_queue(e, q, q->qp ? EINVAL : errno);
         shape->inline_bytes = 0;
     }
-    int err = rdma_queue_prepare(e, q);
-    if (err || q->id)
-        return err;
+}
+
+int rdma_queue_init(struct net_end *e, struct rdma_queue *q, unsigned access)
+{
+    const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     struct ibv_qp_attr init = {
         .qp_state = IBV_QPS_INIT,
         .port_num = (uint8_t)rail->port,
-        .qp_access_flags =
-            (q->receives && e->point->rdma.verb <= NET_WRITE_IMM ? IBV_ACCESS_REMOTE_WRITE : 0u) |
-            (q->sends && rdma_is_read(e->point) ? IBV_ACCESS_REMOTE_READ : 0u),
+        .qp_access_flags = access,
     };
-    err = ibv_modify_qp(q->qp, &init,
-                        IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
+    int err = ibv_modify_qp(q->qp, &init,
+                            IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS);
     return err ? rdma_fail(e, -err, "a queue pair of '%s' cannot be set up: %s", rail->device,
                            strerror(err))
-               : rdma_post_receives(e, q, q->shape->receives);
+               : 0;
+}
+
+/* With its receives posted. RDMA CM sets it up itself, when it connects. */
+int rdma_queue_create(struct net_end *e, struct rdma_queue *q)
+{
+    struct rdma_end *r = rdma_of(e);
+    int err = rdma_queue_make(e, q, q->number == e->point->connections ? &r->ping : &r->stream);
+
+    if (!err)
+        err = rdma_queue_prepare(e, q);
+    if (err || q->id)
+        return err;
+    err = rdma_queue_init(
+        e, q,
+        (q->receives && e->point->rdma.verb <= NET_WRITE_IMM ? IBV_ACCESS_REMOTE_WRITE : 0u) |
+            (q->sends && rdma_is_read(e->point) ? IBV_ACCESS_REMOTE_READ : 0u));
+    return err ? err : rdma_post_receives(e, q, q->shape->receives);
 }
 
 /* Buffers and completion queues; queue pairs, too, where RDMA CM does not make them when it connects. */

@@ -4,11 +4,12 @@
  * connection and one for the ping. Queues of one thread share completion queues.
  *
  *   device.c sysfs.c gid.c   which ports there are, which are taken, by which address
- *   memory.c                 buffers and their registration
+ *   memory.c buffer.c        buffers and their registration, of the host and of a GPU; filled and compared
  *   queue.c work_request.c   queue pairs and their prepared work requests
  *   connect.c cm.c           what both ends tell each other; queue pairs made ready to send
  *   wait.c                   completions: polled or by events; what errors and port events mean
  *   stream.c ping.c check.c facts.c   the hooks of struct net_ops
+ *   fabric.c fabric_move.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same devices and queues
  *
  * A message that is longer than the port's largest goes as several pieces, a work request each, and counts once.
  */
@@ -37,6 +38,7 @@ struct rdma_memory {
     uint8_t *at;
     size_t bytes, stride;
     struct ibv_mr *mr;
+    const char *way; /* of a GPU: how it was registered, "dma-buf"; NULL: the host's */
 };
 
 struct rdma_rail {
@@ -78,6 +80,13 @@ struct rdma_shape {
     unsigned inline_bytes;
 };
 
+/* What a connection must know of the rail at its other end. */
+struct rdma_card_rail {
+    uint8_t gid[16];
+    uint32_t protocol, lid, mtu_bytes, reads; /* reads: at once, as the one that is read */
+    struct sockaddr_storage address;          /* RDMA CM: where the peer listens */
+};
+
 struct rdma_remote {
     uint64_t in_at, out_at;
     uint32_t in_key, out_key, qpn, psn;
@@ -85,6 +94,7 @@ struct rdma_remote {
 
 struct rdma_queue {
     unsigned number, rail;
+    const char *peer; /* for messages */
     const struct rdma_shape *shape;
     struct ibv_qp *qp;
     struct rdma_cm_id *id; /* RDMA CM */
@@ -117,6 +127,9 @@ struct rdma_burst {
 struct rdma_end {
     struct rdma_state state; /* first */
     const struct rdma_core *core;
+    struct sockaddr_storage own; /* where others reach this end; family 0: not known */
+    const char
+        *instead; /* for messages: what to do on devices that have no writes with immediate data */
     struct rdma_rail rails[NET_RAILS_MAX];
     unsigned n_rails;
     struct rdma_shape stream, ping;
@@ -125,6 +138,9 @@ struct rdma_end {
     struct rdma_cq *cqs; /* two a group of queues: for what is sent, for what is received */
     unsigned n_cqs;
     struct rdma_burst burst;
+    struct rdma_gpu *gpu; /* that buffers are on; NULL: the host has them */
+    bool
+        marks_by_imm; /* pings carry their numbers as immediate data: a CPU cannot look at all buffers */
     bool by_cm;
     struct rdma_event_channel *cm_events;
 };
@@ -135,6 +151,8 @@ static inline struct rdma_end *rdma_of(const struct net_end *e)
 }
 
 #define rdma_fail(e, err, ...) (rdma_of(e)->core->fail((e), (err), __VA_ARGS__))
+
+extern const struct rdma_module plumb_rdma_module;
 
 /* Which direction leaves this end. */
 static inline enum net_direction rdma_out(const struct net_end *e)
@@ -175,15 +193,28 @@ void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len);
 /* memory.c */
 int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
                      uint64_t buffer_bytes, unsigned n, int access);
-void rdma_memory_close(struct rdma_memory *m);
-int rdma_memory_probe(struct net_end *e); /* can e->local->memory be used? */
+void rdma_memory_close(struct rdma_end *r, struct rdma_memory *m);
 int rdma_no_memory(struct net_end *e, const char *what, const struct rdma_rail *rail,
                    uint64_t bytes, int err);
+
+/* buffer.c: memory of a GPU; and what is the same for both: `wrong` makes every byte another one, *first is SIZE_MAX where
+ * all is right. */
+int rdma_gpu_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
+                         int access);
+void rdma_memory_tell(struct net_end *e, unsigned rail); /* in the rail's text */
+int rdma_fill(struct net_end *e, void *at, uint64_t bytes, uint64_t seed, bool wrong);
+int rdma_compare(struct net_end *e, const void *at, uint64_t bytes, uint64_t seed, size_t *first);
 
 /* queue.c, work_request.c */
 int rdma_queues_open(struct net_end *e);
 void rdma_queues_close(struct rdma_end *r);
 int rdma_queue_create(struct net_end *e, struct rdma_queue *q);
+/* The parts of it: a queue pair of that shape, which may lose its inline bytes; its first state. */
+int rdma_queue_make(struct net_end *e, struct rdma_queue *q, struct rdma_shape *shape);
+int rdma_queue_init(struct net_end *e, struct rdma_queue *q, unsigned access);
+/* With a channel where the point asks for events. */
+int rdma_cq_create(struct net_end *e, struct rdma_cq *c, const struct rdma_rail *rail,
+                   uint64_t entries);
 int rdma_queue_prepare(struct net_end *e, struct rdma_queue *q); /* when its remote is known */
 int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n);
@@ -193,6 +224,13 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
 /* connect.c, cm.c */
 int rdma_card(struct net_end *e, void *card, size_t *len);
 int rdma_join(struct net_end *e, const void *card, size_t len);
+void rdma_rail_card(const struct rdma_rail *rail, struct rdma_card_rail *out);
+/* Does rail i speak what `to` speaks? -EOPNOTSUPP. */
+int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_card_rail *to,
+                       const char *peer);
+unsigned rdma_path_mtu(unsigned own_bytes, unsigned theirs_bytes);
+/* Ready to receive and to send, over the MTU that both ends can. q->remote is known. */
+int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to);
 int rdma_cm_open(struct net_end *e, struct rdma_rail *rail);
 int rdma_cm_listen(struct net_end *e, struct rdma_rail *rail, uint16_t *port);
 int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers, unsigned n_peers,
@@ -209,6 +247,8 @@ int rdma_wait_more(struct net_end *e, struct rdma_queue *q, struct rdma_cq *cq,
                    struct rdma_wait *w);
 int rdma_events(struct net_end *e); /* of ports and devices: 0, or the error that one means */
 int rdma_bad_completion(struct net_end *e, const struct ibv_wc *wc);
+/* The first call arms, for the caller to poll once more; the next one sleeps until something completes, so long at most. */
+void rdma_cq_sleep(struct rdma_cq *cq, uint64_t most_ns);
 static inline void rdma_wait_reset(struct rdma_wait *w)
 {
     w->empty = 0;

@@ -47,7 +47,8 @@ static int queue_event(struct net_end *e, const struct rdma_rail *rail,
     while (number < r->n_queues && r->queues[number].qp != event->element.qp)
         number++;
     return rdma_fail(e, -EIO, "connection %u of '%s:%u' to %s failed: %s", number, rail->device,
-                     rail->port, channel_peer(e->channel), ibv_event_type_str(event->event_type));
+                     rail->port, number < r->n_queues ? r->queues[number].peer : "its peer",
+                     ibv_event_type_str(event->event_type));
 }
 
 static int port_event(struct net_end *e, const struct rdma_rail *rail, enum ibv_event_type type)
@@ -147,14 +148,15 @@ int rdma_bad_completion(struct net_end *e, const struct ibv_wc *wc)
     if (err || net_over(e))
         return err ? err : -ECANCELED;
     return rdma_fail(e, error_of(wc->status), "connection %u of '%s' to %s failed: %s%s", number,
-                     e->rails[r->queues[number].rail].name, channel_peer(e->channel),
+                     e->rails[r->queues[number].rail].name, r->queues[number].peer,
                      ibv_wc_status_str(wc->status), meaning(wc->status));
 }
 
-/* Sleeps until something completes, for 100 ms at most. Armed first, then polled once more by the caller: what
- * completed in between would wake nobody. */
-static void sleep_for_event(struct rdma_cq *cq)
+/* Armed first, then polled once more by the caller: what completed in between would wake nobody. */
+void rdma_cq_sleep(struct rdma_cq *cq, uint64_t most_ns)
 {
+    struct timespec most = {.tv_sec = (time_t)(most_ns / 1000000000u),
+                            .tv_nsec = (long)(most_ns % 1000000000u)};
     struct pollfd fd = {.fd = cq->channel->fd, .events = POLLIN};
     struct ibv_cq *got;
     void *context;
@@ -163,7 +165,7 @@ static void sleep_for_event(struct rdma_cq *cq)
         cq->armed = !ibv_req_notify_cq(cq->cq, 0);
         return;
     }
-    poll(&fd, 1, 100);
+    ppoll(&fd, 1, &most, NULL);
     while (!ibv_get_cq_event(cq->channel, &got, &context)) {
         cq->armed = false;
         if (++cq->unacked == 1024) {
@@ -190,14 +192,14 @@ static int look_around(struct net_end *e, struct rdma_queue *q, struct rdma_wait
     return rdma_fail(e, -ETIMEDOUT,
                      "nothing moved on connection %u of '%s' to %s for %u s: %s did not come "
                      "through",
-                     q->number, e->rails[q->rail].name, channel_peer(e->channel),
+                     q->number, e->rails[q->rail].name, q->peer,
                      (unsigned)((now_ns - w->since_ns) / 1000000000u), w->what);
 }
 
 int rdma_wait_more(struct net_end *e, struct rdma_queue *q, struct rdma_cq *cq, struct rdma_wait *w)
 {
     if (cq && cq->channel)
-        sleep_for_event(cq);
+        rdma_cq_sleep(cq, 100000000);
     else if (++w->empty % RDMA_SPINS) {
         /* a software device works on the CPU that asks it to */
         if (cq && w->empty % RDMA_YIELD == 0)

@@ -66,7 +66,12 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
     s->slots = multiple(s->window, s->pieces > 1 ? s->pieces : s->signal_every);
     s->receives = choose_receives(p, s, cqes / queues);
     int32_t asked = p->rdma.inline_bytes;
-    unsigned most = asked < 0 ? RDMA_INLINE_BYTES : (unsigned)asked;
+    unsigned most = r->gpu ? 0 : asked < 0 ? RDMA_INLINE_BYTES : (unsigned)asked;
+    if (r->gpu && asked > 0 && !rdma_is_read(p) && bytes <= (unsigned)asked)
+        return rdma_fail(e, -EOPNOTSUPP,
+                         "messages are sent inline by the CPU, which does not reach the memory of "
+                         "'%s': leave --inline out",
+                         r->core->gpu->name(r->gpu));
     s->inline_bytes = rdma_is_read(p) || bytes > most ? 0 : (unsigned)bytes;
     if (s->window + s->pieces + 8 > wrs || s->receives > wrs)
         return rdma_fail(e, -EINVAL, "depth %u is more than the device's queues hold (%u)",
@@ -105,17 +110,15 @@ static int prepare_receives(struct net_end *e, struct rdma_queue *q)
     return 0;
 }
 
-static enum ibv_wr_opcode opcode_of(enum net_verb verb, bool last_piece)
+static enum ibv_wr_opcode opcode_of(enum net_verb verb, bool with_imm)
 {
     switch (verb) {
     case NET_READ:
         return IBV_WR_RDMA_READ;
     case NET_SEND:
-        return IBV_WR_SEND;
-    case NET_WRITE_IMM:
-        return last_piece ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
+        return with_imm ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
     default:
-        return IBV_WR_RDMA_WRITE;
+        return with_imm ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
     }
 }
 
@@ -125,6 +128,7 @@ static void prepare_send(struct net_end *e, struct rdma_queue *q, unsigned i)
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     struct ibv_sge *sge = &q->sges[s->receives + i];
     bool read = rdma_is_read(e->point), streams = q->number < e->point->connections;
+    bool imm = e->point->rdma.verb == NET_WRITE_IMM || (!streams && rdma_of(e)->marks_by_imm);
     unsigned piece = i % s->pieces;
     uint64_t offset = s->piece_bytes * piece;
     uint8_t *local = read ? q->in : q->out;
@@ -137,7 +141,7 @@ static void prepare_send(struct net_end *e, struct rdma_queue *q, unsigned i)
         .next = &q->send[(i + 1) % s->slots],
         .sg_list = sge,
         .num_sge = 1,
-        .opcode = opcode_of((enum net_verb)e->point->rdma.verb, piece + 1 == s->pieces),
+        .opcode = opcode_of((enum net_verb)e->point->rdma.verb, imm && piece + 1 == s->pieces),
         .send_flags = (s->inline_bytes ? IBV_SEND_INLINE : 0u) |
                       (streams && (i + 1) % s->signal_every == 0 ? IBV_SEND_SIGNALED : 0u),
         .wr.rdma = {(read ? q->remote.out_at : q->remote.in_at) + offset,

@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr
+# plumb-net over RDMA with buffers in a simulated GPU's memory, which crashes a CPU that touches it and gives stale bytes to
+# copies that are not flushed before: registered as dma-buf, by address, or refused.
+
+bats_require_minimum_version 1.5.0
+load env
+load ../cli/rows
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    guest_setup
+}
+
+# What each command in the guest begins with. PLUMB_SIM_RDMA: how RDMA devices there register a GPU's memory.
+begin='
+    umask 077
+    echo "a secret of these tests" >secret
+    export PLUMB_SIM_MACHINE=$PWD/gpu.conf PLUMB_LIBCUDA=$PWD/build/sim/libcuda.so.1 LD_LIBRARY_PATH=$PWD/build/sim
+    listens() { ss -Hltn "sport = :18515" | grep -q .; }
+    serve() {
+        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --secret-file secret \
+            --device rxe0 "$@" >>server 2>&1 &
+        for try in $(seq 200); do listens && return; sleep 0.1; done
+        cat server >&2
+        exit 9
+    }
+    net() {
+        LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
+            --transport rdma --no-cpu --device rxe1 --csv "$@"
+    }
+'
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_guest
+    [[ -x build/bin/plumb-net ]] || skip 'plumb-net is not built'
+    local part
+    for part in build/lib/plumbline/plumb-{rdma,cuda}.so build/sim/lib{cuda.so.1,nvidia-ml.so.1,rdma-gpu.so}; do
+        [[ -e $part ]] || skip "${part##*/} is not built (libibverbs-dev, nvcc; make sim)"
+    done
+    job=$BATS_TEST_TMPDIR/job out=$BATS_TEST_TMPDIR/job/out
+    mkdir -p "$job/build/sim"
+    cp build/sim/*.so* "$job/build/sim/"
+    gpu rdma_flush=yes
+}
+
+# gpu KEY=VALUE...: of the machine's one GPU.
+gpu() {
+    printf '[machine]\ngpus = 1\n[gpu]\n' >"$job/gpu.conf"
+    printf '%s\n' "$@" >>"$job/gpu.conf"
+}
+
+# guest TEXT: runs begin and the text.
+guest() {
+    run --separate-stderr scripts/lab-rdma with-build --mesh 2 --job "$job" --timeout 280 -- bash -c "$begin$1"
+    echo "$output"
+    echo "$stderr"
+    cat "$job/server" "$job/err" 2>/dev/null || true
+    cut -c1-2000 "$job/out" 2>/dev/null || true
+}
+
+# rows: "metric verb status origin" of what was measured, sorted.
+rows() {
+    paste -d' ' <(cells metric) <(cells verb) <(cells status) <(cells origin) |
+        grep -E '^(bandwidth|latency) ' | sed 's/ noisy / ok /' | sort
+}
+
+all='bandwidth read ok simulated
+bandwidth send ok simulated
+bandwidth write ok simulated
+bandwidth write-imm ok simulated
+latency read ok simulated
+latency send ok simulated
+latency write ok simulated
+latency write-imm ok simulated'
+
+# every COLUMN PATTERN: each row of a metric that is measured has this.
+every() {
+    local cell n=0
+    while IFS= read -r cell; do
+        # shellcheck disable=SC2053 # a pattern is meant
+        [[ $cell == $2 ]] || {
+            echo "$1 is '$cell', not '$2'"
+            return 1
+        }
+        n=$((n + 1))
+    done < <(paste -d'|' <(cells metric) <(cells "$1") | sed -n 's/^\(bandwidth\|latency\)|//p')
+    ((n > 0))
+}
+
+@test "every verb from and to GPU memory, registered as dma-buf: the data is right" {
+    guest 'export PLUMB_SIM_RDMA=dmabuf; serve
+        net --memory cuda:0 --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 3000,300K \
+            --budget 300ms --min-samples 5 >out 2>err'
+    [ "$status" -eq 0 ]
+    [ "$(rows | uniq)" = "$all" ]
+    every detail '*, cuda:0 by dma-buf*'
+    every peer_detail '*, cuda:0 by dma-buf*'
+    every value '?*'
+}
+
+@test "GPU memory at one end, registered by address: the data is right, and the latency of write is told by immediate data" {
+    guest 'export PLUMB_SIM_RDMA=peermem; serve
+        net --memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
+        net --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>>err'
+    [ "$status" -eq 0 ]
+    [ "$(rows)" = "$all" ]
+    every detail '*, cuda:0 by peermem*'
+    every peer_detail '!(*cuda*)'
+    paste -d'|' <(cells metric) <(cells verb) <(cells detail) | grep -q '^latency|write|.*, pings by immediate data'
+    out=${out}2
+    [ "$(rows)" = "$all" ]
+    every detail '!(*cuda*)'
+    every peer_detail '*, cuda:0 by peermem*'
+}
+
+@test "messages in pieces, loaded latency, both directions, events: from and to GPU memory" {
+    guest 'export PLUMB_SIM_RDMA=dmabuf,peermem; serve --memory cuda:0
+        net --memory cuda:0 --pattern bandwidth --verb write,send --size 9M --direction both --min-samples 3 --budget 2s >out 2>err
+        net --memory cuda:0 --pattern loaded-latency --verb write,send --size 64 --load-size 64K --completion poll,event \
+            --budget 500ms --min-samples 5 >out2 2>>err'
+    [ "$status" -eq 0 ]
+    every status '@(ok|noisy)'
+    every origin simulated
+    every peer_detail '*, cuda:0 by dma-buf*'
+    out=${out}2
+    [ "$(paste -d' ' <(cells metric) <(cells status) <(cells origin) | grep -cE '^loaded_latency (ok|noisy) simulated')" -eq 4 ]
+}
+
+@test "wrong data in GPU memory is found, at either end" {
+    guest 'export PLUMB_SIM_RDMA=dmabuf; serve
+        net --memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
+        net --peer-memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>err
+        true'
+    [ "$status" -eq 0 ]
+    for out in "$out" "${out}2"; do
+        [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 6 wrong' ]
+        [[ $(cells reason | sort -u) == *'wrong data on connection'* ]]
+        [ "$(cells reason | grep -vc 'wrong data on connection')" -eq 0 ]
+    done
+}
+
+@test "without any way to register it the row is skipped and says what was refused" {
+    guest 'export PLUMB_SIM_RDMA=; serve
+        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out 2>err
+        net --peer-memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out2 2>err
+        sed -i "s/^rdma_flush.*/dmabuf = no/" gpu.conf
+        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out3 2>err
+        net --memory cuda:0 --inline 128 --pattern latency --size 64 --budget 300ms >out4 2>err
+        true'
+    [ "$status" -eq 0 ]
+    [ "$(cells status) $(cells origin)" = 'skipped simulated' ]
+    [[ $(cells reason) == "memory 'cuda:0' cannot be registered with 'rxe1:1': as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; "*'ibv_reg_mr: Bad address (nvidia-peermem is not loaded)'* ]]
+    out=$job/out2
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *10.0.0.1*"memory 'cuda:0' cannot be registered with 'rxe0:1'"* ]]
+    out=$job/out3
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *'as dma-buf: the CUDA driver exports no memory of this GPU'*'Bad address'* ]]
+    out=$job/out4
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == *'inline'*'leave --inline out'* ]]
+}
+
+@test "a dma-buf that the RDMA device does not take: by address instead" {
+    guest 'export PLUMB_SIM_RDMA=peermem; serve
+        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >out 2>err'
+    [ "$status" -eq 0 ]
+    every status '@(ok|noisy)'
+    every detail '*, cuda:0 by peermem*'
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages between ranks over RDMA: what arrives, of any size, and what is told of it. Without a device the tests are skipped. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/pattern.h"
+#include "core/rng.h"
+#include "rdma_scene.h"
+
+#define EDGE 64 /* bytes before and behind a message that must stay as they are */
+enum { RANKS_MAX = 4 };
+#define WAIT_NS 60000000000u
+
+/* ---- many messages of any size, both ways between all ranks at once */
+
+enum { MESSAGES = 150, AREA = 1 << 20, LARGE = 60000 };
+
+static uint64_t message_seed(unsigned from, unsigned to, unsigned number)
+{
+    return 1 + from * 1000003u + to * 10007u + number;
+}
+
+/* Both ends know it. Mostly small, around what goes inline. */
+static size_t size_of(unsigned from, unsigned to, unsigned number)
+{
+    struct rng rng;
+    rng_seed(&rng, message_seed(from, to, number));
+    uint64_t kind = rng_u64(&rng) % 4, any = rng_u64(&rng);
+
+    return kind == 0 ? 1 + any % 8 : kind == 1 ? 212 + any % 16 : 1 + any % LARGE;
+}
+
+struct flow {
+    struct fabric_link *l;
+    struct rng rng;
+    unsigned sent, received, checked; /* messages posted, and those compared */
+    uint64_t expected_out, expected_in;
+    uint64_t ends[FABRIC_POSTS]; /* of l->received, for those under way */
+};
+
+/* A link's area: slots for FABRIC_POSTS to come in, as many to go out. */
+static uint8_t *slot_of(struct side *s, const struct flow *w, bool out, unsigned number)
+{
+    size_t slot = LARGE + 2 * EDGE, link = (size_t)(w->l - s->f->links);
+
+    return s->at + (2 * link + out) * FABRIC_POSTS * slot + number % FABRIC_POSTS * slot + EDGE;
+}
+
+static bool edges_are_whole(const uint8_t *at, size_t bytes)
+{
+    for (size_t i = 1; i <= EDGE; i++)
+        if (at[-(ptrdiff_t)i] != 0xee || at[bytes + i - 1] != 0xee)
+            return false;
+    return true;
+}
+
+static int check_arrived(struct side *s, struct flow *w)
+{
+    unsigned peer = w->l->peer;
+
+    while (w->checked < w->received && w->l->received >= w->ends[w->checked % FABRIC_POSTS]) {
+        size_t bytes = size_of(peer, s->rank, w->checked);
+        uint8_t *at = slot_of(s, w, false, w->checked);
+        if (pattern_check(at, bytes, message_seed(peer, s->rank, w->checked)) != PATTERN_RIGHT ||
+            !edges_are_whole(at, bytes))
+            return fabric_fault(s->party, -EBADMSG, "message %u of %zu bytes from rank %u is wrong",
+                                w->checked, bytes, peer);
+        memset(at, 0xee, bytes);
+        w->checked++;
+    }
+    return 0;
+}
+
+/* Posts some of what there is; slots of messages that are not compared yet are not used again. */
+static int post_some(struct side *s, struct flow *w)
+{
+    unsigned peer = w->l->peer, n = (unsigned)(rng_u64(&w->rng) % 6), m = n / 2;
+
+    while (n-- && w->received < MESSAGES && w->received - w->checked < FABRIC_POSTS) {
+        size_t bytes = size_of(peer, s->rank, w->received);
+        int err = fabric_receive(s->f, w->l, slot_of(s, w, false, w->received), bytes);
+        if (err == -EAGAIN)
+            break;
+        MUST(err);
+        w->expected_in += bytes;
+        w->ends[w->received++ % FABRIC_POSTS] = w->expected_in;
+    }
+    while (m-- && w->sent < MESSAGES && w->sent - w->l->messages_out < FABRIC_POSTS) {
+        size_t bytes = size_of(s->rank, peer, w->sent);
+        uint8_t *at = slot_of(s, w, true, w->sent);
+        pattern_fill(at, bytes, message_seed(s->rank, peer, w->sent));
+        MUST(fabric_send(s->f, w->l, at, bytes));
+        w->expected_out += bytes;
+        w->sent++;
+    }
+    return 0;
+}
+
+static bool is_through(const struct flow *w)
+{
+    return w->checked == MESSAGES && w->sent == MESSAGES && w->l->sent == w->expected_out;
+}
+
+static int mingle(struct side *s)
+{
+    struct flow flows[RANKS_MAX] = {0};
+    uint64_t end_ns = clock_now_ns() + WAIT_NS;
+    unsigned through = 0;
+
+    for (unsigned i = 0; i < s->f->n_links; i++) {
+        flows[i].l = &s->f->links[i];
+        rng_seed(&flows[i].rng, s->rank * 100u + i);
+    }
+    while (through < s->f->n_links && clock_now_ns() < end_ns) {
+        through = 0;
+        for (unsigned i = 0; i < s->f->n_links; i++) {
+            if (post_some(s, &flows[i]) || check_arrived(s, &flows[i]))
+                return -1;
+            through += is_through(&flows[i]);
+        }
+        MUST(fabric_progress(s->f, through < s->f->n_links ? 2000000 : 0));
+    }
+    for (unsigned i = 0; i < s->f->n_links; i++) {
+        const struct fabric_link *l = &s->f->links[i];
+        SURE(is_through(&flows[i]) && l->received == flows[i].expected_in);
+        SURE(l->messages_in == MESSAGES && l->messages_out == MESSAGES);
+        SURE(l->posted_out == l->sent && l->posted_in == l->received);
+    }
+    return 0;
+}
+
+static void test_random_messages(void **state)
+{
+    size_t area = 2 * FABRIC_POSTS * (LARGE + 2 * EDGE);
+
+    (void)state;
+    need_port();
+    for (unsigned size = 2; size <= 3; size++) {
+        struct scene scene = scene_of(mingle, (size - 1) * area);
+        play(size, &scene);
+        scene.options.crowded = true;
+        play(size, &scene);
+    }
+}
+
+/* ---- messages of one size each way, compared */
+
+static int pass(struct side *s, size_t bytes)
+{
+    struct fabric_link *l = &s->f->links[0];
+    uint64_t before = l->received;
+    uint8_t *in = s->at + EDGE, *out = s->at + s->bytes / 2;
+
+    memset(s->at, 0xee, bytes + 2 * EDGE);
+    pattern_fill(out, bytes, bytes + s->rank);
+    MUST(fabric_receive(s->f, l, in, bytes));
+    MUST(fabric_send(s->f, l, out, bytes));
+    if (until(s, &l->received, before + bytes) || until(s, &l->sent, l->posted_out))
+        return -1;
+    SURE(pattern_check(in, bytes, bytes + !s->rank) == PATTERN_RIGHT && edges_are_whole(in, bytes));
+    return 0;
+}
+
+static int sizes(struct side *s)
+{
+    static const size_t all[] = {
+        1, 8, 219, 220, 221, 4096, 65537, (8 << 20) - 1, 8 << 20, (8 << 20) + 1, 20 << 20};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (pass(s, all[i]))
+            return -1;
+    return 0;
+}
+
+static void test_sizes_inline_long_and_in_pieces(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(sizes, 42 << 20);
+    play(2, &scene);
+    scene.options.rdma.events = 1;
+    play(2, &scene);
+}
+
+/* Packets that this rank's device has sent; 0: it does not say. */
+static unsigned long packets(struct side *s)
+{
+    char path[160], text[40] = "";
+    const char *name = s->f->links[0].device;
+
+    snprintf(path, sizeof(path), "/sys/class/infiniband/%.*s/ports/1/hw_counters/sent_pkts",
+             (int)strcspn(name, ":"), name);
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(text, sizeof(text), f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    return strtoul(text, NULL, 10);
+}
+
+static int in_small_packets(struct side *s)
+{
+    const size_t bytes = 300000;
+    unsigned long before = packets(s);
+
+    if (pass(s, bytes))
+        return -1;
+    SURE(!before || packets(s) - before >= bytes / 256);
+    return 0;
+}
+
+static void test_an_mtu_and_a_gid_that_are_asked_for(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(in_small_packets, 1 << 20);
+    scene.options.rdma.mtu = 256;
+    scene.options.rdma.gid_index = 0;
+    play(2, &scene);
+}
+
+static int tells(struct side *s)
+{
+    char text[256];
+    struct net_rail rail;
+    struct net_fact facts[NET_FACTS_MAX];
+
+    s->f->ops->describe(s->f, text, sizeof(text));
+    SURE(!strncmp(text, "roce v2, ", 9) && strstr(text, "GID 0, MTU 512"));
+    SURE(!s->f->ops->rail(s->f, &rail) && rail.mtu_bytes == 512);
+    SURE(!strncmp(rail.kind, "roce v2", 7) && !strcmp(rail.name, s->f->links[0].device));
+    SURE(strchr(rail.name, ':'));
+    size_t n = s->f->ops->facts(s->f, facts);
+    SURE(n <= NET_FACTS_MAX);
+    for (size_t i = 0; i < n; i++)
+        SURE(facts[i].metric[0] && facts[i].value >= 0);
+    return 0;
+}
+
+static void test_what_it_tells(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(tells, 4096);
+    scene.options.rdma.mtu = 512;
+    scene.options.rdma.gid_index = 0;
+    play(2, &scene);
+}
+
+/* ---- figures, for people */
+
+static int ping_pong(struct side *s, uint64_t *ns)
+{
+    enum { PINGS = 2000 };
+    struct fabric_link *l = &s->f->links[0];
+    uint64_t start_ns = clock_now_ns(), in = l->received, out = l->sent;
+
+    for (unsigned i = 0; i < 8; i++)
+        MUST(fabric_receive(s->f, l, s->at, 8));
+    for (uint64_t i = 1; i <= PINGS; i++) {
+        if (!s->rank)
+            MUST(fabric_send(s->f, l, s->at + 64, 8));
+        while (l->received < in + 8 * i)
+            MUST(fabric_progress(s->f, 1000000000));
+        if (i + 8 <= PINGS)
+            MUST(fabric_receive(s->f, l, s->at, 8));
+        if (s->rank)
+            MUST(fabric_send(s->f, l, s->at + 64, 8));
+    }
+    if (until(s, &l->sent, out + 8 * PINGS))
+        return -1;
+    *ns = (clock_now_ns() - start_ns) / 2 / PINGS;
+    return 0;
+}
+
+static int stream(struct side *s, double *gbps)
+{
+    enum { COUNT = 200, BYTES = 1 << 20, DEPTH = 8 };
+    struct fabric_link *l = &s->f->links[0];
+    const uint64_t *count = s->rank ? &l->received : &l->sent;
+    uint64_t start_ns = clock_now_ns(), before = *count;
+
+    for (unsigned i = 0; i < COUNT; i++) {
+        while (i >= DEPTH && *count < before + (uint64_t)(i - DEPTH + 1) * BYTES)
+            MUST(fabric_progress(s->f, 1000000000));
+        MUST(s->rank ? fabric_receive(s->f, l, s->at, BYTES) : fabric_send(s->f, l, s->at, BYTES));
+    }
+    if (until(s, count, before + (uint64_t)COUNT * BYTES))
+        return -1;
+    *gbps = (double)COUNT * BYTES / (double)(clock_now_ns() - start_ns);
+    return 0;
+}
+
+static int figures(struct side *s)
+{
+    uint64_t ns = 0;
+    double gbps = 0;
+
+    for (int i = 0; i < 3; i++) {
+        if (ping_pong(s, &ns) || stream(s, &gbps))
+            return -1;
+        if (!s->rank)
+            print_message("    8 bytes one way: %.1f us; 1 MiB: %.4f GB/s\n", (double)ns / 1e3,
+                          gbps);
+    }
+    return 0;
+}
+
+static void test_figures(void **state)
+{
+    (void)state;
+    need_port();
+    if (!getenv("PLUMB_TEST_FIGURES"))
+        skip();
+    struct scene scene = scene_of(figures, 1 << 20);
+    scene.options.rdma.events = !strcmp(getenv("PLUMB_TEST_FIGURES"), "events");
+    play(2, &scene);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_messages),
+        cmocka_unit_test(test_sizes_inline_long_and_in_pieces),
+        cmocka_unit_test(test_an_mtu_and_a_gid_that_are_asked_for),
+        cmocka_unit_test(test_what_it_tells),
+        cmocka_unit_test(test_figures),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Fabrics over RDMA: how much may be posted, ranks that wait, disagree, are killed or stand still; what is refused, and what is left. */
+#include <errno.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "rdma_scene.h"
+
+static int no_rnr(struct side *s)
+{
+    struct net_fact facts[NET_FACTS_MAX];
+    size_t n = s->f->ops->facts(s->f, facts);
+
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(facts[i].metric, "rnr naks"))
+            SURE(facts[i].value == 0);
+    return 0;
+}
+
+/* Rank 0 posts all it may while rank 1 sleeps, then rank 1 receives; then the other way. Twice around each ring, and no sender finds
+ * a receiver not ready. */
+static int to_the_brim(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[0];
+    uint64_t total = 0;
+
+    for (unsigned round = 0; round < 6; round++) {
+        bool sends = s->rank == round % 2;
+        uint8_t *at = s->at + !sends * s->bytes / 2;
+        total = (sends ? l->sent : l->received) + FABRIC_POSTS * 64;
+        if (!sends != (round > 2))
+            usleep(100000);
+        for (unsigned i = 0; i < FABRIC_POSTS; i++)
+            MUST(sends ? fabric_send(s->f, l, at + i * 64, 64)
+                       : fabric_receive(s->f, l, at + i * 64, 64));
+        SURE((sends ? fabric_send(s->f, l, at, 64) : fabric_receive(s->f, l, at, 64)) == -EAGAIN);
+        if (until(s, sends ? &l->sent : &l->received, total))
+            return -1;
+    }
+    return no_rnr(s);
+}
+
+static void test_no_more_than_the_posts(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(to_the_brim, 1 << 16);
+    play(2, &scene);
+}
+
+/* Nothing is reported through before the receiver has asked for it, whatever else completes meanwhile: a probe does. */
+static int patience(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[0];
+
+    if (s->rank) {
+        usleep(1200000);
+        MUST(fabric_receive(s->f, l, s->at, 1000));
+        return until(s, &l->received, 1000);
+    }
+    uint64_t start_ns = clock_now_ns();
+    MUST(fabric_send(s->f, l, s->at, 1000));
+    SURE(fabric_progress(s->f, 0) == 0 && !l->sent && l->posted_out == 1000);
+    if (until(s, &l->sent, 1000))
+        return -1;
+    SURE(clock_now_ns() - start_ns > 1000000000);
+    return 0;
+}
+
+static void test_a_message_waits_for_its_receiver(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(patience, 4096);
+    play(2, &scene);
+}
+
+/* Who waits long sleeps. */
+static int sleepy(struct side *s)
+{
+    struct rusage before, after;
+
+    getrusage(RUSAGE_SELF, &before);
+    uint64_t start_ns = clock_now_ns();
+    MUST(fabric_progress(s->f, 700000000));
+    uint64_t wall_ns = clock_now_ns() - start_ns;
+    getrusage(RUSAGE_SELF, &after);
+    long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
+              (after.ru_utime.tv_usec - before.ru_utime.tv_usec) +
+              (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000 +
+              (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+    SURE(wall_ns >= 700000000 && us < 250000);
+    return 0;
+}
+
+static void test_a_long_wait_sleeps(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(sleepy, 4096);
+    play(2, &scene);
+}
+
+static int disagree(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[0];
+    int err = 0;
+
+    if (s->rank) {
+        MUST(fabric_receive(s->f, l, s->at, 100));
+        fabric_progress(s->f, 300000000);
+        for (int i = 0; i < 100; i++)
+            SURE(s->at[i] == 0xee);
+        return 0;
+    }
+    err = fabric_send(s->f, l, s->at, 101);
+    for (int i = 0; i < 100 && err >= 0; i++)
+        err = fabric_progress(s->f, 100000000);
+    SURE(err == -EPROTO && strstr(s->f->error, "rank 1") &&
+         strstr(s->f->error, "100 bytes where 101"));
+    SURE(fabric_send(s->f, l, s->at, 100) == -EPROTO); /* for good */
+    return 0;
+}
+
+static void test_lengths_that_differ(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(disagree, 4096);
+    play(2, &scene);
+}
+
+static int elsewhere(struct side *s)
+{
+    static uint8_t other[64];
+
+    SURE(fabric_receive(s->f, &s->f->links[0], s->rank ? other : s->at + 4090, 64) == -EINVAL);
+    SURE(strstr(s->f->error, "not announced") &&
+         strstr(s->f->error, s->rank ? "rank 0" : "rank 1"));
+    return 0;
+}
+
+static void test_memory_that_was_not_announced(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(elsewhere, 4096);
+    play(2, &scene);
+}
+
+/* The wait for rank 1 ends with its name, in time. */
+static int mourn(struct side *s, const uint64_t *count)
+{
+    uint64_t start_ns = clock_now_ns();
+    int err = 0;
+
+    while (err >= 0 && clock_now_ns() - start_ns < 15000000000u)
+        err = fabric_progress(s->f, 100000000);
+    SURE(err == -ECONNRESET && strstr(s->f->error, "rank 1"));
+    SURE(clock_now_ns() - start_ns < 12000000000u && *count < 20 << 20);
+    print_message("    rank %u after %.1f s: %s\n", s->rank,
+                  (double)(clock_now_ns() - start_ns) / 1e9, s->f->error);
+    return 0;
+}
+
+/* Rank 1 dies while rank 0 waits for a message of it, rank 2 for its posting of a receive. */
+static int killed(struct side *s)
+{
+    if (s->rank == 1) {
+        usleep(200000);
+        raise(SIGKILL);
+    }
+    struct fabric_link *l = &s->f->links[s->rank ? 1 : 0];
+    MUST(s->rank ? fabric_send(s->f, l, s->at, 20 << 20)
+                 : fabric_receive(s->f, l, s->at, 20 << 20));
+    return mourn(s, s->rank ? &l->sent : &l->received);
+}
+
+static void test_a_peer_that_is_killed_while_it_is_waited_for(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(killed, 20 << 20);
+    scene.dies = true;
+    play(3, &scene);
+}
+
+/* In the middle of a message. */
+static int cut(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[s->rank == 1 ? 0 : s->rank ? 1 : 0];
+
+    if (s->rank == 2)
+        return 0;
+    if (s->rank) {
+        MUST(fabric_receive(s->f, l, s->at, 20 << 20));
+        usleep(20000);
+        raise(SIGKILL);
+    }
+    MUST(fabric_send(s->f, l, s->at, 20 << 20));
+    return mourn(s, &l->sent);
+}
+
+static void test_a_peer_that_is_killed_in_a_message(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(cut, 20 << 20);
+    scene.dies = true;
+    play(2, &scene);
+}
+
+/* A peer that stands still is no error here, and what it did before and does after is whole. */
+static int still(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[0];
+
+    if (s->rank) {
+        usleep(4000000);
+    } else {
+        MUST(fabric_receive(s->f, l, s->at, 100));
+        uint64_t start_ns = clock_now_ns();
+        while (clock_now_ns() - start_ns < 3500000000u)
+            SURE(fabric_progress(s->f, 300000000) == 0);
+        return until(s, &l->received, 100);
+    }
+    MUST(fabric_send(s->f, l, s->at, 100));
+    return until(s, &l->sent, 100);
+}
+
+static void test_a_peer_that_stands_still(void **state)
+{
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(still, 4096);
+    play(2, &scene);
+}
+
+/* A join in which rank 1 takes no part is called back, and can be ended. */
+#define CALLS 5
+static unsigned calls;
+
+static int end_it(void *arg)
+{
+    (void)arg;
+    return ++calls < CALLS ? 0 : -ECANCELED;
+}
+
+static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    if (world_rank(f->world)) {
+        usleep(2500000);
+        return 0;
+    }
+    uint64_t start_ns = clock_now_ns();
+    int err = fabric_rdma.join(f, cards, lens);
+    if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u)
+        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
+    return 0;
+}
+
+static void test_a_join_that_is_ended(void **state)
+{
+    struct fabric_ops alone = fabric_rdma;
+    struct scene scene = scene_of(NULL, 4096);
+    struct fabric_fixture x = {.ops = &alone, .size = 2, .options = scene.options};
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    need_port();
+    alone.join = join_alone;
+    x.options.attend = end_it;
+    fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+}
+
+/* ---- refusals, and what is left */
+
+static int alone(struct world *w, void *arg)
+{
+    (void)w;
+    (void)arg;
+    return 0;
+}
+
+static void refused(const struct fabric_options *options, int expected, const char *what)
+{
+    struct world *w;
+    struct fabric *f = NULL;
+    char error[512] = "";
+
+    assert_int_equal(world_fork(&w, 1, alone, NULL, error, sizeof(error)), 0);
+    int err = fabric_open(&f, &fabric_rdma, w, options, error, sizeof(error));
+    if (err != expected || !strstr(error, what))
+        fail_msg("expected %d with '%s', got %d: %s", expected, what, err, error);
+    world_close(w);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    need_port();
+    struct fabric_options options = scene_of(NULL, 4096).options;
+    options.device = "nothing0";
+    refused(&options, -ENODEV, "there is no RDMA device 'nothing0'");
+    options.device = "";
+    options.rdma.gid_index = 200;
+    refused(&options, -EINVAL, "has no GID 200");
+    options.rdma.gid_index = -1;
+    options.rdma.mtu = 1000;
+    refused(&options, -EINVAL, "not 1000");
+}
+
+/* iWARP, where the lab has it ($PLUMB_TEST_IWARP). */
+static void test_iwarp_is_refused(void **state)
+{
+    (void)state;
+    if (!getenv("PLUMB_TEST_IWARP"))
+        skip();
+    struct fabric_options options = scene_of(NULL, 4096).options;
+    refused(&options, -EOPNOTSUPP, "no write with immediate data: use tcp");
+}
+
+static void test_no_device_says_what_to_do(void **state)
+{
+    (void)state;
+    if (have_port())
+        skip();
+    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct world *w;
+    struct fabric *f = NULL;
+    char error[512] = "";
+    assert_int_equal(world_fork(&w, 1, alone, NULL, error, sizeof(error)), 0);
+    int err = fabric_open(&f, &fabric_rdma, w, &options, error, sizeof(error));
+    assert_true(err == -ENODEV || err == -EOPNOTSUPP || err == -EACCES);
+    assert_true(strstr(error, "RDMA") || strstr(error, "/dev/infiniband"));
+    world_close(w);
+}
+
+/* A limit that was lowered stays low, and root is above it: be nobody. */
+static int starve(void)
+{
+    struct rlimit low = {1u << 20, 1u << 20};
+    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct world *w;
+    struct fabric *f = NULL;
+    char error[512] = "";
+    static uint8_t much[16 << 20];
+
+    if (setrlimit(RLIMIT_MEMLOCK, &low) || setgid(65534) || setuid(65534) ||
+        world_fork(&w, 1, alone, NULL, error, sizeof(error)))
+        return 99;
+    int err = fabric_open(&f, &fabric_rdma, w, &options, error, sizeof(error));
+    if (err == -EACCES || err == -ENODEV)
+        return 77; /* devices are not for everyone here */
+    err = err ? err : fabric_memory(f, much, sizeof(much));
+    bool good = err == -ENOMEM && f && strstr(f->error, "ulimit -l unlimited");
+    if (!good)
+        fprintf(stderr, "%d: %s\n", err, f ? f->error : error);
+    fabric_close(f);
+    world_close(w);
+    return good ? 0 : 1;
+}
+
+static void test_memlock(void **state)
+{
+    int status;
+
+    (void)state;
+    need_port();
+    fflush(NULL);
+    pid_t pid = fork();
+    if (!pid)
+        _exit(starve());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+        skip();
+    assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+static int a_word(struct side *s)
+{
+    struct fabric_link *l = &s->f->links[0];
+
+    MUST(fabric_receive(s->f, l, s->at, 100));
+    MUST(fabric_send(s->f, l, s->at + 100, 100));
+    return until(s, &l->received, 100) ? -1 : until(s, &l->sent, 100);
+}
+
+static void test_nothing_is_left(void **state)
+{
+    int files = 0;
+
+    (void)state;
+    need_port();
+    struct scene scene = scene_of(a_word, 4096);
+    for (int i = 0; i < 4; i++) {
+        play(2, &scene);
+        int now = dup(0);
+        assert_true(!i || now == files);
+        files = now;
+        close(now);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_no_more_than_the_posts),
+        cmocka_unit_test(test_a_message_waits_for_its_receiver),
+        cmocka_unit_test(test_a_long_wait_sleeps),
+        cmocka_unit_test(test_lengths_that_differ),
+        cmocka_unit_test(test_memory_that_was_not_announced),
+        cmocka_unit_test(test_a_peer_that_is_killed_while_it_is_waited_for),
+        cmocka_unit_test(test_a_peer_that_is_killed_in_a_message),
+        cmocka_unit_test(test_a_peer_that_stands_still),
+        cmocka_unit_test(test_a_join_that_is_ended),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_iwarp_is_refused),
+        cmocka_unit_test(test_no_device_says_what_to_do),
+        cmocka_unit_test(test_memlock),
+        cmocka_unit_test(test_nothing_is_left),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

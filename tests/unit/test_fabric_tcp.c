@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The fabric over TCP: strangers get nothing and disturb nothing; addresses, ports, options and what is told of the path. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/group/bytes.h"
+#include "core/transport/fabric_tcp.h"
+#include "fabric_fixture.h"
+
+#define STRANGERS 200
+
+static void run(struct fabric_fixture *x, struct fabric_outcome *outcomes)
+{
+    fabric_fixture_run(x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, x->size), "");
+}
+
+static struct fabric_party *party; /* join() knows its fabric alone */
+
+static int remember(struct fabric_party *p)
+{
+    party = p;
+    return 0;
+}
+
+static int strangers[STRANGERS];
+
+/* Some say nothing, some what rank 1 would say but for the token, some half of it, some go at once. */
+static int send_strangers(const struct fabric *f)
+{
+    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[0];
+    struct fabric_tcp_hello hello = {.token = "let me in, I am rank 1"};
+
+    bytes_put32(hello.from, 1);
+    for (unsigned i = 0; i < STRANGERS; i++) {
+        int fd = strangers[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0 || connect(fd, (const struct sockaddr *)&rail->address, rail->address_bytes))
+            return -errno;
+        if (i % 4 == 1)
+            (void)!write(fd, &hello, sizeof(hello));
+        else if (i % 4 == 2)
+            (void)!write(fd, &hello, sizeof(hello) / 2);
+        else if (i % 4 == 3)
+            shutdown(fd, SHUT_WR);
+    }
+    return 0;
+}
+
+/* Strangers are there before anybody else is. */
+static int join_among_strangers(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    int err = party->rank ? 0 : send_strangers(f);
+
+    err = err ? err : fabric_barrier(party);
+    return err ? err : fabric_tcp.join(f, cards, lens);
+}
+
+static int look_at_strangers(struct fabric_party *p)
+{
+    int err = fabric_all_to_all(p);
+
+    for (unsigned i = 0; i < STRANGERS && !p->rank && !err; i++) {
+        char byte;
+        ssize_t n = recv(strangers[i], &byte, 1, 0); /* they were shown out */
+        if (n > 0)
+            err = fabric_fault(p, -EPROTO, "stranger %u was given an answer", i);
+        close(strangers[i]);
+    }
+    return err;
+}
+
+static void strangers_get_nothing(void **state)
+{
+    struct fabric_traffic t = {
+        .messages = 20, .depth = 4, .most = 65536, .seed = 11, .wait_ns = 100000000};
+    struct fabric_ops ops = fabric_tcp;
+    struct fabric_fixture x = {.ops = &ops,
+                               .size = 2,
+                               .options = fabric_options(2),
+                               .prepare = remember,
+                               .run = look_at_strangers,
+                               .arg = &t};
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    ops.join = join_among_strangers;
+    run(&x, outcomes);
+}
+
+/* Rank 1 was told where a stranger listens, who answers with something else. */
+static int card_of_a_stranger(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+{
+    int err = fabric_tcp.card(f, l, card, len);
+
+    if (!world_rank(f->world)) {
+        socklen_t bytes = sizeof(struct sockaddr_storage);
+        strangers[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        err = bind(strangers[0], (struct sockaddr *)&any, sizeof(any)) || listen(strangers[0], 8) ||
+                      getsockname(strangers[0], (struct sockaddr *)card, &bytes)
+                  ? -errno
+                  : err;
+    }
+    return err;
+}
+
+static int answer_as_a_stranger(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    static const char answer[CHANNEL_TOKEN_BYTES] = "yes, it is me, rank 0";
+
+    if (party->rank)
+        return fabric_tcp.join(f, cards, lens);
+    int fd = accept(strangers[0], NULL, NULL);
+    (void)!write(fd, answer, sizeof(answer));
+    fabric_tcp_of(f)->wait_ns = 300000000; /* nobody comes */
+    return fabric_tcp.join(f, cards, lens);
+}
+
+static void a_stranger_is_not_taken_for_a_rank(void **state)
+{
+    struct fabric_ops ops = fabric_tcp;
+    struct fabric_fixture x = {
+        .ops = &ops, .size = 2, .options = fabric_options(2), .prepare = remember};
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    ops.card = card_of_a_stranger;
+    ops.join = answer_as_a_stranger;
+    fabric_fixture_run(&x, outcomes);
+    assert_int_equal(outcomes[1].rc, -EPROTO);
+    assert_non_null(strstr(outcomes[1].text, "by a stranger, not by rank 0 ("));
+    assert_int_equal(outcomes[0].rc, -ETIMEDOUT);
+    assert_non_null(strstr(outcomes[0].text, "rank 1 ("));
+    assert_non_null(strstr(outcomes[0].text, "has not connected to 127.0.0.1 port "));
+    close(strangers[0]);
+}
+
+static int close_instead(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[0];
+
+    if (!party->rank) {
+        close(rail->listener);
+        rail->listener = -1;
+    }
+    int err = fabric_barrier(party);
+    if (err || party->rank)
+        return err ? err : fabric_tcp.join(f, cards, lens);
+    return 0;
+}
+
+static void who_does_not_listen_is_named(void **state)
+{
+    struct fabric_ops ops = fabric_tcp;
+    struct fabric_fixture x = {
+        .ops = &ops, .size = 2, .options = fabric_options(2), .prepare = remember};
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    ops.join = close_instead;
+    fabric_fixture_run(&x, outcomes);
+    assert_int_equal(outcomes[1].rc, -ECONNREFUSED);
+    assert_non_null(strstr(outcomes[1].text, "of rank 0 ("));
+}
+
+/* What is told of the path, after some traffic. */
+static int tell(struct fabric_party *p)
+{
+    struct net_fact facts[NET_FACTS_MAX];
+    struct net_rail rail;
+    char text[160];
+    int err = fabric_all_to_all(p);
+
+    if (err)
+        return err;
+    p->fabric->ops->describe(p->fabric, text, sizeof(text));
+    size_t n = p->fabric->ops->facts(p->fabric, facts);
+    if (!strstr(text, "MSS ") || n < 3 || strcmp(facts[0].metric, "retransmits") != 0)
+        return fabric_fault(p, -EINVAL, "'%s', %zu facts", text, n);
+    if (p->fabric->ops->rail(p->fabric, &rail) || strcmp(rail.name, "lo") != 0 ||
+        strcmp(rail.kind, "tcp") != 0 || !rail.segment_bytes || !rail.mtu_bytes ||
+        strcmp(rail.text, text) != 0)
+        return fabric_fault(p, -EINVAL, "rail '%s' (%s), MTU %u, segment %u: %s", rail.name,
+                            rail.kind, rail.mtu_bytes, rail.segment_bytes, rail.text);
+    for (unsigned i = 0; i < p->fabric->n_links; i++)
+        if (strcmp(p->fabric->links[i].device, "lo") != 0)
+            return fabric_fault(p, -EINVAL, "device '%s'", p->fabric->links[i].device);
+    return 0;
+}
+
+static void the_path_is_told_whatever_names_it(void **state)
+{
+    static const char *const devices[] = {NULL, "", "lo", "127.0.0.1", "127.0.0.7"};
+    struct fabric_outcome outcomes[3];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
+        struct fabric_traffic t = {
+            .messages = 5, .depth = 2, .most = 65536, .seed = 13, .wait_ns = 100000000};
+        struct fabric_fixture x = {
+            .ops = &fabric_tcp, .size = 3, .options = fabric_options(3), .run = tell, .arg = &t};
+        x.options.device = devices[i];
+        run(&x, outcomes);
+    }
+}
+
+static void refused(struct fabric_options options, int err, const char *text)
+{
+    struct fabric_fixture x = {.ops = &fabric_tcp, .size = 2, .options = options};
+    struct fabric_outcome outcomes[2];
+
+    fabric_fixture_run(&x, outcomes);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(outcomes[i].rc, err);
+        if (!strstr(outcomes[i].text, text))
+            fail_msg("'%s' is not in: %s", text, outcomes[i].text);
+    }
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct fabric_options o = fabric_options(2);
+
+    (void)state;
+    o.device = "nosuch0";
+    refused(o, -EINVAL, "'nosuch0'");
+    o.device = "lo+nosuch0"; /* the second rank's */
+    refused(o, -EINVAL, "'nosuch0'");
+    o.device = "10.255.255.77";
+    refused(o, -EINVAL, "no address of this machine");
+    o = fabric_options(2);
+    snprintf(o.tcp.congestion, sizeof(o.tcp.congestion), "nosuch");
+    refused(o, -EOPNOTSUPP, "'nosuch'");
+}
+
+/* Each rank of a network listens on a port of its own. */
+static int card_with_port(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+{
+    int err = fabric_tcp.card(f, l, card, len);
+    const struct sockaddr_in *a = card;
+
+    if (!err && ntohs(a->sin_port) != f->options.tcp.data_port + world_rank(f->world))
+        err = fabric_fail(f, -EINVAL, "port %u", ntohs(a->sin_port));
+    return err;
+}
+
+static void ports_count_from_the_first(void **state)
+{
+    struct fabric_ops ops = fabric_tcp;
+    struct fabric_fixture x = {.ops = &ops, .size = 4, .options = fabric_options(4)};
+    struct fabric_outcome outcomes[4];
+    int err = -EADDRINUSE;
+
+    (void)state;
+    ops.card = card_with_port;
+    x.options.tcp.data_port = 21000 + (unsigned)getpid() % 8000;
+    for (int tries = 0; tries < 10 && err == -EADDRINUSE; tries++, x.options.tcp.data_port += 10)
+        err = fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 4), "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(strangers_get_nothing),
+        cmocka_unit_test(a_stranger_is_not_taken_for_a_rank),
+        cmocka_unit_test(who_does_not_listen_is_named),
+        cmocka_unit_test(the_path_is_told_whatever_names_it),
+        cmocka_unit_test(what_cannot_be_is_refused),
+        cmocka_unit_test(ports_count_from_the_first),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

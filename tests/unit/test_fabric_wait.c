@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who waits for messages over shared memory and TCP: it sleeps, and is woken when there is something to do. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "core/clock.h"
+#include "fabric_fixture.h"
+
+#define BOTH 2
+
+static const struct fabric_ops *const both[BOTH] = {&fabric_shm, &fabric_tcp};
+
+static void run(struct fabric_fixture *x, struct fabric_outcome *outcomes)
+{
+    fabric_fixture_run(x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, x->size), "");
+}
+
+static struct fabric_fixture pair_of(const struct fabric_ops *ops, int (*fn)(struct fabric_party *))
+{
+    return (struct fabric_fixture){.ops = ops, .size = 2, .options = fabric_options(2), .run = fn};
+}
+
+static uint64_t cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Rank 0 waits for what rank 1 does not send; then for what it does. */
+static int wait_for_it(struct fabric_party *p)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    char byte = 1;
+    int err = 0, rc = 0;
+
+    if (p->rank) {
+        err = fabric_barrier(p);
+        err = err ? err : fabric_send(p->fabric, l, &byte, 1);
+        return err ? err : fabric_until(p, l, 1, 0);
+    }
+    if (fabric_progress(p->fabric, 1000000) != 0)
+        return fabric_fault(p, -EINVAL, "something moved that was not posted");
+    fabric_receive(p->fabric, l, &byte, 1);
+    uint64_t start_ns = clock_now_ns(), cpu = cpu_ns();
+    while (!rc && clock_now_ns() - start_ns < 400000000)
+        rc = fabric_progress(p->fabric, 400000000);
+    cpu = cpu_ns() - cpu;
+    if (rc || cpu > 100000000)
+        return fabric_fault(p, -ETIME, "progress said %d, with %llu us of CPU", rc,
+                            (unsigned long long)cpu / 1000);
+    err = fabric_barrier(p);
+    return err ? err : fabric_until(p, l, 0, 1);
+}
+
+static void who_waits_sleeps(void **state)
+{
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    for (unsigned i = 0; i < 2 * BOTH; i++) {
+        struct fabric_fixture x = pair_of(both[i / 2], wait_for_it);
+        x.options.crowded = i % 2;
+        run(&x, outcomes);
+    }
+}
+
+/* Each sleeps until the other has answered. */
+static int play(struct fabric_party *p)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    uint64_t start_ns = clock_now_ns(), turns = 300;
+    char in[8], out[8] = "ball";
+    int err = 0;
+
+    for (uint64_t i = 1; i <= turns && !err; i++) {
+        err = fabric_receive(p->fabric, l, in, 8);
+        if (p->rank && !err)
+            err = fabric_until(p, l, 8 * (i - 1), 8 * i);
+        err = err ? err : fabric_send(p->fabric, l, out, 8);
+        err = err ? err : fabric_until(p, l, 8 * i, 8 * i);
+    }
+    uint64_t spent_ns = clock_now_ns() - start_ns;
+    if (!err && spent_ns > turns * 20000000)
+        return fabric_fault(p, -ETIME, "%llu turns took %llu ms: nobody is woken",
+                            (unsigned long long)turns, (unsigned long long)spent_ns / 1000000);
+    return err;
+}
+
+/* The receiver pauses, so that the sender sleeps until there is room, again and again. */
+static int pour(struct fabric_party *p)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    uint64_t start_ns = clock_now_ns(), messages = 1000;
+    static char data[8192];
+    int err = 0;
+
+    for (uint64_t i = 0; i < messages && !err; i++) {
+        const struct timespec pause = {.tv_nsec = 200000};
+        uint64_t before = i < 4 ? 0 : 8192 * (i - 4);
+        if (!p->rank && i % 8 == 0)
+            nanosleep(&pause, NULL);
+        err = p->rank ? fabric_send(p->fabric, l, data, 8192)
+                      : fabric_receive(p->fabric, l, data, 8192);
+        err = err ? err : fabric_until(p, l, p->rank ? before : 0, p->rank ? 0 : before);
+    }
+    err = err ? err : fabric_until(p, l, p->rank * 8192 * messages, !p->rank * 8192 * messages);
+    uint64_t spent_ns = clock_now_ns() - start_ns;
+    if (!err && spent_ns > messages * 4000000)
+        return fabric_fault(p, -ETIME, "%llu messages took %llu ms: nobody is woken",
+                            (unsigned long long)messages, (unsigned long long)spent_ns / 1000000);
+    return err;
+}
+
+static void who_sleeps_is_woken(void **state)
+{
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    for (unsigned i = 0; i < 4 * BOTH; i++) {
+        struct fabric_fixture x = pair_of(both[i / 4], i & 2 ? play : pour);
+        x.options.crowded = i & 1;
+        x.options.message_most = 8192;
+        run(&x, outcomes);
+    }
+}
+
+/* A join in which rank 1 does not do its part: rank 0 is called back, and can end it. */
+#define CALLS 5
+
+static const struct fabric_ops *joined;
+static unsigned calls;
+
+static int end_it(void *arg)
+{
+    (void)arg;
+    return ++calls < CALLS ? 0 : -ECANCELED;
+}
+
+static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    const struct timespec late = {.tv_sec = 1, .tv_nsec = 500000000};
+
+    if (world_rank(f->world)) {
+        nanosleep(&late, NULL);
+        return 0;
+    }
+    uint64_t start_ns = clock_now_ns();
+    int err = joined->join(f, cards, lens);
+    if (err != -ECANCELED || calls != CALLS)
+        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
+    if (clock_now_ns() - start_ns > 1000000000u)
+        return fabric_fail(f, -ETIME, "it was called too seldom");
+    return 0;
+}
+
+static void who_joins_is_called_back(void **state)
+{
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    for (unsigned i = 0; i < BOTH; i++) {
+        struct fabric_ops alone = *both[i];
+        struct fabric_fixture x = pair_of(&alone, NULL);
+        joined = both[i];
+        calls = 0;
+        alone.join = join_alone;
+        x.options.attend = end_it;
+        run(&x, outcomes);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_joins_is_called_back),
+        cmocka_unit_test(who_waits_sleeps),
+        cmocka_unit_test(who_sleeps_is_woken),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

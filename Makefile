@@ -140,9 +140,10 @@ $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 # The modules, and what stands in for a GPU in tests.
 include core/gpu/cuda/build.mk
 include core/group/mpi/build.mk
+include core/collective/nccl/build.mk
 include core/transport/rdma/build.mk
 -include tests/sim/rules.mk
-module: $(CUDA_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
+module: $(CUDA_MODULE) $(NCCL_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
 
 # What lint needs to read the sources as the compiler does.
 generated: $(BUILD)/flags $(BUILD_INFO) $(if $(HAVE_CUDA),$(CUDA_GEN)/flags $(CUDA_GEN)/image.h) \
@@ -175,6 +176,7 @@ lint:
 	+@scripts/lint
 
 C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/gpu/cuda/*.[ch] \
+	core/collective/nccl/*.[ch] core/group/mpi/*.[ch] \
 	core/transport/tcp/*.[ch] core/transport/rdma/*.[ch] harness/*.[ch] harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)
@@ -185,6 +187,7 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
+	$(if $(NCCL_MODULE),install -m 755 -D $(NCCL_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-nccl.so)
 	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	cp -R configs $(SHARE)

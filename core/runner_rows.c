@@ -176,7 +176,8 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
     size_t reason_end = strlen(pt->reason);
     bool narrow = oc->samples.narrow[index];
     bool quiet = narrow && !pt->noisy;
-    int err = oc->err; /* one series' error is not the next one's */
+    bool again = index && !r->common->csv; /* people have read above what holds for all series */
+    int err = oc->err;                     /* one series' error is not the next one's */
 
     row_init(&row);
     fill_params(r, pt, pick, s, &row);
@@ -201,8 +202,8 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         row.ledger = oc->ledger;
         row.gpu = oc->gpu;
         row.gpu_throttle = oc->gpu.throttle;
-        row.disturbed = oc->disturbed;
-        if (!narrow)
+        row.disturbed = again ? NULL : oc->disturbed;
+        if (!narrow && !(again && !oc->samples.narrow[0])) /* how wide stands in -ci and +ci */
             describe_noise(pt, oc, r->common, &row);
     }
     row.status = status_of(oc, err, quiet);

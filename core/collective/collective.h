@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a group reduces: the contract between what is measured the same of every backend (core/collective: session.h, the rows) and
+ * How a group reduces: the contract between what is measured the same of every backend (core/ranks: the session, the rows) and
  * the backends, each a const table of operations.
  *
  * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of the communicator; rank 0 of the world is

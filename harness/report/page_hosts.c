@@ -40,9 +40,8 @@ static const char *and_more(struct pool *pool, const char *list, size_t n)
     return n > NAMED_MAX ? pool_text(pool, "%s and %zu more", list, n - NAMED_MAX) : list;
 }
 
-static const char *names_of(struct pool *pool, const json_t *hosts)
+static const char *names_of(struct pool *pool, const json_t *list)
 {
-    const json_t *list = json_object_get(hosts, "list");
     const char *text = "";
     json_t *host;
     size_t i;
@@ -80,31 +79,170 @@ static const char *pairs_of(const struct page *page, size_t run)
     return and_more(pool, text, n);
 }
 
+/* As the plan's column `hosts` has all of them: "a;b;c". */
+static const char *all_names(struct pool *pool, const json_t *list)
+{
+    const char *text = "";
+    json_t *host;
+    size_t i;
+
+    json_array_foreach (list, i, host)
+        text = pool_text(pool, "%s%s%s", text, i ? ";" : "", meta_text(host, "name"));
+    return text;
+}
+
+/* 0 where a host's slots are not recorded. */
+static long long ranks_on(const json_t *list)
+{
+    long long sum = 0;
+    json_t *host;
+    size_t i;
+
+    json_array_foreach (list, i, host) {
+        long long slots = json_integer_value(json_object_get(host, "slots"));
+
+        if (slots < 1)
+            return 0;
+        sum += slots;
+    }
+    return sum;
+}
+
+/* "all 4 hosts, 8 ranks", or of some of them "a, b". */
+static const char *group_text(struct pool *pool, const json_t *list, const char *group)
+{
+    long long ranks = ranks_on(list);
+    const char *text = "";
+    size_t n = 0;
+
+    if (!strcmp(group, all_names(pool, list))) {
+        text = pool_text(pool, "all %s", show_count(pool, json_array_size(list), "host"));
+        return ranks ? pool_text(pool, "%s, %s", text, show_count(pool, (size_t)ranks, "rank"))
+                     : text;
+    }
+    for (size_t len; *group; group += len + (group[len] == ';'), n++) {
+        len = strcspn(group, ";");
+        text = add_name(pool, text, pool_text(pool, "%.*s", (int)len, group), n);
+    }
+    return and_more(pool, text, n);
+}
+
+/* Over whom collectives ran: "all 4 hosts, 8 ranks"; "" where none did. */
+static const char *groups_of(const struct page *page, size_t run)
+{
+    const struct table *plan = &page->r->runs[run].plan;
+    const json_t *list = json_object_get(hosts_of(page, run), "list");
+    size_t column = table_column(plan, "hosts");
+    const char *text = "", *before = "";
+
+    for (size_t i = 0; column != TABLE_NO_COLUMN && i < plan->n_rows; i++) {
+        const char *group = table_cell(plan, i, column);
+
+        if (!*group || !strcmp(group, before))
+            continue;
+        before = group;
+        group = group_text(&page->r->pool, list, group);
+        if (!strstr(text, group))
+            text = pool_text(&page->r->pool, "%s%s%s", text, *text ? "; " : "", group);
+    }
+    return text;
+}
+
 void page_hosts_line(const struct page *page, size_t run)
 {
     const json_t *hosts = hosts_of(page, run);
     struct pool *pool = &page->r->pool;
+    const char *pairs, *groups;
 
     if (!page_has_hosts(page, run))
         return;
-    html_print(page->out,
-               "<p class='run'><b>hosts</b> <span>%s</span> <span>started by %s</span> "
-               "<span>rows between (from to): %s</span></p>\n",
-               names_of(pool, hosts), launcher_of(pool, hosts), pairs_of(page, run));
+    pairs = pairs_of(page, run);
+    groups = groups_of(page, run);
+    html_print(page->out, "<p class='run'><b>hosts</b> <span>%s</span> <span>started by %s</span>",
+               names_of(pool, json_object_get(hosts, "list")), launcher_of(pool, hosts));
+    if (*pairs)
+        html_print(page->out, " <span>rows between (from to): %s</span>", pairs);
+    if (*groups)
+        html_print(page->out, " <span>rows over a group: %s</span>", groups);
+    fputs("</p>\n", page->out);
+}
+
+/* "+0.05 s ± 0.12": no more is known than that the host's clock lies within it. */
+static const char *clock_text(struct pool *pool, const json_t *host)
+{
+    const json_t *offset = json_object_get(host, "clock_offset_s");
+    const json_t *known = json_object_get(host, "clock_known_to_s");
+
+    if (!json_is_number(offset))
+        return "";
+    if (!json_is_number(known))
+        return pool_text(pool, "%+.2f s", json_number_value(offset));
+    return pool_text(pool, "%+.2f s \u00b1 %.2f", json_number_value(offset),
+                     json_number_value(known));
+}
+
+static const char *speed_text(struct pool *pool, double mbps)
+{
+    if (!(mbps > 0))
+        return "";
+    return mbps < 1000 ? pool_text(pool, " %.4g Mb/s", mbps)
+                       : pool_text(pool, " %.4g Gb/s", mbps / 1000);
+}
+
+/* "eth0 10.1.0.1 25 Gb/s, mlx5_0:1 100 Gb/s". What has no address is left out, but for RDMA ports, which have none. */
+static const char *networks_text(struct pool *pool, const json_t *host)
+{
+    const char *text = "";
+    json_t *network;
+    size_t i, n = 0;
+
+    json_array_foreach (json_object_get(host, "networks"), i, network) {
+        const char *name = meta_text(network, "name");
+        const char *address =
+            json_string_value(json_array_get(json_object_get(network, "addresses"), 0));
+
+        if (!address && !strchr(name, ':'))
+            continue;
+        text = add_name(
+            pool, text,
+            pool_text(pool, "%s%s%s%s", name, address ? " " : "", address ? address : "",
+                      speed_text(pool, json_number_value(json_object_get(network, "speed_mbps")))),
+            n++);
+    }
+    return and_more(pool, text, n);
 }
 
 static void write_host(const struct page *page, const json_t *host)
 {
     const char *version = meta_text(host, "version"), *problem = meta_text(host, "problem");
+    long long slots = json_integer_value(json_object_get(host, "slots"));
+    struct pool *pool = &page->r->pool;
 
     html_print(page->out,
-               "<tr><th scope='row'>%s</th><td class='text'>%s</td><td class='text'>%s</td><td "
-               "class='text'>%s</td></tr>\n",
+               "<tr><th scope='row'>%s</th><td class='text'>%s</td><td>%s</td><td>%s</td><td "
+               "class='text'>%s</td><td class='text'>%s</td><td class='text'>%s</td></tr>\n",
                meta_text(host, "name"), meta_text(host, "address"),
+               slots > 0 ? pool_text(pool, "%lld", slots) : "", clock_text(pool, host),
+               networks_text(pool, host),
                json_is_true(json_object_get(host, "this_machine")) ? "yes" : "",
                *version   ? version
                : *problem ? problem
                           : "not asked");
+}
+
+/* Which rows are whose. */
+static void write_whose(const struct page *page, size_t run)
+{
+    const char *pairs = pairs_of(page, run), *groups = groups_of(page, run);
+
+    if (*pairs)
+        html_print(page->out,
+                   " Rows between two hosts are of the pairs (from to) %s; which one stands in the "
+                   "columns <code>from</code> and <code>to</code> of each.",
+                   pairs);
+    if (*groups)
+        html_print(page->out, " Rows over a group are of %s: the column <code>hosts</code>.",
+                   groups);
 }
 
 void page_hosts_table(const struct page *page, size_t run)
@@ -118,17 +256,18 @@ void page_hosts_table(const struct page *page, size_t run)
 
     if (!page_has_hosts(page, run))
         return;
-    html_print(
-        page->out,
-        "<h3>Hosts%s%s</h3>\n<p>Started by %s. Rows are of the pairs (from to) %s; which one "
-        "stands in the columns <code>from</code> and <code>to</code> of each. Facts, limits "
-        "and findings of the machine below are those of %s, on which the run was started: "
-        "those of the other hosts are not in this report.</p>\n",
-        page->r->n_runs > 1 ? ": " : "", page->r->n_runs > 1 ? page->r->names[run] : "",
-        launcher_of(pool, hosts), pairs_of(page, run), *name ? name : "the machine");
+    html_print(page->out, "<h3>Hosts%s%s</h3>\n<p>Started by %s.", page->r->n_runs > 1 ? ": " : "",
+               page->r->n_runs > 1 ? page->r->names[run] : "", launcher_of(pool, hosts));
+    write_whose(page, run);
+    html_print(page->out,
+               " The clock is the host's less that of the machine that started the run. Facts, "
+               "limits and findings of the machine below are those of %s, on which the run was "
+               "started: those of the other hosts are not in this report.</p>\n",
+               *name ? name : "the machine");
     fputs("<div class='scroll'><table class='plain hosts'><thead><tr><th scope='col'>host</th><th "
-          "scope='col'>address</th><th scope='col'>this machine</th><th "
-          "scope='col'>what it answered</th></tr></thead>\n<tbody>",
+          "scope='col'>address</th><th scope='col'>slots</th><th scope='col'>clock</th><th "
+          "scope='col'>networks</th><th scope='col'>this machine</th><th scope='col'>what it "
+          "answered</th></tr></thead>\n<tbody>",
           page->out);
     json_array_foreach (json_object_get(hosts, "list"), i, host)
         write_host(page, host);

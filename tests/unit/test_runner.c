@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runner, over a benchmark whose samples are made up: what a row says of its limit. */
+/* The runner, over a benchmark whose samples are made up: what a row says of its limit, and a table once. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,6 +19,7 @@
 struct params {
     double limit;
     bool is_time;
+    bool both; /* a latency and a bandwidth, of times that differ too much */
 };
 
 static int setup(struct point *pt)
@@ -27,6 +28,8 @@ static int setup(struct point *pt)
     struct series *s = p->is_time ? point_series(pt, "latency", "ns", 0)
                                   : point_series(pt, "bandwidth", "GB/s", 1000);
 
+    if (p->both)
+        point_series(pt, "latency", "ns", 0);
     s->limit = p->limit;
     s->limit_source = "measured";
     return 0;
@@ -34,8 +37,12 @@ static int setup(struct point *pt)
 
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
-    (void)pt;
-    *ns = 1000 * inner;
+    static unsigned n;
+    const struct params *p = pt->params;
+
+    ns[0] = 1000 * inner;
+    if (p->both)
+        ns[0] = ns[1] = 500 * inner * (1 + n++ % 7);
     return 0;
 }
 
@@ -56,6 +63,7 @@ static const struct opt options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct params, is_time),
      .help = "a latency"},
+    {.name = "both", .type = OPT_FLAG, .offset = offsetof(struct params, both), .help = "both"},
     {.name = NULL},
 };
 
@@ -68,8 +76,8 @@ static const struct bench fake = {.name = "fake",
                                   .sample = sample,
                                   .teardown = teardown};
 
-/* The CSV of a run; to be freed. */
-static char *rows_of(char **words, int n)
+/* The rows of a run, as CSV or as a table; to be freed. */
+static char *rows_of(char **words, int n, bool csv, uint64_t rows)
 {
     static const volatile int never = 0;
     const struct opt *tables[] = {options, NULL};
@@ -81,7 +89,7 @@ static char *rows_of(char **words, int n)
                                         .max_samples = 50,
                                         .repeats = 1,
                                         .seed = 1,
-                                        .csv = true};
+                                        .csv = csv};
     struct runner_result result;
     struct opts o;
     char *text = NULL;
@@ -91,7 +99,7 @@ static char *rows_of(char **words, int n)
     assert_int_equal(opts_init(&o, tables), 0);
     assert_int_equal(opts_parse(&o, n, words), 0);
     assert_int_equal(runner_run(&fake, &o, &common, out, &never, &result), 0);
-    assert_int_equal(result.rows, 1);
+    assert_int_equal(result.rows, rows);
     assert_false(result.stuck);
     fclose(out);
     opts_release(&o);
@@ -115,7 +123,7 @@ static void above_the_limit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *words[] = {"fake", "--limit", (char *)cases[i].limit, (char *)cases[i].flag};
-        char *text = rows_of(words, cases[i].flag ? 4 : 3);
+        char *text = rows_of(words, cases[i].flag ? 4 : 3, true, 1);
 
         if (cases[i].remark ? !strstr(text, cases[i].remark) : strstr(text, REMARK) != NULL)
             fail_msg("limit %s: %s", cases[i].limit, text);
@@ -123,10 +131,34 @@ static void above_the_limit(void **state)
     }
 }
 
+static unsigned count(const char *text, const char *what)
+{
+    unsigned n = 0;
+
+    for (; (text = strstr(text, what)); text++)
+        n++;
+    return n;
+}
+
+/* People read once what holds for all of a point's series; in CSV each row has it. */
+static void noise_is_told_once(void **state)
+{
+    char *words[] = {"fake", "--both"};
+    char *table = rows_of(words, 2, false, 2), *csv = rows_of(words, 2, true, 2);
+
+    (void)state;
+    assert_int_equal(count(table, "interval is +/-"), 1);
+    assert_int_equal(count(table, " noisy"), 2);
+    assert_int_equal(count(csv, "interval is +/-"), 2);
+    free(table);
+    free(csv);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(above_the_limit),
+        cmocka_unit_test(noise_is_told_once),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,20 +2,24 @@
 /* MPI as a way to find each other and to exchange control messages: see mpi_module.h. */
 #include <errno.h>
 #include <mpi.h>
+#if defined(__has_include)
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
+#endif
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/group/mpi_module.h"
+#include "core/group/mpi/mpi_check.h"
 
 #define TAG          4711
 #define TURNS_BUSY   2000  /* a message is there within some us, as a rule */
 #define TURN_IDLE_NS 50000 /* after that the CPU is for those who move data */
 
-/* One CHECK for all calls: which, the code, its text. */
-static int failed(const char *call, int code, char *error, size_t len)
+int mpi_failed(const char *call, int code, char *error, size_t len)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
     int n = 0;
@@ -25,18 +29,13 @@ static int failed(const char *call, int code, char *error, size_t len)
     return -EIO;
 }
 
-#define CHECK(call, ...)                                                                           \
-    do {                                                                                           \
-        int code_ = call(__VA_ARGS__);                                                             \
-        if (code_ != MPI_SUCCESS)                                                                  \
-            return failed(#call, code_, error, len);                                               \
-    } while (0)
-
 static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
 {
     int own = 0, all = 0, level = 0, begun = 0;
 
     CHECK(MPI_Initialized, &begun);
+    if (!begun)
+        mpi_control_prepare();
     if (!begun)
         CHECK(MPI_Init_thread, NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     CHECK(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -56,14 +55,25 @@ static void end(void)
         MPI_Finalize();
 }
 
-static void version(char *text, size_t len)
+void mpi_version(char *text, size_t len)
 {
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int n = 0;
 
     MPI_Get_library_version(all, &n);
     all[strcspn(all, "\n,")] = 0;
+    for (char *p = all; (p = strpbrk(p, "\t ")); p++) /* "MPICH Version:   4.0.2" */
+        *p = ' ';
     snprintf(text, len, "%s", all);
+}
+
+static bool cuda_aware(void)
+{
+#ifdef MPIX_CUDA_AWARE_SUPPORT
+    return MPIX_Query_cuda_support() == 1;
+#else
+    return false;
+#endif
 }
 
 static void turn(unsigned turns)
@@ -91,8 +101,8 @@ static int finish(MPI_Request *request, uint64_t until_ns, char *error, size_t l
     return -ETIMEDOUT;
 }
 
-static int send(unsigned rank, const void *data, size_t n, uint64_t until_ns, char *error,
-                size_t len)
+static int send_message(unsigned rank, const void *data, size_t n, uint64_t until_ns, char *error,
+                        size_t len)
 {
     MPI_Request request;
 
@@ -102,8 +112,8 @@ static int send(unsigned rank, const void *data, size_t n, uint64_t until_ns, ch
     /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 }
 
-static int receive(unsigned rank, void *data, size_t size, size_t *n, uint64_t until_ns,
-                   char *error, size_t len)
+static int receive_message(unsigned rank, void *data, size_t size, size_t *n, uint64_t until_ns,
+                           char *error, size_t len)
 {
     MPI_Status status;
     int there = 0, count = 0;
@@ -127,7 +137,9 @@ __attribute__((visibility("default"))) const struct mpi_module plumb_mpi_module 
     .abi = MPI_MODULE_ABI,
     .begin = begin,
     .end = end,
-    .version = version,
-    .send = send,
-    .receive = receive,
+    .version = mpi_version,
+    .send = send_message,
+    .receive = receive_message,
+    .cuda_aware = cuda_aware,
+    .collectives = &mpi_collectives,
 };

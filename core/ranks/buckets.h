@@ -10,8 +10,8 @@
  * (reducer.cpp: the tensor that reaches bucket_cap_mb, 25 MiB unless told, is still in the bucket that it closes), without its first
  * bucket, which is smaller (1 MiB), and without the new order in which it lays out the buckets after the first step.
  */
-#ifndef PLUMB_CORE_COLLECTIVE_BUCKETS_H
-#define PLUMB_CORE_COLLECTIVE_BUCKETS_H
+#ifndef PLUMB_CORE_RANKS_BUCKETS_H
+#define PLUMB_CORE_RANKS_BUCKETS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Models' gradients: see buckets.h. */
-#include "core/collective/buckets.h"
+#include "core/ranks/buckets.h"
 
 #include <errno.h>
 #include <limits.h>

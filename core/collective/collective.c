@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What all backends share: names and sizes, errors, host memory. */
+#include "core/collective/collective.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/device/device.h"
+#include "core/units.h"
+
+const char *const collective_ops_names[] = {
+    "allreduce", "reduce-scatter", "all-gather", "broadcast", "all-to-all", "send-receive", NULL};
+const char *const collective_type_names[] = {"f32", "f16", "bf16", "f64", "i32", NULL};
+const char *const collective_sum_names[] = {"sum", "max", NULL};
+
+size_t collective_type_bytes(enum collective_type type)
+{
+    static const uint8_t bytes[COLLECTIVE_TYPES] = {[COLLECTIVE_F32] = 4,
+                                                    [COLLECTIVE_F16] = 2,
+                                                    [COLLECTIVE_BF16] = 2,
+                                                    [COLLECTIVE_F64] = 8,
+                                                    [COLLECTIVE_I32] = 4};
+
+    return bytes[type];
+}
+
+bool collective_reduces(enum collective_op op)
+{
+    return op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER;
+}
+
+double collective_bus_factor(enum collective_op op, unsigned n)
+{
+    double others = n > 1 ? (double)(n - 1) / n : 0;
+
+    if (op == COLLECTIVE_ALLREDUCE)
+        return 2 * others;
+    if (op == COLLECTIVE_BROADCAST || op == COLLECTIVE_SEND_RECEIVE)
+        return n > 1 ? 1 : 0;
+    return others;
+}
+
+uint64_t collective_input_count(enum collective_op op, uint64_t count, unsigned n)
+{
+    return op == COLLECTIVE_ALL_GATHER ? count / n : count;
+}
+
+uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned n)
+{
+    return op == COLLECTIVE_REDUCE_SCATTER ? count / n : count;
+}
+
+int collective_fail(struct collective *c, int err, const char *format, ...)
+{
+    va_list args;
+
+    if (c->error[0])
+        return err;
+    va_start(args, format);
+    vsnprintf(c->error, sizeof(c->error), format, args);
+    va_end(args);
+    return err;
+}
+
+const char *collective_member_name(const struct collective *c, unsigned member, char *text,
+                                   size_t len)
+{
+    return world_name(c->world, c->members[member], text, len);
+}
+
+struct held {
+    struct device_buffer input, result;
+};
+
+/* The kernel promises more than it has, and ends processes when they ask for it. */
+static int check_room(struct collective *c, uint64_t bytes)
+{
+    uint64_t available = device_host.available();
+    const struct world_member *me = world_member(c->world, c->members[c->me]);
+    unsigned here = 0;
+    char needs[24], has[24];
+
+    for (unsigned i = 0; i < c->n; i++)
+        here += world_member(c->world, c->members[i])->node == me->node;
+    if (bytes <= available / here)
+        return 0;
+    units_format_size(bytes * here, needs, sizeof(needs));
+    units_format_size(available, has, sizeof(has));
+    return collective_fail(c, -ENOMEM,
+                           "the buffers of %u ranks on '%s' need %s bytes, and %s are free: take a "
+                           "smaller size",
+                           here, me->host, needs, has);
+}
+
+int collective_host_alloc(struct collective *c)
+{
+    const struct collective_point *p = c->point;
+    size_t size = collective_type_bytes(p->type);
+    uint64_t input = collective_input_count(p->op, p->count, c->n) * size;
+    uint64_t result = collective_result_count(p->op, p->count, c->n) * size;
+    char error[160] = "";
+
+    if (p->in_place) { /* the vector, whatever part of it is whose */
+        result = p->count * size;
+        input = 0;
+    }
+    int err = check_room(c, input + result);
+    if (err)
+        return err;
+    struct held *h = calloc(1, sizeof(*h));
+    if (!h)
+        return collective_fail(c, -ENOMEM, "no memory for a point");
+    c->held = h;
+    err = device_host.alloc(&h->result, c->topo, result, DEVICE_THP, -1, error, sizeof(error));
+    if (!err && input)
+        err = device_host.alloc(&h->input, c->topo, input, DEVICE_THP, -1, error, sizeof(error));
+    if (err) {
+        collective_host_free(c);
+        return collective_fail(c, err, "%s", error);
+    }
+    c->result = h->result.at;
+    c->input = input ? h->input.at : h->result.at;
+    return 0;
+}
+
+void collective_host_free(struct collective *c)
+{
+    struct held *h = c->held;
+
+    if (!h)
+        return;
+    device_host.free(&h->input);
+    device_host.free(&h->result);
+    free(h);
+    c->held = NULL;
+    c->input = c->result = NULL;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The life of an engine: memory, links, and an operation from begin to end. */
+#include "core/collective/engine.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/collective/engine_parts.h"
+
+#define LINE_BYTES 64u
+#define ATTEND_NS  50000000u
+#define WAIT_NS    20000000u
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+}
+
+/* At the least: what a message of its own costs is little against. At the most: what stays in a CPU's own cache from when it comes until it is
+ * reduced. Between them an eighth of the message, so that work on one segment goes on while the next ones are on their way. Measured: a vector of 8 MiB over
+ * links of 1 Gbit/s goes within 1 % as fast in any segments from 16 KiB to 512 KiB; where copies are the limit (shared memory, loopback) CPU time falls up to
+ * 128 KiB and hardly changes beyond. Over RDMA: not measured, as TCP. */
+uint64_t engine_segment(const char *transport, uint64_t longest_bytes, uint64_t asked)
+{
+    static const struct {
+        const char *transport;
+        uint64_t least, most;
+    } table[] = {
+        {"shm", 16 << 10, 256 << 10}, {"tcp", 32 << 10, 256 << 10}, {"", 32 << 10, 256 << 10}};
+    uint64_t bytes = asked;
+    size_t i = 0;
+
+    while (table[i].transport[0] && strcmp(table[i].transport, transport) != 0)
+        i++;
+    if (!asked) {
+        bytes = longest_bytes / 8;
+        bytes = bytes < table[i].least ? table[i].least : bytes;
+        bytes = bytes > table[i].most ? table[i].most : bytes;
+    }
+    bytes = round_up(bytes);
+    longest_bytes = round_up(longest_bytes ? longest_bytes : 1);
+    return bytes < longest_bytes ? bytes : longest_bytes;
+}
+
+/* Ways are known by their peer and direction: number 2 x peer + out of this table; UINT32_MAX where there is none. */
+struct index {
+    uint32_t *way; /* of 2 x members */
+    uint32_t *n;   /* actions of each */
+    unsigned ways, reducing;
+};
+
+static bool communicates(const struct action *a)
+{
+    return a->kind != ACTION_COPY;
+}
+
+static unsigned index_key(const struct action *a)
+{
+    return 2 * a->peer + (a->kind == ACTION_SEND);
+}
+
+static void index_release(struct index *x)
+{
+    free(x->way);
+    free(x->n);
+}
+
+static int index_make(struct index *x, const struct schedule *s)
+{
+    bool *reduces = calloc(s->members, sizeof(*reduces));
+    int err = 0;
+
+    *x = (struct index){.way = malloc(2 * s->members * sizeof(*x->way)),
+                        .n = calloc(2 * s->members, sizeof(*x->n))};
+    if (!x->way || !x->n || !reduces) {
+        err = -ENOMEM;
+        goto free_reduces;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        const struct action *a = &s->actions[i];
+        if (communicates(a) && !x->n[index_key(a)]++)
+            x->way[index_key(a)] = x->ways++;
+        if (a->kind == ACTION_REDUCE && !reduces[a->peer]) {
+            reduces[a->peer] = true;
+            x->reducing++;
+        }
+    }
+free_reduces:
+    free(reduces);
+    return err;
+}
+
+static uint64_t scratch_bytes(const struct collective *c, const struct schedule *s)
+{
+    return round_up(s->scratch * collective_type_bytes(c->point->type));
+}
+
+size_t engine_spare_bytes(const struct collective *c, const struct schedule *s,
+                          uint64_t segment_bytes)
+{
+    struct index x;
+    size_t bytes = scratch_bytes(c, s);
+
+    if (!index_make(&x, s))
+        bytes += x.reducing * ENGINE_SLOTS * round_up(segment_bytes);
+    index_release(&x);
+    return bytes;
+}
+
+/* Each way gets its part of the queue, and of the spare memory what it needs. */
+static void share_out(struct engine *e, const struct index *x, uint8_t *spare)
+{
+    const struct schedule *s = e->schedule;
+    uint32_t *queue = e->queue;
+
+    for (size_t i = 0; i < s->n; i++) {
+        const struct action *a = &s->actions[i];
+        if (!communicates(a))
+            continue;
+        struct way *w = &e->ways[x->way[index_key(a)]];
+        if (!w->actions) {
+            w->actions = queue;
+            w->peer = a->peer;
+            w->out = a->kind == ACTION_SEND;
+            queue += x->n[index_key(a)];
+        }
+        if (a->kind == ACTION_REDUCE && !w->slots) {
+            w->slots = spare;
+            spare += ENGINE_SLOTS * e->segment * e->element_bytes;
+        }
+        w->actions[w->n++] = (uint32_t)i;
+    }
+    e->copies = queue;
+    for (size_t i = 0; i < s->n; i++)
+        if (!communicates(&s->actions[i]))
+            e->copies[e->n_copies++] = (uint32_t)i;
+}
+
+static int prepare(struct engine *e, uint8_t *spare)
+{
+    const struct schedule *s = e->schedule;
+    struct index x;
+    int err = index_make(&x, s);
+
+    if (err)
+        goto release;
+    e->n_ways = x.ways;
+    e->ways = calloc(x.ways + 1, sizeof(*e->ways));
+    e->open = calloc(x.ways + 1, sizeof(*e->open));
+    e->done = calloc(s->n + 1, sizeof(*e->done));
+    e->queue = calloc(s->n + 1, sizeof(*e->queue));
+    err = e->ways && e->open && e->done && e->queue ? deps_make(&e->deps, s) : -ENOMEM;
+    if (err)
+        goto release;
+    e->scratch = spare;
+    share_out(e, &x, spare + scratch_bytes(e->c, s));
+release:
+    index_release(&x);
+    return err;
+}
+
+int engine_open(struct engine **engine, struct collective *c, struct fabric *f,
+                const struct schedule *schedule, void *spare, uint64_t segment_bytes)
+{
+    struct engine *e = calloc(1, sizeof(*e));
+    int err;
+
+    *engine = e;
+    if (!e)
+        return collective_fail(c, -ENOMEM, "no memory for an engine");
+    e->c = c;
+    e->fabric = f;
+    e->schedule = schedule;
+    e->type = (enum collective_type)c->point->type;
+    e->sum = (enum collective_sum)c->point->sum;
+    e->element_bytes = collective_type_bytes(e->type);
+    e->segment = round_up(segment_bytes) / e->element_bytes;
+    err = prepare(e, spare);
+    if (!err)
+        return 0;
+    engine_close(e);
+    *engine = NULL;
+    return collective_fail(c, err, "no memory for a schedule of %zu actions", schedule->n);
+}
+
+void engine_close(struct engine *e)
+{
+    if (!e)
+        return;
+    deps_release(&e->deps);
+    free(e->ways);
+    free(e->open);
+    free(e->done);
+    free(e->queue);
+    free(e);
+}
+
+int engine_link(struct engine *e)
+{
+    for (unsigned i = 0; i < e->n_ways; i++) {
+        int link = fabric_link(e->fabric, e->c->members[e->ways[i].peer]);
+        if (link < 0)
+            return collective_fail(e->c, link, "%s", e->fabric->error);
+        e->ways[i].index = (unsigned)link;
+    }
+    return 0;
+}
+
+uint64_t engine_segment_bytes(const struct engine *e)
+{
+    return e->segment * e->element_bytes;
+}
+
+int engine_begin(struct engine *e, void *input, void *result)
+{
+    e->space[SPACE_INPUT] = input;
+    e->space[SPACE_RESULT] = result;
+    e->space[SPACE_SCRATCH] = e->scratch;
+    memset(e->done, 0, e->schedule->n * sizeof(*e->done));
+    e->next_copy = 0;
+    e->idle_since_ns = 0;
+    e->n_open = e->n_ways;
+    for (unsigned i = 0; i < e->n_ways; i++) {
+        struct way *w = &e->ways[i];
+        w->link = &e->fabric->links[w->index];
+        w->bytes = w->out ? w->link->posted_out : w->link->posted_in;
+        w->next = w->oldest = w->posted = w->in_use = w->next_slot = 0;
+        w->at = 0;
+        e->open[i] = i;
+    }
+    int err = engine_move(e);
+    return err < 0 ? err : 0;
+}
+
+static bool going(const struct engine *e)
+{
+    for (unsigned i = 0; i < e->n_open; i++) {
+        const struct way *w = &e->ways[e->open[i]];
+        if (w->out && w->posted)
+            return true;
+    }
+    return false;
+}
+
+/* The clock is read around waits alone. */
+static int wait(struct engine *e, uint64_t wait_ns)
+{
+    uint64_t begin_ns = clock_now_ns();
+    uint64_t *sum = going(e) ? &e->c->blocked_ns : &e->c->waited_ns;
+    int moved;
+
+    if (!e->idle_since_ns)
+        e->idle_since_ns = begin_ns;
+    moved = wait_ns ? fabric_progress(e->fabric, wait_ns) : 0;
+    *sum += wait_ns ? clock_now_ns() - begin_ns : 0;
+    return moved;
+}
+
+int engine_progress(struct engine *e, uint64_t wait_ns)
+{
+    int moved = engine_move(e), came = 0;
+
+    if (moved >= 0 && !engine_finished(e) && e->n_open)
+        came = fabric_progress(e->fabric, 0);
+    if (!moved && !came && !engine_finished(e) && !engine_copy(e))
+        came = wait(e, wait_ns);
+    if (came < 0)
+        return collective_fail(e->c, came, "%s", e->fabric->error);
+    if (moved > 0 || came > 0)
+        e->idle_since_ns = 0;
+    if (came > 0)
+        moved = engine_move(e);
+    return moved < 0 ? moved : engine_finished(e);
+}
+
+int engine_attend(struct engine *e)
+{
+    struct collective *c = e->c;
+    uint64_t now_ns = clock_now_ns();
+
+    if (!c->attend || now_ns - e->attended_ns < ATTEND_NS)
+        return 0;
+    e->attended_ns = now_ns;
+    return c->attend(c, e->idle_since_ns ? now_ns - e->idle_since_ns : 0);
+}
+
+int engine_run(struct engine *e, void *input, void *result)
+{
+    int done = engine_begin(e, input, result);
+
+    while (!done) {
+        done = engine_progress(e, WAIT_NS);
+        if (!done && e->idle_since_ns)
+            done = engine_attend(e);
+    }
+    return done < 0 ? done : 0;
+}

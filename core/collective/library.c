@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Parts and least traffic of a library's calls: see library.h. */
+#include "core/collective/library.h"
+
+#include <stdio.h>
+
+struct library_part library_part(const struct collective *c, const struct collective_call *call)
+{
+    uint64_t element = collective_type_bytes(c->point->type), whole = call->first * element;
+    uint64_t blocks = call->first / c->n * element, own = call->count / c->n * c->me * element;
+    struct library_part part = {whole, whole};
+
+    if (c->point->op == COLLECTIVE_ALL_GATHER)
+        part.input = c->point->in_place ? whole + own : blocks;
+    if (c->point->op == COLLECTIVE_REDUCE_SCATTER)
+        part.result = c->point->in_place ? whole + own : blocks;
+    return part;
+}
+
+static unsigned node_of(const struct collective *c, unsigned member)
+{
+    return world_member(c->world, c->members[member])->node;
+}
+
+/* Members on this one's node; 0 where it is not the first of them. */
+static unsigned on_node(const struct collective *c)
+{
+    unsigned own = node_of(c, c->me), n = 0;
+
+    for (unsigned i = 0; i < c->n; i++) {
+        if (node_of(c, i) == own && i < c->me)
+            return 0;
+        n += node_of(c, i) == own;
+    }
+    return n;
+}
+
+/* Of a ring's neighbours, those that are on another node. */
+static struct library_least crossing(const struct collective *c, double bytes)
+{
+    unsigned own = node_of(c, c->me);
+    struct library_least least = {0};
+
+    for (unsigned i = 0; i < c->n; i++) {
+        unsigned from = node_of(c, i), to = node_of(c, (i + 1) % c->n);
+        least.out_bytes += from == own && to != own ? bytes : 0;
+        least.in_bytes += from != own && to == own ? bytes : 0;
+    }
+    return least;
+}
+
+struct library_least library_least(const struct collective *c, double bytes)
+{
+    double n = c->n, here = on_node(c), there = n - here, block = bytes / n;
+
+    if (here < 1 || there < 1)
+        return (struct library_least){0};
+    switch (c->point->op) {
+    case COLLECTIVE_ALLREDUCE: /* the others' sum comes in, this node's goes out */
+        return (struct library_least){bytes, bytes};
+    case COLLECTIVE_REDUCE_SCATTER:
+        return (struct library_least){there * block, here * block};
+    case COLLECTIVE_ALL_GATHER:
+        return (struct library_least){here * block, there * block};
+    case COLLECTIVE_BROADCAST:
+        return c->me == 0 ? (struct library_least){bytes, 0} : (struct library_least){0, bytes};
+    case COLLECTIVE_ALL_TO_ALL:
+        return (struct library_least){here * there * block, here * there * block};
+    default:
+        return crossing(c, bytes);
+    }
+}
+
+void library_flow(struct collective_told *told, const char *device, struct library_least least,
+                  double bytes)
+{
+    struct collective_flow *f = &told->flows[told->n_flows];
+
+    if (!*device || (least.out_bytes <= 0 && least.in_bytes <= 0))
+        return;
+    *f = (struct collective_flow){.out_bytes = least.out_bytes,
+                                  .in_bytes = least.in_bytes,
+                                  .message_bytes = bytes,
+                                  .other_node = 1};
+    snprintf(f->device, sizeof(f->device), "%s", device);
+    told->n_flows++;
+}

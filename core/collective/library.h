@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the backends over a library have in common: which part of the buffers a call is of, and what must at least have gone
+ * from node to node, whatever the library did. */
+#ifndef PLUMB_CORE_COLLECTIVE_LIBRARY_H
+#define PLUMB_CORE_COLLECTIVE_LIBRARY_H
+
+#include "core/collective/collective.h"
+
+/* Bytes from the beginning of the input and of the result; in place, of the one vector. */
+struct library_part {
+    uint64_t input, result;
+};
+struct library_part library_part(const struct collective *c, const struct collective_call *call);
+
+/* Bytes that this member's node must send to and receive from others in an operation of `bytes` (the vector), at the least:
+ * what no algorithm and no reduction on the way can save. Told by the node's first member; 0 for its others. */
+struct library_least {
+    double out_bytes, in_bytes;
+};
+struct library_least library_least(const struct collective *c, double bytes);
+
+/* The flow of all that, over `device`; none where that is "" or nothing must have gone. */
+void library_flow(struct collective_told *told, const char *device, struct library_least least,
+                  double bytes);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The module plumb-nccl.so (nccl_module.h) calls
+ * the library, the GPU module has the memory and the stream.
+ *
+ * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines then, by NCCL_HOSTID, and talks over
+ * sockets. That is a rehearsal of a program, no measurement of GPUs, and each row says so.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/collective/library.h"
+#include "core/collective/nccl_state.h"
+#include "core/module.h"
+
+static const struct module_kind kind = {
+    .file = "plumb-nccl.so",
+    .environment = "PLUMB_NCCL_MODULE",
+    .what = "NCCL module",
+    .unbuilt = "for want of nvcc or nccl.h: install the CUDA toolkit and libnccl-dev, or set "
+               "CUDA_HOME and NCCL_HOME, then make config && make",
+    .symbol = NCCL_MODULE_SYMBOL,
+};
+
+static const struct nccl_module *module_of(char *error, size_t len)
+{
+    const struct nccl_module *nccl = module_open(&kind, error, len);
+
+    if (nccl && nccl->abi != NCCL_MODULE_ABI) {
+        snprintf(error, len,
+                 "plumb-nccl.so is of another build than this program: build both again");
+        return NULL;
+    }
+    return nccl && !nccl->open(error, len) ? nccl : NULL;
+}
+
+static void nccl_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+{
+    char error[GPU_ERROR_BYTES] = "", version[64], state[GPU_ERROR_BYTES + 64];
+    const struct nccl_module *nccl = module_of(error, sizeof(error));
+    struct gpus *gpus = nccl ? gpus_open() : NULL;
+    const char *why = error;
+
+    if (!nccl || !gpus || !gpus_module(gpus, &why)) {
+        snprintf(state, sizeof(state), "absent: %s", why);
+    } else {
+        nccl->version(version, sizeof(version));
+        snprintf(state, sizeof(state), "present: %s%s", version,
+                 nccl->simulated() ? " (simulated)" : "");
+    }
+    say(arg, "nccl", state);
+    gpus_close(gpus);
+}
+
+static int nccl_supports(const struct collective_point *p, unsigned n, char *why, size_t len)
+{
+    const char *algorithm, *protocol;
+
+    (void)n;
+    if (p->in_place && (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE)) {
+        snprintf(why, len,
+                 "nccl: all-to-all and send-receive are not in place: leave --in-place out");
+        return -EOPNOTSUPP;
+    }
+    return p->algorithm[0] ? nccl_says_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
+}
+
+static int nccl_open(struct collective *c)
+{
+    char error[GPU_ERROR_BYTES] = "";
+    struct nccl_state *s = c->state = calloc(1, sizeof(*s));
+
+    if (!s)
+        return collective_fail(c, -ENOMEM, "nccl: out of memory");
+    s->nccl = module_of(error, sizeof(error));
+    if (!s->nccl)
+        return collective_fail(c, -ENODEV, "nccl: %s", error);
+    int err = nccl_gpu_open(c);
+    return err ? err : nccl_gpu_buffers(c);
+}
+
+/* NCCL's id goes from member 0 to the others; which GPU each has, to member 0. */
+static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
+{
+    *n = c->me == 0 ? c->n - 1 : 1;
+    peers[0] = 0;
+    for (unsigned i = 0; c->me == 0 && i < *n; i++)
+        peers[i] = i + 1;
+    return 0;
+}
+
+static int make_id(struct collective *c)
+{
+    static const uint8_t none[NCCL_ID_BYTES];
+    struct nccl_state *s = c->state;
+    char error[256] = "";
+
+    if (memcmp(s->id, none, sizeof(none)) != 0)
+        return 0;
+    int err = s->nccl->unique(s->id, error, sizeof(error));
+    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
+}
+
+static int nccl_card(struct collective *c, unsigned peer, struct collective_card *card)
+{
+    struct nccl_state *s = c->state;
+    const char *uuid = gpu_base(s->gpu)->facts.uuid;
+
+    (void)peer;
+    if (c->me != 0) {
+        card->len = strlen(uuid);
+        memcpy(card->bytes, uuid, card->len);
+        return 0;
+    }
+    int err = make_id(c);
+    card->len = sizeof(s->id);
+    memcpy(card->bytes, s->id, sizeof(s->id));
+    return err;
+}
+
+/* Do any two members have the same GPU? */
+static bool any_shared(const struct collective *c, const struct collective_card *cards, unsigned n)
+{
+    const struct nccl_state *s = c->state;
+    const char *own = gpu_base(s->gpu)->facts.uuid;
+
+    for (unsigned i = 0; i < n; i++) {
+        if (cards[i].len == strlen(own) && !memcmp(cards[i].bytes, own, cards[i].len))
+            return true;
+        for (unsigned j = 0; j < i; j++)
+            if (cards[i].len == cards[j].len &&
+                !memcmp(cards[i].bytes, cards[j].bytes, cards[i].len))
+                return true;
+    }
+    return false;
+}
+
+static int take_cards(struct collective *c, const struct collective_card *cards, unsigned n)
+{
+    struct nccl_state *s = c->state;
+
+    if (c->me == 0) {
+        s->shared |= any_shared(c, cards, n);
+        return c->n == 1 ? make_id(c) : 0;
+    }
+    if (n != 1 || cards[0].len != sizeof(s->id))
+        return collective_fail(c, -EPROTO, "nccl: member 0's card is not an id");
+    memcpy(s->id, cards[0].bytes, sizeof(s->id));
+    return 0;
+}
+
+/* NCCL looks at its algorithm's variables while a communicator is made. What they were comes back. */
+struct kept {
+    char *algorithm, *protocol;
+};
+
+static char *swap(const char *name, const char *value)
+{
+    const char *old = getenv(name);
+    char *kept = old ? strdup(old) : NULL;
+
+    if (value)
+        setenv(name, value, 1);
+    else
+        unsetenv(name);
+    return kept;
+}
+
+static int make_comm(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    const char *asked = c->point->algorithm, *algorithm = NULL, *protocol = NULL;
+    struct kept kept = {0};
+    char error[256] = "";
+
+    if (*asked && nccl_says_algorithm(asked, &algorithm, &protocol, error, sizeof(error)))
+        return collective_fail(c, -EOPNOTSUPP, "%s", error);
+    if (algorithm)
+        kept.algorithm = swap("NCCL_ALGO", algorithm);
+    if (protocol)
+        kept.protocol = swap("NCCL_PROTO", protocol);
+    gpu_ops(s->gpu)->stream_native(s->stream); /* its context is this thread's */
+    int err = s->nccl->comm_open(&s->comm, s->id, c->n, c->me, error, sizeof(error));
+    err = err ? collective_fail(c, err, "nccl: %s", error) : nccl_await_comm(c);
+    if (algorithm)
+        free(swap("NCCL_ALGO", kept.algorithm));
+    if (protocol)
+        free(swap("NCCL_PROTO", kept.protocol));
+    free(kept.algorithm);
+    free(kept.protocol);
+    return err;
+}
+
+/* The longest call stands for all. */
+static unsigned longest(const struct collective *c)
+{
+    unsigned at = 0;
+
+    for (unsigned i = 1; i < c->n_calls; i++)
+        if (c->calls[i].count > c->calls[at].count)
+            at = i;
+    return at;
+}
+
+/* A call before anything is measured: it connects, and NCCL says how. */
+static int nccl_join(struct collective *c, const struct collective_card *cards, unsigned n)
+{
+    struct nccl_state *s = c->state;
+
+    nccl_says_begin(&s->says, s->nccl);
+    int err = take_cards(c, cards, n);
+    if (!err)
+        err = make_comm(c);
+    if (!err)
+        err = nccl_call_once(c, longest(c));
+    nccl_says_end(&s->says, s->nccl);
+    if (!err)
+        err = nccl_barrier(c);
+    nccl_says_check(&s->says);
+    return err;
+}
+
+static void nccl_tell(struct collective *c, struct collective_told *told)
+{
+    const struct nccl_state *s = c->state;
+    const struct nccl_says *says = &s->says;
+    char version[64];
+    const char *device = c->point->device,
+               *network = strstr(says->wires, "NET") ? says->devices : "";
+
+    s->nccl->version(version, sizeof(version));
+    snprintf(told->algorithm, sizeof(told->algorithm), "%s%s",
+             s->shared && c->n > 1 ? "rehearsal, ranks share GPUs; " : "", says->algorithm);
+    snprintf(told->detail, sizeof(told->detail), "%.24s%s%.40s%s%.40s%s", version,
+             says->wires[0] ? ", via " : "", says->wires, network[0] ? ", network " : "", network,
+             says->chatty   ? ", writes a line for each call"
+             : !says->heard ? ", its debug output was not read"
+                            : "");
+    told->simulated = s->nccl->simulated() || !strcmp(gpus_origin(s->gpus), "simulated");
+    if (says->n_devices == 1 && network[0])
+        device = network;
+    library_flow(told, device, library_least(c, s->bytes), s->calls > 0 ? s->bytes / s->calls : 0);
+}
+
+/* Nothing is waited for that may never come: the communicator is thrown away then. */
+static void close_comm(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+    char error[256] = "";
+
+    if (!s->comm)
+        return;
+    if (!s->broken && s->nccl->comm_finalize(s->comm, error, sizeof(error)))
+        s->broken = true;
+    if (!s->broken)
+        nccl_await_comm(c);
+    s->nccl->comm_close(s->comm, s->broken);
+    s->comm = NULL;
+}
+
+static void nccl_close(struct collective *c)
+{
+    struct nccl_state *s = c->state;
+
+    if (!s)
+        return;
+    nccl_says_close(&s->says);
+    close_comm(c);
+    nccl_gpu_close(c);
+    free(s);
+    c->state = NULL;
+}
+
+const struct collective_ops collective_nccl = {
+    .name = "nccl",
+    .help = "the collectives of NCCL, between GPUs",
+    .device_memory = true,
+    .backends = nccl_backends,
+    .supports = nccl_supports,
+    .open = nccl_open,
+    .peers = nccl_peers,
+    .card = nccl_card,
+    .join = nccl_join,
+    .barrier = nccl_barrier,
+    .run = nccl_run,
+    .start = nccl_start,
+    .test = nccl_test,
+    .write = nccl_write,
+    .read = nccl_read,
+    .tell = nccl_tell,
+    .close = nccl_close,
+};

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* NCCL's debug output, switched on, read and switched off: see nccl_says.h. */
+#include "core/collective/nccl_says.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_MAX (4u << 20) /* of many channels and peers */
+
+/* Ours, NCCL's in its environment; older versions say numbers, which count from 0 in this order. */
+static const struct {
+    const char *name, *nccl;
+} algorithms[] = {{"tree", "Tree"},
+                  {"ring", "Ring"},
+                  {"collnet-direct", "CollnetDirect"},
+                  {"collnet-chain", "CollnetChain"},
+                  {"nvls", "NVLS"},
+                  {"nvls-tree", "NVLSTree"},
+                  {"pat", "PAT"}},
+  protocols[] = {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}};
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+int nccl_says_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
+                        size_t len)
+{
+    size_t n = strcspn(asked, "/");
+
+    *algorithm = *protocol = NULL;
+    for (size_t i = 0; i < COUNT(algorithms); i++)
+        if (strlen(algorithms[i].name) == n && !strncmp(asked, algorithms[i].name, n))
+            *algorithm = algorithms[i].nccl;
+    for (size_t i = 0; asked[n] && i < COUNT(protocols); i++)
+        if (!strcmp(asked + n + 1, protocols[i].name))
+            *protocol = protocols[i].nccl;
+    if (*algorithm && (*protocol || !asked[n]))
+        return 0;
+    snprintf(why, len,
+             "nccl: no such algorithm: '%.48s'; there are tree, ring, collnet-direct, "
+             "collnet-chain, nvls, "
+             "nvls-tree, pat, with /ll, /ll128 or /simple where the protocol matters",
+             asked);
+    return -EOPNOTSUPP;
+}
+
+void nccl_says_begin(struct nccl_says *s, const struct nccl_module *nccl)
+{
+    char name[48];
+
+    *s = (struct nccl_says){0};
+    if (getenv("NCCL_DEBUG") || getenv("NCCL_DEBUG_FILE"))
+        return;
+    s->fd = memfd_create("plumb-nccl", MFD_CLOEXEC);
+    if (s->fd < 1)
+        return;
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", s->fd);
+    setenv("NCCL_DEBUG", "INFO", 1);
+    setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,P2P,SHM,TUNING", 1);
+    setenv("NCCL_DEBUG_FILE", name, 1);
+    if (!nccl->debug_again()) /* it could not be switched off again */
+        nccl_says_close(s);
+}
+
+static void unset(void)
+{
+    unsetenv("NCCL_DEBUG");
+    unsetenv("NCCL_DEBUG_SUBSYS");
+    unsetenv("NCCL_DEBUG_FILE");
+}
+
+void nccl_says_close(struct nccl_says *s)
+{
+    if (s->fd < 1)
+        return;
+    unset();
+    close(s->fd);
+    s->fd = 0;
+}
+
+static uint64_t size_of(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static void read_all(struct nccl_says *s)
+{
+    char *text = malloc(TEXT_MAX + 1);
+    size_t n = 0;
+    ssize_t got;
+
+    while (text && n < TEXT_MAX && (got = read(s->fd, text + n, TEXT_MAX - n)) > 0)
+        n += (size_t)got;
+    if (text) {
+        text[n] = 0;
+        nccl_says_parse(s, text);
+    }
+    free(text);
+}
+
+void nccl_says_end(struct nccl_says *s, const struct nccl_module *nccl)
+{
+    if (s->fd < 1)
+        return;
+    read_all(s);
+    unset();
+    nccl->debug_again();
+}
+
+void nccl_says_check(struct nccl_says *s)
+{
+    off_t read_so_far = s->fd < 1 ? 0 : lseek(s->fd, 0, SEEK_CUR);
+
+    s->chatty = s->fd > 0 && size_of(s->fd) > (uint64_t)read_so_far;
+    nccl_says_close(s);
+}
+
+/* Adds a word to a list, unless it is there. */
+static bool add(char *list, size_t len, const char *between, const char *word, size_t n)
+{
+    char text[64];
+    size_t used = strlen(list);
+
+    snprintf(text, sizeof(text), "%.*s", (int)(n < sizeof(text) ? n : sizeof(text) - 1), word);
+    for (const char *at = list; *text && (at = strstr(at, text)); at++)
+        if ((at == list || at[-1] == ' ') && (!at[strlen(text)] || at[strlen(text)] == ' '))
+            return false;
+    if (!*text || used + strlen(between) + strlen(text) + 1 > len)
+        return false;
+    snprintf(list + used, len - used, "%s%s", used ? between : "", text);
+    return true;
+}
+
+/* "[send] via NET/IB/0/GDRDMA", "via P2P/CUMEM", "via SHM/direct/direct": two parts of it. */
+static void wire(struct nccl_says *s, const char *line)
+{
+    const char *via = strstr(line, " via ");
+
+    if (!via || !strstr(line, "Channel"))
+        return;
+    via += strlen(" via ");
+    size_t n = strcspn(via, "/ \r");
+    if (via[n] == '/' && strncmp(via, "SHM", 3) != 0)
+        n += 1 + strcspn(via + n + 1, "/( \r");
+    add(s->wires, sizeof(s->wires), " and ", via, n);
+}
+
+/* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:...", "NET/Socket : Using [0]eth0:10.0.0.1<0>". */
+static void network(struct nccl_says *s, const char *line)
+{
+    const char *using = strstr(line, ": Using [");
+    bool ib = strstr(line, "NET/IB") != NULL;
+
+    if (!using || (!ib && !strstr(line, "NET/Socket")))
+        return;
+    for (const char *at = using; (at = strchr(at, '[')) && isdigit((unsigned char)at[1]);) {
+        at = strchr(at, ']');
+        if (!at++)
+            return;
+        if (add(s->devices, sizeof(s->devices), " ", at, strcspn(at, ib ? "/ " : ":/ ")))
+            s->n_devices++;
+    }
+}
+
+/* A name or, in older versions, a number; ours has '-' where theirs has '_'. */
+static void name_of(const char *said, const char *const names[], size_t n_names, char *text,
+                    size_t len)
+{
+    size_t n = strcspn(said, " \r"), i = 0;
+
+    if (isdigit((unsigned char)*said) && (size_t)atoi(said) < n_names) {
+        snprintf(text, len, "%s", names[atoi(said)]);
+        return;
+    }
+    for (; i < n && i + 1 < len; i++)
+        text[i] = (char)(said[i] == '_' ? '-' : tolower((unsigned char)said[i]));
+    text[i] = 0;
+}
+
+/* "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}"; older: "... -> Algo 1 proto 2 time 34.7". */
+static void choice(struct nccl_says *s, const char *line)
+{
+    const char *algorithm = strstr(line, " -> Algo "), *protocol = strstr(line, " proto "),
+               *channels = strstr(line, "channel{Lo..Hi}={");
+    const char *const a[] = {algorithms[0].name, algorithms[1].name, algorithms[2].name,
+                             algorithms[3].name, algorithms[4].name, algorithms[5].name,
+                             algorithms[6].name};
+    const char *const p[] = {protocols[0].name, protocols[1].name, protocols[2].name};
+    char one[24], two[16];
+    int low, high;
+
+    if (!algorithm || !protocol)
+        return;
+    name_of(algorithm + strlen(" -> Algo "), a, COUNT(a), one, sizeof(one));
+    name_of(protocol + strlen(" proto "), p, COUNT(p), two, sizeof(two));
+    snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s", one, two);
+    if (channels && sscanf(channels, "channel{Lo..Hi}={%d..%d}", &low, &high) == 2)
+        snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s, channels %d-%d", one, two, low, high);
+}
+
+void nccl_says_parse(struct nccl_says *s, char *text)
+{
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+        wire(s, line);
+        network(s, line);
+        choice(s, line);
+        s->heard = true;
+    }
+}

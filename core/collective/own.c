@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our own backends: schedules of ours run by the engine over a fabric. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/collective/own_parts.h"
+
+static enum schedule_algorithm algorithm_of(const struct collective *c)
+{
+    if (c->ops == &collective_halving)
+        return SCHEDULE_HALVING;
+    return c->ops == &collective_doubling ? SCHEDULE_DOUBLING : SCHEDULE_RING;
+}
+
+static size_t element_bytes(const struct collective *c)
+{
+    return collective_type_bytes(c->point->type);
+}
+
+/* How long nothing moves in a join is the fabric's to judge: it knows what to say. */
+static int attend_join(void *arg)
+{
+    struct collective *c = arg;
+
+    return c->attend ? c->attend(c, 0) : 0;
+}
+
+static int open_fabric(struct collective *c)
+{
+    struct own *o = c->state;
+    const struct collective_point *p = c->point;
+    const struct fabric_ops *ops = fabric_find(p->transport);
+    struct fabric_options options = {.device = p->device,
+                                     .tcp = p->tcp,
+                                     .rdma = p->rdma,
+                                     .message_most = o->segment_bytes,
+                                     .crowded = p->crowded,
+                                     .node = -1,
+                                     .attend = attend_join,
+                                     .attend_arg = c};
+    char error[COLLECTIVE_ERROR_BYTES] = "";
+    int err;
+
+    if (!ops)
+        return collective_fail(c, -EOPNOTSUPP, "there is no transport '%s'", p->transport);
+    err = fabric_open(&o->fabric, ops, c->world, &options, error, sizeof(error));
+    return err ? collective_fail(c, err, "%s", error[0] ? error : strerror(-err)) : 0;
+}
+
+/* Adds a schedule that has been made: what it is cut to, and the memory that it needs. */
+static void measure(struct collective *c, struct own_call *call)
+{
+    struct own *o = c->state;
+    uint64_t longest = call->schedule.longest * element_bytes(c);
+    size_t spare;
+
+    call->segment_bytes = engine_segment(c->point->transport, longest, c->point->segment_bytes);
+    spare = engine_spare_bytes(c, &call->schedule, call->segment_bytes);
+    o->spare_bytes = spare > o->spare_bytes ? spare : o->spare_bytes;
+    if (call->segment_bytes > o->segment_bytes)
+        o->segment_bytes = call->segment_bytes;
+    if (call != &o->barrier && longest > o->longest_bytes)
+        o->longest_bytes = longest;
+}
+
+static struct own_call *call_of(struct own *o, uint64_t count)
+{
+    for (unsigned i = 0; i < o->n_calls; i++)
+        if (o->calls[i].count == count)
+            return &o->calls[i];
+    return NULL;
+}
+
+static int make_schedules(struct collective *c)
+{
+    struct own *o = c->state;
+    const struct collective_point *p = c->point;
+    int err = 0;
+
+    for (unsigned i = 0; i < c->n_calls && !err; i++) {
+        if (call_of(o, c->calls[i].count))
+            continue;
+        struct own_call *call = &o->calls[o->n_calls++];
+        call->count = c->calls[i].count;
+        err = schedule_make(&call->schedule, algorithm_of(c), (enum collective_op)p->op,
+                            call->count, c->n, c->me, p->in_place);
+        if (!err)
+            measure(c, call);
+    }
+    if (!err)
+        err = schedule_barrier(&o->barrier.schedule, c->n, c->me);
+    if (!err)
+        measure(c, &o->barrier);
+    return err ? collective_fail(c, err, "no schedule of '%s' for '%s': %s", c->ops->name,
+                                 collective_ops_names[p->op], strerror(-err))
+               : 0;
+}
+
+static int spare_memory(struct collective *c)
+{
+    struct own *o = c->state;
+    size_t line = 4096;
+
+    o->spare_bytes = (o->spare_bytes + line) / line * line;
+    o->tokens_bytes = (c->n * element_bytes(c) + line - 1) / line * line;
+    o->spare = aligned_alloc(line, o->spare_bytes);
+    o->tokens = aligned_alloc(line, o->tokens_bytes);
+    if (!o->spare || !o->tokens)
+        return collective_fail(c, -ENOMEM, "no %zu bytes of memory for what is being reduced",
+                               o->spare_bytes);
+    memset(o->spare, 0, o->spare_bytes);
+    memset(o->tokens, 0, o->tokens_bytes);
+    return 0;
+}
+
+static int tell_memory(struct collective *c)
+{
+    struct own *o = c->state;
+    const struct collective_point *p = c->point;
+    uint64_t input = collective_input_count(p->op, p->count, c->n) * element_bytes(c);
+    uint64_t result = collective_result_count(p->op, p->count, c->n) * element_bytes(c);
+    int err = 0;
+
+    if (p->in_place)
+        result = p->count * element_bytes(c);
+    else
+        err = fabric_memory(o->fabric, c->input, input);
+    if (!err)
+        err = fabric_memory(o->fabric, c->result, result);
+    if (!err)
+        err = fabric_memory(o->fabric, o->spare, o->spare_bytes);
+    if (!err)
+        err = fabric_memory(o->fabric, o->tokens, o->tokens_bytes);
+    return err ? collective_fail(c, err, "%s", o->fabric->error) : 0;
+}
+
+static int make_engine(struct collective *c, struct own_call *call)
+{
+    struct own *o = c->state;
+    int err =
+        engine_open(&call->engine, c, o->fabric, &call->schedule, o->spare, call->segment_bytes);
+
+    return err ? err : engine_link(call->engine);
+}
+
+static int own_open(struct collective *c)
+{
+    struct own *o = calloc(1, sizeof(*o));
+    int err;
+
+    c->state = o;
+    if (!o)
+        return collective_fail(c, -ENOMEM, "no memory for a point");
+    o->calls = calloc(c->n_calls, sizeof(*o->calls));
+    if (!o->calls)
+        return collective_fail(c, -ENOMEM, "no memory for %u calls", c->n_calls);
+    err = collective_host_alloc(c);
+    if (!err)
+        err = make_schedules(c);
+    if (!err)
+        err = spare_memory(c);
+    if (!err)
+        err = open_fabric(c);
+    if (!err)
+        err = tell_memory(c);
+    for (unsigned i = 0; i < o->n_calls && !err; i++)
+        err = make_engine(c, &o->calls[i]);
+    return err ? err : make_engine(c, &o->barrier);
+}
+
+/* UINT_MAX: no member. */
+static unsigned member_of(const struct collective *c, unsigned rank)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        if (c->members[i] == rank)
+            return i;
+    return UINT32_MAX;
+}
+
+static int own_peers(struct collective *c, unsigned *peers, unsigned *n)
+{
+    const struct fabric *f = ((struct own *)c->state)->fabric;
+
+    *n = f->n_links;
+    for (unsigned i = 0; i < f->n_links; i++)
+        peers[i] = member_of(c, f->links[i].peer);
+    return 0;
+}
+
+static int link_of(const struct fabric *f, unsigned rank)
+{
+    for (unsigned i = 0; i < f->n_links; i++)
+        if (f->links[i].peer == rank)
+            return (int)i;
+    return -1;
+}
+
+static int own_card(struct collective *c, unsigned peer, struct collective_card *card)
+{
+    struct fabric *f = ((struct own *)c->state)->fabric;
+    int err;
+
+    _Static_assert(FABRIC_CARD_MAX <= COLLECTIVE_CARD_MAX, "a fabric's card is one of ours");
+    card->member = peer;
+    card->len = 0;
+    err = fabric_card(f, (unsigned)link_of(f, c->members[peer]), card->bytes, &card->len);
+    return err ? collective_fail(c, err, "%s", f->error) : 0;
+}
+
+static int own_join(struct collective *c, const struct collective_card *cards, unsigned n)
+{
+    struct fabric *f = ((struct own *)c->state)->fabric;
+    const void **bytes = calloc(f->n_links + 1, sizeof(*bytes));
+    size_t *lens = calloc(f->n_links + 1, sizeof(*lens));
+    char name[WORLD_NAME_MAX + 24];
+    int err = bytes && lens ? 0 : collective_fail(c, -ENOMEM, "no memory for cards");
+
+    for (unsigned i = 0; i < n && !err; i++) {
+        int link = link_of(f, c->members[cards[i].member]);
+        if (link < 0)
+            continue;
+        bytes[link] = cards[i].bytes;
+        lens[link] = cards[i].len;
+    }
+    for (unsigned i = 0; i < f->n_links && !err; i++)
+        if (!bytes[i])
+            err = collective_fail(c, -EPROTO, "%s has not said where it is to be found",
+                                  world_name(c->world, f->links[i].peer, name, sizeof(name)));
+    if (!err && f->n_links && (err = fabric_join(f, bytes, lens)))
+        collective_fail(c, err, "%s", f->error);
+    free(bytes);
+    free(lens);
+    return err;
+}
+
+/* Its waits are not those of an operation. */
+static int own_barrier(struct collective *c)
+{
+    struct own *o = c->state;
+    uint64_t waited_ns = c->waited_ns, blocked_ns = c->blocked_ns;
+    int err = engine_run(o->barrier.engine, NULL, o->tokens);
+
+    c->waited_ns = waited_ns;
+    c->blocked_ns = blocked_ns;
+    return err;
+}
+
+/* Where a call's elements begin: what a count is to blocks the place is, too. */
+static struct own_call *locate(struct collective *c, unsigned call, void **input, void **result)
+{
+    const struct collective_point *p = c->point;
+    uint64_t first = c->calls[call].first;
+    uint64_t in = collective_input_count(p->op, first, c->n);
+    uint64_t out = collective_result_count(p->op, first, c->n);
+
+    if (p->in_place)
+        in = out = first;
+    *input = (char *)c->input + in * element_bytes(c);
+    *result = (char *)c->result + out * element_bytes(c);
+    return call_of(c->state, c->calls[call].count);
+}
+
+static int own_run(struct collective *c, unsigned call)
+{
+    void *input, *result;
+    struct own_call *of = locate(c, call, &input, &result);
+
+    return engine_run(of->engine, input, result);
+}
+
+static int own_start(struct collective *c, unsigned call)
+{
+    void *input, *result;
+    struct own_call *of = locate(c, call, &input, &result);
+
+    ((struct own *)c->state)->running = of->engine;
+    return engine_begin(of->engine, input, result);
+}
+
+static int own_test(struct collective *c, bool *done)
+{
+    struct engine *e = ((struct own *)c->state)->running;
+    int state = engine_progress(e, 0);
+
+    *done = state > 0;
+    return state ? (state < 0 ? state : 0) : engine_attend(e);
+}
+
+static void own_close(struct collective *c)
+{
+    struct own *o = c->state;
+
+    if (!o)
+        return;
+    for (unsigned i = 0; i < o->n_calls; i++) {
+        engine_close(o->calls[i].engine);
+        schedule_release(&o->calls[i].schedule);
+    }
+    engine_close(o->barrier.engine);
+    schedule_release(&o->barrier.schedule);
+    fabric_close(o->fabric);
+    free(o->calls);
+    free(o->spare);
+    free(o->tokens);
+    free(o);
+    c->state = NULL;
+    collective_host_free(c);
+}
+
+/* clang-format off */
+#define OWN_HOOKS                                                                                  \
+    .own = true, .supports = own_supports, .open = own_open, .peers = own_peers,                   \
+    .card = own_card, .join = own_join, .barrier = own_barrier, .run = own_run,                    \
+    .start = own_start, .test = own_test, .tell = own_tell, .close = own_close
+/* clang-format on */
+
+/* The first one says what the fabrics of all of them have to work with. */
+const struct collective_ops collective_ring = {
+    .name = "ring",
+    .help = "around a ring of all ranks, in segments: the least bytes a link can carry",
+    .backends = own_backends,
+    OWN_HOOKS,
+};
+
+const struct collective_ops collective_halving = {
+    .name = "halving",
+    .help = "recursive halving and doubling: as few bytes as a ring, in log2 n steps",
+    OWN_HOOKS,
+};
+
+const struct collective_ops collective_doubling = {
+    .name = "doubling",
+    .help = "whole vectors by recursive doubling: the fewest messages, for small sizes",
+    OWN_HOOKS,
+};

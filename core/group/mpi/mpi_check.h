@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the MPI module share. */
+#ifndef PLUMB_CORE_GROUP_MPI_MPI_CHECK_H
+#define PLUMB_CORE_GROUP_MPI_MPI_CHECK_H
+
+#include <mpi.h>
+#include <stddef.h>
+
+#include "core/group/mpi_module.h"
+
+/* Says which call failed, with its code and text; -EIO. */
+int mpi_failed(const char *call, int code, char *error, size_t len);
+void mpi_version(char *text, size_t len);
+
+/* One CHECK for all calls; `error` and `len` are the caller's. */
+#define CHECK(call, ...)                                                                           \
+    do {                                                                                           \
+        int code_ = call(__VA_ARGS__);                                                             \
+        if (code_ != MPI_SUCCESS)                                                                  \
+            return mpi_failed(#call, code_, error, len);                                           \
+    } while (0)
+
+extern const struct mpi_collectives mpi_collectives;
+
+/* control.c: the library's own variables (MPI_T). */
+/* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing where none is. */
+void mpi_control_prepare(void);
+/* Text of a variable; "" where there is none of that name, or nothing in it. Returns text. */
+const char *mpi_control_text(const char *name, char *text, size_t len);
+/* Makes communicators that are made from here on use the point's algorithm for its op. *before: what to put
+ * back. -EOPNOTSUPP with why, and what to do instead. */
+int mpi_control_choose(const struct mpi_setup *setup, int *before, char *error, size_t len);
+void mpi_control_restore(enum collective_op op, int before);
+/* What a communicator that is made now will use for `op`: see struct mpi_told. */
+void mpi_control_tell(enum collective_op op, bool asked, char *text, size_t len);
+void mpi_control_detail(char *text, size_t len);
+
+#endif

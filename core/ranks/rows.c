@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The rows of the benchmark `allreduce`: see work_state.h. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/net/framing.h"
+#include "core/ranks/work_state.h"
+
+#define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
+#define LATE_LEAST    0.05 /* of an operation: what the late one waited less than the others */
+
+const char *const collective_bench_columns[] = {"nodes",     "vector_bytes", "chosen", "rank",
+                                                "rank_host", "scope",        "detail", NULL};
+const signed char collective_bench_column_widths[] = {
+    5, BENCH_COLUMN_ASIDE, BENCH_COLUMN_ASIDE, 4, 9, 8, BENCH_COLUMN_ASIDE};
+
+/* All of them are the slowest member's time, told three ways. */
+void rows_series(struct point *pt, struct collective_work *w)
+{
+    double bytes = (double)w->vector_bytes, factor = collective_bus_factor(w->point.op, w->n);
+
+    pt->n_series = 0;
+    point_series(pt, "time", "us", 0);
+    if (bytes > 0)
+        point_series(pt, "algbw", "GB/s", bytes);
+    if (bytes > 0 && factor > 0)
+        point_series(pt, "busbw", "GB/s", bytes * factor);
+    if (bytes > 0)
+        point_column(pt, "vector_bytes", "%llu", (unsigned long long)w->vector_bytes);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* The late one waits least for the others: at the barrier before it all, and in the operations, as far as its backend tells. It
+ * counts where it waited clearly less than half of the others did. */
+static void count_late(struct collective_work *w, const struct collective_times *times,
+                       uint64_t slowest)
+{
+    double waits[WORLD_RANKS_MAX], sorted[WORLD_RANKS_MAX];
+    unsigned late = 0;
+
+    if (w->n < 2)
+        return;
+    for (unsigned i = 0; i < w->n; i++) {
+        waits[i] = sorted[i] = (double)(times[i].slack_ns + times[i].waited_ns);
+        late = waits[i] < waits[late] ? i : late;
+    }
+    qsort(sorted, w->n, sizeof(*sorted), ascending);
+    w->judged++;
+    w->each[late].late += sorted[w->n / 2] - sorted[0] > LATE_LEAST * (double)slowest;
+}
+
+void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest)
+{
+    for (unsigned i = 0; i < w->n; i++) {
+        struct collective_member *m = &w->each[i];
+        m->ns += (double)times[i].ns;
+        m->waited_ns += (double)times[i].waited_ns;
+        m->blocked_ns += (double)times[i].blocked_ns;
+        m->slack_ns += (double)times[i].slack_ns;
+        m->cpu_ns += (double)times[i].cpu_ns;
+    }
+    w->slowest_ns += (double)slowest;
+    w->samples++;
+    count_late(w, times, slowest);
+}
+
+static struct figure *add_figure(struct point *pt, const struct collective_work *w,
+                                 const char *metric, const char *unit, const char *scope,
+                                 int member)
+{
+    struct figure *f = point_figure(pt, metric, unit);
+    char rank[16] = "";
+
+    if (member >= 0) {
+        snprintf(rank, sizeof(rank), "%u", w->members[member]);
+        figure_set(f, "rank", rank);
+        figure_set(f, "rank_host", world_member(w->world, w->members[member])->host);
+    }
+    figure_set(f, "scope", scope);
+    return f;
+}
+
+static void add_lateness(struct point *pt, const struct collective_work *w)
+{
+    bool own = collective_find(w->point.backend)->own;
+
+    for (unsigned i = 0; i < w->n && w->n > 1 && w->judged; i++) {
+        const struct collective_member *m = &w->each[i];
+        figure_value(add_figure(pt, w, "late_share", "percent", "", (int)i),
+                     100.0 * (double)m->late / (double)w->judged);
+        if (!own || !(m->ns > 0))
+            continue;
+        figure_value(add_figure(pt, w, "waited_share", "percent", "", (int)i),
+                     100 * m->waited_ns / m->ns);
+        figure_value(add_figure(pt, w, "blocked_share", "percent", "", (int)i),
+                     100 * m->blocked_ns / m->ns);
+    }
+}
+
+/* Bytes that all members together put on their wires, if no wire carries anything twice: what net counts, too. */
+static double wire_gb(const struct collective_work *w)
+{
+    return w->n * collective_bus_factor(w->point.op, w->n) * (double)w->vector_bytes *
+           (double)w->operations / 1e9;
+}
+
+static void add_cpu(struct point *pt, const struct collective_work *w)
+{
+    const struct session_node *nodes;
+    unsigned n = session_nodes(w->session, &nodes);
+    double threads = 0, machine = 0, softirq = 0;
+
+    for (unsigned i = 0; i < w->n; i++)
+        threads += w->each[i].cpu_ns;
+    for (unsigned i = 0; i < n; i++) {
+        machine += isnan(nodes[i].busy_cores) ? 0 : nodes[i].busy_cores;
+        softirq += isnan(nodes[i].softirq_cores) ? 0 : nodes[i].softirq_cores;
+    }
+    if (w->slowest_ns > 0)
+        figure_value(add_figure(pt, w, "cpu_cores", "cores", "threads", -1),
+                     threads / w->slowest_ns);
+    if (wire_gb(w) > 0)
+        figure_value(add_figure(pt, w, "cpu_per_gb", "s/GB", "threads", -1),
+                     threads / 1e9 / wire_gb(w));
+    /* A machine cannot have done less than the threads on it: then others did less than before it all, and what was
+     * taken off is too much. */
+    bool sound = machine * session_seconds(w->session) >= MACHINE_LEAST * threads / 1e9;
+    if (machine > 0 && sound)
+        figure_value(add_figure(pt, w, "cpu_cores", "cores", "machine", -1), machine);
+    if (machine > 0 && sound && softirq >= 0)
+        figure_value(add_figure(pt, w, "cpu_cores", "cores", "softirq", -1), softirq);
+}
+
+/* Facts that count are added up over the members, others are the first member's. */
+static void add_facts(struct point *pt, const struct collective_work *w)
+{
+    const struct collective_told *first = session_told(w->session, 0);
+
+    for (unsigned i = 0; first && i < first->n_facts && i < NET_FACTS_MAX; i++) {
+        const struct net_fact *fact = &first->facts[i];
+        bool counts = !strcmp(fact->unit, "count");
+        double sum = fact->value;
+        for (unsigned m = 1; counts && m < w->n; m++) {
+            const struct collective_told *told = session_told(w->session, m);
+            for (unsigned k = 0; told && k < told->n_facts && k < NET_FACTS_MAX; k++)
+                if (!strcmp(told->facts[k].metric, fact->metric))
+                    sum += told->facts[k].value;
+        }
+        figure_value(add_figure(pt, w, fact->metric, fact->unit, counts ? "all" : "", -1), sum);
+    }
+}
+
+/* How much of the shorter one of operation and product went on beside the other: 100 % where both together take as long as the longer. */
+static void add_overlap(struct point *pt, const struct collective_work *w)
+{
+    double alone = (double)w->alone_ns, work = (double)w->work_ns, both;
+
+    if (!w->operations || !(alone > 0) || !(work > 0))
+        return;
+    both = w->slowest_ns / (double)w->operations;
+    figure_value(add_figure(pt, w, "overlap", "percent", "", -1),
+                 100 * fmin(1, fmax(0, (alone + work - both) / fmin(alone, work))));
+}
+
+/* The slowest line among the members', and what it leaves to this operation. */
+static void set_limit(struct point *pt, struct collective_work *w)
+{
+    struct net_point point = {.message_bytes = 1u << 20, .connections = 1};
+    double bound = place_bound(w->world, w->point.op, w->members, w->n), least = NAN;
+    char source[200], least_source[200] = "";
+
+    point.rdma.verb = NET_WRITE_IMM;
+    for (unsigned i = 0; i < w->n && !isnan(bound); i++) {
+        const struct collective_told *told = session_told(w->session, i);
+        double gbps = told && told->has_rail ? net_limit_gbps(&told->rail, told->rail.kind, &point,
+                                                              source, sizeof(source))
+                                             : NAN;
+        if (!told || !told->has_rail || (!isnan(least) && !(gbps < least)))
+            continue;
+        if (isnan(gbps) && least_source[0])
+            continue;
+        least = gbps;
+        memcpy(least_source, source, sizeof(least_source));
+    }
+    if (isnan(bound))
+        snprintf(w->limit_source, sizeof(w->limit_source), "one node: no link between nodes");
+    else
+        snprintf(w->limit_source, sizeof(w->limit_source), "%s%s", least_source,
+                 isnan(least) ? "" : ", the most that any algorithm gets through each node's link");
+    for (size_t i = 0; i < pt->n_series; i++) {
+        if (strcmp(pt->series[i].metric, "busbw") != 0)
+            continue;
+        pt->series[i].limit_source = w->limit_source;
+        if (least > 0)
+            pt->series[i].limit = least * bound;
+    }
+}
+
+static void set_columns(struct point *pt, const struct collective_work *w)
+{
+    const struct collective_told *told = session_told(w->session, 0);
+
+    if (!told)
+        return;
+    point_column(pt, "chosen", "%s", told->algorithm);
+    point_column(pt, "detail", "%s", told->detail);
+}
+
+void rows_finish(struct point *pt, struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+
+    if (!session_told(w->session, 0))
+        return;
+    for (unsigned i = 0; i < w->n; i++)
+        if (session_told(w->session, i) && session_told(w->session, i)->simulated)
+            pt->origin = "simulated"; /* whoever of them it was */
+    set_columns(pt, w);
+    set_limit(pt, w);
+    add_overlap(pt, w);
+    add_lateness(pt, w);
+    if (!p->no_cpu && !p->gap_ns && !p->overlap)
+        add_cpu(pt, w);
+    add_facts(pt, w);
+}
+
+static size_t evidence_bytes(const struct session_node *node)
+{
+    return strlen(node->host) + strlen(node->proof.text) + 4; /* ": " and ", " */
+}
+
+/* What does not fit is left out whole: half a figure is another figure. The first is cut. */
+static void add_proof(struct point *pt, const struct session_node *node, bool *any)
+{
+    if (*any && strlen(pt->evidence) + evidence_bytes(node) >= sizeof(pt->evidence))
+        return;
+    evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", node->host, node->proof.text);
+    *any = true;
+}
+
+/* The worst first: there may be more nodes than room. */
+void rows_evidence(struct point *pt, struct collective_work *w)
+{
+    static const enum path_verdict order[] = {PATH_ELSEWHERE, PATH_UNKNOWN, PATH_PROVED};
+    const struct session_node *nodes;
+    unsigned n = session_nodes(w->session, &nodes), proved = 0, silent = 0;
+    size_t bytes = 0;
+    bool any = false;
+
+    for (unsigned i = 0; i < n; i++) {
+        proved += nodes[i].proof.verdict == PATH_PROVED && nodes[i].proof.text[0];
+        silent += !nodes[i].proof.text[0];
+        bytes += evidence_bytes(&nodes[i]);
+    }
+    if (n > silent && (n > 2 || (n == 2 && bytes >= sizeof(pt->evidence))))
+        evidence_add(pt->evidence, sizeof(pt->evidence), "%u of %u nodes proved", proved, n);
+    for (unsigned v = 0; v < 3; v++)
+        for (unsigned i = 0; i < n; i++)
+            if (nodes[i].proof.text[0] && nodes[i].proof.verdict == order[v])
+                add_proof(pt, &nodes[i], &any);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the mark to the end: what all members say, their data, and the proof of the path. See session.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/clock.h"
+#include "core/ranks/session_state.h"
+#include "core/net/machine.h"
+
+int session_mark(struct session *s)
+{
+    int err = session_post_all(s, COLLECTIVE_ASK_MARK, NULL, 0);
+
+    err = err ? -ECANCELED : member_mark(&s->own);
+    err = session_settle(s, err, COLLECTIVE_ASK_MARK, NULL);
+    s->mark_ns = clock_now_ns();
+    return err;
+}
+
+static int tell_all(struct session *s, struct collective_account *accounts)
+{
+    int err = session_post_all(s, COLLECTIVE_ASK_TELL, NULL, 0);
+
+    if (!err)
+        member_tell(&s->own, &accounts[0]);
+    err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_TELL, NULL);
+    for (unsigned i = 1; i < s->n && !err; i++) {
+        accounts[i] = session_peer(s, i)->body.account;
+        if (!account_sound(&accounts[i])) {
+            char name[WORLD_NAME_MAX + 32];
+            err = session_fail(s, -EPROTO, "%s told what cannot be",
+                               world_name(s->world, s->members[i], name, sizeof(name)));
+        }
+    }
+    return err;
+}
+
+static int check_all(struct session *s)
+{
+    int err = session_post_all(s, COLLECTIVE_ASK_CHECK, NULL, 0);
+
+    err = err ? -ECANCELED : member_check(&s->own);
+    return session_settle(s, err, COLLECTIVE_ASK_CHECK, NULL);
+}
+
+static const struct world_member *info(const struct session *s, unsigned member)
+{
+    return world_member(s->world, s->members[member]);
+}
+
+static struct session_node *node_of(struct session *s, unsigned member)
+{
+    for (unsigned i = 0; i < s->n_nodes; i++)
+        if (info(s, s->nodes[i].member)->node == info(s, member)->node)
+            return &s->nodes[i];
+    return NULL;
+}
+
+/* What the machine spends when nothing runs: of the rank that watched it. */
+static const struct collective_hello *idle_of(const struct session *s, unsigned member)
+{
+    for (unsigned rank = 0; rank < s->size; rank++) {
+        const struct world_member *a = world_member(s->world, rank), *b = info(s, member);
+        bool same = a->node == b->node || machine_same(a->machine, b->machine);
+        if (same && !isnan(s->peers[rank].hello.idle_cores))
+            return &s->peers[rank].hello;
+    }
+    return NULL;
+}
+
+/* A machine may be less busy than when it was watched; it does not work for less than nothing. NAN stays. */
+static double beyond(double busy, double idle)
+{
+    return busy < idle ? 0 : busy - idle;
+}
+
+static void add_node(struct session *s, unsigned member)
+{
+    const struct collective_account *a = &s->accounts[member];
+    const struct collective_hello *idle = idle_of(s, member);
+    struct session_node *node = &s->nodes[s->n_nodes++];
+
+    *node = (struct session_node){.member = member, .proof = {.verdict = PATH_UNKNOWN}};
+    memcpy(node->host, info(s, member)->host, sizeof(node->host));
+    node->busy_cores = beyond(a->busy_cores, idle ? idle->idle_cores : NAN);
+    node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
+}
+
+/* A library does not say what it moves: where it must have moved something, that is not known exactly. */
+static void find_nodes(struct session *s)
+{
+    const struct member *own = &s->own;
+
+    s->n_nodes = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        if (!node_of(s, i))
+            add_node(s, i);
+        struct session_node *node = node_of(s, i);
+        claims_line(&s->accounts[i].told, &node->line_out_bytes, &node->line_in_bytes);
+        if (own->c.other_nodes && !own->c.ops->own)
+            node->line_out_bytes = node->line_in_bytes = NAN;
+    }
+    s->told = true;
+}
+
+static void claim(struct session *s, const struct session_node *node,
+                  struct collective_claims *claims)
+{
+    unsigned at = info(s, node->member)->node;
+
+    *claims = (struct collective_claims){0};
+    for (unsigned i = 0; i < s->n; i++)
+        if (info(s, i)->node == at)
+            claims_add(claims, &s->all[i].told);
+    claims_settle(claims, s->own.point.inject == COLLECTIVE_ELSEWHERE);
+}
+
+/* In the first member of each node, for all that are on it. */
+static int prove_all(struct session *s)
+{
+    struct collective_claims own, claims;
+    int err = 0;
+
+    claim(s, &s->nodes[0], &own);
+    for (unsigned i = 1; i < s->n_nodes && !err; i++) {
+        claim(s, &s->nodes[i], &claims);
+        err = session_post(s, s->members[s->nodes[i].member], COLLECTIVE_ASK_PROVE, &claims,
+                           sizeof(claims));
+    }
+    if (!err)
+        member_prove(&s->own, &own, &s->nodes[0].proof);
+    err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_PROVE, NULL);
+    for (unsigned i = 1; i < s->n_nodes && !err; i++) {
+        struct path_proof *proof = &s->nodes[i].proof;
+        *proof = session_peer(s, s->nodes[i].member)->body.proof;
+        proof->text[sizeof(proof->text) - 1] = 0;
+    }
+    return err;
+}
+
+static int judge_path(struct session *s)
+{
+    char name[WORLD_NAME_MAX + 32];
+
+    for (unsigned i = 0; i < s->n_nodes; i++) {
+        const struct session_node *node = &s->nodes[i];
+        if (node->proof.verdict == PATH_ELSEWHERE)
+            return session_fail(s, -EBADMSG, "the bytes went another way: at %s, %s",
+                                world_name(s->world, s->members[node->member], name, sizeof(name)),
+                                node->proof.text);
+    }
+    return 0;
+}
+
+/* What is told is of the operations that were measured; what is proved has the one that is checked in it, too. */
+int session_end(struct session *s)
+{
+    double seconds = (double)(clock_now_ns() - s->mark_ns) / 1e9;
+    int err = tell_all(s, s->accounts);
+
+    if (err)
+        return err;
+    s->seconds = seconds;
+    find_nodes(s);
+    err = check_all(s);
+    if (!err)
+        err = tell_all(s, s->all);
+    if (!err)
+        err = prove_all(s);
+    return err ? err : judge_path(s);
+}
+
+const struct collective_told *session_told(const struct session *s, unsigned member)
+{
+    return s->told && member < s->n ? &s->accounts[member].told : NULL;
+}
+
+unsigned session_nodes(const struct session *s, const struct session_node **nodes)
+{
+    *nodes = s->nodes;
+    return s->told ? s->n_nodes : 0;
+}
+
+double session_seconds(const struct session *s)
+{
+    return s->seconds;
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What rank 0's files share: session.c (a point's life), session_ask.c (requests and replies), session_fault.c (who failed), session_end.c. */
+#ifndef PLUMB_CORE_RANKS_SESSION_STATE_H
+#define PLUMB_CORE_RANKS_SESSION_STATE_H
+
+#include "core/ranks/order.h"
+
+#define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
+
+/* Another rank, as rank 0 knows it. */
+struct session_peer {
+    uint16_t pending; /* the request whose reply has not come; 0 */
+    bool open;        /* it may have a point open */
+    bool gone;        /* nothing can be asked of it any more */
+    bool silent;      /* it did not answer an echo, the last time that all were asked */
+    uint32_t echoed;  /* number of the last echo that it answered */
+    uint64_t heard_ns;
+    int err; /* of its last reply, or of its loss */
+    char error[COLLECTIVE_ERROR_BYTES];
+    union collective_body body;
+    struct card_list cards; /* from it */
+    struct collective_hello hello;
+};
+
+struct session {
+    struct world *world;
+    const struct topo *topo;
+    struct member own;
+    struct session_peer *peers; /* by rank; [0] is of this process: hello alone */
+    unsigned size;
+    bool broken;
+    unsigned members[WORLD_RANKS_MAX], n;
+    uint32_t echo;      /* the last one's number */
+    uint64_t posted_ns; /* when the last request was sent */
+    struct collective_times *times;
+    struct collective_account *accounts; /* of what was measured */
+    struct collective_account *all;      /* and of the operation that was checked */
+    struct session_node *nodes;
+    unsigned n_nodes;
+    bool told;
+    uint64_t mark_ns;
+    double seconds;
+    char error[SESSION_ERROR_BYTES];
+    char in[CHANNEL_FRAME_MAX];
+};
+
+static inline struct session_peer *session_peer(struct session *s, unsigned member)
+{
+    return &s->peers[s->members[member]];
+}
+
+/* Keeps the sentence, and returns err. */
+int session_fail(struct session *s, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Without a reply. A rank that does not take it is gone: -errno. */
+int session_send(struct session *s, unsigned rank, enum collective_request request,
+                 const void *data, size_t len);
+/* Of which a reply is awaited. */
+int session_post(struct session *s, unsigned rank, enum collective_request request,
+                 const void *data, size_t len);
+/* To all members but this one. */
+int session_post_all(struct session *s, enum collective_request request, const void *data,
+                     size_t len);
+/* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns whether a rank has failed since it was asked. */
+bool session_receive(struct session *s, uint64_t wait_ns);
+bool session_awaits(const struct session *s);
+void session_lose(struct session *s, unsigned rank, int err, const char *text);
+
+/* All replies to a request; `own_err`: of this rank's own part in it, which is over. A rank of which nothing is heard for too long has failed. Where any has,
+ * everybody gives up: -errno with the sentence that says who did. */
+int session_settle(struct session *s, int own_err, enum collective_request request,
+                   const struct session_run *run);
+/* deaf_ns: what the ranks are at may take so long from when it was asked, and is not interrupted. */
+int session_give_up(struct session *s, int own_err, uint64_t deaf_ns);
+
+#endif

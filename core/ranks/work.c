@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hooks of the benchmark `allreduce`: from options to a point that runs. See work.h; rows: rows.c, who takes part: party.c. */
+#include "core/ranks/work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/ranks/work_state.h"
+#include "core/group/mpi.h"
+#include "core/transport/fabric.h"
+
+#define IDLE_NS       1000000000u /* how long idle machines are watched */
+#define SAMPLE_NS     2000000u /* long against what a barrier leaves of differences between starts */
+#define LOCAL_MOST    4        /* processes that nobody asked for */
+#define OVERLAP_TRIES 5
+
+const char *const collective_fills[] = {"node", "rank", NULL};
+const char *const collective_scalings[] = {"weak", "strong", NULL};
+const char *const collective_injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
+
+/* Processes, where the command line does not say: what the launcher started, as many as a communicator wants, or a few. */
+static unsigned default_np(const struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned long most = 0;
+
+    if (mpi_launched() > 1)
+        return mpi_launched();
+    for (size_t i = 0; i < ranks->n; i++) {
+        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    if (most)
+        return (unsigned)most;
+    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
+}
+
+/* 0 among the ranks stands for 1, 2, 4, ... and all. */
+static int set_ranks(struct opts *o, unsigned np)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    char text[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < ranks->n; i++)
+        if (!strcmp(ranks->texts[i], "0"))
+            at = 1;
+    if (!at)
+        return 0;
+    at = 0;
+    for (unsigned n = 1; n < np; n *= 2)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
+    snprintf(text + at, sizeof(text) - at, "%u", np);
+    return opts_set(o, "ranks", text);
+}
+
+static uint64_t number_of(const struct opts *o, const char *name)
+{
+    const struct opt_values *v = opts_values(o, name);
+
+    return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
+}
+
+/* nccl-tests' users give the least, the most, and a factor or a step. */
+static int set_sizes(struct opts *o)
+{
+    uint64_t least = number_of(o, "min-bytes"), most = number_of(o, "max-bytes");
+    uint64_t factor = number_of(o, "step-factor"), step = number_of(o, "step-bytes");
+    char text[96];
+
+    if (!least && !most)
+        return 0;
+    least = least ? least : most;
+    most = most ? most : least;
+    if (step && !factor)
+        snprintf(text, sizeof(text), "%llu..%llu+%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)step);
+    else
+        snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)(factor ? factor : 2));
+    return opts_set(o, "size", least == most ? strtok(text, ".") : text);
+}
+
+static bool is_given(const struct opts *o, const char *name)
+{
+    return opts_values(o, name)->given;
+}
+
+/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
+static int set_transports(struct opts *o)
+{
+    bool far = is_given(o, "leader") || is_given(o, "listen") || mpi_launched() > 1;
+
+    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
+}
+
+int collective_bench_defaults(struct opts *o)
+{
+    char text[24];
+    int err = 0;
+
+    if (!is_given(o, "np")) {
+        snprintf(text, sizeof(text), "%u", default_np(o));
+        err = opts_set(o, "np", text);
+    }
+    if (!err)
+        err = set_ranks(o, (unsigned)number_of(o, "np"));
+    if (!err)
+        err = set_sizes(o);
+    if (!err)
+        err = set_transports(o);
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "budget", "1h");
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
+    if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
+        err = opts_default(o, "warmup", "0");
+    if (!err && (is_given(o, "size") || is_given(o, "min-bytes") || is_given(o, "max-bytes")))
+        err = 0;
+    else if (!err)
+        err = opts_set(o, "sizes-chosen", "true");
+    return err;
+}
+
+bool collective_type_words(const char *word, char *list, size_t len)
+{
+    static const char *const others[][2] = {
+        {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
+        {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
+        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"}};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (!strcmp(word, others[i][0])) {
+            snprintf(list, len, "%s", others[i][1]);
+            return true;
+        }
+    return false;
+}
+
+int collective_bench_instead(struct opts *o, const struct bench_common *common,
+                             const volatile int *cancel)
+{
+    struct collective_params p = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &p))
+        return 2;
+    if (p.leader && !p.rank) {
+        fputs("plumb-allreduce: --leader HOST is for ranks 1 and on: say which by --rank, or "
+              "leave --leader out and --listen on this one\n",
+              stderr);
+        return 2;
+    }
+    int status = collective_serve(&p, cancel);
+    return status < 0 && p.who ? collective_who(&p, cancel) : status;
+}
+
+/* Sizes that nobody chose, for what they tell: latencies of small ones, bandwidth of large ones. Doubling sends whole vectors, which
+ * is for small ones. */
+bool collective_bench_wanted(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
+    struct collective_point c;
+    struct collective_call call;
+    unsigned n_calls = 1, n = (unsigned)p->ranks;
+    char why[256];
+
+    if (p->model && p->model[0])
+        return p->op == COLLECTIVE_ALLREDUCE;
+    if (p->sizes_chosen && !strcmp(ops->name, "doubling") && p->size > 65536)
+        return false;
+    bool can = !collective_point_of(pt, n, &c, &call, &n_calls) &&
+               (!ops->supports || !ops->supports(&c, n, why, sizeof(why)));
+    pt->reason[0] = 0;
+    return can;
+}
+
+int collective_bench_open(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct collective_work));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+void collective_bench_close(struct point *ctx)
+{
+    collective_leave(ctx->bench_state);
+    free(ctx->bench_state);
+}
+
+static int open_session(struct point *pt, struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+    char error[512] = "";
+    int err = collective_world(w, p, pt->cancel, error, sizeof(error));
+
+    if (!err)
+        err = session_open(&w->session, w->world, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);
+    if (err && !error[0])
+        snprintf(error, sizeof(error), "%s",
+                 w->session ? session_error(w->session) : strerror(-err));
+    if (err)
+        collective_leave(w);
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return 0;
+}
+
+/* One world for all points; another one where it lost a rank, and can be had again. */
+static int need_session(struct point *pt, struct collective_work *w)
+{
+    if (w->session && session_broken(w->session)) {
+        /* A child of a process that has used a GPU cannot use it. */
+        bool local = !strcmp(world_group(w->world), "local") && !pt->gpus_loaded;
+        if (!local && !w->unreachable) {
+            w->unreachable = -EPIPE;
+            snprintf(w->why_unreachable, sizeof(w->why_unreachable),
+                     "a rank was lost in an earlier case: %s", session_error(w->session));
+        }
+        collective_leave(w);
+    }
+    if (w->session)
+        return 0;
+    if (w->unreachable)
+        return point_reason(pt, w->unreachable, "%s", w->why_unreachable);
+    int err = open_session(pt, w);
+    if (err && err != -EINTR) {
+        w->unreachable = err;
+        snprintf(w->why_unreachable, sizeof(w->why_unreachable), "%s", pt->reason);
+    }
+    return err;
+}
+
+static int choose_members(struct point *pt, struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+    unsigned size = world_size(w->world), most, fewest;
+
+    w->n = (unsigned)p->ranks;
+    if (w->n > size)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "a communicator of %u ranks, but there are %u: give --np %u, or start "
+                            "more",
+                            w->n, size, w->n);
+    place_members(w->world, p->fill, w->n, w->members);
+    point_column(pt, "nodes", "%u", place_nodes(w->world, w->members, w->n, &most, &fewest));
+    return 0;
+}
+
+/* The GPU's clocks and whether it is simulated go into the rows. */
+static int watch_gpu(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    struct gpu *gpu;
+
+    if (!collective_find(collective_names[p->backend])->device_memory)
+        return 0;
+    return point_gpu(pt, 0, &gpu);
+}
+
+static int measure_alone(struct point *pt, struct collective_work *w)
+{
+    struct session_run run = {.operations = 1};
+    const struct collective_times *times;
+    uint64_t ns = 0, least = UINT64_MAX;
+    int err = 0;
+
+    for (int i = 0; i < OVERLAP_TRIES && !err; i++) {
+        err = session_run(w->session, &run, &times, &ns);
+        least = ns < least ? ns : least;
+    }
+    w->alone_ns = least;
+    if (!err)
+        err = session_overlap_alone(w->session, w->alone_ns, &w->work_ns);
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_setup(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    struct collective_work *w = pt->bench_state;
+
+    w->begun = false;
+    w->samples = w->judged = w->operations = 0;
+    w->slowest_ns = 0;
+    w->alone_ns = w->work_ns = 0;
+    memset(w->each, 0, sizeof(w->each));
+    w->n = (unsigned)p->ranks;
+    pt->sample_ns = p->gap_ns || p->overlap ? 0 : SAMPLE_NS;
+    int err = collective_point_of(pt, w->n, &w->point, w->calls, &w->n_calls);
+    w->vector_bytes = 0;
+    for (unsigned i = 0; !err && i < w->n_calls; i++)
+        w->vector_bytes += w->calls[i].count * collective_type_bytes(p->dtype);
+    rows_series(pt, w); /* so that a row that fails says what it was to measure */
+    if (err || !point_topo(pt))
+        return err ? err : -EIO;
+    err = need_session(pt, w);
+    if (!err)
+        err = choose_members(pt, w);
+    if (!err)
+        err = watch_gpu(pt);
+    if (err)
+        return err;
+    err = session_begin(w->session, &w->point, w->members, w->n, w->calls, w->n_calls);
+    if (err)
+        return point_reason(pt, err, "%s", session_error(w->session));
+    return p->overlap ? measure_alone(pt, w) : 0;
+}
+
+int collective_bench_begin(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+    int err = session_mark(w->session);
+
+    w->begun = true;
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    const struct collective_params *p = pt->params;
+    struct collective_work *w = pt->bench_state;
+    struct session_run run = {
+        .operations = inner, .gap_ns = p->gap_ns, .overlap_ns = p->overlap ? w->alone_ns : 0};
+    const struct collective_times *times;
+    uint64_t slowest = 0;
+    int err = session_run(w->session, &run, &times, &slowest);
+
+    if (err)
+        return point_reason(pt, err, "%s", session_error(w->session));
+    for (size_t i = 0; i < pt->n_series; i++)
+        ns[i] = slowest;
+    if (!w->begun)
+        return 0;
+    w->operations += inner;
+    rows_count(w, times, slowest);
+    pt->enough = p->iterations && w->operations >= p->iterations;
+    return 0;
+}
+
+int collective_bench_check(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+    int err = session_end(w->session);
+
+    rows_finish(pt, w);
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_evidence(struct point *pt)
+{
+    rows_evidence(pt, pt->bench_state);
+    return 0;
+}
+
+void collective_bench_teardown(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+
+    if (w->session)
+        session_finish(w->session);
+}
+
+void collective_bench_backends(bench_say_fn *say, void *arg)
+{
+    for (size_t i = 0; collective_names[i]; i++) {
+        const struct collective_ops *ops = collective_find(collective_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, ops->name, "present");
+    }
+    for (size_t i = 0; fabric_names[i]; i++) {
+        const struct fabric_ops *ops = fabric_find(fabric_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, ops->name, "present");
+    }
+}

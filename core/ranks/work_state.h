@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Between work.c (a point's life), party.c (who takes part) and rows.c (its rows). */
+#ifndef PLUMB_CORE_RANKS_WORK_STATE_H
+#define PLUMB_CORE_RANKS_WORK_STATE_H
+
+#include "core/ranks/place.h"
+#include "core/ranks/session.h"
+#include "core/ranks/work.h"
+
+/* What each member spent since the warm-up. */
+struct collective_member {
+    double ns, waited_ns, blocked_ns, slack_ns, cpu_ns;
+    uint64_t late; /* samples in which it was the late one */
+};
+
+struct collective_work { /* pt->bench_state: outlives the points */
+    struct world *world;
+    struct session *session;
+    struct meet_secret secret;
+    bool has_secret;
+    int unreachable; /* no world could be had: not tried again for each point */
+    char why_unreachable[512];
+
+    struct collective_point point;
+    struct collective_call calls[COLLECTIVE_CALLS_MAX];
+    unsigned n_calls, n;
+    unsigned members[WORLD_RANKS_MAX];
+    uint64_t vector_bytes; /* of all calls */
+    bool begun;
+    uint64_t samples, judged,
+        operations;    /* since the warm-up; of samples in which lateness was looked for */
+    double slowest_ns; /* sum over samples */
+    struct collective_member each[WORLD_RANKS_MAX];
+    uint64_t alone_ns, work_ns; /* of an overlap: the operation alone, the matrix product alone */
+    char limit_source[256];
+};
+
+/* This process' part, by options and environment. */
+enum collective_group { COLLECTIVE_LOCAL, COLLECTIVE_SOCK, COLLECTIVE_MPI };
+enum collective_group collective_group(const struct collective_params *p);
+/* Rank 0: its world, made at the first call. 0, or -errno with error. */
+int collective_world(struct collective_work *w, const struct collective_params *p,
+                     const volatile int *cancel, char *error, size_t len);
+/* Where this process is another rank: serves, and returns the exit status; -1: it is rank 0. */
+int collective_serve(const struct collective_params *p, const volatile int *cancel);
+/* --who: a line for each rank. Returns the exit status. */
+int collective_who(const struct collective_params *p, const volatile int *cancel);
+void collective_leave(struct collective_work *w);
+
+void rows_series(struct point *pt, struct collective_work *w);
+void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest);
+void rows_finish(struct point *pt,
+                 struct collective_work *w); /* limits, figures, columns: after session_end() */
+void rows_evidence(struct point *pt, struct collective_work *w);
+
+#endif

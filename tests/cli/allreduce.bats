@@ -1,0 +1,157 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-allreduce on one machine: what it counts, what it finds, and what it refuses.
+
+bats_require_minimum_version 1.5.0
+load rows
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=$PWD/build/bin/plumb-allreduce out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    [[ -x $bin ]] || skip 'plumb-allreduce is not built'
+}
+
+# allreduce OPTIONS: rows to $out, its exit status to $status.
+allreduce() {
+    status=0
+    timeout 100 "$bin" --csv --budget 100ms --warmup 10ms --min-samples 5 --no-cpu "$@" >"$out" 2>"$err" || status=$?
+}
+
+# of METRIC COLUMN [RANKS]: in the first row of that metric, and of so many ranks.
+of() {
+    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
+        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
+}
+
+all_good() {
+    [ "$status" -eq 0 ] || { cat "$err" && cut -c 1-300 "$out" && return 1; }
+    [ "$(cells status | grep -cE 'wrong|failed')" -eq 0 ]
+}
+
+@test "every operation of ours, over shared memory and TCP, 1 to 3 ranks, in place or not: right to the bit" {
+    local transport
+    for transport in shm tcp; do
+        allreduce --np 3 --ranks 1,2,3 --backend ring,halving,doubling --transport $transport --size 12,100K --budget 20ms \
+            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+        all_good
+        [ "$(cells op | sort -u | wc -l)" -eq 6 ]
+    done
+    allreduce --np 3 --ranks 2,3 --backend ring,halving --size 100K --in-place --op allreduce,reduce-scatter,all-gather,broadcast
+    all_good
+    [ "$(cells in_place | sort -u)" = 1 ] || [ "$(cells in_place | sort -u)" = yes ] || [ "$(cells in_place | sort -u)" = true ]
+}
+
+@test "every type, sums and maxima" {
+    allreduce --np 3 --ranks 3 --backend ring,doubling --size 60K --dtype f32,f16,bf16,f64,i32 --redop sum,max --budget 20ms
+    all_good
+    [ "$(paste -d' ' <(cells dtype) <(cells redop) | sort -u | wc -l)" -eq 10 ]
+}
+
+@test "algbw is bytes over time, busbw its factor; a rank alone has none" {
+    local op factor
+    for op in allreduce:1.5 reduce-scatter:0.75 all-gather:0.75 broadcast:1 all-to-all:0.75 send-receive:1; do
+        factor=${op#*:}
+        allreduce --np 4 --ranks 1,4 --size 64K --op "${op%:*}" --max-samples 5 # odd: the median is one of them
+        all_good
+        [ "$(of time vector_bytes 4)" -eq 65536 ]
+        [ -z "$(of busbw value 1)" ]
+        awk -v us="$(of time value 4)" -v alg="$(of algbw value 4)" -v bus="$(of busbw value 4)" -v factor="$factor" '
+            BEGIN { a = alg * us / 65.536; b = bus / alg / factor
+                    print a, b; exit !(a > 0.999 && a < 1.001 && b > 0.999 && b < 1.001) }'
+    done
+}
+
+@test "strong scaling divides the vector; sizes that have no block for each rank are said to have none" {
+    allreduce --np 4 --ranks 2,4 --size 64K --scaling strong
+    all_good
+    [ "$(of time vector_bytes 2) $(of time vector_bytes 4)" = '32768 16384' ]
+    allreduce --np 4 --ranks 4 --size 8 --op all-gather
+    [ "$(cells status | sort -u)" = skipped ]
+    [[ $(of time reason) == *"less than one element"* ]]
+}
+
+@test "one wrong element is found, in every operation, and told with its rank: wrong, exit 1" {
+    local op
+    for op in allreduce reduce-scatter all-gather all-to-all send-receive; do
+        allreduce --np 3 --ranks 3 --size 300K --op $op --inject corrupt
+        [ "$status" -eq 1 ]
+        [ "$(cells status | head -n 1)" = wrong ]
+        [[ $(of time reason) == *"rank "*"element "*", must be "* ]]
+    done
+}
+
+@test "a rank that never runs ends the point in time, by name; the next one is measured" {
+    local began=$SECONDS
+    allreduce --np 3 --ranks 3 --size 64K --transport tcp --inject absent
+    echo "took $((SECONDS - began)) s" && cut -c 1-400 "$out"
+    [ "$status" -eq 4 ]
+    ((SECONDS - began <= 14))
+    [[ $(of time reason) == *"rank 2"* ]]
+}
+
+@test "a rank that is killed: the point fails and names it, the next runs in a new world; no orphan" {
+    local began rank
+    timeout 60 "$bin" --csv --budget 5s --min-samples 100000 --no-cpu --np 3 --ranks 3 --size 64K,128K >"$out" 2>"$err" 3>&- &
+    local pid=$!
+    sleep 1.5
+    rank=$(pgrep -P "$(pgrep -P $pid -f plumb-allreduce | head -n 1)" | head -n 1)
+    kill -KILL "$rank"
+    began=$SECONDS
+    wait $pid || status=$?
+    cut -c 1-300 "$out"
+    [[ $(of time reason) == *"rank 1"*"killed"* ]]
+    [ "$(cells status | grep -c failed)" -eq 3 ]
+    [ "$(cells value | grep -c .)" -ge 3 ]
+    ! pgrep -f "$bin --csv --budget 5s" || return 1
+}
+
+@test "64 ranks start, agree and finish" {
+    allreduce --np 64 --ranks 64 --size 64K --backend ring,doubling --budget 500ms
+    all_good
+    [ "$(cells metric | grep -c late_share)" -eq 128 ]
+}
+
+@test "nccl-tests' letters: sizes from least to most by a factor, its types, so many operations" {
+    allreduce --np 2 --ranks 2 -b 1K -e 16K -f 4 -d float -o max -n 20 -w 2 -c 1
+    all_good
+    [ "$(cells vector_bytes | sort -nu | xargs)" = "1024 4096 16384" ]
+    [ "$(cells dtype | sort -u) $(cells redop | sort -u)" = "f32 max" ]
+    paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '$1 == "time" { n++; if ($2 * $3 < 20) bad = 1 } END { exit bad || n != 3 }'
+}
+
+@test "who takes part is listed, and nothing is measured" {
+    timeout 20 "$bin" --np 3 --who >"$out"
+    [ "$(cells rank | xargs)" = "0 1 2" ]
+    [ "$(cells machine_ranks | sort -u)" = 3 ]
+}
+
+@test "ranks of a launcher that do not see each other are refused; so is what cannot be" {
+    run env OMPI_COMM_WORLD_SIZE=4 timeout 30 "$bin" --size 8
+    [ "$status" -ne 0 ]
+    [[ $output != *busbw* ]]
+    run -2 "$bin" --leader node0
+    [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
+    run -2 "$bin" --backend rng
+    [[ $output == *"ring"* ]]
+    run "$bin" --np 2 --ranks 4 --size 8
+    [[ $output == *"a communicator of 4 ranks, but there are 2"* ]]
+}
+
+@test "a gap is left out of the time; an overlap is a share" {
+    allreduce --np 2 --ranks 2 --size 64K --gap 20ms --budget 300ms
+    all_good
+    awk -v us="$(of time value)" 'BEGIN { exit !(us < 15000) }'
+    allreduce --np 2 --ranks 2 --size 4M --overlap --budget 300ms
+    all_good
+    awk -v share="$(of overlap value)" 'BEGIN { print share; exit !(share >= 0 && share <= 100) }'
+}
+
+@test "a model's gradients, fused to buckets, are one operation" {
+    allreduce --np 2 --ranks 2 --model resnet50 --bucket 4M,64M --dtype bf16 --budget 300ms
+    all_good
+    [ "$(cells vector_bytes | sort -u | xargs)" = 51114064 ]
+    [ "$(cells bucket | sort -nu | xargs)" = "4194304 67108864" ]
+    run "$bin" --model resnet5 --np 2
+    [ "$status" -ne 0 ]
+    [[ $output == *resnet5* ]]
+}

@@ -1,0 +1,234 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb-allreduce over libraries: MPI under its own launcher, and NCCL on the simulated device.
+
+bats_require_minimum_version 1.5.0
+load rows
+load ../sim/env
+
+setup()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=$PWD/build/bin/plumb-allreduce
+    out=$BATS_TEST_TMPDIR/out err=$BATS_TEST_TMPDIR/err
+    quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
+    every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+    export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
+    unset NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
+}
+
+# alone ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
+alone()
+{
+    status=0
+    timeout 120 "$bin" "${quick[@]}" "$@" >"$out" 2>"$err" </dev/null || status=$?
+}
+
+# launched N MPIRUN'S OPTIONS -- ARGUMENTS...: the same, by mpirun.
+launched()
+{
+    local n=$1 options=()
+    shift
+    while [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    shift
+    command -v mpirun >/dev/null || skip "there is no mpirun here"
+    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    status=0
+    timeout 120 mpirun -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend mpi "$@" \
+        >"$out" 2>"$err" </dev/null || status=$?
+}
+
+open_mpi()
+{
+    mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip "this mpirun is not Open MPI's"
+}
+
+nccl()
+{
+    [ -e build/sim/libnccl.so.2 ] || skip "the simulated NCCL was not built (it needs nccl.h): make sim"
+    alone --backend nccl "$@"
+}
+
+# times COLUMN: its cells in rows of times.
+times() { paste -d'|' <(cells metric) <(cells "$1") | sed -n 's/^time|//p'; }
+
+# Every time was measured, nothing is wrong; N of them.
+all_good()
+{
+    [ "$status" -eq 0 ] || { cat "$err" "$out"; return 1; }
+    [ "$(times status | grep -cxE 'ok|noisy')" -eq "$1" ] || { times status; times reason; return 1; }
+}
+
+@test "mpi: every operation and type between 2 ranks, data compared" {
+    launched 2 -- --ranks 2 --op "$every" --dtype f32,f16,bf16,f64,i32 --size 64K
+    all_good 30
+    times detail | grep -q 'sum of 16-bit numbers by plumb'
+}
+
+@test "mpi: maxima, in place, and communicators of some of the ranks" {
+    launched 3 -- --ranks 1,2,3 --redop max --dtype f32,bf16 --size 24K
+    all_good 6
+    launched 2 -- --ranks 2 --in-place --op allreduce,all-gather,broadcast --size 64K
+    all_good 3
+    launched 2 -- --ranks 2 --in-place --op reduce-scatter --size 64K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'at the beginning of the vector'
+}
+
+@test "mpi: beside a matrix product" {
+    launched 2 -- --ranks 2 --overlap --op allreduce,send-receive --size 256K
+    all_good 2
+}
+
+@test "mpi: the algorithm that was asked for is taken, for that case alone, and told" {
+    open_mpi
+    launched 2 -- --ranks 2 --algorithm ring --size 64K
+    all_good 1
+    [ "$(times chosen)" = 'ring, as asked for' ]
+    launched 2 -- --ranks 2 --size 64K
+    all_good 1
+    [ "$(times chosen)" = 'its own choice' ]
+    launched 2 --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_allreduce_algorithm 3 -- --ranks 2 --size 64K
+    [ "$(times chosen)" = 'recursive-doubling, forced by its settings' ]
+}
+
+# A function of Open MPI's that is called through its table of symbols says so.
+@test "mpi: the algorithm that was asked for is the one that runs" {
+    open_mpi
+    cat >"$BATS_TEST_TMPDIR/tell.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#define TELL(name)                                                                                 \
+    int name(void *a, void *b, long c, void *d, void *e, void *f, void *g)                         \
+    {                                                                                              \
+        int (*real)(void *, void *, long, void *, void *, void *, void *) = dlsym(RTLD_NEXT, #name); \
+        fprintf(stderr, "runs %s\n", #name);                                                       \
+        return real(a, b, c, d, e, f, g);                                                          \
+    }
+TELL(ompi_coll_base_allreduce_intra_ring)
+TELL(ompi_coll_base_allreduce_intra_basic_linear)
+END
+    cc -shared -fPIC "$BATS_TEST_TMPDIR/tell.c" -o "$BATS_TEST_TMPDIR/tell.so" -ldl || skip "no compiler here"
+    launched 2 -x LD_PRELOAD="$BATS_TEST_TMPDIR/tell.so" --mca coll_tuned_use_dynamic_rules 1 \
+        --mca coll_tuned_allreduce_algorithm 4 -- --ranks 2 --size 64K
+    grep -q 'runs ompi_coll_base_allreduce_intra_ring' "$err" || skip "this Open MPI calls them another way"
+    launched 2 -x LD_PRELOAD="$BATS_TEST_TMPDIR/tell.so" -- --ranks 2 --algorithm basic-linear --size 64K
+    all_good 1
+    grep -q 'runs ompi_coll_base_allreduce_intra_basic_linear' "$err"
+    launched 2 -x LD_PRELOAD="$BATS_TEST_TMPDIR/tell.so" -- --ranks 2 --size 64K # ring, or one that is made of it
+    all_good 1
+    [ "$(grep -c 'runs ompi_coll_base_allreduce_intra_basic_linear' "$err")" -eq 0 ]
+}
+
+@test "mpi: an algorithm that cannot be had is a reason with the names, or with what to give mpirun" {
+    open_mpi
+    launched 2 -- --ranks 2 --algorithm rings --size 64K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q "no such algorithm: 'rings'; this MPI has .*recursive-doubling, ring,"
+    launched 2 -- --ranks 2 --op send-receive --algorithm ring --size 64K
+    times reason | grep -q 'MPI has no algorithms for send-receive'
+    launched 2 --mca coll_tuned_use_dynamic_rules 0 -- --ranks 2 --algorithm ring --size 64K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'give mpirun --mca coll_tuned_use_dynamic_rules 1'
+}
+
+@test "mpi: without a launcher it is skipped, and a launcher of another MPI is an error" {
+    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    alone --backend mpi --ranks 2 --size 64K
+    [ "$(times status | sort -u)" = skipped ]
+    times reason | grep -q 'mpirun -np 4 plumb-allreduce'
+    OMPI_COMM_WORLD_SIZE=4 alone --backend mpi --size 64K
+    [ "$status" -eq 2 ]
+    grep -q 'the launcher started 4 processes, but this is rank 0 of 1' "$err"
+    [ ! -s "$out" ]
+}
+
+@test "nccl: every operation and type between 2 GPUs, data compared; rows say that it is simulated" {
+    simulate two
+    nccl --np 2 --ranks 1,2 --op "$every" --dtype f32,f16,bf16,f64,i32 --size 40K
+    all_good 60
+    [ "$(times origin | sort -u)" = simulated ]
+    times detail | grep -q '^NCCL 2.*, via P2P/CUMEM$'
+    [ "$(times chosen | grep -cx 'ring/simple, channels 0-1')" -eq 20 ] # of four operations between two
+}
+
+@test "nccl: in place, maxima, beside a matrix product" {
+    simulate two
+    nccl --np 2 --ranks 2 --in-place --op allreduce,reduce-scatter,all-gather,broadcast --size 64K
+    all_good 4
+    nccl --np 2 --ranks 2 --redop max --dtype f32,bf16 --size 64K
+    all_good 2
+    nccl --np 2 --ranks 2 --overlap --size 64K
+    all_good 1
+    nccl --np 2 --ranks 2 --in-place --op all-to-all --size 64K
+    [ "$(times status)" = skipped ]
+}
+
+@test "nccl: no faster than the links of the simulated machine" {
+    printf 'include = %s/tests/sim/machines/two.conf\n[link all]\npcie_gbps = 0.05\n' "$PWD" >"$BATS_TEST_TMPDIR/slow.conf"
+    simulate "$BATS_TEST_TMPDIR/slow.conf"
+    nccl --np 2 --ranks 2 --size 1M
+    all_good 1
+    times value | awk '{ exit !($1 >= 20970) }' # 1 MiB at 0.05 GB/s
+}
+
+@test "nccl: the algorithm that was asked for; a name that there is not" {
+    simulate two
+    nccl --np 2 --ranks 2 --size 64K --algorithm tree/ll
+    all_good 1
+    [ "$(times chosen)" = 'tree/ll, channels 0-1' ]
+    nccl --np 2 --ranks 2 --size 64K --algorithm trees
+    [ "$(times status)" = skipped ]
+    times reason | grep -q "no such algorithm: 'trees'; there are tree, ring"
+}
+
+@test "nccl: ranks that share a GPU are a rehearsal over sockets, and each row says so" {
+    simulate two
+    nccl --np 4 --ranks 2,4 --size 64K
+    all_good 2
+    [ "$(times chosen | grep -c '^rehearsal, ranks share GPUs')" -eq 2 ]
+    times detail | grep -q 'via NET/Socket, network lo$'
+}
+
+@test "nccl: somebody's own NCCL_DEBUG is left alone, and then its choice is not told" {
+    simulate two
+    NCCL_DEBUG=WARN nccl --np 2 --ranks 2 --size 64K
+    all_good 1
+    [ -z "$(times chosen)" ]
+    times detail | grep -q 'debug output was not read'
+}
+
+@test "nccl: wrong data, a failure of NCCL's and a GPU that hangs end a case with their reason" {
+    simulate two
+    fault corrupt:kernel=AllReduce
+    nccl --np 2 --ranks 2 --size 64K
+    [ "$(times status)" = wrong ]
+    fault error:call=ncclCommInitRankConfig:code=2
+    nccl --np 2 --ranks 2 --size 64K
+    [ "$(times status)" = failed ]
+    times reason | grep -q 'ncclCommInitRankConfig: unhandled system error'
+    fault error:call=ncclCommGetAsyncError:code=6:after=2
+    nccl --np 2 --ranks 2 --size 64K
+    [ "$(times status)" = failed ]
+    times reason | grep -q 'remote process exited'
+    fault hang:kernel=AllReduce:after=8:gpu=1
+    nccl --np 2 --ranks 2 --size 64K,1M
+    [ "$(times status | sort -u)" = failed ]
+    times reason | head -n 1 | grep -q 'nothing has moved for'
+    times reason | tail -n 1 | grep -q 'the GPU did not answer in a case before this one'
+}
+
+@test "nccl: what is missing is a reason with a remedy" {
+    simulate two
+    [ -e build/lib/plumbline/plumb-nccl.so ] || skip "plumb-nccl.so was not built: there is no nccl.h here"
+    PLUMB_LIBNCCL=/nonexistent nccl --np 2 --ranks 2 --size 64K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'named by PLUMB_LIBNCCL does not load'
+    PLUMB_NCCL_MODULE=/nonexistent nccl --np 2 --ranks 2 --size 64K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'PLUMB_NCCL_MODULE'
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Data of collectives: sums are exact whatever their order, every wrong element is found, and all vector units add the same. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/collective/data.h"
+#include "core/collective/reduce.h"
+#include "core/rng.h"
+
+static const double exact[COLLECTIVE_TYPES] = {[COLLECTIVE_F32] = 16777216,
+                                               [COLLECTIVE_F16] = 2048,
+                                               [COLLECTIVE_BF16] = 256,
+                                               [COLLECTIVE_F64] = 9007199254740992,
+                                               [COLLECTIVE_I32] = 2147483647};
+
+static void *must(void *p)
+{
+    assert_non_null(p);
+    return p;
+}
+
+/* Half-precision numbers by their definition, from doubles. */
+static double half_value(unsigned bits, unsigned exponent_bits, unsigned fraction_bits)
+{
+    unsigned fraction = bits & ((1u << fraction_bits) - 1);
+    int exponent = (int)(bits >> fraction_bits & ((1u << exponent_bits) - 1));
+    int bias = (1 << (exponent_bits - 1)) - 1;
+    double sign = bits >> (exponent_bits + fraction_bits) ? -1 : 1;
+
+    if (exponent == (1 << exponent_bits) - 1)
+        return fraction ? NAN : sign * INFINITY;
+    if (!exponent)
+        return sign * ldexp(fraction, 1 - bias - (int)fraction_bits);
+    return sign * ldexp(1 + ldexp(fraction, -(int)fraction_bits), exponent - bias);
+}
+
+static void half_precision_is_by_definition(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 65536; bits++) {
+        double x = half_value(bits, 5, 10), y = half_value(bits, 8, 7);
+        if (!isnan(x)) {
+            assert_true(reduce_float_of_f16((uint16_t)bits) == x);
+            assert_int_equal(reduce_f16_of_float((float)x), bits);
+        }
+        if (!isnan(y)) {
+            assert_true(reduce_float_of_bf16((uint16_t)bits) == y);
+            assert_int_equal(reduce_bf16_of_float((float)y), bits);
+        }
+    }
+}
+
+/* Halfway between two neighbours goes to the even one, a little more or less to the nearer. */
+static void halves_are_rounded_to_the_nearest(void **state)
+{
+    (void)state;
+    for (unsigned bits = 0; bits < 0x7bff; bits++) {
+        double a = half_value(bits, 5, 10), b = half_value(bits + 1, 5, 10);
+        float middle = (float)((a + b) / 2);
+        assert_int_equal(reduce_f16_of_float(middle), bits + (bits & 1));
+        assert_int_equal(reduce_f16_of_float(nextafterf(middle, 0)), bits);
+        assert_int_equal(reduce_f16_of_float(nextafterf(middle, INFINITY)), bits + 1);
+    }
+    for (unsigned bits = 0x80; bits < 0x7f7f; bits++) {
+        double a = half_value(bits, 8, 7), b = half_value(bits + 1, 8, 7);
+        float middle = (float)((a + b) / 2);
+        assert_int_equal(reduce_bf16_of_float(middle), bits + (bits & 1));
+        assert_int_equal(reduce_bf16_of_float(nextafterf(middle, 0)), bits);
+        assert_int_equal(reduce_bf16_of_float(nextafterf(middle, INFINITY)), bits + 1);
+    }
+    assert_int_equal(reduce_f16_of_float(65519), 0x7bff);
+    assert_int_equal(reduce_f16_of_float(65520), 0x7c00);
+}
+
+static double combine(enum collective_type type, enum collective_sum sum, double a, double b)
+{
+    if (sum == COLLECTIVE_MAX)
+        return a < b ? b : a;
+    if (type == COLLECTIVE_I32)
+        return (int32_t)((uint32_t)(int32_t)a + (uint32_t)(int32_t)b);
+    return type == COLLECTIVE_F64 ? a + b : (double)((float)a + (float)b);
+}
+
+/* Any number of elements, at any place, into a third vector or one of the two; nothing is written beside. */
+static void one_loop(const struct reduce_isa *isa, enum collective_type type,
+                     enum collective_sum sum, struct rng *rng)
+{
+    size_t size = collective_type_bytes(type), n = rng_below(rng, 200), room = (n + 64) * size;
+    unsigned into = (unsigned)rng_below(rng, 3);
+    char *memory[3], *at[3], one[8] = {0};
+
+    for (int k = 0; k < 3; k++) {
+        memory[k] = must(malloc(room));
+        memset(memory[k], 0x77, room);
+        at[k] = memory[k] + rng_below(rng, 32) * size;
+        for (size_t i = 0; i < n; i++)
+            data_put(type, at[k], i,
+                     ldexp((rng_double(rng) - 0.4) * 60000, -(int)rng_below(rng, 30)));
+    }
+    char *before[3];
+    for (int k = 0; k < 3; k++)
+        before[k] = memcpy(must(malloc(room)), memory[k], room);
+    isa->reduce[type][sum](at[into], at[0], at[1], n);
+    for (size_t i = 0; i < n; i++) {
+        double a = data_get(type, before[0] + (at[0] - memory[0]), i);
+        double b = data_get(type, before[1] + (at[1] - memory[1]), i);
+        data_put(type, one, 0, combine(type, sum, a, b));
+        if (memcmp(one, at[into] + i * size, size))
+            fail_msg("%s, %s, %s: %g and %g make %g", isa->name, collective_type_names[type],
+                     collective_sum_names[sum], a, b, data_get(type, at[into], i));
+    }
+    memcpy(before[into] + (at[into] - memory[into]), at[into], n * size);
+    for (int k = 0; k < 3; k++) {
+        assert_memory_equal(before[k], memory[k], room);
+        free(before[k]);
+        free(memory[k]);
+    }
+}
+
+static void all_vector_units_add_the_same(void **state)
+{
+    struct rng rng;
+    unsigned units = 0;
+
+    (void)state;
+    rng_seed(&rng, 5);
+    for (size_t i = 0; reduce_isas[i]; i++)
+        for (int type = 0; type < COLLECTIVE_TYPES && reduce_isas[i]->present(); type++)
+            for (int k = 0; k < 200; k++, units++)
+                one_loop(reduce_isas[i], (enum collective_type)type, k % 2, &rng);
+    assert_true(units);
+}
+
+static struct collective_point point(uint32_t op, uint32_t type, uint32_t sum, uint64_t count)
+{
+    return (struct collective_point){.op = op, .type = type, .sum = sum, .count = count, .seed = 9};
+}
+
+/* Partial sums of whole numbers up to a limit are exact when the whole sum is. */
+static void sums_stay_exact_for_any_number_of_members(void **state)
+{
+    static const unsigned numbers[] = {1, 2, 3, 7, 16, 60, 257, 1024};
+    double *x = must(malloc(DATA_PERIOD * 8));
+
+    (void)state;
+    for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
+        for (size_t k = 0; k < sizeof(numbers) / sizeof(*numbers); k++) {
+            struct collective_point p = point(COLLECTIVE_ALLREDUCE, type, COLLECTIVE_SUM, 300);
+            double sums[300] = {0}, largest = 0, most = 0;
+            for (unsigned m = 0; m < numbers[k]; m++) {
+                data_fill(x, 300, 0, &p, numbers[k], m);
+                for (unsigned i = 0; i < 300; i++) {
+                    double v = data_get((enum collective_type)type, x, i);
+                    assert_true(v >= 0 && v == trunc(v));
+                    sums[i] += v;
+                    most = v > most ? v : most;
+                }
+            }
+            for (unsigned i = 0; i < 300; i++)
+                largest = sums[i] > largest ? sums[i] : largest;
+            assert_true(largest <= exact[type]);
+            assert_true(most >= 5); /* and yet they tell members apart */
+        }
+    free(x);
+}
+
+/* The result as it must be, made from the members' inputs one by one. */
+static void make_result(void *to, const struct collective_point *p, unsigned n, unsigned m)
+{
+    uint64_t in = collective_input_count(p->op, p->count, n), block = p->count / n;
+    uint64_t out = collective_result_count(p->op, p->count, n);
+    size_t size = collective_type_bytes(p->type);
+    char *input = must(malloc(in * size));
+
+    memset(to, 0, out * size);
+    for (unsigned k = 0; k < n; k++) {
+        data_fill(input, in, 0, p, n, k);
+        if (collective_reduces(p->op))
+            data_reduce(p->type, p->sum, to, to,
+                        input + (p->op == COLLECTIVE_REDUCE_SCATTER ? m * block * size : 0), out);
+        else if (p->op == COLLECTIVE_ALL_GATHER)
+            memcpy((char *)to + k * block * size, input, block * size);
+        else if (p->op == COLLECTIVE_ALL_TO_ALL)
+            memcpy((char *)to + k * block * size, input + m * block * size, block * size);
+        else if (k == (p->op == COLLECTIVE_BROADCAST ? 0 : (m + n - 1) % n))
+            memcpy(to, input, out * size);
+    }
+    free(input);
+}
+
+/* In pieces, since that is how they are read. */
+static uint64_t look(const struct data_expected *x, const char *at, uint64_t n, size_t size,
+                     double *got, double *wanted)
+{
+    for (uint64_t i = 0, run = 1; i < n; i += run, run = run * 5 % 7919) {
+        run = run < n - i ? run : n - i;
+        uint64_t wrong = data_check(x, at + i * size, run, i, got, wanted);
+        if (wrong != DATA_RIGHT)
+            return wrong;
+    }
+    return DATA_RIGHT;
+}
+
+static void every_wrong_element_is_found(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_seed(&rng, 3);
+    for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
+        for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
+            for (unsigned n = 1; n <= 5; n++) {
+                struct collective_point p = point(op, type, n == 3, 4200ull * n);
+                uint64_t out = collective_result_count(op, p.count, n);
+                size_t size = collective_type_bytes(type);
+                char *result = must(malloc(out * size));
+                struct data_expected *x;
+                double got, wanted;
+                unsigned m = (unsigned)rng_below(&rng, n);
+                make_result(result, &p, n, m);
+                assert_int_equal(data_expect(&x, &p, p.count, n, m), 0);
+                assert_true(look(x, result, out, size, &got, &wanted) == DATA_RIGHT);
+                for (int k = 0; k < 20; k++) {
+                    uint64_t at = k < 2 ? k * (out - 1) : rng_below(&rng, out);
+                    char *byte = result + at * size + rng_below(&rng, size);
+                    *byte ^= 1;
+                    assert_int_equal(look(x, result, out, size, &got, &wanted), at);
+                    assert_true(got == data_get(type, result, at));
+                    assert_true(wanted != got);
+                    *byte ^= 1;
+                }
+                data_expect_free(x);
+                free(result);
+            }
+}
+
+static void corruption_shows_in_the_result(void **state)
+{
+    (void)state;
+    for (uint32_t op = 0; op < COLLECTIVE_OPS; op++)
+        for (uint32_t type = 0; type < COLLECTIVE_TYPES; type++)
+            for (uint32_t sum = 0; sum < 2; sum++)
+                for (unsigned n = 1; n <= 4; n++) {
+                    struct collective_point p = point(op, type, sum, 12ull * n);
+                    unsigned found = 0;
+                    p.inject = COLLECTIVE_CORRUPT;
+                    for (unsigned m = 0; m < n; m++) {
+                        uint64_t result[48], out = collective_result_count(op, p.count, n);
+                        struct data_expected *x;
+                        double got, wanted;
+                        make_result(result, &p, n, m);
+                        assert_int_equal(data_expect(&x, &p, p.count, n, m), 0);
+                        found += data_check(x, result, out, 0, &got, &wanted) != DATA_RIGHT;
+                        data_expect_free(x);
+                    }
+                    assert_true(found);
+                }
+}
+
+/* A piece is what the whole has in its place, and another seed gives others. */
+static void pieces_fit_together(void **state)
+{
+    struct collective_point p = point(COLLECTIVE_ALLREDUCE, COLLECTIVE_F32, COLLECTIVE_SUM, 20000);
+    float *whole = must(malloc(20000 * 4)), *pieces = must(malloc(20000 * 4));
+
+    (void)state;
+    p.inject = COLLECTIVE_CORRUPT;
+    data_fill(whole, 20000, 0, &p, 3, 1);
+    for (uint64_t i = 0; i < 20000; i += 777)
+        data_fill(pieces + i, 20000 - i < 777 ? 20000 - i : 777, i, &p, 3, 1);
+    assert_memory_equal(whole, pieces, 20000 * 4);
+    p.inject = COLLECTIVE_SOUND;
+    data_fill(pieces, 20000, 0, &p, 3, 1);
+    unsigned other = 0;
+    for (unsigned i = 0; i < 20000; i++)
+        other += whole[i] != pieces[i];
+    assert_int_equal(other, 1);
+    p.seed++;
+    data_fill(pieces, 20000, 0, &p, 3, 1);
+    assert_int_not_equal(memcmp(whole, pieces, 400), 0);
+    free(whole);
+    free(pieces);
+}
+
+static void factors_and_counts(void **state)
+{
+    (void)state;
+    assert_true(collective_bus_factor(COLLECTIVE_ALLREDUCE, 4) == 1.5);
+    assert_true(collective_bus_factor(COLLECTIVE_ALL_TO_ALL, 4) == 0.75);
+    assert_true(collective_bus_factor(COLLECTIVE_BROADCAST, 4) == 1);
+    for (int op = 0; op < COLLECTIVE_OPS; op++)
+        assert_true(collective_bus_factor((enum collective_op)op, 1) == 0);
+    assert_int_equal(collective_input_count(COLLECTIVE_ALL_GATHER, 12, 4), 3);
+    assert_int_equal(collective_result_count(COLLECTIVE_ALL_GATHER, 12, 4), 12);
+    assert_int_equal(collective_result_count(COLLECTIVE_REDUCE_SCATTER, 12, 4), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(half_precision_is_by_definition),
+        cmocka_unit_test(halves_are_rounded_to_the_nearest),
+        cmocka_unit_test(all_vector_units_add_the_same),
+        cmocka_unit_test(sums_stay_exact_for_any_number_of_members),
+        cmocka_unit_test(every_wrong_element_is_found),
+        cmocka_unit_test(corruption_shows_in_the_result),
+        cmocka_unit_test(pieces_fit_together),
+        cmocka_unit_test(factors_and_counts),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Our own backends from open to close, over a fabric that is as awkward as can be: several calls of several lengths, and what is told of them. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/collective/data.h"
+#include "core/collective/own_parts.h"
+#include "core/group/world_parts.h"
+#include "twisted_fabric.h"
+
+#define MEMBERS_MAX 6
+
+/* The only fabric here. */
+const char *const fabric_names[] = {"twisted", NULL};
+const struct fabric_ops *fabric_find(const char *name)
+{
+    return strcmp(name, twisted_ops.name) ? NULL : &twisted_ops;
+}
+const struct collective_ops collective_mpi, collective_nccl;
+
+struct team {
+    struct twisted_net net;
+    struct collective_point p;
+    struct topo *topo;
+    struct collective c[MEMBERS_MAX];
+    unsigned ranks[MEMBERS_MAX], n; /* members are other ranks than their numbers */
+};
+
+static const struct collective_call calls[] = {{0, 1200}, {1200, 60}, {1260, 1200}, {2460, 540}};
+#define CALLS 4u
+
+static void exchange(struct team *t)
+{
+    struct collective_card cards[MEMBERS_MAX][MEMBERS_MAX];
+    unsigned peers[MEMBERS_MAX], n, got[MEMBERS_MAX] = {0};
+
+    for (unsigned m = 0; m < t->n; m++) {
+        assert_int_equal(t->c[m].ops->peers(&t->c[m], peers, &n), 0);
+        for (unsigned i = 0; i < n; i++) {
+            struct collective_card *card = &cards[peers[i]][got[peers[i]]++];
+            assert_int_equal(t->c[m].ops->card(&t->c[m], peers[i], card), 0);
+            assert_int_equal(card->member, peers[i]);
+            card->member = m;
+        }
+    }
+    for (unsigned m = 0; m < t->n; m++) {
+        t->c[m].ops->join(&t->c[m], cards[m], got[m]);
+        assert_string_equal(t->c[m].error, "");
+    }
+}
+
+static void team_open(struct team *t, const struct collective_ops *ops, unsigned n, uint32_t op)
+{
+    *t = (struct team){.n = n,
+                       .p = {.transport = "twisted",
+                             .op = op,
+                             .type = COLLECTIVE_F64,
+                             .count = 3000,
+                             .segment_bytes = 128,
+                             .seed = n}};
+    twisted_open(&t->net, n + 1, n);
+    assert_int_equal(topo_open(&t->topo), 0);
+    for (unsigned m = 0; m < n; m++)
+        t->ranks[m] = m ? n + 1 - m : 0;
+    for (unsigned m = 0; m < n; m++) {
+        struct world *w = t->net.worlds[t->ranks[m]];
+        for (unsigned r = 0; r <= n; r++)
+            w->members[r].node = r >= 2;
+        t->c[m] = (struct collective){.ops = ops,
+                                      .point = &t->p,
+                                      .world = w,
+                                      .topo = t->topo,
+                                      .members = t->ranks,
+                                      .n = n,
+                                      .me = m,
+                                      .calls = calls,
+                                      .n_calls = CALLS};
+        ops->open(&t->c[m]);
+        assert_string_equal(t->c[m].error, "");
+    }
+    exchange(t);
+}
+
+static void team_close(struct team *t)
+{
+    for (unsigned m = 0; m < t->n; m++)
+        t->c[m].ops->close(&t->c[m]);
+    topo_close(t->topo);
+    twisted_close(&t->net);
+}
+
+/* Each at its own pace, one call after another. */
+static void run(struct team *t)
+{
+    unsigned call[MEMBERS_MAX] = {0}, left = t->n;
+
+    for (unsigned m = 0; m < t->n; m++)
+        assert_int_equal(t->c[m].ops->start(&t->c[m], 0), 0);
+    for (unsigned steps = 0; left; steps++) {
+        unsigned m = (unsigned)rng_below(&t->net.rng, t->n);
+        bool done = false;
+        assert_int_equal(t->c[m].ops->test(&t->c[m], &done), 0);
+        assert_true(steps < 10000000 && !t->net.misused && !t->net.uneven);
+        if (!done || call[m] == CALLS)
+            continue;
+        if (++call[m] == CALLS)
+            left--;
+        else
+            assert_int_equal(t->c[m].ops->start(&t->c[m], call[m]), 0);
+    }
+}
+
+/* Sums of calls one behind the other are those of the whole. */
+static void calls_of_any_length_share_a_vector(void **state)
+{
+    static const struct collective_ops *const all[] = {&collective_ring, &collective_halving,
+                                                       &collective_doubling};
+
+    (void)state;
+    for (unsigned n = 1; n < MEMBERS_MAX; n++)
+        for (size_t i = 0; i < 3; i++) {
+            struct team t;
+            team_open(&t, all[i], n, COLLECTIVE_ALLREDUCE);
+            for (unsigned m = 0; m < n; m++)
+                data_fill(t.c[m].input, 3000, 0, &t.p, n, m);
+            run(&t);
+            for (unsigned m = 0; m < n; m++) {
+                struct data_expected *x;
+                double got, wanted;
+                assert_int_equal(data_expect(&x, &t.p, 3000, n, m), 0);
+                assert_true(data_check(x, t.c[m].result, 3000, 0, &got, &wanted) == DATA_RIGHT);
+                data_expect_free(x);
+            }
+            team_close(&t);
+        }
+}
+
+/* Where there are blocks, those of a call lie where the call does. */
+static void blocks_lie_where_their_call_does(void **state)
+{
+    struct team t;
+
+    (void)state;
+    team_open(&t, &collective_ring, 3, COLLECTIVE_REDUCE_SCATTER);
+    for (unsigned m = 0; m < 3; m++)
+        for (unsigned i = 0; i < 3000; i++)
+            ((double *)t.c[m].input)[i] = i;
+    run(&t);
+    for (unsigned m = 0; m < 3; m++)
+        for (unsigned k = 0; k < CALLS; k++) {
+            uint64_t block = calls[k].count / 3;
+            for (uint64_t i = 0; i < block; i++)
+                assert_true(((double *)t.c[m].result)[calls[k].first / 3 + i] ==
+                            3. * (double)(calls[k].first + m * block + i));
+        }
+    team_close(&t);
+}
+
+static void what_went_where_is_told(void **state)
+{
+    struct team t;
+    struct collective_told told;
+    unsigned others = 0;
+
+    (void)state;
+    team_open(&t, &collective_ring, 4, COLLECTIVE_ALL_TO_ALL);
+    run(&t);
+    t.c[1].ops->tell(
+        &t.c[1],
+        &told); /* rank 4: to 3 over wire1, to 2 over wire0, and over it to 0 on another node */
+    assert_string_equal(told.algorithm, "ring, segments of 128");
+    assert_int_equal(told.n_flows, 3);
+    for (uint32_t i = 0; i < told.n_flows; i++) {
+        const struct collective_flow *f = &told.flows[i];
+        assert_true(!f->other_node || !strcmp(f->device, "wire0"));
+        others += f->other_node;
+        assert_int_equal(f->exact, 1);
+        assert_true(f->message_bytes == 128);
+        assert_true(f->out_bytes == 750 * 8 && f->in_bytes == f->out_bytes);
+        assert_true(f->out_messages >= f->out_bytes / 128);
+    }
+    assert_int_equal(others, 1);
+    team_close(&t);
+}
+
+static int give_up(struct collective *c, uint64_t still_ns)
+{
+    (void)c;
+    return still_ns ? -EINVAL : -ECANCELED;
+}
+
+static void who_joins_looks_after_its_channels(void **state)
+{
+    struct team t;
+
+    (void)state;
+    team_open(&t, &collective_ring, 2, COLLECTIVE_ALLREDUCE);
+    struct fabric *f = ((struct own *)t.c[0].state)->fabric;
+    assert_int_equal(fabric_attend(f), 0);
+    t.c[0].attend = give_up;
+    assert_int_equal(fabric_attend(f), -ECANCELED);
+    team_close(&t);
+}
+
+static void what_cannot_be_is_refused(void **state)
+{
+    struct collective_point p = {.backend = "doubling", .transport = "twisted", .count = 10};
+    char why[160];
+
+    (void)state;
+    assert_int_equal(collective_doubling.supports(&p, 3, why, sizeof(why)), 0);
+    p.op = COLLECTIVE_REDUCE_SCATTER;
+    assert_int_equal(collective_doubling.supports(&p, 5, why, sizeof(why)), -EOPNOTSUPP);
+    p.op = COLLECTIVE_ALL_TO_ALL;
+    assert_int_equal(collective_doubling.supports(&p, 5, why, sizeof(why)), 0);
+    assert_int_equal(collective_doubling.supports(&p, 3, why, sizeof(why)), -EOPNOTSUPP);
+    p.in_place = true;
+    assert_int_equal(collective_doubling.supports(&p, 5, why, sizeof(why)), -EOPNOTSUPP);
+    p.op = COLLECTIVE_ALLREDUCE;
+    assert_int_equal(collective_doubling.supports(&p, 5, why, sizeof(why)), 0);
+    strcpy(p.transport, "pigeon");
+    assert_int_equal(collective_doubling.supports(&p, 5, why, sizeof(why)), -EOPNOTSUPP);
+    assert_string_equal(why, "there is no transport 'pigeon'");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(calls_of_any_length_share_a_vector),
+        cmocka_unit_test(blocks_lie_where_their_call_does),
+        cmocka_unit_test(what_went_where_is_told),
+        cmocka_unit_test(who_joins_looks_after_its_channels),
+        cmocka_unit_test(what_cannot_be_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "twisted_fabric.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/group/world_parts.h"
+
+struct twisted_end {
+    struct twisted_net *net;
+    unsigned me;
+};
+
+static struct twisted_end *end_of(struct fabric *f)
+{
+    return f->state;
+}
+
+static struct twisted_pipe *pipe_of(struct twisted_net *net, unsigned from, unsigned to)
+{
+    return &net->pipes[from * net->n + to];
+}
+
+static int push(struct twisted_queue *q, void *at, size_t bytes)
+{
+    if (q->n == FABRIC_POSTS)
+        return -EAGAIN;
+    struct twisted_message *m = &q->all[(q->first + q->n++) % FABRIC_POSTS];
+    *m = (struct twisted_message){at, malloc(bytes), bytes};
+    memcpy(m->copy, at, bytes);
+    return 0;
+}
+
+static void pop(struct twisted_queue *q)
+{
+    free(q->all[q->first].copy);
+    q->first = (q->first + 1) % FABRIC_POSTS;
+    q->n--;
+}
+
+static int twisted_link(struct fabric *f, struct fabric_link *l)
+{
+    (void)f;
+    (void)l;
+    return 0;
+}
+
+static int twisted_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+{
+    struct twisted_end *e = end_of(f);
+    int err = push(&pipe_of(e->net, e->me, l->peer)->sends, (void *)(uintptr_t)at, bytes);
+
+    l->posted_out += err ? 0 : bytes;
+    return err;
+}
+
+static int twisted_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+{
+    struct twisted_end *e = end_of(f);
+    unsigned char garbage = (unsigned char)rng_u64(&e->net->rng);
+
+    if (pipe_of(e->net, l->peer, e->me)->receives.n == FABRIC_POSTS)
+        return -EAGAIN;
+    memset(at, garbage, bytes);
+    l->posted_in += bytes;
+    return push(&pipe_of(e->net, l->peer, e->me)->receives, at, bytes);
+}
+
+static void check(struct twisted_net *net, const struct twisted_message *m)
+{
+    net->misused += memcmp(m->at, m->copy, m->bytes) != 0;
+}
+
+/* Of so many bytes that could be moved. */
+static size_t some(struct twisted_net *net, size_t left)
+{
+    return net->whole || !rng_below(&net->rng, 4) ? left : 1 + rng_below(&net->rng, left);
+}
+
+static bool take(struct twisted_net *net, struct twisted_pipe *p)
+{
+    if (p->taken == p->sends.n || p->wire.n == FABRIC_POSTS)
+        return false;
+    if (!net->buffers && (p->wire.n || !p->receives.n))
+        return false;
+    const struct twisted_message *m = &p->sends.all[(p->sends.first + p->taken++) % FABRIC_POSTS];
+    check(net, m);
+    return !push(&p->wire, m->at, m->bytes);
+}
+
+static bool deliver(struct twisted_net *net, struct twisted_pipe *p, struct fabric_link *to)
+{
+    if (!p->wire.n || !p->receives.n)
+        return false;
+    const struct twisted_message *from = &p->wire.all[p->wire.first];
+    struct twisted_message *into = &p->receives.all[p->receives.first];
+    if (from->bytes != into->bytes) {
+        net->uneven++;
+        return false;
+    }
+    size_t bytes = some(net, into->bytes - p->moved);
+    check(net, into);
+    memcpy(into->at + p->moved, from->copy + p->moved, bytes);
+    memcpy(into->copy + p->moved, from->copy + p->moved, bytes);
+    p->moved += bytes;
+    to->received += bytes;
+    if (p->moved == into->bytes) {
+        p->moved = 0;
+        to->messages_in++;
+        pop(&p->receives);
+        pop(&p->wire);
+    }
+    return true;
+}
+
+/* In buffers they are through when taken; else when delivered. */
+static bool tell(struct twisted_net *net, struct twisted_pipe *p, struct fabric_link *from)
+{
+    if (p->taken <= (net->buffers ? 0 : p->wire.n) || rng_below(&net->rng, 8) < net->laziness)
+        return false;
+    const struct twisted_message *m = &p->sends.all[p->sends.first];
+    size_t bytes = some(net, m->bytes - p->told);
+    check(net, m);
+    from->sent += bytes;
+    p->told += bytes;
+    if (p->told == m->bytes) {
+        p->told = 0;
+        p->taken--;
+        from->messages_out++;
+        pop(&p->sends);
+    }
+    return true;
+}
+
+static int twisted_progress(struct fabric *f, uint64_t wait_ns)
+{
+    struct twisted_end *e = end_of(f);
+    struct twisted_net *net = e->net;
+    bool any = false;
+
+    (void)wait_ns;
+    for (unsigned i = 0; i < f->n_links; i++) {
+        struct fabric_link *l = &f->links[i];
+        if (rng_below(&net->rng, 8) < net->laziness)
+            continue;
+        any |= tell(net, pipe_of(net, e->me, l->peer), l);
+        any |= take(net, pipe_of(net, l->peer, e->me));
+        any |= deliver(net, pipe_of(net, l->peer, e->me), l);
+    }
+    return any;
+}
+
+static struct twisted_net *current; /* what fabrics that are opened now belong to */
+
+static int twisted_start(struct fabric *f)
+{
+    struct twisted_end *e = calloc(1, sizeof(*e));
+
+    if (!e)
+        abort();
+    *e = (struct twisted_end){current, world_rank(f->world)};
+    f->state = e;
+    return 0;
+}
+
+static int twisted_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+{
+    unsigned says[2] = {end_of(f)->me, l->peer};
+
+    *len = sizeof(says);
+    memcpy(card, says, sizeof(says));
+    return 0;
+}
+
+/* Is each card the one that this peer made for this end? */
+static int twisted_join(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    for (unsigned i = 0; i < f->n_links; i++) {
+        unsigned says[2] = {f->links[i].peer, end_of(f)->me};
+        if (lens[i] != sizeof(says) || memcmp(cards[i], says, sizeof(says)))
+            return fabric_fail(f, -EPROTO, "a card went astray");
+        snprintf(f->links[i].device, sizeof(f->links[i].device), "wire%u", f->links[i].peer / 3);
+    }
+    return 0;
+}
+
+static void twisted_stop(struct fabric *f)
+{
+    free(f->state);
+}
+
+const struct fabric_ops twisted_ops = {.name = "twisted",
+                                       .help = "for tests",
+                                       .open = twisted_start,
+                                       .link = twisted_link,
+                                       .card = twisted_card,
+                                       .join = twisted_join,
+                                       .send = twisted_send,
+                                       .receive = twisted_receive,
+                                       .progress = twisted_progress,
+                                       .close = twisted_stop};
+
+void twisted_open(struct twisted_net *net, unsigned n, uint64_t seed)
+{
+    struct fabric_options options = {.message_most = 1 << 20};
+    char error[160];
+
+    *net = (struct twisted_net){.n = n,
+                                .pipes = calloc((size_t)n * n, sizeof(*net->pipes)),
+                                .fabrics = calloc(n, sizeof(struct fabric *)),
+                                .worlds = calloc(n, sizeof(struct world *))};
+    current = net;
+    rng_seed(&net->rng, seed);
+    net->whole = rng_below(&net->rng, 2);
+    net->buffers = rng_below(&net->rng, 2);
+    net->laziness = (unsigned)rng_below(&net->rng, 7);
+    for (unsigned i = 0; i < n; i++) {
+        if (world_new(&net->worlds[i], "twisted", i, n, error, sizeof(error)) ||
+            fabric_open(&net->fabrics[i], &twisted_ops, net->worlds[i], &options, error,
+                        sizeof(error)))
+            abort();
+    }
+}
+
+static void drop(struct twisted_queue *q)
+{
+    while (q->n)
+        pop(q);
+}
+
+void twisted_close(struct twisted_net *net)
+{
+    for (unsigned i = 0; i < net->n; i++) {
+        fabric_close(net->fabrics[i]);
+        world_free(net->worlds[i]);
+    }
+    for (size_t i = 0; i < (size_t)net->n * net->n; i++) {
+        drop(&net->pipes[i].sends);
+        drop(&net->pipes[i].receives);
+        drop(&net->pipes[i].wire);
+    }
+    free(net->pipes);
+    free(net->fabrics);
+    free(net->worlds);
+}

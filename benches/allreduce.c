@@ -86,7 +86,8 @@ static const struct opt options[] = {
      AT(device),
      .arg = "NIC",
      .help = "interface or RDMA device (mlx5_0:1), the same at every rank unless its own command "
-             "line says another; of mpi and nccl: the one that must have carried the bytes"},
+             "line says another; 'a+b': the ranks of a machine take them in turn; of mpi and nccl: "
+             "the one that must have carried the bytes"},
     {.name = "op", CHOICE(op, collective_ops_names), .def = "allreduce", .help = "the operation"},
     {.name = "dtype",
      .letter = 'd',

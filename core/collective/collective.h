@@ -84,11 +84,11 @@ uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned
 struct collective_point {
     char backend[16];   /* ring halving doubling mpi nccl */
     char transport[16]; /* of our own backends: shm tcp rdma; "" of others */
-    char device[64];    /* NIC or RDMA device; "": chosen */
+    char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct fabric_options */
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
     uint32_t op, type, sum, inject;
     uint8_t in_place, crowded, reserved[6];
-    uint64_t count;         /* elements of the vector: buffers are for so many, and every call lies within it */
+    uint64_t count; /* elements of the vector: buffers are for so many, and every call lies in it */
     uint64_t segment_bytes; /* of our own backends: what a message is cut to; 0: chosen */
     uint64_t seed;
     struct net_tcp tcp;

@@ -21,7 +21,8 @@ static uint64_t round_up(uint64_t bytes)
 /* At the least: what a message of its own costs is little against. At the most: what stays in a CPU's own cache from when it comes until it is
  * reduced. Between them an eighth of the message, so that work on one segment goes on while the next ones are on their way. Measured: a vector of 8 MiB over
  * links of 1 Gbit/s goes within 1 % as fast in any segments from 16 KiB to 512 KiB; where copies are the limit (shared memory, loopback) CPU time falls up to
- * 128 KiB and hardly changes beyond. Over RDMA: not measured, as TCP. */
+ * 128 KiB and hardly changes beyond. Over soft RoCE, where each message costs most, 4 MiB take twice as long in segments of 16 KiB as in 256 KiB, and as long in
+ * 2 MiB: so RDMA has those of TCP, and the two can be compared message by message. */
 uint64_t engine_segment(const char *transport, uint64_t longest_bytes, uint64_t asked)
 {
     static const struct {

@@ -239,8 +239,8 @@ static void nccl_tell(struct collective *c, struct collective_told *told)
              : !says->heard ? ", its debug output was not read"
                             : "");
     told->simulated = s->nccl->simulated() || !strcmp(gpus_origin(s->gpus), "simulated");
-    if (says->n_devices == 1 && network[0])
-        device = network;
+    if (says->n_devices == 1 && network[0] && !c->point->device[0])
+        device = network; /* what was asked for is the claim, whatever NCCL says that it took */
     library_flow(told, device, library_least(c, s->bytes), s->calls > 0 ? s->bytes / s->calls : 0);
 }
 

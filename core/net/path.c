@@ -83,6 +83,7 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
     if (!d)
         d = add_device(v, name);
     d->claimed = true;
+    d->at_least |= claim->at_least;
     d->claim[PATH_BYTES][COUNTER_OUT] += claim->out_bytes;
     d->claim[PATH_BYTES][COUNTER_IN] += claim->in_bytes;
     d->claim[PATH_PACKETS][COUNTER_OUT] += claim->out_messages;

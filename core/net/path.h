@@ -13,6 +13,8 @@
  * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing and other devices, all together,
  * moved what is missing: at least 90 % of it, and not more than 1.3 times as much, which somebody else's traffic would be.
  *
+ * Of a claim that is only the least, where less than a tenth went through the claimed device, others may have moved any more.
+ *
  * A claim that is met is proved only where its bytes cannot have gone another way unseen: other devices together moved less than
  * 90 % of it the same way, and what the claimed device moved beside it, and its headers, is less than it. Devices that move the
  * same bytes do not count as others. On a busy machine much is unknown, and nothing elsewhere that was not.
@@ -38,6 +40,8 @@ struct path_claim {
     /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA but iWARP's streams; none of a
      * TCP stream, which packs them. 0: not told. */
     double out_messages, in_messages;
+    bool
+        at_least; /* the bytes are the fewest that can have gone, not what did: a library moved them */
 };
 
 enum path_verdict {

@@ -192,11 +192,14 @@ static bool is_elsewhere(const struct path_view *v, const struct path_device *d,
                          double others)
 {
     double most = v->by == PATH_PACKETS ? FOUND_MOST * PACKETS_EACH : FOUND_MOST;
+    double claim = path_sum(d->claim[v->by]);
     bool hidden = isnan(path_sum(d->got[v->by]));
 
     if (hidden && v->by == PATH_PACKETS)
         return false; /* a few thousand packets are of anybody */
-    return lacking >= MISSING_SHARE * path_sum(d->claim[v->by]) && !d->moved.at_least &&
+    if (d->at_least && !hidden && lacking >= FOUND_SHARE * claim)
+        most = INFINITY; /* a library sends more than the least, nobody knows how much */
+    return lacking >= MISSING_SHARE * claim && !d->moved.at_least &&
            others >= FOUND_SHARE * lacking && others <= most * lacking;
 }
 

@@ -17,7 +17,7 @@ enum path_measure { PATH_BYTES, PATH_PACKETS, PATH_MEASURES };
 
 struct path_device {
     char name[64];
-    bool claimed, port;
+    bool claimed, port, at_least;
     bool same_bytes; /* moves bytes that another device of the list counts: never "elsewhere" */
     struct nic_port facts; /* of a port */
     struct moved moved;

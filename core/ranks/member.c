@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/ranks/order.h"
 #include "core/net/machine.h"
+#include "core/ranks/order.h"
 
 #define LOOK_NS         20000000u /* between two looks at the channels */
 #define LIBRARY_OPEN_NS 120000000000u
@@ -109,6 +109,9 @@ int member_open(struct member *m, const struct collective_order *order, const ui
     size_t size = order->n_calls * sizeof(*calls);
 
     prepare(m, order, members);
+    if (m->device && strlen(m->device) >= sizeof(m->point.device))
+        return collective_fail(&m->c, -EOPNOTSUPP, "'%.60s...' names more devices than can be told",
+                               m->device);
     m->calls = malloc(size);
     if (!m->calls)
         return collective_fail(&m->c, -ENOMEM, "out of memory");

@@ -9,11 +9,12 @@
 
 #define NAP_NS 50000000u /* a gap is slept through in naps, so that the channels are seen to */
 
-static uint64_t cpu_now_ns(void)
+/* Ours are done by this thread alone; libraries have threads of their own that move data. */
+static uint64_t cpu_now_ns(const struct member *m)
 {
     struct timespec t;
 
-    if (clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+    if (clock_gettime(m->c.ops->own ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t))
         return 0;
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
@@ -105,24 +106,44 @@ static int open_overlap(struct member *m)
     return err ? collective_fail(&m->c, err, "out of memory") : 0;
 }
 
+/* A broadcast's root is done before the others have begun: one after another without a pause they would tell a rate, not the time that one
+ * takes. */
+static bool is_apart(const struct member *m, const struct session_run *run)
+{
+    return run->gap_ns || m->point.op == COLLECTIVE_BROADCAST;
+}
+
+/* Between two operations that are timed each by itself: none of it counts. */
+static int part(struct member *m, const struct session_run *run)
+{
+    uint64_t waited_ns = m->c.waited_ns, blocked_ns = m->c.blocked_ns;
+    int err = run->gap_ns ? sleep_through(m, run->gap_ns) : 0;
+
+    if (!err)
+        err = m->c.ops->barrier(&m->c);
+    m->c.waited_ns = waited_ns;
+    m->c.blocked_ns = blocked_ns;
+    return err;
+}
+
 static int operations(struct member *m, const struct session_run *run,
                       const struct overlap_work *work, struct collective_times *times)
 {
     uint64_t patience_ns = member_patience_ns(m, COLLECTIVE_ASK_RUN, run);
+    bool apart = is_apart(m, run);
     int err = 0;
 
     for (uint64_t i = 0; i < run->operations && !err; i++) {
-        if (i && run->gap_ns)
-            err = sleep_through(m, run->gap_ns);
+        bool first = !i || apart, last = i + 1 == run->operations || apart;
+        err = i && apart ? part(m, run) : 0;
         if (err)
             break;
         /* The clock is read inside of the CPU's, which costs more. */
-        bool apart = !i || run->gap_ns, last = i + 1 == run->operations || run->gap_ns;
-        times->cpu_ns -= apart ? cpu_now_ns() : 0;
-        times->ns -= apart ? clock_now_ns() : 0;
+        times->cpu_ns -= first ? cpu_now_ns(m) : 0;
+        times->ns -= first ? clock_now_ns() : 0;
         err = run->overlap_ns ? overlapped(m, work, patience_ns) : blocking(m);
         times->ns += last ? clock_now_ns() : 0;
-        times->cpu_ns += last ? cpu_now_ns() : 0;
+        times->cpu_ns += last ? cpu_now_ns(m) : 0;
     }
     return err;
 }
@@ -131,11 +152,14 @@ static int after_barrier(struct member *m, const struct session_run *run,
                          struct collective_times *times)
 {
     struct overlap_work work = {0};
-    uint64_t begin_ns = clock_now_ns();
+    int err = run->gap_ns ? sleep_through(m, run->gap_ns) : 0;
 
+    if (err)
+        return err;
     if (run->overlap_ns)
         work = overlap_work(&m->overlap, run->overlap_ns);
-    int err = m->c.ops->barrier(&m->c);
+    uint64_t begin_ns = clock_now_ns();
+    err = m->c.ops->barrier(&m->c);
     times->slack_ns = clock_now_ns() - begin_ns;
     m->c.waited_ns = m->c.blocked_ns = 0;
     if (!err)

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ranks/work_state.h"
 #include "core/group/mpi.h"
+#include "core/ranks/work_state.h"
 
 enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4 };
 

@@ -77,6 +77,9 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
     uint64_t elements = bytes / collective_type_bytes(p->dtype);
 
     fill(pt, p, c);
+    if (p->device && strlen(p->device) >= sizeof(c->device))
+        return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be told",
+                            p->device);
     if (p->model && p->model[0]) {
         int err = fuse(pt, p, calls, n_calls);
         for (unsigned i = 0; !err && i < *n_calls; i++) {

@@ -121,6 +121,7 @@ void claims_add(struct collective_claims *claims, const struct collective_told *
         struct path_claim *c = f->device[0] ? claim_of(claims, f->device) : NULL;
         if (!c)
             continue;
+        c->at_least |= !f->exact;
         c->out_bytes += f->out_bytes;
         c->in_bytes += f->other_node ? f->in_bytes : 0;
         c->message_bytes = f->message_bytes;

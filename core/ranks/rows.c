@@ -10,7 +10,8 @@
 #include "core/ranks/work_state.h"
 
 #define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
-#define LATE_LEAST    0.05 /* of an operation: what the late one waited less than the others */
+#define LATE_LEAST    0.05 /* of the operations: what the late one waited less than the others */
+#define LATE_NS       1e5  /* the same: less is how a system wakes its processes */
 
 const char *const collective_bench_columns[] = {"nodes",     "vector_bytes", "chosen", "rank",
                                                 "rank_host", "scope",        "detail", NULL};
@@ -39,23 +40,26 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The late one waits least for the others: at the barrier before it all, and in the operations, as far as its backend tells. It
- * counts where it waited clearly less than half of the others did. */
-static void count_late(struct collective_work *w, const struct collective_times *times,
-                       uint64_t slowest)
+/* What a member did not spend at work: at the barrier before it all, waiting in the operations or for a link to take what it sends, as far as its
+ * backend tells, and after its own end until the last one's. */
+static double idle_ns(const struct collective_times *t, uint64_t slowest)
 {
-    double waits[WORLD_RANKS_MAX], sorted[WORLD_RANKS_MAX];
+    return (double)(t->slack_ns + t->waited_ns + t->blocked_ns + (slowest - t->ns));
+}
+
+int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest)
+{
+    double idle[WORLD_RANKS_MAX], sorted[WORLD_RANKS_MAX];
     unsigned late = 0;
 
-    if (w->n < 2)
-        return;
-    for (unsigned i = 0; i < w->n; i++) {
-        waits[i] = sorted[i] = (double)(times[i].slack_ns + times[i].waited_ns);
-        late = waits[i] < waits[late] ? i : late;
+    if (n < 2)
+        return -1;
+    for (unsigned i = 0; i < n; i++) {
+        idle[i] = sorted[i] = idle_ns(&times[i], slowest);
+        late = idle[i] < idle[late] ? i : late;
     }
-    qsort(sorted, w->n, sizeof(*sorted), ascending);
-    w->judged++;
-    w->each[late].late += sorted[w->n / 2] - sorted[0] > LATE_LEAST * (double)slowest;
+    qsort(sorted, n, sizeof(*sorted), ascending);
+    return sorted[n / 2] - sorted[0] > fmax(LATE_NS, LATE_LEAST * (double)slowest) ? (int)late : -1;
 }
 
 void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest)
@@ -70,7 +74,9 @@ void rows_count(struct collective_work *w, const struct collective_times *times,
     }
     w->slowest_ns += (double)slowest;
     w->samples++;
-    count_late(w, times, slowest);
+    int late = rows_late(times, w->n, slowest);
+    if (late >= 0)
+        w->each[late].late++;
 }
 
 static struct figure *add_figure(struct point *pt, const struct collective_work *w,
@@ -93,10 +99,10 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
 {
     bool own = collective_find(w->point.backend)->own;
 
-    for (unsigned i = 0; i < w->n && w->n > 1 && w->judged; i++) {
+    for (unsigned i = 0; i < w->n && w->n > 1 && w->samples; i++) {
         const struct collective_member *m = &w->each[i];
         figure_value(add_figure(pt, w, "late_share", "percent", "", (int)i),
-                     100.0 * (double)m->late / (double)w->judged);
+                     100.0 * (double)m->late / (double)w->samples);
         if (!own || !(m->ns > 0))
             continue;
         figure_value(add_figure(pt, w, "waited_share", "percent", "", (int)i),
@@ -159,18 +165,6 @@ static void add_facts(struct point *pt, const struct collective_work *w)
     }
 }
 
-/* How much of the shorter one of operation and product went on beside the other: 100 % where both together take as long as the longer. */
-static void add_overlap(struct point *pt, const struct collective_work *w)
-{
-    double alone = (double)w->alone_ns, work = (double)w->work_ns, both;
-
-    if (!w->operations || !(alone > 0) || !(work > 0))
-        return;
-    both = w->slowest_ns / (double)w->operations;
-    figure_value(add_figure(pt, w, "overlap", "percent", "", -1),
-                 100 * fmin(1, fmax(0, (alone + work - both) / fmin(alone, work))));
-}
-
 /* The slowest line among the members', and what it leaves to this operation. */
 static void set_limit(struct point *pt, struct collective_work *w)
 {
@@ -193,6 +187,9 @@ static void set_limit(struct point *pt, struct collective_work *w)
     }
     if (isnan(bound))
         snprintf(w->limit_source, sizeof(w->limit_source), "one node: no link between nodes");
+    else if (!collective_find(w->point.backend)->own)
+        snprintf(w->limit_source, sizeof(w->limit_source),
+                 "the library does not say which link it took");
     else
         snprintf(w->limit_source, sizeof(w->limit_source), "%s%s", least_source,
                  isnan(least) ? "" : ", the most that any algorithm gets through each node's link");
@@ -226,7 +223,7 @@ void rows_finish(struct point *pt, struct collective_work *w)
             pt->origin = "simulated"; /* whoever of them it was */
     set_columns(pt, w);
     set_limit(pt, w);
-    add_overlap(pt, w);
+    work_overlap_figures(pt, w);
     add_lateness(pt, w);
     if (!p->no_cpu && !p->gap_ns && !p->overlap)
         add_cpu(pt, w);

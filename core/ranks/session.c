@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/ranks/session_state.h"
 #include "core/net/machine.h"
+#include "core/ranks/session_state.h"
 
 const char *session_error(const struct session *s)
 {

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/ranks/session_state.h"
 #include "core/net/machine.h"
+#include "core/ranks/session_state.h"
 
 int session_mark(struct session *s)
 {

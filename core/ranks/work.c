@@ -8,14 +8,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/ranks/work_state.h"
 #include "core/group/mpi.h"
+#include "core/ranks/work_state.h"
 #include "core/transport/fabric.h"
 
-#define IDLE_NS       1000000000u /* how long idle machines are watched */
-#define SAMPLE_NS     2000000u /* long against what a barrier leaves of differences between starts */
-#define LOCAL_MOST    4        /* processes that nobody asked for */
-#define OVERLAP_TRIES 5
+#define IDLE_NS           1000000000u /* how long idle machines are watched */
+#define SAMPLE_NS         2000000u /* long against what a barrier leaves of differences between starts */
+#define LOCAL_MOST        4        /* processes that nobody asked for */
+#define ITERATION_SAMPLES 20       /* that --iterations come in */
 
 const char *const collective_fills[] = {"node", "rank", NULL};
 const char *const collective_scalings[] = {"weak", "strong", NULL};
@@ -262,35 +262,20 @@ static int watch_gpu(struct point *pt)
     return point_gpu(pt, 0, &gpu);
 }
 
-static int measure_alone(struct point *pt, struct collective_work *w)
-{
-    struct session_run run = {.operations = 1};
-    const struct collective_times *times;
-    uint64_t ns = 0, least = UINT64_MAX;
-    int err = 0;
-
-    for (int i = 0; i < OVERLAP_TRIES && !err; i++) {
-        err = session_run(w->session, &run, &times, &ns);
-        least = ns < least ? ns : least;
-    }
-    w->alone_ns = least;
-    if (!err)
-        err = session_overlap_alone(w->session, w->alone_ns, &w->work_ns);
-    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
-}
-
 int collective_bench_setup(struct point *pt)
 {
     const struct collective_params *p = pt->params;
     struct collective_work *w = pt->bench_state;
 
     w->begun = false;
-    w->samples = w->judged = w->operations = 0;
+    w->samples = w->operations = 0;
     w->slowest_ns = 0;
-    w->alone_ns = w->work_ns = 0;
+    w->overlap.n = 0;
     memset(w->each, 0, sizeof(w->each));
     w->n = (unsigned)p->ranks;
     pt->sample_ns = p->gap_ns || p->overlap ? 0 : SAMPLE_NS;
+    if (p->iterations) /* in so many samples as an interval wants */
+        pt->max_inner = p->iterations > ITERATION_SAMPLES ? p->iterations / ITERATION_SAMPLES : 1;
     int err = collective_point_of(pt, w->n, &w->point, w->calls, &w->n_calls);
     w->vector_bytes = 0;
     for (unsigned i = 0; !err && i < w->n_calls; i++)
@@ -308,7 +293,8 @@ int collective_bench_setup(struct point *pt)
     err = session_begin(w->session, &w->point, w->members, w->n, w->calls, w->n_calls);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->session));
-    return p->overlap ? measure_alone(pt, w) : 0;
+    err = p->overlap ? work_overlap_size(w) : 0;
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
 }
 
 int collective_bench_begin(struct point *pt)
@@ -324,12 +310,15 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     const struct collective_params *p = pt->params;
     struct collective_work *w = pt->bench_state;
-    struct session_run run = {
-        .operations = inner, .gap_ns = p->gap_ns, .overlap_ns = p->overlap ? w->alone_ns : 0};
+    struct session_run run = {.operations = inner,
+                              .gap_ns = p->gap_ns,
+                              .overlap_ns = p->overlap ? w->overlap.wanted_ns : 0};
     const struct collective_times *times;
     uint64_t slowest = 0;
-    int err = session_run(w->session, &run, &times, &slowest);
+    int err = p->overlap ? work_overlap_alone(w) : 0;
 
+    if (!err)
+        err = session_run(w->session, &run, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->session));
     for (size_t i = 0; i < pt->n_series; i++)
@@ -337,6 +326,8 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     if (!w->begun)
         return 0;
     w->operations += inner;
+    if (p->overlap)
+        work_overlap_both(w, slowest);
     rows_count(w, times, slowest);
     pt->enough = p->iterations && w->operations >= p->iterations;
     return 0;

@@ -13,6 +13,16 @@ struct collective_member {
     uint64_t late; /* samples in which it was the late one */
 };
 
+#define OVERLAP_SAMPLES 2048
+#define OVERLAP_BLOCKS  16
+
+/* The operation and a matrix product that takes as long, each alone and both at once, since the warm-up. */
+struct collective_overlap {
+    uint64_t wanted_ns; /* of the product */
+    size_t n;
+    double alone_ns[OVERLAP_SAMPLES], work_ns[OVERLAP_SAMPLES], both_ns[OVERLAP_SAMPLES];
+};
+
 struct collective_work { /* pt->bench_state: outlives the points */
     struct world *world;
     struct session *session;
@@ -31,7 +41,7 @@ struct collective_work { /* pt->bench_state: outlives the points */
         operations;    /* since the warm-up; of samples in which lateness was looked for */
     double slowest_ns; /* sum over samples */
     struct collective_member each[WORLD_RANKS_MAX];
-    uint64_t alone_ns, work_ns; /* of an overlap: the operation alone, the matrix product alone */
+    struct collective_overlap overlap;
     char limit_source[256];
 };
 
@@ -47,7 +57,16 @@ int collective_serve(const struct collective_params *p, const volatile int *canc
 int collective_who(const struct collective_params *p, const volatile int *cancel);
 void collective_leave(struct collective_work *w);
 
+/* work_overlap.c: how long the product is to take; the two alone, before each sample of both; its figures. 0 or -errno of the session. */
+int work_overlap_size(struct collective_work *w);
+int work_overlap_alone(struct collective_work *w);
+void work_overlap_both(struct collective_work *w, uint64_t both_ns);
+void work_overlap_figures(struct point *pt, const struct collective_work *w);
+
 void rows_series(struct point *pt, struct collective_work *w);
+/* Which member the others waited for, of one sample's times: the one that was idle least, where that is clearly less than half of them were;
+ * -1: none. */
+int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest);
 void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest);
 void rows_finish(struct point *pt,
                  struct collective_work *w); /* limits, figures, columns: after session_end() */

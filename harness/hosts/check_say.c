@@ -64,7 +64,8 @@ static void clock_text(const struct host *h, char *text, size_t len)
     if (isnan(h->offset_s))
         snprintf(text, len, "not known");
     else
-        snprintf(text, len, "%+.2f s +-%.2f", h->offset_s, h->spread_s);
+        snprintf(text, len, "%+.2f s +-%.2f", fabs(h->offset_s) < 0.005 ? 0 : h->offset_s,
+                 h->spread_s);
 }
 
 /* One build for all its programs, or that they differ. */

@@ -47,7 +47,7 @@ const char script_group[] =
  * sh -c SCRIPT plumb TOKEN check PROGRAM...
  *
  * The clock first, next to the beginning; then each program's version, and the interfaces that are not down, with what the kernel
- * says of their speed.
+ * says of their speed: of what has a device, or is made of others. What veth and tun say is made up.
  */
 const char script_check[] =
     "t=$1; shift 2; h=$(uname -n); printf \"plumb-begin %s %s|%s\\n\" $t \"$h\" \"$(date "
@@ -56,7 +56,7 @@ const char script_check[] =
     "printf \"plumb-build %s %s|%s\\n\" $t $c \"$(printf \"%s\\n\" \"$v\" | head -n 1)\"; done; "
     "for i in /sys/class/net/*; do n=${i##*/}; [ $n = lo ] && continue; "
     "o=; [ -r $i/operstate ] && read -r o <$i/operstate; [ \"$o\" = down ] && continue; "
-    "s=$(cat $i/speed 2>/dev/null); "
+    "s=; for f in $i/device $i/lower_*; do [ -e $f ] && s=$(cat $i/speed 2>/dev/null); done; "
     "a=$(ip -o addr show dev $n scope global 2>/dev/null | while read -r z y k b l; do "
     "printf \"%s \" ${b%/*}; done); "
     "printf \"plumb-net %s %s|%s|%s\\n\" $t $n \"$s\" \"$a\"; done; "

@@ -57,7 +57,8 @@ static void keep_at(struct search *s, const char *at)
         if (s->at_in[i] && !isnan(x))
             best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
     }
-    for (size_t i = 0; i < s->bench->n_cases; i++)
+    /* Where no case says it, as none does whose launches died before a row, it is nothing to choose by. */
+    for (size_t i = 0; !isnan(best) && i < s->bench->n_cases; i++)
         if (number_of(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
             s->at_in[i] = false;
 }

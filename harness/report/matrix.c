@@ -202,6 +202,12 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
     m->slow += at->slow;
 }
 
+/* Of what is between hosts a row has a dozen settings more, which mostly are the same everywhere. */
+static bool is_telling(const struct report_bench *b, const struct report_case *c, size_t param)
+{
+    return word_in("transport size", b->params[param]) || show_tells_apart(b, c, param);
+}
+
 static const char *title_of(struct report *r, const struct report_bench *b,
                             const struct report_case *c)
 {
@@ -209,7 +215,7 @@ static const char *title_of(struct report *r, const struct report_bench *b,
 
     for (size_t i = 0; i < b->n_params; i++)
         if (!b->follows[i] && !is_end(b->params[i]) &&
-            !(is_host_pair(b, c) && is_one_way(c->params[i])))
+            !(is_host_pair(b, c) && (is_one_way(c->params[i]) || !is_telling(b, c, i))))
             text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, c->params[i]));
     return text;
 }

@@ -13,13 +13,15 @@ static const char *const moods[] = {
 static void write_value(const struct page *page, const struct headline_run *h)
 {
     FILE *out = page->out;
+    struct show_scale scale;
 
     if (!h->point || !h->point->n_values) {
         fputs("<div class='value none'>not measured</div>", out);
         return;
     }
-    html_print(out, "<div class='value'><b>%s</b> %s", show_number(&page->r->pool, h->point->value),
-               h->best->unit);
+    scale = show_scale(h->point->value, h->best->unit);
+    html_print(out, "<div class='value'><b>%s</b> %s",
+               show_number(&page->r->pool, h->point->value * scale.factor), scale.unit);
     if (strcmp(h->point->origin, "measured") != 0)
         html_print(out, " <span class='badge'>%s</span>",
                    *h->point->origin ? h->point->origin : "origin unknown");
@@ -27,26 +29,29 @@ static void write_value(const struct page *page, const struct headline_run *h)
     if (isnan(h->point->low))
         fputs("no interval", out);
     else
-        html_text(out, show_interval(&page->r->pool, h->point));
+        html_text(out, show_scaled_interval(&page->r->pool, h->point, scale.factor));
     fputs("</div></div>", out);
 }
 
 /* The bar is a meter: its text says the same. */
 static void write_share(const struct page *page, const struct headline_run *h)
 {
+    struct show_scale scale;
+
     if (!h->point || isnan(h->point->percent)) {
         fputs("<div class='share none'>no limit known</div>", page->out);
         return;
     }
+    scale = show_scale(h->point->value, h->best->unit);
     html_print(page->out, "<div class='share' title='limit: %s %s, %s'><span class='bar %s'>",
-               show_number(&page->r->pool, h->point->limit), h->best->unit,
+               show_number(&page->r->pool, h->point->limit * scale.factor), scale.unit,
                *h->point->limit_source ? h->point->limit_source : "source not named",
                moods[h->verdict.mood]);
     fprintf(page->out, "<i style='width:%.1f%%'></i></span>",
             fmin(fmax(h->point->percent, 0), 100));
     html_print(page->out, "<span>%s of %s</span></div>",
                show_percent(&page->r->pool, h->point->percent),
-               show_number(&page->r->pool, h->point->limit));
+               show_number(&page->r->pool, h->point->limit * scale.factor));
 }
 
 static void write_cell(const struct page *page, const struct headline *h, size_t run)

@@ -127,23 +127,28 @@ static const char *group_text(struct pool *pool, const json_t *list, const char 
     return and_more(pool, text, n);
 }
 
+static bool group_was_before(const struct table *plan, size_t line, size_t column)
+{
+    for (size_t i = 0; i < line; i++)
+        if (!strcmp(table_cell(plan, i, column), table_cell(plan, line, column)))
+            return true;
+    return false;
+}
+
 /* Over whom collectives ran: "all 4 hosts, 8 ranks"; "" where none did. */
 static const char *groups_of(const struct page *page, size_t run)
 {
     const struct table *plan = &page->r->runs[run].plan;
     const json_t *list = json_object_get(hosts_of(page, run), "list");
     size_t column = table_column(plan, "hosts");
-    const char *text = "", *before = "";
+    const char *text = "";
 
     for (size_t i = 0; column != TABLE_NO_COLUMN && i < plan->n_rows; i++) {
         const char *group = table_cell(plan, i, column);
 
-        if (!*group || !strcmp(group, before))
-            continue;
-        before = group;
-        group = group_text(&page->r->pool, list, group);
-        if (!strstr(text, group))
-            text = pool_text(&page->r->pool, "%s%s%s", text, *text ? "; " : "", group);
+        if (*group && !group_was_before(plan, i, column))
+            text = pool_text(&page->r->pool, "%s%s%s", text, *text ? "; " : "",
+                             group_text(&page->r->pool, list, group));
     }
     return text;
 }
@@ -167,18 +172,20 @@ void page_hosts_line(const struct page *page, size_t run)
     fputs("</p>\n", page->out);
 }
 
-/* "+0.05 s ± 0.12": no more is known than that the host's clock lies within it. */
+/* "+0.05 s, plus or minus 0.12": no more is known than that the host's clock lies within it. */
 static const char *clock_text(struct pool *pool, const json_t *host)
 {
     const json_t *offset = json_object_get(host, "clock_offset_s");
     const json_t *known = json_object_get(host, "clock_known_to_s");
+    const char *text;
 
     if (!json_is_number(offset))
         return "";
+    text = pool_text(pool, "%+.2f s", json_number_value(offset));
+    text = !strcmp(text, "-0.00 s") ? "+0.00 s" : text;
     if (!json_is_number(known))
-        return pool_text(pool, "%+.2f s", json_number_value(offset));
-    return pool_text(pool, "%+.2f s \u00b1 %.2f", json_number_value(offset),
-                     json_number_value(known));
+        return text;
+    return pool_text(pool, "%s \u00b1 %.2f", text, json_number_value(known));
 }
 
 static const char *speed_text(struct pool *pool, double mbps)
@@ -220,7 +227,7 @@ static void write_host(const struct page *page, const json_t *host)
 
     html_print(page->out,
                "<tr><th scope='row'>%s</th><td class='text'>%s</td><td>%s</td><td>%s</td><td "
-               "class='text'>%s</td><td class='text'>%s</td><td class='text'>%s</td></tr>\n",
+               "class='text'>%s</td><td>%s</td><td class='text'>%s</td></tr>\n",
                meta_text(host, "name"), meta_text(host, "address"),
                slots > 0 ? pool_text(pool, "%lld", slots) : "", clock_text(pool, host),
                networks_text(pool, host),

@@ -178,7 +178,7 @@ void page_matrices(const struct page *page)
             "for its interval and limit. A framed cell is slow: more than 15 % behind the median "
             "of all links. A host is named where the middle of its links is behind "
             "what the others do among themselves, by more than 10 % and by more than they differ. "
-            "More than six pairs are not drawn as lines among the plots.</p>\n"
+            "More than three pairs are not drawn as lines among the plots.</p>\n"
             "<div class='matrices'>\n",
             page->out);
         write_matrices(page, true);

@@ -152,6 +152,25 @@ static void write_series(const struct page *page, const struct scaling_series *s
     write_above(page, s);
 }
 
+/* What makes communicators with and without a host differ, as no model of theirs can. */
+static void write_slow_hosts(const struct page *page)
+{
+    const struct matrices *all = &page->headlines->matrices;
+    FILE *out = page->out;
+
+    for (size_t i = 0; i < all->n; i++) {
+        const struct matrix *m = &all->all[i];
+
+        for (size_t k = 0; m->hosts && report_higher_is_better(m->unit) && k < m->n_slow_hosts; k++)
+            html_print(out,
+                       "<ul class='findings'><li class='warn'>%s%s%s. Communicators with a rank "
+                       "there may go at that rate, those without do not, and one model cannot "
+                       "describe both.</li></ul>\n",
+                       page->r->n_runs > 1 ? page->r->names[m->run] : "",
+                       page->r->n_runs > 1 ? ", " : "", matrix_host_text(page->r, m, k));
+    }
+}
+
 static void write_all_series(const struct page *page)
 {
     const struct scalings *all = &page->headlines->scalings;
@@ -163,6 +182,7 @@ static void write_all_series(const struct page *page)
           "and B by the algorithm. The ideal is the time of the bytes alone at the limit of "
           "busbw.</p>\n",
           page->out);
+    write_slow_hosts(page);
     write_figures(page, FIGURE_OF_RANKS);
     for (size_t i = 0; i < all->n && i < TABLES_MAX; i++)
         write_series(page, &all->all[i]);
@@ -208,7 +228,8 @@ static void write_ranks(const struct page *page)
         return;
     fputs("<h3>Who was late</h3>\n<p>A rank is late in a sample where the others waited for it. It "
           "is called late where that is so in over half of the samples (of two ranks: three "
-          "quarters) of over half of its cases.</p>\n",
+          "quarters) of over half of its cases. That finds a machine that is slow or busy; a slow "
+          "link keeps all of them waiting, and shows between hosts.</p>\n",
           out);
     for (size_t run = 0; run < page->r->n_runs; run++)
         for (size_t b = 0; b < page->r->n_benches; b++) {

@@ -112,6 +112,8 @@ static const struct metric_rule {
     {"net", "pattern=latency", "latency"},
     {"net", "pattern=rate", "message_rate"},
     {"net", "pattern=loaded-latency", "loaded_latency"},
+    {"allreduce", "model=", "busbw"},
+    {"allreduce", "model!=", "time"},
     {NULL, NULL, NULL},
 };
 

@@ -102,14 +102,23 @@ static const struct report_point *usable_time(const struct scaling_cell *cell, s
     return has_two_levels(cell, run) ? NULL : measured(cell->time, run);
 }
 
+static bool spans(const struct scaling_series *s, const struct scaling_cell *cell)
+{
+    return cell->bus && number_of(s->bench, cell->bus, "nodes") > 1;
+}
+
 struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
                                         double *base)
 {
     const struct scaling_cell *row = &s->cells[size * s->n_ranks];
     const struct report_point *p = usable_bus(&row[ranks], s->run), *b = NULL;
-    size_t i = 0;
+    size_t i = 0, from = 0;
 
-    for (; i < ranks && !b; i++)
+    /* Inside one node there is no link between nodes: what spans several is held against the fewest that do. */
+    while (from < ranks && spans(s, &row[ranks]) && !spans(s, &row[from]))
+        from++;
+    from = from == ranks ? 0 : from;
+    for (i = from; i < ranks && !b; i++)
         b = usable_bus(&row[i], s->run);
     *base = b ? s->ranks[i - 1] : NAN;
     if (!p || !b)

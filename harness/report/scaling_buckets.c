@@ -31,10 +31,12 @@ size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, boo
     return best;
 }
 
+/* One rank alone has nothing to sum. */
 static bool is_sweep(const struct report_bench *b, const struct report_case *c, size_t run)
 {
     return !strcmp(c->metric, "time") && *report_param(b, c, "model") &&
-           *report_param(b, c, "bucket") && c->points[run].n_values > 0;
+           *report_param(b, c, "bucket") && strcmp(report_param(b, c, "ranks"), "1") != 0 &&
+           c->points[run].n_values > 0;
 }
 
 static bool same_sweep(const struct report_bench *b, const struct report_case *x,

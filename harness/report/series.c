@@ -11,7 +11,9 @@
 
 #define GPUS_DRAWN     2 /* more of them: one is drawn */
 #define GPUS_FOUND_MAX 128
-#define PAIRS_DRAWN    6 /* of GPUs or hosts, as lines; more are in matrices alone */
+#define PAIRS_DRAWN    6 /* of GPUs, as lines; more are in matrices alone */
+#define HOSTS_DRAWN                                                                                \
+    3 /* the same of hosts, each pair of which has lines of what the CPUs spend and TCP says, too */
 #define GUESSED_X_MIN                                                                              \
     3 /* values that make a numeric parameter worth an axis where no rule says so */
 
@@ -307,7 +309,7 @@ static int collect(struct group *g, size_t first)
 {
     const struct report_bench *b = g->bench;
 
-    bool skip_pairs = count_pairs(b, g->gpu) > PAIRS_DRAWN;
+    bool skip_pairs = count_pairs(b, g->gpu) > (g->gpu ? PAIRS_DRAWN : HOSTS_DRAWN);
 
     g->metric = b->cases[first].metric;
     g->unit = b->cases[first].unit;

@@ -9,6 +9,8 @@
 #include "core/units.h"
 #include "harness/report/rules.h"
 
+#define MS_FROM_US 1e5 /* where us become ms */
+
 const char *show_number(struct pool *pool, double value)
 {
     double size = fabs(value);
@@ -52,11 +54,24 @@ const char *show_count(struct pool *pool, size_t n, const char *thing)
     return pool_text(pool, "%zu %s%s", n, thing, n == 1 ? "" : "s");
 }
 
-const char *show_interval(struct pool *pool, const struct report_point *p)
+struct show_scale show_scale(double value, const char *unit)
+{
+    if (!strcmp(unit, "us") && value >= MS_FROM_US)
+        return (struct show_scale){1e-3, "ms"};
+    return (struct show_scale){1, unit};
+}
+
+const char *show_scaled_interval(struct pool *pool, const struct report_point *p, double factor)
 {
     if (isnan(p->low) || isnan(p->high))
         return "";
-    return pool_text(pool, "%s to %s", show_number(pool, p->low), show_number(pool, p->high));
+    return pool_text(pool, "%s to %s", show_number(pool, p->low * factor),
+                     show_number(pool, p->high * factor));
+}
+
+const char *show_interval(struct pool *pool, const struct report_point *p)
+{
+    return show_scaled_interval(pool, p, 1);
 }
 
 double half_width_percent(const struct report_point *p)

@@ -47,14 +47,17 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
     bool repeats = i && !strcmp(h->all[i - 1].pipe, at->pipe);
     struct line line = {
         {repeats ? "" : at->pipe, at->label, "not measured", "", "", run->verdict.sentence}};
+    struct show_scale scale;
 
     if (*run->what)
         line.cells[OF] = pool_text(&r->pool, "%s (%s)", at->label, run->what);
     if (!run->point || !run->point->n_values)
         return line;
-    line.cells[VALUE] = pool_text(&r->pool, "%s %s%s", show_number(&r->pool, run->point->value),
-                                  run->best->unit, show_origin(&r->pool, run->point->origin));
-    line.cells[INTERVAL] = show_interval(&r->pool, run->point);
+    scale = show_scale(run->point->value, run->best->unit);
+    line.cells[VALUE] =
+        pool_text(&r->pool, "%s %s%s", show_number(&r->pool, run->point->value * scale.factor),
+                  scale.unit, show_origin(&r->pool, run->point->origin));
+    line.cells[INTERVAL] = show_scaled_interval(&r->pool, run->point, scale.factor);
     line.cells[LIMIT] = show_percent(&r->pool, run->point->percent);
     return line;
 }

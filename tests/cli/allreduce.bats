@@ -116,7 +116,7 @@ all_good() {
     all_good
     [ "$(cells vector_bytes | sort -nu | xargs)" = "1024 4096 16384" ]
     [ "$(cells dtype | sort -u) $(cells redop | sort -u)" = "f32 max" ]
-    paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '$1 == "time" { n++; if ($2 * $3 < 20) bad = 1 } END { exit bad || n != 3 }'
+    paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '$1 == "time" { n++; if ($2 * $3 < 20 || $2 * $3 > 25) bad = 1 } END { exit bad || n != 3 }'
 }
 
 @test "who takes part is listed, and nothing is measured" {
@@ -138,12 +138,17 @@ all_good() {
 }
 
 @test "a gap is left out of the time; an overlap is a share" {
-    allreduce --np 2 --ranks 2 --size 64K --gap 20ms --budget 300ms
+    allreduce --np 2 --ranks 2 --size 64K --gap 20ms --budget 400ms
     all_good
-    awk -v us="$(of time value)" 'BEGIN { exit !(us < 15000) }'
+    # So few fit into the time with the gap in it, and their own time is without.
+    awk -v us="$(of time value)" -v n="$(of time samples)" 'BEGIN { exit !(us < 15000 && n <= 20) }'
     allreduce --np 2 --ranks 2 --size 4M --overlap --budget 300ms
     all_good
-    awk -v share="$(of overlap value)" 'BEGIN { print share; exit !(share >= 0 && share <= 100) }'
+    # Both at once take no less than one of them, give or take; how much more hangs on what else runs here.
+    paste -d' ' <(cells metric) <(cells value) | awk '
+        { v[$1] = $2 }
+        END { print v["overlap"], v["operation_alone"], v["product_alone"], v["time"]
+              exit !(v["overlap"] != "" && v["overlap"] < 160 && v["product_alone"] > 0 && v["operation_alone"] > 0) }'
 }
 
 @test "a model's gradients, fused to buckets, are one operation" {

@@ -49,10 +49,11 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 }
 
 @test "the model finds the latency and the rate that made the rows, and predicts 8 ranks from 2 and 4" {
-    text plain > page
-    grep -Eq '^model 3[78]\.[0-9] us a message \([0-9. to]*\), 0\.118 GB/s' page
-    grep -Eq '^model 6\.[45][0-9] us a message \([0-9. to]*\), 0\.119 GB/s' page
-    [ "$(grep -Ec 'forecast 8 ranks predicted from 2 and 4: (1\.0[01]|0\.99) of measured at 128M' page)" -eq 3 ]
+    page="$BATS_TEST_TMPDIR/page"
+    text plain > "$page"
+    grep -Eq '^model 3[78]\.[0-9] us a message \([0-9. to]*\), 0\.118 GB/s' "$page"
+    grep -Eq '^model 6\.[45][0-9] us a message \([0-9. to]*\), 0\.119 GB/s' "$page"
+    [ "$(grep -Ec 'forecast 8 ranks predicted from 2 and 4: (1\.0[01]|0\.99) of measured at 128M' "$page")" -eq 3 ]
     # of one size there is no telling
     run text few
     [[ "$output" != *"forecast"* ]]
@@ -61,6 +62,14 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 @test "efficiency has an interval and its base" {
     text plain | grep -q 'efficiency from 2 to 8 ranks: [01]\.[0-9]* ([01]\.[0-9]* to [01]\.[0-9]*)'
     text plain | grep -Eq '^128M \| .* \| (1\.00|0\.99[0-9]) \((0\.98|0\.99)[0-9]* to 1\.0[0-9]\)'
+}
+
+@test "ranks on several nodes are held against the fewest that are, not against those that share one" {
+    make_run "$runs/pairs-a-node" --per-node 2
+    "$plumb" report "$runs/pairs-a-node" >/dev/null
+    text pairs-a-node | grep -q 'efficiency from 4 to 8 ranks'
+    run text pairs-a-node
+    [[ "$output" != *"efficiency from 2 to 8 ranks"* ]]
 }
 
 @test "two levels are shown as two, and are in no efficiency" {
@@ -83,7 +92,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 }
 
 @test "a slow host is named, in the headline and beside its matrix, and a good one is not" {
-    [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 2 ]
+    [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 3 ] # and beside the models
     grep -q "slow: bandwidth, .*: node3: its 5 links" <(tr '\n' ' ' < "$runs/bad.out" | sed 's/  */ /g')
     [ "$(text bad | grep -c 'is .* below the median of its kind')" -eq 0 ]
     [ "$(text plain | grep -c 'links carry')" -eq 0 ]
@@ -95,8 +104,8 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 @test "a host that is slow one way only is told so: both ways are in one matrix" {
     make_run "$BATS_TEST_TMPDIR/out" --slow-out 4
     "$plumb" report "$BATS_TEST_TMPDIR/out"
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 2 ]
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 2 ]
+    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 3 ]
+    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 3 ]
 }
 
 @test "links of many pairs are matrices, not lines of plots" {
@@ -116,6 +125,67 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     make_run "$BATS_TEST_TMPDIR/quiet" --noise .00001
     "$plumb" report "$BATS_TEST_TMPDIR/quiet"
     text "$BATS_TEST_TMPDIR/quiet" | grep -Eq 'resnet50 \| ring over tcp, 8 ranks \| .* \| best bucket: 16M, [0-9.]* ms \([0-9.]* to [0-9.]*\)$'
+}
+
+# Edits rows of allreduce.csv in the folder DIR: python on `rows`, a list of dicts.
+edit_rows() { # edit_rows DIR CODE
+    python3 - "$1/allreduce.csv" "$2" <<'END'
+import csv, sys
+rows = list(csv.DictReader(open(sys.argv[1])))
+columns = list(rows[0])
+exec(sys.argv[2])
+with open(sys.argv[1], "w", newline="") as out:
+    writer = csv.DictWriter(out, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+END
+}
+
+@test "one rank alone sums nothing: it has no best bucket" {
+    one="$BATS_TEST_TMPDIR/one"
+    make_run "$one"
+    edit_rows "$one" 'for row in rows: row["ranks"] = "1" if row["model"] == "resnet50" else row["ranks"]'
+    "$plumb" report "$one"
+    text "$one" | grep -q '^bert-large | ring over tcp, 8 ranks'
+    [ "$(text "$one" | grep -c '^resnet50 | ring')" -eq 0 ]
+}
+
+@test "long times are told in ms, short ones in us" {
+    grep -Eq '^Gradients .* [0-9.]+ ms  ' "$runs/plain.out"
+    grep -Eq '^Allreduce latency .* [0-9.]+ us  ' "$runs/plain.out"
+}
+
+@test "whom the rows are of: pairs, and groups with their ranks; hosts with slots, clock and networks" {
+    grep -q '<span>rows over a group: all 8 hosts, 16 ranks</span></p>' "$runs/plain/report.html"
+    grep -q '<span>rows between (from to): node1 to node2, .* and 7 more</span>' "$runs/plain/report.html"
+    [ "$(grep -c 'rows between' "$runs/few/report.html")" -eq 0 ]
+    text plain | grep -q "^node2 | 10.0.0.2 | 2 | +0.00 s ± 0.02 | eth0 10.0.0.2 1 Gb/s, mlx5_0:1 100 Gb/s |"
+    # of some hosts only, and of two groups
+    some="$BATS_TEST_TMPDIR/some"
+    cp -r "$runs/few" "$some"
+    sed -i '2s/;node4.*//' "$some/plan.csv"
+    "$plumb" report "$some"
+    grep -q '<span>rows over a group: node1, node2, node3; all 8 hosts, 16 ranks</span>' "$some/report.html"
+}
+
+@test "a slow host is named beside the models that cannot describe it" {
+    text bad | grep -q "^node3: its 5 links carry 0.54 of the others'. Communicators with a rank there"
+    [ "$(text plain | grep -c 'Communicators with a rank')" -eq 0 ]
+}
+
+@test "launches that died before a row: the headline has their reason" {
+    dead="$BATS_TEST_TMPDIR/dead"
+    cp -r "$runs/few" "$dead"
+    # shellcheck disable=SC2016 # python
+    edit_rows "$dead" '
+rows = [row for row in rows if row["metric"] == "time"]
+for row in rows:
+    row.update(dict.fromkeys("metric unit value ci_low ci_high confidence samples ranks nodes vector_bytes stop".split(), ""),
+               status="failed", reason="cannot reach node7")'
+    sed -i 's/,0002,/,0001,/' "$dead/plan.csv"
+    "$plumb" report "$dead" > "$BATS_TEST_TMPDIR/out"
+    tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'Allreduce .* not measured .* failed: *cannot reach node7'
+    [ "$(grep -c 'Allreduce latency' "$BATS_TEST_TMPDIR/out")" -eq 0 ]
 }
 
 @test "several runs stand side by side, each with its series" {

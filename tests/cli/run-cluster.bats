@@ -224,7 +224,7 @@ END
     run_pid=$!
     until_running
     begin=$SECONDS
-    pkill -KILL -f "plumb-gather --np=7 --leader .* --rank 4"
+    pkill -KILL -f "$work/bin/plumb-gather --np=7 --leader .* --rank 4"
     status=0
     wait "$run_pid" || status=$?
     [ "$status" -eq 4 ]
@@ -244,7 +244,7 @@ END
     run_pid=$!
     until_running
     # What stands for the connection: the shell that runs rank 0's script.
-    pkill -KILL -f '^sh -c t=.* lead 0 1 '
+    pkill -KILL -f "^sh -c t=.* lead 0 1 $work/bin/"
     status=0
     wait "$run_pid" || status=$?
     [ "$status" -eq 4 ]
@@ -258,7 +258,7 @@ END
     run_pid=$!
     until_running
     echo quiet > bin/act-6
-    pkill -KILL -f "plumb-gather --np=7 --leader .* --rank 6"
+    pkill -KILL -f "$work/bin/plumb-gather --np=7 --leader .* --rank 6"
     status=0
     wait "$run_pid" || status=$?
     [ "$status" -eq 4 ]

@@ -224,7 +224,7 @@ failed() {
 @test "ranks that are killed, wait, stand still or disagree" {
     units test_fabric_rdma_faults --mesh 2 -- 'PLUMB_TEST_DEVICES=rxe0+rxe1'
     ran test_no_more_than_the_posts test_lengths_that_differ test_a_peer_that_is_killed_while_it_is_waited_for \
-        test_a_peer_that_is_killed_in_a_message test_a_peer_that_stands_still test_memlock
+        test_a_peer_that_is_killed_in_a_message test_a_peer_that_stands_still test_a_join_that_is_ended test_memlock
 }
 
 @test "messages between ranks are refused on iWARP, where it was set up" {

@@ -139,10 +139,14 @@ class Maker:
                 writer.writeheader()
                 writer.writerows(rows)
         with open(os.path.join(self.options.folder, "plan.csv"), "w", encoding="utf-8") as out:
-            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,from,to\n")
+            out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,from,to,hosts\n")
+            group = ";".join(f"node{i}" for i in range(1, 9))
             for i, ((bench, case, source, to), n) in enumerate(plan.items(), 1):
-                out.write(f"done,{n:04},{i},{case},1,{bench},,60,{source},{to}\n")
-        hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0"} for i in range(1, 9)]
+                out.write(f"done,{n:04},{i},{case},1,{bench},,60,{source},{to},{group if bench == 'allreduce' else ''}\n")
+        hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0", "slots": 2,
+                  "clock_offset_s": -.001 * i, "clock_known_to_s": .02, "networks": [{"name": "down0", "speed_mbps": 10000, "addresses": []},
+                  {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
+                 for i in range(1, 9)]
         with open(os.path.join(self.options.folder, "run.json"), "w", encoding="utf-8") as out:
             json.dump({"schema": 1, "run": self.options.name, "suite": "cluster", "config": "", "seed": 1, "state": "complete",
                        "started_utc": "2026-01-02T03:00:00Z", "machine": {"host": {"hostname": "node1"}}, "limits": [],

@@ -95,7 +95,7 @@ static int fake_join(struct collective *c, const struct collective_card *cards, 
             memcmp(cards[i].bytes, wanted, sizeof(wanted)) != 0)
             return collective_fail(c, -EPROTO, "fake: card %u is not what was sent", i);
     }
-    if (fake->fault == FAKE_STUCK && fake->fault_rank == rank_of(c))
+    if (is_faulty(c, FAKE_STUCK))
         raise(SIGSTOP);
     fake->cards[rank_of(c)] = n;
     return n == c->n ? 0 : collective_fail(c, -EPROTO, "fake: %u cards came", n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which ranks a communicator takes, and the most that its nodes' links leave to each operation. */
+/* Which ranks a communicator takes, who of them was late, and the most that its nodes' links leave to each operation. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
-#include "core/ranks/place.h"
 #include "core/group/world_parts.h"
+#include "core/ranks/place.h"
+#include "core/ranks/work_state.h"
 
 /* nodes: a letter for each rank. */
 static struct world *make(const char *nodes)
@@ -97,12 +98,52 @@ static void test_bound(void **state)
     check_bound("aabb", PLACE_FILL_RANK, COLLECTIVE_SEND_RECEIVE, 0.5);
 }
 
+#define MS 1000000u
+
+/* Times of an operation: after the barrier, in it, of which waiting for others and for a link. */
+static struct collective_times took(uint64_t slack, uint64_t ns, uint64_t waited, uint64_t blocked)
+{
+    return (struct collective_times){
+        .slack_ns = slack, .ns = ns, .waited_ns = waited, .blocked_ns = blocked};
+}
+
+static void test_late(void **state)
+{
+    (void)state;
+    /* One came late to the barrier: it did not wait there. */
+    struct collective_times barrier[] = {took(20 * MS, 10 * MS, 5 * MS, 0),
+                                         took(20 * MS, 10 * MS, 5 * MS, 0),
+                                         took(0, 10 * MS, 5 * MS, 0)};
+    assert_int_equal(rows_late(barrier, 3, 10 * MS), 2);
+    /* One had more to do, or was slower at it. */
+    struct collective_times busy[] = {took(0, 10 * MS, 7 * MS, 0), took(0, 10 * MS, 1 * MS, 0),
+                                      took(0, 10 * MS, 7 * MS, 0)};
+    assert_int_equal(rows_late(busy, 3, 10 * MS), 1);
+    /* A slow link: one waits for it to take, the others for what comes out of it: nobody is late. */
+    struct collective_times link[] = {took(0, 10 * MS, 1 * MS, 8 * MS), took(0, 10 * MS, 9 * MS, 0),
+                                      took(0, 10 * MS, 9 * MS, 0)};
+    assert_int_equal(rows_late(link, 3, 10 * MS), -1);
+    /* A root that is done early does not keep the others waiting. */
+    struct collective_times root[] = {took(0, 2 * MS, 0, 0), took(0, 10 * MS, 8 * MS, 0),
+                                      took(0, 10 * MS, 8 * MS, 0)};
+    assert_int_equal(rows_late(root, 3, 10 * MS), -1);
+    /* Less than 100 us, or than 5 % of the time, is nothing. */
+    struct collective_times small[] = {took(0, 200000, 0, 0), took(90000, 200000, 0, 0)};
+    assert_int_equal(rows_late(small, 2, 200000), -1);
+    struct collective_times share[] = {took(0, 100 * MS, 0, 0), took(0, 100 * MS, 4 * MS, 0)};
+    assert_int_equal(rows_late(share, 2, 100 * MS), -1);
+    share[1].waited_ns = 6 * MS;
+    assert_int_equal(rows_late(share, 2, 100 * MS), 0);
+    assert_int_equal(rows_late(share, 1, 100 * MS), -1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order),
         cmocka_unit_test(test_nodes),
         cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -233,7 +233,7 @@ static void what_cannot_be_is_refused(void **state)
     (void)state;
     o.device = "nosuch0";
     refused(o, -EINVAL, "'nosuch0'");
-    o.device = "lo+nosuch0"; /* the second rank's */
+    o.device = "nosuch0+nosuch0"; /* one each */
     refused(o, -EINVAL, "'nosuch0'");
     o.device = "10.255.255.77";
     refused(o, -EINVAL, "no address of this machine");

@@ -62,6 +62,26 @@ static void test_elsewhere(void **state)
     scratch_close(&s);
 }
 
+/* What a library sends at the least: others may have moved any more, where the claimed device moved next to nothing. */
+static void test_elsewhere_at_least(void **state)
+{
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 0, 2e6}, {"eth1", 0, 40 * GB});
+    END(p, PATH_UNKNOWN,
+        "eth0 moved 2 MB of 10 GB; what is missing may be among the 40 GB of others; eth1 100 %",
+        {.device = "eth0", .out_bytes = 10 * GB});
+    END(p, PATH_ELSEWHERE, "eth0 moved 2 MB of 10 GB, eth1 moved 40 GB; eth1 100 %",
+        {.device = "eth0", .out_bytes = 10 * GB, .at_least = true});
+    INTERFACES(&s, {"eth0", 0, 2 * GB}, {"eth1", 0, 40 * GB});
+    END(p, PATH_UNKNOWN,
+        "eth0 moved 2 GB of 10 GB; what is missing may be among the 40 GB of others; eth1 95.2 %",
+        {.device = "eth0", .out_bytes = 10 * GB, .at_least = true});
+    path_close(p);
+    scratch_close(&s);
+}
+
 static void test_partly_missing(void **state)
 {
     SCRATCH(s);
@@ -530,6 +550,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_proved),
         cmocka_unit_test(test_elsewhere),
+        cmocka_unit_test(test_elsewhere_at_least),
         cmocka_unit_test(test_partly_missing),
         cmocka_unit_test(test_rails),
         cmocka_unit_test(test_too_little),

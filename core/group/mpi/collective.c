@@ -208,6 +208,18 @@ static int call_blocking(const struct mpi_collective *c, const struct mpi_call *
 }
 
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): test() waits for them */
+/* To the next, from the one before; without the first request there is no second. */
+static int pass_on(struct mpi_collective *c, const struct mpi_call *call, int count)
+{
+    MPI_Request *r = c->requests;
+    int code = MPI_Irecv(call->result, count, c->type, neighbour(c, -1), 0, c->comm, &r[0]);
+
+    r[1] = MPI_REQUEST_NULL;
+    return code == MPI_SUCCESS
+               ? MPI_Isend(call->input, count, c->type, neighbour(c, 1), 0, c->comm, &r[1])
+               : code;
+}
+
 static int call_begun(struct mpi_collective *c, const struct mpi_call *call)
 {
     int count = (int)call->count, block = count / c->n;
@@ -226,8 +238,7 @@ static int call_begun(struct mpi_collective *c, const struct mpi_call *call)
     case COLLECTIVE_ALL_TO_ALL:
         return MPI_Ialltoall(from, block, c->type, call->result, block, c->type, c->comm, r);
     default:
-        return MPI_Irecv(call->result, count, c->type, neighbour(c, -1), 0, c->comm, &r[0]) ||
-               MPI_Isend(call->input, count, c->type, neighbour(c, 1), 0, c->comm, &r[1]);
+        return pass_on(c, call, count);
     }
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */

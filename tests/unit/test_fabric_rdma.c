@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -325,9 +326,48 @@ static void test_figures(void **state)
     play(2, &scene);
 }
 
+/* A join in which rank 1 takes no part is called back, and can be ended. */
+#define CALLS 5
+static unsigned calls;
+
+static int end_it(void *arg)
+{
+    (void)arg;
+    return ++calls < CALLS ? 0 : -ECANCELED;
+}
+
+static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    if (world_rank(f->world)) {
+        usleep(2500000);
+        return 0;
+    }
+    uint64_t start_ns = clock_now_ns();
+    int err = fabric_rdma.join(f, cards, lens);
+    if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u)
+        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
+    return 0;
+}
+
+static void test_a_join_that_is_ended(void **state)
+{
+    struct fabric_ops alone = fabric_rdma;
+    struct scene scene = scene_of(NULL, 4096);
+    struct fabric_fixture x = {.ops = &alone, .size = 2, .options = scene.options};
+    struct fabric_outcome outcomes[2];
+
+    (void)state;
+    need_port();
+    alone.join = join_alone;
+    x.options.attend = end_it;
+    fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_join_that_is_ended),
         cmocka_unit_test(test_random_messages),
         cmocka_unit_test(test_sizes_inline_long_and_in_pieces),
         cmocka_unit_test(test_an_mtu_and_a_gid_that_are_asked_for),

@@ -245,44 +245,6 @@ static void test_a_peer_that_stands_still(void **state)
     play(2, &scene);
 }
 
-/* A join in which rank 1 takes no part is called back, and can be ended. */
-#define CALLS 5
-static unsigned calls;
-
-static int end_it(void *arg)
-{
-    (void)arg;
-    return ++calls < CALLS ? 0 : -ECANCELED;
-}
-
-static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
-{
-    if (world_rank(f->world)) {
-        usleep(2500000);
-        return 0;
-    }
-    uint64_t start_ns = clock_now_ns();
-    int err = fabric_rdma.join(f, cards, lens);
-    if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u)
-        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
-    return 0;
-}
-
-static void test_a_join_that_is_ended(void **state)
-{
-    struct fabric_ops alone = fabric_rdma;
-    struct scene scene = scene_of(NULL, 4096);
-    struct fabric_fixture x = {.ops = &alone, .size = 2, .options = scene.options};
-    struct fabric_outcome outcomes[2];
-
-    (void)state;
-    need_port();
-    alone.join = join_alone;
-    x.options.attend = end_it;
-    fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 2), "");
-}
-
 /* ---- refusals, and what is left */
 
 static int alone(struct world *w, void *arg)
@@ -423,7 +385,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_peer_that_is_killed_while_it_is_waited_for),
         cmocka_unit_test(test_a_peer_that_is_killed_in_a_message),
         cmocka_unit_test(test_a_peer_that_stands_still),
-        cmocka_unit_test(test_a_join_that_is_ended),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_iwarp_is_refused),
         cmocka_unit_test(test_no_device_says_what_to_do),

@@ -1,0 +1,173 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2016,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr
+# plumb-allreduce in a guest with RDMA devices: our own algorithms over RDMA and over TCP, by the same wires; and ranks, links and data that fail.
+
+bats_require_minimum_version 1.5.0
+load env
+load ../cli/rows
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    guest_setup
+}
+
+# What each command in the guest begins with.
+begin='
+    set -o pipefail
+    run() {
+        local to=$1
+        shift
+        timeout -k 5 150 build/bin/plumb-allreduce --csv --min-samples 3 --budget 150ms "$@" >"$to" 2>"$to.err"
+        echo "$to $?"
+    }
+    rdma="--transport rdma --device rxe0+rxe1+rxe2"
+    tcp="--transport tcp --device v0+v1+v2"
+    packets() { cat /sys/class/infiniband/rxe[01]/ports/1/hw_counters/rcvd_pkts | paste -sd+ | bc; }
+    # under_way BUDGET OPTIONS: a long measurement, process $lead, whose first case moves packets.
+    under_way() {
+        local before=$(packets) budget=$1
+        shift
+        timeout -k 5 150 build/bin/plumb-allreduce --csv --no-cpu --np 3 --ranks 3 --min-samples 3 --budget "$budget" \
+            --width 0.01% $rdma "$@" >long 2>long.err &
+        lead=$!
+        for try in $(seq 300); do
+            (($(packets) > before + 2000)) && break
+            sleep 0.1
+        done
+        ranks=($(pgrep -P "$(pgrep -x -P $lead plumb-allreduce)")) # 1 and on
+        began=$SECONDS
+    }
+    # ended FILE: how, and after how many seconds.
+    ended() {
+        wait $lead
+        echo "$1 $? $((SECONDS - began))"
+        mv long "$1"
+    }
+'
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_guest
+    [[ -x build/bin/plumb-allreduce ]] || skip 'plumb-allreduce is not built'
+    [[ -e build/lib/plumbline/plumb-rdma.so ]] || skip 'the module plumb-rdma.so is not built (libibverbs-dev)'
+    job=$BATS_TEST_TMPDIR/job
+    mkdir "$job"
+}
+
+# guest SECONDS TEXT: runs begin and the text in a guest with three devices.
+guest() {
+    run --separate-stderr scripts/lab-rdma with-build --job "$job" --mesh 3 --timeout "$1" -- bash -c "$begin$2"
+    echo "$output"
+    echo "$stderr"
+    cat "$job"/*.err 2>/dev/null || true
+}
+
+# table FILE COLUMN...: of that file of the guest, the rows of a metric and these columns, with | between.
+table() {
+    local out=$job/$1 column
+    shift
+    for column; do
+        cells "$column" >"$BATS_TEST_TMPDIR/column.$column"
+    done
+    (cd "$BATS_TEST_TMPDIR" && paste -d'|' "${@/#/column.}")
+}
+
+# sound FILE N: N cases, all measured and right.
+sound() {
+    table "$1" metric status reason | grep -vE '\|(ok|noisy)\|' && return 1
+    [ "$(table "$1" metric | grep -c '^time$')" -eq "$2" ]
+    [ "$(table "$1" metric value | grep -cE '^time\|[0-9.]+$')" -eq "$2" ]
+}
+
+# evidence FILE PATTERN: that of each time at 1 MiB and more.
+evidence() {
+    local seen=0 line
+    while IFS= read -r line; do
+        [[ ${line##*|} =~ $2 ]] || {
+            echo "'${line##*|}' is not $2"
+            return 1
+        }
+        seen=$((seen + 1))
+    done < <(table "$1" metric size evidence | grep -E '^time\|(1048576|4194304)\|')
+    ((seen > 0))
+}
+
+@test "RDMA against TCP: the same algorithms over the same wires, right, each with its CPU cost and the path that its counters prove" {
+    guest 280 'algorithms="--backend ring,halving,doubling --np 2 --ranks 2 --size 8,64K,1M,4M --dtype f32,bf16"
+        run rdma $algorithms $rdma
+        before=$(packets)
+        run tcp $algorithms $tcp
+        echo "packets $(($(packets) - before))"'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = 'rdma 0' ]
+    [ "${lines[1]}" = 'tcp 0' ]
+    [ "${lines[2]}" = 'packets 0' ] # of the RDMA devices, while TCP was measured
+    sound rdma 24
+    sound tcp 24
+    evidence rdma '^guest: rxe0:1 over v0 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes; rxe1:1 over v1 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes$'
+    evidence tcp '^guest: v0 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes; v1 sent [0-9.]+ [MG]B, [0-9.]+ % of the bytes$'
+    for transport in rdma tcp; do
+        [ "$(table $transport metric scope value | grep -cE '^cpu_per_gb\|threads\|[0-9.]*[1-9]')" -eq 24 ]
+    done
+    # The very same messages.
+    [ "$(table rdma metric backend dtype size chosen | grep '^time|')" = "$(table tcp metric backend dtype size chosen | grep '^time|')" ]
+    [ "$(table rdma metric detail | grep '^time|' | sort -u)" = 'time|roce v2, rxe, GID 1, MTU 4096' ]
+    [[ "$(table tcp metric detail | grep '^time|' | sort -u)" == *MSS* ]]
+    table rdma metric backend dtype size value | grep -E '^(algbw|cpu_per_gb)\|ring\|f32\|4194304' | sed 's/^/# RDMA /' >&3
+    table tcp metric backend dtype size value | grep -E '^(algbw|cpu_per_gb)\|ring\|f32\|4194304' | sed 's/^/# TCP /' >&3
+}
+
+@test "every operation between two and three ranks, in place, and on a device that is chosen" {
+    guest 280 'run ops --np 3 --ranks 2,3 --backend ring,halving --size 192K $rdma \
+            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+        run in-place --np 3 --ranks 2,3 --backend ring,halving,doubling --size 192K $rdma --in-place --redop max --dtype i32
+        run three --np 3 --ranks 3 --backend ring,halving,doubling --size 1M $rdma
+        run chosen --np 2 --ranks 2 --transport rdma --size 64K'
+    [ "$status" -eq 0 ]
+    [ "$output" = $'ops 0\nin-place 0\nthree 0\nchosen 0' ]
+    sound ops 24
+    sound in-place 6
+    sound three 3
+    evidence three 'rxe0:1 over v0 sent'
+    evidence three 'rxe1:1 over v1 sent'
+    evidence three 'rxe2:1 over v2 sent'
+    sound chosen 1
+}
+
+@test "wrong data and another way are found, and a device that is not there is said" {
+    guest 200 'run corrupt --np 2 --ranks 2 --size 1M $rdma --inject corrupt
+        run elsewhere --np 2 --ranks 2 --size 4M $rdma --inject elsewhere
+        run absent --np 2 --ranks 2 --size 64K $rdma --inject absent
+        run nosuch --np 2 --ranks 2 --size 64K --transport rdma --device rxe0+rxe9
+        run asked --np 2 --ranks 2 --size 64K --transport tcp --device rxe0'
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = 'corrupt 1' ]
+    [[ $(table corrupt metric status reason) == *'time|wrong|'*element*'must be'* ]]
+    [ "${lines[1]}" = 'elsewhere 1' ]
+    [[ $(table elsewhere metric status reason) == *'time|wrong|'*'the bytes went another way: at rank 0 (guest)'*'v0 moved'* ]]
+    [ "${lines[2]}" = 'absent 4' ]
+    [[ $(table absent metric status reason) == *'time|failed|'*'rank 1 (guest) does not answer'* ]]
+    [[ $(table nosuch metric status reason) == *"time|skipped|"*"rank 1 (guest)"*"there is no RDMA device 'rxe9': there are rxe0, rxe1, rxe2"* ]]
+    [[ $(table asked metric status reason) == *"time|"*"'rxe0'"* ]]
+}
+
+@test "a rank that is killed or stopped, and a cable that is pulled, end the case within 10 s by name, and the next one runs" {
+    guest 280 'under_way 15s --size 4M,8K
+        kill -KILL "${ranks[1]}"
+        ended killed
+        under_way 60s --size 4M
+        kill -STOP "${ranks[0]}"
+        ended stopped
+        kill -CONT "${ranks[0]}"
+        under_way 60s --size 4M
+        ip netns exec fabric ip link set b1 down
+        ended pulled'
+    [ "$status" -eq 0 ]
+    [[ ${lines[0]} == 'killed 4 '* && ${lines[1]} == 'stopped 4 '* && ${lines[2]} == 'pulled 4 '* ]]
+    ((${lines[1]##* } <= 12 && ${lines[2]##* } <= 12)) # a guest's seconds
+    [[ $(table killed metric size status reason) == *"time|4194304|failed|'rank 2 (guest)' was killed by signal 9"* ]]
+    table killed metric size status elapsed_s | grep -qE '^time\|8192\|(ok|noisy)\|'
+    [[ $(table stopped metric size status reason) == *'time|4194304|failed|rank 1 (guest) does not answer'* ]]
+    [[ $(table pulled metric size status reason) == *"time|4194304|failed|rank 1 (guest): 'rxe1:1' reports"*'link went down'* ]]
+}

@@ -84,7 +84,7 @@ static int check_room(struct collective *c, uint64_t bytes)
 
     for (unsigned i = 0; i < c->n; i++)
         here += world_member(c->world, c->members[i])->node == me->node;
-    if (bytes <= available / here)
+    if (!here || bytes <= available / here)
         return 0;
     units_format_size(bytes * here, needs, sizeof(needs));
     units_format_size(available, has, sizeof(has));

@@ -216,14 +216,14 @@ static int own_join(struct collective *c, const struct collective_card *cards, u
     char name[WORLD_NAME_MAX + 24];
     int err = bytes && lens ? 0 : collective_fail(c, -ENOMEM, "no memory for cards");
 
-    for (unsigned i = 0; i < n && !err; i++) {
+    for (unsigned i = 0; i < n && bytes && lens; i++) {
         int link = link_of(f, c->members[cards[i].member]);
         if (link < 0)
             continue;
         bytes[link] = cards[i].bytes;
         lens[link] = cards[i].len;
     }
-    for (unsigned i = 0; i < f->n_links && !err; i++)
+    for (unsigned i = 0; i < f->n_links && !err && bytes; i++)
         if (!bytes[i])
             err = collective_fail(c, -EPROTO, "%s has not said where it is to be found",
                                   world_name(c->world, f->links[i].peer, name, sizeof(name)));

@@ -20,11 +20,11 @@ const struct reduce_isa *const reduce_isas[] = {
 void data_reduce(enum collective_type type, enum collective_sum sum, void *to, const void *a,
                  const void *b, uint64_t count)
 {
-    size_t i = 0;
+    const struct reduce_isa *const *isa = reduce_isas;
 
-    while (!reduce_isas[i]->present())
-        i++;
-    reduce_isas[i]->reduce[type][sum](to, a, b, count);
+    while (isa[1] && !(*isa)->present()) /* the last is there on every machine */
+        isa++;
+    (*isa)->reduce[type][sum](to, a, b, count);
 }
 
 static float float_of_bits(uint32_t bits)

@@ -150,7 +150,7 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
 
 /* The parent's end, and the socket for the child's: that is made in the child, so that a parent of many touches no
  * more memory than it uses, and each fork has little to copy. */
-static int make_pair(struct fd_channel **parents, int *childs)
+static int make_pair(struct fd_channel **parents, int *child_end)
 {
     uint8_t key[SECRET_KEY_BYTES];
     int fds[2], err = secret_random(key, sizeof(key));
@@ -159,7 +159,7 @@ static int make_pair(struct fd_channel **parents, int *childs)
         return err;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds))
         return -errno;
-    *childs = fds[1];
+    *child_end = fds[1];
     *parents = fd_channel_new(&local_parent_ops, fds[0], NULL, false);
     if (*parents) {
         memcpy((*parents)->key, key, sizeof(key));
@@ -174,17 +174,17 @@ int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
 {
     struct fd_channel *c = NULL;
     pid_t parent = getpid();
-    int childs = -1, err = make_pair(&c, &childs);
+    int child_end = -1, err = make_pair(&c, &child_end);
 
     if (err || !c)
         return err;
     fflush(NULL); /* or the child would write it once more */
     pid_t child = fork();
     if (child == 0)
-        be_the_child(childs, c, parent, fn, arg);
+        be_the_child(child_end, c, parent, fn, arg);
     if (child < 0)
         err = -errno;
-    close(childs); /* not shut down: the child has it */
+    close(child_end); /* not shut down: the child has it */
     if (err) {
         fd_channel_close((struct channel *)c);
         return err;

@@ -32,7 +32,7 @@ struct net_lead {
     unsigned n_blocks;
     uint64_t block_ns;
     char error[2 * NET_ERROR_BYTES], peer_error[NET_ERROR_BYTES];
-    char in[CHANNEL_FRAME_MAX];
+    _Alignas(8) char in[CHANNEL_FRAME_MAX];
 };
 
 int net_lead_fail(struct net_lead *l, int err, const char *format, ...)

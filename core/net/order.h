@@ -39,7 +39,7 @@ enum net_read_flags {
 };
 
 struct net_reply {
-    int32_t err;
+    _Alignas(8) int32_t err; /* what follows holds numbers of 8 bytes */
     char error[NET_ERROR_BYTES];
 };
 

@@ -118,11 +118,12 @@ static double moved_beside(const struct path_view *v, const struct path_device *
 
     for (size_t i = 0; i < v->n; i++) {
         const struct path_device *o = &v->list[i];
-        if (!is_other(v, o) || is_vague(d, o) || is_vague(o, d))
+        const double *moved = path_moved(v, o);
+        if (!is_other(v, o) || !moved || is_vague(d, o) || is_vague(o, d))
             continue;
-        all += path_moved(v, o)[way];
-        if (path_moved(v, o)[way] > best) {
-            best = path_moved(v, o)[way];
+        all += moved[way];
+        if (moved[way] > best) {
+            best = moved[way];
             *most = o;
         }
     }

@@ -31,7 +31,7 @@ struct server {
     struct net_end end;
     bool open;
     unsigned state; /* enum state */
-    char in[CHANNEL_FRAME_MAX];
+    _Alignas(8) char in[CHANNEL_FRAME_MAX];
     struct {
         struct net_reply head;
         char body[CHANNEL_FRAME_MAX - sizeof(struct net_reply)];

@@ -62,7 +62,7 @@ static void tick(void *arg)
 static void failed(struct comparison *m, const char *who, const char *why)
 {
     m->state = COMPARISON_FAILED;
-    snprintf(m->reason, sizeof(m->reason), "%s in pair %zu: %s", who, m->pairs + 1, why);
+    snprintf(m->reason, sizeof(m->reason), "%.40s in pair %zu: %.440s", who, m->pairs + 1, why);
 }
 
 static struct tandem_spec spec_of(struct check *c)

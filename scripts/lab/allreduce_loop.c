@@ -42,8 +42,10 @@ int main(int argc, char **argv)
     int operations = (int)strtoul(argv[2], NULL, 10), samples = (int)strtoul(argv[3], NULL, 10);
     float *in = calloc((size_t)count, sizeof(*in)), *out = calloc((size_t)count, sizeof(*out));
     double *us = calloc((size_t)samples, sizeof(*us));
-    if (!in || !out || !us || samples < 1)
+    if (!in || !out || !us || samples < 1) {
         MPI_Abort(MPI_COMM_WORLD, 2);
+        return 2;
+    }
     for (int i = 0; i < count; i++)
         in[i] = (float)(i % 7);
     sample(in, out, count, 1);

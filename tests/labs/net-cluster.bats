@@ -125,8 +125,8 @@ average() {
     reaches "$(expected)" 1 average 1500
 }
 
-# load: what the stream got while pings went to and fro, goodput in bit/s.
-load() {
+# load_rate: what the stream got while pings went there and back, goodput in bit/s.
+load_rate() {
     net --budget 3s --pattern loaded-latency --size 8 || return
     paste -d' ' <(cells metric) <(cells value) | awk '$1 == "load_bandwidth" { printf "%.0f\n", $2 * 8e9 }'
 }
@@ -148,7 +148,7 @@ half_trip() {
 @test "beside a latency under load: the load is the link's rate" {
     scripts/lab-cluster rate 200mbit
     serve
-    reaches "$(expected)" 1 load
+    reaches "$(expected)" 1 load_rate
 }
 
 @test "100 Mbit/s, 730 Mbit/s and 1 Gbit/s: goodput is what is expected, to 1 %" {

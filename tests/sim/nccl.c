@@ -101,7 +101,7 @@ const char *ncclGetLastError(ncclComm_t comm)
     return last_error;
 }
 
-void ncclResetDebugInit(void);
+void ncclResetDebugInit(void); /* NOLINT(readability-redundant-declaration) */
 void ncclResetDebugInit(void)
 {
     nccl_say_forget();
@@ -327,8 +327,10 @@ ncclResult_t ncclBroadcast(const void *input, void *result, size_t count, ncclDa
         "ncclBroadcast", input, result, stream);
 }
 
-ncclResult_t ncclGroupStart(void); /* the header's have no prototypes */
+/* NOLINTBEGIN(readability-redundant-declaration): the header's have no prototypes */
+ncclResult_t ncclGroupStart(void);
 ncclResult_t ncclGroupEnd(void);
+/* NOLINTEND(readability-redundant-declaration) */
 
 ncclResult_t ncclGroupStart(void)
 {

@@ -284,7 +284,10 @@ static void pieces_fit_together(void **state)
     assert_int_equal(other, 1);
     p.seed++;
     data_fill(pieces, 20000, 0, &p, 3, 1);
-    assert_int_not_equal(memcmp(whole, pieces, 400), 0);
+    other = 0;
+    for (unsigned i = 0; i < 100; i++)
+        other += whole[i] != pieces[i];
+    assert_true(other > 0);
     free(whole);
     free(pieces);
 }

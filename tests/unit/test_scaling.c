@@ -68,8 +68,9 @@ static size_t make_points(struct fit_point *points, const char *algorithm, doubl
     size_t n = 0;
 
     rng_seed(&rng, 7);
-    for (double ranks = 2; ranks <= 8; ranks *= 2)
-        for (double bytes = 8; bytes <= 1 << 28; bytes *= 8) {
+    for (unsigned r = 2; r <= 8; r *= 2)
+        for (unsigned b = 8; b <= 1u << 28; b *= 8) {
+            double ranks = r, bytes = b;
             struct fit_terms t;
 
             assert_true(fit_terms("allreduce", algorithm, ranks, &t));

@@ -179,7 +179,7 @@ static void test_seats(void **state)
 /* What is told is of since the mark; the operation that is checked is not in it. */
 static void test_told(void **state)
 {
-    const struct session_node *nodes;
+    const struct session_node *nodes = NULL;
     struct fixture f;
 
     (void)state;
@@ -211,7 +211,7 @@ static void test_told(void **state)
 
 static void test_machine(void **state)
 {
-    const struct session_node *nodes;
+    const struct session_node *nodes = NULL;
     struct fixture f;
 
     (void)state;
@@ -231,7 +231,7 @@ static void test_machine(void **state)
 
 static void test_nodes(void **state)
 {
-    const struct session_node *nodes;
+    const struct session_node *nodes = NULL;
     struct fixture f;
 
     (void)state;
@@ -284,7 +284,7 @@ static int whole_told(struct fixture *f, const struct session_node **nodes)
 /* Bytes that go over lo: proved where that is claimed, found where another device is. */
 static void test_path(void **state)
 {
-    const struct session_node *nodes;
+    const struct session_node *nodes = NULL;
     struct fixture f;
 
     (void)state;
@@ -293,6 +293,7 @@ static void test_path(void **state)
     fake->loopback_bytes = 64 << 20;
     fake->flow_bytes = (double)fake->loopback_bytes / 2; /* each of two members */
     OK(whole_told(&f, &nodes));
+    assert_non_null(nodes);
     assert_int_equal(nodes[0].proof.verdict, PATH_PROVED);
     assert_non_null(strstr(nodes[0].proof.text, "lo sent "));
     f.point.inject = COLLECTIVE_ELSEWHERE;

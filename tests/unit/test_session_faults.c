@@ -160,9 +160,9 @@ static void test_bad_requests(void **state)
     start(&f, 2);
     struct channel *c = world_channel(f.w, 1);
     o.order.point = f.point;
-    for (uint16_t type = COLLECTIVE_ASK_OPEN; type <= COLLECTIVE_ASK_PROVE; type++)
+    for (int type = COLLECTIVE_ASK_OPEN; type <= COLLECTIVE_ASK_PROVE; type++)
         if (type != COLLECTIVE_ASK_CALLS && type != COLLECTIVE_ASK_CARDS)
-            ask(c, type, text, 0, -EPROTO); /* nothing is open */
+            ask(c, (uint16_t)type, text, 0, -EPROTO); /* nothing is open */
     ask(c, 99, NULL, 0, -EPROTO);
     ask(c, COLLECTIVE_ASK_HELLO, text, sizeof(text), -EPROTO);
     ask(c, COLLECTIVE_ASK_OPEN, text, sizeof(text), -EPROTO);

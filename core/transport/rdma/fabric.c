@@ -171,8 +171,8 @@ static int make_card(struct fabric *f, struct fabric_link *l, void *at, size_t *
     struct card card = {.magic = CARD_MAGIC};
     int err = fx->links ? 0 : open_links(f);
 
-    if (err)
-        return rdma_fabric_told(f, err);
+    if (err || !fx->links)
+        return rdma_fabric_told(f, err ? err : -ENOMEM);
     const struct rdma_queue *q = fx->links[l - f->links].queue;
     card.qpn = q->qp->qp_num;
     card.psn = q->psn;
@@ -189,7 +189,7 @@ static int connect_link(struct fabric *f, unsigned i, const void *at, size_t len
     struct rdma_fabric *fx = rdma_fabric_of(f);
     struct rdma_link *k = &fx->links[i];
     struct rdma_rail *rail = &fx->r.rails[0];
-    struct card card;
+    struct card card = {0};
 
     if (len == sizeof(card))
         memcpy(&card, at, len);

@@ -348,13 +348,13 @@ static void pause_for(struct fabric *f, uint64_t idle_ns, uint64_t left_ns, unsi
 static int move(struct fabric *f, uint64_t wait_ns)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);
-    uint64_t since_ns = clock_now_ns(), now_ns = since_ns;
+    uint64_t since_ns = clock_now_ns();
 
     for (unsigned polls = 1;; polls++) {
         int got = drain(f);
         if (got < 0 || got > 1)
             return got < 0 ? got : 1;
-        now_ns = clock_now_ns();
+        uint64_t now_ns = clock_now_ns();
         int err = now_ns - fx->looked_ns >= RDMA_LOOK_NS ? look_around(fx, now_ns) : 0;
         if (err || now_ns - since_ns >= wait_ns)
             return err;

@@ -221,7 +221,7 @@ int rdma_queues_open(struct net_end *e)
     r->cqs = calloc(2 * (size_t)n, sizeof(*r->cqs));
     if (!err && (!r->queues || !r->cqs))
         err = rdma_fail(e, -ENOMEM, "out of memory");
-    if (err)
+    if (err || !r->queues)
         return err;
     r->n_queues = n;
     for (unsigned i = 0; i < n; i++)

@@ -58,7 +58,7 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
     s->bytes = bytes;
     s->pieces = (unsigned)((bytes + largest - 1) / largest);
     s->piece_bytes = s->pieces > 1 ? largest : bytes;
-    unsigned sharers = (queues + r->n_rails - 1) / r->n_rails;
+    unsigned sharers = r->n_rails && queues ? (queues + r->n_rails - 1) / r->n_rails : 1;
     uint64_t under_way = RDMA_IN_FLIGHT / sharers / s->piece_bytes;
     s->window = least(p->rdma.depth, under_way < 2 ? 2 : under_way);
     s->signal_every = choose_signal(p, s);
@@ -86,7 +86,7 @@ static int prepare_receives(struct net_end *e, struct rdma_queue *q)
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     const struct rdma_memory *m = rail->in.mr ? &rail->in : &rail->out;
     bool word = rdma_is_read(e->point) && q->in && !q->receives; /* of a peer that is read */
-    bool lands = word || (e->point->rdma.verb == NET_SEND && q->receives);
+    bool lands = m->mr && (word || (e->point->rdma.verb == NET_SEND && q->receives));
 
     q->recv = calloc(s->receives, sizeof(*q->recv));
     q->sges = calloc(s->receives + s->slots, sizeof(*q->sges));

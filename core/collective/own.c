@@ -319,7 +319,6 @@ static void own_close(struct collective *c)
 const struct collective_ops collective_ring = {
     .name = "ring",
     .help = "around a ring of all ranks, in segments: the least bytes a link can carry",
-    .backends = own_backends,
     OWN_HOOKS,
 };
 

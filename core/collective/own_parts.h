@@ -23,7 +23,6 @@ struct own {
     size_t spare_bytes, tokens_bytes;
 };
 
-void own_backends(void (*say)(void *arg, const char *name, const char *state), void *arg);
 int own_supports(const struct collective_point *p, unsigned n, char *why, size_t len);
 void own_tell(struct collective *c, struct collective_told *told);
 

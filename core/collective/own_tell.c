@@ -84,12 +84,3 @@ int own_supports(const struct collective_point *p, unsigned n, char *why, size_t
                       "thrice and so on");
     return 0;
 }
-
-void own_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
-{
-    for (size_t i = 0; fabric_names[i]; i++) {
-        const struct fabric_ops *f = fabric_find(fabric_names[i]);
-        if (f->backends)
-            f->backends(say, arg);
-    }
-}

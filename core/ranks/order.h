@@ -10,12 +10,12 @@
 #ifndef PLUMB_CORE_RANKS_ORDER_H
 #define PLUMB_CORE_RANKS_ORDER_H
 
+#include "core/net/cpu.h"
+#include "core/net/path.h"
 #include "core/ranks/cards.h"
 #include "core/ranks/overlap.h"
 #include "core/ranks/session.h"
 #include "core/ranks/watchdog.h"
-#include "core/net/cpu.h"
-#include "core/net/path.h"
 
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */

@@ -40,7 +40,8 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
 
 struct session_run {
     uint64_t operations; /* each is all of the calls */
-    uint64_t gap_ns;     /* between two of them: sleeps, or works as overlap_ns says; not in ns */
+    uint64_t
+        gap_ns; /* before each of them it sleeps so long, then all meet at a barrier; not in ns */
     uint64_t
         overlap_ns; /* non-blocking: while each is on its way this thread multiplies matrices, as much as takes so long alone; 0: blocking */
 };

@@ -119,9 +119,7 @@ int collective_bench_defaults(struct opts *o)
         err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
     if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
         err = opts_default(o, "warmup", "0");
-    if (!err && (is_given(o, "size") || is_given(o, "min-bytes") || is_given(o, "max-bytes")))
-        err = 0;
-    else if (!err)
+    if (!err && !is_given(o, "size") && !is_given(o, "min-bytes") && !is_given(o, "max-bytes"))
         err = opts_set(o, "sizes-chosen", "true");
     return err;
 }
@@ -153,6 +151,13 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
         fputs("plumb-allreduce: --leader HOST is for ranks 1 and on: say which by --rank, or "
               "leave --leader out and --listen on this one\n",
               stderr);
+        return 2;
+    }
+    if (collective_group(&p) == COLLECTIVE_MPI && p.np != mpi_launched()) {
+        fprintf(stderr,
+                "plumb-allreduce: --np %llu, but the launcher started %u: leave --np out, and take "
+                "--ranks for fewer\n",
+                (unsigned long long)p.np, mpi_launched());
         return 2;
     }
     int status = collective_serve(&p, cancel);

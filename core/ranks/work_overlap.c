@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Operations that are under way while their rank multiplies matrices: what each takes alone, and both at once. See work_state.h. */
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/ranks/work_state.h"
+#include "core/stats.h"
 
 #define TRIES 5
 
@@ -48,22 +47,6 @@ void work_overlap_both(struct collective_work *w, uint64_t both_ns)
         w->overlap.both_ns[w->overlap.n++] = (double)both_ns;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-static double median_of(const double *values, size_t n)
-{
-    double sorted[OVERLAP_SAMPLES];
-
-    memcpy(sorted, values, n * sizeof(*sorted));
-    qsort(sorted, n, sizeof(*sorted), ascending);
-    return sorted[n / 2];
-}
-
 /* How much of the shorter one of operation and product went on beside the other: 100 % where both together take as long as the longer. Each sample has all
  * three, one after another; medians of blocks of samples, so that there is an interval. */
 void work_overlap_figures(struct point *pt, const struct collective_work *w)
@@ -79,9 +62,9 @@ void work_overlap_figures(struct point *pt, const struct collective_work *w)
     work = point_figure(pt, "product_alone", "us");
     share = point_figure(pt, "overlap", "percent");
     for (size_t i = 0; i < blocks; i++) {
-        double a = median_of(o->alone_ns + i * each, each),
-               p = median_of(o->work_ns + i * each, each);
-        double both = median_of(o->both_ns + i * each, each);
+        double a = stats_median(o->alone_ns + i * each, each),
+               p = stats_median(o->work_ns + i * each, each);
+        double both = stats_median(o->both_ns + i * each, each);
         figure_value(alone, a / 1e3);
         figure_value(work, p / 1e3);
         figure_value(share, 100 * (a + p - both) / fmin(a, p));

@@ -37,9 +37,8 @@ struct collective_work { /* pt->bench_state: outlives the points */
     unsigned members[WORLD_RANKS_MAX];
     uint64_t vector_bytes; /* of all calls */
     bool begun;
-    uint64_t samples, judged,
-        operations;    /* since the warm-up; of samples in which lateness was looked for */
-    double slowest_ns; /* sum over samples */
+    uint64_t samples, operations; /* since the warm-up */
+    double slowest_ns;            /* sum over samples */
     struct collective_member each[WORLD_RANKS_MAX];
     struct collective_overlap overlap;
     char limit_source[320];

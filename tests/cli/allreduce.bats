@@ -119,6 +119,13 @@ all_good() {
     paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '$1 == "time" { n++; if ($2 * $3 < 20 || $2 * $3 > 25) bad = 1 } END { exit bad || n != 3 }'
 }
 
+@test "what it can be run over is listed once, each backend and transport" {
+    build/bin/plumb list >"$out"
+    for name in ring halving doubling mpi nccl shm rdma; do
+        [ "$(grep -cE "^  allreduce(, [a-z]+)* +$name  " "$out")" -eq 1 ] || { echo "$name" && return 1; }
+    done
+}
+
 @test "who takes part is listed, and nothing is measured" {
     timeout 20 "$bin" --np 3 --who >"$out"
     [ "$(cells rank | xargs)" = "0 1 2" ]
@@ -129,6 +136,8 @@ all_good() {
     run env OMPI_COMM_WORLD_SIZE=4 timeout 30 "$bin" --size 8
     [ "$status" -ne 0 ]
     [[ $output != *busbw* ]]
+    run -2 env OMPI_COMM_WORLD_SIZE=4 "$bin" --np 2 --size 8 # it would be 4
+    [[ $output == *"--np 2, but the launcher started 4"* ]]
     run -2 "$bin" --leader node0
     [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
     run -2 "$bin" --backend rng

@@ -139,7 +139,7 @@ static bool is_rivalled(const struct path_view *v, const struct path_device *d,
 
     for (int way = 0; way < COUNTER_WAYS; way++) {
         double beside = moved_beside(v, d, way, &most);
-        if (claim[way] < MISSING_SHARE * path_sum(claim) || !(claim[way] > 0) ||
+        if (!most || claim[way] < MISSING_SHARE * path_sum(claim) || !(claim[way] > 0) ||
             beside < FOUND_SHARE * claim[way])
             continue;
         path_say(w, "%s moved %s, but %s %s the same way: either may have carried %s", d->name,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes through the rings of fabric_shm.h. */
 #include <errno.h>
-#include <sched.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>

@@ -4,6 +4,7 @@
 # plumb-net over RDMA with buffers in a simulated GPU's memory, which crashes a CPU that touches it and gives stale bytes to
 # copies that are not flushed before: registered as dma-buf, by address, or refused.
 
+# takes: guest
 bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows
@@ -28,7 +29,7 @@ begin='
     }
     net() {
         LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
-            --transport rdma --no-cpu --device rxe1 --csv "$@"
+            --transport rdma --no-cpu --device rxe1 --warmup 100ms --csv "$@"
     }
 '
 

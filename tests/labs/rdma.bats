@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016,SC2154 # the guest's shell expands it; bats sets stderr
 # scripts/lab-rdma: a guest with RDMA devices, and how it ends.
 
+# takes: guest
 bats_require_minimum_version 1.5.0
 load env
 

@@ -64,6 +64,10 @@ static void queue_card(const struct rdma_end *r, const struct rdma_queue *q,
                                 .out_key = q->sends ? rail->out.mr->rkey : 0,
                                 .qpn = q->qp ? q->qp->qp_num : 0,
                                 .psn = q->psn};
+    if (q->told) { /* sends are not read: what the other end may read is this */
+        out->out_at = (uintptr_t)q->told;
+        out->out_key = rail->told.mr->rkey;
+    }
 }
 
 int rdma_card(struct net_end *e, void *out, size_t *len)

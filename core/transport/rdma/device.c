@@ -141,13 +141,6 @@ static int check_verb(struct net_end *e, const struct rdma_rail *rail)
         return rdma_fail(e, -EOPNOTSUPP,
                          "'%s' is iWARP, which has no write with immediate data: %s", rail->device,
                          rdma_of(e)->instead);
-    if (e->point->rdma.verb == NET_SEND &&
-        (e->point->stream[NET_FORWARD] || e->point->stream[NET_REVERSE]))
-        return rdma_fail(
-            e, -EOPNOTSUPP,
-            "'%s' is iWARP, which ends a connection whose receiver is late: streams of "
-            "sends are not for it; use write or read",
-            rail->device);
     if (e->point->rdma.mtu || e->point->rdma.gid_index >= 0)
         return rdma_fail(e, -EOPNOTSUPP, "'%s' is iWARP, which has neither path MTU nor GIDs",
                          rail->device);
@@ -287,6 +280,8 @@ void rdma_devices_close(struct rdma_end *r)
         struct rdma_rail *rail = &r->rails[i];
         rdma_memory_close(r, &rail->in);
         rdma_memory_close(r, &rail->out);
+        rdma_memory_close(r, &rail->told);
+        rdma_memory_close(r, &rail->heard);
         if (rail->pd)
             ibv_dealloc_pd(rail->pd);
         if (rail->anchor)

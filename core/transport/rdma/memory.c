@@ -88,14 +88,11 @@ static int enough(struct net_end *e, uint64_t bytes)
         (unsigned long long)bytes >> 20, kb >> 10);
 }
 
-int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
-                     uint64_t buffer_bytes, unsigned n, int access)
+int rdma_host_memory_open(struct net_end *e, const struct rdma_rail *rail, struct rdma_memory *m,
+                          int access)
 {
-    m->stride = (buffer_bytes + PAGE - 1) / PAGE * PAGE;
-    m->bytes = m->stride * n;
-    if (m->bytes && rdma_of(e)->gpu)
-        return rdma_gpu_memory_open(e, rail, m, access);
     int err = m->bytes ? enough(e, m->bytes) : 0;
+
     if (!m->bytes || err)
         return err;
     m->at = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -113,11 +110,21 @@ int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memo
     return m->mr ? 0 : rdma_no_memory(e, "registering buffers", rail, m->bytes, errno);
 }
 
+int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
+                     uint64_t buffer_bytes, unsigned n, int access)
+{
+    m->stride = (buffer_bytes + PAGE - 1) / PAGE * PAGE;
+    m->bytes = m->stride * n;
+    if (m->bytes && rdma_of(e)->gpu)
+        return rdma_gpu_memory_open(e, rail, m, access);
+    return rdma_host_memory_open(e, rail, m, access);
+}
+
 void rdma_memory_close(struct rdma_end *r, struct rdma_memory *m)
 {
     if (m->mr)
         ibv_dereg_mr(m->mr);
-    if (m->at && r->gpu)
+    if (m->way)
         r->core->gpu->free(r->gpu, m->at);
     else if (m->at)
         munmap(m->at, m->bytes);

@@ -124,6 +124,8 @@ static int place_buffers(struct net_end *e, unsigned rail)
         }
     }
     if (!err)
+        err = rdma_credits_open(e, rail);
+    if (!err)
         rdma_memory_tell(e, rail);
     return err;
 }
@@ -221,6 +223,8 @@ int rdma_queues_open(struct net_end *e)
     r->cqs = calloc(2 * (size_t)n, sizeof(*r->cqs));
     if (!err && (!r->queues || !r->cqs))
         err = rdma_fail(e, -ENOMEM, "out of memory");
+    if (!err && !r->n_rails)
+        err = rdma_fail(e, -ENODEV, "no device to make queues on");
     if (err || !r->queues)
         return err;
     r->n_queues = n;

@@ -7,6 +7,7 @@
  *   memory.c buffer.c        buffers and their registration, of the host and of a GPU; filled and compared
  *   queue.c work_request.c   queue pairs and their prepared work requests
  *   connect.c cm.c           what both ends tell each other; queue pairs made ready to send
+ *   credits.c                how many sends an iWARP receiver is ready for
  *   wait.c                   completions: polled or by events; what errors and port events mean
  *   stream.c ping.c check.c facts.c   the hooks of struct net_ops
  *   fabric.c fabric_move.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same devices and queues
@@ -27,7 +28,7 @@
 #define RDMA_TIMEOUT      16 /* of a queue pair: 8 tries of 0.27 s, or up to 4 times as long */
 #define RDMA_RETRY        7
 #define RDMA_COUNTERS     4
-#define RDMA_BURST        64   /* pings back to back, at most */
+#define RDMA_BURST        1024 /* pings back to back, at most */
 #define RDMA_SPINS        4096 /* empty polls between two looks at the clock and at events */
 #define RDMA_YIELD        64 /* of a stream: empty polls between two offers of the CPU to others */
 
@@ -58,6 +59,8 @@ struct rdma_rail {
     struct sockaddr_storage address; /* of its interface; family 0: none known */
     unsigned mtu_bytes;              /* active, or as asked */
     struct rdma_memory in, out;
+    struct rdma_memory told,
+        heard; /* counts of receives, where sends take credits: see credits.c */
     uint64_t counters[RDMA_COUNTERS]; /* at join */
 };
 
@@ -112,8 +115,13 @@ struct rdma_queue {
     int n_nothing;
     uint64_t posted, completed; /* work requests to send */
     unsigned recv_head, recv_free;
-    uint64_t recv_done; /* of work requests to receive: for stream.c and check.c */
-    uint64_t send_done; /* check.c: completions of what it signalled */
+    uint64_t recv_done;      /* of work requests to receive: for stream.c and check.c */
+    uint64_t send_done;      /* check.c: completions of what it signalled */
+    uint64_t recv_posted;    /* work requests to receive, ever */
+    _Atomic uint64_t *told;  /* the same, for the other end to read; NULL: it needs no credits */
+    _Atomic uint64_t *heard; /* where the other end's is read to; NULL: sends need no credits */
+    uint64_t granted, taken; /* of the other end's: posted as far as is known, taken by sends */
+    bool asking;             /* a reading of it is under way */
     unsigned ping_unsignalled, ping_signalled;
     uint64_t pings, sign_ns;
 };
@@ -165,6 +173,12 @@ static inline enum net_direction rdma_in(const struct net_end *e)
     return e->leader ? NET_REVERSE : NET_FORWARD;
 }
 
+/* So many are posted at once, at least, but for the rest of a message: a few cost less than each by itself. */
+static inline unsigned rdma_least_posted(const struct rdma_shape *s)
+{
+    return s->window / 8 > s->signal_every ? s->window / 8 : s->signal_every;
+}
+
 static inline uint64_t rdma_piece_bytes(const struct rdma_shape *s, uint64_t piece)
 {
     return piece + 1 < s->pieces ? s->piece_bytes : s->bytes - s->piece_bytes * (s->pieces - 1);
@@ -193,6 +207,9 @@ void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len);
 /* memory.c */
 int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
                      uint64_t buffer_bytes, unsigned n, int access);
+/* Of the host, wherever messages are. */
+int rdma_host_memory_open(struct net_end *e, const struct rdma_rail *rail, struct rdma_memory *m,
+                          int access);
 void rdma_memory_close(struct rdma_end *r, struct rdma_memory *m);
 int rdma_no_memory(struct net_end *e, const char *what, const struct rdma_rail *rail,
                    uint64_t bytes, int err);
@@ -220,6 +237,17 @@ int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_empty(struct net_end *e, struct rdma_queue *q); /* signalled */
 int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes, unsigned queues);
+
+/* credits.c: sends where a receiver that is late ends the connection. */
+bool rdma_takes_credits(const struct net_end *e, const struct rdma_rail *rail);
+int rdma_credits_open(struct net_end *e, unsigned rail);
+/* Reads what the other end has posted, unless that is under way; its completion is a read's. */
+int rdma_credits_ask(struct net_end *e, struct rdma_queue *q);
+bool rdma_credits_heard(struct rdma_queue *q); /* it came: are there more than before? */
+static inline uint64_t rdma_credits(const struct rdma_queue *q)
+{
+    return !q->heard ? UINT64_MAX : q->granted > q->taken ? q->granted - q->taken : 0;
+}
 
 /* connect.c, cm.c */
 int rdma_card(struct net_end *e, void *card, size_t *len);

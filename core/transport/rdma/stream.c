@@ -34,20 +34,23 @@ static unsigned to_post(const struct rdma_queue *q, bool stop)
 {
     const struct rdma_shape *s = q->shape;
     unsigned free = s->window - (unsigned)(q->posted - q->completed);
+    uint64_t credits = rdma_credits(q);
     unsigned rest = (unsigned)(q->posted % s->pieces ? s->pieces - q->posted % s->pieces : 0);
 
+    free = free < credits ? free : (unsigned)credits;
     if (stop)
         return free < rest ? free : rest;
-    /* a few at once cost less than each by itself; most stay under way */
-    unsigned least = s->window / 8 > s->signal_every ? s->window / 8 : s->signal_every;
-    return free < least ? 0 : free - free % s->signal_every;
+    return free < rdma_least_posted(s) ? 0 : free - free % s->signal_every;
 }
 
 static int post(struct stream *s, struct rdma_queue *q, bool stop)
 {
     unsigned n = to_post(q, stop);
+    int err = n ? rdma_post_sends(s->e, q, n) : 0;
 
-    return n ? rdma_post_sends(s->e, q, n) : 0;
+    if (err || !q->heard || rdma_credits(q) > q->shape->receives / 2)
+        return err;
+    return stop && q->posted % q->shape->pieces == 0 ? 0 : rdma_credits_ask(s->e, q);
 }
 
 static bool is_stopping(const struct net_end *e)
@@ -58,7 +61,7 @@ static bool is_stopping(const struct net_end *e)
 static bool is_idle(const struct stream *s)
 {
     for (unsigned i = 0; i < s->w->n; i++)
-        if (s->first[i].posted != s->first[i].completed)
+        if (s->first[i].posted != s->first[i].completed || s->first[i].asking)
             return false;
     return true;
 }
@@ -82,15 +85,22 @@ static void account(struct stream *s, struct rdma_queue *q, uint64_t *bytes, uin
 static int take_sent(struct stream *s, int n, bool stop)
 {
     uint64_t bytes = 0, messages = 0;
+    bool moved = false;
     int err = 0;
 
     for (int i = 0; i < n; i++) {
+        struct rdma_queue *q = &s->r->queues[s->wc[i].wr_id >> 1];
         if (s->wc[i].status != IBV_WC_SUCCESS)
             return rdma_bad_completion(s->e, &s->wc[i]);
-        account(s, &s->r->queues[s->wc[i].wr_id >> 1], &bytes, &messages);
+        if (q->heard && s->wc[i].opcode == IBV_WC_RDMA_READ)
+            moved |= rdma_credits_heard(q);
+        else
+            account(s, q, &bytes, &messages);
     }
-    net_tally_add(&s->w->tally, bytes, messages);
-    rdma_wait_reset(&s->wait);
+    if (bytes)
+        net_tally_add(&s->w->tally, bytes, messages);
+    if (bytes || moved)
+        rdma_wait_reset(&s->wait);
     for (int i = 0; i < n && !err; i++) /* a queue that is full again has nothing to post */
         err = post(s, &s->r->queues[s->wc[i].wr_id >> 1], stop);
     return err;

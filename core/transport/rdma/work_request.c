@@ -25,18 +25,21 @@ static unsigned choose_signal(const struct net_point *p, const struct rdma_shape
     if (s->pieces > 1)
         return 1;
     if (every)
-        return least(every, s->window);
+        return least(every, s->window ? s->window : 1);
     every = least(65536 / (s->bytes ? s->bytes : 1), most);
     return every ? every : 1;
 }
 
+/* With credits as many as may be waited for before more is posted, even while an eighth of them is not posted again. */
 static unsigned choose_receives(const struct net_point *p, const struct rdma_shape *s,
-                                unsigned cqes)
+                                unsigned cqes, bool credits)
 {
     if (!rdma_takes_receives(p))
         return 4;
     unsigned n = least(4 * s->window < 16 ? 16 : 4 * s->window, 512);
-    n = n > cqes && cqes >= 2 ? cqes : n;
+    unsigned some = credits ? 2 * rdma_least_posted(s) : 2;
+    n = n < some ? some : n;
+    n = n > cqes && cqes >= some ? cqes : n;
     return p->rdma.verb == NET_SEND ? multiple(n, s->pieces) : n;
 }
 
@@ -46,11 +49,13 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
     const struct rdma_end *r = rdma_of(e);
     uint64_t largest = 1u << 30;
     unsigned cqes = UINT32_MAX, wrs = UINT32_MAX;
+    bool credits = false;
 
     for (unsigned i = 0; i < r->n_rails; i++) {
         largest = least(largest, r->rails[i].port_attr.max_msg_sz);
         cqes = least(cqes, (unsigned)r->rails[i].attr.max_cqe);
         wrs = least(wrs, (unsigned)r->rails[i].attr.max_qp_wr);
+        credits |= rdma_takes_credits(e, &r->rails[i]);
     }
     if (!bytes || !largest || (bytes + largest - 1) / largest > 4096)
         return rdma_fail(e, -EINVAL, "messages of %llu bytes cannot be sent",
@@ -64,7 +69,7 @@ int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes,
     s->signal_every = choose_signal(p, s);
     s->window -= s->window % s->signal_every;
     s->slots = multiple(s->window, s->pieces > 1 ? s->pieces : s->signal_every);
-    s->receives = choose_receives(p, s, cqes / queues);
+    s->receives = choose_receives(p, s, cqes / (queues ? queues : 1), credits);
     int32_t asked = p->rdma.inline_bytes;
     unsigned most = r->gpu ? 0 : asked < 0 ? RDMA_INLINE_BYTES : (unsigned)asked;
     if (r->gpu && asked > 0 && !rdma_is_read(p) && bytes <= (unsigned)asked)
@@ -182,6 +187,7 @@ int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n)
     int err = ibv_post_send(q->qp, &q->send[head], &bad);
     last->next = next;
     q->posted += n;
+    q->taken += n;
     return posted(e, q, "sending", err);
 }
 
@@ -194,6 +200,7 @@ int rdma_post_empty(struct net_end *e, struct rdma_queue *q)
                              .send_flags = IBV_SEND_SIGNALED},
                        *bad;
 
+    q->taken++;
     return posted(e, q, "sending", ibv_post_send(q->qp, &wr, &bad));
 }
 
@@ -206,5 +213,8 @@ int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n)
     int err = ibv_post_recv(q->qp, &q->recv[q->recv_head % slots], &bad);
     last->next = next;
     q->recv_head = (q->recv_head + n) % slots;
+    q->recv_posted += n;
+    if (q->told && !err)
+        atomic_store_explicit(q->told, q->recv_posted, memory_order_release);
     return posted(e, q, "receiving", err);
 }

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# shellcheck disable=SC2016,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr and output
+# For the tests of plumb-net over RDMA devices in a guest.
+
+# What each command in the guest begins with. --device of the listener: $at.
+begin='
+    umask 077
+    echo "a secret of these tests" >secret
+    listens() { ss -Hltn "sport = :18515" | grep -q .; }
+    serve() {
+        build/bin/plumb-net --listen 0.0.0.0 --secret-file secret --device "$at" >>server 2>&1 &
+        server=$!
+        for try in $(seq 200); do listens && return; sleep 0.1; done
+        cat server >&2
+        exit 9
+    }
+    net() { timeout 90 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s --transport rdma --no-cpu --csv "$@"; }
+    # A long transfer, process $client, is under way when the device has got 2000 packets more.
+    packets() { cat /sys/class/infiniband/$at/ports/1/hw_counters/rcvd_pkts; }
+    transfer() {
+        local before=$(packets)
+        net --pattern bandwidth --size 64K --budget 80s --min-samples 1000000 "$@" >out 2>err &
+        client=$!
+        for try in $(seq 300); do
+            (($(packets) > before + 2000)) && break
+            sleep 0.1
+        done
+        began=$SECONDS
+    }
+    # What became of it: "4 12 failed 1", status, seconds, processes of plumb-net that are left.
+    ended() {
+        wait $client
+        echo "ended $? $((SECONDS - began))"
+        for try in $(seq 150); do
+            left=$(pgrep -c -x plumb-net)
+            ((left <= $1)) && break
+            sleep 0.1
+        done
+        echo "left $left"
+    }
+    next() {
+        net --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >next 2>&1
+        echo "next $?"
+    }
+'
+
+# For setup.
+net_setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_guest
+    [[ -x build/bin/plumb-net ]] || skip 'plumb-net is not built'
+    [[ -e build/lib/plumbline/plumb-rdma.so ]] || skip 'the module plumb-rdma.so is not built (libibverbs-dev)'
+    job=$BATS_TEST_TMPDIR/job out=$BATS_TEST_TMPDIR/job/out
+    mkdir "$job"
+}
+
+# guest OPTIONS... -- TEXT: runs begin and the text.
+guest() {
+    local options=()
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 200 "${options[@]}" -- bash -c "$begin$2"
+    echo "$output"
+    echo "$stderr"
+    cat "$job/server" "$job/err" 2>/dev/null || true
+}
+
+# every COLUMN PATTERN: each row of the metrics that are measured has this.
+every() {
+    local cell n=0
+    while IFS= read -r cell; do
+        # shellcheck disable=SC2053 # a pattern is meant
+        [[ $cell == $2 ]] || {
+            echo "$1 is '$cell', not '$2'"
+            return 1
+        }
+        n=$((n + 1))
+    done < <(paste -d'|' <(cells metric) <(cells "$1") | sed -n 's/^\(bandwidth\|latency\|rate\|message_rate\)|//p')
+    ((n > 0))
+}
+
+# units TEST OPTIONS... -- ASSIGNMENTS: unit tests of the module, which find a device in the guest alone. Devices are for
+# everyone, as the one of the memlock limit is nobody.
+units() {
+    local test=$1 options=()
+    shift
+    while [[ $1 != -- ]]; do
+        options+=("$1")
+        shift
+    done
+    [[ -x build/tests/$test ]] || skip "$test is not built: make units"
+    run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 280 "${options[@]}" -- bash -c \
+        "chmod 666 /dev/infiniband/*; $2 timeout 250 build/tests/$test"
+    echo "$output"
+    echo "$stderr"
+    [ "$status" -eq 0 ]
+    [[ $stderr$output == *"PASSED"* && $stderr$output != *"FAILED"* ]]
+}
+
+# ran NAME...: these tests were not skipped.
+ran() {
+    local name
+    for name; do
+        grep -qF "[       OK ] $name" <<<"$output$stderr"
+    done
+}
+
+# check "ended STATUS SECONDS"
+check() {
+    local word ended seconds
+    read -r word ended seconds <<<"$1"
+    [ "$word $ended" = 'ended 4' ]
+    ((seconds <= 15))
+}
+
+# The transfer's row says who failed.
+failed() {
+    [ "$(cells status | head -n 1)" = failed ]
+    [[ $(cells reason | head -n 1) == *10.0.0.1* ]]
+}

@@ -162,8 +162,10 @@ struct collective_card {
 struct collective_ops {
     const char *name; /* ring */
     const char *help;
-    bool own;           /* over a fabric: `transport` and what belongs to it say something */
-    bool device_memory; /* its buffers are a GPU's */
+    uint64_t chosen_most; /* bytes; longer ones only where sizes were asked for (0: any) */
+    bool own;             /* over a fabric: `transport` and what belongs to it say something */
+    bool device_memory;   /* its buffers are a GPU's */
+    bool blocks; /* it waits in a library for good where a rank is gone, without attend() */
     void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
 
     /* Could this point be run, as far as can be told from it alone? 0; -EOPNOTSUPP with why. */

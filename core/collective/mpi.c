@@ -236,6 +236,7 @@ static void mpi_close(struct collective *c)
 const struct collective_ops collective_mpi = {
     .name = "mpi",
     .help = "the collectives of MPI, between ranks that mpirun or srun started",
+    .blocks = true,
     .backends = mpi_backends,
     .supports = mpi_supports,
     .open = mpi_open,

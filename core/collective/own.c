@@ -315,7 +315,6 @@ static void own_close(struct collective *c)
     .start = own_start, .test = own_test, .tell = own_tell, .close = own_close
 /* clang-format on */
 
-/* The first one says what the fabrics of all of them have to work with. */
 const struct collective_ops collective_ring = {
     .name = "ring",
     .help = "around a ring of all ranks, in segments: the least bytes a link can carry",
@@ -331,5 +330,6 @@ const struct collective_ops collective_halving = {
 const struct collective_ops collective_doubling = {
     .name = "doubling",
     .help = "whole vectors by recursive doubling: the fewest messages, for small sizes",
+    .chosen_most = 65536,
     OWN_HOOKS,
 };

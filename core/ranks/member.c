@@ -29,7 +29,13 @@ static int attend(struct collective *c, uint64_t still_ns)
         return 0;
     m->looked_ns = now_ns;
     watchdog_feed(m->dog);
-    return m->look ? m->look(m) : 0;
+    if (!m->look)
+        return 0;
+    hand_hold(m->handed ? m->hand : NULL);
+    __atomic_store_n(&m->fed_ns, now_ns, __ATOMIC_RELAXED);
+    int err = m->look(m);
+    hand_let(m->handed ? m->hand : NULL);
+    return err;
 }
 
 static const struct world_member *info(const struct member *m, unsigned member)
@@ -120,7 +126,7 @@ int member_open(struct member *m, const struct collective_order *order, const ui
     int err = find_backend(m);
     if (err)
         return err;
-    if (!m->c.ops->own) /* before it is bound, so that the watchdog is not */
+    if (!m->c.ops->own && !m->handed) /* before it is bound, so that the watchdog is not */
         err = watchdog_open(&m->dog);
     if (err)
         return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
@@ -231,9 +237,13 @@ void member_watch(struct member *m, enum collective_request request, const struc
     char name[WORLD_NAME_MAX + 32], what[160];
 
     m->still_ns = COLLECTIVE_STILL_NS;
-    if (!m->dog)
+    if (!m->dog && !m->handed)
         return;
     m->still_ns = member_patience_ns(m, request, run);
+    __atomic_store_n(&m->limit_ns, m->still_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
+    if (!m->dog)
+        return;
     snprintf(what, sizeof(what), "%s: %s by '%s'",
              world_name(m->world, world_rank(m->world), name, sizeof(name)), steps[request],
              m->c.ops->name);

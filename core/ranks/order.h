@@ -13,7 +13,9 @@
 #include "core/net/cpu.h"
 #include "core/net/path.h"
 #include "core/ranks/cards.h"
+#include "core/ranks/hand.h"
 #include "core/ranks/overlap.h"
+#include "core/ranks/pulse.h"
 #include "core/ranks/session.h"
 #include "core/ranks/watchdog.h"
 
@@ -51,13 +53,15 @@ struct collective_hello {
     double idle_cores, idle_softirq; /* busy while idle; NAN: not measured */
     uint32_t cpus;                   /* that this rank may use */
     uint32_t cpus_hash;              /* of which those are */
+    uint32_t beside;                 /* the channels are a library's: have a hand, and a pulse */
+    uint32_t port; /* of rank 0's pulse, 0: it has none; answered: 0: it cannot be reached */
 };
 
 struct collective_order {
     struct collective_point point;
     uint32_t n, me, n_calls;
     uint32_t seat, seats; /* among the members that share this one's CPUs */
-    uint32_t reserved;
+    uint32_t serial;      /* of the point, in this session: from 1 */
 };
 
 /* What a member has to say at the end: of since the mark. */
@@ -100,7 +104,16 @@ struct member {
     struct collective_call *calls;
     struct collective c;
     bool open, bound, first_of_node, first_of_machine;
-    struct watchdog *dog;   /* of backends that wait in a library */
+    struct watchdog *dog; /* of backends that wait in a library */
+    struct hand *hand;    /* or what they are done by; NULL: the channels are not a library's */
+    struct pulse *pulse;  /* NULL: none */
+    bool handed;          /* this point is */
+    /* Called by the one who waits for the hand; not 0: it is left where it is. */
+    int (*await)(struct member *m);
+    uint64_t request; /* for the pulse */
+    uint64_t fed_ns,
+        limit_ns; /* atomic: of the hand: when it was last seen to move, and how long it may not be */
+    struct member_job *job; /* of the hand, which may never end with it */
     uint64_t operation_ns;  /* of the last run, each; 0: there was none */
     uint64_t filled_seed;   /* that the inputs are of */
     bool ran;               /* there are results of these inputs */
@@ -110,6 +123,26 @@ struct member {
     bool cpu_known;
     struct path *path;
 };
+
+/* What rank 0 has asked, done by the hand where the point is handed: else, and by it, as it is below. 0 or -errno: from await() where the hand was left, and from then
+ * on. Of `what`: order, members, calls; cards to join; run, and times; overlap_ns, and ns; nothing. */
+struct member_job {
+    enum collective_request what;
+    const struct collective_order *order;
+    const uint32_t *members;
+    const struct collective_call *calls;
+    const struct card_list *cards;
+    struct session_run run;
+    struct collective_times times; /* out */
+    uint64_t overlap_ns, ns;       /* in, out */
+    struct member *member;
+};
+int member_do(struct member *m, struct member_job *job);
+/* Nothing moves in the hand, for longer than may be: for so long; 0: it does. */
+uint64_t member_still_ns(const struct member *m);
+/* A hand, and a pulse that rank 0 made or the others follow. What cannot be had is left out. */
+void member_stand_beside(struct member *m, struct collective_hello *hello);
+void member_stand_alone(struct member *m);
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
 int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "core/ranks/order.h"
 
 #define SLICE_NS     1000000000u
 #define ABSENT_NS    50000000u
+#define LATE_NS      10000000000u /* after rank 0 should have noticed */
 #define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
 
 /* How far a point has come: requests out of turn are refused, since each builds on the one before. */
@@ -111,6 +113,8 @@ static int hello(struct server *s, size_t len)
     hello_fill(own, s->m.topo);
     if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
         hello_watch(own);
+    if (!s->m.pulse)
+        member_stand_beside(&s->m, own);
     s->out_len = sizeof(*own);
     return 0;
 }
@@ -142,7 +146,10 @@ static int open_sound(struct server *s, const uint32_t *members)
     if (!err && !calls_sound(&s->order.point, calls, s->order.n_calls))
         err = -EPROTO;
     if (!err)
-        err = member_open(&s->m, &s->order, members, calls);
+        err = member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_OPEN,
+                                                    .order = &s->order,
+                                                    .members = members,
+                                                    .calls = calls});
     if (!err)
         err = member_cards(&s->m, &cards);
     if (!err)
@@ -182,31 +189,35 @@ static int join(struct server *s, size_t len)
     memcpy(&n, s->in, len);
     if (s->cards_err || n != s->cards.n)
         return s->cards_err ? s->cards_err : -EPROTO;
-    return member_join(&s->m, &s->cards);
+    return member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &s->cards});
 }
 
 static int run(struct server *s, size_t len)
 {
-    struct session_run what;
+    struct member_job job = {.what = COLLECTIVE_ASK_RUN};
 
-    if (len != sizeof(what))
+    if (len != sizeof(job.run))
         return -EPROTO;
-    memcpy(&what, s->in, len);
-    if (!what.operations)
+    memcpy(&job.run, s->in, len);
+    if (!job.run.operations)
         return -EPROTO;
     s->out_len = sizeof(s->out.body.times);
-    return member_is_absent(&s->m) ? be_absent(s) : member_run(&s->m, &what, &s->out.body.times);
+    int err = member_is_absent(&s->m) ? be_absent(s) : member_do(&s->m, &job);
+    s->out.body.times = job.times;
+    return err;
 }
 
 static int overlap(struct server *s, size_t len)
 {
-    uint64_t ns = 0;
+    struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP};
 
-    if (len != sizeof(ns))
+    if (len != sizeof(job.overlap_ns))
         return -EPROTO;
-    memcpy(&ns, s->in, len);
-    s->out_len = sizeof(ns);
-    return member_overlap_alone(&s->m, ns, &s->out.body.ns);
+    memcpy(&job.overlap_ns, s->in, len);
+    s->out_len = sizeof(job.ns);
+    int err = member_do(&s->m, &job);
+    s->out.body.ns = job.ns;
+    return err;
 }
 
 static int mark(struct server *s, size_t len)
@@ -223,7 +234,7 @@ static int tell(struct server *s, size_t len)
 
 static int check(struct server *s, size_t len)
 {
-    return len ? -EPROTO : member_check(&s->m);
+    return len ? -EPROTO : member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
 }
 
 static int prove(struct server *s, size_t len)
@@ -244,7 +255,7 @@ static int prove(struct server *s, size_t len)
 
 static int close_point(struct server *s, size_t len)
 {
-    member_close(&s->m);
+    member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     return len ? -EPROTO : 0;
 }
 
@@ -310,6 +321,36 @@ static int take(struct server *s, uint16_t type, size_t len)
     }
 }
 
+/* Rank 0 is lost, by its signs of life: said, since nobody else may. */
+static int heed(const struct server *s)
+{
+    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
+    unsigned leader = 0;
+    int err = pulse_lost(s->m.pulse, &leader, 1, &leader, text, sizeof(text));
+
+    if (err)
+        fprintf(stderr, "%s: %s: this process ends\n",
+                world_name(s->m.world, world_rank(s->m.world), name, sizeof(name)), text);
+    return err;
+}
+
+/* While this rank is in a library. Nobody can be told: who led is lost, or should have noticed. */
+static int await(struct member *m)
+{
+    uint64_t still_ns = member_still_ns(m);
+    char name[WORLD_NAME_MAX + 32];
+    bool lost = heed(m->arg) != 0;
+
+    if (!lost && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + LATE_NS)
+        return 0;
+    if (!lost)
+        fprintf(stderr, "%s: '%s' has not ended after %.0f s: this process ends\n",
+                world_name(m->world, world_rank(m->world), name, sizeof(name)), m->point.backend,
+                (double)still_ns / 1e9);
+    fflush(stderr);
+    _exit(WATCHDOG_STATUS);
+}
+
 /* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of others. */
 static int serve(struct server *s)
 {
@@ -318,7 +359,7 @@ static int serve(struct server *s)
         size_t len = 0;
         int err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, SLICE_NS);
         if (err == -ETIMEDOUT)
-            err = channel_alive(s->channel);
+            err = heed(s) ? -ECONNRESET : channel_alive(s->channel);
         else if (!err && type == COLLECTIVE_ASK_BYE)
             return 0;
         else if (!err)
@@ -343,10 +384,12 @@ int session_serve(struct world *w, void *arg)
                            .find = service && service->find ? service->find : collective_find,
                            .device = service ? service->device : NULL,
                            .look = look,
+                           .await = await,
                            .arg = s};
     if (!err)
         err = serve(s);
-    member_close(&s->m);
+    member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
+    member_stand_alone(&s->m);
     cards_free(&s->cards);
     topo_close(topo);
     free(s);

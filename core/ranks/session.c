@@ -28,7 +28,7 @@ void session_find(struct session *s, const struct collective_ops *(*find)(const 
 /* While rank 0 waits in its own part: has another one failed? Who, is found out after it. */
 static int look(struct member *m)
 {
-    if (session_receive(m->arg, 0))
+    if (session_receive(m->arg, 0) || (!m->handed && session_heed(m->arg)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
 }
@@ -68,8 +68,12 @@ static int greet(struct session *s, uint64_t idle_ns)
     struct collective_hello *own = &s->peers[0].hello;
     int err = 0;
 
+    own->beside = s->size > 1 && !strcmp(world_group(s->world), "mpi");
+    member_stand_beside(&s->own, own);
     for (unsigned rank = 1; rank < s->size && !err; rank++) {
-        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0};
+        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0,
+                                         .beside = own->beside,
+                                         .port = own->port};
         err = session_post(s, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
     }
     own->idle_ns = idle_ns;
@@ -79,6 +83,8 @@ static int greet(struct session *s, uint64_t idle_ns)
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_HELLO, NULL);
     for (unsigned rank = 1; rank < s->size && !err; rank++)
         s->peers[rank].hello = s->peers[rank].body.hello;
+    if (!err)
+        session_say_deaf(s);
     return err;
 }
 
@@ -93,8 +99,12 @@ int session_open(struct session **session, struct world *w, const struct topo *t
     s->world = w;
     s->topo = topo;
     s->size = world_size(w);
-    s->own =
-        (struct member){.world = w, .topo = topo, .find = collective_find, .look = look, .arg = s};
+    s->own = (struct member){.world = w,
+                             .topo = topo,
+                             .find = collective_find,
+                             .look = look,
+                             .await = session_await,
+                             .arg = s};
     s->peers = calloc(s->size, sizeof(*s->peers));
     s->times = calloc(s->size, sizeof(*s->times));
     s->accounts = calloc(s->size, sizeof(*s->accounts));
@@ -116,6 +126,10 @@ void session_close(struct session *s)
         session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
         cards_free(&s->peers[rank].cards);
     }
+    bool left = hand_left(s->own.hand); /* it may still look at all of this */
+    member_stand_alone(&s->own);
+    if (left)
+        return;
     free(s->peers);
     free(s->times);
     free(s->accounts);
@@ -174,7 +188,10 @@ static int post_order(struct session *s, unsigned member, struct whole_order *w,
 static int open_all(struct session *s, const struct collective_point *point,
                     const struct collective_call *calls, unsigned n_calls, struct card_list *cards)
 {
-    struct whole_order w = {.order = {.point = *point, .n = s->n, .n_calls = n_calls}};
+    struct whole_order w = {
+        .order = {.point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial}};
+    struct member_job job = {
+        .what = COLLECTIVE_ASK_OPEN, .order = &w.order, .members = w.members, .calls = calls};
     int err = 0;
 
     for (unsigned i = 0; i < s->n; i++)
@@ -184,7 +201,7 @@ static int open_all(struct session *s, const struct collective_point *point,
     w.order.me = 0;
     find_seat(s, 0, &w.order);
     s->own.c.error[0] = 0;
-    err = err ? -ECANCELED : member_open(&s->own, &w.order, w.members, calls);
+    err = err ? -ECANCELED : member_do(&s->own, &job);
     if (!err)
         err = member_cards(&s->own, cards);
     return session_settle(s, err, COLLECTIVE_ASK_OPEN, NULL);
@@ -239,7 +256,8 @@ static int join_all(struct session *s, const struct card_list *own)
         return session_fail(s, -ENOMEM, "out of memory for the cards of %u ranks", s->n);
     int err = route_all(s, own, to);
     if (!err)
-        err = member_join(&s->own, &to[0]);
+        err =
+            member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &to[0]});
     for (unsigned i = 0; i < s->n; i++)
         cards_free(&to[i]);
     free(to);
@@ -280,7 +298,8 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
     session_finish(s);
     reset(s, members, n);
     count_ranks(s);
-    int err = open_all(s, p, calls, n_calls, &cards);
+    int err = session_heed(s) ? session_settle(s, -ECANCELED, COLLECTIVE_ASK_OPEN, NULL)
+                              : open_all(s, p, calls, n_calls, &cards);
     if (!err)
         err = join_all(s, &cards);
     cards_free(&cards);
@@ -292,9 +311,11 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
 int session_run(struct session *s, const struct session_run *run,
                 const struct collective_times **times, uint64_t *slowest)
 {
+    struct member_job job = {.what = COLLECTIVE_ASK_RUN, .run = *run};
     int err = session_post_all(s, COLLECTIVE_ASK_RUN, run, sizeof(*run));
 
-    err = err ? -ECANCELED : member_run(&s->own, run, &s->times[0]);
+    err = err ? -ECANCELED : member_do(&s->own, &job);
+    s->times[0] = job.times;
     err = session_settle(s, err, COLLECTIVE_ASK_RUN, run);
     *slowest = 0;
     for (unsigned i = 0; i < s->n && !err; i++) {
@@ -309,9 +330,11 @@ int session_run(struct session *s, const struct session_run *run,
 
 int session_overlap_alone(struct session *s, uint64_t overlap_ns, uint64_t *ns)
 {
+    struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP, .overlap_ns = overlap_ns};
     int err = session_post_all(s, COLLECTIVE_ASK_OVERLAP, &overlap_ns, sizeof(overlap_ns));
 
-    err = err ? -ECANCELED : member_overlap_alone(&s->own, overlap_ns, ns);
+    err = err ? -ECANCELED : member_do(&s->own, &job);
+    *ns = job.ns;
     err = session_settle(s, err, COLLECTIVE_ASK_OVERLAP, NULL);
     for (unsigned i = 1; i < s->n && !err; i++)
         if (session_peer(s, i)->body.ns > *ns)
@@ -333,7 +356,7 @@ void session_finish(struct session *s)
         p->open = false;
         cards_free(&p->cards);
     }
-    member_close(&s->own);
+    member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     session_settle(s, 0, COLLECTIVE_ASK_CLOSE, NULL);
     memcpy(s->error, error, sizeof(error));
 }

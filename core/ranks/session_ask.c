@@ -244,7 +244,7 @@ int session_settle(struct session *s, int own_err, enum collective_request reque
             echo_all(s);
             echoed_ns = now_ns;
         }
-        failed = session_receive(s, SLICE_NS);
+        failed = session_receive(s, SLICE_NS) || session_heed(s);
         uint64_t since_ns = quiet_since(s, begin_ns);
         failed |= session_awaits(s) && clock_now_ns() >= since_ns + quiet_ns;
     }

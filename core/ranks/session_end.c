@@ -41,7 +41,7 @@ static int check_all(struct session *s)
 {
     int err = session_post_all(s, COLLECTIVE_ASK_CHECK, NULL, 0);
 
-    err = err ? -ECANCELED : member_check(&s->own);
+    err = err ? -ECANCELED : member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
     return session_settle(s, err, COLLECTIVE_ASK_CHECK, NULL);
 }
 

@@ -143,7 +143,7 @@ static unsigned most_telling(const struct session *s, int own_err, int *err)
 
 static void say_one(struct session *s, unsigned rank)
 {
-    const char *text = rank ? s->peers[rank].error : s->own.c.error;
+    const char *text = rank ? s->peers[rank].error : s->stuck[0] ? s->stuck : s->own.c.error;
     char name[WORLD_NAME_MAX + 32];
 
     say(s, "%s: %s", world_name(s->world, rank, name, sizeof(name)), text);
@@ -152,6 +152,10 @@ static void say_one(struct session *s, unsigned rank)
 /* All answer, and yet nothing moves: what each of them waits for. */
 static void say_still(struct session *s, int own_err)
 {
+    if (s->stuck[0]) {
+        say_one(s, 0);
+        return;
+    }
     say(s, "nothing moves, though all ranks answer");
     for (unsigned rank = 0; rank < s->size; rank++) {
         bool still = rank ? s->peers[rank].err == -ETIMEDOUT : own_err == -ETIMEDOUT;

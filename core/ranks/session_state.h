@@ -40,6 +40,9 @@ struct session {
     bool told;
     uint64_t mark_ns;
     double seconds;
+    uint32_t serial; /* of the point */
+    char
+        stuck[COLLECTIVE_ERROR_BYTES]; /* of this rank's own part, which was left; "": it was not */
     char error[SESSION_ERROR_BYTES];
     char in[CHANNEL_FRAME_MAX];
 };
@@ -66,6 +69,13 @@ int session_post_all(struct session *s, enum collective_request request, const v
 bool session_receive(struct session *s, uint64_t wait_ns);
 bool session_awaits(const struct session *s);
 void session_lose(struct session *s, unsigned rank, int err, const char *text);
+/* session_pulse.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
+ * trusted with them any more. */
+bool session_heed(struct session *s);
+/* While the own part is in a hand: as member.await. */
+int session_await(struct member *m);
+/* Says which ranks have no signs of life, where they should have. */
+void session_say_deaf(const struct session *s);
 
 /* All replies to a request; `own_err`: of this rank's own part in it, which is over. A rank of which nothing is heard for too long has failed. Where any has,
  * everybody gives up: -errno with the sentence that says who did. */

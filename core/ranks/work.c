@@ -164,8 +164,7 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
     return status < 0 && p.who ? collective_who(&p, cancel) : status;
 }
 
-/* Sizes that nobody chose, for what they tell: latencies of small ones, bandwidth of large ones. Doubling sends whole vectors, which
- * is for small ones. */
+/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a backend. */
 bool collective_bench_wanted(struct point *pt)
 {
     const struct collective_params *p = pt->params;
@@ -177,7 +176,7 @@ bool collective_bench_wanted(struct point *pt)
 
     if (p->model && p->model[0])
         return p->op == COLLECTIVE_ALLREDUCE;
-    if (p->sizes_chosen && !strcmp(ops->name, "doubling") && p->size > 65536)
+    if (p->sizes_chosen && ops->chosen_most && p->size > ops->chosen_most)
         return false;
     bool can = !collective_point_of(pt, n, &c, &call, &n_calls) &&
                (!ops->supports || !ops->supports(&c, n, why, sizeof(why)));

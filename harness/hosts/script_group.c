@@ -8,7 +8,8 @@
  *
  * MODE lead: rank 0; join: COUNT ranks from FIRST on, each told its number and the secret; ranks: the one that mpirun or srun
  * started. What a rank writes to standard error comes out with "plumb-rank R " in front, through a FIFO each, so that the ranks are
- * this shell's own children and end when it says so.
+ * this shell's own children and end when it says so. The launcher ends all ranks when one ends badly: one that was killed stays a while, so that rank 0 can say
+ * who it was.
  */
 const char script_group[] =
     "t=$1 m=$2 f=$3 n=$4 x=$5; shift 5; h=$(uname -n); b=begin; "
@@ -39,7 +40,8 @@ const char script_group[] =
     "done; "
     "kill -9 $p; kill $q; rm -rf \"$d\" ) >/dev/null 2>&1 & w=$! ; "
     "c=0; for k in $p; do wait $k; e=$?; [ $c != 0 ] || c=$e; done; p=; wait $q; "
-    "[ $m = join ] && exit $c; [ $f = 0 ] || { [ $c -gt 128 ] && exit $c; exit 0; }; "
+    "[ $m = join ] && exit $c; "
+    "[ $f = 0 ] || { [ $c -gt 128 ] && { sleep 7; exit $c; }; exit 0; }; "
     "for k in r s; do : >>\"$d/$k\"; printf \"plumb-$k %s %d\\n\" $t $(wc -c <\"$d/$k\"); "
     "cat \"$d/$k\"; done; printf \"plumb-end %s %d\\n\" $t $c; exit 0";
 

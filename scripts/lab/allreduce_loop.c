@@ -43,6 +43,9 @@ int main(int argc, char **argv)
     float *in = calloc((size_t)count, sizeof(*in)), *out = calloc((size_t)count, sizeof(*out));
     double *us = calloc((size_t)samples, sizeof(*us));
     if (!in || !out || !us || samples < 1) {
+        free(in);
+        free(out);
+        free(us);
         MPI_Abort(MPI_COMM_WORLD, 2);
         return 2;
     }

@@ -147,6 +147,126 @@ END
     [ ! -s "$out" ]
 }
 
+# strike SIGNAL RANK ARGUMENTS...: sends it to that rank of 3 when they have been at work for a second; leaves how long it took from then on in $took.
+strike()
+{
+    local signal=$1 rank=$2 job victim='' pid began
+    shift 2
+    open_mpi
+    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    timeout 100 mpirun -np 3 "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 --backend mpi --size 64K "$@" \
+        >"$out" 2>"$err" </dev/null 3>&- &
+    job=$!
+    for _ in $(seq 200); do
+        for pid in $(pgrep -f "$bin --csv --no-cpu --budget 60s"); do
+            grep -qzx "OMPI_COMM_WORLD_RANK=$rank" "/proc/$pid/environ" 2>/dev/null && victim=$pid
+        done
+        [ -z "$victim" ] || break
+        sleep 0.1
+    done
+    [ -n "$victim" ]
+    sleep 2
+    kill -"$signal" "$victim"
+    began=$SECONDS status=0
+    wait $job || status=$?
+    took=$((SECONDS - began))
+    echo "took $took s, status $status"
+    cut -c 1-400 "$out"
+    cat "$err"
+    ! pgrep -f "$bin --csv --no-cpu --budget 60s" || return 1
+}
+
+@test "mpi: a rank that hangs in a call ends the case within 10 s with its name; what cannot run any more says why" {
+    strike STOP 2 --ranks 3,2
+    ((took <= 11))
+    [ "$status" -ne 0 ]
+    [ "$(times status | sort -u)" = failed ]
+    times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer: it hangs or was cut off$'
+    times reason | tail -n 1 | grep -q '^a rank was lost in an earlier case: rank 2 ('
+}
+
+@test "mpi: a rank that is killed is named at once" {
+    strike KILL 1 --ranks 3
+    ((took <= 5))
+    times reason | head -n 1 | grep -q '^rank 1 (.*) is gone: it was killed, or has ended$'
+}
+
+@test "mpi: plumb run names the rank that was killed, and its next case runs" {
+    local plumb=${PLUMB_BIN:-$PWD/build/bin}/plumb job victim='' pid
+    open_mpi
+    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    cd "$BATS_TEST_TMPDIR" || return 1
+    printf 'suite: t\nabout: a test\ndefaults: {repeat: 1, warmup: 20ms}\ncases:\n' >t.yaml
+    printf '  - {bench: allreduce, backend: mpi, size: 64K, budget: 30s, min-samples: 100000000}\n' >>t.yaml
+    printf '  - {bench: allreduce, backend: mpi, size: 128K, budget: 100ms}\n' >>t.yaml
+    echo 'localhost slots=3' >hosts
+    timeout 100 "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args --oversubscribe \
+        >said 2>&1 </dev/null 3>&- &
+    job=$!
+    for _ in $(seq 300); do # the smaller one, whichever is first
+        for pid in $(pgrep -x plumb-allreduce); do
+            tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q -- '--size 65536 .* --seed' &&
+                grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$pid/environ" 2>/dev/null &&
+                [ "$(readlink "/proc/$pid/cwd")" = "$PWD" ] && victim=$pid
+        done
+        [ -z "$victim" ] || break
+        sleep 0.1
+    done
+    [ -n "$victim" ] || { cat said; return 1; }
+    sleep 2
+    kill -KILL "$victim"
+    wait $job || status=$?
+    cat said
+    out=r/allreduce.csv
+    [ "$status" -eq 4 ]
+    paste -d'|' <(cells size) <(cells reason) | grep -q '^65536|rank 2 (.*) is gone: it was killed, or has ended$'
+    [ "$(paste -d' ' <(cells size) <(cells status) | grep -cE '^131072 (ok|noisy)')" -ge 6 ]
+    [ "$(paste -d' ' <(cells size) <(cells status) | grep -cE '^131072 (failed|skipped)')" -eq 0 ]
+}
+
+@test "mpi: where rank 0 hangs the others say so and end" {
+    strike STOP 0 --ranks 3
+    ((took <= 13))
+    [ "$status" -ne 0 ]
+    grep -q '^rank [12] (.*): rank 0 (.*) does not answer: it hangs or was cut off: this process ends$' "$err"
+    # Woken up by the launcher's signals it does not blame them.
+    times reason | while read -r reason; do [[ $reason = "rank 0 ("*") itself stood still for "* ]] || return 1; done
+}
+
+@test "mpi: without signs of life it is said at the start, and a hang ends the case all the same" {
+    cat >"$BATS_TEST_TMPDIR/refuse.c" <<'END'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+int connect(int fd, const struct sockaddr *to, socklen_t n)
+{
+    int (*real)(int, const struct sockaddr *, socklen_t) = dlsym(RTLD_NEXT, "connect");
+    Dl_info who;
+
+    if (to->sa_family != AF_INET || !dladdr(__builtin_return_address(0), &who) ||
+        !strstr(who.dli_fname, "plumb-allreduce"))
+        return real(fd, to, n);
+    errno = ECONNREFUSED;
+    return -1;
+}
+END
+    cc -shared -fPIC "$BATS_TEST_TMPDIR/refuse.c" -o "$BATS_TEST_TMPDIR/refuse.so" -ldl || skip "no compiler here"
+    LD_PRELOAD=$BATS_TEST_TMPDIR/refuse.so strike STOP 2 --ranks 3
+    ((took <= 40))
+    grep -q '^no signs of life can be had from rank 1 (.*), rank 2 (' "$err"
+    times reason | head -n 1 | grep -q "'mpi' has not ended after .* s; there are no signs of life of rank 1"
+}
+
+@test "mpi: a rank that never comes is named, and the next case is asked of all" {
+    local began=$SECONDS
+    launched 3 -- --ranks 3,2 --size 64K --inject absent
+    ((SECONDS - began <= 24))
+    times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer'
+    times reason | tail -n 1 | grep -q '^rank 1 (.*) does not answer' # asked anew, in the same launch
+}
+
 @test "nccl: every operation and type between 2 GPUs, data compared; rows say that it is simulated" {
     simulate two
     nccl --np 2 --ranks 1,2 --op "$every" --dtype f32,f16,bf16,f64,i32 --size 40K

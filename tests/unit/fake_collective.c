@@ -346,6 +346,34 @@ static int far_run(struct collective *c, unsigned call)
     return err;
 }
 
+/* A library that calls nobody back. */
+static int no_attend(struct collective *c, uint64_t still_ns)
+{
+    (void)c;
+    (void)still_ns;
+    return 0;
+}
+
+static int deaf_barrier(struct collective *c)
+{
+    int (*attend)(struct collective * c, uint64_t still_ns) = c->attend;
+
+    c->attend = no_attend;
+    int err = fake_barrier(c);
+    c->attend = attend;
+    return err;
+}
+
+static int deaf_run(struct collective *c, unsigned call)
+{
+    int (*attend)(struct collective * c, uint64_t still_ns) = c->attend;
+
+    c->attend = no_attend;
+    int err = fake_run(c, call);
+    c->attend = attend;
+    return err;
+}
+
 static void fake_tell(struct collective *c, struct collective_told *told)
 {
     const struct fake_state *s = c->state;
@@ -395,6 +423,16 @@ static const struct collective_ops table[] = {
      .close = fake_close,
      .open = fake_open,
      .run = fake_run},
+    {.name = "fake-deaf",
+     .blocks = true,
+     .peers = fake_peers,
+     .card = fake_card,
+     .join = fake_join,
+     .barrier = deaf_barrier,
+     .tell = fake_tell,
+     .close = fake_close,
+     .open = fake_open,
+     .run = deaf_run},
 };
 
 const struct collective_ops *fake_find(const char *name)

@@ -34,7 +34,7 @@ struct fake_shared {
     char vectors[FAKE_RANKS][FAKE_BYTES];
 };
 
-/* Before the fork. fake_find: "fake", "fake-blocking" (without start and test), "fake-far" (its buffers by write and read), "fake-library". */
+/* Before the fork. fake_find: "fake", "fake-blocking" (without start and test), "fake-far" (its buffers by write and read), "fake-library", "fake-deaf" (it waits for good). */
 extern struct fake_shared *fake;
 void fake_setup(void);
 const struct collective_ops *fake_find(const char *name);

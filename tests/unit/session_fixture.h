@@ -4,8 +4,8 @@
 #define PLUMB_TESTS_SESSION_FIXTURE_H
 
 #include "core/clock.h"
-#include "core/ranks/order.h"
 #include "core/group/world_parts.h"
+#include "core/ranks/order.h"
 #include "tests/unit/fake_collective.h"
 
 struct fixture {

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Ranks that are lost while a library is waited for: the hand that is left, the signs of life, and the session over both. */
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/session_fixture.h"
+
+#define MS 1000000u
+
+static int twice(void *arg)
+{
+    int *n = arg;
+
+    usleep(50000);
+    return *n * 2;
+}
+
+static int sleep_on(void *arg)
+{
+    (void)arg;
+    while (pause())
+        ;
+    return 0;
+}
+
+static int no_loss(void *arg)
+{
+    ++*(int *)arg;
+    return 0;
+}
+
+static int lost_at_third(void *arg)
+{
+    return ++*(int *)arg == 3 ? -ETIMEDOUT : 0;
+}
+
+static void test_hand(void **state)
+{
+    struct hand *h;
+    int n = 21, looks = 0;
+
+    (void)state;
+    assert_int_equal(hand_open(&h), 0);
+    assert_int_equal(hand_do(h, twice, &n, no_loss, &looks), 42);
+    assert_true(looks >= 1);
+    assert_false(hand_left(h));
+    assert_int_equal(hand_do(h, twice, &n, no_loss, &looks), 42);
+    hand_close(h);
+    hand_hold(NULL);
+    hand_let(NULL);
+    hand_close(NULL);
+    assert_false(hand_left(NULL));
+}
+
+static struct hand *the_hand;
+
+/* It may look after things when it is called back; when it was left it may not. */
+static int hold_late(void *arg)
+{
+    hand_hold(the_hand);
+    hand_let(the_hand);
+    usleep(200000);
+    hand_hold(the_hand);
+    *(volatile int *)arg = 1;
+    hand_let(the_hand);
+    return 0;
+}
+
+static void library_handler(void)
+{
+    raise(SIGSEGV);
+}
+
+/* A child that leaves its hand ends with its own status and what it has printed, without the library's handlers. */
+static void test_left(void **state)
+{
+    char said[32] = "";
+    int status = 0, fds[2];
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    pid_t child = fork();
+    if (!child) {
+        static volatile int touched;
+        int looks = 0;
+        dup2(fds[1], STDOUT_FILENO);
+        atexit(library_handler);
+        if (hand_open(&the_hand) ||
+            hand_do(the_hand, hold_late, (void *)&touched, lost_at_third, &looks) != -ETIMEDOUT ||
+            !hand_left(the_hand))
+            _exit(1);
+        usleep(400000);
+        hand_close(the_hand);
+        printf("%s", touched ? "touched" : "row");
+        exit(4);
+    }
+    close(fds[1]);
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 4);
+    assert_true(read(fds[0], said, sizeof(said) - 1) > 0);
+    assert_string_equal(said, "row");
+    close(fds[0]);
+    struct hand *h;
+    int looks = 0;
+    child = fork(); /* for good, and the process ends all the same */
+    if (!child) {
+        hand_open(&h);
+        hand_do(h, sleep_on, NULL, lost_at_third, &looks);
+        exit(7);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(WEXITSTATUS(status), 7);
+}
+
+/* Follows, says so, and comes to request 5 where its number is odd. */
+static int follower(struct world *w, void *arg)
+{
+    struct channel *c = world_channel(w, 0);
+    struct pulse *p = NULL;
+    uint16_t type, port;
+    size_t len;
+
+    (void)arg;
+    if (channel_recv(c, &type, &port, sizeof(port), &len, CHANNEL_WAIT_NS))
+        return 1;
+    int err = pulse_follow(&p, w, port);
+    pulse_at(p, world_rank(w) % 2 ? 5 : 4);
+    channel_send(c, 1, &err, sizeof(err));
+    channel_recv(c, &type, &port, sizeof(port), &len, 60000000000u);
+    pulse_close(p);
+    return 0;
+}
+
+/* A stranger that claims to be a rank, without the token. */
+static int intrude(uint16_t port, uint32_t rank)
+{
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    char hello[8 + CHANNEL_TOKEN_BYTES] = "", beat[64] = "";
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    memcpy(hello, &rank, sizeof(rank));
+    assert_int_equal(connect(fd, (struct sockaddr *)&to, sizeof(to)), 0);
+    assert_true(send(fd, hello, sizeof(hello), MSG_NOSIGNAL) > 0);
+    send(fd, beat, sizeof(beat), MSG_NOSIGNAL);
+    return fd;
+}
+
+static void until_heard(struct pulse *p, unsigned ranks)
+{
+    for (unsigned rank = 1; rank <= ranks; rank++)
+        for (int i = 0; i < 500 && !pulse_hears(p, rank); i++)
+            usleep(10000);
+}
+
+/* How long until it is told that one of these is lost. */
+static double until_lost(struct pulse *p, unsigned first, unsigned n, int *err, unsigned *rank,
+                         char *text, size_t len)
+{
+    unsigned ranks[] = {first, first + 1, first + 2};
+    uint64_t begin_ns = clock_now_ns();
+
+    for (*err = 0; !*err && clock_now_ns() - begin_ns < 20000000000u; usleep(10000))
+        *err = pulse_lost(p, ranks, n, rank, text, len);
+    return (double)(clock_now_ns() - begin_ns) / 1e9;
+}
+
+static void test_pulse(void **state)
+{
+    struct world *w;
+    struct pulse *p;
+    char text[256] = "";
+    uint16_t port = 0, type;
+    unsigned rank = 0;
+    size_t len;
+    int err = 0, got;
+
+    (void)state;
+    assert_int_equal(world_fork(&w, 4, follower, NULL, text, sizeof(text)), 0);
+    assert_int_equal(pulse_lead(&p, w, &port), 0);
+    int stranger = intrude(port, 1), other = intrude(port, 99);
+    usleep(300000);
+    assert_false(pulse_hears(p, 1));
+    for (unsigned i = 1; i < 4; i++)
+        channel_send(world_channel(w, i), 1, &port, sizeof(port));
+    for (unsigned i = 1; i < 4; i++) {
+        assert_int_equal(
+            channel_recv(world_channel(w, i), &type, &got, sizeof(got), &len, CHANNEL_WAIT_NS), 0);
+        assert_int_equal(got, 0);
+    }
+    until_heard(p, 3);
+    for (unsigned i = 1; i < 4; i++)
+        assert_true(pulse_hears(p, i));
+    pulse_at(p, 5);
+    uint64_t at_ns = clock_now_ns();
+    usleep(1000000);
+    assert_int_equal(pulse_gone(p, &rank, text, sizeof(text)), 0);
+    assert_int_equal(pulse_lost(p, (unsigned[]){1, 2, 3}, 3, &rank, text, sizeof(text)), 0);
+
+    kill(channel_child(world_channel(w, 3)), SIGKILL);
+    assert_true(until_lost(p, 3, 1, &err, &rank, text, sizeof(text)) < 3);
+    assert_int_equal(err, -ECONNRESET);
+    assert_int_equal(rank, 3);
+    assert_non_null(strstr(text, "rank 3 ("));
+    assert_non_null(strstr(text, " is gone"));
+    assert_int_equal(pulse_gone(p, &rank, text, sizeof(text)), -ECONNRESET);
+    assert_int_equal(rank, 3);
+    assert_non_null(strstr(text, "rank 3 ("));
+
+    kill(channel_child(world_channel(w, 1)), SIGSTOP);
+    double s = until_lost(p, 1, 1, &err, &rank, text, sizeof(text));
+    assert_true(s > 3 && s < 9);
+    assert_int_equal(err, -ETIMEDOUT);
+    assert_non_null(strstr(text, "rank 1 ("));
+    assert_non_null(strstr(text, " does not answer"));
+
+    until_lost(p, 2, 1, &err, &rank, text, sizeof(text));
+    assert_true(clock_now_ns() - at_ns > PULSE_ABSENT_NS);
+    assert_non_null(strstr(text, "rank 2 ("));
+    assert_non_null(strstr(text, " has not come to the operation"));
+    pulse_at(p, 0); /* rank 0 is not waiting: nor is it told */
+    assert_int_equal(pulse_lost(p, (unsigned[]){2}, 1, &rank, text, sizeof(text)), 0);
+    assert_int_equal(pulse_lost(NULL, (unsigned[]){2}, 1, &rank, text, sizeof(text)), 0);
+    pulse_close(p);
+    pulse_close(NULL);
+    kill(channel_child(world_channel(w, 1)), SIGKILL);
+    close(stranger);
+    close(other);
+    world_close(w);
+}
+
+/* A world whose channels would be MPI's, as far as the session knows. */
+static void start_beside(struct fixture *f, unsigned size)
+{
+    static const struct session_service service = {.find = fake_find};
+    char error[256] = "";
+
+    memset(f, 0, sizeof(*f));
+    fake_setup();
+    if (world_fork(&f->w, size, session_serve, (void *)&service, error, sizeof(error)))
+        fail_msg("%s", error);
+    f->w->group = "mpi";
+    assert_int_equal(topo_open(&f->topo), 0);
+    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
+    session_find(f->s, fake_find);
+    f->point = (struct collective_point){.backend = "fake-deaf",
+                                         .op = COLLECTIVE_ALLREDUCE,
+                                         .type = COLLECTIVE_F32,
+                                         .count = 4096,
+                                         .seed = 17};
+}
+
+/* In a child: who has left a hand ends in a way of its own. */
+static void in_child(void (*test)(struct fixture *f))
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (!child) {
+        struct fixture f;
+        start_beside(&f, 4);
+        test(&f);
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void need(const struct fixture *f, bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "%s: '%s'\n", what, session_error(f->s));
+    exit(1);
+}
+
+static void go_on(struct fixture *f)
+{
+    for (unsigned n = 4; n > 0; n--)
+        need(f, !whole(f, n), "a point that is right");
+    strcpy(f->point.backend, "fake");
+    need(f, !whole(f, 4), "a backend of ours between");
+    strcpy(f->point.backend, "fake-deaf");
+    need(f, !whole(f, 4), "and again");
+    need(f, !session_broken(f->s), "it is whole");
+    stop(f);
+}
+
+static void stopped(struct fixture *f)
+{
+    uint64_t begin_ns = clock_now_ns();
+
+    f->point.op =
+        COLLECTIVE_BROADCAST; /* with a barrier between: rank 0 is in the one that rank 2 does not come to */
+    fake->fault = FAKE_STOPPED;
+    fake->fault_rank = 2;
+    fake->fault_run = 1;
+    need(f, !begin(f, 4), "open");
+    need(f, run(f, 3) != 0, "a run with a rank that hangs");
+    need(f, clock_now_ns() - begin_ns < 9000000000u, "in time");
+    need(f, strstr(session_error(f->s), "rank 2 (") != NULL, "it is named");
+    need(f, strstr(session_error(f->s), "does not answer") != NULL, "for what it did");
+    need(f, !strstr(session_error(f->s), "rank 1"), "it alone");
+    need(f, session_broken(f->s), "nothing goes by the channels any more");
+    session_finish(f->s);
+    need(f, begin(f, 2) != 0, "nor does another point");
+    need(f, clock_now_ns() - begin_ns < 10000000000u, "at once");
+    session_close(f->s);
+}
+
+static void killed(struct fixture *f)
+{
+    uint64_t begin_ns = clock_now_ns();
+
+    fake->fault = FAKE_KILLED;
+    fake->fault_rank = 3;
+    fake->fault_run = 1;
+    need(f, !begin(f, 4), "open");
+    need(f, run(f, 3) != 0, "a run with a rank that dies");
+    need(f, clock_now_ns() - begin_ns < 4000000000u, "at once");
+    need(f, strstr(session_error(f->s), "rank 3 (") != NULL, "it is named");
+    need(f, strstr(session_error(f->s), "killed") != NULL, "for what was done to it");
+    session_close(f->s);
+}
+
+static void test_session_goes_on(void **state)
+{
+    (void)state;
+    in_child(go_on);
+}
+
+static void test_session_stopped(void **state)
+{
+    (void)state;
+    in_child(stopped);
+}
+
+static void test_session_killed(void **state)
+{
+    (void)state;
+    in_child(killed);
+}
+
+/* With a name, or a pattern of them: these tests alone. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_hand),
+        cmocka_unit_test(test_left),
+        cmocka_unit_test(test_pulse),
+        cmocka_unit_test(test_session_goes_on),
+        cmocka_unit_test(test_session_stopped),
+        cmocka_unit_test(test_session_killed),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

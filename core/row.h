@@ -83,11 +83,14 @@ struct row_table {
     bool under[ROW_PARAMS_MAX]; /* a column that stands under the row */
     bool narrow;                /* columns are as narrow as they can be */
     bool begun;
-    char told[1024];   /* the line that holds now */
-    char skipped[512]; /* why the row before was skipped, "" if it was not */
+    uint64_t told[ROW_PARAMS_MAX]; /* a hash of the value that was told above; 0: none */
+    char skipped[512];             /* why the row before was skipped, "" if it was not */
+    size_t like; /* rows behind it that are skipped for the same reason, and are counted alone */
 };
 
 void row_print_table(FILE *out, struct row_table *table, const struct row *row);
+/* Behind the last row: what is still to be told. */
+void row_print_table_end(FILE *out, struct row_table *table);
 
 /* What stands below a row, wrapped. */
 void row_print_figures(FILE *out, const struct row_table *table, const char *text);

@@ -139,32 +139,80 @@ static void print_remark(FILE *out, const struct row_table *table, const char *t
     }
 }
 
-/* What is no column: told when it changes. */
-static void tell_aside(FILE *out, struct row_table *table, const struct row *row)
+/* FNV-1a; 0 stands for no value. */
+static uint64_t hash_of(const char *value)
 {
-    char text[sizeof(table->told)];
+    uint64_t hash = 0xcbf29ce484222325u;
 
-    list_params(table, row, table->aside, text, sizeof(text));
-    if (text[0] && strcmp(text, table->told) != 0) {
-        if (table->begun)
-            fputc('\n', out);
-        print_remark(out, table, text);
-    }
-    memcpy(table->told, text, sizeof(text));
+    if (!value || !*value)
+        return 0;
+    for (; *value; value++)
+        hash = (hash ^ (unsigned char)*value) * 0x100000001b3u;
+    return hash ? hash : 1;
 }
 
-/* Why a row is skipped often holds for those after it too: told above the first of them. */
+/* Notes what is aside in this row. True: every parameter that had a value before has one, and no other; `changed` are those
+ * whose value is another. */
+static bool note_aside(struct row_table *table, const struct row *row, bool *changed)
+{
+    bool same = true;
+
+    for (size_t i = 0; i < row->n_params; i++) {
+        uint64_t hash = table->aside[i] ? hash_of(row->params[i]) : 0;
+        changed[i] = hash != table->told[i];
+        same &= !hash == !table->told[i];
+        table->told[i] = hash;
+    }
+    return same;
+}
+
+/* What is no column: all of it above the first row and where other parameters say something, else what changes. */
+static void tell_aside(FILE *out, const struct row_table *table, const struct row *row,
+                       const bool *which)
+{
+    char text[1024];
+
+    list_params(table, row, which, text, sizeof(text));
+    if (!text[0])
+        return;
+    if (table->begun)
+        fputc('\n', out);
+    print_remark(out, table, text);
+}
+
+/* Why the row is skipped; "" where it is not. */
+static void skipped_for(const struct row *row, char *reason, size_t len)
+{
+    snprintf(reason, len, "%s", is_skipped(row) && row->reason ? row->reason : "");
+}
+
+/* Is it skipped for the reason that the row above it is? */
+static bool is_skipped_too(const struct row_table *table, const struct row *row)
+{
+    char reason[sizeof(table->skipped)];
+
+    skipped_for(row, reason, sizeof(reason));
+    return reason[0] && !strcmp(reason, table->skipped);
+}
+
+/* Why a row is skipped often holds for those after it too: told above the first of them, the others are counted. */
 static void tell_skipped(FILE *out, struct row_table *table, const struct row *row)
 {
-    char reason[sizeof(table->skipped)] = "", text[sizeof(reason) + 16];
+    char text[sizeof(table->skipped) + 16];
+    bool too = is_skipped_too(table, row);
 
-    if (is_skipped(row))
-        snprintf(reason, sizeof(reason), "%s", row->reason ? row->reason : "");
-    if (reason[0] && strcmp(reason, table->skipped) != 0) {
-        snprintf(text, sizeof(text), "skipped: %s", reason);
-        print_remark(out, table, text);
-    }
-    memcpy(table->skipped, reason, sizeof(reason));
+    skipped_for(row, table->skipped, sizeof(table->skipped));
+    if (too || !table->skipped[0])
+        return;
+    snprintf(text, sizeof(text), "skipped: %s", table->skipped);
+    print_remark(out, table, text);
+}
+
+void row_print_table_end(FILE *out, struct row_table *table)
+{
+    if (table->like)
+        fprintf(out, "# and %zu more, skipped for the same reason\n", table->like);
+    table->like = 0;
 }
 
 static const char *side_text(double side, double value, char *text, size_t len)
@@ -300,9 +348,19 @@ void row_print_figures(FILE *out, const struct row_table *table, const char *tex
 
 void row_print_table(FILE *out, struct row_table *table, const struct row *row)
 {
+    bool changed[ROW_PARAMS_MAX] = {false};
+    bool same = note_aside(table, row, changed);
+    bool changes = memchr(changed, true, sizeof(changed)) != NULL;
+
+    if (!changes && is_skipped_too(table, row)) {
+        table->like++;
+        return;
+    }
+    row_print_table_end(out, table);
     if (!table->laid_out)
         lay_out(out, table, row);
-    tell_aside(out, table, row);
+    if (changes)
+        tell_aside(out, table, row, same ? changed : table->aside);
     if (!table->begun)
         print_table_header(out, table, row);
     table->begun = true;

@@ -274,6 +274,7 @@ static int run_all(struct runner *r, size_t points)
         for (size_t i = 0; !err && i < points && !*r->cancel; i++)
             err = run_point(r, order[i]);
     }
+    row_print_table_end(r->out, &r->table);
     r->result->interrupted = *r->cancel != 0;
     free(chosen);
     free(order);

@@ -118,6 +118,47 @@ static void test_table_tells_the_rest_aside(void **state)
     free(text);
 }
 
+/* Four rows, of which each but the second differs from the one above in what is aside. */
+static void print_changes(FILE *out, const struct row *row)
+{
+    struct row_table table = {.aside = {true, true, true}};
+    struct row other = *row;
+
+    row_print_table(out, &table, &other);
+    row_print_table(out, &table, &other);
+    other.params[2] = "through the host";
+    row_print_table(out, &table, &other);
+    other.params[1] = "";
+    row_print_table(out, &table, &other);
+    other.params[1] = "copy";
+    other.params[2] = NULL;
+    row_print_table(out, &table, &other);
+}
+
+static void test_what_changes_is_told_alone(void **state)
+{
+    struct row row;
+
+    (void)state;
+    start_full(&row);
+    char *text = printed(print_changes, &row), *at = text ? text : "";
+    static const char *const told[] = {
+        "# size 4096, kernel triad, path peer access\n", "\n# path through the host\n",
+        "\n# size 4096, path through the host\n", /* a kernel no more: what is left is told */
+        "\n# size 4096, kernel copy\n"};
+    for (size_t i = 0; i < sizeof(told) / sizeof(told[0]); i++) {
+        char *next = strstr(at, told[i]);
+        if (!next)
+            fail_msg("no '%s' behind: %s", told[i], at);
+        at = next + strlen(told[i]);
+    }
+    size_t lines = 0;
+    for (at = text; (at = strstr(at, "# ")) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, 4);
+    free(text);
+}
+
 static void test_table_shows_no_invented_number(void **state)
 {
     struct row row;
@@ -136,28 +177,45 @@ static void test_table_shows_no_invented_number(void **state)
     free(line);
 }
 
-/* Skipped twice for one reason, for another, measured, and skipped for that again. */
+/* Skipped three times for one reason, for another, measured, and skipped for that again, twice, of which the second has
+ * another value aside. */
 static void print_skipped(FILE *out, const struct row *row)
 {
-    struct row_table table = {.begun = true, .line = 120};
+    struct row_table table = {.begun = true, .line = 120, .aside = {false, true}};
     struct row other = *row, good = *row;
 
     other.reason = "no driver";
     good.status = "ok";
     good.reason = "a remark";
-    row_print_table(out, &table, row);
-    row_print_table(out, &table, row);
+    for (int i = 0; i < 3; i++)
+        row_print_table(out, &table, row);
     row_print_table(out, &table, &other);
     row_print_table(out, &table, &good);
     row_print_table(out, &table, &other);
+    other.params[1] = "copy";
+    row_print_table(out, &table, &other);
+    row_print_table(out, &table, &other);
+    row_print_table_end(out, &table);
+    row_print_table_end(out, &table);
 }
 
 static void test_table_tells_once_why_rows_are_skipped(void **state)
 {
     struct row row;
-    static const char *const want[] = {"# skipped: no GPU",    " skipped", " skipped",
-                                       "# skipped: no driver", " skipped", " ok: a remark",
-                                       "# skipped: no driver", " skipped"};
+    static const char *const want[] = {"",
+                                       "# kernel triad",
+                                       "# skipped: no GPU",
+                                       " skipped",
+                                       "# and 2 more, skipped for the same reason",
+                                       "# skipped: no driver",
+                                       " skipped",
+                                       " ok: a remark",
+                                       "# skipped: no driver",
+                                       " skipped",
+                                       "",
+                                       "# kernel copy",
+                                       " skipped",
+                                       "# and 1 more, skipped for the same reason"};
 
     (void)state;
     start(&row);
@@ -320,6 +378,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_lines_up),
         cmocka_unit_test(test_table_tells_the_rest_aside),
+        cmocka_unit_test(test_what_changes_is_told_alone),
         cmocka_unit_test(test_table_shows_no_invented_number),
         cmocka_unit_test(test_table_tells_once_why_rows_are_skipped),
         cmocka_unit_test(test_table_tells_of_levels_and_noise),

@@ -70,8 +70,8 @@ static void print_help(const struct opts *o)
 {
     puts("plumb crosscheck: our figures against those of outside programs\n\n"
          "usage: plumb crosscheck [options]\n\n"
-         "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and its kin) and ucx_perftest, "
-         "whichever is on PATH, in turn with\n"
+         "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and its kin), ucx_perftest, IMB, "
+         "osu_allreduce and nccl-tests, whichever is on PATH, in turn with\n"
          "our own benchmark: the same size, streams, duration and CPUs, both ends on this machine. "
          "Nothing is installed. Prints the\n"
          "ratio ours / theirs with its interval, after both were brought to one definition, and "

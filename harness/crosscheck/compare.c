@@ -104,6 +104,31 @@ static int take_ours(struct check *c, struct comparison *m, const struct tandem_
     return err && err != -EIO ? err : read_ours(m, &r->client.out, err, why, len);
 }
 
+/* The launcher's words, and ours behind them: a new array. Takes `ours`. */
+static char **launched(const struct witness *w, const struct template_value *values, char **ours,
+                       char *error, size_t len)
+{
+    char **first =
+        ours && w->launcher ? template_fill(NULL, w->launcher, values, error, len) : NULL;
+    size_t n = 0, more = 0;
+
+    if (!ours || !w->launcher)
+        return ours;
+    while (first && first[n])
+        n++;
+    while (ours[more])
+        more++;
+    char **all = first ? realloc(first, (n + more + 1) * sizeof(*all)) : NULL;
+    if (!all) {
+        texts_free(first);
+        texts_free(ours);
+        return NULL;
+    }
+    memcpy(all + n, ours, (more + 1) * sizeof(*ours));
+    free(ours);
+    return all;
+}
+
 /* -EIO and the like: the comparison failed, with m->reason; -ECANCELED; other: nothing can go on. */
 static int run_ours(struct check *c, struct comparison *m)
 {
@@ -116,6 +141,7 @@ static int run_ours(struct check *c, struct comparison *m)
     values_fill(c, m, 0, &texts, values);
     if (path && asprintf(&text, "%s%s", m->w->ours, OUR_WORDS) >= 0)
         words = template_fill(path, text, values, why, sizeof(why));
+    words = launched(m->w, values, words, why, sizeof(why));
     int err = words ? 0 : -EIO;
     spec.client = words;
     if (!err) {

@@ -69,15 +69,32 @@ static void choose_device(struct check *c)
     free(names);
 }
 
+/* NULL: the one that it takes is not here. */
+static char *find_launcher(const struct witness *w)
+{
+    char name[32];
+
+    if (!w->launcher)
+        return strdup("");
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(w->launcher, " "), w->launcher);
+    return template_find_program(name);
+}
+
 static void look(struct check *c, struct comparison *m)
 {
     const struct witness *w = m->w;
     char *path = template_find_program(w->program), *ours = bench_find_program(w->bench);
+    char *launcher = find_launcher(w);
 
     if (!path) {
         m->state = COMPARISON_ABSENT;
-        snprintf(m->reason, sizeof(m->reason), "'%s' is not on PATH (Debian: %s)", w->program,
-                 w->package);
+        snprintf(m->reason, sizeof(m->reason), "'%s' is not on PATH (%s%s)", w->program,
+                 w->package ? "Debian: " : "no package of Debian: build it from ",
+                 w->package ? w->package : w->source);
+    } else if (!launcher) {
+        m->state = COMPARISON_SKIPPED;
+        snprintf(m->reason, sizeof(m->reason), "'%.*s' is not on PATH (Debian: openmpi-bin)",
+                 (int)strcspn(w->launcher, " "), w->launcher);
     } else if (!ours) {
         m->state = COMPARISON_SKIPPED;
         snprintf(m->reason, sizeof(m->reason), "our own plumb-%s is not here", w->bench);
@@ -87,6 +104,7 @@ static void look(struct check *c, struct comparison *m)
     }
     free(path);
     free(ours);
+    free(launcher);
 }
 
 /* Of two rows of one name that are for different versions, the one that fits. */

@@ -58,6 +58,13 @@
 #define UCX_TCP "UCX_TLS=tcp UCX_NET_DEVICES=lo ucx_perftest -p {port}"
 #define UCX_RC  "UCX_TLS=rc [UCX_NET_DEVICES={device}:{device_port}] ucx_perftest -p {port}"
 
+#define MPI_ALLREDUCE                                                                              \
+    .size = 65536, .streams = 2, .launcher = "mpirun -np {streams}", .bench = "allreduce",         \
+    .metric = "time", .column = "mean", .unit = "us", .printed_unit = "usec", .as_printed = 1,     \
+    .factor = 1, .margin = RATE, .read = witness_read_match
+
+#define MPI_OURS "--backend mpi --ranks {streams} --size {size} --no-cpu"
+
 const struct witness witness_table[] = {
     {IPERF3_BANDWIDTH, .name = "iperf3-1", .streams = 1,
      .ours = "--transport tcp --pattern bandwidth --size {size} --streams 1 --no-cpu",
@@ -183,5 +190,47 @@ const struct witness witness_table[] = {
      .client = UCX_RC " {host} -t tag_bw -s {size} -n {messages} -v -f", .where = "overall_bw",
      .printed_unit = "MB/s", .as_printed = 1e-3, .factor = MIB_IN_GB,
      .converted = "its MB is 2^20 bytes; its overall rate; " AVERAGE, .notes = UCX_NOTES},
+    {MPI_ALLREDUCE, .name = "imb-allreduce", .program = "IMB-MPI1",
+     .source = "github.com/intel/mpi-benchmarks", .ours = MPI_OURS,
+     .client = "mpirun -np {streams} IMB-MPI1 Allreduce -npmin {streams} -msglog 16:16 -zero_size "
+               "off -sync off -iter {messages} -iter_policy off -time 1000",
+     .where = "65536 +[0-9]+ +[0-9.]+ +([0-9.]+)",
+     .converted = "its t_max, not its t_avg: of the slowest rank, as ours; back to back (-sync "
+                  "off), as ours; it gives a mean: so ours is the mean, too",
+     .notes =
+         "it runs all operations behind one barrier, without a pause, ours have one every 2 ms: "
+         "where other programs want the CPUs, it is put aside more often than ours, and its "
+         "mean holds that; only on an idle machine the ratio tells of the measuring"},
+    {MPI_ALLREDUCE, .name = "osu-allreduce", .program = "osu_allreduce",
+     .source = "mvapich.cse.ohio-state.edu/benchmarks", .ours = MPI_OURS " --gap 1us",
+     .client = "mpirun -np {streams} osu_allreduce -f -m {size}:{size} -i {messages}",
+     .where = "\n65536 +[0-9.]+ +[0-9.]+ +([0-9.]+)",
+     .converted = "its max latency (-f), not its average: of the slowest rank; each operation "
+                  "behind a barrier of its own, which does not count: so is ours (--gap); it gives "
+                  "a mean: so ours is the mean, too",
+     .notes =
+         "the largest of the ranks' means: ours, the mean of each operation's slowest rank, is "
+         "more where the ranks take turns at being late; its ranks never sleep, ours do in the "
+         "gap: it is to be compared on an idle machine"},
+    {.name = "nccl-tests-1",
+     .program = "all_reduce_perf",
+     .source = "github.com/NVIDIA/nccl-tests",
+     .size = 67108864,
+     .streams = 1,
+     .bench = "allreduce",
+     .ours = "--backend nccl --np 1 --ranks 1 --size {size} --no-cpu",
+     .metric = "time",
+     .column = "mean",
+     .unit = "us",
+     .client = "all_reduce_perf -b {size} -e {size} -d float -o sum -g 1 -z 1 -w 20 -n {messages}",
+     .read = witness_read_match,
+     .where = " 67108864 +[0-9]+ +float +sum +-?[0-9]* +([0-9.]+)",
+     .printed_unit = "us",
+     .as_printed = 1,
+     .factor = 1,
+     .margin = RATE,
+     .converted = "its time out of place; each operation waited for (-z 1), as ours; it gives a "
+                  "mean: so ours is the mean, too",
+     .notes = "one GPU: NCCL copies; two and more are not compared here"},
     {.name = NULL},
 };

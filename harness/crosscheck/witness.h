@@ -26,11 +26,13 @@ typedef int witness_read_fn(const struct witness *w, const char *text, double *v
 struct witness {      /* NOLINT(clang-analyzer-optin.performance.Padding): as its table reads */
     const char *name; /* of the comparison; the same in two rows that are for different versions */
     const char *program, *package; /* looked for in PATH; of Debian, for those who miss it */
+    const char *source;            /* where it is to be built from; package NULL */
     const char *version;           /* the argument that makes it print its version; NULL: none */
     unsigned from, below;          /* versions that the row is for: major * 1000 + minor; 0: any */
     bool rdma;                     /* needs an RDMA device */
-    uint64_t size, streams;
+    uint64_t size, streams;        /* streams: of collectives the ranks */
 
+    const char *launcher;     /* in front of our benchmark, "mpirun -np {streams}"; NULL: none */
     const char *bench, *ours; /* our benchmark and its arguments, without duration and output */
     const char *metric;       /* in our rows */
     const char *scope;        /* of cpu_per_gb rows: those of both sides are added; NULL: one row */

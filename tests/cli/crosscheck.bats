@@ -12,6 +12,7 @@ setup()
     work=$BATS_TEST_TMPDIR/w
     mkdir -p "$work/bin" "$work/path"
     cp build/bin/plumb tests/witness/plumb-net "$work/bin/" # our programs are looked for beside plumb
+    cp tests/witness/plumb-net "$work/bin/plumb-allreduce"
     plumb=$work/bin/plumb
     export FAKE_LOG=$work/log FAKE_OURS=1 FAKE_VALUE=8e9
     : >"$FAKE_LOG"
@@ -72,6 +73,46 @@ says()
     says 'iperf3-1 128 KiB 1 1 1 GB/s 1.000 0.99[0-9] to 1.00[0-9] agree'
     says 'converted: bits to bytes'
     nothing_left
+}
+
+# Stands for mpirun -np N PROGRAM...: notes it, and runs the program once.
+launcher()
+{
+    cat >"$work/path/mpirun" <<'END'
+#!/bin/sh
+echo "mpirun $2 ${3##*/}" >>"$FAKE_LOG"
+shift 2
+exec "$@"
+END
+    chmod +x "$work/path/mpirun"
+}
+
+@test "collectives: both behind mpirun with the same ranks, the slowest rank's time" {
+    fakes IMB-MPI1 osu_allreduce
+    launcher
+    FAKE_VALUE=20 FAKE_OURS=20 check --only 'imb*,osu*' --pairs 8
+    [ "$status" -eq 0 ]
+    says 'imb-allreduce 64 KiB 2 20 20 us 1.000 0.99[0-9] to 1.00[0-9] agree'
+    says 'osu-allreduce 64 KiB 2 20 20 us 1.000 0.99[0-9] to 1.00[0-9] agree'
+    says 'converted: its t_max, not its t_avg'
+    [ "$(grep -cx 'mpirun 2 plumb-allreduce' "$FAKE_LOG")" -eq 16 ]
+    [ "$(grep -cx 'mpirun 2 IMB-MPI1' "$FAKE_LOG")" -eq 8 ]
+    grep -q -- '^ours --backend mpi --ranks 2 --size 65536 --no-cpu --gap 1us --budget 1s' "$FAKE_LOG"
+    [ "$(grep -c -- '^ours --backend mpi --ranks 2 --size 65536 --no-cpu --budget 1s' "$FAKE_LOG")" -eq 8 ]
+    FAKE_VALUE=20 FAKE_OURS=30 check --only 'imb*' --pairs 8 --out "$work/again"
+    [ "$status" -eq 1 ] # a time that is longer is slower
+    says 'ours slower'
+}
+
+@test "collectives: what is missing is said; NCCL needs no launcher" {
+    check --only 'imb*,nccl*' --pairs 1
+    says "'IMB-MPI1' is not on PATH (no package of Debian: build it from github.com/intel/mpi-benchmarks)"
+    says "'all_reduce_perf' is not on PATH"
+    fakes IMB-MPI1 all_reduce_perf
+    FAKE_VALUE=94 FAKE_OURS=94 check --only 'imb*,nccl*' --pairs 8 --out "$work/again"
+    says "'mpirun' is not on PATH (Debian: openmpi-bin)"
+    says 'nccl-tests-1 64 MiB 1 94 94 us 1.000 0.99[0-9] to 1.00[0-9] agree'
+    grep -q -- '^ours --backend nccl --np 1 --ranks 1 --size 67108864' "$FAKE_LOG"
 }
 
 @test "in turn: ours, theirs, theirs, ours, ours, theirs" {

@@ -86,6 +86,34 @@ static void test_recorded_outputs(void **state)
     near(said("ucx-tcp-bandwidth", "ucx_perftest-tag_bw-1.13.1.txt"), 116.60 * 1048576 / 1e9);
 }
 
+/* Of the slowest rank, not the first, nor the average; of the wanted size. The two others as their sources print them. */
+static void test_collectives(void **state)
+{
+    (void)state;
+    near(said("imb-allreduce", "imb-allreduce-2021.11.txt"), 178.75);
+    const char *imb = "       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]\n"
+                      "        65536         1000        11.25        14.75        12.50\n";
+    near(said_by("imb-allreduce", imb), 14.75);
+    assert_true(isnan(said_by("imb-allreduce", "        65536 time-out.; Time limit is over\n")));
+    const char *osu =
+        "\n# OSU MPI Allreduce Latency Test v5.9\n"
+        "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+        "65536                  12.50             11.25             14.75        1000\n";
+    near(said_by("osu-allreduce", osu), 14.75);
+    assert_true(isnan(said_by("osu-allreduce", "# Size       Avg Latency(us)\n65536  12.50\n")));
+    const char *nccl = "#       size         count      type   redop    root     time   algbw   "
+                       "busbw  #wrong     time\n"
+                       "    67108864      16777216     float     sum      -1    94.11  713.07    "
+                       "0.00       0    12.34\n"
+                       "# Avg bus bandwidth    : 0\n";
+    near(said_by("nccl-tests-1", nccl), 94.11);
+    near(said_by("nccl-tests-1", " 67108864  16777216  float  sum   94.11  713.07  0.00  0e+00\n"),
+         94.11);
+    assert_true(
+        isnan(said_by("nccl-tests-1", " 67108864  16777216  float  max   94.11  713.07\n")));
+    assert_true(isnan(said_by("nccl-tests-1", "Test NCCL failure common.cu:958\n")));
+}
+
 /* perftest's MB are 2^20 bytes, and its average stands behind its peak. */
 static void test_recorded_perftest(void **state)
 {
@@ -174,7 +202,7 @@ static void test_table_is_whole(void **state)
     (void)state;
     for (const struct witness *w = witness_table; w->name; w++) {
         assert_non_null(w->program);
-        assert_non_null(w->package);
+        assert_true(!w->package != !w->source);
         assert_non_null(w->bench);
         assert_non_null(w->ours);
         assert_non_null(w->client);
@@ -277,11 +305,17 @@ static void test_our_rows_that_are_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_recorded_outputs), cmocka_unit_test(test_recorded_perftest),
-        cmocka_unit_test(test_other_formats),    cmocka_unit_test(test_json_that_is_wrong),
-        cmocka_unit_test(test_fields_cut_short), cmocka_unit_test(test_versions),
-        cmocka_unit_test(test_table_is_whole),   cmocka_unit_test(test_templates),
-        cmocka_unit_test(test_our_rows),         cmocka_unit_test(test_our_rows_that_are_wrong),
+        cmocka_unit_test(test_recorded_outputs),
+        cmocka_unit_test(test_recorded_perftest),
+        cmocka_unit_test(test_collectives),
+        cmocka_unit_test(test_other_formats),
+        cmocka_unit_test(test_json_that_is_wrong),
+        cmocka_unit_test(test_fields_cut_short),
+        cmocka_unit_test(test_versions),
+        cmocka_unit_test(test_table_is_whole),
+        cmocka_unit_test(test_templates),
+        cmocka_unit_test(test_our_rows),
+        cmocka_unit_test(test_our_rows_that_are_wrong),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

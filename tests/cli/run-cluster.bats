@@ -5,6 +5,7 @@
 
 load rows
 
+# takes: host-ports
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"

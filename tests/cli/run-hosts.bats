@@ -4,6 +4,7 @@
 
 load rows
 
+# takes: host-ports
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"
@@ -58,6 +59,17 @@ none_left() { # within 8 s: a watcher asks, waits and kills
     done
     left_over -a
     return 1
+}
+
+@test "what is told of hosts is of the cases that --only keeps" {
+    printf '  - {bench: net, transport: shm, pattern: latency, size: [8, 4K], between: none}\n' >> t.yaml
+    over_hosts --dry-run 2> said > plan
+    grep -q 'between hosts, by ./rsh: 2 cases over 1 pair; on this machine: 2 cases$' said
+    over_hosts --dry-run --only 'tcp*size 8 ' 2> said > plan
+    grep -q 'between hosts, by ./rsh: 1 case over 1 pair; on this machine: 0 cases$' said
+    over_hosts --dry-run --only 'shm*size 4K' 2> said > plan
+    grep -q '^plumb run: on this machine: 1 case$' said
+    [ "$(wc -l < plan)" -eq 2 ]
 }
 
 @test "a case runs between two hosts: rows, samples and both hosts are kept" {

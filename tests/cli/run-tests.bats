@@ -18,10 +18,10 @@ program()
     chmod +x "$tree/build/tests/$1"
 }
 
-# bats_file: a bats file of what stdin says, where %test stands for what would begin a case of this very file.
+# bats_file [NAME]: a bats file of what stdin says, where %test stands for what would begin a case of this very file.
 bats_file()
 {
-    sed 's/^%/@/' >"$tree/tests/cli/some.bats"
+    sed 's/^%/@/' >"$tree/tests/cli/${1-some}.bats"
 }
 
 # run_tests [SUITE/...]: of one suite, the units where it is not said.
@@ -190,6 +190,85 @@ END
     run_tests --list
     [ "$status" -eq 0 ]
     grep -qx 'units/test_two' <<<"$output"
+}
+
+# meeting NAME OTHER: a bats file that passes where the file OTHER runs beside it.
+meeting()
+{
+    bats_file "$1" <<END
+%test "meets $2" {
+    touch "$tree/$1.here"
+    for try in \$(seq 100); do
+        [ ! -e "$tree/$2.here" ] || return 0
+        sleep 0.1
+    done
+    false
+}
+END
+}
+
+# hermit NAME TAKES: a bats file that passes where none of its kind runs beside it.
+hermit()
+{
+    bats_file "$1" <<END
+# takes: $2
+%test "alone" {
+    mkdir "$tree/place"
+    sleep 0.5
+    rmdir "$tree/place"
+}
+END
+}
+
+@test "bats files run beside each other, as many as are asked for" {
+    meeting one two
+    meeting two one
+    TEST_JOBS=2 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    last_line_is '2 passed, 0 failed, 0 skipped'
+}
+
+@test "one file at once where that is asked for" {
+    hermit one ''
+    hermit two ''
+    TEST_JOBS=1 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ]
+    last_line_is '2 passed, 0 failed, 0 skipped'
+}
+
+@test "two files that take the same do not run beside each other" {
+    hermit one 'paper lab'
+    hermit two 'lab'
+    hermit three 'lab'
+    TEST_JOBS=3 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ]
+    last_line_is '3 passed, 0 failed, 0 skipped'
+}
+
+@test "nothing runs beside a file that takes the machine" {
+    hermit one machine
+    hermit two ''
+    hermit three machine
+    TEST_JOBS=3 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ]
+    last_line_is '3 passed, 0 failed, 0 skipped'
+}
+
+@test "files that took longest are told, with the CPU time of what they started" {
+    bats_file busy <<'END'
+%test "busy" {
+    awk 'BEGIN { for (i = 0; i < 20000000; i++) x += i }'
+}
+END
+    bats_file idle <<<'%test "idle" { sleep 2; }'
+    TEST_JOBS=2 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    sed -n '/^longest/,/files$/p' <<<"$output" >"$tree/table"
+    cat "$tree/table"
+    [ "$(wc -l <"$tree/table")" -eq 5 ] # with the build, and their sum
+    awk 'NR > 1 && NF == 3 { if (NR > 2 && $1 > last) exit 1; last = $1 }' "$tree/table"
+    awk '$3 == "cli/busy" && $2 >= 0.2 { found = 1 } END { exit !found }' "$tree/table"
+    awk '$3 == "cli/idle" && $1 >= 2 { found = 1 } END { exit !found }' "$tree/table"
 }
 
 @test "a fuzz target without seeds, and one that finds something, have failed" {

@@ -3,6 +3,7 @@
 # shellcheck disable=SC2016 # the hosts' shells expand it
 # scripts/lab-cluster: what it makes, that its links carry what it says, and that nothing stays behind.
 
+# takes: machine
 bats_require_minimum_version 1.5.0
 load env
 

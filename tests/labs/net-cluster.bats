@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-net between hosts of a lab: what it measures against what the links carry, and what it does when they do not.
 
+# takes: machine
 bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows

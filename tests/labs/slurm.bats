@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A real slurmctld and slurmd over the hosts of a lab: what srun starts finds itself, and the batch job measures its nodes.
 
+# takes: cluster
 bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows

@@ -229,7 +229,8 @@ static void long_ones_go_through_few_slots(void **state)
         for (unsigned n = 2; n <= 5; n++)
             for (uint8_t in_place = 0; in_place < 2; in_place++)
                 for (int a = SCHEDULE_RING; a <= SCHEDULE_DOUBLING; a++) {
-                    struct collective_point p = {.in_place = in_place, .seed = seed, .count = 2999, .type = COLLECTIVE_F32};
+                    struct collective_point p = {
+                        .in_place = in_place, .seed = seed, .count = 2999, .type = COLLECTIVE_F32};
                     assert_true(operation((enum schedule_algorithm)a, &p, n, 64, seed * 99 + n));
                 }
 }

@@ -3,7 +3,6 @@
 #include "harness/plan/plan.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,37 +16,11 @@ static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 
 static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s";
 static const char header_of_hosts[] = ",from,to,hosts";
+static const char header_of_margin[] = ",margin";
 
 const char *launch_state_name(enum launch_state state)
 {
     return states[state];
-}
-
-bool plan_matches(const char *pattern, const char *bench, const char *arguments)
-{
-    char *text = NULL, *glob = NULL;
-    bool match = !pattern;
-
-    if (pattern && asprintf(&text, "%s %s", bench, arguments) >= 0) {
-        if (asprintf(&glob, "*%s*", pattern) >= 0)
-            match = fnmatch(glob, text, 0) == 0;
-        free(glob);
-        free(text);
-    }
-    return match;
-}
-
-bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
-                const char *arguments)
-{
-    char *patterns = only ? strdup(only) : NULL, *rest = patterns, *one;
-    bool keep = !only;
-
-    while (!keep && (one = strsep(&rest, "|")) != NULL)
-        keep = benches && bench_list_find(benches, one) ? !strcmp(one, bench)
-                                                        : plan_matches(one, bench, arguments);
-    free(patterns);
-    return keep;
 }
 
 static bool is_whole(const struct launch *l)
@@ -67,7 +40,8 @@ static int add_launch(struct plan *plan, const struct suite_case *c, unsigned nu
                          .from = strdup(c->from ? c->from : ""),
                          .to = strdup(c->to ? c->to : ""),
                          .hosts = strdup(c->hosts ? c->hosts : ""),
-                         .timeout_ns = c->timeout_ns};
+                         .timeout_ns = c->timeout_ns,
+                         .margin = c->margin};
     plan->n++;
     return is_whole(l) ? 0 : -ENOMEM;
 }
@@ -255,17 +229,33 @@ static void print_hosts(FILE *out, const struct launch *l)
     csv_print(out, l->hosts);
 }
 
+static bool has_margins(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].margin > 0)
+            return true;
+    return false;
+}
+
+static void print_margin(FILE *out, const struct launch *l)
+{
+    fputc(',', out);
+    if (l->margin > 0)
+        fprintf(out, "%g", l->margin);
+}
+
 int plan_print(FILE *out, struct plan *plan)
 {
-    bool hosts = plan_has_hosts(plan);
-    uint64_t at = sizeof(header) + (hosts ? sizeof(header_of_hosts) - 1 : 0);
+    bool hosts = plan_has_hosts(plan), margins = has_margins(plan);
+    int size = fprintf(out, "%s%s%s\n", header, hosts ? header_of_hosts : "",
+                       margins ? header_of_margin : "");
+    uint64_t at = size > 0 ? (uint64_t)size : 0;
 
-    fprintf(out, "%s%s\n", header, hosts ? header_of_hosts : "");
     for (size_t i = 0; i < plan->n; i++) {
         struct launch *l = &plan->launches[i];
         char mark[PLAN_MARK_BYTES + 1], *line = NULL;
-        size_t size = 0;
-        FILE *text = open_memstream(&line, &size);
+        size_t bytes = 0;
+        FILE *text = open_memstream(&line, &bytes);
         if (!text)
             return -ENOMEM;
         plan_mark_text(l, mark);
@@ -276,11 +266,13 @@ int plan_print(FILE *out, struct plan *plan)
         fprintf(text, ",%.3f", (double)l->timeout_ns * 1e-9);
         if (hosts)
             print_hosts(text, l);
+        if (margins)
+            print_margin(text, l);
         fputc('\n', text);
         fclose(text);
         l->mark_at = at;
-        at += size;
-        fwrite(line, 1, size, out);
+        at += bytes;
+        fwrite(line, 1, bytes, out);
         free(line);
     }
     return ferror(out) ? -EIO : 0;

@@ -25,6 +25,7 @@ struct launch {
     char *from, *to; /* the hosts that it runs between; "": none */
     char *hosts;     /* those that it runs over at once, "a;b;c"; "": none */
     uint64_t timeout_ns;
+    double margin;    /* that the suite says for its case; not above 0: none. Not read back */
     uint64_t mark_at; /* where its state stands in plan.csv */
 };
 
@@ -41,7 +42,8 @@ int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct
 void plan_release(struct plan *plan);
 
 /* Does any of the patterns of `only` ("A|B", NULL: all) hold for the case? One that is the name of a
- * benchmark means that benchmark, any other is for plan_matches(). */
+ * benchmark means that benchmark, any other is for plan_matches(). Arguments have sizes in bytes; a pattern may have them
+ * as people write them (64K, 1MiB), which then holds for options of sizes alone. */
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
 /* `pattern` is a glob, matched anywhere in "BENCH ARGUMENTS"; NULL: true. */
@@ -66,7 +68,7 @@ bool plan_has_pairs(const struct plan *plan);
 bool plan_has_groups(const struct plan *plan);
 bool plan_has_hosts(const struct plan *plan);
 
-/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`. State and rows have a
+/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`; where the suite says a margin, with `margin`. State and rows have a
  * fixed width ("todo,0000"), so that they can be overwritten in place. */
 int plan_print(FILE *out, struct plan *plan);
 /* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */

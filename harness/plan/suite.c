@@ -14,7 +14,7 @@
 #include "harness/plan/yaml.h"
 #include "harness/text.h"
 
-#define DEFAULT_REPEATS    3
+#define DEFAULT_REPEATS    5 /* fewer do not tell a loss from two levels: docs/deciding.md */
 #define DEFAULT_TIMEOUT_NS 120000000000ull
 
 static int read_duration(struct yaml_value v, uint64_t *ns)

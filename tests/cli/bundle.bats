@@ -140,7 +140,7 @@ missing()
     printf 'suite: tiny\nabout: two cases\ncases:\n  - bench: "null"\n    number: [1, 2]\n' >tiny.yaml
     clean "$bundle/plumb" run tiny.yaml --out there
     [ -s there/report.html ]
-    [ "$(wc -l <there/null.csv)" -eq 7 ] # a header, and two cases three times
+    [ "$(wc -l <there/null.csv)" -eq 11 ] # a header, and two cases five times
     if [ -e "$bundle/bin/gnuplot" ]; then
         [ "$(find there/plots -name '*.svg' | wc -l)" -ge 1 ]
         [ "$(find there/plots -name '*.png' | wc -l)" -ge 1 ]

@@ -33,6 +33,36 @@ column() { # column FILE NAME: the cells of one column
 for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
 }
 
+@test "a suite's name that is mistyped: the nearest is told, and none where none is near" {
+    mkdir configs
+    small_suite
+    cp t.yaml configs/nightly.yaml
+    cp t.yaml configs/weekly.yaml
+    export PLUMB_CONFIGS=$work/configs
+    "$plumb" run nightly --dry-run > plan
+    status=0; "$plumb" run nihgtly --dry-run 2> said || status=$?
+    [ "$status" -eq 2 ]
+    grep -q "no suite 'nihgtly' in .*: did you mean 'nightly'?; .plumb list. shows the suites" said
+    status=0; "$plumb" run monthly-in-full --dry-run 2> said || status=$?
+    [ "$status" -eq 2 ]
+    grep -q "no suite 'monthly-in-full' in .*configs'; .plumb list. shows" said
+}
+
+@test "--only takes sizes as people write them" {
+    suite <<'END'
+  - bench: memory
+    op: [read, write]
+    size: [64K, 1M, 65537]
+END
+    "$plumb" run t.yaml --dry-run --only '*read*size 64K' > plan
+    [ "$(column plan arguments | sort -u | grep -c .)" -eq 1 ]
+    column plan arguments | grep -q -- '--size 65536'
+    "$plumb" run t.yaml --dry-run --only 'size 1MiB' --only 65537 > plan
+    [ "$(column plan arguments | sort -u | grep -c .)" -eq 4 ]
+    ! "$plumb" run t.yaml --dry-run --only 'size 6K' > plan || return 1
+    "$plumb" run --help | tr -s '\n ' ' ' | grep -q 'sizes as 65536, 64K or 64KiB'
+}
+
 @test "the same seed plans the same cases in the same order, another seed another" {
     small_suite
     "$plumb" run t.yaml --dry-run --seed 7 > a
@@ -266,7 +296,7 @@ END
     status=0; wait "$pid" || status=$?
     [ "$status" -eq 4 ]
     grep -q -- "--resume r" message
-    [ -z "$(pgrep -f 'plumb-null.*--sleep 2ms')" ]
+    [ -z "$(pgrep -f 'plumb-null.*--number [0-9]+ .*--sleep 2ms .*--max-samples 60')" ]
     cp r/null.csv before.csv
     [ "$(grep -c '^todo' r/plan.csv)" -gt 0 ]
     "$plumb" run --resume r --no-report

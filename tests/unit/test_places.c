@@ -142,7 +142,7 @@ static void test_every_gpu(void **state)
         assert_string_equal(s.cases[0].arguments, "--op read --device cuda:0");
         snprintf(last, sizeof(last), "--op write --device cuda:%zu", counts[k] - 1);
         assert_string_equal(s.cases[s.n - 1].arguments, last);
-        assert_int_equal(s.cases[0].repeats, 3);
+        assert_int_equal(s.cases[0].repeats, 5);
         suite_release(&s);
         free(f);
     }
@@ -188,7 +188,7 @@ static void test_no_gpu(void **state)
     assert_int_equal(s.cases[0].repeats, 1);
     assert_string_equal(s.cases[1].arguments, "--op read --device host");
     assert_int_equal(s.cases[1].stand_in, STAND_IN_NOT);
-    assert_int_equal(s.cases[1].repeats, 3);
+    assert_int_equal(s.cases[1].repeats, 5);
     assert_string_equal(s.cases[3].bench->name, "mover");
     assert_string_equal(s.cases[3].arguments, "--source cuda:0 --destination cuda:1");
     suite_release(&s);

@@ -245,6 +245,47 @@ static void test_keeps(void **state)
     assert_true(plan_keeps(NULL, "copy", "memory", "--op copy")); /* no benchmarks are known */
 }
 
+/* Plans have bytes; people write 64K, which holds for what is a size, and for all of it. */
+static void test_keeps_sizes(void **state)
+{
+    static struct opt options[] = {{.name = "size", .type = OPT_SIZE},
+                                   {.name = "load-size", .type = OPT_SIZE},
+                                   {.name = "streams", .type = OPT_U64},
+                                   {.name = "model", .type = OPT_STRING},
+                                   {.name = NULL}};
+    static struct bench_info infos[] = {{.name = "net", .options = options}};
+    static const struct bench_list list = {.benches = infos, .n = 1, .problems = ""};
+    static const struct {
+        const char *only, *arguments;
+        bool keep;
+    } cases[] = {
+        {"*size 64K", "--size 65536", true},
+        {"*size 64KiB", "--size 65536", true},
+        {"*size 65536", "--size 65536", true},
+        {"64K", "--size 65536 --streams 2", true},
+        {"size 1M*streams 2", "--size 1048576 --streams 2", true},
+        {"size 0.5M", "--size 524288", true},
+        {"1G|size 8B", "--size 8", true},
+        {"--size 64K", "--load-size 65536", false},
+        {"*size 64K", "--size 655360", false},
+        {"*size 64K", "--size 6553", false},
+        {"*size 64K", "--size 165536", false},
+        {"streams 1K", "--size 8 --streams 1024", false}, /* no size */
+        {"1K", "--size 8 --streams 1024", false},
+        {"model a-64K", "--model a-64K", true}, /* as it stands */
+        {"model a-64K", "--model a-65536", false},
+        {"size [64K]*", "--size 4096", true}, /* a set of characters */
+        {"size [64K]*", "--size 8192", false},
+        {"size 64K*load-size 1M", "--size 65536 --load-size 1048576", true},
+        {"size 64K*load-size 1M", "--size 1048576 --load-size 65536", false},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        if (plan_keeps(&list, cases[i].only, "net", cases[i].arguments) != cases[i].keep)
+            fail_msg("--only '%s' on '%s'", cases[i].only, cases[i].arguments);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -259,6 +300,7 @@ int main(void)
         cmocka_unit_test(test_plan_text_comes_back),
         cmocka_unit_test(test_only),
         cmocka_unit_test(test_keeps),
+        cmocka_unit_test(test_keeps_sizes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

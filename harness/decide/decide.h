@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From the launches of two sides to decisions, over a whole suite at once. Pure functions: no input
+ * or output, no random numbers. The method, its assumptions and what the self-test says of it are
+ * in docs/deciding.md.
+ *
+ * What is compared are logarithms of launches' medians, turned round where lower is better, so that
+ * a difference of B less A below 0 is a loss of B. The change is the difference of the two sides'
+ * means; a side of several runs has the mean of its runs' means.
+ *
+ *   spread    One run a side: launches are what varies. Several runs on a side: runs are, since what
+ *             differs between runs (another boot, neighbours, temperature) is in no one run. A few
+ *             launches tell their own spread badly, and a suite has many cases: the variances of all
+ *             cases are fitted by one scaled F distribution (Smyth 2004, doi:10.2202/1544-6115.1027,
+ *             by maximum likelihood), and each case's is moderated by it. The quieter half of the
+ *             cases is counted in that fit, not believed: a case whose launches all fell on one of
+ *             two levels looks quiet and is not
+ *             Of two runs that were measured in turn, what varies are the differences of launches
+ *             that stood next to each other
+ *   interval  Student's t with the case's own and the fit's degrees of freedom, two-sided
+ *   unrest    Where one run stands against one run and most cases are taken to be unchanged
+ *             (options.unchanged), the spread of the changes themselves around their median (a robust
+ *             scale) says how much more runs differ than launches do. Where that is more than 1 all
+ *             intervals are widened by it
+ *   proof     One-sided p of "no loss" for each case, Holm's step-down (1979) over the suite at
+ *             `alarm_level`, and the same for gains: at most that share of suites in which nothing
+ *             changed has a single false `worse`
+ *
+ * The decision of a case:
+ *   equivalent    the interval lies within the margin, proven difference or not
+ *   worse         proven, and not equivalent; `beyond` where the whole interval is beyond the margin
+ *   better        the same, on the other side
+ *   inconclusive  neither; `more_launches` says how many more a side would decide, if nothing else
+ *                 changes
+ * With fewer than DECIDE_FEW_LAUNCHES launches on a side of one run, two levels between launches look
+ * like a change too often: there, `worse` and `better` also ask for a change larger than the widest
+ * spread that launches of any case showed within a run.
+ */
+#ifndef PLUMB_HARNESS_DECIDE_H
+#define PLUMB_HARNESS_DECIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define DECIDE_FEW_LAUNCHES 5
+#define DECIDE_ALARM_LEVEL  0.005 /* of a suite; kept below the 1 % that is promised */
+#define DECIDE_CONFIDENCE   0.95
+#define DECIDE_POWER        0.8 /* of `smallest` */
+#define DECIDE_MORE_MAX     1000
+
+enum decision { DECISION_EQUIVALENT, DECISION_BETTER, DECISION_WORSE, DECISION_INCONCLUSIVE };
+
+/* Why a case is inconclusive, beyond its spread. */
+enum decide_obstacle {
+    OBSTACLE_NONE,
+    OBSTACLE_NO_VALUE,   /* a side has none */
+    OBSTACLE_BAD_VALUE,  /* a value is NaN, infinite, 0 or below: it has no logarithm */
+    OBSTACLE_ONE_LAUNCH, /* no side tells any spread */
+    OBSTACLE_FEW         /* a change that few launches cannot prove: see above */
+};
+
+struct decide_run {
+    const double *values; /* launches' medians, in time order, in the row's unit */
+    size_t n;             /* 0: the run has none of this case, and is left out */
+};
+
+struct decide_side {
+    const struct decide_run *runs;
+    size_t n;
+};
+
+struct decide_case {
+    struct decide_side a, b; /* a: what is held against, the baseline */
+    double margin;           /* 0.05: 5 % either way, 0.95 to 1/0.95 */
+    bool higher_is_better;
+    bool paired; /* launch i of A's one run and launch i of B's were measured next to each other */
+    unsigned best_of; /* the best of A's runs alone is what B is held against: so many have a value.
+                         That makes losses likelier by chance, which is allowed for; all of them say
+                         what varies between runs. 0 and 1: B is held against A's mean */
+
+    /* what decide_suite() fills in; NaN where it cannot be told */
+    enum decision decision;
+    enum decide_obstacle obstacle;
+    bool proven;              /* a difference is, over the whole suite */
+    bool beyond;              /* the whole interval is beyond the margin, on one side */
+    double a_value, b_value;  /* geometric means, in the row's unit */
+    double ratio, low, high;  /* B against A, turned round so that below 1 is a loss */
+    double p_worse, p_better; /* one-sided, by itself, not over the suite */
+    double error;             /* standard error of log ratio */
+    double freedom;           /* degrees of freedom; INFINITY: as good as known */
+    double
+        smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
+    size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
+    bool by_runs;         /* runs are what varies: more_launches counts runs */
+};
+
+struct decide_options {
+    double alarm_level, confidence; /* 0: the defaults above */
+    bool unchanged; /* most cases are taken to be as they were: a gate's view, see unrest */
+};
+
+struct decide_overall {
+    size_t n_equivalent, n_better, n_worse, n_inconclusive;
+    size_t n_judged; /* with a value, and a spread, on both sides */
+    enum decision
+        decision;  /* worse: a case is; else inconclusive: a case is, or there is none; else
+                               better: a case is; else equivalent */
+    double unrest; /* 1: runs differ as launches do; NaN: not asked, or too few cases to tell */
+    double prior_freedom; /* of the fit: how alike the cases' spreads are; NaN: too few cases */
+    bool by_runs;         /* in some case runs, not launches, are what varies */
+};
+
+#define DECIDE_UNREST_CASES 20 /* fewer do not tell unrest */
+#define DECIDE_PRIOR_CASES  10 /* fewer give no fit: each case has its own spread alone */
+
+/* Decides all cases of a suite. 0, -EINVAL (an option or a margin out of range), -ENOMEM. The order
+ * of cases does not matter. */
+int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
+                 struct decide_overall *overall);
+
+const char *decision_name(enum decision decision); /* "worse" */
+
+/* One sentence on a case, without its full stop: what holds, with figures, and what would decide. 0,
+ * or -ENOSPC where it was cut. */
+int decide_sentence(const struct decide_case *c, char *text, size_t len);
+
+#endif

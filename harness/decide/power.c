@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the data could have shown, and what more of it would. */
+#include "harness/decide/parts.h"
+
+#include <math.h>
+
+#include "core/dist.h"
+
+double quantile(struct quantiles *q, double p, double df)
+{
+    for (size_t i = 0; i < QUANTILES; i++) {
+        if (q->p[i] == p && q->df[i] == df)
+            return q->t[i];
+    }
+    size_t i = q->next++ % QUANTILES;
+
+    q->p[i] = p;
+    q->df[i] = df;
+    return q->t[i] = dist_t_quantile(p, df);
+}
+
+static double share(const struct measure *m, size_t more)
+{
+    return 1 / (double)(m->units_a + more) + 1 / (double)(m->units_b + more);
+}
+
+/* More launches in the same two runs tell launches better, not what differs between the two runs:
+ * what unrest added stays. */
+void known_with(const struct judge *j, const struct measure *m, const struct known *now,
+                size_t more, struct known *out)
+{
+    double unrest = m->by_runs ? 1 : j->unrest;
+    double stays = (unrest * unrest - 1) * share(m, 0);
+
+    *out = *now;
+    out->df = now->df + 2 * (double)more;
+    out->error = sqrt(now->variance * (share(m, more) + stays));
+    out->freedom = unrest > 1 ? fmin(out->df, j->most_df) : out->df;
+}
+
+/* With one more run a side there is no side of one run. */
+bool is_few(const struct measure *m, size_t more)
+{
+    if (m->fewest >= DECIDE_FEW_LAUNCHES)
+        return false;
+    return m->by_runs ? more == 0 : m->fewest + more < DECIDE_FEW_LAUNCHES;
+}
+
+bool is_equivalent(const struct judge *j, double d, double margin, const struct known *k)
+{
+    double outside = (1 - j->confidence) / 2, room = -log1p(-margin) - fabs(d);
+
+    return room > 0 && dist_t_cdf(-room / k->error, k->freedom) < outside;
+}
+
+static double level(const struct judge *j, const struct decide_case *c)
+{
+    double candidates = c->best_of > 1 && c->p_worse < c->p_better ? c->best_of : 1;
+
+    return j->alarm_level / ((double)j->n_judged * candidates);
+}
+
+static bool decides(const struct judge *j, const struct measure *m, const struct known *now,
+                    const struct decide_case *c, size_t more)
+{
+    struct known k;
+
+    known_with(j, m, now, more, &k);
+    if (is_equivalent(j, m->d, c->margin, &k))
+        return true;
+    if (is_few(m, more) && !(fabs(m->d) > j->widest))
+        return false;
+    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= level(j, c);
+}
+
+/* The smallest number that decides; more never decides less, so it is halved towards. */
+static size_t more_needed(const struct judge *j, const struct measure *m, const struct known *now,
+                          const struct decide_case *c)
+{
+    size_t no = 0, yes = DECIDE_MORE_MAX;
+
+    if (!decides(j, m, now, c, yes))
+        return 0;
+    while (yes - no > 1) {
+        size_t middle = no + (yes - no) / 2;
+
+        if (decides(j, m, now, c, middle))
+            yes = middle;
+        else
+            no = middle;
+    }
+    return yes;
+}
+
+/* A loss is proven with this power where it is above what has to be passed by the power's quantile. */
+static double smallest_loss(const struct judge *j, const struct measure *m, const struct known *k,
+                            const struct decide_case *c, struct quantiles *q)
+{
+    double candidates = c->best_of > 1 ? c->best_of : 1;
+    double p = j->alarm_level / ((double)j->n_judged * candidates);
+    double pass = -quantile(q, p, k->freedom) * k->error;
+
+    if (is_few(m, 0))
+        pass = fmax(pass, j->widest);
+    return -expm1(-(pass + quantile(q, DECIDE_POWER, k->freedom) * k->error));
+}
+
+void power_fill(const struct judge *j, const struct measure *m, const struct known *k,
+                struct quantiles *q, struct decide_case *c)
+{
+    c->smallest = smallest_loss(j, m, k, c, q);
+    c->more_launches = c->decision == DECISION_INCONCLUSIVE ? more_needed(j, m, k, c) : 0;
+}

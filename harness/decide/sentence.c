@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Decisions in words. */
+#include "harness/decide/decide.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define MORE_DIGITS_MAX 6
+
+struct words {
+    char *text;
+    size_t len, used;
+};
+
+__attribute__((format(printf, 2, 3))) static void say(struct words *w, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    int n = vsnprintf(w->used < w->len ? w->text + w->used : NULL,
+                      w->used < w->len ? w->len - w->used : 0, format, arguments);
+    va_end(arguments);
+    w->used += n > 0 ? (size_t)n : 0;
+}
+
+const char *decision_name(enum decision decision)
+{
+    static const char *const names[] = {
+        [DECISION_EQUIVALENT] = "equivalent",
+        [DECISION_BETTER] = "better",
+        [DECISION_WORSE] = "worse",
+        [DECISION_INCONCLUSIVE] = "inconclusive",
+    };
+
+    return names[decision];
+}
+
+/* Two digits of what is below 10 %, and no false ones above. */
+static double percent(double ratio, int *digits)
+{
+    double p = 100 * fabs(ratio - 1);
+
+    *digits = p < 0.095 ? 2 : p < 9.95 ? 1 : 0;
+    return p;
+}
+
+/* "a loss of 4.9 %"; `more` digits than are usual. */
+static void say_change(struct words *w, double ratio, int more)
+{
+    int digits;
+    double p = percent(ratio, &digits);
+
+    if (p < (more ? 0.5 * pow(10, -digits - more) : 0.005))
+        say(w, "no change");
+    else if (p >= 1e4)
+        say(w, "a %s of %.*g %%", ratio < 1 ? "loss" : "gain", 2 + more, p);
+    else
+        say(w, "a %s of %.*f %%", ratio < 1 ? "loss" : "gain", digits + more, p);
+}
+
+static bool reads_alike(double x, double y, int more)
+{
+    char texts[2][96];
+
+    for (int i = 0; i < 2; i++) {
+        struct words w = {.text = texts[i], .len = sizeof(texts[i])};
+
+        say_change(&w, i ? y : x, more);
+    }
+    return !strcmp(texts[0], texts[1]);
+}
+
+/* Digits until the ends of the interval read differently; those of one value never do. */
+static int more_digits(const struct decide_case *c)
+{
+    for (int more = 0; more <= MORE_DIGITS_MAX; more++)
+        if (!reads_alike(c->low, c->high, more))
+            return more;
+    return 0;
+}
+
+static void say_range(struct words *w, const struct decide_case *c)
+{
+    int more = more_digits(c);
+
+    say(w, "between ");
+    say_change(w, c->low, more);
+    say(w, " and ");
+    say_change(w, c->high, more);
+}
+
+static void say_margin(struct words *w, const struct decide_case *c)
+{
+    say(w, "the margin of %.3g %%", 100 * c->margin);
+}
+
+static void say_equivalent(struct words *w, const struct decide_case *c)
+{
+    say(w, "equivalent: ");
+    say_range(w, c);
+    say(w, ", within ");
+    say_margin(w, c);
+    if (c->proven) {
+        say(w, "; ");
+        say_change(w, c->ratio, more_digits(c));
+        say(w, " is proven all the same");
+    }
+}
+
+static void say_changed(struct words *w, const struct decide_case *c)
+{
+    say(w, "%s: ", decision_name(c->decision));
+    say_change(w, c->ratio, more_digits(c));
+    say(w, " is proven, ");
+    say_range(w, c);
+    if (c->beyond) {
+        say(w, ": all of it beyond ");
+        say_margin(w, c);
+    }
+}
+
+static void say_more(struct words *w, const struct decide_case *c)
+{
+    const char *what = c->by_runs ? "run" : "launch", *plural = c->by_runs ? "s" : "es";
+
+    if (c->more_launches)
+        say(w, "; %zu more %s%s a side would decide, if nothing else changes", c->more_launches,
+            what, c->more_launches == 1 ? "" : plural);
+    else
+        say(w, "; more %s%s of this spread would hardly decide", what, plural);
+}
+
+static void say_inconclusive(struct words *w, const struct decide_case *c)
+{
+    int digits;
+    double smallest = percent(1 - c->smallest, &digits);
+
+    say(w, "inconclusive: ");
+    say_range(w, c);
+    if (c->obstacle == OBSTACLE_FEW)
+        say(w,
+            ", seen in fewer than %d launches a side, which two levels between launches "
+            "would look like, too",
+            DECIDE_FEW_LAUNCHES);
+    else
+        say(w, ", neither a change nor equivalence within %.3g %%", 100 * c->margin);
+    say_more(w, c);
+    say(w, "; a loss below %.*f %% would have gone unseen", digits, smallest);
+}
+
+static void say_obstacle(struct words *w, const struct decide_case *c)
+{
+    switch (c->obstacle) {
+    case OBSTACLE_NO_VALUE:
+        say(w, "inconclusive: a side has no value");
+        break;
+    case OBSTACLE_BAD_VALUE:
+        say(w, "inconclusive: a value is not a number above 0, and cannot be held against another");
+        break;
+    default:
+        say(w, "inconclusive: ");
+        say_change(w, c->ratio, 0);
+        say(w, " in one launch a side, which tells no spread: measure at least %d launches",
+            DECIDE_FEW_LAUNCHES);
+    }
+}
+
+int decide_sentence(const struct decide_case *c, char *text, size_t len)
+{
+    struct words w = {.text = text, .len = len};
+
+    if (len == 0)
+        return -ENOSPC;
+    text[0] = '\0';
+    if (isnan(c->error))
+        say_obstacle(&w, c);
+    else if (c->decision == DECISION_EQUIVALENT)
+        say_equivalent(&w, c);
+    else if (c->decision == DECISION_INCONCLUSIVE)
+        say_inconclusive(&w, c);
+    else
+        say_changed(&w, c);
+    return w.used < len ? 0 : -ENOSPC;
+}

@@ -10,6 +10,7 @@
 #include "core/build_info.h"
 #include "core/option.h"
 #include "core/version.h"
+#include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
 #include "harness/plan/bench_info.h"
 #include "harness/probe/probe.h"
@@ -27,6 +28,8 @@ static const struct command commands[] = {
     {"list", cmd_list, "benchmarks, suites and backends: present, or why not"},
     {"run", cmd_run, "measure a suite into a run folder, and make its report"},
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
+    {"compare", cmd_compare,
+     "equivalent, better, worse or inconclusive: one run, or several, against others"},
     {"crosscheck", cmd_crosscheck, "our figures against iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},
 };

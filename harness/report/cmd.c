@@ -10,8 +10,13 @@
 enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 struct options {
-    const char *out;
+    const char *out, *baseline;
     bool help;
+};
+
+struct making {
+    const struct report_judge *judge;
+    void *verdicts; /* NULL: no baseline was named */
 };
 
 static const struct opt report_table[] = {
@@ -21,6 +26,14 @@ static const struct opt report_table[] = {
      .offset = offsetof(struct options, out),
      .arg = "DIR",
      .help = "where report.html and plots/ go; default: into the run folder, if it is one run"},
+    {.name = "baseline",
+     .letter = 'b',
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, baseline),
+     .arg = "RUN",
+     .help =
+         "a run, or a folder of runs, that RUN is held against: adds verdicts, as plumb compare "
+         "gives them"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -32,7 +45,8 @@ static const struct opt report_table[] = {
 static void print_help(const struct opts *o)
 {
     puts("plumb report: one HTML page and plots of a run, or of several side by side\n\n"
-         "usage: plumb report RUN... [--out DIR]\n\n"
+         "usage: plumb report RUN... [--out DIR]\n"
+         "       plumb report RUN --baseline RUN\n\n"
          "RUN is a run folder, such as results/quick-20250101-120000. The page holds all that it "
          "shows; the plots are in\n"
          "plots/ too, as SVG and PNG, with the gnuplot script that draws them.\n");
@@ -69,34 +83,71 @@ static void print_summary(const char *path)
     putchar('\n');
 }
 
-static int make(const struct opts *o, const struct options *options)
+static int fail(int err, const char *error)
+{
+    fprintf(stderr, "plumb report: %s%s\n", error,
+            err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
+    return exit_code(err);
+}
+
+static void print_end(const struct making *m, const struct opts *o, const struct options *options)
+{
+    if (o->n_args == 1)
+        print_summary(o->args[0]);
+    if (m->verdicts)
+        m->judge->line(stdout, m->verdicts);
+    printf("%s/report.html\n", options->out ? options->out : o->args[0]);
+}
+
+static int make(struct making *m, const struct opts *o, const struct options *options)
 {
     const char *runs[REPORT_RUNS_MAX];
     char error[1024] = "";
     uint64_t begin_ns = clock_now_ns();
-    int err;
+    struct report_section section = {.write = m->judge ? m->judge->section : NULL};
+    int err = 0;
 
-    if (o->n_args > REPORT_RUNS_MAX) {
-        fprintf(stderr, "plumb report: %zu runs are too many for one page: at most %d\n", o->n_args,
-                REPORT_RUNS_MAX);
-        return EXIT_USAGE;
-    }
     for (size_t i = 0; i < o->n_args; i++)
         runs[i] = o->args[i];
-    err = report_make(runs, o->n_args, options->out, error, sizeof(error));
-    if (err) {
-        fprintf(stderr, "plumb report: %s%s\n", error,
-                err == -ENOENT ? ": plumb run makes one, for example plumb run quick" : "");
-        return exit_code(err);
+    if (options->baseline)
+        err = m->judge->open(runs[0], options->baseline, &m->verdicts, error, sizeof(error));
+    section.context = m->verdicts;
+    if (!err)
+        err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL, error,
+                               sizeof(error));
+    if (!err) {
+        print_end(m, o, options);
+        fprintf(stderr, "plumb report: made in %.1f s\n",
+                (double)(clock_now_ns() - begin_ns) * 1e-9);
     }
-    if (o->n_args == 1)
-        print_summary(runs[0]);
-    printf("%s/report.html\n", options->out ? options->out : runs[0]);
-    fprintf(stderr, "plumb report: made in %.1f s\n", (double)(clock_now_ns() - begin_ns) * 1e-9);
-    return EXIT_GOOD;
+    if (m->verdicts)
+        m->judge->close(m->verdicts);
+    return err ? fail(err, error) : EXIT_GOOD;
 }
 
-int cmd_report(int argc, char **argv)
+static int check_and_make(const struct opts *o, const struct options *options,
+                          const struct report_judge *judge)
+{
+    struct making m = {.judge = judge};
+
+    if (!o->n_args) {
+        fputs("plumb report: which run? Name a run folder, such as results/quick-20250101-120000; "
+              "plumb run makes one\n",
+              stderr);
+    } else if (o->n_args > REPORT_RUNS_MAX) {
+        fprintf(stderr, "plumb report: %zu runs are too many for one page: at most %d\n", o->n_args,
+                REPORT_RUNS_MAX);
+    } else if (options->baseline && (!judge || o->n_args > 1)) {
+        fputs("plumb report: --baseline is for one run: name one, or hold several against others "
+              "with plumb compare\n",
+              stderr);
+    } else {
+        return make(&m, o, options);
+    }
+    return EXIT_USAGE;
+}
+
+int report_command(int argc, char **argv, const struct report_judge *judge)
 {
     const struct opt *tables[] = {report_table, NULL};
     struct options options = {0};
@@ -112,12 +163,8 @@ int cmd_report(int argc, char **argv)
     } else if (options.help) {
         print_help(&o);
         status = EXIT_GOOD;
-    } else if (!o.n_args) {
-        fputs("plumb report: which run? Name a run folder, such as results/quick-20250101-120000; "
-              "plumb run makes one\n",
-              stderr);
     } else {
-        status = make(&o, &options);
+        status = check_and_make(&o, &options, judge);
     }
     opts_release(&o);
     return status;

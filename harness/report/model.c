@@ -28,6 +28,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_LIMIT] = "limit",
     [FIELD_LIMIT_SOURCE] = "limit_source",
     [FIELD_PERCENT] = "percent_of_limit",
+    [FIELD_EVIDENCE] = "evidence",
     [FIELD_ORIGIN] = "origin",
     [FIELD_STATUS] = "status",
     [FIELD_REASON] = "reason",

@@ -219,6 +219,8 @@ static void write_top(const struct page *page)
     for (size_t i = 0; i < page->r->n_runs; i++)
         write_facts_of_run(page, i);
     fputs("<nav><a href='#headlines'>Headlines</a> ", page->out);
+    if (page->verdicts)
+        fputs("<a href='#verdicts'>Verdicts</a> ", page->out);
     if (page->headlines->contrasts.n)
         fputs("<a href='#beside'>Side by side</a> ", page->out);
     if (page_has_scaling(page))
@@ -265,6 +267,8 @@ void page_write(const struct page *page)
     write_head(page);
     write_top(page);
     page_headlines(page);
+    if (page->verdicts)
+        page->verdicts->write(page->out, page->verdicts->context);
     page_contrasts(page);
     page_scaling(page);
     page_matrices(page);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "harness/report/headline.h"
+#include "harness/report/report.h"
 #include "harness/report/series.h"
 
 struct page {
@@ -13,8 +14,9 @@ struct page {
     struct report *r;
     const struct headlines *headlines;
     const struct figures *figures;
-    const struct plot_picture *pictures; /* one a figure; NULL inside where it was not drawn */
-    const char *plots_error;             /* why there are no plots, or "" */
+    const struct plot_picture *pictures;   /* one a figure; NULL inside where it was not drawn */
+    const char *plots_error;               /* why there are no plots, or "" */
+    const struct report_section *verdicts; /* against a baseline; NULL: there is none */
 };
 
 void page_write(const struct page *page);

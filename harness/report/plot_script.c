@@ -37,6 +37,8 @@ static const struct format page_files[] = {
 #define DENSE_POINTS  200            /* beyond, markers hide each other */
 #define FONT_SIZE     13
 #define PNG_FONT_SIZE 20 /* a picture is twice as wide; fontscale would not move the legend */
+#define AXIS                                                                                       \
+    0.7 /* of a picture is x axis at the least; the rest is for names and numbers beside it */
 
 /* Not even '' inside is safe: gnuplot 5.4 ends the string there when it stands at its beginning. */
 void plot_script_quote(FILE *out, const char *text)
@@ -106,6 +108,14 @@ static void write_x_range(FILE *out, const struct plot *plot, double low, double
                 high + X_MARGIN * (high - low));
 }
 
+/* How much of the x axis a label of so many characters wants, with one of them free. */
+static double share_of(const struct format *f, size_t characters)
+{
+    double pixels = strstr(f->terminal, "png") ? 17 : 8; /* of a digit, as fonts draw it */
+
+    return fmax((double)(characters + 1) * pixels / (AXIS * f->width), 1 / f->ticks);
+}
+
 /* As many of the ticks as have room, from the left; the last one stands rather than its neighbour. */
 static void write_x_ticks(FILE *out, const struct plot *plot, const struct format *f)
 {
@@ -114,9 +124,10 @@ static void write_x_ticks(FILE *out, const struct plot *plot, const struct forma
     fputs("set xtics nomirror (", out);
     for (size_t i = 0; i < plot->n_ticks; i++) {
         double at = place(plot, low, high, plot->ticks[i].at);
+        double share = share_of(f, strlen(plot->ticks[i].label));
         bool is_end = i == 0 || i + 1 == plot->n_ticks;
 
-        if (!is_end && (at - last < 1 / f->ticks || 1 - at < 1 / f->ticks))
+        if (!is_end && (at - last < share || 1 - at < share))
             continue;
         write_tick(out, &plot->ticks[i], last < 0);
         last = at;
@@ -135,6 +146,42 @@ static bool names_inside(const struct plot *plot, const struct format *f)
     return longest > f->name_length;
 }
 
+/* From the least to the greatest that the axis of values shows. */
+static void value_span(const struct plot *plot, double *low, double *high)
+{
+    *low = plot->y_from_zero ? 0 : INFINITY;
+    *high = plot->y_top > 0 ? plot->y_top : -INFINITY;
+    for (size_t i = 0; i < plot->n_lines; i++) {
+        for (size_t k = 0; k < plot->lines[i].n; k++) {
+            const struct plot_point *p = &plot->lines[i].points[k];
+            *low = fmin(*low, fmin(p->y, p->low)); /* of NaN and a number, fmin takes the number */
+            *high = fmax(*high, fmax(p->y, p->high));
+        }
+    }
+}
+
+/* 1, 2 or 5 times a power of ten, so that the labels of values have room beside each other. gnuplot itself would draw them
+ * over each other. */
+static void write_value_ticks(FILE *out, const struct plot *plot, const struct format *f)
+{
+    static const double steps[] = {1, 2, 5, 10};
+    double low, high;
+    char label[32];
+    size_t i = 0;
+
+    fputs("set xtics nomirror", out);
+    value_span(plot, &low, &high);
+    if (!plot->y_log && isfinite(high - low) && high > low) {
+        int n = snprintf(label, sizeof(label), "%g", high);
+        double least = (high - low) * share_of(f, (size_t)n);
+        double power = pow(10, floor(log10(least)));
+        while (i < 3 && steps[i] * power < least)
+            i++;
+        fprintf(out, " %g", steps[i] * power);
+    }
+    fputc('\n', out);
+}
+
 static void write_categories(FILE *out, const struct plot *plot, const struct format *f)
 {
     bool inside = names_inside(plot, f);
@@ -147,8 +194,9 @@ static void write_categories(FILE *out, const struct plot *plot, const struct fo
     }
     for (size_t i = 0; !inside && i < plot->n_ticks; i++)
         write_tick(out, &plot->ticks[i], i == 0);
-    fprintf(out, "%sset yrange [%zu.4:-%s]\nset xtics nomirror\n", inside ? "" : ")\n",
-            plot->n_ticks - 1, inside ? "0.9" : "0.5");
+    fprintf(out, "%sset yrange [%zu.4:-%s]\n", inside ? "" : ")\n", plot->n_ticks - 1,
+            inside ? "0.9" : "0.5");
+    write_value_ticks(out, plot, f);
 }
 
 /* A level across the part of x where it holds, and a little beyond, as the axis is. */

@@ -19,6 +19,7 @@ struct making {
     struct plot_picture pictures[FIGURES_MAX];
     char plots_error[1024];
     const char *out_dir;
+    const struct report_section *verdicts; /* or NULL */
     char *error;
     size_t len;
 };
@@ -69,7 +70,8 @@ static int write_page(struct making *m, const char *path)
                               .headlines = &m->headlines,
                               .figures = m->figures,
                               .pictures = m->pictures,
-                              .plots_error = m->plots_error};
+                              .plots_error = m->plots_error,
+                              .verdicts = m->verdicts};
     int err = 0;
 
     if (!out)
@@ -128,6 +130,12 @@ static int make(struct making *m, const char *const *runs, size_t n)
 
 int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len)
 {
+    return report_make_with(runs, n, out_dir, NULL, error, len);
+}
+
+int report_make_with(const char *const *runs, size_t n, const char *out_dir,
+                     const struct report_section *verdicts, char *error, size_t len)
+{
     struct making *m = calloc(1, sizeof(*m));
     int err;
 
@@ -135,6 +143,7 @@ int report_make(const char *const *runs, size_t n, const char *out_dir, char *er
         return -ENOMEM;
     m->error = error;
     m->len = len;
+    m->verdicts = verdicts;
     m->out_dir = out_dir ? out_dir : n ? runs[0] : ".";
     if (!n) {
         snprintf(error, len, "no run is named");

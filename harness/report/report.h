@@ -14,14 +14,34 @@
 
 #define REPORT_RUNS_MAX 16
 
-/* Exit code: 0 good, 2 usage or no run there, 4 it could not be written, 5 a run folder is damaged.
- * argv[0] is "report". */
-int cmd_report(int argc, char **argv);
+/* Who can judge a run against a baseline. The report knows nothing of it, and is handed it by the
+ * command of harness/compare/compare.h. */
+struct report_judge {
+    /* 0 with *verdicts set, or -errno as of report_make() with error set. */
+    int (*open)(const char *run, const char *baseline, void **verdicts, char *error, size_t len);
+    void (*section)(FILE *out, void *verdicts); /* <section id='verdicts'> */
+    void (*line)(FILE *out, void *verdicts);    /* one sentence for a terminal */
+    void (*close)(void *verdicts);
+};
+
+/* plumb report. Exit code: 0 good, 2 usage or no run there, 4 it could not be written, 5 a run folder
+ * is damaged. argv[0] is "report". */
+int report_command(int argc, char **argv, const struct report_judge *judge);
 
 /* out_dir NULL: the folder of the run, of which there must be one alone. 0, or -errno with error
  * set: -ENOENT: no run folder; -EBADMSG: a damaged one; -EINVAL: several runs without out_dir, or
  * too many; other: a file could not be written. The page is replaced whole or not at all. */
 int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len);
+
+/* A section of the page that another room writes. */
+struct report_section {
+    void (*write)(FILE *out, void *context);
+    void *context;
+};
+
+/* The same with verdicts behind the headlines; NULL: none. */
+int report_make_with(const char *const *runs, size_t n, const char *out_dir,
+                     const struct report_section *verdicts, char *error, size_t len);
 
 /* The table that ends a run: each pipe's headline. 0, -EIO or -ENOMEM. */
 int report_summary(FILE *out, const struct run_folder *run);

@@ -99,6 +99,19 @@ size_t rule_place(const char *bench);
 bool hint_is_square(const struct plot_hint *hint, const struct report_bench *b,
                     const struct report_case *c);
 
+/* The pipe that a case measures, for comparing: "Matrix core", "Memory", "PCIe" ... Fewer than the
+ * headlines' pipes, and one for each case. */
+const char *rule_pipe(const struct report *r, const struct report_bench *b,
+                      const struct report_case *c);
+/* Is it to be judged? Not what says the same as another metric, nor figures beside the samples
+ * (retransmits, the longest window, a share): their spread is none of a launch's median. Of these
+ * only CPU time per byte is. */
+bool rule_is_judged(const struct report *r, const struct report_bench *b,
+                    const struct report_case *c);
+/* An outcome that makes a case another quantity where it differs: the level that a working set lies
+ * in. Other outcomes may differ. */
+bool rule_outcome_decides(const char *bench, const char *param);
+
 bool rule_matches(const struct report_bench *b, const struct report_case *c, const char *where);
 bool word_in(const char *words, const char *word); /* words with a blank between them */
 

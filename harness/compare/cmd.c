@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb compare: the command. */
+#include "harness/compare/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/option.h"
+#include "harness/compare/compare.h"
+#include "harness/compare/only.h"
+#include "harness/compare/view.h"
+
+enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_UNDECIDED = 3, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
+
+struct options {
+    double margin;
+    const char *only, *html, *markdown, *csv, *json;
+    bool against, all, help;
+};
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt compare_table[] = {
+    {.name = "against",
+     .type = OPT_FLAG,
+     .offset = AT(against),
+     .help = "stands between the runs of A and those of B, where a side has several"},
+    {.name = "margin",
+     .letter = 'm',
+     .type = OPT_FRACTION,
+     .offset = AT(margin),
+     .def = "5%",
+     .arg = "SHARE",
+     .help = "a loss, or gain, up to this is equivalent; without it, the suite's own where it has "
+             "one"},
+    {.name = "only",
+     .type = OPT_STRING,
+     .offset = AT(only),
+     .arg = "PATTERN",
+     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again"},
+    {.name = "all",
+     .letter = 'a',
+     .type = OPT_FLAG,
+     .offset = AT(all),
+     .help = "list the equivalent cases too, and all that were not compared"},
+    {.name = "html",
+     .type = OPT_STRING,
+     .offset = AT(html),
+     .arg = "FILE",
+     .help = "one page with the table by pipe, the forest plot and what differs"},
+    {.name = "markdown",
+     .type = OPT_STRING,
+     .offset = AT(markdown),
+     .arg = "FILE",
+     .help = "the same as Markdown, for a comment or a wiki"},
+    {.name = "csv",
+     .type = OPT_STRING,
+     .offset = AT(csv),
+     .arg = "FILE",
+     .help = "a line a case with every figure"},
+    {.name = "json",
+     .type = OPT_STRING,
+     .offset = AT(json),
+     .arg = "FILE",
+     .help = "all of it, for programs"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts(
+        "plumb compare: is B equivalent to A, better, worse, or is that inconclusive?\n\n"
+        "usage: plumb compare A B [options]\n"
+        "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
+        "       plumb compare PAIR [options]      (what plumb run --against left: PAIR/a "
+        "PAIR/b)\n\n"
+        "A is what B is held against: bare metal and a guest on it, yesterday and today, one "
+        "machine and another. Each\n"
+        "is a run folder, a folder of run folders, or several with commas between (A1,A2 B1,B2). "
+        "With several runs on a\n"
+        "side what varies between runs is known; of one run a side it is not, and that is said.\n\n"
+        "Prints the verdict, a table by pipe, a line with the ratio and its interval for each "
+        "case that is not\n"
+        "equivalent, what differs between the machines, and what was not compared and why. A FILE "
+        "of '-' is stdout, in\n"
+        "place of that.\n");
+    opts_help(o, stdout);
+    puts("\nexit: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B "
+         "failed or has nothing in cases\n"
+         "      that A has, a run was not measured to its end, or a FILE could not be written, 5 a "
+         "run folder "
+         "is "
+         "damaged; the first of\n"
+         "      1, 4, 3 that holds\n"
+         "docs: compare.md, and deciding.md for the method");
+}
+
+struct command {
+    struct opts o;
+    struct options options;
+    struct compare_sides sides;
+    const char **only; /* NULL-ended */
+    char error[1024];
+};
+
+static int fail(const struct command *c, int status)
+{
+    fprintf(stderr, "plumb compare: %s\n", c->error);
+    return status;
+}
+
+/* How many of the words stand before --against; all, where there is none. */
+static size_t count_before(const struct command *c, int argc, char **argv)
+{
+    size_t n = 0;
+
+    for (int i = 1; i < argc && n < c->o.n_args; i++) {
+        if (c->options.against && !strcmp(argv[i], "--against"))
+            break;
+        n += argv[i] == c->o.args[n];
+    }
+    return n;
+}
+
+static int exit_of(int err)
+{
+    switch (err) {
+    case -EBADMSG:
+        return EXIT_DAMAGED;
+    case -ENOENT:
+    case -EPROTO:
+    case -EEXIST:
+        return EXIT_USAGE;
+    case -EINVAL:
+        return EXIT_UNDECIDED; /* runs in which nothing was measured */
+    default:
+        return EXIT_INCOMPLETE;
+    }
+}
+
+struct writer {
+    const char *path;
+    int (*write)(FILE *out, struct view *v);
+};
+
+static int write_to(FILE *out, struct view *v, const struct writer *w)
+{
+    int err;
+
+    errno = 0;
+    err = w->write(out, v);
+    if (fflush(out) && !err)
+        err = errno ? -errno : -EIO;
+    return err;
+}
+
+static int write_file(struct command *c, struct view *v, const struct writer *w)
+{
+    bool to_stdout = !strcmp(w->path, "-");
+    FILE *out = to_stdout ? stdout : fopen(w->path, "we");
+    int err = out ? write_to(out, v, w) : -errno;
+
+    if (out && !to_stdout && fclose(out) && !err)
+        err = -errno;
+    if (err)
+        snprintf(c->error, sizeof(c->error), "cannot write '%.400s': %s", w->path, strerror(-err));
+    return err;
+}
+
+static int write_all(struct command *c, struct view *v)
+{
+    const struct options *o = &c->options;
+    const struct writer writers[] = {{o->html, view_print_html},
+                                     {o->markdown, view_print_markdown},
+                                     {o->csv, view_print_csv},
+                                     {o->json, view_print_json}};
+    bool table = true;
+    int err = 0;
+
+    for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++)
+        table = table && !(writers[i].path && !strcmp(writers[i].path, "-"));
+    if (table)
+        view_print_text(stdout, v, o->all);
+    for (size_t i = 0; !err && i < sizeof(writers) / sizeof(*writers); i++)
+        if (writers[i].path)
+            err = write_file(c, v, &writers[i]);
+    return err;
+}
+
+/* Shown from here on; what was not shown whole for want of memory is no comparison. */
+static int show(struct command *c, struct pairs *pairs)
+{
+    struct view view;
+    int err;
+
+    if (c->only && *c->only && !pairs->n) {
+        snprintf(c->error, sizeof(c->error),
+                 "no case matches --only '%.200s': --csv - without it lists all keys and labels",
+                 *c->only);
+        return fail(c, EXIT_USAGE);
+    }
+    err = view_make(pairs, &view);
+    if (!err)
+        err = write_all(c, &view);
+    if (!err && pairs->report.pool.failed)
+        err = -ENOMEM;
+    if (err == -ENOMEM)
+        snprintf(c->error, sizeof(c->error), "out of memory");
+    return err ? fail(c, EXIT_INCOMPLETE) : view_exit(&view);
+}
+
+static int compare(struct command *c)
+{
+    const struct opt_values *margin = opts_values(&c->o, "margin");
+    const struct pairs_options options = {.margin = c->options.margin,
+                                          .forced = margin && margin->given,
+                                          .only = c->only && *c->only ? c->only : NULL};
+    const struct compare_sides *s = &c->sides;
+    struct pairs pairs;
+    int status,
+        err = pairs_load(&pairs, (const char *const *)s->a, s->n_a, (const char *const *)s->b,
+                         s->n_b, &options, c->error, sizeof(c->error));
+
+    if (!err)
+        err = pairs_refuse_same(&pairs, c->error, sizeof(c->error));
+    status = err ? fail(c, exit_of(err)) : show(c, &pairs);
+    pairs_release(&pairs);
+    return status;
+}
+
+static int check_and_compare(struct command *c, size_t before)
+{
+    int err;
+
+    if (!(c->options.margin > 0 && c->options.margin < 1)) {
+        snprintf(c->error, sizeof(c->error),
+                 "a margin of %g %% leaves nothing to decide: ask for more than 0 and less than "
+                 "100, such as --margin 5%%",
+                 100 * c->options.margin);
+        return fail(c, EXIT_USAGE);
+    }
+    err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
+                        c->error, sizeof(c->error));
+    if (err)
+        return fail(c, err == -EINVAL ? EXIT_USAGE : EXIT_INCOMPLETE);
+    return compare(c);
+}
+
+static int run(struct command *c, int argc, char **argv)
+{
+    int err = opts_parse(&c->o, argc, argv);
+
+    if (!err)
+        err = opts_apply(&c->o, compare_table, NULL, &c->options);
+    if (!err && !(c->only = only_of(argc, argv)))
+        err = -ENOMEM;
+    if (err) {
+        snprintf(c->error, sizeof(c->error), "%s", err == -ENOMEM ? "out of memory" : c->o.error);
+        return fail(c, EXIT_USAGE);
+    }
+    if (c->options.help) {
+        print_help(&c->o);
+        return EXIT_GOOD;
+    }
+    return check_and_compare(c, count_before(c, argc, argv));
+}
+
+int cmd_compare(int argc, char **argv)
+{
+    const struct opt *tables[] = {compare_table, NULL};
+    struct command c = {.only = NULL};
+    int status = EXIT_USAGE;
+
+    if (opts_init(&c.o, tables))
+        fprintf(stderr, "plumb compare: %s\n", c.o.error);
+    else
+        status = run(&c, argc, argv);
+    compare_sides_release(&c.sides);
+    free(c.only);
+    opts_release(&c.o);
+    return status;
+}

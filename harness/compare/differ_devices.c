@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What differs between two machines' devices, which are matched by what they are, not by their address: see
+ * differ_parts.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compare/differ_parts.h"
+#include "harness/report/show.h"
+
+typedef const char *device_text_fn(struct pool *pool, const json_t *device); /* "" : not counted */
+
+static const char *text_at(struct pool *pool, const json_t *device, const char *path)
+{
+    return differ_text(pool, differ_find(device, path));
+}
+
+/* "400 Gb/s", or "" where it is not known. */
+static const char *with_unit(struct pool *pool, const char *text, const char *unit)
+{
+    return *text && *unit ? pool_text(pool, "%s %s", text, unit) : text;
+}
+
+/* The texts of all devices of a list, counted. */
+static const char *describe(struct pool *pool, const json_t *list, device_text_fn *text)
+{
+    size_t n = json_array_size(list);
+    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+
+    for (size_t i = 0; texts && i < n; i++)
+        texts[i] = text(pool, json_array_get(list, i));
+    return texts ? differ_counted(pool, texts, n) : "";
+}
+
+static void add_list(struct differ *d, const char *what, const json_t *a, const json_t *b,
+                     device_text_fn *text, const char *pipes)
+{
+    differ_add(d, what, describe(d->pool, a, text), describe(d->pool, b, text), pipes);
+}
+
+/* Interfaces that are up, or whose state is not told. */
+static const char *interface_text(struct pool *pool, const json_t *nic)
+{
+    const char *state = text_at(pool, nic, "state");
+    const char *text = text_at(pool, nic, "driver"), *mtu = text_at(pool, nic, "mtu");
+
+    if (json_is_true(json_object_get(nic, "virtual")) || !strcmp(state, "down"))
+        return "";
+    text = show_joined(pool, *text ? text : "no driver named", text_at(pool, nic, "nature"));
+    text =
+        show_joined(pool, text, with_unit(pool, text_at(pool, nic, "speed_gbits_per_s"), "Gb/s"));
+    return *mtu ? pool_text(pool, "%s, MTU %s", text, mtu) : text;
+}
+
+static const char *ports_text(struct pool *pool, const json_t *device)
+{
+    const json_t *ports = json_object_get(device, "ports"), *port;
+    const char *text = "";
+    size_t i;
+
+    json_array_foreach (ports, i, port) {
+        text = show_joined(pool, text, text_at(pool, port, "link_layer"));
+        text = show_joined(pool, text,
+                           with_unit(pool, text_at(pool, port, "rate_gbits_per_s"), "Gb/s"));
+        text = show_joined(pool, text, text_at(pool, port, "state"));
+    }
+    return text;
+}
+
+static const char *rdma_text(struct pool *pool, const json_t *device)
+{
+    const char *driver = text_at(pool, device, "driver");
+    const char *firmware = text_at(pool, device, "firmware");
+    const char *text =
+        show_joined(pool, *driver ? driver : "no driver named", text_at(pool, device, "nature"));
+
+    if (*firmware)
+        text = pool_text(pool, "%s, firmware %s", text, firmware);
+    return show_joined(pool, text, ports_text(pool, device));
+}
+
+static const char *gpu_name(struct pool *pool, const json_t *gpu)
+{
+    const char *name = text_at(pool, gpu, "name"), *nature = text_at(pool, gpu, "nature");
+
+    return pool_text(pool, "%s (%s)", *name ? name : "without a name",
+                     *nature ? nature : "nature not known");
+}
+
+/* A figure of GPUs by its place. */
+static const struct gpu_fact {
+    const char *what, *path, *unit, *pipes;
+} gpu_facts[] = {
+    {"GPU clock, highest", "sm_max_mhz", "MHz", "GPU matrix core, GPU memory, GPU launch"},
+    {"GPU memory clock", "memory_max_mhz", "MHz", "GPU memory"},
+    {"GPU multiprocessors", "sms", "", "GPU matrix core, GPU memory"},
+    {"GPU power limit", "power_limit_watts", "W", "GPU matrix core, GPU memory"},
+    {"GPU ECC", "ecc", "", "GPU memory"},
+    {"GPU MIG", "mig.enabled", "", ON_GPU},
+    {"GPU persistence mode", "persistence_mode", "", "GPU launch"},
+    {"GPU virtualisation", "virtualization", "", ON_GPU},
+    {"GPU compute mode", "compute_mode", "", ON_GPU},
+    {"GPU NUMA node", "numa_node", "", "PCIe"},
+    {"GPU BAR1 covers its memory", "bar1_covers_memory", "", ON_NETWORK},
+    {"NVLinks of a GPU", "nvlink.links", "", "NVLink, Collectives"},
+    {"NVLinks of a GPU that are up", "nvlink.active", "", "NVLink, Collectives"},
+    {"NVLink fabric", "fabric.state", "", "NVLink, Collectives"},
+};
+
+static const char *gpu_fact_text(struct pool *pool, const json_t *gpus, const struct gpu_fact *f)
+{
+    size_t n = json_array_size(gpus);
+    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+
+    for (size_t i = 0; texts && i < n; i++)
+        texts[i] = with_unit(pool, text_at(pool, json_array_get(gpus, i), f->path), f->unit);
+    return texts ? differ_counted(pool, texts, n) : "";
+}
+
+static void add_gpus(struct differ *d, const json_t *a, const json_t *b)
+{
+    add_list(d, "GPUs", a, b, gpu_name, ON_GPU);
+    for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
+        differ_add(d, gpu_facts[i].what, gpu_fact_text(d->pool, a, &gpu_facts[i]),
+                   gpu_fact_text(d->pool, b, &gpu_facts[i]), gpu_facts[i].pipes);
+}
+
+/* Disks and bridges feed no pipe that is measured. */
+static bool is_of_a_pipe(struct pool *pool, const json_t *device)
+{
+    static const char *const kinds[] = {"gpu", "ethernet", "infiniband", "nvswitch", "fpga"};
+    const char *kind = text_at(pool, device, "kind");
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        if (!strcmp(kinds[i], kind))
+            return true;
+    return false;
+}
+
+/* What a device is, the same on every machine: its kind and numbers. */
+static const char *model_of(struct pool *pool, const json_t *device)
+{
+    return pool_text(pool, "%s %s:%s", text_at(pool, device, "kind"),
+                     text_at(pool, device, "vendor_id"), text_at(pool, device, "device_id"));
+}
+
+static const char *link_text(struct pool *pool, const json_t *device)
+{
+    const char *width = text_at(pool, device, "link.now_width");
+    const char *rate = text_at(pool, device, "link.now_gt_s");
+    const char *generation = text_at(pool, device, "link.generation");
+
+    if (!*width || !*rate)
+        return "";
+    return *generation ? pool_text(pool, "PCIe %s.0 x%s", generation, width)
+                       : pool_text(pool, "x%s, %s GT/s", width, rate);
+}
+
+/* The links of all devices of one model. */
+static const char *links_of_model(struct pool *pool, const json_t *list, const char *model)
+{
+    size_t n = json_array_size(list);
+    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+
+    for (size_t i = 0; texts && i < n; i++) {
+        const json_t *device = json_array_get(list, i);
+
+        texts[i] = strcmp(model_of(pool, device), model) ? "" : link_text(pool, device);
+    }
+    return texts ? differ_counted(pool, texts, n) : "";
+}
+
+static bool has_model(struct pool *pool, const json_t *list, size_t end, const char *model)
+{
+    for (size_t i = 0; i < end; i++)
+        if (!strcmp(model_of(pool, json_array_get(list, i)), model))
+            return true;
+    return false;
+}
+
+#define DEVICES_MAX 512 /* of a damaged file there may be any number */
+
+static void add_links_of(struct differ *d, const json_t *list, const json_t *a, const json_t *b)
+{
+    size_t n = json_array_size(list) < DEVICES_MAX ? json_array_size(list) : DEVICES_MAX;
+
+    for (size_t i = 0; i < n; i++) {
+        const json_t *device = json_array_get(list, i);
+        const char *model = model_of(d->pool, device), *name = text_at(d->pool, device, "name");
+
+        if (!is_of_a_pipe(d->pool, device) || has_model(d->pool, list, i, model) ||
+            (list == b && has_model(d->pool, a, json_array_size(a), model)))
+            continue;
+        differ_add(d, pool_text(d->pool, "PCIe link of %s", *name ? name : model),
+                   links_of_model(d->pool, a, model), links_of_model(d->pool, b, model), ON_PCIE);
+    }
+}
+
+/* Also where a device is on one side alone. */
+static void add_links(struct differ *d, const json_t *a, const json_t *b)
+{
+    add_links_of(d, a, a, b);
+    if (a != b)
+        add_links_of(d, b, a, b);
+}
+
+void differ_devices(struct differ *d, const json_t *a, const json_t *b)
+{
+    add_links(d, json_object_get(a, "pci"), json_object_get(b, "pci"));
+    add_list(d, "network interfaces", json_object_get(a, "network"), json_object_get(b, "network"),
+             interface_text, ON_NETWORK);
+    add_list(d, "RDMA devices", json_object_get(a, "rdma"), json_object_get(b, "rdma"), rdma_text,
+             ON_NETWORK);
+    add_gpus(d, differ_find(a, "gpus.devices"), differ_find(b, "gpus.devices"));
+}

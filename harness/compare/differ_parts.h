@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of pairs_machine_differences(): see pairs.h. Whatever a run.json holds, these tell or are "". */
+#ifndef PLUMB_COMPARE_DIFFER_PARTS_H
+#define PLUMB_COMPARE_DIFFER_PARTS_H
+
+#include <jansson.h>
+
+#include "harness/compare/pairs.h"
+
+#define ON_MEMORY  "Memory, Copies, GPU memory"
+#define ON_PCIE    "PCIe, Network, Collectives"
+#define ON_NETWORK "Network, Collectives"
+#define ON_GPU     "GPU matrix core, GPU memory, GPU launch, PCIe, NVLink"
+
+/* A growing list in the report's pool. */
+struct differ {
+    struct pool *pool;
+    struct machine_difference *all;
+    size_t n, room;
+};
+
+/* Adds it, unless both sides say the same. */
+void differ_add(struct differ *d, const char *what, const char *a, const char *b,
+                const char *pipes);
+
+/* A value of JSON as people write it: a list's different members each once, true as "on"; "" for null. */
+const char *differ_text(struct pool *pool, const json_t *value);
+/* The value behind "cpu.clock.max_mhz". */
+const json_t *differ_find(const json_t *object, const char *path);
+/* "2 x a; b": each text once, with how often. */
+const char *differ_counted(struct pool *pool, const char *const *texts, size_t n);
+
+void differ_devices(struct differ *d, const json_t *a, const json_t *b); /* of the machines */
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Pairing the cases of two sets of runs: see pairs.h. */
+#include "harness/compare/pairs.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compare/pairs_parts.h"
+#include "harness/report/rules.h"
+
+static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
+                     size_t len)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < n; i++)
+        err = run_paths_add(runs, paths[i], error, len);
+    return err;
+}
+
+static bool fits(const char *pattern, const char *text)
+{
+    char *glob;
+    bool match = false;
+
+    if (asprintf(&glob, "*%s*", pattern) >= 0) {
+        match = !fnmatch(glob, text, 0);
+        free(glob);
+    }
+    return match;
+}
+
+static bool is_wanted(const struct pair *pair, const char *const *only)
+{
+    for (size_t i = 0; only && only[i]; i++)
+        if (fits(only[i], pair->key) || fits(only[i], pair->label))
+            return true;
+    return !only || !*only;
+}
+
+/* What both sides say alike is said once, behind their names. */
+static const char *both_reasons(struct pool *pool, const struct side *side_a,
+                                const struct side *side_b, const char *a, const char *b)
+{
+    size_t n_a = strlen(side_a->name), n_b = strlen(side_b->name);
+    bool named = !strncmp(a, side_a->name, n_a) && !strncmp(b, side_b->name, n_b);
+
+    return named && !strcmp(a + n_a, b + n_b)
+               ? pool_text(pool, "%s and %s%s", side_a->name, side_b->name, a + n_a)
+               : pool_text(pool, "%s; %s", a, b);
+}
+
+/* Of several reasons, those of B first: it is what is asked about. */
+static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t n_b)
+{
+    struct pool *pool = &g->p->report.pool;
+    bool failed_a = false;
+    const char *a = lost_reason(g, pair, &g->a, &failed_a);
+    const char *b = lost_reason(g, pair, &g->b, &pair->failed_b);
+
+    pair->differs = "";
+    pair->reason = b;
+    if (n_a && n_b) {
+        const char *refused = pair_refusal(g, pair);
+
+        pair->state = *refused ? PAIR_REFUSED : PAIR_READY;
+        pair->reason = *refused ? refused : b;
+    } else if (n_a) {
+        pair->state = PAIR_LOST_B;
+    } else if (n_b) {
+        pair->state = PAIR_LOST_A;
+        pair->reason = a;
+    } else {
+        pair->state = PAIR_LOST_BOTH;
+        pair->reason = both_reasons(pool, &g->a, &g->b, a, b);
+    }
+}
+
+static size_t count_of(const struct decide_side *side, bool positive)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++)
+        for (size_t i = 0; i < side->runs[r].n; i++)
+            n += (side->runs[r].values[i] > 0) == positive;
+    return n;
+}
+
+/* A rate that came to nothing has no ratio, and is the greatest loss there is. */
+static void judge_nothing(struct pairing *g, struct pair *pair)
+{
+    size_t n = count_of(&pair->decide.b, false);
+
+    if (pair->state != PAIR_READY || !pair->decide.higher_is_better || !n || pair->failed_b ||
+        !count_of(&pair->decide.a, true))
+        return;
+    pair->failed_b = true;
+    pair->reason = pool_text(&g->p->report.pool, "%zu of %zu launches of %s came to 0 or below", n,
+                             n + count_of(&pair->decide.b, true), g->b.name);
+}
+
+static void make_pair(struct pairing *g, const struct report_bench *b, const struct report_case *c,
+                      struct pair *pair)
+{
+    struct pool *pool = &g->p->report.pool;
+
+    *pair = (struct pair){.bench = b, .c = c, .label = ""};
+    pair->pipe = rule_pipe(&g->p->report, b, c);
+    pair->key = pair_key(pool, b, c);
+    pair->decide.higher_is_better = report_higher_is_better(c->unit);
+    pair->decide.margin = pair_margin(g, pair);
+    size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
+    size_t n_b = side_values(g, &g->b, b, c, &pair->decide.b);
+    pair->decide.paired = g->p->in_turn && launches_align(g, b, c, &pair->decide);
+    judge_state(g, pair, n_a, n_b);
+    judge_nothing(g, pair);
+}
+
+static void keep_wanted(struct pairs *p, const char *const *only)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n; i++)
+        if (is_wanted(&p->all[i], only))
+            p->all[n++] = p->all[i];
+    p->n = n;
+}
+
+static int pair_cases(struct pairing *g)
+{
+    struct pairs *p = g->p;
+    size_t most = 0;
+
+    for (size_t i = 0; i < p->report.n_benches; i++)
+        most += p->report.benches[i].n_cases;
+    p->all = pool_alloc(&p->report.pool, most, sizeof(*p->all));
+    if (!p->all)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->report.n_benches; i++) {
+        const struct report_bench *b = &p->report.benches[i];
+
+        for (size_t k = 0; k < b->n_cases; k++)
+            if (rule_is_judged(&p->report, b, &b->cases[k]) &&
+                !is_told_elsewhere(g, b, &b->cases[k]))
+                make_pair(g, b, &b->cases[k], &p->all[p->n++]);
+    }
+    int err = pairs_label(p);
+    if (!err)
+        keep_wanted(p, g->options->only);
+    return p->report.pool.failed ? -ENOMEM : err;
+}
+
+static int index_plans(struct pairing *g)
+{
+    size_t n = g->p->report.n_runs;
+    int err = 0;
+
+    g->plans = calloc(n, sizeof(*g->plans));
+    if (!g->plans)
+        return -ENOMEM;
+    for (size_t i = 0; !err && i < n; i++)
+        err = suite_index_make(&g->p->report.runs[i], &g->plans[i]);
+    return err;
+}
+
+static void release_plans(struct pairing *g)
+{
+    for (size_t i = 0; g->plans && i < g->p->report.n_runs; i++)
+        suite_index_release(&g->plans[i]);
+    free(g->plans);
+}
+
+int pairs_decide(struct pairs *p, const struct decide_options *options)
+{
+    struct decide_case *cases = calloc(p->n + 1, sizeof(*cases));
+    size_t n = 0;
+
+    if (!cases)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->all[i].state == PAIR_READY)
+            cases[n++] = p->all[i].decide;
+    int err = decide_suite(cases, n, options, &p->overall);
+    n = 0;
+    for (size_t i = 0; !err && i < p->n; i++)
+        if (p->all[i].state == PAIR_READY)
+            p->all[i].decide = cases[n++];
+    free(cases);
+    return err;
+}
+
+static int has_rows(const struct pairs *p, char *error, size_t len)
+{
+    if (p->report.n_rows)
+        return 0;
+    snprintf(error, len, "the runs hold no row: neither '%s' nor '%s' has measured anything yet",
+             p->report.runs[0].path, p->report.runs[p->n_a].path);
+    return -EINVAL;
+}
+
+static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const char *const *b,
+                     size_t n_b, char *error, size_t len)
+{
+    struct run_paths runs = {0};
+    int err = add_paths(&runs, a, n_a, error, len);
+
+    p->n_a = runs.n;
+    if (!err)
+        err = add_paths(&runs, b, n_b, error, len);
+    p->n_b = runs.n - p->n_a;
+    if (!err && (!p->n_a || !p->n_b)) {
+        snprintf(error, len, "a comparison needs a run on each side");
+        err = -ENOENT;
+    }
+    if (!err)
+        err = report_load(&p->report, (const char *const *)runs.all, runs.n, error, len);
+    if (!err)
+        err = has_rows(p, error, len);
+    if (!err)
+        err = sides_refuse_mixed(p, error, len);
+    run_paths_release(&runs);
+    return err;
+}
+
+/* The two sides of one plumb run --against. */
+static bool are_in_turn(const struct pairs *p)
+{
+    const json_t *a = json_object_get(p->report.runs[0].meta, "against");
+    const json_t *b = json_object_get(p->report.runs[p->n_a].meta, "against");
+    const json_t *pair = json_object_get(a, "pair");
+
+    return p->n_a == 1 && p->n_b == 1 && json_is_string(pair) &&
+           json_equal(pair, json_object_get(b, "pair")) &&
+           !json_equal(json_object_get(a, "side"), json_object_get(b, "side"));
+}
+
+int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
+               const struct pairs_options *options, char *error, size_t len)
+{
+    struct pairing g = {.p = p, .options = options};
+
+    *p = (struct pairs){0};
+    int err = load_runs(p, a, n_a, b, n_b, error, len);
+    if (err)
+        return err;
+    p->in_turn = are_in_turn(p);
+    g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a};
+    g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs};
+    err = index_plans(&g);
+    if (!err)
+        err = pair_cases(&g);
+    release_plans(&g);
+    if (!err)
+        err = pairs_decide(p, &options->decide);
+    if (err == -ENOMEM)
+        snprintf(error, len, "out of memory");
+    else if (err)
+        snprintf(error, len, "a margin of %g or an option of the decision is out of range",
+                 options->margin);
+    return err;
+}
+
+void pairs_release(struct pairs *p)
+{
+    report_release(&p->report);
+    *p = (struct pairs){0};
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The cases of two sets of runs, paired: what compare, check, history and the report's verdicts stand on.
+ *
+ * A case is one choice of a benchmark's parameters and one metric, as harness/report/cases.h finds
+ * them; a pair is that case in the runs of both sides. Only figures that were measured are held
+ * against each other: of a launch that is ok or noisy. What is not comparable is refused with the
+ * reason, never paired silently:
+ *   path      the bytes took another kind of way on the two sides, by `evidence` and what the backend
+ *             says of its wires (RDMA on one, sockets on the other): docs/schema.md. Devices' names
+ *             may differ. Where one side proves no path that is told, and nothing refused
+ *   origin    measured on one side, simulated or modelled on the other
+ *   outcome   what the suite's rules call an outcome of the case, and which makes it another
+ *             quantity when it differs (the level that a working set lies in)
+ * Rows of one launch that are one case count as one value, their mean. Left out are figures that have no
+ * samples of their own (retransmits, the longest window; CPU time per byte stays), and metrics that
+ * say the same as another: see rule_is_judged().
+ *
+ * What may differ between machines and is no other quantity (a kernel's name, a library's version, an
+ * address) is told beside the figures: `differs`.
+ */
+#ifndef PLUMB_COMPARE_PAIRS_H
+#define PLUMB_COMPARE_PAIRS_H
+
+#include "harness/decide/decide.h"
+#include "harness/report/model.h"
+
+enum pair_state {
+    PAIR_READY,    /* to be decided */
+    PAIR_REFUSED,  /* not comparable: `reason` */
+    PAIR_LOST_A,   /* A has no value: no such case, or it was skipped, failed or wrong: `reason` */
+    PAIR_LOST_B,   /* B has none where A has */
+    PAIR_LOST_BOTH /* neither */
+};
+
+struct pair {
+    const struct report_bench *bench;
+    const struct report_case *c;
+    const char *pipe;  /* "Memory": the room it stands in, by harness/report/rules.h */
+    const char *label; /* "memory triad 1 GiB, 2 threads: bandwidth": what varies, for people */
+    const char *
+        key; /* the same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters by name */
+    enum pair_state state;
+    const char *reason;  /* "" where there is none; READY: some launches of B failed */
+    const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
+    bool
+        failed_b; /* a launch of B failed, was late or gave wrong data (not merely skipped or absent);
+                      the case may be READY by the others */
+    struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
+};
+
+struct pairs {
+    struct report report; /* runs of A first, then those of B */
+    size_t n_a, n_b;
+    bool in_turn;     /* the two runs were measured in turn (plumb run --against) */
+    struct pair *all; /* in the order of the suite */
+    size_t n;
+    struct decide_overall overall;
+};
+
+struct pairs_options {
+    double margin; /* for all cases, but where a suite says its own (that of B, else of A),
+                                unless `forced` */
+    bool forced;   /* the user said the margin */
+    const char *const *only; /* patterns on key or label; NULL-ended; NULL: all */
+    struct decide_options decide;
+    const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
+};
+
+/* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run folders.
+ * 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of a schema that this program
+ * does not know, or of none, or both targets of a plumb run --against on one side; -EINVAL: the runs hold no case; -ENOMEM. error says which and why, and
+ * what to do. *p is to be released in any case. */
+int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
+               const struct pairs_options *options, char *error, size_t len);
+void pairs_release(struct pairs *p);
+
+/* Is a run on both sides, by its path or by its name, host and start? -EEXIST with error set: it would
+ * be held against itself. */
+int pairs_refuse_same(const struct pairs *p, char *error, size_t len);
+
+/* The state of the first run that was not measured to its end ("interrupted"), of A and then of B; ""
+ * where there is none. *n: how many there are. */
+const char *pairs_unfinished(const struct pairs *p, size_t *n);
+
+/* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load() has done so with its
+ * options. As decide_suite(). */
+int pairs_decide(struct pairs *p, const struct decide_options *options);
+
+/* What differs between the machines, the programs and the suites of the two sides (the first run of each): "virtual: bare
+ * metal against KVM guest". All lives in the report's pool. */
+struct machine_difference {
+    const char *
+        what; /* "virtualisation", "CPU clock", "PCIe link of NVIDIA H200", "NUMA nodes", "NVIDIA driver" */
+    const char *a, *b; /* as people write them; "" where a side has none, or cannot tell */
+    const char *pipes; /* that it may weigh on, ", " between: "Memory, Copies"; "" for all */
+};
+size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);
+
+#endif

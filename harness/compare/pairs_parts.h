@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The inside of pairs: shared by harness/compare/pairs*.c alone. See pairs.h. */
+#ifndef PLUMB_COMPARE_PAIRS_PARTS_H
+#define PLUMB_COMPARE_PAIRS_PARTS_H
+
+#include "harness/compare/pairs.h"
+#include "harness/compare/run_paths.h"
+
+/* A case of a suite in one run, by its plan: what its launches came to. */
+struct suite_entry {
+    const char *bench, *arguments, *hosts[3], *case_id;
+    size_t n_done, n_skipped, n_failed, n_late, n_todo;
+    double margin;      /* NaN: the suite says none */
+    const char *reason; /* of its first row without a value; "" */
+};
+
+struct suite_index {
+    struct suite_entry *by_case; /* sorted by benchmark and number */
+    struct suite_entry **by_arguments;
+    size_t n;
+};
+
+int suite_index_make(const struct run_folder *run, struct suite_index *index); /* 0 or -ENOMEM */
+void suite_index_release(struct suite_index *index);
+const struct suite_entry *suite_entry_of(const struct suite_index *index, const char *bench,
+                                         const char *case_id);
+/* The same case in another run: of the same benchmark, arguments and hosts. NULL: it has none. */
+const struct suite_entry *suite_entry_like(const struct suite_index *index,
+                                           const struct suite_entry *entry);
+
+/* One side of a comparison while it is being paired. */
+struct side {
+    const char *name;  /* "A" */
+    size_t first, end; /* its runs */
+};
+
+struct pairing {
+    struct pairs *p;
+    const struct pairs_options *options;
+    struct side a, b;
+    struct suite_index *plans; /* one a run */
+};
+
+/* -EPROTO with error set: both targets of a plumb run --against are on one side. */
+int sides_refuse_mixed(const struct pairs *p, char *error, size_t len);
+
+/* The launches' values of one side, launches of a run in time order. Returns how many; the pool's
+ * `failed` is set where memory is short. */
+size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
+                   const struct report_case *c, struct decide_side *out);
+
+const char *pair_key(struct pool *pool, const struct report_bench *b, const struct report_case *c);
+/* Labels of all cases; those of two cases never read the same. 0 or -ENOMEM. */
+int pairs_label(struct pairs *p);
+
+/* The kinds of path that carried a row's bytes, by its texts; 0: they do not tell. */
+enum {
+    CARRIER_RDMA = 1,
+    CARRIER_SOCKETS = 2,
+    CARRIER_LOOPBACK = 4,
+    CARRIER_SHARED_MEMORY = 8,
+    CARRIER_PEER = 16 /* between GPUs */
+};
+
+unsigned carriers_of_evidence(const char *evidence);
+unsigned carriers_of_detail(const char *detail);
+const char *carriers_text(struct pool *pool, unsigned carriers); /* "RDMA and loopback" */
+
+/* Has the row a value that may be held against another? */
+/* Of two runs that were measured in turn: leaves the launches that both have, each beside its partner. False, and nothing
+ * is changed, where there are not two of them, or a launch says a case twice. */
+bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
+                    struct decide_case *decide);
+
+bool row_is_usable(const struct report_rows *rows, size_t row);
+
+/* Why the two sides are not comparable; "" where they are. Sets what differs otherwise. */
+const char *pair_refusal(struct pairing *g, struct pair *pair);
+/* Why a side has no value; sets *failed where it failed or gave wrong data. */
+const char *lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
+                        bool *failed);
+/* The margin of a case: what the suite of B says, else that of A, else the options'. */
+double pair_margin(struct pairing *g, const struct pair *pair);
+/* A case that no launch could name, and of which the other side knows the names: it is told there. */
+bool is_told_elsewhere(struct pairing *g, const struct report_bench *b,
+                       const struct report_case *c);
+
+#endif

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What may not be held against each other, and what differs otherwise: see pairs_parts.h. */
+#include <string.h>
+
+#include "harness/compare/pairs_parts.h"
+#include "harness/report/rules.h"
+#include "harness/report/show.h"
+
+/* The rows of a side that have a value, one after another. */
+struct walk {
+    const struct pair *pair;
+    const struct side *side;
+    size_t run, i;
+};
+
+static bool next_row(struct walk *w, const struct report_rows **rows, size_t *row)
+{
+    for (; w->run < w->side->end; w->run++, w->i = 0) {
+        const struct report_point *p = &w->pair->c->points[w->run];
+
+        while (w->i < p->n_rows) {
+            *rows = &w->pair->bench->rows[w->run];
+            *row = p->rows[w->i++];
+            if (row_is_usable(*rows, *row))
+                return true;
+        }
+    }
+    return false;
+}
+
+static struct walk walk_of(const struct pair *pair, const struct side *side)
+{
+    return (struct walk){.pair = pair, .side = side, .run = side->first};
+}
+
+static const char *cell_of(const struct report_rows *rows, size_t row, size_t param)
+{
+    return table_cell(rows->table, row, rows->params[param]);
+}
+
+/* The first text that a side has of a parameter; "" where it has none. */
+static const char *first_text(const struct pair *pair, const struct side *side, size_t param)
+{
+    struct walk w = walk_of(pair, side);
+    const struct report_rows *rows;
+    size_t row;
+
+    while (next_row(&w, &rows, &row))
+        if (*cell_of(rows, row, param))
+            return cell_of(rows, row, param);
+    return "";
+}
+
+static bool has_text(const struct pair *pair, const struct side *side, size_t param,
+                     const char *text)
+{
+    struct walk w = walk_of(pair, side);
+    const struct report_rows *rows;
+    size_t row;
+
+    while (next_row(&w, &rows, &row))
+        if (!strcmp(cell_of(rows, row, param), text))
+            return true;
+    return false;
+}
+
+/* Does an outcome differ? Not where a launch of one side had what the other had, nor where a side does not tell. */
+static bool outcome_differs(struct pairing *g, const struct pair *pair, size_t param,
+                            const char **a, const char **b)
+{
+    *a = first_text(pair, &g->a, param);
+    *b = first_text(pair, &g->b, param);
+    return **a && **b && strcmp(*a, *b) != 0 && !has_text(pair, &g->a, param, *b) &&
+           !has_text(pair, &g->b, param, *a);
+}
+
+/* The way between two GPUs is what stands before the first of its properties. */
+static bool same_way(const char *a, const char *b)
+{
+    static const char properties[] = ", atomics";
+    const char *end_a = strstr(a, properties), *end_b = strstr(b, properties);
+    size_t n_a = end_a ? (size_t)(end_a - a) : strlen(a);
+    size_t n_b = end_b ? (size_t)(end_b - b) : strlen(b);
+
+    return n_a == n_b && !memcmp(a, b, n_a);
+}
+
+/* Differing outcomes: the first that decides is the refusal, the others are told. */
+static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
+{
+    struct pool *pool = &g->p->report.pool;
+    const struct report_bench *bench = pair->bench;
+    const char *refused = "", *a, *b;
+
+    for (size_t i = 0; i < bench->n_params; i++) {
+        if (!bench->follows[i] || !outcome_differs(g, pair, i, &a, &b))
+            continue;
+        bool path = !strcmp(bench->params[i], "path");
+        bool decides = (path && !same_way(a, b)) ||
+                       (!path && rule_outcome_decides(bench->name, bench->params[i]));
+        const char *text = pool_text(pool, "%s %s against %s", bench->params[i],
+                                     show_param(pool, bench, i, a), show_param(pool, bench, i, b));
+        if (decides && !*refused)
+            refused = text;
+        else
+            pair->differs = show_joined(pool, pair->differs, text);
+    }
+    return *refused ? pool_text(pool, "another quantity: %s", refused) : "";
+}
+
+static unsigned carriers_of(const struct pair *pair, const struct side *side)
+{
+    struct walk w = walk_of(pair, side);
+    const struct report_rows *rows;
+    size_t row;
+    unsigned found = 0;
+
+    while (next_row(&w, &rows, &row)) {
+        unsigned told = carriers_of_detail(table_text(rows->table, row, "detail"));
+
+        found |= told ? told : carriers_of_evidence(row_text(rows, row, FIELD_EVIDENCE));
+    }
+    return found;
+}
+
+/* A library that is not watched names no wire; then nothing is proved, and nothing refused. */
+static const char *refuse_path(struct pairing *g, struct pair *pair)
+{
+    struct pool *pool = &g->p->report.pool;
+    unsigned a = carriers_of(pair, &g->a), b = carriers_of(pair, &g->b);
+
+    if (a == b)
+        return "";
+    const char *text_a = a ? carriers_text(pool, a) : "not proved";
+    const char *text_b = b ? carriers_text(pool, b) : "not proved";
+    if (a && b)
+        return pool_text(pool, "another path: %s in %s, %s in %s, by the column evidence", text_a,
+                         g->a.name, text_b, g->b.name);
+    pair->differs =
+        show_joined(pool, pair->differs, pool_text(pool, "path %s against %s", text_a, text_b));
+    return "";
+}
+
+static const char *refuse_origin(struct pairing *g, const struct pair *pair)
+{
+    const char *origins[2] = {"", ""};
+    const struct side *sides[2] = {&g->a, &g->b};
+
+    for (size_t s = 0; s < 2; s++) {
+        struct walk w = walk_of(pair, sides[s]);
+        const struct report_rows *rows;
+        size_t row;
+
+        while (next_row(&w, &rows, &row)) {
+            const char *origin = row_text(rows, row, FIELD_ORIGIN);
+            origin = *origin ? origin : "of unknown origin";
+            if (!*origins[s] || strcmp(origin, "measured") != 0)
+                origins[s] = origin;
+        }
+    }
+    return strcmp(origins[0], origins[1]) ? pool_text(&g->p->report.pool, "%s in %s, %s in %s",
+                                                      origins[0], g->a.name, origins[1], g->b.name)
+                                          : "";
+}
+
+const char *pair_refusal(struct pairing *g, struct pair *pair)
+{
+    const char *origin = refuse_origin(g, pair);
+    const char *path = refuse_path(g, pair);
+    const char *outcome = refuse_outcomes(g, pair);
+
+    return *origin ? origin : *path ? path : outcome;
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The launches' values of a side, and why there are none: see pairs_parts.h. */
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "harness/compare/pairs_parts.h"
+#include "harness/report/show.h"
+
+static bool is_measured(const struct report_rows *rows, size_t row)
+{
+    const char *status = row_text(rows, row, FIELD_STATUS);
+
+    return !strcmp(status, "ok") || !strcmp(status, "noisy");
+}
+
+bool row_is_usable(const struct report_rows *rows, size_t row)
+{
+    return is_measured(rows, row) && isfinite(row_number(rows, row, FIELD_VALUE));
+}
+
+static bool same_launch(const struct report_rows *rows, size_t x, size_t y)
+{
+    return !strcmp(row_text(rows, x, FIELD_CASE), row_text(rows, y, FIELD_CASE)) &&
+           !strcmp(row_text(rows, x, FIELD_REPEAT), row_text(rows, y, FIELD_REPEAT));
+}
+
+/* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
+ * are one case (a size asked for twice) are one launch's word, and not several: their mean. */
+static size_t run_values(const struct report_rows *rows, const struct report_point *p,
+                         double *values)
+{
+    size_t n = 0, same = 0, last = 0;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        size_t row = p->rows[i];
+        double value = row_number(rows, row, FIELD_VALUE);
+
+        if (!row_is_usable(rows, row))
+            continue;
+        if (n && same_launch(rows, last, row)) {
+            same++;
+            values[n - 1] += (value - values[n - 1]) / (double)same;
+        } else {
+            values[n++] = value;
+            same = 1;
+        }
+        last = row;
+    }
+    return n;
+}
+
+size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
+                   const struct report_case *c, struct decide_side *out)
+{
+    struct pool *pool = &g->p->report.pool;
+    size_t n = side->end - side->first, all = 0;
+    struct decide_run *runs = pool_alloc(pool, n, sizeof(*runs));
+
+    *out = (struct decide_side){0};
+    if (!runs)
+        return 0;
+    *out = (struct decide_side){.runs = runs, .n = n};
+    for (size_t i = 0; i < n; i++) {
+        const struct report_point *p = &c->points[side->first + i];
+        double *values = p->n_rows ? pool_alloc(pool, p->n_rows, sizeof(*values)) : NULL;
+
+        if (!values)
+            continue;
+        runs[i].n = run_values(&b->rows[side->first + i], p, values);
+        runs[i].values = values;
+        all += runs[i].n;
+    }
+    return all;
+}
+
+/* The usable row of that launch; SIZE_MAX: none. *twice: there are several. */
+static size_t partner_of(const struct report_rows *rows, const struct report_point *p,
+                         const char *repeat, bool *twice)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (!row_is_usable(rows, p->rows[i]) ||
+            strcmp(row_text(rows, p->rows[i], FIELD_REPEAT), repeat) != 0)
+            continue;
+        *twice |= found != SIZE_MAX;
+        found = p->rows[i];
+    }
+    return found;
+}
+
+bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
+                    struct decide_case *decide)
+{
+    const struct report_rows *of_a = &b->rows[g->a.first], *of_b = &b->rows[g->b.first];
+    const struct report_point *p = &c->points[g->a.first], *q = &c->points[g->b.first];
+    struct pool *pool = &g->p->report.pool;
+    struct decide_run *runs = pool_alloc(pool, 2, sizeof(*runs));
+    double *values = p->n_rows ? pool_alloc(pool, 2 * p->n_rows, sizeof(*values)) : NULL;
+    bool twice = false;
+    size_t n = 0;
+
+    for (size_t i = 0; runs && values && i < p->n_rows; i++) {
+        const char *repeat = row_text(of_a, p->rows[i], FIELD_REPEAT);
+        size_t a = partner_of(of_a, p, repeat, &twice), other = partner_of(of_b, q, repeat, &twice);
+
+        if (a != p->rows[i] || other == SIZE_MAX)
+            continue;
+        values[n] = row_number(of_a, a, FIELD_VALUE);
+        values[p->n_rows + n++] = row_number(of_b, other, FIELD_VALUE);
+    }
+    if (twice || n < 2)
+        return false;
+    runs[0] = (struct decide_run){values, n};
+    runs[1] = (struct decide_run){values + p->n_rows, n};
+    decide->a = (struct decide_side){&runs[0], 1};
+    decide->b = (struct decide_side){&runs[1], 1};
+    return true;
+}
+
+/* What the launches of one side came to, by their rows, and by its plan where there are none. */
+struct tally {
+    size_t n, n_usable, n_wrong, n_failed, n_skipped, n_late, n_todo;
+    size_t n_numberless; /* measured, they say, and the value is NaN or infinite */
+    const char *reason;  /* of the worst */
+    bool others;         /* the side ran the same command, which gave other cases */
+};
+
+static void tally_rows(const struct pair *pair, const struct side *side, struct tally *t)
+{
+    for (size_t run = side->first; run < side->end; run++) {
+        const struct report_rows *rows = &pair->bench->rows[run];
+        const struct report_point *p = &pair->c->points[run];
+
+        for (size_t i = 0; i < p->n_rows; i++) {
+            const char *status = row_text(rows, p->rows[i], FIELD_STATUS);
+            bool wrong = !strcmp(status, "wrong"), failed = !strcmp(status, "failed");
+
+            t->n++;
+            t->n_usable += row_is_usable(rows, p->rows[i]);
+            t->n_wrong += wrong;
+            t->n_failed += failed;
+            t->n_skipped += !strcmp(status, "skipped");
+            t->n_numberless += is_measured(rows, p->rows[i]) && !row_is_usable(rows, p->rows[i]);
+            if (wrong || (failed && !t->n_wrong) || !*t->reason)
+                t->reason = row_is_usable(rows, p->rows[i])
+                                ? t->reason
+                                : row_text(rows, p->rows[i], FIELD_REASON);
+        }
+    }
+}
+
+/* The case of the suite that stands behind a case, in whatever run has it. */
+static const struct suite_entry *entry_of(struct pairing *g, const struct report_bench *b,
+                                          const struct report_case *c)
+{
+    for (size_t run = 0; run < g->p->report.n_runs; run++) {
+        const struct report_point *p = &c->points[run];
+
+        if (p->n_rows)
+            return suite_entry_of(&g->plans[run], b->name,
+                                  row_text(&b->rows[run], p->rows[0], FIELD_CASE));
+    }
+    return NULL;
+}
+
+static void tally_plans(struct pairing *g, const struct pair *pair, const struct side *side,
+                        struct tally *t)
+{
+    const struct suite_entry *entry = entry_of(g, pair->bench, pair->c);
+
+    for (size_t run = side->first; entry && run < side->end; run++) {
+        const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
+
+        if (!e)
+            continue;
+        if (e->n_done)
+            t->others = true;
+        if (!*t->reason)
+            t->reason = e->reason;
+        t->n += e->n_done + e->n_skipped + e->n_failed + e->n_late + e->n_todo;
+        t->n_failed += e->n_failed;
+        t->n_skipped += e->n_skipped;
+        t->n_late += e->n_late;
+        t->n_todo += e->n_todo;
+    }
+}
+
+static const char *tell(struct pool *pool, const struct side *side, const struct tally *t, size_t n,
+                        const char *what)
+{
+    const char *many = t->n == n ? "" : pool_text(pool, "%zu of %zu launches of ", n, t->n);
+
+    return pool_text(pool, "%s%s %s%s%s", many, side->name, what, *t->reason ? ": " : "",
+                     t->reason);
+}
+
+static bool has_column(const struct report_bench *b, const struct side *side, size_t param)
+{
+    for (size_t run = side->first; run < side->end; run++)
+        if (b->rows[run].table && b->rows[run].params[param] != TABLE_NO_COLUMN)
+            return true;
+    return false;
+}
+
+/* The same command gave other cases: the benchmark's other version may have other parameters. */
+static const char *tell_others(struct pairing *g, const struct pair *pair, const struct side *side)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *names = "";
+
+    for (size_t i = 0; i < pair->bench->n_params; i++)
+        if (!pair->bench->follows[i] &&
+            has_column(pair->bench, &g->a, i) != has_column(pair->bench, &g->b, i))
+            names = show_joined(pool, names, pair->bench->params[i]);
+    if (*names)
+        return pool_text(pool,
+                         "%s has no such case: only one of the two versions has the parameters %s",
+                         side->name, names);
+    return pool_text(pool, "%s has no such case: the same command gave others", side->name);
+}
+
+const char *lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
+                        bool *failed)
+{
+    struct pool *pool = &g->p->report.pool;
+    struct tally t = {.reason = ""};
+
+    tally_rows(pair, side, &t);
+    if (!t.n)
+        tally_plans(g, pair, side, &t);
+    *failed = t.n_wrong || t.n_failed || t.n_late || t.n_numberless;
+    if (t.n_wrong)
+        return tell(pool, side, &t, t.n_wrong, "gave wrong data");
+    if (t.n_failed)
+        return tell(pool, side, &t, t.n_failed, "failed");
+    if (t.n_late)
+        return tell(pool, side, &t, t.n_late, "did not end in time");
+    if (t.n_numberless)
+        return tell(pool, side, &t, t.n_numberless, "has no number");
+    if (t.n_usable)
+        return "";
+    if (t.n_skipped)
+        return tell(pool, side, &t, t.n_skipped, "skipped it");
+    if (t.n_todo)
+        return tell(pool, side, &t, t.n_todo, "did not get to run it");
+    if (t.others)
+        return tell_others(g, pair, side);
+    return t.n ? tell(pool, side, &t, t.n, "has no number")
+               : pool_text(pool, "%s has no such case", side->name);
+}
+
+double pair_margin(struct pairing *g, const struct pair *pair)
+{
+    const struct side *sides[] = {&g->b, &g->a};
+    const struct suite_entry *entry = g->options->forced ? NULL : entry_of(g, pair->bench, pair->c);
+
+    for (size_t s = 0; entry && s < 2; s++)
+        for (size_t run = sides[s]->first; run < sides[s]->end; run++) {
+            const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
+
+            if (e && !isnan(e->margin))
+                return e->margin;
+        }
+    return g->options->margin;
+}
+
+/* Launches that died before they knew what they measure have a case without a metric. */
+bool is_told_elsewhere(struct pairing *g, const struct report_bench *b, const struct report_case *c)
+{
+    const struct suite_entry *entry = *c->metric ? NULL : entry_of(g, b, c);
+
+    for (size_t run = 0; entry && run < g->p->report.n_runs; run++) {
+        const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
+
+        if (e && e->n_done)
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,523 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb compare, and verdicts in plumb report: what they say of made-up runs whose changes are known.
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+    export LC_ALL=C.UTF-8
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+make_run() { # make_run DIR [options of make_runs.py]
+    python3 "$top/tests/cli/make_runs.py" "$@"
+}
+
+compare() { # compare ARGUMENTS: sets $status, leaves the files out and err
+    status=0
+    "$plumb" compare "$@" > out 2> err || status=$?
+}
+
+cells() { # cells FILE COLUMN [STATE]: that column of the CSV, of all cases or those whose verdict is STATE
+    python3 - "$@" <<'END'
+import csv, sys
+for row in csv.DictReader(open(sys.argv[1])):
+    if len(sys.argv) < 4 or row["verdict"] == sys.argv[3]:
+        print(row[sys.argv[2]])
+END
+}
+
+@test "a loss in one case is named first, with its ratio, and is exit 1" {
+    make_run a --seed 1
+    make_run b --seed 2 --shift 'memory triad 536870912*=0.9'
+    compare a b --csv all.csv
+    [ "$status" -eq 1 ]
+    [ "$(cells all.csv label worse)" = "memory triad, 512 MiB: bandwidth" ]
+    [ "$(cells all.csv label | wc -l)" -eq 50 ]
+    head -n 2 out | tr '\n' ' ' | tr -s ' ' > first
+    grep -q "^B (b) is worse than A (a): 1 of 50 cases is worse: 'memory triad, 512 MiB: bandwidth' at 0\.[89]" first
+    grep -Eq "^Memory +14 +1 +0 +0 +13" out
+    grep -Eq "^Network +8 +0 +0 +0 +8" out
+}
+
+@test "the ratio's interval holds what was put in, for what is better when low, too" {
+    make_run a --seed 1 --spread 0.002
+    make_run b --seed 2 --spread 0.002 --shift 'net * latency=0.8' --shift 'memory *=1.25'
+    compare a b --csv all.csv
+    python3 - <<'END'
+import csv
+n = 0
+for row in csv.DictReader(open("all.csv")):
+    low, high = float(row["ratio_low"]), float(row["ratio_high"])
+    want = .8 if "|latency|" in row["key"] else 1.25 if row["pipe"] == "Memory" else 1
+    assert low - .01 < want < high + .01 and high - low < .03, row
+    assert row["verdict"] == ("worse" if want == .8 else "better" if want == 1.25 else "equivalent"), row
+    assert (float(row["b_value"]) > float(row["a_value"])) == ((want > 1) != (row["unit"] == "us")) or want == 1, row
+    n += want != 1
+assert n == 18, n
+END
+}
+
+@test "nothing changed is equivalent and exit 0, and never called equal" {
+    make_run a --seed 1
+    make_run b --seed 2
+    compare a b
+    [ "$status" -eq 0 ]
+    head -n 1 out | grep -q "^B (b) is equivalent to A (a): all 50 cases lie within 5 %"
+    grep -q "all 50 equivalent cases: --all lists them" out
+    run grep -ci "equal" out
+    [ "$output" -eq 0 ]
+    compare a b --all
+    [ "$(grep -c " equivalent  " out)" -ge 50 ]
+}
+
+@test "a gain is better, and exit 0" {
+    make_run a --seed 1
+    make_run b --seed 2 --shift 'gemm f32*=1.3'
+    compare a b
+    [ "$status" -eq 0 ]
+    head -n 2 out | tr '\n' ' ' | grep -q "B (b) is better than A (a): 2 of 50 cases are better, the most 'gemm f32"
+}
+
+@test "noise beyond the margin is inconclusive, exit 3, with what would decide" {
+    make_run a --seed 1 --spread 0.08
+    make_run b --seed 2 --spread 0.08
+    compare a b --csv all.csv
+    [ "$status" -eq 3 ]
+    head -n 1 out | grep -q "^undecided whether B (b) is as good as A (a): no case is worse, but"
+    cells all.csv more inconclusive | grep -q '[0-9]'
+    [ "$(cells all.csv more_of inconclusive | sort -u | tail -n 1)" = launches ]
+    run grep -ci "equal" out
+    [ "$output" -eq 0 ]
+    grep -Eq 'inconclusive +\+[0-9]+' out
+}
+
+@test "one launch a side tells no spread: nothing is decided, and what to do is said" {
+    make_run a --seed 1 --launches 1
+    make_run b --seed 2 --launches 1 --shift 'memory *=0.5'
+    compare a b
+    [ "$status" -eq 3 ]
+    head -n 2 out | grep -q "nothing could be decided: none of 50 cases has a value and a spread"
+    grep -q "50 cases inconclusive for want of data: one launch a side" out
+    grep -q "0.5[0-9]* (no interval)" out
+}
+
+@test "a case that A has and B failed, skipped or does not have is exit 4, and named with its reason" {
+    make_run a --seed 1
+    make_run b --seed 2 --fail 'net rdma 1048576*' --skip 'gemm f64 256*' --drop 'memory read 1073741824*'
+    compare a b
+    [ "$status" -eq 4 ]
+    head -n 3 out | tr -s ' \n' ' ' | grep -q "^incomplete: B failed in 2 cases that A has; B has nothing to compare with in 2 cases that A has; of the others: B (b) is equivalent to"
+    grep -q "2 cases: B failed: the peer is gone" out
+    grep -q "1 case: B skipped it: no such device here" out
+    grep -q "1 case: B has no such case" out
+    grep -q "memory read, 1 GiB: bandwidth" out
+    make_run c --seed 2 --skip 'gemm f64 256*'
+    compare a c
+    [ "$status" -eq 4 ]
+    compare c a # what B alone has takes nothing from the verdict
+    [ "$status" -eq 0 ]
+    make_run d --seed 2 --fail 'net rdma 1048576*' --shift 'memory *=0.9'
+    compare a d
+    [ "$status" -eq 1 ] # what is proven comes before what is missing
+}
+
+@test "what is not comparable is refused, not paired" {
+    make_run a --seed 1 --cases 3
+    make_run b --seed 2 --cases 3 --origin simulated
+    compare a b --csv all.csv
+    [ "$status" -eq 4 ]
+    head -n 1 out | grep -q "^incomplete: B has nothing to compare with in 3 cases that A has"
+    grep -q "3 cases: not comparable: " out
+    [ "$(cells all.csv state | sort -u)" = "not comparable" ]
+    [ -z "$(cells all.csv ratio | tr -d '\n')" ]
+}
+
+@test "a cause stands next to the loss" {
+    make_run a --seed 1
+    make_run b --seed 2 --machine guest --shift 'memory triad*=0.9'
+    compare a b
+    grep -A 99 "^what differs" out | grep -qi "NUMA nodes: A 2, B 1"
+    grep -A 99 "^what differs" out | grep -qi "virt"
+    sed -n '/^Memory$/,/^what differs/p' out | grep -q "may weigh on it: NUMA"
+    make_run c --seed 3
+    compare a c
+    run grep -c "^what differs" out
+    [ "$output" -eq 0 ]
+}
+
+set_meta() { # set_meta RUN PYTHON: with the object m of its run.json
+    python3 -c 'import json, sys
+path = sys.argv[1] + "/run.json"
+m = json.load(open(path))
+exec(sys.argv[2])
+json.dump(m, open(path, "w"))' "$@"
+}
+
+@test "a run that was not measured to its end is incomplete, whatever the launches say that are there" {
+    make_run a --seed 1
+    make_run b --seed 2
+    compare a b
+    [ "$status" -eq 0 ]
+    for state in interrupted stopped running; do
+        set_meta b "m['state'] = '$state'"
+        compare a b --markdown page.md
+        [ "$status" -eq 4 ]
+        head -n 1 out | grep -q "^incomplete: the run 'b' of B is '$state'; of what is there: B (b) is equivalent to"
+        head -n 1 page.md | grep -q "^## incomplete: "
+    done
+    compare b a
+    [ "$status" -eq 4 ]
+    head -n 1 out | grep -q "^incomplete: the run 'b' of A is 'running'"
+    make_run c --seed 2 --shift 'memory *=0.9'
+    set_meta c "m['state'] = 'stopped'"
+    compare a c
+    [ "$status" -eq 1 ]
+    sed '/rests on/,$d' out | tr '\n' ' ' | tr -s ' ' | grep -q "; the run 'c' of B is 'stopped'"
+}
+
+@test "the same run on both sides is refused, under another path and as a copy, too" {
+    make_run a --seed 1 --cases 3
+    make_run b --seed 2 --cases 3
+    ln -s a link
+    cp -r a copy
+    for words in "a a" "a ./a/" "a link" "a copy" "a b --against b"; do
+        # shellcheck disable=SC2086
+        compare $words
+        [ "$status" -eq 2 ]
+        grep -q "the same run is on both sides" err
+        [ ! -s out ]
+    done
+    run "$plumb" report a --baseline copy
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"the same run is on both sides"* ]]
+    set_meta copy "m['started_utc'] = '2026-01-02T05:00:00Z'"
+    compare a copy
+    [ "$status" -eq 0 ]
+}
+
+make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
+    for side in a b; do
+        mkdir -p "$1"
+        make_run "$1/$side" --seed "$2$([ $side = a ] && echo 1 || echo 2)" --cases 3
+        set_meta "$1/$side" "m['run'] = '$1-$side'; m['against'] = {'pair': '$1', 'side': '$side', 'command': 'target-$side plumb'}"
+    done
+}
+
+@test "the folder of two targets measured in turn is compared by itself, and is never one side" {
+    make_pair one 1
+    make_pair two 2
+    make_run x --seed 9 --cases 3
+    compare one --csv alone.csv
+    [ "$status" -eq 0 ]
+    grep -q "A: one-a ('one/a') on node7" out
+    grep -q "B: one-b ('one/b') on node7" out
+    sed '/^pipe/,$d' out | tr '\n' ' ' | tr -s ' ' |
+        grep -q "note: measured in turn: .*; A is what 'target-a plumb' starts, B is what 'target-b plumb' starts"
+    compare one/a one/b --csv named.csv
+    cmp alone.csv named.csv
+    for words in "one two" "one x" "x one" "one/a one/b --against x"; do
+        # shellcheck disable=SC2086
+        compare $words
+        [ "$status" -eq 2 ]
+        grep -q "are the two targets of one plumb run --against, and would be averaged" err
+        grep -q "plumb compare PAIR" err
+        [ ! -s out ]
+    done
+    compare one/a two/a --against one/b two/b
+    [ "$status" -ne 2 ]
+    grep -q "rests on 2 runs a side" out
+    run grep -c "measured in turn: " out
+    [ "$output" -eq 0 ]
+    compare x
+    [ "$status" -eq 2 ]
+    grep -q "against which run?" err
+}
+
+@test "the page's title and heading hold the two names" {
+    make_run bare --seed 1 --cases 3
+    make_run guest --seed 2 --cases 3
+    compare bare guest --html page.html
+    grep -q "<title>equivalent: guest against bare - Plumbline</title>" page.html
+    grep -q "<h1>Plumbline comparison: guest against bare</h1>" page.html
+}
+
+@test "one run a side is remarked on; several runs take the spread between runs" {
+    for i in 1 2 3 4; do
+        make_run "a$i" --seed "1$i" --level-spread 0.03
+        make_run "b$i" --seed "2$i" --level-spread 0.03
+    done
+    compare a1 b1
+    grep -q "note: one run a side" out
+    compare a1 a2 a3 a4 --against b1 b2 b3 b4 --csv flags.csv
+    grep -q "rests on 4 runs a side, 5 launches of each case" out
+    run grep -c "note: one run a side" out
+    [ "$output" -eq 0 ]
+    [ "$(cells flags.csv verdict worse | wc -l)" -eq 0 ]
+    [ "$(cells flags.csv a_runs | sort -u)" -eq 4 ]
+    compare a1,a2,a3,a4 b1,b2,b3,b4 --csv commas.csv
+    cmp flags.csv commas.csv
+    mkdir a b
+    mv a? a
+    mv b? b
+    compare a b --csv folders.csv
+    cmp flags.csv folders.csv
+}
+
+@test "300 cases: every one that is not equivalent has its line, in the order of the loss" {
+    make_run a --seed 1 --cases 300
+    make_run b --seed 2 --cases 300 --shift 'memory triad*=0.9' --shift 'copy node0*=0.8'
+    compare a b --csv all.csv --html page.html --markdown page.md
+    [ "$status" -eq 1 ]
+    worse="$(cells all.csv label worse | wc -l)"
+    [ "$worse" -eq 40 ]
+    [ "$(grep -c 'worse, beyond  ' out)" -eq 40 ]
+    [ "$(wc -l < out)" -lt 140 ]
+    sed -n '/^PCIe$/,/equivalent/p' out | grep -o '^ *0\.[0-9]*' | tr -d ' ' > ratios
+    [ "$(wc -l < ratios)" -eq 20 ]
+    sort -n ratios | cmp - ratios
+    [ "$(grep -c "<tr><th scope='row'>memory triad" page.html)" -eq 20 ]
+    [ "$(grep -c '<details>' page.html)" -eq 6 ]
+    grep -q "<details><summary>100 equivalent cases</summary>" page.html
+}
+
+@test "of many that are not equivalent, those worse and the first others are listed; all are counted" {
+    make_run a --seed 1 --cases 300 --spread 0.2
+    make_run b --seed 2 --cases 300 --spread 0.2 --shift 'memory triad*=0.2'
+    compare a b --csv all.csv --html page.html --markdown page.md
+    memory="$(grep -c '^Memory,.*,inconclusive,' all.csv)"
+    [ "$memory" -gt 40 ]
+    [ "$(sed -n '/^Memory$/,/^PCIe$/p' out | grep -c '  inconclusive ')" -lt "$memory" ]
+    [ "$(grep -c '  worse' out)" -ge "$(cells all.csv label worse | wc -l)" ]
+    sed -n '/^Memory$/,/^PCIe$/p' out | grep -q "and [0-9]* more that are not equivalent"
+    [ "$(wc -c < page.md)" -lt 65536 ]
+    [ "$(grep -c "class='forest-bar'" page.html)" -eq 300 ]
+    compare a b --all
+    [ "$(grep -c '  inconclusive ' out)" -ge "$memory" ]
+    run grep -c "more that are not" out
+    [ "$output" -eq 0 ]
+}
+
+@test "lines fit the terminal, and bars are ASCII where the locale is" {
+    make_run a --seed 1 --spread 0.03
+    make_run b --seed 2 --spread 0.03 --machine guest --shift 'copy*=0.8' --fail 'net*'
+    for columns in 60 72 100 160; do
+        LC_ALL=C script -qec "stty cols $columns; '$plumb' compare a b" /dev/null | tr -d '\r' > out || true
+        grep -q "worse" out
+        awk -v n="$columns" 'length($0) > n { print; bad = 1 } END { exit bad }' <(sed 1d out)
+    done
+    LC_ALL=C "$plumb" compare a b > out || true
+    run grep -Pc '[^\x00-\x7f]' out
+    [ "$output" -eq 0 ]
+    grep -q '[o<] .*|' out
+    LC_ALL=C.UTF-8 "$plumb" compare a b > out || true
+    grep -q '●' out
+    grep -q '░' out
+}
+
+@test "--only takes the cases that match any of its patterns; none is a usage error" {
+    make_run a --seed 1
+    make_run b --seed 2
+    compare a b --only '*triad, 1 GiB*' --only='gemm*' --csv all.csv
+    [ "$status" -eq 0 ]
+    [ "$(cells all.csv label | wc -l)" -eq 9 ]
+    compare a b --only nothing
+    [ "$status" -eq 2 ]
+    grep -q "no case matches --only 'nothing'" err
+}
+
+@test "the margin decides what is equivalent" {
+    make_run a --seed 1
+    make_run b --seed 2 --shift '*=0.97'
+    compare a b
+    [ "$status" -eq 0 ]
+    compare a b --margin 1%
+    [ "$status" -eq 1 ]
+    grep -q "margin 1 %" out
+}
+
+@test "a suite's own margin holds, unless the user says one" {
+    make_run a --seed 1 --margin 0.01
+    make_run b --seed 2 --margin 0.01 --shift '*=0.97'
+    compare a b
+    [ "$status" -eq 1 ]
+    grep -q "margin 1 %" out
+    compare a b --margin 5%
+    [ "$status" -eq 0 ]
+}
+
+@test "usage errors say what to do, and are exit 2" {
+    make_run a --cases 3
+    make_run b --cases 3
+    for words in "" "a" "a b a" "a --against" "--against b" "a nowhere" "a b --margin 0" "a b --margin x" \
+        "a b --uot"; do
+        # shellcheck disable=SC2086
+        compare $words
+        [ "$status" -eq 2 ]
+        [ -s err ]
+        [ ! -s out ]
+    done
+    compare a b a
+    grep -q -- "put --against between" err
+    compare a nowhere
+    grep -q "nowhere" err
+    mkdir empty
+    compare a empty
+    [ "$status" -eq 2 ]
+    grep -q "empty" err
+    make_run new --cases 3 --schema 99
+    compare a new
+    [ "$status" -eq 2 ]
+    grep -q "schema" err
+    compare --help
+    [ "$status" -eq 0 ]
+    grep -q -- "--against" out
+}
+
+@test "a damaged run is exit 5 and named; a file that cannot be written is exit 4" {
+    make_run a --cases 3
+    make_run b --cases 3
+    compare a b --html /nowhere/page.html
+    [ "$status" -eq 4 ]
+    grep -q "cannot write '/nowhere/page.html': No such file" err
+    sed -i '2s/,[^,]*,/,/' b/memory.csv
+    compare a b
+    [ "$status" -eq 5 ]
+    grep -q "memory.csv" err
+}
+
+@test "values that have no logarithm, and runs without a row, are said and not decided" {
+    make_run a --cases 3
+    for value in 0 -1; do
+        make_run b --cases 3 --seed 2 --value "memory*=$value"
+        compare a b
+        [ "$status" -eq 4 ]
+        grep -q "'memory triad, regular, 1 GiB: bandwidth', 5 of 5 launches of B came to 0 or below" <(tr -s ' \n' ' ' < out)
+        grep -q "1 case inconclusive for want of data: a value is 0, negative" out
+    done
+    for value in nan inf; do
+        make_run b --cases 3 --seed 2 --value "memory*=$value"
+        compare a b
+        [ "$status" -eq 4 ]
+        grep -q "^incomplete: B failed in 1 case that A has" out
+        grep -q "^  1 case: B has no number" out
+    done
+    make_run c --cases 3 --empty
+    make_run d --cases 3 --empty
+    compare c d
+    [ "$status" -eq 3 ]
+    grep -q "no row" err
+}
+
+@test "the page holds all it shows, is well formed, and takes texts as texts" {
+    make_run a --seed 1
+    make_run b --seed 2 --machine guest --shift 'memory triad*=0.9' --fail 'net*'
+    mv b '<img src=x>&"b'
+    compare a '<img src=x>&"b' --html page.html --markdown page.md --json all.json
+    [ "$status" -eq 1 ]
+    python3 - page.html <<'END'
+import html.parser, sys
+void = {"meta", "link", "br", "img"}
+class Check(html.parser.HTMLParser):
+    stack, ids, rows = [], [], 0
+    def handle_starttag(self, tag, attrs):
+        names = [name for name, _ in attrs]
+        assert len(names) == len(set(names)), (tag, attrs)
+        assert tag not in ("img", "script", "iframe"), tag
+        for name, value in attrs:
+            assert name not in ("src", "href", "xlink:href", "action") or value in ("data:,",), (tag, name, value)
+            if name == "id":
+                assert value not in self.ids, value
+                self.ids.append(value)
+        if tag not in void:
+            self.stack.append(tag)
+        self.rows += ("class", "forest-bar") in attrs
+    def handle_startendtag(self, tag, attrs):
+        for name, value in attrs:
+            assert "nan" not in value and "inf" not in value, (tag, attrs)
+    def handle_endtag(self, tag):
+        assert self.stack and self.stack.pop() == tag, (tag, self.getpos())
+check = Check()
+check.feed(open(sys.argv[1]).read())
+assert not check.stack, check.stack
+assert check.rows == 42, check.rows
+END
+    run grep -Ec "@import|url\(|https?://" page.html
+    [ "$output" -eq 0 ]
+    run grep -c "<img" page.md
+    [ "$output" -eq 0 ]
+}
+
+@test "Markdown has the verdict, a table whose rows have as many cells, and the forest in a block" {
+    make_run a --seed 1
+    make_run b --seed 2 --machine guest --shift 'memory triad*=0.9'
+    compare a b --markdown page.md
+    head -n 1 page.md | grep -q "^## worse: B (b) is worse than A (a): "
+    [ "$(grep '^|' page.md | sed -n '1,/^| what/p' | sed '$d' | sed 's/\\|//g' | tr -dc '|\n' | sort -u | wc -l)" -eq 1 ]
+    [ "$(grep -c '^~~~~' page.md)" -eq 2 ]
+    sed -n '/^~~~~/,/^~~~~/p' page.md | grep -q "worse, beyond"
+    python3 -c '
+inside = False
+for line in open("page.md", encoding="utf-8"):
+    inside ^= line.startswith("~~~~")
+    assert not inside or len(line) <= 111, line'
+}
+
+@test "JSON and CSV are read by others and agree with the table" {
+    make_run a --seed 1
+    make_run b --seed 2 --shift 'memory triad*=0.9'
+    compare a b --json - --csv all.csv
+    [ "$status" -eq 1 ]
+    python3 - <<'END'
+import csv, json
+j = json.load(open("out"))
+rows = list(csv.DictReader(open("all.csv")))
+assert j["verdict"] == "worse" and j["exit"] == 1
+assert [c["key"] for c in j["cases"]] == [r["key"] for r in rows]
+assert len({r["key"] for r in rows}) == len(rows) == 50
+for c, r in zip(j["cases"], rows):
+    assert c["verdict"] == r["verdict"] and abs(c["ratio"] - float(r["ratio"])) < 1e-6
+    assert len(c["a_launches"][0]) == int(r["a_launches"]) == 5
+    assert None not in r and None not in r.values(), r
+assert j["counts"] == {v: sum(r["verdict"] == v for r in rows) for v in j["counts"]}
+assert sum(p["cases"] for p in j["pipes"]) == 50
+END
+    compare b a --json - --only 'memory*'
+    python3 -c 'import json; assert json.load(open("out"))["verdict"] == "better"'
+}
+
+@test "the report of a run has verdicts against a baseline, and a line on the terminal" {
+    make_run a --seed 1
+    make_run b --seed 2 --machine guest --shift 'memory triad*=0.9'
+    "$plumb" report b --baseline a > out
+    grep -q "<section id='verdicts'>" b/report.html
+    grep -q "<a href='#verdicts'>" b/report.html
+    grep -q "^against the baseline: worse: B (b) is worse than A (a): " out
+    [ "$(tail -n 1 out)" = "b/report.html" ]
+    "$plumb" report b > out
+    run grep -c "verdicts'" b/report.html
+    [ "$output" -eq 0 ]
+    run grep -c "baseline" out
+    [ "$output" -eq 0 ]
+}
+
+@test "a report's baseline that is none is an error, and no page is written" {
+    make_run a --cases 3
+    make_run b --cases 3
+    run "$plumb" report b --baseline nowhere
+    [ "$status" -eq 2 ]
+    [[ "$output" == *nowhere* ]]
+    [ ! -e b/report.html ]
+    run "$plumb" report a b --baseline a --out both
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"plumb compare"* ]]
+    sed -i '2s/,[^,]*,/,/' a/memory.csv
+    run "$plumb" report b --baseline a
+    [ "$status" -eq 5 ]
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Runs to be paired, for tests: folders "a", "b" ... below one scratch folder, written row by row. */
+#ifndef PLUMB_TESTS_PAIRS_SCENE_H
+#define PLUMB_TESTS_PAIRS_SCENE_H
+
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/compare/pairs.h"
+#include "tests/unit/fake_run.h"
+
+#define SCENE_PLAN "state,rows,order,case,repeat,bench,arguments,timeout_s,margin\n"
+
+struct scene_run {
+    const struct fake_run *root;
+    const char *name, *bench;
+    const char *const *params;
+    size_t n_params, order;
+    FILE *rows, *plan;
+};
+
+static inline int scene_make(void **state)
+{
+    struct fake_run *f = malloc(sizeof(*f));
+
+    fake_run_init(f);
+    *state = f;
+    return 0;
+}
+
+static inline int scene_remove(void **state)
+{
+    fake_run_release(*state);
+    free(*state);
+    return 0;
+}
+
+static inline void scene_file(const struct fake_run *root, const char *run, const char *name,
+                              const char *text)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", root->path, run);
+    mkdir(path, 0755);
+    snprintf(path, sizeof(path), "%s/%s", run, name);
+    fake_run_write(root, path, text);
+}
+
+static inline struct scene_run scene_begin(const struct fake_run *root, const char *name,
+                                           const char *bench, const char *const *params, size_t n)
+{
+    struct scene_run r = {root, name, bench, params, n, 0, NULL, NULL};
+    char path[256];
+
+    scene_file(root, name, "run.json", "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n");
+    snprintf(path, sizeof(path), "%s/%s.csv", name, bench);
+    r.rows = fake_run_open(root, path, "w");
+    snprintf(path, sizeof(path), "%s/plan.csv", name);
+    r.plan = fake_run_open(root, path, "w");
+    fputs(SCENE_PLAN, r.plan);
+    row_print_csv_header(r.rows, params, n);
+    return r;
+}
+
+static inline void scene_launch(struct scene_run *r, const char *state, unsigned rows,
+                                const char *case_id, uint64_t repeat, const char *margin)
+{
+    fprintf(r->plan, "%s,%04u,%zu,%s,%llu,%s,--case %s,60,%s\n", state, rows, ++r->order, case_id,
+            (unsigned long long)repeat, r->bench, case_id, margin);
+}
+
+static inline void scene_row(struct scene_run *r, struct row *row, const char *const *values)
+{
+    row->param_names = r->params;
+    row->n_params = r->n_params;
+    for (size_t i = 0; i < r->n_params; i++)
+        row->params[i] = values[i];
+    row_print_csv(r->rows, row);
+}
+
+static inline void scene_end(struct scene_run *r)
+{
+    fclose(r->rows);
+    fclose(r->plan);
+}
+
+struct scene_paths {
+    char a[128], b[128];
+};
+
+static inline struct scene_paths scene_paths(const struct fake_run *root, const char *a,
+                                             const char *b)
+{
+    struct scene_paths p;
+
+    snprintf(p.a, sizeof(p.a), "%s/%s", root->path, a);
+    snprintf(p.b, sizeof(p.b), "%s/%s", root->path, b);
+    return p;
+}
+
+/* The error, and what was said of it. */
+static inline int scene_load(struct pairs *p, const struct fake_run *root, const char *a,
+                             const char *b, const struct pairs_options *options, char *error,
+                             size_t len)
+{
+    struct scene_paths paths = scene_paths(root, a, b);
+    const char *side_a[] = {paths.a}, *side_b[] = {paths.b};
+
+    *error = 0;
+    return pairs_load(p, side_a, 1, side_b, 1, options, error, len);
+}
+
+static inline struct pairs scene_pairs(const struct fake_run *root, const char *a, const char *b)
+{
+    static const struct pairs_options options = {.margin = 0.05};
+    struct pairs p;
+    char error[512];
+
+    if (scene_load(&p, root, a, b, &options, error, sizeof(error)))
+        fail_msg("%s", error);
+    return p;
+}
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what is not held against each other, and of what is told to differ: paths, origins, outcomes. */
+#include "harness/compare/pairs_parts.h"
+
+#include "tests/unit/pairs_scene.h"
+
+static const char *const params[] = {"op", "stores", "size", "level"};
+static const char *const triad[] = {"triad", "", "65536", "L2"};
+
+/* A launch of case 1 whose row is made by `change`. */
+static void write_changed(const struct fake_run *root, const char *name, const char *const *values,
+                          void (*change)(struct row *, int), int how)
+{
+    struct scene_run r = scene_begin(root, name, "memory", params, 4);
+    struct row row;
+
+    for (uint64_t i = 1; i < 3; i++) {
+        fake_row_init(&row, "1", i, "bandwidth", "GB/s", 10);
+        if (change)
+            change(&row, how);
+        scene_row(&r, &row, values);
+        scene_launch(&r, "done", 1, "1", i, "");
+    }
+    scene_end(&r);
+}
+
+static void carry(struct row *row, int how)
+{
+    static const char *const evidence[] = {
+        "own: mlx5_0:1 sent 12.4 GB, 100 % of the bytes, peer: mlx5_3:1 received 12.4 GB",
+        "own: eth0 sent 12.4 GB, 100 % of the bytes; lo 0.0 %", "eth0 has no counters here"};
+
+    row->evidence = evidence[how];
+}
+
+static void test_other_path_is_refused(void **state)
+{
+    write_changed(*state, "a", triad, carry, 0);
+    write_changed(*state, "b", triad, carry, 1);
+    struct pairs p = scene_pairs(*state, "a", "b");
+
+    assert_int_equal(p.all[0].state, PAIR_REFUSED);
+    assert_string_equal(p.all[0].reason,
+                        "another path: RDMA in A, sockets in B, by the column evidence");
+    assert_int_equal(p.overall.n_judged, 0);
+    pairs_release(&p);
+}
+
+static void test_unknown_path_is_told(void **state)
+{
+    write_changed(*state, "a", triad, carry, 0);
+    write_changed(*state, "b", triad, carry, 2);
+    struct pairs p = scene_pairs(*state, "a", "b");
+
+    assert_int_equal(p.all[0].state, PAIR_READY);
+    assert_string_equal(p.all[0].differs, "path RDMA against not proved");
+    pairs_release(&p);
+}
+
+static void simulate(struct row *row, int how)
+{
+    row->origin = how ? "simulated" : "measured";
+}
+
+static void test_other_origin_is_refused(void **state)
+{
+    write_changed(*state, "a", triad, simulate, 0);
+    write_changed(*state, "b", triad, simulate, 1);
+    struct pairs p = scene_pairs(*state, "a", "b");
+
+    assert_int_equal(p.all[0].state, PAIR_REFUSED);
+    assert_string_equal(p.all[0].reason, "measured in A, simulated in B");
+    pairs_release(&p);
+}
+
+static void test_other_level_is_refused(void **state)
+{
+    static const char *const memory[] = {"triad", "", "65536", "DRAM"};
+
+    write_changed(*state, "a", triad, NULL, 0);
+    write_changed(*state, "b", memory, NULL, 0);
+    struct pairs p = scene_pairs(*state, "a", "b");
+
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.all[0].state, PAIR_REFUSED);
+    assert_string_equal(p.all[0].reason, "another quantity: level L2 against DRAM");
+    pairs_release(&p);
+}
+
+static void test_other_kernel_is_told(void **state)
+{
+    static const char *const names[] = {"dtype", "kernel"};
+    static const char *const one[] = {"f64", "SkylakeX"}, *const two[] = {"f64", "Haswell"};
+    const char *const *values[] = {one, two};
+
+    for (int side = 0; side < 2; side++) {
+        struct scene_run r = scene_begin(*state, side ? "b" : "a", "gemm", names, 2);
+        struct row row;
+        fake_row_init(&row, "1", 1, "throughput", "TFLOP/s", 1);
+        scene_row(&r, &row, values[side]);
+        scene_launch(&r, "done", 1, "1", 1, "");
+        scene_end(&r);
+    }
+    struct pairs p = scene_pairs(*state, "a", "b");
+    assert_int_equal(p.all[0].state, PAIR_READY);
+    assert_string_equal(p.all[0].differs, "kernel SkylakeX against Haswell");
+    pairs_release(&p);
+}
+
+static void test_carriers(void **state)
+{
+    static const struct {
+        const char *evidence;
+        unsigned carriers;
+    } known[] = {
+        {"own: lo sent 41.6 MB, 100 % of the bytes, peer: lo received 41.6 MB", CARRIER_LOOPBACK},
+        {"own: mlx5_0:1 sent 1 GB; mlx5_1:1 sent 1 GB, peer: mlx5_0:1 received 2 GB", CARRIER_RDMA},
+        {"node1: rxe0:1 over eth0 sent 3 GB, node2: rxe0:1 over eth0 sent 3 GB", CARRIER_RDMA},
+        {"2 of 2 nodes proved, n1: eth0 sent 1 GB, received 1 GB", CARRIER_SOCKETS},
+        {"vm: shared memory: of 134 MB all devices together moved 0 %", CARRIER_SHARED_MEMORY},
+        {"own: shared memory; eth0 moved 9 GB meanwhile", CARRIER_SHARED_MEMORY},
+        {"vm: lo 0 B; ifb0 0 B", 0},
+        {"cuda:0 NVIDIA H200, called from cpu3, host memory: node0 64/64 pages looked at", 0},
+        {"CPU time on 0-1: 0.76 to 0.77 s each in 0.77 s", 0},
+        {"", 0},
+        {": : sent", 0},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (carriers_of_evidence(known[i].evidence) != known[i].carriers)
+            fail_msg("'%s': %u", known[i].evidence, carriers_of_evidence(known[i].evidence));
+    assert_int_equal(carriers_of_detail("2.21.5, via NET/IB and P2P/CUMEM, network mlx5_0:1"),
+                     CARRIER_RDMA | CARRIER_PEER);
+    assert_int_equal(carriers_of_detail("2.21.5, via NET/Socket, network eth0"), CARRIER_SOCKETS);
+    assert_int_equal(carriers_of_detail("2.21.5, via SHM"), CARRIER_SHARED_MEMORY);
+    assert_int_equal(carriers_of_detail("lo bbr, MSS 65483"), 0);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_other_path_is_refused),   TEST(test_unknown_path_is_told),
+        TEST(test_other_origin_is_refused), TEST(test_other_level_is_refused),
+        TEST(test_other_kernel_is_told),    TEST(test_carriers),
+    };
+
+    return cmocka_run_group_tests_name("pairs_refuse", tests, NULL, NULL);
+}

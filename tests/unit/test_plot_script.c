@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The script that draws plots: labels of an axis have room beside each other. */
+#include "harness/report/plot_script.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define DIGIT     7.5 /* pixels, of a picture on a page */
+#define DIGIT_PNG 16
+
+static char *script_of(const struct plot *plot, bool pages)
+{
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    assert_non_null(out);
+    plot_script_write(out, plot, 1, pages);
+    fclose(out);
+    return text;
+}
+
+/* The next picture of the script: its width, and what its axis of x is told. Where it was found, or NULL. */
+static const char *next_picture(const char *at, unsigned *width, bool *png, const char **ticks)
+{
+    at = strstr(at, "set terminal ");
+    if (!at)
+        return NULL;
+    *png = !strncmp(at, "set terminal png", strlen("set terminal png"));
+    assert_int_equal(sscanf(strstr(at, " size "), " size %u", width), 1);
+    *ticks = strstr(at, "set xtics nomirror ") + strlen("set xtics nomirror ");
+    return *ticks;
+}
+
+static void check_values(double top, bool pages)
+{
+    struct plot_point points[] = {{0, top, NAN, NAN}, {1, top / 3, top / 4, top / 2}};
+    struct plot_line line = {.label = "a line", .points = points, .n = 2};
+    struct plot_tick names[] = {{0, "one"}, {1, "two"}};
+    struct plot plot = {.name = "n",
+                        .title = "t",
+                        .x_label = "x",
+                        .y_label = "y",
+                        .categories = true,
+                        .y_from_zero = true,
+                        .ticks = names,
+                        .n_ticks = 2,
+                        .lines = &line,
+                        .n_lines = 1};
+    char *script = script_of(&plot, pages), longest[32];
+    const char *at = script, *ticks;
+    unsigned width, pictures = 0;
+    bool png;
+    int n = snprintf(longest, sizeof(longest), "%g", top);
+
+    for (; (at = next_picture(at, &width, &png, &ticks)) != NULL; pictures++) {
+        double step = strtod(ticks, NULL), digit = png ? DIGIT_PNG : DIGIT;
+        if (!(step > 0) || top / step * (n + 1) * digit > 0.75 * width || top / step < 1)
+            fail_msg("up to %g in steps of %g, on %u", top, step, width);
+    }
+    assert_int_equal(pictures, 2);
+    free(script);
+}
+
+static void test_labels_of_values_have_room(void **state)
+{
+    static const double tops[] = {0.02, 3, 9, 900, 14000, 95000, 123456, 999999, 5e9};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
+        check_values(tops[i], false);
+        check_values(tops[i], true);
+    }
+}
+
+static void test_labels_of_x_have_room(void **state)
+{
+    struct plot_point points[40];
+    struct plot_tick ticks[40];
+    char labels[40][16];
+    struct plot_line line = {.label = "a line", .points = points, .n = 40};
+    struct plot plot = {.name = "n",
+                        .title = "t",
+                        .x_label = "x",
+                        .y_label = "y",
+                        .ticks = ticks,
+                        .n_ticks = 40,
+                        .lines = &line,
+                        .n_lines = 1};
+
+    (void)state;
+    for (size_t i = 0; i < 40; i++) {
+        double x = 1000000 + 25000.0 * (double)i;
+        snprintf(labels[i], sizeof(labels[i]), "%.0f", x);
+        points[i] = (struct plot_point){x, 1, NAN, NAN};
+        ticks[i] = (struct plot_tick){x, labels[i]};
+    }
+    for (int pages = 0; pages < 2; pages++) {
+        char *script = script_of(&plot, pages);
+        const char *at = script, *list;
+        unsigned width;
+        bool png;
+        while ((at = next_picture(at, &width, &png, &list)) != NULL) {
+            unsigned n = 1;
+            for (const char *c = list; *c != '\n'; c++)
+                n += *c == ',';
+            if (n < 3 || (n - 1) * 8 * (png ? DIGIT_PNG : DIGIT) > 0.75 * width)
+                fail_msg("%u labels of 7 digits on %u", n, width);
+        }
+        free(script);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_labels_of_values_have_room),
+        cmocka_unit_test(test_labels_of_x_have_room),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

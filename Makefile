@@ -51,13 +51,15 @@ ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-omit-frame-pointer -ffun
 ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rpath,'$$ORIGIN/../lib' \
 	$(SANITIZE) $(LDFLAGS)
 CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
-HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS)
+HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
 
 # core/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
 CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c core/transport/tcp/*.c))
 # One of these two: what proves a secret, or says that nothing here can.
 CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
+# The same of the history of runs.
+HARNESS_SRC := $(filter-out harness/history/history_db_$(if $(HAVE_SQLITE),none.c,sqlite%),$(HARNESS_SRC))
 BENCH_SRC := $(wildcard benches/*.c)
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
@@ -87,6 +89,8 @@ fuzz: $(FUZZ_BIN)
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+
+$(call obj,$(wildcard harness/history/history_db_sqlite*.c)): ALL_CFLAGS += $(SQLITE_CFLAGS)
 
 # The report's style sheet and scripts are part of its object files (.incbin).
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)

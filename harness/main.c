@@ -12,6 +12,7 @@
 #include "core/version.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
+#include "harness/history/history.h"
 #include "harness/plan/bench_info.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
@@ -30,6 +31,7 @@ static const struct command commands[] = {
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
     {"compare", cmd_compare,
      "equivalent, better, worse or inconclusive: one run, or several, against others"},
+    {"history", cmd_history, "where the levels of cases moved, over many runs"},
     {"crosscheck", cmd_crosscheck, "our figures against iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},
 };

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb history: the command. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/option.h"
+#include "harness/compare/forest.h"
+#include "harness/history/history.h"
+#include "harness/history/pick.h"
+
+enum { EXIT_GOOD = 0, EXIT_WORSE = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
+
+#define DATABASE "results/history.db"
+#define FOLDER   "results"
+
+#define FAILED_NAMED 3 /* cases in the line that says why the exit is 1 */
+
+struct options {
+    const char *pattern, *host, *suite, *since, *html, *csv;
+    uint64_t within;
+    bool json, all, fail, help;
+};
+
+#define TEXT(field, shown, text)                                                                   \
+    {                                                                                              \
+        .name = #field, .type = OPT_STRING, .offset = offsetof(struct options, field),             \
+        .arg = shown, .help = text                                                                 \
+    }
+
+static const struct opt history_table[] = {
+    {.name = "case",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, pattern),
+     .arg = "PATTERN",
+     .help = "only cases whose label or key it matches; a part of them will do"},
+    TEXT(host, "H", "only runs of this host"),
+    TEXT(suite, "S", "only runs of this suite"),
+    TEXT(since, "DATE",
+         "only runs from then on: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
+    {.name = "all",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, all),
+     .help = "show the cases without a change, too"},
+    TEXT(html, "FILE", "write a page with plots; they are beside it in FILE's name with -plots"),
+    TEXT(csv, "FILE", "write the changes as CSV, a line each; '-' is stdout, in place of the text"),
+    {.name = "json",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, json),
+     .help = "print all as JSON instead"},
+    {.name = "fail-on-change",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, fail),
+     .help = "exit 1 where a change for the worse could first be told by the newest run"},
+    {.name = "within",
+     .type = OPT_U64,
+     .offset = offsetof(struct options, within),
+     .def = "1",
+     .min = 1,
+     .max = 100000,
+     .help = "the same of the newest N runs"},
+    {.name = "help",
+     .letter = 'h',
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, help),
+     .help = "show this"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts("plumb history: where the levels of cases moved, over many runs\n\n"
+         "usage: plumb history [DB or FOLDER...] [--case PATTERN] [--html FILE]\n\n"
+         "Reads the history that plumb check --update-baseline keeps, or run folders, or folders "
+         "of them; without any\n" DATABASE " where there is one, else " FOLDER "/; of a folder "
+         "without runs the history.db or runs/ in it. Of each case it "
+         "names the run with which the level moved, by how\nmuch, and draws the series. One run "
+         "far off is no change, slow wander seldom one; with two months of runs before\nit a step "
+         "of "
+         "3 % in noise of 1 % is told by the 5th run, a larger one by the 3rd. docs/history.md has "
+         "the\nmethod and "
+         "its limits.\n");
+    opts_help(o, stdout);
+    puts("\nexit: 0 good, with or without a change: it is a view. 1 with --fail-on-change, see "
+         "there. 2 usage or no run\nthere, 4 a file could not be written, 5 a file is damaged");
+}
+
+static int exit_code(int err)
+{
+    switch (err) {
+    case 0:
+        return EXIT_GOOD;
+    case -EBADMSG:
+    case -EPROTO:
+        return EXIT_DAMAGED;
+    case -ENOENT:
+    case -ENOTDIR:
+    case -EINVAL:
+    case -ENOSYS:
+        return EXIT_USAGE;
+    default:
+        return EXIT_INCOMPLETE;
+    }
+}
+
+static int read_db(const char *path, const struct options *o, const char *const *only,
+                   struct history *h, char *error, size_t len)
+{
+    int err = 0;
+    struct history_db *db = history_db_open(path, false, &err, error, len);
+
+    if (!db)
+        return err;
+    err =
+        history_db_read(db, o->host ? o->host : "", o->suite ? o->suite : "", only, h, error, len);
+    history_db_close(db);
+    return err;
+}
+
+static int read_history(const struct pick_source *s, const struct options *options,
+                        struct history *h, char *error, size_t len)
+{
+    const char *only[] = {options->pattern, NULL};
+
+    return s->db ? read_db(s->db, options, only, h, error, len)
+                 : history_read_folders(s->paths, s->n, only, h, error, len);
+}
+
+static bool is_stdout(const char *path)
+{
+    return path && !strcmp(path, "-");
+}
+
+static int write_csv(const char *path, const struct trends *t, char *error, size_t len)
+{
+    FILE *out = is_stdout(path) ? stdout : fopen(path, "we");
+    int err = 0;
+
+    if (out) {
+        trends_csv(out, t);
+        err = fflush(out) || ferror(out) ? -EIO : 0;
+        if (out != stdout && fclose(out) && !err)
+            err = -errno;
+    } else {
+        err = -errno;
+    }
+    if (err)
+        snprintf(error, len, "cannot write '%s': %s", path, strerror(-err));
+    /* Whatever kept it from being written: that is no damage of what was read. */
+    return err ? -EIO : 0;
+}
+
+static int show(const struct options *o, const struct trends *t, char *error, size_t len)
+{
+    int err = 0;
+
+    if (o->json) {
+        err = trends_json(stdout, t);
+        if (err)
+            snprintf(error, len, "cannot print the history: %s", strerror(-err));
+    } else if (!is_stdout(o->csv)) {
+        trends_print(stdout, t, o->all, forest_locale_is_utf8());
+    }
+    if (!err && o->csv)
+        err = write_csv(o->csv, t, error, len);
+    if (!err && o->html && trends_html(o->html, t, o->all, error, len))
+        err = -EIO;
+    return err;
+}
+
+/* Says why, where a change for the worse asks for exit 1. */
+static bool has_failed(const struct options *o, const struct trends *t)
+{
+    size_t n = 0, named = 0;
+    FILE *out = o->json || is_stdout(o->csv) ? stderr : stdout;
+
+    for (size_t i = 0; o->fail && i < t->n; i++)
+        n += trend_fails(t, &t->all[i], o->within);
+    if (!n)
+        return false;
+    fprintf(out, "--fail-on-change: %zu case%s changed for the worse, first told by ", n,
+            n == 1 ? "" : "s");
+    if (o->within > 1)
+        fprintf(out, "one of the newest %" PRIu64 " runs: ", o->within);
+    else
+        fputs("the newest run: ", out);
+    for (size_t i = 0; i < t->n && named < FAILED_NAMED; i++) {
+        if (!trend_fails(t, &t->all[i], o->within))
+            continue;
+        fputs(named++ ? "; " : "", out);
+        trend_put(out, t->all[i].series->label);
+    }
+    if (n > named)
+        fprintf(out, "; and %zu more", n - named);
+    fputc('\n', out);
+    return true;
+}
+
+/* What is wrong with what was asked, before anything is read. */
+static int settle(struct options *o, char *since, size_t since_len, char *error, size_t len)
+{
+    *since = '\0';
+    if (o->json && is_stdout(o->csv)) {
+        snprintf(error, len, "--json and --csv - both go to stdout: name a file for the CSV");
+        return -EINVAL;
+    }
+    if (o->since && pick_since(o->since, time(NULL), since, since_len)) {
+        snprintf(error, len,
+                 "--since '%s' is no date: 2025-01-31, 2025-01-31T02:00, 2025-01 or 30d, the last "
+                 "30 days",
+                 o->since);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+/* The filters left nothing: what there would be without them. */
+static int explain(const struct pick_source *s, const struct options *o,
+                   const struct trend_filter *filter, char *error, size_t len)
+{
+    static const struct options none = {0};
+    struct history whole = {0};
+    int err = read_history(s, &none, &whole, error, len);
+
+    if (!err) {
+        err = -ENOENT;
+        pick_explain(&whole, filter, o->pattern, o->since, error, len);
+    }
+    history_release(&whole);
+    return err;
+}
+
+static int run_from(const struct pick_source *s, const struct options *options, const char *since,
+                    bool *failed, char *error, size_t len)
+{
+    const struct trend_filter filter = {options->host ? options->host : "",
+                                        options->suite ? options->suite : "", since};
+    struct history h = {0};
+    struct trends t = {0};
+    int err = read_history(s, options, &h, error, len);
+
+    if (!err)
+        err = trends_make(&t, &h, &filter);
+    if (!err && !t.n)
+        err = explain(s, options, &filter, error, len);
+    if (!err)
+        err = show(options, &t, error, len);
+    if (!err)
+        *failed = has_failed(options, &t);
+    trends_release(&t);
+    history_release(&h);
+    return err;
+}
+
+static int run(const struct opts *o, struct options *options)
+{
+    struct pick_source source = {0};
+    char error[1024] = "out of memory", since[PICK_SINCE_BYTES];
+    bool failed = false;
+    int err = settle(options, since, sizeof(since), error, sizeof(error));
+
+    if (!err)
+        err = pick_source(&source, (const char *const *)o->args, o->n_args, error, sizeof(error));
+    if (!err && source.found && o->n_args)
+        fprintf(stderr, "plumb history: '%s' holds no run itself; read is '%s'\n", o->args[0],
+                source.found);
+    if (!err)
+        err = run_from(&source, options, since, &failed, error, sizeof(error));
+    if (err)
+        fprintf(stderr, "plumb history: %s\n", error);
+    pick_source_release(&source);
+    return err ? exit_code(err) : failed ? EXIT_WORSE : EXIT_GOOD;
+}
+
+int cmd_history(int argc, char **argv)
+{
+    const struct opt *tables[] = {history_table, NULL};
+    struct options options = {0};
+    struct opts o;
+    int status = EXIT_USAGE, err = opts_init(&o, tables);
+
+    if (!err)
+        err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = opts_apply(&o, history_table, NULL, &options);
+    if (err) {
+        fprintf(stderr, "plumb history: %s\n", o.error);
+    } else if (options.help) {
+        print_help(&o);
+        status = EXIT_GOOD;
+    } else {
+        status = run(&o, &options);
+    }
+    opts_release(&o);
+    return status;
+}

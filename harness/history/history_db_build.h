@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Series out of single values: what reading a database and reading folders have in common. */
+#ifndef PLUMB_HISTORY_DB_BUILD_H
+#define PLUMB_HISTORY_DB_BUILD_H
+
+#include "harness/compare/pairs.h"
+#include "harness/history/history_db.h"
+
+/* A case in one run. Its texts live in the history's pool. */
+struct history_entry {
+    const char *key, *label, *pipe, *host, *suite, *unit;
+    bool higher_is_better;
+    size_t place; /* in the order of the suite */
+    size_t run;   /* index in h->runs */
+    double *launches;
+    size_t n_launches;
+};
+
+struct history_entries {
+    struct history_entry *all;
+    size_t n, room;
+};
+
+int history_entries_add(struct history_entries *e, const struct history_entry *entry);
+/* Makes h->series out of the entries, whose order changes. h->runs is there, in time order. */
+int history_build(struct history *h, struct history_entries *e);
+
+/* Does one of the patterns stand in key or label? NULL: everything does. */
+bool history_wants(const char *const *only, const char *key, const char *label);
+
+/* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does not say. */
+struct history_run history_run_of(const struct run_folder *run);
+
+/* A case by its key alone, for people: "null noise=none number=1: time". The same in every run, as labels are not,
+ * which leave out what does not vary in a run. */
+const char *history_case_name(struct pool *pool, const char *key);
+
+/* The cases of one run alone, each READY one with its launches on both sides. As pairs_load(). */
+int history_cases(struct pairs *p, const char *path, char *error, size_t len);
+
+#endif

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A history out of run folders, without a database: see history_db.h. */
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "harness/history/history_db_build.h"
+#include "harness/text.h"
+
+struct folders {
+    char **all; /* NULL-ended */
+    size_t n;
+};
+
+struct reading {
+    struct history *h;
+    const char *const *only;
+    struct history_entries entries;
+    char *error;
+    size_t len;
+};
+
+static int folders_add(struct folders *f, char *path)
+{
+    char **more = path ? reallocarray(f->all, f->n + 2, sizeof(*more)) : NULL;
+
+    if (!more) {
+        free(path);
+        return -ENOMEM;
+    }
+    f->all = more;
+    f->all[f->n++] = path;
+    f->all[f->n] = NULL;
+    return 0;
+}
+
+static bool is_run(const char *path)
+{
+    char *file;
+    bool found = asprintf(&file, "%s/run.json", path) >= 0;
+
+    if (!found)
+        return false;
+    found = !access(file, F_OK);
+    free(file);
+    return found;
+}
+
+/* A run, or the runs in a folder. */
+static int list(struct folders *f, const char *path)
+{
+    struct dirent **names = NULL;
+    int err = 0, n = is_run(path) ? 0 : scandir(path, &names, NULL, alphasort);
+
+    if (n < 0)
+        return -errno;
+    if (!names)
+        return folders_add(f, strdup(path));
+    for (int i = 0; i < n; i++) {
+        char *inner = NULL;
+
+        if (!err && names[i]->d_name[0] != '.' &&
+            asprintf(&inner, "%s/%s", path, names[i]->d_name) >= 0) {
+            if (is_run(inner))
+                err = folders_add(f, inner);
+            else
+                free(inner);
+        }
+        free(names[i]);
+    }
+    free(names);
+    return err;
+}
+
+static const char *keep(struct reading *r, const char *text)
+{
+    return pool_text(&r->h->pool, "%s", text);
+}
+
+static int take_case(struct reading *r, const struct pair *pair, size_t place, size_t run)
+{
+    const struct decide_run *from = &pair->decide.b.runs[0];
+    const struct history_run *of = &r->h->runs[run];
+    struct history_entry entry = {
+        .key = keep(r, pair->key),
+        .label = keep(r, pair->label),
+        .pipe = keep(r, pair->pipe),
+        .unit = keep(r, pair->c->unit),
+        .host = of->host,
+        .suite = of->suite,
+        .higher_is_better = pair->decide.higher_is_better,
+        .place = place,
+        .run = run,
+        .launches = pool_alloc(&r->h->pool, from->n, sizeof(double)),
+        .n_launches = from->n,
+    };
+
+    if (!entry.launches)
+        return -ENOMEM;
+    memcpy(entry.launches, from->values, from->n * sizeof(double));
+    return history_entries_add(&r->entries, &entry);
+}
+
+/* Copies the texts of a run into the history. */
+static void keep_run(struct reading *r, const struct history_run *from)
+{
+    struct history_run *to = &r->h->runs[r->h->n_runs++];
+
+    *to = (struct history_run){
+        .id = (int64_t)r->h->n_runs,
+        .name = keep(r, from->name),
+        .host = keep(r, from->host),
+        .suite = keep(r, from->suite),
+        .started_utc = keep(r, from->started_utc),
+        .version = keep(r, from->version),
+        .commit = keep(r, from->commit),
+        .standing = from->standing,
+    };
+}
+
+static bool is_there(const struct history *h, const struct history_run *run)
+{
+    for (size_t i = 0; i < h->n_runs; i++)
+        if (!strcmp(h->runs[i].name, run->name) && !strcmp(h->runs[i].host, run->host) &&
+            !strcmp(h->runs[i].started_utc, run->started_utc))
+            return true;
+    return false;
+}
+
+static int take_run(struct reading *r, const char *path)
+{
+    struct pairs p = {0};
+    int err = history_cases(&p, path, r->error, r->len);
+    struct history_run run = {0};
+
+    if (!err)
+        run = history_run_of(&p.report.runs[0]);
+    if (!err && !is_there(r->h, &run)) {
+        keep_run(r, &run);
+        for (size_t i = 0; !err && i < p.n; i++)
+            if (p.all[i].state == PAIR_READY &&
+                history_wants(r->only, p.all[i].key, p.all[i].label))
+                err = take_case(r, &p.all[i], i, r->h->n_runs - 1);
+    }
+    pairs_release(&p);
+    /* A run in which nothing was measured has nothing to say here. */
+    return err == -EINVAL ? 0 : err;
+}
+
+static int compare_runs(const void *a, const void *b)
+{
+    const struct history_run *x = a, *y = b;
+    int d = strcmp(x->started_utc, y->started_utc);
+
+    return d ? d : (x->id > y->id) - (x->id < y->id);
+}
+
+/* Into time order; entries name their run by its index. */
+static int sort_runs(struct reading *r)
+{
+    struct history *h = r->h;
+    size_t *place = calloc(h->n_runs + 1, sizeof(*place));
+
+    if (!place)
+        return -ENOMEM;
+    if (h->n_runs)
+        qsort(h->runs, h->n_runs, sizeof(*h->runs), compare_runs);
+    for (size_t i = 0; i < h->n_runs; i++)
+        place[h->runs[i].id - 1] = i;
+    for (size_t i = 0; i < r->entries.n; i++)
+        r->entries.all[i].run = place[r->entries.all[i].run];
+    free(place);
+    return 0;
+}
+
+static int list_all(struct folders *f, const char *const *paths, size_t n, char *error, size_t len)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < n; i++) {
+        err = list(f, paths[i]);
+        if (err)
+            snprintf(error, len, "cannot read '%s': %s", paths[i], strerror(-err));
+    }
+    if (!err && !f->n) {
+        snprintf(error, len, "no run folder in '%s': plumb run makes them", n ? paths[0] : "");
+        err = -ENOENT;
+    }
+    return err;
+}
+
+int history_read_folders(const char *const *paths, size_t n, const char *const *only,
+                         struct history *h, char *error, size_t len)
+{
+    struct reading r = {.h = h, .only = only, .error = error, .len = len};
+    struct folders f = {0};
+
+    *h = (struct history){0};
+    int err = list_all(&f, paths, n, error, len);
+    if (!err) {
+        h->runs = pool_alloc(&h->pool, f.n, sizeof(*h->runs));
+        err = h->runs ? 0 : -ENOMEM;
+    }
+    for (size_t i = 0; !err && i < f.n; i++)
+        err = take_run(&r, f.all[i]);
+    if (!err)
+        err = sort_runs(&r);
+    if (!err)
+        err = history_build(h, &r.entries);
+    if (err == -ENOMEM)
+        snprintf(error, len, "out of memory");
+    free(r.entries.all);
+    texts_free(f.all);
+    return err;
+}
+
+void history_release(struct history *h)
+{
+    pool_release(&h->pool);
+    *h = (struct history){0};
+}
+
+void history_runs_release(struct history_run *runs, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *texts[] = {runs[i].name,        runs[i].host,    runs[i].suite,
+                               runs[i].started_utc, runs[i].version, runs[i].commit};
+
+        for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
+            free((char *)texts[k]);
+    }
+    free(runs);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The history in SQLite: the file, its schema, its journal. See history_db.h. */
+#include "harness/history/history_db_sqlite.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static const char schema[] =
+    "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
+    " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
+    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL, UNIQUE (name, host, started_utc));"
+    "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
+    " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
+    " higher_is_better INTEGER NOT NULL, place INTEGER NOT NULL, UNIQUE (host, suite, key));"
+    "CREATE TABLE launches (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
+    " REFERENCES runs, launch INTEGER NOT NULL, value REAL NOT NULL,"
+    " PRIMARY KEY (series, run, launch)) WITHOUT ROWID;"
+    "CREATE TABLE files (run INTEGER NOT NULL REFERENCES runs, name TEXT NOT NULL,"
+    " text BLOB NOT NULL, PRIMARY KEY (run, name));"
+    "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);";
+
+static int errno_of(sqlite3 *sqlite)
+{
+    switch (sqlite3_errcode(sqlite)) {
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return -EBUSY;
+    case SQLITE_FULL:
+        return -ENOSPC;
+    case SQLITE_READONLY:
+    case SQLITE_CANTOPEN:
+    case SQLITE_PERM:
+        return -EACCES;
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+        return -EBADMSG;
+    case SQLITE_NOMEM:
+        return -ENOMEM;
+    case SQLITE_IOERR:
+        return sqlite3_system_errno(sqlite) == ENOSPC ? -ENOSPC : -EIO;
+    case SQLITE_TOOBIG:
+        return -EFBIG;
+    default:
+        return -EIO;
+    }
+}
+
+static const char *advice(int err)
+{
+    switch (err) {
+    case -EBUSY:
+        return "another program has held it for too long: see who, and try again";
+    case -ENOSPC:
+        return "no space is left there, or a limit on file sizes is reached; nothing of the run "
+               "was "
+               "added";
+    case -EACCES:
+        return "the file or its folder cannot be written or opened: name another file, or give "
+               "this "
+               "user leave to write both";
+    case -EBADMSG:
+        return "the file is damaged, or is no SQLite file: take a copy back, or name a new file";
+    case -ENOMEM:
+        return "out of memory";
+    default:
+        return NULL;
+    }
+}
+
+int history_sqlite_error(struct history_db *db, const char *what, char *error, size_t len)
+{
+    int err = errno_of(db->sqlite);
+    const char *why = advice(err);
+
+    snprintf(error, len, "cannot %s '%s': %s%s%s%s", what, db->path, why ? why : "",
+             why ? " (" : "", sqlite3_errmsg(db->sqlite), why ? ")" : "");
+    return err;
+}
+
+__attribute__((format(printf, 4, 5))) static int refuse(int err, char *error, size_t len,
+                                                        const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(error, len, format, args);
+    va_end(args);
+    return err;
+}
+
+static int bind_all(sqlite3_stmt *statement, const char *types, va_list args)
+{
+    int code = SQLITE_OK;
+
+    for (int i = 0; code == SQLITE_OK && types[i]; i++) {
+        if (types[i] == 'i')
+            code = sqlite3_bind_int64(statement, i + 1, va_arg(args, int64_t));
+        else if (types[i] == 'r')
+            code = sqlite3_bind_double(statement, i + 1, va_arg(args, double));
+        else
+            code = sqlite3_bind_text(statement, i + 1, va_arg(args, const char *), -1,
+                                     SQLITE_TRANSIENT);
+    }
+    return code;
+}
+
+static sqlite3_stmt *make_statement(struct history_db *db, const char *sql, const char *types,
+                                    va_list args)
+{
+    sqlite3_stmt *statement = NULL;
+
+    if (sqlite3_prepare_v2(db->sqlite, sql, -1, &statement, NULL) != SQLITE_OK)
+        return NULL;
+    if (bind_all(statement, types, args) == SQLITE_OK)
+        return statement;
+    sqlite3_finalize(statement);
+    return NULL;
+}
+
+sqlite3_stmt *history_statement(struct history_db *db, const char *sql, const char *types, ...)
+{
+    va_list args;
+
+    va_start(args, types);
+    sqlite3_stmt *statement = make_statement(db, sql, types, args);
+    va_end(args);
+    return statement;
+}
+
+int history_execute(struct history_db *db, const char *sql, const char *types, ...)
+{
+    va_list args;
+
+    va_start(args, types);
+    sqlite3_stmt *statement = make_statement(db, sql, types, args);
+    va_end(args);
+    if (!statement)
+        return sqlite3_errcode(db->sqlite);
+    while (sqlite3_step(statement) == SQLITE_ROW)
+        ;
+    return sqlite3_finalize(statement);
+}
+
+int64_t history_number(struct history_db *db, const char *sql, int64_t other)
+{
+    sqlite3_stmt *statement = history_statement(db, sql, "");
+
+    if (statement && sqlite3_step(statement) == SQLITE_ROW)
+        other = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    return other;
+}
+
+/* WAL needs memory that all who have the file open share, which no file system of a network gives. */
+static bool is_local(const char *path)
+{
+    static const unsigned long local[] = {0xEF53,     /* ext2 to ext4 */
+                                          0x58465342, /* XFS */
+                                          0x9123683E, /* Btrfs */
+                                          0x01021994, /* tmpfs */
+                                          0x794C7630, /* overlayfs */
+                                          0x2FC12FC1, /* ZFS */
+                                          0xF2F52010, /* F2FS */
+                                          0xCA451A4E /* bcachefs */};
+    struct statfs fs;
+
+    if (statfs(path, &fs))
+        return false;
+    for (size_t i = 0; i < sizeof(local) / sizeof(*local); i++)
+        if ((unsigned long)fs.f_type == local[i])
+            return true;
+    return false;
+}
+
+/* A change of journal does not wait for others by itself. Where it does not come to pass the old one serves. */
+static void choose_journal(struct history_db *db)
+{
+    const char *sql =
+        is_local(db->path) ? "PRAGMA journal_mode = WAL" : "PRAGMA journal_mode = DELETE";
+
+    for (int try = 0; try < 100; try++) {
+        if (history_execute(db, sql, "") != SQLITE_BUSY)
+            return;
+        sqlite3_sleep(10);
+    }
+}
+
+static bool is_empty(struct history_db *db)
+{
+    return history_number(db, "SELECT count(*) FROM sqlite_master", -1) == 0 &&
+           history_number(db, "PRAGMA user_version", -1) == 0;
+}
+
+/* Others may be making it at this moment: one makes it, the rest find it made. */
+static int make_schema(struct history_db *db, char *error, size_t len)
+{
+    char mark[96];
+    int code = history_execute(db, "BEGIN IMMEDIATE", "");
+
+    snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
+             HISTORY_APPLICATION, HISTORY_SCHEMA);
+    if (code == SQLITE_OK && is_empty(db)) {
+        code = sqlite3_exec(db->sqlite, schema, NULL, NULL, NULL);
+        if (code == SQLITE_OK)
+            code = sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL);
+    }
+    if (code == SQLITE_OK)
+        code = history_execute(db, "COMMIT", "");
+    if (code == SQLITE_OK)
+        return 0;
+    int err = history_sqlite_error(db, "make the history", error, len);
+    sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    return err;
+}
+
+static int check_schema(struct history_db *db, char *error, size_t len)
+{
+    int64_t version = history_number(db, "PRAGMA user_version", -1);
+    int64_t application = history_number(db, "PRAGMA application_id", -1);
+
+    if (version < 0 || application < 0)
+        return history_sqlite_error(db, "read the history", error, len);
+    if (application != HISTORY_APPLICATION)
+        return refuse(-EPROTO, error, len,
+                      "'%s' is a database of another program, and no history: name another file",
+                      db->path);
+    if (version > HISTORY_SCHEMA)
+        return refuse(-EPROTO, error, len,
+                      "the history '%s' has schema %lld, this plumb knows %d: use the plumb that "
+                      "made it, or a newer one",
+                      db->path, (long long)version, HISTORY_SCHEMA);
+    return 0;
+}
+
+static int settle(struct history_db *db, bool create, char *error, size_t len)
+{
+    int64_t things = history_number(db, "SELECT count(*) FROM sqlite_master", -1);
+
+    if (things < 0)
+        return history_sqlite_error(db, "open the history", error, len);
+    if (is_empty(db) && !create)
+        return refuse(-ENOENT, error, len, "'%s' holds no history yet", db->path);
+    if (sqlite3_db_readonly(db->sqlite, "main") != 1 &&
+        (!things || history_number(db, "PRAGMA application_id", 0) == HISTORY_APPLICATION))
+        choose_journal(db);
+    int err = is_empty(db) ? make_schema(db, error, len) : 0;
+    return err ? err : check_schema(db, error, len);
+}
+
+static int open_file(struct history_db *db, const char *name, int flags, int busy_ms)
+{
+    sqlite3_close(db->sqlite);
+    db->sqlite = NULL;
+    int code = sqlite3_open_v2(name, &db->sqlite, flags | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (db->sqlite) {
+        sqlite3_extended_result_codes(db->sqlite, 0);
+        sqlite3_busy_timeout(db->sqlite, busy_ms);
+    }
+    return code;
+}
+
+/* A history in WAL cannot be read where no file can be made beside it, unless it is known that nobody
+ * writes: then, when no log lies beside it, it is all in the one file. */
+static bool open_unchanging(struct history_db *db)
+{
+    char *log = NULL, *uri = NULL, *out;
+    struct stat st;
+    bool good = asprintf(&log, "%s-wal", db->path) >= 0 && (stat(log, &st) || !st.st_size);
+
+    if (good)
+        good = (uri = malloc(3 * strlen(db->path) + 32)) != NULL;
+    if (good) {
+        out = uri + sprintf(uri, "file:");
+        for (const char *c = db->path; *c; c++)
+            out += sprintf(out, strchr("%?#", *c) ? "%%%02X" : "%c", (unsigned char)*c);
+        strcpy(out, "?immutable=1");
+        good = open_file(db, uri, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, 0) == SQLITE_OK;
+    }
+    free(log);
+    free(uri);
+    return good;
+}
+
+/* A folder that is not there is a path that was mistyped, but for the one that plumb run makes, too. */
+static int need_folder(const char *path, char *error, size_t len)
+{
+    char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;
+    int err = folder ? 0 : -ENOMEM;
+
+    if (slash && slash != folder) {
+        *slash = '\0';
+        if (!strcmp(folder, "results"))
+            mkdir(folder, 0777);
+        if (access(folder, F_OK) && errno == ENOENT)
+            err = refuse(-ENOENT, error, len,
+                         "there is no folder '%s' for the history '%s': is the name mistyped? Make "
+                         "the folder first if it is meant",
+                         folder, path);
+    }
+    free(folder);
+    return err;
+}
+
+static int open_all(struct history_db *db, bool create, int busy_ms, char *error, size_t len)
+{
+    struct stat st;
+    int err = create ? need_folder(db->path, error, len) : 0;
+
+    if (err)
+        return err;
+    if (!create && stat(db->path, &st) && errno == ENOENT)
+        return refuse(-ENOENT, error, len, "there is no history '%s'", db->path);
+    if (open_file(db, db->path, SQLITE_OPEN_READWRITE | (create ? SQLITE_OPEN_CREATE : 0),
+                  busy_ms) != SQLITE_OK)
+        return history_sqlite_error(db, "open the history", error, len);
+    err = settle(db, create, error, len);
+    if (err == -EACCES && !create && open_unchanging(db))
+        err = settle(db, create, error, len);
+    return err;
+}
+
+struct history_db *history_db_open_within(const char *path, bool create, int busy_ms, int *err,
+                                          char *error, size_t len)
+{
+    struct history_db *db = calloc(1, sizeof(*db));
+
+    /* SQLite has names that are no files, such as ":memory:". */
+    bool special = !*path || *path == ':' || !strncmp(path, "file:", 5);
+    *err = db && asprintf(&db->path, "%s%s", special ? "./" : "", path) >= 0 ? 0 : -ENOMEM;
+    if (!*err)
+        *err = open_all(db, create, busy_ms, error, len);
+    else
+        snprintf(error, len, "out of memory");
+    if (!*err)
+        return db;
+    history_db_close(db);
+    return NULL;
+}
+
+struct history_db *history_db_open(const char *path, bool create, int *err, char *error, size_t len)
+{
+    return history_db_open_within(path, create, HISTORY_BUSY_MS, err, error, len);
+}
+
+void history_db_close(struct history_db *db)
+{
+    if (!db)
+        return;
+    sqlite3_close(db->sqlite);
+    free(db->path);
+    free(db);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of the SQLite history share; nobody else includes it. */
+#ifndef PLUMB_HISTORY_DB_SQLITE_H
+#define PLUMB_HISTORY_DB_SQLITE_H
+
+#include <sqlite3.h>
+
+#include "harness/history/history_db.h"
+
+#define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
+#define HISTORY_SCHEMA      1
+#define HISTORY_BUSY_MS     60000
+
+struct history_db {
+    sqlite3 *sqlite;
+    char *path;
+};
+
+/* What went wrong last, as -errno, with the sentence: "cannot DO 'PATH': why". */
+int history_sqlite_error(struct history_db *db, const char *what, char *error, size_t len);
+
+/* Statements take their values in order: i an int64_t, t a text, r a double. NULL: it went wrong. */
+sqlite3_stmt *history_statement(struct history_db *db, const char *sql, const char *types, ...);
+/* The same, run to its end. An SQLite code. */
+int history_execute(struct history_db *db, const char *sql, const char *types, ...);
+/* One number; `other` where there is no row or it went wrong. */
+int64_t history_number(struct history_db *db, const char *sql, int64_t other);
+
+#endif

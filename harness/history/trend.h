@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The cases of a history with their change points; what the writers of plumb history stand on. */
+#ifndef PLUMB_HISTORY_TREND_H
+#define PLUMB_HISTORY_TREND_H
+
+#include <stdio.h>
+
+#include "harness/history/change.h"
+#include "harness/history/history_db.h"
+
+struct trend {
+    const struct history_series *series;
+    size_t n;                        /* runs of the series that are looked at: the last n */
+    const struct history_run **runs; /* n */
+    double *values;  /* n: the median of the run's launches; NaN: no number above 0 */
+    size_t n_values; /* that are a number above 0 */
+    struct change_point *points;
+    size_t n_points;
+};
+
+struct trends {
+    struct history *history;
+    struct trend *all; /* as the series */
+    size_t n;
+    size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
+    const char *first, *last;         /* start of the first and the last run; "" */
+    size_t n_runs;                    /* that a case is of */
+};
+
+struct trend_filter {
+    const char *host, *suite; /* "": all */
+    const char *since;        /* runs that started before are left out; "": none */
+};
+
+/* 0 or -ENOMEM. *t is to be released in any case. */
+int trends_make(struct trends *t, struct history *h, const struct trend_filter *filter);
+void trends_release(struct trends *t);
+
+/* Did the change make it worse? */
+bool trend_is_worse(const struct trend *t, const struct change_point *p);
+/* Could one of its changes for the worse first be told with one of the newest `within` runs of that
+ * host and suite? */
+bool trend_fails(const struct trends *all, const struct trend *t, size_t within);
+/* Where the level of value i begins and ends: the segment between two changes. */
+double trend_level(const struct trend *t, size_t segment);
+
+/* One character a value, or a mean of several where there are more than `width`. The lower line marks the
+ * runs of the steps. Both of TREND_SPARK_BYTES. */
+#define TREND_SPARK_WIDTH 60
+#define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
+void trend_spark(const struct trend *t, bool utf8, char *line, char *marks);
+
+/* Texts come from files: what would move a terminal is replaced. */
+void trend_put(FILE *out, const char *text);
+/* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01" */
+void trends_count_text(const struct trends *t, char *text, size_t len);
+/* "1 of them has", "it has": n of t->n cases. */
+const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len);
+
+/* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
+void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+void trend_change_text(const struct change_point *p, char *text, size_t len);
+/* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123; the run before: 0123ab)" */
+void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+
+void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
+void trends_csv(FILE *out, const struct trends *t); /* a line a change */
+int trends_json(FILE *out, const struct trends *t); /* 0, -ENOMEM or -EIO */
+/* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set. */
+int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len);
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A history for programs: CSV with a line a change, and JSON with every case. */
+#include <errno.h>
+#include <jansson.h>
+#include <math.h>
+
+#include "core/csv.h"
+#include "harness/history/trend.h"
+#include "harness/report/utf8.h"
+
+#define JSON_SCHEMA 1
+#define DIGITS      12 /* of a figure: 0.05, and not 0.050000000000000003 */
+
+static void csv_change(FILE *out, const struct trend *t, const struct change_point *p)
+{
+    const char *texts[] = {t->series->host,
+                           t->series->suite,
+                           t->series->pipe,
+                           t->series->key,
+                           t->series->label,
+                           t->series->unit,
+                           trend_is_worse(t, p) ? "worse" : "better",
+                           t->runs[p->at]->name,
+                           t->runs[p->at]->started_utc,
+                           t->runs[p->at]->version,
+                           t->runs[p->at]->commit,
+                           t->runs[p->at_low]->started_utc,
+                           t->runs[p->at_high]->started_utc,
+                           t->runs[p->seen]->name};
+    const double numbers[] = {p->before, p->after, p->ratio, p->low, p->high, p->p};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        csv_print(out, texts[i]);
+        fputc(',', out);
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        csv_print_number(out, numbers[i]);
+        fputc(i + 1 < sizeof(numbers) / sizeof(*numbers) ? ',' : '\n', out);
+    }
+}
+
+void trends_csv(FILE *out, const struct trends *t)
+{
+    fputs("host,suite,pipe,key,label,unit,direction,run,started_utc,version,commit,earliest_utc,"
+          "latest_utc,seen_run,before,after,ratio,ratio_low,ratio_high,p\n",
+          out);
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->all[i].n_points; k++)
+            csv_change(out, &t->all[i], &t->all[i].points[k]);
+}
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Bytes that are no UTF-8 would be refused by jansson. */
+static json_t *text(struct pool *pool, const char *from)
+{
+    const char *kept = "";
+    size_t n, used;
+
+    for (; *from; from += used) {
+        const char *c = utf8_printable(from, &n, &used);
+
+        kept = pool_text(pool, "%s%.*s", kept, (int)n, c);
+    }
+    return json_string(kept);
+}
+
+static json_t *run_json(struct pool *pool, const struct history_run *run)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "name", text(pool, run->name), "started_utc",
+                     text(pool, run->started_utc), "version", text(pool, run->version), "commit",
+                     text(pool, run->commit));
+}
+
+static json_t *change_json(struct pool *pool, const struct trend *t, const struct change_point *p)
+{
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "direction",
+                     trend_is_worse(t, p) ? "worse" : "better", "run",
+                     run_json(pool, t->runs[p->at]), "earliest", run_json(pool, t->runs[p->at_low]),
+                     "latest", run_json(pool, t->runs[p->at_high]), "seen",
+                     run_json(pool, t->runs[p->seen]), "before", number(p->before), "after",
+                     number(p->after), "ratio", number(p->ratio), "ratio_low", number(p->low),
+                     "ratio_high", number(p->high), "p", number(p->p), "runs_later",
+                     json_integer((json_int_t)(p->seen - p->at)));
+}
+
+static json_t *case_json(struct pool *pool, const struct trend *t)
+{
+    const struct history_series *s = t->series;
+    json_t *changes = json_array(), *values = json_array();
+
+    for (size_t i = 0; i < t->n_points; i++)
+        json_array_append_new(changes, change_json(pool, t, &t->points[i]));
+    for (size_t i = 0; i < t->n; i++)
+        json_array_append_new(values, json_pack("{s:o, s:o}", "run", text(pool, t->runs[i]->name),
+                                                "value", number(t->values[i])));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "host",
+                     text(pool, s->host), "suite", text(pool, s->suite), "pipe",
+                     text(pool, s->pipe), "key", text(pool, s->key), "label", text(pool, s->label),
+                     "unit", text(pool, s->unit), "higher_is_better", s->higher_is_better,
+                     "too_few_runs", t->n_values < CHANGE_FIRST + CHANGE_SHORT, "changes", changes,
+                     "values", values);
+}
+
+int trends_json(FILE *out, const struct trends *t)
+{
+    json_t *cases = json_array(), *all;
+    int err = 0;
+
+    for (size_t i = 0; i < t->n; i++)
+        if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
+            err = -ENOMEM;
+    all = json_pack("{s:i, s:I, s:I, s:I, s:o}", "schema", JSON_SCHEMA, "runs",
+                    (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
+                    "cases_with_too_few_runs", (json_int_t)t->n_short, "cases", cases);
+    if (!all || t->history->pool.failed)
+        err = -ENOMEM;
+    if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
+                 fputc('\n', out) == EOF))
+        err = -EIO;
+    json_decref(all);
+    return err;
+}

@@ -10,6 +10,7 @@
 #include "core/build_info.h"
 #include "core/option.h"
 #include "core/version.h"
+#include "harness/check/check_cmd.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
 #include "harness/history/history.h"
@@ -31,6 +32,7 @@ static const struct command commands[] = {
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
     {"compare", cmd_compare,
      "equivalent, better, worse or inconclusive: one run, or several, against others"},
+    {"check", cmd_check, "the gate for CI: did this run lose against its baseline?"},
     {"history", cmd_history, "where the levels of cases moved, over many runs"},
     {"crosscheck", cmd_crosscheck, "our figures against iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},

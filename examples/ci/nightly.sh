@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Measures a suite, holds it against the history, and prints something only where somebody should look:
+# meant for cron, which mails what is printed. Exits as plumb check does.
+#
+#   PLUMB    the program                     plumb
+#   SUITE    what to measure                 quick
+#   FOLDER   where runs and the history lie  /var/lib/plumbline
+#   KEEP     how many run folders stay       30 (their figures stay in the history)
+set -uo pipefail
+
+plumb=${PLUMB:-plumb}
+suite=${SUITE:-quick}
+folder=${FOLDER:-/var/lib/plumbline}
+keep=${KEEP:-30}
+
+mkdir -p "$folder/runs" || exit 2
+# Two runs at once on one machine would measure each other.
+exec 9>"$folder/lock" || exit 2
+if ! flock -n 9; then
+    echo "plumbline: last night's run has not ended yet; nothing was measured" >&2
+    exit 4
+fi
+
+name=$(basename "$suite" .yaml)
+run="$folder/runs/$name-$(date -u +%Y%m%d-%H%M%S)"
+"$plumb" run "$suite" --out "$run" >"$folder/last-run.txt" 2>&1
+measured=$?
+# 1 and 4, wrong data and an incomplete run, are judged below, where the cases are named.
+if ((measured != 0 && measured != 1 && measured != 4)); then
+    echo "plumbline: plumb run ended with $measured:" >&2
+    tail -n 20 "$folder/last-run.txt" >&2
+    exit "$measured"
+fi
+
+"$plumb" check "$run" --baseline history --update-baseline --history "$folder/history.db" \
+    --markdown "$folder/last-check.md" --json "$folder/last-check.json" >"$folder/last-check.txt" 2>&1
+status=$?
+case $status in
+0) ;;
+3) tail -n 2 "$folder/last-check.txt" ;; # nothing decided, or the first night: two lines
+*) cat "$folder/last-check.txt" ;;
+esac
+
+find "$folder/runs" -mindepth 1 -maxdepth 1 -type d -name "$name-*" | sort | head -n "-$keep" | while IFS= read -r old; do
+    rm -rf "$old"
+done
+exit "$status"

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Finding a baseline: see baseline.h. */
+#include "harness/check/baseline.h"
+
+#include <errno.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "core/units.h"
+#include "harness/compare/run_paths.h"
+#include "harness/history/history_db.h"
+#include "harness/history/history_db_build.h"
+#include "harness/text.h"
+
+struct finding {
+    struct baseline *b;
+    const struct baseline_asked *asked;
+    char *error;
+    size_t len;
+};
+
+__attribute__((format(printf, 3, 4))) static int fail(struct finding *f, int err,
+                                                      const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(f->error, f->len, format, args);
+    va_end(args);
+    return err;
+}
+
+static int add(struct finding *f, const char *path, const char *name)
+{
+    struct baseline *b = f->b;
+    char **paths = reallocarray(b->paths, b->n + 2, sizeof(*paths));
+
+    if (paths)
+        b->paths = paths;
+    char **names = paths ? reallocarray(b->names, b->n + 2, sizeof(*names)) : NULL;
+    if (!names)
+        return fail(f, -ENOMEM, "out of memory");
+    b->names = names;
+    paths[b->n] = strdup(path);
+    names[b->n] = strdup(name);
+    b->n++;
+    paths[b->n] = names[b->n] = NULL;
+    return paths[b->n - 1] && names[b->n - 1] ? 0 : fail(f, -ENOMEM, "out of memory");
+}
+
+/* --- run folders --- */
+
+static bool is_same(const char *x, const char *y)
+{
+    struct stat a, b;
+
+    return !stat(x, &a) && !stat(y, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static int find_folders(struct finding *f)
+{
+    struct run_paths runs = {0};
+    int err = run_paths_add(&runs, f->asked->spec, f->error, f->len);
+
+    for (size_t i = 0; !err && i < runs.n; i++)
+        if (!is_same(runs.all[i], f->asked->run))
+            err = add(f, runs.all[i], base_name(runs.all[i]));
+    if (!err && !f->b->n)
+        err = fail(f, -EINVAL,
+                   "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
+                   f->asked->spec, f->asked->run);
+    if (f->b->n == 1)
+        snprintf(f->b->text, sizeof(f->b->text), "one run, '%.400s'", f->b->paths[0]);
+    else
+        snprintf(f->b->text, sizeof(f->b->text), "%zu runs in '%.400s'", f->b->n, f->asked->spec);
+    run_paths_release(&runs);
+    return err;
+}
+
+/* --- the history --- */
+
+static int make_folder(struct finding *f)
+{
+    const char *root = getenv("TMPDIR");
+
+    if (asprintf(&f->b->folder, "%s/plumb-check-XXXXXX", root && *root ? root : "/tmp") < 0) {
+        f->b->folder = NULL;
+        return fail(f, -ENOMEM, "out of memory");
+    }
+    if (mkdtemp(f->b->folder))
+        return 0;
+    int err = -errno;
+    fail(f, err, "cannot make a folder '%s': %s: set TMPDIR to one that can be written",
+         f->b->folder, strerror(errno));
+    free(f->b->folder);
+    f->b->folder = NULL;
+    return err;
+}
+
+static int restore(struct finding *f, struct history_db *db, const struct history_run *run)
+{
+    char *folder = NULL;
+    int err = 0;
+
+    if (asprintf(&folder, "%s/%zu", f->b->folder, f->b->n) < 0)
+        return fail(f, -ENOMEM, "out of memory");
+    if (mkdir(folder, 0700))
+        err = fail(f, -errno, "cannot make a folder '%s': %s", folder, strerror(errno));
+    if (!err)
+        err = history_db_restore(db, run->id, folder, f->error, f->len);
+    if (!err)
+        err = add(f, folder, run->name);
+    free(folder);
+    return err;
+}
+
+/* The history's runs of the same suite, as one of this host sees them. */
+struct others {
+    size_t earlier, later,
+        elsewhere; /* of this host, before and from this run on; of other hosts */
+    bool itself;
+    char first[64], host[128]; /* start of this host's first; one of the other hosts */
+};
+
+static void count_others(struct finding *f, struct history_db *db, const struct history_run *run,
+                         struct others *o)
+{
+    struct history_run *runs = NULL;
+    size_t n = 0;
+
+    *o = (struct others){0};
+    if (db && history_db_runs(db, "", run->suite, 0, &runs, &n, f->error, f->len))
+        n = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(runs[i].host, run->host) != 0) {
+            if (!o->elsewhere++)
+                snprintf(o->host, sizeof(o->host), "%s", runs[i].host);
+            continue;
+        }
+        if (!o->earlier && !o->later)
+            snprintf(o->first, sizeof(o->first), "%s", runs[i].started_utc);
+        int order = strcmp(runs[i].started_utc, run->started_utc);
+        bool itself = !order && !strcmp(runs[i].name, run->name);
+        o->itself |= itself; /* it was judged before */
+        o->earlier += order < 0;
+        o->later += order >= 0 && !itself;
+    }
+    history_runs_release(runs, n);
+}
+
+/* Why the history has no baseline for this run. */
+static void say_why(struct finding *f, const struct history_run *run, const struct others *o)
+{
+    char *text = f->b->text;
+    size_t len = sizeof(f->b->text);
+
+    if (o->earlier)
+        snprintf(
+            text, len,
+            "nothing: of the %zu run%s that the history '%.200s' has from before this one none "
+            "is a baseline",
+            o->earlier, o->earlier == 1 ? "" : "s", f->asked->history);
+    else if (o->later)
+        snprintf(
+            text, len,
+            "nothing: the history '%.150s' has %zu run%s of suite '%.60s' on host '%.60s', but "
+            "none that began before this one (%.30s): the first of them began %.30s",
+            f->asked->history, o->later, o->later == 1 ? "" : "s", run->suite, run->host,
+            run->started_utc, o->first);
+    else
+        snprintf(text, len, "nothing: the history '%.300s' has %s", f->asked->history,
+                 o->itself ? "no run of this suite and host but this one" : "no baseline yet");
+}
+
+__attribute__((format(printf, 2, 3))) static void add_advice(struct finding *f, const char *format,
+                                                             ...)
+{
+    size_t used = strlen(f->b->advice);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(f->b->advice + used, sizeof(f->b->advice) - used, format, args);
+    va_end(args);
+}
+
+static void advise(struct finding *f, struct history_db *db, const struct history_run *run)
+{
+    const struct baseline_asked *a = f->asked;
+    struct others o;
+
+    count_others(f, db, run, &o);
+    say_why(f, run, &o);
+    if (o.earlier)
+        add_advice(
+            f, "runs that regressed or are incomplete are no baseline: plumb check RUN --accept "
+               "makes one the start of later ones");
+    else if (o.later)
+        add_advice(f, "judge runs in the order of their start, or hold this one against a run "
+                      "folder by --baseline RUN");
+    else if (a->update)
+        add_advice(f,
+                   "the next run of suite '%.100s' on host '%.100s' will have a baseline in "
+                   "'%.300s'",
+                   run->suite, run->host, a->history);
+    else
+        add_advice(
+            f,
+            "the history '%.300s' has no baseline for suite '%.100s' on host '%.100s': begin "
+            "with this run by --update-baseline",
+            a->history, run->suite, run->host);
+    /* Another name of this machine every night would never have a baseline: that must not go unseen. */
+    if (o.elsewhere)
+        add_advice(f,
+                   "; it has %zu of other hosts, such as '%.100s', which are other machines' "
+                   "levels: is this one called otherwise every time?",
+                   o.elsewhere, o.host);
+}
+
+static int take_runs(struct finding *f, struct history_db *db, const struct history_run *run,
+                     size_t n)
+{
+    struct history_run *runs = NULL;
+    size_t n_runs = 0;
+    int err = history_db_baselines(db, run, n, &runs, &n_runs, f->error, f->len);
+
+    if (!err && n_runs)
+        err = make_folder(f);
+    for (size_t i = 0; !err && i < n_runs; i++)
+        err = restore(f, db, &runs[i]);
+    history_runs_release(runs, n_runs);
+    if (!err && n_runs)
+        snprintf(f->b->text, sizeof(f->b->text), "%zu run%s of the history '%.300s', %s%.100s",
+                 n_runs, n_runs == 1 ? "" : "s", f->asked->history,
+                 n_runs == 1 ? "" : "the last is ", f->b->names[n_runs - 1]);
+    else if (!err)
+        advise(f, db, run);
+    return err;
+}
+
+static int open_history(struct finding *f, const struct history_run *run, size_t n)
+{
+    int err;
+    struct history_db *db = history_db_open(f->asked->history, false, &err, f->error, f->len);
+
+    if (db) {
+        err = take_runs(f, db, run, n);
+    } else if (err == -ENOENT && f->asked->update) {
+        advise(f, NULL, run);
+        err = 0;
+    } else if (err == -ENOENT) {
+        fail(f, err,
+             "there is no history '%s' yet: add --update-baseline, which begins one with this run; "
+             "or hold it against a run folder by --baseline RUN",
+             f->asked->history);
+    }
+    history_db_close(db);
+    return err;
+}
+
+static int count_of(struct finding *f, size_t *n)
+{
+    const char *colon = strchr(f->asked->spec, ':');
+    uint64_t count = f->asked->least;
+
+    if (colon && (units_parse_u64(colon + 1, &count) || !count || count > 1000))
+        return fail(f, -EINVAL,
+                    "--baseline '%s': how many runs of the history? 1 to 1000, such as history:%d",
+                    f->asked->spec, BASELINE_LAST);
+    *n = count;
+    return 0;
+}
+
+static int find_history(struct finding *f)
+{
+    struct run_folder run = {0};
+    size_t n = 0;
+    int err = count_of(f, &n);
+
+    if (!err)
+        err = run_folder_load(f->asked->run, &run, f->error, f->len);
+    if (!err) {
+        struct history_run r = history_run_of(&run);
+
+        err = open_history(f, &r, n);
+    }
+    run_folder_release(&run);
+    return err;
+}
+
+bool baseline_is_history(const char *spec)
+{
+    return !strcmp(spec, "history") || !strncmp(spec, "history:", 8);
+}
+
+int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *error, size_t len)
+{
+    struct finding f = {b, asked, error, len};
+
+    *b = (struct baseline){0};
+    return baseline_is_history(asked->spec) ? find_history(&f) : find_folders(&f);
+}
+
+static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+    (void)st;
+    (void)type;
+    (void)at;
+    return remove(path);
+}
+
+void baseline_release(struct baseline *b)
+{
+    if (b->folder)
+        nftw(b->folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(b->folder);
+    texts_free(b->paths);
+    texts_free(b->names);
+    *b = (struct baseline){0};
+}

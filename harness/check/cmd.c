@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plumb check: the command. */
+#include "harness/check/cmd.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/check/check_cmd.h"
+#include "harness/compare/only.h"
+
+#define AT(member) offsetof(struct check_options, member)
+
+static const struct opt check_table[] = {
+    {.name = "baseline",
+     .letter = 'b',
+     .type = OPT_STRING,
+     .offset = AT(baseline),
+     .arg = "B",
+     .help = "what RUN is held against: a run folder; a folder of them, whose noise is then known; "
+             "history, or history:N, the last N (10) baselines of this host and suite"},
+    {.name = "margin",
+     .letter = 'm',
+     .type = OPT_FRACTION,
+     .offset = AT(margin),
+     .def = "2%",
+     .arg = "SHARE",
+     .help = "a loss up to this is no regression; without it, the suite's own where it has one"},
+    {.name = "see",
+     .type = OPT_FRACTION,
+     .offset = AT(see),
+     .def = "5%",
+     .arg = "SHARE",
+     .help = "the loss that a run should be able to show: cases that could not are counted"},
+    {.name = "strict",
+     .type = OPT_FLAG,
+     .offset = AT(strict),
+     .help =
+         "exit with 3 where any case could not have shown that loss, not only where none could"},
+    {.name = "best-of",
+     .type = OPT_U64,
+     .offset = AT(best_of),
+     .min = 1,
+     .max = 1000,
+     .arg = "N",
+     .help = "hold each case against its best of the baseline's last N runs, allowing for the "
+             "choice"},
+    {.name = "only",
+     .type = OPT_STRING,
+     .offset = AT(only),
+     .arg = "PATTERN",
+     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again"},
+    {.name = "junit",
+     .type = OPT_STRING,
+     .offset = AT(junit),
+     .arg = "FILE",
+     .help = "JUnit XML: a test case a case"},
+    {.name = "markdown",
+     .type = OPT_STRING,
+     .offset = AT(markdown),
+     .arg = "FILE",
+     .help = "a summary for a page, a comment or a mail"},
+    {.name = "json", .type = OPT_STRING, .offset = AT(json), .arg = "FILE", .help = "all of it"},
+    {.name = "github",
+     .type = OPT_FLAG,
+     .offset = AT(github),
+     .help = "annotations of GitHub Actions on stdout, and the summary of the step"},
+    {.name = "update-baseline",
+     .type = OPT_FLAG,
+     .offset = AT(update),
+     .help = "add RUN to the history once it is judged; as a baseline unless it regressed or is "
+             "incomplete"},
+    {.name = "accept",
+     .type = OPT_FLAG,
+     .offset = AT(accept),
+     .help = "add RUN to the history as a new start: later runs are held against none before it; "
+             "what was found is told, and the exit is 0"},
+    {.name = "history",
+     .type = OPT_STRING,
+     .offset = AT(history),
+     .def = "results/history.db",
+     .arg = "FILE",
+     .help = "the history of runs; made on first use, in a folder that is there"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+    {.name = NULL},
+};
+
+static void print_help(const struct opts *o)
+{
+    puts("plumb check: did this run lose against its baseline? The gate for CI\n\n"
+         "usage: plumb check RUN --baseline B [options]\n"
+         "       plumb check RUN --baseline history --update-baseline     every night\n"
+         "       plumb check RUN --accept                                 this level is meant\n\n"
+         "Prints the cases that regressed, failed or are gone, each with its ratio, the interval, "
+         "the level of proof and\n"
+         "the smallest loss that would have been found. The last line says how many cases could "
+         "not have shown a loss of\n"
+         "--see: of these a pass says nothing. A FILE of '-' is stdout, in place of the text.\n");
+    opts_help(o, stdout);
+    puts(
+        "\nexit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no "
+        "run there, or a file that\n"
+        "      cannot be written, 3 nothing could be decided, or there is no baseline, 4 the "
+        "run is incomplete:\n"
+        "      cases failed or are missing, 5 a run folder or the history is damaged; of several "
+        "the first of 1, 4, 3\n"
+        "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
+}
+
+static int fail(const struct check_command *c)
+{
+    fprintf(stderr, "plumb check: %s\n", c->error);
+    return CHECK_USAGE;
+}
+
+static int refuse(struct check_command *c, const char *why)
+{
+    snprintf(c->error, sizeof(c->error), "%s", why);
+    return -EINVAL;
+}
+
+static bool is_share(double share)
+{
+    return share > 0 && share < 1;
+}
+
+static int settle_run(struct check_command *c)
+{
+    if (c->o.n_args != 1)
+        return snprintf(
+                   c->error, sizeof(c->error),
+                   c->o.n_args
+                       ? "one run is judged at a time: name one run folder"
+                       : "which run? Name a run folder, such as results/quick-20250101-120000; "
+                         "plumb run makes one"),
+               -EINVAL;
+    c->run = c->o.args[0];
+    return 0;
+}
+
+static int settle(struct check_command *c)
+{
+    struct check_options *o = &c->options;
+    const struct opt_values *margin = opts_values(&c->o, "margin");
+
+    c->forced = margin && margin->given;
+    if (!o->baseline && (o->update || o->accept))
+        o->baseline = "history";
+    if (settle_run(c))
+        return -EINVAL;
+    if (!is_share(o->margin) || !is_share(o->see))
+        return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%%");
+    if (!o->baseline)
+        return refuse(c, "against what? --baseline RUN holds it against one run, or a folder of "
+                         "runs; --baseline history --update-baseline keeps a history, and begins "
+                         "one with this run");
+    return 0;
+}
+
+static int run(struct check_command *c, int argc, char **argv)
+{
+    int err = opts_parse(&c->o, argc, argv);
+
+    if (!err)
+        err = opts_apply(&c->o, check_table, NULL, &c->options);
+    if (!err && !(c->only = only_of(argc, argv)))
+        err = -ENOMEM;
+    if (err) {
+        snprintf(c->error, sizeof(c->error), "%s", err == -ENOMEM ? "out of memory" : c->o.error);
+        return fail(c);
+    }
+    if (c->options.help) {
+        print_help(&c->o);
+        return CHECK_GOOD;
+    }
+    return settle(c) ? fail(c) : check_run(c);
+}
+
+int cmd_check(int argc, char **argv)
+{
+    const struct opt *tables[] = {check_table, NULL};
+    struct check_command c = {0};
+    int status = CHECK_USAGE;
+
+    if (!opts_init(&c.o, tables))
+        status = run(&c, argc, argv);
+    else
+        fprintf(stderr, "plumb check: %s\n", c.o.error);
+    free(c.only);
+    opts_release(&c.o);
+    return status;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate: see gate.h. */
+#include "harness/check/gate.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/check/words.h"
+
+int gate_exit(enum gate_verdict verdict)
+{
+    static const int codes[] = {[GATE_PASSED] = 0,
+                                [GATE_LOST] = 1,
+                                [GATE_UNDECIDED] = 3,
+                                [GATE_INCOMPLETE] = 4,
+                                [GATE_FIRST] = 3};
+
+    return codes[verdict];
+}
+
+const char *gate_verdict_name(enum gate_verdict verdict)
+{
+    static const char *const names[] = {[GATE_PASSED] = "passed",
+                                        [GATE_LOST] = "regressed",
+                                        [GATE_UNDECIDED] = "inconclusive",
+                                        [GATE_INCOMPLETE] = "incomplete",
+                                        [GATE_FIRST] = "first run"};
+
+    return names[verdict];
+}
+
+const char *gate_state_name(enum gate_state state)
+{
+    static const char *const names[] = {"regressed",  "wrong",  "failed",       "missing",
+                                        "refused",    "unseen", "inconclusive", "better",
+                                        "equivalent", "new",    "absent"};
+
+    return names[state];
+}
+
+/* Of the last runs that have the case decide_suite() picks the best; all of them tell what varies. */
+static void pick_best(struct decide_case *c, size_t last)
+{
+    size_t first = c->a.n > last ? c->a.n - last : 0;
+
+    c->a = (struct decide_side){.runs = c->a.runs + first, .n = c->a.n - first};
+    c->best_of = 0;
+    for (size_t i = 0; i < c->a.n; i++)
+        c->best_of += c->a.runs[i].n > 0;
+}
+
+int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *options)
+{
+    for (size_t i = 0; i < p->n; i++)
+        if (p->all[i].state == PAIR_READY)
+            pick_best(&p->all[i].decide, n);
+    return pairs_decide(p, options);
+}
+
+/* An interval that happens to lie above the loss is no sight: of many noisy cases one always does. One
+ * that lies within the margin is narrow. */
+bool gate_is_blind(const struct decide_case *c, double see)
+{
+    if (c->decision == DECISION_WORSE)
+        return false;
+    if (c->decision == DECISION_EQUIVALENT && c->margin <= see)
+        return false;
+    return !(c->smallest <= see);
+}
+
+/* Did a launch of the run give wrong data? */
+static bool is_wrong(const struct pairs *p, const struct pair *pair)
+{
+    for (size_t run = p->n_a; run < p->report.n_runs; run++) {
+        const struct report_point *at = &pair->c->points[run];
+
+        for (size_t i = 0; i < at->n_rows; i++)
+            if (!strcmp(row_text(&pair->bench->rows[run], at->rows[i], FIELD_STATUS), "wrong"))
+                return true;
+    }
+    return false;
+}
+
+static enum gate_state state_of_decision(const struct gate *g, const struct decide_case *c)
+{
+    switch (c->decision) {
+    case DECISION_WORSE:
+        return GATE_REGRESSED;
+    case DECISION_BETTER:
+        return GATE_BETTER;
+    case DECISION_EQUIVALENT:
+        return GATE_EQUIVALENT;
+    default:
+        return gate_is_blind(c, g->options.see) ? GATE_UNSEEN : GATE_INCONCLUSIVE;
+    }
+}
+
+/* A case that lost says so, though one of its launches failed, too. */
+static enum gate_state state_of(const struct gate *g, const struct pair *pair)
+{
+    bool ready = pair->state == PAIR_READY && !g->options.first;
+
+    if (is_wrong(g->p, pair))
+        return GATE_WRONG;
+    if (ready && pair->decide.decision == DECISION_WORSE)
+        return GATE_REGRESSED;
+    if (pair->failed_b)
+        return GATE_FAILED;
+    switch (pair->state) {
+    case PAIR_READY:
+        return ready ? state_of_decision(g, &pair->decide) : GATE_NEW;
+    case PAIR_REFUSED:
+        return GATE_REFUSED;
+    case PAIR_LOST_B:
+        return GATE_MISSING;
+    case PAIR_LOST_A:
+        return GATE_NEW;
+    default:
+        return GATE_ABSENT;
+    }
+}
+
+static int compare_cases(const void *a, const void *b)
+{
+    const struct gate_case *x = a, *y = b;
+    double rx = x->pair->decide.ratio, ry = y->pair->decide.ratio;
+    int d = (x->state > y->state) - (x->state < y->state);
+
+    if (!d && x->pair->state == PAIR_READY && y->pair->state == PAIR_READY && rx != ry)
+        d = (rx > ry) - (rx < ry);
+    return d ? d : (x->pair > y->pair) - (x->pair < y->pair);
+}
+
+static void take_case(struct gate *g, const struct pair *pair)
+{
+    struct gate_case *c = &g->cases[g->n++];
+
+    c->pair = pair;
+    c->state = state_of(g, pair);
+    c->text = words_case(g, c);
+    g->counts[c->state]++;
+    if (pair->state == PAIR_READY && !g->options.first) {
+        g->n_held++;
+        g->n_unseen += gate_is_blind(&pair->decide, g->options.see);
+    }
+}
+
+/* A run that was cut short may lack launches of any case. */
+static const char *unfinished(const struct pairs *p)
+{
+    for (size_t run = p->n_a; run < p->report.n_runs; run++) {
+        const char *state = json_string_value(json_object_get(p->report.runs[run].meta, "state"));
+
+        if (state && strcmp(state, "complete") != 0)
+            return state;
+    }
+    return "";
+}
+
+static enum gate_verdict verdict_of(const struct gate *g)
+{
+    if (g->counts[GATE_REGRESSED] || g->counts[GATE_WRONG])
+        return GATE_LOST;
+    if (g->counts[GATE_FAILED] || g->counts[GATE_MISSING] || g->counts[GATE_REFUSED] || *g->state)
+        return GATE_INCOMPLETE;
+    if (g->options.first)
+        return GATE_FIRST;
+    if (g->n_unseen == g->n_held || (g->options.strict && g->n_unseen))
+        return GATE_UNDECIDED;
+    return GATE_PASSED;
+}
+
+int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
+{
+    *g = (struct gate){.p = p, .options = *options, .state = ""};
+    g->cases = pool_alloc(&p->report.pool, p->n + 1, sizeof(*g->cases));
+    if (!g->cases)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n; i++)
+        take_case(g, &p->all[i]);
+    qsort(g->cases, g->n, sizeof(*g->cases), compare_cases);
+    g->state = unfinished(p);
+    g->verdict = verdict_of(g);
+    g->sentence = words_verdict(g);
+    g->unseen = words_unseen(g);
+    return p->report.pool.failed ? -ENOMEM : 0;
+}

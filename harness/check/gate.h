@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The gate: what the decisions on a run's cases come to for somebody who is to be woken, or not.
+ *
+ * A case is one of
+ *   regressed     a loss against the baseline is proven over the suite (decide.h)
+ *   wrong         the run's data were wrong
+ *   failed        a launch of it failed, or did not end in time
+ *   missing       the baseline has it and the run does not: skipped, not run, gone
+ *   refused       its figures are of another sort than the baseline's (pairs.h)
+ *   unseen        nothing is proven, and the data could not have shown a loss of `see`
+ *   inconclusive  nothing is proven, and a loss of `see` would have been
+ *   better, equivalent
+ *   new           the baseline has none
+ *   absent        neither has it
+ */
+#ifndef PLUMB_CHECK_GATE_H
+#define PLUMB_CHECK_GATE_H
+
+#include "harness/compare/pairs.h"
+
+enum gate_state {
+    GATE_REGRESSED,
+    GATE_WRONG,
+    GATE_FAILED,
+    GATE_MISSING,
+    GATE_REFUSED,
+    GATE_UNSEEN,
+    GATE_INCONCLUSIVE,
+    GATE_BETTER,
+    GATE_EQUIVALENT,
+    GATE_NEW,
+    GATE_ABSENT
+};
+#define GATE_STATES 11
+
+enum gate_verdict {
+    GATE_PASSED,
+    GATE_LOST,       /* exit 1: a case regressed, or gave wrong data */
+    GATE_UNDECIDED,  /* exit 3 */
+    GATE_INCOMPLETE, /* exit 4 */
+    GATE_FIRST       /* exit 3: there is nothing to hold the run against yet */
+};
+
+struct gate_case {
+    const struct pair *pair;
+    enum gate_state state;
+    const char *text; /* one sentence without a full stop, in which nothing is escaped */
+};
+
+struct gate_options {
+    double see;  /* the loss that the run should be able to show */
+    bool strict; /* any case that could not have shown it makes the run inconclusive */
+    bool first;  /* no baseline yet: the run stands on both sides of the pairs */
+};
+
+struct gate {
+    struct pairs *p;
+    struct gate_options options;
+    struct gate_case *cases; /* by state, worst first in each */
+    size_t n, counts[GATE_STATES];
+    size_t n_held;   /* held against a baseline */
+    size_t n_unseen; /* of them, could not have shown a loss of `see`, whatever they were decided */
+    enum gate_verdict verdict;
+    const char *sentence; /* what holds over all */
+    const char *unseen;   /* how many could not have shown the loss */
+    const char *state;    /* "running" and such, where the run did not come to its end; else "" */
+};
+
+/* Of each case only the best of the baseline's last n runs stays, and its selection is allowed for.
+ * Decides again. As pairs_decide(). */
+int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *options);
+
+/* All of it lives in the pairs' pool. 0 or -ENOMEM. */
+int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
+
+int gate_exit(enum gate_verdict verdict);
+const char *gate_state_name(enum gate_state state);       /* "regressed" */
+const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
+
+/* The data of a case could not have shown a loss of `see`; one that is equivalent within less has
+ * ruled it out. */
+bool gate_is_blind(const struct decide_case *c, double see);
+
+#endif

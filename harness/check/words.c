@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The gate's sentences: see words.h. */
+#include "harness/check/words.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/report/show.h"
+
+const char *words_percent(struct pool *pool, double share)
+{
+    return pool_text(pool, "%.3g %%", 100 * share);
+}
+
+/* Why a case that is not held against anything is not. */
+static const char *reason_of(const struct pair *pair, const char *other)
+{
+    return *pair->reason ? pair->reason : other;
+}
+
+const char *words_case(const struct gate *g, const struct gate_case *c)
+{
+    struct pool *pool = &g->p->report.pool;
+    char sentence[1024];
+
+    switch (c->state) {
+    case GATE_REFUSED:
+        return pool_text(pool, "refused: %s", reason_of(c->pair, "figures of another sort"));
+    case GATE_WRONG:
+    case GATE_FAILED:
+    case GATE_MISSING:
+        return pool_text(pool, "%s: %s", gate_state_name(c->state),
+                         reason_of(c->pair, "this run has no value of it"));
+    case GATE_NEW:
+        return g->options.first ? "new: there is no baseline for it"
+                                : "new: the baseline has no value of it";
+    case GATE_ABSENT:
+        return pool_text(pool, "absent: %s", reason_of(c->pair, "neither side has a value"));
+    default:
+        decide_sentence(&c->pair->decide, sentence, sizeof(sentence));
+        return pool_text(pool, "%s", sentence);
+    }
+}
+
+static const char *add_count(struct pool *pool, const char *list, size_t n, const char *what)
+{
+    return n ? show_joined(pool, list, pool_text(pool, "%zu %s", n, what)) : list;
+}
+
+static const char *counts_of(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *list = "";
+
+    for (int s = 0; s < GATE_STATES; s++)
+        if (s != GATE_UNSEEN)
+            list = add_count(pool, list,
+                             g->counts[s] + (s == GATE_INCONCLUSIVE ? g->counts[GATE_UNSEEN] : 0),
+                             gate_state_name((enum gate_state)s));
+    return *list ? list : "no case";
+}
+
+static const char *undecided(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+
+    if (!g->n_held)
+        return "no case of the run has a baseline";
+    if (g->n_unseen == g->n_held)
+        return pool_text(pool, "no case could have shown a loss of %s",
+                         words_percent(pool, g->options.see));
+    return pool_text(pool,
+                     "--strict asks for all cases: %zu of %zu could not "
+                     "have shown a loss of %s",
+                     g->n_unseen, g->n_held, words_percent(pool, g->options.see));
+}
+
+const char *words_verdict(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *what = "";
+
+    switch (g->verdict) {
+    case GATE_LOST:
+        what = g->counts[GATE_REGRESSED]
+                   ? pool_text(pool, "%s of %zu lost against the baseline",
+                               show_count(pool, g->counts[GATE_REGRESSED], "case"), g->n_held)
+                   : "the run gave wrong data";
+        break;
+    case GATE_INCOMPLETE:
+        what = *g->state ? pool_text(pool, "the run is '%s'", g->state)
+                         : "cases of the baseline have no value in this run";
+        if (!*g->state && !g->counts[GATE_MISSING] && !g->counts[GATE_REFUSED])
+            what = "cases of this run failed";
+        break;
+    case GATE_UNDECIDED:
+        what = undecided(g);
+        break;
+    case GATE_FIRST:
+        what = "nothing was judged: there is no baseline to hold this run against";
+        break;
+    default:
+        what = "no regression is proven";
+    }
+    return pool_text(pool, "%s; %s", what, counts_of(g));
+}
+
+const char *words_unseen(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *see = words_percent(pool, g->options.see);
+
+    if (g->options.first)
+        return pool_text(pool, "no case could have shown a loss of %s: nothing was judged", see);
+    if (!g->n_held)
+        return pool_text(pool,
+                         "no case was held against a baseline, so none could have shown a "
+                         "loss of %s",
+                         see);
+    if (!g->n_unseen)
+        return pool_text(pool, "0 of %s could not have shown a loss of %s: all would have",
+                         show_count(pool, g->n_held, "case"), see);
+    return pool_text(pool, "%zu of %s could not have shown a loss of %s: a pass says nothing of %s",
+                     g->n_unseen, show_count(pool, g->n_held, "case"), see,
+                     g->n_unseen == 1 ? "it" : "them");
+}
+
+struct words_figures words_figures(struct pool *pool, const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+    bool better = c->decision == DECISION_BETTER;
+    struct words_figures f = {"", "", ""};
+    double p = better ? c->p_better : c->p_worse;
+
+    if (isfinite(c->ratio))
+        f.ratio = isfinite(c->low)
+                      ? pool_text(pool, "%.3f (%.3f to %.3f)", c->ratio, c->low, c->high)
+                      : pool_text(pool, "%.3f", c->ratio);
+    if (isfinite(p))
+        f.proof = p < 1e-15 ? "p < 1e-15" : pool_text(pool, "p %.1g", p);
+    if (isfinite(c->smallest))
+        f.smallest = words_percent(pool, c->smallest);
+    return f;
+}

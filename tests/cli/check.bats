@@ -1,0 +1,618 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb check: the gate's exit codes, its files, its history, and what CI makes of it, on made-up run folders.
+
+bats_require_minimum_version 1.5.0
+
+setup_file() { # how many cases of a made run are judged
+    made="$(mktemp -d)"
+    for i in 1 2; do python3 "$BATS_TEST_DIRNAME/make_runs.py" "$made/$i" --seed $i > /dev/null; done
+    "${PLUMB_BIN:-$BATS_TEST_DIRNAME/../../build/bin}/plumb" check "$made/2" --baseline "$made/1" --json - > "$made/j.json" || true
+    judged=$(python3 -c 'import json, sys; print(len(json.load(open(sys.argv[1]))["cases"]))' "$made/j.json")
+    rm -rf "$made"
+    [ "$judged" -ge 40 ]
+    export judged
+}
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    plumb="${PLUMB_BIN:-$top/build/bin}/plumb"
+    work="$(mktemp -d)"
+    export TMPDIR="$work/tmp"
+    mkdir "$TMPDIR"
+    cd "$work" || return 1
+    unset GITHUB_STEP_SUMMARY
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+made() { # made DIR [options of make_runs.py]; the seed is also the minute of its start
+    python3 "$top/tests/cli/make_runs.py" "$@" > /dev/null
+}
+
+# check EXIT ARGUMENTS...: runs it, expects that exit, leaves stdout in out and stderr in err
+check() {
+    local want=$1 got=0
+    shift
+    "$plumb" check "$@" > out 2> err || got=$?
+    [ "$got" -eq "$want" ] || {
+        echo "exit $got instead of $want: $*" >&2
+        cat out err >&2
+        return 1
+    }
+}
+
+sqlite() {
+    "$plumb" check nowhere --baseline history 2>&1 | grep -q 'built without SQLite' && skip "built without SQLite"
+    return 0
+}
+
+json() { # json FILE EXPRESSION on the object o
+    python3 -c 'import json, sys; o = json.load(open(sys.argv[1])); print(eval(sys.argv[2]))' "$@"
+}
+
+@test "nothing changed: exit 0, and the last line says how many cases could not have shown a loss" {
+    made a --seed 1
+    made b --seed 2
+    check 0 b --baseline a
+    grep -q '^passed: no regression is proven' out
+    tail -n 1 out | grep -qx "0 of $judged cases could not have shown a loss of 5 %: all would have"
+    [ ! -s err ]
+}
+
+@test "a loss of 5 % in one case: exit 1, that case and no other, first, with ratio, interval, proof and smallest loss" {
+    made a --seed 1
+    made b --seed 2 --shift 'memory triad 1073741824 *=0.95'
+    check 1 b --baseline a
+    grep -qx 'regressed: 1' out
+    [ "$(grep -n '^regressed: 1$' out | cut -d: -f1)" -lt "$(grep -n '^passed\|^regressed: 1 case' out | cut -d: -f1)" ]
+    grep -q '^  memory triad.*1 GiB' out
+    grep -qE 'against the baseline 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\), p .*, would have shown a loss from [0-9.]+ %$' out
+    grep -q "regressed: 1 case of $judged lost" out
+}
+
+@test "lower is better: a latency that grew is the loss, and one that fell is none" {
+    made a --seed 1
+    made b --seed 2 --shift '* latency=0.9'
+    check 1 b --baseline a
+    grep -q latency out
+    # 1 / 0.9 on latencies alone is better
+    made c --seed 2 --shift '* latency=1.1'
+    check 0 c --baseline a
+    grep -q '^better: ' out
+}
+
+@test "a failed case, a skipped one and a missing one: exit 4, each with its reason; a loss beside it: exit 1" {
+    made a --seed 1
+    made b --seed 2 --fail 'memory triad 1073741824 *'
+    check 4 b --baseline a --junit j.xml
+    grep -qx 'failed: 1' out
+    grep -q 'failed: this run failed' out
+    [ "$(grep -cE '\b[AB] (has|failed|skipped)|in [AB]\b' out)" -eq 0 ]
+    grep -q '<error message="failed: ' j.xml
+    made c --seed 2 --skip 'memory triad 1073741824 *'
+    check 4 c --baseline a
+    grep -qx 'missing: 1' out
+    made d --seed 2 --drop 'memory triad 1073741824 *'
+    check 4 d --baseline a --markdown m.md
+    grep -qx 'missing: 1' out
+    grep -q 'missing: this run has no such case' out
+    grep -q '^if a case was taken out of the suite on purpose: take a baseline without it' out
+    grep -q 'taken out of the suite on purpose' m.md
+    made e --seed 2 --drop 'memory triad 1073741824 *' --shift 'memory read 1073741824 *=0.9'
+    check 1 e --baseline a
+}
+
+@test "figures of another sort are refused, not compared: exit 4, with the reason" {
+    made a --seed 1
+    made b --seed 2 --origin simulated
+    check 4 b --baseline a --junit j.xml
+    grep -qx "refused: $judged" out
+    grep -q 'refused: measured in the baseline, simulated in this run$' out
+    grep -q "errors=\"$judged\"" j.xml
+}
+
+@test "one launch only: nothing can be decided, exit 3, and it says why" {
+    made a --seed 1 --launches 1
+    made b --seed 2 --launches 1 --shift '*=0.5'
+    check 3 b --baseline a --json j.json
+    grep -q 'no case could have shown a loss of 5 %' out
+    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
+    grep -q 'one launch a side, which tells no spread' j.json
+}
+
+@test "too noisy for some: exit 0 that names their number, and 3 with --strict; --see asks for more or less" {
+    made a --seed 1 --spread 0.004
+    made b --seed 2 --spread 0.004
+    check 0 b --baseline a --strict
+    # what these data could have shown lies between 1.1 % and 1.6 %
+    check 0 b --baseline a --see 1.2%
+    tail -n 1 out | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.2 %: a pass says nothing of them"
+    check 3 b --baseline a --see 1.2% --strict
+    grep -q '^inconclusive: --strict asks for all cases' out
+    check 3 b --baseline a --see 0.2%
+    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 0.2 %"
+    made n1 --seed 1 --spread 0.2
+    made n2 --seed 2 --spread 0.2
+    check 3 n2 --baseline n1
+}
+
+@test "--margin decides what is a regression; equivalent is said even where a small loss is proven" {
+    made a --seed 1 --spread 0.001
+    made b --seed 2 --spread 0.001 --shift 'memory triad 1073741824 *=0.97'
+    check 1 b --baseline a
+    check 0 b --baseline a --margin 5%
+    grep -q 'passed: ' out
+}
+
+@test "a folder of runs: what differs between them is known, the run itself is never among them" {
+    mkdir all
+    for i in 1 2 3 4 5; do made all/n$i --seed $i --level-spread 0.03; done
+    made all/tonight --seed 6 --level-spread 0.03
+    check 3 all/tonight --baseline all --json j.json --see 5%
+    json j.json "len(o['baseline']['runs']), 'tonight' in o['baseline']['runs']" | grep -qx '(5, False)'
+    grep -q "against 5 runs in 'all'" out
+    check 2 all/tonight --baseline all/tonight
+    grep -q "holds no run but 'all/tonight' itself" err
+}
+
+@test "--best-of: each case against its best of the last runs" {
+    mkdir all
+    for i in 1 2 3 4; do made all/n$i --seed $i --shift "*=0.$((975 + 5 * i))"; done
+    made b --seed 9 --shift '*=0.91'
+    check 1 b --baseline all --best-of 2
+    grep -q 'the best, case by case, of the last 2 of 4 runs' out
+    "$plumb" check b --baseline all --best-of 1 > out || true
+    grep -q '^against the last of 4 runs' out
+    "$plumb" check b --baseline all/n1 --best-of 1 > out || true
+    grep -q "^against one run, 'all/n1'$" out
+    made best --seed 10 --shift '*=0.995'
+    check 0 best --baseline all --best-of 4
+}
+
+@test "the first run begins the history: 3, neither a failure nor a pass; then runs are held against it" {
+    sqlite
+    made n1 --seed 1
+    made n2 --seed 2
+    check 2 n1 --baseline history
+    grep -q "there is no history 'results/history.db' yet: add --update-baseline" err
+    check 3 n1 --update-baseline --junit j.xml --json j.json
+    grep -q 'first run: nothing was judged' out
+    grep -q "the next run of suite 'node' on host 'node7' will have a baseline in 'results/history.db'" out
+    grep -q "tests=\"$judged\" failures=\"0\" errors=\"0\" skipped=\"$judged\"" j.xml
+    [ "$(json j.json "o['verdict'], o['exit'], o['counts']['new']")" = "('first', 3, $judged)" ]
+    check 0 n2 --update-baseline
+    grep -q "^against 1 run of the history 'results/history.db', n1" out
+    [ -z "$(ls -A "$TMPDIR")" ]
+}
+
+@test "a run that regressed is kept, and is no baseline; --accept makes it the new start" {
+    sqlite
+    for i in 1 2 3; do made n$i --seed $i; "$plumb" check n$i --update-baseline > /dev/null || true; done
+    made lost --seed 4 --shift '*triad*=0.9'
+    made next --seed 5 --shift '*triad*=0.9'
+    check 1 lost --update-baseline
+    grep -q 'is no baseline; if its level is meant: --accept' out
+    rm -r n? # the history has all it needs
+    check 1 next --update-baseline
+    grep -q "against 3 runs of the history" out
+    check 0 lost --accept --json j.json --junit j.xml --markdown m.md --github
+    grep -q '^found: .* lost against the baseline' out
+    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are held against it"
+    [ "$(json j.json "o['accepted'], o['exit'], o['verdict']")" = "(True, 0, 'regressed')" ]
+    grep -q '<property name="verdict" value="accepted"/>' j.xml
+    grep -q '^## plumb check: accepted' m.md
+    [ "$(grep -c '^::error' out)" -eq 0 ]
+    grep -q '^::notice title=plumb check::accepted: ' out
+    made later --seed 6 --shift '*triad*=0.9'
+    check 0 later --update-baseline --baseline history:5
+    grep -q "against 1 run of the history 'results/history.db', lost" out
+    # a run that is judged again is there once, and is not its own baseline
+    check 0 later --update-baseline
+    grep -q 'this run was there already' out
+}
+
+@test "--accept with a history that is mistyped: no folder is made, and a file that was is told" {
+    sqlite
+    made n1 --seed 1
+    check 2 n1 --accept --history resluts/history.db
+    [ ! -e resluts ]
+    grep -q "there is no folder 'resluts' for the history 'resluts/history.db'" err
+    grep -q 'this run was not added' out
+    [ "$(grep -c 'will have a baseline' out)" -eq 0 ]
+    check 0 n1 --accept --history other.db
+    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'other.db', which was made for it;"
+    check 0 n1 --accept --history other.db
+    [ "$(grep -c 'was made' out)" -eq 0 ]
+    check 2 n1 --update-baseline --history none/h.db
+    [ ! -e none ]
+}
+
+@test "no baseline: whether the history has none yet, none that is earlier, or none that is good, is told" {
+    sqlite
+    for i in 1 2 3; do made n$i --seed $i; done
+    check 3 n2 --update-baseline
+    check 3 n3 --baseline history --history other.db --update-baseline
+    check 3 n1 --baseline history
+    grep -q "^against nothing: the history 'results/history.db' has 1 run of suite 'node' on host 'node7', but none that began before this one (" out
+    [ "$(grep -c 'no baseline yet' out)" -eq 0 ]
+    grep -q '^judge runs in the order of their start' out
+    check 3 n2 --baseline history
+    grep -q 'has no run of this suite and host but this one' out
+    # of the same second, but added before
+    cp -r n2 same
+    sed -i 's/"run": *"[^"]*"/"run": "same"/' same/run.json
+    check 0 same --baseline history
+    grep -q "^against 1 run of the history 'results/history.db', n2" out
+    made bad --seed 1 --drop 'memory triad 1073741824 *'
+    sed -i 's/"state": *"complete"/"state": "interrupted"/' bad/run.json
+    check 4 bad --update-baseline --history third.db
+    check 3 n2 --baseline history --history third.db
+    grep -q "of the 1 run that the history 'third.db' has from before this one none is a baseline" out
+}
+
+@test "a case that was taken out of the suite: every night is incomplete, with the hint, until --accept" {
+    sqlite
+    made n1 --seed 1
+    made n2 --seed 2 --drop 'memory triad 1073741824 *'
+    made n3 --seed 3 --drop 'memory triad 1073741824 *'
+    check 3 n1 --update-baseline
+    check 4 n2 --update-baseline
+    grep -q '^if a case was taken out of the suite on purpose: --accept' out
+    check 0 n2 --accept
+    check 0 n3 --update-baseline
+    [ "$(grep -c 'on purpose' out)" -eq 0 ]
+}
+
+@test "an incomplete run is no baseline, so a case that failed stays missed the next night" {
+    sqlite
+    made n1 --seed 1
+    made n2 --seed 2 --drop 'memory triad 1073741824 *'
+    made n3 --seed 3 --drop 'memory triad 1073741824 *'
+    check 3 n1 --update-baseline
+    check 4 n2 --update-baseline
+    check 4 n3 --update-baseline --baseline history:1
+    grep -q "against 1 run of the history 'results/history.db', n1" out
+    # and one that was cut short neither, though all that it has is good
+    made n4 --seed 4
+    sed -i 's/"state": *"complete"/"state": "interrupted"/' n4/run.json
+    check 4 n4 --update-baseline --junit j.xml
+    grep -q "incomplete: the run is 'interrupted'" out
+    grep -q 'errors="1"' j.xml
+}
+
+@test "another host's history is no baseline, and the gate says that it is another's" {
+    sqlite
+    made n1 --seed 1
+    made n2 --seed 2 --machine guest
+    check 3 n1 --update-baseline
+    check 3 n2 --update-baseline
+    grep -q "it has 1 of other hosts, such as 'node7'" out
+}
+
+@test "JUnit XML is well-formed and has the shape that readers know, whatever the texts hold" {
+    made a --seed 1
+    made b --seed 2 --shift '*triad*=0.9' --fail 'memory read*' --drop 'memory copy*'
+    nasty=$'x<&>"]]>\x01\xff%0A::error::\n'
+    python3 - "$nasty" <<'END'
+import glob, os, sys
+for f in glob.glob("b/*.csv"):
+    text = open(f, "rb").read()
+    open(f, "wb").write(text.replace(b"made to fail", b'"x<&>""]]>\x01\xff%0A::error::|*_y"'))
+END
+    check 1 b --baseline a --junit j.xml --markdown m.md --github --json j.json
+    python3 - <<'END'
+import xml.etree.ElementTree as E
+root = E.parse("j.xml").getroot()
+assert root.tag == "testsuites"
+(suite,) = root
+assert suite.tag == "testsuite" and suite.get("name")
+order = [e.tag for e in suite]
+assert order[0] == "properties" and order[-1] == "system-out" and set(order[1:-1]) == {"testcase"}, order
+cases = suite.findall("testcase")
+kinds = {k: sum(len(c.findall(k)) for c in cases) for k in ("failure", "error", "skipped")}
+assert int(suite.get("tests")) == len(cases) == int(root.get("tests"))
+assert int(suite.get("failures")) == kinds["failure"] == int(root.get("failures")) > 0, kinds
+assert int(suite.get("errors")) == kinds["error"] == int(root.get("errors")) > 0, kinds
+assert int(suite.get("skipped")) == kinds["skipped"]
+for c in cases:
+    assert c.get("name") and "/" in c.get("classname")
+    assert len(c) == 1 and (c[0].tag == "system-out" or c[0].get("message")), c.get("name")
+assert cases[0].find("failure") is not None and cases[0].get("classname") == "Memory/memory"
+END
+    if command -v xmllint; then xmllint --noout j.xml; fi
+    lost='sum(o["counts"][s] for s in ("wrong", "failed", "missing", "refused"))'
+    grep -q "<testsuite .* errors=\"$(json j.json "$lost")\"" j.xml
+    [ "$(json j.json 'o["counts"]["missing"] > 0 and o["counts"]["failed"] > 0')" = True ]
+    # no line of the annotations but those that were meant
+    [ "$(grep -c '^::' out)" -eq "$(grep -cE '^::(error|warning|notice) title=[a-z ]+::' out)" ]
+}
+
+@test "JUnit: a case is called the same whatever else the run has, by all that makes it" {
+    made a --seed 1
+    made b --seed 2
+    check 0 b --baseline a --junit all.xml
+    check 0 b --baseline a --junit one.xml --only 'op=triad*size=1073741824'
+    made c --seed 3 --cases 3
+    made d --seed 4 --cases 3
+    check 0 d --baseline c --junit alone.xml
+    python3 - <<'END'
+import xml.etree.ElementTree as E
+names = {f: [c.get("name") for c in E.parse(f + ".xml").iter("testcase")] for f in ("all", "one", "alone")}
+assert len(set(names["all"])) == len(names["all"]) > 30
+assert len(names["one"]) >= 1 and set(names["one"]) <= set(names["all"])
+assert len(names["alone"]) >= 1 and set(names["alone"]) <= set(names["all"]), names["alone"]
+assert all("=" in n and ": " in n and "|" not in n for n in names["all"]), names["all"][0]
+END
+}
+
+@test "GitHub: an error for each case that lost, ten at most, and the summary of the step" {
+    made a --seed 1
+    made b --seed 2 --shift 'memory*=0.9'
+    export GITHUB_STEP_SUMMARY=$work/summary
+    echo before > summary
+    check 1 b --baseline a --github
+    [ "$(grep -c '^::error ' out)" -eq 10 ]
+    grep -q '^::error title=regressed::memory .*: worse: a loss of [0-9.]* %25 is proven' out
+    [ "$(head -n 1 summary)" = before ]
+    grep -q '^## plumb check: regressed' summary
+    grep -q '^| regressed | memory ' summary
+    made c --seed 3
+    check 0 c --baseline a --github
+    [ "$(grep -c '^::error' out)" -eq 0 ]
+    grep -q '^::notice title=plumb check::no regression is proven' out
+}
+
+@test "JSON: the keys that are promised, null for what cannot be told" {
+    made a --seed 1
+    made b --seed 2 --shift '*triad*=0.9' --drop 'memory copy*'
+    check 1 b --baseline a --json -
+    python3 - <<'END'
+import json
+o = json.load(open("out"))
+assert o["schema"] == 1 and o["verdict"] == "regressed" and o["exit"] == 1
+for key in ("program version sentence unseen run baseline margin see strict cases_held cases_unseen unrest history counts "
+            "differences cases").split():
+    assert key in o, key
+assert o["unrest"] is None or o["unrest"] >= 1
+text = open("out").read()
+assert '"see": 0.05,' in text and '"margin": 0.02,' in text
+assert o["run"]["host"] == "node7" and o["margin"] == 0.02 and o["see"] == 0.05
+assert sum(o["counts"].values()) == len(o["cases"])
+case = o["cases"][0]
+assert case["state"] == "regressed" and 0.88 < case["ratio"] < 0.92 and case["ratio_low"] < case["ratio"] < case["ratio_high"]
+assert case["proven"] and case["p_worse"] < 1e-3 and case["could_show_loss"]
+lost = [c for c in o["cases"] if c["state"] == "missing"]
+assert lost and "ratio" not in lost[0]
+END
+}
+
+@test "--only: patterns on key or label; one that nothing matches is an error" {
+    made a --seed 1
+    made b --seed 2 --shift 'memory triad 1073741824 *=0.9'
+    check 0 b --baseline a --only 'memory read'
+    check 1 b --baseline a --only 'memory read' --only 'op=triad'
+    check 2 b --baseline a --only nosuchcase
+    grep -q "no case matches --only 'nosuchcase'" err
+}
+
+@test "bad input: each has its message and its exit code" {
+    made a --seed 1
+    made b --seed 2
+    check 2
+    grep -q 'which run?' err
+    check 2 b
+    grep -q 'against what?' err
+    check 2 b a --baseline a
+    grep -q 'one run is judged at a time' err
+    check 2 nowhere --baseline a
+    grep -q nowhere err
+    check 2 b --baseline nowhere
+    grep -q nowhere err
+    check 2 b --baseline history:0
+    grep -q '1 to 1000' err
+    check 2 b --baseline a --margin 0
+    grep -q 'shares above 0' err
+    made new --seed 3 --schema 99
+    check 2 new --baseline a
+    grep -q 'schema 99' err
+    made empty --seed 3 --empty
+    check 4 empty --baseline a
+    cp -r b torn
+    printf '"' >> torn/plan.csv
+    check 5 torn --baseline a
+    grep -q 'plan.csv.*damaged\|damaged.*plan.csv' err
+    check 2 b --baseline a --junit /nowhere/j.xml
+    grep -q "cannot write '/nowhere/j.xml'" err
+}
+
+@test "values that have no logarithm: NaN, infinite, zero and negative medians are failures, and said" {
+    made a --seed 1
+    for value in nan inf 0 -1; do
+        rm -rf b
+        made b --seed 2 --value "memory triad 1073741824 *=$value"
+        check 4 b --baseline a --json j.json
+        [ "$(json j.json "[c['state'] for c in o['cases'] if 'triad|' in c['key'] and 'size=1073741824' in c['key']][0]")" = failed ]
+    done
+}
+
+@test "a history that is none, is damaged, or lies where nobody may write: clear, and a loss is not hidden by it" {
+    sqlite
+    made a --seed 1
+    made b --seed 2
+    made lost --seed 3 --shift '*triad*=0.9'
+    echo 'a text that is long enough to look at, and that is no database at all, whatever its name may be' > text.db
+    check 5 b --baseline history --history text.db
+    grep -q "is no SQLite file" err
+    check 5 b --baseline a --update-baseline --history text.db
+    check 1 lost --baseline a --update-baseline --history text.db
+    grep -q "is no SQLite file" err
+    grep -q 'this run was not added' out
+    check 2 b --baseline a --update-baseline --history /proc/none/history.db
+    [ ! -e /proc/none ]
+}
+
+@test "a history in a folder where nothing can be written is read" {
+    sqlite
+    as=()
+    if [ "$(id -u)" -eq 0 ]; then # root may write anywhere
+        command -v setpriv || skip "no setpriv"
+        as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    fi
+    made n1 --seed 1
+    made n2 --seed 2
+    mkdir kept
+    check 3 n1 --update-baseline --history kept/h.db
+    cp "$plumb" gate
+    chmod a+rx . gate
+    chmod 777 tmp
+    chmod -R a-w kept
+    "${as[@]}" ./gate check n2 --baseline history --history kept/h.db > out
+    grep -q "against 1 run of the history 'kept/h.db', n1" out
+    run -2 "${as[@]}" ./gate check n2 --baseline history --history kept/h.db --update-baseline
+    [[ $output == *"cannot open the history 'kept/h.db': the file or its folder cannot be written"* ]]
+    [[ $output == *'this run was not added'* ]]
+    chmod -R u+w kept
+}
+
+@test "a build without SQLite says so, and what to install" {
+    command -v "${CC:-cc}" || skip "no compiler"
+    cat > main.c <<'END'
+#include <stdio.h>
+#include "harness/history/history_db.h"
+int main(void)
+{
+    char error[512] = "";
+    int err;
+    struct history_db *db = history_db_open("h.db", true, &err, error, sizeof(error));
+    puts(error);
+    return db || !err;
+}
+END
+    echo '#include <jansson.h>' | "${CC:-cc}" -fsyntax-only -xc - || skip "jansson is not installed"
+    "${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -I"$top" main.c "$top/harness/history/history_db_none.c" -o none
+    ./none > out
+    grep -q 'built without SQLite .* install libsqlite3-dev' out
+    # and the build takes that file
+    make -n -C "$top" BOOTSTRAP=no HAVE_SQLITE= build/bin/plumb > plan 2> err || true
+    grep -q 'history_db_none\.o' plan
+    [ "$(grep -c 'history_db_sqlite' plan)" -eq 0 ]
+}
+
+@test "eight gates at once on one history that is not there yet: all runs are in it" {
+    sqlite
+    for i in 1 2 3 4 5 6 7 8; do made n$i --seed $i --cases 3; done
+    pids=()
+    mkdir h
+    for i in 1 2 3 4 5 6 7 8; do
+        "$plumb" check n$i --update-baseline --history h/h.db > out$i 2>&1 &
+        pids+=($!)
+    done
+    for pid in "${pids[@]}"; do
+        got=0
+        wait "$pid" || got=$?
+        case $got in 0 | 3) ;; *) cat out? && false ;; esac
+    done
+    [ "$(cat out? | grep -c 'this run was added')" -eq 8 ]
+    if command -v sqlite3; then
+        [ "$(sqlite3 h/h.db 'SELECT count(*) FROM runs')" -eq 8 ]
+        [ "$(sqlite3 h/h.db 'PRAGMA integrity_check')" = ok ]
+    fi
+}
+
+@test "--help names every exit code, and the options that the documents name" {
+    "$plumb" check --help > out
+    for word in --baseline --margin --see --strict --best-of --only --junit --markdown --json --github --update-baseline \
+        --accept --history; do
+        grep -q -- "$word" out
+        grep -q -- "$word" "$top/docs/check.md"
+    done
+    grep -q 'exit: 0 .* 1 ' out
+}
+
+# --- examples/ci ---
+
+# The commands in a YAML file's `run: |` blocks and script lines.
+commands_of() {
+    awk '
+        /^ *run: \|/ { at = match($0, /[^ ]/); block = 1; next }
+        block && /[^ ]/ && match($0, /[^ ]/) <= at { block = 0 }
+        block { print; next }
+        /^  script:/ { script = 1; next }
+        script && /^  [^ ]/ { script = 0 }
+        script && /^    - / { sub(/^    - /, ""); print }' "$1"
+}
+
+@test "the examples for CI: their commands are this program's, and the shell parts are clean" {
+    for file in github.yml gitlab-ci.yml; do
+        commands_of "$top/examples/ci/$file" > "$file.sh"
+        grep -q 'plumb check' "$file.sh"
+        bash -n "$file.sh"
+        if command -v shellcheck; then shellcheck -s bash -e SC2154 "$file.sh"; fi
+        { "$plumb" check --help && "$plumb" run --help; } > help
+        while IFS= read -r word; do
+            grep -q -- "$word" help
+        done < <(grep -o -- '--[a-z-]*' "$file.sh" | sort -u)
+    done
+    if command -v shellcheck; then shellcheck "$top/examples/ci/nightly.sh"; fi
+    grep -q '/nightly.sh$' "$top/examples/ci/crontab"
+    # one place for the history, in all of them
+    for file in crontab nightly.sh; do
+        grep -qE 'FOLDER(=|:-)/var/lib/plumbline\b' "$top/examples/ci/$file"
+    done
+    grep -q '^PATH=' "$top/examples/ci/crontab"
+    [ "$(grep -ohE '[^ ]*/history\.db' "$top"/examples/ci/*.{yml,md} | sort -u)" = /var/lib/plumbline/history.db ]
+}
+
+@test "the steps for GitHub, run as its shell does: 0 and 3 go on, 1 fails" {
+    sqlite
+    mkdir bin
+    cat > bin/plumb <<END
+#!/bin/sh
+[ "\$1" != run ] || exec cp -r "$work/made" "\$4"
+exec "$plumb" "\$@"
+END
+    chmod +x bin/plumb
+    commands_of "$top/examples/ci/github.yml" > steps.sh
+    export PATH="$work/bin:$PATH" SUITE=quick HISTORY=$work/h.db
+    made made --seed 1
+    RUN=results/1 bash -e steps.sh > out
+    grep -q '^::warning title=plumb check::nothing was judged' out
+    rm -r made && made made --seed 2
+    RUN=results/2 bash -e steps.sh
+    rm -r made && made made --seed 3 --shift '*triad*=0.9'
+    RUN=results/3 run -1 bash -e steps.sh
+    [ -s check.xml ] && [ -s check.json ]
+}
+
+@test "the script for cron: silent where nothing was lost, the cases where something was, and old runs go" {
+    sqlite
+    cat > fake <<END
+#!/bin/sh
+[ "\$1" != run ] || { cp -r "$work/made" "\$4" && exit \$(cat "$work/code"); }
+[ "\$1" = run ] || exec "$plumb" "\$@"
+END
+    chmod +x fake
+    export PLUMB=$work/fake FOLDER=$work/nights KEEP=2
+    echo 0 > code
+    made made --seed 1
+    run -3 "$top/examples/ci/nightly.sh"
+    [ "${#lines[@]}" -eq 2 ]
+    [[ $output == *'nothing was judged'* ]]
+    sleep 1.1
+    rm -r made && made made --seed 2
+    run -0 "$top/examples/ci/nightly.sh"
+    [ -z "$output" ]
+    sleep 1.1
+    rm -r made && made made --seed 3 --shift '*triad*=0.9'
+    run -1 "$top/examples/ci/nightly.sh"
+    [[ $output == *'memory triad'* ]]
+    [ "$(find nights/runs -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
+    [ -s nights/last-check.json ] && [ -s nights/last-check.md ]
+    echo 5 > code
+    run -5 "$top/examples/ci/nightly.sh"
+    [[ $output == *'plumb run ended with 5'* ]]
+}

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/option.h"
+#include "harness/against/against.h"
 #include "harness/run/run_state.h"
 
 #define AT(member) offsetof(struct run_options, member)
@@ -31,7 +32,7 @@ static const struct opt run_table[] = {
      .offset = AT(only),
      .arg = "PATTERN",
      .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
-             "[..] as in a shell); given again: those too"},
+             "[..] as in a shell; sizes as 65536, 64K or 64KiB); given again: those too"},
     {.name = "seed",
      .type = OPT_U64,
      .offset = AT(seed),
@@ -82,6 +83,21 @@ static const struct opt run_table[] = {
      .offset = AT(launcher_args),
      .arg = "ARGS",
      .help = "further arguments of mpirun or srun, in one word"},
+    {.name = "against",
+     .type = OPT_STRING,
+     .offset = AT(against),
+     .arg = "COMMAND",
+     .help = "measure in turn here and where COMMAND starts a plumb (\"ssh guest plumb\", "
+             "\"../other/build/bin/plumb\"), and compare (docs/against.md)"},
+    {.name = "of",
+     .type = OPT_STRING,
+     .offset = AT(of),
+     .arg = "COMMAND",
+     .help = "with --against: what is held against it, in place of this plumb here"},
+    {.name = "agent",
+     .type = OPT_FLAG,
+     .offset = AT(agent),
+     .help = "be the other side of --against: obeys what comes on standard input"},
     {.name = "dry-run",
      .letter = 'n',
      .type = OPT_FLAG,
@@ -118,6 +134,7 @@ static void print_help(const struct opts *o)
     puts("plumb run: measure a suite\n\n"
          "usage: plumb run SUITE [options]\n"
          "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
+         "       plumb run SUITE --against COMMAND [--of COMMAND]\n"
          "       plumb run --resume DIR\n\n"
          "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
          "launched several times,\n"
@@ -126,15 +143,17 @@ static void print_help(const struct opts *o)
          "may be killed at any time and resumed. It ends with a table and a report.\n");
     opts_help(o, stdout);
     puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
-         "interrupt, a full disk), 5 damaged files");
+         "interrupt, a full disk), 5 damaged files;\n"
+         "      with --against, once both runs are whole, that of plumb compare: 1 worse, 3 "
+         "inconclusive, 0 equivalent or better");
 }
 
 /* Options that would change what is measured belong to the start of a run. */
 static int refuse_with_resume(const struct opts *o, struct run *r)
 {
-    static const char *const names[] = {"out",   "only",      "seed",          "dry-run",
-                                        "hosts", "launcher",  "rsh",           "remote-dir",
-                                        "port",  "host-wait", "launcher-args", "slots"};
+    static const char *const names[] = {
+        "out",        "only", "seed",      "dry-run",       "hosts", "launcher", "rsh",
+        "remote-dir", "port", "host-wait", "launcher-args", "slots", "against",  "of"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!opts_values(o, names[i])->given)
@@ -182,12 +201,54 @@ static int unite_only(struct opts *o, int argc, char **argv)
     return err;
 }
 
+/* Options of a run between hosts; a run in turn has none. */
+static int refuse_with_against(const struct opts *o, struct run *r)
+{
+    static const char *const names[] = {"hosts",      "slots", "launcher",  "rsh",
+                                        "remote-dir", "port",  "host-wait", "launcher-args"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (!opts_values(o, names[i])->given)
+            continue;
+        snprintf(r->error, sizeof(r->error),
+                 "--%s does not go with --against: measure both sides by plumb run --hosts, and "
+                 "hold them against each other by plumb compare",
+                 names[i]);
+        return run_fail(r, EXIT_USAGE);
+    }
+    return EXIT_GOOD;
+}
+
+static int run_in_turn(const struct opts *o, struct run *r, int argc, char **argv)
+{
+    const struct run_options *given = &r->options;
+    const struct against_options options = {.of = given->of,
+                                            .against = given->against,
+                                            .out = given->out,
+                                            .only = given->only,
+                                            .seed = given->seed,
+                                            .dry_run = given->dry_run,
+                                            .no_report = given->no_report,
+                                            .argc = argc,
+                                            .argv = argv};
+
+    if (given->resume)
+        return against_resume(given->resume, &options);
+    return refuse_with_against(o, r) ? EXIT_USAGE : against_run(o->args[0], &options);
+}
+
 static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
 {
     bool resume = r->options.resume != NULL;
 
+    if (r->options.agent)
+        return against_agent();
     if (resume && refuse_with_resume(o, r))
         return EXIT_USAGE;
+    if (r->options.of && !r->options.against) {
+        snprintf(r->error, sizeof(r->error), "--of says what --against is held against: give both");
+        return run_fail(r, EXIT_USAGE);
+    }
 
     if (o->n_args != (resume ? 0 : 1)) {
         snprintf(r->error, sizeof(r->error),
@@ -195,6 +256,8 @@ static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
                         : "which suite? For example: plumb run quick (plumb list shows them)");
         return run_fail(r, EXIT_USAGE);
     }
+    if (r->options.against || (resume && against_is_pair(r->options.resume)))
+        return run_in_turn(o, r, argc, argv);
     if (bench_list_load(&r->benches)) {
         snprintf(r->error, sizeof(r->error), "out of memory");
         return run_fail(r, EXIT_INCOMPLETE);

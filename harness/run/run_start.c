@@ -146,39 +146,7 @@ static int read_hosts(struct run *r)
     return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
 }
 
-static const char *plural(size_t n, const char *one, const char *more)
-{
-    return n == 1 ? one : more;
-}
-
-/* What is run where. */
-static void say_spread(const struct run *r, const struct spread *told)
-{
-    const struct hosts *hosts = &r->hosts.hosts;
-    char by[LAUNCHER_BY_SIZE];
-
-    launcher_by(&r->hosts, by);
-    if (told->between) {
-        fprintf(stderr, "plumb run: between hosts, %s: %zu %s over %zu %s", by, told->between,
-                plural(told->between, "case", "cases"), told->pairs,
-                plural(told->pairs, "pair", "pairs"));
-        if (told->bouts > 1)
-            fprintf(stderr, " in %u bouts, in each of which no host is in two pairs", told->bouts);
-        fputs("; ", stderr);
-    }
-    if (told->over && !told->between)
-        fprintf(stderr, "plumb run: over all hosts, %s", by);
-    else if (told->over)
-        fputs("over all hosts", stderr);
-    if (told->over)
-        fprintf(stderr, ": %zu %s with %u ranks on %zu %s; ", told->over,
-                plural(told->over, "case", "cases"), hosts_slots(hosts), hosts->n,
-                plural(hosts->n, "host", "hosts"));
-    fprintf(stderr, "on this machine: %zu %s\n", told->here, plural(told->here, "case", "cases"));
-}
-
-/* Cases that need a peer go between the hosts, those that need a group over all of them; says what is run where. 0 or
- * -errno with r->error. */
+/* Cases that need a peer go between the hosts, those that need a group over all of them. 0 or -errno with r->error. */
 static int spread_over_hosts(struct run *r)
 {
     bool pairs = spread_has_pairs(&r->suite), groups = spread_has_groups(&r->suite);
@@ -199,8 +167,6 @@ static int spread_over_hosts(struct run *r)
     if (!err)
         err = spread_suite(&r->suite, &r->hosts.hosts, r->options.seed, &told, r->error,
                            sizeof(r->error));
-    if (!err)
-        say_spread(r, &told);
     return err;
 }
 
@@ -229,7 +195,9 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
             snprintf(r->error, sizeof(r->error),
                      "no case of suite '%s' matches --only '%s': see --dry-run", r->suite.name,
                      r->options.only);
-        else if (err)
+        if (!err && r->hosts.launcher)
+            err = run_say_spread(r);
+        if (err && err != -ENOENT)
             snprintf(r->error, sizeof(r->error), "cannot plan: %s", strerror(-err));
     }
 done:

@@ -19,9 +19,10 @@ enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DA
 struct run_options {
     const char *out, *resume, *only;
     const char *hosts, *rsh, *remote_dir, *launcher_args;
-    int launcher; /* of run_launchers; -1: not given */
+    const char *against, *of; /* commands that start targets: harness/against */
+    int launcher;             /* of run_launchers; -1: not given */
     uint64_t seed, port, host_wait_ns, slots;
-    bool dry_run, no_report, help;
+    bool dry_run, no_report, agent, help;
 };
 
 struct run {
@@ -50,6 +51,9 @@ int run_fail(const struct run *r, int status);
  * dry run. */
 int run_start_new(struct run *r, const char *suite_name, int argc, char **argv);
 int run_start_again(struct run *r);
+
+/* Says what of the plan is run where, of a run that has hosts. 0 or -ENOMEM. */
+int run_say_spread(const struct run *r);
 
 /* Says how long what is to do measures at most: see estimate.h. */
 void run_say_time(const struct run *r);

@@ -1,0 +1,286 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# plumb run --against: two targets in turn, on the null benchmark; what starts them is a script that notes whose turn it is.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    plumb="$bin/plumb"
+    work="$(mktemp -d)"
+    cd "$work" || return 1
+    # Each has its own benchmark beside it, which notes its launches in `turns`. Leftovers are found by this folder's name.
+    for side in one two; do
+        mkdir -p "$side"
+        cp "$plumb" "$side/plumb"
+        cat > "$side/plumb-null" <<END
+#!/bin/sh
+case " \$* " in
+*" --csv "*)
+    echo "$side \$*" >> "$work/turns"
+    if [ -e "$work/slow-$side" ]; then exec "$work/$side/slow" 30; fi
+    ;;
+esac
+exec "$bin/plumb-null" "\$@"
+END
+        chmod +x "$side/plumb-null"
+        ln -s "$(command -v sleep)" "$side/slow"
+    done
+    printf 'suite: t\nabout: a test\ndefaults: {repeat: 4, budget: 5ms, warmup: 1ms}\ncases:\n  - {bench: "null", number: [1, 2, 3]}\n' > t.yaml
+}
+
+teardown() {
+    cd / || return 1
+    pkill -KILL -f "$work" 2> /dev/null
+    rm -rf "$work"
+}
+
+# shellcheck disable=SC2120 # mostly without
+in_turn() { # in_turn [OPTION...]
+    "$plumb" run t.yaml --of "SIDE=one $work/one/plumb" --against "SIDE=two $work/two/plumb" --out r --no-report "$@"
+}
+
+column() { # column FILE NAME
+    python3 -c 'import csv, sys
+for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
+}
+
+left_over() { pgrep -f "$work/(one|two)/"; }
+
+none_left() { # within 10 s
+    for _ in $(seq 100); do
+        left_over > /dev/null || return 0
+        sleep 0.1
+    done
+    left_over -a
+    return 1
+}
+
+wait_for_turns() { # wait_for_turns N
+    for _ in $(seq 200); do
+        [ -e turns ] && [ "$(wc -l < turns)" -ge "$1" ] && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
+# long.yaml: t.yaml, but longer than what fits into a pipe.
+long_suite()
+{
+    { cat t.yaml && yes '# a comment that fills the pipe, a line of it' | head -n 3000; } > long.yaml
+}
+
+@test "two targets are measured in turn, the one that comes first alternating, with the same data" {
+    run in_turn
+    [ "$status" -eq 0 ]
+    [ "$(wc -l < turns)" -eq 24 ]
+    # a b, b a, a b ...
+    [ "$(awk '{printf "%s%s", substr($1, 2, 1), NR % 4 ? "" : " "}' turns)" = "$(printf 'nwwn %.0s' 1 2 3 4 5 6)" ]
+    # What follows is the same for both of a pair: case, and seed.
+    [ "$(awk '{$1 = ""} NR % 2 {first = $0; next} first != $0' turns)" = "" ]
+    [ "$(awk '{$1 = ""; print}' turns | sort -u | wc -l)" -eq 12 ]
+}
+
+@test "both are run folders like any other, and know of each other" {
+    in_turn
+    for side in a b; do
+        [ "$(column r/$side/plan.csv state | sort | uniq -c | tr -s ' ')" = " 12 done" ]
+        [ "$(column r/$side/null.csv run | sort -u)" = "r-$side" ]
+        [ "$(wc -l < r/$side/samples/null.csv)" -gt 1000 ]
+        "$plumb" report "r/$side" --out "rep-$side"
+    done
+    python3 - <<'END'
+import json
+for side, other in (("a", "b"), ("b", "a")):
+    m = json.load(open("r/%s/run.json" % side))
+    assert m["state"] == "complete" and m["run"] == "r-" + side, m["state"]
+    assert m["against"]["pair"] == json.load(open("r/a/run.json"))["against"]["pair"]
+    assert m["against"]["side"] == side and m["against"]["other"] == other
+    assert "SIDE=" in m["against"]["command"], m["against"]
+    assert m["machine"]["cpu"], "the machine was not probed"
+END
+    [ "$(cut -d, -f3-7 r/a/plan.csv)" = "$(cut -d, -f3-7 r/b/plan.csv)" ]
+}
+
+@test "it ends with a page that has the verdicts, and both commands" {
+    status=0
+    "$plumb" run t.yaml --of "SIDE=one $work/one/plumb" --against "SIDE=two $work/two/plumb" --out r > out || status=$?
+    [ "$status" -eq 0 ] || [ "$status" -eq 3 ] || [ "$status" -eq 1 ] # as the machine is
+    grep -q "^report: r/report.html$" out
+    grep -q "<section id='verdicts'>" r/report.html
+    grep -q "measured in turn: .*; A is what &#39;SIDE=one $work/one/plumb&#39; starts, B is what &#39;SIDE=two $work/two/plumb&#39; starts" r/report.html
+    "$plumb" compare r > again || true
+    cmp <(head -n 1 out) <(head -n 1 again)
+}
+
+@test "an interrupt keeps what is there; --resume measures the rest, and nothing twice" {
+    touch slow-two
+    in_turn 2> err 3>&- &
+    wait_for_turns 2
+    pkill -INT -f "^$plumb run t.yaml"
+    status=0
+    wait $! || status=$?
+    [ "$status" -eq 4 ]
+    grep -q 'interrupted: 1 of 24 launches are kept; go on with: .* run --resume r' err
+    none_left
+    rm slow-two
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 0 ]
+    # The launch that was under way is the one that is there twice.
+    [ "$(wc -l < turns)" -eq 25 ]
+    [ "$(column r/a/plan.csv state | sort -u)" = "done" ]
+    [ "$(column r/b/plan.csv state | sort -u)" = "done" ]
+    [ "$(column r/b/null.csv case | sort | uniq -c | tr -s ' ' | sort -u | wc -l)" -eq 3 ]
+}
+
+@test "a leader that is killed leaves nothing behind, and can be resumed" {
+    touch slow-one
+    in_turn 2> err 3>&- &
+    wait_for_turns 1
+    pkill -KILL -f "^$plumb run t.yaml"
+    wait $! || true
+    none_left
+    rm slow-one
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 0 ]
+    [ "$(column r/a/plan.csv state | sort -u)" = "done" ]
+}
+
+@test "a target that cannot be started, dies or talks is named, with what it said" {
+    run "$plumb" run t.yaml --against "echo no route to guest >&2; exit 255; true" --out r
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"target b ended: no route to guest (status 255); it was started by: echo no route"* ]]
+    [ ! -e r ]
+    run "$plumb" run t.yaml --against "echo Welcome to the guest;" --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"what target b says is no answer of plumb's ('Welcome to the guest'): its command must print nothing else"* ]]
+    [ ! -e r ]
+    # It is gone before it was told all.
+    long_suite
+    run "$plumb" run long.yaml --against "echo Welcome to the guest; exit 0;" --out r
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"what target b says is no answer of plumb's ('Welcome to the guest')"* ]]
+    run "$plumb" run long.yaml --against "exit 9;" --out r
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"target b ended: without a word (status 9)"* ]]
+    [ ! -e r ]
+    # shellcheck disable=SC2016 # these scripts expand them
+    printf '#!/bin/sh\nkill -KILL $PPID\n' > two/plumb-null.killer
+    chmod +x two/plumb-null.killer
+    # shellcheck disable=SC2016
+    sed -i '1a case " $* " in *" --csv "*) [ "$(wc -l < '"$work"'/turns)" -lt 4 ] || exec '"$work"'/two/plumb-null.killer ;; esac' two/plumb-null
+    run in_turn
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"target b ended: "*"(status 137)"* ]]
+    [[ "$output" == *"of 24 launches are kept; go on with:"* ]]
+}
+
+@test "a target that does not read holds up no interrupt" {
+    long_suite
+    "$plumb" run long.yaml --against "exec $work/two/slow 60; " --out r 2> err 3>&- &
+    sleep 1
+    pkill -INT -f "^$plumb run long.yaml"
+    started=$SECONDS status=0
+    wait $! || status=$?
+    [ "$status" -eq 4 ]
+    ((SECONDS - started < 15))
+    [ ! -e r ]
+    none_left
+}
+
+@test "a suite that one side cannot plan is an error of that side" {
+    rm two/plumb-null two/plumb
+    cp "$plumb" two/
+    PATH=/usr/bin:/bin run in_turn
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"target b: t.yaml:3: no benchmark "* ]]
+    [ ! -e r ]
+}
+
+@test "a dry run prints the turns and runs nothing" {
+    run --separate-stderr in_turn --dry-run
+    [ "$status" -eq 0 ]
+    [ "$(sed -n '2,5p' <<< "$output" | cut -d, -f2 | tr -d '\n')" = abba ]
+    [ "$(wc -l <<< "$output")" -eq 25 ]
+    [ ! -e turns ] && [ ! -e r ]
+}
+
+@test "options that say nothing of a run in turn are refused" {
+    for option in "--hosts hosts" "--launcher ssh" "--slots 2"; do
+        # shellcheck disable=SC2086 # two words
+        run "$plumb" run t.yaml --against true $option
+        [ "$status" -eq 2 ]
+        [[ "$output" == *"does not go with --against"* ]]
+    done
+    run "$plumb" run t.yaml --of true
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--of says what --against is held against"* ]]
+}
+
+@test "an agent by itself says what it is for, and takes nothing that is no message" {
+    run bash -c "echo '{\"ask\": \"launch\"}' | '$plumb' run --agent"
+    [[ "$output" == *'"error":"a launch without a plan"'* ]]
+    run bash -c "echo 'what?' | '$plumb' run --agent"
+    [[ "$output" == *'"error":"this is no message for an agent of plumb"'* ]]
+    run bash -c "echo '{\"ask\": \"plan\", \"protocol\": 99}' | '$plumb' run --agent"
+    [[ "$output" == *"another protocol"* ]]
+}
+
+@test "a target that is slower is told, though the level drifts more than that" {
+    # Each round of the suite (3 cases, 2 targets) is 10 % slower than the one before, on both; target two another 8 %.
+    cat > slower.py <<'END'
+import csv, sys
+by = float(sys.argv[1])
+rows = list(csv.reader(sys.stdin))
+out = csv.writer(sys.stdout, lineterminator="\n")
+out.writerow(rows[0])
+for row in rows[1:]:
+    for name in ("value", "ci_low", "ci_high"):
+        at = rows[0].index(name)
+        row[at] = "%.9g" % (float(row[at]) * by)
+    out.writerow(row)
+END
+    for side in one two; do
+        cat > "$side/plumb-null" <<END
+#!/bin/sh
+case " \$* " in
+*" --csv "*)
+    echo "$side" >> "$work/turns"
+    by=\$(awk -v own=$([ $side = two ] && echo 1.08 || echo 1) 'END { print own * 1.1 ^ int((NR - 1) / 6) }' "$work/turns")
+    "$bin/plumb-null" "\$@" | python3 "$work/slower.py" "\$by"
+    exit
+    ;;
+esac
+exec "$bin/plumb-null" "\$@"
+END
+    done
+    sed -i 's/repeat: 4/repeat: 8/' t.yaml
+    in_turn
+    run "$plumb" compare r/a r/b
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"measured in turn: each launch of B stood next to one of A"* ]]
+    # A launch that is lost on one side takes its partner with it, and no other. (By themselves, the launches differ by more than the loss.)
+    cp -r r lost
+    python3 - <<'END'
+import csv
+for side, repeat in (("a", "1"), ("b", "6")):
+    path = "lost/%s/null.csv" % side
+    rows = list(csv.reader(open(path)))
+    at = {name: i for i, name in enumerate(rows[0])}
+    for row in rows[1:]:
+        if row[at["repeat"]] == repeat:
+            row[at["status"]], row[at["value"]] = "failed", ""
+    csv.writer(open(path, "w"), lineterminator="\n").writerows(rows)
+END
+    run "$plumb" compare lost/a lost/b
+    echo "$output"
+    [ "$status" -eq 1 ]
+    [[ "$output" == *"some launches of B failed in 3 cases"* ]]
+    # The same data, not known to be pairs: nothing can be said.
+    sed -i 's/"pair": "[^"]*"/"pair": "another"/' r/a/run.json
+    run "$plumb" compare r/a r/b
+    [ "$status" -eq 3 ]
+    [[ "$output" != *"measured in turn"* ]] || [[ "$output" == *"or both measured in turn"* ]]
+}

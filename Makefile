@@ -73,6 +73,8 @@ BENCH_BIN := $(patsubst benches/%.c,$(BUILD)/bin/plumb-%,$(BENCH_SRC))
 PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
+# What the verdicts promise, by simulation: one of compare and check, one of history.
+SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts history))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -83,7 +85,7 @@ all: programs
 	@cmp -s build/config.txt build/config.shown || \
 		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
 programs: $(BENCH_BIN) $(PLUMB_BIN) module
-units: $(UNIT_BIN) module
+units: $(UNIT_BIN) $(SELF_BIN) module
 fuzz: $(FUZZ_BIN)
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
@@ -116,6 +118,16 @@ $(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_OBJ)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
+
+self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
+$(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay rivals)
+$(BUILD)/selftest/history: $(call self_obj,history history_noise)
+$(SELF_BIN): $(HARNESS_OBJ) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
+selftest: $(SELF_BIN)
+	$(BUILD)/selftest/verdicts
+	$(BUILD)/selftest/history --full
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
@@ -208,6 +220,7 @@ help:
 #@ make                  build everything this machine can (V=1: show commands; SAN=1: with sanitizers)
 #@ make run              the same from nothing: install what is missing, build, measure, report
 #@ make test             all tests
+#@ make selftest         what the verdicts of compare, check and history promise, by simulation, in full (half an hour)
 #@ make lint             layout, bug patterns, shell scripts, spelling
 #@ make format           lay out the C files
 #@ make config           look again for what this machine has to build with
@@ -215,6 +228,6 @@ help:
 #@ make bundle           a folder with all it needs, to carry to another machine
 #@ make clean            remove what was built
 
-.PHONY: all programs module generated units fuzz config run test lint format install bundle clean help FORCE
+.PHONY: all programs module generated units selftest fuzz config run test lint format install bundle clean help FORCE
 .SECONDARY:
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/selftest/noise.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "tests/selftest/replay.h"
+
+/* Medians of a launch's samples scatter by themselves, so that launches' own levels are given less
+ * than SPREAD: together the two make SPREAD. (A median of 100 normal samples has 12.5 % of their
+ * standard deviation.) */
+#define LEVELS_SPREAD 0.927
+/* 1 is the standard deviation; of tails that have none, it is such that the middle half of all
+ * values is as wide as a normal's. */
+#define LOGNORMAL_DEVIATION 2.1612
+#define QUARTILES           1.349
+#define PARETO_15_WIDE      (pow(4, 1 / 1.5) - pow(4 / 3.0, 1 / 1.5))
+#define PARETO_3_DEVIATION  0.8660
+#define T2_WIDE             (2 * 0.8165)
+
+typedef double draw_fn(struct rng *r);
+
+static double normal(struct rng *r)
+{
+    return rng_normal(r);
+}
+
+static double lognormal(struct rng *r)
+{
+    return -exp(rng_normal(r)) / LOGNORMAL_DEVIATION;
+}
+
+static double pareto_3(struct rng *r)
+{
+    return -pow(1 - rng_double(r), -1 / 3.0) / PARETO_3_DEVIATION;
+}
+
+static double pareto_15(struct rng *r)
+{
+    return -pow(1 - rng_double(r), -1 / 1.5) * QUARTILES / PARETO_15_WIDE;
+}
+
+/* With 2 degrees of freedom Student's t has a quantile function: (2u - 1) / sqrt(2u (1 - u)). */
+static double t2(struct rng *r)
+{
+    double u = rng_double(r);
+
+    u = fmin(fmax(u, 1e-15), 1 - 1e-15);
+    return (2 * u - 1) / sqrt(2 * u * (1 - u)) * QUARTILES / T2_WIDE;
+}
+
+static void fill(struct rng *r, draw_fn *draw, double level, double spread, double *samples)
+{
+    for (size_t i = 0; i < SUITE_SAMPLES; i++)
+        samples[i] = level + spread * draw(r);
+}
+
+static void independent(struct rng *r, draw_fn *between, draw_fn *within, size_t launches,
+                        double level, struct run_samples *run)
+{
+    for (size_t l = 0; l < launches; l++)
+        fill(r, within, level + LEVELS_SPREAD * SPREAD * between(r), SAMPLES_SPREAD,
+             run->samples[l]);
+}
+
+#define ARGUMENTS                                                                                  \
+    struct rng *r, const struct replay *replay, size_t c, size_t launches, struct run_samples *run
+#define UNUSED(x) (void)(x)
+
+static void draw_gaussian(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    independent(r, normal, normal, launches, 0, run);
+}
+
+static void draw_lognormal(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    independent(r, lognormal, lognormal, launches, 0, run);
+}
+
+static void draw_pareto(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    independent(r, pareto_3, pareto_15, launches, 0, run);
+}
+
+static void draw_t2(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    independent(r, t2, t2, launches, 0, run);
+}
+
+static double ar1_next(struct rng *r, double before, double phi)
+{
+    return phi * before + sqrt(1 - phi * phi) * rng_normal(r);
+}
+
+/* Samples with phi 0.9, and launches with phi 0.5. */
+static void draw_ar1(ARGUMENTS)
+{
+    double level = rng_normal(r);
+
+    UNUSED(replay), UNUSED(c);
+    for (size_t l = 0; l < launches; l++) {
+        double x = rng_normal(r);
+
+        for (size_t i = 0; i < SUITE_SAMPLES; i++) {
+            x = ar1_next(r, x, 0.9);
+            run->samples[l][i] = LEVELS_SPREAD * SPREAD * level + 0.8 * SPREAD * x;
+        }
+        level = ar1_next(r, level, 0.5);
+    }
+}
+
+/* A slow wave over the run, of 1 to 3 times its length, under every sample. */
+static void draw_drift(ARGUMENTS)
+{
+    double phase = 2 * M_PI * rng_double(r), period = 1 + 2 * rng_double(r);
+
+    UNUSED(replay), UNUSED(c);
+    for (size_t l = 0; l < launches; l++) {
+        double level = SPREAD / 3 * rng_normal(r);
+
+        for (size_t i = 0; i < SUITE_SAMPLES; i++) {
+            double t = ((double)l + (double)i / SUITE_SAMPLES) / (double)launches;
+
+            run->samples[l][i] = level + SPREAD * sin(phase + 2 * M_PI * t / period) +
+                                 SAMPLES_SPREAD * rng_normal(r);
+        }
+    }
+}
+
+/* Warming up: every case falls over the run, each by its own amount. */
+static void draw_ramp(ARGUMENTS)
+{
+    double slope = 3 * SPREAD * fabs(rng_normal(r));
+
+    UNUSED(replay), UNUSED(c);
+    for (size_t l = 0; l < launches; l++)
+        fill(r, normal, SPREAD / 3 * rng_normal(r) - slope * (double)l / (double)launches,
+             SAMPLES_SPREAD, run->samples[l]);
+}
+
+/* Two levels, 4 % apart: which one is a launch's fate (pages, cores, boost). */
+static void steps(struct rng *r, double share, size_t launches, struct run_samples *run)
+{
+    for (size_t l = 0; l < launches; l++)
+        fill(r, normal, -0.04 * (rng_double(r) < share) + 0.002 * rng_normal(r), SAMPLES_SPREAD / 3,
+             run->samples[l]);
+}
+
+static void draw_steps(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    steps(r, 0.3, launches, run);
+}
+
+static void draw_rare_steps(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    steps(r, 0.1, launches, run);
+}
+
+/* Ten cases, each with its own share of launches on the low level. */
+static void draw_some_steps(ARGUMENTS)
+{
+    UNUSED(replay);
+    steps(r, c < 10 ? 0.05 + 0.09 * (double)c : 0, launches, run);
+}
+
+static void draw_few_steps(ARGUMENTS)
+{
+    UNUSED(replay);
+    steps(r, c < 3 ? 0.5 : 0, launches, run);
+}
+
+/* In every case launches are on one of two levels, each as likely, 0.3 to 15 % apart: that all five
+ * of a side are on one and all of the other side's on the other then happens in 2 of 1024 cases. */
+static void draw_mixed_steps(ARGUMENTS)
+{
+    double size = 0.003 * pow(50, (double)c / (SUITE_CASES - 1));
+
+    UNUSED(replay);
+    for (size_t l = 0; l < launches; l++)
+        fill(r, normal, size * ((rng_double(r) < 0.5) + 0.1 * rng_normal(r)), size,
+             run->samples[l]);
+}
+
+/* 0.1 to 5 % */
+static void draw_mixed(ARGUMENTS)
+{
+    double spread = 0.001 * pow(50, (double)c / (SUITE_CASES - 1));
+
+    UNUSED(replay);
+    for (size_t l = 0; l < launches; l++)
+        fill(r, normal, spread * rng_normal(r), spread, run->samples[l]);
+}
+
+/* Runs differ as much as launches do, on top: another boot, another hour. */
+static void draw_run_effect(ARGUMENTS)
+{
+    UNUSED(replay), UNUSED(c);
+    independent(r, normal, normal, launches, SPREAD * rng_normal(r), run);
+}
+
+/* In ten cases a whole run has one of two levels: no launch of it tells. */
+static void draw_run_steps(ARGUMENTS)
+{
+    double level = c < 10 && rng_double(r) < 0.5 ? -0.04 : 0;
+
+    UNUSED(replay);
+    for (size_t l = 0; l < launches; l++)
+        fill(r, normal, level + 0.002 * rng_normal(r), SAMPLES_SPREAD / 3, run->samples[l]);
+}
+
+static void draw_replay(ARGUMENTS)
+{
+    UNUSED(c);
+    for (size_t l = 0; l < launches; l++)
+        replay_launch(replay, r, c, run->samples[l]);
+}
+
+/* What is promised: check raises no alarm and does not call a true loss equivalent with any number of
+ * launches (QUIET); compare, which does not ask how runs differ, neither (HOLDS); 5 % is found. */
+#define QUIET .no_alarm = true
+#define HOLDS .no_alarm = true, .compare = true
+#define FOUND .found = true
+const struct noise noises[] = {
+    {"Gaussian", draw_gaussian, 1, HOLDS, FOUND},
+    {"Gaussian, 10 cases", draw_gaussian, 1, .cases = 10, HOLDS, FOUND},
+    {"Gaussian, 1 case", draw_gaussian, 1, .cases = 1, HOLDS, FOUND},
+    {"log-normal", draw_lognormal, 1, HOLDS},
+    {"Pareto tail", draw_pareto, 1, HOLDS},
+    {"Student t2", draw_t2, 1, HOLDS},
+    {"AR(1)", draw_ar1, 1, QUIET},
+    {"drift", draw_drift, 1, QUIET, FOUND},
+    {"ramp", draw_ramp, 1, QUIET},
+    {"steps, 30 %", draw_steps, 1, HOLDS},
+    {"steps, 10 %", draw_rare_steps, 1, HOLDS},
+    {"steps, 10 cases", draw_some_steps, 1, HOLDS},
+    {"steps, 3 cases", draw_few_steps, 1, HOLDS},
+    {"mixed spreads", draw_mixed, 1, HOLDS},
+    {"runs differ", draw_run_effect, 1, QUIET},
+    {"runs differ, 5", draw_run_effect, 5, HOLDS},
+    {"run steps", draw_run_steps, .runs_a = 1},
+    {"run steps, 5", draw_run_steps, .runs_a = 5},
+    {"replayed", draw_replay, 1, HOLDS, .replayed = true},
+    {"steps, mixed", draw_mixed_steps, .runs_a = 1},
+    {0},
+};
+
+/* Insertion into an ordered array: the fastest for so few. */
+double median_of(const double *x, size_t n)
+{
+    double sorted[SUITE_SAMPLES];
+
+    for (size_t i = 0; i < n; i++) {
+        size_t k = i;
+
+        for (; k > 0 && sorted[k - 1] > x[i]; k--)
+            sorted[k] = sorted[k - 1];
+        sorted[k] = x[i];
+    }
+    return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
+}
+
+void noise_side(const struct noise *noise, struct rng *r, const struct replay *replay, size_t c,
+                size_t runs, size_t launches, struct side_samples *side)
+{
+    for (size_t i = 0; i < runs; i++) {
+        struct run_samples *run = &side->runs[i];
+
+        noise->draw(r, replay, c, launches, run);
+        for (size_t l = 0; l < launches; l++) {
+            run->medians[l] = median_of(run->samples[l], SUITE_SAMPLES);
+            side->values[i][l] = 100 * exp(run->medians[l]);
+        }
+    }
+}
+
+void noise_gaussian(struct rng *r, double spread, double *medians, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        medians[i] = 100 * exp(spread * rng_normal(r));
+}

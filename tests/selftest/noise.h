@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Kinds of noise, and the suites of launches that are made with them.
+ *
+ * A suite has SUITE_CASES cases. One launch is SUITE_SAMPLES samples around the launch's own level;
+ * what is kept of it is their median, as a row has it. All in logarithms, higher is better: noise of
+ * real machines makes slower, and so points down where it is skewed.
+ */
+#ifndef PLUMB_SELFTEST_NOISE_H
+#define PLUMB_SELFTEST_NOISE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/rng.h"
+
+#define SUITE_CASES    50
+#define SUITE_SAMPLES  100
+#define SUITE_LAUNCHES 5 /* at most, a run */
+#define SUITE_RUNS     5 /* at most, a side */
+
+#define SPREAD         0.01 /* between launches */
+#define SAMPLES_SPREAD 0.03 /* between a launch's samples */
+
+struct replay; /* recorded samples: replay.h */
+
+/* One run of one case: launches in time order, each with its samples. */
+struct run_samples {
+    double samples[SUITE_LAUNCHES][SUITE_SAMPLES];
+    double medians[SUITE_LAUNCHES];
+};
+
+struct side_samples {
+    struct run_samples runs[SUITE_RUNS];
+    double values[SUITE_RUNS][SUITE_LAUNCHES]; /* medians as values, not logarithms */
+};
+
+struct noise {
+    const char *name;
+    /* Fills in one run of one case: samples, not medians. */
+    void (*draw)(struct rng *r, const struct replay *replay, size_t c, size_t launches,
+                 struct run_samples *run);
+    size_t runs_a; /* of the baseline; the other side has one */
+    size_t cases;  /* 0: SUITE_CASES */
+    bool replayed; /* needs recorded samples */
+    bool no_alarm; /* promised: check raises no alarm where nothing changed */
+    bool compare;  /* the same of compare */
+    bool found;    /* promised: 5 % is found, equivalence called (at 1 % spread, default repeats) */
+};
+
+extern const struct noise noises[]; /* ends with a NULL name */
+
+/* One side of a case. */
+void noise_side(const struct noise *noise, struct rng *r, const struct replay *replay, size_t c,
+                size_t runs, size_t launches, struct side_samples *side);
+
+double median_of(const double *x, size_t n); /* of at most SUITE_SAMPLES */
+
+/* Gaussian launches of any spread, as medians alone: for the table of smallest losses. */
+void noise_gaussian(struct rng *r, double spread, double *medians, size_t n);
+
+#endif

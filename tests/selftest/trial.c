@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/selftest/trial.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "harness/decide/decide.h"
+#include "tests/selftest/rivals.h"
+
+/* One suite's data, and where it is read from. */
+struct suite {
+    struct side_samples a[SUITE_CASES], b[SUITE_CASES];
+    struct decide_run runs_a[SUITE_CASES][SUITE_RUNS], run_b[SUITE_CASES];
+    struct decide_case cases[SUITE_CASES];
+    struct rival_says says[SUITE_CASES];
+    bool worse[SUITE_CASES];
+    size_t n, runs_a_n, launches;
+    struct bootstrap boot;
+};
+
+static void draw(struct suite *s, const struct noise *noise, const struct replay *replay,
+                 struct rng *r)
+{
+    for (size_t c = 0; c < s->n; c++) {
+        noise_side(noise, r, replay, c, s->runs_a_n, s->launches, &s->a[c]);
+        noise_side(noise, r, replay, c, 1, s->launches, &s->b[c]);
+        for (size_t i = 0; i < s->runs_a_n; i++)
+            s->runs_a[c][i] = (struct decide_run){s->a[c].values[i], s->launches};
+        s->run_b[c] = (struct decide_run){s->b[c].values[0], s->launches};
+        s->cases[c] = (struct decide_case){
+            .a = {s->runs_a[c], s->runs_a_n}, .b = {&s->run_b[c], 1}, .higher_is_better = true};
+    }
+}
+
+static void lose(struct suite *s, size_t c)
+{
+    struct run_samples *run = &s->b[c].runs[0];
+
+    for (size_t l = 0; l < s->launches; l++) {
+        for (size_t i = 0; i < SUITE_SAMPLES; i++)
+            run->samples[l][i] += log1p(-TRUE_LOSS);
+        run->medians[l] += log1p(-TRUE_LOSS);
+        s->b[c].values[0][l] *= 1 - TRUE_LOSS;
+    }
+}
+
+static void decide(struct suite *s, bool unchanged, double margin)
+{
+    struct decide_options options = {.unchanged = unchanged};
+    struct decide_overall overall;
+
+    for (size_t c = 0; c < s->n; c++)
+        s->cases[c].margin = margin;
+    if (decide_suite(s->cases, s->n, &options, &overall))
+        abort();
+    for (size_t c = 0; c < s->n; c++)
+        s->worse[c] = s->cases[c].decision == DECISION_WORSE;
+}
+
+/* For the two methods of this suite: s->worse, and equivalence in says. */
+static void ask(struct suite *s, enum method method)
+{
+    double enough = RIVAL_LEVEL; /* Holm's last step */
+
+    switch (method) {
+    case METHOD_CHECK:
+    case METHOD_COMPARE:
+        decide(s, method == METHOD_CHECK, COMPARE_MARGIN);
+        for (size_t c = 0; c < s->n; c++)
+            s->says[c] = (struct rival_says){.low = s->cases[c].low, .high = s->cases[c].high};
+        if (method == METHOD_CHECK)
+            decide(s, true, CHECK_MARGIN);
+        return;
+    case METHOD_WELCH:
+        for (size_t c = 0; c < s->n; c++)
+            rival_welch(&s->a[c], &s->b[c], s->runs_a_n, s->launches, &s->says[c]);
+        break;
+    default:
+        for (size_t c = 0; c < s->n; c++)
+            rival_bootstrap(&s->boot, &s->a[c], &s->b[c], s->runs_a_n, s->launches, enough,
+                            &s->says[c]);
+    }
+    rival_judge(s->says, s->n, RIVAL_LEVEL, CHECK_MARGIN, s->worse);
+}
+
+static bool is_equivalent(const struct rival_says *says)
+{
+    return says->low > 1 - COMPARE_MARGIN && says->high < 1 / (1 - COMPARE_MARGIN);
+}
+
+/* Counts what one method says of the suite; lost: the case with a true loss, or s->n. */
+static void count(struct suite *s, enum method method, size_t lost, struct tally *t)
+{
+    bool other = false;
+
+    ask(s, method);
+    for (size_t c = 0; c < s->n; c++)
+        other |= c != lost && s->worse[c];
+    if (lost < s->n) {
+        t->found += s->worse[lost];
+        t->others += other;
+        t->loss_equivalent += is_equivalent(&s->says[lost]);
+        return;
+    }
+    t->alarms += other;
+    for (size_t c = 0; c < s->n; c++)
+        t->equivalent += is_equivalent(&s->says[c]);
+}
+
+void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
+{
+    struct suite *s = calloc(1, sizeof(*s));
+    struct rng r;
+
+    if (!s)
+        abort();
+    rng_seed(&r, seed);
+    bootstrap_init(&s->boot, seed + 1);
+    s->n = t->cases = t->noise->cases ? t->noise->cases : SUITE_CASES;
+    s->runs_a_n = t->noise->runs_a;
+    s->launches = t->launches;
+    for (size_t i = 0; i < t->suites; i++) {
+        enum method methods = i < t->rival_suites ? METHODS : METHOD_WELCH;
+
+        draw(s, t->noise, replay, &r);
+        for (enum method m = 0; m < methods; m++)
+            count(s, m, s->n, &t->by[m]);
+        size_t lost = rng_below(&r, s->n);
+
+        lose(s, lost);
+        for (enum method m = 0; m < methods; m++)
+            count(s, m, lost, &t->by[m]);
+    }
+    free(s);
+}
+
+double trial_smallest(double spread, size_t launches, size_t suites, uint64_t seed, double *found)
+{
+    double values[SUITE_CASES][2][64], sum = 0;
+    struct decide_run runs[SUITE_CASES][2];
+    struct decide_case cases[SUITE_CASES];
+    struct decide_options options = {.unchanged = true};
+    struct decide_overall overall;
+    struct rng r;
+
+    rng_seed(&r, seed);
+    *found = 0;
+    for (size_t i = 0; i < suites; i++) {
+        for (size_t c = 0; c < SUITE_CASES; c++) {
+            for (size_t s = 0; s < 2; s++) {
+                noise_gaussian(&r, spread, values[c][s], launches);
+                runs[c][s] = (struct decide_run){values[c][s], launches};
+            }
+            cases[c] = (struct decide_case){
+                .a = {&runs[c][0], 1}, .b = {&runs[c][1], 1}, .higher_is_better = true};
+        }
+        if (decide_suite(cases, SUITE_CASES, &options, &overall))
+            abort();
+        double smallest = cases[0].smallest;
+
+        sum += smallest;
+        for (size_t l = 0; l < launches; l++)
+            values[0][1][l] *= 1 - smallest;
+        if (decide_suite(cases, SUITE_CASES, &options, &overall))
+            abort();
+        *found += (double)(cases[0].proven && cases[0].ratio < 1) / (double)suites;
+    }
+    return sum / (double)suites;
+}

@@ -26,9 +26,9 @@ int case_draft_init(struct case_draft *draft)
         draft->n++;
     draft->values = calloc(draft->n + 1, sizeof(*draft->values));
     draft->every_gpu = calloc(draft->n + 1, sizeof(*draft->every_gpu));
-    draft->largest = calloc(draft->n + 1, sizeof(*draft->largest));
+    draft->every = calloc(draft->n + 1, sizeof(*draft->every));
     draft->general = calloc(draft->n + 1, sizeof(*draft->general));
-    return draft->values && draft->every_gpu && draft->largest && draft->general ? 0 : -ENOMEM;
+    return draft->values && draft->every_gpu && draft->every && draft->general ? 0 : -ENOMEM;
 }
 
 static void forget_all(struct case_draft *draft)
@@ -47,10 +47,11 @@ void case_draft_release(struct case_draft *draft)
     free(draft->values);
     free(draft->general);
     free(draft->every_gpu);
-    free(draft->largest);
+    free(draft->every);
     texts_free(draft->defaults);
     draft->values = NULL;
-    draft->every_gpu = draft->largest = draft->general = NULL;
+    draft->every_gpu = draft->general = NULL;
+    draft->every = NULL;
     draft->defaults = NULL;
 }
 
@@ -177,11 +178,27 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len)
     return err;
 }
 
-static int set_largest(struct case_draft *draft, size_t i, char *error, size_t len)
+static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
 {
-    const char *def = default_of(draft, i), *comma = strrchr(def, ',');
+    char *all = strdup(default_of(draft, i)), *rest = all;
+    struct buffer some = {0};
+    size_t left = 1;
+    int err = all ? 0 : -ENOMEM;
 
-    return case_draft_set(draft, i, comma ? comma + 1 : def, error, len);
+    for (const char *c = all; c && *c; c++)
+        left += *c == ',';
+    while (!err && rest) {
+        char *one = strsep(&rest, ",");
+        if (--left % draft->every[i])
+            continue;
+        err = some.size ? buffer_add(&some, ",", 1) : 0;
+        err = err ? err : buffer_add(&some, one, strlen(one));
+    }
+    if (!err)
+        err = case_draft_set(draft, i, some.text, error, len);
+    buffer_release(&some);
+    free(all);
+    return err;
 }
 
 /* A list option of the benchmark that is not named takes its default values, so that each is a case
@@ -192,8 +209,8 @@ static int fill_default_lists(struct case_draft *draft, char *error, size_t len)
     int err = 0;
 
     for (size_t i = 0; !err && i < draft->n; i++)
-        if (draft->largest[i])
-            err = set_largest(draft, i, error, len);
+        if (draft->every[i])
+            err = set_some(draft, i, error, len);
     for (size_t i = 0; !err && i < draft->bench->n_own; i++) {
         const char *def = default_of(draft, i);
         if (draft->values[i].given || !(draft->bench->options[i].flags & OPT_LIST) || !*def ||

@@ -3,7 +3,13 @@
 #ifndef PLUMB_HARNESS_SUITE_EXPAND_H
 #define PLUMB_HARNESS_SUITE_EXPAND_H
 
+#include <limits.h>
+
 #include "harness/plan/suite.h"
+
+/* Words for some of an option's default values: the last alone, and each fourth from it back. */
+#define EVERY_LARGEST UINT_MAX
+#define EVERY_COARSE  4
 
 struct case_draft {
     const struct bench_info *bench;
@@ -11,7 +17,8 @@ struct case_draft {
     bool *every_gpu;           /* the same: it was given as `gpus` */
     bool *general;             /* the same: it came with the suite's defaults */
     struct opt_values *all;    /* the same: given or by default; made with the expansion */
-    bool *largest;             /* the same: it was given as `largest`; values come with expansion */
+    unsigned *every;           /* the same: 0, or it takes each so-many-th of its default values,
+                                * the last of them first; values come with expansion */
     char **defaults;           /* as bench->defaults, of this case; NULL: the bench's are right */
     size_t n;
     bool no_gpu;     /* it asks for GPUs, and there is none */

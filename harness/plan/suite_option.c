@@ -112,6 +112,11 @@ static int set_option(struct case_draft *draft, size_t i, const char *text, char
     return err;
 }
 
+static unsigned every_of(const char *text)
+{
+    return !strcmp(text, "largest") ? EVERY_LARGEST : !strcmp(text, "coarse") ? EVERY_COARSE : 0;
+}
+
 int suite_option_read(struct case_draft *draft, struct yaml_value key, const char *name,
                       struct yaml_value value)
 {
@@ -125,10 +130,9 @@ int suite_option_read(struct case_draft *draft, struct yaml_value key, const cha
     if (!text)
         return -EINVAL; /* the document holds the error */
     /* Of the option's default values, which may hang on the others: known when all are read. */
-    draft->largest[i] =
-        !strcmp(text, "largest") && b->options[i].flags & OPT_LIST && *b->defaults[i];
+    draft->every[i] = b->options[i].flags & OPT_LIST && *b->defaults[i] ? every_of(text) : 0;
     draft->general[i] = false;
-    int err = draft->largest[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
+    int err = draft->every[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
     free(text);
     return err ? yaml_fail(value, "%s", error) : 0;
 }

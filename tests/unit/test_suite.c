@@ -90,6 +90,30 @@ static void test_largest(void **state)
     suite_release(&s);
 }
 
+/* Each fourth from the last back, in the order in which they stand; of few values the last is left. */
+static void test_coarse(void **state)
+{
+    static const char *const wanted[] = {"--size 2048", "--size 32768", "--size 524288"};
+    struct bench_info bench = fake_list.benches[0];
+    struct bench_list list = {.benches = &bench, .n = 1, .problems = ""};
+    char error[512] = "", *defaults[8] = {NULL}, sizes[] = "1K,2K,4K,8K,16K,32K,64K,128K,256K,512K";
+    static const char text[] = "suite: a\ncases: [{bench: fake, op: coarse, size: coarse}]\n";
+    struct suite s;
+
+    (void)state;
+    for (size_t i = 0; bench.options[i].name; i++)
+        defaults[i] = !strcmp(bench.options[i].name, "size") ? sizes : bench.defaults[i];
+    bench.defaults = defaults;
+    assert_int_equal(
+        suite_parse("t.yaml", text, sizeof(text) - 1, NULL, &list, &s, error, sizeof(error)), 0);
+    assert_int_equal(s.n, 3);
+    for (size_t i = 0; i < 3; i++) {
+        assert_non_null(strstr(s.cases[i].arguments, wanted[i]));
+        assert_non_null(strstr(s.cases[i].arguments, "--op write"));
+    }
+    suite_release(&s);
+}
+
 static void test_flags_and_margin(void **state)
 {
     struct suite s;
@@ -293,6 +317,7 @@ int main(void)
         cmocka_unit_test(test_default_lists_become_cases),
         cmocka_unit_test(test_defaults_and_overrides),
         cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_coarse),
         cmocka_unit_test(test_flags_and_margin),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_rounds),

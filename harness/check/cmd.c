@@ -8,6 +8,7 @@
 
 #include "harness/check/check_cmd.h"
 #include "harness/compare/only.h"
+#include "harness/compare/outputs.h"
 
 #define AT(member) offsetof(struct check_options, member)
 
@@ -95,7 +96,9 @@ static void print_help(const struct opts *o)
          "the level of proof and\n"
          "the smallest loss that would have been found. The last line says how many cases could "
          "not have shown a loss of\n"
-         "--see: of these a pass says nothing. A FILE of '-' is stdout, in place of the text.\n");
+         "--see: of these a pass says nothing. A FILE of '-' is stdout, in place of the text; one "
+         "of\n"
+         "them at most, and not beside --github.\n");
     opts_help(o, stdout);
     puts(
         "\nexit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no "
@@ -138,6 +141,18 @@ static int settle_run(struct check_command *c)
     return 0;
 }
 
+static int refuse_mixed(struct check_command *c)
+{
+    const struct check_options *o = &c->options;
+    const struct output_asked outputs[] = {{"--junit", o->junit},
+                                           {"--markdown", o->markdown},
+                                           {"--json", o->json},
+                                           {"--github", o->github ? "-" : NULL}};
+
+    return outputs_refuse_mixed(outputs, sizeof(outputs) / sizeof(*outputs), c->error,
+                                sizeof(c->error));
+}
+
 static int settle(struct check_command *c)
 {
     struct check_options *o = &c->options;
@@ -146,7 +161,7 @@ static int settle(struct check_command *c)
     c->forced = margin && margin->given;
     if (!o->baseline && (o->update || o->accept))
         o->baseline = "history";
-    if (settle_run(c))
+    if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
     if (!is_share(o->margin) || !is_share(o->see))
         return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%%");

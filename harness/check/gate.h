@@ -12,7 +12,7 @@
  *   inconclusive  nothing is proven, and a loss of `see` would have been
  *   better, equivalent
  *   new           the baseline has none
- *   absent        neither has it
+ *   absent        neither has it, or one left out a figure beside the samples
  */
 #ifndef PLUMB_CHECK_GATE_H
 #define PLUMB_CHECK_GATE_H

@@ -32,6 +32,9 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
     const char *const *a = b->n ? (const char *const *)b->paths : &c->run;
     int err = pairs_load(p, a, b->n ? b->n : 1, &c->run, 1, &options, c->error, sizeof(c->error));
 
+    if (!err && b->n)
+        err = pairs_refuse_same(p, c->error,
+                                sizeof(c->error)); /* a copy of the run in its baseline */
     if (!err && o->best_of && b->n)
         err = gate_pick_best(p, o->best_of, &options.decide);
     if (err == -ENOMEM)

@@ -10,6 +10,7 @@
 #include "core/option.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/only.h"
+#include "harness/compare/outputs.h"
 #include "harness/compare/view.h"
 
 enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_UNDECIDED = 3, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
@@ -86,7 +87,7 @@ static void print_help(const struct opts *o)
         "case that is not\n"
         "equivalent, what differs between the machines, and what was not compared and why. A FILE "
         "of '-' is stdout, in\n"
-        "place of that.\n");
+        "place of that; one of them at most.\n");
     opts_help(o, stdout);
     puts("\nexit: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B "
          "failed or has nothing in cases\n"
@@ -231,9 +232,22 @@ static int compare(struct command *c)
     return status;
 }
 
+static int refuse_mixed(struct command *c)
+{
+    const struct options *o = &c->options;
+    const struct output_asked outputs[] = {
+        {"--html", o->html}, {"--markdown", o->markdown}, {"--csv", o->csv}, {"--json", o->json}};
+
+    return outputs_refuse_mixed(outputs, sizeof(outputs) / sizeof(*outputs), c->error,
+                                sizeof(c->error));
+}
+
 static int check_and_compare(struct command *c, size_t before)
 {
     int err;
+
+    if (refuse_mixed(c))
+        return fail(c, EXIT_USAGE);
 
     if (!(c->options.margin > 0 && c->options.margin < 1)) {
         snprintf(c->error, sizeof(c->error),

@@ -3,18 +3,22 @@
 #include <string.h>
 
 #include "harness/compare/differ_parts.h"
+#include "harness/compare/shares.h"
 #include "harness/report/show.h"
+
+static bool is_none(const char *text)
+{
+    return !strcmp(text, "off") || !strcmp(text, "0") || !strcmp(text, "none");
+}
 
 /* What one side does not tell is most likely what the other says is not there. */
 static bool is_silence(const char *none, const char *other)
 {
-    return !*none && (!strcmp(other, "off") || !strcmp(other, "0") || !strcmp(other, "none"));
+    return !*none && is_none(other);
 }
 
-void differ_add(struct differ *d, const char *what, const char *a, const char *b, const char *pipes)
+static void add(struct differ *d, const struct machine_difference *difference)
 {
-    if (!strcmp(a, b) || is_silence(a, b) || is_silence(b, a))
-        return;
     if (d->n == d->room) {
         size_t room = d->room ? 2 * d->room : 32;
         struct machine_difference *grown = pool_alloc(d->pool, room, sizeof(*grown));
@@ -25,7 +29,36 @@ void differ_add(struct differ *d, const char *what, const char *a, const char *b
         d->all = grown;
         d->room = room;
     }
-    d->all[d->n++] = (struct machine_difference){what, a, b, pipes};
+    d->all[d->n++] = *difference;
+}
+
+/* A run that does not tell is no other than those that say it is not there. */
+static void fill_silence(const char **texts, size_t n)
+{
+    const char *none = "";
+
+    for (size_t i = 0; i < n; i++)
+        none = is_none(texts[i]) ? texts[i] : none;
+    for (size_t i = 0; i < n; i++)
+        texts[i] = is_silence(texts[i], none) ? none : texts[i];
+}
+
+void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const void *arg,
+                 const char *pipes)
+{
+    const char **texts = pool_alloc(d->pool, d->n_runs, sizeof(*texts));
+    bool mixed_a, mixed_b;
+
+    for (size_t i = 0; texts && i < d->n_runs; i++)
+        texts[i] = text(d, d->runs[i], arg);
+    if (!texts)
+        return;
+    fill_silence(texts, d->n_a);
+    fill_silence(texts + d->n_a, d->n_runs - d->n_a);
+    const char *a = shares_text(d->pool, texts, d->n_a, "runs", &mixed_a);
+    const char *b = shares_text(d->pool, texts + d->n_a, d->n_runs - d->n_a, "runs", &mixed_b);
+    if (mixed_a || mixed_b || (strcmp(a, b) != 0 && !is_silence(a, b) && !is_silence(b, a)))
+        add(d, &(struct machine_difference){what, a, b, pipes});
 }
 
 static const char *list_text(struct pool *pool, const json_t *list)
@@ -157,12 +190,14 @@ static const struct fact {
     {"cases chosen (--only)", "only", "", ""},
 };
 
-static const char *fact_text(struct pool *pool, const json_t *meta, const struct fact *f)
+static const char *fact_text(const struct differ *d, const json_t *meta, const void *fact)
 {
+    const struct fact *f = fact;
     const json_t *value = differ_find(meta, f->path);
-    const char *text = strcmp(f->unit, "B") ? differ_text(pool, value) : size_text(pool, value);
+    const char *text =
+        strcmp(f->unit, "B") ? differ_text(d->pool, value) : size_text(d->pool, value);
 
-    return *text && *f->unit && strcmp(f->unit, "B") ? pool_text(pool, "%s%s", text, f->unit)
+    return *text && *f->unit && strcmp(f->unit, "B") ? pool_text(d->pool, "%s%s", text, f->unit)
                                                      : text;
 }
 
@@ -186,36 +221,44 @@ static const char *hypervisor_name(const char *name)
     return name;
 }
 
-static const char *nature_text(struct pool *pool, const json_t *meta)
+static const char *nature_text(const struct differ *d, const json_t *meta, const void *arg)
 {
+    struct pool *pool = d->pool;
     const json_t *value = differ_find(meta, "machine.virtualization.hypervisor");
     const char *name = differ_text(pool, value);
 
+    (void)arg;
     if (!strcmp(name, "none"))
         return "bare metal";
     return *name ? pool_text(pool, "%s guest", hypervisor_name(name)) : "";
 }
 
-static const char *container_text(struct pool *pool, const json_t *meta)
+static const char *container_text(const struct differ *d, const json_t *meta, const void *arg)
 {
+    struct pool *pool = d->pool;
     const char *name = differ_text(pool, differ_find(meta, "machine.virtualization.container"));
 
+    (void)arg;
     return strcmp(name, "none") ? name : "no container";
 }
 
-static const char *nodes_text(struct pool *pool, const json_t *meta)
+static const char *nodes_text(const struct differ *d, const json_t *meta, const void *arg)
 {
+    struct pool *pool = d->pool;
     const json_t *nodes = differ_find(meta, "machine.numa.nodes");
 
+    (void)arg;
     return json_is_array(nodes) ? pool_text(pool, "%zu", json_array_size(nodes)) : "";
 }
 
-static const char *caches_text(struct pool *pool, const json_t *meta)
+static const char *caches_text(const struct differ *d, const json_t *meta, const void *arg)
 {
+    struct pool *pool = d->pool;
     const json_t *list = differ_find(meta, "machine.caches"), *cache;
     const char *text = "";
     size_t i;
 
+    (void)arg;
     json_array_foreach (list, i, cache) {
         const char *size = size_text(pool, json_object_get(cache, "size_bytes"));
         const char *level = differ_text(pool, json_object_get(cache, "level"));
@@ -228,12 +271,14 @@ static const char *caches_text(struct pool *pool, const json_t *meta)
     return text;
 }
 
-static const char *pages_text(struct pool *pool, const json_t *meta)
+static const char *pages_text(const struct differ *d, const json_t *meta, const void *arg)
 {
+    struct pool *pool = d->pool;
     const json_t *list = differ_find(meta, "machine.memory.hugetlb"), *one;
     const char *text = "";
     size_t i;
 
+    (void)arg;
     json_array_foreach (list, i, one) {
         const char *pages = differ_text(pool, json_object_get(one, "pages"));
 
@@ -245,68 +290,69 @@ static const char *pages_text(struct pool *pool, const json_t *meta)
     return *text || !json_is_array(list) ? text : "none";
 }
 
-/* A feature that one side has and the other has not; where a side does not tell, nothing. */
-static const char *only_features(struct pool *pool, const json_t *own, const json_t *other)
+static bool lacks_feature(const json_t *meta, const char *name)
 {
-    const json_t *has;
+    return json_is_false(json_object_get(differ_find(meta, "machine.cpu.features"), name));
+}
+
+/* Those that this run has and another, of whichever side, has not; where a run does not tell, nothing. */
+static const char *features_text(const struct differ *d, const json_t *meta, const void *arg)
+{
+    const json_t *own = differ_find(meta, "machine.cpu.features"), *has;
     const char *name, *text = "";
 
-    json_object_foreach ((json_t *)own, name, has)
-        if (json_is_true(has) && json_is_false(json_object_get(other, name)))
-            text = show_joined(pool, text, name);
+    (void)arg;
+    json_object_foreach ((json_t *)own, name, has) {
+        bool lacking = false;
+
+        for (size_t i = 0; i < d->n_runs && !lacking; i++)
+            lacking = lacks_feature(d->runs[i], name);
+        if (json_is_true(has) && lacking)
+            text = show_joined(d->pool, text, name);
+    }
     return text;
 }
 
-static void add_features(struct differ *d, const json_t *a, const json_t *b)
+/* "retbleed Vulnerable; mds Not affected": those on which another run says another word. */
+static const char *mitigations_text(const struct differ *d, const json_t *meta, const void *arg)
 {
-    const json_t *has_a = differ_find(a, "machine.cpu.features"),
-                 *has_b = differ_find(b, "machine.cpu.features");
-    const char *only_a = only_features(d->pool, has_a, has_b),
-               *only_b = only_features(d->pool, has_b, has_a);
-
-    differ_add(d, "CPU features of one alone", only_a, only_b, "Matrix core, Memory");
-}
-
-/* "retbleed Vulnerable; mds Not affected": those on which the other side says another word. */
-static const char *mitigations_text(struct pool *pool, const json_t *own, const json_t *other)
-{
-    const json_t *value;
+    const json_t *own = differ_find(meta, "machine.host.mitigations"), *value;
     const char *name, *text = "";
 
-    json_object_foreach ((json_t *)own, name, value)
-        if (*differ_text(pool, value) && !json_equal(value, json_object_get(other, name)))
-            text = pool_text(pool, "%s%s%s: %s", text, *text ? "; " : "", name,
-                             differ_text(pool, value));
+    (void)arg;
+    json_object_foreach ((json_t *)own, name, value) {
+        bool other = false;
+
+        for (size_t i = 0; i < d->n_runs && !other; i++)
+            other = !json_equal(
+                value, json_object_get(differ_find(d->runs[i], "machine.host.mitigations"), name));
+        if (other && *differ_text(d->pool, value))
+            text = pool_text(d->pool, "%s%s%s: %s", text, *text ? "; " : "", name,
+                             differ_text(d->pool, value));
+    }
     return text;
-}
-
-static void add_mitigations(struct differ *d, const json_t *a, const json_t *b)
-{
-    const json_t *of_a = differ_find(a, "machine.host.mitigations"),
-                 *of_b = differ_find(b, "machine.host.mitigations");
-
-    differ_add(d, "CPU mitigations", mitigations_text(d->pool, of_a, of_b),
-               mitigations_text(d->pool, of_b, of_a), "Copies, GPU launch, " ON_NETWORK);
 }
 
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all)
 {
-    struct differ d = {.pool = &p->report.pool};
-    const json_t *a = p->report.runs[0].meta, *b = p->report.runs[p->n_a].meta;
+    struct differ d = {.pool = &p->report.pool, .n_runs = p->report.n_runs, .n_a = p->n_a};
 
-    differ_add(&d, "virtualisation", nature_text(d.pool, a), nature_text(d.pool, b), "");
-    differ_add(&d, "container", container_text(d.pool, a), container_text(d.pool, b), "");
-    differ_add(&d, "NUMA nodes", nodes_text(d.pool, a), nodes_text(d.pool, b),
-               ON_MEMORY ", " ON_PCIE);
-    differ_add(&d, "caches", caches_text(d.pool, a), caches_text(d.pool, b),
-               "Matrix core, " ON_MEMORY);
-    add_features(&d, a, b);
+    *all = NULL;
+    d.runs = pool_alloc(d.pool, d.n_runs, sizeof(*d.runs));
+    for (size_t i = 0; d.runs && i < d.n_runs; i++)
+        d.runs[i] = p->report.runs[i].meta;
+    if (!d.runs)
+        return 0;
+    differ_fact(&d, "virtualisation", nature_text, NULL, "");
+    differ_fact(&d, "container", container_text, NULL, "");
+    differ_fact(&d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
+    differ_fact(&d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
+    differ_fact(&d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
     for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-        differ_add(&d, facts[i].what, fact_text(d.pool, a, &facts[i]),
-                   fact_text(d.pool, b, &facts[i]), facts[i].pipes);
-    differ_add(&d, "huge pages reserved", pages_text(d.pool, a), pages_text(d.pool, b), ON_MEMORY);
-    add_mitigations(&d, a, b);
-    differ_devices(&d, json_object_get(a, "machine"), json_object_get(b, "machine"));
+        differ_fact(&d, facts[i].what, fact_text, &facts[i], facts[i].pipes);
+    differ_fact(&d, "huge pages reserved", pages_text, NULL, ON_MEMORY);
+    differ_fact(&d, "CPU mitigations", mitigations_text, NULL, "Copies, GPU launch, " ON_NETWORK);
+    differ_devices(&d);
     *all = d.all;
     return d.n;
 }

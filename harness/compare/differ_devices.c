@@ -31,10 +31,25 @@ static const char *describe(struct pool *pool, const json_t *list, device_text_f
     return texts ? differ_counted(pool, texts, n) : "";
 }
 
-static void add_list(struct differ *d, const char *what, const json_t *a, const json_t *b,
-                     device_text_fn *text, const char *pipes)
+/* The devices of one kind, by the list of the machine that has them. */
+struct device_list {
+    const char *path;
+    device_text_fn *text;
+};
+
+static const char *list_text(const struct differ *d, const json_t *run, const void *arg)
 {
-    differ_add(d, what, describe(d->pool, a, text), describe(d->pool, b, text), pipes);
+    const struct device_list *list = arg;
+
+    return describe(d->pool, differ_find(run, list->path), list->text);
+}
+
+static void add_list(struct differ *d, const char *what, const char *path, device_text_fn *text,
+                     const char *pipes)
+{
+    const struct device_list list = {path, text};
+
+    differ_fact(d, what, list_text, &list, pipes);
 }
 
 /* Interfaces that are up, or whose state is not told. */
@@ -106,22 +121,25 @@ static const struct gpu_fact {
     {"NVLink fabric", "fabric.state", "", "NVLink, Collectives"},
 };
 
-static const char *gpu_fact_text(struct pool *pool, const json_t *gpus, const struct gpu_fact *f)
+#define GPUS "machine.gpus.devices"
+
+static const char *gpu_fact_text(const struct differ *d, const json_t *run, const void *fact)
 {
+    const struct gpu_fact *f = fact;
+    const json_t *gpus = differ_find(run, GPUS);
     size_t n = json_array_size(gpus);
-    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+    const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
 
     for (size_t i = 0; texts && i < n; i++)
-        texts[i] = with_unit(pool, text_at(pool, json_array_get(gpus, i), f->path), f->unit);
-    return texts ? differ_counted(pool, texts, n) : "";
+        texts[i] = with_unit(d->pool, text_at(d->pool, json_array_get(gpus, i), f->path), f->unit);
+    return texts ? differ_counted(d->pool, texts, n) : "";
 }
 
-static void add_gpus(struct differ *d, const json_t *a, const json_t *b)
+static void add_gpus(struct differ *d)
 {
-    add_list(d, "GPUs", a, b, gpu_name, ON_GPU);
+    add_list(d, "GPUs", GPUS, gpu_name, ON_GPU);
     for (size_t i = 0; i < sizeof(gpu_facts) / sizeof(*gpu_facts); i++)
-        differ_add(d, gpu_facts[i].what, gpu_fact_text(d->pool, a, &gpu_facts[i]),
-                   gpu_fact_text(d->pool, b, &gpu_facts[i]), gpu_facts[i].pipes);
+        differ_fact(d, gpu_facts[i].what, gpu_fact_text, &gpu_facts[i], gpu_facts[i].pipes);
 }
 
 /* Disks and bridges feed no pipe that is measured. */
@@ -155,60 +173,58 @@ static const char *link_text(struct pool *pool, const json_t *device)
                        : pool_text(pool, "x%s, %s GT/s", width, rate);
 }
 
+#define PCI         "machine.pci"
+#define DEVICES_MAX 512 /* of a damaged file there may be any number */
+
 /* The links of all devices of one model. */
-static const char *links_of_model(struct pool *pool, const json_t *list, const char *model)
+static const char *links_text(const struct differ *d, const json_t *run, const void *model)
 {
+    const json_t *list = differ_find(run, PCI);
     size_t n = json_array_size(list);
-    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+    const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
 
     for (size_t i = 0; texts && i < n; i++) {
         const json_t *device = json_array_get(list, i);
 
-        texts[i] = strcmp(model_of(pool, device), model) ? "" : link_text(pool, device);
+        texts[i] = strcmp(model_of(d->pool, device), model) ? "" : link_text(d->pool, device);
     }
-    return texts ? differ_counted(pool, texts, n) : "";
+    return texts ? differ_counted(d->pool, texts, n) : "";
 }
 
-static bool has_model(struct pool *pool, const json_t *list, size_t end, const char *model)
-{
-    for (size_t i = 0; i < end; i++)
-        if (!strcmp(model_of(pool, json_array_get(list, i)), model))
-            return true;
-    return false;
-}
-
-#define DEVICES_MAX 512 /* of a damaged file there may be any number */
-
-static void add_links_of(struct differ *d, const json_t *list, const json_t *a, const json_t *b)
+/* Those of one run that no run before it has. */
+static void add_links_of(struct differ *d, const json_t *list, const char **known, size_t *n_known)
 {
     size_t n = json_array_size(list) < DEVICES_MAX ? json_array_size(list) : DEVICES_MAX;
 
     for (size_t i = 0; i < n; i++) {
         const json_t *device = json_array_get(list, i);
         const char *model = model_of(d->pool, device), *name = text_at(d->pool, device, "name");
+        size_t k = 0;
 
-        if (!is_of_a_pipe(d->pool, device) || has_model(d->pool, list, i, model) ||
-            (list == b && has_model(d->pool, a, json_array_size(a), model)))
+        while (k < *n_known && strcmp(known[k], model) != 0)
+            k++;
+        if (!is_of_a_pipe(d->pool, device) || k < *n_known || k == DEVICES_MAX)
             continue;
-        differ_add(d, pool_text(d->pool, "PCIe link of %s", *name ? name : model),
-                   links_of_model(d->pool, a, model), links_of_model(d->pool, b, model), ON_PCIE);
+        known[(*n_known)++] = model;
+        differ_fact(d, pool_text(d->pool, "PCIe link of %s", *name ? name : model), links_text,
+                    model, ON_PCIE);
     }
 }
 
 /* Also where a device is on one side alone. */
-static void add_links(struct differ *d, const json_t *a, const json_t *b)
+static void add_links(struct differ *d)
 {
-    add_links_of(d, a, a, b);
-    if (a != b)
-        add_links_of(d, b, a, b);
+    const char **known = pool_alloc(d->pool, DEVICES_MAX, sizeof(*known));
+    size_t n_known = 0;
+
+    for (size_t i = 0; known && i < d->n_runs; i++)
+        add_links_of(d, differ_find(d->runs[i], PCI), known, &n_known);
 }
 
-void differ_devices(struct differ *d, const json_t *a, const json_t *b)
+void differ_devices(struct differ *d)
 {
-    add_links(d, json_object_get(a, "pci"), json_object_get(b, "pci"));
-    add_list(d, "network interfaces", json_object_get(a, "network"), json_object_get(b, "network"),
-             interface_text, ON_NETWORK);
-    add_list(d, "RDMA devices", json_object_get(a, "rdma"), json_object_get(b, "rdma"), rdma_text,
-             ON_NETWORK);
-    add_gpus(d, differ_find(a, "gpus.devices"), differ_find(b, "gpus.devices"));
+    add_links(d);
+    add_list(d, "network interfaces", "machine.network", interface_text, ON_NETWORK);
+    add_list(d, "RDMA devices", "machine.rdma", rdma_text, ON_NETWORK);
+    add_gpus(d);
 }

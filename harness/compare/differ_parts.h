@@ -12,16 +12,22 @@
 #define ON_NETWORK "Network, Collectives"
 #define ON_GPU     "GPU matrix core, GPU memory, GPU launch, PCIe, NVLink"
 
-/* A growing list in the report's pool. */
+/* A growing list in the report's pool, and the runs that are held against each other: those of A, then those of B. */
 struct differ {
     struct pool *pool;
+    const json_t **runs; /* their run.json */
+    size_t n_runs, n_a;
     struct machine_difference *all;
     size_t n, room;
 };
 
-/* Adds it, unless both sides say the same. */
-void differ_add(struct differ *d, const char *what, const char *a, const char *b,
-                const char *pipes);
+/* What one run says of a thing: see differ_fact(). "" where it does not tell. */
+typedef const char *differ_text_fn(const struct differ *d, const json_t *run, const void *arg);
+
+/* Adds the thing, unless all runs of both sides say the same of it. Of a side whose runs differ among themselves it is told
+ * how many say what. */
+void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const void *arg,
+                 const char *pipes);
 
 /* A value of JSON as people write it: a list's different members each once, true as "on"; "" for null. */
 const char *differ_text(struct pool *pool, const json_t *value);
@@ -30,6 +36,6 @@ const json_t *differ_find(const json_t *object, const char *path);
 /* "2 x a; b": each text once, with how often. */
 const char *differ_counted(struct pool *pool, const char *const *texts, size_t n);
 
-void differ_devices(struct differ *d, const json_t *a, const json_t *b); /* of the machines */
+void differ_devices(struct differ *d); /* of the machines */
 
 #endif

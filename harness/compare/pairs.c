@@ -67,6 +67,13 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
 
         pair->state = *refused ? PAIR_REFUSED : PAIR_READY;
         pair->reason = *refused ? refused : b;
+    } else if ((n_a && is_left_out(g, pair, &g->b)) || (n_b && is_left_out(g, pair, &g->a))) {
+        pair->state = PAIR_LEFT_OUT;
+        pair->reason = pool_text(
+            pool,
+            "a figure beside the samples that %s could not tell, such as for other work on "
+            "the machine",
+            n_a ? g->b.name : g->a.name);
     } else if (n_a) {
         pair->state = PAIR_LOST_B;
     } else if (n_b) {
@@ -220,6 +227,8 @@ static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const ch
         err = has_rows(p, error, len);
     if (!err)
         err = sides_refuse_mixed(p, error, len);
+    if (!err)
+        err = sides_refuse_twice(p, error, len);
     run_paths_release(&runs);
     return err;
 }
@@ -249,6 +258,8 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a};
     g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs};
     err = index_plans(&g);
+    if (!err)
+        err = pairs_make_cases(&g);
     if (!err)
         err = pair_cases(&g);
     release_plans(&g);

@@ -12,9 +12,11 @@
  *   origin    measured on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
- * Rows of one launch that are one case count as one value, their mean. Left out are figures that have no
- * samples of their own (retransmits, the longest window; CPU time per byte stays), and metrics that
- * say the same as another: see rule_is_judged().
+ * What a benchmark chose where nobody asked makes no case (rule_left_by(): the vector unit, a thread a core): launches that chose
+ * differently are one case, and that is told.
+ *
+ * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or less, is not better by
+ * itself, and those that say the same as another, are left out: see rule_is_judged().
  *
  * What may differ between machines and is no other quantity (a kernel's name, a library's version, an
  * address) is told beside the figures: `differs`.
@@ -26,11 +28,12 @@
 #include "harness/report/model.h"
 
 enum pair_state {
-    PAIR_READY,    /* to be decided */
-    PAIR_REFUSED,  /* not comparable: `reason` */
-    PAIR_LOST_A,   /* A has no value: no such case, or it was skipped, failed or wrong: `reason` */
-    PAIR_LOST_B,   /* B has none where A has */
-    PAIR_LOST_BOTH /* neither */
+    PAIR_READY,     /* to be decided */
+    PAIR_REFUSED,   /* not comparable: `reason` */
+    PAIR_LOST_A,    /* A has no value: no such case, or it was skipped, failed or wrong: `reason` */
+    PAIR_LOST_B,    /* B has none where A has */
+    PAIR_LOST_BOTH, /* neither */
+    PAIR_LEFT_OUT /* a figure beside the samples, which the launches of one side left out: nothing is lost */
 };
 
 struct pair {
@@ -69,7 +72,8 @@ struct pairs_options {
 
 /* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run folders.
  * 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of a schema that this program
- * does not know, or of none, or both targets of a plumb run --against on one side; -EINVAL: the runs hold no case; -ENOMEM. error says which and why, and
+ * does not know, or of none, or both targets of a plumb run --against on one side; -EEXIST: one side has a run twice;
+ * -EINVAL: the runs hold no case; -ENOMEM. error says which and why, and
  * what to do. *p is to be released in any case. */
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len);
@@ -87,12 +91,13 @@ const char *pairs_unfinished(const struct pairs *p, size_t *n);
  * options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
-/* What differs between the machines, the programs and the suites of the two sides (the first run of each): "virtual: bare
+/* What differs between the machines, the programs and the suites of the two sides, or among the runs of one: "virtualisation: bare
  * metal against KVM guest". All lives in the report's pool. */
 struct machine_difference {
     const char *
         what; /* "virtualisation", "CPU clock", "PCIe link of NVIDIA H200", "NUMA nodes", "NVIDIA driver" */
-    const char *a, *b; /* as people write them; "" where a side has none, or cannot tell */
+    const char *a,
+        *b; /* as people write them; "6.1 in 2 of 3 runs, 6.5 in 1"; "" where a side has none, or cannot tell */
     const char *pipes; /* that it may weigh on, ", " between: "Memory, Copies"; "" for all */
 };
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);

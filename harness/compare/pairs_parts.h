@@ -41,8 +41,14 @@ struct pairing {
     struct suite_index *plans; /* one a run */
 };
 
+/* The report's cases, but that what was left to the benchmark makes none: its parameters are "" in them. Takes the place of
+ * the report's own. 0 or -ENOMEM. */
+int pairs_make_cases(struct pairing *g);
+
 /* -EPROTO with error set: both targets of a plumb run --against are on one side. */
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len);
+/* -EEXIST with error set: a side has one run twice, by its path or as a copy: what varies between runs would seem known. */
+int sides_refuse_twice(const struct pairs *p, char *error, size_t len);
 
 /* The launches' values of one side, launches of a run in time order. Returns how many; the pool's
  * `failed` is set where memory is short. */
@@ -79,6 +85,8 @@ const char *pair_refusal(struct pairing *g, struct pair *pair);
 /* Why a side has no value; sets *failed where it failed or gave wrong data. */
 const char *lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
                         bool *failed);
+/* A figure beside the samples of which a side's launches, all of them done, have no row. */
+bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side);
 /* The margin of a case: what the suite of B says, else that of A, else the options'. */
 double pair_margin(struct pairing *g, const struct pair *pair);
 /* A case that no launch could name, and of which the other side knows the names: it is told there. */

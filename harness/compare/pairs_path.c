@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
+#include "harness/compare/shares.h"
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
 
@@ -108,6 +109,41 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
     return *refused ? pool_text(pool, "another quantity: %s", refused) : "";
 }
 
+/* What the launches of a side chose: "avx512", or "avx512 in 3 of 5 launches, avx2 in 2". */
+static const char *choice_of(struct pairing *g, const struct pair *pair, const struct side *side,
+                             size_t param)
+{
+    struct pool *pool = &g->p->report.pool;
+    struct walk w = walk_of(pair, side);
+    const struct report_rows *rows;
+    size_t row, n = 0, most = 0;
+
+    for (size_t run = side->first; run < side->end; run++)
+        most += pair->c->points[run].n_rows;
+    const char **texts = pool_alloc(pool, most, sizeof(*texts));
+    while (texts && next_row(&w, &rows, &row))
+        if (*cell_of(rows, row, param))
+            texts[n++] = show_param(pool, pair->bench, param, cell_of(rows, row, param));
+    return texts ? shares_text(pool, texts, n, "launches", NULL) : "";
+}
+
+/* What was left to the benchmark makes no other case, but may be why the two differ. */
+static void tell_choices(struct pairing *g, struct pair *pair)
+{
+    struct pool *pool = &g->p->report.pool;
+    const struct report_bench *bench = pair->bench;
+
+    for (size_t i = 0; i < bench->n_params; i++) {
+        if (*pair->c->params[i] || !rule_left_by(bench->name, bench->params[i]))
+            continue;
+        const char *a = choice_of(g, pair, &g->a, i), *b = choice_of(g, pair, &g->b, i);
+
+        if (*a && *b && strcmp(a, b) != 0)
+            pair->differs = show_joined(
+                pool, pair->differs, pool_text(pool, "%s %s against %s", bench->params[i], a, b));
+    }
+}
+
 static unsigned carriers_of(const struct pair *pair, const struct side *side)
 {
     struct walk w = walk_of(pair, side);
@@ -169,5 +205,6 @@ const char *pair_refusal(struct pairing *g, struct pair *pair)
     const char *path = refuse_path(g, pair);
     const char *outcome = refuse_outcomes(g, pair);
 
+    tell_choices(g, pair);
     return *origin ? origin : *path ? path : outcome;
 }

@@ -68,18 +68,45 @@ static bool same_meta(const json_t *x, const json_t *y)
                      json_object_get(json_object_get(y, "machine"), "host"), "hostname");
 }
 
+static bool is_same_run(const struct pairs *p, size_t x, size_t y)
+{
+    return same_path(p->report.runs[x].path, p->report.runs[y].path) ||
+           same_meta(meta_of(p, x), meta_of(p, y));
+}
+
+int sides_refuse_twice(const struct pairs *p, char *error, size_t len)
+{
+    for (size_t x = 0; x < p->report.n_runs; x++)
+        for (size_t y = x + 1; y < (x < p->n_a ? p->n_a : p->report.n_runs); y++) {
+            const char *path_x = p->report.runs[x].path, *path_y = p->report.runs[y].path;
+
+            if (!is_same_run(p, x, y))
+                continue;
+            if (!strcmp(path_x, path_y))
+                snprintf(error, len,
+                         "'%.300s' is named twice on one side: its launches would count as those "
+                         "of two runs, so name it once",
+                         path_x);
+            else
+                snprintf(error, len,
+                         "'%.300s' and '%.300s' on one side are the same run: its launches would "
+                         "count as those of two, so leave one out",
+                         path_x, path_y);
+            return -EEXIST;
+        }
+    return 0;
+}
+
 int pairs_refuse_same(const struct pairs *p, char *error, size_t len)
 {
     for (size_t x = 0; x < p->n_a; x++)
         for (size_t y = p->n_a; y < p->report.n_runs; y++) {
-            const char *path_x = p->report.runs[x].path, *path_y = p->report.runs[y].path;
-
-            if (!same_path(path_x, path_y) && !same_meta(meta_of(p, x), meta_of(p, y)))
+            if (!is_same_run(p, x, y))
                 continue;
             snprintf(error, len,
                      "the same run is on both sides, in '%.300s' and in '%.300s': what is held "
                      "against itself tells nothing, so name two runs",
-                     path_x, path_y);
+                     p->report.runs[x].path, p->report.runs[y].path);
             return -EEXIST;
         }
     return 0;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
+#include "harness/report/rules.h"
 #include "harness/report/show.h"
 
 static bool is_measured(const struct report_rows *rows, size_t row)
@@ -249,6 +250,17 @@ const char *lost_reason(struct pairing *g, const struct pair *pair, const struct
         return tell_others(g, pair, side);
     return t.n ? tell(pool, side, &t, t.n, "has no number")
                : pool_text(pool, "%s has no such case", side->name);
+}
+
+bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side)
+{
+    struct tally t = {.reason = ""};
+
+    tally_rows(pair, side, &t);
+    if (!t.n)
+        tally_plans(g, pair, side, &t);
+    return t.others && !t.n_failed && !t.n_skipped && !t.n_late && !t.n_todo &&
+           rule_is_figure(&g->p->report, pair->bench, pair->c);
 }
 
 double pair_margin(struct pairing *g, const struct pair *pair)

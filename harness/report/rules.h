@@ -103,11 +103,27 @@ bool hint_is_square(const struct plot_hint *hint, const struct report_bench *b,
  * headlines' pipes, and one for each case. */
 const char *rule_pipe(const struct report *r, const struct report_bench *b,
                       const struct report_case *c);
-/* Is it to be judged? Not what says the same as another metric, nor figures beside the samples
- * (retransmits, the longest window, a share): their spread is none of a launch's median. Of these
- * only CPU time per byte is. */
+/* What comparing runs makes of a metric. A benchmark's metric that is in no list is judged where it was sampled, and not
+ * where it is a figure beside the samples (a row without a stop rule). */
+struct rule_metric {
+    const char *bench; /* NULL: any */
+    const char *name;
+    bool judged;
+    const char *why; /* it is not judged: for docs/schema.md; NULL where it is */
+};
+extern const struct rule_metric rule_metrics[]; /* ends with a name of NULL */
+
+/* Is it to be judged? Not where rule_metrics say no: what says the same as another metric, and figures of which neither more nor
+ * less is better, or whose spread is none of a launch's median. */
 bool rule_is_judged(const struct report *r, const struct report_bench *b,
                     const struct report_case *c);
+/* Has it values, and all of them beside the samples? A launch may leave such a row out (CPU time of a machine that was busy with other work
+ * before), and has not failed by that. */
+bool rule_is_figure(const struct report *r, const struct report_bench *b,
+                    const struct report_case *c);
+/* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it does: "auto". The row shows
+ * what was chosen. In a comparison it makes a case where it was asked for alone. NULL: it is no such parameter. */
+const char *rule_left_by(const char *bench, const char *param);
 /* An outcome that makes a case another quantity where it differs: the level that a working set lies
  * in. Other outcomes may differ. */
 bool rule_outcome_decides(const char *bench, const char *param);

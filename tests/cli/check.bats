@@ -425,6 +425,21 @@ END
     printf '"' >> torn/plan.csv
     check 5 torn --baseline a
     grep -q 'plan.csv.*damaged\|damaged.*plan.csv' err
+    check 2 b --baseline a --json - --github
+    grep -q -- '--json and --github both go to stdout' err
+    [ ! -s out ]
+    check 2 b --baseline a --junit - --markdown -
+    grep -q -- '--junit and --markdown both go to stdout' err
+    [ ! -s out ]
+    check 0 b --baseline a --json - --junit j.xml
+    cp -r b copy
+    check 2 b --baseline copy
+    grep -q 'the same run is on both sides' err
+    mkdir twice
+    cp -r a twice/1
+    cp -r a twice/2
+    check 2 b --baseline twice
+    grep -q 'on one side are the same run' err
     check 2 b --baseline a --junit /nowhere/j.xml
     grep -q "cannot write '/nowhere/j.xml'" err
 }

@@ -202,6 +202,57 @@ json.dump(m, open(path, "w"))' "$@"
     [ "$status" -eq 0 ]
 }
 
+@test "a run that is named twice on one side is refused: its launches would count twice" {
+    make_run a --seed 1 --cases 3
+    make_run b --seed 2 --cases 3
+    make_run c --seed 3 --cases 3
+    ln -s a link
+    cp -r a copy
+    mkdir runs
+    cp -r b runs/b
+    for words in "a,a b" "a a --against b" "c --against a b a" "a,./a/ b" "a,link b" "a,copy b" "c --against b,runs"; do
+        # shellcheck disable=SC2086
+        compare $words
+        [ "$status" -eq 2 ]
+        grep -q "its launches would count as those of two" err
+        [ ! -s out ]
+    done
+    compare a,a b
+    grep -q "'a' is named twice on one side" err
+    compare b a,copy
+    grep -q "'a' and 'copy' on one side are the same run" err
+    compare a,b c
+    [ "$status" -eq 0 ]
+}
+
+@test "what the benchmark chose splits no case, and is told beside it" {
+    make_run a --seed 1 --isa 'memory *=avx512'
+    make_run b --seed 2 --isa 'memory *=avx2' --shift 'memory triad 536870912*=0.9'
+    compare a b --csv all.csv
+    [ "$status" -eq 1 ]
+    [ "$(cells all.csv label worse)" = "memory triad, 512 MiB: bandwidth" ]
+    [ "$(cells all.csv label | wc -l)" -eq 50 ]
+    grep -q "differs: isa avx512 against avx2" out
+    run grep -c "isa=" all.csv
+    [ "$output" -eq 0 ]
+}
+
+@test "what differs is told of all runs of a side, not of the first alone" {
+    make_run a1 --seed 1 --cases 3 --fact host.kernel=6.1
+    make_run a2 --seed 2 --cases 3 --fact host.kernel=6.1
+    make_run a3 --seed 3 --cases 3 --fact host.kernel=6.5
+    make_run b1 --seed 4 --cases 3 --fact host.kernel=6.1 --fact host.distro=other
+    make_run b2 --seed 5 --cases 3 --fact host.kernel=6.1 --fact host.distro=other
+    compare a1,a2,a3 b1,b2 --json all.json
+    grep -q "kernel: A 6.1 in 2 of 3 runs, 6.5 in 1, B 6.1$" out
+    grep -q "distribution: A Debian GNU/Linux 12 (bookworm), B other$" out
+    compare b1,b2 a1,a2,a3
+    grep -q "kernel: A 6.1, B 6.1 in 2 of 3 runs, 6.5 in 1$" out
+    compare a1,a2 b1,b2
+    run grep -c "kernel:" out
+    [ "$output" -eq 0 ]
+}
+
 make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     for side in a b; do
         mkdir -p "$1"
@@ -356,7 +407,7 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     make_run a --cases 3
     make_run b --cases 3
     for words in "" "a" "a b a" "a --against" "--against b" "a nowhere" "a b --margin 0" "a b --margin x" \
-        "a b --uot"; do
+        "a b --uot" "a b --csv - --json -" "a b --html - --markdown -" "a b --csv x --json x"; do
         # shellcheck disable=SC2086
         compare $words
         [ "$status" -eq 2 ]
@@ -365,6 +416,11 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     done
     compare a b a
     grep -q -- "put --against between" err
+    compare a b --csv - --json -
+    grep -q -- "--csv and --json both go to stdout" err
+    compare a b --csv x --json x
+    grep -q -- "--csv and --json both write 'x'" err
+    [ ! -e x ]
     compare a nowhere
     grep -q "nowhere" err
     mkdir empty

@@ -7,7 +7,8 @@ is the same in every run, a launch's is drawn around it.
 
 usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--machine bare|guest]
                     [--shift PATTERN=FACTOR]... [--fail PATTERN]... [--skip PATTERN]... [--drop PATTERN]...
-                    [--value PATTERN=TEXT]... [--detail PATTERN=TEXT]... [--origin TEXT] [--schema N] [--margin M] [--empty]
+                    [--value PATTERN=TEXT]... [--detail PATTERN=TEXT]... [--isa PATTERN=NAME]... [--fact host.kernel=TEXT]...
+                    [--origin TEXT] [--schema N] [--margin M] [--empty]
 PATTERNs are as in a shell, on "bench words of the case", such as "memory triad 1073741824 bandwidth"; a FACTOR below 1 is a
 loss, of what is better when low, too.
 """
@@ -111,6 +112,14 @@ def row_columns():
         return re.findall(r'\{"([a-z0-9_]+)", ROW_', source.read())
 
 
+def arguments(bench, params):
+    """As a suite asks for the case: its parameters, but what it leaves to the benchmark (isa) and what follows."""
+    asked = {"memory": ("op", "threads", "size"), "gemm": ("dtype", "library", "m"),
+             "copy": ("source", "destination", "memory", "size", "load"), "net": ("transport", "pattern", "streams", "size"),
+             "allreduce": ("transport", "ranks", "size")}[bench]
+    return " ".join(f"--{name.replace('_', '-')} {params[name]}" for name in asked if params.get(name, "") != "")
+
+
 class Maker:
     def __init__(self, options):
         self.options = options
@@ -133,6 +142,8 @@ class Maker:
             row["percent_of_limit"] = 100 * value / row["limit"]
         for text in self.matching(o.value, name):
             row["value"] = text
+        for text in self.matching(o.isa, name):
+            row["isa"] = text
         for text in self.matching(o.detail, name):
             row["evidence"] = text
         state = ("failed" if self.matching(o.fail, name) else "skipped" if self.matching(o.skip, name) else "")
@@ -162,7 +173,7 @@ class Maker:
                 row, state = self.row(case, repeat, params, metric, unit, level / factor if unit == "us" else level * factor,
                                       name, more)
                 rows.setdefault(bench, []).append(row)
-                plan.append((state, case, repeat, bench, words))
+                plan.append((state, case, repeat, bench, arguments(bench, params)))
         for bench, all_rows in rows.items():
             params = [name for name in all_rows[0] if name not in self.columns]
             with open(os.path.join(o.folder, bench + ".csv"), "w", newline="", encoding="utf-8") as out:
@@ -179,7 +190,10 @@ class Maker:
                 "suite": "node", "seed": o.seed, "command": ["plumb", "run", "node"],
                 "started_utc": f"2026-01-02T03:{o.seed % 60:02}:00Z", "finished_utc": "2026-01-02T03:59:00Z",
                 "state": "complete", "config_hash": "00112233aabbccdd", "config": "suite: node\n",
-                "machine": guest() if o.machine == "guest" else BARE, "limits": []}
+                "machine": guest() if o.machine == "guest" else json.loads(json.dumps(BARE)), "limits": []}
+        for path, _, value in (text.partition("=") for text in o.fact):
+            room, name = path.split(".")
+            meta["machine"][room][name] = value
         with open(os.path.join(o.folder, "run.json"), "w", encoding="utf-8") as out:
             json.dump(meta, out, indent=1)
 
@@ -197,7 +211,7 @@ def main():
     parser.add_argument("--margin", default="", help="of every case, as the suite says it: 0.02")
     parser.add_argument("--schema", type=int, default=1)
     parser.add_argument("--empty", action="store_true", help="no row at all")
-    for name in ("shift", "fail", "skip", "drop", "value", "detail"):
+    for name in ("shift", "fail", "skip", "drop", "value", "detail", "isa", "fact"):
         parser.add_argument("--" + name, action="append", default=[])
     options = parser.parse_args()
     options.name = os.path.basename(os.path.normpath(options.folder))

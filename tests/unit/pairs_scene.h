@@ -68,11 +68,21 @@ static inline struct scene_run scene_begin(const struct fake_run *root, const ch
     return r;
 }
 
+static inline void scene_launch_as(struct scene_run *r, const char *state, unsigned rows,
+                                   const char *case_id, uint64_t repeat, const char *arguments,
+                                   const char *margin)
+{
+    fprintf(r->plan, "%s,%04u,%zu,%s,%llu,%s,%s,60,%s\n", state, rows, ++r->order, case_id,
+            (unsigned long long)repeat, r->bench, arguments, margin);
+}
+
 static inline void scene_launch(struct scene_run *r, const char *state, unsigned rows,
                                 const char *case_id, uint64_t repeat, const char *margin)
 {
-    fprintf(r->plan, "%s,%04u,%zu,%s,%llu,%s,--case %s,60,%s\n", state, rows, ++r->order, case_id,
-            (unsigned long long)repeat, r->bench, case_id, margin);
+    char arguments[64];
+
+    snprintf(arguments, sizeof(arguments), "--case %s", case_id);
+    scene_launch_as(r, state, rows, case_id, repeat, arguments, margin);
 }
 
 static inline void scene_row(struct scene_run *r, struct row *row, const char *const *values)

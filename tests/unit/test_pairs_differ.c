@@ -218,6 +218,91 @@ static void test_odd(void **state)
     }
 }
 
+/* Runs a0, a1 ... and b0, b1 ... with these kernels. */
+static struct pairs differ_kernels(void **state, const char *const *a, size_t n_a,
+                                   const char *const *b, size_t n_b,
+                                   struct machine_difference **all, size_t *n)
+{
+    static const struct pairs_options options = {.margin = 0.05};
+    static char paths[8][160];
+    const char *named[8];
+    struct pairs p;
+    char error[512] = "";
+
+    for (size_t i = 0; i < n_a + n_b; i++) {
+        const char *kernel = i < n_a ? a[i] : b[i - n_a];
+        char name[16], meta[256];
+
+        snprintf(name, sizeof(name), "%c%zu", i < n_a ? 'a' : 'b', i);
+        snprintf(meta, sizeof(meta),
+                 "{\"schema\": 1, \"machine\": {\"host\": {\"kernel\": \"%s\"}%s}}", kernel,
+                 *kernel ? ", \"cpu\": {\"features\": {\"avx2\": true}}"
+                         : ", \"cpu\": {\"features\": {\"avx2\": false}}");
+        write_run(*state, name, meta);
+        snprintf(paths[i], sizeof(paths[i]), "%s/%s", ((struct fake_run *)*state)->path, name);
+        named[i] = paths[i];
+    }
+    if (pairs_load(&p, named, n_a, named + n_a, n_b, &options, error, sizeof(error)))
+        fail_msg("%s", error);
+    *n = pairs_machine_differences(&p, all);
+    return p;
+}
+
+#define KERNELS(...)                                                                               \
+    (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)
+
+static void test_what_holds_for_all_runs(void **state)
+{
+    struct machine_difference *d;
+    size_t n;
+    struct pairs p =
+        differ_kernels(state, KERNELS("6.1", "6.1", "6.1"), KERNELS("6.5", "6.5"), &d, &n);
+
+    assert_int_equal(n, 1);
+    expect(&d[0], "kernel", "6.1", "6.5", "");
+    pairs_release(&p);
+    p = differ_kernels(state, KERNELS("6.1", "6.1"), KERNELS("6.1", "6.1", "6.1"), &d, &n);
+    assert_int_equal(n, 0);
+    pairs_release(&p);
+}
+
+/* The first runs of the two sides say the same. */
+static void test_runs_of_one_side_differ(void **state)
+{
+    struct machine_difference *d;
+    size_t n;
+    struct pairs p =
+        differ_kernels(state, KERNELS("6.1", "6.5", "6.1"), KERNELS("6.1", "6.1"), &d, &n);
+
+    assert_int_equal(n, 1);
+    expect(&d[0], "kernel", "6.1 in 2 of 3 runs, 6.5 in 1", "6.1", "");
+    pairs_release(&p);
+    p = differ_kernels(state, KERNELS("6.1"), KERNELS("6.1", "6.1", "6.5"), &d, &n);
+    expect(&d[0], "kernel", "6.1", "6.1 in 2 of 3 runs, 6.5 in 1", "");
+    pairs_release(&p);
+    /* as many of each on both sides: it weighs on the spread all the same */
+    p = differ_kernels(state, KERNELS("6.1", "6.5"), KERNELS("6.1", "6.5"), &d, &n);
+    assert_int_equal(n, 1);
+    pairs_release(&p);
+    p = differ_kernels(state, KERNELS("1", "2", "3", "4", "5", "6", "6"), KERNELS("6"), &d, &n);
+    expect(&d[0], "kernel", "1 in 1 of 7 runs, 2 in 1, 3 in 1, 4 in 1, 2 others in 3", "6", "");
+    pairs_release(&p);
+}
+
+/* A run that has what another of its own side lacks, and one that does not tell. */
+static void test_a_run_of_a_side_lacks_something(void **state)
+{
+    struct machine_difference *d;
+    size_t n;
+    struct pairs p = differ_kernels(state, KERNELS("6.1", ""), KERNELS("6.1", "6.1"), &d, &n);
+
+    assert_int_equal(n, 2);
+    expect(&d[0], "CPU features of one alone", "avx2 in 1 of 2 runs", "avx2",
+           "Matrix core, Memory");
+    expect(&d[1], "kernel", "6.1 in 1 of 2 runs", "6.1", "");
+    pairs_release(&p);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
 
 int main(void)
@@ -231,6 +316,9 @@ int main(void)
         TEST(test_devices),
         TEST(test_a_device_on_one_side_alone),
         TEST(test_odd),
+        TEST(test_what_holds_for_all_runs),
+        TEST(test_runs_of_one_side_differ),
+        TEST(test_a_run_of_a_side_lacks_something),
     };
 
     return cmocka_run_group_tests_name("pairs_differ", tests, NULL, NULL);

@@ -15,44 +15,51 @@ static enum history_standing standing_of(const struct check_command *c, const st
                                                                     : HISTORY_BASELINE;
 }
 
+/* What the history did with it. */
+static const char *done_of(enum history_added how)
+{
+    switch (how) {
+    case HISTORY_SAME:
+        return "this run was there already";
+    case HISTORY_CHANGED:
+        return "this run was there otherwise, and is now as its folder has it";
+    case HISTORY_SHORTER:
+        return "this run was there already, with more launches than its folder has, and was left so";
+    default:
+        return "this run was added";
+    }
+}
+
 static const char *sentence_of(struct pool *pool, const char *history,
-                               enum history_standing standing, bool known, bool made)
+                               enum history_standing standing, enum history_added how, bool made)
 {
     const char *was_made = made ? ", which was made for it" : "";
 
-    switch (standing) {
-    case HISTORY_START:
+    if (standing == HISTORY_START)
         return pool_text(pool,
                          "accepted: this run's level, in the history '%s'%s; later runs are held "
                          "against it, and against none before it",
                          history, was_made);
-    case HISTORY_SEEN:
-        return pool_text(pool,
-                         known ? "history '%s'%s: this run was there already"
-                               : "history '%s'%s: this run was added, but is no baseline; if its "
-                                 "level is meant: --accept",
-                         history, was_made);
-    default:
-        return pool_text(pool,
-                         known ? "history '%s'%s: this run was there already"
-                               : "history '%s'%s: this run was added, as a baseline for later ones",
-                         history, was_made);
-    }
+    return pool_text(pool, "history '%s'%s: %s%s", history, was_made, done_of(how),
+                     standing == HISTORY_BASELINE ? ", as a baseline for later ones"
+                                                  : ", but is no baseline; if its level is meant: "
+                                                    "--accept");
 }
 
 int check_update(struct check_command *c, const struct gate *g, const char **sentence)
 {
     const char *history = c->options.history;
     enum history_standing standing = standing_of(c, g);
+    enum history_added how = HISTORY_NEW;
     struct pairs *p = g->p;
-    bool known = false, made = access(history, F_OK) != 0;
+    bool made = access(history, F_OK) != 0;
     int err;
     struct history_db *db = history_db_open(history, true, &err, c->error, sizeof(c->error));
 
     for (size_t run = p->n_a; !err && run < p->report.n_runs; run++)
-        err = history_db_add_as(db, &p->report, run, standing, &known, c->error, sizeof(c->error));
+        err = history_db_add(db, &p->report, run, &standing, &how, c->error, sizeof(c->error));
     history_db_close(db);
     *sentence = err ? pool_text(&p->report.pool, "history '%s': this run was not added", history)
-                    : sentence_of(&p->report.pool, history, standing, known, made);
+                    : sentence_of(&p->report.pool, history, standing, how, made);
     return err;
 }

@@ -82,7 +82,10 @@ static void print_help(const struct opts *o)
          "its limits.\n");
     opts_help(o, stdout);
     puts("\nexit: 0 good, with or without a change: it is a view. 1 with --fail-on-change, see "
-         "there. 2 usage or no run\nthere, 4 a file could not be written, 5 a file is damaged");
+         "there. 2 usage or no run\nthere, 4 a file could not be written, 5 the database or a run "
+         "folder is damaged. A run folder that is damaged, or\ncannot be read, is named on stderr "
+         "and left out; the others are shown, and the exit is 5 (1 where that holds, too);\n"
+         "where all are, nothing is shown");
 }
 
 static int exit_code(int err)
@@ -230,8 +233,17 @@ static int explain(const struct pick_source *s, const struct options *o,
     return err;
 }
 
+static void tell_left_out(const struct history *h)
+{
+    for (size_t i = 0; i < h->n_left_out; i++) {
+        fputs("plumb history: left out: ", stderr);
+        trend_put(stderr, h->left_out[i]);
+        fputc('\n', stderr);
+    }
+}
+
 static int run_from(const struct pick_source *s, const struct options *options, const char *since,
-                    bool *failed, char *error, size_t len)
+                    int *status, char *error, size_t len)
 {
     const struct trend_filter filter = {options->host ? options->host : "",
                                         options->suite ? options->suite : "", since};
@@ -239,6 +251,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     struct trends t = {0};
     int err = read_history(s, options, &h, error, len);
 
+    tell_left_out(&h);
     if (!err)
         err = trends_make(&t, &h, &filter);
     if (!err && !t.n)
@@ -246,7 +259,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     if (!err)
         err = show(options, &t, error, len);
     if (!err)
-        *failed = has_failed(options, &t);
+        *status = has_failed(options, &t) ? EXIT_WORSE : h.n_left_out ? EXIT_DAMAGED : EXIT_GOOD;
     trends_release(&t);
     history_release(&h);
     return err;
@@ -256,7 +269,7 @@ static int run(const struct opts *o, struct options *options)
 {
     struct pick_source source = {0};
     char error[1024] = "out of memory", since[PICK_SINCE_BYTES];
-    bool failed = false;
+    int status = EXIT_GOOD;
     int err = settle(options, since, sizeof(since), error, sizeof(error));
 
     if (!err)
@@ -265,11 +278,11 @@ static int run(const struct opts *o, struct options *options)
         fprintf(stderr, "plumb history: '%s' holds no run itself; read is '%s'\n", o->args[0],
                 source.found);
     if (!err)
-        err = run_from(&source, options, since, &failed, error, sizeof(error));
+        err = run_from(&source, options, since, &status, error, sizeof(error));
     if (err)
         fprintf(stderr, "plumb history: %s\n", error);
     pick_source_release(&source);
-    return err ? exit_code(err) : failed ? EXIT_WORSE : EXIT_GOOD;
+    return err ? exit_code(err) : status;
 }
 
 int cmd_history(int argc, char **argv)

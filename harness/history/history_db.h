@@ -10,8 +10,9 @@
  * later runs can be held against them as against their folders, with everything that makes figures
  * comparable. Of older ones the values stay.
  *
- * A run is known by its name, host and start: added twice it is there once. Series are of one
- * machine and one suite: another host's figures, or another suite's, are another series.
+ * A run is known by its name, host and start: added twice it is there once. Where the folder says
+ * something else by then (it was added before it had ended, and was resumed) the history takes that. Series
+ * are of one machine and one suite: another host's figures, or another suite's, are another series.
  */
 #ifndef PLUMB_HISTORY_DB_H
 #define PLUMB_HISTORY_DB_H
@@ -44,18 +45,32 @@ enum history_standing {
 
 #define HISTORY_WHOLE_RUNS 100
 
-/* Adds run number `run` of the report with all its cases that have a value, as a baseline. *known:
- * it was there; then nothing changes. 0, -ENOSPC, -EBUSY, -EACCES and other -errno. */
-int history_db_add(struct history_db *db, const struct report *r, size_t run, bool *known,
-                   char *error, size_t len);
-/* The same with a standing. A run that was there keeps its own, unless it is now a start. */
-int history_db_add_as(struct history_db *db, const struct report *r, size_t run,
-                      enum history_standing standing, bool *known, char *error, size_t len);
+/* What became of a run that was added. */
+enum history_added {
+    HISTORY_NEW,  /* it was not there */
+    HISTORY_SAME, /* it was there, as it is: at most its standing was written */
+    HISTORY_CHANGED, /* it was there with other values, or with another state or machine: it is now as the
+                        folder has it */
+    HISTORY_SHORTER /* it was there with more launches than the folder has: an older copy; nothing is
+                        taken from it */
+};
+
+/* Adds run number `run` of the report with all its cases that have a value, in one transaction.
+ * *standing is what it is to be and, behind the call, what it is. A run that was there never loses its
+ * standing; it gains the asked for one where that is a start, or where it had other values or had not
+ * ended when it was judged. A start is taken also where it has fewer launches than the history. 0,
+ * -ENOSPC, -EBUSY, -EACCES and other -errno, of which nothing is written. */
+int history_db_add(struct history_db *db, const struct report *r, size_t run,
+                   enum history_standing *standing, enum history_added *how, char *error,
+                   size_t len);
 
 struct history_run {
     int64_t id;
     const char *name, *host, *suite, *started_utc, *version, *commit;
     enum history_standing standing;
+    const char
+        *environment; /* what the run was measured by, as JSON: history_environment(); NULL: not
+                                kept, or not asked for */
 };
 
 /* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0: all). */
@@ -80,6 +95,7 @@ struct history_series {
     const struct history_run **runs; /* n of them */
     double **launches;               /* launches' medians of each, in time order */
     size_t *n_launches;
+    const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };
 
 struct history {
@@ -88,12 +104,16 @@ struct history {
     size_t n_runs;
     struct history_series *series; /* by host, suite, then in the order of the suite */
     size_t n_series;
+    const char **left_out; /* a sentence for each folder that cannot be read: which file, and why */
+    size_t n_left_out;
 };
 
 /* All series of what the filters let in ("" for all; `only`: patterns on key or label, NULL-ended). */
 int history_db_read(struct history_db *db, const char *host, const char *suite,
                     const char *const *only, struct history *h, char *error, size_t len);
-/* The same from a folder of run folders, without a database; all lives in h. */
+/* The same from a folder of run folders, without a database; all lives in h. A run that is damaged, or cannot
+ * be read, is left out and told in h->left_out; where none can be, -EBADMSG: h->left_out says why of
+ * each. */
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len);
 void history_release(struct history *h);

@@ -58,13 +58,15 @@ static bool fill_series(struct history *h, struct history_series *s, const struc
         .runs = runs,
         .launches = pool_alloc(&h->pool, n, sizeof(*s->launches)),
         .n_launches = pool_alloc(&h->pool, n, sizeof(*s->n_launches)),
+        .outcomes = pool_alloc(&h->pool, n, sizeof(*s->outcomes)),
     };
-    if (!runs || !s->launches || !s->n_launches)
+    if (!runs || !s->launches || !s->n_launches || !s->outcomes)
         return false;
     for (size_t i = 0; i < n; i++) {
         runs[i] = &h->runs[e[i].run];
         s->launches[i] = e[i].launches;
         s->n_launches[i] = e[i].n_launches;
+        s->outcomes[i] = e[i].outcomes;
     }
     return true;
 }

@@ -14,6 +14,7 @@ struct history_entry {
     size_t run;   /* index in h->runs */
     double *launches;
     size_t n_launches;
+    const char *outcomes; /* NULL: not kept */
 };
 
 struct history_entries {
@@ -30,6 +31,14 @@ bool history_wants(const char *const *only, const char *key, const char *label);
 
 /* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does not say. */
 struct history_run history_run_of(const struct run_folder *run);
+
+/* run.json without what is of each run alone (its name, times, the suite's text), as JSON that is the same
+ * where that is: what pairs_machine_differences() tells differences by. NULL: there is none, or no memory. */
+const char *history_environment(struct pool *pool, const json_t *meta);
+
+/* What was not asked for but found in a case's rows, such as the library's version and kernel, as JSON: {"kernel":
+ * ["2.6.3 avx512"]}, each of its launches' values once. NULL: no memory. */
+const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair);
 
 /* A case by its key alone, for people: "null noise=none number=1: time". The same in every run, as labels are not,
  * which leave out what does not vary in a run. */

@@ -80,8 +80,9 @@ static const char *keep(struct reading *r, const char *text)
     return pool_text(&r->h->pool, "%s", text);
 }
 
-static int take_case(struct reading *r, const struct pair *pair, size_t place, size_t run)
+static int take_case(struct reading *r, const struct pairs *p, size_t place, size_t run)
 {
+    const struct pair *pair = &p->all[place];
     const struct decide_run *from = &pair->decide.b.runs[0];
     const struct history_run *of = &r->h->runs[run];
     struct history_entry entry = {
@@ -96,6 +97,7 @@ static int take_case(struct reading *r, const struct pair *pair, size_t place, s
         .run = run,
         .launches = pool_alloc(&r->h->pool, from->n, sizeof(double)),
         .n_launches = from->n,
+        .outcomes = history_outcomes(&r->h->pool, p, pair),
     };
 
     if (!entry.launches)
@@ -104,9 +106,25 @@ static int take_case(struct reading *r, const struct pair *pair, size_t place, s
     return history_entries_add(&r->entries, &entry);
 }
 
-/* Copies the texts of a run into the history. */
-static void keep_run(struct reading *r, const struct history_run *from)
+/* Most nights are of one and the same machine and program, which is kept once. */
+static const char *environment_of(struct reading *r, const json_t *meta)
 {
+    struct pool mine = {0};
+    const char *text = history_environment(&mine, meta), *kept = NULL;
+
+    for (size_t i = r->h->n_runs; text && !kept && i-- > 0;)
+        if (r->h->runs[i].environment && !strcmp(r->h->runs[i].environment, text))
+            kept = r->h->runs[i].environment;
+    if (text && !kept)
+        kept = keep(r, text);
+    pool_release(&mine);
+    return kept;
+}
+
+/* Copies the texts of a run into the history. */
+static void keep_run(struct reading *r, const struct history_run *from, const json_t *meta)
+{
+    const char *environment = environment_of(r, meta);
     struct history_run *to = &r->h->runs[r->h->n_runs++];
 
     *to = (struct history_run){
@@ -118,6 +136,7 @@ static void keep_run(struct reading *r, const struct history_run *from)
         .version = keep(r, from->version),
         .commit = keep(r, from->commit),
         .standing = from->standing,
+        .environment = environment,
     };
 }
 
@@ -130,24 +149,38 @@ static bool is_there(const struct history *h, const struct history_run *run)
     return false;
 }
 
+/* One that cannot be read must not take the others with it. */
+static int leave_out(struct reading *r, const char *path, const char *why)
+{
+    struct history *h = r->h;
+    bool named = strstr(why, path) != NULL;
+
+    h->left_out[h->n_left_out++] = pool_text(&h->pool, "%s%s%s%s", named ? "" : "'",
+                                             named ? "" : path, named ? "" : "': ", why);
+    return 0;
+}
+
 static int take_run(struct reading *r, const char *path)
 {
     struct pairs p = {0};
-    int err = history_cases(&p, path, r->error, r->len);
+    char why[512] = "";
+    int err = history_cases(&p, path, why, sizeof(why));
     struct history_run run = {0};
 
     if (!err)
         run = history_run_of(&p.report.runs[0]);
     if (!err && !is_there(r->h, &run)) {
-        keep_run(r, &run);
+        keep_run(r, &run, p.report.runs[0].meta);
         for (size_t i = 0; !err && i < p.n; i++)
             if (p.all[i].state == PAIR_READY &&
                 history_wants(r->only, p.all[i].key, p.all[i].label))
-                err = take_case(r, &p.all[i], i, r->h->n_runs - 1);
+                err = take_case(r, &p, i, r->h->n_runs - 1);
     }
     pairs_release(&p);
     /* A run in which nothing was measured has nothing to say here. */
-    return err == -EINVAL ? 0 : err;
+    if (!err || err == -EINVAL || err == -ENOMEM)
+        return err == -ENOMEM ? err : 0;
+    return leave_out(r, path, why);
 }
 
 static int compare_runs(const void *a, const void *b)
@@ -192,6 +225,15 @@ static int list_all(struct folders *f, const char *const *paths, size_t n, char 
     return err;
 }
 
+static int none_left(struct reading *r, size_t n)
+{
+    if (n == 1)
+        snprintf(r->error, r->len, "there is no other run: nothing is shown");
+    else
+        snprintf(r->error, r->len, "none of the %zu runs there can be read: nothing is shown", n);
+    return -EBADMSG;
+}
+
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len)
 {
@@ -202,10 +244,13 @@ int history_read_folders(const char *const *paths, size_t n, const char *const *
     int err = list_all(&f, paths, n, error, len);
     if (!err) {
         h->runs = pool_alloc(&h->pool, f.n, sizeof(*h->runs));
-        err = h->runs ? 0 : -ENOMEM;
+        h->left_out = pool_alloc(&h->pool, f.n, sizeof(*h->left_out));
+        err = h->runs && h->left_out ? 0 : -ENOMEM;
     }
     for (size_t i = 0; !err && i < f.n; i++)
         err = take_run(&r, f.all[i]);
+    if (!err && h->n_left_out == f.n)
+        err = none_left(&r, f.n);
     if (!err)
         err = sort_runs(&r);
     if (!err)
@@ -227,7 +272,8 @@ void history_runs_release(struct history_run *runs, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const char *texts[] = {runs[i].name,        runs[i].host,    runs[i].suite,
-                               runs[i].started_utc, runs[i].version, runs[i].commit};
+                               runs[i].started_utc, runs[i].version, runs[i].commit,
+                               runs[i].environment};
 
         for (size_t k = 0; k < sizeof(texts) / sizeof(*texts); k++)
             free((char *)texts[k]);

@@ -35,21 +35,16 @@ void history_db_close(struct history_db *db)
 }
 
 /* Nobody comes to what follows: there is no database that was opened. */
-int history_db_add_as(struct history_db *db, const struct report *r, size_t run,
-                      enum history_standing standing, bool *known, char *error, size_t len)
+int history_db_add(struct history_db *db, const struct report *r, size_t run,
+                   enum history_standing *standing, enum history_added *how, char *error,
+                   size_t len)
 {
     (void)db;
     (void)r;
     (void)run;
     (void)standing;
-    *known = false;
+    *how = HISTORY_SAME;
     return missing(error, len);
-}
-
-int history_db_add(struct history_db *db, const struct report *r, size_t run, bool *known,
-                   char *error, size_t len)
-{
-    return history_db_add_as(db, r, run, HISTORY_BASELINE, known, error, len);
 }
 
 int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,

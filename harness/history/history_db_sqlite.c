@@ -11,20 +11,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static const char schema[] =
-    "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
-    " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
-    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL, UNIQUE (name, host, started_utc));"
-    "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
-    " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
-    " higher_is_better INTEGER NOT NULL, place INTEGER NOT NULL, UNIQUE (host, suite, key));"
-    "CREATE TABLE launches (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
-    " REFERENCES runs, launch INTEGER NOT NULL, value REAL NOT NULL,"
-    " PRIMARY KEY (series, run, launch)) WITHOUT ROWID;"
-    "CREATE TABLE files (run INTEGER NOT NULL REFERENCES runs, name TEXT NOT NULL,"
-    " text BLOB NOT NULL, PRIMARY KEY (run, name));"
-    "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);";
-
 static int errno_of(sqlite3 *sqlite)
 {
     switch (sqlite3_errcode(sqlite)) {
@@ -194,39 +180,17 @@ static void choose_journal(struct history_db *db)
 static bool is_empty(struct history_db *db)
 {
     return history_number(db, "SELECT count(*) FROM sqlite_master", -1) == 0 &&
-           history_number(db, "PRAGMA user_version", -1) == 0;
-}
-
-/* Others may be making it at this moment: one makes it, the rest find it made. */
-static int make_schema(struct history_db *db, char *error, size_t len)
-{
-    char mark[96];
-    int code = history_execute(db, "BEGIN IMMEDIATE", "");
-
-    snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
-             HISTORY_APPLICATION, HISTORY_SCHEMA);
-    if (code == SQLITE_OK && is_empty(db)) {
-        code = sqlite3_exec(db->sqlite, schema, NULL, NULL, NULL);
-        if (code == SQLITE_OK)
-            code = sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL);
-    }
-    if (code == SQLITE_OK)
-        code = history_execute(db, "COMMIT", "");
-    if (code == SQLITE_OK)
-        return 0;
-    int err = history_sqlite_error(db, "make the history", error, len);
-    sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
-    return err;
+           history_schema(db) == 0;
 }
 
 static int check_schema(struct history_db *db, char *error, size_t len)
 {
-    int64_t version = history_number(db, "PRAGMA user_version", -1);
+    int64_t version = history_schema(db);
     int64_t application = history_number(db, "PRAGMA application_id", -1);
 
     if (version < 0 || application < 0)
         return history_sqlite_error(db, "read the history", error, len);
-    if (application != HISTORY_APPLICATION)
+    if (application != HISTORY_APPLICATION || !version)
         return refuse(-EPROTO, error, len,
                       "'%s' is a database of another program, and no history: name another file",
                       db->path);
@@ -249,8 +213,12 @@ static int settle(struct history_db *db, bool create, char *error, size_t len)
     if (sqlite3_db_readonly(db->sqlite, "main") != 1 &&
         (!things || history_number(db, "PRAGMA application_id", 0) == HISTORY_APPLICATION))
         choose_journal(db);
-    int err = is_empty(db) ? make_schema(db, error, len) : 0;
-    return err ? err : check_schema(db, error, len);
+    int err = is_empty(db) ? history_schema_make(db, error, len) : 0;
+    if (!err)
+        err = check_schema(db, error, len);
+    if (!err && create && history_schema(db) < HISTORY_SCHEMA)
+        err = history_schema_make(db, error, len);
+    return err;
 }
 
 static int open_file(struct history_db *db, const char *name, int flags, int busy_ms)

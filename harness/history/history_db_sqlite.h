@@ -8,7 +8,7 @@
 #include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      1
+#define HISTORY_SCHEMA      2
 #define HISTORY_BUSY_MS     60000
 
 struct history_db {
@@ -19,10 +19,19 @@ struct history_db {
 /* What went wrong last, as -errno, with the sentence: "cannot DO 'PATH': why". */
 int history_sqlite_error(struct history_db *db, const char *what, char *error, size_t len);
 
-/* Statements take their values in order: i an int64_t, t a text, r a double. NULL: it went wrong. */
+/* Statements take their values in order: i an int64_t, t a text (NULL is null), r a double. NULL: it went
+ * wrong. */
 sqlite3_stmt *history_statement(struct history_db *db, const char *sql, const char *types, ...);
 /* The same, run to its end. An SQLite code. */
 int history_execute(struct history_db *db, const char *sql, const char *types, ...);
+/* The file's schema; -1: it cannot be read. */
+int64_t history_schema(struct history_db *db);
+/* Makes the tables, or those that an older schema lacks, from what the file has. 0 or -errno with error set. */
+int history_schema_make(struct history_db *db, char *error, size_t len);
+/* The number of that environment, which is added where it is new. 0: it went wrong, or json is NULL. Within a
+ * transaction that writes. */
+int64_t history_environment_id(struct history_db *db, const char *json);
+
 /* One number; `other` where there is no row or it went wrong. */
 int64_t history_number(struct history_db *db, const char *sql, int64_t other);
 

@@ -6,23 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history/history_db_build.h"
-#include "harness/history/history_db_sqlite.h"
+#include "harness/history/history_db_sqlite_add.h"
 #include "harness/text.h"
 
 #define FILE_BYTES_MAX ((size_t)900 << 20) /* SQLite's own bound is 1e9 */
 
-struct adding {
-    struct history_db *db;
-    const struct run_folder *folder;
-    struct history_run run;
-    enum history_standing standing;
-    struct pairs cases;
-    char *error;
-    size_t len;
-};
-
-static int failed(struct adding *a, const char *what)
+static int failed(const struct adding *a, const char *what)
 {
     return history_sqlite_error(a->db, what, a->error, a->len);
 }
@@ -55,9 +44,13 @@ static int add_series(struct adding *a, const struct pair *pair, size_t place, i
 }
 
 /* A value that is no number has no place in a series. */
-static int add_launches(struct adding *a, int64_t series, const struct decide_run *from)
+static int add_launches(struct adding *a, int64_t series, const struct pair *pair)
 {
-    int code = SQLITE_OK;
+    const struct decide_run *from = adding_launches(pair);
+    const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
+    int code = outcomes ? history_execute(a->db, "INSERT INTO outcomes VALUES (?, ?, ?)", "iit",
+                                          series, a->run.id, outcomes)
+                        : SQLITE_OK;
 
     for (size_t i = 0; code == SQLITE_OK && i < from->n; i++)
         if (isfinite(from->values[i]))
@@ -78,9 +71,22 @@ static int add_cases(struct adding *a)
             continue;
         err = add_series(a, pair, i, &series);
         if (!err)
-            err = add_launches(a, series, &pair->decide.b.runs[0]);
+            err = add_launches(a, series, pair);
     }
     return err;
+}
+
+/* Also of cases that the folder has no more. */
+static int drop_cases(struct adding *a)
+{
+    static const char *const from[] = {
+        "DELETE FROM launches WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)",
+        "DELETE FROM outcomes WHERE run = ? AND series IN (SELECT id FROM series WHERE host = ?)"};
+    int code = SQLITE_OK;
+
+    for (size_t i = 0; code == SQLITE_OK && i < 2; i++)
+        code = history_execute(a->db, from[i], "it", a->run.id, a->run.host);
+    return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
 }
 
 static int add_file(struct adding *a, const char *name)
@@ -95,8 +101,11 @@ static int add_file(struct adding *a, const char *name)
     if (err) {
         snprintf(a->error, a->len, "cannot read '%s': %s", path ? path : name, strerror(-err));
     } else {
-        s = history_statement(a->db, "INSERT OR IGNORE INTO files VALUES (?, ?, ?)", "it",
-                              a->run.id, name);
+        s = history_statement(
+            a->db,
+            "INSERT INTO files VALUES (?1, ?2, ?3) ON CONFLICT (run, name) DO UPDATE"
+            " SET text = excluded.text WHERE text <> excluded.text",
+            "it", a->run.id, name);
         if (!s || sqlite3_bind_blob64(s, 3, text.text ? text.text : "", text.size, SQLITE_STATIC) ||
             sqlite3_step(s) != SQLITE_DONE)
             err = failed(a, "add rows to the history");
@@ -136,35 +145,119 @@ static int add_files(struct adding *a)
     return err ? err : drop_old_files(a);
 }
 
-static int add_run(struct adding *a, bool *known)
+/* What may be another when the run is added again. */
+static int write_facts(struct adding *a)
+{
+    const struct history_run *r = &a->run;
+    int64_t environment = history_environment_id(a->db, r->environment);
+
+    if (!environment && r->environment)
+        return failed(a, "add a run's machine to the history");
+    int code = history_execute(
+        a->db,
+        "UPDATE runs SET suite = ?, version = ?, commit_id = ?, standing = ?, state = ?, ended = ?,"
+        " environment = nullif(?, 0) WHERE id = ?",
+        "tttitiii", r->suite, r->version, r->commit, (int64_t)a->standing, a->state, a->ended,
+        environment, r->id);
+    return code == SQLITE_OK ? 0 : failed(a, "add a run to the history");
+}
+
+static int add_run(struct adding *a)
 {
     const struct history_run *r = &a->run;
     int code = history_execute(
         a->db,
         "INSERT INTO runs (name, host, suite, started_utc, version, commit_id, standing)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name, host, started_utc) DO NOTHING",
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
         "tttttti", r->name, r->host, r->suite, r->started_utc, r->version, r->commit,
         (int64_t)a->standing);
 
-    *known = code == SQLITE_OK && !sqlite3_changes(a->db->sqlite);
-    if (code == SQLITE_OK)
-        a->run.id = one_id(a, "SELECT id FROM runs WHERE name = ? AND host = ? AND started_utc = ?",
-                           r->name, r->host, r->started_utc);
-    if (code == SQLITE_OK && *known && a->standing == HISTORY_START)
-        code = history_execute(a->db, "UPDATE runs SET standing = ? WHERE id = ?", "ii",
-                               (int64_t)a->standing, a->run.id);
-    return code == SQLITE_OK && a->run.id ? 0 : failed(a, "add the run to the history");
+    if (code != SQLITE_OK)
+        return failed(a, "add a run to the history");
+    a->run.id = sqlite3_last_insert_rowid(a->db->sqlite);
+    return write_facts(a);
 }
 
-static int add_all(struct adding *a, bool *known)
+/* --- a run that is there --- */
+
+/* A start that was accepted, or a baseline, stays one. A run that was judged before it had ended is what it is judged to
+ * be now; one that had ended does not become a baseline by being judged more often. */
+static enum history_standing standing_of(const struct adding *a, const struct stored *stored)
+{
+    bool rises =
+        a->standing > stored->standing && (stored->went_on || a->standing == HISTORY_START);
+
+    return rises ? a->standing : stored->standing;
+}
+
+/* Machines that no run is of any more. */
+static int drop_unused(struct adding *a)
+{
+    int code = history_execute(a->db,
+                               "DELETE FROM environments WHERE id NOT IN (SELECT environment FROM"
+                               " runs WHERE environment IS NOT NULL)",
+                               "");
+
+    return code == SQLITE_OK ? 0 : failed(a, "tidy the history");
+}
+
+static int change_run(struct adding *a, const struct stored *stored, enum history_added *how)
+{
+    bool start = a->standing == HISTORY_START;
+    int err = 0;
+
+    a->run.id = stored->id;
+    a->standing = standing_of(a, stored);
+    *how = stored->same_values && stored->same_facts ? HISTORY_SAME : HISTORY_CHANGED;
+    if (*how == HISTORY_CHANGED || a->standing != stored->standing)
+        err = write_facts(a);
+    if (!err && !stored->same_facts)
+        err = drop_unused(a);
+    if (!err && !stored->same_values)
+        err = drop_cases(a);
+    if (!err && !stored->same_values)
+        err = add_cases(a);
+    /* Of an old run the rows are gone, and stay so while nothing of it changes. */
+    int64_t before = sqlite3_total_changes(a->db->sqlite);
+    if (!err && a->standing != HISTORY_SEEN &&
+        (start || *how == HISTORY_CHANGED || stored->has_files))
+        err = add_files(a);
+    if (stored->has_files && sqlite3_total_changes(a->db->sqlite) > before)
+        *how = HISTORY_CHANGED;
+    return err;
+}
+
+/* --- the transaction --- */
+
+static int put_run(struct adding *a, enum history_added *how)
+{
+    struct stored stored;
+    int err = stored_find(a, &stored);
+
+    if (err)
+        return err;
+    if (stored.id) {
+        if (stored.longer && a->standing != HISTORY_START) {
+            *how = HISTORY_SHORTER;
+            a->standing = stored.standing;
+            return 0;
+        }
+        return change_run(a, &stored, how);
+    }
+    *how = HISTORY_NEW;
+    err = add_run(a);
+    if (!err)
+        err = add_cases(a);
+    if (!err && a->standing != HISTORY_SEEN)
+        err = add_files(a);
+    return err;
+}
+
+static int put_all(struct adding *a, enum history_added *how)
 {
     if (history_execute(a->db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
         return failed(a, "write the history");
-    int err = add_run(a, known);
-    if (!err && !*known)
-        err = add_cases(a);
-    if (!err && a->standing != HISTORY_SEEN && (!*known || a->standing == HISTORY_START))
-        err = add_files(a);
+    int err = put_run(a, how);
     if (!err && history_execute(a->db, "COMMIT", "") != SQLITE_OK)
         err = failed(a, "write the history");
     if (err)
@@ -172,31 +265,42 @@ static int add_all(struct adding *a, bool *known)
     return err;
 }
 
-/* What takes time, reading, comes before others are kept waiting. */
-static int add(struct adding *a, bool *known)
+static int64_t count_ended(const struct table *plan)
 {
-    int err = history_cases(&a->cases, a->folder->path, a->error, a->len);
+    int64_t n = 0;
 
-    *known = false;
+    for (size_t i = 0; i < plan->n_rows; i++)
+        n += strcmp(table_text(plan, i, "state"), "todo") != 0;
+    return n;
+}
+
+/* What takes time, reading, comes before others are kept waiting. */
+static int put(struct adding *a, enum history_added *how)
+{
+    int err = history_cases(&a->cases, a->path, a->error, a->len);
+
     if (!err) {
+        a->folder = &a->cases.report.runs[0];
+        const char *state = json_string_value(json_object_get(a->folder->meta, "state"));
+
+        a->ended = count_ended(&a->folder->plan);
         a->run = history_run_of(a->folder);
-        err = add_all(a, known);
+        a->run.environment = history_environment(&a->cases.report.pool, a->folder->meta);
+        a->state = state ? state : "";
+        err = put_all(a, how);
     }
     pairs_release(&a->cases);
     return err;
 }
 
-int history_db_add_as(struct history_db *db, const struct report *r, size_t run,
-                      enum history_standing standing, bool *known, char *error, size_t len)
+int history_db_add(struct history_db *db, const struct report *r, size_t run,
+                   enum history_standing *standing, enum history_added *how, char *error,
+                   size_t len)
 {
     struct adding a = {
-        .db = db, .folder = &r->runs[run], .standing = standing, .error = error, .len = len};
+        .db = db, .path = r->runs[run].path, .standing = *standing, .error = error, .len = len};
+    int err = put(&a, how);
 
-    return add(&a, known);
-}
-
-int history_db_add(struct history_db *db, const struct report *r, size_t run, bool *known,
-                   char *error, size_t len)
-{
-    return history_db_add_as(db, r, run, HISTORY_BASELINE, known, error, len);
+    *standing = a.standing;
+    return err;
 }

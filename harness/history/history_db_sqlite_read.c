@@ -201,6 +201,37 @@ static struct run_place *index_runs(const struct history *h)
     return places;
 }
 
+/* Until schema 2 there is run.json, of the last runs. One environment's runs follow each other, and it is kept once. */
+static int keep_environments(struct history_db *db, struct history *h,
+                             const struct run_place *places, char *error, size_t len)
+{
+    sqlite3_stmt *s = history_statement(
+        db,
+        history_schema(db) < 2
+            ? "SELECT run, run, text FROM files WHERE name = 'run.json'"
+            : "SELECT r.id, e.id, e.json FROM environments e JOIN runs r ON r.environment = e.id"
+              " ORDER BY e.id",
+        "");
+    const char *kept = NULL;
+    int64_t last = 0;
+    int code = SQLITE_ERROR;
+
+    while (s && (code = sqlite3_step(s)) == SQLITE_ROW) {
+        const struct run_place key = {.id = sqlite3_column_int64(s, 0)};
+        const struct run_place *at = bsearch(&key, places, h->n_runs, sizeof(key), compare_places);
+
+        if (!at)
+            continue;
+        if (!kept || last != sqlite3_column_int64(s, 1))
+            kept = keep(h, column_text(s, 2));
+        last = sqlite3_column_int64(s, 1);
+        h->runs[at->index].environment = kept;
+    }
+    int err = code == SQLITE_DONE ? 0 : history_sqlite_error(db, "read the history", error, len);
+    sqlite3_finalize(s);
+    return err;
+}
+
 struct values_reading {
     struct history *h;
     struct run_place *places;
@@ -209,6 +240,7 @@ struct values_reading {
     int64_t series; /* of the last row; wanted: it is asked for; its texts */
     bool wanted;
     struct history_entry texts;
+    const char *outcomes; /* the last ones */
 };
 
 static void begin_series(struct values_reading *v, sqlite3_stmt *s)
@@ -244,6 +276,16 @@ static struct history_entry *entry_of(struct values_reading *v, size_t run, size
     return &e->all[e->n - 1];
 }
 
+/* Mostly those of the run before, which are kept then. NULL: not kept. */
+static const char *outcomes_of(struct values_reading *v, sqlite3_stmt *s)
+{
+    const char *text = (const char *)sqlite3_column_text(s, 12);
+
+    if (text && (!v->outcomes || strcmp(text, v->outcomes) != 0))
+        v->outcomes = keep(v->h, text);
+    return text ? v->outcomes : NULL;
+}
+
 /* A row is a launch. */
 static int take_value(struct values_reading *v, sqlite3_stmt *s)
 {
@@ -258,19 +300,27 @@ static int take_value(struct values_reading *v, sqlite3_stmt *s)
     struct history_entry *entry = entry_of(v, at->index, (size_t)sqlite3_column_int64(s, 11));
     if (!entry)
         return -ENOMEM;
+    if (!entry->n_launches)
+        entry->outcomes = outcomes_of(v, s);
     entry->launches[entry->n_launches++] = sqlite3_column_double(s, 10);
     return 0;
 }
+
+#define VALUES                                                                                     \
+    "SELECT s.id, s.key, s.label, s.pipe, s.host, s.suite, s.unit, s.higher_is_better, s.place,"   \
+    " l.run, l.value, (SELECT count(*) FROM launches WHERE series = l.series AND run = l.run)"
+#define VALUES_FROM                                                                                \
+    " FROM launches l JOIN series s ON s.id = l.series WHERE (?1 = '' OR s.host = ?1)"             \
+    " AND (?2 = '' OR s.suite = ?2) ORDER BY l.series, l.run, l.launch"
 
 static int read_values(struct history_db *db, struct values_reading *v, const char *host,
                        const char *suite, char *error, size_t len)
 {
     sqlite3_stmt *s = history_statement(
         db,
-        "SELECT s.id, s.key, s.label, s.pipe, s.host, s.suite, s.unit, s.higher_is_better, s.place,"
-        " l.run, l.value, (SELECT count(*) FROM launches WHERE series = l.series AND run = l.run)"
-        " FROM launches l JOIN series s ON s.id = l.series WHERE (?1 = '' OR s.host = ?1)"
-        " AND (?2 = '' OR s.suite = ?2) ORDER BY l.series, l.run, l.launch",
+        history_schema(db) < 2 ? VALUES ", NULL" VALUES_FROM
+                               : VALUES
+            ", (SELECT json FROM outcomes WHERE series = l.series AND run = l.run)" VALUES_FROM,
         "tt", host, suite);
     int code = SQLITE_ERROR, err = 0;
 
@@ -294,6 +344,8 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     int err = keep_runs(db, host, suite, h, error, len);
     if (!err && !(v.places = index_runs(h)))
         err = out_of_memory(error, len);
+    if (!err)
+        err = keep_environments(db, h, v.places, error, len);
     if (!err)
         err = read_values(db, &v, host, suite, error, len);
     if (!err && history_build(h, &v.entries))

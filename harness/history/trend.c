@@ -14,19 +14,27 @@ static bool is_value(double value)
     return isfinite(value) && value > 0;
 }
 
-/* Launches without a usable value say nothing; a run of which none is left is a gap. */
-static double value_of(const struct history_series *series, size_t run, size_t *bad)
+/* Launches without a usable value say nothing; a run of which none is left is a gap. `kept` has room for all. */
+static double value_of(const struct history_series *series, size_t run, double *kept, size_t *bad)
 {
-    double kept[64];
     size_t n = 0;
 
-    for (size_t i = 0; i < series->n_launches[run] && n < sizeof(kept) / sizeof(*kept); i++) {
+    for (size_t i = 0; i < series->n_launches[run]; i++) {
         if (is_value(series->launches[run][i]))
             kept[n++] = series->launches[run][i];
         else
             ++*bad;
     }
     return n ? stats_median(kept, n) : NAN;
+}
+
+static size_t most_launches(const struct history_series *series)
+{
+    size_t most = 0;
+
+    for (size_t i = 0; i < series->n; i++)
+        most = series->n_launches[i] > most ? series->n_launches[i] : most;
+    return most;
 }
 
 static int make_trend(struct trends *all, struct trend *t, const struct history_series *series,
@@ -38,15 +46,20 @@ static int make_trend(struct trends *all, struct trend *t, const struct history_
         skip++;
     *t = (struct trend){.series = series, .n = series->n - skip, .runs = series->runs + skip};
     t->values = pool_alloc(&all->history->pool, t->n, sizeof(*t->values));
-    if (t->n && !t->values)
+    double *kept = calloc(most_launches(series) + 1, sizeof(*kept));
+    if ((t->n && !t->values) || !kept) {
+        free(kept);
         return -ENOMEM;
+    }
     for (size_t i = 0; i < t->n; i++) {
-        t->values[i] = value_of(series, i + skip, &bad);
+        t->values[i] = value_of(series, i + skip, kept, &bad);
         t->n_values += !isnan(t->values[i]);
     }
+    free(kept);
     all->n_bad += bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
-    return change_points(t->values, t->n, NULL, &t->points, &t->n_points);
+    int err = change_points(t->values, t->n, NULL, &t->points, &t->n_points);
+    return err ? err : trend_differ_make(all, t);
 }
 
 static void count_runs(struct trends *t, const struct trend_filter *f)

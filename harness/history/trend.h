@@ -5,8 +5,26 @@
 
 #include <stdio.h>
 
+#include "harness/compare/pairs.h"
 #include "harness/history/change.h"
 #include "harness/history/history_db.h"
+
+/* What differs between a run and the one before it that has a value, by harness/compare/pairs.h and by what the case's rows
+ * tell. */
+struct trend_differ {
+    size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
+    const struct machine_difference *all; /* a: before */
+    size_t n, n_near;                     /* the first n_near may weigh on the case */
+    bool whole; /* false: of one of them the history keeps nothing but program and suite */
+};
+
+/* The run of a step first, then those near it with which the level may have moved, too, where anything differs there. */
+struct trend_step {
+    struct trend_differ *all;
+    size_t n;
+};
+
+struct trend_pair;
 
 struct trend {
     const struct history_series *series;
@@ -15,6 +33,7 @@ struct trend {
     double *values;  /* n: the median of the run's launches; NaN: no number above 0 */
     size_t n_values; /* that are a number above 0 */
     struct change_point *points;
+    struct trend_step *steps; /* one a point */
     size_t n_points;
 };
 
@@ -25,6 +44,8 @@ struct trends {
     size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
     const char *first, *last;         /* start of the first and the last run; "" */
     size_t n_runs;                    /* that a case is of */
+    struct trend_pair *pairs;         /* trend_differ.c's memory */
+    size_t n_pairs, pairs_room;
 };
 
 struct trend_filter {
@@ -57,11 +78,24 @@ void trends_count_text(const struct trends *t, char *text, size_t len);
 /* "1 of them has", "it has": n of t->n cases. */
 const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len);
 
+/* "2 run folders are damaged, or cannot be read, and left out"; of t->history->n_left_out. */
+const char *trends_left_out_text(const struct trends *t, char *text, size_t len);
+
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
 void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 void trend_change_text(const struct change_point *p, char *text, size_t len);
-/* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123; the run before: 0123ab)" */
+/* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+
+/* Fills t->steps. 0 or -ENOMEM. Part of trends_make(). */
+int trend_differ_make(struct trends *all, struct trend *t);
+
+#define TREND_DIFFER_SHOWN 8
+/* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none. */
+const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most);
+/* "it differs from the run before by ...", without a full stop. named: it is the step's own run. */
+const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
+                                  const struct trend_differ *d, bool named);
 
 void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
 void trends_csv(FILE *out, const struct trends *t); /* a line a change */

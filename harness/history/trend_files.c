@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
+#include <stdint.h>
 
 #include "core/csv.h"
 #include "harness/history/trend.h"
@@ -11,8 +12,10 @@
 #define JSON_SCHEMA 1
 #define DIGITS      12 /* of a figure: 0.05, and not 0.050000000000000003 */
 
-static void csv_change(FILE *out, const struct trend *t, const struct change_point *p)
+static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size_t point)
 {
+    const struct change_point *p = &t->points[point];
+    const struct trend_differ *d = &t->steps[point].all[0];
     const char *texts[] = {t->series->host,
                            t->series->suite,
                            t->series->pipe,
@@ -35,18 +38,20 @@ static void csv_change(FILE *out, const struct trend *t, const struct change_poi
     }
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         csv_print_number(out, numbers[i]);
-        fputc(i + 1 < sizeof(numbers) / sizeof(*numbers) ? ',' : '\n', out);
+        fputc(',', out);
     }
+    csv_print(out, !d->n && !d->whole ? "not known" : trend_differ_text(pool, d, SIZE_MAX));
+    fputc('\n', out);
 }
 
 void trends_csv(FILE *out, const struct trends *t)
 {
     fputs("host,suite,pipe,key,label,unit,direction,run,started_utc,version,commit,earliest_utc,"
-          "latest_utc,seen_run,before,after,ratio,ratio_low,ratio_high,p\n",
+          "latest_utc,seen_run,before,after,ratio,ratio_low,ratio_high,p,differences\n",
           out);
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->all[i].n_points; k++)
-            csv_change(out, &t->all[i], &t->all[i].points[k]);
+            csv_change(out, &t->history->pool, &t->all[i], k);
 }
 
 static json_t *number(double value)
@@ -75,16 +80,35 @@ static json_t *run_json(struct pool *pool, const struct history_run *run)
                      text(pool, run->commit));
 }
 
-static json_t *change_json(struct pool *pool, const struct trend *t, const struct change_point *p)
+static json_t *differ_json(struct pool *pool, const struct trend *t, const struct trend_differ *d)
 {
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "direction",
-                     trend_is_worse(t, p) ? "worse" : "better", "run",
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < d->n; i++)
+        json_array_append_new(
+            all, json_pack("{s:o, s:o, s:o, s:o, s:b}", "what", text(pool, d->all[i].what),
+                           "before", text(pool, d->all[i].a), "after", text(pool, d->all[i].b),
+                           "pipes", text(pool, d->all[i].pipes), "may_weigh", i < d->n_near));
+    return json_pack("{s:o, s:o, s:b, s:o}", "run", run_json(pool, t->runs[d->at]), "run_before",
+                     d->before == SIZE_MAX ? json_null() : run_json(pool, t->runs[d->before]),
+                     "machine_known", d->whole, "differences", all);
+}
+
+static json_t *change_json(struct pool *pool, const struct trend *t, size_t point)
+{
+    const struct change_point *p = &t->points[point];
+    json_t *steps = json_array();
+
+    for (size_t i = 0; i < t->steps[point].n; i++)
+        json_array_append_new(steps, differ_json(pool, t, &t->steps[point].all[i]));
+    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "direction", trend_is_worse(t, p) ? "worse" : "better", "run",
                      run_json(pool, t->runs[p->at]), "earliest", run_json(pool, t->runs[p->at_low]),
                      "latest", run_json(pool, t->runs[p->at_high]), "seen",
                      run_json(pool, t->runs[p->seen]), "before", number(p->before), "after",
                      number(p->after), "ratio", number(p->ratio), "ratio_low", number(p->low),
                      "ratio_high", number(p->high), "p", number(p->p), "runs_later",
-                     json_integer((json_int_t)(p->seen - p->at)));
+                     json_integer((json_int_t)(p->seen - p->at)), "differing", steps);
 }
 
 static json_t *case_json(struct pool *pool, const struct trend *t)
@@ -93,7 +117,7 @@ static json_t *case_json(struct pool *pool, const struct trend *t)
     json_t *changes = json_array(), *values = json_array();
 
     for (size_t i = 0; i < t->n_points; i++)
-        json_array_append_new(changes, change_json(pool, t, &t->points[i]));
+        json_array_append_new(changes, change_json(pool, t, i));
     for (size_t i = 0; i < t->n; i++)
         json_array_append_new(values, json_pack("{s:o, s:o}", "run", text(pool, t->runs[i]->name),
                                                 "value", number(t->values[i])));
@@ -107,15 +131,19 @@ static json_t *case_json(struct pool *pool, const struct trend *t)
 
 int trends_json(FILE *out, const struct trends *t)
 {
-    json_t *cases = json_array(), *all;
+    const struct history *h = t->history;
+    json_t *cases = json_array(), *left = json_array(), *all;
     int err = 0;
 
+    for (size_t i = 0; i < h->n_left_out; i++)
+        json_array_append_new(left, text(&t->history->pool, h->left_out[i]));
     for (size_t i = 0; i < t->n; i++)
         if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
             err = -ENOMEM;
-    all = json_pack("{s:i, s:I, s:I, s:I, s:o}", "schema", JSON_SCHEMA, "runs",
+    all = json_pack("{s:i, s:I, s:I, s:I, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
                     (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
-                    "cases_with_too_few_runs", (json_int_t)t->n_short, "cases", cases);
+                    "cases_with_too_few_runs", (json_int_t)t->n_short, "runs_left_out", left,
+                    "cases", cases);
     if (!all || t->history->pool.failed)
         err = -ENOMEM;
     if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||

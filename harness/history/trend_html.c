@@ -79,8 +79,10 @@ static void write_head(FILE *out)
     fputs(plot_svg_definitions, out);
 }
 
-static void write_row(FILE *out, const struct trend *t, const struct change_point *p)
+static void write_row(FILE *out, struct pool *pool, const struct trend *t, size_t point)
 {
+    const struct change_point *p = &t->points[point];
+    const struct trend_step *step = &t->steps[point];
     char change[96], levels[96], run[512];
     bool worse = trend_is_worse(t, p);
 
@@ -89,14 +91,18 @@ static void write_row(FILE *out, const struct trend *t, const struct change_poin
     trend_run_text(t, p, run, sizeof(run));
     html_print(out,
                "<tr><th scope='row' class='text'>%s</th><td><span class='status %s'>%s</span></td>"
-               "<td>%s</td><td>%s</td><td class='text'>%s</td>",
+               "<td>%s</td><td>%s</td><td class='text'>%s",
                t->series->label, worse ? "bad" : "good", worse ? "worse" : "better", change, levels,
                run);
-    html_print(out,
-               "<td><span class='whole'>%s</span> to <span class='whole'>%s</span></td><td>%s, "
-               "%s</td></tr>\n",
-               t->runs[p->at_low]->started_utc, t->runs[p->at_high]->started_utc, t->series->host,
-               t->series->suite);
+    for (size_t i = 0; i < step->n; i++)
+        html_print(out, "<p class='note'>%s</p>",
+                   trend_differ_sentence(pool, t, &step->all[i], i == 0));
+    html_print(
+        out,
+        "</td><td><span class='whole'>%s</span> to <span class='whole'>%s</span></td><td>%s, "
+        "%s</td></tr>\n",
+        t->runs[p->at_low]->started_utc, t->runs[p->at_high]->started_utc, t->series->host,
+        t->series->suite);
 }
 
 static void write_table(FILE *out, const struct trends *t)
@@ -112,7 +118,7 @@ static void write_table(FILE *out, const struct trends *t)
         out);
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->all[i].n_points; k++)
-            write_row(out, &t->all[i], &t->all[i].points[k]);
+            write_row(out, &t->history->pool, &t->all[i], k);
     fputs("</tbody></table></div>\n</section>\n", out);
 }
 
@@ -145,6 +151,8 @@ static void write_page(FILE *out, const struct drawn *d)
     if (t->n_short)
         html_print(out, " Note: %s fewer than %d runs, in which none can be told.",
                    trends_of_them(t, t->n_short, text, sizeof(text)), CHANGE_FIRST + CHANGE_SHORT);
+    if (t->history->n_left_out)
+        html_print(out, " Note: %s.", trends_left_out_text(t, text, sizeof(text)));
     fputs("</p>\n</header>\n<main>\n", out);
     write_table(out, t);
     fputs("<section id='plots'>\n<h2>Plots</h2>\n<div class='figures'>\n", out);

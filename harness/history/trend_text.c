@@ -71,25 +71,12 @@ void trend_change_text(const struct change_point *p, char *text, size_t len)
              100 * (p->high - 1));
 }
 
-static const struct history_run *run_before(const struct trend *t, size_t at)
-{
-    while (at-- > 0)
-        if (!isnan(t->values[at]))
-            return t->runs[at];
-    return NULL;
-}
-
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len)
 {
-    const struct history_run *run = t->runs[p->at], *old = run_before(t, p->at);
-    size_t n = (size_t)snprintf(text, len, "%s (%s, plumb %s%s%s", run->name, run->started_utc,
-                                run->version, *run->commit ? " " : "", run->commit);
+    const struct history_run *run = t->runs[p->at];
 
-    if (old && n < len && (strcmp(old->version, run->version) || strcmp(old->commit, run->commit)))
-        n += (size_t)snprintf(text + n, len - n, "; the run before had plumb %s%s%s", old->version,
-                              *old->commit ? " " : "", old->commit);
-    if (n < len)
-        snprintf(text + n, len - n, ")");
+    snprintf(text, len, "%s (%s, plumb %s%s%s)", run->name, run->started_utc, run->version,
+             *run->commit ? " " : "", run->commit);
 }
 
 void trend_put(FILE *out, const char *text)
@@ -103,8 +90,10 @@ void trend_put(FILE *out, const char *text)
     }
 }
 
-static void print_point(FILE *out, const struct trend *t, const struct change_point *p)
+static void print_point(FILE *out, struct pool *pool, const struct trend *t, size_t point)
 {
+    const struct change_point *p = &t->points[point];
+    const struct trend_step *step = &t->steps[point];
     char change[96], levels[96], run[512];
 
     trend_change_text(p, change, sizeof(change));
@@ -116,11 +105,15 @@ static void print_point(FILE *out, const struct trend *t, const struct change_po
     if (p->at_low < p->at_high)
         fprintf(out, "\n      or a run near it, %.10s to %.10s", t->runs[p->at_low]->started_utc,
                 t->runs[p->at_high]->started_utc);
+    for (size_t i = 0; i < step->n; i++) {
+        fputs("\n      ", out);
+        trend_put(out, trend_differ_sentence(pool, t, &step->all[i], i == 0));
+    }
     fprintf(out, "\n      could be told %zu runs later, with that of %.10s\n", p->seen - p->at,
             t->runs[p->seen]->started_utc);
 }
 
-static void print_trend(FILE *out, const struct trend *t, bool utf8)
+static void print_trend(FILE *out, struct pool *pool, const struct trend *t, bool utf8)
 {
     char line[TREND_SPARK_BYTES], marks[TREND_SPARK_BYTES];
 
@@ -134,7 +127,7 @@ static void print_trend(FILE *out, const struct trend *t, bool utf8)
                 t->n_values < CHANGE_FIRST + CHANGE_SHORT ? ": too few to tell" : "");
     fprintf(out, "\n%s%s%s", t->n_points ? "    " : "", marks, t->n_points ? "\n" : "");
     for (size_t i = 0; i < t->n_points; i++)
-        print_point(out, t, &t->points[i]);
+        print_point(out, pool, t, i);
 }
 
 /* A host and suite of its own begins. */
@@ -170,6 +163,15 @@ const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t 
     return t->n == 1 ? "it has" : text;
 }
 
+const char *trends_left_out_text(const struct trends *t, char *text, size_t len)
+{
+    size_t n = t->history->n_left_out;
+
+    snprintf(text, len, "%zu run folder%s damaged, or cannot be read, and left out", n,
+             n == 1 ? " is" : "s are");
+    return text;
+}
+
 static void print_end(FILE *out, const struct trends *t, bool all)
 {
     size_t unchanged = t->n - t->n_changed;
@@ -186,6 +188,8 @@ static void print_end(FILE *out, const struct trends *t, bool all)
     if (t->n_bad)
         fprintf(out, "%zu case%s values that are no number above 0: these are left out\n", t->n_bad,
                 t->n_bad == 1 ? " has" : "s have");
+    if (t->history->n_left_out)
+        fprintf(out, "%s\n", trends_left_out_text(t, text, sizeof(text)));
 }
 
 void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
@@ -196,7 +200,7 @@ void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
         if (!all && !t->all[i].n_points)
             continue;
         print_place(out, t->all[i].series, last);
-        print_trend(out, &t->all[i], utf8);
+        print_trend(out, &t->history->pool, &t->all[i], utf8);
         last = t->all[i].series;
     }
     print_end(out, t, all);

@@ -9,7 +9,8 @@ setup_file() {
     shared="$(mktemp -d)"
     export top shared
     python3 "$top/tests/tools/make-history.py" "$shared/runs" --runs 60 --step triad@40=0.95 \
-        --step latency@57=1.1 --once onednn@50=0.5 --gap triad@20..24
+        --step latency@57=1.1 --once onednn@50=0.5 --gap triad@20..24 \
+        --fact host.kernel@40=6.1.0-20-amd64 --fact gpus.driver_version@40=570.1 --fact cpu.clock.governors@57=schedutil
     python3 "$top/tests/tools/make-history.py" "$shared/calm" --runs 20
     python3 "$top/tests/tools/make-history.py" "$shared/one" --runs 1
 }
@@ -35,11 +36,70 @@ teardown() {
     [ -z "$stderr" ]
     [[ "$output" == *"memory triad, regular, 128 MiB: bandwidth"* ]]
     [[ "$output" == *"worse: -"[456]"."*"from run nightly-20260210-020000 (2026-02-10T02:00:00Z"* ]]
-    [[ "$output" == *"1234ab1; the run before had plumb 0.1.0 1234ab0"* ]]
+    [[ "$output" == *"plumb 0.1.0 1234ab1)"* ]]
     # Latency went up, which is worse.
     [[ "$output" == *"memory latency"*"worse: +"*"from run nightly-20260227"* ]]
     [[ "$output" != *onednn* ]]
     [[ "$output" == *"2 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01; in 1 no change"*"--all"* ]]
+}
+
+@test "what else differed from the run before is told: the machine, the program, the rows; once less likely, as such" {
+    run -0 "$plumb" history "$shared/runs" --case triad
+    [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: (not told) to 570.1 (of GPU matrix core, "* ]]
+    run -0 "$plumb" history "$shared/runs" --case latency
+    [[ "$output" == *"by CPU governor: (not told) to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
+    python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
+    run -0 "$plumb" history rows
+    [[ "$output" == *"by the case's kernel: avx512_core to 3.4.1; plumb commit: "* ]]
+    # CSV, JSON and the page have the same
+    "$plumb" history "$shared/runs" --case triad --csv c.csv --html h.html --json > j.json
+    grep -q 'differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64' h.html
+    python3 - << 'END'
+import csv, json
+row = next(csv.DictReader(open("c.csv")))
+assert row["differences"].startswith("kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; "), row["differences"]
+at = json.load(open("j.json"))["cases"][0]["changes"][0]["differing"][0]
+assert at["machine_known"] and at["run"]["name"] == "nightly-20260210-020000", at
+assert at["run_before"]["name"] == "nightly-20260209-020000"
+assert [(d["what"], d["may_weigh"]) for d in at["differences"]] == [
+    ("kernel", True), ("plumb commit", True), ("NVIDIA driver", False)], at["differences"]
+assert at["differences"][0]["before"] == "6.1.0-18-amd64" and at["differences"][0]["after"] == "6.1.0-20-amd64"
+END
+}
+
+@test "a database tells what the folders do, also where a run was added before it was resumed" {
+    cp -R "$shared/runs" runs
+    # killed in the 45th night: the second half of its launches was still to come
+    mv runs/nightly-20260214-020000 whole
+    cp -R whole runs/nightly-20260214-020000
+    python3 - << 'END'
+import csv, json
+folder = "runs/nightly-20260214-020000/"
+rows = list(csv.reader(open(folder + "plan.csv")))
+for row in rows[len(rows) // 2:]:
+    row[0] = "todo"
+csv.writer(open(folder + "plan.csv", "w", newline=""), lineterminator="\n").writerows(rows)
+meta = json.load(open(folder + "run.json"))
+meta["state"] = "interrupted"
+json.dump(meta, open(folder + "run.json", "w"))
+END
+    for run in runs/*; do
+        "$plumb" check "$run" --history h.db --accept > out 2>&1 || true
+        ! grep -q 'built without SQLite' out || skip "built without SQLite"
+    done
+    "$plumb" history runs --json > folders
+    "$plumb" history h.db --json > db
+    cmp folders db
+    "$plumb" history "$shared/runs" --json > whole-runs
+    run ! cmp -s whole-runs db
+    rm -r runs/nightly-20260214-020000
+    mv whole runs/nightly-20260214-020000
+    "$plumb" check runs/nightly-20260214-020000 --history h.db --update-baseline > out 2>&1 || true
+    "$plumb" history runs --json > folders
+    "$plumb" history h.db --json > db
+    cmp folders db
+    cmp whole-runs db
+    [[ "$(cat out)" != *"not added"* ]]
 }
 
 @test "a sparkline marks the step, in ASCII where the locale has no UTF-8" {
@@ -53,7 +113,7 @@ teardown() {
 
 @test "--all shows the rest, --case, --host, --suite and --since pick" {
     run "$plumb" history "$shared/runs" --all
-    [[ "$output" == *"gemm f32, onednn"* ]]
+    [[ "$output" == *"gemm f32"* ]]
     run "$plumb" history "$shared/runs" --case latency
     [[ "$output" == *"1 of 1 case changed level in 60 runs, 2026-01-01 to 2026-03-01" ]]
     run "$plumb" history "$shared/runs" --since 2026-02-15
@@ -102,14 +162,14 @@ teardown() {
 
 @test "cases of different nights that would read the same are called by all that makes them" {
     python3 "$top/tests/tools/make-history.py" runs --runs 2
-    # triad with other threads on the first night: neither night says how many, since they do not vary in it
+    # triad with other pages on the first night: neither night says which, since they do not vary in it
     python3 - << 'END'
 import csv, glob
 name = sorted(glob.glob("runs/*/memory.csv"))[0]
 rows = list(csv.DictReader(open(name)))
 for row in rows:
     if row["op"] == "triad":
-        row["threads"] = "7"
+        row["pages"] = "small"
 out = csv.DictWriter(open(name, "w"), rows[0].keys(), lineterminator="\n")
 out.writeheader()
 out.writerows(rows)
@@ -121,7 +181,7 @@ cases = json.load(open("j.json"))["cases"]
 labels = [c["label"] for c in cases]
 assert len({c["key"] for c in cases}) == len(cases) == len(set(labels)) == 4, labels
 triad = [label for label in labels if "triad" in label]
-assert len(triad) == 2 and any(" threads=7" in t for t in triad) and any(" threads=2" in t for t in triad), triad
+assert len(triad) == 2 and any(" pages=small" in t for t in triad) and any(" pages=thp" in t for t in triad), triad
 assert any(label.startswith("memory latency, ") for label in labels), labels
 END
 }
@@ -228,10 +288,6 @@ END
     run "$plumb" history empty
     [ "$status" -eq 2 ]
     [[ "$output" == *"no run folder in 'empty'"* ]]
-    cp -R "$shared/one" broken
-    printf '{' > "$(find broken -name run.json)"
-    run "$plumb" history broken
-    [ "$status" -eq 5 ]
     touch file
     run "$plumb" history "$shared/one" file
     [ "$status" -eq 2 ]
@@ -244,6 +300,39 @@ END
     [[ "$output" == *"cannot write '/nowhere/c.csv'"* ]]
     run "$plumb" history "$shared/one" --html /nowhere/h.html
     [ "$status" -eq 4 ]
+}
+
+@test "a damaged run folder is named and left out, and the exit is 5; where all are, nothing is shown" {
+    cp -R "$shared/calm" some
+    printf '{' > some/nightly-20260105-020000/run.json
+    printf 'no,plan\n' > some/nightly-20260107-020000/plan.csv
+    rm some/nightly-20260109-020000/memory.csv
+    run -5 --separate-stderr "$plumb" history some --all --html h.html
+    mapfile -t said <<< "$stderr"
+    [ "${#said[@]}" -eq 3 ]
+    [[ "${said[0]}" == "plumb history: left out: "*some/nightly-20260105-020000/run.json*" is damaged at line 1"* ]]
+    [[ "${said[1]}" == *some/nightly-20260107-020000/plan.csv*" is damaged: it has no column"* ]]
+    [[ "${said[2]}" == *some/nightly-20260109-020000* ]]
+    [[ "$output" == *" 17 runs"*"in 17 runs, 2026-01-01 to 2026-01-20"* ]]
+    [ "${lines[-1]}" = "3 run folders are damaged, or cannot be read, and left out" ]
+    grep -q '3 run folders are damaged' h.html
+    run -5 --separate-stderr "$plumb" history some --json
+    python3 -c 'import json, sys; assert len(json.loads(sys.argv[1])["runs_left_out"]) == 3' "$output"
+    # the same among folders that are named one by one
+    run -5 --separate-stderr "$plumb" history some/nightly-20260105-020000 some/nightly-20260106-020000
+    [[ "$output" == *"in 1 run,"*"1 run folder is damaged"* ]]
+    # a loss is not hidden by it
+    cp -R "$shared/runs" lost
+    printf '{' > lost/nightly-20260105-020000/run.json
+    run -1 "$plumb" history lost --fail-on-change
+    run -5 "$plumb" history lost --fail-on-change --case triad
+    # nothing left
+    cp -R "$shared/one" broken
+    printf '{' > "$(find broken -name run.json)"
+    run -5 --separate-stderr "$plumb" history broken
+    [ -z "$output" ]
+    [[ "$stderr" == *"left out: "*broken*"nothing is shown" ]]
+    "$plumb" history --help | grep -q 'and left out'
 }
 
 @test "values that are no number, or 0, are left out and counted" {

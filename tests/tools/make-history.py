@@ -4,9 +4,11 @@
 
 usage: make-history.py DIR [--runs N] [--noise 0.01] [--seed N] [--host NAME]
                        [--step WORD@RUN=FACTOR]... [--once WORD@RUN=FACTOR]... [--gap WORD@FIRST..LAST]...
+                       [--fact PLACE@RUN=TEXT]... [--column NAME@RUN=TEXT]...
 
 WORD picks the rows that hold it: triad, latency or onednn. A step holds from that run on (the first is 0), `once` in
-that run alone; a gap leaves the rows out. From a step on the program is of another commit.
+that run alone; a gap leaves the rows out. From a step on the program is of another commit. A fact of the machine, such as
+host.kernel, and a column of the rows are another from that run on.
 """
 import argparse
 import csv
@@ -37,6 +39,12 @@ def gap(text):
     return word, int(first), int(last)
 
 
+def fact(text):
+    place, rest = text.split("@")
+    at, value = rest.split("=", 1)
+    return place, int(at), value
+
+
 def arguments():
     p = argparse.ArgumentParser()
     p.add_argument("dir")
@@ -47,6 +55,8 @@ def arguments():
     p.add_argument("--step", type=change, action="append", default=[])
     p.add_argument("--once", type=change, action="append", default=[])
     p.add_argument("--gap", type=gap, action="append", default=[])
+    p.add_argument("--fact", type=fact, action="append", default=[])
+    p.add_argument("--column", type=fact, action="append", default=[])
     return p.parse_args()
 
 
@@ -67,6 +77,7 @@ def write_rows(args, rng, base, path, name, night, started):
         if any(word in words and first <= night <= last for word, first, last in args.gap):
             continue
         new = {k: repr(float(v) * f) if k in SCALED and v else v for k, v in row.items()}
+        new.update({name: value for name, at, value in args.column if name in new and night >= at})
         rows.append({**new, "run": name, "host": args.host, "time_utc": started})
     with open(path, "w", newline="") as out:
         w = csv.DictWriter(out, base[0].keys(), lineterminator="\n")
@@ -84,6 +95,13 @@ def write_run(args, rng, base, tables, meta, night):
     meta = {**meta, "run": name, "suite": "nightly", "started_utc": start.strftime("%Y-%m-%dT%H:%M:%SZ"),
             "finished_utc": start.strftime("%Y-%m-%dT%H:30:00Z"), "commit": "1234ab%d" % steps}
     meta["machine"] = {**meta["machine"], "host": {**meta["machine"]["host"], "hostname": args.host}}
+    for place, at, value in args.fact:
+        if night >= at:
+            inner = meta["machine"] = json.loads(json.dumps(meta["machine"]))
+            *path, last = place.split(".")
+            for key in path:
+                inner = inner[key]
+            inner[last] = value
     with open(os.path.join(folder, "run.json"), "w") as out:
         json.dump(meta, out)
     there = set()

@@ -18,109 +18,9 @@
 
 #include <cmocka.h>
 
-#include "check_runs.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/pick.h"
-
-struct scene {
-    struct fake_run root;
-    char db[128];
-};
-
-static int set_up(void **state)
-{
-    struct scene *s = calloc(1, sizeof(*s));
-
-    fake_run_init(&s->root);
-    snprintf(s->db, sizeof(s->db), "%s/history.db", s->root.path);
-    *state = s;
-    return 0;
-}
-
-static int tear_down(void **state)
-{
-    struct scene *s = *state;
-
-    fake_run_release(&s->root);
-    free(s);
-    return 0;
-}
-
-/* Run number i of host and suite, a day each, with another level each. */
-static void write_run(const struct scene *s, const char *host, unsigned i, char *path, size_t len)
-{
-    char name[32], started[32];
-
-    snprintf(name, sizeof(name), "%s-%u", host, i);
-    snprintf(started, sizeof(started), "2026-01-%02uT00:00:00Z", i + 1);
-    struct check_run r = {.name = name,
-                          .host = host,
-                          .suite = "quick",
-                          .started_utc = started,
-                          .values = {100 + i, 20, i % 2 ? 0 : 5},
-                          .launches = 3};
-    check_run_write(&s->root, &r, path, len);
-}
-
-static struct history_db *open_db(const char *path, bool create)
-{
-    char error[512] = "";
-    int err;
-    struct history_db *db = history_db_open(path, create, &err, error, sizeof(error));
-
-    if (err == -ENOSYS)
-        skip();
-    if (!db)
-        fail_msg("%d: %s", err, error);
-    return db;
-}
-
-/* Adds a run; returns what the history said. */
-static int add_as(const char *db_path, const char *path, int standing, bool *known, char *error,
-                  size_t len)
-{
-    struct report r = {0};
-    bool there = false;
-    int err;
-    struct history_db *db = history_db_open(db_path, true, &err, error, len);
-
-    if (!err)
-        err = report_load(&r, &path, 1, error, len);
-    if (!err)
-        err = standing < 0 ? history_db_add(db, &r, 0, &there, error, len)
-                           : history_db_add_as(db, &r, 0, (enum history_standing)standing, &there,
-                                               error, len);
-    if (known)
-        *known = there;
-    report_release(&r);
-    history_db_close(db);
-    return err;
-}
-
-static void add(const struct scene *s, const char *host, unsigned i, int standing)
-{
-    char path[128], error[512] = "";
-
-    write_run(s, host, i, path, sizeof(path));
-    int err = add_as(s->db, path, standing, NULL, error, sizeof(error));
-    if (err == -ENOSYS)
-        skip();
-    if (err)
-        fail_msg("%d: %s", err, error);
-}
-
-static size_t count_runs(const char *db_path, const char *host)
-{
-    struct history_db *db = open_db(db_path, false);
-    struct history_run *runs;
-    char error[512] = "";
-    size_t n;
-
-    assert_int_equal(history_db_runs(db, host, "", 0, &runs, &n, error, sizeof(error)), 0);
-    history_runs_release(runs, n);
-    history_db_close(db);
-    return n;
-}
+#include "history_scene.h"
 
 static void check_series(const struct history *h)
 {
@@ -438,36 +338,6 @@ static void test_a_folder_comes_back(void **state)
     report_release(&after);
 }
 
-/* What the program sqlite3 says to this, from which it is told whether it was there and content. */
-static bool sqlite(const char *db, const char *sql, char *said, size_t len)
-{
-    int from[2], status = 1;
-
-    if (pipe(from))
-        abort();
-    pid_t child = fork();
-    if (!child) {
-        dup2(from[1], 1);
-        dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 2);
-        execlp("sqlite3", "sqlite3", db, sql, NULL);
-        _exit(127);
-    }
-    close(from[1]);
-    ssize_t n = read(from[0], said, len - 1);
-    said[n > 0 ? n : 0] = '\0';
-    close(from[0]);
-    return waitpid(child, &status, 0) == child && !status;
-}
-
-/* sqlite3's own word on the file. */
-static void assert_sound(const char *db)
-{
-    char word[64];
-
-    if (sqlite(db, "PRAGMA integrity_check", word, sizeof(word)))
-        assert_string_equal(word, "ok\n");
-}
-
 #define WRITERS 8
 
 static void test_eight_writers_and_no_file_yet(void **state)
@@ -614,7 +484,8 @@ static void test_locked_for_too_long(void **state)
     char path[128], error[512] = "", command[256];
     struct report r = {0};
     const char *paths[] = {path};
-    bool known;
+    enum history_standing standing = HISTORY_BASELINE;
+    enum history_added how;
     int err, to[2];
 
     add(s, "one", 0, -1);
@@ -639,7 +510,7 @@ static void test_locked_for_too_long(void **state)
     struct history_db *db = history_db_open_within(s->db, true, 50, &err, error, sizeof(error));
     if (db) {
         assert_int_equal(report_load(&r, paths, 1, error, sizeof(error)), 0);
-        err = history_db_add(db, &r, 0, &known, error, sizeof(error));
+        err = history_db_add(db, &r, 0, &standing, &how, error, sizeof(error));
         report_release(&r);
     }
     history_db_close(db);

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A history in a folder of its own, and small runs to add to it: for tests. */
+#ifndef PLUMB_TESTS_HISTORY_SCENE_H
+#define PLUMB_TESTS_HISTORY_SCENE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/wait.h>
+
+#include "check_runs.h"
+#include "harness/history/history_db.h"
+
+struct scene {
+    struct fake_run root;
+    char db[128];
+};
+
+static inline int set_up(void **state)
+{
+    struct scene *s = calloc(1, sizeof(*s));
+
+    fake_run_init(&s->root);
+    snprintf(s->db, sizeof(s->db), "%s/history.db", s->root.path);
+    *state = s;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    struct scene *s = *state;
+
+    fake_run_release(&s->root);
+    free(s);
+    return 0;
+}
+
+/* Run number i of host and suite, a day each, with another level each. */
+static inline void write_run(const struct scene *s, const char *host, unsigned i, char *path,
+                             size_t len)
+{
+    char name[32], started[32];
+
+    snprintf(name, sizeof(name), "%s-%u", host, i);
+    snprintf(started, sizeof(started), "2026-01-%02uT00:00:00Z", i + 1);
+    struct check_run r = {.name = name,
+                          .host = host,
+                          .suite = "quick",
+                          .started_utc = started,
+                          .values = {100 + i, 20, i % 2 ? 0 : 5},
+                          .launches = 3};
+    check_run_write(&s->root, &r, path, len);
+}
+
+static inline struct history_db *open_db(const char *path, bool create)
+{
+    char error[512] = "";
+    int err;
+    struct history_db *db = history_db_open(path, create, &err, error, sizeof(error));
+
+    if (err == -ENOSYS)
+        skip();
+    if (!db)
+        fail_msg("%d: %s", err, error);
+    return db;
+}
+
+/* Adds a run; returns what the history said. */
+static inline int add_as(const char *db_path, const char *path, int standing, bool *known,
+                         char *error, size_t len)
+{
+    struct report r = {0};
+    enum history_standing as = standing < 0 ? HISTORY_BASELINE : (enum history_standing)standing;
+    enum history_added how = HISTORY_NEW;
+    int err;
+    struct history_db *db = history_db_open(db_path, true, &err, error, len);
+
+    if (!err)
+        err = report_load(&r, &path, 1, error, len);
+    if (!err)
+        err = history_db_add(db, &r, 0, &as, &how, error, len);
+    if (known)
+        *known = !err && how != HISTORY_NEW;
+    report_release(&r);
+    history_db_close(db);
+    return err;
+}
+
+static inline void add(const struct scene *s, const char *host, unsigned i, int standing)
+{
+    char path[128], error[512] = "";
+
+    write_run(s, host, i, path, sizeof(path));
+    int err = add_as(s->db, path, standing, NULL, error, sizeof(error));
+    if (err == -ENOSYS)
+        skip();
+    if (err)
+        fail_msg("%d: %s", err, error);
+}
+
+static inline size_t count_runs(const char *db_path, const char *host)
+{
+    struct history_db *db = open_db(db_path, false);
+    struct history_run *runs;
+    char error[512] = "";
+    size_t n;
+
+    assert_int_equal(history_db_runs(db, host, "", 0, &runs, &n, error, sizeof(error)), 0);
+    history_runs_release(runs, n);
+    history_db_close(db);
+    return n;
+}
+
+/* What the program sqlite3 says to this, from which it is told whether it was there and content. */
+static inline bool sqlite(const char *db, const char *sql, char *said, size_t len)
+{
+    int from[2], status = 1;
+
+    if (pipe(from))
+        abort();
+    pid_t child = fork();
+    if (!child) {
+        dup2(from[1], 1);
+        dup2(open("/dev/null", O_WRONLY | O_CLOEXEC), 2);
+        execlp("sqlite3", "sqlite3", db, sql, NULL);
+        _exit(127);
+    }
+    close(from[1]);
+    ssize_t n = read(from[0], said, len - 1);
+    said[n > 0 ? n : 0] = '\0';
+    close(from[0]);
+    return waitpid(child, &status, 0) == child && !status;
+}
+
+/* sqlite3's own word on the file. */
+static inline void assert_sound(const char *db)
+{
+    char word[64];
+
+    if (sqlite(db, "PRAGMA integrity_check", word, sizeof(word)))
+        assert_string_equal(word, "ok\n");
+}
+
+#endif

@@ -63,7 +63,8 @@ static int mpi_supports(const struct collective_point *p, unsigned n, char *why,
     const char *reason = NULL;
 
     if (mpi_launched() < 2)
-        reason = "mpi: its ranks are started by mpirun or srun: mpirun -np 4 plumb-allreduce ...";
+        reason = "mpi: its ranks, two or more, are started by mpirun or srun: mpirun -np 4 "
+                 "plumb-allreduce ...";
     else if (p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
         reason = "mpi: reduce-scatter in place leaves each block at the beginning of the vector, "
                  "not at its own place: leave --in-place out";

@@ -22,7 +22,8 @@ static const struct module_kind kind = {
     .file = "plumb-mpi.so",
     .environment = "PLUMB_MPI_MODULE",
     .what = "MPI module",
-    .unbuilt = "this build has none: install an MPI (libopenmpi-dev or mpich) and build again",
+    .unbuilt =
+        "this build has none: install an MPI (libopenmpi-dev or libmpich-dev) and build again",
     .symbol = MPI_MODULE_SYMBOL,
 };
 
@@ -93,8 +94,8 @@ int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
         snprintf(
             error, len,
             "the launcher started %u processes, but this is rank %u of %u: the launcher is not "
-            "of the MPI that this build has (%s); take its mpirun, or build again with the "
-            "other one's mpicc (with srun, try --mpi=pmix)",
+            "of the MPI that this build has (%s); take its mpirun, or build a module for the "
+            "launcher's: make mpi-module MPICC=... (with srun, try --mpi=pmix)",
             mpi_launched(), *rank, *size, version);
         err = -EOPNOTSUPP;
     }

@@ -10,17 +10,33 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* How well others reach it: 0: not at all. */
+static int worth(const struct ifaddrs *i)
+{
+    const struct sockaddr_in6 *six = (const void *)i->ifa_addr;
+
+    if (!six || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK))
+        return 0;
+    if (six->sin6_family == AF_INET6)
+        return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) ? 1 : 2;
+    return six->sin6_family == AF_INET ? 3 : 0;
+}
+
 void host_first_address(struct sockaddr_storage *address)
 {
     struct ifaddrs *list = NULL;
+    int best = 0;
 
     memset(address, 0, sizeof(*address));
     if (getifaddrs(&list))
         return;
-    for (struct ifaddrs *i = list; i && !address->ss_family; i = i->ifa_next)
-        if (i->ifa_addr && i->ifa_addr->sa_family == AF_INET && (i->ifa_flags & IFF_UP) &&
-            !(i->ifa_flags & IFF_LOOPBACK))
-            memcpy(address, i->ifa_addr, sizeof(struct sockaddr_in));
+    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
+        if (worth(i) <= best)
+            continue;
+        best = worth(i);
+        memcpy(address, i->ifa_addr,
+               best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    }
     freeifaddrs(list);
 }
 

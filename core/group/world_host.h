@@ -10,7 +10,7 @@
  * same reach each other by loopback. */
 uint64_t host_network(void);
 
-/* IPv4, port 0, of the first interface that is up and not loopback; AF_UNSPEC: there is none. */
+/* Port 0, of the first interface that is up and not loopback: IPv4, else IPv6, a link's own address last; AF_UNSPEC: there is none. */
 void host_first_address(struct sockaddr_storage *address);
 
 #endif

@@ -59,13 +59,14 @@ static void look_around(struct member *m)
     }
 }
 
-/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine that nobody has seen. */
+/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine that nobody has seen. A library on
+ * GPUs has threads that carry the bytes: they would inherit the one CPU and wait there for this thread, and it places them itself. */
 static void take_seat(struct member *m, unsigned seat, unsigned seats)
 {
     unsigned cpus[WORLD_RANKS_MAX];
 
     m->point.crowded = m->topo && seats > topo_cpus(m->topo);
-    if (!m->topo || m->point.crowded || topo_spread(m->topo, -1, seats, cpus))
+    if (!m->topo || m->point.crowded || m->c.ops->device_memory || topo_spread(m->topo, -1, seats, cpus))
         return;
     m->bound = !topo_bind_self(m->topo, cpus[seat]);
 }

@@ -48,6 +48,24 @@ static void forgive(struct pulse *p, uint64_t now_ns)
         p->peers[i].heard_ns += gap_ns;
 }
 
+static const char gone[] = "is gone: it was killed, or has ended";
+
+/* At once, since a launcher may kill this process, too, before it can make a row of it. Those that end thereafter may do so for it, or be killed like
+ * it: they are not named. */
+static void say_gone(struct pulse *p)
+{
+    char name[WORLD_NAME_MAX + 32];
+
+    if (!p->leads || p->quiet)
+        return;
+    for (unsigned rank = 1; rank < p->n; rank++) {
+        if (!p->peers[rank].gone)
+            continue;
+        fprintf(stderr, "%s %s\n", world_name(p->world, rank, name, sizeof(name)), gone);
+        p->quiet = true;
+    }
+}
+
 /* Ended connections wake it; what others say can wait for the turn. */
 static void turn(struct pulse *p)
 {
@@ -55,10 +73,12 @@ static void turn(struct pulse *p)
 
     pthread_mutex_lock(&p->lock);
     forgive(p, now_ns);
-    if (p->listener >= 0)
+    if (p->n_listeners)
         pulse_welcome(p);
     for (unsigned i = 0; i < p->n; i++)
-        pulse_hear(&p->peers[i], now_ns);
+        pulse_hear(p, i, now_ns);
+    pulse_try_on(p, now_ns);
+    say_gone(p);
     beat(p, now_ns);
     for (unsigned i = 0; i < p->n; i++)
         p->fds[i] = (struct pollfd){.fd = p->peers[i].fd, .events = POLLRDHUP};
@@ -93,12 +113,24 @@ void pulse_close(struct pulse *p)
     for (unsigned i = 0; i < p->n; i++)
         if (p->peers[i].fd >= 0)
             close(p->peers[i].fd);
-    if (p->listener >= 0)
-        close(p->listener);
+    for (size_t i = 0; i < p->n_listeners; i++)
+        close(p->listeners[i]);
+    for (unsigned i = 0; i < p->n_trials; i++)
+        close(p->trials[i].fd);
+    free(p->pairs);
     pthread_mutex_destroy(&p->lock);
     free(p->fds);
     free(p->peers);
     free(p);
+}
+
+void pulse_part(struct pulse *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->quiet = true;
+    pthread_mutex_unlock(&p->lock);
 }
 
 void pulse_at(struct pulse *p, uint64_t request)
@@ -108,6 +140,8 @@ void pulse_at(struct pulse *p, uint64_t request)
     pthread_mutex_lock(&p->lock);
     p->at = request != 0;
     p->come = request ? request : p->come;
+    free(p->pairs); /* what was found out was of the one before */
+    p->pairs = NULL;
     p->since_ns = clock_now_ns();
     pthread_mutex_unlock(&p->lock);
 }
@@ -133,8 +167,6 @@ static bool is_absent(const struct pulse *p, const struct pulse_peer *peer, uint
     return p->leads && p->at && peer->last.come < p->come &&
            since(p->since_ns, now_ns) > PULSE_ABSENT_NS;
 }
-
-static const char gone[] = "is gone: it was killed, or has ended";
 
 static int judge(const struct pulse *p, const struct pulse_peer *peer, uint64_t now_ns,
                  const char **what)

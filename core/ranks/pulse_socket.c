@@ -24,7 +24,6 @@ static int make(struct pulse **out, struct world *w, unsigned n)
         return -ENOMEM;
     p->world = w;
     p->n = n;
-    p->listener = -1;
     pthread_mutex_init(&p->lock, NULL);
     p->peers = calloc(n, sizeof(*p->peers));
     p->fds = calloc(n, sizeof(*p->fds));
@@ -41,9 +40,12 @@ static int make(struct pulse **out, struct world *w, unsigned n)
 
 static bool is_loopback(const struct sockaddr_storage *a)
 {
-    const struct sockaddr_in *in = (const void *)a;
+    const struct sockaddr_in *four = (const void *)a;
+    const struct sockaddr_in6 *six = (const void *)a;
 
-    return a->ss_family == AF_INET && ntohl(in->sin_addr.s_addr) >> 24 == 127;
+    if (a->ss_family == AF_INET6)
+        return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
+    return a->ss_family == AF_INET && ntohl(four->sin_addr.s_addr) >> 24 == 127;
 }
 
 static bool all_are_here(struct world *w)
@@ -56,24 +58,27 @@ static bool all_are_here(struct world *w)
     return true;
 }
 
-static int listen_at(struct pulse *p, uint16_t *port)
+static bool all_are_near(struct world *w)
 {
-    struct sockaddr_in a = {.sin_family = AF_INET};
-    socklen_t len = sizeof(a);
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    uint64_t network = world_member(w, world_rank(w))->network;
 
-    if (fd < 0)
-        return -errno;
-    a.sin_addr.s_addr = htonl(all_are_here(p->world) ? INADDR_LOOPBACK : INADDR_ANY);
-    if (bind(fd, (struct sockaddr *)&a, sizeof(a)) || listen(fd, SOMAXCONN) ||
-        getsockname(fd, (struct sockaddr *)&a, &len)) {
-        int err = -errno;
-        close(fd);
-        return err;
-    }
-    p->listener = fd;
-    *port = ntohs(a.sin_port);
-    return 0;
+    for (unsigned rank = 0; rank < world_size(w); rank++)
+        if (!network || world_member(w, rank)->network != network)
+            return false;
+    return true;
+}
+
+/* "::" is everybody, IPv4 too; not where this machine has no IPv6. */
+static int listen_at(struct pulse *p, bool here, uint16_t *port)
+{
+    char error[MEET_ERROR_BYTES];
+
+    *port = 0;
+    int err = meet_open_listeners(here ? NULL : "::", port, p->listeners, &p->n_listeners, error,
+                                  sizeof(error));
+    return err && !here ? meet_open_listeners("0.0.0.0", port, p->listeners, &p->n_listeners, error,
+                                              sizeof(error))
+                        : err;
 }
 
 int pulse_lead(struct pulse **out, struct world *w, uint16_t *port)
@@ -85,7 +90,7 @@ int pulse_lead(struct pulse **out, struct world *w, uint16_t *port)
     if (err)
         return err;
     p->leads = true;
-    err = listen_at(p, port);
+    err = listen_at(p, all_are_here(w), port);
     if (!err)
         err = pulse_start(p);
     if (err)
@@ -95,20 +100,33 @@ int pulse_lead(struct pulse **out, struct world *w, uint16_t *port)
     return err;
 }
 
-static int connect_to(const struct sockaddr_storage *to)
+static socklen_t length_of(const struct sockaddr_storage *a)
 {
-    struct pollfd ready = {.events = POLLOUT};
-    int error = 0, fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    socklen_t len = sizeof(error);
+    return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+}
+
+int pulse_reach(const struct sockaddr_storage *to)
+{
+    int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
         return -errno;
-    ready.fd = fd;
-    if (!connect(fd, (const void *)to, sizeof(struct sockaddr_in)))
+    if (!connect(fd, (const void *)to, length_of(to)) || errno == EINPROGRESS)
         return fd;
-    if (errno != EINPROGRESS)
-        error = errno;
-    else if (poll(&ready, 1, CONNECT_MS) != 1)
+    int err = -errno;
+    close(fd);
+    return err;
+}
+
+static int connect_to(const struct sockaddr_storage *to)
+{
+    int error = 0, fd = pulse_reach(to);
+    struct pollfd ready = {.fd = fd, .events = POLLOUT};
+    socklen_t len = sizeof(error);
+
+    if (fd < 0)
+        return fd;
+    if (poll(&ready, 1, CONNECT_MS) != 1)
         error = ETIMEDOUT;
     else
         getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &len);
@@ -118,13 +136,35 @@ static int connect_to(const struct sockaddr_storage *to)
     return -error;
 }
 
+/* Without a port of its own nobody is asked to reach it. */
 static int introduce(struct pulse *p)
 {
     struct pulse_hello hello = {.rank = world_rank(p->world)};
+    uint16_t port;
+
+    if (!listen_at(p, all_are_near(p->world), &port))
+        hello.port = port;
 
     secret_token(hello.token, world_key(p->world), PURPOSE, hello.rank);
     ssize_t n = send(p->peers[0].fd, &hello, sizeof(hello), MSG_NOSIGNAL);
     return n == (ssize_t)sizeof(hello) ? 0 : n < 0 ? -errno : -EIO;
+}
+
+/* A link's own address goes by this machine's name for the link, not by the other one's. */
+int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, uint16_t port)
+{
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
+
+    if (to->ss_family == AF_INET) {
+        ((struct sockaddr_in *)to)->sin_port = htons(port);
+        return 0;
+    }
+    if (to->ss_family != AF_INET6)
+        return -EAFNOSUPPORT;
+    six->sin6_port = htons(port);
+    if (IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) && own->ss_family == AF_INET6)
+        six->sin6_scope_id = ((const struct sockaddr_in6 *)own)->sin6_scope_id;
+    return 0;
 }
 
 int pulse_follow(struct pulse **out, struct world *w, uint16_t port)
@@ -134,13 +174,12 @@ int pulse_follow(struct pulse **out, struct world *w, uint16_t port)
     int err = channel_address(world_channel(w, 0), &own, &to);
 
     *out = NULL;
-    if (!err && to.ss_family != AF_INET)
-        err = -EAFNOSUPPORT;
+    if (!err)
+        err = pulse_aim(&to, &own, port);
     if (!err)
         err = make(&p, w, 1);
     if (err)
         return err;
-    ((struct sockaddr_in *)&to)->sin_port = htons(port);
     err = p->peers[0].fd = connect_to(&to);
     if (err >= 0)
         err = introduce(p);
@@ -164,16 +203,18 @@ static void adopt(struct pulse *p, unsigned i)
     const struct pulse_hello *h = &p->fresh[i].hello;
     uint8_t token[CHANNEL_TOKEN_BYTES];
     int fd = p->fresh[i].fd;
-    uint32_t rank = h->rank;
+    uint32_t rank = h->rank, port = h->port;
 
     secret_token(token, world_key(p->world), PURPOSE, rank);
     bool known = rank && rank < p->n && p->peers[rank].fd < 0 && !p->peers[rank].gone &&
                  !memcmp(token, h->token, sizeof(token));
     drop(p, i);
-    if (known)
-        p->peers[rank].fd = fd;
-    else
+    if (!known) {
         close(fd);
+        return;
+    }
+    p->peers[rank].fd = fd;
+    p->peers[rank].port = port;
 }
 
 static void meet(struct pulse *p, unsigned i)
@@ -191,12 +232,16 @@ static void meet(struct pulse *p, unsigned i)
 }
 
 /* Strangers that say nothing are shown out when their places are wanted. */
-void pulse_welcome(struct pulse *p)
+static void let_in(struct pulse *p, int listener)
 {
     for (;;) {
-        int fd = accept4(p->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (fd < 0)
             break;
+        if (!p->leads) {
+            close(fd);
+            continue;
+        }
         if (p->n_fresh == PULSE_NEW_MAX) {
             close(p->fresh[0].fd);
             drop(p, 0);
@@ -205,12 +250,20 @@ void pulse_welcome(struct pulse *p)
         p->fresh[p->n_fresh].have = 0;
         meet(p, p->n_fresh++);
     }
+}
+
+void pulse_welcome(struct pulse *p)
+{
+    for (size_t i = 0; i < p->n_listeners; i++)
+        let_in(p, p->listeners[i]);
     for (unsigned i = p->n_fresh; i-- > 0;)
         meet(p, i);
 }
 
-void pulse_hear(struct pulse_peer *peer, uint64_t now_ns)
+void pulse_hear(struct pulse *p, unsigned number, uint64_t now_ns)
 {
+    struct pulse_peer *peer = &p->peers[number];
+
     while (peer->fd >= 0) {
         ssize_t n =
             recv(peer->fd, peer->in + peer->have, sizeof(peer->in) - peer->have, MSG_DONTWAIT);
@@ -229,6 +282,7 @@ void pulse_hear(struct pulse_peer *peer, uint64_t now_ns)
         peer->have = 0;
         peer->heard = true;
         peer->heard_ns = now_ns;
+        pulse_note(p, number, &peer->last, now_ns);
     }
 }
 

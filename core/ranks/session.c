@@ -122,6 +122,7 @@ void session_close(struct session *s)
     if (!s)
         return;
     session_finish(s);
+    pulse_part(s->own.pulse);
     for (unsigned rank = 1; rank < s->size; rank++) {
         session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
         cards_free(&s->peers[rank].cards);

@@ -55,26 +55,39 @@ static unsigned name_deaf(const struct session *s, const unsigned *ranks, unsign
     return found;
 }
 
+/* Why nothing moves, though nobody is lost. False: it is still being found out. */
+static bool say_stuck(struct session *s, uint64_t still_ns)
+{
+    char more[COLLECTIVE_ERROR_BYTES / 2];
+    double seconds = (double)still_ns / 1e9;
+
+    if (s->n > 1 && name_deaf(s, s->members + 1, s->n - 1, more, sizeof(more))) {
+        snprintf(s->stuck, sizeof(s->stuck),
+                 "'%s' has not ended after %.0f s; there are no signs of life of %s, by which it "
+                 "would be known who hangs",
+                 s->own.point.backend, seconds, more);
+        return true;
+    }
+    if (!pulse_between(s->own.pulse, s->members + 1, s->n - 1, more, sizeof(more)))
+        return false;
+    snprintf(s->stuck, sizeof(s->stuck),
+             "'%s' has not ended after %.0f s; each rank has come to it and is alive: it hangs in "
+             "the library, or on the network%s%s",
+             s->own.point.backend, seconds, *more ? ": " : "", more);
+    return true;
+}
+
 int session_await(struct member *m)
 {
     struct session *s = m->arg;
     uint64_t still_ns = member_still_ns(m);
-    char deaf[COLLECTIVE_ERROR_BYTES / 2];
 
     if (session_heed(s))
         return -ECANCELED;
     if (still_ns <= __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + GRACE_NS)
         return 0;
-    if (s->n > 1 && name_deaf(s, s->members + 1, s->n - 1, deaf, sizeof(deaf)))
-        snprintf(s->stuck, sizeof(s->stuck),
-                 "'%s' has not ended after %.0f s; there are no signs of life of %s, by which it "
-                 "would be known who hangs",
-                 m->point.backend, (double)still_ns / 1e9, deaf);
-    else
-        snprintf(s->stuck, sizeof(s->stuck),
-                 "'%s' has not ended after %.0f s; each rank has come to it and is alive: it hangs "
-                 "in the library, or on the network",
-                 m->point.backend, (double)still_ns / 1e9);
+    if (!say_stuck(s, still_ns))
+        return 0;
     part(s);
     return -ETIMEDOUT;
 }

@@ -51,9 +51,9 @@ END
     fi
     export root tree tools cuda
     # Not those of a make that runs these tests; and no GPU, unless a test has one.
-    unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS CUDA_HOME CUDA_PATH
+    unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS MPICC CUDA_HOME CUDA_PATH
     export NVCC=no
-    net="sodium:libsodium mpi:ompi-c ibverbs:libibverbs rdmacm:librdmacm"
+    net="sodium:libsodium mpi:ompi-c mpich:mpich ibverbs:libibverbs rdmacm:librdmacm"
     all="jansson:jansson yaml:yaml-0.1 csv:libcsv $net"
     export net all
     lacking "$all"

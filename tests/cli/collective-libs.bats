@@ -14,7 +14,8 @@ setup()
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    unset NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
+    mpirun=mpirun
+    unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
 }
 
 # alone ARGUMENTS...: runs the benchmark; sets status, and leaves stdout and stderr in $out and $err.
@@ -34,16 +35,41 @@ launched()
         shift
     done
     shift
-    command -v mpirun >/dev/null || skip "there is no mpirun here"
-    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
+    [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
     status=0
-    timeout 120 mpirun -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend mpi "$@" \
+    timeout 120 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend mpi "$@" \
         >"$out" 2>"$err" </dev/null || status=$?
 }
 
 open_mpi()
 {
     mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip "this mpirun is not Open MPI's"
+}
+
+# mpich: from here on launched and strike are by MPICH's launcher, with a module of its own, made once.
+setup_file()
+{
+    mpich_folder=$BATS_FILE_TMPDIR/mpich
+    export mpich_folder
+}
+
+mpich()
+{
+    local wrapper=mpicc.mpich
+    mpirun=mpirun.mpich
+    if ! command -v "$wrapper" >/dev/null && mpirun --version 2>/dev/null | grep -qi hydra; then
+        wrapper=mpicc mpirun=mpirun # it is the only one
+    fi
+    command -v "$wrapper" "$mpirun" >/dev/null || skip "MPICH is not here: install libmpich-dev and mpich"
+    [ -e build/config.mk ] || skip "nothing was built with this Makefile"
+    PLUMB_MPI_MODULE=$mpich_folder/mpi/$wrapper/plumb-mpi.so
+    [ -e "$PLUMB_MPI_MODULE" ] ||
+        env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make BUILD="$mpich_folder" mpi-module MPICC="$wrapper" >"$out" 2>&1 || {
+        cat "$out"
+        return 1
+    }
+    export PLUMB_MPI_MODULE
 }
 
 nccl()
@@ -152,14 +178,14 @@ strike()
 {
     local signal=$1 rank=$2 job victim='' pid began
     shift 2
-    open_mpi
-    [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
-    timeout 100 mpirun -np 3 "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 --backend mpi --size 64K "$@" \
+    [ -n "${PLUMB_MPI_MODULE-}" ] || open_mpi
+    [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
+    timeout 100 "$mpirun" -np 3 "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 --backend mpi --size 64K "$@" \
         >"$out" 2>"$err" </dev/null 3>&- &
     job=$!
     for _ in $(seq 200); do
         for pid in $(pgrep -f "$bin --csv --no-cpu --budget 60s"); do
-            grep -qzx "OMPI_COMM_WORLD_RANK=$rank" "/proc/$pid/environ" 2>/dev/null && victim=$pid
+            grep -qzxE "(OMPI_COMM_WORLD|PMI)_RANK=$rank" "/proc/$pid/environ" 2>/dev/null && victim=$pid
         done
         [ -z "$victim" ] || break
         sleep 0.1
@@ -177,21 +203,31 @@ strike()
 }
 
 @test "mpi: a rank that hangs in a call ends the case within 10 s with its name; what cannot run any more says why" {
-    strike STOP 2 --ranks 3,2
+    strike STOP 2 --ranks 3,2,1 --size 64K,128K
     ((took <= 11))
     [ "$status" -ne 0 ]
-    [ "$(times status | sort -u)" = failed ]
+    # None is silently left out.
+    [ "$(paste -d' ' <(times ranks) <(times size) <(times status))" = '3 65536 failed
+2 65536 failed
+1 65536 failed
+3 131072 failed
+2 131072 failed
+1 131072 failed' ]
     times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer: it hangs or was cut off$'
-    times reason | tail -n 1 | grep -q '^a rank was lost in an earlier case: rank 2 ('
+    [ "$(times reason | tail -n +2 | grep -c '^a rank was lost in an earlier case: rank 2 (.*) does not answer')" -eq 5 ]
 }
 
 @test "mpi: a rank that is killed is named at once" {
     strike KILL 1 --ranks 3
     ((took <= 5))
-    times reason | head -n 1 | grep -q '^rank 1 (.*) is gone: it was killed, or has ended$'
+    # mpirun may end rank 0 before it gives a row: it has said so before.
+    grep -q '^rank 1 (.*) is gone: it was killed, or has ended$' "$err"
+    [ -z "$(times reason)" ] || times reason | head -n 1 | grep -q '^rank 1 (.*) is gone: it was killed, or has ended$'
 }
 
-@test "mpi: plumb run names the rank that was killed, and its next case runs" {
+# run_and_kill RANK SIGNAL: plumb run of two cases by mpirun with 3 ranks; sends it to that rank in the smaller one, whichever is first. Rows are in $out.
+run_and_kill()
+{
     local plumb=${PLUMB_BIN:-$PWD/build/bin}/plumb job victim='' pid
     open_mpi
     [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
@@ -203,10 +239,10 @@ strike()
     timeout 100 "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args --oversubscribe \
         >said 2>&1 </dev/null 3>&- &
     job=$!
-    for _ in $(seq 300); do # the smaller one, whichever is first
+    for _ in $(seq 300); do
         for pid in $(pgrep -x plumb-allreduce); do
             tr '\0' ' ' <"/proc/$pid/cmdline" 2>/dev/null | grep -q -- '--size 65536 .* --seed' &&
-                grep -qzx 'OMPI_COMM_WORLD_RANK=2' "/proc/$pid/environ" 2>/dev/null &&
+                grep -qzx "OMPI_COMM_WORLD_RANK=$1" "/proc/$pid/environ" 2>/dev/null &&
                 [ "$(readlink "/proc/$pid/cwd")" = "$PWD" ] && victim=$pid
         done
         [ -z "$victim" ] || break
@@ -214,14 +250,33 @@ strike()
     done
     [ -n "$victim" ] || { cat said; return 1; }
     sleep 2
-    kill -KILL "$victim"
+    kill -"$2" "$victim"
     wait $job || status=$?
-    cat said
+    cat said r/log/*
     out=r/allreduce.csv
     [ "$status" -eq 4 ]
-    paste -d'|' <(cells size) <(cells reason) | grep -q '^65536|rank 2 (.*) is gone: it was killed, or has ended$'
+}
+
+# The case that nobody was killed in.
+other_case_ran()
+{
     [ "$(paste -d' ' <(cells size) <(cells status) | grep -cE '^131072 (ok|noisy)')" -ge 6 ]
     [ "$(paste -d' ' <(cells size) <(cells status) | grep -cE '^131072 (failed|skipped)')" -eq 0 ]
+}
+
+@test "mpi: plumb run names the rank that was killed, and its next case runs" {
+    run_and_kill 2 KILL
+    # By its row; or, where mpirun ended rank 0 before it could give any, by what it had said at once.
+    paste -d'|' <(cells size) <(cells reason) |
+        grep -qE '^65536\|rank 2 \(.*\) is gone: it was killed, or has ended( \(said by rank 0\))?$'
+    other_case_ran
+}
+
+@test "mpi: plumb run names rank 0 where that is killed, not those that end for it" {
+    run_and_kill 0 KILL
+    paste -d'|' <(cells size) <(cells reason) |
+        grep -qE '^65536\|rank 0 \(.*\) is gone: it was killed, or has ended \(said by rank [12]\)$'
+    other_case_ran
 }
 
 @test "mpi: where rank 0 hangs the others say so and end" {
@@ -265,6 +320,60 @@ END
     ((SECONDS - began <= 24))
     times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer'
     times reason | tail -n 1 | grep -q '^rank 1 (.*) does not answer' # asked anew, in the same launch
+}
+
+@test "MPICH: every operation between 2 ranks, data compared, and communicators of 4; an algorithm is told where it was asked for alone" {
+    mpich
+    launched 2 -- --ranks 2 --op "$every" --dtype f32,bf16 --size 64K
+    all_good 12
+    times detail | grep -q '^MPICH [0-9.]*, device '
+    launched 2 -- --ranks 2 --in-place --overlap --op allreduce --size 64K
+    all_good 1
+    launched 4 -- --ranks 1,2,4 --op allreduce --size 16K
+    all_good 3
+    [ "$(times chosen | sort -u)" = 'its own choice' ]
+    MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=recursive_doubling launched 2 -- --ranks 2 --op allreduce,broadcast --size 16K
+    all_good 2
+    [ "$(times chosen)" = 'recursive-doubling, by its settings, where it can
+its own choice' ]
+    launched 2 -- --ranks 2 --algorithm ring --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'set MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM$'
+    launched 1 -- --size 16K --ranks 1
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'its ranks, two or more, are started by mpirun'
+}
+
+@test "MPICH: a setting that it does not know is an error, and no crash" {
+    mpich
+    MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM=no_such_algorithm launched 2 -- --ranks 2 --size 16K
+    [ "$status" -ne 0 ]
+    [ "$(grep -c 'plumb-allreduce: MPI does not take its settings' "$err")" -eq 2 ]
+    [ "$(grep -c '^mpi,' "$out")" -eq 0 ]
+}
+
+@test "MPICH: a rank that hangs is named" {
+    mpich
+    strike STOP 2 --ranks 3,2
+    ((took <= 11))
+    times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer: it hangs or was cut off$'
+    times reason | tail -n 1 | grep -q '^a rank was lost in an earlier case: rank 2 ('
+}
+
+@test "MPICH and Open MPI: the launcher of the other one is an error that says so, and nothing is measured" {
+    mpich
+    mpirun=mpirun
+    open_mpi
+    launched 2 -- --size 16K
+    [ "$status" -ne 0 ]
+    grep -q 'the launcher started 2 processes, but this is rank 0 of 1: the launcher is not of the MPI that this build has (MPICH ' "$err"
+    [ "$(grep -c '^mpi,' "$out")" -eq 0 ]
+    unset PLUMB_MPI_MODULE
+    mpirun=mpirun.mpich
+    launched 2 -- --size 16K
+    [ "$status" -ne 0 ]
+    grep -q 'the launcher is not of the MPI that this build has (Open MPI .*make mpi-module MPICC=' "$err"
+    [ "$(grep -c '^mpi,' "$out")" -eq 0 ]
 }
 
 @test "nccl: every operation and type between 2 GPUs, data compared; rows say that it is simulated" {

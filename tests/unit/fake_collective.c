@@ -409,6 +409,7 @@ static const struct collective_ops table[] = {
     {.name = "fake-blocking", COMMON, .open = fake_open, .run = fake_run},
     {.name = "fake-far",
      COMMON,
+     .device_memory = true,
      .open = far_open,
      .run = far_run,
      .write = fake_write,

@@ -3,6 +3,11 @@
 #ifndef PLUMB_TESTS_SESSION_FIXTURE_H
 #define PLUMB_TESTS_SESSION_FIXTURE_H
 
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include "core/clock.h"
 #include "core/group/world_parts.h"
 #include "core/ranks/order.h"
@@ -104,6 +109,52 @@ static inline void make_two_nodes(struct fixture *f)
         strcpy(f->w->members[i].host, "node2");
     }
     f->w->nodes = 2;
+}
+
+/* A world whose channels would be MPI's, as far as the session knows. */
+static inline void start_beside(struct fixture *f, unsigned size)
+{
+    static const struct session_service service = {.find = fake_find};
+    char error[256] = "";
+
+    memset(f, 0, sizeof(*f));
+    fake_setup();
+    if (world_fork(&f->w, size, session_serve, (void *)&service, error, sizeof(error)))
+        fail_msg("%s", error);
+    f->w->group = "mpi";
+    assert_int_equal(topo_open(&f->topo), 0);
+    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
+    session_find(f->s, fake_find);
+    f->point = (struct collective_point){.backend = "fake-deaf",
+                                         .op = COLLECTIVE_ALLREDUCE,
+                                         .type = COLLECTIVE_F32,
+                                         .count = 4096,
+                                         .seed = 17};
+}
+
+/* In a child: who has left a hand ends in a way of its own. */
+static inline void in_child(unsigned size, void (*test)(struct fixture *f))
+{
+    int status = 0;
+    pid_t child = fork();
+
+    if (!child) {
+        struct fixture f;
+        start_beside(&f, size);
+        test(&f);
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static inline void need(const struct fixture *f, bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "%s: '%s'\n", what, session_error(f->s));
+    exit(1);
 }
 
 #endif

@@ -48,6 +48,8 @@ static void test_buffers_elsewhere(void **state)
     f.point.count = 50000;
     for (f.point.op = 0; f.point.op < COLLECTIVE_OPS; f.point.op++)
         OK(whole(&f, 2));
+    for (unsigned i = 0; i < 2 && topo_cpus(f.topo) > 1; i++)
+        assert_int_equal(fake->bound[i], ~0u); /* its own threads are to have all CPUs */
     stop(&f);
 }
 

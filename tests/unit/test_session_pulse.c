@@ -243,52 +243,6 @@ static void test_pulse(void **state)
     world_close(w);
 }
 
-/* A world whose channels would be MPI's, as far as the session knows. */
-static void start_beside(struct fixture *f, unsigned size)
-{
-    static const struct session_service service = {.find = fake_find};
-    char error[256] = "";
-
-    memset(f, 0, sizeof(*f));
-    fake_setup();
-    if (world_fork(&f->w, size, session_serve, (void *)&service, error, sizeof(error)))
-        fail_msg("%s", error);
-    f->w->group = "mpi";
-    assert_int_equal(topo_open(&f->topo), 0);
-    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
-    session_find(f->s, fake_find);
-    f->point = (struct collective_point){.backend = "fake-deaf",
-                                         .op = COLLECTIVE_ALLREDUCE,
-                                         .type = COLLECTIVE_F32,
-                                         .count = 4096,
-                                         .seed = 17};
-}
-
-/* In a child: who has left a hand ends in a way of its own. */
-static void in_child(void (*test)(struct fixture *f))
-{
-    int status = 0;
-    pid_t child = fork();
-
-    if (!child) {
-        struct fixture f;
-        start_beside(&f, 4);
-        test(&f);
-        exit(0);
-    }
-    waitpid(child, &status, 0);
-    assert_true(WIFEXITED(status));
-    assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static void need(const struct fixture *f, bool good, const char *what)
-{
-    if (good)
-        return;
-    fprintf(stderr, "%s: '%s'\n", what, session_error(f->s));
-    exit(1);
-}
-
 static void go_on(struct fixture *f)
 {
     for (unsigned n = 4; n > 0; n--)
@@ -341,19 +295,19 @@ static void killed(struct fixture *f)
 static void test_session_goes_on(void **state)
 {
     (void)state;
-    in_child(go_on);
+    in_child(4, go_on);
 }
 
 static void test_session_stopped(void **state)
 {
     (void)state;
-    in_child(stopped);
+    in_child(4, stopped);
 }
 
 static void test_session_killed(void **state)
 {
     (void)state;
-    in_child(killed);
+    in_child(4, killed);
 }
 
 /* With a name, or a pattern of them: these tests alone. */

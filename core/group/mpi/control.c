@@ -30,12 +30,20 @@ static const char *const mpich[COLLECTIVE_OPS] = {
 
 /* Open MPI looks at a forced algorithm only where this is on, and it cannot be switched on later. With nothing forced and no
  * file of rules the library's choice is the same. */
-void mpi_control_prepare(void)
+int mpi_control_prepare(char *error, size_t len)
 {
     int level;
 
     setenv("OMPI_MCA_coll_tuned_use_dynamic_rules", "1", 0);
-    MPI_T_init_thread(MPI_THREAD_SERIALIZED, &level);
+    int code = MPI_T_init_thread(MPI_THREAD_SERIALIZED, &level);
+    if (code == MPI_SUCCESS)
+        return 0;
+    /* MPICH would go on to MPI_Init, and crash there. There is no text to be had of an error yet. */
+    snprintf(error, len,
+             "MPI does not take its settings (MPI_T_init_thread: error %d): has a variable of the "
+             "environment, MPIR_CVAR_... or OMPI_MCA_..., a value that this MPI does not know?",
+             code);
+    return -EIO;
 }
 
 static int open_control(struct control *c, const char *name)
@@ -227,7 +235,30 @@ void mpi_control_restore(enum collective_op op, int before)
     close_control(&c);
 }
 
-/* There is no way to ask which one a call took: only what was forced can be told. */
+/* What MPICH's variable holds: a name, or from version 4 on a number of which it does not tell the name; then the environment has
+ * it. False where it is none: "auto", the first of them. */
+static bool mpich_asks(enum collective_op op, char *name, size_t len)
+{
+    char text[TEXT_BYTES];
+    const char *set = mpich[op] ? getenv(mpich[op]) : NULL;
+    char *end;
+
+    mpi_control_text(mpich[op], text, sizeof(text));
+    long value = strtol(text, &end, 10);
+    bool is_number = *text && !*end;
+    if (!*text || !strcmp(text, "auto") || (is_number && !value))
+        return false;
+    if (is_number && set)
+        snprintf(name, len, "%s", set);
+    else
+        snprintf(name, len, "%s%s", is_number ? "number " : "", text);
+    for (char *p = name; (p = strchr(p, '_')); p++)
+        *p = '-';
+    return true;
+}
+
+/* There is no way to ask which one a call took: only what was forced can be told. MPICH falls back without a word where what was asked for cannot
+ * be done. */
 void mpi_control_tell(enum collective_op op, bool asked, char *text, size_t len)
 {
     char forced[TEXT_BYTES], name[NAME_BYTES], segment[32] = "";
@@ -242,24 +273,32 @@ void mpi_control_tell(enum collective_op op, bool asked, char *text, size_t len)
         strcmp(forced, "ignore") != 0)
         snprintf(text, len, "%.40s%s, %s", forced, segment,
                  asked ? "as asked for" : "forced by its settings");
-    else if (*mpi_control_text(mpich[op], forced, sizeof(forced)) && strcmp(forced, "auto") != 0)
-        snprintf(text, len, "%.40s, forced by its settings", forced);
+    else if (mpich_asks(op, forced, sizeof(forced)))
+        snprintf(text, len, "%.40s, by its settings, where it can", forced);
     else
         snprintf(text, len, "its own choice");
 }
 
-/* What decides which wire it takes, as far as it was set. */
+static void add(char *text, size_t len, const char *name, const char *value)
+{
+    size_t used = strlen(text);
+
+    if (value && *value)
+        snprintf(text + used, len - used, ", %s %.40s", name, value);
+}
+
+/* What decides which wire it takes, as far as it was set: in its own settings, and in those of the layers below. */
 void mpi_control_detail(char *text, size_t len)
 {
     static const char *const names[] = {"pml", "btl", "btl_tcp_flags", "btl_tcp_if_include",
                                         "coll"};
+    static const char *const below[] = {"UCX_TLS", "UCX_NET_DEVICES", "FI_PROVIDER"};
     char value[TEXT_BYTES];
-    size_t used;
 
     mpi_version(text, len);
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        used = strlen(text);
-        if (*mpi_control_text(names[i], value, sizeof(value)))
-            snprintf(text + used, len - used, ", %s %.40s", names[i], value);
-    }
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        add(text, len, names[i], mpi_control_text(names[i], value, sizeof(value)));
+    add(text, len, "device", mpi_device(value, sizeof(value)));
+    for (size_t i = 0; i < sizeof(below) / sizeof(*below); i++)
+        add(text, len, below[i], getenv(below[i]));
 }

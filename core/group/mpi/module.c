@@ -34,8 +34,8 @@ static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
     int own = 0, all = 0, level = 0, begun = 0;
 
     CHECK(MPI_Initialized, &begun);
-    if (!begun)
-        mpi_control_prepare();
+    if (!begun && mpi_control_prepare(error, len))
+        return -EIO;
     if (!begun)
         CHECK(MPI_Init_thread, NULL, NULL, MPI_THREAD_SERIALIZED, &level);
     CHECK(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -55,16 +55,47 @@ static void end(void)
         MPI_Finalize();
 }
 
+/* Blanks, several of them too, are one. */
+static void squeeze(char *text)
+{
+    char *to = text;
+
+    for (const char *from = text; *from; from++) {
+        bool blank = *from == ' ' || *from == '\t';
+        if (!blank || (to > text && to[-1] != ' '))
+            *to++ = blank ? ' ' : *from;
+    }
+    *to = 0;
+}
+
+/* "MPICH Version:      4.0.2" is "MPICH 4.0.2". */
 void mpi_version(char *text, size_t len)
 {
+    static const char word[] = " Version:";
     char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
     int n = 0;
 
     MPI_Get_library_version(all, &n);
     all[strcspn(all, "\n,")] = 0;
-    for (char *p = all; (p = strpbrk(p, "\t ")); p++) /* "MPICH Version:   4.0.2" */
-        *p = ' ';
+    squeeze(all);
+    char *at = strstr(all, word);
+    if (at)
+        memmove(at, at + sizeof(word) - 1, strlen(at + sizeof(word) - 1) + 1);
     snprintf(text, len, "%s", all);
+}
+
+const char *mpi_device(char *text, size_t len)
+{
+    static const char word[] = "MPICH Device:";
+    char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int n = 0;
+
+    MPI_Get_library_version(all, &n);
+    const char *at = strstr(all, word);
+    at = at ? at + sizeof(word) - 1 : "";
+    at += strspn(at, " \t");
+    snprintf(text, len, "%.*s", (int)strcspn(at, "\n\r"), at);
+    return text;
 }
 
 static bool cuda_aware(void)

@@ -10,7 +10,9 @@
 
 /* Says which call failed, with its code and text; -EIO. */
 int mpi_failed(const char *call, int code, char *error, size_t len);
-void mpi_version(char *text, size_t len);
+void mpi_version(char *text, size_t len); /* "Open MPI v4.1.4", "MPICH 4.0.2" */
+/* What MPICH was built for, "ch4:ucx"; "" of others. Returns text. */
+const char *mpi_device(char *text, size_t len);
 
 /* One CHECK for all calls; `error` and `len` are the caller's. */
 #define CHECK(call, ...)                                                                           \
@@ -23,8 +25,9 @@ void mpi_version(char *text, size_t len);
 extern const struct mpi_collectives mpi_collectives;
 
 /* control.c: the library's own variables (MPI_T). */
-/* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing where none is. */
-void mpi_control_prepare(void);
+/* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing where none is. 0, or -EIO with error: then
+ * MPI_Init is not to be called. */
+int mpi_control_prepare(char *error, size_t len);
 /* Text of a variable; "" where there is none of that name, or nothing in it. Returns text. */
 const char *mpi_control_text(const char *name, char *text, size_t len);
 /* Makes communicators that are made from here on use the point's algorithm for its op. *before: what to put

@@ -6,7 +6,8 @@
 # name | group | need | how to look for it | packages | what it is for
 #
 # group:    build, run (has build in it), test (has run in it), lint; gpu, which is looked for by every build but
-#           installed only when asked for (scripts/bootstrap --for gpu): it is several GB.
+#           installed only when asked for (scripts/bootstrap --for gpu): it is several GB; services, for tests, whose
+#           packages start services of the system (sshd, munge): installed when asked for, and with test where $CI is set.
 # need:     must     nothing is built without it
 #           plumb    the program plumb is left out without it, benchmarks are still built
 #           opt      something smaller is left out, which the last field names
@@ -16,6 +17,7 @@
 #           so:A,B               one of these shared libraries, which are opened at run time
 #           nvcc                 the CUDA toolkit's compiler and cuda.h; see parts_nvcc
 #           cuda:HEADER:NAME     a header beside them, new enough to know this name
+#           mpi                  an MPI for C: $MPICC's, or one that is found; see parts_mpi
 #           nccl                 nccl.h, there or elsewhere, that knows communicators that do not block
 #           file:GLOB            such a file
 #           san, fuzzer          a compiler that links these runtimes
@@ -34,7 +36,7 @@ libcsv|build|plumb|lib::csv.h:-lcsv|libcsv-dev|plumb: reads rows
 SQLite|run|opt|lib:sqlite3:sqlite3.h:-lsqlite3|libsqlite3-dev|check, history: results/history.db
 oneDNN|run|opt|so:libdnnl.so.2,libdnnl.so.3|libdnnl2/libdnnl3|gemm: f32, bf16 and int8
 OpenBLAS|run|opt|so:libopenblas.so.0|libopenblas0-pthread/libopenblas0|gemm: f64 and f32
-MPI|run|opt|lib:ompi-c:mpi.h:-lmpi|libopenmpi-dev,openmpi-bin|net, allreduce: under mpirun or srun, the module plumb-mpi.so
+MPI|run|opt|mpi|libopenmpi-dev,openmpi-bin|net, allreduce: under mpirun or srun, the module plumb-mpi.so
 libsodium|run|opt|lib:libsodium:sodium.h:-lsodium|libsodium-dev|net: between machines
 libibverbs|build|opt|lib:libibverbs:infiniband/verbs.h:-libverbs|libibverbs-dev|net: RDMA, the module plumb-rdma.so
 librdmacm|build|opt|lib:librdmacm:rdma/rdma_cma.h:-lrdmacm|librdmacm-dev|net: RDMA, connections by RDMA CM
@@ -55,7 +57,8 @@ iproute2|test|opt|file:/sbin/tc|iproute2|test: lab-cluster, lab-rdma
 qemu|test|opt|cmd:qemu-system-x86_64|qemu-system-x86|test: lab-rdma, RDMA in a guest
 perftest|test|opt|cmd:ib_write_bw|perftest|test: RDMA, held against it
 iperf3|test|opt|cmd:iperf3|iperf3|test: TCP, held against it
-slurm|test|opt|file:/usr/sbin/slurmctld|slurmctld,slurmd,slurm-client,munge|test: lab-slurm, a real Slurm over hosts of a lab
+slurm|services|opt|file:/usr/sbin/slurmctld|slurmctld,slurmd,slurm-client,munge|test: lab-slurm, a real Slurm over hosts of a lab
+sshd|services|opt|file:/usr/sbin/sshd|openssh-server|test: lab/sshd, a real ssh between hosts of a lab
 sockperf|test|opt|cmd:sockperf|sockperf|test: TCP latency, held against it
 qperf|test|opt|cmd:qperf|qperf|test: TCP latency, held against it
 clang-format|lint|opt|cmd:clang-format|clang-format|lint: layout; format
@@ -72,10 +75,11 @@ parts_groups()
     case $1 in
     build) echo build ;;
     run) echo build run ;;
-    test) echo build run test ;;
+    test) echo "build run test${CI:+ services}" ;;
+    services) echo build run test services ;;
     lint) echo build lint ;;
     gpu) echo build gpu ;;
-    all) echo build run test lint ;;
+    all) echo "build run test lint${CI:+ services}" ;;
     *) return 1 ;;
     esac
 }
@@ -145,6 +149,44 @@ parts_compiles()
     read -ra flags <<<"$1"
     "${compiler[@]}" ${flags[@]+"${flags[@]}"} -fsyntax-only -include "$2" -x c - \
         <<<"int check = (int)$3;" 2>/dev/null
+}
+
+# parts_mpi_wrapper MPICC: sets part_cflags and part_libs to what this wrapper of an MPI adds for the compiler.
+parts_mpi_wrapper()
+{
+    local words word wrapper
+    read -ra wrapper <<<"$1"
+    read -ra words < <("${wrapper[@]}" -show 2>/dev/null) || return 1
+    part_cflags='' part_libs=''
+    for word in "${words[@]}"; do
+        case $word in
+        -I* | -D*) part_cflags+="$word " ;;
+        -L* | -l* | -Wl,*) part_libs+="$word " ;;
+        esac
+    done
+}
+
+# An MPI for C: $MPICC's (no: none), else what pkg-config knows of Open MPI or MPICH, else mpicc's, else where the compiler
+# looks. Sets part_cflags, part_libs and part_version.
+parts_mpi()
+{
+    local compiler flags names
+    [[ ${MPICC-} != no ]] || return 1
+    read -ra compiler <<<"${CC:-cc}"
+    if [[ ${MPICC-} ]]; then
+        parts_mpi_wrapper "$MPICC" || return 1
+    elif ! parts_library ompi-c mpi.h -lmpi; then
+        parts_library mpich mpi.h -lmpich || parts_mpi_wrapper mpicc || return 1
+    fi
+    read -ra flags <<<"$part_cflags $part_libs"
+    parts_link '#include <mpi.h>
+        int main(void) { return MPI_Init(0, 0); }' "${compiler[@]}" -Wl,--no-as-needed ${flags[@]+"${flags[@]}"} || return 1
+    read -ra flags <<<"$part_cflags"
+    names=$("${compiler[@]}" ${flags[@]+"${flags[@]}"} -E -dM -include mpi.h -x c /dev/null 2>/dev/null) || return 0
+    part_version=$(awk '$2 == "MPICH_VERSION" { gsub(/"/, "", $3); print $3; exit }
+        $2 ~ /^OMPI_(MAJOR|MINOR|RELEASE)_VERSION$/ { n[$2] = $3 }
+        END { if (length(n) == 3) print n["OMPI_MAJOR_VERSION"] "." n["OMPI_MINOR_VERSION"] "." n["OMPI_RELEASE_VERSION"] }
+        ' <<<"$names")
 }
 
 # The CUDA compiler: $NVCC (no: none), $CUDA_HOME's, $CUDA_PATH's, PATH's, or where NVIDIA's installer puts it.
@@ -228,6 +270,9 @@ parts_find()
         ;;
     so)
         part_at=$(parts_shared "$rest") || return 1
+        ;;
+    mpi)
+        parts_mpi
         ;;
     nvcc)
         part_at=$(parts_nvcc) && "$part_at" --list-gpu-code >/dev/null 2>&1 || return 1

@@ -19,8 +19,8 @@ struct against_options {
     const char *of, *against; /* commands; of NULL: this program */
     const char *out, *only;
     uint64_t seed;
-    bool dry_run, no_report;
-    int argc; /* of plumb run, for run.json */
+    bool dry_run, no_report; /* no_report: no page; the verdicts are told all the same */
+    int argc;                /* of plumb run, for run.json */
     char **argv;
 };
 

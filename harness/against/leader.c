@@ -258,21 +258,27 @@ static int finish(struct leader *g, int err)
                                                                                 : status;
 }
 
-/* The two held against each other, on the terminal and as a page that has the verdicts, too. */
+/* The page of both, with the verdicts. 0 or -errno. */
+static int make_page(const struct leader *g)
+{
+    char error[1024] = "";
+    int err = compare_report(g->t[0].path, g->t[1].path, g->path, error, sizeof(error));
+
+    if (err)
+        fprintf(stderr, "plumb run: no report: %s\n", error);
+    else
+        printf("\nreport: %s/report.html\n", g->path);
+    return err;
+}
+
+/* The two held against each other, on the terminal and, unless --no-report is given, as a page. */
 static int show(struct leader *g, int status)
 {
     char *words[] = {"compare", g->t[0].path, g->t[1].path, NULL};
-    char error[1024] = "";
-
-    if (g->options->no_report)
-        return status;
     int verdict = cmd_compare(3, words);
-    if (compare_report(g->t[0].path, g->t[1].path, g->path, error, sizeof(error))) {
-        fprintf(stderr, "plumb run: no report: %s\n", error);
+
+    if (!g->options->no_report && make_page(g))
         verdict = verdict == EXIT_GOOD ? EXIT_INCOMPLETE : verdict;
-    } else {
-        printf("\nreport: %s/report.html\n", g->path);
-    }
     return status == EXIT_GOOD ? verdict : status;
 }
 

@@ -171,20 +171,16 @@ static int start(struct batch *b, struct host *h)
     return err ? err : end_start(e);
 }
 
-/* ssh says why in its last line, mpirun and srun in their first. */
 static int take_silence(struct batch *b, struct asking *a, const struct end *e)
 {
     char by[LAUNCHER_BY_SIZE], problem[900];
-    const char *why = b->run->launcher->ranks ? e->first : e->last;
 
-    launcher_by(b->run, by);
     if (end_is_over(e))
-        snprintf(problem, sizeof(problem), "cannot reach '%s' %s: %s (status %d)", e->name, by,
-                 *why ? why : "it ended without a word", e->status);
+        talk_say_unreached(b->run, e, problem, sizeof(problem));
     else
         snprintf(problem, sizeof(problem),
-                 "'%s' does not answer: nothing came from it %s in %.3g s", e->name, by,
-                 (double)b->run->wait_ns * 1e-9);
+                 "'%s' does not answer: nothing came from it %s in %.3g s", e->name,
+                 launcher_by(b->run, by), (double)b->run->wait_ns * 1e-9);
     return set_problem(a->host, problem);
 }
 

@@ -120,6 +120,8 @@ static void take_line(struct end *e)
     const char *text = e->line;
     char rank[40];
 
+    if (e->line_len && e->line[e->line_len - 1] == '\r') /* ssh's own lines end so */
+        e->line_len--;
     e->line[e->line_len] = 0;
     e->line_len = 0;
     stream_printable(e->line);

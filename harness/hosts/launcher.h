@@ -81,6 +81,12 @@ const struct launcher *launcher_find(const char *name);
 /* What starts things there, for sentences: "by ssh", or by the program of --rsh. Returns text. */
 const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE]);
 
+#define LAUNCHER_HINT_SIZE 300
+/* How a person sees all that ssh says of a host, for the end of a sentence: "; see 'ssh -o BatchMode=yes node2 true'". "" where the
+ * launcher is no ssh. Returns text. */
+const char *launcher_hint(const struct hosts_run *run, const char *host,
+                          char text[LAUNCHER_HINT_SIZE]);
+
 /* Adds the script's command: sh -c SCRIPT ... */
 void script_command(const struct hosts_order *order, struct words *w);
 extern const char script_pair[], script_group[], script_check[];

@@ -24,6 +24,21 @@ static bool is_ssh(const char *program)
     return !strcmp(slash ? slash + 1 : program, "ssh");
 }
 
+const char *launcher_hint(const struct hosts_run *run, const char *host,
+                          char text[LAUNCHER_HINT_SIZE])
+{
+    struct words w = {0};
+
+    if (!run->launcher->ranks)
+        words_split(&w, program_of(run));
+    text[0] = 0;
+    if (w.n && is_ssh(w.all[0]))
+        snprintf(text, LAUNCHER_HINT_SIZE, "; see '%s -o BatchMode=yes %s true'", program_of(run),
+                 host);
+    words_release(&w);
+    return text;
+}
+
 static int check(struct hosts_run *run, char *error, size_t len)
 {
     struct words w = {0};

@@ -19,7 +19,9 @@
 #define STOP_GRACE_NS 5000000000ull  /* for what runs on a host to notice that we have hung up */
 #define TERM_GRACE_NS                                                                              \
     1500000000ull /* the same when we are to end ourselves: less than child.c gives us */
-#define SLICE_MS 200
+#define SLICE_MS   200
+#define INCOMPLETE 4   /* exit status of a benchmark: a case of it failed */
+#define BROKE      255 /* ssh's own, when it lost its connection: a benchmark has none such */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 
@@ -144,6 +146,22 @@ static int start_listener(struct work *w, unsigned *port)
     return status;
 }
 
+/* A leader whose peer is gone knows its address only, and not why; the way to the listener may tell both. */
+static int take_rows(struct work *w, const struct end *e)
+{
+    const struct end *listener = &w->ends[LISTENER];
+    struct stream_parts parts;
+
+    if (w->n == 2 && !stream_parts(e->output.text, e->output.size, w->talk.token, &parts) &&
+        parts.status == INCOMPLETE) {
+        ends_wait(&w->ends[LISTENER], 1, END_GRACE_NS);
+        if (end_is_over(listener) && listener->status == BROKE)
+            return talk_give_up(&w->talk, "the connection to '%s' broke: %s", listener->name,
+                                *listener->last ? listener->last : "it ended without a word");
+    }
+    return talk_take_parts(&w->talk, e, w->program);
+}
+
 static int finish(struct work *w, struct end *e)
 {
     int err = 0, status = 0;
@@ -158,7 +176,7 @@ static int finish(struct work *w, struct end *e)
     }
     if (err)
         return talk_give_up(&w->talk, "cannot read what '%s' says: %s", e->name, strerror(-err));
-    return talk_take_parts(&w->talk, e, w->program);
+    return take_rows(w, e);
 }
 
 static int run_two(struct work *w)

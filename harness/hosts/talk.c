@@ -57,18 +57,30 @@ void talk_end(struct talk *t)
 }
 
 /* ssh says why in its last line, mpirun and srun in their first. */
+static const char *why_of(const struct hosts_run *run, const struct end *e)
+{
+    const char *why = run->launcher->ranks ? e->first : e->last;
+
+    return *why ? why : "it ended without a word";
+}
+
+void talk_say_unreached(const struct hosts_run *run, const struct end *e, char *text, size_t len)
+{
+    char by[LAUNCHER_BY_SIZE], hint[LAUNCHER_HINT_SIZE];
+
+    snprintf(text, len, "cannot reach '%s' %s: %s (status %d)%s", e->name, launcher_by(run, by),
+             why_of(run, e), e->status, launcher_hint(run, e->name, hint));
+}
+
 static int say_unreached(struct talk *t, const struct end *e)
 {
-    const struct launcher *launcher = t->run->launcher;
-    const char *why = launcher->ranks ? e->first : e->last;
     char by[LAUNCHER_BY_SIZE];
 
-    why = *why ? why : "it ended without a word";
-    launcher_by(t->run, by);
-    if (launcher->ranks)
-        return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where, by, why,
-                            e->status);
-    return talk_give_up(t, "cannot reach '%s' %s: %s (status %d)", e->name, by, why, e->status);
+    if (t->run->launcher->ranks)
+        return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
+                            launcher_by(t->run, by), why_of(t->run, e), e->status);
+    talk_say_unreached(t->run, e, t->reason, sizeof(t->reason));
+    return PAIR_FAILED;
 }
 
 void talk_say_missing(const char *program, const char *host, const struct stream_hello *missing,

@@ -34,6 +34,8 @@ int talk_check_version(struct talk *t, const char *name, const char *version);
  * status, or PAIR_FAILED. */
 int talk_take_parts(struct talk *t, const struct end *e, const char *program);
 
+/* "cannot reach 'node2' by ssh: why; what to do", of an end that said nothing of its own. */
+void talk_say_unreached(const struct hosts_run *run, const struct end *e, char *text, size_t len);
 /* "'PATH' does not start on 'node2' (name): why; what to do" */
 void talk_say_missing(const char *program, const char *host, const struct stream_hello *missing,
                       char *text, size_t len);

@@ -106,7 +106,7 @@ static const struct opt run_table[] = {
     {.name = "no-report",
      .type = OPT_FLAG,
      .offset = AT(no_report),
-     .help = "measure only; make the report later with plumb report"},
+     .help = "make no page: plumb report makes it later"},
     {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
     {.name = NULL},
 };

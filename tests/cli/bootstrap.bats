@@ -95,9 +95,9 @@ asked()
     . "$BATS_TEST_DIRNAME/../../scripts/parts.sh"
     parts_table | awk -F'|' '
         NF != 6 { print "fields: " $0; bad = 1 }
-        $2 !~ /^(build|run|test|lint|gpu)$/ { print "group: " $0; bad = 1 }
+        $2 !~ /^(build|run|test|lint|gpu|services)$/ { print "group: " $0; bad = 1 }
         $3 !~ /^(must|plumb|opt)$/ { print "need: " $0; bad = 1 }
-        $4 !~ /^(cc|san|fuzzer|nvcc|nccl|(cmd|lib|so|file|cuda):.+)$/ { print "how: " $0; bad = 1 }
+        $4 !~ /^(cc|san|fuzzer|nvcc|mpi|nccl|(cmd|lib|so|file|cuda):.+)$/ { print "how: " $0; bad = 1 }
         $5 !~ /^[a-z0-9.+,\/-]+$/ || $6 == "" { print "package or reason: " $0; bad = 1 }
         END { exit bad }'
 }
@@ -118,6 +118,20 @@ asked()
     bootstrap --for test
     [ "$status" -eq 0 ]
     [ "$(asked)" = "plotter-nox prover-new prover-data" ]
+}
+
+@test "what starts services of the system is installed when it is asked for, and in CI" {
+    echo 'listener|services|opt|cmd:plumb-test-listener|listener|test: guests' >>"$tree/table"
+    echo listener >>"$tree/known"
+    unset CI
+    bootstrap --for all
+    [ "$status" -eq 0 ]
+    [[ "$(asked)" != *listener* && "$output" != *listener* ]]
+    bootstrap --for services --check
+    [ "$status" -eq 3 ]
+    grep -qE '^  listener +listener +test: guests$' <<<"$output"
+    CI=true bootstrap --for test
+    [ "$(grep -c 'install.* listener' "$log")" -ge 1 ]
 }
 
 @test "what was found before is forgotten after an installation" {
@@ -184,7 +198,7 @@ asked()
 @test "wrong usage: exit 2" {
     bootstrap --for nothing
     [ "$status" -eq 2 ]
-    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, lint, gpu or all" ]
+    [ "$output" = "bootstrap: unknown group 'nothing': build, run, test, services, lint, gpu or all" ]
     bootstrap --chekc
     [ "$status" -eq 2 ]
     bootstrap --help

@@ -16,7 +16,7 @@ setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     [[ -x build/bin/plumb-allreduce && -e build/lib/plumbline/plumb-mpi.so ]] || skip 'plumb-allreduce or its MPI module is not built'
     PATH=$PATH:/usr/sbin
-    command -v slurmctld slurmd srun munged >/dev/null || skip 'Slurm is not installed (slurmctld, slurmd, slurm-client, munge)'
+    command -v slurmctld slurmd srun munged >/dev/null || skip 'Slurm is not installed (scripts/bootstrap --for services)'
     lab_cluster 2 --rate 1gbit
     scripts/lab-slurm up || { echo 'Slurm did not come up' && return 1; }
     out=$BATS_TEST_TMPDIR/out

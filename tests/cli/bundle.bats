@@ -105,7 +105,16 @@ missing()
 @test "scripts/gpu-check is in it where the GPU module is, with what it runs" {
     [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
     clean PATH="$PATH" "$bundle/scripts/gpu-check" --help | grep -q '^usage:'
-    [ -x "$bundle/scripts/peer-gpu" ]
+    clean PATH="$PATH" "$bundle/scripts/peer-gpu" --help | grep -q collectives
+    [ -e "$bundle/tests/peers/torch_gpu.py" ]
+    [ -z "$(find "$bundle" -name __pycache__)" ]
+    if [ -e "$root/build/lib/plumbline/plumb-nccl.so" ]; then
+        [ -e "$bundle/lib/plumbline/plumb-nccl.so" ]
+    fi
+    # What the whole of it does with no GPU: it says so, from the bundle's own programs.
+    clean PATH="$PATH" PLUMB_LIBCUDA=/nonexistent "$bundle/scripts/gpu-check" --out "$BATS_TEST_TMPDIR/check" >said 2>&1 ||
+        [ "$?" -eq 2 ]
+    grep -q "no GPU answers as 'cuda:0': skipped: .*PLUMB_LIBCUDA" said
     if [ -x "$root/build/tests/test_cuda_module" ]; then
         run foreign PLUMB_LIBCUDA=/nonexistent "$bundle/tests/test_cuda_module"
         [ -z "$output" ]

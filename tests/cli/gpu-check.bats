@@ -41,8 +41,9 @@ esac'
     done
     program "$top/scripts/peer-gpu" '
 echo "peer $*" >>"$FAKE/asked"
-cat "$FAKE/peer.said" 2>/dev/null || echo "matmul: ratio 1.01 (...)"
-exit "$(cat "$FAKE/peer.exit" 2>/dev/null || echo 0)"'
+case "$*" in *"--only collectives") what=collectives ;; *) what=peer ;; esac
+cat "$FAKE/$what.said" 2>/dev/null || echo "matmul: ratio 1.01 (...)"
+exit "$(cat "$FAKE/$what.exit" 2>/dev/null || echo 0)"'
     program "$FAKE/path/compute-sanitizer" '
 echo "sanitizer $*" >>"$FAKE/asked"
 while [ "${1#-}" != "$1" ]; do case $1 in --tool) tool=$2 ;; esac; shift 2; done
@@ -84,6 +85,7 @@ step() {
     [ "$(step tests)" = "tests good 8 of 8" ]
     [ "$(step sanitizer)" = "sanitizer good 11 runs clean" ]
     [ "$(step peers)" = "peers good 1 compared; see $out/peers.txt" ]
+    [ "$(step collectives)" = "collectives good 1 compared; see $out/collectives.txt" ]
     [ "$(step suite)" = "suite good $out/run" ]
     tar -tzf "$out.tar.gz" | grep -qx 'out/steps.txt'
     [[ $stderr == *"tests 8 of 8: plumb-launch"* ]]
@@ -219,13 +221,83 @@ step() {
     check --steps peers -- --pairs 3
     [ "$status" -eq 4 ]
     [[ $(step peers) == "peers partial 1 of 2 compared"* ]]
-    grep -q '^peer --bin bin --device cuda:0 --pairs 3$' "$FAKE/asked"
+    grep -qx "peer --bin bin --device cuda:0 --limit [0-9]* --out $out/peers --pairs 3 --only matmul,copy,triad,to-device,from-device" "$FAKE/asked"
     echo 1 >"$FAKE/peer.exit"
     check --steps peers
     [ "$status" -eq 1 ]
     echo 2 >"$FAKE/peer.exit"
     check --steps peers
     [ "$status" -eq 4 ]
+    [[ $(step peers) == "peers partial nothing could be compared: exit 2; triad: no BabelStream; see "* ]]
+}
+
+@test "peers and collectives: numbers of a simulated device, and fewer pairs than asked, are partial" {
+    echo 'matmul: ratio 1.01 (0.9 to 1.1, 7 pairs; asked 1.00: met); plumb 1, torch 1 GB/s; rows are simulated' >"$FAKE/peer.said"
+    echo 'x: ratio 1.01 (1.0 to 1.0, 6 of 7 pairs, no time left (--limit 9); within 2 %: yes); plumb 1' >"$FAKE/collectives.said"
+    check --steps peers,collectives
+    [ "$status" -eq 4 ]
+    [[ $(step peers) == "peers partial rows are simulated; "* ]]
+    [[ $(step collectives) == "collectives partial all 1 compared, with fewer pairs than asked; "* ]]
+}
+
+@test "collectives: outside of 2 % and wrong data are wrong, not decided and not compared are partial; what it is asked" {
+    local good='x 64K: ratio 1.0001 (0.9990 to 1.0012, 7 pairs; within 2 %: yes); plumb 1, nccl-tests 1 us'
+    printf '%s\n' "$good" 'y 64K: ratio 1.05 (1.04 to 1.06, 7 pairs; within 2 %: NO, ours takes longer); plumb 2' >"$FAKE/collectives.said"
+    echo 1 >"$FAKE/collectives.exit"
+    check --steps collectives -- --nccl-tests there
+    [ "$status" -eq 1 ]
+    [[ $(step collectives) == "collectives wrong 2 of 2 compared; y 64K: ratio 1.05 "*"NO, ours takes longer"* ]]
+    grep -qx "peer --bin bin --device cuda:0 --limit 450 --out $out/collectives --nccl-tests there --only collectives" "$FAKE/asked"
+    printf '%s\n' "$good" 'y 64K: WRONG DATA: 3 elements' >"$FAKE/collectives.said"
+    check --steps collectives
+    [[ $(step collectives) == "collectives wrong 1 of 2 compared; y 64K: WRONG DATA: 3 elements; see "* ]]
+    echo 3 >"$FAKE/collectives.exit"
+    printf '%s\n' "$good" 'y 64K: ratio 1.05 (0.9 to 1.06, 7 pairs; within 2 %: not decided); plumb 2' >"$FAKE/collectives.said"
+    check --steps collectives
+    [ "$status" -eq 4 ]
+    [[ $(step collectives) == "collectives partial 1 of 2 not decided; see "* ]]
+    echo 0 >"$FAKE/collectives.exit"
+    printf '%s\n' "$good" 'y 64K: not compared: no MPI; plumb 2 us' >"$FAKE/collectives.said"
+    check --steps collectives
+    [[ $(step collectives) == "collectives partial 1 of 2 compared; y 64K: no MPI; plumb 2 us; see "* ]]
+    check --steps collectives --limit 100
+    grep -q "^peer .*--limit \(9[0-9]\|100\) .*--only collectives" "$FAKE/asked"
+    check --steps probe --limit soon
+    [ "$status" -eq 2 ]
+}
+
+@test "a step ends within its limit: what runs is ended, what is left is named, what there is stays and is packed" {
+    program "$top/tests/test_cuda_module" 'echo so far; exec sleep 1000'
+    check --steps tests --limit 2
+    [ "$status" -eq 4 ]
+    [[ $(step tests) == "tests partial "*" of 8 not seen; test_cuda_module: it did not end in time (--limit 2); see $out/tests.log" ]]
+    [[ $stderr == *"plumb-launch --device cuda:0: no time left (--limit 2)"* ]]
+    grep -qx 'so far' "$out/tests.log"
+    program "$top/bin/plumb" 'mkdir -p "$4"; exec sleep 1000'
+    check --steps suite --limit 2
+    [ "$status" -eq 4 ]
+    [[ $(step suite) == "suite partial no time left (--limit 2): $out/run; go on with --steps suite --out $out" ]]
+    program "$FAKE/path/compute-sanitizer" 'case "$*" in *"--op launch "*) exec "$TRY" ;; *) exec sleep 1000 ;; esac'
+    TRY=$(type -P true) check --steps sanitizer --limit 2
+    [ "$status" -eq 4 ]
+    [[ $(step sanitizer) == "sanitizer partial 11 of 11 not seen; memcheck plumb-gemm "*"it did not end in time: exit 124"* ]]
+}
+
+@test "SIGTERM: the table and the packed folder have what there is" {
+    check --steps probe
+    program "$top/bin/plumb" 'kill -TERM "$(cut -d" " -f4 "/proc/$PPID/stat")"'
+    check --steps suite
+    [ "$status" -eq 143 ]
+    [ "$(step probe)" = "probe good Made-up GPU" ]
+    [[ $(step suite) == "suite partial it began and did not end" ]]
+    tar -xzOf "$out.tar.gz" out/steps.txt | grep -q '^suite *partial *it began'
+}
+
+@test "what earlier steps saw is packed before the next one begins" {
+    program "$top/bin/plumb" 'case $1 in run) kill -KILL "$(cut -d" " -f4 "/proc/$PPID/stat")" ;; esac'
+    check --steps tests,suite
+    [ "$status" -eq 137 ]
+    tar -xzOf "$out.tar.gz" out/steps.txt | grep -q '^tests *good'
 }
 
 @test "steps one by one into one folder: the table has what earlier ones left, the exit code counts it" {
@@ -250,7 +322,7 @@ step() {
 @test "a step that is killed is not what it was before" {
     check --steps suite
     [ "$(step suite)" = "suite good $out/run" ]
-    program "$top/bin/plumb" 'kill -KILL $PPID'
+    program "$top/bin/plumb" 'kill -KILL "$(cut -d" " -f4 "/proc/$PPID/stat")"' # timeout is in between
     check --steps suite
     [ "$status" -eq 137 ]
     grep -q '^suite *partial *it began and did not end' "$out/steps.txt"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2016 # the made-up programs expand it themselves
+# shellcheck disable=SC2154 # run sets stderr
 # scripts/peer-gpu with programs that answer made-up numbers: which of them are compared, how, and what it makes of it.
 
 bats_require_minimum_version 1.5.0
@@ -43,7 +44,10 @@ peer() {
     [[ ${lines[2]} == "triad: ratio 1.0714 "*"plumb 4500, BabelStream, best 4200 GB/s" ]]
     [[ ${lines[3]} == "to-device: ratio 0.9928 "*"asked 0.99: met"* ]]
     [[ ${lines[4]} == "from-device: ratio 0.9928 "* ]]
-    [ "${#lines[@]}" -eq 5 ]
+    [[ ${lines[5]} == "collectives 1 rank 64K out of place: not compared: "* ]]
+    peer --only nonsense
+    [ "$status" -eq 2 ]
+    [[ $stderr == *"there is no comparison 'nonsense'"* ]]
 }
 
 @test "pairs alternate in order" {
@@ -59,11 +63,15 @@ peer() {
     [[ ${lines[1]} == "triad: ratio 1.0119 "*": met"* ]]
 }
 
-@test "a row that is skipped, failed or wrong is no number" {
-    value gemm 800 900 wrong
+@test "a row that is skipped or failed is no number, a wrong one is a finding" {
+    value gemm 800 900 failed
     peer --only matmul
     [ "$status" -eq 2 ]
-    [[ ${lines[0]} == "matmul: not compared: "*"gives no number: wrong: why" ]]
+    [[ ${lines[0]} == "matmul: not compared: "*"gives no number: failed: why" ]]
+    value gemm 800 900 wrong
+    peer --only matmul
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == "matmul: WRONG DATA: plumb-gemm: why" ]]
 }
 
 @test "a peer that is not there is said, with what to do, and the others are compared" {
@@ -97,4 +105,307 @@ peer() {
     [ "$(grep -c '^theirs 7$' "$fake/seen")" -eq 4 ]
     CUDA_VISIBLE_DEVICES=5 peer --only matmul --device cuda:1
     [ "$status" -ne 0 ]
+}
+
+# Collectives. Both sides' times are in files, us: OUT-OF-PLACE IN-PLACE; ranks-N of theirs goes before that of all.
+
+# nccl: our benchmark, nccl-tests and mpirun as stand-ins.
+nccl() {
+    echo 100.00 50.00 >"$fake/theirs"
+    echo 101 50.2 >"$fake/ours"
+    program plumb-allreduce '
+echo "$@" >>"${0%/*}/ours.args"; echo ours >>"$ORDER"
+read -r out in <"${0%/*}/ours"
+place=out
+while [ $# -gt 0 ]; do case $1 in --size) sizes=$2 ;; --in-place) place=in ;; esac; shift; done
+echo size,detail,metric,mean,origin,status,reason
+[ ! -e "${0%/*}/ours.says" ] || . "${0%/*}/ours.says"
+for size in $(echo "$sizes" | tr , " "); do
+    eval "echo \"$size,\\\"NCCL 2.28.9, via NET/Socket\\\",time,\$$place,measured,${status:-ok},$reason\""
+    echo "$size,x,busbw,,measured,skipped,no bus"
+done'
+    # As MPI has it, one process tells for all; without it each tells for itself. The format is that of nccl-tests 2.19.
+    program all_reduce_perf '
+here=${0%/*} rank=${OMPI_COMM_WORLD_RANK:-0} ranks=${OMPI_COMM_WORLD_SIZE:-1}
+echo "$*; $NCCL_HOSTID on $NCCL_TESTS_DEVICE" >>"$here/theirs.args"; [ "$rank" != 0 ] || echo theirs >>"$ORDER"
+mpi=yes zs="wait after each inner iteration (-m), no barrier " library=22809 wrong=0 bounds=0 stop=
+while [ $# -gt 0 ]; do case $1 in -b) size=$2 ;; esac; shift; done
+read -r out in <"$here/theirs"
+[ ! -e "$here/theirs.says" ] || . "$here/theirs.says"
+if [ $mpi = yes ] && [ "$rank" != 0 ]; then exit 0; fi
+[ $mpi = yes ] || ranks=1
+cat <<END
+# nccl-tests version 2.19.6 nccl-headers=22809 nccl-library=$library
+# Collective test starting: all_reduce_perf
+# nThread 1 nGpus 1 minBytes $size maxBytes $size step: 1048576(bytes) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0 unalign: 0
+# Blocking Enabled: $zs
+#
+# Using devices
+END
+i=0
+while [ $i -lt "$ranks" ]; do
+    printf "#  Rank %2d Group %2d Pid %6d on %10s device %2d [%04x:%02x:%02x] %s\n" $i 0 $$ node 0 0 59 0 "NVIDIA H200"
+    i=$((i + 1))
+done
+echo "#"
+printf "# %10s  %12s  %8s  %6s  %6s           out-of-place                       in-place          \n" "" "" "" "" ""
+for unit in "size count type redop root time algbw busbw #wrong time algbw busbw #wrong" "(B) (elements) . . . (us) (GB/s) (GB/s) . (us) (GB/s) (GB/s) ."; do
+    printf "# %10s  %12s  %8s  %6s  %6s  %7s  %6s  %6s  %6s  %7s  %6s  %6s  %6s \n" $(echo "$unit") | tr . " "
+done
+[ "$stop" != before ] || kill -KILL $$
+printf "%12i  %12i  %8s  %6s  %6s" "$size" $((size / 4)) float sum -1
+printf "  %7s  %6s  %6s  %6s" "$out" 0.66 0.00 0 "$in" 1.31 0.00 "$wrong"
+echo
+[ "$stop" != after ] || exit 0
+printf "# %-20s : %d %s\n" "Out of bounds values" "$bounds" OK "Avg bus bandwidth" 0 ""
+printf "#\n# Collective test concluded: all_reduce_perf\n#\n\n"
+case $wrong$bounds in 00 | N/A0) ;; *) exit 1 ;; esac'
+    program mpirun '
+export OMPI_COMM_WORLD_SIZE=$2 OMPI_COMM_WORLD_RANK=0
+shift 2
+while [ $OMPI_COMM_WORLD_RANK -lt $OMPI_COMM_WORLD_SIZE ]; do
+    "$@" || exit
+    OMPI_COMM_WORLD_RANK=$((OMPI_COMM_WORLD_RANK + 1))
+done'
+}
+
+collectives() {
+    run --separate-stderr env -u PLUMB_LIBNCCL scripts/peer-gpu --bin "$fake" --python "$fake/python" --only collectives \
+        --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --sizes 64K --pairs 1 "$@"
+}
+
+@test "collectives: the ratio of times, out of place and in place, for each size and number of ranks" {
+    nccl
+    collectives --sizes 64K,64M --pairs 6
+    [ "$status" -eq 0 ]
+    [ "${lines[0]}" = "collectives 1 rank 64K out of place: ratio 1.0100 (1.0100 to 1.0100, 6 pairs; within 2 %: yes); plumb 101, nccl-tests 100 us; NCCL 2.28.9" ]
+    [[ ${lines[1]} == "collectives 1 rank 64M out of place: ratio 1.0100 "* ]]
+    [[ ${lines[2]} == "collectives 2 ranks 64K out of place: ratio 1.0100 "*"; the ranks share the GPU, by sockets: a rehearsal" ]]
+    [[ ${lines[4]} == "collectives 2 ranks 64K in place: ratio 1.0040 "*"plumb 50.2, nccl-tests 50 us"* ]]
+    [[ ${lines[9]} == "collectives 4 ranks 64M in place: ratio 1.0040 "* ]]
+    [ "${#lines[@]}" -eq 10 ] # one rank in place has nothing to do
+}
+
+@test "collectives: a known slow-down of either side is out of 2 %; few pairs and a wide interval decide nothing" {
+    nccl
+    echo 110 50 >"$fake/ours"
+    collectives --sizes 4M --pairs 6
+    [ "$status" -eq 1 ]
+    [[ ${lines[1]} == "collectives 2 ranks 4M out of place: ratio 1.1000 (1.1000 to 1.1000, 6 pairs; within 2 %: NO, ours takes longer)"* ]]
+    [[ ${lines[2]} == "collectives 2 ranks 4M in place: ratio 1.0000 "*"within 2 %: yes)"* ]]
+    echo 120.00 50.00 >"$fake/theirs"
+    collectives --sizes 4M --pairs 6
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == *"ratio 0.9167 "*"within 2 %: NO, ours takes less)"* ]]
+    echo 100.00 50.00 >"$fake/ours"
+    collectives --sizes 4M --pairs 5
+    [ "$status" -eq 3 ]
+    [[ ${lines[2]} == *"ratio 1.0000 (1.0000 to 1.0000, 5 pairs; within 2 %: not decided, an interval takes 6 pairs)"* ]]
+    : >"$ORDER"
+    echo 'out=$((90 + 10 * ($(grep -c theirs "$ORDER") / 3 % 3))).00' >"$fake/theirs.says" # another one in each round
+    collectives --sizes 4M --pairs 6
+    [ "$status" -eq 3 ]
+    [[ ${lines[0]} == *"(0.9091 to 1.1111, 6 pairs; within 2 %: not decided)"* ]]
+}
+
+@test "collectives: what both are asked is the same: sizes, ranks, the one GPU, each operation waited for" {
+    nccl
+    collectives --sizes 64K,64M --pairs 2
+    grep -q -- '^--backend nccl --np 1 --ranks 1 --size 65536,67108864 --no-cpu --csv' "$fake/ours.args"
+    grep -q -- '^--backend nccl --np 4 --ranks 4 .*--no-cpu --in-place' "$fake/ours.args"
+    run ! grep -q -- '--np 1 .*--in-place' "$fake/ours.args"
+    # A second of operations that take 101 us; each rank is a machine of its own, and all have the first GPU.
+    grep -qx -- '-b 67108864 -e 67108864 -d float -o sum -g 1 -z 2 -a 3 -c 1 -n 9900 -w 2475;  on 0' "$fake/theirs.args"
+    [ "$(sed -n 's/^-b 65536 .*; \(peer-.*\)/\1/p' "$fake/theirs.args" | sort | uniq -c | tr -s ' ' | paste -sd,)" = \
+        " 4 peer-rank-0 on 0, 4 peer-rank-1 on 0, 2 peer-rank-2 on 0, 2 peer-rank-3 on 0" ]
+    # One rank, then two (a run of ours for each place), then four; then the same the other way round. The first is python's.
+    [ "$(grep -v '^$' "$ORDER" | tail -n +2 | cut -c1 | paste -sd '')" = "ottoottoottttottoottoo" ]
+}
+
+@test "collectives: wrong data of either side are a finding, and named" {
+    nccl
+    echo '[ "$ranks" != 2 ] || wrong=37' >"$fake/theirs.says"
+    collectives
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == "collectives 1 rank 64K "*": ratio 1.0100 "* ]]
+    [[ ${lines[1]} == "collectives 2 ranks 64K out of place: WRONG DATA: nccl-tests: 37 wrong elements of 65536 bytes, by its own check" ]]
+    [[ ${lines[3]} == "collectives 4 ranks 64K "*": ratio 1.0100 "* ]]
+    echo 'bounds=1' >"$fake/theirs.says"
+    collectives
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == *"WRONG DATA: nccl-tests: 1 out of bounds, by its own check" ]]
+    rm "$fake/theirs.says"
+    echo 'status=wrong reason="rank 1 element 7"' >"$fake/ours.says"
+    collectives
+    [ "$status" -eq 1 ]
+    [[ ${lines[0]} == *"WRONG DATA: plumb-allreduce: rank 1 element 7" ]]
+}
+
+@test "collectives: a peer that dies, stops short or fails is named with its words, and the rest goes on" {
+    nccl
+    echo '[ "$ranks" != 2 ] || [ "$(grep -c "^-b .*peer-rank-0" "$here/theirs.args")" -lt 4 ] || stop=before' >"$fake/theirs.says"
+    collectives --pairs 3
+    [ "$status" -eq 3 ]
+    [[ ${lines[1]} == "collectives 2 ranks 64K out of place: not compared: nccl-tests "*"(64K); plumb 101 us" ]]
+    [[ ${lines[1]} == *"ended with 137"* ]]
+    [[ ${lines[3]} == "collectives 4 ranks 64K "*": ratio 1.0100 "* ]]
+    echo 'stop=before' >"$fake/theirs.says"
+    collectives
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"not compared: nccl-tests was killed by SIGKILL: "* ]]
+    echo 'stop=after' >"$fake/theirs.says"
+    collectives
+    [[ ${lines[0]} == *"not compared: nccl-tests: its output stops before its end (64K)"* ]]
+    echo 'echo "node: Test NCCL failure common.cu:958 '"'unhandled system error'"'"; exit 3' >"$fake/theirs.says"
+    collectives
+    [[ ${lines[0]} == *"not compared: nccl-tests ended with 3: node: Test NCCL failure common.cu:958 'unhandled system error' (64K); plumb 101 us" ]]
+}
+
+@test "collectives: what is no comparison of the same is refused: other worlds, barriers, libraries, too few digits" {
+    nccl
+    echo 'mpi=no' >"$fake/theirs.says"
+    collectives
+    [ "$status" -eq 3 ]
+    [[ ${lines[0]} == "collectives 1 rank 64K "*": ratio 1.0100 "* ]]
+    [[ ${lines[1]} == *"not compared: nccl-tests: its processes do not see each other, each is a world of its own: "* ]]
+    echo 'zs="wait for completion and barrier after each collective "' >"$fake/theirs.says"
+    collectives
+    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
+    [[ ${lines[1]} == *"not compared: nccl-tests: its time would have a barrier in it: take nccl-tests 2.18.1 or newer"* ]]
+    echo 'library=22703' >"$fake/theirs.says"
+    collectives
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"not compared: nccl-tests: it runs with NCCL 2.27.3, ours with 2.28.9 (64K)"* ]]
+    echo 'wrong=N/A' >"$fake/theirs.says" # as with -c 0: nobody looked
+    collectives
+    [[ ${lines[0]} == *"not compared: nccl-tests: 'N/A' stands where a number should (64K)"* ]]
+    echo 'out=0.97' >"$fake/theirs.says"
+    collectives
+    [[ ${lines[0]} == *"not compared: nccl-tests: it gives the time as '0.97' us, which is too few digits"* ]]
+}
+
+@test "collectives: without nccl-tests ours is shown, with how to get it; without mpirun or MPI one rank alone is compared" {
+    nccl
+    ! type -P all_reduce_perf || skip "nccl-tests is on PATH here"
+    run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --only collectives --pairs 6 --sizes 64K
+    [ "$status" -eq 2 ]
+    [ "${lines[0]}" = "collectives 1 rank 64K out of place: not compared: no nccl-tests: git clone https://github.com/NVIDIA/nccl-tests, and give its folder by --nccl-tests, which builds it where nvcc is; plumb 101 us" ]
+    [[ ${lines[4]} == "collectives 4 ranks 64K in place: not compared: "*"; plumb 50.2 us" ]]
+    [[ $stderr == *"nccl-tests is built by: make -C nccl-tests/src "*"build/all_reduce_perf"* ]]
+    [ "$(grep -c . "$fake/ours.args")" -eq 5 ] # once each
+    collectives --mpirun no-such-mpirun
+    [ "$status" -eq 3 ]
+    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
+    [[ ${lines[1]} == *"not compared: no MPI: 'no-such-mpirun' is not here, by which nccl-tests starts 2 ranks; one rank alone is compared; plumb 101 us" ]]
+    program ldd 'echo "	libnccl.so.2 => /there/libnccl.so.2 (0x0)"'
+    PATH=$fake:$PATH collectives
+    [[ ${lines[0]} == *": ratio 1.0100 "* ]]
+    [[ ${lines[1]} == *"not compared: '$fake/all_reduce_perf' is built without MPI: build it with MPI=1 CXX=mpicxx; plumb 101 us" ]]
+    # Two of them: the one with MPI is for several ranks, and alone where the other does not start.
+    cp "$fake/all_reduce_perf" "$fake/all_reduce_perf_mpi"
+    program ldd 'case $1 in *_mpi) echo "	libmpi.so.40 => /there/libmpi.so.40 (0x0)" ;; *) echo "	libnccl.so.2 => not found" ;; esac'
+    PATH=$fake:$PATH collectives
+    [ "$(grep -c ': ratio 1.0' <<<"$output")" -eq 5 ]
+    rm "$fake/all_reduce_perf_mpi"
+    program ldd 'echo "	libmpi.so.40 => not found"'
+    PATH=$fake:$PATH collectives
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"not compared: '$fake/all_reduce_perf' needs libmpi.so.40, not found here; plumb 101 us" ]]
+}
+
+@test "collectives: both take one NCCL: PLUMB_LIBNCCL, or the one that nccl-tests is linked with, or that of the given python" {
+    nccl
+    program plumb-allreduce 'echo "ours $PLUMB_LIBNCCL" >>"${0%/*}/seen"; echo size,detail,metric,mean,origin,status,reason; echo 65536,NCCL 2.28.9,time,101,measured,ok,'
+    program all_reduce_perf 'echo "theirs $(readlink "${LD_LIBRARY_PATH%%:*}/libnccl.so.2")" >>"${0%/*}/seen"'
+    touch "$fake/libmine.so"
+    collectives --mpirun no-such-mpirun
+    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours ,theirs " ]
+    rm "$fake/seen"
+    PLUMB_LIBNCCL=$fake/libmine.so run --separate-stderr scripts/peer-gpu --bin "$fake" --python "$fake/python" --only collectives \
+        --nccl-tests "$fake/all_reduce_perf" --mpirun no-such-mpirun --sizes 64K --pairs 1
+    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/libmine.so,theirs $fake/libmine.so" ]
+    rm "$fake/seen"
+    program ldd "echo '	libnccl.so.2 => $fake/libmine.so (0x0)'"
+    PATH=$fake:$PATH collectives --mpirun no-such-mpirun
+    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/libmine.so,theirs $fake/libmine.so" ]
+    rm "$fake/seen" "$fake/ldd"
+    mkdir -p "$fake/site/nvidia/nccl/lib"
+    touch "$fake/site/nvidia/nccl/lib/libnccl.so.2"
+    program python "PYTHONPATH=$fake/site exec python3 \"\$@\""
+    collectives --mpirun no-such-mpirun
+    [ "$(head -n 2 "$fake/seen" | paste -sd,)" = "ours $fake/site/nvidia/nccl/lib/libnccl.so.2,theirs $fake/site/nvidia/nccl/lib/libnccl.so.2" ]
+}
+
+@test "collectives: sources are built where they are, by make's words that are told" {
+    nccl
+    mkdir -p "$fake/tree/src"
+    touch "$fake/tree/src/all_reduce.cu"
+    program nvcc ''
+    program mpicxx ''
+    program nvidia-smi 'echo 9.0'
+    program make 'echo "$@" >"$ORDER.make"; mkdir -p "${0%/*}/tree/build"; for last; do :; done; cp "${0%/*}/all_reduce_perf" "$last"; cp "${0%/*}/theirs" "${last%/*}"'
+    PATH=$fake:$PATH CUDA_HOME='' CUDA_PATH='' NVCC=$fake/nvcc NCCL_HOME='' collectives --nccl-tests "$fake/tree"
+    [ "$status" -eq 3 ]
+    grep -q -- "^-C $fake/tree/src -j[0-9]* CUDARTLIB=cudart_static CUDA_HOME=.* MPI=1 CXX=mpicxx NVCC_GENCODE=-gencode=arch=compute_90,code=sm_90 BUILDDIR=$fake/tree/build $fake/tree/build/all_reduce_perf\$" "$ORDER.make"
+    rm "$ORDER.make"
+    PATH=$fake:$PATH collectives --nccl-tests "$fake/tree" # it is there now
+    [ ! -e "$ORDER.make" ]
+    rm -r "$fake/tree/build"
+    program make 'echo "common.cu:1: error: no nccl.h" >&2; exit 2'
+    PATH=$fake:$PATH NVCC=$fake/nvcc collectives --nccl-tests "$fake/tree" --out "$BATS_TEST_TMPDIR/out"
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"not compared: 'make -C $fake/tree/src "*"ended with 2: common.cu:1: error: no nccl.h; plumb 101 us" ]]
+    grep -q 'no nccl.h' "$BATS_TEST_TMPDIR"/out/log/001-make.txt
+}
+
+@test "everything is kept: pairs as they end, what each program printed; a signal ends the run with what there is" {
+    nccl
+    collectives --sizes 64K --pairs 2 --out "$BATS_TEST_TMPDIR/out"
+    [ "$(head -n 2 "$BATS_TEST_TMPDIR/out/pairs.csv")" = "comparison,pair,first,ours,theirs,unit
+collectives 1 rank 64K out of place,1,ours,101.0,100.0,us" ]
+    grep -qx 'collectives 4 ranks 64K in place,2,theirs,50.2,50.0,us' "$BATS_TEST_TMPDIR/out/pairs.csv"
+    [ "$(find "$BATS_TEST_TMPDIR/out/log" -name '*-all_reduce_perf.txt' | wc -l)" -eq 6 ]
+    grep -q '^# Out of bounds values' "$BATS_TEST_TMPDIR/out/log/002-all_reduce_perf.txt"
+    # In the second pair of two ranks nccl-tests does not end, and peer-gpu is asked to.
+    echo '[ "$ranks" != 2 ] || [ "$(grep -c "^-b .*peer-rank-0" "$here/theirs.args")" -lt 8 ] || { kill -TERM "$(cat "$here/pid")"; exec sleep 1000; }' >"$fake/theirs.says"
+    : >"$fake/theirs.args"
+    run --separate-stderr sh -c 'echo $$ >"$1/pid"; shift; exec "$@"' sh "$fake" env -u PLUMB_LIBNCCL scripts/peer-gpu --bin "$fake" \
+        --python "$fake/python" --only collectives --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 6 --sizes 64K
+    [ "$status" -eq 3 ]
+    [[ ${lines[0]} == *"collectives 1 rank 64K out of place: ratio 1.0100 "*" of 6 pairs, ended by SIGTERM; within 2 %: not decided"* ]]
+    [ "${#lines[@]}" -eq 5 ]
+}
+
+@test "--limit: what there is no time for is named, and what runs is ended" {
+    nccl
+    echo 'exec sleep 1000' >"$fake/theirs.says"
+    peer --only copy,collectives --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --sizes 64K --limit 9
+    [[ ${lines[1]} == "collectives 1 rank 64K out of place: not compared: no time left (--limit 9)"* ]]
+    [[ ${lines[5]} == "collectives 4 ranks 64K in place: not compared: no time left (--limit 9)"* ]]
+}
+
+@test "collectives: the real program on the simulated device, with 1, 2 and 4 ranks; wrong data of its are seen" {
+    load ../sim/env
+    simulate one
+    nccl
+    echo 1000000.0 1000000.0 >"$fake/theirs"
+    rm "$fake/plumb-allreduce"
+    ln -s "$PWD/build/bin/plumb-allreduce" "$fake"
+    # The version of the stand-in's nccl.h is not ours to know.
+    version=$(build/bin/plumb-allreduce --backend nccl --np 1 --ranks 1 --size 8 --max-samples 1 --no-cpu --csv | grep -om1 'NCCL [0-9.]*')
+    version=${version#NCCL }
+    IFS=. read -r major minor patch <<<"$version"
+    echo "library=$((major * 10000 + minor * 100 + patch))" >"$fake/theirs.says"
+    simulated() {
+        PLUMB_CUDA_MODULE=$PWD/build/lib/plumbline/plumb-cuda.so PLUMB_NCCL_MODULE=$PWD/build/lib/plumbline/plumb-nccl.so \
+            run --separate-stderr scripts/peer-gpu --bin "$fake" --only collectives --seconds 0.1 --sizes 4K \
+            --nccl-tests "$fake/all_reduce_perf" --mpirun "$fake/mpirun" --pairs 1
+    }
+    simulated
+    [ "$status" -eq 3 ]
+    [ "$(grep -c "ratio 0\..*nccl-tests 1e+06 us; NCCL $version.*; rows are simulated\$" <<<"$output")" -eq 5 ]
+    fault corrupt:kernel=AllReduce:gpu=0:times=1000000
+    simulated
+    [ "$status" -eq 1 ]
+    [[ ${lines[1]} == "collectives 2 ranks 4K out of place: WRONG DATA: plumb-allreduce: "* ]]
 }

@@ -34,7 +34,8 @@ ifneq ($(filter-out clean config format help lint run test,$(or $(MAKECMDGOALS),
 include $(CONFIG)
 endif
 
-CFLAGS ?= -O2 -g
+# With sanitizers: what takes a third less time to build; lines are known, variables not.
+CFLAGS ?= $(if $(SAN)$(FUZZ),-O1 -g1,-O2 -g)
 WERROR ?= -Werror
 WARN := -Wall -Wextra $(WERROR) -Wmissing-prototypes -Wstrict-prototypes -Wshadow -Wvla
 ifneq ($(SAN)$(FUZZ),)

@@ -1,20 +1,29 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr
+# shellcheck disable=SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
 # plumb-allreduce in a guest with RDMA devices: our own algorithms over RDMA and over TCP, by the same wires; and ranks, links and data that fail.
 
 # takes: guest
 bats_require_minimum_version 1.5.0
 load env
+load sections
 load ../cli/rows
 
 setup_file() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     guest_setup
+    [[ -e build/lib/plumbline/plumb-rdma.so ]] || no_guest 'the module plumb-rdma.so is not built (libibverbs-dev)'
+    [[ -x build/bin/plumb-allreduce ]] || no_guest 'plumb-allreduce is not built'
+    sections --mesh 3
 }
 
-# What each command in the guest begins with.
-begin='
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_guest
+}
+
+# What each section in the guest begins with.
+in_guest() {
     set -o pipefail
     run() {
         local to=$1
@@ -22,45 +31,35 @@ begin='
         timeout -k 5 150 build/bin/plumb-allreduce --csv --min-samples 3 --warmup 100ms --budget 150ms "$@" >"$to" 2>"$to.err"
         echo "$to $?"
     }
-    rdma="--transport rdma --device rxe0+rxe1+rxe2"
-    tcp="--transport tcp --device v0+v1+v2"
+    rdma=(--transport rdma --device rxe0+rxe1+rxe2)
+    tcp=(--transport tcp --device v0+v1+v2)
     packets() { cat /sys/class/infiniband/rxe[01]/ports/1/hw_counters/rcvd_pkts | paste -sd+ | bc; }
     # under_way BUDGET OPTIONS: a long measurement, process $lead, whose first case moves packets.
     under_way() {
-        local before=$(packets) budget=$1
+        local before budget=$1
+        before=$(packets)
         shift
         timeout -k 5 150 build/bin/plumb-allreduce --csv --no-cpu --np 3 --ranks 3 --min-samples 3 --budget "$budget" \
-            --width 0.01% $rdma "$@" >long 2>long.err &
+            --width 0.01% "${rdma[@]}" "$@" >long 2>long.err &
         lead=$!
         for try in $(seq 300); do
             (($(packets) > before + 2000)) && break
             sleep 0.1
         done
-        ranks=($(pgrep -P "$(pgrep -x -P $lead plumb-allreduce)")) # 1 and on
+        mapfile -t ranks < <(pgrep -P "$(pgrep -x -P "$lead" plumb-allreduce)") # 1 and on
         began=$SECONDS
     }
     # ended FILE: how, and after how many seconds.
     ended() {
-        wait $lead
+        wait "$lead"
         echo "$1 $? $((SECONDS - began))"
         mv long "$1"
     }
-'
-
-setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_guest
-    [[ -x build/bin/plumb-allreduce ]] || skip 'plumb-allreduce is not built'
-    [[ -e build/lib/plumbline/plumb-rdma.so ]] || skip 'the module plumb-rdma.so is not built (libibverbs-dev)'
-    job=$BATS_TEST_TMPDIR/job
-    mkdir "$job"
 }
 
-# guest SECONDS TEXT: runs begin and the text in a guest with three devices.
-guest() {
-    run --separate-stderr scripts/lab-rdma with-build --job "$job" --mesh 3 --timeout "$1" -- bash -c "$begin$2"
-    echo "$output"
-    echo "$stderr"
+# in_section NAME: what it left, and what its programs said.
+in_section() {
+    section "$1"
     cat "$job"/*.err 2>/dev/null || true
 }
 
@@ -94,12 +93,16 @@ evidence() {
     ((seen > 0))
 }
 
+section_against_tcp() {
+    local before algorithms=(--backend 'ring,halving,doubling' --np 2 --ranks 2 --size '8,64K,1M,4M' --dtype 'f32,bf16')
+    run rdma "${algorithms[@]}" "${rdma[@]}"
+    before=$(packets)
+    run tcp "${algorithms[@]}" "${tcp[@]}"
+    echo "packets $(($(packets) - before))"
+}
+
 @test "RDMA against TCP: the same algorithms over the same wires, right, each with its CPU cost and the path that its counters prove" {
-    guest 280 'algorithms="--backend ring,halving,doubling --np 2 --ranks 2 --size 8,64K,1M,4M --dtype f32,bf16"
-        run rdma $algorithms $rdma
-        before=$(packets)
-        run tcp $algorithms $tcp
-        echo "packets $(($(packets) - before))"'
+    in_section against_tcp
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = 'rdma 0' ]
     [ "${lines[1]}" = 'tcp 0' ]
@@ -119,12 +122,16 @@ evidence() {
     table tcp metric backend dtype size value | grep -E '^(algbw|cpu_per_gb)\|ring\|f32\|4194304' | sed 's/^/# TCP /' >&3
 }
 
+section_operations() {
+    run ops --np 3 --ranks 2,3 --backend ring,halving --size 192K "${rdma[@]}" \
+        --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
+    run in-place --np 3 --ranks 2,3 --backend ring,halving,doubling --size 192K "${rdma[@]}" --in-place --redop max --dtype i32
+    run three --np 3 --ranks 3 --backend ring,halving,doubling --size 1M "${rdma[@]}"
+    run chosen --np 2 --ranks 2 --transport rdma --size 64K
+}
+
 @test "every operation between two and three ranks, in place, and on a device that is chosen" {
-    guest 280 'run ops --np 3 --ranks 2,3 --backend ring,halving --size 192K $rdma \
-            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
-        run in-place --np 3 --ranks 2,3 --backend ring,halving,doubling --size 192K $rdma --in-place --redop max --dtype i32
-        run three --np 3 --ranks 3 --backend ring,halving,doubling --size 1M $rdma
-        run chosen --np 2 --ranks 2 --transport rdma --size 64K'
+    in_section operations
     [ "$status" -eq 0 ]
     [ "$output" = $'ops 0\nin-place 0\nthree 0\nchosen 0' ]
     sound ops 24
@@ -136,12 +143,16 @@ evidence() {
     sound chosen 1
 }
 
+section_wrong_ways() {
+    run corrupt --np 2 --ranks 2 --size 1M "${rdma[@]}" --inject corrupt
+    run elsewhere --np 2 --ranks 2 --size 4M "${rdma[@]}" --inject elsewhere
+    run absent --np 2 --ranks 2 --size 64K "${rdma[@]}" --inject absent
+    run nosuch --np 2 --ranks 2 --size 64K --transport rdma --device rxe0+rxe9
+    run asked --np 2 --ranks 2 --size 64K --transport tcp --device rxe0
+}
+
 @test "wrong data and another way are found, and a device that is not there is said" {
-    guest 200 'run corrupt --np 2 --ranks 2 --size 1M $rdma --inject corrupt
-        run elsewhere --np 2 --ranks 2 --size 4M $rdma --inject elsewhere
-        run absent --np 2 --ranks 2 --size 64K $rdma --inject absent
-        run nosuch --np 2 --ranks 2 --size 64K --transport rdma --device rxe0+rxe9
-        run asked --np 2 --ranks 2 --size 64K --transport tcp --device rxe0'
+    in_section wrong_ways
     [ "$status" -eq 0 ]
     [ "${lines[0]}" = 'corrupt 1' ]
     [[ $(table corrupt metric status reason) == *'time|wrong|'*element*'must be'* ]]
@@ -154,17 +165,21 @@ evidence() {
     [[ $(table asked metric status reason) == *"time|"*"'rxe0'"* ]]
 }
 
+section_failures() {
+    under_way 15s --size 4M,8K
+    kill -KILL "${ranks[1]}"
+    ended killed
+    under_way 60s --size 4M
+    kill -STOP "${ranks[0]}"
+    ended stopped
+    kill -CONT "${ranks[0]}"
+    under_way 60s --size 4M
+    ip netns exec fabric ip link set b1 down
+    ended pulled
+}
+
 @test "a rank that is killed or stopped, and a cable that is pulled, end the case within 10 s by name, and the next one runs" {
-    guest 280 'under_way 15s --size 4M,8K
-        kill -KILL "${ranks[1]}"
-        ended killed
-        under_way 60s --size 4M
-        kill -STOP "${ranks[0]}"
-        ended stopped
-        kill -CONT "${ranks[0]}"
-        under_way 60s --size 4M
-        ip netns exec fabric ip link set b1 down
-        ended pulled'
+    in_section failures
     [ "$status" -eq 0 ]
     [[ ${lines[0]} == 'killed 4 '* && ${lines[1]} == 'stopped 4 '* && ${lines[2]} == 'pulled 4 '* ]]
     ((${lines[1]##* } <= 12 && ${lines[2]##* } <= 12)) # a guest's seconds

@@ -1,25 +1,41 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016,SC2030,SC2031,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr
+# shellcheck disable=SC2030,SC2031,SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
 # plumb-net over RDMA with buffers in a simulated GPU's memory, which crashes a CPU that touches it and gives stale bytes to
 # copies that are not flushed before: registered as dma-buf, by address, or refused.
 
 # takes: guest
 bats_require_minimum_version 1.5.0
 load env
+load sections
 load ../cli/rows
 
 setup_file() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     guest_setup
+    [[ -x build/bin/plumb-net ]] || no_guest 'plumb-net is not built'
+    local part
+    for part in build/lib/plumbline/plumb-{rdma,cuda}.so build/sim/lib{cuda.so.1,nvidia-ml.so.1,rdma-gpu.so}; do
+        [[ -e $part ]] || no_guest "${part##*/} is not built (libibverbs-dev, nvcc; make sim)"
+    done
+    [[ ! -e $BATS_FILE_TMPDIR/no-guest ]] || return 0
+    mkdir -p "$BATS_FILE_TMPDIR/job/build/sim"
+    cp build/sim/*.so* "$BATS_FILE_TMPDIR/job/build/sim/"
+    sections --mesh 2
 }
 
-# What each command in the guest begins with. PLUMB_SIM_RDMA: how RDMA devices there register a GPU's memory.
-begin='
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_guest
+}
+
+# What each section in the guest begins with. PLUMB_SIM_RDMA: how RDMA devices there register a GPU's memory.
+in_guest() {
     umask 077
-    echo "a secret of these tests" >secret
+    echo 'a secret of these tests' >secret
+    printf '[machine]\ngpus = 1\n[gpu]\nrdma_flush=yes\n' >gpu.conf
     export PLUMB_SIM_MACHINE=$PWD/gpu.conf PLUMB_LIBCUDA=$PWD/build/sim/libcuda.so.1 LD_LIBRARY_PATH=$PWD/build/sim
-    listens() { ss -Hltn "sport = :18515" | grep -q .; }
+    listens() { ss -Hltn 'sport = :18515' | grep -q .; }
     serve() {
         LD_PRELOAD=$PWD/build/sim/librdma-gpu.so build/bin/plumb-net --listen 0.0.0.0 --secret-file secret \
             --device rxe0 "$@" >>server 2>&1 &
@@ -31,33 +47,12 @@ begin='
         LD_PRELOAD=$PWD/build/sim/librdma-gpu.so timeout 150 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s \
             --transport rdma --no-cpu --device rxe1 --warmup 100ms --csv "$@"
     }
-'
-
-setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_guest
-    [[ -x build/bin/plumb-net ]] || skip 'plumb-net is not built'
-    local part
-    for part in build/lib/plumbline/plumb-{rdma,cuda}.so build/sim/lib{cuda.so.1,nvidia-ml.so.1,rdma-gpu.so}; do
-        [[ -e $part ]] || skip "${part##*/} is not built (libibverbs-dev, nvcc; make sim)"
-    done
-    job=$BATS_TEST_TMPDIR/job out=$BATS_TEST_TMPDIR/job/out
-    mkdir -p "$job/build/sim"
-    cp build/sim/*.so* "$job/build/sim/"
-    gpu rdma_flush=yes
 }
 
-# gpu KEY=VALUE...: of the machine's one GPU.
-gpu() {
-    printf '[machine]\ngpus = 1\n[gpu]\n' >"$job/gpu.conf"
-    printf '%s\n' "$@" >>"$job/gpu.conf"
-}
-
-# guest TEXT: runs begin and the text.
-guest() {
-    run --separate-stderr scripts/lab-rdma with-build --mesh 2 --job "$job" --timeout 280 -- bash -c "$begin$1"
-    echo "$output"
-    echo "$stderr"
+# in_section NAME: what it left, and what its programs said.
+in_section() {
+    section "$1"
+    out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
     cut -c1-2000 "$job/out" 2>/dev/null || true
 }
@@ -91,10 +86,15 @@ every() {
     ((n > 0))
 }
 
+section_dmabuf() {
+    export PLUMB_SIM_RDMA=dmabuf
+    serve
+    net --memory cuda:0 --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 3000,300K \
+        --budget 300ms --min-samples 5 >out 2>err
+}
+
 @test "every verb from and to GPU memory, registered as dma-buf: the data is right" {
-    guest 'export PLUMB_SIM_RDMA=dmabuf; serve
-        net --memory cuda:0 --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 3000,300K \
-            --budget 300ms --min-samples 5 >out 2>err'
+    in_section dmabuf
     [ "$status" -eq 0 ]
     [ "$(rows | uniq)" = "$all" ]
     every detail '*, cuda:0 by dma-buf*'
@@ -102,10 +102,15 @@ every() {
     every value '?*'
 }
 
+section_by_address() {
+    export PLUMB_SIM_RDMA=peermem
+    serve
+    net --memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
+    net --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>>err
+}
+
 @test "GPU memory at one end, registered by address: the data is right, and the latency of write is told by immediate data" {
-    guest 'export PLUMB_SIM_RDMA=peermem; serve
-        net --memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
-        net --peer-memory cuda:0 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>>err'
+    in_section by_address
     [ "$status" -eq 0 ]
     [ "$(rows)" = "$all" ]
     every detail '*, cuda:0 by peermem*'
@@ -117,11 +122,16 @@ every() {
     every peer_detail '*, cuda:0 by peermem*'
 }
 
+section_more_ways() {
+    export PLUMB_SIM_RDMA=dmabuf,peermem
+    serve --memory cuda:0
+    net --memory cuda:0 --pattern bandwidth --verb write,send --size 9M --direction both --min-samples 3 --budget 2s >out 2>err
+    net --memory cuda:0 --pattern loaded-latency --verb write,send --size 64 --load-size 64K --completion poll,event \
+        --budget 500ms --min-samples 5 >out2 2>>err
+}
+
 @test "messages in pieces, loaded latency, both directions, events: from and to GPU memory" {
-    guest 'export PLUMB_SIM_RDMA=dmabuf,peermem; serve --memory cuda:0
-        net --memory cuda:0 --pattern bandwidth --verb write,send --size 9M --direction both --min-samples 3 --budget 2s >out 2>err
-        net --memory cuda:0 --pattern loaded-latency --verb write,send --size 64 --load-size 64K --completion poll,event \
-            --budget 500ms --min-samples 5 >out2 2>>err'
+    in_section more_ways
     [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every origin simulated
@@ -130,11 +140,16 @@ every() {
     [ "$(paste -d' ' <(cells metric) <(cells status) <(cells origin) | grep -cE '^loaded_latency (ok|noisy) simulated')" -eq 4 ]
 }
 
+section_wrong_data() {
+    export PLUMB_SIM_RDMA=dmabuf
+    serve
+    net --memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
+    net --peer-memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>err
+    true
+}
+
 @test "wrong data in GPU memory is found, at either end" {
-    guest 'export PLUMB_SIM_RDMA=dmabuf; serve
-        net --memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out 2>err
-        net --peer-memory cuda:0 --inject corrupt --pattern bandwidth,latency --verb write,read,send --size 64K --budget 300ms --min-samples 5 >out2 2>err
-        true'
+    in_section wrong_data
     [ "$status" -eq 0 ]
     for out in "$out" "${out}2"; do
         [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 6 wrong' ]
@@ -143,14 +158,19 @@ every() {
     done
 }
 
+section_no_way() {
+    export PLUMB_SIM_RDMA=
+    serve
+    net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out 2>err
+    net --peer-memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out2 2>err
+    sed -i "s/^rdma_flush.*/dmabuf = no/" gpu.conf
+    net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out3 2>err
+    net --memory cuda:0 --inline 128 --pattern latency --size 64 --budget 300ms >out4 2>err
+    true
+}
+
 @test "without any way to register it the row is skipped and says what was refused" {
-    guest 'export PLUMB_SIM_RDMA=; serve
-        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out 2>err
-        net --peer-memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out2 2>err
-        sed -i "s/^rdma_flush.*/dmabuf = no/" gpu.conf
-        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms >out3 2>err
-        net --memory cuda:0 --inline 128 --pattern latency --size 64 --budget 300ms >out4 2>err
-        true'
+    in_section no_way
     [ "$status" -eq 0 ]
     [ "$(cells status) $(cells origin)" = 'skipped simulated' ]
     [[ $(cells reason) == "memory 'cuda:0' cannot be registered with 'rxe1:1': as dma-buf: ibv_reg_dmabuf_mr: Operation not supported; "*'ibv_reg_mr: Bad address (nvidia-peermem is not loaded)'* ]]
@@ -165,9 +185,14 @@ every() {
     [[ $(cells reason) == *'inline'*'leave --inline out'* ]]
 }
 
+section_not_as_dmabuf() {
+    export PLUMB_SIM_RDMA=peermem
+    serve
+    net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >out 2>err
+}
+
 @test "a dma-buf that the RDMA device does not take: by address instead" {
-    guest 'export PLUMB_SIM_RDMA=peermem; serve
-        net --memory cuda:0 --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >out 2>err'
+    in_section not_as_dmabuf
     [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every detail '*, cuda:0 by peermem*'

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# shellcheck disable=SC2016,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr and output
+# shellcheck disable=SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls in_guest
 # For the tests of plumb-net over RDMA devices in a guest.
 
-# What each command in the guest begins with. --device of the listener: $at.
-begin='
+# What each section in the guest begins with. --device of the listener: $at.
+in_guest() {
     umask 077
-    echo "a secret of these tests" >secret
-    listens() { ss -Hltn "sport = :18515" | grep -q .; }
+    echo 'a secret of these tests' >secret
+    listens() { ss -Hltn 'sport = :18515' | grep -q .; }
     serve() {
         build/bin/plumb-net --listen 0.0.0.0 --secret-file secret --device "$at" >>server 2>&1 &
         server=$!
@@ -17,9 +17,10 @@ begin='
     }
     net() { timeout 90 build/bin/plumb-net 10.0.0.1 --secret-file secret --wait 30s --transport rdma --no-cpu --csv "$@"; }
     # A long transfer, process $client, is under way when the device has got 2000 packets more.
-    packets() { cat /sys/class/infiniband/$at/ports/1/hw_counters/rcvd_pkts; }
+    packets() { echo "$(<"/sys/class/infiniband/$at/ports/1/hw_counters/rcvd_pkts")"; }
     transfer() {
-        local before=$(packets)
+        local before
+        before=$(packets)
         net --pattern bandwidth --size 64K --budget 80s --min-samples 1000000 "$@" >out 2>err &
         client=$!
         for try in $(seq 300); do
@@ -30,7 +31,7 @@ begin='
     }
     # What became of it: "4 12 failed 1", status, seconds, processes of plumb-net that are left.
     ended() {
-        wait $client
+        wait "$client"
         echo "ended $? $((SECONDS - began))"
         for try in $(seq 150); do
             left=$(pgrep -c -x plumb-net)
@@ -43,28 +44,38 @@ begin='
         net --pattern bandwidth --size 64K --budget 300ms --min-samples 3 >next 2>&1
         echo "next $?"
     }
-'
+    # units TEST: unit tests of the module, which find a device in the guest alone. Devices are for everyone, as the one of
+    # the memlock limit is nobody.
+    units() {
+        chmod 666 /dev/infiniband/*
+        build/units/"$1"
+    }
+}
+
+# For setup_file: OPTIONS of the guest. Unit tests are beside the programs of the build.
+net_sections() {
+    local test
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    guest_setup
+    [[ -e build/lib/plumbline/plumb-rdma.so ]] || no_guest 'the module plumb-rdma.so is not built (libibverbs-dev)'
+    [[ -x build/bin/plumb-net ]] || no_guest 'plumb-net is not built'
+    mkdir -p "$BATS_FILE_TMPDIR/job/build/units"
+    for test in test_net_rdma test_fabric_rdma test_fabric_rdma_faults; do
+        [[ ! -x build/tests/$test ]] || cp "build/tests/$test" "$BATS_FILE_TMPDIR/job/build/units/"
+    done
+    sections "$@"
+}
 
 # For setup.
 net_setup() {
     cd "$BATS_TEST_DIRNAME/../.." || exit
     lab_guest
-    [[ -x build/bin/plumb-net ]] || skip 'plumb-net is not built'
-    [[ -e build/lib/plumbline/plumb-rdma.so ]] || skip 'the module plumb-rdma.so is not built (libibverbs-dev)'
-    job=$BATS_TEST_TMPDIR/job out=$BATS_TEST_TMPDIR/job/out
-    mkdir "$job"
 }
 
-# guest OPTIONS... -- TEXT: runs begin and the text.
-guest() {
-    local options=()
-    while [[ $1 != -- ]]; do
-        options+=("$1")
-        shift
-    done
-    run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 200 "${options[@]}" -- bash -c "$begin$2"
-    echo "$output"
-    echo "$stderr"
+# in_section NAME: what it left, and what its programs said.
+in_section() {
+    section "$1"
+    out=$job/out
     cat "$job/server" "$job/err" 2>/dev/null || true
 }
 
@@ -82,20 +93,10 @@ every() {
     ((n > 0))
 }
 
-# units TEST OPTIONS... -- ASSIGNMENTS: unit tests of the module, which find a device in the guest alone. Devices are for
-# everyone, as the one of the memlock limit is nobody.
-units() {
-    local test=$1 options=()
-    shift
-    while [[ $1 != -- ]]; do
-        options+=("$1")
-        shift
-    done
-    [[ -x build/tests/$test ]] || skip "$test is not built: make units"
-    run --separate-stderr scripts/lab-rdma with-build --job "$job" --timeout 280 "${options[@]}" -- bash -c \
-        "chmod 666 /dev/infiniband/*; $2 timeout 250 build/tests/$test"
-    echo "$output"
-    echo "$stderr"
+# passed SECTION TEST: these unit tests passed.
+passed() {
+    [[ -x build/tests/$2 ]] || skip "$2 is not built: make units"
+    section "$1"
     [ "$status" -eq 0 ]
     [[ $stderr$output == *"PASSED"* && $stderr$output != *"FAILED"* ]]
 }

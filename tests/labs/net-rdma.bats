@@ -1,27 +1,32 @@
 #!/usr/bin/env bats
 # SPDX-License-Identifier: Apache-2.0
-# shellcheck disable=SC2016,SC2034,SC2154 # the guest's shell expands it; cells reads out, bats sets stderr
+# shellcheck disable=SC2034,SC2154,SC2317,SC2329 # cells reads out, section sets output, the guest calls sections
 # plumb-net over RDMA devices in a guest: every verb, its data checked, and peers that fail.
 
 # takes: guest
 
 bats_require_minimum_version 1.5.0
 load env
+load sections
 load ../cli/rows
 load net-rdma
 
 setup_file() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    guest_setup
+    net_sections --mesh 2
 }
 
 setup() {
     net_setup
 }
 
+section_every_verb() {
+    at=rxe0
+    serve
+    net --device rxe1 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 400ms >out
+}
+
 @test "every verb between two devices: measured, its data checked, and carried by the devices that were asked" {
-    guest --mesh 2 -- 'at=rxe0; serve
-        net --device rxe1 --pattern bandwidth,latency --verb write,write-imm,read,send --size 64K --budget 400ms >out'
+    in_section every_verb
     [ "$status" -eq 0 ]
     [ "$(paste -d' ' <(cells metric) <(cells verb) <(cells size) | grep -cE '^(bandwidth|latency) ')" -eq 8 ]
     every status '@(ok|noisy)'
@@ -32,28 +37,54 @@ setup() {
     paste -d'|' <(cells metric) <(cells verb) <(cells evidence) | grep -qE '^bandwidth\|write\|own: rxe1:1 .*sent .*peer: '
 }
 
+section_one_device() {
+    at=rxe0
+    serve
+    net --device rxe0 --pattern bandwidth --verb write,send --size 1,16M --min-samples 3 --budget 2s >out
+}
+
 @test "both ends on one device, sizes from a byte to beyond the largest message of the device" {
-    guest --devices 1 -- 'at=rxe0; serve
-        net --device rxe0 --pattern bandwidth --verb write,send --size 1,16M --min-samples 3 --budget 2s >out'
+    in_section one_device
     [ "$status" -eq 0 ]
     every status '@(ok|noisy)'
     every value '?*'
     [ "$(cells size | sort -u | paste -sd' ')" = '1 16777216' ]
 }
 
+section_no_such_device() {
+    at=rxe0
+    serve
+    net --device rxe7 --pattern bandwidth --size 64K --budget 300ms >out 2>err
+    echo "status $?"
+}
+
 @test "a device that is not there is told, with those that are" {
-    guest --devices 2 -- 'at=rxe0; serve
-        net --device rxe7 --pattern bandwidth --size 64K --budget 300ms >out 2>err; echo "status $?"'
+    in_section no_such_device
     [ "$status" -eq 0 ]
     echo "$(cells status): $(cells reason)"
     [ "$(cells status)" = skipped ]
     [[ $(cells reason) == *"'rxe7'"*rxe0*rxe1* ]]
 }
 
+section_peer_ends() {
+    at=rxe0
+    serve
+    transfer --device rxe1
+    pkill -KILL -P "$server"
+    ended 1
+    cp out killed
+    next
+    transfer --device rxe1
+    child=$(pgrep -P "$server")
+    kill -STOP "$child"
+    ended 2
+    cp out stopped
+    kill -CONT "$child"
+    next
+}
+
 @test "the peer's process is killed, or stopped: an error that names the peer, in time; the next case runs" {
-    guest --mesh 2 -- 'at=rxe0; serve
-        transfer --device rxe1; pkill -KILL -P $server; ended 1; cp out killed; next
-        transfer --device rxe1; child=$(pgrep -P $server); kill -STOP $child; ended 2; cp out stopped; kill -CONT $child; next'
+    in_section peer_ends
     [ "$status" -eq 0 ]
     check "$(sed -n 1p <<<"$output")"
     check "$(sed -n 4p <<<"$output")"
@@ -64,10 +95,20 @@ setup() {
     done
 }
 
+section_cable() {
+    at=rxe0
+    serve
+    transfer --device rxe1
+    ip netns exec fabric ip link set b0 down
+    ended 1
+    cp out pulled
+    ip netns exec fabric ip link set b0 up
+    sleep 1
+    next
+}
+
 @test "the cable is pulled in a transfer: an error that names the peer, in time; the next case runs" {
-    guest --mesh 2 -- 'at=rxe0; serve
-        transfer --device rxe1; ip netns exec fabric ip link set b0 down; ended 1; cp out pulled
-        ip netns exec fabric ip link set b0 up; sleep 1; next'
+    in_section cable
     [ "$status" -eq 0 ]
     check "${lines[0]}"
     [[ $output == *'next 0'* ]]
@@ -75,25 +116,42 @@ setup() {
     failed
 }
 
-@test "the module's unit tests, over soft RoCE" {
-    units test_net_rdma -- 'PLUMB_TEST_LINK=dummy0'
-    ran test_verbs test_pieces test_connection_manager test_memlock test_a_wrong_key_opens_nothing test_a_link_that_goes_down \
-        test_a_receiver_that_is_late test_a_receiver_that_never_comes
+section_fabric_two() {
+    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_fabric_rdma
 }
 
 @test "messages between ranks, over two devices that the ranks take in turn" {
-    units test_fabric_rdma --mesh 2 -- 'PLUMB_TEST_DEVICES=rxe0+rxe1'
+    passed fabric_two test_fabric_rdma
     ran test_random_messages test_sizes_inline_long_and_in_pieces test_an_mtu_and_a_gid_that_are_asked_for test_what_it_tells \
         test_a_join_that_is_ended
 }
 
+section_fabric_chosen() {
+    units test_fabric_rdma
+}
+
 @test "messages between ranks on one device, which is chosen" {
-    units test_fabric_rdma --
+    passed fabric_chosen test_fabric_rdma
     ran test_random_messages
 }
 
+section_fabric_faults() {
+    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_fabric_rdma_faults
+}
+
 @test "ranks that are killed, wait, stand still or disagree" {
-    units test_fabric_rdma_faults --mesh 2 -- 'PLUMB_TEST_DEVICES=rxe0+rxe1'
+    passed fabric_faults test_fabric_rdma_faults
     ran test_no_more_than_the_posts test_lengths_that_differ test_a_peer_that_is_killed_while_it_is_waited_for \
         test_a_peer_that_is_killed_in_a_message test_a_peer_that_stands_still test_memlock
+}
+
+# The last: it takes v0 down, and with that the routes of the mesh from there.
+section_units() {
+    PLUMB_TEST_LINK=v0 units test_net_rdma
+}
+
+@test "the module's unit tests, over soft RoCE" {
+    passed units test_net_rdma
+    ran test_verbs test_pieces test_connection_manager test_memlock test_a_wrong_key_opens_nothing test_a_link_that_goes_down \
+        test_a_receiver_that_is_late test_a_peer_that_is_gone_or_never_receives
 }

@@ -93,14 +93,14 @@ static int stream(struct net_pair *pair, uint64_t *bytes)
     return net_pair_end(pair, bytes);
 }
 
-/* Opens, streams, pings, checks. */
+/* Opens, streams, pings (a few times, where one takes long in emulation), checks. */
 static void run_point(const struct net_point *p)
 {
     struct net_pair pair;
     uint64_t bytes[NET_DIRECTIONS] = {0}, ns[20] = {0};
     if (cannot(p))
         return;
-    size_t pings = p->ping_bytes > 1 << 20 ? 3 : 20;
+    size_t pings = p->ping_bytes > 65536 ? 2 : 20;
 
     int err = net_pair_open(&pair, &net_rdma, p, NULL, NULL);
     if (!err && (p->stream[NET_FORWARD] || p->stream[NET_REVERSE]))
@@ -289,10 +289,11 @@ static void test_ping_alone(void **state)
     }
 }
 
-/* They come out of bursts, more than one, one by one: no time is told twice, and none that did not pass. */
+/* They come out of bursts, more than one, one by one: no time is told twice, and none that did not pass. A burst is of 1024
+ * pings or of 20 ms: of a slow device few make many. */
 static void test_many_pings(void **state)
 {
-    enum { MANY = 1500 };
+    enum { FEW = 50, MANY = 1500, SLOW_NS = 500000 };
 
     (void)state;
     need_port();
@@ -306,10 +307,15 @@ static void test_many_pings(void **state)
         if (cannot(&p))
             continue;
         assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+        assert_int_equal(net_pair_ping(&pair, FEW, ns), 0);
+        uint64_t quickest_ns = ns[0];
+        for (size_t i = 1; i < FEW; i++)
+            quickest_ns = ns[i] < quickest_ns ? ns[i] : quickest_ns;
+        size_t n = quickest_ns < SLOW_NS ? MANY : 6 * FEW;
         uint64_t start_ns = clock_now_ns();
-        assert_int_equal(net_pair_ping(&pair, MANY, ns), 0);
+        assert_int_equal(net_pair_ping(&pair, n, ns), 0);
         uint64_t wall_ns = clock_now_ns() - start_ns;
-        for (size_t i = 0; i < MANY; i++) {
+        for (size_t i = 0; i < n; i++) {
             assert_true(ns[i] > 0);
             sum_ns += ns[i];
         }
@@ -516,35 +522,93 @@ static void test_wrong_data_is_found(void **state)
     net_pair_close(&pair);
 }
 
-/* A peer that is closed in the middle of a stream: an error that names it, within 10 s. */
-static void test_a_peer_that_is_gone(void **state)
+/* A peer that is closed in the middle of a stream, or one that stays, whose device still answers while nobody receives,
+ * which is no progress: an error that names the connection. */
+struct loss {
+    struct net_pair pair;
+    bool stays;
+    uint64_t lost_ns, told_ns;
+};
+
+static void begin_loss(struct loss *l, enum net_verb verb, bool stays)
 {
+    struct net_point p = rdma_point(verb, stays ? 1 : 2);
+
+    *l = (struct loss){.stays = stays};
+    if (!stays)
+        p.message_bytes = 1 << 20;
+    assert_int_equal(net_pair_open(&l->pair, &net_rdma, &p, NULL, NULL), 0);
+    /* No thread is in the end that goes. */
+    l->pair.deaf = verb == NET_SEND || verb == NET_WRITE_IMM;
+    l->lost_ns = clock_now_ns();
+    net_pair_begin(&l->pair);
+    if (stays)
+        return;
+    usleep(100000);
+    net_rdma.close(&l->pair.ends[verb == NET_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
+    l->lost_ns = clock_now_ns();
+}
+
+static bool is_told(struct loss *l)
+{
+    bool told = l->pair.ends[NET_PAIR_LEADER].error[0] ||
+                (!l->stays && l->pair.ends[NET_PAIR_PEER].error[0]);
+
+    if (!l->told_ns && (told || clock_now_ns() - l->lost_ns > 20000000000u))
+        l->told_ns = clock_now_ns();
+    return l->told_ns != 0;
+}
+
+/* Within 10 s, and what a busy machine makes of them. */
+static void end_loss(struct loss *l)
+{
+    uint64_t bytes[NET_DIRECTIONS], end_ns = clock_now_ns();
+    int err = net_pair_end(&l->pair, bytes);
+    const char *error = net_pair_error(&l->pair);
+    uint64_t took_ns = l->told_ns - l->lost_ns + (clock_now_ns() - end_ns);
+
+    print_message("%s, the peer %s: %d after %.1f s: %s\n", verb_names[l->pair.point.rdma.verb],
+                  l->stays ? "stays" : "goes", err, (double)took_ns / 1e9, error);
+    assert_true(err == -ETIMEDOUT ||
+                (!l->stays && (err == -ECONNRESET || err == -EIO || err == -EACCES)));
+    assert_non_null(strstr(error, l->stays ? "nothing moved on connection 0" : "connection "));
+    assert_true(took_ns < 15000000000u);
+    net_pair_close(&l->pair);
+}
+
+static void end_losses(struct loss *losses, size_t n)
+{
+    size_t told = 0;
+
+    while (told < n) {
+        usleep(10000);
+        told = 0;
+        for (size_t i = 0; i < n; i++)
+            told += is_told(&losses[i]);
+    }
+    for (size_t i = 0; i < n; i++)
+        end_loss(&losses[i]);
+}
+
+/* Side by side, as each may wait for 10 s; not over soft iWARP, which refuses new queues while others' peers are gone. */
+static void test_a_peer_that_is_gone_or_never_receives(void **state)
+{
+    static struct loss losses[NET_SEND + 2];
+    size_t n = 0;
+
     (void)state;
     need_port();
-    for (int verb = NET_WRITE; verb <= NET_SEND; verb++) {
-        struct net_point p = rdma_point((enum net_verb)verb, 2);
-        struct net_pair pair;
-        uint64_t bytes[NET_DIRECTIONS];
-        if (cannot(&p))
+    for (int i = NET_WRITE; i <= NET_SEND + 1; i++) {
+        bool stays = i > NET_SEND;
+        if (is_iwarp() && i == NET_WRITE_IMM)
             continue;
-        p.message_bytes = 1 << 20;
-        assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
-        pair.deaf =
-            verb == NET_SEND || verb == NET_WRITE_IMM; /* no thread is in the end that goes */
-        net_pair_begin(&pair);
-        usleep(100000);
-        net_rdma.close(&pair.ends[verb == NET_READ ? NET_PAIR_LEADER : NET_PAIR_PEER]);
-        uint64_t start_ns = clock_now_ns();
-        while (!pair.ends[0].error[0] && !pair.ends[1].error[0] &&
-               clock_now_ns() - start_ns < 12000000000u)
-            usleep(10000);
-        int err = net_pair_end(&pair, bytes);
-        if (err != -ETIMEDOUT && err != -ECONNRESET && err != -EIO && err != -EACCES)
-            fail_msg("%s: %d: %s", verb_names[verb], err, net_pair_error(&pair));
-        assert_true(clock_now_ns() - start_ns < 11000000000u);
-        assert_non_null(strstr(net_pair_error(&pair), "connection "));
-        net_pair_close(&pair);
+        begin_loss(&losses[n++], stays ? NET_SEND : (enum net_verb)i, stays);
+        if (is_iwarp()) {
+            end_losses(losses, n);
+            n = 0;
+        }
     }
+    end_losses(losses, n);
 }
 
 static void *receive(void *worker)
@@ -593,10 +657,10 @@ static void late_round(struct net_pair *pair)
     usleep(300000);
     assert_in_range(sent(pair) - first, 1, most);
     hear(pair);
-    wait_sent(pair, first + 10 * most);
+    wait_sent(pair, first + 4 * most);
     if (net_pair_end(pair, moved) || net_pair_check(pair))
         fail_msg("%llu bytes: %s", (unsigned long long)p->message_bytes, net_pair_error(pair));
-    assert_true(moved[NET_FORWARD] >= 10 * most * p->message_bytes);
+    assert_true(moved[NET_FORWARD] >= 4 * most * p->message_bytes);
     for (unsigned i = 0; i < p->connections; i++)
         for (int end = 0; end < NET_PAIR_ENDS; end++)
             assert_int_equal(atomic_load(&pair->ends[end].counts[i].sent),
@@ -627,26 +691,6 @@ static void test_a_receiver_that_is_late(void **state)
     late_receiver(16, 0, 1, 64);
     late_receiver(5000, 1, 3, 64);
     late_receiver(65536, 0, 1, 8); /* each by itself: every credit is used */
-}
-
-/* A peer whose device still answers while nobody receives: that is no progress. */
-static void test_a_receiver_that_never_comes(void **state)
-{
-    struct net_point p = rdma_point(NET_SEND, 1);
-    struct net_pair pair;
-    uint64_t bytes[NET_DIRECTIONS], start_ns;
-
-    (void)state;
-    need_port();
-    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
-    pair.deaf = true;
-    start_ns = clock_now_ns();
-    net_pair_begin(&pair);
-    while (!pair.ends[NET_PAIR_LEADER].error[0] && clock_now_ns() - start_ns < 20000000000u)
-        usleep(10000);
-    assert_int_equal(net_pair_end(&pair, bytes), -ETIMEDOUT);
-    assert_non_null(strstr(net_pair_error(&pair), "nothing moved on connection 0"));
-    net_pair_close(&pair);
 }
 
 static void test_facts(void **state)
@@ -716,7 +760,7 @@ static void test_a_link_that_goes_down(void **state)
     net_pair_close(&pair);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absent_says_why),
@@ -738,13 +782,14 @@ int main(void)
         cmocka_unit_test(test_a_wrong_key_opens_nothing),
         cmocka_unit_test(test_damaged_cards),
         cmocka_unit_test(test_wrong_data_is_found),
-        cmocka_unit_test(test_a_peer_that_is_gone),
+        cmocka_unit_test(test_a_peer_that_is_gone_or_never_receives),
         cmocka_unit_test(test_a_receiver_that_is_late),
-        cmocka_unit_test(test_a_receiver_that_never_comes),
         cmocka_unit_test(test_facts),
         cmocka_unit_test(test_nothing_is_left),
         cmocka_unit_test(test_a_link_that_goes_down),
     };
 
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,6 +33,13 @@ static const struct opt check_table[] = {
      .def = "5%",
      .arg = "SHARE",
      .help = "the loss that a run should be able to show: cases that could not are counted"},
+    {.name = "steal",
+     .type = OPT_FRACTION,
+     .offset = AT(steal),
+     .def = "2%",
+     .arg = "SHARE",
+     .help = "launches during which other guests took more of the CPU are left out, of RUN and of "
+             "the baseline; 100%: none"},
     {.name = "strict",
      .type = OPT_FLAG,
      .offset = AT(strict),
@@ -163,6 +170,8 @@ static int settle(struct check_command *c)
         o->baseline = "history";
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
+    if (!(o->steal > 0 && o->steal <= 1))
+        return refuse(c, "--steal is a share above 0 %, such as 2%; 100% leaves nothing out");
     if (!is_share(o->margin) || !is_share(o->see))
         return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%%");
     if (!o->baseline)

@@ -11,7 +11,7 @@ enum { CHECK_GOOD = 0, CHECK_USAGE = 2, CHECK_INCOMPLETE = 4, CHECK_DAMAGED = 5 
 
 struct check_options {
     const char *baseline, *history, *only, *junit, *markdown, *json;
-    double margin, see;
+    double margin, see, steal;
     uint64_t best_of;
     bool strict, github, update, accept, help;
 };

@@ -117,6 +117,8 @@ static enum gate_state state_of(const struct gate *g, const struct pair *pair)
         return GATE_MISSING;
     case PAIR_LOST_A:
         return GATE_NEW;
+    case PAIR_TAKEN:
+        return g->options.first ? GATE_NEW : GATE_UNSEEN;
     default:
         return GATE_ABSENT;
     }
@@ -144,7 +146,11 @@ static void take_case(struct gate *g, const struct pair *pair)
     if (pair->state == PAIR_READY && !g->options.first) {
         g->n_held++;
         g->n_unseen += gate_is_blind(&pair->decide, g->options.see);
+    } else if (pair->state == PAIR_TAKEN && !g->options.first) {
+        g->n_held++;
+        g->n_unseen++;
     }
+    g->n_taken += *pair->taken != 0;
 }
 
 /* A run that was cut short may lack launches of any case. */

@@ -8,7 +8,8 @@
  *   failed        a launch of it failed, or did not end in time
  *   missing       the baseline has it and the run does not: skipped, not run, gone
  *   refused       its figures are of another sort than the baseline's (pairs.h)
- *   unseen        nothing is proven, and the data could not have shown a loss of `see`
+ *   unseen        nothing is proven, and the data could not have shown a loss of `see`; or others took the
+ *                 CPU in all launches of a side (steal), which tells nothing of the pipe
  *   inconclusive  nothing is proven, and a loss of `see` would have been
  *   better, equivalent
  *   new           the baseline has none
@@ -60,6 +61,7 @@ struct gate {
     struct gate_case *cases; /* by state, worst first in each */
     size_t n, counts[GATE_STATES];
     size_t n_held;   /* held against a baseline */
+    size_t n_taken;  /* launches of them are left out, as others took the CPU */
     size_t n_unseen; /* of them, could not have shown a loss of `see`, whatever they were decided */
     enum gate_verdict verdict;
     const char *sentence; /* what holds over all */

@@ -24,6 +24,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
     const struct check_options *o = &c->options;
     struct pairs_options options = {.margin = o->margin,
                                     .forced = c->forced,
+                                    .steal_limit = o->steal < 1 ? o->steal : 0,
                                     .only = c->only && *c->only ? c->only : NULL,
                                     .decide = {.unchanged = true},
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,

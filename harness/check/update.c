@@ -24,7 +24,8 @@ static const char *done_of(enum history_added how)
     case HISTORY_CHANGED:
         return "this run was there otherwise, and is now as its folder has it";
     case HISTORY_SHORTER:
-        return "this run was there already, with more launches than its folder has, and was left so";
+        return "this run was there already, with more launches than its folder has, and was left "
+               "so";
     default:
         return "this run was added";
     }

@@ -37,8 +37,13 @@ const char *words_case(const struct gate *g, const struct gate_case *c)
     case GATE_ABSENT:
         return pool_text(pool, "absent: %s", reason_of(c->pair, "neither side has a value"));
     default:
+        if (c->pair->state == PAIR_TAKEN)
+            return pool_text(pool, "inconclusive: %s: their time tells nothing of this machine",
+                             c->pair->reason);
         decide_sentence(&c->pair->decide, sentence, sizeof(sentence));
-        return pool_text(pool, "%s", sentence);
+        return pool_text(pool, "%s%s%s", sentence,
+                         *c->pair->taken ? "; left out, as others took the CPU: " : "",
+                         c->pair->taken);
     }
 }
 
@@ -58,6 +63,15 @@ static const char *counts_of(const struct gate *g)
                              g->counts[s] + (s == GATE_INCONCLUSIVE ? g->counts[GATE_UNSEEN] : 0),
                              gate_state_name((enum gate_state)s));
     return *list ? list : "no case";
+}
+
+static const char *taken_of(const struct gate *g)
+{
+    return g->n_taken ? pool_text(&g->p->report.pool,
+                                  "; in %s launches are left out, as other guests took the CPU "
+                                  "(steal; --steal)",
+                                  show_count(&g->p->report.pool, g->n_taken, "case"))
+                      : "";
 }
 
 static const char *undecided(const struct gate *g)
@@ -102,7 +116,7 @@ const char *words_verdict(const struct gate *g)
     default:
         what = "no regression is proven";
     }
-    return pool_text(pool, "%s; %s", what, counts_of(g));
+    return pool_text(pool, "%s; %s%s", what, counts_of(g), taken_of(g));
 }
 
 const char *words_unseen(const struct gate *g)

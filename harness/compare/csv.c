@@ -73,6 +73,7 @@ static const char *state_name(const struct pair *pair)
                                         [PAIR_LOST_A] = "no value in A",
                                         [PAIR_LOST_B] = "no value in B",
                                         [PAIR_LOST_BOTH] = "no value in either",
+                                        [PAIR_TAKEN] = "taken CPU",
                                         [PAIR_LEFT_OUT] = "left out"};
 
     return pair->state == PAIR_LOST_B && pair->failed_b ? "B failed" : names[pair->state];

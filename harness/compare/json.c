@@ -94,8 +94,9 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
 static json_t *case_json(struct view *v, const struct pair *pair)
 {
     static const char *const states[] = {
-        [PAIR_READY] = "compared", [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
-        [PAIR_LOST_B] = "lost-b",  [PAIR_LOST_BOTH] = "lost-both", [PAIR_LEFT_OUT] = "left-out"};
+        [PAIR_READY] = "compared",   [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
+        [PAIR_LOST_B] = "lost-b",    [PAIR_LOST_BOTH] = "lost-both", [PAIR_TAKEN] = "taken",
+        [PAIR_LEFT_OUT] = "left-out"};
     json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "key", text(v, pair->key), "label",
                           text(v, pair->label), "pipe", text(v, pair->pipe), "unit",
                           text(v, pair->c->unit), "state", states[pair->state], "failed_b",

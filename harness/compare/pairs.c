@@ -9,6 +9,7 @@
 
 #include "harness/compare/pairs_parts.h"
 #include "harness/report/rules.h"
+#include "harness/report/show.h"
 
 static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
                      size_t len)
@@ -62,11 +63,15 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
 
     pair->differs = "";
     pair->reason = b;
+    pair->taken = show_joined(pool, side_taken(g, pair, &g->a), side_taken(g, pair, &g->b));
     if (n_a && n_b) {
         const char *refused = pair_refusal(g, pair);
 
         pair->state = *refused ? PAIR_REFUSED : PAIR_READY;
         pair->reason = *refused ? refused : b;
+    } else if (*pair->taken) {
+        pair->state = PAIR_TAKEN;
+        pair->reason = pool_text(pool, "others took the CPU in %s", pair->taken);
     } else if ((n_a && is_left_out(g, pair, &g->b)) || (n_b && is_left_out(g, pair, &g->a))) {
         pair->state = PAIR_LEFT_OUT;
         pair->reason = pool_text(

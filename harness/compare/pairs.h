@@ -33,6 +33,7 @@ enum pair_state {
     PAIR_LOST_A,    /* A has no value: no such case, or it was skipped, failed or wrong: `reason` */
     PAIR_LOST_B,    /* B has none where A has */
     PAIR_LOST_BOTH, /* neither */
+    PAIR_TAKEN,     /* one side has no launch in which others left it the CPU: `taken` */
     PAIR_LEFT_OUT /* a figure beside the samples, which the launches of one side left out: nothing is lost */
 };
 
@@ -44,7 +45,9 @@ struct pair {
     const char *
         key; /* the same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters by name */
     enum pair_state state;
-    const char *reason;  /* "" where there is none; READY: some launches of B failed */
+    const char *reason; /* "" where there is none; READY: some launches of B failed */
+    const char
+        *taken; /* launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "" */
     const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
     bool
         failed_b; /* a launch of B failed, was late or gave wrong data (not merely skipped or absent);
@@ -62,9 +65,11 @@ struct pairs {
 };
 
 struct pairs_options {
-    double margin; /* for all cases, but where a suite says its own (that of B, else of A),
+    double margin;      /* for all cases, but where a suite says its own (that of B, else of A),
                                 unless `forced` */
-    bool forced;   /* the user said the margin */
+    bool forced;        /* the user said the margin */
+    double steal_limit; /* launches in which others took a greater share of the CPU are left
+                                out; 0: none */
     const char *const *only; /* patterns on key or label; NULL-ended; NULL: all */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */

@@ -79,6 +79,10 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
                     struct decide_case *decide);
 
 bool row_is_usable(const struct report_rows *rows, size_t row);
+/* Did others take more of the CPU (steal) than this share while it was measured? 0: it is not asked. */
+bool row_is_taken(const struct report_rows *rows, size_t row, double limit);
+/* How many launches of a side are left out for that, "3 of 5 launches of B (12 to 31 %)"; "": none. */
+const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side);
 
 /* Why the two sides are not comparable; "" where they are. Sets what differs otherwise. */
 const char *pair_refusal(struct pairing *g, struct pair *pair);

@@ -20,6 +20,17 @@ bool row_is_usable(const struct report_rows *rows, size_t row)
     return is_measured(rows, row) && isfinite(row_number(rows, row, FIELD_VALUE));
 }
 
+bool row_is_taken(const struct report_rows *rows, size_t row, double limit)
+{
+    return limit > 0 && row_number(rows, row, FIELD_STEAL) > 100 * limit;
+}
+
+/* Its value counts. */
+static bool row_counts(const struct report_rows *rows, size_t row, double limit)
+{
+    return row_is_usable(rows, row) && !row_is_taken(rows, row, limit);
+}
+
 static bool same_launch(const struct report_rows *rows, size_t x, size_t y)
 {
     return !strcmp(row_text(rows, x, FIELD_CASE), row_text(rows, y, FIELD_CASE)) &&
@@ -29,7 +40,7 @@ static bool same_launch(const struct report_rows *rows, size_t x, size_t y)
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
  * are one case (a size asked for twice) are one launch's word, and not several: their mean. */
 static size_t run_values(const struct report_rows *rows, const struct report_point *p,
-                         double *values)
+                         double steal_limit, double *values)
 {
     size_t n = 0, same = 0, last = 0;
 
@@ -37,7 +48,7 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
         size_t row = p->rows[i];
         double value = row_number(rows, row, FIELD_VALUE);
 
-        if (!row_is_usable(rows, row))
+        if (!row_counts(rows, row, steal_limit))
             continue;
         if (n && same_launch(rows, last, row)) {
             same++;
@@ -68,7 +79,7 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
 
         if (!values)
             continue;
-        runs[i].n = run_values(&b->rows[side->first + i], p, values);
+        runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit, values);
         runs[i].values = values;
         all += runs[i].n;
     }
@@ -77,12 +88,12 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
 
 /* The usable row of that launch; SIZE_MAX: none. *twice: there are several. */
 static size_t partner_of(const struct report_rows *rows, const struct report_point *p,
-                         const char *repeat, bool *twice)
+                         const char *repeat, double steal_limit, bool *twice)
 {
     size_t found = SIZE_MAX;
 
     for (size_t i = 0; i < p->n_rows; i++) {
-        if (!row_is_usable(rows, p->rows[i]) ||
+        if (!row_counts(rows, p->rows[i], steal_limit) ||
             strcmp(row_text(rows, p->rows[i], FIELD_REPEAT), repeat) != 0)
             continue;
         *twice |= found != SIZE_MAX;
@@ -99,12 +110,14 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
     struct pool *pool = &g->p->report.pool;
     struct decide_run *runs = pool_alloc(pool, 2, sizeof(*runs));
     double *values = p->n_rows ? pool_alloc(pool, 2 * p->n_rows, sizeof(*values)) : NULL;
+    double limit = g->options->steal_limit;
     bool twice = false;
     size_t n = 0;
 
     for (size_t i = 0; runs && values && i < p->n_rows; i++) {
         const char *repeat = row_text(of_a, p->rows[i], FIELD_REPEAT);
-        size_t a = partner_of(of_a, p, repeat, &twice), other = partner_of(of_b, q, repeat, &twice);
+        size_t a = partner_of(of_a, p, repeat, limit, &twice);
+        size_t other = partner_of(of_b, q, repeat, limit, &twice);
 
         if (a != p->rows[i] || other == SIZE_MAX)
             continue;
@@ -118,6 +131,34 @@ bool launches_align(struct pairing *g, const struct report_bench *b, const struc
     decide->a = (struct decide_side){&runs[0], 1};
     decide->b = (struct decide_side){&runs[1], 1};
     return true;
+}
+
+const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side)
+{
+    double low = INFINITY, high = 0;
+    size_t n = 0, of = 0;
+
+    for (size_t run = side->first; run < side->end; run++) {
+        const struct report_rows *rows = &pair->bench->rows[run];
+        const struct report_point *p = &pair->c->points[run];
+
+        for (size_t i = 0; i < p->n_rows; i++) {
+            double steal = row_number(rows, p->rows[i], FIELD_STEAL);
+
+            of += row_is_usable(rows, p->rows[i]);
+            if (!row_is_usable(rows, p->rows[i]) ||
+                !row_is_taken(rows, p->rows[i], g->options->steal_limit))
+                continue;
+            n++;
+            low = fmin(low, steal);
+            high = fmax(high, steal);
+        }
+    }
+    if (!n)
+        return "";
+    const char *least = low < high ? pool_text(&g->p->report.pool, "%.2g to ", low) : "";
+    return pool_text(&g->p->report.pool, "%zu of %zu launches of %s (%s%.2g %%)", n, of, side->name,
+                     least, high);
 }
 
 /* What the launches of one side came to, by their rows, and by its plan where there are none. */

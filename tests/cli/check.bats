@@ -63,6 +63,28 @@ json() { # json FILE EXPRESSION on the object o
     [ ! -s err ]
 }
 
+@test "what others took of the CPU is no loss: such launches are left out, and it is said" {
+    made a --seed 1
+    made b --seed 2 --steal 'memory triad 1073741824 *=30' --steal 'memory read 1073741824 *=12.5@3'
+    check 0 b --baseline a --markdown page.md
+    grep -q '^passed: .*; in 2 cases launches are left out, as other guests took the CPU (steal; --steal)' out
+    grep -q "^1 of $judged cases could not have shown a loss of 5 %" out
+    grep -q 'memory triad.*others took the CPU in 5 of 5 launches of this run (30 %)' page.md
+    check 1 b --baseline a --steal 100%
+    grep -qx 'regressed: 1' out
+    grep -q '^  memory triad.*1 GiB' out
+    check 0 b --baseline a --steal 20% # of the other case the launches are kept
+    ! grep -q 'in 2 cases' out || return 1
+    # Of the baseline, too; with nothing left nothing is decided.
+    check 0 a --baseline b
+    grep -q 'in 2 cases launches are left out' out
+    made c --seed 3 --steal '*=5'
+    check 3 c --baseline a
+    grep -q "^inconclusive: no case could have shown" out
+    check 2 b --baseline a --steal 0%
+    grep -q -- '--steal is a share above 0 %' err
+}
+
 @test "a loss of 5 % in one case: exit 1, that case and no other, first, with ratio, interval, proof and smallest loss" {
     made a --seed 1
     made b --seed 2 --shift 'memory triad 1073741824 *=0.95'

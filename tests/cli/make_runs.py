@@ -8,7 +8,8 @@ is the same in every run, a launch's is drawn around it.
 usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--machine bare|guest]
                     [--shift PATTERN=FACTOR]... [--fail PATTERN]... [--skip PATTERN]... [--drop PATTERN]...
                     [--value PATTERN=TEXT]... [--detail PATTERN=TEXT]... [--isa PATTERN=NAME]... [--fact host.kernel=TEXT]...
-                    [--origin TEXT] [--schema N] [--margin M] [--empty]
+                    [--steal PATTERN=PERCENT[@N]]... [--origin TEXT] [--schema N] [--margin M] [--empty]
+With --steal others take so much of the CPU in the first N launches of a case, or in all, which halves their values.
 PATTERNs are as in a shell, on "bench words of the case", such as "memory triad 1073741824 bandwidth"; a FACTOR below 1 is a
 loss, of what is better when low, too.
 """
@@ -140,6 +141,10 @@ class Maker:
                    run=o.name, case=case, repeat=repeat, host="node7", time_utc="2026-01-02T03:04:05Z", **more)
         if row["limit"]:
             row["percent_of_limit"] = 100 * value / row["limit"]
+        for text in self.matching(o.steal, name):
+            percent, _, launches = text.partition("@")
+            if repeat <= int(launches or repeat):
+                row.update(steal_percent=percent, value=value / 2)
         for text in self.matching(o.value, name):
             row["value"] = text
         for text in self.matching(o.isa, name):
@@ -211,7 +216,7 @@ def main():
     parser.add_argument("--margin", default="", help="of every case, as the suite says it: 0.02")
     parser.add_argument("--schema", type=int, default=1)
     parser.add_argument("--empty", action="store_true", help="no row at all")
-    for name in ("shift", "fail", "skip", "drop", "value", "detail", "isa", "fact"):
+    for name in ("shift", "fail", "skip", "drop", "value", "detail", "isa", "fact", "steal"):
         parser.add_argument("--" + name, action="append", default=[])
     options = parser.parse_args()
     options.name = os.path.basename(os.path.normpath(options.folder))

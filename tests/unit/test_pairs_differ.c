@@ -231,7 +231,7 @@ static struct pairs differ_kernels(void **state, const char *const *a, size_t n_
 
     for (size_t i = 0; i < n_a + n_b; i++) {
         const char *kernel = i < n_a ? a[i] : b[i - n_a];
-        char name[16], meta[256];
+        char name[24], meta[256];
 
         snprintf(name, sizeof(name), "%c%zu", i < n_a ? 'a' : 'b', i);
         snprintf(meta, sizeof(meta),

@@ -7,6 +7,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -161,6 +162,24 @@ static void sleep_by_number(void *arg, unsigned thread, unsigned threads)
     nanosleep(&nap, NULL);
 }
 
+/* Does the thread that sleeps longest take longest? */
+static bool run_naps(struct team *team, const unsigned *naps)
+{
+    uint64_t ns = 0, each[3] = {0}, slowest = 0;
+    bool own = true;
+
+    team_run(team, sleep_by_number, (void *)naps, &ns, each);
+    for (unsigned t = 0; t < 3; t++) {
+        assert_true(each[t] >= naps[t] * UINT64_C(1000000));
+        slowest = each[t] > slowest ? each[t] : slowest;
+    }
+    assert_true(slowest >= 30000000);
+    assert_true(ns >= slowest);
+    for (unsigned t = 0; t < 3; t++)
+        own &= naps[t] == 30 || each[t] < slowest;
+    return own;
+}
+
 static void test_time_covers_the_slowest(void **state)
 {
     static const unsigned naps[][3] = {{1, 2, 30}, {30, 2, 1}, {2, 30, 1}};
@@ -169,16 +188,11 @@ static void test_time_covers_the_slowest(void **state)
 
     assert_int_equal(team_open(&team, m->topo, m->cpus, 3), 0);
     for (size_t i = 0; i < sizeof(naps) / sizeof(naps[0]); i++) {
-        uint64_t ns = 0, each[3] = {0}, slowest = 0;
-        team_run(team, sleep_by_number, (void *)naps[i], &ns, each);
-        for (unsigned t = 0; t < 3; t++) {
-            assert_true(each[t] >= naps[i][t] * UINT64_C(1000000));
-            slowest = each[t] > slowest ? each[t] : slowest;
-        }
-        assert_true(slowest >= 30000000);
-        for (unsigned t = 0; t < 3; t++) /* each has its own */
-            assert_true(naps[i][t] == 30 || each[t] < slowest);
-        assert_true(ns >= slowest);
+        bool own = false;
+        for (unsigned go = 0; go < 20 && !own;
+             go++) /* other work may keep a short sleeper waiting */
+            own = run_naps(team, naps[i]);
+        assert_true(own); /* each has its own time */
     }
     team_close(team);
 }

@@ -251,7 +251,7 @@ static bool mpich_asks(enum collective_op op, char *name, size_t len)
     if (is_number && set)
         snprintf(name, len, "%s", set);
     else
-        snprintf(name, len, "%s%s", is_number ? "number " : "", text);
+        snprintf(name, len, "%s%.64s", is_number ? "number " : "", text);
     for (char *p = name; (p = strchr(p, '_')); p++)
         *p = '-';
     return true;

@@ -590,7 +590,7 @@ static void end_losses(struct loss *losses, size_t n)
         end_loss(&losses[i]);
 }
 
-/* Side by side, as each may wait for 10 s; not over soft iWARP, which refuses new queues while others' peers are gone. */
+/* Side by side, as each may wait for 10 s; one after the other over soft iWARP, where opening queues meanwhile was seen to fail. */
 static void test_a_peer_that_is_gone_or_never_receives(void **state)
 {
     static struct loss losses[NET_SEND + 2];

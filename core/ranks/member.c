@@ -66,7 +66,8 @@ static void take_seat(struct member *m, unsigned seat, unsigned seats)
     unsigned cpus[WORLD_RANKS_MAX];
 
     m->point.crowded = m->topo && seats > topo_cpus(m->topo);
-    if (!m->topo || m->point.crowded || m->c.ops->device_memory || topo_spread(m->topo, -1, seats, cpus))
+    if (!m->topo || m->point.crowded || m->c.ops->device_memory ||
+        topo_spread(m->topo, -1, seats, cpus))
         return;
     m->bound = !topo_bind_self(m->topo, cpus[seat]);
 }

@@ -63,15 +63,16 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
 
     pair->differs = "";
     pair->reason = b;
-    pair->taken = show_joined(pool, side_taken(g, pair, &g->a), side_taken(g, pair, &g->b));
-    if (n_a && n_b) {
+    const char *taken_a = side_taken(g, pair, &g->a), *taken_b = side_taken(g, pair, &g->b);
+    pair->taken = show_joined(pool, taken_a, taken_b);
+    if ((n_a || *taken_a) && (n_b || *taken_b)) { /* both measured it */
         const char *refused = pair_refusal(g, pair);
 
-        pair->state = *refused ? PAIR_REFUSED : PAIR_READY;
-        pair->reason = *refused ? refused : b;
-    } else if (*pair->taken) {
-        pair->state = PAIR_TAKEN;
-        pair->reason = pool_text(pool, "others took the CPU in %s", pair->taken);
+        pair->state = *refused ? PAIR_REFUSED : n_a && n_b ? PAIR_READY : PAIR_TAKEN;
+        if (*refused)
+            pair->reason = refused;
+        else if (pair->state == PAIR_TAKEN)
+            pair->reason = pool_text(pool, "others took the CPU in %s", pair->taken);
     } else if ((n_a && is_left_out(g, pair, &g->b)) || (n_b && is_left_out(g, pair, &g->a))) {
         pair->state = PAIR_LEFT_OUT;
         pair->reason = pool_text(

@@ -75,6 +75,10 @@ json() { # json FILE EXPRESSION on the object o
     grep -q '^  memory triad.*1 GiB' out
     check 0 b --baseline a --steal 20% # of the other case the launches are kept
     ! grep -q 'in 2 cases' out || return 1
+    # Missing is missing, whatever the baseline's launches met.
+    made d --seed 4 --drop 'memory read 1073741824 *'
+    check 4 d --baseline b
+    grep -qx 'missing: 1' out
     # Of the baseline, too; with nothing left nothing is decided.
     check 0 a --baseline b
     grep -q 'in 2 cases launches are left out' out

@@ -321,17 +321,33 @@ static int take(struct server *s, uint16_t type, size_t len)
     }
 }
 
-/* Rank 0 is lost, by its signs of life: said, since nobody else may. */
+/* Nobody else may be able to say it. */
+static void say_end(const struct server *s, const char *why)
+{
+    char name[WORLD_NAME_MAX + 32];
+
+    fprintf(stderr, "%s: %s: this process ends\n",
+            world_name(s->m.world, world_rank(s->m.world), name, sizeof(name)), why);
+}
+
+/* Rank 0 is lost, by its signs of life: said. */
 static int heed(const struct server *s)
 {
-    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
+    char text[COLLECTIVE_ERROR_BYTES];
     unsigned leader = 0;
     int err = pulse_lost(s->m.pulse, &leader, 1, &leader, text, sizeof(text));
 
     if (err)
-        fprintf(stderr, "%s: %s: this process ends\n",
-                world_name(s->m.world, world_rank(s->m.world), name, sizeof(name)), text);
+        say_end(s, text);
     return err;
+}
+
+/* Rank 0 took no answer: said. Where it has ended, what it said is the reason. */
+static int untaken(const struct server *s)
+{
+    if (!heed(s))
+        say_end(s, channel_error(s->channel));
+    return -ECONNRESET;
 }
 
 /* While this rank is in a library. Nobody can be told: who led is lost, or should have noticed. */
@@ -362,8 +378,8 @@ static int serve(struct server *s)
             err = heed(s) ? -ECONNRESET : channel_alive(s->channel);
         else if (!err && type == COLLECTIVE_ASK_BYE)
             return 0;
-        else if (!err)
-            err = take(s, type, len);
+        else if (!err && (err = take(s, type, len)) == -ETIMEDOUT)
+            err = untaken(s);
         if (err)
             return err;
     }
@@ -376,7 +392,7 @@ int session_serve(struct world *w, void *arg)
     struct topo *topo = NULL;
 
     if (!s)
-        return 1;
+        return WATCHDOG_STATUS;
     s->channel = world_channel(w, 0);
     int err = topo_open(&topo);
     s->m = (struct member){.world = w,
@@ -393,5 +409,5 @@ int session_serve(struct world *w, void *arg)
     cards_free(&s->cards);
     topo_close(topo);
     free(s);
-    return err ? 1 : 0;
+    return err ? WATCHDOG_STATUS : 0;
 }

@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "core/ranks/watchdog.h"
 #include "tests/unit/session_fixture.h"
 
 #define MS 1000000u
@@ -292,6 +293,51 @@ static void killed(struct fixture *f)
     session_close(f->s);
 }
 
+/* Rank 0 asks once, and takes no answer. */
+static int ask_once(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
+                    uint64_t wait_ns)
+{
+    (void)c, (void)data, (void)size, (void)wait_ns;
+    *type = COLLECTIVE_ASK_ECHO;
+    *len = 0;
+    return 0;
+}
+
+static int take_nothing(struct channel *c, uint16_t type, const void *data, size_t len,
+                        uint64_t wait_ns)
+{
+    (void)type, (void)data, (void)len, (void)wait_ns;
+    snprintf(channel_base(c)->error, CHANNEL_ERROR_BYTES, "rank 0 has taken nothing");
+    return -ETIMEDOUT;
+}
+
+/* Nobody else may be able to say it: who led hangs. */
+static void test_untaken(void **state)
+{
+    const struct channel_ops ops = {.send = take_nothing, .recv = ask_once};
+    struct channel_base base = {.ops = &ops};
+    char said[256] = "", error[256];
+    struct world *w;
+    FILE *file = tmpfile();
+    int before = dup(STDERR_FILENO);
+
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(world_new(&w, "mpi", 1, 2, error, sizeof(error)), 0);
+    w->channels[0] = (struct channel *)&base;
+    dup2(fileno(file), STDERR_FILENO);
+    int status = session_serve(w, NULL);
+    dup2(before, STDERR_FILENO);
+    close(before);
+    rewind(file);
+    assert_non_null(fgets(said, sizeof(said), file));
+    assert_non_null(strstr(said, "rank 0 has taken nothing: this process ends"));
+    assert_null(fgets(said, sizeof(said), file)); /* once */
+    assert_int_equal(status, WATCHDOG_STATUS);
+    fclose(file);
+    world_free(w);
+}
+
 static void test_session_goes_on(void **state)
 {
     (void)state;
@@ -317,6 +363,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_hand),
         cmocka_unit_test(test_left),
         cmocka_unit_test(test_pulse),
+        cmocka_unit_test(test_untaken),
         cmocka_unit_test(test_session_goes_on),
         cmocka_unit_test(test_session_stopped),
         cmocka_unit_test(test_session_killed),

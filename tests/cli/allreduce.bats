@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-allreduce on one machine: what it counts, what it finds, and what it refuses.
 
-# takes: machine
 bats_require_minimum_version 1.5.0
 load rows
 

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash disable=SC2034,SC2154 # of and for the tests that load it
+# plumb-allreduce between hosts of a lab, for the tests that want them.
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=build/bin/plumb-allreduce
+    [[ -x $bin ]] || skip 'plumb-allreduce is not built'
+    lab_cluster 4
+    scripts/lab-cluster congestion cubic
+    secret=$BATS_TEST_TMPDIR/secret out=$BATS_TEST_TMPDIR/out
+    (umask 077 && echo 'a secret of these tests' >"$secret")
+}
+
+teardown() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+# ranks N [LAST]: ranks 1 to LAST of N (all), each on its host, in the background.
+ranks() {
+    local i
+    for ((i = 1; i <= ${2:-$1 - 1}; i++)); do
+        timeout -k 5 120 scripts/lab-cluster exec "$i" "$bin" --np "$1" --rank "$i" --leader node0 --secret-file "$secret" \
+            --wait 30s >"$BATS_TEST_TMPDIR/rank$i" 2>&1 3>&- &
+    done
+}
+
+# lead N OPTIONS: rank 0 of N on node0; rows to $out, what it says to $out.err.
+lead() {
+    local n=$1
+    shift
+    timeout -k 5 100 scripts/lab-cluster exec 0 "$bin" --np "$n" --listen 0.0.0.0 --secret-file "$secret" --wait 30s --csv --no-cpu \
+        --transport tcp "$@" >"$out" 2>"$out.err" 3>&-
+}
+
+# of METRIC COLUMN [RANKS]: in the row of that metric, and of so many ranks.
+of() {
+    paste -d'|' <(cells metric) <(cells ranks) <(cells "$2") | awk -F'|' -v metric="$1" -v ranks="${3-}" \
+        '$1 == metric && (ranks == "" || $2 == ranks) { print $3; exit }'
+}
+
+busbw() {
+    of busbw value "$@" | awk '{ printf "%.0f\n", $1 * 8e9 }'
+}
+
+# ring N: bit/s of busbw of our ring at 32 MiB over N hosts.
+ring() {
+    ranks "$1"
+    lead "$1" --ranks "$1" --size 32M --budget 4s --min-samples 5 || { cat "$out.err" >&2 && return 1; }
+    wait
+    [ "$(of busbw status "$1")" != wrong ] || return
+    busbw "$1"
+}
+
+nobody() {
+    ! scripts/lab-cluster status | grep -E ' [1-9][0-9]* process'
+}
+
+slow_ring() {
+    ranks 4
+    lead 4 --ranks 4 --size 16M --budget 3s --min-samples 5 || { cat "$out.err" >&2 && return 1; }
+    wait
+    busbw
+}

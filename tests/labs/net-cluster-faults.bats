@@ -1,0 +1,72 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2154 # net-cluster.bash sets them
+# plumb-net between hosts of a lab when a link, a peer or a listener is lost.
+
+# takes: cluster
+bats_require_minimum_version 1.5.0
+load env
+load ../cli/rows
+load net-cluster
+
+@test "link down in a transfer: an error that names the peer, in time; the next case runs" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    scripts/lab-cluster link 0 down
+    ended 'cut off'
+    scripts/lab-cluster link 0 up
+    in_time 20 next
+}
+
+@test "packets that vanish while the link looks up: the same" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    scripts/lab-cluster cut 0
+    ended 'cut off'
+    scripts/lab-cluster link 0 up
+    in_time 20 next
+}
+
+@test "the peer's process is killed: an error that names the peer, in time; the next case runs" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    pkill -KILL -P "$server"
+    ended ''
+    next
+}
+
+@test "the peer's process is stopped: an error that names the peer, in time; the next case runs" {
+    local child
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    child=$(pgrep -P "$server")
+    kill -STOP "$child"
+    ended '' 2
+    kill -CONT "$child"
+    in_time 20 alone 1
+    next
+}
+
+@test "the listener is killed with all that it runs: the other end says so" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    kill -KILL "$server"
+    ended '' 0
+    serve
+    next
+}
+
+@test "the asking end is killed: the listener ends its run and serves the next" {
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    kill -KILL "$client"
+    pkill -KILL -f "[p]lumb-net node0 --secret-file $secret" || true
+    in_time 14 alone 1
+    next
+}

@@ -76,6 +76,14 @@ int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
 /* pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
 void nic_fill_rdma_pcie(struct net_rail *r);
 
+/*
+ * Rails of devices that a library's bytes took, by name ("eth0", "mlx5_0:1"): of an interface TCP over IPv4 without options at its MTU, of an RDMA
+ * port the largest path MTU that it can have. What is not known of a library is the least that can be, so that limits err upwards.
+ * -ENOTSUP with `why`: their rates do not add up, as they may share a card's PCIe link or, virtual functions, a port.
+ */
+int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
+                   struct net_rail *rails, char *why, size_t len);
+
 /* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of "nvidia-smi topo -m": "PIX" one
  * switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA node, "SYS" several; "" where the system does not say. */
 const char *nic_way(const char *root, const char *name, const char *address);

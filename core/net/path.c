@@ -16,6 +16,7 @@
 struct path {
     const char *root;
     uint64_t settle_ns;
+    bool settled; /* so long has been waited, and bytes were missing still */
     struct counters before;
 };
 
@@ -123,24 +124,53 @@ static int look(const struct path *p, struct path_view *v, const struct path_cla
     return rc;
 }
 
-void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof)
+static bool look_again(struct path *p, uint64_t begin_ns)
 {
     static const struct timespec rest = {.tv_nsec = LOOK_AGAIN_NS};
+
+    p->settled |= clock_now_ns() - begin_ns >= p->settle_ns;
+    if (!p->settled)
+        nanosleep(&rest, NULL);
+    return !p->settled;
+}
+
+void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof)
+{
+    uint64_t begin_ns = clock_now_ns();
+    struct path_view v = {0};
+    bool lacking = false;
+    int rc;
+
+    p->settled = false;
+    do {
+        rc = look(p, &v, claims, n);
+        if (!rc)
+            path_judge(&v, proof, &lacking);
+    } while (!rc && lacking && look_again(p, begin_ns));
+    if (rc) {
+        proof->verdict = PATH_UNKNOWN;
+        snprintf(proof->text, sizeof(proof->text), "the counters could not be read: %s",
+                 strerror(-rc));
+    }
+    free(v.list);
+}
+
+void path_wires(struct path *p, double least_out, double least_in, struct path_wires *wires)
+{
+    const double least[COUNTER_WAYS] = {least_out, least_in};
     uint64_t begin_ns = clock_now_ns();
     struct path_view v = {0};
     bool lacking = false;
     int rc;
 
     do {
-        if (lacking)
-            nanosleep(&rest, NULL);
-        rc = look(p, &v, claims, n);
+        rc = look(p, &v, NULL, 0);
         if (!rc)
-            path_judge(&v, proof, &lacking);
-    } while (!rc && lacking && clock_now_ns() - begin_ns < p->settle_ns);
+            path_find_wires(&v, least, wires, &lacking);
+    } while (!rc && lacking && !p->settled && look_again(p, begin_ns));
     if (rc) {
-        proof->verdict = PATH_UNKNOWN;
-        snprintf(proof->text, sizeof(proof->text), "the counters could not be read: %s",
+        *wires = (struct path_wires){0};
+        snprintf(wires->why, sizeof(wires->why), "the counters could not be read: %s",
                  strerror(-rc));
     }
     free(v.list);

@@ -67,6 +67,23 @@ void path_end(struct path *p, const struct path_claim *claims, size_t n, struct 
 /* Where nobody can say which device should have carried anything: names those that moved most since path_begin(), "eth0 sent 1.2 GB, received 1.2 GB;
  * lo 0 B". PATH_UNKNOWN: it proves nothing. */
 void path_tell(struct path *p, struct path_proof *proof);
+
+#define PATH_WIRES_MAX 8
+
+/* The links that carried what went to and came from other machines, by the counters alone. An interface and the RDMA port on it are
+ * one link, and so are a bond, bridge or VLAN and what is below it. */
+struct path_wires {
+    unsigned n;                       /* 0: the counters do not decide */
+    char devices[PATH_WIRES_MAX][64]; /* "eth0", "mlx5_0:1"; of several, each carried its share */
+    char why[PATH_TEXT_BYTES];        /* they do not decide */
+};
+/*
+ * Since path_begin(). least_*: payload that must have gone out of this machine and come in; a way with 0 is not looked at. They decide where all
+ * links together moved at least that, one of them did or k, each of these at least half of an equal share, the same ones out and in, and
+ * the others moved less than 0.5 % of it. With less than 1 MB, and where lo or nothing moved as much, they do not; before that is said it looks
+ * again for up to PATH_SETTLE_NS, where path_end() has not done so.
+ */
+void path_wires(struct path *p, double least_out, double least_in, struct path_wires *wires);
 void path_close(struct path *p); /* NULL is left alone */
 
 #endif

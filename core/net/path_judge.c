@@ -6,7 +6,6 @@
 
 #include "core/net/path_parts.h"
 
-#define TOO_FEW_BYTES    1e6
 #define TOO_FEW_MESSAGES 1000
 #define MISSING_SHARE    0.1
 #define FOUND_SHARE      0.9
@@ -299,7 +298,7 @@ static bool has_messages(const struct path_device *d)
 static enum path_verdict judge_one(struct path_view *v, const struct path_device *d,
                                    struct path_words *w, bool *lacking)
 {
-    bool enough = path_sum(d->claim[PATH_BYTES]) >= TOO_FEW_BYTES, packets_lack;
+    bool enough = path_sum(d->claim[PATH_BYTES]) >= PATH_TOO_FEW_BYTES, packets_lack;
     enum path_verdict verdict = PATH_UNKNOWN, by_packets;
     char text[PATH_TEXT_BYTES] = "";
     struct path_words other = {text, sizeof(text), 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What path.c (collects), path_relations.c (which devices move the same bytes), path_carried.c (what is held to have gone through a
- * claimed device), path_judge.c and path_words.c share. Others use path.h.
+ * claimed device), path_judge.c, path_wires.c (which links carried it, with nothing claimed) and path_words.c share. Others use path.h.
  */
 #ifndef PLUMB_CORE_NET_PATH_PARTS_H
 #define PLUMB_CORE_NET_PATH_PARTS_H
@@ -10,7 +10,8 @@
 #include "core/net/nic.h"
 #include "core/net/path.h"
 
-#define PATH_MET 0.98 /* of a claim: it is met */
+#define PATH_MET           0.98 /* of a claim: it is met */
+#define PATH_TOO_FEW_BYTES 1e6  /* tell nothing */
 
 /* What is judged by: claims in bytes, or in messages that took a packet each. */
 enum path_measure { PATH_BYTES, PATH_PACKETS, PATH_MEASURES };
@@ -64,6 +65,10 @@ static inline double path_sum(const double ways[COUNTER_WAYS])
 {
     return ways[COUNTER_OUT] + ways[COUNTER_IN];
 }
+
+/* See path_wires(). Of a view without claims. *lacking: as of path_judge(). */
+void path_find_wires(const struct path_view *v, const double least[COUNTER_WAYS],
+                     struct path_wires *wires, bool *lacking);
 
 /* A text that grows. */
 struct path_words {

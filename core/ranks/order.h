@@ -31,7 +31,7 @@ enum collective_request {
     COLLECTIVE_ASK_MARK,    /* -; - */
     COLLECTIVE_ASK_TELL,    /* -; struct collective_account */
     COLLECTIVE_ASK_CHECK,   /* -; - */
-    COLLECTIVE_ASK_PROVE,   /* struct collective_claims; struct path_proof */
+    COLLECTIVE_ASK_PROVE,   /* struct collective_claims; struct collective_proof */
     COLLECTIVE_ASK_CLOSE,   /* -; - : the point is over, however far it came */
     COLLECTIVE_ASK_BYE,     /* the session is over; no reply */
     COLLECTIVE_ASK_ECHO,    /* uint32_t; the same comes back, at any time */
@@ -73,6 +73,13 @@ struct collective_account {
 struct collective_claims {
     uint32_t n, reserved;
     struct path_claim claims[COLLECTIVE_CLAIMS_MAX]; /* n 0: none is claimed, tell what moved */
+    /* What a library must have sent to and received from other nodes since the mark: by which links? Both 0: that is not asked. */
+    double least_out_bytes, least_in_bytes;
+};
+
+struct collective_proof {
+    struct path_proof proof;
+    struct collective_wire wire;
 };
 
 /* All that a frame of a reply holds besides its head, at most. */
@@ -80,7 +87,7 @@ union collective_body {
     struct collective_hello hello;
     struct collective_times times;
     struct collective_account account;
-    struct path_proof proof;
+    struct collective_proof proof;
     uint64_t ns;
     uint32_t n;
 };
@@ -155,7 +162,7 @@ int member_mark(struct member *m);
 void member_tell(struct member *m, struct collective_account *account);
 int member_check(struct member *m);
 void member_prove(struct member *m, const struct collective_claims *claims,
-                  struct path_proof *proof);
+                  struct collective_proof *proof);
 void member_close(struct member *m); /* however far it came; harmless when nothing is open */
 
 /* How long one request may take before something must be wrong, where a backend waits in a library and
@@ -182,6 +189,8 @@ bool members_sound(const struct collective_order *order, const uint32_t *members
                    unsigned world_size);
 bool calls_sound(const struct collective_point *p, const struct collective_call *calls, unsigned n);
 bool account_sound(struct collective_account *account);
+bool claims_sound(struct collective_claims *claims);
+bool proof_sound(struct collective_proof *proof);
 
 /* Which CPUs this process may use, and the idle machine, watched for so long. */
 void hello_fill(struct collective_hello *hello, const struct topo *topo);

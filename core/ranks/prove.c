@@ -5,11 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/net/nic.h"
 #include "core/ranks/order.h"
 #include "core/units.h"
 
-#define NOWHERE "nowhere0"
-#define SHARED  "shm"
+#define NOWHERE        "nowhere0"
+#define SHARED         "shm"
+#define LINE_GBPS_MOST 1e6
+#define MTU_MOST       (1u << 20)
+#define LANES_MOST     32
 
 static void tell(struct member *m, struct collective_told *told)
 {
@@ -81,16 +85,39 @@ void member_tell(struct member *m, struct collective_account *account)
     since_mark(&account->told, &m->mark);
 }
 
-void member_prove(struct member *m, const struct collective_claims *claims,
-                  struct path_proof *proof)
+_Static_assert(PATH_WIRES_MAX == NET_RAILS_MAX && NIC_NAME == sizeof(((struct net_rail *)0)->name),
+               "wires are rails");
+
+static void find_wire(struct member *m, const struct collective_claims *claims,
+                      struct collective_wire *wire)
 {
-    *proof = (struct path_proof){.verdict = PATH_UNKNOWN};
-    if (!m->path)
-        snprintf(proof->text, sizeof(proof->text), "the counters could not be read");
-    else if (claims->n)
-        path_end(m->path, claims->claims, claims->n, proof);
+    struct path_wires wires;
+
+    if (!(claims->least_out_bytes > 0) && !(claims->least_in_bytes > 0))
+        return;
+    path_wires(m->path, claims->least_out_bytes, claims->least_in_bytes, &wires);
+    memcpy(wire->why, wires.why, sizeof(wire->why));
+    if (wires.n && !nic_fill_wires(NULL, (const char(*)[NIC_NAME])wires.devices, wires.n,
+                                   wire->rails, wire->why, sizeof(wire->why)))
+        wire->n = wires.n;
+}
+
+void member_prove(struct member *m, const struct collective_claims *claims,
+                  struct collective_proof *proof)
+{
+    struct path_proof *path = &proof->proof;
+
+    *proof = (struct collective_proof){.proof = {.verdict = PATH_UNKNOWN}};
+    if (!m->path) {
+        snprintf(path->text, sizeof(path->text), "the counters could not be read");
+        snprintf(proof->wire.why, sizeof(proof->wire.why), "%s", path->text);
+        return;
+    }
+    if (claims->n)
+        path_end(m->path, claims->claims, claims->n, path);
     else
-        path_tell(m->path, proof);
+        path_tell(m->path, path);
+    find_wire(m, claims, &proof->wire);
 }
 
 /* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into one. */
@@ -164,17 +191,48 @@ static bool flow_sound(struct collective_flow *f)
            isfinite(f->in_messages);
 }
 
+/* What a limit is made of is within what can be. */
+static bool rail_sound(struct net_rail *r)
+{
+    END(r->name);
+    END(r->kind);
+    END(r->text);
+    END(r->line_source);
+    return r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST && r->mtu_bytes <= MTU_MOST &&
+           r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) && r->pcie.width <= LANES_MOST &&
+           r->pcie.payload_bytes <= MTU_MOST;
+}
+
+bool claims_sound(struct collective_claims *claims)
+{
+    bool sound = claims->n <= COLLECTIVE_CLAIMS_MAX && isfinite(claims->least_out_bytes) &&
+                 isfinite(claims->least_in_bytes);
+
+    for (uint32_t i = 0; sound && i < claims->n; i++)
+        END(claims->claims[i].device);
+    return sound;
+}
+
+bool proof_sound(struct collective_proof *proof)
+{
+    struct collective_wire *w = &proof->wire;
+    bool sound = proof->proof.verdict <= PATH_UNKNOWN && w->n <= NET_RAILS_MAX;
+
+    END(proof->proof.text);
+    END(w->why);
+    for (uint32_t i = 0; sound && i < w->n; i++)
+        sound = rail_sound(&w->rails[i]);
+    return sound;
+}
+
 bool account_sound(struct collective_account *account)
 {
     struct collective_told *told = &account->told;
-    bool sound = told->n_flows <= COLLECTIVE_FLOWS_MAX && told->n_facts <= NET_FACTS_MAX;
+    bool sound = told->n_flows <= COLLECTIVE_FLOWS_MAX && told->n_facts <= NET_FACTS_MAX &&
+                 rail_sound(&told->rail);
 
     END(told->algorithm);
     END(told->detail);
-    END(told->rail.name);
-    END(told->rail.kind);
-    END(told->rail.text);
-    END(told->rail.line_source);
     for (uint32_t i = 0; sound && i < told->n_flows; i++)
         sound = flow_sound(&told->flows[i]);
     for (uint32_t i = 0; sound && i < told->n_facts; i++) {

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "core/evidence.h"
-#include "core/net/framing.h"
 #include "core/ranks/work_state.h"
 
 #define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
@@ -165,43 +164,6 @@ static void add_facts(struct point *pt, const struct collective_work *w)
     }
 }
 
-/* The slowest line among the members', and what it leaves to this operation. */
-static void set_limit(struct point *pt, struct collective_work *w)
-{
-    struct net_point point = {.message_bytes = 1u << 20, .connections = 1};
-    double bound = place_bound(w->world, w->point.op, w->members, w->n), least = NAN;
-    char source[200], least_source[200] = "";
-
-    point.rdma.verb = NET_WRITE_IMM;
-    for (unsigned i = 0; i < w->n && !isnan(bound); i++) {
-        const struct collective_told *told = session_told(w->session, i);
-        double gbps = told && told->has_rail ? net_limit_gbps(&told->rail, told->rail.kind, &point,
-                                                              source, sizeof(source))
-                                             : NAN;
-        if (!told || !told->has_rail || (!isnan(least) && !(gbps < least)))
-            continue;
-        if (isnan(gbps) && least_source[0])
-            continue;
-        least = gbps;
-        memcpy(least_source, source, sizeof(least_source));
-    }
-    if (isnan(bound))
-        snprintf(w->limit_source, sizeof(w->limit_source), "one node: no link between nodes");
-    else if (!collective_find(w->point.backend)->own)
-        snprintf(w->limit_source, sizeof(w->limit_source),
-                 "the library does not say which link it took");
-    else
-        snprintf(w->limit_source, sizeof(w->limit_source), "%s%s", least_source,
-                 isnan(least) ? "" : ", the most that any algorithm gets through each node's link");
-    for (size_t i = 0; i < pt->n_series; i++) {
-        if (strcmp(pt->series[i].metric, "busbw") != 0)
-            continue;
-        pt->series[i].limit_source = w->limit_source;
-        if (least > 0)
-            pt->series[i].limit = least * bound;
-    }
-}
-
 static void set_columns(struct point *pt, const struct collective_work *w)
 {
     const struct collective_told *told = session_told(w->session, 0);
@@ -222,7 +184,7 @@ void rows_finish(struct point *pt, struct collective_work *w)
         if (session_told(w->session, i) && session_told(w->session, i)->simulated)
             pt->origin = "simulated"; /* whoever of them it was */
     set_columns(pt, w);
-    set_limit(pt, w);
+    rows_limit(pt, w);
     work_overlap_figures(pt, w);
     add_lateness(pt, w);
     if (!p->no_cpu && !p->gap_ns && !p->overlap)

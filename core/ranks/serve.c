@@ -244,10 +244,8 @@ static int prove(struct server *s, size_t len)
     if (len != sizeof(claims))
         return -EPROTO;
     memcpy(&claims, s->in, len);
-    if (claims.n > COLLECTIVE_CLAIMS_MAX)
+    if (!claims_sound(&claims))
         return -EPROTO;
-    for (uint32_t i = 0; i < claims.n; i++)
-        claims.claims[i].device[sizeof(claims.claims[i].device) - 1] = 0;
     member_prove(&s->m, &claims, &s->out.body.proof);
     s->out_len = sizeof(s->out.body.proof);
     return 0;

@@ -326,6 +326,8 @@ int session_run(struct session *s, const struct session_run *run,
             *slowest = s->times[i].ns;
     }
     *times = s->times;
+    s->operations += run->operations;
+    s->runs++;
     return err;
 }
 

@@ -61,10 +61,18 @@ int session_end(struct session *s);
 
 /* After session_end(). */
 const struct collective_told *session_told(const struct session *s, unsigned member);
+/* The links of a node that carried what a library sent to and from other nodes, by their counters: path_wires(), nic_fill_wires(). n 0: it is not known,
+ * and why; "": nobody asked, as a backend of ours tells itself, or a point ended before. */
+struct collective_wire {
+    uint32_t n, reserved;
+    struct net_rail rails[NET_RAILS_MAX];
+    char why[PATH_TEXT_BYTES];
+};
 struct session_node { /* of the members' */
     unsigned member;  /* the first one on it */
     char host[WORLD_NAME_MAX];
     struct path_proof proof;
+    struct collective_wire wire;
     double line_out_bytes,
         line_in_bytes; /* to and from other nodes since the mark, where known exactly; NAN */
     double busy_cores,

@@ -22,7 +22,7 @@ static const size_t bodies[COLLECTIVE_REQUESTS] = {
     [COLLECTIVE_ASK_RUN] = sizeof(struct collective_times),
     [COLLECTIVE_ASK_OVERLAP] = sizeof(uint64_t),
     [COLLECTIVE_ASK_TELL] = sizeof(struct collective_account),
-    [COLLECTIVE_ASK_PROVE] = sizeof(struct path_proof),
+    [COLLECTIVE_ASK_PROVE] = sizeof(struct collective_proof),
 };
 
 void session_lose(struct session *s, unsigned rank, int err, const char *text)

@@ -6,8 +6,12 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/collective/library.h"
 #include "core/net/machine.h"
 #include "core/ranks/session_state.h"
+
+/* A request of one rank, its reply and all that is around them: less than that. */
+#define STEERING_BYTES 4096.0
 
 int session_mark(struct session *s)
 {
@@ -16,7 +20,16 @@ int session_mark(struct session *s)
     err = err ? -ECANCELED : member_mark(&s->own);
     err = session_settle(s, err, COLLECTIVE_ASK_MARK, NULL);
     s->mark_ns = clock_now_ns();
+    s->operations = s->runs = 0;
     return err;
+}
+
+static int cannot_be(struct session *s, unsigned member)
+{
+    char name[WORLD_NAME_MAX + 32];
+
+    return session_fail(s, -EPROTO, "%s told what cannot be",
+                        world_name(s->world, s->members[member], name, sizeof(name)));
 }
 
 static int tell_all(struct session *s, struct collective_account *accounts)
@@ -28,11 +41,8 @@ static int tell_all(struct session *s, struct collective_account *accounts)
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_TELL, NULL);
     for (unsigned i = 1; i < s->n && !err; i++) {
         accounts[i] = session_peer(s, i)->body.account;
-        if (!account_sound(&accounts[i])) {
-            char name[WORLD_NAME_MAX + 32];
-            err = session_fail(s, -EPROTO, "%s told what cannot be",
-                               world_name(s->world, s->members[i], name, sizeof(name)));
-        }
+        if (!account_sound(&accounts[i]))
+            err = cannot_be(s, i);
     }
     return err;
 }
@@ -42,6 +52,7 @@ static int check_all(struct session *s)
     int err = session_post_all(s, COLLECTIVE_ASK_CHECK, NULL, 0);
 
     err = err ? -ECANCELED : member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
+    s->operations++;
     return session_settle(s, err, COLLECTIVE_ASK_CHECK, NULL);
 }
 
@@ -105,8 +116,43 @@ static void find_nodes(struct session *s)
     s->told = true;
 }
 
-static void claim(struct session *s, const struct session_node *node,
-                  struct collective_claims *claims)
+/* What the ranks of a node tell rank 0, and it them, at each run: at rank 0's node of all. */
+static double steering_bytes(const struct session *s, const struct session_node *node)
+{
+    unsigned members = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        members += !node->member || info(s, i)->node == info(s, node->member)->node;
+    return (double)members * (double)s->runs * STEERING_BYTES;
+}
+
+/*
+ * What a library must have sent from node to node: a link that moved less did not carry it. Where that is no more than what steers the ranks, that
+ * may be all that a link moved, and the links are not asked. Our own backends tell themselves which link they take.
+ */
+static void claim_least(struct session *s, struct session_node *node,
+                        struct collective_claims *claims)
+{
+    struct collective c = s->own.c; /* as the node's first member sees the world */
+    double bytes = 0;
+
+    for (unsigned i = 0; i < c.n_calls; i++)
+        bytes += (double)c.calls[i].count * (double)collective_type_bytes(s->own.point.type);
+    c.me = node->member;
+    if (c.ops->own)
+        return;
+    struct library_least least = library_least(&c, bytes * (double)s->operations);
+    if (least.out_bytes + least.in_bytes < steering_bytes(s, node)) {
+        snprintf(node->wire.why, sizeof(node->wire.why),
+                 "vectors of %.0f bytes are too small to be told from what steers the ranks",
+                 bytes);
+        return;
+    }
+    claims->least_out_bytes = least.out_bytes;
+    claims->least_in_bytes = least.in_bytes;
+}
+
+static void claim(struct session *s, struct session_node *node, struct collective_claims *claims)
 {
     unsigned at = info(s, node->member)->node;
 
@@ -115,12 +161,24 @@ static void claim(struct session *s, const struct session_node *node,
         if (info(s, i)->node == at)
             claims_add(claims, &s->all[i].told);
     claims_settle(claims, s->own.point.inject == COLLECTIVE_ELSEWHERE);
+    claim_least(s, node, claims);
+}
+
+static int take_proof(struct session *s, struct session_node *node, struct collective_proof *proof)
+{
+    if (!proof_sound(proof))
+        return cannot_be(s, node->member);
+    node->proof = proof->proof;
+    if (proof->wire.n || proof->wire.why[0])
+        node->wire = proof->wire;
+    return 0;
 }
 
 /* In the first member of each node, for all that are on it. */
 static int prove_all(struct session *s)
 {
     struct collective_claims own, claims;
+    struct collective_proof proof = {0};
     int err = 0;
 
     claim(s, &s->nodes[0], &own);
@@ -130,13 +188,11 @@ static int prove_all(struct session *s)
                            sizeof(claims));
     }
     if (!err)
-        member_prove(&s->own, &own, &s->nodes[0].proof);
+        member_prove(&s->own, &own, &proof);
     err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_PROVE, NULL);
-    for (unsigned i = 1; i < s->n_nodes && !err; i++) {
-        struct path_proof *proof = &s->nodes[i].proof;
-        *proof = session_peer(s, s->nodes[i].member)->body.proof;
-        proof->text[sizeof(proof->text) - 1] = 0;
-    }
+    for (unsigned i = 0; i < s->n_nodes && !err; i++)
+        err = take_proof(s, &s->nodes[i],
+                         i ? &session_peer(s, s->nodes[i].member)->body.proof : &proof);
     return err;
 }
 

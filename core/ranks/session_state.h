@@ -39,6 +39,7 @@ struct session {
     unsigned n_nodes;
     bool told;
     uint64_t mark_ns;
+    uint64_t operations, runs; /* since the mark; a run has some operations */
     double seconds;
     uint32_t serial; /* of the point */
     char

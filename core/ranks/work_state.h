@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between work.c (a point's life), party.c (who takes part) and rows.c (its rows). */
+/* Between work.c (a point's life), party.c (who takes part), rows.c (its rows) and rows_limit.c (what busbw is held against). */
 #ifndef PLUMB_CORE_RANKS_WORK_STATE_H
 #define PLUMB_CORE_RANKS_WORK_STATE_H
 
@@ -41,7 +41,7 @@ struct collective_work { /* pt->bench_state: outlives the points */
     double slowest_ns;            /* sum over samples */
     struct collective_member each[WORLD_RANKS_MAX];
     struct collective_overlap overlap;
-    char limit_source[320];
+    char limit_source[640];
 };
 
 /* This process' part, by options and environment. */
@@ -69,6 +69,7 @@ int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest
 void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest);
 void rows_finish(struct point *pt,
                  struct collective_work *w); /* limits, figures, columns: after session_end() */
+void rows_limit(struct point *pt, struct collective_work *w); /* of busbw: a part of it */
 void rows_evidence(struct point *pt, struct collective_work *w);
 
 #endif

@@ -1,0 +1,99 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What busbw is held against, of a library as of our own: the line of the link that the counters show, where the system tells its rate.
+
+# takes: cluster
+bats_require_minimum_version 1.5.0
+load env
+load ../cli/rows
+
+setup_file() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    bin=$PWD/build/bin/plumb-allreduce
+    [[ -x $bin && -e build/lib/plumbline/plumb-mpi.so ]] || skip 'plumb-allreduce is not built, or not for MPI'
+    mpirun --version 2>/dev/null | grep -q 'Open MPI' || skip "mpirun is not Open MPI's"
+    lab_cluster 2 --rate 1gbit
+    out=$BATS_TEST_TMPDIR/out line=$BATS_TEST_TMPDIR/line
+    make_line >"$line"
+}
+
+teardown() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+# LINE MBITS COMMAND...: becomes the command, for which eth0 is a card at a PCI address, of that rate: no system gives a veth one. 0: it
+# is what it is.
+make_line() {
+    cat <<'SCRIPT'
+rate=$1 net=/sys/class/net
+shift
+((rate)) || exec "$@"
+exec unshare -m bash -c '
+    card=$1/.card/devices/pci0000:00/0000:99:00.0/net/eth0
+    mtu=$(cat "$1/eth0/mtu")
+    mount -t tmpfs net "$1" && mkdir -p "$card" || exit 2
+    echo "$2" >"$card/speed"
+    echo "$mtu" >"$card/mtu"
+    echo 1 >"$card/type"
+    ln -s "${card#"$1/"}" "$1/eth0"
+    ln -s ../../devices/virtual/net/lo "$1/lo"
+    shift 2
+    exec "$@"' line "$net" "$rate" "$@"
+SCRIPT
+}
+
+# launch MBITS OPTIONS...: two ranks, each on its host, with a line of that rate; rows to $out.
+launch() {
+    local rate=$1
+    shift
+    timeout -k 5 120 scripts/lab-cluster mpirun -np 2 bash "$line" "$rate" "$bin" --transport tcp --ranks 2 --size 1M --budget 1s \
+        --min-samples 5 --csv --no-cpu "$@" >"$out" 2>"$out.err" 3>&- || { cat "$out.err" >&2 && return 1; }
+}
+
+# of BACKEND COLUMN: in its row of busbw.
+of() {
+    paste -d'|' <(cells metric) <(cells backend) <(cells "$2") | awk -F'|' -v backend="$1" \
+        '$1 == "busbw" && $2 == backend { print $3; exit }'
+}
+
+# limits BACKEND MBITS SEGMENT: is the limit that rate, less Ethernet's and TCP's framing of such segments at MTU 1500?
+limits() {
+    awk -v limit="$(of "$1" limit)" -v mbits="$2" -v segment="$3" 'BEGIN {
+        wanted = mbits / 8e3 * segment / 1538
+        printf "%s of %s GB/s\n", limit, wanted
+        exit !(limit > wanted * (1 - 1e-6) && limit < wanted * (1 + 1e-6)) }'
+}
+
+@test "a link of known rate: busbw of mpi and of our ring is held against it, and the row says which it is" {
+    launch 10000 --backend mpi,ring
+    limits mpi 10000 1460
+    limits ring 10000 1448
+    [[ $(of mpi limit_source) == "node"[01]"'s eth0, which by its counters carried the bytes: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500"* ]]
+    [[ $(of ring limit_source) == 'sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500'* ]]
+    [[ $(of mpi reason) != *'of the limit'* ]]
+    awk -v percent="$(of mpi percent_of_limit)" 'BEGIN { exit !(percent > 0 && percent < 50) }' # the link is shaped to a tenth
+}
+
+@test "a busbw above its limit is remarked, of mpi as of our ring" {
+    launch 1 --backend mpi,ring
+    limits mpi 1 1460
+    limits ring 1 1448
+    for backend in mpi ring; do
+        [[ $(of $backend reason) == *'% of the limit: the limit is too low, or the data did not take that path'* ]]
+    done
+}
+
+@test "a link without a rate: no limit, and the row says of which and why; nor for vectors that are too small" {
+    launch 0 --backend mpi,ring --size 8,1M
+    [ "$(cells limit | sort -u)" = '' ]
+    cells limit_source
+    cells limit_source | grep -q '^eth0 says 10 Gb/s, made up: veth has no line$'
+    cells limit_source | grep -q '^node0: vectors of 8 bytes are too small to be told from what steers the ranks$'
+    cells limit_source | grep -q "^node0's eth0, which by its counters carried the bytes: eth0 says 10 Gb/s, made up: veth has no line$"
+}

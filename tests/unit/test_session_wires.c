@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What nodes answer of the links that a library's bytes took, and the limit of busbw that comes of it. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <cmocka.h>
+
+#include "core/ranks/session_state.h"
+#include "core/ranks/work_state.h"
+#include "tests/unit/session_fixture.h"
+
+/* What rank 1 says instead of what it found. */
+static struct collective_proof *answer;
+static bool *answers;
+static const struct channel_ops *honest;
+
+static int send_answer(struct channel *c, uint16_t type, const void *data, size_t len,
+                       uint64_t wait_ns)
+{
+    struct {
+        struct collective_reply head;
+        struct collective_proof proof;
+    } reply;
+
+    if (type != (COLLECTIVE_ASK_PROVE | COLLECTIVE_REPLY) || len != sizeof(reply) || !*answers)
+        return honest->send(c, type, data, len, wait_ns);
+    memcpy(&reply, data, len);
+    reply.proof = *answer;
+    return honest->send(c, type, &reply, len, wait_ns);
+}
+
+static int serve(struct world *w, void *arg)
+{
+    static struct channel_ops ops;
+    struct channel *c = world_channel(w, 0);
+
+    honest = channel_base(c)->ops;
+    ops = *honest;
+    ops.send = send_answer;
+    channel_base(c)->ops = &ops;
+    return session_serve(w, arg);
+}
+
+/* Two ranks on two nodes, as far as rank 0 knows. */
+static void start_two(struct fixture *f)
+{
+    static const struct session_service service = {.find = fake_find};
+    char error[256] = "";
+
+    memset(f, 0, sizeof(*f));
+    fake_setup();
+    answer = mmap(NULL, sizeof(*answer) + sizeof(*answers), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_ptr_not_equal(answer, MAP_FAILED);
+    answers = (bool *)(answer + 1);
+    if (world_fork(&f->w, 2, serve, (void *)&service, error, sizeof(error)))
+        fail_msg("%s", error);
+    f->w->members[1].node = 1;
+    strcpy(f->w->members[1].host, "node2");
+    f->w->nodes = 2;
+    assert_int_equal(topo_open(&f->topo), 0);
+    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
+    session_find(f->s, fake_find);
+    f->point = (struct collective_point){.backend = "fake-library",
+                                         .op = COLLECTIVE_ALLREDUCE,
+                                         .type = COLLECTIVE_F32,
+                                         .count = 4096,
+                                         .seed = 17};
+}
+
+static void stop_two(struct fixture *f)
+{
+    stop(f);
+    munmap(answer, sizeof(*answer) + sizeof(*answers));
+}
+
+static struct net_rail rail(const char *name, double gbps)
+{
+    struct net_rail r = {
+        .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
+
+    snprintf(r.name, sizeof(r.name), "%s", name);
+    snprintf(r.line_source, sizeof(r.line_source),
+             gbps > 0 ? "sysfs: %g Gb/s" : "its rate is not known", gbps);
+    return r;
+}
+
+static struct collective_wire wire(const char *name, double gbps)
+{
+    return (struct collective_wire){.n = 1, .rails = {rail(name, gbps)}};
+}
+
+static const struct session_node *node(const struct fixture *f, unsigned i)
+{
+    const struct session_node *nodes = NULL;
+
+    assert_int_equal(session_nodes(f->s, &nodes), 2);
+    return &nodes[i];
+}
+
+/* What a node must have moved is what was run since the mark, and the operation that was checked. */
+static void test_answers(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    start_two(&f);
+    OK(whole(&f, 2));
+    assert_string_equal(node(&f, 0)->wire.why, "131 kB between machines are too few to tell");
+    *answers = true;
+    *answer = (struct collective_proof){.wire = wire("eth0", 25)};
+    memset(answer->wire.rails[0].text, 'x', sizeof(answer->wire.rails[0].text));
+    OK(whole(&f, 2));
+    assert_int_equal(node(&f, 0)->wire.n, 0);
+    assert_int_equal(node(&f, 1)->wire.n, 1);
+    assert_string_equal(node(&f, 1)->wire.rails[0].name, "eth0");
+    assert_true(node(&f, 1)->wire.rails[0].line_gbps == 25);
+    assert_int_equal(strlen(node(&f, 1)->wire.rails[0].text),
+                     sizeof(answer->wire.rails[0].text) - 1);
+    *answers = false;
+    f.point.count = 64; /* less than what the ranks tell each other */
+    OK(whole(&f, 2));
+    for (unsigned i = 0; i < 2; i++)
+        assert_string_equal(
+            node(&f, i)->wire.why,
+            "vectors of 256 bytes are too small to be told from what steers the ranks");
+    strcpy(f.point.backend, "fake"); /* which tells itself what it takes */
+    OK(whole(&f, 2));
+    assert_string_equal(node(&f, 0)->wire.why, "");
+    stop_two(&f);
+}
+
+static void refused(struct fixture *f)
+{
+    assert_int_equal(whole(f, 2), -EPROTO);
+    assert_said(f, "rank 1 (node2) told what cannot be");
+    *answer = (struct collective_proof){.wire = wire("eth0", 25)};
+}
+
+static void test_damaged(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    start_two(&f);
+    *answers = true;
+    *answer = (struct collective_proof){.wire = wire("eth0", 25)};
+    struct net_rail *r = answer->wire.rails;
+#define DAMAGED(change)                                                                            \
+    change;                                                                                        \
+    refused(&f)
+    DAMAGED(answer->wire.n = NET_RAILS_MAX + 1);
+    DAMAGED(answer->wire.n = UINT32_MAX);
+    DAMAGED(memset(&answer->proof.verdict, 0xff, sizeof(answer->proof.verdict)));
+    DAMAGED(answer->proof.verdict = PATH_UNKNOWN + 1);
+    DAMAGED(r->line_gbps = NAN);
+    DAMAGED(r->line_gbps = -1);
+    DAMAGED(r->line_gbps = INFINITY);
+    DAMAGED(r->mtu_bytes = UINT32_MAX - 20);
+    DAMAGED(r->segment_bytes = UINT32_MAX);
+    DAMAGED(r->pcie.gt_s = NAN);
+    DAMAGED(r->pcie.width = 1 << 30);
+    DAMAGED(r->pcie.payload_bytes = UINT32_MAX);
+    OK(whole(&f, 2));
+    stop_two(&f);
+}
+
+/* And what no leader asks. */
+static void test_bad_claims(void **state)
+{
+    static const double cannot_be[] = {NAN, INFINITY};
+    struct collective_reply head;
+    struct fixture f;
+    uint16_t type;
+    size_t len;
+    char in[sizeof(head) + sizeof(struct collective_proof)];
+
+    (void)state;
+    start_two(&f);
+    OK(begin(&f, 2));
+    for (int i = 0; i < 4; i++) {
+        struct collective_claims claims = {0};
+        *(i < 2 ? &claims.least_out_bytes : &claims.least_in_bytes) = cannot_be[i % 2];
+        struct channel *c = world_channel(f.w, 1);
+        assert_int_equal(channel_send(c, COLLECTIVE_ASK_PROVE, &claims, sizeof(claims)), 0);
+        assert_int_equal(channel_recv(c, &type, in, sizeof(in), &len, 20000000000u), 0);
+        memcpy(&head, in, sizeof(head));
+        assert_int_equal(head.err, -EPROTO);
+    }
+    stop_two(&f);
+}
+
+/* A point that is over, of ranks on nodes "a", "b" and so on. */
+struct over {
+    struct session s;
+    struct session_node nodes[4];
+    struct collective_account accounts[8];
+    struct collective_work w;
+    struct point pt;
+};
+
+static struct over *over(const char *ranks, const char *backend)
+{
+    struct over *o = calloc(1, sizeof(*o));
+    char error[256] = "";
+    unsigned n = (unsigned)strlen(ranks);
+
+    assert_non_null(o);
+    assert_int_equal(world_new(&o->w.world, "local", 0, n, error, sizeof(error)), 0);
+    for (unsigned i = 0; i < n; i++) {
+        world_self(&o->w.world->members[i]);
+        snprintf(o->w.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
+    }
+    world_number(o->w.world);
+    o->s.n = o->w.n = n;
+    o->s.n_nodes = o->w.world->nodes;
+    for (unsigned i = 0; i < n; i++) {
+        o->w.members[i] = i;
+        snprintf(o->nodes[o->w.world->members[i].node].host, WORLD_NAME_MAX, "%c", ranks[i]);
+    }
+    o->s.told = true;
+    o->s.nodes = o->nodes;
+    o->s.accounts = o->accounts;
+    o->w.session = &o->s;
+    snprintf(o->w.point.backend, sizeof(o->w.point.backend), "%s", backend);
+    o->pt.n_series = 2;
+    o->pt.series[0].metric = "algbw";
+    o->pt.series[1].metric = "busbw";
+    return o;
+}
+
+/* GB/s, 0: none. */
+static void limit_is(struct over *o, double limit, const char *source)
+{
+    o->pt.series[1].limit = 0;
+    rows_limit(&o->pt, &o->w);
+    assert_string_equal(o->pt.series[1].limit_source, source);
+    if (fabs(o->pt.series[1].limit - limit) > 1e-9)
+        fail_msg("limit %.9g, not %.9g", o->pt.series[1].limit, limit);
+    assert_null(o->pt.series[0].limit_source);
+}
+
+static void done(struct over *o)
+{
+    world_free(o->w.world);
+    free(o);
+}
+
+#define TCP  (1460.0 / 1538 / 8)
+#define LESS " less TCP/IPv4 framing at MTU 1500, 1460 bytes a segment (94.9 %)"
+#define MOST ", the most that any algorithm gets through each node's link"
+#define BY   ", which by its counters carried the bytes: "
+
+static void test_limit(void **state)
+{
+    (void)state;
+    struct over *o = over("aabb", "mpi");
+    limit_is(o, 0, "a: the case ended before its links were looked at");
+    o->nodes[0].wire = wire("eth0", 100);
+    o->nodes[1].wire = wire("eth3", 25);
+    limit_is(o, 1.5 * 25 * TCP, "b's eth3" BY "sysfs: 25 Gb/s" LESS MOST);
+    o->nodes[0].wire = wire("eth0", 10);
+    limit_is(o, 1.5 * 10 * TCP, "a's eth0" BY "sysfs: 10 Gb/s" LESS MOST);
+    /* Of one it is not known: the other's bounds it all the same. */
+    o->nodes[0].wire = wire("eth0", 0);
+    limit_is(o, 1.5 * 25 * TCP,
+             "b's eth3" BY "sysfs: 25 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    o->nodes[1].wire = (struct collective_wire){.why = "it is not sure"};
+    limit_is(o, 0, "a's eth0" BY "its rate is not known");
+    o->nodes[0].wire = o->nodes[1].wire;
+    limit_is(o, 0, "a: it is not sure");
+    o->accounts[1].told.simulated = 1;
+    o->nodes[0].wire = wire("eth0", 100);
+    limit_is(o, 0, "simulated: no link carried the bytes");
+    done(o);
+    o = over("aa", "nccl");
+    o->nodes[0].wire = wire("eth0", 100);
+    limit_is(o, 0, "one node: no link between nodes");
+    done(o);
+}
+
+static void test_limit_of_several(void **state)
+{
+    (void)state;
+    struct over *o = over("ab", "nccl");
+    o->nodes[0].wire = wire("eth0", 100);
+    o->nodes[0].wire.rails[1] = rail("eth1", 50);
+    o->nodes[0].wire.n = 2;
+    limit_is(o, 150 * TCP,
+             "a's eth0 + eth1 together, which by their counters carried the bytes, of the first: "
+             "sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    o->nodes[1].wire = wire("eth0", 140);
+    limit_is(o, 140 * TCP, "b's eth0" BY "sysfs: 140 Gb/s" LESS MOST);
+    o->nodes[0].wire.rails[1] = rail("eth1", 0);
+    o->nodes[1].wire = (struct collective_wire){0};
+    limit_is(o, 0,
+             "a's eth0 + eth1 together, which by their counters carried the bytes, of the first: "
+             "its rate is not known");
+    /* The most names that there may be are cut, not written beyond. */
+    o->nodes[0].wire.n = NET_RAILS_MAX;
+    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
+        o->nodes[0].wire.rails[i] = rail("", 1e6);
+        memset(o->nodes[0].wire.rails[i].name, 'n', NET_RAILS_MAX * 7);
+        memset(o->nodes[0].wire.rails[i].line_source, 's', 159);
+    }
+    memset(o->nodes[0].host, 'h', WORLD_NAME_MAX - 1);
+    rows_limit(&o->pt, &o->w);
+    assert_true(strlen(o->w.limit_source) < sizeof(o->w.limit_source));
+    done(o);
+}
+
+/* Our own: the slowest of what the members say, whatever counters do. */
+static void test_limit_of_ours(void **state)
+{
+    (void)state;
+    struct over *o = over("ab", "ring");
+    o->nodes[0].wire = wire("eth0", 1);
+    for (unsigned i = 0; i < 2; i++) {
+        o->accounts[i].told.has_rail = 1;
+        o->accounts[i].told.rail = rail("eth0", i ? 10 : 40);
+        o->accounts[i].told.rail.segment_bytes = 1448;
+    }
+    limit_is(
+        o, 10.0 / 8 * 1448 / 1538,
+        "sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment (94.1 %)" MOST);
+    done(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_answers),          cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_bad_claims),       cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limit_of_several), cmocka_unit_test(test_limit_of_ours),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "harness/compare/differ_parts.h"
-#include "harness/compare/shares.h"
+#include "harness/report/shares.h"
 #include "harness/report/show.h"
 
 static bool is_none(const char *text)

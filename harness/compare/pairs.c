@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
+#include "harness/report/case_key.h"
+#include "harness/report/choices.h"
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
 
@@ -121,7 +123,7 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
 
     *pair = (struct pair){.bench = b, .c = c, .label = ""};
     pair->pipe = rule_pipe(&g->p->report, b, c);
-    pair->key = pair_key(pool, b, c);
+    pair->key = case_key(pool, b, c);
     pair->decide.higher_is_better = report_higher_is_better(c->unit);
     pair->decide.margin = pair_margin(g, pair);
     size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
@@ -239,18 +241,6 @@ static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const ch
     return err;
 }
 
-/* The two sides of one plumb run --against. */
-static bool are_in_turn(const struct pairs *p)
-{
-    const json_t *a = json_object_get(p->report.runs[0].meta, "against");
-    const json_t *b = json_object_get(p->report.runs[p->n_a].meta, "against");
-    const json_t *pair = json_object_get(a, "pair");
-
-    return p->n_a == 1 && p->n_b == 1 && json_is_string(pair) &&
-           json_equal(pair, json_object_get(b, "pair")) &&
-           !json_equal(json_object_get(a, "side"), json_object_get(b, "side"));
-}
-
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len)
 {
@@ -260,12 +250,12 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     int err = load_runs(p, a, n_a, b, n_b, error, len);
     if (err)
         return err;
-    p->in_turn = are_in_turn(p);
+    p->in_turn = sides_in_turn(p);
     g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a};
     g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs};
     err = index_plans(&g);
     if (!err)
-        err = pairs_make_cases(&g);
+        err = choices_as_asked(&p->report, g.plans, p->n_a);
     if (!err)
         err = pair_cases(&g);
     release_plans(&g);

@@ -8,7 +8,8 @@
  * reason, never paired silently:
  *   path      the bytes took another kind of way on the two sides, by `evidence` and what the backend
  *             says of its wires (RDMA on one, sockets on the other): docs/schema.md. Devices' names
- *             may differ. Where one side proves no path that is told, and nothing refused
+ *             may differ. Where one side proves no path that is told, and nothing refused. Launches that are left
+ *             out for steal prove it as well
  *   origin    measured on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
@@ -58,7 +59,7 @@ struct pair {
 struct pairs {
     struct report report; /* runs of A first, then those of B */
     size_t n_a, n_b;
-    bool in_turn;     /* the two runs were measured in turn (plumb run --against) */
+    bool in_turn;     /* each run of A was measured in turn with one of B (plumb run --against) */
     struct pair *all; /* in the order of the suite */
     size_t n;
     struct decide_overall overall;

@@ -5,28 +5,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/compare/run_paths.h"
-
-/* A case of a suite in one run, by its plan: what its launches came to. */
-struct suite_entry {
-    const char *bench, *arguments, *hosts[3], *case_id;
-    size_t n_done, n_skipped, n_failed, n_late, n_todo;
-    double margin;      /* NaN: the suite says none */
-    const char *reason; /* of its first row without a value; "" */
-};
-
-struct suite_index {
-    struct suite_entry *by_case; /* sorted by benchmark and number */
-    struct suite_entry **by_arguments;
-    size_t n;
-};
-
-int suite_index_make(const struct run_folder *run, struct suite_index *index); /* 0 or -ENOMEM */
-void suite_index_release(struct suite_index *index);
-const struct suite_entry *suite_entry_of(const struct suite_index *index, const char *bench,
-                                         const char *case_id);
-/* The same case in another run: of the same benchmark, arguments and hosts. NULL: it has none. */
-const struct suite_entry *suite_entry_like(const struct suite_index *index,
-                                           const struct suite_entry *entry);
+#include "harness/report/suite_index.h"
 
 /* One side of a comparison while it is being paired. */
 struct side {
@@ -41,10 +20,6 @@ struct pairing {
     struct suite_index *plans; /* one a run */
 };
 
-/* The report's cases, but that what was left to the benchmark makes none: its parameters are "" in them. Takes the place of
- * the report's own. 0 or -ENOMEM. */
-int pairs_make_cases(struct pairing *g);
-
 /* -EPROTO with error set: both targets of a plumb run --against are on one side. */
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len);
 /* -EEXIST with error set: a side has one run twice, by its path or as a copy: what varies between runs would seem known. */
@@ -55,7 +30,6 @@ int sides_refuse_twice(const struct pairs *p, char *error, size_t len);
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
 
-const char *pair_key(struct pool *pool, const struct report_bench *b, const struct report_case *c);
 /* Labels of all cases; those of two cases never read the same. 0 or -ENOMEM. */
 int pairs_label(struct pairs *p);
 
@@ -72,15 +46,22 @@ unsigned carriers_of_evidence(const char *evidence);
 unsigned carriers_of_detail(const char *detail);
 const char *carriers_text(struct pool *pool, unsigned carriers); /* "RDMA and loopback" */
 
-/* Has the row a value that may be held against another? */
-/* Of two runs that were measured in turn: leaves the launches that both have, each beside its partner. False, and nothing
- * is changed, where there are not two of them, or a launch says a case twice. */
+/* The run of the other side that was measured in turn with this one (plumb run --against); SIZE_MAX: none there. */
+size_t sides_partner(const struct pairs *p, size_t run);
+/* Has every run of a side its partner on the other? */
+bool sides_in_turn(const struct pairs *p);
+/* Of runs that were measured in turn: leaves the launches that both of a pair have, each beside its partner; runs of B
+ * then stand in the order of A's. False, and nothing is changed, where there are not two of them, or a launch says a
+ * case twice. */
 bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
                     struct decide_case *decide);
 
+/* Has the row a value that may be held against another? */
 bool row_is_usable(const struct report_rows *rows, size_t row);
 /* Did others take more of the CPU (steal) than this share while it was measured? 0: it is not asked. */
 bool row_is_taken(const struct report_rows *rows, size_t row, double limit);
+/* It is usable, and not taken. */
+bool row_counts(const struct report_rows *rows, size_t row, double limit);
 /* How many launches of a side are left out for that, "3 of 5 launches of B (12 to 31 %)"; "": none. */
 const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side);
 

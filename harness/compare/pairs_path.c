@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
-#include "harness/compare/shares.h"
 #include "harness/report/rules.h"
+#include "harness/report/shares.h"
 #include "harness/report/show.h"
 
 /* The rows of a side that have a value, one after another. */

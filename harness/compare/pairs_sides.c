@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which runs may stand on which side: see pairs.h and pairs_parts.h. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,28 @@ static bool are_the_two_targets(const struct pairs *p, size_t x, size_t y)
 
     return *pair && !strcmp(pair, against_text(p, y, "pair")) &&
            strcmp(against_text(p, x, "side"), against_text(p, y, "side")) != 0;
+}
+
+size_t sides_partner(const struct pairs *p, size_t run)
+{
+    bool of_a = run < p->n_a;
+
+    for (size_t other = of_a ? p->n_a : 0; other < (of_a ? p->report.n_runs : p->n_a); other++)
+        if (are_the_two_targets(p, run, other))
+            return other;
+    return SIZE_MAX;
+}
+
+bool sides_in_turn(const struct pairs *p)
+{
+    bool all = true;
+
+    for (size_t run = 0; all && run < p->report.n_runs; run++) {
+        size_t partner = sides_partner(p, run);
+
+        all = partner != SIZE_MAX && sides_partner(p, partner) == run;
+    }
+    return all;
 }
 
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Keys and labels of cases: see pairs_parts.h. */
+/* Labels of cases: see pairs_parts.h. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -7,56 +7,9 @@
 
 #include "core/units.h"
 #include "harness/compare/pairs_parts.h"
+#include "harness/report/case_key.h"
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
-
-/* Does it make the case? Not what follows from others, nor what was sought. */
-static bool makes_case(const struct report_bench *b, const struct report_case *c, size_t param)
-{
-    return !b->follows[param] &&
-           (b->sought_by[param] == b->n_params || !*c->params[b->sought_by[param]]);
-}
-
-/* A '|' would end the part. */
-static const char *key_text(struct pool *pool, const char *text)
-{
-    const char *kept = "";
-
-    if (!text[strcspn(text, "|%")])
-        return text;
-    while (*text) {
-        size_t n = strcspn(text, "|%");
-
-        kept = pool_text(pool, "%s%.*s%s", kept, (int)n, text,
-                         text[n] == '|'   ? "%7C"
-                         : text[n] == '%' ? "%25"
-                                          : "");
-        text += n + (text[n] != 0);
-    }
-    return kept;
-}
-
-/* By name: another version may have its columns in another order. */
-static size_t next_param(const struct report_bench *b, size_t last)
-{
-    size_t next = b->n_params;
-
-    for (size_t i = 0; i < b->n_params; i++)
-        if ((last == b->n_params || strcmp(b->params[i], b->params[last]) > 0) &&
-            (next == b->n_params || strcmp(b->params[i], b->params[next]) < 0))
-            next = i;
-    return next;
-}
-
-const char *pair_key(struct pool *pool, const struct report_bench *b, const struct report_case *c)
-{
-    const char *key = b->name;
-
-    for (size_t i = next_param(b, b->n_params); i < b->n_params; i = next_param(b, i))
-        if (*c->params[i] && makes_case(b, c, i))
-            key = pool_text(pool, "%s|%s=%s", key, b->params[i], key_text(pool, c->params[i]));
-    return pool_text(pool, "%s|%s|%s", key, key_text(pool, c->metric), key_text(pool, c->unit));
-}
 
 /* Which parameters differ among the cases of one metric. */
 struct told {
@@ -109,8 +62,8 @@ static bool is_said(const struct report_bench *b, const struct report_case *c, s
 {
     const struct plot_hint *hint = plot_hint_of(b, c);
 
-    if (!*c->params[param] || !makes_case(b, c, param) || hint_ignores(hint, b->params[param]) ||
-        is_square_side(hint, b, c, param))
+    if (!*c->params[param] || !case_is_made_by(b, c, param) ||
+        hint_ignores(hint, b->params[param]) || is_square_side(hint, b, c, param))
         return false;
     if (t->n_cases > 1)
         return t->differs[param];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The launches' values of a side, and why there are none: see pairs_parts.h. */
 #include <math.h>
-#include <stdint.h>
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
@@ -25,8 +24,7 @@ bool row_is_taken(const struct report_rows *rows, size_t row, double limit)
     return limit > 0 && row_number(rows, row, FIELD_STEAL) > 100 * limit;
 }
 
-/* Its value counts. */
-static bool row_counts(const struct report_rows *rows, size_t row, double limit)
+bool row_counts(const struct report_rows *rows, size_t row, double limit)
 {
     return row_is_usable(rows, row) && !row_is_taken(rows, row, limit);
 }
@@ -84,53 +82,6 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
         all += runs[i].n;
     }
     return all;
-}
-
-/* The usable row of that launch; SIZE_MAX: none. *twice: there are several. */
-static size_t partner_of(const struct report_rows *rows, const struct report_point *p,
-                         const char *repeat, double steal_limit, bool *twice)
-{
-    size_t found = SIZE_MAX;
-
-    for (size_t i = 0; i < p->n_rows; i++) {
-        if (!row_counts(rows, p->rows[i], steal_limit) ||
-            strcmp(row_text(rows, p->rows[i], FIELD_REPEAT), repeat) != 0)
-            continue;
-        *twice |= found != SIZE_MAX;
-        found = p->rows[i];
-    }
-    return found;
-}
-
-bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
-                    struct decide_case *decide)
-{
-    const struct report_rows *of_a = &b->rows[g->a.first], *of_b = &b->rows[g->b.first];
-    const struct report_point *p = &c->points[g->a.first], *q = &c->points[g->b.first];
-    struct pool *pool = &g->p->report.pool;
-    struct decide_run *runs = pool_alloc(pool, 2, sizeof(*runs));
-    double *values = p->n_rows ? pool_alloc(pool, 2 * p->n_rows, sizeof(*values)) : NULL;
-    double limit = g->options->steal_limit;
-    bool twice = false;
-    size_t n = 0;
-
-    for (size_t i = 0; runs && values && i < p->n_rows; i++) {
-        const char *repeat = row_text(of_a, p->rows[i], FIELD_REPEAT);
-        size_t a = partner_of(of_a, p, repeat, limit, &twice);
-        size_t other = partner_of(of_b, q, repeat, limit, &twice);
-
-        if (a != p->rows[i] || other == SIZE_MAX)
-            continue;
-        values[n] = row_number(of_a, a, FIELD_VALUE);
-        values[p->n_rows + n++] = row_number(of_b, other, FIELD_VALUE);
-    }
-    if (twice || n < 2)
-        return false;
-    runs[0] = (struct decide_run){values, n};
-    runs[1] = (struct decide_run){values + p->n_rows, n};
-    decide->a = (struct decide_side){&runs[0], 1};
-    decide->b = (struct decide_side){&runs[1], 1};
-    return true;
 }
 
 const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side)

@@ -8,8 +8,7 @@
 
 #include "harness/report/show.h"
 
-#define NAMES_MAX   4 /* runs of a side that are named */
-#define REMARKS_MAX 4
+#define NAMES_MAX 4 /* runs of a side that are named */
 
 struct launches {
     size_t least, most; /* of one run in one case */
@@ -285,66 +284,18 @@ static const char *basis_text(struct view *v)
                      isnan(v->margin) ? "as the suite says for each case" : margin_text(v));
 }
 
-static void remark(struct view *v, const char *text)
-{
-    v->remarks[v->n_remarks++] = view_printable(v->pool, text);
-}
-
-/* What was measured in turn: "what 'ssh guest plumb' starts" */
-static const char *target_text(struct view *v, size_t run)
-{
-    const json_t *against = json_object_get(v->p->report.runs[run].meta, "against");
-    const char *command = text_at(against, "command");
-
-    return *command ? pool_text(v->pool, "what '%s' starts", command)
-                    : "the plumb that led the run";
-}
-
-/* The first case of those that lost launches: "'triad': 1 of 5 launches of B failed" */
-static const char *thinned_text(struct view *v)
-{
-    for (size_t i = 0; i < v->p->n; i++)
-        if (v->p->all[i].state == PAIR_READY && v->p->all[i].failed_b)
-            return pool_text(v->pool, "'%s', %s", v->p->all[i].label, v->p->all[i].reason);
-    return "";
-}
-
-static int make_remarks(struct view *v)
-{
-    const struct decide_overall *o = &v->p->overall;
-
-    v->remarks = pool_alloc(v->pool, REMARKS_MAX, sizeof(*v->remarks));
-    if (!v->remarks)
-        return -ENOMEM;
-    if (v->p->in_turn && v->n_ready)
-        remark(v, pool_text(v->pool,
-                            "measured in turn: each launch of B stood next to one of A, and the "
-                            "differences of the two make the intervals; A is %s, B is %s",
-                            target_text(v, 0), target_text(v, v->p->n_a)));
-    else if (v->p->n_a == 1 && v->p->n_b == 1 && v->n_ready)
-        remark(v, "one run a side: what differs between two moments of one machine (a boot, "
-                  "neighbours, temperature) is in no interval here; several runs a side would tell "
-                  "it (plumb compare A1 A2 --against B1 B2), or both measured in turn (plumb run "
-                  "--against)");
-    if (o->by_runs)
-        remark(v, "where a side has several runs, what varies between runs makes the intervals, "
-                  "not what varies between launches");
-    if (v->n_thinned)
-        remark(v, pool_text(v->pool, "some launches of B failed in %s that the others decide%s: %s",
-                            show_count(v->pool, v->n_thinned, "case"),
-                            v->n_thinned > 1 ? ", such as" : "", thinned_text(v)));
-    return 0;
-}
-
 static void count_obstacles(struct view *v)
 {
-    static const char *const texts[] = {
+    const char *const texts[] = {
         [OBSTACLE_NO_VALUE] = "a side has no value",
         [OBSTACLE_BAD_VALUE] = "a value is 0, negative, infinite or no number, of which no ratio "
                                "can be made: look into the rows",
         [OBSTACLE_ONE_LAUNCH] = "one launch a side tells no spread: measure again with repeat 5",
-        [OBSTACLE_FEW] = "a change shows, but so few launches cannot tell it from two levels "
-                         "between launches: 5 a side can",
+        [OBSTACLE_FEW] = v->p->in_turn && v->p->n_a > 1
+                             ? "a change shows, but so few runs cannot tell it from two levels "
+                               "between runs: 5 a side, in turn, can"
+                             : "a change shows, but so few launches cannot tell it from two levels "
+                               "between launches: 5 a side can",
     };
 
     for (size_t kind = OBSTACLE_NO_VALUE; kind <= OBSTACLE_FEW; kind++) {
@@ -395,5 +346,5 @@ int words_make(struct view *v)
     v->basis = basis_text(v);
     count_obstacles(v);
     explain_beyond(v);
-    return make_remarks(v);
+    return words_remarks(v);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences of a comparison; between view.c and view_words.c. */
+/* The sentences of a comparison; between view.c, view_words.c and view_remarks.c. */
 #ifndef PLUMB_COMPARE_VIEW_WORDS_H
 #define PLUMB_COMPARE_VIEW_WORDS_H
 
@@ -7,6 +7,9 @@
 
 /* Sides, verdict, basis, remarks and obstacles. 0 or -ENOMEM. */
 int words_make(struct view *v);
+
+/* The remarks alone: what to know before believing the verdict. 0 or -ENOMEM. */
+int words_remarks(struct view *v);
 
 /* "NUMA nodes: 2 against 1" */
 const char *words_difference(struct pool *pool, const struct machine_difference *difference);

@@ -56,7 +56,7 @@ static void case_clear(struct decide_case *c)
 {
     c->decision = DECISION_INCONCLUSIVE;
     c->obstacle = OBSTACLE_NONE;
-    c->proven = c->beyond = c->by_runs = false;
+    c->proven = c->beyond = c->by_runs = c->by_pairs = false;
     c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
     c->p_worse = c->p_better = c->error = c->freedom = c->smallest = NAN;
     c->more_launches = 0;
@@ -132,6 +132,7 @@ static void lend_runs(struct work *w, const struct prior *runs)
             continue;
         m->by_runs = true;
         m->units_a = m->units_b = 1;
+        m->fewest = m->paired ? 1 : m->fewest;
         m->between = runs->freedom > 0 ? 0 : most->between;
         m->between_df = runs->freedom > 0 ? 0 : most->between_df;
     }
@@ -202,6 +203,7 @@ static void case_fill(const struct work *w, struct quantiles *q, size_t i, struc
     double d = w->m[i].d, half = k->error * quantile(q, 0.5 + w->judge.confidence / 2, k->freedom);
 
     c->by_runs = w->m[i].by_runs;
+    c->by_pairs = w->m[i].paired;
     c->error = k->error;
     c->freedom = k->freedom;
     c->low = exp(d - half);

@@ -16,7 +16,7 @@
  *             cases is counted in that fit, not believed: a case whose launches all fell on one of
  *             two levels looks quiet and is not
  *             Of two runs that were measured in turn, what varies are the differences of launches
- *             that stood next to each other
+ *             that stood next to each other; of several such pairs of runs, the means of these
  *   interval  Student's t with the case's own and the fit's degrees of freedom, two-sided
  *   unrest    Where one run stands against one run and most cases are taken to be unchanged
  *             (options.unchanged), the spread of the changes themselves around their median (a robust
@@ -34,7 +34,8 @@
  *                 changes
  * With fewer than DECIDE_FEW_LAUNCHES launches on a side of one run, two levels between launches look
  * like a change too often: there, `worse` and `better` also ask for a change larger than the widest
- * spread that launches of any case showed within a run.
+ * spread that launches of any case showed within a run. The same holds of fewer pairs of runs than
+ * that, where the widest spread is that between the changes of a case's pairs.
  */
 #ifndef PLUMB_HARNESS_DECIDE_H
 #define PLUMB_HARNESS_DECIDE_H
@@ -73,7 +74,9 @@ struct decide_case {
     struct decide_side a, b; /* a: what is held against, the baseline */
     double margin;           /* 0.05: 5 % either way, 0.95 to 1/0.95 */
     bool higher_is_better;
-    bool paired; /* launch i of A's one run and launch i of B's were measured next to each other */
+    bool
+        paired; /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch i of
+                    the other: each has as many. With best_of it is of no use */
     unsigned best_of; /* the best of A's runs alone is what B is held against: so many have a value.
                          That makes losses likelier by chance, which is allowed for; all of them say
                          what varies between runs. 0 and 1: B is held against A's mean */
@@ -92,6 +95,7 @@ struct decide_case {
         smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
     size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
     bool by_runs;         /* runs are what varies: more_launches counts runs */
+    bool by_pairs;        /* what varies are the differences of those that were measured in turn */
 };
 
 struct decide_options {

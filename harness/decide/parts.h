@@ -13,13 +13,18 @@ struct measure {
     double a, b; /* the sides' means */
     double d;    /* the change: b - a, turned round where lower is better */
     bool by_runs;
+    bool
+        paired; /* what varies are differences of launches, or of runs, that stood next to each other */
     size_t units_a, units_b;  /* what varies: launches, or runs */
     double within, within_df; /* variance of launches within runs, over both sides; df 0: unknown */
     double between, between_df; /* the same of runs' means; df 0: no side has several runs */
     double inverse_launches; /* mean of 1 / launches over the runs: within * this is what launches
                                    alone make runs' means differ by */
-    double widest;           /* difference of the outermost launches of a run */
-    size_t fewest;           /* launches on a side of one run; SIZE_MAX: both sides have several */
+    /* Distance of the outermost launches of a run; in pairs, of the outermost changes from launch to launch, or of
+     * several pairs of runs from run to run. */
+    double widest;
+    /* Launches on a side of one run; runs, of several in pairs; SIZE_MAX: both sides have several runs, and no pairs. */
+    size_t fewest;
 };
 
 /* Sums up a case; the obstacle says why nothing can be told. */

@@ -33,7 +33,7 @@ void known_with(const struct judge *j, const struct measure *m, const struct kno
     double stays = (unrest * unrest - 1) * share(m, 0);
 
     *out = *now;
-    out->df = now->df + 2 * (double)more;
+    out->df = now->df + (m->paired ? 1 : 2) * (double)more;
     out->error = sqrt(now->variance * (share(m, more) + stays));
     out->freedom = unrest > 1 ? fmin(out->df, j->most_df) : out->df;
 }
@@ -43,7 +43,7 @@ bool is_few(const struct measure *m, size_t more)
 {
     if (m->fewest >= DECIDE_FEW_LAUNCHES)
         return false;
-    return m->by_runs ? more == 0 : m->fewest + more < DECIDE_FEW_LAUNCHES;
+    return m->by_runs && !m->paired ? more == 0 : m->fewest + more < DECIDE_FEW_LAUNCHES;
 }
 
 bool is_equivalent(const struct judge *j, double d, double margin, const struct known *k)

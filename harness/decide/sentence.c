@@ -140,7 +140,12 @@ static void say_inconclusive(struct words *w, const struct decide_case *c)
 
     say(w, "inconclusive: ");
     say_range(w, c);
-    if (c->obstacle == OBSTACLE_FEW)
+    if (c->obstacle == OBSTACLE_FEW && c->by_runs && c->by_pairs)
+        say(w,
+            ", seen in fewer than %d runs a side, which two levels between runs would look like, "
+            "too",
+            DECIDE_FEW_LAUNCHES);
+    else if (c->obstacle == OBSTACLE_FEW)
         say(w,
             ", seen in fewer than %d launches a side, which two levels between launches "
             "would look like, too",

@@ -110,37 +110,67 @@ static void combine(const struct half *a, const struct half *b, bool higher_is_b
     m->fewest = few_a < few_b ? few_a : few_b;
 }
 
-/* The only run of a side that has a value; NULL: there are several. */
-static const struct decide_run *only_run(const struct decide_side *side)
+/* Every run of A has its partner, and as many launches as that. */
+static bool are_pairs(const struct decide_case *c)
 {
-    const struct decide_run *found = NULL;
-
-    for (size_t r = 0; r < side->n; r++) {
-        if (side->runs[r].n && found)
-            return NULL;
-        found = side->runs[r].n ? &side->runs[r] : found;
-    }
-    return found;
+    if (!c->paired || c->best_of > 1 || c->a.n != c->b.n)
+        return false;
+    for (size_t r = 0; r < c->a.n; r++)
+        if (c->a.runs[r].n != c->b.runs[r].n)
+            return false;
+    return true;
 }
 
-/* Launches that stood next to each other share what drifts: only their differences vary. Half of
- * these' variance is a launch's, so that the error of a mean is as it is without pairs. */
+/* What differences, or means of them, came to. */
+struct changes {
+    size_t n;
+    double mean, squares, low, high; /* squares around the mean */
+};
+
+static void add_change(struct changes *all, double x)
+{
+    double off = x - all->mean;
+
+    all->low = all->n ? fmin(all->low, x) : x;
+    all->high = all->n ? fmax(all->high, x) : x;
+    all->mean += off / (double)++all->n;
+    all->squares += off * (x - all->mean);
+}
+
+static struct changes launches_read(const struct decide_run *a, const struct decide_run *b)
+{
+    struct changes all = {.n = 0};
+
+    for (size_t i = 0; i < a->n; i++)
+        add_change(&all, log(b->values[i] / a->values[i]));
+    return all;
+}
+
+/* Launches that stood next to each other share what drifts, and so do the runs that they are of: only their differences
+ * vary, from launch to launch and, of several pairs of runs, from pair to pair. Half of these' variance is a launch's or
+ * a run's, so that the error of a mean is as it is without pairs. */
 static void pair_up(const struct decide_case *c, struct measure *m)
 {
-    const struct decide_run *a = only_run(&c->a), *b = only_run(&c->b);
-    double mean = 0, squares = 0;
+    struct changes of_runs = {.n = 0}, last = {.n = 0};
+    double squares = 0, df = 0;
 
-    if (!c->paired || !a || !b || a->n != b->n)
+    if (!are_pairs(c))
         return;
-    for (size_t i = 0; i < a->n; i++)
-        mean += log(b->values[i] / a->values[i]) / (double)a->n;
-    for (size_t i = 0; i < a->n; i++) {
-        double off = log(b->values[i] / a->values[i]) - mean;
-
-        squares += off * off;
+    for (size_t r = 0; r < c->a.n; r++) {
+        if (c->a.runs[r].n == 0)
+            continue;
+        last = launches_read(&c->a.runs[r], &c->b.runs[r]);
+        squares += last.squares;
+        df += (double)last.n - 1;
+        add_change(&of_runs, last.mean);
     }
-    m->within_df = (double)a->n - 1;
-    m->within = ratio_or_0(squares / 2, m->within_df);
+    m->paired = true;
+    m->within_df = df;
+    m->within = ratio_or_0(squares / 2, df);
+    m->between_df = (double)of_runs.n - 1;
+    m->between = ratio_or_0(of_runs.squares / 2, m->between_df);
+    m->widest = m->by_runs ? of_runs.high - of_runs.low : last.high - last.low;
+    m->fewest = m->by_runs ? of_runs.n : last.n;
 }
 
 enum decide_obstacle spread_measure(const struct decide_case *c, struct measure *m)

@@ -11,6 +11,7 @@
 
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/choices.h"
 #include "harness/report/rules.h"
 
 static const char *const field_names[FIELDS] = {
@@ -231,6 +232,8 @@ static int build(struct report *r)
         if (!err)
             err = cases_find(r, &r->benches[i]);
     }
+    if (!err)
+        err = choices_unite(r);
     return err || r->pool.failed ? -ENOMEM : 0;
 }
 

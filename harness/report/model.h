@@ -88,6 +88,8 @@ struct report_point {
     struct levels levels;
     const char *limit_source, *status, *reason, *disturbed, *origin; /* "" where there is none */
     const char *throttle;                                            /* by what: "power cap" */
+    const char *
+        chose; /* NULL or ""; where launches chose differently: "isa avx512 in 3 of 5 launches, avx2 in 2" */
 };
 
 struct report_case {

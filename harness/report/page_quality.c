@@ -246,6 +246,32 @@ static void write_levels(const struct page *page)
     end_table(page, &l, "No case falls on two levels.");
 }
 
+/* One case each, though what they measured was not done the same way. */
+static void write_choices(const struct page *page)
+{
+    struct listing l = {.columns = "<th scope='col'>what its launches chose by themselves</th>"};
+
+    for (size_t run = 0; run < page->r->n_runs; run++)
+        for (size_t k = 0; k < page->r->n_benches; k++)
+            for (size_t i = 0; i < page->r->benches[k].n_cases; i++) {
+                const struct report_bench *b = &page->r->benches[k];
+                const char *chose = b->cases[i].points[run].chose;
+
+                if (!chose || !*chose)
+                    continue;
+                if (!l.all)
+                    html_element(page->out, "h3", "Cases whose launches chose differently");
+                if (!begin_line(page, &l))
+                    continue;
+                if (page->r->n_runs > 1)
+                    html_print(page->out, "<td>%s</td>", page->r->names[run]);
+                html_print(page->out, "<td>%s</td><td class='text'>%s</td><td>%s</td></tr>\n",
+                           b->name, case_text(page->r, b, &b->cases[i]), chose);
+            }
+    if (l.all)
+        end_table(page, &l, "");
+}
+
 /* Rows without a value, those of one benchmark, status and reason together. */
 struct lack {
     const char *run, *bench, *status, *reason;
@@ -344,6 +370,7 @@ void page_quality(const struct page *page)
     write_counts(page);
     write_lacks(page);
     write_levels(page);
+    write_choices(page);
     write_ledger(page);
     fputs("</section>\n", page->out);
 }

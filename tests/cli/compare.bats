@@ -284,6 +284,17 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     compare one/a two/a --against one/b two/b
     [ "$status" -ne 2 ]
     grep -q "rests on 2 runs a side" out
+    grep -q "note: measured in turn: " out
+    sed '/^pipe/,$d' out | tr '\n' ' ' | tr -s ' ' |
+        grep -q "how they vary from one to another of 2 pairs of runs; A is what 'target-a plumb' starts, B is"
+    run grep -c "note: where a side has several runs" out
+    [ "$output" -eq 0 ]
+    # The order on a side does not matter; a run without its partner leaves all of them without.
+    compare one/a two/a --against one/b two/b --csv straight.csv
+    compare one/a two/a --against two/b one/b --csv crossed.csv
+    cmp straight.csv crossed.csv
+    compare one/a two/a --against one/b x
+    grep -q "note: where a side has several runs" out
     run grep -c "measured in turn: " out
     [ "$output" -eq 0 ]
     compare x

@@ -221,6 +221,16 @@ static void draw_replay(ARGUMENTS)
         replay_launch(replay, r, c, run->samples[l]);
 }
 
+/* Both of a pair of runs meet the same machine: it is on one of two levels 10 % apart in a run, and on one of two 4 %
+ * apart in a launch. */
+static void moments(struct rng *r, size_t launches, double *levels)
+{
+    double run = rng_double(r) < 0.5 ? -0.1 : 0;
+
+    for (size_t l = 0; l < launches; l++)
+        levels[l] = run - 0.04 * (rng_double(r) < 0.3);
+}
+
 /* What is promised: check raises no alarm and does not call a true loss equivalent with any number of
  * launches (QUIET); compare, which does not ask how runs differ, neither (HOLDS); 5 % is found. */
 #define QUIET .no_alarm = true
@@ -247,6 +257,21 @@ const struct noise noises[] = {
     {"run steps, 5", draw_run_steps, .runs_a = 5},
     {"replayed", draw_replay, 1, HOLDS, .replayed = true},
     {"steps, mixed", draw_mixed_steps, .runs_a = 1},
+    {"shared steps, 1 pair", draw_gaussian, 1, HOLDS, FOUND, .moments = moments},
+    {"shared steps, 2 pairs", draw_gaussian, 2, HOLDS, FOUND, .moments = moments},
+    {"shared steps, 3 pairs", draw_gaussian, 3, HOLDS, FOUND, .moments = moments},
+    {"shared steps, 5 pairs", draw_gaussian, 5, HOLDS, FOUND, .moments = moments},
+    {"1 case, 2 pairs", draw_gaussian, 2, .cases = 1, HOLDS, .moments = moments},
+    {"1 case, 3 pairs", draw_gaussian, 3, .cases = 1, HOLDS, .moments = moments},
+    {"1 case, 5 pairs", draw_gaussian, 5, .cases = 1, HOLDS, .moments = moments},
+    {"own steps, 1 pair", draw_steps, 1, HOLDS, .moments = moments},
+    {"mixed spreads, 2 pairs", draw_mixed, 2, HOLDS, .moments = moments},
+    {"runs differ, 2 pairs", draw_run_effect, 2, HOLDS, .moments = moments},
+    {"runs differ, 3 pairs", draw_run_effect, 3, HOLDS, .moments = moments},
+    {"runs differ, 5 pairs", draw_run_effect, 5, HOLDS, .moments = moments},
+    {"run steps, 2 pairs", draw_run_steps, 2, HOLDS, .moments = moments},
+    {"run steps, 3 pairs", draw_run_steps, 3, HOLDS, .moments = moments},
+    {"run steps, 5 pairs", draw_run_steps, 5, .moments = moments},
     {0},
 };
 
@@ -276,6 +301,31 @@ void noise_side(const struct noise *noise, struct rng *r, const struct replay *r
             run->medians[l] = median_of(run->samples[l], SUITE_SAMPLES);
             side->values[i][l] = 100 * exp(run->medians[l]);
         }
+    }
+}
+
+static void add_moments(struct run_samples *run, const double *levels, size_t launches,
+                        double *values)
+{
+    for (size_t l = 0; l < launches; l++) {
+        for (size_t i = 0; i < SUITE_SAMPLES; i++)
+            run->samples[l][i] += levels[l];
+        run->medians[l] += levels[l];
+        values[l] = 100 * exp(run->medians[l]);
+    }
+}
+
+void noise_in_turn(const struct noise *noise, struct rng *r, size_t c, size_t launches,
+                   struct side_samples *a, struct side_samples *b)
+{
+    double levels[SUITE_LAUNCHES];
+
+    noise_side(noise, r, NULL, c, noise->runs_a, launches, a);
+    noise_side(noise, r, NULL, c, noise->runs_a, launches, b);
+    for (size_t i = 0; i < noise->runs_a; i++) {
+        noise->moments(r, launches, levels);
+        add_moments(&a->runs[i], levels, launches, a->values[i]);
+        add_moments(&b->runs[i], levels, launches, b->values[i]);
     }
 }
 

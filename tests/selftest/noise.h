@@ -40,12 +40,15 @@ struct noise {
     /* Fills in one run of one case: samples, not medians. */
     void (*draw)(struct rng *r, const struct replay *replay, size_t c, size_t launches,
                  struct run_samples *run);
-    size_t runs_a; /* of the baseline; the other side has one */
+    size_t runs_a; /* of the baseline; the other side has one, or in turn as many */
     size_t cases;  /* 0: SUITE_CASES */
     bool replayed; /* needs recorded samples */
     bool no_alarm; /* promised: check raises no alarm where nothing changed */
     bool compare;  /* the same of compare */
     bool found;    /* promised: 5 % is found, equivalence called (at 1 % spread, default repeats) */
+    /* Launch l of run i of both sides stood next to each other: what the moments of a pair of runs were, which both
+     * have on top. NULL: not in turn. */
+    void (*moments)(struct rng *r, size_t launches, double *levels);
 };
 
 extern const struct noise noises[]; /* ends with a NULL name */
@@ -53,6 +56,10 @@ extern const struct noise noises[]; /* ends with a NULL name */
 /* One side of a case. */
 void noise_side(const struct noise *noise, struct rng *r, const struct replay *replay, size_t c,
                 size_t runs, size_t launches, struct side_samples *side);
+
+/* Both sides of a case that were measured in turn. */
+void noise_in_turn(const struct noise *noise, struct rng *r, size_t c, size_t launches,
+                   struct side_samples *a, struct side_samples *b);
 
 double median_of(const double *x, size_t n); /* of at most SUITE_SAMPLES */
 

@@ -10,11 +10,12 @@
 /* One suite's data, and where it is read from. */
 struct suite {
     struct side_samples a[SUITE_CASES], b[SUITE_CASES];
-    struct decide_run runs_a[SUITE_CASES][SUITE_RUNS], run_b[SUITE_CASES];
+    struct decide_run runs_a[SUITE_CASES][SUITE_RUNS], runs_b[SUITE_CASES][SUITE_RUNS];
     struct decide_case cases[SUITE_CASES];
     struct rival_says says[SUITE_CASES];
     bool worse[SUITE_CASES];
-    size_t n, runs_a_n, launches;
+    size_t n, runs_a_n, runs_b_n, launches;
+    bool in_turn;
     struct bootstrap boot;
 };
 
@@ -22,35 +23,44 @@ static void draw(struct suite *s, const struct noise *noise, const struct replay
                  struct rng *r)
 {
     for (size_t c = 0; c < s->n; c++) {
-        noise_side(noise, r, replay, c, s->runs_a_n, s->launches, &s->a[c]);
-        noise_side(noise, r, replay, c, 1, s->launches, &s->b[c]);
-        for (size_t i = 0; i < s->runs_a_n; i++)
+        if (s->in_turn) {
+            noise_in_turn(noise, r, c, s->launches, &s->a[c], &s->b[c]);
+        } else {
+            noise_side(noise, r, replay, c, s->runs_a_n, s->launches, &s->a[c]);
+            noise_side(noise, r, replay, c, 1, s->launches, &s->b[c]);
+        }
+        for (size_t i = 0; i < SUITE_RUNS; i++) {
             s->runs_a[c][i] = (struct decide_run){s->a[c].values[i], s->launches};
-        s->run_b[c] = (struct decide_run){s->b[c].values[0], s->launches};
-        s->cases[c] = (struct decide_case){
-            .a = {s->runs_a[c], s->runs_a_n}, .b = {&s->run_b[c], 1}, .higher_is_better = true};
+            s->runs_b[c][i] = (struct decide_run){s->b[c].values[i], s->launches};
+        }
+        s->cases[c] = (struct decide_case){.a = {s->runs_a[c], s->runs_a_n},
+                                           .b = {s->runs_b[c], s->runs_b_n},
+                                           .higher_is_better = true};
     }
 }
 
 static void lose(struct suite *s, size_t c)
 {
-    struct run_samples *run = &s->b[c].runs[0];
+    for (size_t run = 0; run < s->runs_b_n; run++)
+        for (size_t l = 0; l < s->launches; l++) {
+            struct run_samples *of = &s->b[c].runs[run];
 
-    for (size_t l = 0; l < s->launches; l++) {
-        for (size_t i = 0; i < SUITE_SAMPLES; i++)
-            run->samples[l][i] += log1p(-TRUE_LOSS);
-        run->medians[l] += log1p(-TRUE_LOSS);
-        s->b[c].values[0][l] *= 1 - TRUE_LOSS;
-    }
+            for (size_t i = 0; i < SUITE_SAMPLES; i++)
+                of->samples[l][i] += log1p(-TRUE_LOSS);
+            of->medians[l] += log1p(-TRUE_LOSS);
+            s->b[c].values[run][l] *= 1 - TRUE_LOSS;
+        }
 }
 
-static void decide(struct suite *s, bool unchanged, double margin)
+static void decide(struct suite *s, bool unchanged, bool in_turn, double margin)
 {
     struct decide_options options = {.unchanged = unchanged};
     struct decide_overall overall;
 
-    for (size_t c = 0; c < s->n; c++)
+    for (size_t c = 0; c < s->n; c++) {
         s->cases[c].margin = margin;
+        s->cases[c].paired = in_turn;
+    }
     if (decide_suite(s->cases, s->n, &options, &overall))
         abort();
     for (size_t c = 0; c < s->n; c++)
@@ -60,16 +70,18 @@ static void decide(struct suite *s, bool unchanged, double margin)
 /* For the two methods of this suite: s->worse, and equivalence in says. */
 static void ask(struct suite *s, enum method method)
 {
+    bool in_turn = s->in_turn && method != METHOD_BY_RUNS, gate = method != METHOD_COMPARE;
     double enough = RIVAL_LEVEL; /* Holm's last step */
 
     switch (method) {
     case METHOD_CHECK:
     case METHOD_COMPARE:
-        decide(s, method == METHOD_CHECK, COMPARE_MARGIN);
+    case METHOD_BY_RUNS:
+        decide(s, gate, in_turn, COMPARE_MARGIN);
         for (size_t c = 0; c < s->n; c++)
             s->says[c] = (struct rival_says){.low = s->cases[c].low, .high = s->cases[c].high};
-        if (method == METHOD_CHECK)
-            decide(s, true, CHECK_MARGIN);
+        if (gate)
+            decide(s, true, in_turn, CHECK_MARGIN);
         return;
     case METHOD_WELCH:
         for (size_t c = 0; c < s->n; c++)
@@ -107,6 +119,23 @@ static void count(struct suite *s, enum method method, size_t lost, struct tally
         t->equivalent += is_equivalent(&s->says[c]);
 }
 
+/* Is the suite of this number judged by that method, too? */
+static bool is_asked(const struct trial *t, size_t suite, enum method method)
+{
+    bool plain = method == METHOD_WELCH || method == METHOD_BOOTSTRAP;
+
+    if (method == METHOD_CHECK || method == METHOD_COMPARE)
+        return true;
+    return suite < t->rival_suites && plain == !t->noise->moments;
+}
+
+static void count_all(struct trial *t, struct suite *s, size_t suite, size_t lost)
+{
+    for (enum method m = 0; m < METHODS; m++)
+        if (is_asked(t, suite, m))
+            count(s, m, lost, &t->by[m]);
+}
+
 void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
 {
     struct suite *s = calloc(1, sizeof(*s));
@@ -117,19 +146,17 @@ void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
     rng_seed(&r, seed);
     bootstrap_init(&s->boot, seed + 1);
     s->n = t->cases = t->noise->cases ? t->noise->cases : SUITE_CASES;
+    s->in_turn = t->noise->moments;
     s->runs_a_n = t->noise->runs_a;
+    s->runs_b_n = s->in_turn ? s->runs_a_n : 1;
     s->launches = t->launches;
     for (size_t i = 0; i < t->suites; i++) {
-        enum method methods = i < t->rival_suites ? METHODS : METHOD_WELCH;
-
         draw(s, t->noise, replay, &r);
-        for (enum method m = 0; m < methods; m++)
-            count(s, m, s->n, &t->by[m]);
+        count_all(t, s, i, s->n);
         size_t lost = rng_below(&r, s->n);
 
         lose(s, lost);
-        for (enum method m = 0; m < methods; m++)
-            count(s, m, lost, &t->by[m]);
+        count_all(t, s, i, lost);
     }
     free(s);
 }

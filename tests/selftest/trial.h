@@ -10,7 +10,15 @@
 #define COMPARE_MARGIN 0.05
 #define RIVAL_LEVEL    0.01 /* what is promised of a suite */
 
-enum method { METHOD_CHECK, METHOD_COMPARE, METHOD_WELCH, METHOD_BOOTSTRAP, METHODS };
+/* By runs: check's method, where what was measured in turn is not known to have been. */
+enum method {
+    METHOD_CHECK,
+    METHOD_COMPARE,
+    METHOD_WELCH,
+    METHOD_BOOTSTRAP,
+    METHOD_BY_RUNS,
+    METHODS
+};
 
 struct tally {
     size_t alarms;          /* suites in which nothing changed, and a case was named */
@@ -23,7 +31,9 @@ struct tally {
 struct trial {
     const struct noise *noise;
     size_t launches, suites, cases;
-    size_t rival_suites; /* the first so many are judged by the two plainer methods, too */
+    size_t
+        rival_suites; /* the first so many are judged by the plainer methods, too: the two, or by runs what
+                            was measured in turn */
     struct tally by[METHODS];
 };
 

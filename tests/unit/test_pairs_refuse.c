@@ -57,6 +57,74 @@ static void test_unknown_path_is_told(void **state)
     pairs_release(&p);
 }
 
+/* Launches of case 1: the way each took ('r' RDMA, 's' sockets), in capitals where others took the CPU meanwhile. */
+static void write_ways(const struct fake_run *root, const char *name, const char *ways)
+{
+    struct scene_run r = scene_begin(root, name, "memory", params, 4);
+    struct row row;
+
+    for (uint64_t i = 1; ways[i - 1]; i++) {
+        bool taken = ways[i - 1] < 'a';
+
+        fake_row_init(&row, "1", i, "bandwidth", "GB/s", taken ? 5 : 10);
+        carry(&row, (ways[i - 1] | 0x20) == 's');
+        row.ledger.steal_percent = taken ? 30 : 0;
+        scene_row(&r, &row, triad);
+        scene_launch(&r, "done", 1, "1", i, "");
+    }
+    scene_end(&r);
+}
+
+static struct pairs pairs_of_ways(const struct fake_run *root, const char *a, const char *b,
+                                  double steal_limit)
+{
+    const struct pairs_options options = {.margin = 0.05, .steal_limit = steal_limit};
+    struct pairs p;
+    char error[512];
+
+    write_ways(root, "a", a);
+    write_ways(root, "b", b);
+    if (scene_load(&p, root, "a", "b", &options, error, sizeof(error)))
+        fail_msg("%s", error);
+    return p;
+}
+
+/* Neighbours that take the CPU move no bytes to another path: what the launches that are left out prove still holds. */
+static void test_other_path_is_refused_whoever_took_the_cpu(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        double limit;
+        enum pair_state state;
+        const char *taken;
+    } known[] = {
+        {"rr", "SS", 0.02, PAIR_REFUSED, "2 of 2 launches of B (30 %)"}, /* none of B is left */
+        {"SS", "rr", 0.02, PAIR_REFUSED, "2 of 2 launches of A (30 %)"},
+        {"RR", "SS", 0.02, PAIR_REFUSED,
+         "2 of 2 launches of A (30 %), 2 of 2 launches of B (30 %)"},
+        {"rr", "rrS", 0.02, PAIR_REFUSED, "1 of 3 launches of B (30 %)"}, /* in that launch alone */
+        {"rr", "ssS", 0.02, PAIR_REFUSED, "1 of 3 launches of B (30 %)"}, /* and in others */
+        {"rr", "ssR", 0.02, PAIR_REFUSED, "1 of 3 launches of B (30 %)"}, /* in the others alone */
+        {"rr", "SS", 0, PAIR_REFUSED, ""},
+        {"rr", "RR", 0.02, PAIR_TAKEN, "2 of 2 launches of B (30 %)"},
+        {"rr", "rrR", 0.02, PAIR_READY, "1 of 3 launches of B (30 %)"},
+    };
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        struct pairs p = pairs_of_ways(*state, known[i].a, known[i].b, known[i].limit);
+
+        assert_int_equal(p.n, 1);
+        assert_string_equal(p.all[0].taken, known[i].taken);
+        if (p.all[0].state != known[i].state)
+            fail_msg("'%s' against '%s': state %d", known[i].a, known[i].b, (int)p.all[0].state);
+        if (known[i].state == PAIR_REFUSED) {
+            assert_memory_equal(p.all[0].reason, "another path: ", strlen("another path: "));
+            assert_int_equal(p.overall.n_judged, 0);
+        }
+        pairs_release(&p);
+    }
+}
+
 static void simulate(struct row *row, int how)
 {
     row->origin = how ? "simulated" : "measured";
@@ -142,9 +210,13 @@ static void test_carriers(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_other_path_is_refused),   TEST(test_unknown_path_is_told),
-        TEST(test_other_origin_is_refused), TEST(test_other_level_is_refused),
-        TEST(test_other_kernel_is_told),    TEST(test_carriers),
+        TEST(test_other_path_is_refused),
+        TEST(test_unknown_path_is_told),
+        TEST(test_other_origin_is_refused),
+        TEST(test_other_level_is_refused),
+        TEST(test_other_kernel_is_told),
+        TEST(test_carriers),
+        TEST(test_other_path_is_refused_whoever_took_the_cpu),
     };
 
     return cmocka_run_group_tests_name("pairs_refuse", tests, NULL, NULL);

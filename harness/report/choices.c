@@ -1,63 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cases of a comparison: see pairs_parts.h. The report's are made by what stands in the rows' columns. Here a parameter
- * that was left to the benchmark (rule_left_by()) makes no case: launches that chose differently are launches of one case,
- * and a value that was asked for makes a case of its own, though the benchmark chose the same elsewhere.
+ * What was left to a benchmark, and what was asked for: see choices.h. Rows are put into groups by what their launches were
+ * asked for; in a comparison a group is a case.
  */
+#include "harness/report/choices_parts.h"
+
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/compare/pairs_parts.h"
+#include "harness/report/case_key.h"
 #include "harness/report/combine.h"
 #include "harness/report/rules.h"
-
-#define CHOICES_MAX 8
-
-/* A case in the making. */
-struct group {
-    const char *key;
-    struct report_case c;
-    size_t number, n_sources;
-    const struct report_case *source; /* the last of the report's cases that it is made of */
-    bool in_a, in_b;                  /* sides that have rows of it */
-    struct group *joined;             /* another, in which its rows are; NULL: none */
-};
-
-struct ref {
-    size_t run, row;
-    struct group *group;
-};
-
-struct making {
-    struct pairing *g;
-    struct report_bench *b;
-    size_t choices[CHOICES_MAX], n_choices; /* parameters */
-    struct group **groups;                  /* in the order of the suite */
-    size_t n, n_refs;
-    struct ref *refs;
-    void *by_key;
-};
-
-/* The value of an option in "--op triad --memory-node 1"; its length; NULL: it is not there. */
-static const char *argument_of(const char *arguments, const char *param, size_t *len)
-{
-    size_t n = strlen(param);
-
-    for (const char *at = arguments; (at = strstr(at, "--")) != NULL;) {
-        size_t same = 0;
-
-        at += 2;
-        while (same < n && (at[same] == '-' ? '_' : at[same]) == param[same])
-            same++;
-        if (same < n || (at[n] != ' ' && at[n] != '='))
-            continue;
-        *len = strcspn(at + n + 1, " ");
-        return at + n + 1;
-    }
-    return NULL;
-}
+#include "harness/report/shares.h"
+#include "harness/report/show.h"
 
 /* What the launch was asked for; "" where the choice was left to the benchmark. Of several values the row says which it
  * was, and of a launch that is in no plan nobody knows: it is taken as asked for. */
@@ -66,13 +23,13 @@ static const char *asked_of(struct making *m, const struct suite_entry *entry,
 {
     const char *name = m->b->params[param], *word = rule_left_by(m->b->name, name);
     size_t len = 0;
-    const char *value = entry ? argument_of(entry->arguments, name, &len) : NULL;
+    const char *value = entry ? suite_argument(entry->arguments, name, &len) : NULL;
 
     if (entry && (!value || (len == strlen(word) && !memcmp(value, word, len))))
         return "";
     if (!value || *c->params[param] || memchr(value, ',', len))
         return c->params[param];
-    return pool_text(&m->g->p->report.pool, "%.*s", (int)len, value);
+    return pool_text(&m->r->pool, "%.*s", (int)len, value);
 }
 
 static int compare_keys(const void *x, const void *y)
@@ -88,9 +45,9 @@ static void leave_group(void *group)
 static struct group *group_of(struct making *m, const struct report_case *c,
                               const char *const *params)
 {
-    struct pool *pool = &m->g->p->report.pool;
+    struct pool *pool = &m->r->pool;
     const struct report_case as_asked = {.params = params, .metric = c->metric, .unit = c->unit};
-    struct group like = {.key = pair_key(pool, m->b, &as_asked)};
+    struct group like = {.key = case_key(pool, m->b, &as_asked)};
     struct group *const *found = tfind(&like, &m->by_key, compare_keys);
 
     if (found)
@@ -98,8 +55,9 @@ static struct group *group_of(struct making *m, const struct report_case *c,
     struct group *group = pool_alloc(pool, 1, sizeof(*group));
     if (!group)
         return NULL;
-    *group = (struct group){.key = like.key, .c = as_asked, .number = m->n};
+    *group = (struct group){.key = like.key, .c = as_asked, .place = (size_t)(c - m->b->cases)};
     m->groups[m->n++] = group;
+    group->number = m->n;
     return tsearch(group, &m->by_key, compare_keys) ? group : NULL;
 }
 
@@ -109,8 +67,8 @@ static struct group *group_of_row(struct making *m, const struct report_case *c,
 {
     const struct report_rows *rows = &m->b->rows[run];
     const struct suite_entry *entry =
-        suite_entry_of(&m->g->plans[run], m->b->name, row_text(rows, row, FIELD_CASE));
-    const char **params = pool_alloc(&m->g->p->report.pool, m->b->n_params, sizeof(*params));
+        suite_entry_of(&m->plans[run], m->b->name, row_text(rows, row, FIELD_CASE));
+    const char **params = pool_alloc(&m->r->pool, m->b->n_params, sizeof(*params));
 
     if (!params)
         return NULL;
@@ -127,9 +85,9 @@ static int add_row(struct making *m, const struct report_case *c, size_t run, si
         return -ENOMEM;
     group->n_sources += group->source != c;
     group->source = c;
-    group->in_a |= run < m->g->a.end;
-    group->in_b |= run >= m->g->b.first;
-    m->refs[m->n_refs++] = (struct ref){run, row, group};
+    group->in_a |= run < m->n_a;
+    group->in_b |= run >= m->n_a;
+    m->refs[m->n_refs++] = (struct ref){run, row, c, group};
     return 0;
 }
 
@@ -138,7 +96,7 @@ static int add_case(struct making *m, const struct report_case *c)
 {
     int err = 0;
 
-    for (size_t run = 0; run < m->g->p->report.n_runs; run++) {
+    for (size_t run = 0; run < m->r->n_runs; run++) {
         const struct report_point *p = &c->points[run];
         const char *number = NULL;
         struct group *group = NULL;
@@ -188,10 +146,12 @@ static void join_groups(struct making *m)
         }
 }
 
-static int compare_refs(const void *x, const void *y)
+int choices_compare(const void *x, const void *y)
 {
     const struct ref *a = x, *b = y;
 
+    if (a->group->place != b->group->place)
+        return a->group->place < b->group->place ? -1 : 1;
     if (a->group != b->group)
         return a->group->number < b->group->number ? -1 : 1;
     if (a->run != b->run)
@@ -199,9 +159,32 @@ static int compare_refs(const void *x, const void *y)
     return a->row < b->row ? -1 : a->row > b->row;
 }
 
+/* "isa avx512 in 3 of 5 launches, avx2 in 2" */
+static const char *chosen_text(struct making *m, const struct report_rows *rows,
+                               const struct report_point *p)
+{
+    struct pool *pool = &m->r->pool;
+    const char **texts = pool_alloc(pool, p->n_rows, sizeof(*texts)), *all = "";
+
+    for (size_t k = 0; texts && k < m->n_choices; k++) {
+        size_t n = 0, param = m->choices[k];
+        bool mixed;
+
+        for (size_t i = 0; i < p->n_rows; i++) {
+            const char *text = table_cell(rows->table, p->rows[i], rows->params[param]);
+            if (*text)
+                texts[n++] = show_param(pool, m->b, param, text);
+        }
+        const char *shares = shares_text(pool, texts, n, "launches", &mixed);
+        if (mixed)
+            all = show_joined(pool, all, pool_text(pool, "%s %s", m->b->params[param], shares));
+    }
+    return all;
+}
+
 static int fill_case(struct making *m, struct report_case *c, const struct ref *refs, size_t n)
 {
-    struct report *r = &m->g->p->report;
+    struct report *r = m->r;
     size_t *rows = pool_alloc(&r->pool, n, sizeof(*rows));
 
     *c = refs->group->c;
@@ -217,19 +200,22 @@ static int fill_case(struct making *m, struct report_case *c, const struct ref *
     }
     for (size_t i = 0; i < r->n_runs; i++)
         combine_launches(&r->pool, &m->b->rows[i], &c->points[i]);
+    for (size_t i = 0; i < r->n_runs; i++)
+        if (c->points[i].n_rows)
+            c->points[i].chose = chosen_text(m, &m->b->rows[i], &c->points[i]);
     return 0;
 }
 
-static int fill_cases(struct making *m)
+int choices_fill(struct making *m)
 {
-    struct report_case *cases = pool_alloc(&m->g->p->report.pool, m->n, sizeof(*cases));
+    struct report_case *cases = pool_alloc(&m->r->pool, m->n, sizeof(*cases));
     size_t n = 0;
     int err = cases ? 0 : -ENOMEM;
 
     for (size_t i = 0; i < m->n_refs; i++)
         if (m->refs[i].group->joined)
             m->refs[i].group = m->refs[i].group->joined;
-    qsort(m->refs, m->n_refs, sizeof(*m->refs), compare_refs);
+    qsort(m->refs, m->n_refs, sizeof(*m->refs), choices_compare);
     for (size_t i = 0; !err && i < m->n_refs;) {
         size_t end = i;
 
@@ -257,42 +243,50 @@ static size_t count_rows(const struct making *m)
     size_t n = 0;
 
     for (size_t k = 0; k < m->b->n_cases; k++)
-        for (size_t run = 0; run < m->g->p->report.n_runs; run++)
+        for (size_t run = 0; run < m->r->n_runs; run++)
             n += m->b->cases[k].points[run].n_rows;
     return n;
 }
 
-static int make(struct making *m)
+int choices_begin(struct making *m, struct report *r, const struct suite_index *plans, size_t n_a,
+                  size_t bench)
 {
-    size_t n_rows = count_rows(m);
     int err = 0;
 
+    *m = (struct making){.r = r, .plans = plans, .n_a = n_a, .b = &r->benches[bench]};
+    find_choices(m);
+    if (!m->n_choices)
+        return 0;
+    size_t n_rows = count_rows(m);
     m->refs = calloc(n_rows + 1, sizeof(*m->refs));
     m->groups = calloc(n_rows + 1, sizeof(*m->groups)); /* one a row at most */
     if (!m->refs || !m->groups)
         err = -ENOMEM;
     for (size_t i = 0; !err && i < m->b->n_cases; i++)
         err = add_case(m, &m->b->cases[i]);
-    if (!err) {
-        join_groups(m);
-        err = fill_cases(m);
-    }
-    tdestroy(m->by_key, leave_group);
-    free(m->groups);
-    free(m->refs);
     return err;
 }
 
-int pairs_make_cases(struct pairing *g)
+void choices_end(struct making *m)
+{
+    tdestroy(m->by_key, leave_group);
+    free(m->groups);
+    free(m->refs);
+}
+
+int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a)
 {
     int err = 0;
 
-    for (size_t i = 0; !err && i < g->p->report.n_benches; i++) {
-        struct making m = {.g = g, .b = &g->p->report.benches[i]};
+    for (size_t i = 0; !err && i < r->n_benches; i++) {
+        struct making m;
 
-        find_choices(&m);
-        if (m.n_choices)
-            err = make(&m);
+        err = choices_begin(&m, r, plans, n_a, i);
+        if (!err && m.n_choices) {
+            join_groups(&m);
+            err = choices_fill(&m);
+        }
+        choices_end(&m);
     }
     return err;
 }

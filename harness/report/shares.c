@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What several runs, or launches, say of one thing: see shares.h. */
-#include "harness/compare/shares.h"
+#include "harness/report/shares.h"
 
 #include <string.h>
 

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The cases of a run's plan, to find a case of one run in another: see pairs_parts.h. */
+/* The cases of a run's plan, to find a case of one run in another: see suite_index.h. */
+#include "harness/report/suite_index.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/compare/pairs_parts.h"
 
 static int compare_case(const void *x, const void *y)
 {
@@ -140,4 +141,22 @@ const struct suite_entry *suite_entry_like(const struct suite_index *index,
                                                sizeof(*index->by_arguments), compare_arguments);
 
     return found ? *found : NULL;
+}
+
+const char *suite_argument(const char *arguments, const char *param, size_t *len)
+{
+    size_t n = strlen(param);
+
+    for (const char *at = arguments; (at = strstr(at, "--")) != NULL;) {
+        size_t same = 0;
+
+        at += 2;
+        while (same < n && (at[same] == '-' ? '_' : at[same]) == param[same])
+            same++;
+        if (same < n || (at[n] != ' ' && at[n] != '='))
+            continue;
+        *len = strcspn(at + n + 1, " ");
+        return at + n + 1;
+    }
+    return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What several runs, or launches, say of one thing. */
-#ifndef PLUMB_COMPARE_SHARES_H
-#define PLUMB_COMPARE_SHARES_H
+#ifndef PLUMB_REPORT_SHARES_H
+#define PLUMB_REPORT_SHARES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a benchmark chose where the launch left it the choice (rule_left_by(): the vector unit, a thread a core) makes no case
+ * by itself: launches that chose differently are launches of one case, and a value that was asked for makes a case of its own,
+ * though the benchmark chose the same elsewhere. Which it was is in the arguments of the run's plan; of a launch that is in no
+ * plan nobody knows, and it is taken as asked for.
+ */
+#ifndef PLUMB_REPORT_CHOICES_H
+#define PLUMB_REPORT_CHOICES_H
+
+#include "harness/report/model.h"
+#include "harness/report/suite_index.h"
+
+/* For a report: cases that the launches of one run split by what they chose become one, whose parameter is "" and whose
+ * point says what they `chose`. What all of a run chose alike stays in the case. 0 or -ENOMEM. */
+int choices_unite(struct report *r);
+
+/* For a comparison of the first n_a runs with the others: no case has what was left to the benchmark, its parameters are ""
+ * there. What one side was asked for, and all launches of the other chose of themselves, is one case. One plan a run. 0 or
+ * -ENOMEM. */
+int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a run was asked for, by its plan: the cases of its suite. */
+#ifndef PLUMB_REPORT_SUITE_INDEX_H
+#define PLUMB_REPORT_SUITE_INDEX_H
+
+#include "harness/store/run_folder.h"
+
+/* A case of a suite in one run, by its plan: what its launches came to. */
+struct suite_entry {
+    const char *bench, *arguments, *hosts[3], *case_id;
+    size_t n_done, n_skipped, n_failed, n_late, n_todo;
+    double margin;      /* NaN: the suite says none */
+    const char *reason; /* of its first row without a value; "" */
+};
+
+struct suite_index {
+    struct suite_entry *by_case; /* sorted by benchmark and number */
+    struct suite_entry **by_arguments;
+    size_t n;
+};
+
+int suite_index_make(const struct run_folder *run, struct suite_index *index); /* 0 or -ENOMEM */
+void suite_index_release(struct suite_index *index);
+const struct suite_entry *suite_entry_of(const struct suite_index *index, const char *bench,
+                                         const char *case_id);
+/* The same case in another run: of the same benchmark, arguments and hosts. NULL: it has none. */
+const struct suite_entry *suite_entry_like(const struct suite_index *index,
+                                           const struct suite_entry *entry);
+
+/* The value of a parameter's option in "--op triad --memory-node 1", and its length; NULL: it is not there. */
+const char *suite_argument(const char *arguments, const char *param, size_t *len);
+
+#endif

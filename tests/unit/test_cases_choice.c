@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of a report's cases where launches chose differently by themselves: one case, and that is told. */
+#include "harness/report/report.h"
+#include "tests/unit/pairs_scene.h"
+
+static const char *const params[] = {"op", "size", "threads", "isa", "level"};
+
+/* One launch's row of a case, which took that isa. */
+static void add(struct scene_run *r, const char *case_id, uint64_t repeat, const char *isa,
+                double value)
+{
+    const char *const values[] = {"triad", "65536", "2", isa, "L2"};
+    struct row row;
+
+    fake_row_init(&row, case_id, repeat, "bandwidth", "GB/s", value);
+    scene_row(r, &row, values);
+}
+
+static void launch(struct scene_run *r, const char *case_id, uint64_t repeat, const char *arguments,
+                   const char *isa, double value)
+{
+    add(r, case_id, repeat, isa, value);
+    scene_launch_as(r, "done", 1, case_id, repeat, arguments, "");
+}
+
+static void write_run(void **state, const char *name, const char *arguments,
+                      const char *const *isas)
+{
+    struct scene_run r = scene_begin(*state, name, "memory", params, 5);
+
+    for (uint64_t i = 0; *isas[i]; i++)
+        launch(&r, "1", i + 1, arguments, isas[i], 10 + (double)i);
+    scene_end(&r);
+}
+
+#define RUN(name, arguments, ...)                                                                  \
+    write_run(state, name, arguments, (const char *const[]){__VA_ARGS__, ""})
+
+static struct report loaded(void **state, size_t n)
+{
+    struct scene_paths p = scene_paths(*state, "a", "b");
+    const char *paths[] = {p.a, p.b};
+    struct report r;
+    char error[512] = "";
+
+    if (report_load(&r, paths, n, error, sizeof(error)))
+        fail_msg("%s", error);
+    return r;
+}
+
+static void expect(const struct report *r, size_t i, const char *isa, size_t launches,
+                   const char *chose)
+{
+    const struct report_case *c = &r->benches[0].cases[i];
+
+    assert_true(i < r->benches[0].n_cases);
+    assert_string_equal(report_param(&r->benches[0], c, "isa"), isa);
+    assert_string_equal(report_param(&r->benches[0], c, "threads"), "2");
+    assert_int_equal(c->points[0].n_values, launches);
+    assert_string_equal(c->points[0].chose ? c->points[0].chose : "", chose);
+}
+
+static void test_launches_that_chose_differently(void **state)
+{
+    RUN("a", "--op triad", "avx512", "avx2", "avx512");
+    struct report r = loaded(state, 1);
+
+    assert_int_equal(r.benches[0].n_cases, 1);
+    expect(&r, 0, "", 3, "isa avx512 in 2 of 3 launches, avx2 in 1");
+    assert_float_equal(r.benches[0].cases[0].points[0].value, 11, 1e-6);
+    for (size_t i = 0; i < 3; i++) /* in the order of time */
+        assert_int_equal(r.benches[0].cases[0].points[0].rows[i], i);
+    report_release(&r);
+}
+
+static void test_launches_that_chose_alike(void **state)
+{
+    RUN("a", "--op triad", "avx512", "avx512");
+    struct report r = loaded(state, 1);
+
+    assert_int_equal(r.benches[0].n_cases, 1);
+    expect(&r, 0, "avx512", 2, "");
+    report_release(&r);
+}
+
+static void test_what_was_asked_for_stays_apart(void **state)
+{
+    struct scene_run w;
+
+    RUN("a", "\"--isa avx512,avx2\"", "avx512", "avx2");
+    struct report r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    report_release(&r);
+    /* A case that was asked for beside one that fell on it once. */
+    w = scene_begin(*state, "a", "memory", params, 5);
+    launch(&w, "1", 1, "--op triad", "avx512", 10);
+    launch(&w, "2", 1, "--op triad --isa avx2", "avx2", 20);
+    launch(&w, "1", 2, "--op triad", "avx2", 11);
+    launch(&w, "2", 2, "--op triad --isa avx2", "avx2", 21);
+    launch(&w, "1", 3, "--op triad", "avx2", 12);
+    scene_end(&w);
+    r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    expect(&r, 0, "", 3, "isa avx512 in 1 of 3 launches, avx2 in 2");
+    expect(&r, 1, "avx2", 2, "");
+    assert_float_equal(r.benches[0].cases[1].points[0].value, 20.5, 1e-6);
+    report_release(&r);
+}
+
+/* Two cases of the suite, and one launch that gives both. */
+static void test_what_is_no_choice_of_a_launch(void **state)
+{
+    struct scene_run w = scene_begin(*state, "a", "memory", params, 5);
+
+    for (uint64_t i = 1; i < 3; i++) {
+        launch(&w, "1", i, "--op triad", "avx512", 10);
+        launch(&w, "2", i + 2, "--op triad", "avx2", 20);
+    }
+    scene_end(&w);
+    struct report r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    expect(&r, 0, "avx512", 2, "");
+    expect(&r, 1, "avx2", 2, "");
+    report_release(&r);
+    w = scene_begin(*state, "a", "memory", params, 5);
+    for (uint64_t i = 1; i < 3; i++) {
+        add(&w, "1", i, "avx512", 10);
+        add(&w, "1", i, "avx2", 20);
+        scene_launch_as(&w, "done", 2, "1", i, "--op triad", "");
+    }
+    scene_end(&w);
+    r = loaded(state, 1);
+    assert_int_equal(r.benches[0].n_cases, 2);
+    report_release(&r);
+}
+
+/* Side by side, each run shows what it took; where one of them could not make up its mind, both are that case. */
+static void test_two_runs(void **state)
+{
+    RUN("a", "--op triad", "avx512", "avx512");
+    RUN("b", "--op triad", "avx2", "avx2");
+    struct report r = loaded(state, 2);
+
+    assert_int_equal(r.benches[0].n_cases, 2);
+    report_release(&r);
+    RUN("a", "--op triad", "avx512", "avx2");
+    r = loaded(state, 2);
+    assert_int_equal(r.benches[0].n_cases, 1);
+    expect(&r, 0, "", 2, "isa avx512 in 1 of 2 launches, avx2 in 1");
+    assert_int_equal(r.benches[0].cases[0].points[1].n_values, 2);
+    assert_string_equal(r.benches[0].cases[0].points[1].chose, "");
+    report_release(&r);
+}
+
+/* Does the report of run a say this? */
+static bool says(void **state, const char *text)
+{
+    static char page[4 << 20];
+    const struct scene_paths p = scene_paths(*state, "a", "a");
+    const char *paths[] = {p.a};
+    char path[160], error[512] = "";
+
+    if (report_make(paths, 1, NULL, error, sizeof(error)))
+        fail_msg("%s", error);
+    snprintf(path, sizeof(path), "%s/report.html", p.a);
+    FILE *in = fopen(path, "re");
+    assert_non_null(in);
+    size_t n = fread(page, 1, sizeof(page) - 1, in);
+    page[n] = 0;
+    fclose(in);
+    return strstr(page, text) != NULL;
+}
+
+static void test_the_page_tells(void **state)
+{
+    RUN("a", "--op triad", "avx512", "avx2", "avx512");
+    assert_true(says(state, "Cases whose launches chose differently"));
+    assert_true(says(state, "isa avx512 in 2 of 3 launches, avx2 in 1"));
+    RUN("a", "--op triad", "avx2", "avx2");
+    assert_false(says(state, "chose differently"));
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_launches_that_chose_differently),
+        TEST(test_launches_that_chose_alike),
+        TEST(test_what_was_asked_for_stays_apart),
+        TEST(test_what_is_no_choice_of_a_launch),
+        TEST(test_two_runs),
+        TEST(test_the_page_tells),
+    };
+
+    return cmocka_run_group_tests_name("cases_choice", tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of runs that were measured in turn: which belong together, and which of their launches. */
+#include "harness/compare/pairs.h"
+
+#include "tests/unit/pairs_scene.h"
+
+static const char *const params[] = {"op", "stores", "size", "level"};
+static const char *const triad[] = {"triad", "", "65536", "L2"};
+
+/* A run of plumb run --against, "one-a": its launches' values; 0: it failed, NaN: it is not there. */
+static void write_run_as(const struct fake_run *root, const char *name, const char *pair,
+                         const char *side, const double *launches, size_t n)
+{
+    char meta[256];
+    struct row row;
+    struct scene_run r = scene_begin(root, name, "memory", params, 4);
+
+    for (size_t i = 0; i < n; i++) {
+        bool failed = launches[i] == 0;
+
+        if (isnan(launches[i]))
+            continue;
+        fake_row_init(&row, "1", i + 1, "bandwidth", "GB/s", failed ? NAN : launches[i]);
+        row.status = failed ? "failed" : "ok";
+        scene_row(&r, &row, triad);
+        scene_launch(&r, failed ? "fail" : "done", 1, "1", i + 1, "");
+    }
+    scene_end(&r);
+    snprintf(meta, sizeof(meta),
+             "{\"schema\": 1, \"run\": \"%s\", \"machine\": {}, \"against\": {\"pair\": \"%s\", "
+             "\"side\": \"%s\"}}\n",
+             name, pair, side);
+    scene_file(root, name, "run.json", meta);
+}
+
+static void write_run(const struct fake_run *root, const char *pair, const char *side,
+                      const double *launches, size_t n)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s-%s", pair, side);
+    write_run_as(root, name, pair, side, launches, n);
+}
+
+static struct pairs pairs_of(const struct fake_run *root, const char *const *a, size_t n_a,
+                             const char *const *b, size_t n_b)
+{
+    static const struct pairs_options options = {.margin = 0.05};
+    const char *names[8];
+    char paths[8][128], error[512];
+    struct pairs p;
+
+    for (size_t i = 0; i < n_a + n_b; i++) {
+        snprintf(paths[i], sizeof(paths[i]), "%s/%s", root->path, i < n_a ? a[i] : b[i - n_a]);
+        names[i] = paths[i];
+    }
+    if (pairs_load(&p, names, n_a, names + n_a, n_b, &options, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(p.n, 1);
+    assert_int_equal(p.all[0].state, PAIR_READY);
+    return p;
+}
+
+static void assert_run(const struct decide_run *run, const double *want, size_t n)
+{
+    assert_int_equal(run->n, n);
+    for (size_t i = 0; i < n; i++)
+        assert_float_equal(run->values[i], want[i], 1e-6);
+}
+
+static void write_two_pairs(const struct fake_run *root)
+{
+    write_run(root, "one", "a", (double[]){10, 11, 12}, 3);
+    write_run(root, "one", "b", (double[]){20, 21, 22}, 3);
+    write_run(root, "two", "a", (double[]){30, 31, 32}, 3);
+    write_run(root, "two", "b", (double[]){40, 41, 42}, 3);
+}
+
+static void test_partners(void **state)
+{
+    const char *a[] = {"one-a", "two-a"}, *b[] = {"two-b", "one-b"};
+
+    write_two_pairs(*state);
+    struct pairs p = pairs_of(*state, a, 2, b, 2);
+    const struct decide_case *d = &p.all[0].decide;
+
+    assert_true(p.in_turn && d->paired && d->by_pairs && d->by_runs);
+    assert_int_equal(d->a.n, 2);
+    assert_run(&d->a.runs[0], (double[]){10, 11, 12}, 3);
+    assert_run(&d->b.runs[0], (double[]){20, 21, 22}, 3);
+    assert_run(&d->a.runs[1], (double[]){30, 31, 32}, 3);
+    assert_run(&d->b.runs[1], (double[]){40, 41, 42}, 3);
+    pairs_release(&p);
+    /* The other way round, too. */
+    p = pairs_of(*state, b, 2, a, 2);
+    assert_true(p.in_turn && p.all[0].decide.paired);
+    assert_run(&p.all[0].decide.b.runs[0], (double[]){30, 31, 32}, 3);
+    pairs_release(&p);
+}
+
+static void test_launches_without_a_partner(void **state)
+{
+    const char *a[] = {"one-a", "two-a"}, *b[] = {"one-b", "two-b"};
+
+    write_two_pairs(*state);
+    write_run(*state, "one", "b", (double[]){20, 0, 22}, 3);
+    write_run(*state, "two", "a", (double[]){NAN, 31, 32}, 3);
+    struct pairs p = pairs_of(*state, a, 2, b, 2);
+    const struct decide_case *d = &p.all[0].decide;
+
+    assert_true(d->paired);
+    assert_run(&d->a.runs[0], (double[]){10, 12}, 2);
+    assert_run(&d->b.runs[0], (double[]){20, 22}, 2);
+    assert_run(&d->a.runs[1], (double[]){31, 32}, 2);
+    assert_run(&d->b.runs[1], (double[]){41, 42}, 2);
+    pairs_release(&p);
+}
+
+static void test_a_run_without_the_case(void **state)
+{
+    const char *a[] = {"one-a", "two-a"}, *b[] = {"one-b", "two-b"};
+
+    write_two_pairs(*state);
+    write_run(*state, "one", "b", NULL, 0);
+    struct pairs p = pairs_of(*state, a, 2, b, 2);
+    const struct decide_case *d = &p.all[0].decide;
+
+    assert_true(d->paired);
+    assert_int_equal(d->a.runs[0].n, 0);
+    assert_int_equal(d->b.runs[0].n, 0);
+    assert_run(&d->b.runs[1], (double[]){40, 41, 42}, 3);
+    pairs_release(&p);
+    /* Nothing stood next to anything: what there is stands by itself. */
+    write_run(*state, "two", "a", NULL, 0);
+    p = pairs_of(*state, a, 2, b, 2);
+    assert_false(p.all[0].decide.paired);
+    assert_run(&p.all[0].decide.a.runs[0], (double[]){10, 11, 12}, 3);
+    assert_run(&p.all[0].decide.b.runs[1], (double[]){40, 41, 42}, 3);
+    pairs_release(&p);
+}
+
+static void test_a_side_with_a_run_more(void **state)
+{
+    const char *a[] = {"one-a", "two-a"}, *b[] = {"one-b"}, *c[] = {"one-b", "other-b"};
+
+    write_two_pairs(*state);
+    struct pairs p = pairs_of(*state, a, 2, b, 1);
+    assert_false(p.in_turn || p.all[0].decide.paired || p.all[0].decide.by_pairs);
+    pairs_release(&p);
+    write_run(*state, "other", "b", (double[]){20, 21, 22}, 3);
+    p = pairs_of(*state, a, 2, c, 2);
+    assert_false(p.in_turn || p.all[0].decide.paired);
+    assert_int_equal(p.all[0].decide.b.n, 2);
+    pairs_release(&p);
+}
+
+/* Copies, or a folder that was written over: nobody knows which stood next to which. */
+static void test_two_of_one_pair(void **state)
+{
+    const char *a[] = {"one-a", "again-a"}, *b[] = {"one-b", "again-b"};
+
+    write_two_pairs(*state);
+    write_run_as(*state, "again-a", "one", "a", (double[]){10, 11, 12}, 3);
+    write_run_as(*state, "again-b", "one", "b", (double[]){20, 21, 22}, 3);
+    struct pairs p = pairs_of(*state, a, 2, b, 2);
+    assert_false(p.in_turn || p.all[0].decide.paired);
+    pairs_release(&p);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_partners),
+        TEST(test_launches_without_a_partner),
+        TEST(test_a_run_without_the_case),
+        TEST(test_a_side_with_a_run_more),
+        TEST(test_two_of_one_pair),
+    };
+
+    return cmocka_run_group_tests_name("pairs_turns", tests, NULL, NULL);
+}

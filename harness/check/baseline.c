@@ -3,7 +3,6 @@
 #include "harness/check/baseline.h"
 
 #include <errno.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +10,10 @@
 
 #include "core/units.h"
 #include "harness/compare/run_paths.h"
+#include "harness/compare/steal.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_db_build.h"
+#include "harness/history/scratch.h"
 #include "harness/text.h"
 
 struct finding {
@@ -89,24 +90,6 @@ static int find_folders(struct finding *f)
 
 /* --- the history --- */
 
-static int make_folder(struct finding *f)
-{
-    const char *root = getenv("TMPDIR");
-
-    if (asprintf(&f->b->folder, "%s/plumb-check-XXXXXX", root && *root ? root : "/tmp") < 0) {
-        f->b->folder = NULL;
-        return fail(f, -ENOMEM, "out of memory");
-    }
-    if (mkdtemp(f->b->folder))
-        return 0;
-    int err = -errno;
-    fail(f, err, "cannot make a folder '%s': %s: set TMPDIR to one that can be written",
-         f->b->folder, strerror(errno));
-    free(f->b->folder);
-    f->b->folder = NULL;
-    return err;
-}
-
 static int restore(struct finding *f, struct history_db *db, const struct history_run *run)
 {
     char *folder = NULL;
@@ -128,6 +111,7 @@ static int restore(struct finding *f, struct history_db *db, const struct histor
 struct others {
     size_t earlier, later,
         elsewhere; /* of this host, before and from this run on; of other hosts */
+    size_t taken;  /* baselines that are left out: others took the CPU in all their launches */
     bool itself;
     char first[64], host[128]; /* start of this host's first; one of the other hosts */
 };
@@ -164,7 +148,13 @@ static void say_why(struct finding *f, const struct history_run *run, const stru
     char *text = f->b->text;
     size_t len = sizeof(f->b->text);
 
-    if (o->earlier)
+    if (o->taken)
+        snprintf(text, len,
+                 "nothing: %zu baseline%s of the history '%.200s' %s left out, as " STEAL_WHY
+                 " in all %s launches",
+                 o->taken, o->taken == 1 ? "" : "s", f->asked->history,
+                 o->taken == 1 ? "is" : "are", o->taken == 1 ? "its" : "their");
+    else if (o->earlier)
         snprintf(
             text, len,
             "nothing: of the %zu run%s that the history '%.200s' has from before this one none "
@@ -193,14 +183,19 @@ __attribute__((format(printf, 2, 3))) static void add_advice(struct finding *f, 
     va_end(args);
 }
 
-static void advise(struct finding *f, struct history_db *db, const struct history_run *run)
+static void advise(struct finding *f, struct history_db *db, const struct history_run *run,
+                   size_t n_taken)
 {
     const struct baseline_asked *a = f->asked;
     struct others o;
 
     count_others(f, db, run, &o);
+    o.taken = n_taken;
     say_why(f, run, &o);
-    if (o.earlier)
+    if (o.taken)
+        add_advice(f, "a run during which neighbours leave this machine its CPU will be a "
+                      "baseline; --steal 100%% leaves none out");
+    else if (o.earlier)
         add_advice(
             f, "runs that regressed or are incomplete are no baseline: plumb check RUN --accept "
                "makes one the start of later ones");
@@ -226,15 +221,26 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
                    o.elsewhere, o.host);
 }
 
+static void tell_taken(struct finding *f, size_t n)
+{
+    size_t used = strlen(f->b->text);
+
+    if (n)
+        snprintf(f->b->text + used, sizeof(f->b->text) - used,
+                 "; %zu more %s left out, as " STEAL_WHY " in all %s launches", n,
+                 n == 1 ? "is" : "are", n == 1 ? "its" : "their");
+}
+
 static int take_runs(struct finding *f, struct history_db *db, const struct history_run *run,
                      size_t n)
 {
+    struct history_sieve sieve = {.most = n, .steal_limit = f->asked->steal_limit};
     struct history_run *runs = NULL;
     size_t n_runs = 0;
-    int err = history_db_baselines(db, run, n, &runs, &n_runs, f->error, f->len);
+    int err = history_db_baselines(db, run, &sieve, &runs, &n_runs, f->error, f->len);
 
     if (!err && n_runs)
-        err = make_folder(f);
+        err = scratch_make(&f->b->folder, f->error, f->len);
     for (size_t i = 0; !err && i < n_runs; i++)
         err = restore(f, db, &runs[i]);
     history_runs_release(runs, n_runs);
@@ -243,7 +249,9 @@ static int take_runs(struct finding *f, struct history_db *db, const struct hist
                  n_runs, n_runs == 1 ? "" : "s", f->asked->history,
                  n_runs == 1 ? "" : "the last is ", f->b->names[n_runs - 1]);
     else if (!err)
-        advise(f, db, run);
+        advise(f, db, run, sieve.n_taken);
+    if (!err && n_runs)
+        tell_taken(f, sieve.n_taken);
     return err;
 }
 
@@ -255,7 +263,7 @@ static int open_history(struct finding *f, const struct history_run *run, size_t
     if (db) {
         err = take_runs(f, db, run, n);
     } else if (err == -ENOENT && f->asked->update) {
-        advise(f, NULL, run);
+        advise(f, NULL, run, 0);
         err = 0;
     } else if (err == -ENOENT) {
         fail(f, err,
@@ -310,19 +318,9 @@ int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *
     return baseline_is_history(asked->spec) ? find_history(&f) : find_folders(&f);
 }
 
-static int unlink_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    return remove(path);
-}
-
 void baseline_release(struct baseline *b)
 {
-    if (b->folder)
-        nftw(b->folder, unlink_one, 8, FTW_DEPTH | FTW_PHYS);
-    free(b->folder);
+    scratch_remove(b->folder);
     texts_free(b->paths);
     texts_free(b->names);
     *b = (struct baseline){0};

@@ -13,7 +13,7 @@ struct baseline {
     char **paths, **names; /* NULL-ended, oldest first */
     size_t n;              /* 0: there is none yet; `advice` says what to do */
     char *folder;          /* where runs of the history lie meanwhile; NULL */
-    char text[512], advice[1024];
+    char text[640], advice[1024];
 };
 
 struct baseline_asked {
@@ -21,6 +21,7 @@ struct baseline_asked {
     const char *history; /* its file */
     const char *run;     /* the run that is to be judged: it is never its own baseline */
     bool update;         /* the run will be added to the history */
+    double steal_limit;  /* as in harness/compare/pairs.h */
     size_t least;        /* runs that are needed of the history, where the spec does not say */
 };
 

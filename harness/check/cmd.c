@@ -9,6 +9,7 @@
 #include "harness/check/check_cmd.h"
 #include "harness/compare/only.h"
 #include "harness/compare/outputs.h"
+#include "harness/compare/steal.h"
 
 #define AT(member) offsetof(struct check_options, member)
 
@@ -36,10 +37,9 @@ static const struct opt check_table[] = {
     {.name = "steal",
      .type = OPT_FRACTION,
      .offset = AT(steal),
-     .def = "2%",
+     .def = STEAL_DEFAULT,
      .arg = "SHARE",
-     .help = "launches during which other guests took more of the CPU are left out, of RUN and of "
-             "the baseline; 100%: none"},
+     .help = STEAL_HELP ", of RUN and of the baseline" STEAL_NONE},
     {.name = "strict",
      .type = OPT_FLAG,
      .offset = AT(strict),
@@ -170,8 +170,8 @@ static int settle(struct check_command *c)
         o->baseline = "history";
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
-    if (!(o->steal > 0 && o->steal <= 1))
-        return refuse(c, "--steal is a share above 0 %, such as 2%; 100% leaves nothing out");
+    if (!steal_is_share(o->steal))
+        return refuse(c, STEAL_REFUSED);
     if (!is_share(o->margin) || !is_share(o->see))
         return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%%");
     if (!o->baseline)

@@ -28,8 +28,9 @@ struct check_command {
 /* Judges, keeps the history, and writes. The exit status. */
 int check_run(struct check_command *c);
 
-/* Adds the run to the history with the standing that its verdict asks for; says what became of it. */
-int check_update(struct check_command *c, const struct gate *g, const char **sentence);
+/* Adds the run to the history with the standing that its verdict asks for; says what became of it. *taken: others took the CPU
+ * in all its launches, so that no later run is held against it. */
+int check_update(struct check_command *c, const struct gate *g, const char **sentence, bool *taken);
 
 /* Everything that was asked for. 0, or -errno with c->error set. */
 int check_write(struct check_command *c, const struct check_result *r);

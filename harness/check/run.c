@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "harness/check/cmd.h"
+#include "harness/compare/steal.h"
 
 #define CHECK_RUN_NAME "this run"
 
@@ -24,7 +25,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
     const struct check_options *o = &c->options;
     struct pairs_options options = {.margin = o->margin,
                                     .forced = c->forced,
-                                    .steal_limit = o->steal < 1 ? o->steal : 0,
+                                    .steal_limit = steal_limit(o->steal),
                                     .only = c->only && *c->only ? c->only : NULL,
                                     .decide = {.unchanged = true},
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
@@ -69,8 +70,11 @@ static const char *best_text(struct pool *pool, uint64_t n, const struct baselin
 static int tell(struct check_command *c, struct check_result *r)
 {
     const struct check_options *o = &c->options;
-    int err = in_history(o) ? check_update(c, &r->gate, &r->history) : 0;
+    bool taken = false;
+    int err = in_history(o) ? check_update(c, &r->gate, &r->history, &taken) : 0;
 
+    if (taken && r->gate.options.first)
+        r->advice = ""; /* it told of the baseline that this run would be */
     r->accepted = o->accept && !err;
     r->exit = r->accepted ? CHECK_GOOD : gate_exit(r->gate.verdict);
     if (err) {
@@ -127,6 +131,7 @@ int check_run(struct check_command *c)
                                          .history = o->history,
                                          .run = c->run,
                                          .update = in_history(o),
+                                         .steal_limit = steal_limit(o->steal),
                                          .least = o->best_of ? o->best_of : BASELINE_LAST};
     struct pairs p = {0};
     struct baseline b = {0};

@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include "harness/check/cmd.h"
-#include "harness/history/history_db.h"
+#include "harness/compare/steal.h"
+#include "harness/history/history_db_build.h"
 
 /* A loss that became the baseline would be gone the next night, and so would a case that failed. */
 static enum history_standing standing_of(const struct check_command *c, const struct gate *g)
@@ -31,11 +32,23 @@ static const char *done_of(enum history_added how)
     }
 }
 
+#define TAKEN STEAL_WHY " in all its launches"
+
+/* taken: as history_db_is_taken(). */
 static const char *sentence_of(struct pool *pool, const char *history,
-                               enum history_standing standing, enum history_added how, bool made)
+                               enum history_standing standing, enum history_added how, bool made,
+                               bool taken)
 {
     const char *was_made = made ? ", which was made for it" : "";
 
+    if (taken && standing == HISTORY_START)
+        return pool_text(pool,
+                         "accepted: the start of later runs, in the history '%s'%s; they are held "
+                         "against none before this run, and not against it: " TAKEN,
+                         history, was_made);
+    if (taken && standing == HISTORY_BASELINE)
+        return pool_text(pool, "history '%s'%s: %s, but later ones are not held against it: " TAKEN,
+                         history, was_made, done_of(how));
     if (standing == HISTORY_START)
         return pool_text(pool,
                          "accepted: this run's level, in the history '%s'%s; later runs are held "
@@ -47,7 +60,7 @@ static const char *sentence_of(struct pool *pool, const char *history,
                                                     "--accept");
 }
 
-int check_update(struct check_command *c, const struct gate *g, const char **sentence)
+int check_update(struct check_command *c, const struct gate *g, const char **sentence, bool *taken)
 {
     const char *history = c->options.history;
     enum history_standing standing = standing_of(c, g);
@@ -59,8 +72,13 @@ int check_update(struct check_command *c, const struct gate *g, const char **sen
 
     for (size_t run = p->n_a; !err && run < p->report.n_runs; run++)
         err = history_db_add(db, &p->report, run, &standing, &how, c->error, sizeof(c->error));
+    if (!err) {
+        struct history_run r = history_run_of(&p->report.runs[p->n_a]);
+
+        *taken = history_db_is_taken(db, &r, steal_limit(c->options.steal));
+    }
     history_db_close(db);
     *sentence = err ? pool_text(&p->report.pool, "history '%s': this run was not added", history)
-                    : sentence_of(&p->report.pool, history, standing, how, made);
+                    : sentence_of(&p->report.pool, history, standing, how, made, *taken);
     return err;
 }

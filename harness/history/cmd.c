@@ -4,8 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "core/option.h"
+#include "harness/command.h"
 #include "harness/compare/forest.h"
+#include "harness/compare/steal.h"
 #include "harness/history/history.h"
 #include "harness/history/pick.h"
 
@@ -19,6 +20,7 @@ enum { EXIT_GOOD = 0, EXIT_WORSE = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_
 struct options {
     const char *pattern, *host, *suite, *since, *html, *csv;
     uint64_t within;
+    double steal;
     bool json, all, fail, help;
 };
 
@@ -38,6 +40,12 @@ static const struct opt history_table[] = {
     TEXT(suite, "S", "only runs of this suite"),
     TEXT(since, "DATE",
          "only runs from then on: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
+    {.name = "steal",
+     .type = OPT_FRACTION,
+     .offset = offsetof(struct options, steal),
+     .def = STEAL_DEFAULT,
+     .arg = "SHARE",
+     .help = STEAL_HELP STEAL_NONE},
     {.name = "all",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, all),
@@ -207,6 +215,10 @@ static int settle(struct options *o, char *since, size_t since_len, char *error,
         snprintf(error, len, "--json and --csv - both go to stdout: name a file for the CSV");
         return -EINVAL;
     }
+    if (!steal_is_share(o->steal)) {
+        snprintf(error, len, "%s", STEAL_REFUSED);
+        return -EINVAL;
+    }
     if (o->since && pick_since(o->since, time(NULL), since, since_len)) {
         snprintf(error, len,
                  "--since '%s' is no date: 2025-01-31, 2025-01-31T02:00, 2025-01 or 30d, the last "
@@ -246,7 +258,8 @@ static int run_from(const struct pick_source *s, const struct options *options, 
                     int *status, char *error, size_t len)
 {
     const struct trend_filter filter = {options->host ? options->host : "",
-                                        options->suite ? options->suite : "", since};
+                                        options->suite ? options->suite : "", since,
+                                        steal_limit(options->steal)};
     struct history h = {0};
     struct trends t = {0};
     int err = read_history(s, options, &h, error, len);
@@ -265,8 +278,9 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     return err;
 }
 
-static int run(const struct opts *o, struct options *options)
+static int run(const struct opts *o, void *context)
 {
+    struct options *options = context;
     struct pick_source source = {0};
     char error[1024] = "out of memory", since[PICK_SINCE_BYTES];
     int status = EXIT_GOOD;
@@ -287,23 +301,14 @@ static int run(const struct opts *o, struct options *options)
 
 int cmd_history(int argc, char **argv)
 {
-    const struct opt *tables[] = {history_table, NULL};
     struct options options = {0};
-    struct opts o;
-    int status = EXIT_USAGE, err = opts_init(&o, tables);
+    const struct command command = {.name = "history",
+                                    .table = history_table,
+                                    .options = &options,
+                                    .help = &options.help,
+                                    .print_help = print_help,
+                                    .run = run,
+                                    .context = &options};
 
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err)
-        err = opts_apply(&o, history_table, NULL, &options);
-    if (err) {
-        fprintf(stderr, "plumb history: %s\n", o.error);
-    } else if (options.help) {
-        print_help(&o);
-        status = EXIT_GOOD;
-    } else {
-        status = run(&o, &options);
-    }
-    opts_release(&o);
-    return status;
+    return command_run(&command, argc, argv);
 }

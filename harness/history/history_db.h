@@ -76,11 +76,23 @@ struct history_run {
 /* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0: all). */
 int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
                     struct history_run **runs, size_t *n_runs, char *error, size_t len);
-/* The runs that this one (by its name, host, suite and start) may be held against: the last n baselines
+/* Which baselines are asked for. */
+struct history_sieve {
+    size_t most;        /* the last so many; 0: all */
+    double steal_limit; /* as in harness/compare/pairs.h */
+    size_t
+        n_taken; /* left out, behind the call: of those that would have been among them, the runs in all of
+                           whose launches others took more of the CPU. They say nothing of this machine */
+};
+
+/* The runs that this one (by its name, host, suite and start) may be held against: the last baselines
  * before it, back to the last start, of which the rows are there. Of runs that started in the same
  * second those came before that were added before: all of them where this one is not there. */
-int history_db_baselines(struct history_db *db, const struct history_run *run, size_t n,
-                         struct history_run **runs, size_t *n_runs, char *error, size_t len);
+int history_db_baselines(struct history_db *db, const struct history_run *run,
+                         struct history_sieve *sieve, struct history_run **runs, size_t *n_runs,
+                         char *error, size_t len);
+/* Is that run (by its name, host and start) one that such a sieve leaves out? */
+bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit);
 /* Writes that run's folder again, without its samples and logs, into a folder that is there. */
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
                        size_t len);
@@ -94,6 +106,8 @@ struct history_series {
     size_t n;
     const struct history_run **runs; /* n of them */
     double **launches;               /* launches' medians of each, in time order */
+    const double **
+        steals; /* what other guests took of the CPU in each of them, percent; NaN, or all NULL: not known */
     size_t *n_launches;
     const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };

@@ -57,14 +57,16 @@ static bool fill_series(struct history *h, struct history_series *s, const struc
         .n = n,
         .runs = runs,
         .launches = pool_alloc(&h->pool, n, sizeof(*s->launches)),
+        .steals = pool_alloc(&h->pool, n, sizeof(*s->steals)),
         .n_launches = pool_alloc(&h->pool, n, sizeof(*s->n_launches)),
         .outcomes = pool_alloc(&h->pool, n, sizeof(*s->outcomes)),
     };
-    if (!runs || !s->launches || !s->n_launches || !s->outcomes)
+    if (!runs || !s->launches || !s->steals || !s->n_launches || !s->outcomes)
         return false;
     for (size_t i = 0; i < n; i++) {
         runs[i] = &h->runs[e[i].run];
         s->launches[i] = e[i].launches;
+        s->steals[i] = e[i].steals;
         s->n_launches[i] = e[i].n_launches;
         s->outcomes[i] = e[i].outcomes;
     }

@@ -13,6 +13,7 @@ struct history_entry {
     size_t place; /* in the order of the suite */
     size_t run;   /* index in h->runs */
     double *launches;
+    const double *steals; /* as in history_series; NULL: not known of any */
     size_t n_launches;
     const char *outcomes; /* NULL: not kept */
 };

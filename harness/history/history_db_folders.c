@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/compare/steal.h"
 #include "harness/history/history_db_build.h"
 #include "harness/text.h"
 
@@ -96,6 +97,7 @@ static int take_case(struct reading *r, const struct pairs *p, size_t place, siz
         .place = place,
         .run = run,
         .launches = pool_alloc(&r->h->pool, from->n, sizeof(double)),
+        .steals = steal_of_launches(&r->h->pool, pair, p->n_a, from->n),
         .n_launches = from->n,
         .outcomes = history_outcomes(&r->h->pool, p, pair),
     };

@@ -59,10 +59,20 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
     return missing(error, len);
 }
 
-int history_db_baselines(struct history_db *db, const struct history_run *run, size_t n,
-                         struct history_run **runs, size_t *n_runs, char *error, size_t len)
+int history_db_baselines(struct history_db *db, const struct history_run *run,
+                         struct history_sieve *sieve, struct history_run **runs, size_t *n_runs,
+                         char *error, size_t len)
 {
-    return history_db_runs(db, run->host, run->suite, n, runs, n_runs, error, len);
+    sieve->n_taken = 0;
+    return history_db_runs(db, run->host, run->suite, sieve->most, runs, n_runs, error, len);
+}
+
+bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)
+{
+    (void)db;
+    (void)run;
+    (void)steal_limit;
+    return false;
 }
 
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,

@@ -3,12 +3,14 @@
 #ifndef PLUMB_HISTORY_DB_SQLITE_H
 #define PLUMB_HISTORY_DB_SQLITE_H
 
+#include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 
 #include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      2
+#define HISTORY_SCHEMA      3
 #define HISTORY_BUSY_MS     60000
 
 struct history_db {
@@ -31,6 +33,24 @@ int history_schema_make(struct history_db *db, char *error, size_t len);
 /* The number of that environment, which is added where it is new. 0: it went wrong, or json is NULL. Within a
  * transaction that writes. */
 int64_t history_environment_id(struct history_db *db, const char *json);
+
+/* Fills in what others took of the CPU in the launches whose rows the file keeps. 0 or -errno with error set. Within a
+ * transaction that writes. */
+int history_fill_steal(struct history_db *db, char *error, size_t len);
+
+/* "" where it is NULL. */
+static inline const char *history_column_text(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+
+    return text ? text : "";
+}
+
+static inline int history_out_of_memory(char *error, size_t len)
+{
+    snprintf(error, len, "out of memory");
+    return -ENOMEM;
+}
 
 /* One number; `other` where there is no row or it went wrong. */
 int64_t history_number(struct history_db *db, const char *sql, int64_t other);

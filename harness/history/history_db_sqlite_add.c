@@ -48,14 +48,17 @@ static int add_launches(struct adding *a, int64_t series, const struct pair *pai
 {
     const struct decide_run *from = adding_launches(pair);
     const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
+    const double *steal = adding_steal(a, pair);
     int code = outcomes ? history_execute(a->db, "INSERT INTO outcomes VALUES (?, ?, ?)", "iit",
                                           series, a->run.id, outcomes)
                         : SQLITE_OK;
 
     for (size_t i = 0; code == SQLITE_OK && i < from->n; i++)
         if (isfinite(from->values[i]))
-            code = history_execute(a->db, "INSERT INTO launches VALUES (?, ?, ?, ?)", "iiir",
-                                   series, a->run.id, (int64_t)i, from->values[i]);
+            code = history_execute(
+                a->db,
+                "INSERT INTO launches (series, run, launch, value, steal) VALUES (?, ?, ?, ?, ?)",
+                "iiirr", series, a->run.id, (int64_t)i, from->values[i], steal ? steal[i] : NAN);
     return code == SQLITE_OK ? 0 : failed(a, "add a value to the history");
 }
 
@@ -116,6 +119,17 @@ static int add_file(struct adding *a, const char *name)
     return err;
 }
 
+/* What an earlier state of the folder had, and this one has not, such as a benchmark that no launch ran in the end: later
+ * runs would be held against it. names: those of this one, each between two '/', which no name has. */
+static int drop_other_files(struct adding *a, const char *names)
+{
+    int code = history_execute(
+        a->db, "DELETE FROM files WHERE run = ? AND instr(?, '/' || name || '/') = 0", "it",
+        a->run.id, names);
+
+    return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
+}
+
 /* Rows of older runs go, so that the file stays small. */
 static int drop_old_files(struct adding *a)
 {
@@ -130,6 +144,7 @@ static int drop_old_files(struct adding *a)
 
 static int add_files(struct adding *a)
 {
+    const char *names = "/run.json/plan.csv/";
     char name[96];
     int err = add_file(a, "run.json");
 
@@ -141,7 +156,10 @@ static int add_files(struct adding *a)
             continue;
         snprintf(name, sizeof(name), "%s.csv", a->folder->benches[i].name);
         err = add_file(a, name);
+        names = pool_text(&a->cases.report.pool, "%s%s/", names, name);
     }
+    if (!err)
+        err = a->cases.report.pool.failed ? -ENOMEM : drop_other_files(a, names);
     return err ? err : drop_old_files(a);
 }
 

@@ -3,6 +3,7 @@
 #ifndef PLUMB_HISTORY_DB_SQLITE_ADD_H
 #define PLUMB_HISTORY_DB_SQLITE_ADD_H
 
+#include "harness/compare/steal.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/history_db_sqlite.h"
 
@@ -36,6 +37,12 @@ struct stored {
 static inline const struct decide_run *adding_launches(const struct pair *pair)
 {
     return &pair->decide.b.runs[0];
+}
+
+/* What others took of the CPU in each of them. */
+static inline const double *adding_steal(struct adding *a, const struct pair *pair)
+{
+    return steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, adding_launches(pair)->n);
 }
 
 /* What the history has of a->run, and whether it is the same. 0 or -errno with a->error set. Within the transaction. */

@@ -1,153 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reading the history: runs, series, and run folders out of it. See history_db.h. */
+/* Reading the history: its runs with all series. See history_db.h. */
 #include <errno.h>
-#include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "harness/history/history_db_build.h"
 #include "harness/history/history_db_sqlite.h"
-#include "harness/text.h"
-
-#define RUN_COLUMNS "id, name, host, suite, started_utc, version, commit_id, standing"
-
-static const char *column_text(sqlite3_stmt *s, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(s, column);
-
-    return text ? text : "";
-}
-
-static bool copy_run(sqlite3_stmt *s, struct history_run *run)
-{
-    *run = (struct history_run){
-        .id = sqlite3_column_int64(s, 0),
-        .name = strdup(column_text(s, 1)),
-        .host = strdup(column_text(s, 2)),
-        .suite = strdup(column_text(s, 3)),
-        .started_utc = strdup(column_text(s, 4)),
-        .version = strdup(column_text(s, 5)),
-        .commit = strdup(column_text(s, 6)),
-        .standing = (enum history_standing)sqlite3_column_int(s, 7),
-    };
-    return run->name && run->host && run->suite && run->started_utc && run->version && run->commit;
-}
-
-static int out_of_memory(char *error, size_t len)
-{
-    snprintf(error, len, "out of memory");
-    return -ENOMEM;
-}
-
-static void turn_round(struct history_run *runs, size_t n)
-{
-    for (size_t i = 0; i < n / 2; i++) {
-        struct history_run last = runs[n - 1 - i];
-
-        runs[n - 1 - i] = runs[i];
-        runs[i] = last;
-    }
-}
-
-/* The rows of the statement, newest first, as runs, oldest first. Ends the statement. */
-static int take_runs(struct history_db *db, sqlite3_stmt *s, struct history_run **runs, size_t *n,
-                     char *error, size_t len)
-{
-    int code = SQLITE_ERROR, err = 0;
-
-    *runs = NULL;
-    *n = 0;
-    while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        struct history_run *more = reallocarray(*runs, *n + 1, sizeof(*more));
-
-        if (more)
-            *runs = more;
-        if (!more || !copy_run(s, &more[(*n)++]))
-            err = out_of_memory(error, len);
-    }
-    if (!err && code != SQLITE_DONE)
-        err = history_sqlite_error(db, "read the history", error, len);
-    sqlite3_finalize(s);
-    if (!err)
-        turn_round(*runs, *n);
-    return err;
-}
-
-int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
-                    struct history_run **runs, size_t *n_runs, char *error, size_t len)
-{
-    sqlite3_stmt *s = history_statement(
-        db,
-        "SELECT " RUN_COLUMNS " FROM runs WHERE (?1 = '' OR host = ?1) AND (?2 = '' OR suite = ?2)"
-        " ORDER BY started_utc DESC, id DESC LIMIT ?3",
-        "tti", host, suite, n ? (int64_t)n : (int64_t)-1);
-
-    return take_runs(db, s, runs, n_runs, error, len);
-}
-
-int history_db_baselines(struct history_db *db, const struct history_run *run, size_t n,
-                         struct history_run **runs, size_t *n_runs, char *error, size_t len)
-{
-    /* started_utc counts whole seconds: what stands between two of them is the order they were added in. */
-    sqlite3_stmt *s = history_statement(
-        db,
-        "WITH earlier AS (SELECT * FROM runs WHERE host = ?1 AND suite = ?2"
-        " AND (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4 AND host = ?1"
-        " AND started_utc = ?3), 9223372036854775807)))"
-        " SELECT " RUN_COLUMNS " FROM earlier r WHERE standing > 0 AND (started_utc, id) >="
-        " (ifnull((SELECT max(started_utc) FROM earlier WHERE standing = 2), ''),"
-        " ifnull((SELECT id FROM earlier WHERE standing = 2 ORDER BY started_utc DESC, id DESC"
-        " LIMIT 1), 0)) AND EXISTS (SELECT 1 FROM files WHERE run = r.id)"
-        " ORDER BY started_utc DESC, id DESC LIMIT ?5",
-        "tttti", run->host, run->suite, run->started_utc, run->name, n ? (int64_t)n : (int64_t)-1);
-
-    return take_runs(db, s, runs, n_runs, error, len);
-}
-
-static int write_file(const char *folder, const char *name, const void *bytes, size_t n)
-{
-    char *path = NULL;
-
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
-        return -ENOMEM;
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    int err = fd < 0 ? -errno : write_all(fd, bytes, n);
-
-    if (fd >= 0 && close(fd) && !err)
-        err = -errno;
-    free(path);
-    return err;
-}
-
-/* A file may be made by anybody: a name in it must not lead out of the folder. */
-static bool is_plain_name(const char *name)
-{
-    return *name && *name != '.' && !strchr(name, '/');
-}
-
-int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
-                       size_t len)
-{
-    sqlite3_stmt *s = history_statement(db, "SELECT name, text FROM files WHERE run = ?", "i", id);
-    int code = SQLITE_ERROR, err = 0;
-
-    while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        const char *name = column_text(s, 0);
-
-        err = is_plain_name(name) ? write_file(folder, name, sqlite3_column_blob(s, 1),
-                                               (size_t)sqlite3_column_bytes(s, 1))
-                                  : -EBADMSG;
-        if (err)
-            snprintf(error, len, "cannot take '%s' out of the history '%s' into '%s': %s", name,
-                     db->path, folder, err == -EBADMSG ? "damaged name" : strerror(-err));
-    }
-    if (!err && code != SQLITE_DONE)
-        err = history_sqlite_error(db, "read the history", error, len);
-    sqlite3_finalize(s);
-    return err;
-}
 
 static const char *keep(struct history *h, const char *text)
 {
@@ -162,7 +22,7 @@ static int keep_runs(struct history_db *db, const char *host, const char *suite,
     int err = history_db_runs(db, host, suite, 0, &runs, &n, error, len);
 
     if (!err && !(h->runs = pool_alloc(&h->pool, n + 1, sizeof(*h->runs))))
-        err = out_of_memory(error, len);
+        err = history_out_of_memory(error, len);
     for (size_t i = 0; !err && i < n; i++)
         h->runs[h->n_runs++] = (struct history_run){
             .id = runs[i].id,
@@ -223,7 +83,7 @@ static int keep_environments(struct history_db *db, struct history *h,
         if (!at)
             continue;
         if (!kept || last != sqlite3_column_int64(s, 1))
-            kept = keep(h, column_text(s, 2));
+            kept = keep(h, history_column_text(s, 2));
         last = sqlite3_column_int64(s, 1);
         h->runs[at->index].environment = kept;
     }
@@ -241,20 +101,21 @@ struct values_reading {
     bool wanted;
     struct history_entry texts;
     const char *outcomes; /* the last ones */
+    double *steals;       /* of the last entry */
 };
 
 static void begin_series(struct values_reading *v, sqlite3_stmt *s)
 {
     v->series = sqlite3_column_int64(s, 0);
-    v->wanted = history_wants(v->only, column_text(s, 1), column_text(s, 2));
+    v->wanted = history_wants(v->only, history_column_text(s, 1), history_column_text(s, 2));
     if (v->wanted)
         v->texts = (struct history_entry){
-            .key = keep(v->h, column_text(s, 1)),
-            .label = keep(v->h, column_text(s, 2)),
-            .pipe = keep(v->h, column_text(s, 3)),
-            .host = keep(v->h, column_text(s, 4)),
-            .suite = keep(v->h, column_text(s, 5)),
-            .unit = keep(v->h, column_text(s, 6)),
+            .key = keep(v->h, history_column_text(s, 1)),
+            .label = keep(v->h, history_column_text(s, 2)),
+            .pipe = keep(v->h, history_column_text(s, 3)),
+            .host = keep(v->h, history_column_text(s, 4)),
+            .suite = keep(v->h, history_column_text(s, 5)),
+            .unit = keep(v->h, history_column_text(s, 6)),
             .higher_is_better = sqlite3_column_int(s, 7),
             .place = (size_t)sqlite3_column_int64(s, 8),
         };
@@ -271,7 +132,8 @@ static struct history_entry *entry_of(struct values_reading *v, size_t run, size
     v->texts.run = run;
     v->texts.n_launches = 0;
     v->texts.launches = pool_alloc(&v->h->pool, n_launches, sizeof(double));
-    if (!v->texts.launches || history_entries_add(e, &v->texts))
+    v->texts.steals = v->steals = pool_alloc(&v->h->pool, n_launches, sizeof(double));
+    if (!v->texts.launches || !v->steals || history_entries_add(e, &v->texts))
         return NULL;
     return &e->all[e->n - 1];
 }
@@ -302,6 +164,8 @@ static int take_value(struct values_reading *v, sqlite3_stmt *s)
         return -ENOMEM;
     if (!entry->n_launches)
         entry->outcomes = outcomes_of(v, s);
+    v->steals[entry->n_launches] =
+        sqlite3_column_type(s, 13) == SQLITE_NULL ? NAN : sqlite3_column_double(s, 13);
     entry->launches[entry->n_launches++] = sqlite3_column_double(s, 10);
     return 0;
 }
@@ -309,24 +173,29 @@ static int take_value(struct values_reading *v, sqlite3_stmt *s)
 #define VALUES                                                                                     \
     "SELECT s.id, s.key, s.label, s.pipe, s.host, s.suite, s.unit, s.higher_is_better, s.place,"   \
     " l.run, l.value, (SELECT count(*) FROM launches WHERE series = l.series AND run = l.run)"
+#define OUTCOMES ", (SELECT json FROM outcomes WHERE series = l.series AND run = l.run)"
 #define VALUES_FROM                                                                                \
     " FROM launches l JOIN series s ON s.id = l.series WHERE (?1 = '' OR s.host = ?1)"             \
     " AND (?2 = '' OR s.suite = ?2) ORDER BY l.series, l.run, l.launch"
 
+/* An older file lacks what came later. */
+static const char *values_of(int64_t schema)
+{
+    if (schema < 2)
+        return VALUES ", NULL, NULL" VALUES_FROM;
+    return schema < 3 ? VALUES OUTCOMES ", NULL" VALUES_FROM
+                      : VALUES OUTCOMES ", l.steal" VALUES_FROM;
+}
+
 static int read_values(struct history_db *db, struct values_reading *v, const char *host,
                        const char *suite, char *error, size_t len)
 {
-    sqlite3_stmt *s = history_statement(
-        db,
-        history_schema(db) < 2 ? VALUES ", NULL" VALUES_FROM
-                               : VALUES
-            ", (SELECT json FROM outcomes WHERE series = l.series AND run = l.run)" VALUES_FROM,
-        "tt", host, suite);
+    sqlite3_stmt *s = history_statement(db, values_of(history_schema(db)), "tt", host, suite);
     int code = SQLITE_ERROR, err = 0;
 
     while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW)
         if (take_value(v, s))
-            err = out_of_memory(error, len);
+            err = history_out_of_memory(error, len);
     if (!err && code != SQLITE_DONE)
         err = history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
@@ -343,13 +212,13 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     sqlite3_exec(db->sqlite, "BEGIN", NULL, NULL, NULL);
     int err = keep_runs(db, host, suite, h, error, len);
     if (!err && !(v.places = index_runs(h)))
-        err = out_of_memory(error, len);
+        err = history_out_of_memory(error, len);
     if (!err)
         err = keep_environments(db, h, v.places, error, len);
     if (!err)
         err = read_values(db, &v, host, suite, error, len);
     if (!err && history_build(h, &v.entries))
-        err = out_of_memory(error, len);
+        err = history_out_of_memory(error, len);
     sqlite3_exec(db->sqlite, "COMMIT", NULL, NULL, NULL);
     free(v.places);
     free(v.entries.all);

@@ -29,6 +29,8 @@ static const char *const schemas[HISTORY_SCHEMA] = {
     "ALTER TABLE runs ADD COLUMN ended INTEGER;" /* launches */
     "CREATE TABLE outcomes (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
     " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;",
+    /* 3: what other guests took of the CPU meanwhile, in percent; NULL: not known. */
+    "ALTER TABLE launches ADD COLUMN steal REAL;",
 };
 
 int64_t history_schema(struct history_db *db)
@@ -84,10 +86,15 @@ static int fill_environments(struct history_db *db)
     return code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-static int bring_up(struct history_db *db, int64_t from)
+static int failed(struct history_db *db, char *error, size_t len)
+{
+    return history_sqlite_error(db, "make the tables of the history", error, len);
+}
+
+static int bring_up(struct history_db *db, int64_t from, char *error, size_t len)
 {
     char mark[96];
-    int code = SQLITE_OK;
+    int code = SQLITE_OK, err = 0;
 
     snprintf(mark, sizeof(mark), "PRAGMA application_id = %d; PRAGMA user_version = %d;",
              HISTORY_APPLICATION, HISTORY_SCHEMA);
@@ -95,26 +102,26 @@ static int bring_up(struct history_db *db, int64_t from)
         code = sqlite3_exec(db->sqlite, schemas[i], NULL, NULL, NULL);
     if (code == SQLITE_OK && from == 1)
         code = fill_environments(db);
-    return code == SQLITE_OK ? sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL) : code;
+    if (code == SQLITE_OK && from > 0 && from < 3)
+        err = history_fill_steal(db, error, len);
+    if (code == SQLITE_OK && !err)
+        code = sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL);
+    return err ? err : code == SQLITE_OK ? 0 : failed(db, error, len);
 }
 
 /* Others may be at it at this moment: one does it, the rest find it done. */
 int history_schema_make(struct history_db *db, char *error, size_t len)
 {
-    int code = history_execute(db, "BEGIN IMMEDIATE", "");
+    if (history_execute(db, "BEGIN IMMEDIATE", "") != SQLITE_OK)
+        return failed(db, error, len);
+    int64_t from = history_schema(db);
+    int err = from < 0 ? failed(db, error, len) : 0;
 
-    if (code == SQLITE_OK) {
-        int64_t from = history_schema(db);
-
-        code = from < 0 ? sqlite3_errcode(db->sqlite) : SQLITE_OK;
-        if (code == SQLITE_OK && from < HISTORY_SCHEMA)
-            code = bring_up(db, from);
-    }
-    if (code == SQLITE_OK)
-        code = history_execute(db, "COMMIT", "");
-    if (code == SQLITE_OK)
-        return 0;
-    int err = history_sqlite_error(db, "make the tables of the history", error, len);
-    sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
+    if (!err && from < HISTORY_SCHEMA)
+        err = bring_up(db, from, error, len);
+    if (!err && history_execute(db, "COMMIT", "") != SQLITE_OK)
+        err = failed(db, error, len);
+    if (err)
+        sqlite3_exec(db->sqlite, "ROLLBACK", NULL, NULL, NULL);
     return err;
 }

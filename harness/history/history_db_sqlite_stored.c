@@ -8,14 +8,23 @@
 
 #define OUTCOMES "ifnull((SELECT json FROM outcomes WHERE series = l.series AND run = l.run), '')"
 
+/* NULL stands for what is not known. */
+static bool same_steal(sqlite3_stmt *s, int column, double steal)
+{
+    return sqlite3_column_type(s, column) == SQLITE_NULL
+               ? isnan(steal)
+               : sqlite3_column_double(s, column) == steal;
+}
+
 /* Of one case. *n grows by its values. */
 static bool same_values(struct adding *a, const struct pair *pair, int64_t run, int64_t *n)
 {
     const struct decide_run *from = adding_launches(pair);
     const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
+    const double *steal = adding_steal(a, pair);
     sqlite3_stmt *s = history_statement(
         a->db,
-        "SELECT l.value, " OUTCOMES " FROM launches l WHERE l.run = ? AND l.series ="
+        "SELECT l.value, " OUTCOMES ", l.steal FROM launches l WHERE l.run = ? AND l.series ="
         " (SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?) ORDER BY l.launch",
         "ittt", run, a->run.host, a->run.suite, pair->key);
     bool same = s;
@@ -26,6 +35,7 @@ static bool same_values(struct adding *a, const struct pair *pair, int64_t run, 
         ++*n;
         same = same && sqlite3_step(s) == SQLITE_ROW &&
                sqlite3_column_double(s, 0) == from->values[i] &&
+               same_steal(s, 2, steal ? steal[i] : NAN) &&
                !strcmp((const char *)sqlite3_column_text(s, 1), outcomes ? outcomes : "");
     }
     sqlite3_finalize(s);

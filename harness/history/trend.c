@@ -8,58 +8,111 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "harness/compare/steal.h"
 
 static bool is_value(double value)
 {
     return isfinite(value) && value > 0;
 }
 
-/* Launches without a usable value say nothing; a run of which none is left is a gap. `kept` has room for all. */
-static double value_of(const struct history_series *series, size_t run, double *kept, size_t *bad)
-{
-    size_t n = 0;
+/* A run's launches of a case, parted. Each list has room for all of them. */
+struct parting {
+    double *kept, *taken; /* those that count; those during which others took the CPU */
+    size_t n_kept, n_taken;
+    size_t n_bad; /* of all runs: without a usable value, which say nothing */
+};
 
+static void part(struct parting *p, const struct history_series *series, size_t run, double limit)
+{
+    const double *steals = series->steals[run];
+
+    p->n_kept = p->n_taken = 0;
     for (size_t i = 0; i < series->n_launches[run]; i++) {
-        if (is_value(series->launches[run][i]))
-            kept[n++] = series->launches[run][i];
+        double value = series->launches[run][i];
+
+        if (!is_value(value))
+            p->n_bad++;
+        else if (steals && steal_is_over(steals[i], limit))
+            p->taken[p->n_taken++] = value;
         else
-            ++*bad;
+            p->kept[p->n_kept++] = value;
     }
-    return n ? stats_median(kept, n) : NAN;
 }
 
-static size_t most_launches(const struct history_series *series)
+static bool make_room(struct pool *pool, struct trend *t, struct parting *p)
 {
     size_t most = 0;
 
-    for (size_t i = 0; i < series->n; i++)
-        most = series->n_launches[i] > most ? series->n_launches[i] : most;
-    return most;
+    for (size_t i = 0; i < t->series->n; i++)
+        most = t->series->n_launches[i] > most ? t->series->n_launches[i] : most;
+    t->values = pool_alloc(pool, t->n, sizeof(*t->values));
+    t->taken = pool_alloc(pool, t->n, sizeof(*t->taken));
+    t->n_taken = pool_alloc(pool, t->n, sizeof(*t->n_taken));
+    p->kept = calloc(2 * (most + 1), sizeof(*p->kept));
+    p->taken = p->kept + most + 1;
+    return t->values && t->taken && t->n_taken && p->kept;
+}
+
+/* A run of which no launch is left is a gap. */
+static void fill_values(struct trend *t, double limit, struct parting *p)
+{
+    size_t skip = t->series->n - t->n;
+
+    for (size_t i = 0; i < t->n; i++) {
+        part(p, t->series, i + skip, limit);
+        t->values[i] = p->n_kept ? stats_median(p->kept, p->n_kept) : NAN;
+        t->taken[i] = !p->n_kept && p->n_taken ? stats_median(p->taken, p->n_taken) : NAN;
+        t->n_taken[i] = p->n_taken;
+        t->n_values += p->n_kept > 0;
+        t->n_gone += !p->n_kept && p->n_taken;
+    }
+}
+
+static bool has_taken(const struct trend *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (t->n_taken[i])
+            return true;
+    return false;
 }
 
 static int make_trend(struct trends *all, struct trend *t, const struct history_series *series,
-                      const char *since)
+                      const struct trend_filter *filter)
 {
-    size_t skip = 0, bad = 0;
+    struct parting p = {0};
+    size_t skip = 0;
 
-    while (skip < series->n && strcmp(series->runs[skip]->started_utc, since) < 0)
+    while (skip < series->n && strcmp(series->runs[skip]->started_utc, filter->since) < 0)
         skip++;
     *t = (struct trend){.series = series, .n = series->n - skip, .runs = series->runs + skip};
-    t->values = pool_alloc(&all->history->pool, t->n, sizeof(*t->values));
-    double *kept = calloc(most_launches(series) + 1, sizeof(*kept));
-    if ((t->n && !t->values) || !kept) {
-        free(kept);
+    bool good = make_room(&all->history->pool, t, &p);
+    if (good)
+        fill_values(t, filter->steal_limit, &p);
+    free(p.kept);
+    if (!good)
         return -ENOMEM;
-    }
-    for (size_t i = 0; i < t->n; i++) {
-        t->values[i] = value_of(series, i + skip, kept, &bad);
-        t->n_values += !isnan(t->values[i]);
-    }
-    free(kept);
-    all->n_bad += bad > 0;
+    all->n_bad += p.n_bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
+    all->n_taken += has_taken(t);
     int err = change_points(t->values, t->n, NULL, &t->points, &t->n_points);
     return err ? err : trend_differ_make(all, t);
+}
+
+/* Runs, each once, in which a case has no launch left. */
+static int count_gone(struct trends *t)
+{
+    const struct history *h = t->history;
+    bool *gone = calloc(h->n_runs + 1, sizeof(*gone));
+
+    if (!gone)
+        return -ENOMEM;
+    for (size_t i = 0; i < t->n; i++)
+        for (size_t k = 0; k < t->all[i].n; k++)
+            gone[t->all[i].runs[k] - h->runs] |= !isnan(t->all[i].taken[k]);
+    for (size_t i = 0; i < h->n_runs; i++)
+        t->n_gone += gone[i];
+    free(gone);
+    return 0;
 }
 
 static void count_runs(struct trends *t, const struct trend_filter *f)
@@ -92,10 +145,10 @@ int trends_make(struct trends *t, struct history *h, const struct trend_filter *
             (*filter->suite && strcmp(series->suite, filter->suite)) || !series->n ||
             strcmp(series->runs[series->n - 1]->started_utc, filter->since) < 0)
             continue;
-        err = make_trend(t, &t->all[t->n++], series, filter->since);
+        err = make_trend(t, &t->all[t->n++], series, filter);
         t->n_changed += !err && t->all[t->n - 1].n_points;
     }
-    return err;
+    return err ? err : count_gone(t);
 }
 
 void trends_release(struct trends *t)
@@ -133,7 +186,18 @@ bool trend_fails(const struct trends *all, const struct trend *t, size_t within)
 
 double trend_level(const struct trend *t, size_t segment)
 {
-    if (!t->n_points)
-        return stats_median(t->values, t->n);
-    return segment ? t->points[segment - 1].after : t->points[0].before;
+    double level = NAN;
+
+    if (t->n_points)
+        return segment ? t->points[segment - 1].after : t->points[0].before;
+    /* Runs without a value have no say in it. */
+    double *values = calloc(t->n + 1, sizeof(*values));
+    size_t n = 0;
+    for (size_t i = 0; values && i < t->n; i++)
+        if (!isnan(t->values[i]))
+            values[n++] = t->values[i];
+    if (values)
+        level = stats_median(values, n);
+    free(values);
+    return level;
 }

@@ -32,6 +32,10 @@ struct trend {
     const struct history_run **runs; /* n */
     double *values;  /* n: the median of the run's launches; NaN: no number above 0 */
     size_t n_values; /* that are a number above 0 */
+    size_t *n_taken; /* n: launches that are left out, as others took the CPU */
+    double
+        *taken; /* n: their median where no launch is left and the value is NaN for it; else NaN */
+    size_t n_gone; /* runs of which that is so */
     struct change_point *points;
     struct trend_step *steps; /* one a point */
     size_t n_points;
@@ -43,14 +47,17 @@ struct trends {
     size_t n;
     size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
     const char *first, *last;         /* start of the first and the last run; "" */
-    size_t n_runs;                    /* that a case is of */
-    struct trend_pair *pairs;         /* trend_differ.c's memory */
+    size_t n_taken;           /* cases of which launches are left out, as others took the CPU */
+    size_t n_gone;            /* runs in which a case has none left */
+    size_t n_runs;            /* that a case is of */
+    struct trend_pair *pairs; /* trend_differ.c's memory */
     size_t n_pairs, pairs_room;
 };
 
 struct trend_filter {
     const char *host, *suite; /* "": all */
     const char *since;        /* runs that started before are left out; "": none */
+    double steal_limit;       /* launches are left out, as in harness/compare/pairs.h */
 };
 
 /* 0 or -ENOMEM. *t is to be released in any case. */
@@ -78,6 +85,8 @@ void trends_count_text(const struct trends *t, char *text, size_t len);
 /* "1 of them has", "it has": n of t->n cases. */
 const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len);
 
+/* "in 3 cases launches are left out, as ..."; of t->n_taken. */
+const char *trends_taken_text(const struct trends *t, char *text, size_t len);
 /* "2 run folders are damaged, or cannot be read, and left out"; of t->history->n_left_out. */
 const char *trends_left_out_text(const struct trends *t, char *text, size_t len);
 

@@ -119,8 +119,11 @@ static json_t *case_json(struct pool *pool, const struct trend *t)
     for (size_t i = 0; i < t->n_points; i++)
         json_array_append_new(changes, change_json(pool, t, i));
     for (size_t i = 0; i < t->n; i++)
-        json_array_append_new(values, json_pack("{s:o, s:o}", "run", text(pool, t->runs[i]->name),
-                                                "value", number(t->values[i])));
+        json_array_append_new(values,
+                              json_pack("{s:o, s:o, s:o, s:o}", "run", text(pool, t->runs[i]->name),
+                                        "value", number(t->values[i]), "taken_launches",
+                                        json_integer((json_int_t)t->n_taken[i]), "taken_value",
+                                        number(t->taken[i])));
     return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "host",
                      text(pool, s->host), "suite", text(pool, s->suite), "pipe",
                      text(pool, s->pipe), "key", text(pool, s->key), "label", text(pool, s->label),
@@ -140,10 +143,11 @@ int trends_json(FILE *out, const struct trends *t)
     for (size_t i = 0; i < t->n; i++)
         if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
             err = -ENOMEM;
-    all = json_pack("{s:i, s:I, s:I, s:I, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
+    all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
                     (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
-                    "cases_with_too_few_runs", (json_int_t)t->n_short, "runs_left_out", left,
-                    "cases", cases);
+                    "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",
+                    (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
+                    "runs_left_out", left, "cases", cases);
     if (!all || t->history->pool.failed)
         err = -ENOMEM;
     if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||

@@ -13,11 +13,20 @@
 
 #define DRAWN_MAX 60 /* plots of one page */
 
-/* A table of seven columns, of which the texts are long: all of it is to be seen without scrolling. */
+/* A table of seven columns, of which the texts are long: all of it is to be seen without scrolling. Where there is no room
+ * for that each row is a list, with the columns' names before what needs one. */
 static const char wrapped_changes[] =
     "#changes td,#changes th{white-space:normal;min-width:0}"
     "#changes th.text,#changes td.text{min-width:8rem;overflow-wrap:anywhere}"
-    "#changes .status,#changes .whole{white-space:nowrap}\n";
+    "#changes .status,#changes .whole{white-space:nowrap}\n"
+    "@media screen and (max-width:52rem){#changes thead{display:none}"
+    "#changes tbody,#changes tr,#changes th,#changes td{display:block;text-align:left}"
+    "#changes th,#changes td{border:0;padding:.1rem 0}"
+    "#changes tr{border-bottom:1px solid var(--grid);padding:.5rem 0}"
+    "#changes td:nth-child(3)::before{content:'change (95 %): '}"
+    "#changes td:nth-child(4)::before{content:'level: '}"
+    "#changes td:nth-child(5)::before{content:'from run '}"
+    "#changes td:nth-child(6)::before{content:'somewhere in (95 %): '}}\n";
 
 struct drawn {
     const struct trends *t;
@@ -133,14 +142,18 @@ static void write_figure(FILE *out, const struct drawn *d, size_t i)
                s->host, s->suite);
     fprintf(out,
             "<div class='wide'>%s</div><div class='narrow'>%s</div>\n<p class='note'>Points: the "
-            "median of a run's launches. Lines: the levels.</p></figure>\n",
-            picture->wide, picture->narrow);
+            "median of a run's launches. Lines: the levels.%s</p></figure>\n",
+            picture->wide, picture->narrow,
+            d->trends[i]->n_gone
+                ? " Hollow points: runs in all of whose launches other guests took "
+                  "the CPU; they are in no level."
+                : "");
 }
 
 static void write_page(FILE *out, const struct drawn *d)
 {
     const struct trends *t = d->t;
-    char text[160];
+    char text[256];
 
     write_head(out);
     trends_count_text(t, text, sizeof(text));
@@ -151,6 +164,8 @@ static void write_page(FILE *out, const struct drawn *d)
     if (t->n_short)
         html_print(out, " Note: %s fewer than %d runs, in which none can be told.",
                    trends_of_them(t, t->n_short, text, sizeof(text)), CHANGE_FIRST + CHANGE_SHORT);
+    if (t->n_taken)
+        html_print(out, " Note: %s.", trends_taken_text(t, text, sizeof(text)));
     if (t->history->n_left_out)
         html_print(out, " Note: %s.", trends_left_out_text(t, text, sizeof(text)));
     fputs("</p>\n</header>\n<main>\n", out);

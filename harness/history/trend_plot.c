@@ -7,7 +7,7 @@
 #include <time.h>
 
 #define DAY_S     86400.0
-#define TICKS     6
+#define TICKS     5
 #define DENSE     200 /* runs */
 #define GAP       5.0 /* times the mean time between runs */
 #define NOT_TAKEN NAN
@@ -95,6 +95,43 @@ static void add_marks(struct pool *pool, const struct trend *t, const double *x,
     }
 }
 
+/* Runs that say nothing of this machine are shown, and hollow. */
+static void add_taken(struct pool *pool, const struct trend *t, const double *x,
+                      struct plot_line *line)
+{
+    struct plot_point *points = pool_alloc(pool, t->n, sizeof(*points));
+
+    *line = (struct plot_line){
+        .label = "others took the CPU", .points = points, .apart = true, .dashed = true};
+    for (size_t i = 0; points && i < t->n; i++)
+        if (!isnan(t->taken[i]))
+            points[line->n++] = (struct plot_point){x[i], t->taken[i], NOT_TAKEN, NOT_TAKEN};
+}
+
+/* As short as tells the runs apart, so that labels do not touch: a time of day, a day of the year, a month. The axis'
+ * own label has the whole days. */
+static const char *date_text(struct pool *pool, const char *utc, double days)
+{
+    static const struct {
+        double days; /* up to so many between the first run and the last */
+        size_t at;   /* in 2026-01-31T02:00:00Z */
+        int n;
+    } shapes[] = {{1.5, 11, 5}, {365, 5, 5}, {INFINITY, 0, 7}};
+    size_t i = 0;
+
+    while (days > shapes[i].days)
+        i++;
+    return strlen(utc) < 16 ? utc : pool_text(pool, "%.*s", shapes[i].n, utc + shapes[i].at);
+}
+
+static const char *days_text(struct pool *pool, const struct trend *t)
+{
+    const char *first = t->runs[0]->started_utc, *last = t->runs[t->n - 1]->started_utc;
+
+    return strncmp(first, last, 10) ? pool_text(pool, "runs of %.10s to %.10s", first, last)
+                                    : pool_text(pool, "runs of %.10s", first);
+}
+
 static void add_ticks(struct pool *pool, const struct trend *t, const double *x, struct plot *plot)
 {
     size_t n = t->n < TICKS ? t->n : TICKS;
@@ -105,29 +142,30 @@ static void add_ticks(struct pool *pool, const struct trend *t, const double *x,
     for (size_t i = 0; i < plot->n_ticks; i++) {
         size_t run = n > 1 ? i * (t->n - 1) / (n - 1) : 0;
 
-        ticks[i] = (struct plot_tick){.at = x[run],
-                                      .label = pool_text(pool, "%.10s", t->runs[run]->started_utc)};
+        ticks[i] = (struct plot_tick){
+            .at = x[run], .label = date_text(pool, t->runs[run]->started_utc, x[t->n - 1] - x[0])};
     }
 }
 
 void trend_plot(const struct trends *all, const struct trend *t, size_t number, struct plot *plot)
 {
     struct pool *pool = &all->history->pool;
-    struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
+    struct plot_line *lines = pool_alloc(pool, 3, sizeof(*lines));
     double *x = places(pool, t);
 
     *plot = (struct plot){
         .name = pool_text(pool, "history-%03zu", number),
         .title = t->series->label,
-        .x_label = "start of the run",
+        .x_label = days_text(pool, t),
         .y_label = t->series->unit,
         .lines = lines,
-        .n_lines = lines && x ? 2 : 0,
+        .n_lines = lines && x ? 2 + (t->n_gone > 0) : 0,
     };
     if (!lines || !x)
         return;
     add_values(pool, t, x, &lines[0]);
     add_levels(pool, t, x, &lines[1]);
+    add_taken(pool, t, x, &lines[2]);
     add_marks(pool, t, x, plot);
     add_ticks(pool, t, x, plot);
 }

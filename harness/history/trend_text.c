@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/compare/steal.h"
 #include "harness/history/trend.h"
 #include "harness/report/utf8.h"
 
@@ -121,11 +122,16 @@ static void print_trend(FILE *out, struct pool *pool, const struct trend *t, boo
     fputs("  ", out);
     trend_put(out, t->series->label);
     fprintf(out, "\n    %s", line);
+    if (!t->n_points && t->n_values)
+        fprintf(out, "  %.4g %s,", trend_level(t, 0), t->series->unit);
     if (!t->n_points)
-        fprintf(out, "  %.4g %s, %zu run%s%s", trend_level(t, 0), t->series->unit, t->n_values,
+        fprintf(out, "%s%zu run%s%s", t->n_values ? " " : "  ", t->n_values,
                 t->n_values == 1 ? "" : "s",
                 t->n_values < CHANGE_FIRST + CHANGE_SHORT ? ": too few to tell" : "");
     fprintf(out, "\n%s%s%s", t->n_points ? "    " : "", marks, t->n_points ? "\n" : "");
+    if (t->n_gone)
+        fprintf(out, "    in %zu more run%s all launches are left out, as " STEAL_WHY "\n",
+                t->n_gone, t->n_gone == 1 ? "" : "s");
     for (size_t i = 0; i < t->n_points; i++)
         print_point(out, pool, t, i);
 }
@@ -163,6 +169,17 @@ const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t 
     return t->n == 1 ? "it has" : text;
 }
 
+const char *trends_taken_text(const struct trends *t, char *text, size_t len)
+{
+    int n = snprintf(text, len, "in %zu case%s launches are left out, as " STEAL_WHY, t->n_taken,
+                     t->n_taken == 1 ? "" : "s");
+
+    if (t->n_gone && (size_t)n < len)
+        snprintf(text + n, len - (size_t)n, "; in %zu run%s a case has none left, and no value",
+                 t->n_gone, t->n_gone == 1 ? "" : "s");
+    return text;
+}
+
 const char *trends_left_out_text(const struct trends *t, char *text, size_t len)
 {
     size_t n = t->history->n_left_out;
@@ -175,7 +192,7 @@ const char *trends_left_out_text(const struct trends *t, char *text, size_t len)
 static void print_end(FILE *out, const struct trends *t, bool all)
 {
     size_t unchanged = t->n - t->n_changed;
-    char text[160];
+    char text[256];
 
     trends_count_text(t, text, sizeof(text));
     fprintf(out, "\n%s", text);
@@ -188,6 +205,8 @@ static void print_end(FILE *out, const struct trends *t, bool all)
     if (t->n_bad)
         fprintf(out, "%zu case%s values that are no number above 0: these are left out\n", t->n_bad,
                 t->n_bad == 1 ? " has" : "s have");
+    if (t->n_taken)
+        fprintf(out, "%s\n", trends_taken_text(t, text, sizeof(text)));
     if (t->history->n_left_out)
         fprintf(out, "%s\n", trends_left_out_text(t, text, sizeof(text)));
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/option.h"
+#include "harness/command.h"
 #include "harness/report/report.h"
 
 enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
@@ -12,6 +12,11 @@ enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 struct options {
     const char *out, *baseline;
     bool help;
+};
+
+struct asked {
+    struct options options;
+    const struct report_judge *judge;
 };
 
 struct making {
@@ -125,9 +130,11 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     return err ? fail(err, error) : EXIT_GOOD;
 }
 
-static int check_and_make(const struct opts *o, const struct options *options,
-                          const struct report_judge *judge)
+static int check_and_make(const struct opts *o, void *context)
 {
+    const struct asked *asked = context;
+    const struct options *options = &asked->options;
+    const struct report_judge *judge = asked->judge;
     struct making m = {.judge = judge};
 
     if (!o->n_args) {
@@ -149,23 +156,14 @@ static int check_and_make(const struct opts *o, const struct options *options,
 
 int report_command(int argc, char **argv, const struct report_judge *judge)
 {
-    const struct opt *tables[] = {report_table, NULL};
-    struct options options = {0};
-    struct opts o;
-    int status = EXIT_USAGE, err = opts_init(&o, tables);
+    struct asked asked = {.judge = judge};
+    const struct command command = {.name = "report",
+                                    .table = report_table,
+                                    .options = &asked.options,
+                                    .help = &asked.options.help,
+                                    .print_help = print_help,
+                                    .run = check_and_make,
+                                    .context = &asked};
 
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err)
-        err = opts_apply(&o, report_table, NULL, &options);
-    if (err) {
-        fprintf(stderr, "plumb report: %s\n", o.error);
-    } else if (options.help) {
-        print_help(&o);
-        status = EXIT_GOOD;
-    } else {
-        status = check_and_make(&o, &options, judge);
-    }
-    opts_release(&o);
-    return status;
+    return command_run(&command, argc, argv);
 }

@@ -89,6 +89,23 @@ json() { # json FILE EXPRESSION on the object o
     grep -q -- '--steal is a share above 0 %' err
 }
 
+@test "another path is refused, and no case to be seen another time, though neighbours took the CPU in those launches" {
+    local net='net rdma 1048576 bandwidth'
+    made a --seed 1 --detail "$net=own: mlx5_0:1 sent 12 GB, 100 % of the bytes"
+    made b --seed 2 --detail "$net=own: eth0 sent 12 GB, 100 % of the bytes" --steal "$net=30"
+    check 4 b --baseline a
+    grep -qx 'refused: 1' out
+    grep -q 'refused: another path: RDMA in the baseline, sockets in this run, by the column evidence' out
+    # Of the same path it is only left out.
+    made c --seed 2 --detail "$net=own: mlx5_0:1 sent 12 GB, 100 % of the bytes" --steal "$net=30"
+    check 0 c --baseline a
+    ! grep -q refused out || return 1
+    grep -q '^1 of .* cases could not have shown a loss of 5 %' out
+    # And of the baseline.
+    check 4 a --baseline b
+    grep -qx 'refused: 1' out
+}
+
 @test "a loss of 5 % in one case: exit 1, that case and no other, first, with ratio, interval, proof and smallest loss" {
     made a --seed 1
     made b --seed 2 --shift 'memory triad 1073741824 *=0.95'

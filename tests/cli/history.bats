@@ -102,6 +102,120 @@ END
     [[ "$(cat out)" != *"not added"* ]]
 }
 
+# stolen DIR WORD FIRST LAST PERCENT: in these nights (the first is 0) others took so much of the CPU from the rows that hold WORD,
+# which halves their values.
+stolen() {
+    python3 - "$@" << 'END'
+import csv, glob, sys
+folder, word, first, last, percent = sys.argv[1:]
+for run in sorted(glob.glob(folder + "/*"))[int(first):int(last) + 1]:
+    for name in glob.glob(run + "/*.csv"):
+        rows = list(csv.DictReader(open(name)))
+        if "steal_percent" not in rows[0]:
+            continue
+        for row in rows:
+            if word in row.values() or word == "*":
+                row["steal_percent"] = percent
+                row["value"] = repr(float(row["value"]) / 2)
+        out = csv.DictWriter(open(name, "w", newline=""), rows[0].keys(), lineterminator="\n")
+        out.writeheader()
+        out.writerows(rows)
+END
+}
+
+@test "nights in which others took the CPU are no change: left out, counted, hollow; --steal says from what share on" {
+    cp -R "$shared/calm" runs
+    stolen runs triad 12 19 12.5
+    run -0 "$plumb" history runs --all --fail-on-change --html h.html
+    [[ "$output" == *"memory triad"*" GB/s, 12 runs"*"in 8 more runs all launches are left out, as other guests took the CPU (steal; --steal)"* ]]
+    [[ "$output" == *$'\n'"in 1 case launches are left out, as other guests took the CPU (steal; --steal); in 8 runs a case has none left, and no value" ]]
+    [[ "$output" == *"0 of 3 cases changed level in 20 runs"* ]]
+    [[ "$output" != *nan* ]]
+    grep -q 'Note: in 1 case launches are left out, as other guests took the CPU' h.html
+    [ "$(grep -c 'Hollow points: ' h.html)" -eq "$(command -v gnuplot > /dev/null && echo 1 || echo 0)" ]
+    ! command -v gnuplot || [ "$(grep -c '<title>others took the CPU</title>' h.html)" -eq 4 ] # wide and narrow, each twice
+    "$plumb" history runs --json > j.json
+    python3 - << 'END'
+import json
+j = json.load(open("j.json"))
+assert j["cases_with_taken_launches"] == 1 and j["runs_with_taken_cases"] == 8, j
+triad, = (c for c in j["cases"] if "triad" in c["label"])
+values = triad["values"]
+assert [v["value"] is None for v in values] == [i >= 12 for i in range(20)], values
+assert [v["taken_launches"] > 0 for v in values] == [i >= 12 for i in range(20)], values
+assert all(0.4 < v["taken_value"] / values[0]["value"] < 0.6 for v in values[12:]), values
+assert all(v["taken_value"] is None for v in values[:12]), values
+END
+    # all of them, or from a higher share on
+    for steal in 100% 12.5%; do
+        run -1 "$plumb" history runs --steal "$steal" --case triad --fail-on-change --within 20
+        [[ "$output" == *"worse: -"*"told by one of the newest 20 runs: memory triad"* ]]
+        [[ "$output" != *"left out"* ]]
+    done
+    run -0 "$plumb" history runs --steal 12.4% --case triad
+    [[ "$output" == *"0 of 1 case changed"* ]]
+    run -2 "$plumb" history runs --steal 0%
+    [[ "$output" == *"--steal is a share above 0 %, such as 2%"* ]]
+    # one word for one thing: the default and the help are those of check
+    help_of() { "$plumb" "$1" --help | grep -A 1 -e '--steal'; }
+    [[ "$(help_of history)" == *"launches during which other guests took more of the CPU are left out"*"100%: none"*"2%"* ]]
+    [[ "$(help_of check)" == *"launches during which other guests took more of the CPU are left out"* ]]
+}
+
+@test "a case that others took the CPU from in all its nights has no level, and is none that is bad" {
+    cp -R "$shared/calm" runs
+    stolen runs triad 0 19 12.5
+    run -0 "$plumb" history runs --all --case triad --html h.html
+    [[ "$output" == *"  0 runs: too few to tell"* ]]
+    [[ "$output" != *nan* && "$output" != *"no number above 0"* ]]
+}
+
+@test "a database tells of stolen nights what the folders do" {
+    cp -R "$shared/calm" runs
+    stolen runs triad 12 19 12.5
+    stolen runs onednn 3 4 30
+    for run in runs/*; do
+        "$plumb" check "$run" --history h.db --accept > out 2>&1 || true
+        ! grep -q 'built without SQLite' out || skip "built without SQLite"
+    done
+    "$plumb" history runs --json > folders
+    "$plumb" history h.db --json > db
+    cmp folders db
+    "$plumb" history runs --steal 20% --json > folders-20
+    "$plumb" history h.db --steal 20% --json > db-20
+    cmp folders-20 db-20
+    run ! cmp -s db db-20
+}
+
+@test "a night that others took is no baseline: it is said, and takes no other's place" {
+    cp -R "$shared/calm" runs
+    mapfile -t nights < <(find runs -mindepth 1 -maxdepth 1 | sort)
+    stolen runs '*' 2 3 30
+    judge() { # judge EXIT NIGHT OPTION...
+        run "-$1" "$plumb" check "${nights[$2]}" --history h.db --baseline history:2 "${@:3}"
+        [[ "$output" != *"built without SQLite"* ]] || skip "built without SQLite"
+    }
+    judge 3 0 --update-baseline
+    run "$plumb" check "${nights[1]}" --history h.db --baseline history:2 --update-baseline
+    [[ "$output" == *"this run was added, as a baseline for later ones"* ]]
+    for night in 2 3; do
+        judge 3 "$night" --update-baseline
+        [[ "$output" == *"this run was added, but later ones are not held against it: other guests took the CPU (steal; --steal) in all its launches"* ]]
+    done
+    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
+    [[ "$output" == *"against 2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
+    run "$plumb" check "${nights[4]}" --history h.db --baseline history:2 --steal 100%
+    [[ "$output" == *"against 2 runs of the history 'h.db', the last is nightly-20260104-020000"$'\n'* ]]
+    # nothing but such nights
+    judge 3 2 --update-baseline --history only.db
+    [[ "$output" != *"will have a baseline"* ]]
+    judge 3 4 --history only.db
+    [[ "$output" == *"nothing: 1 baseline of the history 'only.db' is left out, as other guests took the CPU (steal; --steal) in all its launches"* ]]
+    [[ "$output" == *"a run during which neighbours leave this machine its CPU will be a baseline; --steal 100% leaves none out"* ]]
+    judge 0 3 --accept
+    [[ "$output" == *"accepted: the start of later runs, in the history 'h.db'; they are held against none before this run, and not against it: other guests took the CPU"* ]]
+}
+
 @test "a sparkline marks the step, in ASCII where the locale has no UTF-8" {
     LC_ALL=C run "$plumb" history "$shared/runs" --case triad
     [ "$status" -eq 0 ]

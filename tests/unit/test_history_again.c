@@ -244,6 +244,53 @@ static void test_the_rows_are_replaced(void **state)
     }
 }
 
+/* The files that the history keeps of its runs. */
+static void assert_files(const struct scene *s, const char *want)
+{
+    char said[256];
+
+    if (!sqlite(s->db, "SELECT run || '/' || name FROM files ORDER BY run, name", said,
+                sizeof(said)))
+        skip();
+    assert_string_equal(said, want);
+}
+
+/* Killed while another benchmark had rows, and resumed without it: later runs are not held against those. */
+static void test_the_rows_of_a_benchmark_that_vanished_go(void **state)
+{
+    struct scene *s = *state;
+    enum history_standing standing = HISTORY_START;
+    static const char kept[] = "1/memory.csv\n1/plan.csv\n1/run.json\n"
+                               "2/memory.csv\n2/null.csv\n2/plan.csv\n2/run.json\n";
+    struct history h;
+    char path[128], said[16];
+
+    write_r(s, 3, 100, 5, "interrupted", path, sizeof(path));
+    fake_run_write(&s->root, "r/null.csv",
+                   "number,metric,unit,value,ci_low,ci_high,confidence,samples,limit,stop,origin,"
+                   "status,reason,run,case,repeat,host,time_utc\n"
+                   "1,time,ns,7,6,8,0.95,10,,converged,measured,ok,,r,c9,0,one," STARTED "\n");
+    FILE *plan = fake_run_open(&s->root, "r/plan.csv", "a");
+    fputs("done,1,99,c9,0,null,--number 1,60\n", plan);
+    fclose(plan);
+    assert_int_equal(put(s, path, &standing), HISTORY_NEW);
+    assert_files(s, "1/memory.csv\n1/null.csv\n1/plan.csv\n1/run.json\n");
+    add(s, "one", 4, HISTORY_BASELINE); /* whose rows stay, such as these */
+    assert_true(sqlite(s->db, "INSERT INTO files VALUES (2, 'null.csv', 'x')", said, sizeof(said)));
+    snprintf(path, sizeof(path), "%s/r/null.csv", s->root.path);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(put_r(s, 4, 100, 5, "complete", &standing), HISTORY_CHANGED);
+    assert_files(s, kept);
+    read_db(s, &h);
+    assert_int_equal(h.n_series, 3);
+    history_release(&h);
+    /* only rows that nothing stands for are left: that is a change, too */
+    assert_int_equal(put_r(s, 4, 100, 5, "complete", &standing), HISTORY_SAME);
+    assert_true(sqlite(s->db, "INSERT INTO files VALUES (1, 'null.csv', 'x')", said, sizeof(said)));
+    assert_int_equal(put_r(s, 4, 100, 5, "complete", &standing), HISTORY_CHANGED);
+    assert_files(s, kept);
+}
+
 #define ROUNDS 6
 
 /* Half of the writers come with the folder as it was when the run was killed, half with the one that was resumed:
@@ -382,7 +429,7 @@ static void test_an_old_history_is_brought_up_in_place(void **state)
 
     make_old(s);
     add(s, "one", 4, HISTORY_BASELINE);
-    assert_schema(s, "2\n");
+    assert_schema(s, "3\n");
     assert_sound(s->db);
     read_db(s, &h);
     assert_int_equal(h.n_runs, 3);
@@ -431,7 +478,7 @@ static void test_many_bring_up_one_old_history(void **state)
         assert_int_equal(status, 0);
     }
     assert_int_equal(count_runs(s->db, "one"), 2 + ROUNDS);
-    assert_schema(s, "2\n");
+    assert_schema(s, "3\n");
     assert_sound(s->db);
 }
 
@@ -446,6 +493,7 @@ int main(void)
         TEST(test_fewer_values_are_taken),
         TEST(test_a_run_that_has_ended_since_is_judged_anew),
         TEST(test_the_rows_are_replaced),
+        TEST(test_the_rows_of_a_benchmark_that_vanished_go),
         TEST(test_old_and_new_at_once),
         TEST(test_the_machine_and_the_outcomes_are_kept),
         TEST(test_an_old_history_is_read_as_it_is),

@@ -124,7 +124,8 @@ static size_t baselines_of(const struct scene *s, const char *name, const char *
     char error[512] = "";
     size_t n;
 
-    assert_int_equal(history_db_baselines(db, &run, most, &runs, &n, error, sizeof(error)), 0);
+    struct history_sieve sieve = {.most = most};
+    assert_int_equal(history_db_baselines(db, &run, &sieve, &runs, &n, error, sizeof(error)), 0);
     *names = '\0';
     for (size_t i = 0; i < n; i++)
         snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", runs[i].name);

@@ -74,7 +74,7 @@ static int tear_down(void **state)
 /* The step of the one case. */
 static const struct trend_step *step_of(struct scene *s)
 {
-    static const struct trend_filter all = {"", "", ""};
+    static const struct trend_filter all = {.host = "", .suite = "", .since = ""};
 
     assert_int_equal(history_build(&s->h, &s->entries), 0);
     assert_int_equal(trends_make(&s->trends, &s->h, &all), 0);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A command of plumb with one table of options: what is the same in each of them. */
+#ifndef PLUMB_HARNESS_COMMAND_H
+#define PLUMB_HARNESS_COMMAND_H
+
+#include <stdbool.h>
+
+#include "core/option.h"
+
+#define COMMAND_GOOD  0
+#define COMMAND_USAGE 2
+
+struct command {
+    const char *name;        /* "history" */
+    const struct opt *table; /* its offsets are those of *options */
+    void *options;           /* filled in */
+    const bool *help;        /* the one of them that asks for help */
+    void (*print_help)(const struct opts *o);
+    int (*run)(const struct opts *o, void *context); /* with the options; the exit status */
+    void *context;
+};
+
+/* Reads the options; then prints the help, or runs the command. What is wrong with them is said on stderr as "plumb NAME: ...".
+ * The exit status. */
+int command_run(const struct command *c, int argc, char **argv);
+
+#endif

@@ -206,16 +206,28 @@ static int fill_case(struct making *m, struct report_case *c, const struct ref *
     return 0;
 }
 
+/* How many groups the sorted rows are in: fewer or more than there were, as groups were joined or parted since. */
+static size_t count_groups(const struct making *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n_refs; i++)
+        n += !i || m->refs[i].group != m->refs[i - 1].group;
+    return n;
+}
+
 int choices_fill(struct making *m)
 {
-    struct report_case *cases = pool_alloc(&m->r->pool, m->n, sizeof(*cases));
     size_t n = 0;
-    int err = cases ? 0 : -ENOMEM;
+    int err = 0;
 
     for (size_t i = 0; i < m->n_refs; i++)
         if (m->refs[i].group->joined)
             m->refs[i].group = m->refs[i].group->joined;
     qsort(m->refs, m->n_refs, sizeof(*m->refs), choices_compare);
+    struct report_case *cases = pool_alloc(&m->r->pool, count_groups(m), sizeof(*cases));
+    if (!cases)
+        return -ENOMEM;
     for (size_t i = 0; !err && i < m->n_refs;) {
         size_t end = i;
 

@@ -8,7 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* With AddressSanitizer each has a block of its own, or a write behind one would only hit the next. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define EACH_APART
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define EACH_APART
+#endif
+#ifdef EACH_APART
+#define BLOCK_BYTES 0u
+#else
 #define BLOCK_BYTES (64u << 10)
+#endif
 
 struct pool_block {
     struct pool_block *next;

@@ -152,6 +152,46 @@ static void test_two_runs(void **state)
     report_release(&r);
 }
 
+#define CASES 40u
+
+/* Two launches of each, the first of which chose differently in run a. */
+static void write_many(void **state, const char *name, const char *isa, const char *first)
+{
+    struct scene_run r = scene_begin(*state, name, "memory", params, 5);
+
+    for (unsigned i = 0; i < CASES; i++) {
+        char id[8], size[16], arguments[32];
+        const char *values[] = {"triad", size, "2", isa, "L2"};
+
+        snprintf(id, sizeof(id), "%u", i + 1);
+        snprintf(size, sizeof(size), "%u", 4096 * (i + 1));
+        snprintf(arguments, sizeof(arguments), "--size %s", size);
+        for (uint64_t repeat = 1; repeat < 3; repeat++) {
+            struct row row;
+
+            values[3] = i || repeat > 1 ? isa : first;
+            fake_row_init(&row, id, repeat, "bandwidth", "GB/s", 10 + i);
+            scene_row(&r, &row, values);
+            scene_launch_as(&r, "done", 1, id, repeat, arguments, "");
+        }
+    }
+    scene_end(&r);
+}
+
+/* Each run's own choice is a case of its own again, of which there are more than groups of what was asked for. */
+static void test_many_cases(void **state)
+{
+    write_many(state, "a", "avx512", "avx2");
+    write_many(state, "b", "avx2", "avx2");
+    struct report r = loaded(state, 2);
+
+    assert_int_equal(r.benches[0].n_cases, 1 + 2 * (CASES - 1));
+    expect(&r, 0, "", 2, "isa avx2 in 1 of 2 launches, avx512 in 1");
+    expect(&r, 1, "avx512", 2, "");
+    assert_string_equal(report_param(&r.benches[0], &r.benches[0].cases[2], "isa"), "avx2");
+    report_release(&r);
+}
+
 /* Does the report of run a say this? */
 static bool says(void **state, const char *text)
 {
@@ -190,6 +230,7 @@ int main(void)
         TEST(test_what_was_asked_for_stays_apart),
         TEST(test_what_is_no_choice_of_a_launch),
         TEST(test_two_runs),
+        TEST(test_many_cases),
         TEST(test_the_page_tells),
     };
 

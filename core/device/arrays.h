@@ -2,10 +2,7 @@
 /*
  * The arrays that a team's kernels go over. Each thread has a contiguous part of every array in a
  * buffer of its own, which it touched first, so that the pages lie where the thread runs (or on the
- * node that was asked for).
- *
- * Values are whole numbers from 1 to 1024, the scalar is a whole number up to 7: every result is exact
- * in f32, with or without fused multiply-add, and can be compared bit by bit.
+ * node that was asked for). What the arrays hold: entries.h.
  */
 #ifndef PLUMB_CORE_DEVICE_ARRAYS_H
 #define PLUMB_CORE_DEVICE_ARRAYS_H
@@ -28,7 +25,7 @@ struct arrays_config {
 
 struct arrays_part {
     struct kernel_args args;
-    uint64_t sum; /* of the words of `a`: what KERNEL_READ must find in one pass */
+    uint64_t sum; /* of the words made for `a`: what KERNEL_READ must find in one pass */
     int err;      /* of allocation or of the last check */
     char error[160];
     char pad[64]; /* parts do not share a cache line */
@@ -49,13 +46,19 @@ int arrays_open(struct arrays *a, const struct arrays_config *config, struct tea
                 char *error, size_t len);
 void arrays_close(struct arrays *a); /* a zeroed one is left alone */
 
+/* The kernels' arguments as arrays_open() leaves them, for who gave the kernels other arrays; and the
+ * contents as well: random numbers where the operation reads, and what is no number where it writes, by
+ * each thread in its own part. */
+void arrays_lay_out(struct arrays *a);
+void arrays_fill(struct arrays *a, struct team *team);
+
 /* The timed thing: the kernel over all parts, `passes` times, with this scalar. ns: first start to
  * last end. */
 void arrays_time(struct arrays *a, struct team *team, kernel_fn *kernel, uint64_t passes,
                  double scalar, uint64_t *ns);
 
-/* Is every entry what the last arrays_time() of the config's own operation must have left? 0, or
- * -EBADMSG with *error. */
+/* Is every entry of every array what the last arrays_time() of the config's own operation must have left?
+ * Each thread checks its own part. Of KERNEL_READ: are the sums right? 0, or -EBADMSG with *error. */
 int arrays_check(struct arrays *a, struct team *team, char *error, size_t len);
 
 /* Are the sums of the last arrays_time() of KERNEL_READ right? Cheap. */
@@ -64,13 +67,21 @@ bool arrays_sums_right(const struct arrays *a);
 uint64_t arrays_set_bytes(const struct arrays *a);  /* the working set */
 uint64_t arrays_pass_bytes(const struct arrays *a); /* counted for one pass, by the STREAM rule */
 
-/* The best of several short runs that only load, and that only store, over the same memory, on the widest vector units and in all forms of
- * the loop: what this place can deliver and take at this size. write_gbps is NaN for an operation that does not store. The arrays are as after
- * arrays_open(). */
+/* What this place can deliver and take at this size. A form's number tells which of the loops reached a rate, counted from 1 on; 0: the rate
+ * is not known. */
 struct arrays_ceiling {
     double read_gbps, write_gbps;
+    unsigned read_form, write_form;
 };
+
+/* Measures what *ceiling does not know yet and the operation needs, loads unless it only writes and stores unless it only reads: the best
+ * of short runs that only load, and that only store, over the same memory, on the two widest vector units and in all forms of the loop. A
+ * form that is behind after a run or two gets no more of them (race.h). The arrays are as after arrays_open(). */
 void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *ceiling);
+
+/* The same once more with the forms of `before` alone, to see whether the place is what it was. The arrays hold anything afterwards. */
+void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arrays_ceiling *before,
+                          struct arrays_ceiling *ceiling);
 
 /* The bound for an operation of r arrays read and w written: no faster than its loads alone at the read ceiling, nor than its stores alone
  * at the write ceiling, were both done at the same time:  (r + w) / max(r / read, w / write), in GB/s. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "core/device/entries.h"
 #include "core/rng.h"
 
 static void **line_at(const struct chase *c, uint64_t step)
@@ -12,14 +13,9 @@ static void **line_at(const struct chase *c, uint64_t step)
     return (void **)(c->at + (uint64_t)c->order[step] * CHASE_LINE);
 }
 
-static void link_lines(struct chase *c, struct rng *rng)
+static void **line_after(const struct chase *c, uint64_t step)
 {
-    for (uint64_t i = 0; i < c->lines; i++) {
-        void **line = line_at(c, i);
-        line[0] = line_at(c, i + 1 == c->lines ? 0 : i + 1);
-        for (size_t k = 1; k < CHASE_LINE / sizeof(void *); k++)
-            line[k] = (void *)(uintptr_t)rng_u64(rng);
-    }
+    return line_at(c, step + 1 == c->lines ? 0 : step + 1);
 }
 
 int chase_order(uint32_t **order, uint64_t lines, uint64_t seed)
@@ -41,16 +37,24 @@ int chase_order(uint32_t **order, uint64_t lines, uint64_t seed)
 
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
 {
-    struct rng rng;
-
     *c = (struct chase){.at = at, .lines = bytes / CHASE_LINE};
     int err = chase_order(&c->order, c->lines, seed);
     if (err)
         return err;
-    rng_seed(&rng, seed + 1);
-    link_lines(c, &rng);
+    entries_fill_bits(at, c->lines * CHASE_LINE, seed + 1);
+    for (uint64_t i = 0; i < c->lines; i++)
+        *line_at(c, i) = line_after(c, i);
     c->now = line_at(c, 0);
     return 0;
+}
+
+int chase_look(const struct chase *c)
+{
+    uint64_t wrong = 0;
+
+    for (uint64_t i = 0; i < c->lines; i++)
+        wrong += *line_at(c, i) != line_after(c, i) ? 1 : 0;
+    return wrong ? -EBADMSG : 0;
 }
 
 void chase_release(struct chase *c)

@@ -26,6 +26,7 @@ struct state {
     kernel_fn *kernel;
     uint64_t runs, above_limit;
     bool wrong;
+    struct arrays_ceiling ceiling; /* before the samples */
     double limit_gbps;
     char threads_text[24];
 };
@@ -88,30 +89,47 @@ static void set_level(struct point *pt, struct state *st, uint64_t set_bytes)
     point_column(pt, "write_allocate", "%s", allocates ? "yes" : "no");
 }
 
+/* What is known of loads (or stores) alone: their rate and the number of the form that reached it. */
+static void recall(const struct ceilings *known, const char *key, double *gbps, unsigned *form)
+{
+    char form_key[128];
+    double number;
+
+    snprintf(form_key, sizeof(form_key), "%s/form", key);
+    if (!ceilings_find(known, key, gbps) && !ceilings_find(known, form_key, &number))
+        *form = (unsigned)number;
+}
+
+static int remember(struct ceilings *known, const char *key, double gbps, unsigned form)
+{
+    char form_key[128];
+    double old;
+
+    snprintf(form_key, sizeof(form_key), "%s/form", key);
+    if (!form || !ceilings_find(known, key, &old))
+        return 0;
+    int err = ceilings_add(known, key, gbps);
+    return err ? err : ceilings_add(known, form_key, form);
+}
+
 /* Looks up or measures what loads alone and stores alone reach in the same place. */
 static int find_limit(struct point *pt, struct state *st)
 {
-    struct memory_session *session = pt->bench_state;
+    struct ceilings *known = &((struct memory_session *)pt->bench_state)->ceilings;
     const struct memory_params *p = st->params;
-    struct arrays_ceiling ceiling = {NAN, NAN};
+    struct arrays_ceiling *c = &st->ceiling;
     char key[2][96];
-    int err = 0;
 
     for (int k = 0; k < 2; k++)
         snprintf(key[k], sizeof(key[0]), "%s/%llu/%u/%d/%d/%d", k ? "stores" : "loads",
                  (unsigned long long)p->size, st->place.threads, p->node, st->place.memory_node,
                  p->pages);
-    bool known = !ceilings_find(&session->ceilings, key[0], &ceiling.read_gbps) &&
-                 (!kernel_stores((enum kernel_op)p->op) ||
-                  !ceilings_find(&session->ceilings, key[1], &ceiling.write_gbps));
-    if (!known) {
-        arrays_ceiling(&st->arrays, st->team, &ceiling);
-        err = ceilings_add(&session->ceilings, key[0], ceiling.read_gbps);
-        if (!err && kernel_stores((enum kernel_op)p->op))
-            err = ceilings_add(&session->ceilings, key[1], ceiling.write_gbps);
-    }
-    st->limit_gbps = arrays_limit((enum kernel_op)p->op, &ceiling);
-    return err;
+    recall(known, key[0], &c->read_gbps, &c->read_form);
+    recall(known, key[1], &c->write_gbps, &c->write_form);
+    arrays_ceiling(&st->arrays, st->team, c);
+    st->limit_gbps = arrays_limit((enum kernel_op)p->op, c);
+    int err = remember(known, key[0], c->read_gbps, c->read_form);
+    return err ? err : remember(known, key[1], c->write_gbps, c->write_form);
 }
 
 static kernel_fn *choose_kernel(struct point *pt, const struct state *st,
@@ -164,20 +182,10 @@ static int setup_bandwidth(struct point *pt, struct state *st)
     return 0;
 }
 
-static void build_chase(void *arg, unsigned thread, unsigned threads)
-{
-    struct state *st = arg;
-
-    (void)thread;
-    (void)threads;
-    chase_run(&st->chase, st->chase.lines); /* once round: every page and line has been seen */
-}
-
 static int setup_latency(struct point *pt, struct state *st)
 {
     const struct memory_params *p = st->params;
     char error[160] = "";
-    uint64_t ns;
 
     int err = device_host.alloc(&st->buffer, point_topo(pt), p->size, (enum device_memory)p->pages,
                                 st->place.memory_node, error, sizeof(error));
@@ -187,7 +195,9 @@ static int setup_latency(struct point *pt, struct state *st)
     if (err)
         return err;
     set_level(pt, st, st->chase.lines * CHASE_LINE);
-    team_run(st->team, build_chase, st, &ns, NULL);
+    if (chase_look(&st->chase)) /* a walk along it would end anywhere */
+        return point_reason(pt, -EBADMSG,
+                            "wrong data: a line of the chain does not lead to the next");
     if (p->inject == MEMORY_CORRUPT)
         st->chase.hops++;
     return 0;
@@ -276,12 +286,11 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
  * meanwhile and the percentage is worth no more than that. */
 static void confirm_limit(struct point *pt, struct state *st)
 {
-    enum kernel_op op = (enum kernel_op)st->params->op;
     double before = st->limit_gbps, after;
     struct arrays_ceiling again;
 
-    arrays_ceiling(&st->arrays, st->team, &again);
-    after = arrays_limit(op, &again);
+    arrays_ceiling_again(&st->arrays, st->team, &st->ceiling, &again);
+    after = arrays_limit((enum kernel_op)st->params->op, &again);
     st->limit_gbps = pt->series[0].limit = fmax(before, after);
     if (fabs(after - before) > UNSTEADY_CEILING * st->limit_gbps)
         point_reason(pt, 0, "the measured ceiling is unsteady: %.4g GB/s before, %.4g after",

@@ -336,6 +336,59 @@ static void test_arrays_all_ops(void **state)
         }
 }
 
+/* One bit of one entry, wherever it is in whosever part of whichever array: found, and named. */
+static void test_arrays_one_entry(void **state)
+{
+    const struct fixture *f = *state;
+    char error[160], name[64];
+    struct arrays a;
+    uint64_t ns;
+
+    open_arrays(f, &a, KERNEL_TRIAD, KERNEL_F64, 3u << 20);
+    arrays_time(&a, f->team, host_isa_best()->kernels[KERNEL_TRIAD][KERNEL_F64][KERNEL_FAR], 2, 5,
+                &ns);
+    size_t n = a.part_bytes / sizeof(double), entries[] = {0, n / 2 - 1, n / 2, n - 1};
+    for (unsigned t = 0; t < f->threads; t++) {
+        const struct kernel_args *args = &a.parts[t].args;
+        const void *const arrays[] = {args->dst, args->a, args->b};
+        for (size_t k = 0; k < 3 * sizeof(entries) / sizeof(entries[0]); k++) {
+            char *at = (char *)arrays[k % 3] + entries[k / 3] * sizeof(double);
+            *at ^= 1;
+            assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), -EBADMSG);
+            *at ^= 1;
+            snprintf(name, sizeof(name), "entry %zu%s of thread %u's", entries[k / 3],
+                     k % 3 ? k % 3 == 1 ? " of a" : " of b" : "", t);
+            assert_non_null(strstr(error, name));
+        }
+    }
+    assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), 0);
+    arrays_close(&a);
+}
+
+/* No part holds what another one holds, nor b what a does. */
+static void test_arrays_differ(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays a;
+    const double *sources[4];
+    unsigned n = 0;
+
+    open_arrays(f, &a, KERNEL_TRIAD, KERNEL_F64, 3u << 16);
+    for (unsigned t = 0; t < f->threads; t++) {
+        sources[n++] = a.parts[t].args.a;
+        sources[n++] = a.parts[t].args.b;
+    }
+    for (unsigned i = 0; i < n; i++)
+        for (unsigned k = 0; k < i; k++)
+            for (int shift = -8; shift <= 8; shift++) { /* generators run side by side */
+                int same = 0;
+                for (int at = 8; at < 1000; at++)
+                    same += sources[i][at] == sources[k][at + shift] ? 1 : 0;
+                assert_in_range(same, 0, 20); /* 1 by chance */
+            }
+    arrays_close(&a);
+}
+
 /* What an earlier sample, or nothing, left behind is not taken for a result. */
 static void test_arrays_stale(void **state)
 {
@@ -415,11 +468,13 @@ static void test_ceiling_leaves_arrays(void **state)
     uint64_t ns;
 
     open_arrays(f, &a, KERNEL_TRIAD, KERNEL_F64, 100000);
-    struct arrays_ceiling ceiling;
+    struct arrays_ceiling ceiling = {0};
     double first = ((const double *)a.parts[0].args.a)[7];
     arrays_ceiling(&a, f->team, &ceiling);
     assert_true(isfinite(ceiling.read_gbps) && ceiling.read_gbps > 0);
     assert_true(isfinite(ceiling.write_gbps) && ceiling.write_gbps > 0);
+    assert_in_range(ceiling.read_form, 1, 2 * KERNEL_STREAMS);
+    assert_in_range(ceiling.write_form, 1, 2 * KERNEL_FORMS);
     assert_true(((const double *)a.parts[0].args.a)[7] == first); /* the same data, not constants */
     arrays_time(&a, f->team, host_isa_best()->kernels[KERNEL_TRIAD][KERNEL_F64][KERNEL_NEAR], 1, 3,
                 &ns);
@@ -427,17 +482,68 @@ static void test_ceiling_leaves_arrays(void **state)
     arrays_close(&a);
 }
 
+/* Of loads alone: nothing was written, and the operation's array is as before. */
+static void test_ceiling_of_loads(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays_ceiling ceiling = {0}, again;
+    struct arrays a;
+    char error[160];
+    uint64_t ns;
+
+    open_arrays(f, &a, KERNEL_READ, KERNEL_F64, 100000);
+    arrays_ceiling(&a, f->team, &ceiling);
+    assert_true(ceiling.read_gbps > 0 && ceiling.read_form > 0 && !ceiling.write_form);
+    for (unsigned t = 0; t < f->threads; t++) {
+        assert_null(a.parts[t].args.dst);
+        assert_true(a.parts[t].args.bytes == a.part_bytes);
+    }
+    arrays_time(&a, f->team, host_isa_best()->kernels[KERNEL_READ][KERNEL_F64][KERNEL_NEAR], 3, 3,
+                &ns);
+    assert_int_equal(arrays_check(&a, f->team, error, sizeof(error)), 0);
+    arrays_ceiling_again(&a, f->team, &ceiling, &again);
+    assert_true(again.read_gbps > 0 && !again.write_form);
+    assert_int_equal(again.read_form, ceiling.read_form);
+    arrays_close(&a);
+}
+
+/* Only what the operation needs and is not known yet. */
+static void test_ceiling_of_what_is_needed(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays_ceiling ceiling = {0};
+    struct arrays a;
+
+    open_arrays(f, &a, KERNEL_WRITE, KERNEL_F64, 100000);
+    arrays_ceiling(&a, f->team, &ceiling);
+    assert_true(ceiling.write_gbps > 0 && ceiling.write_form > 0 && !ceiling.read_form);
+    arrays_close(&a);
+    open_arrays(f, &a, KERNEL_COPY, KERNEL_F64, 100000);
+    ceiling.write_gbps = -1; /* kept as it is, and so is the data */
+    *(char *)a.parts[0].args.a ^= 1;
+    char first = *(const char *)a.parts[0].args.a;
+    arrays_ceiling(&a, f->team, &ceiling);
+    assert_true(ceiling.write_gbps == -1 && ceiling.read_gbps > 0 && ceiling.read_form > 0);
+    assert_int_equal(*(const char *)a.parts[0].args.a, first);
+    ceiling.read_gbps = -1;
+    arrays_ceiling(&a, f->team, &ceiling);
+    assert_true(ceiling.read_gbps == -1);
+    arrays_close(&a);
+}
+
 /* Worked by hand: loads at 60, stores at 20 GB/s. */
 static void test_limit(void **state)
 {
-    const struct arrays_ceiling c = {60, 20};
+    const struct arrays_ceiling c = {.read_gbps = 60, .write_gbps = 20},
+                                only_loads = {.read_gbps = 60}, only_stores = {.write_gbps = 20};
 
     (void)state;
     assert_true(fabs(arrays_limit(KERNEL_READ, &c) - 60) < 1e-9);
     assert_true(fabs(arrays_limit(KERNEL_WRITE, &c) - 20) < 1e-9);
     assert_true(fabs(arrays_limit(KERNEL_COPY, &c) - 40) < 1e-9);  /* 2 / max(1/60, 1/20) */
     assert_true(fabs(arrays_limit(KERNEL_TRIAD, &c) - 60) < 1e-9); /* 3 / max(2/60, 1/20) */
-    assert_true(fabs(arrays_limit(KERNEL_READ, &(struct arrays_ceiling){60, NAN}) - 60) < 1e-9);
+    assert_true(fabs(arrays_limit(KERNEL_READ, &only_loads) - 60) < 1e-9);
+    assert_true(fabs(arrays_limit(KERNEL_WRITE, &only_stores) - 20) < 1e-9);
 }
 
 static void test_chase_is_one_cycle(void **state)
@@ -469,6 +575,14 @@ static void test_chase_is_one_cycle(void **state)
     }
     c.hops++;
     assert_int_equal(chase_check(&c), -EBADMSG);
+    assert_int_equal(chase_look(&c), 0);
+    for (int i = 0; i < LINES; i++) { /* any one link, to another line than the next */
+        void **link = (void **)(at + (size_t)i * CHASE_LINE), *next = *link;
+        *link = link;
+        assert_int_equal(chase_look(&c), -EBADMSG);
+        *link = next;
+    }
+    assert_int_equal(chase_look(&c), 0);
     chase_release(&c);
     assert_int_equal(chase_build(&c, at, CHASE_LINE, 3), -EINVAL);
 }
@@ -704,10 +818,14 @@ int main(void)
         cmocka_unit_test(test_kernels_make_every_pass),
         cmocka_unit_test(test_isa_choice),
         cmocka_unit_test_setup_teardown(test_arrays_all_ops, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_arrays_one_entry, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_arrays_differ, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_arrays_stale, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_arrays_sizes, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_arrays_too_small, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_ceiling_leaves_arrays, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_ceiling_of_loads, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_ceiling_of_what_is_needed, open_team, close_team),
         cmocka_unit_test(test_chase_is_one_cycle),
         cmocka_unit_test(test_cache_levels),
         cmocka_unit_test(test_placement),

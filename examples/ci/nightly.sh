@@ -42,7 +42,13 @@ case $status in
 *) cat "$folder/last-check.txt" ;;
 esac
 
-find "$folder/runs" -mindepth 1 -maxdepth 1 -type d -name "$name-*" | sort | head -n "-$keep" | while IFS= read -r old; do
-    rm -rf "$old"
+# The runs of this suite alone, as $run is called: those of "quick-net" begin with "quick-", too.
+d='[0-9]' && d4=$d$d$d$d
+shopt -s nullglob
+LC_ALL=C
+# shellcheck disable=SC2206 # a pattern
+runs=("$folder/runs/$name"-$d4$d4-$d4$d$d/)
+for ((i = 0; i < ${#runs[@]} - keep; i++)); do
+    rm -rf "${runs[i]%/}"
 done
 exit "$status"

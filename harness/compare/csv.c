@@ -9,7 +9,7 @@
 static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
     "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
-    "reason,differs\n";
+    "reason,differs,by_pairs\n";
 
 static void put_text(FILE *out, const char *text)
 {
@@ -98,7 +98,10 @@ int view_print_csv(FILE *out, struct view *v)
         put_text(out, pair->reason);
         fputc(',', out);
         put_text(out, pair->differs);
-        fputc('\n', out);
+        fprintf(out, ",%s\n",
+                pair->state != PAIR_READY ? ""
+                : pair->decide.by_pairs   ? "yes"
+                                          : "no");
     }
     return ferror(out) ? -EIO : 0;
 }

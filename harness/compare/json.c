@@ -86,6 +86,7 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
     json_object_set_new(
         o, "more", c->more_launches ? json_integer((json_int_t)c->more_launches) : json_null());
     json_object_set_new(o, "more_of", json_string(c->by_runs ? "runs" : "launches"));
+    json_object_set_new(o, "by_pairs", json_boolean(c->by_pairs));
     json_object_set_new(o, "a_launches", values_json(&c->a));
     json_object_set_new(o, "b_launches", values_json(&c->b));
     json_object_set_new(o, "differs", text(v, pair->differs));

@@ -93,6 +93,10 @@ int pairs_refuse_same(const struct pairs *p, char *error, size_t len);
  * where there is none. *n: how many there are. */
 const char *pairs_unfinished(const struct pairs *p, size_t *n);
 
+/* How many runs that could have been held against the one they were measured in turn with are not, since they, or others beside
+ * them, have none of their own on the other side: those that have none. 0: all have, or no run has. *first: of them. */
+size_t pairs_without_partner(const struct pairs *p, size_t *first);
+
 /* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load() has done so with its
  * options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);

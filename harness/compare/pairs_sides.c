@@ -38,16 +38,33 @@ size_t sides_partner(const struct pairs *p, size_t run)
     return SIZE_MAX;
 }
 
+static bool has_partner(const struct pairs *p, size_t run)
+{
+    size_t partner = sides_partner(p, run);
+
+    return partner != SIZE_MAX && sides_partner(p, partner) == run;
+}
+
 bool sides_in_turn(const struct pairs *p)
 {
     bool all = true;
 
-    for (size_t run = 0; all && run < p->report.n_runs; run++) {
-        size_t partner = sides_partner(p, run);
-
-        all = partner != SIZE_MAX && sides_partner(p, partner) == run;
-    }
+    for (size_t run = 0; all && run < p->report.n_runs; run++)
+        all = has_partner(p, run);
     return all;
+}
+
+size_t pairs_without_partner(const struct pairs *p, size_t *first)
+{
+    size_t n = 0;
+
+    *first = SIZE_MAX;
+    for (size_t run = 0; run < p->report.n_runs; run++) {
+        if (has_partner(p, run))
+            continue;
+        *first = n++ ? *first : run;
+    }
+    return n < p->report.n_runs ? n : 0;
 }
 
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len)

@@ -93,7 +93,7 @@ int history_db_baselines(struct history_db *db, const struct history_run *run,
                          char *error, size_t len);
 /* Is that run (by its name, host and start) one that such a sieve leaves out? */
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit);
-/* Writes that run's folder again, without its samples and logs, into a folder that is there. */
+/* Writes that run's folder again, without its samples and logs, into a folder that is there. 0 or -errno with error set. */
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
                        size_t len);
 void history_runs_release(struct history_run *runs, size_t n);
@@ -111,6 +111,9 @@ struct history_series {
     size_t *n_launches;
     const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };
+
+/* A name in the outcomes that no column has. Without it they are of a plumb that did not keep what a benchmark chose. */
+#define HISTORY_CHOICES_KEPT "(choices)"
 
 struct history {
     struct pool pool;         /* of everything below */

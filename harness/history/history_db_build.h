@@ -37,9 +37,14 @@ struct history_run history_run_of(const struct run_folder *run);
  * where that is: what pairs_machine_differences() tells differences by. NULL: there is none, or no memory. */
 const char *history_environment(struct pool *pool, const json_t *meta);
 
-/* What was not asked for but found in a case's rows, such as the library's version and kernel, as JSON: {"kernel":
- * ["2.6.3 avx512"]}, each of its launches' values once. NULL: no memory. */
+/* What was not asked for but found in a case's rows, such as the library's version and kernel, or what the benchmark chose
+ * where the launch left it the choice, as JSON: {"kernel": ["2.6.3 avx512"], "isa": ["avx2", "avx512"]}, each of its
+ * launches' values once, with HISTORY_CHOICES_KEPT. NULL: no memory. */
 const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair);
+/* Do these, "" for none, say the same of the case? Outcomes without HISTORY_CHOICES_KEPT do where all but the choices is the
+ * same: of these they say nothing. */
+bool history_same_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair,
+                           const char *kept);
 
 /* A case by its key alone, for people: "null noise=none number=1: time". The same in every run, as labels are not,
  * which leave out what does not vary in a run. */

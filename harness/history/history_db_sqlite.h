@@ -38,6 +38,10 @@ int64_t history_environment_id(struct history_db *db, const char *json);
  * transaction that writes. */
 int history_fill_steal(struct history_db *db, char *error, size_t len);
 
+/* As history_db_restore(), but -EILSEQ where a file's name in the history leads out of the folder: of the errors the one that
+ * is of this run alone, and for good. */
+int history_restore(struct history_db *db, int64_t id, const char *folder, char *error, size_t len);
+
 /* "" where it is NULL. */
 static inline const char *history_column_text(sqlite3_stmt *s, int column)
 {

@@ -154,8 +154,7 @@ static bool is_plain_name(const char *name)
     return *name && *name != '.' && !strchr(name, '/');
 }
 
-int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
-                       size_t len)
+int history_restore(struct history_db *db, int64_t id, const char *folder, char *error, size_t len)
 {
     sqlite3_stmt *s = history_statement(db, "SELECT name, text FROM files WHERE run = ?", "i", id);
     int code = SQLITE_ERROR, err = 0;
@@ -165,13 +164,21 @@ int history_db_restore(struct history_db *db, int64_t id, const char *folder, ch
 
         err = is_plain_name(name) ? write_file(folder, name, sqlite3_column_blob(s, 1),
                                                (size_t)sqlite3_column_bytes(s, 1))
-                                  : -EBADMSG;
+                                  : -EILSEQ;
         if (err)
             snprintf(error, len, "cannot take '%s' out of the history '%s' into '%s': %s", name,
-                     db->path, folder, err == -EBADMSG ? "damaged name" : strerror(-err));
+                     db->path, folder, err == -EILSEQ ? "damaged name" : strerror(-err));
     }
     if (!err && code != SQLITE_DONE)
         err = history_sqlite_error(db, "read the history", error, len);
     sqlite3_finalize(s);
     return err;
+}
+
+int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
+                       size_t len)
+{
+    int err = history_restore(db, id, folder, error, len);
+
+    return err == -EILSEQ ? -EBADMSG : err;
 }

@@ -56,16 +56,23 @@ int64_t history_environment_id(struct history_db *db, const char *json)
     return id;
 }
 
-/* Of the run whose run.json the file keeps. */
+/* Of the run whose run.json the file keeps. One that is damaged tells nothing; that memory is short may pass. */
 static int fill_run(struct history_db *db, int64_t run, const char *text, size_t size)
 {
     struct pool pool = {0};
-    json_t *meta = json_loadb(text, size, 0, NULL);
+    json_error_t at;
+    json_t *meta = json_loadb(text, size, 0, &at);
     const char *state = json_string_value(json_object_get(meta, "state"));
-    int64_t id = history_environment_id(db, history_environment(&pool, meta));
+    const char *environment = history_environment(&pool, meta);
+    int64_t id = history_environment_id(db, environment);
     int code = SQLITE_OK;
 
-    if (id)
+    if (!environment &&
+        (json_is_object(meta) || (!meta && json_error_code(&at) == json_error_out_of_memory)))
+        code = SQLITE_NOMEM;
+    else if (environment && !id)
+        code = SQLITE_ERROR;
+    else if (id)
         code = history_execute(db, "UPDATE runs SET environment = ?, state = ? WHERE id = ?", "iti",
                                id, state, run);
     json_decref(meta);
@@ -106,6 +113,8 @@ static int bring_up(struct history_db *db, int64_t from, char *error, size_t len
         err = history_fill_steal(db, error, len);
     if (code == SQLITE_OK && !err)
         code = sqlite3_exec(db->sqlite, mark, NULL, NULL, NULL);
+    if (code == SQLITE_NOMEM)
+        err = history_out_of_memory(error, len); /* also where it was not SQLite that had none */
     return err ? err : code == SQLITE_OK ? 0 : failed(db, error, len);
 }
 

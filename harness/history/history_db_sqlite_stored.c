@@ -20,13 +20,13 @@ static bool same_steal(sqlite3_stmt *s, int column, double steal)
 static bool same_values(struct adding *a, const struct pair *pair, int64_t run, int64_t *n)
 {
     const struct decide_run *from = adding_launches(pair);
-    const char *outcomes = history_outcomes(&a->cases.report.pool, &a->cases, pair);
     const double *steal = adding_steal(a, pair);
     sqlite3_stmt *s = history_statement(
         a->db,
         "SELECT l.value, " OUTCOMES ", l.steal FROM launches l WHERE l.run = ? AND l.series ="
         " (SELECT id FROM series WHERE host = ? AND suite = ? AND key = ?) ORDER BY l.launch",
         "ittt", run, a->run.host, a->run.suite, pair->key);
+    size_t n_same = 0; /* the outcomes are the case's, and stand in each of its rows */
     bool same = s;
 
     for (size_t i = 0; i < from->n; i++) {
@@ -36,7 +36,8 @@ static bool same_values(struct adding *a, const struct pair *pair, int64_t run, 
         same = same && sqlite3_step(s) == SQLITE_ROW &&
                sqlite3_column_double(s, 0) == from->values[i] &&
                same_steal(s, 2, steal ? steal[i] : NAN) &&
-               !strcmp((const char *)sqlite3_column_text(s, 1), outcomes ? outcomes : "");
+               (n_same++ || history_same_outcomes(&a->cases.report.pool, &a->cases, pair,
+                                                  history_column_text(s, 1)));
     }
     sqlite3_finalize(s);
     return same;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "harness/history/history_db_build.h"
+#include "harness/report/rules.h"
 
 /* These are of one run, or say at length what is said by something else (config_hash, machine). All the rest
  * is kept, also what this program knows nothing of. */
@@ -85,28 +86,58 @@ static void insert_text(json_t *list, const char *text)
     json_array_insert_new(list, i, json_string(text));
 }
 
+/* What the launch left to the benchmark is in no key; which it took is in the rows alone. */
+static bool is_choice(const struct report_bench *b, const struct report_case *c, size_t param)
+{
+    return !*c->params[param] && rule_left_by(b->name, b->params[param]);
+}
+
 static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)
 {
     return b->follows[param] ||
            (b->sought_by[param] < b->n_params && *c->params[b->sought_by[param]]);
 }
 
-const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair)
+static json_t *texts_of(const struct pairs *p, const struct pair *pair, size_t param)
+{
+    const struct report_rows *rows = &pair->bench->rows[p->n_a];
+    const struct report_point *point = &pair->c->points[p->n_a];
+    json_t *texts = json_array();
+
+    for (size_t k = 0; k < point->n_rows; k++)
+        if (isfinite(row_number(rows, point->rows[k], FIELD_VALUE)))
+            insert_text(texts, table_cell(rows->table, point->rows[k], rows->params[param]));
+    return texts;
+}
+
+/* choices: also what the benchmark chose, and the word that this is kept. */
+static const char *outcomes_of(struct pool *pool, const struct pairs *p, const struct pair *pair,
+                               bool choices)
 {
     const struct report_bench *b = pair->bench;
-    const struct report_rows *rows = &b->rows[p->n_a];
-    const struct report_point *point = &pair->c->points[p->n_a];
-    json_t *outcomes = json_object();
+    json_t *outcomes = choices ? json_pack("{s:[s]}", HISTORY_CHOICES_KEPT, "kept") : json_object();
 
     for (size_t i = 0; i < b->n_params; i++) {
-        json_t *texts = is_outcome(b, pair->c, i) ? json_array() : NULL;
+        bool wanted = is_outcome(b, pair->c, i) || (choices && is_choice(b, pair->c, i));
+        json_t *texts = wanted ? texts_of(p, pair, i) : NULL;
 
-        for (size_t k = 0; texts && k < point->n_rows; k++)
-            if (isfinite(row_number(rows, point->rows[k], FIELD_VALUE)))
-                insert_text(texts, table_cell(rows->table, point->rows[k], rows->params[i]));
         if (json_array_size(texts))
             json_object_set(outcomes, b->params[i], texts);
         json_decref(texts);
     }
     return written(pool, outcomes);
+}
+
+const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair)
+{
+    return outcomes_of(pool, p, pair, true);
+}
+
+bool history_same_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair,
+                           const char *kept)
+{
+    bool choices = !*kept || strstr(kept, "\"" HISTORY_CHOICES_KEPT "\"");
+    const char *now = outcomes_of(pool, p, pair, choices);
+
+    return !strcmp(kept, now ? now : "");
 }

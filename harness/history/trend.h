@@ -16,6 +16,10 @@ struct trend_differ {
     const struct machine_difference *all; /* a: before */
     size_t n, n_near;                     /* the first n_near may weigh on the case */
     bool whole; /* false: of one of them the history keeps nothing but program and suite */
+    const char *
+        unkept; /* what of the case's rows the history does not keep of both, as words; "": all is kept */
+    const char *
+        unsteady; /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
 };
 
 /* The run of a step first, then those near it with which the level may have moved, too, where anything differs there. */
@@ -100,6 +104,8 @@ void trend_run_text(const struct trend *t, const struct change_point *p, char *t
 int trend_differ_make(struct trends *all, struct trend *t);
 
 #define TREND_DIFFER_SHOWN 8
+/* Does the history keep all that could differ? */
+bool trend_differ_known(const struct trend_differ *d);
 /* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none. */
 const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most);
 /* "it differs from the run before by ...", without a full stop. named: it is the step's own run. */

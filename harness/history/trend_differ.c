@@ -165,6 +165,32 @@ static size_t add_outcomes(struct pool *pool, const struct around *o,
     return n;
 }
 
+/* The names that differ and have not moved. The lists are in one order: launches' values are sorted. */
+static const char *unsteady_of(struct pool *pool, const struct around *o)
+{
+    const char *name, *names = "";
+    const json_t *value;
+
+    json_object_foreach (o->before, name, value)
+        if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name) &&
+            strcmp(name, HISTORY_CHOICES_KEPT) != 0)
+            names = show_joined(pool, names, name);
+    json_object_foreach (o->after, name, value)
+        if (!json_object_get(o->before, name) && strcmp(name, HISTORY_CHOICES_KEPT) != 0)
+            names = show_joined(pool, names, name);
+    return names;
+}
+
+static const char *unkept_of(const struct around *o)
+{
+    if (!o->before || !o->after)
+        return "of what the case's rows tell the history keeps nothing for one of them";
+    if (!json_object_get(o->before, HISTORY_CHOICES_KEPT) ||
+        !json_object_get(o->after, HISTORY_CHOICES_KEPT))
+        return "what the benchmark chose by itself the history does not keep for one of them";
+    return "";
+}
+
 /* --- both, at one place --- */
 
 static size_t value_before(const struct trend *t, size_t at)
@@ -228,6 +254,8 @@ static int fill(struct trends *all, const struct trend *t, const struct around *
             list[d->n++] = pair->all[i];
     d->all = list;
     d->whole = pair->whole;
+    d->unkept = unkept_of(o);
+    d->unsteady = unsteady_of(pool, o);
     return 0;
 }
 
@@ -235,7 +263,7 @@ static int differ_at(struct trends *all, const struct trend *t, size_t at, struc
 {
     size_t before = value_before(t, at);
 
-    *d = (struct trend_differ){.at = at, .before = before};
+    *d = (struct trend_differ){.at = at, .before = before, .unkept = "", .unsteady = ""};
     if (before == SIZE_MAX)
         return 0;
     const struct trend_pair *pair = pair_of(all, t->runs[before], t->runs[at]);
@@ -298,6 +326,30 @@ const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, s
     return text;
 }
 
+bool trend_differ_known(const struct trend_differ *d)
+{
+    return d->whole && !*d->unkept;
+}
+
+static const char *unknown_text(struct pool *pool, const struct trend_differ *d)
+{
+    const char *machine =
+        d->whole ? "" : "of the machine the history keeps nothing for one of them";
+
+    return pool_text(pool, "%s%s%s", machine, *machine && *d->unkept ? "; " : "", d->unkept);
+}
+
+/* Where nothing is on the list. */
+static const char *nothing_text(struct pool *pool, const struct trend_differ *d)
+{
+    return *d->unsteady
+               ? pool_text(pool,
+                           "nothing that run.json tells; of what the rows tell, %s differs, but in "
+                           "some launches alone, or between other runs, too",
+                           d->unsteady)
+               : "nothing that run.json or the rows tell";
+}
+
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                                   const struct trend_differ *d, bool named)
 {
@@ -305,16 +357,11 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                             : pool_text(pool, "%s (%.10s), with which it may have been, too,",
                                         t->runs[d->at]->name, t->runs[d->at]->started_utc);
     const char *list = trend_differ_text(pool, d, TREND_DIFFER_SHOWN);
-    const char *unknown =
-        d->whole ? "" : "of the machine the history keeps nothing for one of them";
+    const char *unknown = unknown_text(pool, d);
 
-    if (d->n)
-        return pool_text(pool, "%s differs from the run before by %s%s%s", run, list,
-                         *unknown ? "; " : "", unknown);
-    return d->whole ? pool_text(pool,
-                                "%s differs from the run before by nothing that run.json or "
-                                "the rows tell",
-                                run)
-                    : pool_text(pool, "what it differs by from the run before is not known: %s",
-                                unknown);
+    if (!d->n && *unknown)
+        return pool_text(pool, "what %s differs by from the run before is not known: %s", run,
+                         unknown);
+    return pool_text(pool, "%s differs from the run before by %s%s%s", run,
+                     d->n ? list : nothing_text(pool, d), *unknown ? "; " : "", unknown);
 }

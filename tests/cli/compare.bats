@@ -293,10 +293,41 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     compare one/a two/a --against one/b two/b --csv straight.csv
     compare one/a two/a --against two/b one/b --csv crossed.csv
     cmp straight.csv crossed.csv
-    compare one/a two/a --against one/b x
+    [ "$(cells straight.csv by_pairs | sort -u)" = yes ]
+    compare one/a two/a --against one/b x --csv x.csv
     grep -q "note: where a side has several runs" out
     run grep -c "measured in turn: " out
     [ "$output" -eq 0 ]
+    # That pairs were there, and were not used, is said, with the run that is to blame.
+    [ "$(cells x.csv by_pairs | sort -u)" = no ]
+    notes() { sed '/^pipe/,$d' out | tr '\n' ' ' | tr -s ' '; }
+    [[ "$(notes)" == *"note: runs here were measured in turn, and are held against each other as if they were not: 'two/a' (and 1 more) has no run of its own on the other side that it stood next to; name that, too, or leave it out"* ]]
+    compare one/a two/a --against one/b --json x.json
+    [[ "$(notes)" == *"as if they were not: 'two/a' has no run of its own"* ]]
+    python3 -c 'import json; assert not any(c["by_pairs"] for c in json.load(open("x.json"))["cases"])'
+    for words in "one/a two/a --against one/b two/b" "one/a two/b" "one/a --against x"; do
+        # shellcheck disable=SC2086
+        compare $words --json y.json
+        [[ "$(notes)" != *"as if they were not"* ]]
+    done
+    # Two rows of one launch for one case: nobody knows which stood next to which, and that case stands by itself.
+    python3 - << 'END'
+import csv, os, shutil
+shutil.copytree("one", "twice")
+rows = list(csv.reader(open("twice/b/memory.csv")))
+rows.append(rows[-1])
+csv.writer(open("twice/b/memory.csv", "w", newline=""), lineterminator="\n").writerows(rows)
+plan = list(csv.reader(open("twice/b/plan.csv")))
+at = rows[0].index("case"), rows[0].index("repeat")
+for line in plan[1:]:
+    if (line[3], line[4]) == (rows[-1][at[0]], rows[-1][at[1]]) and line[5] == "memory":
+        line[1] = "0002"
+csv.writer(open("twice/b/plan.csv", "w", newline=""), lineterminator="\n").writerows(plan)
+END
+    compare twice --csv twice.csv --json twice.json
+    [ "$(cells twice.csv by_pairs | sort | uniq -c | tr -s ' \n' ' ')" = " 1 no 2 yes " ]
+    python3 -c 'import json; assert sorted(c["by_pairs"] for c in json.load(open("twice.json"))["cases"]) == [False, True, True]'
+    [[ "$(notes)" == *"note: measured in turn: each launch of B stood next to one of A, and the differences of the two make the intervals; not so in 1 case, 'memory triad, regular, 1 GiB: bandwidth': a launch says the case twice, or not two of its launches have a partner, and each side stands by itself; A is what"*"note: one run a side: "* ]]
     compare x
     [ "$status" -eq 2 ]
     grep -q "against which run?" err

@@ -51,6 +51,12 @@ teardown() {
     python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
     run -0 "$plumb" history rows
     [[ "$output" == *"by the case's kernel: avx512_core to 3.4.1; plumb commit: "* ]]
+    # what the benchmark chose where it was left to it: no other case, but no secret
+    python3 "$top/tests/tools/make-history.py" chosen --runs 40 --step triad@28=0.9 --column isa@28=avx2
+    sed -i 's/"commit": "1234ab1"/"commit": "1234ab0"/' chosen/*/run.json
+    run -0 "$plumb" history chosen
+    [[ "$output" == *"1 of 3 cases changed level in 40 runs"* ]]
+    [[ "$output" == *"it differs from the run before by the case's isa: avx512 to avx2"$'\n'* ]]
     # CSV, JSON and the page have the same
     "$plumb" history "$shared/runs" --case triad --csv c.csv --html h.html --json > j.json
     grep -q 'differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64' h.html
@@ -59,7 +65,8 @@ import csv, json
 row = next(csv.DictReader(open("c.csv")))
 assert row["differences"].startswith("kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; "), row["differences"]
 at = json.load(open("j.json"))["cases"][0]["changes"][0]["differing"][0]
-assert at["machine_known"] and at["run"]["name"] == "nightly-20260210-020000", at
+assert at["machine_known"] and at["rows_known"] and at["unsteady"] == "", at
+assert at["run"]["name"] == "nightly-20260210-020000", at
 assert at["run_before"]["name"] == "nightly-20260209-020000"
 assert [(d["what"], d["may_weigh"]) for d in at["differences"]] == [
     ("kernel", True), ("plumb commit", True), ("NVIDIA driver", False)], at["differences"]

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests of the history of runs: launches during which other guests took the CPU, and a history that is older than that. */
+/* Tests of the history of runs: launches during which other guests took the CPU. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,63 +10,7 @@
 
 #include "harness/history/history_db_build.h"
 #include "harness/history/trend.h"
-#include "history_scene.h"
-
-#define LAUNCHES 3
-#define UNSAID   (-1.0)
-
-/* Run i of host "one", of whose launches others took so much: percent, by case and launch. UNSAID: an empty cell. */
-static void write_stolen(const struct scene *s, unsigned i, double steal[CHECK_CASES][LAUNCHES],
-                         char *path, size_t len)
-{
-    char name[64], line[512], *all = NULL;
-    size_t size, n = 0;
-    FILE *to = open_memstream(&all, &size);
-
-    write_run(s, "one", i, path, len);
-    snprintf(name, sizeof(name), "one-%u/memory.csv", i);
-    FILE *rows = fake_run_open(&s->root, name, "r");
-    while (fgets(line, sizeof(line), rows)) {
-        line[strcspn(line, "\n")] = '\0';
-        double percent = n ? steal[(n - 1) / LAUNCHES][(n - 1) % LAUNCHES] : 0;
-        fprintf(to, "%s,", line);
-        if (!n++)
-            fputs("steal_percent", to);
-        else if (percent >= 0)
-            fprintf(to, "%g", percent);
-        fputc('\n', to);
-    }
-    fclose(rows);
-    fclose(to);
-    assert_int_equal(n, 1 + CHECK_CASES * LAUNCHES);
-    fake_run_write(&s->root, name, all);
-    free(all);
-}
-
-/* The same, and added; in every launch of the run others took `all`, if that is not UNSAID. */
-static void add_stolen(const struct scene *s, unsigned i, double all, int standing)
-{
-    double steal[CHECK_CASES][LAUNCHES];
-    char path[128], error[512] = "";
-
-    for (size_t k = 0; k < sizeof(steal) / sizeof(**steal); k++)
-        steal[k / LAUNCHES][k % LAUNCHES] = all;
-    write_stolen(s, i, steal, path, sizeof(path));
-    int err = add_as(s->db, path, standing, NULL, error, sizeof(error));
-    if (err == -ENOSYS)
-        skip();
-    if (err)
-        fail_msg("%d: %s", err, error);
-}
-
-static void read_db(const struct scene *s, struct history *h)
-{
-    char error[512] = "";
-    struct history_db *db = open_db(s->db, false);
-
-    assert_int_equal(history_db_read(db, "", "", NULL, h, error, sizeof(error)), 0);
-    history_db_close(db);
-}
+#include "history_stolen.h"
 
 /* --- what is kept --- */
 
@@ -259,27 +203,6 @@ static void test_the_value_is_that_of_the_other_launches(void **state)
 
 /* --- baselines --- */
 
-static size_t baselines(const struct scene *s, size_t most, double limit, size_t *n_taken,
-                        char *names, size_t len)
-{
-    const struct history_run run = {
-        .name = "other", .host = "one", .suite = "quick", .started_utc = "2026-02-01T00:00:00Z"};
-    struct history_sieve sieve = {.most = most, .steal_limit = limit};
-    struct history_db *db = open_db(s->db, false);
-    struct history_run *runs;
-    char error[512] = "";
-    size_t n;
-
-    assert_int_equal(history_db_baselines(db, &run, &sieve, &runs, &n, error, sizeof(error)), 0);
-    *names = '\0';
-    for (size_t i = 0; i < n; i++)
-        snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", runs[i].name);
-    history_runs_release(runs, n);
-    history_db_close(db);
-    *n_taken = sieve.n_taken;
-    return n;
-}
-
 static void test_a_stolen_run_takes_no_baselines_place(void **state)
 {
     struct scene *s = *state;
@@ -320,142 +243,6 @@ static void test_a_stolen_run_takes_no_baselines_place(void **state)
     history_db_close(db);
 }
 
-/* --- a history of schema 2 --- */
-
-static const char schema_2[] =
-    "PRAGMA application_id = 1347177794; PRAGMA user_version = 2;"
-    "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
-    " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
-    " commit_id TEXT NOT NULL, standing INTEGER NOT NULL,"
-    " environment INTEGER REFERENCES environments, state TEXT, ended INTEGER,"
-    " UNIQUE (name, host, started_utc));"
-    "CREATE TABLE series (id INTEGER PRIMARY KEY, host TEXT NOT NULL, suite TEXT NOT NULL,"
-    " key TEXT NOT NULL, label TEXT NOT NULL, pipe TEXT NOT NULL, unit TEXT NOT NULL,"
-    " higher_is_better INTEGER NOT NULL, place INTEGER NOT NULL, UNIQUE (host, suite, key));"
-    "CREATE TABLE launches (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
-    " REFERENCES runs, launch INTEGER NOT NULL, value REAL NOT NULL,"
-    " PRIMARY KEY (series, run, launch)) WITHOUT ROWID;"
-    "CREATE TABLE files (run INTEGER NOT NULL REFERENCES runs, name TEXT NOT NULL,"
-    " text BLOB NOT NULL, PRIMARY KEY (run, name));"
-    "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);"
-    "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
-    "CREATE TABLE outcomes (series INTEGER NOT NULL REFERENCES series, run INTEGER NOT NULL"
-    " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;"
-    "INSERT INTO runs SELECT id, name, host, suite, started_utc, version, commit_id, standing,"
-    " environment, state, ended FROM now.runs;"
-    "INSERT INTO series SELECT * FROM now.series;"
-    "INSERT INTO launches SELECT series, run, launch, value FROM now.launches;"
-    "INSERT INTO files SELECT * FROM now.files;"
-    "INSERT INTO environments SELECT * FROM now.environments;"
-    "INSERT INTO outcomes SELECT * FROM now.outcomes;"
-    /* of the second run the rows were dropped, those of the third are damaged, those of the fourth of another time */
-    "DELETE FROM files WHERE run = 2;"
-    "UPDATE files SET text = 'no,rows' WHERE run = 3 AND name = 'memory.csv';"
-    "UPDATE launches SET value = value + 1 WHERE run = 4 AND launch = 1;";
-
-/* Makes the history of four runs one of schema 2, as that was. */
-static void make_schema_2(struct scene *s)
-{
-    char sql[4096], old[128], said[64];
-
-    for (unsigned i = 0; i < 4; i++)
-        add_stolen(s, i, i ? 30 : 12.5, HISTORY_BASELINE);
-    snprintf(old, sizeof(old), "%.100s.old", s->db);
-    snprintf(sql, sizeof(sql), "ATTACH '%s' AS now; %s", s->db, schema_2);
-    if (!sqlite(old, sql, said, sizeof(said)))
-        skip();
-    assert_int_equal(rename(old, s->db), 0);
-}
-
-static void assert_schema(const struct scene *s, const char *want)
-{
-    char said[64];
-
-    assert_true(sqlite(s->db, "PRAGMA user_version", said, sizeof(said)));
-    assert_string_equal(said, want);
-}
-
-static void test_an_older_history_is_read_as_it_is(void **state)
-{
-    struct scene *s = *state;
-    char names[128];
-    struct history h;
-    size_t n_taken;
-
-    make_schema_2(s);
-    read_db(s, &h);
-    assert_int_equal(h.n_runs, 4);
-    assert_int_equal(h.series[0].n, 4);
-    assert_true(isnan(h.series[0].steals[0][0]));
-    assert_string_equal(h.series[0].outcomes[0], "{}");
-    history_release(&h);
-    /* of all runs of which the rows are there it is not known */
-    baselines(s, 0, 0.02, &n_taken, names, sizeof(names));
-    assert_string_equal(names, "one-0 one-2 one-3");
-    assert_int_equal(n_taken, 0);
-    assert_schema(s, "2\n");
-}
-
-static void test_an_older_history_learns_it_from_the_rows_it_keeps(void **state)
-{
-    struct scene *s = *state;
-    char names[128];
-    struct history h;
-    size_t n_taken;
-
-    make_schema_2(s);
-    add_stolen(s, 4, 1, HISTORY_BASELINE);
-    assert_schema(s, "3\n");
-    assert_sound(s->db);
-    read_db(s, &h);
-    assert_int_equal(h.n_runs, 5);
-    assert_int_equal(h.n_series, 3);
-    for (size_t i = 0; i < 2; i++)
-        for (size_t l = 0; l < LAUNCHES; l++) {
-            assert_true(h.series[i].steals[0][l] == 12.5);
-            assert_true(isnan(h.series[i].steals[1][l]));
-            assert_true(isnan(h.series[i].steals[2][l]));
-            if (l == 1)
-                assert_true(isnan(h.series[i].steals[3][l]));
-            else
-                assert_true(h.series[i].steals[3][l] == 30);
-            assert_true(h.series[i].steals[4][l] == 1);
-        }
-    assert_true(h.series[0].launches[0][1] == 100 * 1.001);
-    history_release(&h);
-    baselines(s, 0, 0.02, &n_taken, names, sizeof(names));
-    assert_string_equal(names, "one-2 one-3 one-4");
-    assert_int_equal(n_taken, 1);
-    /* what it does not know it learns when the run is added again */
-    add_stolen(s, 1, 30, HISTORY_BASELINE);
-    read_db(s, &h);
-    assert_true(h.series[0].steals[1][0] == 30);
-    history_release(&h);
-}
-
-/* Where the rows cannot be laid out nothing is changed, and the next one tries again. */
-static void test_an_older_history_stays_where_it_cannot_be_brought_up(void **state)
-{
-    struct scene *s = *state;
-    const char *was = getenv("TMPDIR");
-    char path[128], error[512] = "";
-
-    make_schema_2(s);
-    write_run(s, "one", 6, path, sizeof(path));
-    setenv("TMPDIR", "/nowhere/at/all", 1);
-    int err = add_as(s->db, path, HISTORY_BASELINE, NULL, error, sizeof(error));
-    if (was)
-        setenv("TMPDIR", was, 1);
-    else
-        unsetenv("TMPDIR");
-    assert_int_equal(err, -ENOENT);
-    assert_non_null(strstr(error, "set TMPDIR"));
-    assert_schema(s, "2\n");
-    assert_int_equal(count_runs(s->db, ""), 4);
-    assert_int_equal(add_as(s->db, path, HISTORY_BASELINE, NULL, error, sizeof(error)), 0);
-    assert_schema(s, "3\n");
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -465,9 +252,6 @@ int main(void)
         cmocka_unit_test(test_stolen_nights_are_no_step),
         cmocka_unit_test(test_the_value_is_that_of_the_other_launches),
         TEST(test_a_stolen_run_takes_no_baselines_place),
-        TEST(test_an_older_history_is_read_as_it_is),
-        TEST(test_an_older_history_learns_it_from_the_rows_it_keeps),
-        TEST(test_an_older_history_stays_where_it_cannot_be_brought_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,6 +76,15 @@ static void write_two_pairs(const struct fake_run *root)
     write_run(root, "two", "b", (double[]){40, 41, 42}, 3);
 }
 
+static void assert_without_partner(const struct pairs *p, size_t want, size_t want_first)
+{
+    size_t first;
+
+    assert_int_equal(pairs_without_partner(p, &first), want);
+    if (want)
+        assert_int_equal(first, want_first);
+}
+
 static void test_partners(void **state)
 {
     const char *a[] = {"one-a", "two-a"}, *b[] = {"two-b", "one-b"};
@@ -85,6 +94,7 @@ static void test_partners(void **state)
     const struct decide_case *d = &p.all[0].decide;
 
     assert_true(p.in_turn && d->paired && d->by_pairs && d->by_runs);
+    assert_without_partner(&p, 0, 0);
     assert_int_equal(d->a.n, 2);
     assert_run(&d->a.runs[0], (double[]){10, 11, 12}, 3);
     assert_run(&d->b.runs[0], (double[]){20, 21, 22}, 3);
@@ -146,11 +156,18 @@ static void test_a_side_with_a_run_more(void **state)
     write_two_pairs(*state);
     struct pairs p = pairs_of(*state, a, 2, b, 1);
     assert_false(p.in_turn || p.all[0].decide.paired || p.all[0].decide.by_pairs);
+    assert_without_partner(&p, 1, 1);
     pairs_release(&p);
     write_run(*state, "other", "b", (double[]){20, 21, 22}, 3);
     p = pairs_of(*state, a, 2, c, 2);
     assert_false(p.in_turn || p.all[0].decide.paired);
     assert_int_equal(p.all[0].decide.b.n, 2);
+    assert_without_partner(&p, 2, 1);
+    pairs_release(&p);
+    /* where no run has a partner there is nothing that could have been used */
+    p = pairs_of(*state, &a[1], 1, b, 1);
+    assert_false(p.in_turn);
+    assert_without_partner(&p, 0, 0);
     pairs_release(&p);
 }
 
@@ -164,6 +181,7 @@ static void test_two_of_one_pair(void **state)
     write_run_as(*state, "again-b", "one", "b", (double[]){20, 21, 22}, 3);
     struct pairs p = pairs_of(*state, a, 2, b, 2);
     assert_false(p.in_turn || p.all[0].decide.paired);
+    assert_without_partner(&p, 2, 1);
     pairs_release(&p);
 }
 

@@ -17,6 +17,9 @@
 #define RUNS  30
 #define MOVED 20 /* the run from which the level is another */
 
+/* Outcomes as they are kept since the choices are. */
+#define KEPT(outcomes) "{\"" HISTORY_CHOICES_KEPT "\":[\"kept\"]" outcomes "}"
+
 /* One case, RUNS runs a day apart, all of one machine; tests change a run's environment or outcomes. */
 struct scene {
     struct history h;
@@ -54,7 +57,7 @@ static int set_up(void **state)
                                                                  .run = i,
                                                                  .launches = launch,
                                                                  .n_launches = 1,
-                                                                 .outcomes = "{}"});
+                                                                 .outcomes = KEPT("")});
     }
     *state = s;
     return 0;
@@ -76,6 +79,8 @@ static const struct trend_step *step_of(struct scene *s)
 {
     static const struct trend_filter all = {.host = "", .suite = "", .since = ""};
 
+    trends_release(&s->trends);
+    s->h.n_series = 0;
     assert_int_equal(history_build(&s->h, &s->entries), 0);
     assert_int_equal(trends_make(&s->trends, &s->h, &all), 0);
     assert_int_equal(s->trends.n, 1);
@@ -184,20 +189,49 @@ static void test_the_cases_own_outcomes(void **state)
 {
     struct scene *s = *state;
 
-    set_outcomes(s, 0, MOVED, "{\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]}");
-    set_outcomes(s, MOVED, RUNS, "{\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]}");
+    set_outcomes(s, 0, MOVED,
+                 KEPT(",\"kernel\":[\"2.6\"],\"cpus\":[\"0\",\"1\"],\"path\":[\"a\"]"));
+    set_outcomes(s, MOVED, RUNS,
+                 KEPT(",\"kernel\":[\"3.4\",\"3.5\"],\"cpus\":[\"1\"],\"new\":[\"x\"]"));
     assert_string_equal(first_sentence(s),
                         "it differs from the run before by the case's kernel: 2.6 to 3.4 or 3.5");
 }
 
-/* An address differs at every run, with or without a step. */
-static void test_what_always_differs_is_not_told(void **state)
+/* An address differs at every run, with or without a step: no suspect, but nothing else is said to be all. */
+static void test_what_always_differs_is_no_suspect(void **state)
 {
     struct scene *s = *state;
 
     for (size_t i = 0; i < RUNS; i++)
-        s->entries.all[i].outcomes = pool_text(&s->h.pool, "{\"address\":[\"%zu\"]}", i);
-    assert_non_null(strstr(first_sentence(s), "by nothing that"));
+        s->entries.all[i].outcomes = pool_text(&s->h.pool, KEPT(",\"address\":[\"%zu\"]"), i);
+    assert_string_equal(first_sentence(s),
+                        "it differs from the run before by nothing that run.json tells; of what "
+                        "the rows tell, address differs, but in some launches alone, or between "
+                        "other runs, too");
+    assert_int_equal(s->trends.all[0].steps[0].all[0].n, 0);
+    /* from then on some launches choose another one; and a name that only one of them has */
+    set_outcomes(s, 0, MOVED, KEPT(",\"isa\":[\"avx512\"],\"path\":[\"a\"]"));
+    set_outcomes(s, MOVED, RUNS, KEPT(",\"isa\":[\"avx2\",\"avx512\"],\"new\":[\"x\"]"));
+    assert_non_null(strstr(first_sentence(s), "of what the rows tell, isa, path, new differs"));
+}
+
+/* A plumb that did not keep what a benchmark chose wrote some of the runs, or all: nothing is said to be the same. */
+static void test_choices_that_were_not_kept_are_not_equal(void **state)
+{
+    static const char unkept[] = "what the benchmark chose by itself the history does not keep for "
+                                 "one of them";
+    struct scene *s = *state;
+
+    set_outcomes(s, 0, RUNS, "{\"kernel\":[\"2.6\"]}");
+    assert_non_null(strstr(first_sentence(s), unkept));
+    assert_null(strstr(first_sentence(s), "by nothing"));
+    set_outcomes(s, MOVED, RUNS, KEPT(",\"isa\":[\"avx2\"],\"kernel\":[\"2.6\"]"));
+    assert_non_null(strstr(first_sentence(s), "is not known: what the benchmark chose"));
+    set_outcomes(s, MOVED, RUNS, KEPT(",\"isa\":[\"avx2\"],\"kernel\":[\"3.4\"]"));
+    assert_non_null(strstr(first_sentence(s), "by the case's kernel: 2.6 to 3.4; what the"));
+    set_outcomes(s, 0, MOVED, NULL);
+    assert_non_null(strstr(first_sentence(s), "of what the case's rows tell the history keeps "
+                                              "nothing for one of them"));
 }
 
 /* In noise the step may lie with a neighbour: what differs there is told, too. */
@@ -237,7 +271,8 @@ int main(void)
         TEST(test_what_is_not_kept_is_not_equal),
         TEST(test_the_program_is_always_kept),
         TEST(test_the_cases_own_outcomes),
-        TEST(test_what_always_differs_is_not_told),
+        TEST(test_what_always_differs_is_no_suspect),
+        TEST(test_choices_that_were_not_kept_are_not_equal),
         TEST(test_runs_near_the_step),
     };
 

@@ -141,6 +141,31 @@ with open(sys.argv[1], "w", newline="") as out:
 END
 }
 
+# What the page says of mpi's 128M on 8 nodes, made PERCENT of its limit by SOURCE, of operation OP.
+above_says() { # above_says PERCENT SOURCE OP
+    rm -rf "$BATS_TEST_TMPDIR/above"
+    cp -r "$runs/plain" "$BATS_TEST_TMPDIR/above"
+    edit_rows "$BATS_TEST_TMPDIR/above" "
+for row in rows:
+    if row['backend'] == 'mpi' and not row['model']:
+        row['op'] = '$3'
+        if row['metric'] == 'busbw' and row['size'] == str(2 ** 27) and row['ranks'] == '8':
+            row.update(percent_of_limit='$1', limit=f\"{float(row['value']) * 100 / $1:.9g}\", limit_source='$2')"
+    "$plumb" report "$BATS_TEST_TMPDIR/above" > /dev/null
+    text "$BATS_TEST_TMPDIR/above" | grep -o '128M, 8 ranks: .* of the limit .*'
+}
+
+@test "a network that sums explains an allreduce over InfiniBand, up to what it can give, and nothing else" {
+    infiniband="node1 mlx5_0:1: sysfs: 100 Gb/s less InfiniBand framing at MTU 4096"
+    [[ "$(above_says 170 "$infiniband" allreduce)" == *"the library may let the network sum"* ]]
+    for case in "185 $infiniband" "900 $infiniband" "170 node1 eth0: sysfs: 100 Gb/s less TCP/IPv4 framing at MTU 1500"; do
+        [[ "$(above_says "${case%% *}" "${case#* }" allreduce)" == *"nothing in the row explains it"* ]]
+    done
+    for op in broadcast all-to-all; do
+        [[ "$(above_says 170 "$infiniband" $op)" == *"nothing in the row explains it"* ]]
+    done
+}
+
 @test "one rank alone sums nothing: it has no best bucket" {
     one="$BATS_TEST_TMPDIR/one"
     make_run "$one"

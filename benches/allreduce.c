@@ -87,7 +87,7 @@ static const struct opt options[] = {
      .arg = "NIC",
      .help = "interface or RDMA device (mlx5_0:1), the same at every rank unless its own command "
              "line says another; 'a+b': the ranks of a machine take them in turn; of mpi and nccl: "
-             "the one that must have carried the bytes"},
+             "what must have carried the bytes, 'a+b': together"},
     {.name = "op", CHOICE(op, collective_ops_names), .def = "allreduce", .help = "the operation"},
     {.name = "dtype",
      .letter = 'd',

@@ -103,7 +103,7 @@ struct collective_call {
 
 /* What went through a device of this member, payload, since join. */
 struct collective_flow {
-    char device[64]; /* "eth0", "mlx5_0:1", "lo", "shm" */
+    char device[192]; /* "eth0", "mlx5_0:1", "lo", "shm"; "eth0+eth1": together */
     double out_bytes, in_bytes, out_messages, in_messages;
     double message_bytes;
     uint32_t exact;      /* 0: at least so much: a library moved it, and does not say */
@@ -114,6 +114,7 @@ struct collective_told {
     char algorithm
         [96]; /* "ring, segments of 256 KiB"; what a library says that it chose; "" not told */
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
+    char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
     uint32_t n_flows, n_facts, has_rail;
     uint32_t simulated; /* by a stand-in for a GPU or for its library: rows say so */
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
@@ -185,6 +186,9 @@ struct collective_ops {
     /* The same, begun; test() moves it on and says whether it is done. NULL: it cannot. One at a time. */
     int (*start)(struct collective *c, unsigned call);
     int (*test)(struct collective *c, bool *done);
+
+    /* After join, where nothing has moved for long: does a link of this member tell why? 0: no; -EHOSTUNREACH, said in error. NULL: it is never known. */
+    int (*unheard)(struct collective *c);
 
     /* Bytes to the input, from the result. NULL: c->input and c->result are in host memory. */
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);

@@ -2,7 +2,13 @@
 /* Parts and least traffic of a library's calls: see library.h. */
 #include "core/collective/library.h"
 
+#include <errno.h>
+#include <net/if.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "core/net/nic.h"
+#include "core/net/nic_sys.h"
 
 struct library_part library_part(const struct collective *c, const struct collective_call *call)
 {
@@ -69,6 +75,67 @@ struct library_least library_least(const struct collective *c, double bytes)
     default:
         return crossing(c, bytes);
     }
+}
+
+struct list {
+    char text[256];
+    const char *device; /* whose ports are listed */
+};
+
+static void add(struct list *l, const char *name, const char *port)
+{
+    size_t used = strlen(l->text);
+
+    snprintf(l->text + used, sizeof(l->text) - used, "%s%s%s%s", used ? ", " : "", name,
+             *port ? ":" : "", port);
+}
+
+static int add_port(void *list, const char *port)
+{
+    struct list *l = list;
+
+    add(l, l->device, port);
+    return 0;
+}
+
+static int add_ports(void *list, const char *device)
+{
+    struct list *l = list;
+
+    l->device = device;
+    return sys_list(NULL, add_port, l, "sys/class/infiniband/%s/ports", device);
+}
+
+static void list_all(struct list *l)
+{
+    struct if_nameindex *all = if_nameindex();
+
+    for (struct if_nameindex *one = all; one && one->if_index; one++)
+        add(l, one->if_name, "");
+    if_freenameindex(all);
+    sys_list(NULL, add_ports, l, "sys/class/infiniband");
+}
+
+int library_devices(struct collective *c)
+{
+    char name[sizeof(c->point->device)], device[NIC_NAME];
+    bool more = c->point->device[0];
+    struct list list = {0};
+    unsigned port;
+
+    for (const char *at = c->point->device; more;) {
+        size_t n = strcspn(at, "+");
+        snprintf(name, sizeof(name), "%.*s", (int)n, at);
+        more = at[n] == '+';
+        at += n + more;
+        if (if_nametoindex(name) || !nic_parse_port(NULL, name, device, &port))
+            continue;
+        list_all(&list);
+        return collective_fail(c, -ENODEV,
+                               "%s: no interface or RDMA device '%.60s' here; there are %s",
+                               c->ops->name, name, list.text);
+    }
+    return 0;
 }
 
 void library_flow(struct collective_told *told, const char *device, struct library_least least,

@@ -19,7 +19,11 @@ struct library_least {
 };
 struct library_least library_least(const struct collective *c, double bytes);
 
-/* The flow of all that, over `device`; none where that is "" or nothing must have gone. */
+/* Is all that the point's `device` names here, each of "eth0+eth1" an interface or an RDMA port? 0; -ENODEV with error, which lists those
+ * that there are. */
+int library_devices(struct collective *c);
+
+/* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or nothing must have gone. */
 void library_flow(struct collective_told *told, const char *device, struct library_least least,
                   double bytes);
 

@@ -14,6 +14,7 @@
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
 #include "core/collective/library.h"
+#include "core/collective/sockets.h"
 #include "core/group/mpi.h"
 #include "core/group/mpi_module.h"
 
@@ -92,7 +93,8 @@ static int mpi_open(struct collective *c)
     if (!s)
         return collective_fail(c, -ENOMEM, "mpi: out of memory");
     s->ops = mpi->collectives;
-    return collective_host_alloc(c);
+    int err = library_devices(c);
+    return err ? err : collective_host_alloc(c);
 }
 
 /* MPI's calls leave a plain "MPI_X: error N: text". */
@@ -216,6 +218,7 @@ static void mpi_tell(struct collective *c, struct collective_told *told)
     s->ops->tell(s->mpi, &mpi);
     snprintf(told->algorithm, sizeof(told->algorithm), "%s", mpi.algorithm);
     snprintf(told->detail, sizeof(told->detail), "%s", mpi.detail);
+    sockets_of_mpi(mpi.pml, mpi.btl, told->sockets, sizeof(told->sockets));
     library_flow(told, c->point->device, library_least(c, s->bytes),
                  s->calls > 0 ? s->bytes / s->calls : 0);
 }

@@ -13,6 +13,7 @@
 
 #include "core/collective/library.h"
 #include "core/collective/nccl_state.h"
+#include "core/collective/sockets.h"
 #include "core/module.h"
 
 static const struct module_kind kind = {
@@ -77,7 +78,8 @@ static int nccl_open(struct collective *c)
     s->nccl = module_of(error, sizeof(error));
     if (!s->nccl)
         return collective_fail(c, -ENODEV, "nccl: %s", error);
-    int err = nccl_gpu_open(c);
+    int err = library_devices(c);
+    err = err ? err : nccl_gpu_open(c);
     return err ? err : nccl_gpu_buffers(c);
 }
 
@@ -238,6 +240,7 @@ static void nccl_tell(struct collective *c, struct collective_told *told)
              says->chatty   ? ", writes a line for each call"
              : !says->heard ? ", its debug output was not read"
                             : "");
+    sockets_of_nccl(told->sockets, sizeof(told->sockets));
     told->simulated = s->nccl->simulated() || !strcmp(gpus_origin(s->gpus), "simulated");
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */

@@ -6,6 +6,8 @@
 
 #include "core/collective/own_parts.h"
 
+#define UNHEARD_NS 5000000000u /* TCP has sent it again some times by then */
+
 static enum schedule_algorithm algorithm_of(const struct collective *c)
 {
     if (c->ops == &collective_halving)
@@ -287,6 +289,21 @@ static int own_test(struct collective *c, bool *done)
     return state ? (state < 0 ? state : 0) : engine_attend(e);
 }
 
+static int own_unheard(struct collective *c)
+{
+    const struct own *o = c->state;
+    char name[WORLD_NAME_MAX + 32];
+    const char *device;
+    int peer = o && o->fabric ? fabric_unheard(o->fabric, UNHEARD_NS, &device) : -1;
+
+    if (peer < 0)
+        return 0;
+    return collective_fail(c, -EHOSTUNREACH,
+                           "it sends to %s over %s, and nothing is acknowledged: a link, a "
+                           "firewall or the MTU between them",
+                           world_name(c->world, (unsigned)peer, name, sizeof(name)), device);
+}
+
 static void own_close(struct collective *c)
 {
     struct own *o = c->state;
@@ -312,7 +329,7 @@ static void own_close(struct collective *c)
 #define OWN_HOOKS                                                                                  \
     .own = true, .supports = own_supports, .open = own_open, .peers = own_peers,                   \
     .card = own_card, .join = own_join, .barrier = own_barrier, .run = own_run,                    \
-    .start = own_start, .test = own_test, .tell = own_tell, .close = own_close
+    .start = own_start, .test = own_test, .unheard = own_unheard, .tell = own_tell, .close = own_close
 /* clang-format on */
 
 const struct collective_ops collective_ring = {

@@ -51,20 +51,6 @@ struct mpi_link {
     struct mpi_frame in, out;
 };
 
-unsigned mpi_launched(void)
-{
-    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE",
-                                        "MPI_LOCALNRANKS", "SLURM_STEP_NUM_TASKS"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        const char *text = getenv(names[i]);
-        long n = text ? strtol(text, NULL, 10) : 0;
-        if (n > 1)
-            return (unsigned)n;
-    }
-    return 1;
-}
-
 static const struct mpi_module *module_of(char *error, size_t len)
 {
     const struct mpi_module *mpi = module_open(&kind, error, len);
@@ -82,6 +68,16 @@ const struct mpi_module *mpi_module_find(char *error, size_t len)
     return module_of(error, len);
 }
 
+static int refuse_torchrun(char *error, size_t len)
+{
+    snprintf(error, len,
+             "torchrun started %u processes (WORLD_SIZE, RANK, LOCAL_RANK), but they cannot find "
+             "each other: it is no launcher of MPI; start them by mpirun or srun, or without any: "
+             "--listen on one, --leader on the others",
+             mpi_launched());
+    return -EOPNOTSUPP;
+}
+
 /* A launcher of another MPI than the module's starts each process as a world of its own. */
 int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
 {
@@ -89,6 +85,8 @@ int mpi_begin(unsigned *rank, unsigned *size, char *error, size_t len)
     char version[128];
     int err = mpi ? mpi->begin(rank, size, error, len) : -EOPNOTSUPP;
 
+    if (mpi_torchrun() && (err || *size != mpi_launched()))
+        return refuse_torchrun(error, len);
     if (!err && *size != mpi_launched()) {
         mpi->version(version, sizeof(version));
         snprintf(

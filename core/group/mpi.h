@@ -6,6 +6,7 @@
 #ifndef PLUMB_CORE_GROUP_MPI_H
 #define PLUMB_CORE_GROUP_MPI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "core/group/channel.h"
@@ -13,6 +14,11 @@
 /* How many processes the launcher started, by its environment alone; 1: none, or one. So that a program that
  * cannot join them refuses to run instead of measuring each rank alone. */
 unsigned mpi_launched(void);
+/* Was that torchrun? Its processes are not MPI's. */
+bool mpi_torchrun(void);
+/* The variable by which a launcher numbers this process, where nothing tells of how many: it may have started others, and a program that goes on alone
+ * would measure beside them. NULL: none does, or it is known how many there are. */
+const char *mpi_unknown(void);
 
 /* Starts MPI: this process' rank and how many there are. 0; -EOPNOTSUPP: no module, or another MPI than the
  * launcher's (each process is alone), with error and remedy. Called again it only tells; MPI ends with

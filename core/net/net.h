@@ -123,6 +123,8 @@ struct net_rail {
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
     uint8_t ipv6;           /* TCP: over IPv6 */
     uint8_t simulated;      /* the GPU that buffers are on is a stand-in */
+    uint8_t vf;             /* a virtual function, which may share its port */
+    char address[24];       /* of the PCI function; "": none, or not known */
     struct net_pcie pcie;   /* of its function */
     double line_gbps;       /* the line's rate, Gb/s; 0: not known */
     char line_source[160];  /* where that is from, or why it is not known */

@@ -303,13 +303,21 @@ static void fill(struct net_rail *r, const char *name, int node, double gbps, co
     snprintf(r->line_source, sizeof(r->line_source), "%s", source);
 }
 
+static void fill_function(struct net_rail *r, const char *address, bool vf,
+                          const struct net_pcie *pcie)
+{
+    snprintf(r->address, sizeof(r->address), "%s", address);
+    r->vf = vf;
+    r->pcie = *pcie;
+}
+
 int nic_fill(struct net_rail *r, const char *interface)
 {
     struct nic nic;
     int rc = nic_read(NULL, interface, &nic);
 
     fill(r, interface, nic.node, nic.line_gbps, nic.line_source);
-    r->pcie = nic.pcie;
+    fill_function(r, nic.address, nic.vf, &nic.pcie);
     if (!rc)
         r->mtu_bytes = nic.mtu;
     return rc;
@@ -324,7 +332,7 @@ int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port)
     if (snprintf(name, sizeof(name), "%s:%u", device, port) >= (int)sizeof(name))
         return -ENODEV;
     fill(r, name, np.node, np.line_gbps, np.line_source);
-    r->pcie = np.pcie;
+    fill_function(r, np.address, np.vf, &np.pcie);
     return rc;
 }
 
@@ -335,5 +343,5 @@ void nic_fill_rdma_pcie(struct net_rail *r)
     unsigned port;
 
     if (!nic_parse_port(NULL, r->name, device, &port) && !nic_read_port(NULL, device, port, &np))
-        r->pcie = np.pcie;
+        fill_function(r, np.address, np.vf, &np.pcie);
 }

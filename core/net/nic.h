@@ -69,11 +69,11 @@ bool nic_counts_apart(const char *driver);
 /* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives none. */
 const char *nic_rate_note(const char *driver, bool hidden);
 
-/* Puts node, mtu (of an interface; an RDMA path's is not known here), pcie, line_gbps and line_source into a rail, and its name
+/* Puts node, mtu (of an interface; an RDMA path's is not known here), address, vf, pcie, line_gbps and line_source into a rail, and its name
  * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
 int nic_fill(struct net_rail *r, const char *interface);
 int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
-/* pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
+/* address, vf and pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
 void nic_fill_rdma_pcie(struct net_rail *r);
 
 /*
@@ -83,6 +83,8 @@ void nic_fill_rdma_pcie(struct net_rail *r);
  */
 int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
                    struct net_rail *rails, char *why, size_t len);
+/* May the rates of different links of one machine be added? 0, or -ENOTSUP with `why`, as above. Their texts need not end. */
+int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len);
 
 /* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of "nvidia-smi topo -m": "PIX" one
  * switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA node, "SYS" several; "" where the system does not say. */

@@ -55,6 +55,21 @@ struct path_device *path_find(const struct path_view *v, const char *name)
     return NULL;
 }
 
+bool path_is_interfaces(const struct path *p, const char *devices)
+{
+    char name[PATH_DEVICES_BYTES], device[NIC_NAME];
+    unsigned port;
+
+    for (const char *at = devices; *at; at += *at == '+') {
+        size_t n = strcspn(at, "+");
+        snprintf(name, sizeof(name), "%.*s", (int)n, at);
+        if (!nic_parse_port(p->root, name, device, &port))
+            return false;
+        at += n;
+    }
+    return devices[0];
+}
+
 static struct path_device *add_device(struct path_view *v, const char *name)
 {
     struct path_device *d = &v->list[v->n++];
@@ -69,14 +84,14 @@ static struct path_device *add_device(struct path_view *v, const char *name)
     return d;
 }
 
-/* Of several claims on one device the messages of the last one count; they are of one point, so of one size. */
-static void add_claim(struct path_view *v, const struct path_claim *claim)
+/* By any of its names. */
+static struct path_device *find_or_add(struct path_view *v, const char *claimed, size_t len)
 {
     char name[sizeof(v->list->name)], device[NIC_NAME];
     struct path_device *d;
     unsigned port;
 
-    snprintf(name, sizeof(name), "%.61s", claim->device);
+    snprintf(name, sizeof(name), "%.*s", (int)(len < 61 ? len : 61), claimed);
     /* "mlx5_0" is its first port. */
     if (!path_find(v, name) && !strchr(name, ':') && !nic_parse_port(v->root, name, device, &port))
         strcat(name, ":1");
@@ -84,6 +99,38 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
     if (!d)
         d = add_device(v, name);
     d->claimed = true;
+    return d;
+}
+
+static unsigned devices_of(const struct path_claim *claim)
+{
+    unsigned n = 1;
+
+    for (const char *at = claim->device; (at = strchr(at, '+')); at++)
+        n++;
+    return n;
+}
+
+/* Of devices that are claimed together none is claimed alone. */
+static struct path_device *add_set(struct path_view *v, const struct path_claim *claim)
+{
+    for (const char *at = claim->device; *at; at += *at == '+') {
+        size_t n = strcspn(at, "+");
+        find_or_add(v, at, n)->in_set = true;
+        at += n;
+    }
+    snprintf(v->set.name, sizeof(v->set.name), "%.63s", claim->device);
+    v->set.claimed = true;
+    return &v->set;
+}
+
+/* Of several claims on one device the messages of the last one count; they are of one point, so of one size. */
+static void add_claim(struct path_view *v, const struct path_claim *claim)
+{
+    struct path_device *d = devices_of(claim) > 1
+                                ? add_set(v, claim)
+                                : find_or_add(v, claim->device, strlen(claim->device));
+
     d->at_least |= claim->at_least;
     d->claim[PATH_BYTES][COUNTER_OUT] += claim->out_bytes;
     d->claim[PATH_BYTES][COUNTER_IN] += claim->in_bytes;
@@ -96,7 +143,11 @@ static void add_claim(struct path_view *v, const struct path_claim *claim)
 static int make_view(struct path_view *v, const char *root, const struct counters *now,
                      const struct path_claim *claims, size_t n)
 {
-    *v = (struct path_view){.root = root, .list = calloc(now->n + n + 1, sizeof(*v->list))};
+    size_t more = 1;
+
+    for (size_t i = 0; i < n; i++)
+        more += devices_of(&claims[i]);
+    *v = (struct path_view){.root = root, .list = calloc(now->n + more, sizeof(*v->list))};
     if (!v->list)
         return -ENOMEM;
     for (size_t i = 0; i < now->n; i++)

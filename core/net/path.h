@@ -29,12 +29,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PATH_TEXT_BYTES 256
-#define PATH_SETTLE_NS  2500000000u
+#define PATH_TEXT_BYTES    256
+#define PATH_SETTLE_NS     2500000000u
+#define PATH_DEVICES_BYTES 192
 
 /* What should have gone through a device of this end: payload. */
 struct path_claim {
-    char device[64]; /* a rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed */
+    /* A rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed; "eth0+eth1": all of them together, however it is shared among
+     * them. One such claim at most, and none beside it. */
+    char device[PATH_DEVICES_BYTES];
     double out_bytes, in_bytes;
     double message_bytes, mtu_bytes; /* for ports that count packets only */
     /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA but iWARP's streams; none of a
@@ -76,14 +79,26 @@ struct path_wires {
     unsigned n;                       /* 0: the counters do not decide */
     char devices[PATH_WIRES_MAX][64]; /* "eth0", "mlx5_0:1"; of several, each carried its share */
     char why[PATH_TEXT_BYTES];        /* they do not decide */
+    /* Sockets carried the bytes, though an RDMA port in hardware is up; "": not so, or the counters do not tell. Whether n is 0 or not. */
+    char sockets[PATH_TEXT_BYTES];
+    char carriers[64]; /* those interfaces: "eth0+eth1" */
+    bool fell_back;    /* and no such port is known to be slower than they are */
 };
 /*
  * Since path_begin(). least_*: payload that must have gone out of this machine and come in; a way with 0 is not looked at. They decide where all
  * links together moved at least that, one of them did or k, each of these at least half of an equal share, the same ones out and in, and
  * the others moved less than 0.5 % of it. With less than 1 MB, and where lo or nothing moved as much, they do not; before that is said it looks
  * again for up to PATH_SETTLE_NS, where path_end() has not done so.
+ *
+ * An InfiniBand port counts its IPoIB's bytes: it is called by the interface where that moved more than half of them.
+ *
+ * `sockets`: interfaces alone moved the least, and the RDMA ports, less their IPoIB, not 1 % of it (IPoIB's headers left out). Not told where a port's
+ * driver may count its data in the interface alone. A port that is up: the system calls it ACTIVE. It is slower where the lines of all such
+ * ports together are, and known.
  */
 void path_wires(struct path *p, double least_out, double least_in, struct path_wires *wires);
+/* Is each of "eth0+eth1" something else than an RDMA port? Not where there is none at all. */
+bool path_is_interfaces(const struct path *p, const char *devices);
 void path_close(struct path *p); /* NULL is left alone */
 
 #endif

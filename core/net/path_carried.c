@@ -98,6 +98,22 @@ static void take_lo(struct path_view *v, struct path_device *d)
     lo->same_bytes = true;
 }
 
+/* All of them together. A device in software counts nothing that tells without a claim of its own. */
+static void carry_set(struct path_view *v)
+{
+    struct path_device *set = &v->set;
+
+    memset(set->got, 0, sizeof(set->got));
+    set->moved = (struct moved){.known = true};
+    for (size_t i = 0; i < v->n; i++) {
+        const struct path_device *d = &v->list[i];
+        for (int by = 0; by < PATH_MEASURES && d->in_set; by++)
+            for (int way = 0; way < COUNTER_WAYS; way++)
+                set->got[by][way] += d->facts.software ? NAN : d->got[by][way];
+        set->moved.at_least |= d->in_set && d->moved.at_least;
+    }
+}
+
 void path_carry(struct path_view *v)
 {
     for (size_t i = 0; i < v->n; i++)
@@ -110,4 +126,6 @@ void path_carry(struct path_view *v)
             d->got[PATH_PACKETS][way] = path_is_none(d) ? 0 : carried_packets(v, d, way);
         }
     }
+    if (v->set.name[0])
+        carry_set(v);
 }

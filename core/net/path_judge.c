@@ -32,10 +32,21 @@ static bool is_vague(const struct path_device *port, const struct path_device *i
            !nic_counts_apart(port->facts.driver) && !port->facts.software;
 }
 
+/* Is `o` the port or the interface of such a driver, and `d`, or one of those claimed together, the other one? `in`: either way round. */
+static bool is_vague_with(const struct path_view *v, const struct path_device *d,
+                          const struct path_device *o, bool in)
+{
+    bool vague = is_vague(d, o) || (in && is_vague(o, d));
+
+    for (size_t i = 0; i < v->n && d == &v->set && !vague; i++)
+        vague = v->list[i].in_set && (is_vague(&v->list[i], o) || (in && is_vague(o, &v->list[i])));
+    return vague;
+}
+
 /* The ways that any claim is made of. */
 static double in_ways(const struct path_view *v, const double ways[COUNTER_WAYS])
 {
-    bool asked[COUNTER_WAYS] = {false};
+    bool asked[COUNTER_WAYS] = {v->set.claim[v->by][0] > 0, v->set.claim[v->by][1] > 0};
     double amount = 0;
 
     for (size_t i = 0; i < v->n; i++)
@@ -97,7 +108,7 @@ static double found_elsewhere(const struct path_view *v, const struct path_devic
         bool own_software = d->facts.software && d->moved.packets_known && path_moved(v, o) &&
                             !o->claimed && !strcmp(o->name, d->facts.interface);
         double amount;
-        if ((!is_other(v, o) && !own_software) || is_vague(d, o))
+        if ((!is_other(v, o) && !own_software) || is_vague_with(v, d, o, false))
             continue;
         amount = moved_instead(v, o, lack);
         all += amount;
@@ -118,7 +129,7 @@ static double moved_beside(const struct path_view *v, const struct path_device *
     for (size_t i = 0; i < v->n; i++) {
         const struct path_device *o = &v->list[i];
         const double *moved = path_moved(v, o);
-        if (!is_other(v, o) || !moved || is_vague(d, o) || is_vague(o, d))
+        if (!is_other(v, o) || !moved || is_vague_with(v, d, o, true))
             continue;
         all += moved[way];
         if (moved[way] > best) {
@@ -353,13 +364,14 @@ void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking)
     proof->verdict = PATH_PROVED;
     proof->text[0] = '\0';
     path_carry(v);
-    for (size_t i = 0; i < v->n; i++) {
+    for (size_t i = 0; i <= v->n; i++) {
+        const struct path_device *d = i < v->n ? &v->list[i] : &v->set;
         char text[PATH_TEXT_BYTES] = "";
         struct path_words one = {text, sizeof(text), 0};
         bool lacks;
-        if (!v->list[i].claimed)
+        if (!d->claimed || d->in_set)
             continue;
-        proof->verdict = worse(proof->verdict, judge_one(v, &v->list[i], &one, &lacks));
+        proof->verdict = worse(proof->verdict, judge_one(v, d, &one, &lacks));
         *lacking |= lacks;
         path_say(&w, "%s%s", w.used ? "; " : "", text);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What path.c (collects), path_relations.c (which devices move the same bytes), path_carried.c (what is held to have gone through a
- * claimed device), path_judge.c, path_wires.c (which links carried it, with nothing claimed) and path_words.c share. Others use path.h.
+ * claimed device), path_judge.c, path_wires.c (which links carried it, with nothing claimed), path_sockets.c and path_words.c share. Others use
+ * path.h.
  */
 #ifndef PLUMB_CORE_NET_PATH_PARTS_H
 #define PLUMB_CORE_NET_PATH_PARTS_H
@@ -19,6 +20,7 @@ enum path_measure { PATH_BYTES, PATH_PACKETS, PATH_MEASURES };
 struct path_device {
     char name[64];
     bool claimed, port, at_least;
+    bool in_set;     /* claimed, but with others: see path_view.set */
     bool same_bytes; /* moves bytes that another device of the list counts: never "elsewhere" */
     struct nic_port facts; /* of a port */
     struct moved moved;
@@ -33,6 +35,8 @@ struct path_view {
     struct path_device *list;
     size_t n;
     enum path_measure by; /* the one that is being judged by */
+    /* What is claimed of all devices together that are in_set: `claim`, and by path_carry() `got`; name "": nothing. Not in the list. */
+    struct path_device set;
 };
 
 struct path_words;
@@ -69,6 +73,10 @@ static inline double path_sum(const double ways[COUNTER_WAYS])
 /* See path_wires(). Of a view without claims. *lacking: as of path_judge(). */
 void path_find_wires(const struct path_view *v, const double least[COUNTER_WAYS],
                      struct path_wires *wires, bool *lacking);
+
+/* Whether sockets did, where RDMA could: path_wires.sockets and what belongs to it. */
+void path_find_sockets(const struct path_view *v, const double least[COUNTER_WAYS],
+                       struct path_wires *wires);
 
 /* A text that grows. */
 struct path_words {

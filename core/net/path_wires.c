@@ -44,9 +44,14 @@ static struct wire wire_of(const struct path_view *v, const struct path_device *
     bool apart = nic_counts_apart(d->facts.driver);
     struct wire w = {d, {d->moved.bytes[0], d->moved.bytes[1]}, d->moved.at_least, {false}};
 
-    /* An InfiniBand port counts its IPoIB's bytes, too. */
-    if (!i || !counts(i) || !strcmp(d->facts.link_layer, "InfiniBand"))
+    if (!i || !counts(i))
         return w;
+    /* An InfiniBand port counts its IPoIB's bytes, too. */
+    if (!strcmp(d->facts.link_layer, "InfiniBand")) {
+        if (path_sum(i->moved.bytes) > path_sum(d->moved.bytes) / 2)
+            w.device = i;
+        return w;
+    }
     for (int way = 0; way < COUNTER_WAYS; way++) {
         double beside = i->moved.bytes[way];
         w.moved[way] = apart ? w.moved[way] + beside : fmax(w.moved[way], beside);
@@ -177,7 +182,10 @@ void path_find_wires(const struct path_view *v, const double least[COUNTER_WAYS]
         path_say(&say, "out of memory");
     else if (!is_met(&w, least, &say))
         *lacking = true;
-    else if (!choose(&w, least, wires))
-        say_shares(&w, least, &say);
+    else {
+        path_find_sockets(v, least, wires);
+        if (!choose(&w, least, wires))
+            say_shares(&w, least, &say);
+    }
     free(w.list);
 }

@@ -182,6 +182,14 @@ int member_join(struct member *m, const struct card_list *list)
     return member_fill(m, m->point.seed);
 }
 
+int member_links(struct member *m)
+{
+    bool can = m->open && m->c.ops && m->c.ops->unheard;
+
+    m->c.error[0] = 0;
+    return can ? m->c.ops->unheard(&m->c) : 0;
+}
+
 void member_close(struct member *m)
 {
     if (!m->open)

@@ -36,6 +36,7 @@ enum collective_request {
     COLLECTIVE_ASK_BYE,     /* the session is over; no reply */
     COLLECTIVE_ASK_ECHO,    /* uint32_t; the same comes back, at any time */
     COLLECTIVE_ASK_GIVE_UP, /* no reply of its own */
+    COLLECTIVE_ASK_LINKS,   /* -; - : -EHOSTUNREACH where a link of it is dead */
     COLLECTIVE_REQUESTS
 };
 #define COLLECTIVE_REPLY       0x8000u
@@ -163,6 +164,8 @@ void member_tell(struct member *m, struct collective_account *account);
 int member_check(struct member *m);
 void member_prove(struct member *m, const struct collective_claims *claims,
                   struct collective_proof *proof);
+/* Nothing has moved for long: 0; -EHOSTUNREACH where a link of it tells why, in c.error. */
+int member_links(struct member *m);
 void member_close(struct member *m); /* however far it came; harmless when nothing is open */
 
 /* How long one request may take before something must be wrong, where a backend waits in a library and

@@ -52,53 +52,63 @@ unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n,
     return nodes;
 }
 
-/* The most members of one node whose next one, in the order of the communicator, is on another. */
-static unsigned most_leaving(const struct world *w, const unsigned *members, unsigned n)
+/* Vectors that a ring's neighbours send out of the node, or into it: whichever are more. */
+static unsigned crossing(const struct world *w, const unsigned *members, unsigned n, unsigned node)
 {
-    unsigned most = 0;
+    unsigned out = 0, in = 0;
 
-    for (unsigned node = 0; node < world_nodes(w); node++) {
-        unsigned out = 0, in = 0;
-        for (unsigned i = 0; i < n; i++) {
-            bool here = node_of(w, members[i]) == node;
-            bool next = node_of(w, members[(i + 1) % n]) == node;
-            out += here && !next;
-            in += !here && next;
-        }
-        most = out > most ? out : most;
-        most = in > most ? in : most;
+    for (unsigned i = 0; i < n; i++) {
+        bool here = node_of(w, members[i]) == node;
+        bool next = node_of(w, members[(i + 1) % n]) == node;
+        out += here && !next;
+        in += !here && next;
     }
-    return most;
+    return out > in ? out : in;
 }
 
-/* Of all to all, the node whose link has the most to carry: m (n - m) is largest near half. */
-static double most_crossing(const struct world *w, const unsigned *members, unsigned n)
+/* Of the vector, what must go through this node's link one way, the fuller one. */
+static double load(const struct world *w, enum collective_op op, const unsigned *members,
+                   unsigned n, unsigned node)
 {
-    double most = 0;
+    double all = n, here = on_node(w, members, n, node), there = all - here;
 
-    for (unsigned node = 0; node < world_nodes(w); node++) {
-        double m = on_node(w, members, n, node);
-        most = fmax(most, m * (n - m));
+    switch (op) {
+    case COLLECTIVE_REDUCE_SCATTER:
+    case COLLECTIVE_ALL_GATHER:
+        return fmax(here, there) / all;
+    case COLLECTIVE_ALL_TO_ALL:
+        return here * there / all;
+    case COLLECTIVE_SEND_RECEIVE:
+        return crossing(w, members, n, node);
+    default:
+        return 1;
     }
-    return most;
 }
 
 double place_bound(const struct world *w, enum collective_op op, const unsigned *members,
-                   unsigned n)
+                   unsigned n, const double *rates, unsigned *slowest)
 {
-    unsigned most, fewest, nodes = place_nodes(w, members, n, &most, &fewest);
-    double all = n;
+    double least = INFINITY, sum = 0, fastest = 0;
+    unsigned nodes = 0, unknown = 0;
 
-    if (nodes < 2)
-        return NAN;
-    switch (op) {
-    case COLLECTIVE_BROADCAST:
-        return 1;
-    case COLLECTIVE_ALL_TO_ALL:
-        return (all - 1) / most_crossing(w, members, n);
-    case COLLECTIVE_SEND_RECEIVE:
-        return 1.0 / most_leaving(w, members, n);
-    default:
-        return (all - 1) / all * nodes / (nodes - 1.0);
+    for (unsigned node = 0; node < world_nodes(w); node++) {
+        double rate = rates ? rates[node] : 1;
+        if (!on_node(w, members, n, node))
+            continue;
+        nodes++;
+        unknown += isnan(rate);
+        if (isnan(rate))
+            continue;
+        double full = rate / load(w, op, members, n, node);
+        if (slowest && full < least)
+            *slowest = node;
+        least = fmin(least, full);
+        fastest = fmax(fastest, rate);
+        sum += rate;
     }
+    if (nodes < 2 || unknown == nodes)
+        return NAN;
+    if (op == COLLECTIVE_ALLREDUCE)
+        least = fmin(least, (sum + unknown * fastest) / (2 * (nodes - 1.0)));
+    return least * collective_bus_factor(op, n);
 }

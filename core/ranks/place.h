@@ -17,17 +17,22 @@ unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n,
                      unsigned *fewest);
 
 /*
- * The busbw that a link of rate 1 at each node, both ways at once, leaves to an operation: no algorithm that sends what it must through it is faster, only a
- * network that reduces on the way. H nodes, n members, m of them on the node with the most:
+ * The most busbw that the nodes' links leave to an operation. rates[node]: what that node's link carries each way, both at once; NULL: 1 each; NAN: not
+ * known, then it bounds nothing, and counts in a sum as the fastest of the others. No algorithm that sends what it must through them is faster, only a network that reduces on the way. Of H nodes, n members, m of them on a
+ * node, each link must carry, each way, of the vector:
  *
- *   allreduce, reduce-scatter, all-gather   each node exchanges (H-1)/H of the vector each way: (n-1)/n x H/(H-1)
- *   broadcast                               the vector goes into each node once: 1
- *   all-to-all                              m members send to n - m others, 1/n of the vector each: (n-1) / (m (n-m))
- *   send-receive                            1 / the most vectors that leave, or enter, a node
+ *   allreduce                    all of it: out goes what this node adds, in comes what the others do. And all links together 2 (H-1) vectors: each
+ *                                element needs H-1 messages to bring its terms together, and as many to tell the sum. Links of one rate: 2 (H-1)/H each
+ *   reduce-scatter, all-gather   n-m blocks one way, m the other, 1/n of the vector each: max(m, n-m)/n
+ *   broadcast                    the vector goes into each node once, or out of the root's: 1
+ *   all-to-all                   m members send to n-m others, 1/n of the vector each: m (n-m)/n
+ *   send-receive                 the vectors that leave, or enter, it
  *
- * NAN where one node has them all.
+ * In busbw, links of rate 1: (n-1)/n x H/(H-1); (n-1)/(n - the fewest m); 1; (n-1) / the most m (n-m); 1 / the most vectors.
+ *
+ * *slowest, where not NULL: the node whose own link is the first to be full. NAN where one node has them all, or no rate is known.
  */
 double place_bound(const struct world *w, enum collective_op op, const unsigned *members,
-                   unsigned n);
+                   unsigned n, const double *rates, unsigned *slowest);
 
 #endif

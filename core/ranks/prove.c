@@ -88,8 +88,47 @@ void member_tell(struct member *m, struct collective_account *account)
 _Static_assert(PATH_WIRES_MAX == NET_RAILS_MAX && NIC_NAME == sizeof(((struct net_rail *)0)->name),
                "wires are rails");
 
+/* By which setting sockets were meant; "": by none. */
+static void who_chose(struct member *m, char *text, size_t len)
+{
+    struct collective_told told;
+
+    tell(m, &told);
+    snprintf(text, len, "%s", told.sockets);
+    if (path_is_interfaces(m->path, m->point.device))
+        snprintf(text, len, "--device %.60s", m->point.device);
+}
+
+/* Before what is said already; that is left out where there is no room for it. */
+static void say_first(struct path_proof *proof, const char *text)
+{
+    char both[2 * sizeof(proof->text)];
+    size_t n = (size_t)snprintf(both, sizeof(both), "%.255s; %s", text, proof->text);
+
+    snprintf(proof->text, sizeof(proof->text), "%.255s", n < sizeof(proof->text) ? both : text);
+}
+
+/* A library that takes sockets where it could have RDMA has fallen back, unless that was asked for. */
+static void judge_sockets(struct member *m, const struct path_wires *wires,
+                          struct path_proof *proof)
+{
+    char text[sizeof(wires->sockets) + 128], by[80];
+
+    who_chose(m, by, sizeof(by));
+    if (by[0])
+        snprintf(text, sizeof(text), "%s, as %s asks", wires->sockets, by);
+    else if (wires->fell_back)
+        snprintf(text, sizeof(text), "%s (--device %s would say that they are meant)",
+                 wires->sockets, wires->carriers);
+    else
+        snprintf(text, sizeof(text), "%s", wires->sockets);
+    if (!by[0] && wires->fell_back)
+        proof->verdict = PATH_ELSEWHERE;
+    say_first(proof, text);
+}
+
 static void find_wire(struct member *m, const struct collective_claims *claims,
-                      struct collective_wire *wire)
+                      struct path_proof *proof, struct collective_wire *wire)
 {
     struct path_wires wires;
 
@@ -100,6 +139,8 @@ static void find_wire(struct member *m, const struct collective_claims *claims,
     if (wires.n && !nic_fill_wires(NULL, (const char(*)[NIC_NAME])wires.devices, wires.n,
                                    wire->rails, wire->why, sizeof(wire->why)))
         wire->n = wires.n;
+    if (wires.sockets[0])
+        judge_sockets(m, &wires, proof);
 }
 
 void member_prove(struct member *m, const struct collective_claims *claims,
@@ -117,7 +158,7 @@ void member_prove(struct member *m, const struct collective_claims *claims,
         path_end(m->path, claims->claims, claims->n, path);
     else
         path_tell(m->path, path);
-    find_wire(m, claims, &proof->wire);
+    find_wire(m, claims, path, &proof->wire);
 }
 
 /* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into one. */
@@ -198,6 +239,7 @@ static bool rail_sound(struct net_rail *r)
     END(r->kind);
     END(r->text);
     END(r->line_source);
+    END(r->address);
     return r->line_gbps >= 0 && r->line_gbps <= LINE_GBPS_MOST && r->mtu_bytes <= MTU_MOST &&
            r->segment_bytes <= MTU_MOST && isfinite(r->pcie.gt_s) && r->pcie.width <= LANES_MOST &&
            r->pcie.payload_bytes <= MTU_MOST;
@@ -233,6 +275,7 @@ bool account_sound(struct collective_account *account)
 
     END(told->algorithm);
     END(told->detail);
+    END(told->sockets);
     for (uint32_t i = 0; sound && i < told->n_flows; i++)
         sound = flow_sound(&told->flows[i]);
     for (uint32_t i = 0; sound && i < told->n_facts; i++) {

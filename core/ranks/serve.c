@@ -251,6 +251,11 @@ static int prove(struct server *s, size_t len)
     return 0;
 }
 
+static int links(struct server *s, size_t len)
+{
+    return len ? -EPROTO : member_links(&s->m);
+}
+
 static int close_point(struct server *s, size_t len)
 {
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
@@ -270,6 +275,7 @@ static const struct {
     [COLLECTIVE_ASK_TELL] = {tell, JOINED, JOINED, JOINED},
     [COLLECTIVE_ASK_CHECK] = {check, JOINED, JOINED, JOINED},
     [COLLECTIVE_ASK_PROVE] = {prove, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_LINKS] = {links, JOINED, JOINED, JOINED},
     [COLLECTIVE_ASK_CLOSE] = {close_point, NOTHING, JOINED, NOTHING},
 };
 

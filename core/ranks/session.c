@@ -15,6 +15,11 @@ const char *session_error(const struct session *s)
     return s->error;
 }
 
+const char *session_loss(const struct session *s)
+{
+    return s->loss;
+}
+
 bool session_broken(const struct session *s)
 {
     return s->broken;

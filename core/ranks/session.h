@@ -4,8 +4,8 @@
  * sentence in session_error() that names the rank that failed.
  *
  * A rank that is gone, stands still or never comes ends the point within 10 s, in all ranks: whoever waits looks after its channel
- * (collective.attend), tells the leader, and the leader tells everybody to give up. Ranks that answer again serve the next point; a world that has lost one
- * is broken: the caller makes another, if it can.
+ * (collective.attend), tells the leader, and the leader tells everybody to give up. Ranks that answer again serve the next point. A rank that was lost
+ * stays so: points without it go on.
  */
 #ifndef PLUMB_CORE_RANKS_SESSION_H
 #define PLUMB_CORE_RANKS_SESSION_H
@@ -29,8 +29,10 @@ int session_open(struct session **s, struct world *w, const struct topo *topo, u
 void session_close(
     struct session *s); /* says goodbye to those that are there; NULL is left alone */
 const char *session_error(const struct session *s);
-/* A rank of the world is gone, or did not give up when it was told to. The others are still there. */
+/* A rank of the world is gone, or did not give up when it was told to. The others are still there, unless the channels are a library's: points without it
+ * can be run, one with it fails at once, by its name. */
 bool session_broken(const struct session *s);
+const char *session_loss(const struct session *s); /* the first of them; "": none */
 /* For tests: backends by another function than collective_find(). The others have theirs from struct session_service. */
 void session_find(struct session *s, const struct collective_ops *(*find)(const char *name));
 

@@ -25,6 +25,13 @@ static const size_t bodies[COLLECTIVE_REQUESTS] = {
     [COLLECTIVE_ASK_PROVE] = sizeof(struct collective_proof),
 };
 
+void session_break(struct session *s, const char *text)
+{
+    s->broken = true;
+    if (!s->loss[0])
+        snprintf(s->loss, sizeof(s->loss), "%s", text);
+}
+
 void session_lose(struct session *s, unsigned rank, int err, const char *text)
 {
     struct session_peer *p = &s->peers[rank];
@@ -33,7 +40,7 @@ void session_lose(struct session *s, unsigned rank, int err, const char *text)
     p->pending = 0;
     p->err = err;
     snprintf(p->error, sizeof(p->error), "%s", text);
-    s->broken = true;
+    session_break(s, text);
 }
 
 int session_send(struct session *s, unsigned rank, enum collective_request request,

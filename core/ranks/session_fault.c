@@ -166,6 +166,43 @@ static void say_still(struct session *s, int own_err)
     }
 }
 
+/* It was to answer, or to give up, and has not. */
+static void lose_late(struct session *s, unsigned rank)
+{
+    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
+
+    snprintf(text, sizeof(text), "%s %s", world_name(s->world, rank, name, sizeof(name)),
+             s->peers[rank].silent ? "did not answer: it hangs or was cut off"
+                                   : "answers, but does not give up");
+    session_lose(s, rank, -ETIMEDOUT, text);
+}
+
+/* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and not only those that wait. */
+static void ask_links(struct session *s)
+{
+    char still[SESSION_ERROR_BYTES];
+    bool dead = member_links(&s->own) != 0;
+
+    memcpy(still, s->error, sizeof(still));
+    session_post_all(s, COLLECTIVE_ASK_LINKS, NULL, 0);
+    wait_while(s, owes_anything, LEAVE_NS);
+    s->error[0] = 0;
+    if (dead)
+        say_one(s, 0);
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct session_peer *p = &s->peers[rank];
+        if (p->pending)
+            lose_late(s, rank);
+        if (p->err != -EHOSTUNREACH || p->gone)
+            continue;
+        say(s, "%s", dead ? "; " : "");
+        say_one(s, rank);
+        dead = true;
+    }
+    if (!dead)
+        memcpy(s->error, still, sizeof(still));
+}
+
 static void say_lost(struct session *s)
 {
     unsigned n = 0;
@@ -195,6 +232,8 @@ static int blame(struct session *s, int own_err)
         err = -ETIMEDOUT;
     } else if (err == -ETIMEDOUT) {
         say_still(s, own_err);
+        if (s->own.c.ops && s->own.c.ops->unheard)
+            ask_links(s);
     } else {
         say_one(s, rank);
     }
@@ -211,7 +250,6 @@ static int blame(struct session *s, int own_err)
 
 int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
 {
-    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
     uint64_t gone_ns = clock_now_ns() - s->posted_ns;
 
     s->echo++;
@@ -225,9 +263,7 @@ int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
     for (unsigned rank = 1; rank < s->size; rank++) {
         if (!s->peers[rank].pending)
             continue;
-        snprintf(text, sizeof(text), "%s answers, but does not give up",
-                 world_name(s->world, rank, name, sizeof(name)));
-        session_lose(s, rank, -ETIMEDOUT, text);
+        lose_late(s, rank);
     }
     return blame(s, own_err);
 }

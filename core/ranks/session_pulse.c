@@ -9,13 +9,13 @@
 #define GRACE_NS 1500000000u /* the hand itself notices first, where it can */
 #define NAMES    4           /* of ranks in one sentence */
 
-static void part(struct session *s)
+static void part(struct session *s, const char *text)
 {
     for (unsigned rank = 1; rank < s->size; rank++) {
         s->peers[rank].gone = true;
         s->peers[rank].pending = 0;
     }
-    s->broken = true;
+    session_break(s, text);
 }
 
 bool session_heed(struct session *s)
@@ -29,7 +29,7 @@ bool session_heed(struct session *s)
 
     if (!err)
         return false;
-    part(s);
+    part(s, text);
     session_lose(s, rank, err, text);
     return true;
 }
@@ -88,7 +88,7 @@ int session_await(struct member *m)
         return 0;
     if (!say_stuck(s, still_ns))
         return 0;
-    part(s);
+    part(s, s->stuck);
     return -ETIMEDOUT;
 }
 

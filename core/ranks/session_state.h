@@ -44,6 +44,7 @@ struct session {
     uint32_t serial; /* of the point */
     char
         stuck[COLLECTIVE_ERROR_BYTES]; /* of this rank's own part, which was left; "": it was not */
+    char loss[COLLECTIVE_ERROR_BYTES]; /* the first rank that was lost */
     char error[SESSION_ERROR_BYTES];
     char in[CHANNEL_FRAME_MAX];
 };
@@ -70,6 +71,8 @@ int session_post_all(struct session *s, enum collective_request request, const v
 bool session_receive(struct session *s, uint64_t wait_ns);
 bool session_awaits(const struct session *s);
 void session_lose(struct session *s, unsigned rank, int err, const char *text);
+/* Something is lost for good: why, unless an earlier loss has been told. */
+void session_break(struct session *s, const char *text);
 /* session_pulse.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
  * trusted with them any more. */
 bool session_heed(struct session *s);

@@ -101,12 +101,10 @@ static int set_transports(struct opts *o)
 int collective_bench_defaults(struct opts *o)
 {
     char text[24];
-    int err = 0;
+    int err;
 
-    if (!is_given(o, "np")) {
-        snprintf(text, sizeof(text), "%u", default_np(o));
-        err = opts_set(o, "np", text);
-    }
+    snprintf(text, sizeof(text), "%u", default_np(o));
+    err = opts_default(o, "np", text);
     if (!err)
         err = set_ranks(o, (unsigned)number_of(o, "np"));
     if (!err)
@@ -158,6 +156,15 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                 "plumb-allreduce: --np %llu, but the launcher started %u: leave --np out, and take "
                 "--ranks for fewer\n",
                 (unsigned long long)p.np, mpi_launched());
+        return 2;
+    }
+    if (mpi_unknown() && collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np")) {
+        fprintf(stderr,
+                "plumb-allreduce: a launcher set %s, but nothing tells how many processes it "
+                "started: each would measure for itself. Start them by mpirun or srun, or give "
+                "--listen to one and --leader to the others; --np N is for N processes of this one "
+                "alone\n",
+                mpi_unknown());
         return 2;
     }
     int status = collective_serve(&p, cancel);
@@ -214,19 +221,32 @@ static int open_session(struct point *pt, struct collective_work *w)
     return 0;
 }
 
-/* One world for all points; another one where it lost a rank, and can be had again. */
+/*
+ * Ranks that were lost, and the points that are left. Processes that were forked here are started anew, if they can be: a child of a process that has
+ * used a GPU cannot use it. Ranks that came by sockets are kept: those that are left serve on, and a communicator with a lost one fails by its name. Of a
+ * launcher's ranks none is left: it ends them all.
+ */
+static void count_losses(struct point *pt, struct collective_work *w)
+{
+    const char *group = world_group(w->world);
+    bool mpi = !strcmp(group, "mpi");
+
+    if (!session_broken(w->session))
+        return;
+    if (mpi && !w->unreachable) {
+        w->unreachable = -EPIPE;
+        snprintf(w->why_unreachable, sizeof(w->why_unreachable),
+                 "a rank was lost in an earlier case: %s", session_loss(w->session));
+    }
+    if (mpi || (!strcmp(group, "local") && !pt->gpus_loaded))
+        collective_leave(w);
+}
+
+/* One world for all points, as long as it can be kept. */
 static int need_session(struct point *pt, struct collective_work *w)
 {
-    if (w->session && session_broken(w->session)) {
-        /* A child of a process that has used a GPU cannot use it. */
-        bool local = !strcmp(world_group(w->world), "local") && !pt->gpus_loaded;
-        if (!local && !w->unreachable) {
-            w->unreachable = -EPIPE;
-            snprintf(w->why_unreachable, sizeof(w->why_unreachable),
-                     "a rank was lost in an earlier case: %s", session_error(w->session));
-        }
-        collective_leave(w);
-    }
+    if (w->session)
+        count_losses(pt, w);
     if (w->session)
         return 0;
     if (w->unreachable)

@@ -41,7 +41,7 @@ struct collective_work { /* pt->bench_state: outlives the points */
     double slowest_ns;            /* sum over samples */
     struct collective_member each[WORLD_RANKS_MAX];
     struct collective_overlap overlap;
-    char limit_source[640];
+    char limit_source[704];
 };
 
 /* This process' part, by options and environment. */

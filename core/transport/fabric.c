@@ -108,3 +108,15 @@ int fabric_join(struct fabric *f, const void *const *cards, const size_t *lens)
 {
     return f->n_links ? f->ops->join(f, cards, lens) : 0;
 }
+
+int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device)
+{
+    for (unsigned i = 0; i < f->n_links && f->ops->unheard; i++) {
+        const struct fabric_link *l = &f->links[i];
+        if (!f->ops->unheard(f, l, for_ns))
+            continue;
+        *device = l->device;
+        return (int)l->peer;
+    }
+    return -1;
+}

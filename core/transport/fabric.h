@@ -85,6 +85,8 @@ struct fabric_ops {
     void (*describe)(const struct fabric *f, char *text, size_t len);
     /* As net_ops.facts(): retransmits and the like, since join. Not required. */
     size_t (*facts)(struct fabric *f, struct net_fact *facts);
+    /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told, and nothing been heard of it for so long? Not required. */
+    bool (*unheard)(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns);
     /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment. 0, or -ENODATA. Not required. */
     int (*rail)(const struct fabric *f, struct net_rail *rail);
     void (*close)(struct fabric *f); /* undoes open, also one that failed half-way */
@@ -128,6 +130,10 @@ static inline int fabric_progress(struct fabric *f, uint64_t wait_ns)
 {
     return f->ops->progress(f, wait_ns);
 }
+
+/* The rank of the first peer to which bytes are under way and from which nothing has been heard for so long, and the device that they take; -1: none, or it
+ * is not known. After join. */
+int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device);
 
 /* For transports, in join. */
 static inline int fabric_attend(struct fabric *f)

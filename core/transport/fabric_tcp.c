@@ -190,6 +190,11 @@ static int tcp_rail(const struct fabric *f, struct net_rail *rail)
     return 0;
 }
 
+static bool unheard(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns)
+{
+    return tcp_unheard(fabric_tcp_fd(f, l), for_ns);
+}
+
 const struct fabric_ops fabric_tcp = {
     .name = "tcp",
     .help = "TCP, one connection between each two ranks",
@@ -203,6 +208,7 @@ const struct fabric_ops fabric_tcp = {
     .progress = fabric_tcp_progress,
     .describe = tcp_describe,
     .facts = tcp_fabric_facts,
+    .unheard = unheard,
     .rail = tcp_rail,
     .close = tcp_close,
 };

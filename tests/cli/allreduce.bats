@@ -105,6 +105,49 @@ all_good() {
     ! pgrep -f "$bin --csv --budget 5s" || return 1
 }
 
+# by_sockets N OPTIONS: N ranks that find each other on a port of this machine; rank 0 is ${ranks[0]}, rows go to $out.
+by_sockets() {
+    local n=$1 i port secret=$BATS_TEST_TMPDIR/secret
+    shift
+    (umask 077 && echo 'a secret of these tests' >"$secret")
+    # --port 0 is any that is free
+    timeout 100 "$bin" --csv --no-cpu --np "$n" --listen loopback --port 0 --secret-file "$secret" --transport tcp "$@" \
+        >"$out" 2>"$err" 3>&- &
+    ranks=($!)
+    until port=$(sed -n 's/.*listening on .* port //p' "$err") && [ -n "$port" ]; do
+        kill -0 "${ranks[0]}" || { cat "$err" && return 1; }
+        sleep 0.05
+    done
+    for ((i = 1; i < n; i++)); do
+        exec_rank "$i" --np "$n" --rank "$i" --leader localhost --port "$port" --secret-file "$secret"
+    done
+}
+
+# Its id is the rank's own, not that of a command which waits for it.
+exec_rank() {
+    local i=$1
+    shift
+    "$bin" "$@" --wait 60s >"$BATS_TEST_TMPDIR/rank$i" 2>&1 3>&- &
+    ranks[i]=$!
+}
+
+@test "a rank that is lost while it is no member: communicators without it go on, those with it fail by its name" {
+    local ranks status=0
+    by_sockets 4 --ranks 1,2,4 --size 64,1K --budget 600ms --warmup 10ms --min-samples 5
+    until [ "$(cells metric 2>/dev/null | wc -l)" -ge 1 ]; do # the first point has ended: the next is of ranks 0 and 1
+        kill -0 "${ranks[0]}" || { cat "$err" && return 1; }
+        sleep 0.02
+    done
+    kill -KILL "${ranks[3]}"
+    wait "${ranks[0]}" || status=$?
+    paste -d'|' <(cells metric) <(cells size) <(cells ranks) <(cells status) <(cells reason) | grep '^time|' | tee "$out.rows"
+    [ "$status" -eq 4 ]
+    [ "$(wc -l <"$out.rows")" -eq 6 ]
+    [ "$(grep -cE '^time\|[0-9]+\|[12]\|(ok|noisy)\|' "$out.rows")" -eq 4 ]
+    [ "$(grep -cE '^time\|[0-9]+\|4\|failed\|.*rank 3 \(.*is gone' "$out.rows")" -eq 2 ]
+    wait "${ranks[1]}" "${ranks[2]}" # they serve to the end, and end well
+}
+
 @test "64 ranks start, agree and finish" {
     allreduce --np 64 --ranks 64 --size 64K --backend ring,doubling --budget 500ms
     all_good
@@ -138,12 +181,29 @@ all_good() {
     [[ $output != *busbw* ]]
     run -2 env OMPI_COMM_WORLD_SIZE=4 "$bin" --np 2 --size 8 # it would be 4
     [[ $output == *"--np 2, but the launcher started 4"* ]]
+    run -2 env FLUX_JOB_SIZE=4 "$bin" --np 2 --size 8
+    [[ $output == *"--np 2, but the launcher started 4"* ]]
+    run -2 env WORLD_SIZE=4 RANK=0 LOCAL_RANK=0 timeout 30 "$bin" --size 8
+    [[ $output == *"torchrun started 4 processes"*"start them by mpirun or srun"* && $output != *busbw* ]]
     run -2 "$bin" --leader node0
     [[ $output == *"--leader HOST is for ranks 1 and on"* ]]
     run -2 "$bin" --backend rng
     [[ $output == *"ring"* ]]
     run "$bin" --np 2 --ranks 4 --size 8
     [[ $output == *"a communicator of 4 ranks, but there are 2"* ]]
+}
+
+@test "a launcher that tells ranks and no number is refused, unless --np says that this process is alone" {
+    local set
+    for set in PMIX_RANK=0 PALS_RANKID=1 MPI_LOCALNRANKS=2 'WORLD_SIZE=2 RANK=1'; do
+        # shellcheck disable=SC2086 # several variables
+        run -2 env $set timeout 30 "$bin" --size 8
+        [[ $output == *"a launcher set "*"--listen to one and --leader to the others; --np N"* && $output != *busbw* ]]
+        # shellcheck disable=SC2086
+        run -2 env $set timeout 30 "$bin" --who
+    done
+    run -0 env PMIX_RANK=0 timeout 30 "$bin" --np 2 --who
+    run -0 env OMPI_COMM_WORLD_SIZE=1 PMIX_RANK=0 timeout 30 "$bin" --who # mpirun -np 1: it is alone
 }
 
 @test "a gap is left out of the time; an overlap is a share" {

@@ -162,6 +162,14 @@ END
     times reason | grep -q 'give mpirun --mca coll_tuned_use_dynamic_rules 1'
 }
 
+@test "mpi: each name of --device is that of an interface or RDMA port; one that there is not is a reason with those that there are" {
+    launched 2 -- --size 4K --device lo+lo
+    [ "$status" -eq 0 ]
+    launched 2 -- --size 4K --device lo+nobody0
+    grep -q "mpi: no interface or RDMA device 'nobody0' here; there are .*lo" "$out"
+    [ "$(grep -c ',ok,' "$out")" -eq 0 ]
+}
+
 @test "mpi: without a launcher it is skipped, and a launcher of another MPI is an error" {
     [ -e build/lib/plumbline/plumb-mpi.so ] || skip "plumb-mpi.so was not built: there is no MPI here"
     alone --backend mpi --ranks 2 --size 64K

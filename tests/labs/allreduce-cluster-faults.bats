@@ -54,6 +54,36 @@ load allreduce-cluster
     in_time 20 nobody
 }
 
+# blind I J: what host I sends to J goes to nobody; all other hosts hear both.
+blind() {
+    local address
+    address=$(scripts/lab-cluster hosts | sed -n "$(($2 + 1))p")
+    on "$1" ip neigh replace "$address" lladdr 02:00:00:00:00:99 dev eth0 nud permanent
+}
+
+@test "a link between two hosts that are both alive goes dead: the reason names the two, in every algorithm" {
+    local backend before peer i
+    scripts/lab-cluster rate 200mbit
+    for backend in ring doubling; do # 1 sends to 2, and 1 to 3
+        peer=$([ $backend = ring ] && echo 2 || echo 3)
+        ranks 4
+        lead 4 --ranks 4 --backend $backend --size 16M --budget 60s --min-samples 100000 &
+        client=$!
+        before=$(on 0 cat /sys/class/net/eth0/statistics/rx_bytes)
+        in_time 40 bash -c "((\$(scripts/lab-cluster exec 0 cat /sys/class/net/eth0/statistics/rx_bytes) > $((before + 20000000))))"
+        blind 1 "$peer"
+        blind "$peer" 1
+        status=0
+        wait $client || status=$?
+        cut -c 1-900 "$out" && cat "$out.err"
+        [ "$status" -eq 4 ]
+        [[ $(of time reason) == *"rank 1 (node1)"*": it sends to "*"rank $peer (node$peer)"*" over eth0, and nothing is acknowledged"* ]]
+        [[ $(of time reason) != *'rank 0'* && $(of time reason) != *'has moved'* ]]
+        for i in 1 "$peer"; do on "$i" ip neigh flush nud permanent; done
+        in_time 20 nobody
+    done
+}
+
 @test "a rank that is killed ends the case at once, by name" {
     local began before
     scripts/lab-cluster rate 200mbit

@@ -75,7 +75,7 @@ limits() {
     limits mpi 10000 1460
     limits ring 10000 1448
     [[ $(of mpi limit_source) == "node"[01]"'s eth0, which by its counters carried the bytes: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500"* ]]
-    [[ $(of ring limit_source) == 'sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500'* ]]
+    [[ $(of ring limit_source) == "node"[01]"'s eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500"* ]]
     [[ $(of mpi reason) != *'of the limit'* ]]
     awk -v percent="$(of mpi percent_of_limit)" 'BEGIN { exit !(percent > 0 && percent < 50) }' # the link is shaped to a tenth
 }
@@ -93,7 +93,7 @@ limits() {
     launch 0 --backend mpi,ring --size 8,1M
     [ "$(cells limit | sort -u)" = '' ]
     cells limit_source
-    cells limit_source | grep -q '^eth0 says 10 Gb/s, made up: veth has no line$'
+    cells limit_source | grep -q "^node0's eth0: eth0 says 10 Gb/s, made up: veth has no line$"
     cells limit_source | grep -q '^node0: vectors of 8 bytes are too small to be told from what steers the ranks$'
     cells limit_source | grep -q "^node0's eth0, which by its counters carried the bytes: eth0 says 10 Gb/s, made up: veth has no line$"
 }

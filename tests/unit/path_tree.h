@@ -85,6 +85,28 @@ static inline void put_adapter(const struct scratch *s, const char *device, cons
     scratch_put(s, path, "1\n");
 }
 
+/* An interface at a PCI address, with its driver (NULL: it is there already) and its speed. */
+static inline void put_speed(const struct scratch *s, const char *name, const char *slot,
+                             const char *driver, const char *speed)
+{
+    char path[256], text[256];
+
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/speed", slot, name);
+    scratch_put(s, path, speed);
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/type", slot, name);
+    scratch_put(s, path, "1\n");
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/mtu", slot, name);
+    scratch_put(s, path, "1500\n");
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/driver", slot);
+    if (driver) /* else it is there */
+        scratch_link(s, path, driver);
+    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/device", slot, name);
+    scratch_link(s, path, "../..");
+    snprintf(path, sizeof(path), "sys/class/net/%s", name);
+    snprintf(text, sizeof(text), "../../devices/pci0000:00/0000:%s/net/%s", slot, name);
+    scratch_link(s, path, text);
+}
+
 /* A device in software over an interface. */
 static inline void put_rxe(const struct scratch *s, double in_packets, double out_packets)
 {

@@ -74,7 +74,7 @@ static void check_bound(const char *nodes, enum place_fill fill, enum collective
     unsigned n = (unsigned)strlen(nodes), members[16];
 
     place_members(w, fill, n, members);
-    double got = place_bound(w, op, members, n);
+    double got = place_bound(w, op, members, n, NULL, NULL);
     if (isnan(want))
         assert_true(isnan(got));
     else
@@ -96,6 +96,57 @@ static void test_bound(void **state)
     check_bound("aaab", PLACE_FILL_NODE, COLLECTIVE_ALL_TO_ALL, 1);
     check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_SEND_RECEIVE, 1);
     check_bound("aabb", PLACE_FILL_RANK, COLLECTIVE_SEND_RECEIVE, 0.5);
+    check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_REDUCE_SCATTER, 1.5);
+}
+
+/* The node with the fewest sends (reduce-scatter) or receives (all-gather) the most: of "aaab", b 3 of 4 blocks. */
+static void test_uneven(void **state)
+{
+    static const enum collective_op ops[] = {COLLECTIVE_REDUCE_SCATTER, COLLECTIVE_ALL_GATHER};
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        check_bound("aaab", PLACE_FILL_NODE, ops[i], 1);
+        check_bound("aab", PLACE_FILL_NODE, ops[i], 1);
+        check_bound("aaabbc", PLACE_FILL_NODE, ops[i], 1);
+        check_bound("aaaabb", PLACE_FILL_NODE, ops[i], 1.25);
+    }
+    check_bound("aaab", PLACE_FILL_NODE, COLLECTIVE_ALLREDUCE, 1.5);
+    check_bound("aab", PLACE_FILL_NODE, COLLECTIVE_ALLREDUCE, 4.0 / 3);
+    check_bound("aaabbc", PLACE_FILL_NODE, COLLECTIVE_ALLREDUCE, 1.25);
+}
+
+static void check_rates(const char *nodes, enum collective_op op, const double *rates, double want,
+                        unsigned slowest)
+{
+    struct world *w = make(nodes);
+    unsigned n = (unsigned)strlen(nodes), members[16], named = 99;
+
+    place_members(w, PLACE_FILL_NODE, n, members);
+    double got = place_bound(w, op, members, n, rates, &named);
+    if (isnan(want) ? !isnan(got) : !(fabs(got - want) < 1e-12))
+        fail_msg("%s %d: %.9g, not %.9g", nodes, op, got, want);
+    assert_int_equal(named, slowest);
+    world_free(w);
+}
+
+/* Links of different rates: one that is slow has less to do by another algorithm than a ring, but not less than what it alone adds and gets. */
+static void test_rates(void **state)
+{
+    static const double half[] = {1, 0.5, 1, 1}, quick[] = {1, 1, 1, 9}, mixed[] = {0.5, 2, 1};
+    static const double slow[] = {0.5, 9};
+    static const double some[] = {1, NAN, 1, 1}, one[] = {NAN, 2}, none[] = {NAN, NAN};
+
+    (void)state;
+    check_rates("abcd", COLLECTIVE_ALLREDUCE, half, 0.5 * 1.5, 1);
+    check_rates("abcd", COLLECTIVE_ALLREDUCE, quick, 1.5, 0); /* 12 / 6, and 1 alone */
+    check_rates("abcd", COLLECTIVE_BROADCAST, half, 0.5, 1);
+    /* a, slow, has 3 of 6 to send; c, quicker, 5. */
+    check_rates("aaabbc", COLLECTIVE_REDUCE_SCATTER, mixed, 0.5 / (3.0 / 6) * 5 / 6, 0);
+    check_rates("aaab", COLLECTIVE_REDUCE_SCATTER, slow, 0.5 / (3.0 / 4) * 3 / 4, 0); /* in */
+    check_rates("abcd", COLLECTIVE_ALLREDUCE, some, 1, 0);
+    check_rates("ab", COLLECTIVE_ALLREDUCE, one, 2, 1);
+    check_rates("ab", COLLECTIVE_ALLREDUCE, none, NAN, 99);
 }
 
 #define MS 1000000u
@@ -140,10 +191,8 @@ static void test_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_late),
+        cmocka_unit_test(test_order),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_uneven), cmocka_unit_test(test_rates), cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -137,7 +137,7 @@ static void test_vague_ports(void **state)
     scratch_close(&s);
 }
 
-/* IPoIB's bytes are among its port's; soft-RoCE's among its interface's. */
+/* IPoIB's bytes are among its port's, which is called by the one that moved more of them; soft-RoCE's are among its interface's. */
 static void test_within(void **state)
 {
     SCRATCH(s);
@@ -148,9 +148,11 @@ static void test_within(void **state)
     struct path *p = begin(&s);
     put_port(&s, "mlx5_0", 9 * GB, 9 * GB);
     INTERFACES(&s, {"ib0", 8 * GB, 8 * GB}, {"eth0", 0, 0});
-    FOUND(p, 8 * GB, 8 * GB, "mlx5_0:1");
+    FOUND(p, 8 * GB, 8 * GB, "ib0");
     FOUND(p, 10 * GB, 10 * GB,
           "of at least 20 GB that went between machines, all links that count moved 18 GB");
+    INTERFACES(&s, {"ib0", 4 * GB, 4 * GB}, {"eth0", 0, 0});
+    FOUND(p, 8 * GB, 8 * GB, "mlx5_0:1");
     put_port(&s, "mlx5_0", 0, 0);
     put_rxe(&s, 9e6, 9e6);
     INTERFACES(&s, {"ib0", 0, 0}, {"eth0", 9 * GB, 9 * GB});
@@ -204,25 +206,24 @@ static void test_late(void **state)
     scratch_close(&s);
 }
 
-static void put_speed(const struct scratch *s, const char *name, const char *slot,
-                      const char *driver, const char *speed)
+/* Claimed together: however they share it, and nothing of it elsewhere. */
+static void test_set(void **state)
 {
-    char path[256], text[256];
-
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/speed", slot, name);
-    scratch_put(s, path, speed);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/type", slot, name);
-    scratch_put(s, path, "1\n");
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/mtu", slot, name);
-    scratch_put(s, path, "1500\n");
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/driver", slot);
-    if (driver) /* else it is there */
-        scratch_link(s, path, driver);
-    snprintf(path, sizeof(path), "sys/devices/pci0000:00/0000:%s/net/%s/device", slot, name);
-    scratch_link(s, path, "../..");
-    snprintf(path, sizeof(path), "sys/class/net/%s", name);
-    snprintf(text, sizeof(text), "../../devices/pci0000:00/0000:%s/net/%s", slot, name);
-    scratch_link(s, path, text);
+    const struct path_claim claim = {
+        .device = "eth0+eth1", .out_bytes = 9 * GB, .in_bytes = 9 * GB, .at_least = true};
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0}, {"eth1", 0, 0}, {"eth2", 0, 0});
+    struct path *p = begin(&s);
+    INTERFACES(&s, {"eth0", 9 * GB, 6 * GB}, {"eth1", 1 * GB, 4 * GB}, {"eth2", 0, 0});
+    END(p, PATH_PROVED, "eth0+eth1 sent 10 GB, received 10 GB, 100 % of the bytes", claim);
+    INTERFACES(&s, {"eth0", 10 * GB, 10 * GB}, {"eth1", 0, 0}, {"eth2", 0, 0});
+    END(p, PATH_PROVED, "eth0+eth1 sent 10 GB, received 10 GB, 100 % of the bytes", claim);
+    INTERFACES(&s, {"eth0", 2e8, 2e8}, {"eth1", 2e8, 2e8}, {"eth2", 12 * GB, 12 * GB});
+    END(p, PATH_ELSEWHERE, "eth0+eth1 moved 800 MB of 18 GB, eth2 moved 24 GB; eth2 96.8 %", claim);
+    INTERFACES(&s, {"eth0", 4 * GB, 4 * GB}, {"eth1", 4 * GB, 4 * GB}, {"eth2", 0, 0});
+    END(p, PATH_UNKNOWN, "eth0+eth1 moved 16 GB of 18 GB, and no other device the rest", claim);
+    path_close(p);
+    scratch_close(&s);
 }
 
 static double limit_of(const struct net_rail *r, char source[256])
@@ -332,19 +333,13 @@ static void test_sums(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one),
-        cmocka_unit_test(test_hidden),
-        cmocka_unit_test(test_several),
-        cmocka_unit_test(test_rest),
-        cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_vague_ports),
-        cmocka_unit_test(test_within),
-        cmocka_unit_test(test_bond),
-        cmocka_unit_test(test_narrow),
-        cmocka_unit_test(test_late),
-        cmocka_unit_test(test_interface_rail),
-        cmocka_unit_test(test_port_rail),
-        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_one),       cmocka_unit_test(test_hidden),
+        cmocka_unit_test(test_several),   cmocka_unit_test(test_rest),
+        cmocka_unit_test(test_ports),     cmocka_unit_test(test_vague_ports),
+        cmocka_unit_test(test_within),    cmocka_unit_test(test_set),
+        cmocka_unit_test(test_bond),      cmocka_unit_test(test_narrow),
+        cmocka_unit_test(test_late),      cmocka_unit_test(test_interface_rail),
+        cmocka_unit_test(test_port_rail), cmocka_unit_test(test_sums),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -326,6 +326,9 @@ static void test_stopped(void **state)
     assert_true(session_broken(f.s));
     OK(begin_with(&f, alive, 3));
     OK(run(&f, 1));
+    assert_int_equal(begin(&f, 4), -ECONNRESET);
+    assert_said(&f, "rank 2 (");
+    assert_said(&f, "did not answer: it hangs or was cut off");
     stop(&f);
 }
 
@@ -358,8 +361,11 @@ static void test_killed_between(void **state)
     OK(whole(&f, 3));
     kill(world_member(f.w, 2)->pid, SIGKILL);
     usleep(300000);
+    assert_string_equal(session_loss(f.s), "");
     OK(whole(&f, 2)); /* of which it is none */
     assert_true(session_broken(f.s));
+    assert_string_equal(session_error(f.s), "");
+    assert_non_null(strstr(session_loss(f.s), "rank 2 ("));
     assert_int_equal(begin(&f, 3), -ECONNRESET);
     assert_said(&f, "rank 2 (");
     OK(whole(&f, 2));

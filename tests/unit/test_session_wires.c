@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nodes answer of the links that a library's bytes took, and the limit of busbw that comes of it. */
+/* What nodes answer of the links that a library's bytes took. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/ranks/session_state.h"
-#include "core/ranks/work_state.h"
 #include "tests/unit/session_fixture.h"
 
 /* What rank 1 says instead of what it found. */
@@ -196,148 +195,12 @@ static void test_bad_claims(void **state)
     stop_two(&f);
 }
 
-/* A point that is over, of ranks on nodes "a", "b" and so on. */
-struct over {
-    struct session s;
-    struct session_node nodes[4];
-    struct collective_account accounts[8];
-    struct collective_work w;
-    struct point pt;
-};
-
-static struct over *over(const char *ranks, const char *backend)
-{
-    struct over *o = calloc(1, sizeof(*o));
-    char error[256] = "";
-    unsigned n = (unsigned)strlen(ranks);
-
-    assert_non_null(o);
-    assert_int_equal(world_new(&o->w.world, "local", 0, n, error, sizeof(error)), 0);
-    for (unsigned i = 0; i < n; i++) {
-        world_self(&o->w.world->members[i]);
-        snprintf(o->w.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
-    }
-    world_number(o->w.world);
-    o->s.n = o->w.n = n;
-    o->s.n_nodes = o->w.world->nodes;
-    for (unsigned i = 0; i < n; i++) {
-        o->w.members[i] = i;
-        snprintf(o->nodes[o->w.world->members[i].node].host, WORLD_NAME_MAX, "%c", ranks[i]);
-    }
-    o->s.told = true;
-    o->s.nodes = o->nodes;
-    o->s.accounts = o->accounts;
-    o->w.session = &o->s;
-    snprintf(o->w.point.backend, sizeof(o->w.point.backend), "%s", backend);
-    o->pt.n_series = 2;
-    o->pt.series[0].metric = "algbw";
-    o->pt.series[1].metric = "busbw";
-    return o;
-}
-
-/* GB/s, 0: none. */
-static void limit_is(struct over *o, double limit, const char *source)
-{
-    o->pt.series[1].limit = 0;
-    rows_limit(&o->pt, &o->w);
-    assert_string_equal(o->pt.series[1].limit_source, source);
-    if (fabs(o->pt.series[1].limit - limit) > 1e-9)
-        fail_msg("limit %.9g, not %.9g", o->pt.series[1].limit, limit);
-    assert_null(o->pt.series[0].limit_source);
-}
-
-static void done(struct over *o)
-{
-    world_free(o->w.world);
-    free(o);
-}
-
-#define TCP  (1460.0 / 1538 / 8)
-#define LESS " less TCP/IPv4 framing at MTU 1500, 1460 bytes a segment (94.9 %)"
-#define MOST ", the most that any algorithm gets through each node's link"
-#define BY   ", which by its counters carried the bytes: "
-
-static void test_limit(void **state)
-{
-    (void)state;
-    struct over *o = over("aabb", "mpi");
-    limit_is(o, 0, "a: the case ended before its links were looked at");
-    o->nodes[0].wire = wire("eth0", 100);
-    o->nodes[1].wire = wire("eth3", 25);
-    limit_is(o, 1.5 * 25 * TCP, "b's eth3" BY "sysfs: 25 Gb/s" LESS MOST);
-    o->nodes[0].wire = wire("eth0", 10);
-    limit_is(o, 1.5 * 10 * TCP, "a's eth0" BY "sysfs: 10 Gb/s" LESS MOST);
-    /* Of one it is not known: the other's bounds it all the same. */
-    o->nodes[0].wire = wire("eth0", 0);
-    limit_is(o, 1.5 * 25 * TCP,
-             "b's eth3" BY "sysfs: 25 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
-    o->nodes[1].wire = (struct collective_wire){.why = "it is not sure"};
-    limit_is(o, 0, "a's eth0" BY "its rate is not known");
-    o->nodes[0].wire = o->nodes[1].wire;
-    limit_is(o, 0, "a: it is not sure");
-    o->accounts[1].told.simulated = 1;
-    o->nodes[0].wire = wire("eth0", 100);
-    limit_is(o, 0, "simulated: no link carried the bytes");
-    done(o);
-    o = over("aa", "nccl");
-    o->nodes[0].wire = wire("eth0", 100);
-    limit_is(o, 0, "one node: no link between nodes");
-    done(o);
-}
-
-static void test_limit_of_several(void **state)
-{
-    (void)state;
-    struct over *o = over("ab", "nccl");
-    o->nodes[0].wire = wire("eth0", 100);
-    o->nodes[0].wire.rails[1] = rail("eth1", 50);
-    o->nodes[0].wire.n = 2;
-    limit_is(o, 150 * TCP,
-             "a's eth0 + eth1 together, which by their counters carried the bytes, of the first: "
-             "sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
-    o->nodes[1].wire = wire("eth0", 140);
-    limit_is(o, 140 * TCP, "b's eth0" BY "sysfs: 140 Gb/s" LESS MOST);
-    o->nodes[0].wire.rails[1] = rail("eth1", 0);
-    o->nodes[1].wire = (struct collective_wire){0};
-    limit_is(o, 0,
-             "a's eth0 + eth1 together, which by their counters carried the bytes, of the first: "
-             "its rate is not known");
-    /* The most names that there may be are cut, not written beyond. */
-    o->nodes[0].wire.n = NET_RAILS_MAX;
-    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
-        o->nodes[0].wire.rails[i] = rail("", 1e6);
-        memset(o->nodes[0].wire.rails[i].name, 'n', NET_RAILS_MAX * 7);
-        memset(o->nodes[0].wire.rails[i].line_source, 's', 159);
-    }
-    memset(o->nodes[0].host, 'h', WORLD_NAME_MAX - 1);
-    rows_limit(&o->pt, &o->w);
-    assert_true(strlen(o->w.limit_source) < sizeof(o->w.limit_source));
-    done(o);
-}
-
-/* Our own: the slowest of what the members say, whatever counters do. */
-static void test_limit_of_ours(void **state)
-{
-    (void)state;
-    struct over *o = over("ab", "ring");
-    o->nodes[0].wire = wire("eth0", 1);
-    for (unsigned i = 0; i < 2; i++) {
-        o->accounts[i].told.has_rail = 1;
-        o->accounts[i].told.rail = rail("eth0", i ? 10 : 40);
-        o->accounts[i].told.rail.segment_bytes = 1448;
-    }
-    limit_is(
-        o, 10.0 / 8 * 1448 / 1538,
-        "sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment (94.1 %)" MOST);
-    done(o);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_answers),          cmocka_unit_test(test_damaged),
-        cmocka_unit_test(test_bad_claims),       cmocka_unit_test(test_limit),
-        cmocka_unit_test(test_limit_of_several), cmocka_unit_test(test_limit_of_ours),
+        cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_damaged),
+        cmocka_unit_test(test_bad_claims),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,14 @@ uint32_t tcp_retransmits(int fd)
     return SAYS(tcp_read_info(fd, &info), tcpi_total_retrans) ? info.tcpi_total_retrans : 0;
 }
 
+bool tcp_unheard(int fd, uint64_t for_ns)
+{
+    struct tcp_info info;
+
+    return SAYS(tcp_read_info(fd, &info), tcpi_last_ack_recv) && info.tcpi_unacked > 0 &&
+           info.tcpi_last_ack_recv > for_ns / 1000000;
+}
+
 static void add(struct sums *s, const struct tcp_connection *c)
 {
     struct tcp_info info;

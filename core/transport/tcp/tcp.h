@@ -133,6 +133,8 @@ int tcp_pong(struct net_end *e);
 int tcp_check(struct net_end *e);
 size_t tcp_facts(struct net_end *e, struct net_fact *facts);
 uint32_t tcp_retransmits(int fd); /* of segments, since the connection was made */
+/* Are segments under way that have not been acknowledged, and has no acknowledgement of any come for so long? */
+bool tcp_unheard(int fd, uint64_t for_ns);
 struct tcp_info;
 socklen_t tcp_read_info(int fd, struct tcp_info *info); /* how much of it this kernel filled in */
 

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limit of busbw: the links of each node, by counters or as our own ranks tell them, and what they leave to the operation. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/group/world_parts.h"
+#include "core/ranks/session_state.h"
+#include "core/ranks/work_state.h"
+
+static struct net_rail rail(const char *name, double gbps)
+{
+    struct net_rail r = {
+        .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
+
+    snprintf(r.name, sizeof(r.name), "%s", name);
+    snprintf(r.line_source, sizeof(r.line_source),
+             gbps > 0 ? "sysfs: %g Gb/s" : "its rate is not known", gbps);
+    return r;
+}
+
+static struct collective_wire wire(const char *name, double gbps)
+{
+    return (struct collective_wire){.n = 1, .rails = {rail(name, gbps)}};
+}
+
+/* A point that is over, of ranks on nodes "a", "b" and so on. */
+struct over {
+    struct session s;
+    struct session_node nodes[4];
+    struct collective_account accounts[8];
+    struct collective_work w;
+    struct point pt;
+};
+
+static struct over *over(const char *ranks, const char *backend)
+{
+    struct over *o = calloc(1, sizeof(*o));
+    char error[256] = "";
+    unsigned n = (unsigned)strlen(ranks);
+
+    assert_non_null(o);
+    assert_int_equal(world_new(&o->w.world, "local", 0, n, error, sizeof(error)), 0);
+    for (unsigned i = 0; i < n; i++) {
+        world_self(&o->w.world->members[i]);
+        snprintf(o->w.world->members[i].host, WORLD_NAME_MAX, "%c", ranks[i]);
+    }
+    world_number(o->w.world);
+    o->s.n = o->w.n = n;
+    o->s.n_nodes = o->w.world->nodes;
+    for (unsigned i = 0; i < n; i++) {
+        struct session_node *node = &o->nodes[o->w.world->members[i].node];
+        o->w.members[i] = i;
+        node->member = node->host[0] ? node->member : i;
+        snprintf(node->host, WORLD_NAME_MAX, "%c", ranks[i]);
+    }
+    o->s.told = true;
+    o->s.nodes = o->nodes;
+    o->s.accounts = o->accounts;
+    o->w.session = &o->s;
+    snprintf(o->w.point.backend, sizeof(o->w.point.backend), "%s", backend);
+    o->pt.n_series = 2;
+    o->pt.series[0].metric = "algbw";
+    o->pt.series[1].metric = "busbw";
+    return o;
+}
+
+/* GB/s, 0: none. */
+static void limit_is(struct over *o, double limit, const char *source)
+{
+    o->pt.series[1].limit = 0;
+    rows_limit(&o->pt, &o->w);
+    assert_string_equal(o->pt.series[1].limit_source, source);
+    if (fabs(o->pt.series[1].limit - limit) > 1e-9)
+        fail_msg("limit %.9g, not %.9g", o->pt.series[1].limit, limit);
+    assert_null(o->pt.series[0].limit_source);
+}
+
+static void done(struct over *o)
+{
+    world_free(o->w.world);
+    free(o);
+}
+
+#define TCP  (1460.0 / 1538 / 8)
+#define LESS " less TCP/IPv4 framing at MTU 1500, 1460 bytes a segment (94.9 %)"
+#define MOST ", the most that any algorithm gets through each node's link"
+#define BY   ", which by its counters carried the bytes: "
+
+static void test_limit(void **state)
+{
+    (void)state;
+    struct over *o = over("aabb", "mpi");
+    limit_is(o, 0, "a: the case ended before its links were looked at");
+    o->nodes[0].wire = wire("eth0", 100);
+    o->nodes[1].wire = wire("eth3", 25);
+    limit_is(o, 1.5 * 25 * TCP, "b's eth3" BY "sysfs: 25 Gb/s" LESS MOST);
+    o->nodes[0].wire = wire("eth0", 10);
+    limit_is(o, 1.5 * 10 * TCP, "a's eth0" BY "sysfs: 10 Gb/s" LESS MOST);
+    /* Of one it is not known: the other's bounds it all the same. */
+    o->nodes[0].wire = wire("eth0", 0);
+    limit_is(o, 1.5 * 25 * TCP,
+             "b's eth3" BY "sysfs: 25 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    o->nodes[1].wire = (struct collective_wire){.why = "it is not sure"};
+    limit_is(o, 0, "a's eth0" BY "its rate is not known");
+    o->nodes[0].wire = o->nodes[1].wire;
+    limit_is(o, 0, "a: it is not sure");
+    o->accounts[1].told.simulated = 1;
+    o->nodes[0].wire = wire("eth0", 100);
+    limit_is(o, 0, "simulated: no link carried the bytes");
+    done(o);
+    o = over("aa", "nccl");
+    o->nodes[0].wire = wire("eth0", 100);
+    limit_is(o, 0, "one node: no link between nodes");
+    done(o);
+}
+
+static void test_limit_of_several(void **state)
+{
+    (void)state;
+    struct over *o = over("ab", "nccl");
+    o->nodes[0].wire = wire("eth0", 100);
+    o->nodes[0].wire.rails[1] = rail("eth1", 50);
+    o->nodes[0].wire.n = 2;
+    limit_is(o, 150 * TCP,
+             "a's eth0 + eth1 together, which by their counters carried the bytes, of eth0: "
+             "sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    o->nodes[1].wire = wire("eth0", 140);
+    limit_is(o, 140 * TCP, "b's eth0" BY "sysfs: 140 Gb/s" LESS MOST);
+    o->nodes[0].wire.rails[1] = rail("eth1", 0);
+    o->nodes[1].wire = (struct collective_wire){0};
+    limit_is(o, 0,
+             "a's eth0 + eth1 together, which by their counters carried the bytes, of eth1: "
+             "its rate is not known");
+    /* The most names that there may be are cut, not written beyond. */
+    o->nodes[0].wire.n = NET_RAILS_MAX;
+    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
+        o->nodes[0].wire.rails[i] = rail("", 1e6);
+        memset(o->nodes[0].wire.rails[i].name, 'n', NET_RAILS_MAX * 7);
+        memset(o->nodes[0].wire.rails[i].line_source, 's', 159);
+    }
+    memset(o->nodes[0].host, 'h', WORLD_NAME_MAX - 1);
+    rows_limit(&o->pt, &o->w);
+    assert_true(strlen(o->w.limit_source) < sizeof(o->w.limit_source));
+    done(o);
+}
+
+/* Our own: what the ranks tell, whatever counters do. */
+static struct collective_told *tells(struct over *o, unsigned rank, const char *name, double gbps)
+{
+    struct collective_told *told = &o->accounts[rank].told;
+
+    told->has_rail = 1;
+    told->rail = rail(name, gbps);
+    return told;
+}
+
+static void sends(struct collective_told *told, const char *device, bool other_node)
+{
+    struct collective_flow *flow = &told->flows[told->n_flows++];
+
+    snprintf(flow->device, sizeof(flow->device), "%s", device);
+    flow->other_node = other_node;
+}
+
+static void test_own(void **state)
+{
+    (void)state;
+    struct over *o = over("ab", "ring");
+    limit_is(o, 0, "a: its ranks do not tell their links");
+    o->nodes[0].wire = wire("eth0", 1);
+    tells(o, 0, "eth0", 40);
+    tells(o, 1, "eth0", 10)->rail.segment_bytes = 1448;
+    limit_is(o, 10.0 / 8 * 1448 / 1538,
+             "b's eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment "
+             "(94.1 %)" MOST);
+    /* Of a node whose links nobody knows that is said, and not hidden behind the other's. */
+    tells(o, 0, "eth0", 0);
+    limit_is(o, 10 * TCP * 1448 / 1460,
+             "b's eth0: sysfs: 10 Gb/s less TCP/IPv4 framing at MTU 1500, 1448 bytes a segment "
+             "(94.1 %), of 1 of 2 nodes it is not known" MOST);
+    tells(o, 1, "eth7", 0);
+    limit_is(o, 0, "a's eth0: its rate is not known");
+    done(o);
+}
+
+/* Each rank has a card of its own: a node has all of them, and one that two ranks share once. */
+static void test_own_cards(void **state)
+{
+    (void)state;
+    struct over *o = over("aaaabbbb", "ring");
+    for (unsigned i = 0; i < 8; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "eth%u", i % 4);
+        sends(tells(o, i, name, i < 4 ? 25 : 100), name, i % 4 == 0 || i % 4 == 3);
+    }
+    limit_is(o, 1.75 * 100 * TCP,
+             "a's eth0 + eth1 + eth2 + eth3 together, of eth0: sysfs: 25 Gb/s" LESS MOST);
+    for (unsigned i = 0; i < 4; i++)
+        memset(&o->accounts[i].told, 0, sizeof(o->accounts[i].told));
+    for (unsigned i = 0; i < 4; i++)
+        tells(o, i, i % 2 ? "eth1" : "eth0", 25);
+    limit_is(o, 1.75 * 50 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 25 Gb/s" LESS MOST);
+    /* One card twice, with other segments: what it carries at the most. */
+    for (unsigned i = 0; i < 4; i++)
+        tells(o, i, "eth0", 25)->rail.segment_bytes = i == 1 ? 1460 : 1400;
+    limit_is(o, 1.75 * 25 * TCP, "a's eth0: sysfs: 25 Gb/s" LESS MOST);
+    done(o);
+}
+
+/* Ranks within a node have a link to each other, which is none of the node's; unless it did lead to another. */
+static void test_own_within(void **state)
+{
+    (void)state;
+    struct over *o = over("aaabbb", "ring");
+    for (unsigned i = 0; i < 6; i++) {
+        bool within = i % 3 == 1;
+        struct collective_told *told = tells(o, i, within ? "lo" : "eth0", within ? 0 : 10);
+        sends(told, "lo", false);
+        if (!within)
+            sends(told, "eth0", true);
+    }
+    limit_is(o, 10 * TCP * 5 / 3, "a's eth0: sysfs: 10 Gb/s" LESS MOST);
+    sends(&o->accounts[4].told, "lo", true); /* to another node, as namespaces of one machine do */
+    limit_is(o, 10 * TCP * 5 / 3,
+             "a's eth0: sysfs: 10 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    sends(&o->accounts[0].told, "eth9", true);
+    limit_is(o, 0, "a's eth0 + eth9 together, of eth9: its rate is not told");
+    done(o);
+}
+
+/* Rates that do not add up are no limit: of one card's ports, of functions that may be of one port. */
+static void test_own_not_added(void **state)
+{
+    (void)state;
+    struct over *o = over("aabb", "ring");
+    for (unsigned i = 0; i < 4; i++) {
+        struct net_rail *r = &tells(o, i, i % 2 ? "eth1" : "eth0", 100)->rail;
+        snprintf(r->address, sizeof(r->address), "0000:3b:00.%u", i % 2);
+        r->pcie = (struct net_pcie){.gt_s = 32, .width = 8}; /* 252 Gb/s */
+    }
+    limit_is(o, 1.5 * 200 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 100 Gb/s" LESS MOST);
+    for (unsigned i = 0; i < 2; i++)
+        o->accounts[i].told.rail.pcie.gt_s = 16;
+    limit_is(o, 1.5 * 200 * TCP,
+             "b's eth0 + eth1 together, of eth0: sysfs: 100 Gb/s" LESS
+             ", of 1 of 2 nodes it is not known" MOST);
+    o->accounts[3].told.rail.vf = 1;
+    limit_is(o, 0,
+             "a: eth0 and 1 more carried the bytes: eth0 shares its card's PCIe link, which "
+             "carries less than their lines");
+    snprintf(o->accounts[1].told.rail.address, sizeof(o->accounts[1].told.rail.address), "5e:00.0");
+    o->accounts[0].told.rail.vf = 1;
+    limit_is(o, 0,
+             "a: eth0 and 1 more carried the bytes: eth0 is a virtual function, which may share "
+             "its port");
+    done(o);
+}
+
+/* More links than are kept: as if none were known. */
+static void test_own_many(void **state)
+{
+    (void)state;
+    struct over *o = over("ab", "ring");
+    for (unsigned i = 0; i < 2; i++)
+        sends(tells(o, i, "eth0", 100), "eth0", true);
+    for (unsigned i = 1; i < COLLECTIVE_FLOWS_MAX; i++) {
+        char name[8];
+        snprintf(name, sizeof(name), "p%u", i);
+        sends(&o->accounts[0].told, name, true);
+    }
+    o->accounts[0].told.rail = rail("eth8", 100);
+    limit_is(o, 100 * TCP,
+             "b's eth0: sysfs: 100 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
+    memset(&o->accounts[1].told, 0, sizeof(o->accounts[1].told));
+    limit_is(o, 0, "a: its ranks have more than 8 links");
+    done(o);
+}
+
+/* The node whose link is the first to be full is named: of a broadcast the slower, of an all-gather the one with more to get. */
+static void test_named(void **state)
+{
+    (void)state;
+    struct over *o = over("aaabbc", "mpi");
+    o->nodes[0].wire = wire("eth0", 20);
+    o->nodes[1].wire = wire("eth0", 100);
+    o->nodes[2].wire = wire("eth0", 30);
+    o->w.point.op = COLLECTIVE_BROADCAST;
+    limit_is(o, 20 * TCP, "a's eth0" BY "sysfs: 20 Gb/s" LESS MOST);
+    o->w.point.op = COLLECTIVE_ALL_GATHER; /* 5 of 6 blocks into c, 3 into a */
+    limit_is(o, 30 * TCP, "c's eth0" BY "sysfs: 30 Gb/s" LESS MOST);
+    o->nodes[2].wire = wire("eth0", 0);
+    limit_is(o, 20 * TCP * 2 * 5 / 6,
+             "a's eth0" BY "sysfs: 20 Gb/s" LESS ", of 1 of 3 nodes it is not known" MOST);
+    done(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_limit),      cmocka_unit_test(test_limit_of_several),
+        cmocka_unit_test(test_own),        cmocka_unit_test(test_own_cards),
+        cmocka_unit_test(test_own_within), cmocka_unit_test(test_own_not_added),
+        cmocka_unit_test(test_own_many),   cmocka_unit_test(test_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A library that took sockets where RDMA is up: what its node says, which settings choose sockets; and devices that are not there. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/collective/library.h"
+#include "core/collective/sockets.h"
+#include "core/ranks/order.h"
+#include "tests/unit/path_tree.h"
+
+static const char *const names[] = {"UCX_TLS",         "UCX_NET_DEVICES", "FI_PROVIDER",
+                                    "NCCL_IB_DISABLE", "NCCL_NET",        "I_MPI_OFI_PROVIDER"};
+
+static void unset_all(void)
+{
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        unsetenv(names[i]);
+}
+
+static void mpi_is(const char *pml, const char *btl, const char *said)
+{
+    char text[48];
+
+    unset_all();
+    assert_string_equal(sockets_of_mpi(pml, btl, text, sizeof(text)), said);
+}
+
+/* With one variable set. */
+static void below_is(const char *name, const char *value, const char *said)
+{
+    char text[48];
+
+    unset_all();
+    setenv(name, value, 1);
+    assert_string_equal(sockets_of_mpi("", "", text, sizeof(text)), said);
+}
+
+static void test_mpi(void **state)
+{
+    (void)state;
+    below_is("UCX_TLS", "", "");
+    below_is("UCX_TLS", "tcp,self,sm", "UCX_TLS=tcp,self,sm");
+    below_is("UCX_TLS", "all", "");
+    below_is("UCX_TLS", "tcp,rc_x", "");
+    below_is("UCX_TLS", "tcp,dc", "");
+    below_is("UCX_TLS", "ud_verbs,tcp", "");
+    below_is("UCX_TLS", "rc", "");
+    below_is("UCX_TLS", "sm,self", "");
+    below_is("UCX_TLS", "^ib", "UCX_TLS=^ib");
+    below_is("UCX_TLS", "^tcp", "");
+    below_is("UCX_NET_DEVICES", "eth0", "UCX_NET_DEVICES=eth0");
+    below_is("UCX_NET_DEVICES", "all", "");
+    below_is("UCX_NET_DEVICES", "mlx5_0:1,eth0", "");
+    below_is("FI_PROVIDER", "tcp;ofi_rxm", "FI_PROVIDER=tcp;ofi_rxm");
+    below_is("FI_PROVIDER", "udp", "FI_PROVIDER=udp");
+    below_is("FI_PROVIDER", "verbs;ofi_rxm", "");
+    below_is("FI_PROVIDER", "psm3", "");
+    mpi_is("", "", "");
+    mpi_is("", "tcp,self", "btl=tcp,self");
+    mpi_is("", "^openib", ""); /* which as a rule only keeps that one silent */
+    mpi_is("", "tcp,openib,self", "");
+    mpi_is("", "vader,self", "");
+    mpi_is("ob1", "", "pml=ob1");
+    mpi_is("ob1", "openib,self", "");
+    mpi_is("ucx", "", "");
+}
+
+static void nccl_is(const char *name, const char *value, const char *said)
+{
+    char text[48];
+
+    unset_all();
+    setenv(name, value, 1);
+    assert_string_equal(sockets_of_nccl(text, sizeof(text)), said);
+}
+
+static void test_nccl(void **state)
+{
+    (void)state;
+    nccl_is("UCX_TLS", "tcp", "");
+    nccl_is("NCCL_IB_DISABLE", "1", "NCCL_IB_DISABLE=1");
+    nccl_is("NCCL_IB_DISABLE", "0", "");
+    nccl_is("NCCL_NET", "socket", "NCCL_NET=socket");
+    nccl_is("NCCL_NET", "IB", "");
+}
+
+static const char *refused(const char *device)
+{
+    static const struct collective_ops ops = {.name = "mpi"};
+    static struct collective c;
+    struct collective_point p = {0};
+
+    snprintf(p.device, sizeof(p.device), "%s", device);
+    c = (struct collective){.ops = &ops, .point = &p};
+    int err = library_devices(&c);
+    assert_int_equal(err, c.error[0] ? -ENODEV : 0);
+    return c.error;
+}
+
+static void test_devices(void **state)
+{
+    (void)state;
+    assert_string_equal(refused(""), "");
+    assert_string_equal(refused("lo"), "");
+    assert_string_equal(refused("lo+lo"), "");
+    assert_non_null(strstr(refused("lo+nobody0"),
+                           "mpi: no interface or RDMA device 'nobody0' here; there are lo"));
+    assert_non_null(strstr(refused("lo+"), "no interface or RDMA device '' here"));
+    assert_non_null(strstr(refused("+lo"), "no interface or RDMA device '' here"));
+}
+
+/* All of the names are claimed, however many. */
+static void test_flow(void **state)
+{
+    struct collective_told told = {0};
+    struct collective_claims claims = {0};
+    char device[192];
+
+    (void)state;
+    memset(device, 'd', sizeof(device));
+    device[sizeof(device) - 1] = 0;
+    library_flow(&told, device, (struct library_least){1, 1}, 1);
+    claims_add(&claims, &told);
+    assert_string_equal(claims.claims[0].device, device);
+}
+
+static void tell_setting(struct collective *c, struct collective_told *told)
+{
+    snprintf(told->sockets, sizeof(told->sockets), "%s", (const char *)c->state);
+}
+
+/* What a node says whose interface carried all, though its port is up. */
+static struct path_proof prove(const struct scratch *s, const char *device, char *setting,
+                               bool claims)
+{
+    static const struct collective_ops ops = {.name = "fake", .tell = tell_setting};
+    struct collective_claims asked = {
+        .n = claims,
+        .claims = {{.device = "eth0", .out_bytes = 8 * GB, .in_bytes = 8 * GB, .at_least = true}},
+        .least_out_bytes = 8 * GB,
+        .least_in_bytes = 8 * GB};
+    struct collective_proof proof;
+    struct member *m = calloc(1, sizeof(*m));
+
+    assert_non_null(m);
+    m->c.ops = &ops;
+    m->c.state = setting;
+    snprintf(m->point.device, sizeof(m->point.device), "%s", device);
+    INTERFACES(s, {"eth0", 0, 0});
+    m->path = begin(s);
+    INTERFACES(s, {"eth0", 9 * GB, 9 * GB});
+    member_prove(m, &asked, &proof);
+    path_close(m->path);
+    free(m);
+    return proof.proof;
+}
+#define PROVES(device, setting, claims, is, said)                                                  \
+    do {                                                                                           \
+        struct path_proof proof = prove(&s, device, setting, claims);                              \
+        assert_string_equal(proof.text, said);                                                     \
+        assert_int_equal(proof.verdict, is);                                                       \
+    } while (0)
+#define FELL  "sockets of eth0 carried the bytes (18 GB), not RDMA, though mlx5_0:1 is up"
+#define MEANT " (--device eth0 would say that they are meant)"
+#define MOVED "; eth0 sent 9 GB, received 9 GB"
+
+/* Which is wrong, unless somebody said that sockets are meant. */
+static void test_prove(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "mlx5_0", "mlx5_core", "InfiniBand", NULL);
+    put_port(&s, "mlx5_0", 0, 0);
+    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    PROVES("", "", false, PATH_ELSEWHERE, FELL MEANT MOVED);
+    /* What a library says that it took is no proof that it was meant to. */
+    PROVES("", "", true, PATH_ELSEWHERE, FELL MEANT MOVED ", 100 % of the bytes");
+    PROVES("eth0", "", true, PATH_PROVED,
+           FELL ", as --device eth0 asks" MOVED ", 100 % of the bytes");
+    PROVES("eth0+mlx5_0:1", "", false, PATH_ELSEWHERE, FELL MEANT MOVED);
+    PROVES("", "NCCL_IB_DISABLE=1", false, PATH_UNKNOWN, FELL ", as NCCL_IB_DISABLE=1 asks" MOVED);
+    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
+    PROVES("", "", false, PATH_UNKNOWN, "eth0 sent 9 GB, received 9 GB");
+    scratch_close(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_mpi),  cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_flow), cmocka_unit_test(test_prove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

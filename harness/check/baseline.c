@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/units.h"
+#include "harness/check/sift.h"
 #include "harness/compare/run_paths.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history_db.h"
@@ -68,15 +69,29 @@ static const char *base_name(const char *path)
     return slash && slash[1] ? slash + 1 : path;
 }
 
+/* What a baseline that was not measured to its end lacks would not be missed in the run, either. */
+static int refuse_unfinished(struct finding *f, const struct sift *sift)
+{
+    return fail(
+        f, -EINVAL,
+        "'%.400s' is no baseline, as it was not measured to the end: %s; plumb run --resume "
+        "goes on with a run, or name another",
+        f->asked->spec, sift->unfinished.names);
+}
+
 static int find_folders(struct finding *f)
 {
     struct run_paths runs = {0};
+    struct sift sift;
     int err = run_paths_add(&runs, f->asked->spec, f->error, f->len);
 
+    sift_init(&sift, f->asked->run);
     for (size_t i = 0; !err && i < runs.n; i++)
-        if (!is_same(runs.all[i], f->asked->run))
+        if (!is_same(runs.all[i], f->asked->run) && sift_takes(&sift, runs.all[i]))
             err = add(f, runs.all[i], base_name(runs.all[i]));
-    if (!err && !f->b->n)
+    if (!err && !f->b->n && sift.unfinished.n)
+        err = refuse_unfinished(f, &sift);
+    else if (!err && !f->b->n)
         err = fail(f, -EINVAL,
                    "'%s' holds no run but '%s' itself: name another run, or a folder of runs",
                    f->asked->spec, f->asked->run);
@@ -84,6 +99,7 @@ static int find_folders(struct finding *f)
         snprintf(f->b->text, sizeof(f->b->text), "one run, '%.400s'", f->b->paths[0]);
     else
         snprintf(f->b->text, sizeof(f->b->text), "%zu runs in '%.400s'", f->b->n, f->asked->spec);
+    sift_tell(&sift, f->b->text, sizeof(f->b->text));
     run_paths_release(&runs);
     return err;
 }

@@ -13,7 +13,7 @@ struct baseline {
     char **paths, **names; /* NULL-ended, oldest first */
     size_t n;              /* 0: there is none yet; `advice` says what to do */
     char *folder;          /* where runs of the history lie meanwhile; NULL */
-    char text[640], advice[1024];
+    char text[2048], advice[1024];
 };
 
 struct baseline_asked {

@@ -57,7 +57,8 @@ static const struct opt check_table[] = {
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again"},
+     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again; "
+             "not with --update-baseline or --accept, which take the whole run"},
     {.name = "junit",
      .type = OPT_STRING,
      .offset = AT(junit),
@@ -170,6 +171,11 @@ static int settle(struct check_command *c)
         o->baseline = "history";
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
+    /* What some cases say is no word on the whole run, which is what the history takes. */
+    if (o->only && (o->update || o->accept))
+        return refuse(c, "--only judges some cases, and --update-baseline and --accept add the "
+                         "whole run: judge it in two calls, plumb check RUN --baseline history "
+                         "--only PATTERN, and plumb check RUN --update-baseline without --only");
     if (!steal_is_share(o->steal))
         return refuse(c, STEAL_REFUSED);
     if (!is_share(o->margin) || !is_share(o->see))

@@ -70,6 +70,15 @@ bool gate_is_blind(const struct decide_case *c, double see)
     return !(c->smallest <= see);
 }
 
+bool gate_is_suspect(const struct decide_case *c, double see, size_t n)
+{
+    if (c->decision != DECISION_INCONCLUSIVE || !(c->ratio < 1 - c->margin))
+        return false;
+    if (isnan(c->p_worse))
+        return c->ratio < 1 - SUSPECT_LOSSES * see;
+    return c->p_worse * (c->best_of > 1 ? c->best_of : 1) * (double)n <= SUSPECT_LEVEL;
+}
+
 /* Did a launch of the run give wrong data? */
 static bool is_wrong(const struct pairs *p, const struct pair *pair)
 {
@@ -135,6 +144,21 @@ static int compare_cases(const void *a, const void *b)
     return d ? d : (x->pair > y->pair) - (x->pair < y->pair);
 }
 
+/* Cases come in their order, worst first in each state. */
+static void find_suspects(struct gate *g)
+{
+    for (size_t i = 0; i < g->n && !g->options.first; i++) {
+        const struct gate_case *c = &g->cases[i];
+
+        if (c->pair->state != PAIR_READY ||
+            !gate_is_suspect(&c->pair->decide, g->options.see, g->p->overall.n_judged))
+            continue;
+        g->n_suspect++;
+        if (!g->suspect || c->pair->decide.ratio < g->suspect->pair->decide.ratio)
+            g->suspect = c;
+    }
+}
+
 static void take_case(struct gate *g, const struct pair *pair)
 {
     struct gate_case *c = &g->cases[g->n++];
@@ -187,6 +211,7 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
     for (size_t i = 0; i < p->n; i++)
         take_case(g, &p->all[i]);
     qsort(g->cases, g->n, sizeof(*g->cases), compare_cases);
+    find_suspects(g);
     g->state = unfinished(p);
     g->verdict = verdict_of(g);
     g->sentence = words_verdict(g);

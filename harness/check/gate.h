@@ -63,6 +63,8 @@ struct gate {
     size_t n_held;   /* held against a baseline */
     size_t n_taken;  /* launches of them are left out, as others took the CPU */
     size_t n_unseen; /* of them, could not have shown a loss of `see`, whatever they were decided */
+    size_t n_suspect; /* of them, undecided and not to be a baseline: gate_is_suspect() */
+    const struct gate_case *suspect; /* the one that lost most; NULL */
     enum gate_verdict verdict;
     const char *sentence; /* what holds over all */
     const char *unseen;   /* how many could not have shown the loss */
@@ -83,5 +85,13 @@ const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first ru
 /* The data of a case could not have shown a loss of `see`; one that is equivalent within less has
  * ruled it out. */
 bool gate_is_blind(const struct decide_case *c, double see);
+
+/* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p of SUSPECT_LEVEL over all n
+ * cases that were judged (Bonferroni); where one launch a run tells no p, a loss beyond SUSPECT_LOSSES times `see`. A run
+ * that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
+ * have one, and the first baseline would stay the only one. */
+#define SUSPECT_LEVEL  0.05
+#define SUSPECT_LOSSES 4
+bool gate_is_suspect(const struct decide_case *c, double see, size_t n);
 
 #endif

@@ -84,7 +84,7 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
         json_object_set_new(o, numbers[i].key, number(numbers[i].value));
     json_object_set_new(
         o, "more", c->more_launches ? json_integer((json_int_t)c->more_launches) : json_null());
-    json_object_set_new(o, "more_of", json_string(c->by_runs ? "runs" : "launches"));
+    json_object_set_new(o, "more_of", json_string(c->by_runs ? "baselines" : "launches"));
 }
 
 static json_t *case_json(const struct check_result *r, const struct gate_case *c)

@@ -27,7 +27,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .forced = c->forced,
                                     .steal_limit = steal_limit(o->steal),
                                     .only = c->only && *c->only ? c->only : NULL,
-                                    .decide = {.unchanged = true},
+                                    .decide = {.unchanged = true, .b_stays = true},
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
                                     .name_b = CHECK_RUN_NAME};
     /* Without a baseline the run stands on both sides, so that its cases are known. */

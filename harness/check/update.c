@@ -4,16 +4,19 @@
 #include <unistd.h>
 
 #include "harness/check/cmd.h"
+#include "harness/check/words.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history_db_build.h"
 
-/* A loss that became the baseline would be gone the next night, and so would a case that failed. */
+/* A loss that became the baseline would be gone the next night, and so would a case that failed; and one that is likely
+ * and not proven would never be. */
 static enum history_standing standing_of(const struct check_command *c, const struct gate *g)
 {
     if (c->options.accept)
         return HISTORY_START;
-    return g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE ? HISTORY_SEEN
-                                                                    : HISTORY_BASELINE;
+    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || g->n_suspect)
+        return HISTORY_SEEN;
+    return HISTORY_BASELINE;
 }
 
 /* What the history did with it. */
@@ -34,11 +37,24 @@ static const char *done_of(enum history_added how)
 
 #define TAKEN STEAL_WHY " in all its launches"
 
+/* Why a run of which no loss is proven is no baseline. */
+static const char *suspect_of(struct pool *pool, const struct gate *g)
+{
+    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || !g->n_suspect)
+        return "";
+    return pool_text(pool,
+                     ", as a loss beyond the margin is likely in %zu case%s, and not proven (%s: "
+                     "%s)",
+                     g->n_suspect, g->n_suspect == 1 ? "" : "s", g->suspect->pair->label,
+                     words_percent(pool, 1 - g->suspect->pair->decide.ratio));
+}
+
 /* taken: as history_db_is_taken(). */
-static const char *sentence_of(struct pool *pool, const char *history,
+static const char *sentence_of(const struct gate *g, const char *history,
                                enum history_standing standing, enum history_added how, bool made,
                                bool taken)
 {
+    struct pool *pool = &g->p->report.pool;
     const char *was_made = made ? ", which was made for it" : "";
 
     if (taken && standing == HISTORY_START)
@@ -54,10 +70,12 @@ static const char *sentence_of(struct pool *pool, const char *history,
                          "accepted: this run's level, in the history '%s'%s; later runs are held "
                          "against it, and against none before it",
                          history, was_made);
-    return pool_text(pool, "history '%s'%s: %s%s", history, was_made, done_of(how),
-                     standing == HISTORY_BASELINE ? ", as a baseline for later ones"
-                                                  : ", but is no baseline; if its level is meant: "
-                                                    "--accept");
+    if (standing == HISTORY_BASELINE)
+        return pool_text(pool, "history '%s'%s: %s, as a baseline for later ones", history,
+                         was_made, done_of(how));
+    return pool_text(pool,
+                     "history '%s'%s: %s, but is no baseline%s; if its level is meant: --accept",
+                     history, was_made, done_of(how), suspect_of(pool, g));
 }
 
 int check_update(struct check_command *c, const struct gate *g, const char **sentence, bool *taken)
@@ -79,6 +97,6 @@ int check_update(struct check_command *c, const struct gate *g, const char **sen
     }
     history_db_close(db);
     *sentence = err ? pool_text(&p->report.pool, "history '%s': this run was not added", history)
-                    : sentence_of(&p->report.pool, history, standing, how, made, *taken);
+                    : sentence_of(g, history, standing, how, made, *taken);
     return err;
 }

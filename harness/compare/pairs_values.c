@@ -107,8 +107,8 @@ const char *side_taken(struct pairing *g, const struct pair *pair, const struct 
     }
     if (!n)
         return "";
-    const char *least = low < high ? pool_text(&g->p->report.pool, "%.2g to ", low) : "";
-    return pool_text(&g->p->report.pool, "%zu of %zu launches of %s (%s%.2g %%)", n, of, side->name,
+    const char *least = low < high ? pool_text(&g->p->report.pool, "%.3g to ", low) : "";
+    return pool_text(&g->p->report.pool, "%zu of %zu launches of %s (%s%.3g %%)", n, of, side->name,
                      least, high);
 }
 

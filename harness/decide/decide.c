@@ -47,6 +47,7 @@ static int options_read(const struct decide_options *options, struct judge *j)
     j->alarm_level = options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level;
     j->confidence = options->confidence == 0 ? DECIDE_CONFIDENCE : options->confidence;
     j->unrest = 1;
+    j->b_stays = options->b_stays;
     if (!(j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1))
         return -EINVAL;
     return 0;
@@ -56,7 +57,7 @@ static void case_clear(struct decide_case *c)
 {
     c->decision = DECISION_INCONCLUSIVE;
     c->obstacle = OBSTACLE_NONE;
-    c->proven = c->beyond = c->by_runs = c->by_pairs = false;
+    c->proven = c->beyond = c->by_runs = c->by_pairs = c->more_of_a = false;
     c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
     c->p_worse = c->p_better = c->error = c->freedom = c->smallest = NAN;
     c->more_launches = 0;
@@ -146,6 +147,8 @@ static int know_all(struct work *w, struct decide_overall *overall)
     err = err ? err : fit(w, true, &runs);
     if (err)
         return err;
+    if (!(runs.freedom > 0))
+        few_share(w->m, w->judged, w->judge.n_judged, &launches, w->x);
     lend_runs(w, &runs);
     for (size_t k = 0; k < w->judge.n_judged; k++) {
         size_t i = w->judged[k];
@@ -233,7 +236,7 @@ static int prove(struct work *w, struct decide_case *cases, bool loss)
 static void case_decide(const struct work *w, size_t i, struct decide_case *c)
 {
     double d = w->m[i].d, edge = -log1p(-c->margin);
-    bool few = c->proven && is_few(&w->m[i], 0) && !(fabs(d) > w->judge.widest);
+    bool few = c->proven && is_few(&w->judge, &w->m[i], 0) && !(fabs(d) > w->judge.widest);
 
     c->proven = c->proven && !few;
     c->beyond = log(c->high) < -edge || log(c->low) > edge;

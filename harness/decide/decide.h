@@ -14,7 +14,8 @@
  *             cases are fitted by one scaled F distribution (Smyth 2004, doi:10.2202/1544-6115.1027,
  *             by maximum likelihood), and each case's is moderated by it. The quieter half of the
  *             cases is counted in that fit, not believed: a case whose launches all fell on one of
- *             two levels looks quiet and is not
+ *             two levels looks quiet and is not. With too few cases for a fit, what the runs of the others
+ *             differ by beside their launches counts a little for each (few_share() in parts.h)
  *             Of two runs that were measured in turn, what varies are the differences of launches
  *             that stood next to each other; of several such pairs of runs, the means of these
  *   interval  Student's t with the case's own and the fit's degrees of freedom, two-sided
@@ -30,8 +31,8 @@
  *   equivalent    the interval lies within the margin, proven difference or not
  *   worse         proven, and not equivalent; `beyond` where the whole interval is beyond the margin
  *   better        the same, on the other side
- *   inconclusive  neither; `more_launches` says how many more a side would decide, if nothing else
- *                 changes
+ *   inconclusive  neither; `more_launches` says how many more a side, or of A alone (options.b_stays),
+ *                 would decide, if nothing else changes
  * With fewer than DECIDE_FEW_LAUNCHES launches on a side of one run, two levels between launches look
  * like a change too often: there, `worse` and `better` also ask for a change larger than the widest
  * spread that launches of any case showed within a run. The same holds of fewer pairs of runs than
@@ -94,6 +95,7 @@ struct decide_case {
     double
         smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
     size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
+    bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
     bool by_runs;         /* runs are what varies: more_launches counts runs */
     bool by_pairs;        /* what varies are the differences of those that were measured in turn */
 };
@@ -101,6 +103,8 @@ struct decide_case {
 struct decide_options {
     double alarm_level, confidence; /* 0: the defaults above */
     bool unchanged; /* most cases are taken to be as they were: a gate's view, see unrest */
+    bool b_stays; /* B stays the one run that it is, also a gate's view: where runs are what varies,
+                       only A gets more of them */
 };
 
 struct decide_overall {

@@ -13,6 +13,7 @@ struct measure {
     double a, b; /* the sides' means */
     double d;    /* the change: b - a, turned round where lower is better */
     bool by_runs;
+    bool best; /* A's mean is that of the best of its runs alone */
     bool
         paired; /* what varies are differences of launches, or of runs, that stood next to each other */
     size_t units_a, units_b;  /* what varies: launches, or runs */
@@ -45,6 +46,18 @@ int prior_fit(const double *variances, const double *df, size_t n, struct prior 
 /* The variance moderated, and its degrees of freedom in *df. */
 double prior_moderate(const struct prior *prior, double variance, double *df);
 
+/*
+ * Where too few cases have several runs for a fit of these: each has, beside its own spread between runs, what the
+ * others' differ by more than their launches alone make them, times its own launches'. That counts FEW_SHARE of the
+ * degrees of freedom that the others have together, and FEW_FREEDOM at most: all of them would be too bold where one
+ * case's runs differ more than the others', or where what runs differ by is the same in all cases, and so few cases
+ * cannot tell. Changes between and between_df of the n judged, but not of pairs; ratios: scratch.
+ */
+#define FEW_SHARE   0.5
+#define FEW_FREEDOM 1.25
+void few_share(struct measure *m, const size_t *judged, size_t n, const struct prior *launches,
+               double *ratios);
+
 /* Holm's step-down: sets proven[i] for the p[i] that stand at `level`. 0 or -ENOMEM. */
 int holm(const double *p, size_t n, double level, bool *proven);
 
@@ -55,6 +68,7 @@ struct judge {
     double unrest;   /* 1 or more */
     double most_df;  /* where unrest is above 1 */
     size_t n_judged; /* Holm's first step is alarm_level / n_judged */
+    bool b_stays;    /* as in struct decide_options */
 };
 
 /* The spread of n absolute values that would be a normal's; 0 where half of them are 0. Of normal values
@@ -62,7 +76,7 @@ struct judge {
 #define UNREST_FREEDOM 0.5
 double unrest_scale(const double *z, size_t n);
 
-/* What is known of one case's change, and how it would be with more units a side. */
+/* What is known of one case's change, and how it would be with more units a side, or of A alone (grows_a()). */
 struct known {
     double variance, df; /* of a unit */
     double error, freedom;
@@ -70,7 +84,8 @@ struct known {
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out);
 
-bool is_few(const struct measure *m, size_t more);
+bool grows_a(const struct judge *j, const struct measure *m);
+bool is_few(const struct judge *j, const struct measure *m, size_t more);
 bool is_equivalent(const struct judge *j, double d, double margin, const struct known *k);
 
 /* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df. */

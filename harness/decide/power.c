@@ -19,9 +19,17 @@ double quantile(struct quantiles *q, double p, double df)
     return q->t[i] = dist_t_quantile(p, df);
 }
 
-static double share(const struct measure *m, size_t more)
+bool grows_a(const struct judge *j, const struct measure *m)
 {
-    return 1 / (double)(m->units_a + more) + 1 / (double)(m->units_b + more);
+    return j->b_stays && m->by_runs && !m->paired;
+}
+
+/* The best of A's runs is one run, however many it is picked from. */
+static double share(const struct judge *j, const struct measure *m, size_t more)
+{
+    size_t more_a = m->best ? 0 : more, more_b = grows_a(j, m) ? 0 : more;
+
+    return 1 / (double)(m->units_a + more_a) + 1 / (double)(m->units_b + more_b);
 }
 
 /* More launches in the same two runs tell launches better, not what differs between the two runs:
@@ -30,19 +38,21 @@ void known_with(const struct judge *j, const struct measure *m, const struct kno
                 size_t more, struct known *out)
 {
     double unrest = m->by_runs ? 1 : j->unrest;
-    double stays = (unrest * unrest - 1) * share(m, 0);
+    double stays = (unrest * unrest - 1) * share(j, m, 0);
 
     *out = *now;
-    out->df = now->df + (m->paired ? 1 : 2) * (double)more;
-    out->error = sqrt(now->variance * (share(m, more) + stays));
+    out->df = now->df + (m->paired || grows_a(j, m) ? 1 : 2) * (double)more;
+    out->error = sqrt(now->variance * (share(j, m, more) + stays));
     out->freedom = unrest > 1 ? fmin(out->df, j->most_df) : out->df;
 }
 
-/* With one more run a side there is no side of one run. */
-bool is_few(const struct measure *m, size_t more)
+/* With one more run a side there is no side of one run, unless B stays. */
+bool is_few(const struct judge *j, const struct measure *m, size_t more)
 {
     if (m->fewest >= DECIDE_FEW_LAUNCHES)
         return false;
+    if (grows_a(j, m))
+        return true;
     return m->by_runs && !m->paired ? more == 0 : m->fewest + more < DECIDE_FEW_LAUNCHES;
 }
 
@@ -53,9 +63,11 @@ bool is_equivalent(const struct judge *j, double d, double margin, const struct 
     return room > 0 && dist_t_cdf(-room / k->error, k->freedom) < outside;
 }
 
-static double level(const struct judge *j, const struct decide_case *c)
+static double level(const struct judge *j, const struct measure *m, const struct decide_case *c,
+                    size_t more)
 {
-    double candidates = c->best_of > 1 && c->p_worse < c->p_better ? c->best_of : 1;
+    double of = (double)c->best_of + (m->best && grows_a(j, m) ? (double)more : 0);
+    double candidates = c->best_of > 1 && c->p_worse < c->p_better ? of : 1;
 
     return j->alarm_level / ((double)j->n_judged * candidates);
 }
@@ -68,9 +80,19 @@ static bool decides(const struct judge *j, const struct measure *m, const struct
     known_with(j, m, now, more, &k);
     if (is_equivalent(j, m->d, c->margin, &k))
         return true;
-    if (is_few(m, more) && !(fabs(m->d) > j->widest))
+    if (is_few(j, m, more) && !(fabs(m->d) > j->widest))
         return false;
-    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= level(j, c);
+    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= level(j, m, c, more);
+}
+
+/* Of one more baseline there is one more to pick the best from, too: at some number that weighs more. */
+static size_t more_to_pick_from(const struct judge *j, const struct measure *m,
+                                const struct known *now, const struct decide_case *c)
+{
+    for (size_t more = 1; more <= DECIDE_MORE_MAX; more++)
+        if (decides(j, m, now, c, more))
+            return more;
+    return 0;
 }
 
 /* The smallest number that decides; more never decides less, so it is halved towards. */
@@ -79,6 +101,8 @@ static size_t more_needed(const struct judge *j, const struct measure *m, const 
 {
     size_t no = 0, yes = DECIDE_MORE_MAX;
 
+    if (m->best && grows_a(j, m))
+        return more_to_pick_from(j, m, now, c);
     if (!decides(j, m, now, c, yes))
         return 0;
     while (yes - no > 1) {
@@ -100,7 +124,7 @@ static double smallest_loss(const struct judge *j, const struct measure *m, cons
     double p = j->alarm_level / ((double)j->n_judged * candidates);
     double pass = -quantile(q, p, k->freedom) * k->error;
 
-    if (is_few(m, 0))
+    if (is_few(j, m, 0))
         pass = fmax(pass, j->widest);
     return -expm1(-(pass + quantile(q, DECIDE_POWER, k->freedom) * k->error));
 }
@@ -109,5 +133,6 @@ void power_fill(const struct judge *j, const struct measure *m, const struct kno
                 struct quantiles *q, struct decide_case *c)
 {
     c->smallest = smallest_loss(j, m, k, c, q);
+    c->more_of_a = grows_a(j, m);
     c->more_launches = c->decision == DECISION_INCONCLUSIVE ? more_needed(j, m, k, c) : 0;
 }

@@ -124,11 +124,12 @@ static void say_changed(struct words *w, const struct decide_case *c)
 
 static void say_more(struct words *w, const struct decide_case *c)
 {
-    const char *what = c->by_runs ? "run" : "launch", *plural = c->by_runs ? "s" : "es";
+    const char *what = c->more_of_a ? "baseline" : c->by_runs ? "run" : "launch";
+    const char *plural = c->by_runs ? "s" : "es";
 
     if (c->more_launches)
-        say(w, "; %zu more %s%s a side would decide, if nothing else changes", c->more_launches,
-            what, c->more_launches == 1 ? "" : plural);
+        say(w, "; %zu more %s%s%s would decide, if nothing else changes", c->more_launches, what,
+            c->more_launches == 1 ? "" : plural, c->more_of_a ? "" : " a side");
     else
         say(w, "; more %s%s of this spread would hardly decide", what, plural);
 }

@@ -188,7 +188,8 @@ enum decide_obstacle spread_measure(const struct decide_case *c, struct measure 
     if (c->best_of > 1)
         half_a.mean = c->higher_is_better ? half_a.high : half_a.low;
     combine(&half_a, &half_b, c->higher_is_better, m);
-    if (c->best_of > 1 && m->by_runs)
+    m->best = c->best_of > 1 && m->by_runs;
+    if (m->best)
         m->units_a = 1; /* the others say what varies, and are not in the mean */
     pair_up(c, m);
     return m->within_df > 0 || m->between_df > 0 ? OBSTACLE_NONE : OBSTACLE_ONE_LAUNCH;

@@ -46,6 +46,7 @@ struct noise {
     bool no_alarm; /* promised: check raises no alarm where nothing changed */
     bool compare;  /* the same of compare */
     bool found;    /* promised: 5 % is found, equivalence called (at 1 % spread, default repeats) */
+    bool big;      /* promised: a loss of BIG_LOSS is found */
     /* Launch l of run i of both sides stood next to each other: what the moments of a pair of runs were, which both
      * have on top. NULL: not in turn. */
     void (*moments)(struct rng *r, size_t launches, double *levels);

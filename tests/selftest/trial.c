@@ -39,16 +39,16 @@ static void draw(struct suite *s, const struct noise *noise, const struct replay
     }
 }
 
-static void lose(struct suite *s, size_t c)
+static void lose(struct suite *s, size_t c, double loss)
 {
     for (size_t run = 0; run < s->runs_b_n; run++)
         for (size_t l = 0; l < s->launches; l++) {
             struct run_samples *of = &s->b[c].runs[run];
 
             for (size_t i = 0; i < SUITE_SAMPLES; i++)
-                of->samples[l][i] += log1p(-TRUE_LOSS);
-            of->medians[l] += log1p(-TRUE_LOSS);
-            s->b[c].values[run][l] *= 1 - TRUE_LOSS;
+                of->samples[l][i] += log1p(-loss);
+            of->medians[l] += log1p(-loss);
+            s->b[c].values[run][l] *= 1 - loss;
         }
 }
 
@@ -155,8 +155,13 @@ void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
         count_all(t, s, i, s->n);
         size_t lost = rng_below(&r, s->n);
 
-        lose(s, lost);
+        lose(s, lost, TRUE_LOSS);
         count_all(t, s, i, lost);
+        if (!t->noise->big)
+            continue;
+        lose(s, lost, 1 - (1 - BIG_LOSS) / (1 - TRUE_LOSS));
+        ask(s, METHOD_CHECK);
+        t->by[METHOD_CHECK].big += s->worse[lost];
     }
     free(s);
 }

@@ -6,6 +6,7 @@
 #include "tests/selftest/noise.h"
 
 #define TRUE_LOSS      0.05 /* in one case of the suites that have one */
+#define BIG_LOSS       0.30 /* the same, where noise.big */
 #define CHECK_MARGIN   0.02
 #define COMPARE_MARGIN 0.05
 #define RIVAL_LEVEL    0.01 /* what is promised of a suite */
@@ -26,6 +27,7 @@ struct tally {
     size_t others;          /* of these, suites in which another case was named */
     size_t equivalent;      /* unchanged cases called equivalent within COMPARE_MARGIN */
     size_t loss_equivalent; /* cases with the true loss called so */
+    size_t big;             /* suites with a loss of BIG_LOSS that was named; of check alone */
 };
 
 struct trial {

@@ -86,6 +86,32 @@ static void test_what_could_have_been_seen(void **state)
     assert_true(gate_is_blind(&c, 0.05));
 }
 
+static void test_what_is_no_baseline_though_nothing_is_proven(void **state)
+{
+    struct decide_case c = {
+        .decision = DECISION_INCONCLUSIVE, .margin = 0.02, .ratio = 0.97, .p_worse = 0.02};
+
+    (void)state;
+    assert_true(gate_is_suspect(&c, 0.05, 1));
+    assert_true(gate_is_suspect(&c, 0.05, 2));
+    assert_false(gate_is_suspect(&c, 0.05, 3)); /* one of three is so by chance */
+    c.best_of = 5;
+    assert_false(gate_is_suspect(&c, 0.05, 1));
+    c.best_of = 0;
+    c.ratio = 0.985; /* within the margin */
+    assert_false(gate_is_suspect(&c, 0.05, 1));
+    c.ratio = 0.85; /* one launch a side: no p */
+    c.p_worse = NAN;
+    assert_false(gate_is_suspect(&c, 0.05, 0));
+    c.ratio = 0.79;
+    assert_true(gate_is_suspect(&c, 0.05, 0));
+    c.decision = DECISION_EQUIVALENT;
+    assert_false(gate_is_suspect(&c, 0.05, 0));
+    c.decision = DECISION_INCONCLUSIVE;
+    c.ratio = NAN; /* no value */
+    assert_false(gate_is_suspect(&c, 0.05, 0));
+}
+
 /* Baselines of three levels and a run; returns the decisions of the first case. */
 static struct decide_case best_of(const double *levels, size_t n, size_t last)
 {
@@ -249,6 +275,7 @@ int main(void)
         cmocka_unit_test(test_junit_escapes),
         cmocka_unit_test(test_markdown_escapes),
         cmocka_unit_test(test_what_could_have_been_seen),
+        cmocka_unit_test(test_what_is_no_baseline_though_nothing_is_proven),
         cmocka_unit_test(test_best_of),
         cmocka_unit_test(test_names_and_codes),
         cmocka_unit_test(test_digits_until_they_differ),

@@ -174,10 +174,11 @@ static const char *unsteady_of(struct pool *pool, const struct around *o)
     json_object_foreach (o->before, name, value)
         if (!json_equal(value, json_object_get(o->after, name)) && !has_moved(o, name) &&
             strcmp(name, HISTORY_CHOICES_KEPT) != 0)
-            names = show_joined(pool, names, name);
+            names = show_joined(pool, names,
+                                pool_text(pool, "%s", name)); /* the first is kept as it is */
     json_object_foreach (o->after, name, value)
         if (!json_object_get(o->before, name) && strcmp(name, HISTORY_CHOICES_KEPT) != 0)
-            names = show_joined(pool, names, name);
+            names = show_joined(pool, names, pool_text(pool, "%s", name));
     return names;
 }
 

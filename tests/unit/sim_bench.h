@@ -28,6 +28,7 @@ int main(void)
 
 #include <dlfcn.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -240,9 +241,14 @@ static inline double timed_ns(struct timed *t)
     return (double)ms * 1e6;
 }
 
+static inline bool is_about(double value, double wanted, double share)
+{
+    return fabs(value - wanted) <= share * wanted;
+}
+
 static inline void about(double value, double wanted, double share)
 {
-    if (!(fabs(value - wanted) <= share * wanted))
+    if (!is_about(value, wanted, share))
         fail_msg("%g, not %g", value, wanted);
 }
 

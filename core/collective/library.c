@@ -112,7 +112,8 @@ static void list_all(struct list *l)
 
     for (struct if_nameindex *one = all; one && one->if_index; one++)
         add(l, one->if_name, "");
-    if_freenameindex(all);
+    if (all)
+        if_freenameindex(all);
     sys_list(NULL, add_ports, l, "sys/class/infiniband");
 }
 

@@ -2,6 +2,7 @@
 /* Settings of libraries that choose sockets: see sockets.h. */
 #include "core/collective/sockets.h"
 
+#include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,10 +64,20 @@ static bool only_sockets(const char *list)
     return count(list, is_sockets) && !count(list, is_rdma);
 }
 
-/* UCX's devices: a port is "mlx5_0:1", an interface has no port. */
+static bool is_interface(const char *word)
+{
+    return if_nametoindex(word) != 0;
+}
+
+static bool is_word(const char *word)
+{
+    return *word != 0;
+}
+
+/* UCX's devices: a port is "mlx5_0:1". What is nothing here, a port without its number too, chooses nothing. */
 static bool only_interfaces(const char *list)
 {
-    return list && *list && *list != '^' && strcmp(list, "all") != 0 && !strchr(list, ':');
+    return list && count(list, is_interface) && count(list, is_interface) == count(list, is_word);
 }
 
 static const char *say(char *text, size_t len, const char *name, const char *value)

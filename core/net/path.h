@@ -83,6 +83,9 @@ struct path_wires {
     char sockets[PATH_TEXT_BYTES];
     char carriers[64]; /* those interfaces: "eth0+eth1" */
     bool fell_back;    /* and no such port is known to be slower than they are */
+    bool
+        infiniband; /* that port is; else Ethernet, where "up" says no more than that there is a cable */
+    bool guest; /* this machine is one: what its cards can do its host's network may not */
 };
 /*
  * Since path_begin(). least_*: payload that must have gone out of this machine and come in; a way with 0 is not looked at. They decide where all

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Did sockets carry what an RDMA port could have carried? By the counters alone: see path_wires() in path.h. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/net/nic_sys.h"
@@ -9,7 +10,7 @@
 #define PORTS_MOST    0.01   /* of the least: more, and RDMA had a part in it */
 #define IPOIB_HEADERS 0.15   /* of an interface's bytes: what its port counts beside them */
 #define IPOIB_MOST    0.5    /* of the least: so much are no headers */
-#define CARRIER_SHARE 0.005  /* of all that interfaces moved */
+#define CARRIER_SHARE 0.1    /* of all that interfaces moved: less is of others */
 #define PACKET_MOST   4096.0 /* bytes of RDMA in one */
 #define SLOWER        0.95   /* of the line of what carried them */
 #define NAMES_BYTES   64
@@ -74,6 +75,15 @@ static bool may_be_rdma(const struct sockets *s, const struct path_device *d)
                                  asked(s, i->moved.bytes) > PORTS_MOST * s->due);
 }
 
+static bool is_up(const struct path_view *v, const struct path_device *d)
+{
+    char state[32] = "";
+
+    sys_line(v->root, state, sizeof(state), "sys/class/infiniband/%s/ports/%u/state",
+             d->facts.device, d->facts.port);
+    return !strncmp(state, "4:", 2); /* "4: ACTIVE" */
+}
+
 /* What ports moved beside IPoIB is nothing, or headers of it. */
 static bool ports_are_idle(const struct sockets *s)
 {
@@ -82,7 +92,7 @@ static bool ports_are_idle(const struct sockets *s)
     for (size_t i = 0; i < s->v->n; i++) {
         const struct path_device *d = &s->v->list[i];
         const struct path_device *within = is_hardware(d) ? ipoib_of(s->v, d) : NULL;
-        if (d->port && may_be_rdma(s, d))
+        if (d->port && (may_be_rdma(s, d) || (is_hardware(d) && !d->moved.known && is_up(s->v, d))))
             return false;
         if (!is_hardware(d) || !d->moved.known)
             continue;
@@ -108,15 +118,6 @@ static void find_carriers(struct sockets *s)
     }
 }
 
-static bool is_up(const struct path_view *v, const struct path_device *d)
-{
-    char state[32] = "";
-
-    sys_line(v->root, state, sizeof(state), "sys/class/infiniband/%s/ports/%u/state",
-             d->facts.device, d->facts.port);
-    return !strncmp(state, "4:", 2); /* "4: ACTIVE" */
-}
-
 /* The first port that is up; the sum of all their lines. */
 static const struct path_device *find_port(const struct sockets *s, double *line)
 {
@@ -131,6 +132,22 @@ static const struct path_device *find_port(const struct sockets *s, double *line
         *line += d->facts.line_gbps > 0 ? d->facts.line_gbps : NAN;
     }
     return first;
+}
+
+/* Does the processor say that a hypervisor runs it? x86 does. */
+static bool is_guest(const char *root)
+{
+    char path[256], line[8192];
+    bool guest = false;
+
+    snprintf(path, sizeof(path), "%s/proc/cpuinfo", root ? root : "");
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return false;
+    while (!guest && fgets(line, sizeof(line), in))
+        guest = !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
+    fclose(in);
+    return guest;
 }
 
 void path_find_sockets(const struct path_view *v, const double least[COUNTER_WAYS],
@@ -148,6 +165,8 @@ void path_find_sockets(const struct path_view *v, const double least[COUNTER_WAY
         return;
     find_carriers(&s);
     wires->fell_back = !(line < SLOWER * s.line);
+    wires->infiniband = !strcmp(port->facts.link_layer, "InfiniBand");
+    wires->guest = is_guest(v->root);
     path_say(&say, "sockets of %s carried the bytes (%s), not RDMA, though %s is up%s", s.names,
              path_amount(v, s.moved).text, port->name, wires->fell_back ? "" : ", which is slower");
     memcpy(wires->carriers, s.names, sizeof(s.names));

@@ -88,7 +88,7 @@ static double load(const struct world *w, enum collective_op op, const unsigned 
 double place_bound(const struct world *w, enum collective_op op, const unsigned *members,
                    unsigned n, const double *rates, unsigned *slowest)
 {
-    double least = INFINITY, sum = 0, fastest = 0;
+    double least = INFINITY, sum = 0;
     unsigned nodes = 0, unknown = 0;
 
     for (unsigned node = 0; node < world_nodes(w); node++) {
@@ -103,12 +103,11 @@ double place_bound(const struct world *w, enum collective_op op, const unsigned 
         if (slowest && full < least)
             *slowest = node;
         least = fmin(least, full);
-        fastest = fmax(fastest, rate);
         sum += rate;
     }
     if (nodes < 2 || unknown == nodes)
         return NAN;
-    if (op == COLLECTIVE_ALLREDUCE)
-        least = fmin(least, (sum + unknown * fastest) / (2 * (nodes - 1.0)));
+    if (op == COLLECTIVE_ALLREDUCE && !unknown)
+        least = fmin(least, sum / (2 * (nodes - 1.0)));
     return least * collective_bus_factor(op, n);
 }

@@ -18,7 +18,7 @@ unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n,
 
 /*
  * The most busbw that the nodes' links leave to an operation. rates[node]: what that node's link carries each way, both at once; NULL: 1 each; NAN: not
- * known, then it bounds nothing, and counts in a sum as the fastest of the others. No algorithm that sends what it must through them is faster, only a network that reduces on the way. Of H nodes, n members, m of them on a
+ * known, then it bounds nothing, and no sum of all does. No algorithm that sends what it must through them is faster, only a network that reduces on the way. Of H nodes, n members, m of them on a
  * node, each link must carry, each way, of the vector:
  *
  *   allreduce                    all of it: out goes what this node adds, in comes what the others do. And all links together 2 (H-1) vectors: each

@@ -108,9 +108,12 @@ static void say_first(struct path_proof *proof, const char *text)
     snprintf(proof->text, sizeof(proof->text), "%.255s", n < sizeof(proof->text) ? both : text);
 }
 
-/* A library that takes sockets where it could have RDMA has fallen back, unless that was asked for. */
-static void judge_sockets(struct member *m, const struct path_wires *wires,
-                          struct path_proof *proof)
+/*
+ * A library that takes sockets where it could have RDMA has fallen back, unless that was asked for; whether it could, other nodes' ports say, too:
+ * session_end(). In a guest an Ethernet port is up with its cable, whether the host's network carries RoCE or not: there it is only told.
+ */
+static enum collective_fallen judge_sockets(struct member *m, const struct path_wires *wires,
+                                            struct path_proof *proof)
 {
     char text[sizeof(wires->sockets) + 128], by[80];
 
@@ -122,9 +125,10 @@ static void judge_sockets(struct member *m, const struct path_wires *wires,
                  wires->sockets, wires->carriers);
     else
         snprintf(text, sizeof(text), "%s", wires->sockets);
-    if (!by[0] && wires->fell_back)
-        proof->verdict = PATH_ELSEWHERE;
     say_first(proof, text);
+    if (by[0] || !wires->fell_back || (wires->guest && !wires->infiniband))
+        return FALLEN_NOT;
+    return wires->infiniband ? FALLEN_INFINIBAND : FALLEN_ETHERNET;
 }
 
 static void find_wire(struct member *m, const struct collective_claims *claims,
@@ -140,7 +144,7 @@ static void find_wire(struct member *m, const struct collective_claims *claims,
                                    wire->rails, wire->why, sizeof(wire->why)))
         wire->n = wires.n;
     if (wires.sockets[0])
-        judge_sockets(m, &wires, proof);
+        wire->fallen = judge_sockets(m, &wires, proof);
 }
 
 void member_prove(struct member *m, const struct collective_claims *claims,
@@ -258,7 +262,8 @@ bool claims_sound(struct collective_claims *claims)
 bool proof_sound(struct collective_proof *proof)
 {
     struct collective_wire *w = &proof->wire;
-    bool sound = proof->proof.verdict <= PATH_UNKNOWN && w->n <= NET_RAILS_MAX;
+    bool sound =
+        proof->proof.verdict <= PATH_UNKNOWN && w->n <= NET_RAILS_MAX && w->fallen < FALLEN_KINDS;
 
     END(proof->proof.text);
     END(w->why);

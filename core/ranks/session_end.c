@@ -169,7 +169,7 @@ static int take_proof(struct session *s, struct session_node *node, struct colle
     if (!proof_sound(proof))
         return cannot_be(s, node->member);
     node->proof = proof->proof;
-    if (proof->wire.n || proof->wire.why[0])
+    if (proof->wire.n || proof->wire.why[0] || proof->wire.fallen)
         node->wire = proof->wire;
     return 0;
 }
@@ -196,10 +196,22 @@ static int prove_all(struct session *s)
     return err;
 }
 
+void session_judge_fallen(struct session *s)
+{
+    unsigned n[FALLEN_KINDS] = {0};
+
+    for (unsigned i = 0; i < s->n_nodes; i++)
+        n[s->nodes[i].wire.fallen]++;
+    for (unsigned i = 0; i < s->n_nodes; i++)
+        if (s->nodes[i].wire.fallen != FALLEN_NOT && n[s->nodes[i].wire.fallen] > 1)
+            s->nodes[i].proof.verdict = PATH_ELSEWHERE;
+}
+
 static int judge_path(struct session *s)
 {
     char name[WORLD_NAME_MAX + 32];
 
+    session_judge_fallen(s);
     for (unsigned i = 0; i < s->n_nodes; i++) {
         const struct session_node *node = &s->nodes[i];
         if (node->proof.verdict == PATH_ELSEWHERE)

@@ -78,6 +78,9 @@ void session_break(struct session *s, const char *text);
 bool session_heed(struct session *s);
 /* While the own part is in a hand: as member.await. */
 int session_await(struct member *m);
+
+/* RDMA takes two: nodes that fell back from the same kind of port are wrong, a single one is told. */
+void session_judge_fallen(struct session *s);
 /* Says which ranks have no signs of life, where they should have. */
 void session_say_deaf(const struct session *s);
 

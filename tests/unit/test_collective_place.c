@@ -144,7 +144,8 @@ static void test_rates(void **state)
     /* a, slow, has 3 of 6 to send; c, quicker, 5. */
     check_rates("aaabbc", COLLECTIVE_REDUCE_SCATTER, mixed, 0.5 / (3.0 / 6) * 5 / 6, 0);
     check_rates("aaab", COLLECTIVE_REDUCE_SCATTER, slow, 0.5 / (3.0 / 4) * 3 / 4, 0); /* in */
-    check_rates("abcd", COLLECTIVE_ALLREDUCE, some, 1, 0);
+    check_rates("abcd", COLLECTIVE_ALLREDUCE, some, 1.5,
+                0); /* the other may be as quick as it likes */
     check_rates("ab", COLLECTIVE_ALLREDUCE, one, 2, 1);
     check_rates("ab", COLLECTIVE_ALLREDUCE, none, NAN, 99);
 }

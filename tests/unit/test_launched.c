@@ -4,15 +4,29 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include <cmocka.h>
 
 #include "core/group/mpi.h"
 
+/* All but how cmocka is to tell of it. */
+static void clear(void)
+{
+    static char told[64];
+    const char *how = getenv("CMOCKA_MESSAGE_OUTPUT");
+
+    if (how && !*told)
+        snprintf(told, sizeof(told), "CMOCKA_MESSAGE_OUTPUT=%s", how);
+    clearenv();
+    if (how)
+        putenv(told);
+}
+
 static void set(char *const *variables)
 {
-    clearenv();
+    clear();
     for (; *variables; variables++)
         putenv(*variables);
 }
@@ -22,7 +36,7 @@ static void set(char *const *variables)
 static void test_sizes(void **state)
 {
     (void)state;
-    clearenv();
+    clear();
     assert_int_equal(mpi_launched(), 1);
     assert_null(mpi_unknown());
     SET("OMPI_COMM_WORLD_SIZE=4", "PMIX_RANK=3");

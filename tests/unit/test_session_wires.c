@@ -135,6 +135,47 @@ static void test_answers(void **state)
     stop_two(&f);
 }
 
+/* RDMA takes two of a kind. */
+static void test_fallen(void **state)
+{
+    static const struct {
+        enum collective_fallen kind[3];
+        bool wrong[3];
+    } all[] = {
+        {{FALLEN_INFINIBAND, FALLEN_NOT, FALLEN_NOT}, {false, false, false}},
+        {{FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_NOT}, {false, false, false}},
+        {{FALLEN_INFINIBAND, FALLEN_NOT, FALLEN_INFINIBAND}, {true, false, true}},
+        {{FALLEN_ETHERNET, FALLEN_INFINIBAND, FALLEN_ETHERNET}, {true, false, true}},
+    };
+    struct fixture f;
+
+    (void)state;
+    start_two(&f);
+    *answers = true;
+    *answer = (struct collective_proof){.wire = {.fallen = FALLEN_INFINIBAND}};
+    answer->proof.verdict = PATH_UNKNOWN;
+    OK(whole(&f, 2)); /* of one node alone */
+    assert_int_equal(node(&f, 1)->wire.fallen, FALLEN_INFINIBAND);
+    stop_two(&f);
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct session *s = calloc(1, sizeof(*s));
+        struct session_node *nodes = calloc(3, sizeof(*nodes));
+
+        assert_true(s && nodes);
+        s->nodes = nodes;
+        s->n_nodes = 3;
+        for (unsigned k = 0; k < 3; k++) {
+            nodes[k].wire.fallen = all[i].kind[k];
+            nodes[k].proof.verdict = PATH_UNKNOWN;
+        }
+        session_judge_fallen(s);
+        for (unsigned k = 0; k < 3; k++)
+            assert_int_equal(nodes[k].proof.verdict == PATH_ELSEWHERE, all[i].wrong[k]);
+        free(nodes);
+        free(s);
+    }
+}
+
 static void refused(struct fixture *f)
 {
     assert_int_equal(whole(f, 2), -EPROTO);
@@ -158,6 +199,7 @@ static void test_damaged(void **state)
     DAMAGED(answer->wire.n = UINT32_MAX);
     DAMAGED(memset(&answer->proof.verdict, 0xff, sizeof(answer->proof.verdict)));
     DAMAGED(answer->proof.verdict = PATH_UNKNOWN + 1);
+    DAMAGED(answer->wire.fallen = FALLEN_KINDS);
     DAMAGED(r->line_gbps = NAN);
     DAMAGED(r->line_gbps = -1);
     DAMAGED(r->line_gbps = INFINITY);
@@ -199,6 +241,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_answers),
+        cmocka_unit_test(test_fallen),
         cmocka_unit_test(test_damaged),
         cmocka_unit_test(test_bad_claims),
     };

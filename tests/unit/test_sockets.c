@@ -55,7 +55,9 @@ static void test_mpi(void **state)
     below_is("UCX_TLS", "sm,self", "");
     below_is("UCX_TLS", "^ib", "UCX_TLS=^ib");
     below_is("UCX_TLS", "^tcp", "");
-    below_is("UCX_NET_DEVICES", "eth0", "UCX_NET_DEVICES=eth0");
+    below_is("UCX_NET_DEVICES", "lo", "UCX_NET_DEVICES=lo");
+    below_is("UCX_NET_DEVICES", "lo,nobody0", "");
+    below_is("UCX_NET_DEVICES", "mlx5_0", ""); /* no interface: a port whose number was forgotten */
     below_is("UCX_NET_DEVICES", "all", "");
     below_is("UCX_NET_DEVICES", "mlx5_0:1,eth0", "");
     below_is("FI_PROVIDER", "tcp;ofi_rxm", "FI_PROVIDER=tcp;ofi_rxm");
@@ -137,8 +139,8 @@ static void tell_setting(struct collective *c, struct collective_told *told)
 }
 
 /* What a node says whose interface carried all, though its port is up. */
-static struct path_proof prove(const struct scratch *s, const char *device, char *setting,
-                               bool claims)
+static struct collective_proof prove(const struct scratch *s, const char *device, char *setting,
+                                     bool claims)
 {
     static const struct collective_ops ops = {.name = "fake", .tell = tell_setting};
     struct collective_claims asked = {
@@ -159,34 +161,52 @@ static struct path_proof prove(const struct scratch *s, const char *device, char
     member_prove(m, &asked, &proof);
     path_close(m->path);
     free(m);
-    return proof.proof;
+    return proof;
 }
-#define PROVES(device, setting, claims, is, said)                                                  \
+#define PROVES(device, setting, claims, is, fell, said)                                            \
     do {                                                                                           \
-        struct path_proof proof = prove(&s, device, setting, claims);                              \
-        assert_string_equal(proof.text, said);                                                     \
-        assert_int_equal(proof.verdict, is);                                                       \
+        struct collective_proof p = prove(&s, device, setting, claims);                            \
+        assert_string_equal(p.proof.text, said);                                                   \
+        assert_int_equal(p.proof.verdict, is);                                                     \
+        assert_int_equal(p.wire.fallen, fell);                                                     \
     } while (0)
 #define FELL  "sockets of eth0 carried the bytes (18 GB), not RDMA, though mlx5_0:1 is up"
 #define MEANT " (--device eth0 would say that they are meant)"
 #define MOVED "; eth0 sent 9 GB, received 9 GB"
 
-/* Which is wrong, unless somebody said that sockets are meant. */
+/* Which is told, and a fall-back unless somebody said that sockets are meant. */
 static void test_prove(void **state)
 {
     SCRATCH(s);
     put_adapter(&s, "mlx5_0", "mlx5_core", "InfiniBand", NULL);
     put_port(&s, "mlx5_0", 0, 0);
     scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
-    PROVES("", "", false, PATH_ELSEWHERE, FELL MEANT MOVED);
+    PROVES("", "", false, PATH_UNKNOWN, FALLEN_INFINIBAND, FELL MEANT MOVED);
     /* What a library says that it took is no proof that it was meant to. */
-    PROVES("", "", true, PATH_ELSEWHERE, FELL MEANT MOVED ", 100 % of the bytes");
-    PROVES("eth0", "", true, PATH_PROVED,
+    PROVES("", "", true, PATH_PROVED, FALLEN_INFINIBAND, FELL MEANT MOVED ", 100 % of the bytes");
+    PROVES("eth0", "", true, PATH_PROVED, FALLEN_NOT,
            FELL ", as --device eth0 asks" MOVED ", 100 % of the bytes");
-    PROVES("eth0+mlx5_0:1", "", false, PATH_ELSEWHERE, FELL MEANT MOVED);
-    PROVES("", "NCCL_IB_DISABLE=1", false, PATH_UNKNOWN, FELL ", as NCCL_IB_DISABLE=1 asks" MOVED);
+    PROVES("eth0+mlx5_0:1", "", false, PATH_UNKNOWN, FALLEN_INFINIBAND, FELL MEANT MOVED);
+    PROVES("", "NCCL_IB_DISABLE=1", false, PATH_UNKNOWN, FALLEN_NOT,
+           FELL ", as NCCL_IB_DISABLE=1 asks" MOVED);
     scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/state", "1: DOWN\n");
-    PROVES("", "", false, PATH_UNKNOWN, "eth0 sent 9 GB, received 9 GB");
+    PROVES("", "", false, PATH_UNKNOWN, FALLEN_NOT, "eth0 sent 9 GB, received 9 GB");
+    scratch_close(&s);
+}
+
+/* An Ethernet port: in a guest it is up with its cable, and only told. */
+static void test_guest(void **state)
+{
+    SCRATCH(s);
+    put_adapter(&s, "mlx5_0", "mlx5_core", "Ethernet", "eth0");
+    put_port(&s, "mlx5_0", 0, 0);
+    scratch_put(&s, "sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    PROVES("", "", false, PATH_UNKNOWN, FALLEN_ETHERNET, FELL MEANT MOVED);
+    scratch_put(&s, "proc/cpuinfo",
+                "processor : 0\nflags\t\t: fpu tsc_known_freq hypervisor lahf_lm\n");
+    PROVES("", "", false, PATH_UNKNOWN, FALLEN_NOT, FELL MEANT MOVED);
+    scratch_put(&s, "proc/cpuinfo", "processor : 0\nflags\t\t: fpu tsc_known_freq lahf_lm\n");
+    PROVES("", "", false, PATH_UNKNOWN, FALLEN_ETHERNET, FELL MEANT MOVED);
     scratch_close(&s);
 }
 
@@ -194,7 +214,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_mpi),  cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow), cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_flow), cmocka_unit_test(test_prove), cmocka_unit_test(test_guest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

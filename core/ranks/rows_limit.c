@@ -74,7 +74,7 @@ static bool add_flows(struct collective_wire *wire, const struct collective_told
         bool known = !told->flows[i].other_node;
         for (uint32_t k = 0; k < wire->n && !known; k++)
             known = !strcmp(wire->rails[k].name, told->flows[i].device);
-        snprintf(rail.name, sizeof(rail.name), "%s", told->flows[i].device);
+        snprintf(rail.name, sizeof(rail.name), "%.63s", told->flows[i].device);
         room = known || add_rail(wire, &rail);
     }
     return room;

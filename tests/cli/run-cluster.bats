@@ -337,7 +337,7 @@ time.sleep(60)' &
 @test "mpirun: all ranks are one job, slots by host; a job of which not all see each other is refused" {
     command -v mpirun > /dev/null || skip "no mpirun here"
     printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
-    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said || { cat said; cat r/log/*; cut -c1-600 r/*.csv; return 1; }
     grep -q 'over all hosts, by mpirun: 1 case with 3 ranks on 2 hosts' said
     grep -q 'all 3 ranks on 2 hosts see each other' said
     [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
@@ -417,7 +417,7 @@ END
     "$bin/plumb-allreduce" --describe | grep -q '^# backend mpi present' || skip "this build has no MPI module"
     printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
     suite '{bench: allreduce, backend: [mpi, ring], transport: tcp, size: 64K, no-cpu: "true"}'
-    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said || { cat said; cat r/log/*; cut -c1-600 r/*.csv; return 1; }
     grep -q 'all 3 ranks on 2 hosts see each other' said
     [ "$(cells ranks | sort -nu | paste -sd ' ')" = '1 2 3' ]
     [ "$(cells backend | sort -u | paste -sd ' ')" = 'mpi ring' ]

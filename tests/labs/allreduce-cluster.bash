@@ -2,25 +2,14 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # of and for the tests that load it
 # plumb-allreduce between hosts of a lab, for the tests that want them.
 
-setup_file() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+setup_file() { between_file; }
 
 setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
     bin=build/bin/plumb-allreduce
-    [[ -x $bin ]] || skip 'plumb-allreduce is not built'
-    lab_cluster 4
-    scripts/lab-cluster congestion cubic
-    secret=$BATS_TEST_TMPDIR/secret out=$BATS_TEST_TMPDIR/out
-    (umask 077 && echo 'a secret of these tests' >"$secret")
+    between_hosts 4 "$bin"
 }
 
-teardown() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+teardown() { between_file; }
 
 # ranks N [LAST]: ranks 1 to LAST of N (all), each on its host, in the background.
 ranks() {
@@ -56,6 +45,17 @@ ring() {
     wait
     [ "$(of busbw status "$1")" != wrong ] || return
     busbw "$1"
+}
+
+# begin N OPTIONS: a ring over N hosts that would take a minute, process $client, is under way.
+begin() {
+    local n=$1 before
+    shift
+    ranks "$n"
+    lead "$n" --ranks "$n" --size 16M --budget 60s --min-samples 100000 "$@" &
+    client=$!
+    before=$(got)
+    in_time 40 more_than $((before + 20000000))
 }
 
 nobody() {

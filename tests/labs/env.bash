@@ -65,19 +65,28 @@ above()
     awk -v value="$1" -v wanted="$2" -v percent="$3" 'BEGIN { exit !(value > wanted * (1 + percent / 100)) }'
 }
 
-# reaches WANTED PERCENT COMMAND...: the command prints bit/s: within so much in one of six goes, as other work on this
-# machine takes from it; above it never, as nothing can add.
+# reaches_once WANTED PERCENT COMMAND...: the command prints bit/s. 1: it falls short; 2: it failed, or it is more than the
+# link can carry, as nothing can add.
+reaches_once()
+{
+    local wanted=$1 percent=$2 value
+    shift 2
+    value=$("$@") || return 2
+    ! above "$value" "$wanted" "$percent" || {
+        echo "$value is more than the link can carry, $wanted"
+        return 2
+    }
+    within "$value" "$wanted" "$percent"
+}
+
+# reaches WANTED PERCENT COMMAND...: in one of six goes, as other work on this machine takes from it; above it never.
 reaches()
 {
-    local wanted=$1 percent=$2 go value
-    shift 2
+    local go status
     for ((go = 0; go < 6; go++)); do
-        value=$("$@") || return
-        ! above "$value" "$wanted" "$percent" || {
-            echo "$value is more than the link can carry, $wanted"
-            return 1
-        }
-        ! within "$value" "$wanted" "$percent" || return 0
+        status=0
+        reaches_once "$@" || status=$?
+        ((status == 1)) || return "$status"
     done
     return 1
 }
@@ -110,4 +119,35 @@ guest_setup()
 no_guest()
 {
     echo "$1" >>"$BATS_FILE_TMPDIR/no-guest"
+}
+
+# For the tests of one benchmark between hosts: setup_file, setup and teardown of a file.
+between_file()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    lab_clean
+}
+
+# between_hosts N PROGRAM: N hosts; a secret for the program in $secret, and $out for what it prints.
+between_hosts()
+{
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    [[ -x $2 ]] || skip "${2##*/} is not built"
+    lab_cluster "$1"
+    scripts/lab-cluster congestion cubic
+    # shellcheck disable=SC2034 # of the tests
+    secret=$BATS_TEST_TMPDIR/secret out=$BATS_TEST_TMPDIR/out
+    (umask 077 && echo 'a secret of these tests' >"$secret")
+}
+
+# Bytes that node0 has got.
+got()
+{
+    on 0 cat /sys/class/net/eth0/statistics/rx_bytes
+}
+
+# more_than BYTES
+more_than()
+{
+    (($(got) > $1))
 }

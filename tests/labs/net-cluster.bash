@@ -2,24 +2,13 @@
 # shellcheck shell=bash disable=SC2034,SC2154 # of and for the tests that load it
 # plumb-net between two hosts of a lab, for the tests that want them.
 
-setup_file() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+setup_file() { between_file; }
 
 setup() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    [[ -x build/bin/plumb-net ]] || skip 'plumb-net is not built'
-    lab_cluster 2
-    scripts/lab-cluster congestion cubic
-    secret=$BATS_TEST_TMPDIR/secret out=$BATS_TEST_TMPDIR/out
-    (umask 077 && echo 'a secret of these tests' >"$secret")
+    between_hosts 2 build/bin/plumb-net
 }
 
-teardown() {
-    cd "$BATS_TEST_DIRNAME/../.." || exit
-    lab_clean
-}
+teardown() { between_file; }
 
 # serve: a listener on node0, process $server.
 serve() {
@@ -55,12 +44,6 @@ iperf() {
     on 1 iperf3 -c node0 -t 3 -J | python3 -c 'import json, sys; print(json.load(sys.stdin)["end"]["sum_received"]["bits_per_second"])'
     wait "$other"
 }
-
-# Bytes that node0 has got.
-got() { on 0 cat /sys/class/net/eth0/statistics/rx_bytes; }
-
-# more_than BYTES
-more_than() { (($(got) > $1)); }
 
 # begin: a transfer that would take a minute, process $client, is under way.
 begin() {

@@ -60,13 +60,22 @@ load net-cluster
     reaches "$(expected)" 1 goodput --direction reverse
 }
 
+# In turn with iperf3: what that carries six times while goodput never does is goodput's fault, not the machine's.
 @test "5 Gbit/s: goodput is what is expected, to 2 %" {
+    local wanted status go theirs=0
     command -v iperf3 >/dev/null || skip 'iperf3 is not installed'
     scripts/lab-cluster rate 5gbit
     serve
-    reaches "$(expected)" 2 goodput || reaches "$(expected)" 2 iperf ||
-        skip "this machine does not carry 5 Gbit/s now: iperf3 gets $(iperf) bit/s"
-    reaches "$(expected)" 2 goodput
+    wanted=$(expected)
+    for ((go = 0; go < 12; go++)); do
+        status=0
+        reaches_once "$wanted" 2 goodput || status=$?
+        ((status)) || return 0
+        ((status == 1)) || return 1
+        ! reaches_once "$wanted" 2 iperf || theirs=$((theirs + 1))
+        ((theirs < 6)) || return 1
+    done
+    skip "this machine does not carry 5 Gbit/s now: iperf3 did in $theirs of $go goes"
 }
 
 @test "the slower end of a link is what is measured, and several streams share it" {

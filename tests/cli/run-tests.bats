@@ -254,6 +254,43 @@ END
     last_line_is '3 passed, 0 failed, 0 skipped'
 }
 
+# late NAME GOES: a bats file that passes from that go on, with a line of what it takes on stdin.
+late()
+{
+    local takes
+    takes=$(cat)
+    bats_file "$1" <<END
+$takes
+%test "in time" {
+    echo go >>"$tree/$1.goes"
+    echo "this is go \$(wc -l <"$tree/$1.goes")"
+    [ "\$(wc -l <"$tree/$1.goes")" -ge $2 ]
+}
+END
+}
+
+@test "a file that takes the machine is run once more where it failed, that is said, and the second counts" {
+    late one 2 <<<'# takes: machine'
+    run_tests --only 'cli/*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    grep -q '^again cli/one .* 1 failed' <<<"$output"
+    grep -q '    | .*this is go 1' <<<"$output"
+    grep -q '^run twice:' <<<"$output"
+    grep -q '^  cli/one: 1 failed the first time, other guests took [0-9.]* % of the CPUs' <<<"$output"
+    last_line_is '1 passed, 0 failed, 0 skipped'
+}
+
+@test "twice at most; and never one that does not take the machine" {
+    late one 3 <<<'# takes: machine'
+    late two 2 <<<'# takes: lab'
+    run_tests --only 'cli/*'
+    [ "$status" -eq 1 ]
+    [ "$(wc -l <"$tree/one.goes")" -eq 2 ]
+    [ "$(wc -l <"$tree/two.goes")" -eq 1 ]
+    grep -q '    | .*this is go 2' <<<"$output"
+    last_line_is '0 passed, 2 failed, 0 skipped'
+}
+
 @test "files that took longest are told, with the CPU time of what they started" {
     bats_file busy <<'END'
 %test "busy" {

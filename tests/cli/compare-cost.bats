@@ -1,0 +1,26 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# What a comparison costs grows with its cases, and not with their square: scripts/compare-cost on two small numbers of them.
+
+bats_require_minimum_version 1.5.0
+
+setup() {
+    cd "$BATS_TEST_DIRNAME/../.." || exit
+    [ -x build/bin/plumb ] || skip "plumb is not built"
+    [ -x build/bin/plumb-null ] || skip "plumb-null is not built"
+}
+
+# seconds CASES: of processor time, and MiB at most.
+cost() {
+    scripts/compare-cost "$1" > "$BATS_TEST_TMPDIR/$1" 2>&1 || { cat "$BATS_TEST_TMPDIR/$1" && return 1; }
+    sed -n 's/^\([0-9.]*\) s of processor time, .*/\1/p' "$BATS_TEST_TMPDIR/$1"
+}
+
+@test "four times as many cases cost about four times as much processor time, within 1 GiB" {
+    local few many
+    few=$(cost 2000)
+    many=$(cost 8000)
+    echo "2000 cases: $few s, 8000: $many s"
+    grep -q 'equivalent to A (a): all 8000 cases lie within' "$BATS_TEST_TMPDIR/8000"
+    awk -v few="$few" -v many="$many" 'BEGIN { exit !(few > 0 && many / few < 6) }' # 16, were it their square
+}

@@ -7,11 +7,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/ranks/ending.h"
 #include "core/ranks/order.h"
 
 #define SLICE_NS     1000000000u
 #define ABSENT_NS    50000000u
-#define LATE_NS      10000000000u /* after rank 0 should have noticed */
 #define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
 
 /* How far a point has come: requests out of turn are refused, since each builds on the one before. */
@@ -325,52 +325,6 @@ static int take(struct server *s, uint16_t type, size_t len)
     }
 }
 
-/* Nobody else may be able to say it. */
-static void say_end(const struct server *s, const char *why)
-{
-    char name[WORLD_NAME_MAX + 32];
-
-    fprintf(stderr, "%s: %s: this process ends\n",
-            world_name(s->m.world, world_rank(s->m.world), name, sizeof(name)), why);
-}
-
-/* Rank 0 is lost, by its signs of life: said. */
-static int heed(const struct server *s)
-{
-    char text[COLLECTIVE_ERROR_BYTES];
-    unsigned leader = 0;
-    int err = pulse_lost(s->m.pulse, &leader, 1, &leader, text, sizeof(text));
-
-    if (err)
-        say_end(s, text);
-    return err;
-}
-
-/* Rank 0 took no answer: said. Where it has ended, what it said is the reason. */
-static int untaken(const struct server *s)
-{
-    if (!heed(s))
-        say_end(s, channel_error(s->channel));
-    return -ECONNRESET;
-}
-
-/* While this rank is in a library. Nobody can be told: who led is lost, or should have noticed. */
-static int await(struct member *m)
-{
-    uint64_t still_ns = member_still_ns(m);
-    char name[WORLD_NAME_MAX + 32];
-    bool lost = heed(m->arg) != 0;
-
-    if (!lost && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + LATE_NS)
-        return 0;
-    if (!lost)
-        fprintf(stderr, "%s: '%s' has not ended after %.0f s: this process ends\n",
-                world_name(m->world, world_rank(m->world), name, sizeof(name)), m->point.backend,
-                (double)still_ns / 1e9);
-    fflush(stderr);
-    _exit(WATCHDOG_STATUS);
-}
-
 /* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of others. */
 static int serve(struct server *s)
 {
@@ -379,11 +333,11 @@ static int serve(struct server *s)
         size_t len = 0;
         int err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, SLICE_NS);
         if (err == -ETIMEDOUT)
-            err = heed(s) ? -ECONNRESET : channel_alive(s->channel);
+            err = ending_heed(&s->m) ? -ECONNRESET : channel_alive(s->channel);
         else if (!err && type == COLLECTIVE_ASK_BYE)
             return 0;
         else if (!err && (err = take(s, type, len)) == -ETIMEDOUT)
-            err = untaken(s);
+            err = ending_untaken(&s->m, s->channel);
         if (err)
             return err;
     }
@@ -404,7 +358,7 @@ int session_serve(struct world *w, void *arg)
                            .find = service && service->find ? service->find : collective_find,
                            .device = service ? service->device : NULL,
                            .look = look,
-                           .await = await,
+                           .await = ending_await,
                            .arg = s};
     if (!err)
         err = serve(s);

@@ -63,10 +63,10 @@ int session_end(struct session *s);
 
 /* After session_end(). */
 const struct collective_told *session_told(const struct session *s, unsigned member);
-/* The links of a node that carried what a library sent to and from other nodes, by their counters: path_wires(), nic_fill_wires(). n 0: it is not known,
- * and why; "": nobody asked, as a backend of ours tells itself, or a point ended before. */
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };
+/* The links of a node that carried what a library sent to and from other nodes, by their counters: path_wires(), nic_fill_wires(). n 0: it is not known,
+ * and why; "": nobody asked, as a backend of ours tells itself, or a point ended before. */
 struct collective_wire {
     uint32_t n, fallen; /* enum collective_fallen */
     struct net_rail rails[NET_RAILS_MAX];

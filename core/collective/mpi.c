@@ -218,7 +218,7 @@ static void mpi_tell(struct collective *c, struct collective_told *told)
     s->ops->tell(s->mpi, &mpi);
     snprintf(told->algorithm, sizeof(told->algorithm), "%s", mpi.algorithm);
     snprintf(told->detail, sizeof(told->detail), "%s", mpi.detail);
-    sockets_of_mpi(mpi.pml, mpi.btl, told->sockets, sizeof(told->sockets));
+    sockets_of_mpi(&mpi.settings, told->sockets, sizeof(told->sockets));
     library_flow(told, c->point->device, library_least(c, s->bytes),
                  s->calls > 0 ? s->bytes / s->calls : 0);
 }

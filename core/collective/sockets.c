@@ -38,8 +38,9 @@ static bool is_any(const char *word, const char *const words[])
 static bool is_rdma(const char *word)
 {
     static const char *const words[] = {
-        "rc",  "dc",  "ud",  "ib",  "all", "gga",    "cuda_ib", "srd",   "efa",  "cxi",     "verbs",
-        "psm", "opx", "ucx", "mlx", "uct", "openib", "ofi",     "usnic", "ugni", "portals", NULL};
+        "rc",  "dc",    "ud",  "ib",    "all",  "gga",     "cuda_ib", "srd",    "efa",
+        "cxi", "verbs", "psm", "opx",   "ucx",  "mlx",     "uct",     "openib", "ofi",
+        "ofa", "dapl",  "tmi", "usnic", "ugni", "portals", NULL};
 
     return strcmp(word, "ofi_rxm") != 0 && strcmp(word, "ofi_rxd") != 0 &&
            strncmp(word, "udp", 3) != 0 && is_any(word, words);
@@ -91,21 +92,49 @@ static bool names_rdma(const char *btl)
     return *btl != '^' && count(btl, is_rdma);
 }
 
-const char *sockets_of_mpi(const char *pml, const char *btl, char *text, size_t len)
+static bool of_ucx(char *text, size_t len)
 {
-    static const char *const layers[] = {"UCX_TLS", "FI_PROVIDER", "I_MPI_OFI_PROVIDER"};
-    const char *devices = getenv("UCX_NET_DEVICES");
+    const char *layers = getenv("UCX_TLS"), *devices = getenv("UCX_NET_DEVICES");
 
-    for (size_t i = 0; i < sizeof(layers) / sizeof(*layers); i++)
-        if (only_sockets(getenv(layers[i])))
-            return say(text, len, layers[i], getenv(layers[i]));
-    if (only_interfaces(devices))
-        return say(text, len, "UCX_NET_DEVICES", devices);
-    if (*btl != '^' && only_sockets(btl))
-        return say(text, len, "btl", btl);
-    if (!strcmp(pml, "ob1") && !names_rdma(btl))
-        return say(text, len, "pml", pml);
+    if (only_sockets(layers))
+        say(text, len, "UCX_TLS", layers);
+    else if (only_interfaces(devices))
+        say(text, len, "UCX_NET_DEVICES", devices);
+    return text[0] != 0;
+}
+
+static bool of_libfabric(const struct mpi_settings *s, char *text, size_t len)
+{
+    static const char *const names[] = {"FI_PROVIDER", "I_MPI_OFI_PROVIDER",
+                                        "MPIR_CVAR_OFI_USE_PROVIDER"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names) && !text[0]; i++)
+        if (only_sockets(getenv(names[i])))
+            say(text, len, names[i], getenv(names[i]));
+    if (!text[0] && only_sockets(s->providers))
+        say(text, len, "mtl_ofi_provider_include", s->providers);
+    return text[0] != 0;
+}
+
+static bool of_btl(const struct mpi_settings *s, char *text, size_t len)
+{
+    if (*s->btl != '^' && only_sockets(s->btl))
+        say(text, len, "btl", s->btl);
+    else if (!strcmp(s->pml, "ob1") && !names_rdma(s->btl))
+        say(text, len, "pml", s->pml);
+    return text[0] != 0;
+}
+
+/* Open MPI's pml ucx is UCX alone, cm libfabric or another library of its kind, ob1 the btls. */
+const char *sockets_of_mpi(const struct mpi_settings *s, char *text, size_t len)
+{
+    const char *fabrics = getenv("I_MPI_FABRICS");
+    bool ucx = !strcmp(s->pml, "ucx"), cm = !strcmp(s->pml, "cm"), ob1 = !strcmp(s->pml, "ob1");
+
     text[0] = 0;
+    if ((cm || ob1 || !of_ucx(text, len)) && (ucx || ob1 || !of_libfabric(s, text, len)) &&
+        (ucx || cm || !of_btl(s, text, len)) && !*s->pml && only_sockets(fabrics))
+        say(text, len, "I_MPI_FABRICS", fabrics);
     return text;
 }
 

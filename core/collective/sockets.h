@@ -6,14 +6,21 @@
 
 #include <stddef.h>
 
+/* Open MPI's settings, as it has them; "": not set. */
+struct mpi_settings {
+    char pml[64], btl[64];
+    char providers[64]; /* mtl_ofi_provider_include */
+};
+
 /*
  * The setting that says so, "UCX_TLS=tcp,self"; "": none. Returns text. Names of transports without any of RDMA among them; a list of what is not
  * to be taken ("^openib") chooses nothing, but for all of InfiniBand ("^ib").
  *
- * mpi: pml and btl are Open MPI's, as it has them, "" where they are not set; the rest (UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER,
- * I_MPI_OFI_PROVIDER) is of the environment. nccl: NCCL_IB_DISABLE and NCCL_NET, which a file nccl.conf may have put there.
+ * mpi: beside Open MPI's settings UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER, I_MPI_FABRICS, I_MPI_OFI_PROVIDER and MPIR_CVAR_OFI_USE_PROVIDER, which are
+ * of the environment; where the pml is said, those of the layer that it takes alone. nccl: NCCL_IB_DISABLE and NCCL_NET, which a file nccl.conf may
+ * have put there.
  */
-const char *sockets_of_mpi(const char *pml, const char *btl, char *text, size_t len);
+const char *sockets_of_mpi(const struct mpi_settings *s, char *text, size_t len);
 const char *sockets_of_nccl(char *text, size_t len);
 
 #endif

@@ -8,8 +8,9 @@
 #include <stdint.h>
 
 #include "core/collective/collective.h"
+#include "core/collective/sockets.h"
 
-#define MPI_MODULE_ABI    4u
+#define MPI_MODULE_ABI    5u
 #define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
 /* Collectives of some of the ranks, on a communicator of their own. */
@@ -33,9 +34,9 @@ struct mpi_call {
 };
 
 struct mpi_told {
-    char algorithm[96];    /* "ring, as asked for"; "its own choice"; "": it has none */
-    char detail[160];      /* "Open MPI v4.1.4, btl tcp,self, btl_tcp_flags 315" */
-    char pml[64], btl[64]; /* Open MPI's settings; "": not set */
+    char algorithm[96]; /* "ring, as asked for"; "its own choice"; "": it has none */
+    char detail[160];   /* "Open MPI v4.1.4, btl tcp,self, btl_tcp_flags 315" */
+    struct mpi_settings settings;
 };
 
 struct mpi_collectives {

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,8 +16,9 @@
 #include "core/ranks/order.h"
 #include "tests/unit/path_tree.h"
 
-static const char *const names[] = {"UCX_TLS",         "UCX_NET_DEVICES", "FI_PROVIDER",
-                                    "NCCL_IB_DISABLE", "NCCL_NET",        "I_MPI_OFI_PROVIDER"};
+static const char *const names[] = {
+    "UCX_TLS",  "UCX_NET_DEVICES",    "FI_PROVIDER",   "NCCL_IB_DISABLE",
+    "NCCL_NET", "I_MPI_OFI_PROVIDER", "I_MPI_FABRICS", "MPIR_CVAR_OFI_USE_PROVIDER"};
 
 static void unset_all(void)
 {
@@ -26,20 +28,33 @@ static void unset_all(void)
 
 static void mpi_is(const char *pml, const char *btl, const char *said)
 {
-    char text[48];
+    struct mpi_settings set = {.pml = ""};
+    char text[64];
 
     unset_all();
-    assert_string_equal(sockets_of_mpi(pml, btl, text, sizeof(text)), said);
+    snprintf(set.pml, sizeof(set.pml), "%s", pml);
+    snprintf(set.btl, sizeof(set.btl), "%s", btl);
+    assert_string_equal(sockets_of_mpi(&set, text, sizeof(text)), said);
 }
 
-/* With one variable set. */
-static void below_is(const char *name, const char *value, const char *said)
+/* With one variable set, and that pml. */
+static void pml_is(const char *pml, const char *name, const char *value, const char *said)
 {
-    char text[48];
+    struct mpi_settings set = {.pml = ""};
+    char text[64];
 
     unset_all();
-    setenv(name, value, 1);
-    assert_string_equal(sockets_of_mpi("", "", text, sizeof(text)), said);
+    snprintf(set.pml, sizeof(set.pml), "%s", pml);
+    if (!strcmp(name, "mtl_ofi_provider_include"))
+        snprintf(set.providers, sizeof(set.providers), "%s", value);
+    else
+        setenv(name, value, 1);
+    assert_string_equal(sockets_of_mpi(&set, text, sizeof(text)), said);
+}
+
+static void below_is(const char *name, const char *value, const char *said)
+{
+    pml_is("", name, value, said);
 }
 
 static void test_mpi(void **state)
@@ -72,6 +87,28 @@ static void test_mpi(void **state)
     mpi_is("ob1", "", "pml=ob1");
     mpi_is("ob1", "openib,self", "");
     mpi_is("ucx", "", "");
+}
+
+/* A layer that is not taken chooses nothing. */
+static void test_mpi_layers(void **state)
+{
+    (void)state;
+    pml_is("ucx", "UCX_TLS", "tcp", "UCX_TLS=tcp");
+    pml_is("ucx", "FI_PROVIDER", "tcp", "");
+    pml_is("cm", "FI_PROVIDER", "tcp", "FI_PROVIDER=tcp");
+    pml_is("cm", "UCX_TLS", "tcp", "");
+    pml_is("cm", "UCX_NET_DEVICES", "lo", "");
+    pml_is("ob1", "UCX_TLS", "rc", "pml=ob1");
+    pml_is("^ucx", "FI_PROVIDER", "tcp", "FI_PROVIDER=tcp");
+    pml_is("cm", "mtl_ofi_provider_include", "tcp", "mtl_ofi_provider_include=tcp");
+    pml_is("", "mtl_ofi_provider_include", "tcp,verbs", "");
+    pml_is("ucx", "mtl_ofi_provider_include", "tcp", "");
+    mpi_is("ucx", "tcp,self", "");
+    below_is("MPIR_CVAR_OFI_USE_PROVIDER", "sockets", "MPIR_CVAR_OFI_USE_PROVIDER=sockets");
+    below_is("MPIR_CVAR_OFI_USE_PROVIDER", "verbs;ofi_rxm", "");
+    below_is("I_MPI_FABRICS", "shm:tcp", "I_MPI_FABRICS=shm:tcp");
+    below_is("I_MPI_FABRICS", "shm:ofi", "");
+    below_is("I_MPI_FABRICS", "shm:dapl", "");
 }
 
 static void nccl_is(const char *name, const char *value, const char *said)
@@ -213,8 +250,10 @@ static void test_guest(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mpi),  cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
-        cmocka_unit_test(test_flow), cmocka_unit_test(test_prove), cmocka_unit_test(test_guest),
+        cmocka_unit_test(test_mpi),   cmocka_unit_test(test_mpi_layers),
+        cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_flow),  cmocka_unit_test(test_prove),
+        cmocka_unit_test(test_guest),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -116,9 +116,12 @@ static int make_chosen(struct mpi_collective *c, const struct mpi_setup *s, char
 
 static void describe(struct mpi_collective *c)
 {
+    struct mpi_settings *set = &c->told.settings;
+
     mpi_control_detail(c->told.detail, sizeof(c->told.detail));
-    mpi_control_text("pml", c->told.pml, sizeof(c->told.pml));
-    mpi_control_text("btl", c->told.btl, sizeof(c->told.btl));
+    mpi_control_text("pml", set->pml, sizeof(set->pml));
+    mpi_control_text("btl", set->btl, sizeof(set->btl));
+    mpi_control_text("mtl_ofi_provider_include", set->providers, sizeof(set->providers));
     size_t used = strlen(c->told.detail);
     if (c->own_sum && (c->op == COLLECTIVE_ALLREDUCE || c->op == COLLECTIVE_REDUCE_SCATTER))
         snprintf(c->told.detail + used, sizeof(c->told.detail) - used,

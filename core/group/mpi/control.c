@@ -290,8 +290,8 @@ static void add(char *text, size_t len, const char *name, const char *value)
 /* What decides which wire it takes, as far as it was set: in its own settings, and in those of the layers below. */
 void mpi_control_detail(char *text, size_t len)
 {
-    static const char *const names[] = {"pml", "btl", "btl_tcp_flags", "btl_tcp_if_include",
-                                        "coll"};
+    static const char *const names[] = {
+        "pml", "btl", "btl_tcp_flags", "btl_tcp_if_include", "mtl_ofi_provider_include", "coll"};
     static const char *const below[] = {"UCX_TLS", "UCX_NET_DEVICES", "FI_PROVIDER"};
     char value[TEXT_BYTES];
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the environment tells of a launcher: see mpi.h. */
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/group/mpi.h"
@@ -62,4 +63,17 @@ const char *mpi_unknown(void)
         if (getenv(ranks[i]))
             return ranks[i];
     return number("WORLD_SIZE") > 1 && getenv("RANK") ? "RANK" : NULL;
+}
+
+bool mpi_unknown_says(char *text, size_t len)
+{
+    const char *name = mpi_unknown();
+
+    if (name)
+        snprintf(text, len,
+                 "a launcher set %s, but nothing tells how many processes it started: each would "
+                 "measure for itself. Start them by mpirun or srun; where this one is alone all "
+                 "the same, leave %s out (env -u %s)",
+                 name, name, name);
+    return name != NULL;
 }

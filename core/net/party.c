@@ -124,6 +124,17 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
     return err == -EINTR ? 0 : err;
 }
 
+/* One of a launcher's processes, it may be, of which each would have a peer of its own, and measure beside the others. */
+static int check_alone(enum net_group kind, char *error, size_t len)
+{
+    char unknown[320];
+
+    if (kind != NET_GROUP_LOCAL || !mpi_unknown_says(unknown, sizeof(unknown)))
+        return 0;
+    snprintf(error, len, "%s. Or give --listen to one, and its host to the other", unknown);
+    return -EINVAL;
+}
+
 static int serve_rank(const struct net_params *p, unsigned rank, char *error, size_t len)
 {
     struct net_local own, peers;
@@ -179,8 +190,10 @@ int net_party_serve(const struct net_params *p, const volatile int *cancel)
         if (!err && rank)
             err = serve_rank(p, rank, error, sizeof(error));
     } else {
-        err = lead ? check_secret(p, error, sizeof(error))
-                   : listen_for(p, cancel, error, sizeof(error));
+        err = check_alone(kind, error, sizeof(error));
+        if (!err)
+            err = lead ? check_secret(p, error, sizeof(error))
+                       : listen_for(p, cancel, error, sizeof(error));
     }
     if (err)
         fprintf(stderr, "plumb-net: %s\n", error[0] ? error : strerror(-err));

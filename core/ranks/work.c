@@ -141,6 +141,7 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                              const volatile int *cancel)
 {
     struct collective_params p = {0};
+    char unknown[320];
 
     (void)common;
     if (opts_apply(o, o->tables[0], NULL, &p))
@@ -158,13 +159,12 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                 (unsigned long long)p.np, mpi_launched());
         return 2;
     }
-    if (mpi_unknown() && collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np")) {
+    if (collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np") &&
+        mpi_unknown_says(unknown, sizeof(unknown))) {
         fprintf(stderr,
-                "plumb-allreduce: a launcher set %s, but nothing tells how many processes it "
-                "started: each would measure for itself. Start them by mpirun or srun, or give "
-                "--listen to one and --leader to the others; --np N is for N processes of this one "
-                "alone\n",
-                mpi_unknown());
+                "plumb-allreduce: %s. Or give --listen to one and --leader to the others; --np N "
+                "is for N processes of this one alone\n",
+                unknown);
         return 2;
     }
     int status = collective_serve(&p, cancel);

@@ -274,6 +274,16 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
     [ "$status" -eq 0 ]
 }
 
+@test "a launcher that tells ranks and no number is refused" {
+    for set in PMIX_RANK=0 'WORLD_SIZE=2 RANK=1'; do
+        # shellcheck disable=SC2086 # several variables, several words
+        run -2 env $set timeout 60 "$bin" $quick --transport shm --pattern latency --size 8
+        [[ $output == *"plumb-net: a launcher set "*"(env -u "*"Or give --listen to one"* && $output != *",us,"* ]]
+    done
+    # shellcheck disable=SC2086
+    run -0 env PMIX_RANK=0 OMPI_COMM_WORLD_SIZE=1 timeout 60 "$bin" $quick --transport shm --pattern latency --size 8
+}
+
 @test "under mpirun: two ranks are one run, three are refused, without the module none runs alone" {
     command -v mpirun >/dev/null && [ -e build/lib/plumbline/plumb-mpi.so ] || skip "no mpirun, or no MPI module was built"
     local mpirun="timeout 60 mpirun --allow-run-as-root --oversubscribe"

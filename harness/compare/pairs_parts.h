@@ -62,6 +62,8 @@ bool row_is_usable(const struct report_rows *rows, size_t row);
 bool row_is_taken(const struct report_rows *rows, size_t row, double limit);
 /* It is usable, and not taken. */
 bool row_counts(const struct report_rows *rows, size_t row, double limit);
+/* Did one launch print both rows? */
+bool rows_are_one_launch(const struct report_rows *rows, size_t x, size_t y);
 /* How many launches of a side are left out for that, "3 of 5 launches of B (12 to 31 %)"; "": none. */
 const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side);
 

@@ -23,12 +23,6 @@ bool steal_is_over(double percent, double limit)
     return limit > 0 && percent > 100 * limit;
 }
 
-static bool is_launch(const struct report_rows *rows, size_t x, size_t y)
-{
-    return !strcmp(row_text(rows, x, FIELD_CASE), row_text(rows, y, FIELD_CASE)) &&
-           !strcmp(row_text(rows, x, FIELD_REPEAT), row_text(rows, y, FIELD_REPEAT));
-}
-
 double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run, size_t n)
 {
     const struct report_rows *rows = &pair->bench->rows[run];
@@ -43,7 +37,7 @@ double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run
 
         if (!row_is_usable(rows, row))
             continue;
-        if (last == SIZE_MAX || !is_launch(rows, last, row))
+        if (last == SIZE_MAX || !rows_are_one_launch(rows, last, row))
             launches++;
         last = row;
         if (launches <= n) /* of NaN and a number, fmax takes the number */

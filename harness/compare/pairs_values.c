@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
+#include "harness/compare/steal.h"
 #include "harness/report/rules.h"
 #include "harness/report/show.h"
 
@@ -21,7 +22,7 @@ bool row_is_usable(const struct report_rows *rows, size_t row)
 
 bool row_is_taken(const struct report_rows *rows, size_t row, double limit)
 {
-    return limit > 0 && row_number(rows, row, FIELD_STEAL) > 100 * limit;
+    return steal_is_over(row_number(rows, row, FIELD_STEAL), limit);
 }
 
 bool row_counts(const struct report_rows *rows, size_t row, double limit)
@@ -29,7 +30,7 @@ bool row_counts(const struct report_rows *rows, size_t row, double limit)
     return row_is_usable(rows, row) && !row_is_taken(rows, row, limit);
 }
 
-static bool same_launch(const struct report_rows *rows, size_t x, size_t y)
+bool rows_are_one_launch(const struct report_rows *rows, size_t x, size_t y)
 {
     return !strcmp(row_text(rows, x, FIELD_CASE), row_text(rows, y, FIELD_CASE)) &&
            !strcmp(row_text(rows, x, FIELD_REPEAT), row_text(rows, y, FIELD_REPEAT));
@@ -48,7 +49,7 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
 
         if (!row_counts(rows, row, steal_limit))
             continue;
-        if (n && same_launch(rows, last, row)) {
+        if (n && rows_are_one_launch(rows, last, row)) {
             same++;
             values[n - 1] += (value - values[n - 1]) / (double)same;
         } else {

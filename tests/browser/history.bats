@@ -2,17 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The page of plumb history in a browser: headless Chromium looks at pages made from made-up nights.
 
-missing() { # is a program not here that these tests need?
-    local browser
-    browser="$(command -v chromium || command -v chromium-browser || command -v google-chrome)"
-    [ -z "$browser" ] || ! command -v gnuplot > /dev/null
-}
-
-setup() {
-    if missing; then
-        skip "chromium or gnuplot is not installed"
-    fi
-}
+load env
 
 setup_file() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"

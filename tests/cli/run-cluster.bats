@@ -334,17 +334,21 @@ time.sleep(60)' &
     [[ "$output" == *"./rsh gamma $work/bin/plumb-gather --np=7 --leader 127.0.0.1 --port="*" --secret-file=- --rank=3..5"* ]]
 }
 
+by_mpirun() { # by_mpirun OPTIONS: what it says to the file `said`
+    "$plumb" run t.yaml --hosts hosts --launcher mpirun --no-report --launcher-args '--oversubscribe' "$@" 2> said
+}
+
 @test "mpirun: all ranks are one job, slots by host; a job of which not all see each other is refused" {
     command -v mpirun > /dev/null || skip "no mpirun here"
     printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
-    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said || { cat said; cat r/log/*; cut -c1-600 r/*.csv; return 1; }
+    by_mpirun --out r || { cat said r/log/*; cut -c1-600 r/*.csv; return 1; }
     grep -q 'over all hosts, by mpirun: 1 case with 3 ranks on 2 hosts' said
     grep -q 'all 3 ranks on 2 hosts see each other' said
     [ "$(cells status | grep -cE '^(ok|noisy)$')" -eq 1 ]
     [ "$(cells hosts)" = "localhost;$(uname -n)" ]
     [ -z "$(find tmp -name 'plumb.*')" ]
     status=0
-    FAKE_SIZE=1 "$plumb" run t.yaml --hosts hosts --launcher mpirun --out q --no-report --launcher-args '--oversubscribe' 2> said || status=$?
+    FAKE_SIZE=1 by_mpirun --out q || status=$?
     [ "$status" -eq 4 ]
     grep -q "a trial of 'gather' over all hosts failed: 1 of 3 ranks see each other: 1 launch" said
 }
@@ -417,7 +421,7 @@ END
     "$bin/plumb-allreduce" --describe | grep -q '^# backend mpi present' || skip "this build has no MPI module"
     printf 'localhost slots=2\n%s\n' "$(uname -n)" > hosts
     suite '{bench: allreduce, backend: [mpi, ring], transport: tcp, size: 64K, no-cpu: "true"}'
-    "$plumb" run t.yaml --hosts hosts --launcher mpirun --out r --no-report --launcher-args '--oversubscribe' 2> said || { cat said; cat r/log/*; cut -c1-600 r/*.csv; return 1; }
+    by_mpirun --out r || { cat said r/log/*; cut -c1-600 r/*.csv; return 1; }
     grep -q 'all 3 ranks on 2 hosts see each other' said
     [ "$(cells ranks | sort -nu | paste -sd ' ')" = '1 2 3' ]
     [ "$(cells backend | sort -u | paste -sd ' ')" = 'mpi ring' ]

@@ -131,6 +131,15 @@ static inline bool sqlite(const char *db, const char *sql, char *said, size_t le
     return waitpid(child, &status, 0) == child && !status;
 }
 
+/* Of its user_version, with a line's end. */
+static inline void assert_schema(const struct scene *s, const char *want)
+{
+    char said[64];
+
+    assert_true(sqlite(s->db, "PRAGMA user_version", said, sizeof(said)));
+    assert_string_equal(said, want);
+}
+
 /* sqlite3's own word on the file. */
 static inline void assert_sound(const char *db)
 {

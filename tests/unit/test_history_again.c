@@ -394,14 +394,6 @@ static void make_old(const struct scene *s)
         skip();
 }
 
-static void assert_schema(const struct scene *s, const char *want)
-{
-    char said[64];
-
-    assert_true(sqlite(s->db, "PRAGMA user_version", said, sizeof(said)));
-    assert_string_equal(said, want);
-}
-
 /* A view changes nothing: an older plumb elsewhere may write to it, too. */
 static void test_an_old_history_is_read_as_it_is(void **state)
 {

@@ -56,14 +56,6 @@ static void make_schema_2(struct scene *s)
     assert_int_equal(rename(old, s->db), 0);
 }
 
-static void assert_schema(const struct scene *s, const char *want)
-{
-    char said[64];
-
-    assert_true(sqlite(s->db, "PRAGMA user_version", said, sizeof(said)));
-    assert_string_equal(said, want);
-}
-
 static void test_an_older_history_is_read_as_it_is(void **state)
 {
     struct scene *s = *state;

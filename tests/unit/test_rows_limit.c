@@ -14,22 +14,7 @@
 #include "core/group/world_parts.h"
 #include "core/ranks/session_state.h"
 #include "core/ranks/work_state.h"
-
-static struct net_rail rail(const char *name, double gbps)
-{
-    struct net_rail r = {
-        .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
-
-    snprintf(r.name, sizeof(r.name), "%s", name);
-    snprintf(r.line_source, sizeof(r.line_source),
-             gbps > 0 ? "sysfs: %g Gb/s" : "its rate is not known", gbps);
-    return r;
-}
-
-static struct collective_wire wire(const char *name, double gbps)
-{
-    return (struct collective_wire){.n = 1, .rails = {rail(name, gbps)}};
-}
+#include "tests/unit/wires.h"
 
 /* A point that is over, of ranks on nodes "a", "b" and so on. */
 struct over {

@@ -13,6 +13,7 @@
 
 #include "core/ranks/session_state.h"
 #include "tests/unit/session_fixture.h"
+#include "tests/unit/wires.h"
 
 /* What rank 1 says instead of what it found. */
 static struct collective_proof *answer;
@@ -77,22 +78,6 @@ static void stop_two(struct fixture *f)
 {
     stop(f);
     munmap(answer, sizeof(*answer) + sizeof(*answers));
-}
-
-static struct net_rail rail(const char *name, double gbps)
-{
-    struct net_rail r = {
-        .kind = "tcp", .mtu_bytes = 1500, .segment_bytes = 1460, .line_gbps = gbps};
-
-    snprintf(r.name, sizeof(r.name), "%s", name);
-    snprintf(r.line_source, sizeof(r.line_source),
-             gbps > 0 ? "sysfs: %g Gb/s" : "its rate is not known", gbps);
-    return r;
-}
-
-static struct collective_wire wire(const char *name, double gbps)
-{
-    return (struct collective_wire){.n = 1, .rails = {rail(name, gbps)}};
 }
 
 static const struct session_node *node(const struct fixture *f, unsigned i)

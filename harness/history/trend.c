@@ -49,8 +49,10 @@ static bool make_room(struct pool *pool, struct trend *t, struct parting *p)
     t->taken = pool_alloc(pool, t->n, sizeof(*t->taken));
     t->n_taken = pool_alloc(pool, t->n, sizeof(*t->n_taken));
     p->kept = calloc(2 * (most + 1), sizeof(*p->kept));
+    if (!p->kept)
+        return false;
     p->taken = p->kept + most + 1;
-    return t->values && t->taken && t->n_taken && p->kept;
+    return t->values && t->taken && t->n_taken;
 }
 
 /* A run of which no launch is left is a gap. */

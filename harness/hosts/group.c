@@ -46,7 +46,8 @@ struct work {
     struct end *ends;
     struct state *states;
     unsigned n, started;
-    uint64_t gone_ns; /* when it was seen that one of the others had ended badly; 0: none has */
+    const struct end *gone; /* of the others, the first that was seen to have ended badly */
+    uint64_t gone_ns;       /* when that was */
     char program[4096], where[64];
 };
 
@@ -194,12 +195,13 @@ static const struct end *find_gone(const struct work *w)
 /* Rank 0 knows best who is gone; where it says nothing in time, here is who. */
 static int look_for_gone(struct work *w)
 {
-    const struct end *e = find_gone(w);
+    const struct end *e = w->gone ? w->gone : find_gone(w); /* others may end because of it */
 
     if (!e)
         return 0;
-    if (!w->gone_ns)
+    if (!w->gone)
         w->gone_ns = clock_now_ns();
+    w->gone = e;
     if (clock_now_ns() < w->gone_ns + GONE_NS)
         return 0;
     const struct group_seat *seat = &w->seats[e - w->ends];

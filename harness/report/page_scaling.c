@@ -64,11 +64,13 @@ static const char *efficiency_text(const struct page *page, const struct scaling
     const char *text;
 
     if (isnan(e.value))
-        return "";
+        return base == s->ranks[ranks] ? "the first over several nodes" : "";
     text = isnan(e.low)
                ? pool_text(&page->r->pool, "%#.3g", e.value)
                : pool_text(&page->r->pool, "%#.3g (%#.3g to %#.3g)", e.value, e.low, e.high);
-    if (strcmp(report_param(s->bench, s->first, "scaling"), "strong") != 0 || s->ranks[0] != base)
+    if (s->ranks[0] != base)
+        return pool_text(&page->r->pool, "%s, from %.0f ranks", text, base);
+    if (strcmp(report_param(s->bench, s->first, "scaling"), "strong") != 0)
         return text;
     return pool_text(&page->r->pool, "%s; %#.3g times as fast", text,
                      scaling_time_us(row[0].time, s->run) /
@@ -177,8 +179,9 @@ static void write_all_series(const struct page *page)
 
     if (!all->n)
         return;
-    fputs("<p>Efficiency is the bus bandwidth against that of the fewest ranks of the same size: "
-          "1 keeps all of it. The model is t = A a + B S b: a for each message, b for each byte, A "
+    fputs("<p>Efficiency is the bus bandwidth against that of the fewest ranks of the same size, "
+          "over several nodes of the fewest that are: 1 keeps all of it. The model is t = A a + B "
+          "S b: a for each message, b for each byte, A "
           "and B by the algorithm. The ideal is the time of the bytes alone at the limit of "
           "busbw.</p>\n",
           page->out);

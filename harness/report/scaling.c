@@ -114,13 +114,12 @@ struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t s
     const struct report_point *p = usable_bus(&row[ranks], s->run), *b = NULL;
     size_t i = 0, from = 0;
 
-    /* Inside one node there is no link between nodes: what spans several is held against the fewest that do. */
+    /* Inside one node there is no link between nodes: what spans several is held against the fewest that do, which have none. */
     while (from < ranks && spans(s, &row[ranks]) && !spans(s, &row[from]))
         from++;
-    from = from == ranks ? 0 : from;
     for (i = from; i < ranks && !b; i++)
         b = usable_bus(&row[i], s->run);
-    *base = b ? s->ranks[i - 1] : NAN;
+    *base = b ? s->ranks[i - 1] : ranks && from == ranks && p ? s->ranks[ranks] : NAN;
     if (!p || !b)
         return (struct scaling_ratio){NAN, NAN, NAN};
     return scaling_ratio(p->value, p->low, p->high, b->value, b->low, b->high);
@@ -244,18 +243,25 @@ static bool is_smaller(const struct fit_point *p, const void *arg)
     return p->ranks < *(const double *)arg;
 }
 
-/* "2 and 4", "2, 4 and 8" */
-static const char *list_smaller(struct report *r, const struct scaling_series *s)
+/* "2 and 4", "2, 4 and 8": smaller numbers of ranks than the largest that have a point. *n: how many. */
+static const char *list_smaller(struct report *r, const struct scaling_series *s,
+                                const struct fit_point *points, size_t n_points, size_t *n)
 {
-    const char *text = "";
+    const char *text = "", *last = "";
 
-    for (size_t i = 0; i + 1 < s->n_ranks; i++)
-        text = pool_text(&r->pool, "%s%s%.0f", text,
-                         !i                   ? ""
-                         : i + 2 < s->n_ranks ? ", "
-                                              : " and ",
-                         s->ranks[i]);
-    return text;
+    *n = 0;
+    for (size_t i = 0; i + 1 < s->n_ranks; i++) {
+        size_t at = 0;
+
+        while (at < n_points && points[at].ranks != s->ranks[i])
+            at++;
+        if (at == n_points)
+            continue;
+        text = *n > 1 ? pool_text(&r->pool, "%s, %s", text, last) : *n ? last : "";
+        last = pool_text(&r->pool, "%.0f", s->ranks[i]);
+        ++*n;
+    }
+    return *n > 1 ? pool_text(&r->pool, "%s and %s", text, last) : last;
 }
 
 /* From two smaller numbers of ranks at least: of one alone the model's growth with n would be taken on trust. */
@@ -264,14 +270,15 @@ static void make_forecast(struct report *r, struct scaling_series *s,
 {
     struct scaling_forecast *f = &s->forecast;
     struct fit fit;
+    size_t n_from;
 
-    if (s->n_ranks < 3 ||
+    f->from = list_smaller(r, s, points, n, &n_from);
+    if (n_from < 2 ||
         fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n, is_smaller,
                  &s->ranks[s->n_ranks - 1], &fit) ||
         fit.spread > FIT_DESCRIBES)
         return;
     f->low = f->high = NAN;
-    f->from = list_smaller(r, s);
     for (size_t i = 0; i < s->n_sizes; i++) {
         const struct scaling_cell *cell = &s->cells[i * s->n_ranks + s->n_ranks - 1];
         const struct report_case *c = cell->time;

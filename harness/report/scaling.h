@@ -63,7 +63,8 @@ struct scalings {
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int scalings_make(struct report *r, struct scalings *out);
 
-/* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is held against. */
+/* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is held against; its own: it is the first over several
+ * nodes, which what lies in one node is no base of. */
 struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
                                         double *base);
 

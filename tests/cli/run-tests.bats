@@ -263,20 +263,20 @@ late()
 $takes
 %test "in time" {
     echo go >>"$tree/$1.goes"
-    echo "this is go \$(wc -l <"$tree/$1.goes")"
+    echo "${3-fell short}, this is go \$(wc -l <"$tree/$1.goes")"
     [ "\$(wc -l <"$tree/$1.goes")" -ge $2 ]
 }
 END
 }
 
-@test "a file that takes the machine is run once more where it failed, that is said, and the second counts" {
+@test "a file that takes the machine is run once more where it fell short, that is said, and the second counts" {
     late one 2 <<<'# takes: machine'
     run_tests --only 'cli/*'
     [ "$status" -eq 0 ] || { echo "$output"; false; }
-    grep -q '^again cli/one .* 1 failed' <<<"$output"
-    grep -q '    | .*this is go 1' <<<"$output"
+    grep -q '^again cli/one .* 1 fell short' <<<"$output"
+    grep -q '    | .*fell short, this is go 1' <<<"$output"
     grep -q '^run twice:' <<<"$output"
-    grep -q '^  cli/one: 1 failed the first time, other guests took [0-9.]* % of the CPUs' <<<"$output"
+    grep -q '^  cli/one: 1 fell short the first time, other guests took [0-9.]* % of the CPUs' <<<"$output"
     last_line_is '1 passed, 0 failed, 0 skipped'
 }
 
@@ -289,6 +289,18 @@ END
     [ "$(wc -l <"$tree/two.goes")" -eq 1 ]
     grep -q '    | .*this is go 2' <<<"$output"
     last_line_is '0 passed, 2 failed, 0 skipped'
+}
+
+@test "wrong data, a crash or a time-out is no noise: once, also of a file that takes the machine" {
+    late wrong 2 'above the link' <<<'# takes: machine'
+    late crash 2 <<<$'# takes: machine\n%test "dies" { echo fell short; kill -KILL $PPID $$; }'
+    late both 2 <<<$'# takes: machine\n%test "another" { false; }'
+    run_tests --only 'cli/*'
+    [ "$status" -eq 1 ]
+    [ "$(cat "$tree"/*.goes | wc -l)" -eq "$(find "$tree" -name '*.goes' | wc -l)" ]
+    grep -q '^FAIL  cli/wrong' <<<"$output"
+    grep -q '^FAIL  cli/crash' <<<"$output"
+    grep -q '^FAIL  cli/both' <<<"$output"
 }
 
 @test "files that took longest are told, with the CPU time of what they started" {

@@ -313,6 +313,15 @@ const struct noise noises[] = {
     SMALL("some differ", draw_some_differ, 9, 2),
     SMALL("some differ", draw_some_differ, 9, 3, BIG),
     SMALL("some differ", draw_some_differ, 9, 5, BIG),
+    {"Gaussian, best of 3", draw_gaussian, 3, HOLDS, .best = true},
+    {"Gaussian, best of 5", draw_gaussian, 5, HOLDS, .best = true},
+    {"steps, best of 5", draw_steps, 5, HOLDS, .best = true},
+    {"runs differ, best of 5", draw_run_effect, 5, HOLDS, .best = true},
+    {"mixed, best of 5", draw_mixed, 5, HOLDS, .best = true},
+    {"1 case, best of 5", draw_run_effect, 5, .cases = 1, HOLDS, .best = true},
+    {"Gaussian, stolen", draw_gaussian, 1, HOLDS, .taken = 0.3},
+    {"steps, stolen", draw_steps, 1, HOLDS, .taken = 0.3},
+    {"mixed, 5, stolen", draw_mixed, 5, HOLDS, .taken = 0.3},
     {0},
 };
 

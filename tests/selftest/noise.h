@@ -46,7 +46,9 @@ struct noise {
     bool no_alarm; /* promised: check raises no alarm where nothing changed */
     bool compare;  /* the same of compare */
     bool found;    /* promised: 5 % is found, equivalence called (at 1 % spread, default repeats) */
-    bool big;      /* promised: a loss of BIG_LOSS is found */
+    bool best;     /* check's baseline is the best of its runs (--best-of) */
+    double taken; /* the share of launches that are left out for what other guests took (--steal) */
+    bool big;     /* promised: a loss of BIG_LOSS is found */
     /* Launch l of run i of both sides stood next to each other: what the moments of a pair of runs were, which both
      * have on top. NULL: not in turn. */
     void (*moments)(struct rng *r, size_t launches, double *levels);

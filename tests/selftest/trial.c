@@ -15,9 +15,20 @@ struct suite {
     struct rival_says says[SUITE_CASES];
     bool worse[SUITE_CASES];
     size_t n, runs_a_n, runs_b_n, launches;
-    bool in_turn;
+    bool in_turn, best;
     struct bootstrap boot;
 };
+
+/* Launches that are left out, at random: of one side more than of the other. */
+static struct decide_run kept(const struct noise *noise, struct rng *r, double *values, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t l = 0; l < n; l++)
+        if (!(noise->taken > 0) || rng_double(r) >= noise->taken)
+            values[kept++] = values[l];
+    return (struct decide_run){values, kept};
+}
 
 static void draw(struct suite *s, const struct noise *noise, const struct replay *replay,
                  struct rng *r)
@@ -30,8 +41,8 @@ static void draw(struct suite *s, const struct noise *noise, const struct replay
             noise_side(noise, r, replay, c, 1, s->launches, &s->b[c]);
         }
         for (size_t i = 0; i < SUITE_RUNS; i++) {
-            s->runs_a[c][i] = (struct decide_run){s->a[c].values[i], s->launches};
-            s->runs_b[c][i] = (struct decide_run){s->b[c].values[i], s->launches};
+            s->runs_a[c][i] = kept(noise, r, s->a[c].values[i], s->launches);
+            s->runs_b[c][i] = kept(noise, r, s->b[c].values[i], s->launches);
         }
         s->cases[c] = (struct decide_case){.a = {s->runs_a[c], s->runs_a_n},
                                            .b = {s->runs_b[c], s->runs_b_n},
@@ -60,6 +71,7 @@ static void decide(struct suite *s, bool unchanged, bool in_turn, double margin)
     for (size_t c = 0; c < s->n; c++) {
         s->cases[c].margin = margin;
         s->cases[c].paired = in_turn;
+        s->cases[c].best_of = s->best && unchanged ? (unsigned)s->runs_a_n : 0;
     }
     if (decide_suite(s->cases, s->n, &options, &overall))
         abort();
@@ -147,6 +159,7 @@ void trial_run(struct trial *t, const struct replay *replay, uint64_t seed)
     bootstrap_init(&s->boot, seed + 1);
     s->n = t->cases = t->noise->cases ? t->noise->cases : SUITE_CASES;
     s->in_turn = t->noise->moments;
+    s->best = t->noise->best;
     s->runs_a_n = t->noise->runs_a;
     s->runs_b_n = s->in_turn ? s->runs_a_n : 1;
     s->launches = t->launches;

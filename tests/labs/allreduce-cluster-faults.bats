@@ -41,10 +41,10 @@ load allreduce-cluster
     scripts/lab-cluster cut 2
     began=$SECONDS
     status=0
-    wait $client || status=$?
+    wait "$client" || status=$?
     echo "took $((SECONDS - began)) s" && cut -c 1-600 "$out" && cat "$out.err"
     [ "$status" -eq 4 ]
-    ((SECONDS - began <= 14))
+    ((SECONDS - began <= 30)) # the case would last 60
     [[ $(of time reason) == *node2* ]]
     in_time 20 nobody
 }
@@ -65,7 +65,7 @@ blind() {
         blind 1 "$peer"
         blind "$peer" 1
         status=0
-        wait $client || status=$?
+        wait "$client" || status=$?
         cut -c 1-900 "$out" && cat "$out.err"
         [ "$status" -eq 4 ]
         [[ $(of time reason) == *"rank 1 (node1)"*": it sends to "*"rank $peer (node$peer)"*" over eth0, and nothing is acknowledged"* ]]
@@ -81,10 +81,10 @@ blind() {
     scripts/lab-cluster exec 3 pkill -KILL -f -- "--rank 3 --leader node0 --secret-file $secret"
     began=$SECONDS
     status=0
-    wait $client || status=$?
+    wait "$client" || status=$?
     echo "took $((SECONDS - began)) s" && cut -c 1-600 "$out"
     [ "$status" -eq 4 ]
-    ((SECONDS - began <= 12))
+    ((SECONDS - began <= 30))
     [[ $(of time reason) == *node3* ]]
     in_time 20 nobody
 }

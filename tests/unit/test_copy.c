@@ -402,7 +402,7 @@ static void test_dead_peer_is_an_error(void **state)
             lanes_free(&l);
             no_child_is_left();
         }
-    assert_true(clock_now_ns() - begin < 5000000000u);
+    assert_true(clock_now_ns() - begin < 30000000000u); /* GROUP_STILL_NS each, if none were told */
 }
 
 static int fail_in_peer(struct group *g, void *arg, uint64_t count, struct group_times *times)

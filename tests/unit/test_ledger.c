@@ -241,6 +241,8 @@ static void test_a_child_that_still_runs_counts(void **state)
     char path[64];
     struct ledger_mark before, after;
     struct ledger l;
+    int fds[2];
+    char done;
 
     (void)state;
     snprintf(path, sizeof(path), "/proc/self/task/%ld/children", (long)getpid());
@@ -248,18 +250,24 @@ static void test_a_child_that_still_runs_counts(void **state)
         print_message("skipped: this kernel does not list a task's children\n");
         skip();
     }
+    assert_int_equal(pipe(fds), 0);
     ledger_mark(&before);
     pid_t child = fork();
     if (child == 0) {
         for (int i = 0; i < 200; i++)
             usleep(100); /* gives up the CPU each time */
+        if (write(fds[1], "", 1) != 1)
+            _exit(1);
         for (;;)
             pause();
     }
-    usleep(500000);
+    close(fds[1]);
+    ssize_t told = read(fds[0], &done, 1);
     ledger_mark(&after);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
+    close(fds[0]);
+    assert_int_equal(told, 1);
     ledger_between(&before, &after, &l);
     assert_true(l.ctx_voluntary >= 200);
 }

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,19 +20,31 @@
 #include "core/ranks/watchdog.h"
 #include "tests/unit/session_fixture.h"
 
-#define MS 1000000u
+/* What the hand does and the looks know of each other. */
+struct task {
+    int n, looks;
+    atomic_bool looked, begun, lost, late, touched;
+};
 
+/* However busy the machine is. */
+static void until(atomic_bool *is)
+{
+    for (int i = 0; i < 30000 && !atomic_load(is); i++)
+        usleep(1000);
+}
+
+/* It does not end before it has been looked at. */
 static int twice(void *arg)
 {
-    int *n = arg;
+    struct task *t = arg;
 
-    usleep(50000);
-    return *n * 2;
+    until(&t->looked);
+    return t->n * 2;
 }
 
 static int sleep_on(void *arg)
 {
-    (void)arg;
+    atomic_store(&((struct task *)arg)->begun, true);
     while (pause())
         ;
     return 0;
@@ -39,26 +52,33 @@ static int sleep_on(void *arg)
 
 static int no_loss(void *arg)
 {
-    ++*(int *)arg;
+    atomic_store(&((struct task *)arg)->looked, true);
     return 0;
 }
 
+/* At the third look, or the first after that which finds it at work. */
 static int lost_at_third(void *arg)
 {
-    return ++*(int *)arg == 3 ? -ETIMEDOUT : 0;
+    struct task *t = arg;
+
+    if (++t->looks < 3 || !atomic_load(&t->begun))
+        return 0;
+    atomic_store(&t->lost, true);
+    return -ETIMEDOUT;
 }
 
 static void test_hand(void **state)
 {
+    struct task first = {.n = 21}, second = {.n = 34};
     struct hand *h;
-    int n = 21, looks = 0;
 
     (void)state;
     assert_int_equal(hand_open(&h), 0);
-    assert_int_equal(hand_do(h, twice, &n, no_loss, &looks), 42);
-    assert_true(looks >= 1);
+    assert_int_equal(hand_do(h, twice, &first, no_loss, &first), 42);
+    assert_true(first.looked);
     assert_false(hand_left(h));
-    assert_int_equal(hand_do(h, twice, &n, no_loss, &looks), 42);
+    assert_int_equal(hand_do(h, twice, &second, no_loss, &second), 68);
+    assert_true(second.looked);
     hand_close(h);
     hand_hold(NULL);
     hand_let(NULL);
@@ -71,11 +91,15 @@ static struct hand *the_hand;
 /* It may look after things when it is called back; when it was left it may not. */
 static int hold_late(void *arg)
 {
+    struct task *t = arg;
+
     hand_hold(the_hand);
     hand_let(the_hand);
-    usleep(200000);
+    atomic_store(&t->begun, true);
+    until(&t->lost);
+    atomic_store(&t->late, true);
     hand_hold(the_hand);
-    *(volatile int *)arg = 1;
+    atomic_store(&t->touched, true);
     hand_let(the_hand);
     return 0;
 }
@@ -95,17 +119,17 @@ static void test_left(void **state)
     assert_int_equal(pipe(fds), 0);
     pid_t child = fork();
     if (!child) {
-        static volatile int touched;
-        int looks = 0;
+        static struct task t;
         dup2(fds[1], STDOUT_FILENO);
         atexit(library_handler);
         if (hand_open(&the_hand) ||
-            hand_do(the_hand, hold_late, (void *)&touched, lost_at_third, &looks) != -ETIMEDOUT ||
+            hand_do(the_hand, hold_late, &t, lost_at_third, &t) != -ETIMEDOUT ||
             !hand_left(the_hand))
             _exit(1);
-        usleep(400000);
+        until(&t.late);
+        usleep(400000); /* it would touch it at once */
         hand_close(the_hand);
-        printf("%s", touched ? "touched" : "row");
+        printf("%s", t.touched ? "touched" : "row");
         exit(4);
     }
     close(fds[1]);
@@ -116,11 +140,11 @@ static void test_left(void **state)
     assert_string_equal(said, "row");
     close(fds[0]);
     struct hand *h;
-    int looks = 0;
     child = fork(); /* for good, and the process ends all the same */
     if (!child) {
+        static struct task t;
         hand_open(&h);
-        hand_do(h, sleep_on, NULL, lost_at_third, &looks);
+        hand_do(h, sleep_on, &t, lost_at_third, &t);
         exit(7);
     }
     waitpid(child, &status, 0);
@@ -213,8 +237,8 @@ static void test_pulse(void **state)
     assert_int_equal(pulse_lost(p, (unsigned[]){1, 2, 3}, 3, &rank, text, sizeof(text)), 0);
 
     kill(channel_child(world_channel(w, 3)), SIGKILL);
-    assert_true(until_lost(p, 3, 1, &err, &rank, text, sizeof(text)) < 3);
-    assert_int_equal(err, -ECONNRESET);
+    assert_true(until_lost(p, 3, 1, &err, &rank, text, sizeof(text)) < 15);
+    assert_int_equal(err, -ECONNRESET); /* not -ETIMEDOUT: its end was seen, not its silence */
     assert_int_equal(rank, 3);
     assert_non_null(strstr(text, "rank 3 ("));
     assert_non_null(strstr(text, " is gone"));
@@ -287,7 +311,7 @@ static void killed(struct fixture *f)
     fake->fault_run = 1;
     need(f, !begin(f, 4), "open");
     need(f, run(f, 3) != 0, "a run with a rank that dies");
-    need(f, clock_now_ns() - begin_ns < 4000000000u, "at once");
+    need(f, clock_now_ns() - begin_ns < 15000000000u, "in time");
     need(f, strstr(session_error(f->s), "rank 3 (") != NULL, "it is named");
     need(f, strstr(session_error(f->s), "killed") != NULL, "for what was done to it");
     session_close(f->s);

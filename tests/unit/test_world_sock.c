@@ -44,7 +44,7 @@ static void test_wrong_secret(void **state)
 
     (void)state;
     add(&m, (struct joiner){.rank = 1, .size = 2, .secret = &other_secret});
-    add(&m, (struct joiner){.rank = 1, .size = 2, .after_ns = SECOND_NS});
+    add(&m, (struct joiner){.rank = 1, .size = 2, .behind = 1});
     hold(&m, 2, 60 * SECOND_NS);
     check_world(&m, 2);
     assert_int_equal(world_member(m.world, 1)->pid, m.joiners[1].pid);
@@ -53,20 +53,25 @@ static void test_wrong_secret(void **state)
     part(&m);
 }
 
+/* Whichever of the two came first stays, and the other one is told of it. */
 static void test_same_rank_twice(void **state)
 {
     struct meeting m = {0};
+    char said[64];
 
     (void)state;
     add(&m, (struct joiner){.rank = 1, .size = 3});
-    add(&m, (struct joiner){.rank = 1, .size = 3, .after_ns = SECOND_NS / 2});
-    add(&m, (struct joiner){.rank = 2, .size = 3, .after_ns = SECOND_NS * 3 / 2});
+    add(&m, (struct joiner){.rank = 1, .size = 3, .after_ns = SECOND_NS / 4});
+    add(&m, (struct joiner){.rank = 2, .size = 3, .behind = 1});
     hold(&m, 3, 60 * SECOND_NS);
     check_world(&m, 3);
-    assert_int_equal(world_member(m.world, 1)->pid, m.joiners[0].pid);
-    assert_int_equal(m.joiners[1].report.err, -EEXIST);
-    assert_non_null(strstr(m.joiners[1].report.error, "rank 1 has come already"));
-    assert_non_null(strstr(m.log, "rank 1 has come already"));
+    const pid_t in = world_member(m.world, 1)->pid;
+    const struct joiner *out = &m.joiners[in == m.joiners[0].pid];
+    assert_int_equal(in, m.joiners[out == &m.joiners[0]].pid);
+    assert_int_equal(out->report.err, -EEXIST);
+    snprintf(said, sizeof(said), "rank 1 has come already, as process %d of ", (int)in);
+    assert_non_null(strstr(out->report.error, said));
+    assert_non_null(strstr(m.log, said));
     part(&m);
 }
 
@@ -78,7 +83,7 @@ static void test_numbers_that_are_wrong(void **state)
     add(&m, (struct joiner){.rank = 1, .size = 4});
     add(&m, (struct joiner){.rank = 2, .size = 2});
     add(&m, (struct joiner){.rank = 0, .size = 2});
-    add(&m, (struct joiner){.rank = 1, .size = 2, .after_ns = SECOND_NS});
+    add(&m, (struct joiner){.rank = 1, .size = 2, .behind = 3});
     hold(&m, 2, 60 * SECOND_NS);
     check_world(&m, 2);
     assert_int_equal(m.joiners[0].report.err, -EINVAL);
@@ -114,8 +119,8 @@ static void test_one_that_left_may_come_again(void **state)
 
     (void)state;
     add(&m, (struct joiner){.rank = 1, .size = 3, .leaves = true});
-    add(&m, (struct joiner){.rank = 1, .size = 3, .after_ns = SECOND_NS});
-    add(&m, (struct joiner){.rank = 2, .size = 3, .after_ns = SECOND_NS * 2});
+    add(&m, (struct joiner){.rank = 1, .size = 3, .behind = 1, .after_ns = SECOND_NS});
+    add(&m, (struct joiner){.rank = 2, .size = 3, .behind = 1, .after_ns = SECOND_NS * 2});
     hold(&m, 3, 60 * SECOND_NS);
     check_world(&m, 3);
     assert_int_equal(world_member(m.world, 1)->pid, m.joiners[1].pid);
@@ -198,7 +203,7 @@ static void test_joiner_cancelled(void **state)
     (void)state;
     need_library();
     add(&m, (struct joiner){.rank = 1, .size = 2});
-    start_joiner(&m.joiners[0], 1); /* nobody listens there */
+    start_joiner(&m, 0, 1); /* nobody listens there */
     usleep(500000);
     kill(m.joiners[0].pid, SIGTERM);
     assert_int_equal(reported(&m.joiners[0])->err, -EINTR);

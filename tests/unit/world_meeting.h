@@ -3,6 +3,7 @@
 #ifndef PLUMB_TESTS_WORLD_MEETING_H
 #define PLUMB_TESTS_WORLD_MEETING_H
 
+#include <poll.h>
 #include <sys/mman.h>
 
 #include "tests/unit/worlds.h"
@@ -10,6 +11,7 @@
 struct joiner {
     unsigned rank, size;
     const struct meet_secret *secret;
+    unsigned behind; /* it starts when so many of those before it have reported, or are gone */
     uint64_t after_ns, wait_ns;
     bool leaves; /* at once when it is let in */
     bool stops;  /* after a second */
@@ -101,14 +103,28 @@ static inline void be_a_joiner(struct joiner *j, uint16_t port, int fd)
     _exit(0);
 }
 
-static inline void start_joiner(struct joiner *j, uint16_t port)
+/* In joiner i, which has the ends of the pipes by which those before it report. */
+static inline void let_others_end(const struct meeting *m, unsigned i)
 {
+    struct pollfd reports[RANKS];
+
+    for (unsigned k = 0; k < i; k++)
+        reports[k] = (struct pollfd){.fd = m->joiners[k].fd, .events = POLLIN};
+    for (int ms = 0; ms < 60000 && poll(reports, i, 0) < (int)m->joiners[i].behind; ms++)
+        usleep(1000);
+}
+
+static inline void start_joiner(struct meeting *m, unsigned i, uint16_t port)
+{
+    struct joiner *j = &m->joiners[i];
     int fds[2];
 
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
     j->pid = test_fork();
-    if (j->pid == 0)
+    if (j->pid == 0) {
+        let_others_end(m, i);
         be_a_joiner(j, port, fds[1]);
+    }
     close(fds[1]);
     j->fd = fds[0];
 }
@@ -127,7 +143,7 @@ static inline void start_all(void *arg, const char *address, uint16_t port)
             pause();
     }
     for (unsigned i = 0; i < m->n; i++)
-        start_joiner(&m->joiners[i], port);
+        start_joiner(m, i, port);
 }
 
 static inline void add(struct meeting *m, struct joiner j)

@@ -135,7 +135,7 @@ needs_attach()
     begin=$SECONDS
     copy --engine shm,pipe,memcpy --size 64K --direction one-way,both --inject peer-dies
     [ "$status" -eq 4 ]
-    [ $((SECONDS - begin)) -lt 10 ]
+    [ $((SECONDS - begin)) -lt 40 ]
     [ "$(cells status | sort | uniq -c | awk '$2 == "failed" { print $1 }')" -eq 8 ]
     [ "$(cells reason | grep -c 'the process at the other end died')" -eq 8 ]
     cells status | tail -n 1 | grep -q -e ok -e noisy

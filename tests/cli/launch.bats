@@ -251,11 +251,16 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
     simulate one
     [[ -e build/sim/libnvidia-ml.so.1 ]] || skip "no stand-in for NVML"
     fault throttle:reason=power:factor=0.5
-    launch --op launch-complete --budget 1s --width 0.0001%
-    [[ $(cells status) == ok || $(cells status) == noisy ]]
-    says "$out" 'power cap'
-    [[ $(cells disturbed) == *"GPU held back"* ]]
-    cells gpu_looks | awk '!($1 >= 3 && $1 <= 12) { exit 1 }' # every 100 ms, for 1 s
+    # Every 100 ms for 1 s; a machine that others use too may take most of that second, but not five times.
+    for _ in 1 2 3 4 5; do
+        launch --op launch-complete --budget 1s --width 0.0001%
+        [[ $(cells status) == ok || $(cells status) == noisy ]]
+        says "$out" 'power cap'
+        [[ $(cells disturbed) == *"GPU held back"* ]]
+        paste -d' ' <(cells gpu_looks) <(cells elapsed_s) | awk '!($1 >= 1 && $1 <= 10 * $2 + 2) { exit 1 }'
+        [[ $(cells gpu_looks) -lt 3 ]] || break
+    done
+    [[ $(cells gpu_looks) -ge 3 ]]
     cells gpu_clock_mhz_high | awk '!($1 > 0) { exit 1 }'
     unset PLUMB_SIM_FAULT
     launch --op launch-complete --budget 1s --min-samples 20000

@@ -127,9 +127,9 @@ assert state == {("alpha", "beta"): "done", ("beta", "gone"): "fail", ("gone", "
 END
     rm -rf r
     printf 'alpha address=127.0.0.1\nmute address=127.0.0.1\n' > hosts
-    run over_hosts --only '*--size 8*' --host-wait 1s
+    run over_hosts --only '*--size 8*' --host-wait 5s # for 'alpha' as well
     [ "$status" -eq 4 ]
-    cells reason | grep -q "'mute' does not answer: nothing came from it by ./rsh in 1 s"
+    cells reason | grep -q "'mute' does not answer: nothing came from it by ./rsh in 5 s"
     rm -rf r
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     run over_hosts --only '*--size 8*' --remote-dir /nowhere

@@ -3,6 +3,7 @@
 # plumb-net from outside, on this machine alone: its rows, what it proves, who may connect, and peers that die or hang.
 
 bats_require_minimum_version 1.5.0
+load processes
 load rows
 
 setup()
@@ -253,9 +254,6 @@ fits_together()
 # The peer of a run on this machine is its one child.
 peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
 
-# ticks_of PID: CPU time that it took, in hundredths of a second.
-ticks_of() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
-
 @test "a peer that is killed, or stopped: the row fails and names it, the next point runs, no orphan" {
     local victim=$RANDOM
     for signal in KILL STOP; do
@@ -263,7 +261,7 @@ ticks_of() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
         timeout 90 "$bin" $quick --budget 6s --transport tcp --pattern bandwidth --size 64K,128K --no-cpu --seed $victim >"$out" 2>"$err" 3>&- &
         local leader=$!
         for _ in $(seq 600); do peer=$(peer_of $victim); [ -n "$peer" ] && break; sleep 0.05; done
-        for _ in $(seq 600); do [ "$(ticks_of "$peer")" -lt 20 ] || break; sleep 0.05; done # it moves bytes by now
+        for _ in $(seq 600); do at_work 20 "$peer" && break; sleep 0.05; done # it moves bytes by now
         kill -$signal "$peer"
         status=0
         wait $leader || status=$?

@@ -6,10 +6,10 @@
 
 #include <stddef.h>
 
-/* Open MPI's settings, as it has them; "": not set. */
+/* Open MPI's settings, as it has them; "": not set. One that fills its room was cut: what it chooses is not known. */
 struct mpi_settings {
-    char pml[64], btl[64];
-    char providers[64]; /* mtl_ofi_provider_include */
+    char pml[256], btl[256];
+    char providers[256]; /* mtl_ofi_provider_include */
 };
 
 /*

@@ -10,7 +10,7 @@
 #include "core/collective/collective.h"
 #include "core/collective/sockets.h"
 
-#define MPI_MODULE_ABI    5u
+#define MPI_MODULE_ABI    6u
 #define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
 /* Collectives of some of the ranks, on a communicator of their own. */

@@ -111,6 +111,37 @@ static void test_mpi_layers(void **state)
     below_is("I_MPI_FABRICS", "shm:dapl", "");
 }
 
+/* A list of "tcp" and so on that ends in `last`, as long as room for so many bytes takes. */
+static const char *list_to(char *text, size_t bytes, const char *last)
+{
+    size_t end = bytes - strlen(last);
+
+    for (size_t i = 0; i < end; i++)
+        text[i] = "tcp,"[i % 4];
+    strcpy(text + end, last);
+    return text;
+}
+
+/* What does not fit is cut: what the rest of it chooses is not known. */
+static void test_cut(void **state)
+{
+    struct mpi_settings set;
+    char list[2 * sizeof(set.btl)];
+    size_t room = sizeof(set.btl);
+
+    (void)state;
+    mpi_is("", list_to(list, 100, ",openib"), ""); /* far behind, and there */
+    mpi_is("ob1", list, "");
+    mpi_is("", list_to(list, room - 2, ",self"), "btl=tcp,tcp,tcp,tcp,tcp,tcp,");
+    mpi_is("", list_to(list, room - 1, ",self"), "");
+    mpi_is("", list_to(list, room + 20, ",openib"), "");
+    mpi_is("ob1", list, "");
+    pml_is("cm", "mtl_ofi_provider_include", list, "");
+    mpi_is(list, "tcp,self", "");
+    pml_is("cm", "mtl_ofi_provider_include", list_to(list, room - 2, ",udp"),
+           "mtl_ofi_provider_include=tcp,tcp,tcp,tcp,tcp,tcp,");
+}
+
 static void nccl_is(const char *name, const char *value, const char *said)
 {
     char text[48];
@@ -253,7 +284,7 @@ int main(void)
         cmocka_unit_test(test_mpi),   cmocka_unit_test(test_mpi_layers),
         cmocka_unit_test(test_nccl),  cmocka_unit_test(test_devices),
         cmocka_unit_test(test_flow),  cmocka_unit_test(test_prove),
-        cmocka_unit_test(test_guest),
+        cmocka_unit_test(test_guest), cmocka_unit_test(test_cut),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,10 +111,13 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
     }
 }
 
-/* Bytes that all members together put on their wires, if no wire carries anything twice: what net counts, too. */
+/* Bytes that all members together put on their wires, if no wire carries anything twice: what net counts, too. busbw's factor is of
+ * one member's wire; in a broadcast each but the root gets the vector once. */
 static double wire_gb(const struct collective_work *w)
 {
-    return w->n * collective_bus_factor(w->point.op, w->n) * (double)w->vector_bytes *
+    unsigned wires = w->point.op == COLLECTIVE_BROADCAST ? w->n - 1 : w->n;
+
+    return wires * collective_bus_factor(w->point.op, w->n) * (double)w->vector_bytes *
            (double)w->operations / 1e9;
 }
 

@@ -175,12 +175,18 @@ static struct framing_tcp rail_tcp(const struct net_rail *r)
     struct framing_tcp f = {.mtu = r->mtu_bytes,
                             .options = TCP_TIMESTAMPS,
                             .ipv6 = r->ipv6,
+                            .vlan = r->vlan,
                             .payload = r->segment_bytes};
     unsigned base = (f.ipv6 ? IPV6 : IPV4) + TCP;
 
     if (f.mtu >= f.payload + base && f.mtu - f.payload - base <= 40 && f.payload)
         f.options = f.mtu - f.payload - base;
     return f;
+}
+
+static const char *tag_text(const struct net_rail *r)
+{
+    return r->vlan ? " with a VLAN tag" : "";
 }
 
 /* "roce v2, rxe": the protocol, then what the device is. */
@@ -195,8 +201,8 @@ static double tcp_limit(const struct net_rail *r, char *how, size_t len)
 {
     struct framing_tcp f = rail_tcp(r);
 
-    snprintf(how, len, "TCP/IPv%d framing at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4, f.mtu,
-             framing_tcp_payload(&f));
+    snprintf(how, len, "TCP/IPv%d framing%s at MTU %u, %u bytes a segment", f.ipv6 ? 6 : 4,
+             tag_text(r), f.mtu, framing_tcp_payload(&f));
     return framing_tcp_fraction(&f);
 }
 
@@ -205,7 +211,7 @@ static double iwarp_limit(const struct net_rail *r, const struct net_point *p, c
 {
     struct framing_tcp f = rail_tcp(r);
 
-    snprintf(how, len, "iWARP framing at MTU %u", f.mtu);
+    snprintf(how, len, "iWARP framing%s at MTU %u", tag_text(r), f.mtu);
     return framing_iwarp_fraction(&f, (enum net_verb)p->rdma.verb, p->message_bytes);
 }
 
@@ -223,12 +229,12 @@ static double rdma_limit(const struct net_rail *r, const char *kind, const struc
         snprintf(how, len, "the path's MTU is not known");
         return NAN;
     }
-    snprintf(how, len, "%s framing at MTU %u",
+    snprintf(how, len, "%s framing%s at MTU %u",
              k == FRAMING_INFINIBAND ? "InfiniBand"
              : k == FRAMING_ROCE_V1  ? "RoCE v1"
                                      : "RoCE v2",
-             mtu);
-    return framing_rdma_fraction(k, (enum net_verb)p->rdma.verb, p->message_bytes, mtu, false);
+             tag_text(r), mtu);
+    return framing_rdma_fraction(k, (enum net_verb)p->rdma.verb, p->message_bytes, mtu, r->vlan);
 }
 
 static double kind_limit(const struct net_rail *r, const char *kind, const struct net_point *p,
@@ -272,7 +278,7 @@ double net_limit_gbps(const struct net_rail *r, const char *kind, const struct n
     kind = kind ? kind : r->kind;
     if (is_kind(kind, "shm") && r->line_gbps > 0) {
         snprintf(source, len, "%s", r->line_source);
-        return r->line_gbps / 8 * p->threads;
+        return r->line_gbps / 8 * net_rail_threads(p, 1, p->connections);
     }
     if (!(r->line_gbps > 0)) {
         snprintf(source, len, "%s",

@@ -119,12 +119,13 @@ struct net_rail {
         kind[32]; /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
     char text[160];         /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
     int node;               /* NUMA node of the device; -1: none or not known */
-    uint32_t mtu_bytes;     /* TCP: of the interface; RDMA: of the path */
+    uint32_t mtu_bytes;     /* TCP, iWARP: of the interface; RDMA: of the path */
     uint32_t segment_bytes; /* TCP: payload of a full segment (MSS less options); else 0 */
     uint8_t ipv6;           /* TCP: over IPv6 */
     uint8_t simulated;      /* the GPU that buffers are on is a stand-in */
     uint8_t vf;             /* a virtual function, which may share its port */
     char address[24];       /* of the PCI function; "": none, or not known */
+    uint8_t vlan;           /* its frames have a VLAN tag */
     struct net_pcie pcie;   /* of its function */
     double line_gbps;       /* the line's rate, Gb/s; 0: not known */
     char line_source[160];  /* where that is from, or why it is not known */
@@ -317,6 +318,16 @@ static inline unsigned net_rail_of(const struct net_end *e, unsigned connection)
     if (connection >= e->point->connections)
         return 0;
     return (unsigned)((uint64_t)connection * e->n_rails / e->point->connections);
+}
+
+/* Threads that serve the `connections` of one of n_rails in one direction: its share of what was asked for, at least one, and none
+ * that would have nothing to do. */
+static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_rails,
+                                        unsigned connections)
+{
+    unsigned threads = p->threads > n_rails ? p->threads / n_rails : 1;
+
+    return threads < connections ? threads : connections;
 }
 
 /* Both ends must have the same: changes with the layout of what they send each other as it is. */

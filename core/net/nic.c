@@ -34,6 +34,7 @@ static const struct {
     {"hv_netvsc", false, "nominal: Hyper-V gives its switch's figure, not this guest's share"},
     {"veth", false, "made up: veth has no line"},
     {"tun", false, "made up: a tun device has no line"},
+    {"vmw_pvrdma", false, "made up: PVRDMA is not told the line's"},
 };
 
 const char *nic_rate_note(const char *driver, bool hidden)
@@ -194,7 +195,7 @@ struct members {
     const char *root;
     unsigned depth, n;
     struct nic last;
-    bool all_known;
+    bool all_known, all_tagged;
 };
 
 static int read_nic(const char *root, const char *interface, struct nic *nic, unsigned depth);
@@ -211,6 +212,7 @@ static int add_member(void *arg, const char *name)
     if (!strcmp(nic.kind, "veth") || !strcmp(nic.kind, "tun"))
         return 0; /* ways to guests and containers, not out of the machine */
     m->all_known &= nic.line_gbps > 0;
+    m->all_tagged &= nic.vlan;
     m->last = nic;
     m->n++;
     return 0;
@@ -218,12 +220,13 @@ static int add_member(void *arg, const char *name)
 
 static void stacked_line(const char *root, struct nic *nic, unsigned depth)
 {
-    struct members m = {.root = root, .depth = depth, .all_known = true};
+    struct members m = {.root = root, .depth = depth, .all_known = true, .all_tagged = true};
     bool bond = !strcmp(nic->kind, "bond") || !strcmp(nic->kind, "team");
 
     sys_list(root, add_member, &m, "sys/class/net/%s", nic->name);
     if (m.n)
         nic->node = m.last.node;
+    nic->vlan = !strcmp(nic->kind, "vlan") || (m.n && m.all_tagged);
     if (m.n && !m.all_known)
         unknown(nic, "%s: %.140s", nic->name, m.last.line_source);
     else if (bond && m.n)
@@ -311,37 +314,52 @@ static void fill_function(struct net_rail *r, const char *address, bool vf,
     r->pcie = *pcie;
 }
 
-int nic_fill(struct net_rail *r, const char *interface)
+int nic_fill_at(const char *root, struct net_rail *r, const char *interface)
 {
     struct nic nic;
-    int rc = nic_read(NULL, interface, &nic);
+    int rc = nic_read(root, interface, &nic);
 
     fill(r, interface, nic.node, nic.line_gbps, nic.line_source);
     fill_function(r, nic.address, nic.vf, &nic.pcie);
+    r->vlan = nic.vlan;
     if (!rc)
         r->mtu_bytes = nic.mtu;
     return rc;
 }
 
-int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port)
+int nic_fill(struct net_rail *r, const char *interface)
 {
-    struct nic_port np;
-    char name[NIC_NAME];
-    int rc = nic_read_port(NULL, device, port, &np);
-
-    if (snprintf(name, sizeof(name), "%s:%u", device, port) >= (int)sizeof(name))
-        return -ENODEV;
-    fill(r, name, np.node, np.line_gbps, np.line_source);
-    fill_function(r, np.address, np.vf, &np.pcie);
-    return rc;
+    return nic_fill_at(NULL, r, interface);
 }
 
-void nic_fill_rdma_pcie(struct net_rail *r)
+bool nic_has_tag(const char *root, const char *interface)
+{
+    struct nic nic;
+
+    return !nic_read(root, interface, &nic) && nic.vlan;
+}
+
+int nic_fill_rdma(const char *root, struct net_rail *r, bool within)
 {
     char device[NIC_NAME];
     struct nic_port np;
     unsigned port;
 
-    if (!nic_parse_port(NULL, r->name, device, &port) && !nic_read_port(NULL, device, port, &np))
-        fill_function(r, np.address, np.vf, &np.pcie);
+    r->line_gbps = 0;
+    if (nic_parse_port(root, r->name, device, &port) || nic_read_port(root, device, port, &np)) {
+        snprintf(r->line_source, sizeof(r->line_source), "there is no RDMA port '%.40s'", r->name);
+        return -ENODEV;
+    }
+    fill_function(r, np.address, np.vf, &np.pcie);
+    if (np.iwarp) {
+        r->vlan = np.vlan;
+        r->mtu_bytes = np.mtu;
+    }
+    if (within && np.software)
+        snprintf(np.line_source, sizeof(np.line_source),
+                 "%.40s is in software: within this machine, there is no line", r->name);
+    else
+        r->line_gbps = np.line_gbps;
+    snprintf(r->line_source, sizeof(r->line_source), "%s", np.line_source);
+    return 0;
 }

@@ -32,6 +32,7 @@ struct nic {
     int node;         /* NUMA; -1: none or not told */
     uint32_t mtu;
     bool vf;                      /* a virtual function of SR-IOV, seen from the host */
+    bool vlan;                    /* its frames have a VLAN tag on the line */
     unsigned vfs;                 /* virtual functions that this one has given out */
     struct net_pcie pcie;         /* of its function, or of the one that it stands on */
     double line_gbps;             /* Gb/s, one direction; 0: not known */
@@ -50,6 +51,8 @@ struct nic_port {
         interface[NIC_NAME]; /* that it goes with (RoCE, iWARP, IPoIB); "" none or in another namespace */
     char link_layer[24]; /* "Ethernet", "InfiniBand", "Unspecified" */
     bool software, iwarp, vf;
+    bool vlan;    /* of its interface; RoCE's GIDs may each be of another one: nic_has_tag() */
+    uint32_t mtu; /* of its interface; 0: not known, or InfiniBand, where IPoIB's says nothing */
     int node;
     struct net_pcie pcie; /* in software: of its interface */
     double line_gbps;
@@ -69,17 +72,21 @@ bool nic_counts_apart(const char *driver);
 /* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives none. */
 const char *nic_rate_note(const char *driver, bool hidden);
 
-/* Puts node, mtu (of an interface; an RDMA path's is not known here), address, vf, pcie, line_gbps and line_source into a rail, and its name
- * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
+/* Do frames that leave by this interface have a VLAN tag on the line? It is a VLAN, or has nothing else below it. */
+bool nic_has_tag(const char *root, const char *interface);
+
+/* Puts node, mtu, vlan, address, vf, pcie, line_gbps and line_source into a rail, and its name where it has none. 0 or -ENODEV: then
+ * line_source says that it is not there. */
 int nic_fill(struct net_rail *r, const char *interface);
-int nic_fill_rdma(struct net_rail *r, const char *device, unsigned port);
-/* address, vf and pcie alone, of a rail that its transport has filled in: "mlx5_0:1". */
-void nic_fill_rdma_pcie(struct net_rail *r);
+/* Puts address, vf, pcie, line_gbps and line_source into the rail of an RDMA port, which its name says ("mlx5_0:1"), and of iWARP its interface's mtu and
+ * vlan: of others these are the path's and the GID's, and the transport's to say. `within`: the other end is on this machine, where what is in
+ * software takes no line. 0 or -ENODEV, as above. */
+int nic_fill_rdma(const char *root, struct net_rail *r, bool within);
 
 /*
  * Rails of devices that a library's bytes took, by name ("eth0", "mlx5_0:1"): of an interface TCP over IPv4 without options at its MTU, of an RDMA
  * port the largest path MTU that it can have. What is not known of a library is the least that can be, so that limits err upwards.
- * -ENOTSUP with `why`: their rates do not add up, as they may share a card's PCIe link or, virtual functions, a port.
+ * -ENOTSUP with `why`: their rates do not add up, as they may share a card's PCIe link or, virtual functions and VLANs, a port.
  */
 int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
                    struct net_rail *rails, char *why, size_t len);

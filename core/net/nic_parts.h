@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What nic.c and nic_rdma.c share. Others use nic.h. */
+/* What nic.c, nic_rdma.c and nic_wire.c share. Others use nic.h. */
 #ifndef PLUMB_CORE_NET_NIC_PARTS_H
 #define PLUMB_CORE_NET_NIC_PARTS_H
 
@@ -13,6 +13,9 @@ void nic_pci_function(const char *target, char address[24], char *folder, size_t
 
 /* numa_node of a device's folder; -1: none, or not told. */
 int nic_node(const char *root, const char *folder);
+
+/* nic_fill() of any root. */
+int nic_fill_at(const char *root, struct net_rail *r, const char *interface);
 
 /* The link of the PCI function at that folder ("": none), of this driver. */
 struct net_pcie nic_pcie(const char *root, const char *folder, const char *driver);

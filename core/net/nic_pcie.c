@@ -23,7 +23,7 @@ enum {
 /* A hypervisor's own devices: what they say of a link is made up. Those of nic_rate_note() are, too. */
 static bool is_paravirtual(const char *driver)
 {
-    static const char *const made_up[] = {"vmw_pvrdma", "efa", "erdma", "gve", "mana"};
+    static const char *const made_up[] = {"efa", "erdma", "gve", "mana"};
 
     for (size_t i = 0; i < sizeof(made_up) / sizeof(*made_up); i++)
         if (!strcmp(driver, made_up[i]))

@@ -135,11 +135,14 @@ static void set_line(const char *root, struct nic_port *np)
     char text[64] = "";
     double gbps = port_rate(root, np, text);
     bool infiniband = !strcmp(np->link_layer, "InfiniBand");
+    const char *made_up = nic_rate_note(np->driver, false);
     struct nic nic = {0};
+    bool beside = !infiniband && np->interface[0] && !nic_read(root, np->interface, &nic);
 
+    np->mtu = nic.mtu;
+    np->vlan = nic.vlan;
     /* On Ethernet the port's rate is often only the interface's, rounded to one that InfiniBand has. */
-    if (!infiniband && np->interface[0] && !nic_read(root, np->interface, &nic) &&
-        (nic.line_gbps > 0 || np->software)) {
+    if (beside && (nic.line_gbps > 0 || np->software)) {
         if (np->software)
             np->pcie = nic.pcie;
         np->line_gbps = nic.line_gbps;
@@ -152,6 +155,9 @@ static void set_line(const char *root, struct nic_port *np)
     if (!(gbps > 0))
         snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u: its rate is not told",
                  np->device, np->port);
+    else if (made_up)
+        snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u says %.30s, %.60s", np->device,
+                 np->port, text, made_up);
     else if (!infiniband && gbps <= 2.5)
         snprintf(np->line_source, sizeof(np->line_source),
                  "%.40s:%u says %.30s, made up: what %.20s gives where it does not know",

@@ -6,6 +6,7 @@
 
 #include "core/net/framing.h"
 #include "core/net/nic.h"
+#include "core/net/nic_parts.h"
 
 enum {
     IPV4_TCP = 20 + 20,
@@ -30,39 +31,27 @@ static uint32_t tcp_payload(uint32_t mtu)
 
 static void fill_interface(const char *root, const char *name, struct net_rail *r)
 {
-    struct nic nic;
-
-    nic_read(root, name, &nic);
-    *r = (struct net_rail){.kind = "tcp",
-                           .node = nic.node,
-                           .mtu_bytes = nic.mtu,
-                           .segment_bytes = tcp_payload(nic.mtu),
-                           .vf = nic.vf,
-                           .pcie = nic.pcie,
-                           .line_gbps = nic.line_gbps};
-    snprintf(r->line_source, sizeof(r->line_source), "%s", nic.line_source);
-    snprintf(r->address, sizeof(r->address), "%s", nic.address);
+    *r = (struct net_rail){.kind = "tcp"};
+    nic_fill_at(root, r, name);
+    r->segment_bytes = tcp_payload(r->mtu_bytes);
 }
 
 static void fill_port(const char *root, const char *device, unsigned port, struct net_rail *r)
 {
     struct nic_port np;
-    struct nic nic = {0};
 
     nic_read_port(root, device, port, &np);
-    if (np.interface[0])
-        nic_read(root, np.interface, &nic);
     *r = (struct net_rail){.node = np.node,
-                           .mtu_bytes = nic.mtu,
+                           .mtu_bytes = np.mtu,
                            .vf = np.vf,
                            .pcie = np.pcie,
                            .line_gbps = np.line_gbps};
     if (!strcmp(np.link_layer, "InfiniBand"))
-        r->mtu_bytes = RDMA_MTU_MOST; /* IPoIB's says nothing of it */
+        r->mtu_bytes = RDMA_MTU_MOST;
     else if (!np.iwarp)
-        r->mtu_bytes = roce_mtu(nic.mtu);
+        r->mtu_bytes = roce_mtu(np.mtu);
     else
-        r->segment_bytes = tcp_payload(nic.mtu);
+        r->segment_bytes = tcp_payload(np.mtu);
     snprintf(r->kind, sizeof(r->kind), "%s",
              !strcmp(np.link_layer, "InfiniBand") ? "infiniband"
              : np.iwarp                           ? "iwarp"
@@ -108,16 +97,24 @@ static bool card_carries(const struct net_rail *rails, unsigned n, unsigned one)
     return !shared || !(pcie_gbps > 0) || lines <= pcie_gbps;
 }
 
+/* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a port that does RoCE is one whatever tag its
+ * packets have. */
+static bool is_tagged(const struct net_rail *r)
+{
+    return r->vlan && strncmp(r->kind, "roce", 4) != 0;
+}
+
 int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len)
 {
     for (unsigned i = 0; n > 1 && i < n; i++) {
         bool carries = card_carries(rails, n, i);
-        if (carries && !rails[i].vf)
+        if (carries && !rails[i].vf && !is_tagged(&rails[i]))
             continue;
         snprintf(why, len, "%.20s and %u more carried the bytes: %.20s %s", rails[0].name, n - 1,
                  rails[i].name,
-                 carries ? "is a virtual function, which may share its port"
-                         : "shares its card's PCIe link, which carries less than their lines");
+                 !carries      ? "shares its card's PCIe link, which carries less than their lines"
+                 : rails[i].vf ? "is a virtual function, which may share its port"
+                               : "is a VLAN, which may share its port");
         return -ENOTSUP;
     }
     return 0;

@@ -7,7 +7,10 @@
 #include "core/transport/rdma/rdma_module.h"
 
 static const struct rdma_fabric_core core = {
-    .core = {.fail = net_fail, .fill = pattern_fill, .check = pattern_check},
+    .core = {.fail = net_fail,
+             .fill = pattern_fill,
+             .check = pattern_check,
+             .has_tag = nic_has_tag},
     .name = world_name,
     .member = world_member,
     .rank = world_rank,
@@ -81,7 +84,7 @@ static int rail(const struct fabric *f, struct net_rail *out)
     int err = ops_of(f)->rail(f, out);
 
     if (!err)
-        nic_fill_rdma_pcie(out);
+        nic_fill_rdma(NULL, out, false); /* it is told of members of other nodes */
     return err;
 }
 

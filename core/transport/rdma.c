@@ -21,6 +21,7 @@ static const struct rdma_core core = {
     .fail = net_fail,
     .fill = pattern_fill,
     .check = pattern_check,
+    .has_tag = nic_has_tag,
     .gpu = &rdma_gpu_core,
 };
 
@@ -84,7 +85,7 @@ static int rdma_open(struct net_end *e)
     int err = module ? module->open(e, &core) : net_fail(e, -EOPNOTSUPP, "%s", why);
 
     for (unsigned i = 0; i < e->n_rails && !err; i++)
-        nic_fill_rdma_pcie(&e->rails[i]);
+        nic_fill_rdma(NULL, &e->rails[i], e->same_machine);
     return err;
 }
 

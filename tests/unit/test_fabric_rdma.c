@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "core/net/nic.h"
 #include "core/pattern.h"
 #include "core/rng.h"
 #include "rdma_scene.h"
@@ -232,6 +233,9 @@ static int tells(struct side *s)
 {
     char text[256];
     struct net_rail rail;
+    struct nic_port np;
+    char device[NIC_NAME];
+    unsigned port;
     struct net_fact facts[NET_FACTS_MAX];
 
     s->f->ops->describe(s->f, text, sizeof(text));
@@ -239,6 +243,9 @@ static int tells(struct side *s)
     SURE(!s->f->ops->rail(s->f, &rail) && rail.mtu_bytes == 512);
     SURE(!strncmp(rail.kind, "roce v2", 7) && !strcmp(rail.name, s->f->links[0].device));
     SURE(strchr(rail.name, ':'));
+    SURE(!nic_parse_port(NULL, rail.name, device, &port) &&
+         !nic_read_port(NULL, device, port, &np));
+    SURE(np.line_source[0] && !strcmp(rail.line_source, np.line_source));
     size_t n = s->f->ops->facts(s->f, facts);
     SURE(n <= NET_FACTS_MAX);
     for (size_t i = 0; i < n; i++)

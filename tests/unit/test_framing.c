@@ -186,6 +186,35 @@ static void test_limits(void **state)
                 "sysfs: 100 Gb/s less iWARP framing at MTU 1500 (92.8 %)");
 }
 
+/* Four bytes more of each frame; InfiniBand has none. */
+static void test_tag(void **state)
+{
+    struct net_point p = {.message_bytes = 1048576, .rdma = {.verb = NET_WRITE}};
+    struct net_rail r = rail_of("tcp", 100, 1500);
+
+    (void)state;
+    r.vlan = 1;
+    check_limit(&r, &p, 12.5 * 1448 / 1542,
+                "sysfs: 100 Gb/s less TCP/IPv4 framing with a VLAN tag at MTU 1500, 1448 bytes a "
+                "segment (93.9 %)");
+    r = rail_of("roce v2", 100, 4096);
+    r.vlan = 1;
+    check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 256 * 86 + 16),
+                "sysfs: 100 Gb/s less RoCE v2 framing with a VLAN tag at MTU 4096 (97.9 %)");
+    r = rail_of("roce v1", 100, 4096);
+    r.vlan = 1;
+    check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 256 * 98 + 16),
+                "sysfs: 100 Gb/s less RoCE v1 framing with a VLAN tag at MTU 4096 (97.7 %)");
+    r = rail_of("infiniband", 100, 4096);
+    check_limit(&r, &p, 12.5 * 1048576 / (1048576 + 256 * 26 + 16),
+                "sysfs: 100 Gb/s less InfiniBand framing at MTU 4096 (99.4 %)");
+    r = rail_of("iwarp", 100, 1500);
+    r.vlan = 1;
+    p.message_bytes = 1428;
+    check_limit(&r, &p, 12.5 * 1428 / 1542,
+                "sysfs: 100 Gb/s less iWARP framing with a VLAN tag at MTU 1500 (92.6 %)");
+}
+
 /* What the device is stands behind the protocol. */
 static void test_kinds(void **state)
 {
@@ -280,6 +309,7 @@ int main(void)
         cmocka_unit_test(test_limits),        cmocka_unit_test(test_segments_of_a_rail),
         cmocka_unit_test(test_no_limit),      cmocka_unit_test(test_pcie),
         cmocka_unit_test(test_kinds),         cmocka_unit_test(test_narrow_slot),
+        cmocka_unit_test(test_tag),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

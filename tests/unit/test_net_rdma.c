@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "core/net/nic.h"
 #include "net_pair.h"
 #include "net_pair_channel.h"
 
@@ -426,6 +427,31 @@ static void test_a_given_gid_and_mtu_are_shown(void **state)
     net_pair_close(&pair);
 }
 
+/* By the one rule of all ports, which is the program's, not the module's. */
+static void test_the_line(void **state)
+{
+    struct net_point p = rdma_point(NET_WRITE, 1);
+    struct net_pair pair;
+    struct nic_port np;
+    char device[NIC_NAME];
+    unsigned port;
+
+    (void)state;
+    need_port();
+    assert_int_equal(net_pair_open(&pair, &net_rdma, &p, NULL, NULL), 0);
+    const struct net_rail *r = &pair.ends[0].rails[0];
+    assert_int_equal(nic_parse_port(NULL, r->name, device, &port), 0);
+    assert_int_equal(nic_read_port(NULL, device, port, &np), 0);
+    if (np.software) { /* both ends are on this machine */
+        assert_non_null(strstr(r->line_source, "within this machine"));
+        assert_true(r->line_gbps == 0);
+    } else {
+        assert_string_equal(r->line_source, np.line_source);
+        assert_true(r->line_gbps == np.line_gbps);
+    }
+    net_pair_close(&pair);
+}
+
 static void test_memlock(void **state)
 {
     struct net_point p = rdma_point(NET_WRITE, 1);
@@ -778,6 +804,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_little_is_under_way),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_a_given_gid_and_mtu_are_shown),
+        cmocka_unit_test(test_the_line),
         cmocka_unit_test(test_memlock),
         cmocka_unit_test(test_a_wrong_key_opens_nothing),
         cmocka_unit_test(test_damaged_cards),

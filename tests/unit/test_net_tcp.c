@@ -233,10 +233,22 @@ static void six_works_too(void **state)
     net_pair_close(&pair);
 }
 
+/* A thread that sleeps in the kernel has time left; one that was told to spin there has none, whatever the link does. */
+static void who_polls_says_so(void **state)
+{
+    struct net_point p = net_pair_point("tcp", 1);
+
+    (void)state;
+    assert_false(net_tcp.polls(&p));
+    p.tcp.busy_poll_us = 50;
+    assert_true(net_tcp.polls(&p));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(every_size_in_every_direction),
+        TEST(who_polls_says_so),
         TEST(epoll_serves_many_connections),
         TEST(sends_without_a_copy_are_accounted_for),
         TEST(pings_go_there_and_back),

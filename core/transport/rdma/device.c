@@ -123,14 +123,14 @@ static void describe(const struct rdma_rail *rail, struct net_rail *out)
                        : rail->is_function                   ? "SR-IOV function"
                                                              : "";
 
-    *out = (struct net_rail){.node = rdma_sysfs_node(rail), .mtu_bytes = rail->mtu_bytes};
+    *out = (struct net_rail){
+        .node = rdma_sysfs_node(rail), .mtu_bytes = rail->mtu_bytes, .vlan = rail->vlan};
     snprintf(out->name, sizeof(out->name), "%.48s:%u", rail->device, rail->port);
     snprintf(out->kind, sizeof(out->kind), "%s%s%s", protocols[rail->protocol], *what ? ", " : "",
              what);
     rdma_gid_text(rail, gid, sizeof(gid));
     snprintf(out->text, sizeof(out->text), "%.80s, MTU %u, %s, firmware %.24s", gid,
              rail->mtu_bytes, *rail->driver ? rail->driver : "driver unknown", rail->attr.fw_ver);
-    out->line_gbps = rdma_sysfs_rate(rail, out->line_source, sizeof(out->line_source));
 }
 
 static int check_verb(struct net_end *e, const struct rdma_rail *rail)

@@ -160,6 +160,15 @@ static void find_address(struct rdma_rail *rail, const struct ibv_gid_entry *g)
     }
 }
 
+/* Each of a port's VLANs has GIDs of its own. */
+static bool has_tag(const struct net_end *e, const struct ibv_gid_entry *g)
+{
+    char name[IF_NAMESIZE];
+
+    return g->ndev_ifindex && if_indextoname(g->ndev_ifindex, name) &&
+           rdma_of(e)->core->has_tag(NULL, name);
+}
+
 int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail, const struct sockaddr_storage *own)
 {
     struct ibv_gid_entry table[GIDS_MAX];
@@ -184,6 +193,7 @@ int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail, const struct sock
         rail->protocol = RDMA_INFINIBAND;
     else
         rail->protocol = g->gid_type == IBV_GID_TYPE_ROCE_V2 ? RDMA_ROCE_2 : RDMA_ROCE_1;
+    rail->vlan = (rail->protocol == RDMA_ROCE_1 || rail->protocol == RDMA_ROCE_2) && has_tag(e, g);
     return 0;
 }
 

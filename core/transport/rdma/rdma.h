@@ -56,6 +56,7 @@ struct rdma_rail {
     bool is_function;     /* SR-IOV virtual function */
     union ibv_gid gid;
     unsigned gid_index;
+    bool vlan; /* RoCE: the GID is of an interface whose frames have a VLAN tag */
     struct sockaddr_storage address; /* of its interface; family 0: none known */
     unsigned mtu_bytes;              /* active, or as asked */
     struct rdma_memory in, out;
@@ -192,13 +193,11 @@ void rdma_devices_say(void (*say)(void *arg, const char *name, const char *state
 /* sysfs.c */
 void rdma_sysfs_driver(struct rdma_rail *rail);
 int rdma_sysfs_node(const struct rdma_rail *rail);
-/* The line's rate in Gb/s and where it is from; 0: not known, and why. */
-double rdma_sysfs_rate(const struct rdma_rail *rail, char *source, size_t len);
 /* Sums of hw_counters by rdma_counter_names; UINT64_MAX: not told. */
 extern const char *const rdma_counter_names[RDMA_COUNTERS];
 void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[RDMA_COUNTERS]);
 
-/* gid.c: how the port is addressed; fills in gid, gid_index, protocol and address. `own`: the channel's
+/* gid.c: how the port is addressed; fills in gid, gid_index, protocol, vlan and address. `own`: the channel's
  * address at this end. */
 int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail, const struct sockaddr_storage *own);
 bool rdma_gid_has(struct ibv_context *context, unsigned port, const struct sockaddr_storage *own);

@@ -10,7 +10,7 @@
 #include "core/transport/fabric.h"
 
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
-#define RDMA_MODULE_ABI    3u
+#define RDMA_MODULE_ABI    4u
 
 /* Memory of a GPU, for the module, which knows none (core/transport/rdma_gpu.c). Errors are said by net_fail(), but for
  * export_memory()'s, which is a reason among others. */
@@ -40,7 +40,8 @@ struct rdma_core {
         __attribute__((format(printf, 3, 4)));
     void (*fill)(void *at, size_t bytes, uint64_t seed);
     size_t (*check)(const void *at, size_t bytes, uint64_t seed);
-    const struct rdma_gpu_core *gpu; /* of net's ends */
+    bool (*has_tag)(const char *root, const char *interface); /* nic_has_tag() */
+    const struct rdma_gpu_core *gpu;                          /* of net's ends */
 };
 
 /* For fabrics: what the module asks of the world. */
@@ -55,6 +56,7 @@ struct rdma_module {
     uint32_t abi;
     uint32_t layout; /* rdma_layout() of the sources it was built from */
     void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+    /* What the system says of the ports (line, PCIe link) the program puts into the rails: nic_fill_rdma(). */
     int (*open)(struct net_end *e, const struct rdma_core *core);
     int (*card)(struct net_end *e, void *card, size_t *len);
     int (*join)(struct net_end *e, const void *card, size_t len);

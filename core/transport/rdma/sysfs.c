@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system says of a device beside verbs: driver, node, rate, counters. */
+/* What the system says of a device beside verbs: driver, node, counters. */
 #include <ctype.h>
 #include <errno.h>
 #include <limits.h>
@@ -62,45 +62,6 @@ int rdma_sysfs_node(const struct rdma_rail *rail)
     char text[32];
 
     return *read_line(rail, "device/numa_node", text, sizeof(text)) ? atoi(text) : -1;
-}
-
-/* InfiniBand's nominal rates have the line code in them up to FDR; RoCE's and iWARP's are of Ethernet. */
-static double less_line_code(const struct rdma_rail *rail, double gbps, const char *text)
-{
-    if (rail->protocol != RDMA_INFINIBAND)
-        return gbps;
-    if (strstr(text, "SDR") || strstr(text, "DDR") || strstr(text, "QDR"))
-        return strstr(text, "HDR") || strstr(text, "NDR") ? gbps : gbps * 8 / 10;
-    if (strstr(text, "FDR10"))
-        return gbps; /* 40 Gb/s of data */
-    return strstr(text, "FDR") ? 14.0625 * 64 / 66 * (gbps > 20 ? 4 : 1) : gbps;
-}
-
-double rdma_sysfs_rate(const struct rdma_rail *rail, char *source, size_t len)
-{
-    char name[64], text[64], *end;
-
-    snprintf(name, sizeof(name), "ports/%u/rate", rail->port);
-    read_line(rail, name, text, sizeof(text));
-    double gbps = strtod(text, &end);
-    if (rail->software) {
-        snprintf(source, len, "'%s' is software (%s): it has no rate of its own", rail->device,
-                 rail->software);
-        return 0;
-    }
-    if (!strcmp(rail->driver, "vmw_pvrdma")) {
-        snprintf(source, len, "'%s' is paravirtual (PVRDMA): the guest is not told the rate",
-                 rail->device);
-        return 0;
-    }
-    if (end == text || gbps <= 0) {
-        snprintf(source, len, "'%s' tells no rate", rail->device);
-        return 0;
-    }
-    gbps = less_line_code(rail, gbps, text);
-    snprintf(source, len, "sysfs: %s of '%s'%s", text, rail->device,
-             rail->is_function ? ", which a virtual function shares" : "");
-    return gbps;
 }
 
 const char *const rdma_counter_names[RDMA_COUNTERS] = {"retransmits", "rnr naks", "out of sequence",

@@ -21,6 +21,11 @@ static bool needs_worker(const struct net_point *p, enum net_direction d, bool s
     return true;
 }
 
+static bool polls(const struct net_point *p)
+{
+    return p->tcp.busy_poll_us > 0;
+}
+
 static int make_state(struct net_end *e)
 {
     const struct net_point *p = e->point;
@@ -88,6 +93,7 @@ const struct net_ops net_tcp = {
     .backends = tcp_backends,
     .counted_by_sender = counted_by_sender,
     .needs_worker = needs_worker,
+    .polls = polls,
     .open = tcp_open,
     .card = tcp_card,
     .join = tcp_join,

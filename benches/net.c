@@ -76,7 +76,8 @@ static const struct opt options[] = {
      .choices = net_ways,
      .def = "forward",
      .scope = &with_streams,
-     .help = "of the stream: from this end, to it, both at once (each one's rows, and the sum)"},
+     .help = "of the stream: from this end, to it, both at once (rows both-forward, both-reverse, "
+             "sum)"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -116,18 +117,20 @@ static const struct opt options[] = {
      .help = "at each end and for each direction; 0: one, or with --mode blocking one a stream"},
     {.name = "device",
      .letter = 'd',
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      SWEPT,
      AT(device),
      .arg = "NIC[+NIC]",
+     .parse = net_parse_devices,
      .scope = &with_device,
      .help = "interface, its address, or RDMA device (mlx5_0:1); several at once with '+': a row "
              "each and the sum; unless given, the one that leads to the peer"},
     {.name = "peer-device",
-     .type = OPT_STRING,
+     .type = OPT_CUSTOM,
      SWEPT,
      AT(peer_device),
      .arg = "NIC[+NIC]",
+     .parse = net_parse_devices,
      .scope = &with_device,
      .help = "the peer's, unless its own command line says one"},
     {.name = "node",
@@ -310,7 +313,8 @@ static const struct opt options[] = {
      .type = OPT_DURATION,
      AT(duration_ns),
      .arg = "TIME",
-     .help = "measures for so long, however soon it converges"},
+     .help = "measures for so long, however soon it converges; as with -n, at most 20 million "
+             "samples are kept (pings: one each), unless --max-samples says more"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -319,6 +323,11 @@ static const struct opt options[] = {
      .choices = net_injects,
      .help = "for tests: spoil the data, or claim another path; both must be found"},
     {.name = "sizes-chosen", .type = OPT_FLAG, .flags = OPT_HIDDEN, AT(sizes_chosen), .help = ""},
+    {.name = "samples-chosen",
+     .type = OPT_FLAG,
+     .flags = OPT_HIDDEN,
+     AT(samples_chosen),
+     .help = ""},
     {.name = NULL},
 };
 
@@ -332,8 +341,9 @@ const struct bench bench = {
         "or `mpirun -np 2 plumb-net`. The secret keeps strangers out: docs/security.md.\n"
         "Bandwidth is goodput: payload that has arrived, over the time between the first and the "
         "last\n"
-        "arrival of a sample. Latency is half of a round trip (of a read: all of it). CPU seconds "
-        "a GB\n"
+        "arrival of a sample. Latency is half of a round trip (of a read: all of it), of at most\n"
+        "100,000 messages unless -D, -n or --max-samples says how long or how many. CPU seconds a "
+        "GB\n"
         "are those of the threads, and of the whole machine less what it spends when idle. The "
         "system's\n"
         "counters of every NIC prove which way the bytes went: another one than asked is wrong.",

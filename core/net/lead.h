@@ -40,13 +40,16 @@ int net_lead_ping(struct net_lead *lead, uint64_t *ns);
 /* What net_lead_stream() measures: each rail of each direction, where there are several the sum of a
  * direction, and the sum of both. */
 struct net_rate_name {
-    const char *direction; /* forward reverse sum */
+    const char *direction; /* of net_direction_word(), or "sum" */
     char rail[64];         /* "" where there is one; "all" for a sum of them */
-    double limit_gbps;     /* GB/s, of the slower end; NAN: not known */
+    double limit_gbps;     /* GB/s, of the slower end; NAN: not known, or parts of it are shared */
     char limit_source[200];
 };
 #define NET_RATES_MAX (NET_DIRECTIONS * (NET_RAILS_MAX + 1) + 1)
 unsigned net_lead_rates(struct net_lead *lead, struct net_rate_name *rates);
+/* What rows call a direction: "forward" or "reverse" where it is streamed alone; where both are, "both-forward" or "both-reverse", which
+ * are other cases. */
+const char *net_direction_word(const struct net_point *p, enum net_direction d);
 
 /* Whole messages that have arrived since net_lead_mark(), of all rates. */
 uint64_t net_lead_messages(const struct net_lead *lead);

@@ -6,6 +6,7 @@
 
 #include "core/net/framing.h"
 #include "core/net/lead_state.h"
+#include "core/net/nic.h"
 
 /* The slower end's line is the limit. */
 static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *name)
@@ -36,34 +37,73 @@ static struct net_rate_name *add_name(struct net_rate_name *names, unsigned *n,
     return name;
 }
 
-/* A sum's limit is the sum of its parts', where all are known. */
+const char *net_direction_word(const struct net_point *p, enum net_direction d)
+{
+    static const char *const words[][NET_DIRECTIONS] = {{"forward", "reverse"},
+                                                        {"both-forward", "both-reverse"}};
+
+    return words[p->stream[NET_FORWARD] && p->stream[NET_REVERSE]][d];
+}
+
+/* Where an end's devices share what carries their bytes, limits of each are no limit together: why, of the first such end; else "". */
+static void find_shared(const struct net_lead *l, char *why, size_t len)
+{
+    char text[160];
+
+    why[0] = 0;
+    for (int side = 0; side < NET_SIDES && !why[0]; side++) {
+        const struct net_rails *rails = &l->told[side].rails;
+        if (nic_rails_add_up(rails->rails, rails->n, text, sizeof(text)))
+            snprintf(why, len, "no limit: at %s, %s", side == NET_OWN ? "this end" : "the peer",
+                     text);
+    }
+}
+
+/* A sum's limit is the sum of its parts', where all are known: else the first that is not says why. */
+static void add_part(struct net_rate_name *sum, const struct net_rate_name *part)
+{
+    if (!sum->limit_source[0] || (isnan(part->limit_gbps) && !isnan(sum->limit_gbps)))
+        memcpy(sum->limit_source, part->limit_source, sizeof(sum->limit_source));
+    sum->limit_gbps += part->limit_gbps;
+}
+
+/* Each rail of a direction, and behind them their sum where there are several. */
+static unsigned add_direction(struct net_lead *l, enum net_direction d, const char *shared,
+                              struct net_rate_name *names, unsigned n)
+{
+    const char *word = net_direction_word(l->end.point, d);
+    struct net_rate_name sum = {.direction = word, .rail = "all"};
+
+    for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
+        struct net_rate_name *name =
+            add_name(names, &n, word, l->end.n_rails > 1 ? l->end.rails[rail].name : "");
+        limit_of(l, rail, name);
+        add_part(&sum, name);
+    }
+    if (*shared && !isnan(sum.limit_gbps)) {
+        sum.limit_gbps = NAN;
+        snprintf(sum.limit_source, sizeof(sum.limit_source), "%s", shared);
+    }
+    if (l->end.n_rails > 1)
+        names[n++] = sum;
+    return n;
+}
+
 unsigned net_lead_rates(struct net_lead *l, struct net_rate_name *names)
 {
-    static const char *const words[] = {"forward", "reverse"};
-    double all_limit = 0;
-    unsigned n = 0;
+    const uint8_t *streams = l->end.point->stream;
+    unsigned n = 0, forward = 0;
+    char shared[200];
 
-    for (int d = 0; d < NET_DIRECTIONS; d++) {
-        double limit = 0;
-        struct net_rate_name *name = NULL;
-        if (!l->end.point->stream[d])
-            continue;
-        for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
-            name = add_name(names, &n, words[d], l->end.n_rails > 1 ? l->end.rails[rail].name : "");
-            limit_of(l, rail, name);
-            limit += name->limit_gbps;
-        }
-        if (l->end.n_rails > 1) {
-            struct net_rate_name *sum = add_name(names, &n, words[d], "all");
-            sum->limit_gbps = limit;
-            memcpy(sum->limit_source, name->limit_source, sizeof(sum->limit_source));
-        }
-        all_limit += limit;
-    }
-    if (l->end.point->stream[NET_FORWARD] && l->end.point->stream[NET_REVERSE]) {
+    find_shared(l, shared, sizeof(shared));
+    if (streams[NET_FORWARD])
+        forward = n = add_direction(l, NET_FORWARD, shared, names, n);
+    if (streams[NET_REVERSE])
+        n = add_direction(l, NET_REVERSE, shared, names, n);
+    if (streams[NET_FORWARD] && streams[NET_REVERSE]) {
         struct net_rate_name *sum = add_name(names, &n, "sum", l->end.n_rails > 1 ? "all" : "");
-        sum->limit_gbps = all_limit;
-        memcpy(sum->limit_source, names[0].limit_source, sizeof(sum->limit_source));
+        add_part(sum, &names[forward - 1]);
+        add_part(sum, &names[n - 2]);
     }
     return n;
 }

@@ -47,10 +47,9 @@ void net_rows_series_of(struct point *pt, struct net_session *s, const struct ne
     }
     for (unsigned i = 0; i < n; i++)
         add_rate(pt, s, rates[i].direction, rates[i].rail);
-    if (!n && s->point.stream[NET_FORWARD])
-        add_rate(pt, s, "forward", "");
-    if (!n && s->point.stream[NET_REVERSE])
-        add_rate(pt, s, "reverse", "");
+    for (int d = 0; !n && d < NET_DIRECTIONS; d++)
+        if (s->point.stream[d])
+            add_rate(pt, s, net_direction_word(&s->point, (enum net_direction)d), "");
 }
 
 static void set_limits(struct point *pt, struct net_session *s)

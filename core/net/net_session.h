@@ -19,7 +19,7 @@ struct net_session { /* pt->bench_state: outlives the points */
     char why_unreachable[512];
     struct net_point point;
     bool begun, bound;
-    uint64_t samples;                          /* pings that count */
+    uint64_t samples;                          /* that count */
     struct net_rate_name rates[NET_RATES_MAX]; /* the names that the rows' series point to */
     unsigned n_rates;
     struct net_windows windows;

@@ -12,74 +12,10 @@
 #include "core/net/net_session.h"
 #include "core/net/party.h"
 #include "core/net/tune.h"
-#include "core/units.h"
 
 #define WINDOW_NS       20000000u   /* of a stream's sample */
 #define IDLE_NS         1000000000u /* how long the idle machines are watched */
 #define LATENCY_SAMPLES 10000       /* for a percentile to p99.9 */
-
-const char *const net_patterns[] = {"bandwidth", "latency", "rate", "loaded-latency", NULL};
-const char *const net_ways[] = {"forward", "reverse", "both", NULL};
-const char *const net_tcp_modes[] = {"blocking", "epoll", NULL};
-const char *const net_waits[] = {"block", "spin", NULL};
-const char *const net_injects[] = {"none", "corrupt", "elsewhere", NULL};
-const char *const net_verbs[] = {"write", "write-imm", "read", "send", NULL};
-const char *const net_connects[] = {"exchange", "cm", NULL};
-const char *const net_completions[] = {"poll", "event", NULL};
-
-int net_parse_node(const char *text, void *value, char *error, size_t len)
-{
-    uint64_t number;
-
-    if (!strcmp(text, "near") || !strcmp(text, "far")) {
-        *(int *)value = text[0] == 'n' ? NET_NODE_NEAR : NET_NODE_FAR;
-        return 0;
-    }
-    if (units_parse_u64(text, &number) || number > 65535) {
-        snprintf(error, len, "'%s' is not near, far or a node's number", text);
-        return -EINVAL;
-    }
-    *(int *)value = (int)number;
-    return 0;
-}
-
-int net_parse_auto(const char *text, void *value, char *error, size_t len)
-{
-    uint64_t number;
-
-    *(int *)value = -1;
-    if (!strcmp(text, "auto"))
-        return 0;
-    if (units_parse_u64(text, &number) || number > 65535) {
-        snprintf(error, len, "'%s' is not auto or a number", text);
-        return -EINVAL;
-    }
-    *(int *)value = (int)number;
-    return 0;
-}
-
-/* perftest's and iperf3's users write the host alone, and know -D and -n. */
-int net_bench_defaults(struct opts *o)
-{
-    int err = 0;
-
-    if (o->n_args == 1) {
-        err = opts_set(o, "host", o->args[0]);
-        if (!err)
-            o->n_args = 0;
-    }
-    if (!err && opts_values(o, "duration")->given)
-        err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
-    else if (!err && opts_values(o, "iterations")->given)
-        err = opts_default(o, "budget", "1h");
-    if (!err && (opts_values(o, "iterations")->given || opts_values(o, "duration")->given))
-        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
-    if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
-        err = opts_default(o, "transport", "tcp,rdma");
-    if (!err && !opts_values(o, "size")->given)
-        err = opts_set(o, "sizes-chosen", "true");
-    return err;
-}
 
 /* -1: what was found is to be measured. */
 static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel)
@@ -233,9 +169,8 @@ static void show_point(struct point *pt, const struct net_point *point)
 
     if (point->connections)
         point_option(pt, "threads", "%u", point->threads);
-    if (is_latency(p) && p->pattern == NET_LATENCY)
-        pt->max_samples =
-            pt->max_samples < 10 * LATENCY_SAMPLES ? pt->max_samples : 10 * LATENCY_SAMPLES;
+    if (p->pattern == NET_LATENCY && p->samples_chosen)
+        pt->max_samples = 10 * LATENCY_SAMPLES;
 }
 
 /* The thread that pings stays where it is: near the other end or far from it makes a latency of its own. */
@@ -350,9 +285,21 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     }
     if (!s->point.ping && s->begun && !err)
         err = windows_add(&s->windows, ns[pt->n_series - 1]);
-    if (p->iterations && s->begun && ++s->samples)
+    s->samples += s->begun;
+    if (p->iterations && s->begun)
         pt->enough = (s->point.ping ? s->samples : net_lead_messages(s->lead)) >= p->iterations;
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
+}
+
+/* Samples are kept in memory: a time or a number may be asked for that takes more than there is room for. */
+static void tell_cut(struct point *pt, const struct net_session *s)
+{
+    const struct net_params *p = pt->params;
+
+    if ((p->duration_ns || p->iterations) && !pt->enough && s->samples >= pt->max_samples)
+        point_reason(pt, 0,
+                     "it ended at %llu samples (--max-samples), before the %s that was asked for",
+                     (unsigned long long)s->samples, p->iterations ? "number" : "time");
 }
 
 int net_bench_check(struct point *pt)
@@ -362,6 +309,7 @@ int net_bench_check(struct point *pt)
 
     if (err)
         return point_reason(pt, err, "%s", net_lead_error(s->lead));
+    tell_cut(pt, s);
     net_rows_figures(pt, s);
     net_rows_judge(pt, s);
     return 0;

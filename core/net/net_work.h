@@ -23,6 +23,7 @@ struct net_params {
     uint64_t size, load_size, streams, threads;
     int node, peer_node; /* NET_NODE_* or a number */
     bool sizes_chosen;   /* by us: each pattern takes those that say something of it */
+    bool samples_chosen; /* by us: a latency ends when its percentiles are there */
     bool no_cpu, tune;
     /* TCP */
     int mode, wait, inject;
@@ -39,6 +40,8 @@ struct net_params {
 int net_parse_node(const char *text, void *value, char *error, size_t len); /* near far N */
 int net_parse_auto(const char *text, void *value, char *error,
                    size_t len); /* auto (-1) or a number */
+/* *value is the text: "eth0+eth1", none of them twice. */
+int net_parse_devices(const char *text, void *value, char *error, size_t len);
 
 /* The point that these parameters mean. */
 void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);

@@ -39,18 +39,15 @@ static void *run_worker(void *arg)
     return NULL;
 }
 
-/* A rail's connections [first, end), and its share of the threads, at least one. */
+/* A rail's connections [first, end), and its threads. */
 static unsigned rail_threads(const struct net_end *e, unsigned rail, unsigned *first, unsigned *end)
 {
-    unsigned threads = e->point->threads / e->n_rails;
-
     *first = 0;
     while (*first < e->point->connections && net_rail_of(e, *first) != rail)
         ++*first;
     for (*end = *first; *end < e->point->connections && net_rail_of(e, *end) == rail; ++*end) {
     }
-    threads = threads ? threads : 1;
-    return threads < *end - *first ? threads : *end - *first;
+    return net_rail_threads(e->point, e->n_rails, *end - *first);
 }
 
 unsigned net_threads(const struct net_end *e)

@@ -155,13 +155,16 @@ static const char *describe(const struct search *s, const struct report_case *c)
     return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
 }
 
-/* "over eth0": the device that `detail` begins with. */
+/* "over eth0": the device that `detail` begins with; of the sum over several, all as they were asked for. */
 static const char *over_device(const struct search *s, const struct report_case *c)
 {
     const char *detail = report_param(s->bench, c, "detail");
+    const char *several = report_param(s->bench, c, "device");
 
     if (!s->rule || !(s->rule->flags & RULE_OVER) || !*detail)
         return "";
+    if (*several && rule_matches(s->bench, c, "rail=all"))
+        return pool_text(&s->r->pool, "over %s", several);
     return pool_text(&s->r->pool, "over %.*s", (int)strcspn(detail, " "), detail);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "harness/report/rules.h"
 #include "harness/report/show.h"
 
 /* Of streams both ways there is one cost for both, and rows of each way and of the sum. */
@@ -15,7 +16,8 @@ static bool same_but_for_side(const struct report_bench *b, const struct report_
         if (b->follows[i] || !strcmp(name, "side") || !strcmp(name, "scope") ||
             !strcmp(name, "rail"))
             continue;
-        if (!strcmp(name, "direction") && !strcmp(cost->params[i], "both"))
+        if (!strcmp(name, "direction") && !strcmp(cost->params[i], "both") &&
+            rule_matches(b, of, "direction=both-forward|both-reverse|sum"))
             continue;
         if (strcmp(cost->params[i], of->params[i]) != 0)
             return false;

@@ -29,20 +29,25 @@ static bool is_host_pair(const struct report_bench *b, const struct report_case 
     const char *from = report_param(b, c, "from"), *to = report_param(b, c, "to");
 
     return *from && *to && strcmp(from, to) != 0 && !*report_param(b, c, "side") &&
-           !*report_param(b, c, "rail") &&
+           rule_matches(b, c, "rail=|all") &&
            (!strcmp(c->metric, "bandwidth") || !strcmp(c->metric, "latency"));
 }
 
-static bool is_one_way(const char *direction)
+/* Which kind of rate between hosts: one way alone, or a part of both ways at once. */
+enum ways { NEITHER, ALONE, OF_BOTH };
+
+static enum ways ways_of(const char *direction)
 {
-    return !strcmp(direction, "forward") || !strcmp(direction, "reverse");
+    if (!strcmp(direction, "both-forward") || !strcmp(direction, "both-reverse"))
+        return OF_BOTH;
+    return !strcmp(direction, "forward") || !strcmp(direction, "reverse") ? ALONE : NEITHER;
 }
 
-/* Where the bytes come from, and where they go: of hosts, `reverse` is from `to`. */
+/* Where the bytes come from, and where they go: of hosts, what is in reverse is from `to`. */
 static const char *end_of(const struct report_bench *b, const struct report_case *c, size_t end)
 {
     bool hosts = is_host_pair(b, c);
-    bool back = hosts && !strcmp(report_param(b, c, "direction"), "reverse");
+    bool back = hosts && rule_matches(b, c, "direction=reverse|both-reverse");
 
     return report_param(b, c, ends[hosts][end ^ (size_t)back]);
 }
@@ -54,7 +59,7 @@ static bool same_param(const struct report_bench *b, size_t param, const struct 
     if (!strcmp(x->params[param], y->params[param]))
         return true;
     return !strcmp(b->params[param], "direction") && is_host_pair(b, x) && is_host_pair(b, y) &&
-           is_one_way(x->params[param]) && is_one_way(y->params[param]);
+           ways_of(x->params[param]) && ways_of(x->params[param]) == ways_of(y->params[param]);
 }
 
 /* Do two cases differ in their ends alone? */
@@ -211,12 +216,15 @@ static bool is_telling(const struct report_bench *b, const struct report_case *c
 static const char *title_of(struct report *r, const struct report_bench *b,
                             const struct report_case *c)
 {
+    bool hosts = is_host_pair(b, c);
     const char *text = "";
 
     for (size_t i = 0; i < b->n_params; i++)
         if (!b->follows[i] && !is_end(b->params[i]) &&
-            !(is_host_pair(b, c) && (is_one_way(c->params[i]) || !is_telling(b, c, i))))
+            !(hosts && (ways_of(c->params[i]) || !is_telling(b, c, i))))
             text = show_joined(&r->pool, text, show_full_param(&r->pool, b, i, c->params[i]));
+    if (hosts && ways_of(report_param(b, c, "direction")) == OF_BOTH)
+        text = show_joined(&r->pool, text, "both ways at once");
     return text;
 }
 

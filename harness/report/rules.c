@@ -74,16 +74,17 @@ const struct headline_rule headline_rules[] = {
     {"copy", "Latency", "smallest message by", "metric=latency direction=one-way", "engine",
      "-size", 60, "numa clock limits", 0},
     /* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does not bound them. */
-    {"net", "Network", "%s", "metric=bandwidth direction!=both direction!=sum transport!=shm rail=",
-     "transport", NULL, 85, "network cpu numa", RULE_OVER | RULE_QUIET | RULE_COST},
+    {"net", "Network", "%s",
+     "metric=bandwidth direction!=both direction!=sum transport!=shm rail=|all", "transport", NULL,
+     85, "network cpu numa", RULE_OVER | RULE_QUIET | RULE_COST},
     {"net", "Network", "both ways at once, sum, by", "metric=bandwidth direction=sum", "transport",
      NULL, NAN, "network cpu numa", RULE_OVER | RULE_QUIET | RULE_COST},
     {"net", "Network latency", "smallest message by", "metric=latency pattern=latency", "transport",
      "-size", NAN, "network cpu numa clock", RULE_OVER | RULE_QUIET},
     {"net", "Network latency", "under load, by", "metric=loaded_latency", "transport", "-size", NAN,
      "network cpu numa clock", RULE_OVER | RULE_QUIET | RULE_TAIL},
-    {"net", "Network rate", "messages by", "metric=message_rate rail=", "transport", "-size", NAN,
-     "network cpu numa", RULE_OVER | RULE_QUIET},
+    {"net", "Network rate", "messages by", "metric=message_rate rail=|all", "transport", "-size",
+     NAN, "network cpu numa", RULE_OVER | RULE_QUIET},
     {"net", "Between two processes", "shared memory", "metric=bandwidth transport=shm", NULL, NULL,
      NAN, "numa clock limits", RULE_QUIET | RULE_COST},
     /* Bus bandwidth is what a wire carries: of its payload a ring leaves little; libraries' own choices leave more. */
@@ -326,7 +327,7 @@ static const char *cell_of(const struct report_bench *b, const struct report_cas
     return "";
 }
 
-static bool value_fits(const char *cell, const char *value, size_t len)
+static bool one_fits(const char *cell, const char *value, size_t len)
 {
     char pattern[64];
 
@@ -335,6 +336,14 @@ static bool value_fits(const char *cell, const char *value, size_t len)
     memcpy(pattern, value, len);
     pattern[len] = 0;
     return fnmatch(pattern, cell, 0) == 0;
+}
+
+static bool value_fits(const char *cell, const char *values, size_t len)
+{
+    const char *bar = memchr(values, '|', len);
+    size_t n = bar ? (size_t)(bar - values) : len;
+
+    return one_fits(cell, values, n) || (bar && value_fits(cell, bar + 1, len - n - 1));
 }
 
 /* Of a case whose launches all died before they could say what they measure: by its parameters, as far as they say. */

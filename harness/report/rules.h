@@ -5,7 +5,7 @@
  * entry is reported all the same.
  *
  * Conditions are texts such as "op=triad level!=DRAM": parameters, or `metric`, that a case must
- * have, all of them. A value with a '*' is a pattern.
+ * have, all of them. A value with a '*' is a pattern; of several with '|' between any will do: "rail=|all", none or "all".
  */
 #ifndef PLUMB_REPORT_RULES_H
 #define PLUMB_REPORT_RULES_H

@@ -74,7 +74,7 @@ no_process() {
 @test "both ways: each direction and the sum, which is no more than both" {
     net --transport tcp --pattern bandwidth --direction both --size 256K --no-cpu
     [ "$status" -eq 0 ]
-    [ "$(of metric bandwidth direction | paste -sd ' ')" = "forward reverse sum" ]
+    [ "$(of metric bandwidth direction | paste -sd ' ')" = "both-forward both-reverse sum" ]
     of metric bandwidth max | paste -sd ' ' | awk '{ exit !($3 <= ($1 + $2) * 1.001 && $3 > 0) }'
 }
 

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the rates of a point of net are called, what limits them, and what its options ask for. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/net/lead_state.h"
+#include "core/net/net_session.h"
+#include "core/net/net_work.h"
+
+#define GB_EACH                                                                                    \
+    (12.5 * 1428 / 1538) /* iWARP of 100 Gb/s at MTU 1500, in messages that fill its segments */
+
+/* A point that streams over n ports of 100 Gb/s at both ends. */
+static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forward, bool reverse)
+{
+    *p = (struct net_point){.connections = n,
+                            .threads = 1,
+                            .message_bytes = 1428,
+                            .stream = {forward, reverse},
+                            .rdma = {.verb = NET_WRITE}};
+    memset(l, 0, sizeof(*l));
+    l->end.point = p;
+    l->end.n_rails = n;
+    for (int side = 0; side < NET_SIDES; side++) {
+        struct net_rails *rails = &l->told[side].rails;
+        rails->n = n;
+        for (unsigned i = 0; i < n; i++) {
+            struct net_rail *r = &rails->rails[i];
+            *r = (struct net_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
+            snprintf(r->name, sizeof(r->name), "card%u:1", i);
+            snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
+            snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of %s", r->name);
+            l->end.rails[i] = *r;
+        }
+    }
+}
+
+static struct net_lead lead;
+static struct net_point point;
+static struct net_rate_name names[NET_RATES_MAX];
+
+/* "forward card0:1 11.6, forward all 23.2": names and limits, in the order of the samples. */
+static const char *rates(void)
+{
+    static char text[512];
+    unsigned n = net_lead_rates(&lead, names);
+    size_t at = 0;
+
+    text[0] = 0;
+    for (unsigned i = 0; i < n; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s%s%s %.1f", i ? ", " : "",
+                               names[i].direction, names[i].rail[0] ? " " : "", names[i].rail,
+                               names[i].limit_gbps);
+    return text;
+}
+
+static void a_part_of_both_ways_is_another_rate_than_one_way(void **state)
+{
+    (void)state;
+    scene(&lead, &point, 1, true, false);
+    assert_string_equal(rates(), "forward 11.6");
+    scene(&lead, &point, 1, false, true);
+    assert_string_equal(rates(), "reverse 11.6");
+    scene(&lead, &point, 1, true, true);
+    assert_string_equal(rates(), "both-forward 11.6, both-reverse 11.6, sum 23.2");
+    scene(&lead, &point, 2, true, true);
+    assert_string_equal(rates(),
+                        "both-forward card0:1 11.6, both-forward card1:1 11.6, both-forward all "
+                        "23.2, both-reverse card0:1 11.6, both-reverse card1:1 11.6, both-reverse "
+                        "all 23.2, sum all 46.4");
+    assert_true(fabs(names[6].limit_gbps - 4 * GB_EACH) < 1e-9);
+}
+
+/* Of either end: the rails keep their limits, the sums have none and say why. */
+static void no_sum_of_what_is_shared(void **state)
+{
+    (void)state;
+    for (int side = 0; side < NET_SIDES; side++) {
+        scene(&lead, &point, 2, true, true);
+        lead.told[side].rails.rails[1].vf = 1;
+        assert_string_equal(rates(),
+                            "both-forward card0:1 11.6, both-forward card1:1 11.6, both-forward "
+                            "all nan, both-reverse card0:1 11.6, both-reverse card1:1 11.6, "
+                            "both-reverse all nan, sum all nan");
+        for (unsigned i = 2; i < 7; i += i == 2 ? 3 : 1) {
+            assert_non_null(strstr(names[i].limit_source, "card1:1 is a virtual function"));
+            assert_non_null(
+                strstr(names[i].limit_source, side ? "at the peer, " : "at this end, "));
+        }
+        /* Two ports of a card whose PCIe link carries 126 Gb/s. */
+        scene(&lead, &point, 2, true, false);
+        for (unsigned i = 0; i < 2; i++) {
+            struct net_rail *r = &lead.told[side].rails.rails[i];
+            snprintf(r->address, sizeof(r->address), "0000:05:00.%u", i);
+            r->pcie = (struct net_pcie){.gt_s = 8, .width = 16};
+        }
+        assert_string_equal(rates(), "forward card0:1 11.6, forward card1:1 11.6, forward all nan");
+        assert_non_null(strstr(names[2].limit_source, "shares its card's PCIe link"));
+        /* Two interfaces with a tag may stand on one port; two ports whose packets have a tag are two. */
+        scene(&lead, &point, 2, true, false);
+        lead.told[side].rails.rails[0].vlan = lead.told[side].rails.rails[1].vlan = 1;
+        for (unsigned i = 0; i < 2; i++)
+            snprintf(lead.told[side].rails.rails[i].kind, 8, "roce v2");
+        rates();
+        assert_true(names[2].limit_gbps > 1);
+        snprintf(lead.told[side].rails.rails[1].kind, 8, "tcp");
+        rates();
+        assert_true(isnan(names[2].limit_gbps));
+        assert_non_null(strstr(names[2].limit_source, "is a VLAN, which may share its port"));
+    }
+}
+
+static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
+{
+    (void)state;
+    scene(&lead, &point, 2, true, true);
+    for (int side = 0; side < NET_SIDES; side++) {
+        struct net_rail *r = &lead.told[side].rails.rails[1];
+        r->line_gbps = 0;
+        snprintf(r->line_source, sizeof(r->line_source), "card1 hides it");
+    }
+    assert_string_equal(rates(),
+                        "both-forward card0:1 11.6, both-forward card1:1 nan, both-forward all "
+                        "nan, both-reverse card0:1 11.6, both-reverse card1:1 nan, both-reverse "
+                        "all nan, sum all nan");
+    assert_string_equal(names[2].limit_source, "card1 hides it");
+    assert_string_equal(names[6].limit_source, "card1 hides it");
+}
+
+static void threads_without_a_stream_carry_nothing(void **state)
+{
+    (void)state;
+    scene(&lead, &point, 1, true, false);
+    for (int side = 0; side < NET_SIDES; side++) {
+        snprintf(lead.told[side].rails.rails[0].kind, 4, "shm");
+        lead.told[side].rails.rails[0].line_gbps = 80;
+    }
+    point.threads = 8;
+    assert_string_equal(rates(), "forward 10.0");
+    point.connections = 3;
+    assert_string_equal(rates(), "forward 30.0");
+    point.connections = 12;
+    assert_string_equal(rates(), "forward 80.0");
+}
+
+static void each_device_is_named_once(void **state)
+{
+    static const struct {
+        const char *list, *twice;
+    } lists[] = {{"", NULL},
+                 {"eth0", NULL},
+                 {"eth0+eth1+eth10", NULL},
+                 {"mlx5_0:1+mlx5_0:2", NULL},
+                 {"fe80::1+fe80::1:1", NULL},
+                 {"eth0+eth0", "'eth0'"},
+                 {"eth0+eth1+eth0", "'eth0'"},
+                 {"a+eth1+b+eth1", "'eth1'"},
+                 {"mlx5_0+mlx5_0:1", "'mlx5_0'"}};
+    const char *value, *last = "mlx5_11:1+mlx5_12:1+mlx5_13:1+mlx5_14:1+mlx5_15:1+mlx5_16:1+"
+                               "mlx5_17:1+mlx5_18:1+mlx5_19:1+mlx5_20:1+mlx5_21:1+mlx5_22:1+"
+                               "mlx5_23:1+mlx5_24:1";
+    char error[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+        error[0] = 0;
+        int err = net_parse_devices(lists[i].list, &value, error, sizeof(error));
+        if (err != (lists[i].twice ? -EINVAL : 0) || (err && !strstr(error, lists[i].twice)))
+            fail_msg("'%s': %d, '%s'", lists[i].list, err, error);
+        assert_ptr_equal(value, lists[i].list);
+    }
+    assert_int_equal(net_parse_devices(last, &value, error, sizeof(error)), -EINVAL);
+    assert_non_null(strstr(error, "too long"));
+}
+
+/* How many samples a point may have, of which nobody knows the peer: it goes no further than that. */
+static uint64_t most_samples(enum net_pattern pattern, bool chosen, uint64_t asked)
+{
+    struct net_session session = {.unreachable = -ENODEV};
+    struct net_params p = {.transport = 1, /* TCP */
+                           .pattern = pattern,
+                           .size = 8,
+                           .load_size = 65536,
+                           .streams = 1,
+                           .samples_chosen = chosen};
+    struct bench_common common = {.seed = 1};
+    struct point pt = {
+        .common = &common, .params = &p, .bench_state = &session, .max_samples = asked};
+
+    assert_int_equal(net_bench_setup(&pt), -ENODEV);
+    topo_close(pt.topo_loaded);
+    return pt.max_samples;
+}
+
+static void a_latency_has_as_many_samples_as_were_asked_for(void **state)
+{
+    (void)state;
+    assert_int_equal(most_samples(NET_LATENCY, true, 1000000), 100000);
+    assert_int_equal(most_samples(NET_LATENCY, false, 1000000), 1000000);
+    assert_int_equal(most_samples(NET_LATENCY, false, 20000000), 20000000);
+    assert_int_equal(most_samples(NET_LATENCY, false, 7), 7);
+    assert_int_equal(most_samples(NET_LOADED_LATENCY, true, 1000000), 1000000);
+    assert_int_equal(most_samples(NET_BANDWIDTH, true, 1000000), 1000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_of_both_ways_is_another_rate_than_one_way),
+        cmocka_unit_test(no_sum_of_what_is_shared),
+        cmocka_unit_test(a_sum_with_a_part_that_is_not_known_says_which),
+        cmocka_unit_test(threads_without_a_stream_carry_nothing),
+        cmocka_unit_test(each_device_is_named_once),
+        cmocka_unit_test(a_latency_has_as_many_samples_as_were_asked_for),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

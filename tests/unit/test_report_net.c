@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the report makes of rows of net: one way and both ways at once are apart, several devices count as their sum. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/report/case_key.h"
+#include "harness/report/headline.h"
+#include "harness/report/headline_cost.h"
+#include "harness/report/report.h"
+#include "tests/unit/fake_run.h"
+
+static const char *const params[] = {"transport", "pattern", "direction", "size",
+                                     "device",    "from",    "to",        "side",
+                                     "scope",     "rail",    "peer_host", "detail"};
+#define N_PARAMS (sizeof(params) / sizeof(*params))
+
+struct scene {
+    struct fake_run f;
+    FILE *rows, *plan;
+    char number[16];
+    unsigned launches;
+    struct report r;
+    struct headlines h;
+};
+
+static int make_folder(void **state)
+{
+    struct scene *s = calloc(1, sizeof(*s));
+
+    fake_run_init(&s->f);
+    fake_run_write(&s->f, "run.json", "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n");
+    s->plan = fake_run_open(&s->f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, s->plan);
+    s->rows = fake_run_open(&s->f, "net.csv", "w");
+    row_print_csv_header(s->rows, params, N_PARAMS);
+    *state = s;
+    return 0;
+}
+
+static int remove_folder(void **state)
+{
+    struct scene *s = *state;
+
+    report_release(&s->r);
+    fake_run_release(&s->f);
+    free(s);
+    return 0;
+}
+
+struct is { /* what a row is of; NULL: "" */
+    const char *transport, *pattern, *direction, *device, *from, *to, *side, *scope, *rail;
+};
+
+static void add(struct scene *s, const char *metric, const char *unit, double value, struct is is)
+{
+    const char *values[] = {is.transport, is.pattern, is.direction, "1048576",
+                            is.device,    is.from,    is.to,        is.side,
+                            is.scope,     is.rail,    "b",          "eth0 cubic, MSS 1448"};
+    struct row row;
+
+    snprintf(s->number, sizeof(s->number), "%u", ++s->launches);
+    fake_row_init(&row, s->number, 1, metric, unit, value);
+    row.param_names = params;
+    row.n_params = N_PARAMS;
+    for (size_t i = 0; i < N_PARAMS; i++)
+        row.params[i] = values[i] ? values[i] : "";
+    row_print_csv(s->rows, &row);
+    fprintf(s->plan, "done,0001,%u,%u,1,net,,60\n", s->launches, s->launches);
+}
+
+static void rate(struct scene *s, const char *direction, const char *from, const char *to,
+                 const char *rail, double value)
+{
+    add(s, "bandwidth", "GB/s", value,
+        (struct is){.transport = "tcp",
+                    .pattern = "bandwidth",
+                    .direction = direction,
+                    .device = *rail ? "eth0+eth1" : "",
+                    .from = from,
+                    .to = to,
+                    .rail = rail});
+}
+
+static void load(struct scene *s)
+{
+    const char *paths[] = {s->f.path};
+    char error[512] = "";
+
+    fclose(s->rows);
+    fclose(s->plan);
+    if (report_load(&s->r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(headlines_make(&s->r, &s->h), 0);
+}
+
+static const struct headline *line(const struct scene *s, const char *pipe, const char *label)
+{
+    for (size_t i = 0; i < s->h.n; i++)
+        if (!strcmp(s->h.all[i].pipe, pipe) && !strcmp(s->h.all[i].label, label))
+            return &s->h.all[i];
+    fail_msg("no headline '%s %s'", pipe, label);
+    return NULL;
+}
+
+static double best(const struct scene *s, const char *pipe, const char *label)
+{
+    return line(s, pipe, label)->runs[0].point->value;
+}
+
+/* A suite with `forward` and `both` of the same streams. */
+static void add_both_kinds(struct scene *s)
+{
+    rate(s, "both-forward", NULL, NULL, "", 3);
+    rate(s, "both-reverse", NULL, NULL, "", 4);
+    rate(s, "sum", NULL, NULL, "", 7);
+    rate(s, "forward", NULL, NULL, "", 5);
+}
+
+static void one_way_and_a_part_of_both_are_two_cases(void **state)
+{
+    struct scene *s = *state;
+
+    add_both_kinds(s);
+    rate(s, "forward", NULL, NULL, "", 5.5); /* another launch */
+    load(s);
+    const struct report_bench *b = &s->r.benches[0];
+    assert_int_equal(b->n_cases, 4);
+    for (size_t i = 0; i < b->n_cases; i++)
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(case_key(&s->r.pool, b, &b->cases[i]),
+                                    case_key(&s->r.pool, b, &b->cases[k]));
+    assert_string_equal(
+        case_key(&s->r.pool, b, &b->cases[3]),
+        "net|direction=forward|pattern=bandwidth|size=1048576|transport=tcp|bandwidth|GB/s");
+    assert_int_equal(b->cases[3].points[0].n_rows, 2);
+    assert_true(b->cases[3].points[0].value == 5.25);
+    assert_true(b->cases[0].points[0].value == 3);
+}
+
+static void the_headlines_take_the_best_of_a_way_and_the_sum(void **state)
+{
+    struct scene *s = *state;
+
+    add_both_kinds(s);
+    load(s);
+    assert_true(best(s, "Network", "tcp") == 5);
+    assert_true(best(s, "Network", "both ways at once, sum, by tcp") == 7);
+}
+
+/* Of a suite with nothing but both ways the better part, as ever: it says what it is. */
+static void a_part_of_both_is_the_headline_where_there_is_nothing_else(void **state)
+{
+    struct scene *s = *state;
+
+    rate(s, "both-forward", NULL, NULL, "", 3);
+    rate(s, "both-reverse", NULL, NULL, "", 4);
+    rate(s, "sum", NULL, NULL, "", 7);
+    load(s);
+    assert_true(best(s, "Network", "tcp") == 4);
+    assert_non_null(strstr(line(s, "Network", "tcp")->runs[0].what, "direction both-reverse"));
+}
+
+static void add_cost(struct scene *s, const char *direction, const char *side, double value)
+{
+    add(s, "cpu_per_gb", "s/GB", value,
+        (struct is){.transport = "tcp",
+                    .pattern = "bandwidth",
+                    .direction = direction,
+                    .side = side,
+                    .scope = "threads"});
+}
+
+static void each_rate_has_its_own_cost(void **state)
+{
+    struct scene *s = *state;
+
+    add_cost(s, "both", "own", 0.5);
+    add_cost(s, "both", "peer", 0.75);
+    add_both_kinds(s);
+    load(s);
+    const struct report_bench *b = &s->r.benches[0];
+    static const char *const costs[] = {"both-forward", "both-reverse", "sum", NULL};
+    for (size_t i = 2; i < b->n_cases; i++) {
+        const char *direction = report_param(b, &b->cases[i], "direction");
+        bool has = false;
+        for (size_t k = 0; costs[k]; k++)
+            has |= !strcmp(costs[k], direction);
+        assert_string_equal(headline_cost(&s->r, b, &b->cases[i], 0),
+                            has ? "CPU 0.500 s/GB at this end, 0.750 at the peer's" : "");
+    }
+}
+
+/* From a to b, b to c, c to a, and back: as `forward` and `reverse` of three launches. */
+static void add_ring(struct scene *s, const char *forward, const char *reverse, const char *rail,
+                     double from)
+{
+    static const char *const hosts[] = {"a", "b", "c"};
+
+    for (size_t i = 0; i < 3; i++) {
+        rate(s, forward, hosts[i], hosts[(i + 1) % 3], rail, from + (double)i);
+        rate(s, reverse, hosts[i], hosts[(i + 1) % 3], rail, from + 10 + (double)i);
+    }
+}
+
+static void holds(const struct matrix *m, size_t from, size_t to, double value)
+{
+    assert_non_null(m->cells[from * m->n + to].c);
+    assert_true(m->cells[from * m->n + to].point->value == value);
+}
+
+static void is_ring(const struct matrix *m, double from)
+{
+    assert_int_equal(m->n, 3);
+    assert_int_equal(m->measured, 6);
+    for (size_t i = 0; i < 3; i++) {
+        holds(m, i, (i + 1) % 3, from + (double)i);
+        holds(m, (i + 1) % 3, i, from + 10 + (double)i);
+    }
+}
+
+static void a_matrix_is_of_one_way_or_of_both(void **state)
+{
+    struct scene *s = *state;
+
+    add_ring(s, "both-forward", "both-reverse", "", 100);
+    add_ring(s, "forward", "reverse", "", 200);
+    load(s);
+    assert_int_equal(s->h.matrices.n, 2);
+    is_ring(&s->h.matrices.all[0], 100);
+    is_ring(&s->h.matrices.all[1], 200);
+    assert_non_null(strstr(s->h.matrices.all[0].title, "both ways at once"));
+    assert_null(strstr(s->h.matrices.all[1].title, "both ways"));
+    for (size_t i = 0; i < 2; i++)
+        assert_null(strstr(s->h.matrices.all[i].title, "direction"));
+}
+
+static void several_devices_count_as_their_sum(void **state)
+{
+    struct scene *s = *state;
+
+    add_ring(s, "forward", "reverse", "eth0", 1000);
+    add_ring(s, "forward", "reverse", "eth1", 2000);
+    add_ring(s, "forward", "reverse", "all", 500);
+    add(s, "message_rate", "Mop/s", 9,
+        (struct is){.transport = "tcp", .pattern = "rate", .direction = "forward", .rail = "eth0"});
+    add(s, "message_rate", "Mop/s", 8,
+        (struct is){.transport = "tcp", .pattern = "rate", .direction = "forward", .rail = "all"});
+    load(s);
+    assert_int_equal(s->h.matrices.n, 1);
+    is_ring(&s->h.matrices.all[0], 500);
+    assert_true(best(s, "Network", "tcp") == 512);
+    assert_non_null(strstr(line(s, "Network", "tcp")->runs[0].what, "over eth0+eth1"));
+    assert_true(best(s, "Network rate", "messages by tcp") == 8);
+}
+
+static void of_several_words_any_will_do(void **state)
+{
+    struct scene *s = *state;
+
+    rate(s, "forward", NULL, NULL, "all", 5);
+    load(s);
+    const struct report_bench *b = &s->r.benches[0];
+    const struct report_case *c = &b->cases[0];
+    assert_true(rule_matches(b, c, "direction=reverse|forward rail=|all"));
+    assert_true(rule_matches(b, c, "from=|all nosuch=|all direction=x|f*d"));
+    assert_false(rule_matches(b, c, "direction=reverse|both rail=all"));
+    assert_false(rule_matches(b, c, "rail=|eth0"));
+    assert_false(rule_matches(b, c, "rail!=|all"));
+    assert_true(rule_matches(b, c, "rail!=|eth0"));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(one_way_and_a_part_of_both_are_two_cases),
+        TEST(the_headlines_take_the_best_of_a_way_and_the_sum),
+        TEST(a_part_of_both_is_the_headline_where_there_is_nothing_else),
+        TEST(each_rate_has_its_own_cost),
+        TEST(a_matrix_is_of_one_way_or_of_both),
+        TEST(several_devices_count_as_their_sum),
+        TEST(of_several_words_any_will_do),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

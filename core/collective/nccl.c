@@ -16,6 +16,8 @@
 #include "core/collective/sockets.h"
 #include "core/module.h"
 
+#define WORD_BYTES 256
+
 static const struct module_kind kind = {
     .file = "plumb-nccl.so",
     .environment = "PLUMB_NCCL_MODULE",
@@ -68,10 +70,34 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
     return p->algorithm[0] ? nccl_says_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
+/* Ranks of the whole world on this one's node: NCCL asks for NCCL_HOSTID once in a process. */
+static unsigned ranks_here(const struct collective *c)
+{
+    unsigned own = world_member(c->world, world_rank(c->world))->node, n = 0;
+
+    for (unsigned i = 0; i < world_size(c->world); i++)
+        n += world_member(c->world, i)->node == own;
+    return n;
+}
+
+/* Before NCCL's first call. */
+static void stand_apart(struct collective *c, unsigned gpus)
+{
+    struct nccl_state *s = c->state;
+    char id[96];
+
+    s->shared = ranks_here(c) > gpus;
+    snprintf(id, sizeof(id), "%s-rank-%u", world_member(c->world, world_rank(c->world))->host,
+             world_rank(c->world));
+    if (s->shared)
+        setenv("NCCL_HOSTID", id, 0);
+}
+
 static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
     struct nccl_state *s = c->state = calloc(1, sizeof(*s));
+    unsigned count = 0;
 
     if (!s)
         return collective_fail(c, -ENOMEM, "nccl: out of memory");
@@ -79,8 +105,14 @@ static int nccl_open(struct collective *c)
     if (!s->nccl)
         return collective_fail(c, -ENODEV, "nccl: %s", error);
     int err = library_devices(c);
-    err = err ? err : nccl_gpu_open(c);
-    return err ? err : nccl_gpu_buffers(c);
+    err = err ? err : library_gpu_open(c, &s->gpu, &count);
+    if (err)
+        return err;
+    stand_apart(c, count);
+    err = library_gpu_take(c, &s->gpu, WORD_BYTES, &s->gpu.word);
+    err = err ? err : library_gpu_buffers(c, &s->gpu);
+    uint64_t bytes = c->point->count * collective_type_bytes(c->point->type);
+    return err ? err : nccl_await_stream(c, 2 * (double)bytes);
 }
 
 /* NCCL's id goes from member 0 to the others; which GPU each has, to member 0. */
@@ -108,12 +140,10 @@ static int make_id(struct collective *c)
 static int nccl_card(struct collective *c, unsigned peer, struct collective_card *card)
 {
     struct nccl_state *s = c->state;
-    const char *uuid = gpu_base(s->gpu)->facts.uuid;
 
     (void)peer;
     if (c->me != 0) {
-        card->len = strlen(uuid);
-        memcpy(card->bytes, uuid, card->len);
+        library_gpu_card(&s->gpu, card);
         return 0;
     }
     int err = make_id(c);
@@ -122,29 +152,12 @@ static int nccl_card(struct collective *c, unsigned peer, struct collective_card
     return err;
 }
 
-/* Do any two members have the same GPU? */
-static bool any_shared(const struct collective *c, const struct collective_card *cards, unsigned n)
-{
-    const struct nccl_state *s = c->state;
-    const char *own = gpu_base(s->gpu)->facts.uuid;
-
-    for (unsigned i = 0; i < n; i++) {
-        if (cards[i].len == strlen(own) && !memcmp(cards[i].bytes, own, cards[i].len))
-            return true;
-        for (unsigned j = 0; j < i; j++)
-            if (cards[i].len == cards[j].len &&
-                !memcmp(cards[i].bytes, cards[j].bytes, cards[i].len))
-                return true;
-    }
-    return false;
-}
-
 static int take_cards(struct collective *c, const struct collective_card *cards, unsigned n)
 {
     struct nccl_state *s = c->state;
 
     if (c->me == 0) {
-        s->shared |= any_shared(c, cards, n);
+        s->shared |= library_gpu_shared(&s->gpu, cards, n);
         return c->n == 1 ? make_id(c) : 0;
     }
     if (n != 1 || cards[0].len != sizeof(s->id))
@@ -183,7 +196,7 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    gpu_ops(s->gpu)->stream_native(s->stream); /* its context is this thread's */
+    library_gpu_enter(&s->gpu);
     int err = s->nccl->comm_open(&s->comm, s->id, c->n, c->me, error, sizeof(error));
     err = err ? collective_fail(c, err, "nccl: %s", error) : nccl_await_comm(c);
     if (algorithm)
@@ -234,14 +247,14 @@ static void nccl_tell(struct collective *c, struct collective_told *told)
 
     s->nccl->version(version, sizeof(version));
     snprintf(told->algorithm, sizeof(told->algorithm), "%s%s",
-             s->shared && c->n > 1 ? "rehearsal, ranks share GPUs; " : "", says->algorithm);
+             s->shared && c->n > 1 ? LIBRARY_GPU_SHARED : "", says->algorithm);
     snprintf(told->detail, sizeof(told->detail), "%.24s%s%.40s%s%.40s%s", version,
              says->wires[0] ? ", via " : "", says->wires, network[0] ? ", network " : "", network,
              says->chatty   ? ", writes a line for each call"
              : !says->heard ? ", its debug output was not read"
                             : "");
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
-    told->simulated = s->nccl->simulated() || !strcmp(gpus_origin(s->gpus), "simulated");
+    told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */
     library_flow(told, device, library_least(c, s->bytes), s->calls > 0 ? s->bytes / s->calls : 0);
@@ -255,11 +268,11 @@ static void close_comm(struct collective *c)
 
     if (!s->comm)
         return;
-    if (!s->broken && s->nccl->comm_finalize(s->comm, error, sizeof(error)))
-        s->broken = true;
-    if (!s->broken)
+    if (!s->gpu.broken && s->nccl->comm_finalize(s->comm, error, sizeof(error)))
+        s->gpu.broken = true;
+    if (!s->gpu.broken)
         nccl_await_comm(c);
-    s->nccl->comm_close(s->comm, s->broken);
+    s->nccl->comm_close(s->comm, s->gpu.broken);
     s->comm = NULL;
 }
 
@@ -271,7 +284,7 @@ static void nccl_close(struct collective *c)
         return;
     nccl_says_close(&s->says);
     close_comm(c);
-    nccl_gpu_close(c);
+    library_gpu_close(&s->gpu);
     free(s);
     c->state = NULL;
 }

@@ -1,33 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between nccl.c (a point's life), nccl_gpu.c and nccl_run.c (operations, and waiting for them). */
+/* Between nccl.c (a point's life) and nccl_run.c (operations, and waiting for them). */
 #ifndef PLUMB_CORE_COLLECTIVE_NCCL_STATE_H
 #define PLUMB_CORE_COLLECTIVE_NCCL_STATE_H
 
+#include "core/collective/library_gpu.h"
 #include "core/collective/nccl_module.h"
 #include "core/collective/nccl_says.h"
-#include "core/gpu/gpu.h"
 
 struct nccl_state {
     const struct nccl_module *nccl;
-    struct gpus *gpus;
-    struct gpu *gpu;
-    struct gpu_stream *stream;
-    void *native; /* the same, as NCCL takes it */
-    void *input, *result,
-        *word; /* the device's; in place, input is the result; word: of barriers */
+    struct library_gpu gpu; /* its word is the barriers'; broken: the communicator may be, too */
     struct nccl_comm *comm;
     uint8_t id[NCCL_ID_BYTES];
-    bool broken; /* the communicator, or what is in the stream, cannot be waited for any more */
-    bool shared; /* several ranks on one GPU */
+    bool shared;         /* several ranks on one GPU */
     double bytes, calls; /* of all that ran */
     struct nccl_says says;
 };
 
 /* Each 0, or -errno with c->error. */
-int nccl_gpu_open(struct collective *c);    /* its GPU and a stream; before NCCL's first call */
-int nccl_gpu_buffers(struct collective *c); /* all-zero */
-void nccl_gpu_close(struct collective *c);  /* however far it came */
-
 int nccl_await_comm(struct collective *c); /* until NCCL is done with what it was asked for last */
 int nccl_await_stream(struct collective *c, double bytes); /* until the stream is idle */
 int nccl_call_once(struct collective *c, unsigned call);   /* queued, and waited for */

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A rank's GPU for backends over a library that works in a GPU's memory: which of them, its stream, the buffers, and waiting
+ * for them by asking, so that the channels are looked after and nothing waits for good. What it says begins with the backend's name.
+ */
+#ifndef PLUMB_CORE_COLLECTIVE_LIBRARY_GPU_H
+#define PLUMB_CORE_COLLECTIVE_LIBRARY_GPU_H
+
+#include "core/collective/collective.h"
+#include "core/gpu/gpu.h"
+
+/* What `chosen` begins with where ranks share GPUs. */
+#define LIBRARY_GPU_SHARED "rehearsal, ranks share GPUs; "
+
+struct library_gpu {
+    struct gpus *gpus;
+    struct gpu *gpu;
+    struct gpu_stream *stream;
+    void *native;         /* the same, as a library takes it */
+    void *input, *result; /* the device's; in place, input is the result */
+    void *word;           /* of library_gpu_take(), where a backend wants one; else NULL */
+    bool broken;          /* what is in the stream cannot be waited for any more */
+};
+
+typedef int library_look_fn(struct collective *c); /* 0, -EAGAIN, or an error that is said */
+
+/* All that return int: 0, or -errno with c->error. */
+/* GPU: this rank's number on its node, modulo the GPUs that it sees (*count); and a stream. Its context is this thread's then. */
+int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count);
+/* So many bytes of its memory, all-zero when the stream is idle. */
+int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at);
+/* Input and result for the point, likewise. */
+int library_gpu_buffers(struct collective *c, struct library_gpu *g);
+void library_gpu_close(struct library_gpu *g); /* however far it came */
+
+/* Its context is this thread's from here on. */
+void library_gpu_enter(struct library_gpu *g);
+
+/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to, and `failed` is asked (NULL: nothing is). Nothing counts as
+ * standing still before `expected_ns`. */
+int library_gpu_await(struct collective *c, library_look_fn *look, library_look_fn *failed,
+                      uint64_t expected_ns);
+/* What the slowest network may need for so many bytes of a vector. */
+uint64_t library_gpu_expected_ns(const struct collective *c, double bytes);
+int library_gpu_look(struct collective *c, struct library_gpu *g); /* is the stream idle? */
+/* Whoever gave up cannot know what the library and the device are still at. Returns err. */
+int library_gpu_judged(struct library_gpu *g, int err);
+/* Queued: the caller waits. */
+int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
+                     size_t bytes);
+
+/* Which GPU this is, for others; member 0 gets those of all others: do any two members have the same? */
+void library_gpu_card(struct library_gpu *g, struct collective_card *card);
+bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n);
+bool library_gpu_simulated(const struct library_gpu *g);
+
+#endif

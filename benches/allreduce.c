@@ -16,7 +16,8 @@
 static const struct opt_scope by_own = {OWN, "ring, halving and doubling"};
 static const struct opt_scope by_tcp = {OWN " transport=tcp", "our own algorithms over TCP"};
 static const struct opt_scope by_rdma = {OWN " transport=rdma", "our own algorithms over RDMA"};
-static const struct opt_scope by_library = {"backend=mpi,nccl", "the libraries, mpi and nccl"};
+static const struct opt_scope by_library = {"backend=mpi,mpi-cuda,nccl",
+                                            "the libraries, mpi, mpi-cuda and nccl"};
 static const struct opt_scope by_size = {"model!=?*", "vectors of one size, not a --model"};
 static const struct opt_scope sums = {"op=allreduce,reduce-scatter", "operations that reduce"};
 
@@ -71,7 +72,8 @@ static const struct opt options[] = {
     {.name = "backend",
      CHOICE(backend, collective_names),
      .def = "ring",
-     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library's"},
+     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library's; mpi-cuda: "
+             "MPI's in a GPU's memory"},
     {.name = "transport",
      .type = OPT_CHOICE,
      FITTING,
@@ -86,7 +88,7 @@ static const struct opt options[] = {
      AT(device),
      .arg = "NIC",
      .help = "interface or RDMA device (mlx5_0:1), the same at every rank unless its own command "
-             "line says another; 'a+b': the ranks of a machine take them in turn; of mpi and nccl: "
+             "line says another; 'a+b': the ranks of a machine take them in turn; of a library: "
              "what must have carried the bytes, 'a+b': together"},
     {.name = "op", CHOICE(op, collective_ops_names), .def = "allreduce", .help = "the operation"},
     {.name = "dtype",

@@ -4,11 +4,13 @@
 
 #include "core/collective/collective.h"
 
-static const struct collective_ops *const backends[] = {
-    &collective_ring, &collective_halving, &collective_doubling, &collective_mpi, &collective_nccl};
+static const struct collective_ops *const backends[] = {&collective_ring,     &collective_halving,
+                                                        &collective_doubling, &collective_mpi,
+                                                        &collective_mpi_cuda, &collective_nccl};
 
 /* In the order of backends[]. */
-const char *const collective_names[] = {"ring", "halving", "doubling", "mpi", "nccl", NULL};
+const char *const collective_names[] = {"ring",     "halving", "doubling", "mpi",
+                                        "mpi-cuda", "nccl",    NULL};
 
 _Static_assert(sizeof(collective_names) / sizeof(*collective_names) ==
                    sizeof(backends) / sizeof(*backends) + 1,

@@ -82,7 +82,7 @@ uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned
 
 /* One point, as all members must know it: sent as it is. */
 struct collective_point {
-    char backend[16];   /* ring halving doubling mpi nccl */
+    char backend[16];   /* ring halving doubling mpi mpi-cuda nccl */
     char transport[16]; /* of our own backends: shm tcp rdma; "" of others */
     char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct fabric_options */
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
@@ -199,7 +199,7 @@ struct collective_ops {
 };
 
 extern const struct collective_ops collective_ring, collective_halving, collective_doubling,
-    collective_mpi, collective_nccl;
+    collective_mpi, collective_mpi_cuda, collective_nccl;
 extern const char *const collective_names[]; /* NULL-terminated */
 const struct collective_ops *collective_find(const char *name);
 

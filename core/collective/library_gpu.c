@@ -41,7 +41,7 @@ int library_gpu_buffers(struct collective *c, struct library_gpu *g)
         err = library_gpu_take(c, g, input, &g->input);
     if (p->in_place)
         g->input = g->result;
-    return err;
+    return err ? err : library_gpu_wait(c, g, (double)(input + result));
 }
 
 int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count)
@@ -107,14 +107,30 @@ void library_gpu_close(struct library_gpu *g)
     *g = (struct library_gpu){0};
 }
 
+static int judged(struct library_gpu *g, int err)
+{
+    g->broken |= err != 0 && err != -EAGAIN;
+    return err;
+}
+
+/* The channels, and the library's own state; 0: go on waiting. */
+static int see_to(struct collective *c, struct library_gpu *g, uint64_t still_ns)
+{
+    int err = g->failed ? g->failed(c, g) : 0;
+
+    if (err && err != -EAGAIN)
+        return err;
+    return c->attend ? c->attend(c, still_ns) : 0;
+}
+
 /* What a library does is not to be seen: nothing counts as standing still before the slowest network would be done. */
-int library_gpu_await(struct collective *c, library_look_fn *look, library_look_fn *failed,
+int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns)
 {
     uint64_t begin_ns = clock_now_ns(), looked_ns = begin_ns;
     int err;
 
-    for (unsigned turns = 1; (err = look(c)) == -EAGAIN; turns++) {
+    for (unsigned turns = 1; (err = look(c, g)) == -EAGAIN; turns++) {
         if (c->point->crowded)
             sched_yield();
         uint64_t now_ns = turns % TURNS ? looked_ns : clock_now_ns();
@@ -122,34 +138,25 @@ int library_gpu_await(struct collective *c, library_look_fn *look, library_look_
             continue;
         looked_ns = now_ns;
         uint64_t waited_ns = now_ns - begin_ns;
-        err = failed ? failed(c) : 0;
-        if (err && err != -EAGAIN)
-            return err;
-        err = c->attend ? c->attend(c, waited_ns > expected_ns ? waited_ns - expected_ns : 0) : 0;
+        err = see_to(c, g, waited_ns > expected_ns ? waited_ns - expected_ns : 0);
         if (err)
-            return err;
+            break;
     }
-    return err;
-}
-
-uint64_t library_gpu_expected_ns(const struct collective *c, double bytes)
-{
-    return (uint64_t)(2 * bytes * c->n / SLOWEST_GBPS);
+    return judged(g, err);
 }
 
 int library_gpu_look(struct collective *c, struct library_gpu *g)
 {
     int err = gpu_ops(g->gpu)->stream_query(g->stream);
 
-    return err && err != -EAGAIN
-               ? collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu))
-               : err;
+    if (!err || err == -EAGAIN)
+        return err;
+    return judged(g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)));
 }
 
-int library_gpu_judged(struct library_gpu *g, int err)
+int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes)
 {
-    g->broken |= err != 0;
-    return err;
+    return library_gpu_await(c, g, library_gpu_look, (uint64_t)(2 * bytes * c->n / SLOWEST_GBPS));
 }
 
 int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
@@ -157,9 +164,9 @@ int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, cons
 {
     int err = gpu_ops(g->gpu)->copy(g->stream, to, from, bytes);
 
-    return err ? library_gpu_judged(
-                     g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)))
-               : 0;
+    if (err)
+        return judged(g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)));
+    return library_gpu_wait(c, g, (double)bytes);
 }
 
 void library_gpu_card(struct library_gpu *g, struct collective_card *card)

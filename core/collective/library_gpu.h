@@ -12,6 +12,10 @@
 /* What `chosen` begins with where ranks share GPUs. */
 #define LIBRARY_GPU_SHARED "rehearsal, ranks share GPUs; "
 
+struct library_gpu;
+/* 0, -EAGAIN, or an error that is said */
+typedef int library_look_fn(struct collective *c, struct library_gpu *g);
+
 struct library_gpu {
     struct gpus *gpus;
     struct gpu *gpu;
@@ -20,32 +24,30 @@ struct library_gpu {
     void *input, *result; /* the device's; in place, input is the result */
     void *word;           /* of library_gpu_take(), where a backend wants one; else NULL */
     bool broken;          /* what is in the stream cannot be waited for any more */
+    library_look_fn
+        *failed; /* has the library, or has it not (0, -EAGAIN)? NULL: it tells nothing */
 };
-
-typedef int library_look_fn(struct collective *c); /* 0, -EAGAIN, or an error that is said */
 
 /* All that return int: 0, or -errno with c->error. */
 /* GPU: this rank's number on its node, modulo the GPUs that it sees (*count); and a stream. Its context is this thread's then. */
 int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count);
-/* So many bytes of its memory, all-zero when the stream is idle. */
+/* So many bytes of its memory, all-zero as soon as the stream is idle. */
 int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at);
-/* Input and result for the point, likewise. */
+/* Input and result for the point, all-zero; waits until the stream is idle. */
 int library_gpu_buffers(struct collective *c, struct library_gpu *g);
 void library_gpu_close(struct library_gpu *g); /* however far it came */
 
 /* Its context is this thread's from here on. */
 void library_gpu_enter(struct library_gpu *g);
 
-/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to, and `failed` is asked (NULL: nothing is). Nothing counts as
- * standing still before `expected_ns`. */
-int library_gpu_await(struct collective *c, library_look_fn *look, library_look_fn *failed,
+/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to, and failed() is asked. Nothing counts as standing still
+ * before `expected_ns`. Whoever gave up cannot know what the library and the device are still at: broken. */
+int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns);
-/* What the slowest network may need for so many bytes of a vector. */
-uint64_t library_gpu_expected_ns(const struct collective *c, double bytes);
 int library_gpu_look(struct collective *c, struct library_gpu *g); /* is the stream idle? */
-/* Whoever gave up cannot know what the library and the device are still at. Returns err. */
-int library_gpu_judged(struct library_gpu *g, int err);
-/* Queued: the caller waits. */
+/* Until it is; `bytes` of a vector are under way. */
+int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes);
+/* Done when it returns. */
 int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
                      size_t bytes);
 

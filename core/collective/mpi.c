@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so (group/mpi_module.h) calls them. Buffers are
- * in host memory.
+ * in host memory (mpi), or in the memory of the rank's GPU (mpi-cuda), of which an MPI that is CUDA-aware takes the pointers.
+ *
+ * MPI knows nothing of streams: what writes to a buffer must be done before MPI is given it (so all here waits for its stream), and what
+ * MPI was asked for is there when a call has returned, or MPI_Test has said so (MPI 3.1, 3.4 and 3.7.3: from then on buffers may be
+ * used), for memory of whatever kind.
  */
 #include <errno.h>
 #include <limits.h>
@@ -14,6 +18,7 @@
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
 #include "core/collective/library.h"
+#include "core/collective/library_gpu.h"
 #include "core/collective/sockets.h"
 #include "core/group/mpi.h"
 #include "core/group/mpi_module.h"
@@ -24,23 +29,49 @@
 struct mpi_state {
     const struct mpi_collectives *ops;
     struct mpi_collective *mpi;
-    double bytes, calls; /* of all that ran */
-    bool stuck;          /* MPI may still write to the buffers */
+    struct library_gpu gpu; /* of mpi-cuda; else nothing */
+    bool shared;            /* several ranks on one GPU, as far as member 0 knows */
+    double bytes, calls;    /* of all that ran */
+    bool stuck;             /* MPI may still write to the buffers */
 };
+
+static const struct mpi_module *present(char *state, size_t len)
+{
+    char error[256], version[128];
+    const struct mpi_module *mpi = mpi_module_find(error, sizeof(error));
+
+    if (!mpi) {
+        snprintf(state, len, "absent: %s", error);
+        return NULL;
+    }
+    mpi->version(version, sizeof(version));
+    snprintf(state, len, "present: %s, under mpirun or srun", version);
+    return mpi;
+}
 
 static void mpi_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
 {
-    char error[256], version[128], state[448];
-    const struct mpi_module *mpi = mpi_module_find(error, sizeof(error));
+    char state[448];
 
-    if (!mpi || mpi->abi != MPI_MODULE_ABI) {
-        snprintf(state, sizeof(state), "absent: %s", error);
-    } else {
-        mpi->version(version, sizeof(version));
-        snprintf(state, sizeof(state), "present: %s, under mpirun or srun%s", version,
-                 mpi->cuda_aware() ? "; takes a GPU's memory (not used here)" : "");
-    }
+    present(state, sizeof(state));
     say(arg, "mpi", state);
+}
+
+static void mpi_cuda_backends(void (*say)(void *arg, const char *name, const char *state),
+                              void *arg)
+{
+    char state[448], why[256] = "";
+    const struct mpi_module *mpi = present(state, sizeof(state));
+    struct gpus *gpus = mpi ? gpus_open() : NULL;
+    const char *no_gpu = "out of memory";
+    size_t used = strlen(state);
+
+    if (mpi && (!gpus || !gpus_module(gpus, &no_gpu)))
+        snprintf(state, sizeof(state), "absent: %s", no_gpu);
+    else if (mpi && !mpi->cuda_aware(why, sizeof(why)))
+        snprintf(state + used, sizeof(state) - used, "; %s", why);
+    say(arg, "mpi-cuda", state);
+    gpus_close(gpus);
 }
 
 /* MPI 3 counts in int. */
@@ -53,9 +84,9 @@ static int fits(const struct collective_point *p, unsigned n, char *why, size_t 
     if (count <= INT_MAX)
         return 0;
     snprintf(why, len,
-             "mpi: a call of MPI 3 takes at most %d elements, this one has %llu: take a smaller "
+             "%s: a call of MPI 3 takes at most %d elements, this one has %llu: take a smaller "
              "--size, or a wider --dtype",
-             INT_MAX, (unsigned long long)count);
+             p->backend, INT_MAX, (unsigned long long)count);
     return -EOPNOTSUPP;
 }
 
@@ -64,17 +95,70 @@ static int mpi_supports(const struct collective_point *p, unsigned n, char *why,
     const char *reason = NULL;
 
     if (mpi_launched() < 2)
-        reason = "mpi: its ranks, two or more, are started by mpirun or srun: mpirun -np 4 "
+        reason = "its ranks, two or more, are started by mpirun or srun: mpirun -np 4 "
                  "plumb-allreduce ...";
     else if (p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
-        reason = "mpi: reduce-scatter in place leaves each block at the beginning of the vector, "
+        reason = "reduce-scatter in place leaves each block at the beginning of the vector, "
                  "not at its own place: leave --in-place out";
     else if (p->in_place && (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE))
-        reason = "mpi: all-to-all and send-receive are not in place: leave --in-place out";
+        reason = "all-to-all and send-receive are not in place: leave --in-place out";
     if (!reason)
         return fits(p, n, why, len);
-    snprintf(why, len, "%s", reason);
+    snprintf(why, len, "%s: %s", p->backend, reason);
     return -EOPNOTSUPP;
+}
+
+/* An MPI that does not say that it takes a GPU's memory is never given any; nor is a sum of ours, which is made on the host. */
+static int mpi_cuda_supports(const struct collective_point *p, unsigned n, char *why, size_t len)
+{
+    bool half = p->type == COLLECTIVE_F16 || p->type == COLLECTIVE_BF16;
+    char error[256] = "";
+    int err = mpi_supports(p, n, why, len);
+
+    if (err)
+        return err;
+    const struct mpi_module *mpi = mpi_module_find(error, sizeof(error));
+    if (half && collective_reduces(p->op))
+        snprintf(error, sizeof(error),
+                 "MPI 3 has no 16-bit floating point, and plumb's sum of it is made on the host: "
+                 "take f32, f64 or i32, or --backend mpi");
+    else if (mpi && mpi->cuda_aware(error, sizeof(error)))
+        return 0;
+    snprintf(why, len, "%s: %s", p->backend, error);
+    return -EOPNOTSUPP;
+}
+
+static int copy(void *arg, void *to, const void *from, size_t bytes)
+{
+    struct collective *c = arg;
+    struct mpi_state *s = c->state;
+
+    return library_gpu_copy(c, &s->gpu, to, from, bytes);
+}
+
+static int mpi_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
+{
+    const struct mpi_state *s = c->state;
+
+    return copy(c, (char *)s->gpu.input + offset, from, bytes);
+}
+
+static int mpi_read(struct collective *c, uint64_t offset, void *to, size_t bytes)
+{
+    const struct mpi_state *s = c->state;
+
+    return copy(c, to, (const char *)s->gpu.result + offset, bytes);
+}
+
+static int open_buffers(struct collective *c)
+{
+    struct mpi_state *s = c->state;
+    unsigned count;
+
+    if (!c->ops->device_memory)
+        return collective_host_alloc(c);
+    int err = library_gpu_open(c, &s->gpu, &count);
+    return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
 static int mpi_open(struct collective *c)
@@ -84,23 +168,41 @@ static int mpi_open(struct collective *c)
     struct mpi_state *s;
 
     if (!mpi)
-        return collective_fail(c, -EOPNOTSUPP, "mpi: %s", error);
+        return collective_fail(c, -EOPNOTSUPP, "%s: %s", c->ops->name, error);
     if (strcmp(world_group(c->world), "mpi") != 0)
         return collective_fail(c, -EOPNOTSUPP,
-                               "mpi: these ranks do not know each other by MPI: start them by "
-                               "mpirun or srun");
+                               "%s: these ranks do not know each other by MPI: start them by "
+                               "mpirun or srun",
+                               c->ops->name);
     c->state = s = calloc(1, sizeof(*s));
     if (!s)
-        return collective_fail(c, -ENOMEM, "mpi: out of memory");
+        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
     s->ops = mpi->collectives;
     int err = library_devices(c);
-    return err ? err : collective_host_alloc(c);
+    return err ? err : open_buffers(c);
 }
 
 /* MPI's calls leave a plain "MPI_X: error N: text". */
 static int said(struct collective *c, int err, const char *error)
 {
-    return err ? collective_fail(c, err, "mpi: %s", error) : 0;
+    return err ? collective_fail(c, err, "%s: %s", c->ops->name, error) : 0;
+}
+
+/* Which GPU each has, to member 0, which tells whether they share any. */
+static int mpi_peers(struct collective *c, unsigned *peers, unsigned *n)
+{
+    *n = c->me != 0;
+    peers[0] = 0;
+    return 0;
+}
+
+static int mpi_card(struct collective *c, unsigned peer, struct collective_card *card)
+{
+    struct mpi_state *s = c->state;
+
+    (void)peer;
+    library_gpu_card(&s->gpu, card);
+    return 0;
 }
 
 static int mpi_join(struct collective *c, const struct collective_card *cards, unsigned n)
@@ -112,11 +214,15 @@ static int mpi_join(struct collective *c, const struct collective_card *cards, u
                                     .point = c->point,
                                     .element_bytes = collective_type_bytes(c->point->type),
                                     .op_name = collective_ops_names[c->point->op],
-                                    .reduce = data_reduce};
+                                    .reduce = data_reduce,
+                                    .copy = c->ops->device_memory ? copy : NULL,
+                                    .copy_arg = c};
     char error[256] = "";
 
-    (void)cards;
-    (void)n;
+    if (c->ops->device_memory) {
+        s->shared = library_gpu_shared(&s->gpu, cards, n);
+        library_gpu_enter(&s->gpu); /* MPI finds a GPU by its calling thread */
+    }
     return said(c, s->ops->open(&s->mpi, &setup, error, sizeof(error)), error);
 }
 
@@ -163,7 +269,10 @@ static int mpi_barrier(struct collective *c)
 static struct mpi_call call_of(const struct collective *c, unsigned call)
 {
     struct library_part part = library_part(c, &c->calls[call]);
-    char *result = c->result, *input = c->point->in_place ? result : c->input;
+    const struct mpi_state *s = c->state;
+    bool gpu = c->ops->device_memory;
+    char *result = gpu ? s->gpu.result : c->result, *own = gpu ? s->gpu.input : c->input;
+    char *input = c->point->in_place ? result : own;
 
     if (c->point
             ->in_place) /* MPI_IN_PLACE stands for the input: what it takes is the whole result */
@@ -196,8 +305,9 @@ static int mpi_start(struct collective *c, unsigned call)
     char error[256] = "";
 
     count(c, call);
-    s->stuck = true;
-    return said(c, s->ops->start(s->mpi, &of, error, sizeof(error)), error);
+    int err = s->ops->start(s->mpi, &of, error, sizeof(error));
+    s->stuck = err != -EOPNOTSUPP; /* then nothing was begun */
+    return said(c, err, error);
 }
 
 static int mpi_test(struct collective *c, bool *done)
@@ -216,8 +326,11 @@ static void mpi_tell(struct collective *c, struct collective_told *told)
     struct mpi_told mpi;
 
     s->ops->tell(s->mpi, &mpi);
-    snprintf(told->algorithm, sizeof(told->algorithm), "%s", mpi.algorithm);
+    const char *shared = s->shared ? LIBRARY_GPU_SHARED : "";
+    snprintf(told->algorithm, sizeof(told->algorithm), "%s%.*s", shared,
+             (int)(sizeof(told->algorithm) - 1 - strlen(shared)), mpi.algorithm);
     snprintf(told->detail, sizeof(told->detail), "%s", mpi.detail);
+    told->simulated = c->ops->device_memory && library_gpu_simulated(&s->gpu);
     sockets_of_mpi(&mpi.settings, told->sockets, sizeof(told->sockets));
     library_flow(told, c->point->device, library_least(c, s->bytes),
                  s->calls > 0 ? s->bytes / s->calls : 0);
@@ -231,7 +344,9 @@ static void mpi_close(struct collective *c)
         return;
     if (s->mpi)
         s->ops->close(s->mpi);
-    if (!s->stuck)
+    if (!s->stuck && c->ops->device_memory)
+        library_gpu_close(&s->gpu);
+    else if (!s->stuck)
         collective_host_free(c);
     free(s);
     c->state = NULL;
@@ -249,6 +364,27 @@ const struct collective_ops collective_mpi = {
     .run = mpi_run,
     .start = mpi_start,
     .test = mpi_test,
+    .tell = mpi_tell,
+    .close = mpi_close,
+};
+
+const struct collective_ops collective_mpi_cuda = {
+    .name = "mpi-cuda",
+    .help = "the same in the memory of GPUs, by an MPI that is CUDA-aware",
+    .device_memory = true,
+    .blocks = true,
+    .backends = mpi_cuda_backends,
+    .supports = mpi_cuda_supports,
+    .open = mpi_open,
+    .peers = mpi_peers,
+    .card = mpi_card,
+    .join = mpi_join,
+    .barrier = mpi_barrier,
+    .run = mpi_run,
+    .start = mpi_start,
+    .test = mpi_test,
+    .write = mpi_write,
+    .read = mpi_read,
     .tell = mpi_tell,
     .close = mpi_close,
 };

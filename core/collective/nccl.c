@@ -108,11 +108,10 @@ static int nccl_open(struct collective *c)
     err = err ? err : library_gpu_open(c, &s->gpu, &count);
     if (err)
         return err;
+    s->gpu.failed = nccl_look_comm;
     stand_apart(c, count);
     err = library_gpu_take(c, &s->gpu, WORD_BYTES, &s->gpu.word);
-    err = err ? err : library_gpu_buffers(c, &s->gpu);
-    uint64_t bytes = c->point->count * collective_type_bytes(c->point->type);
-    return err ? err : nccl_await_stream(c, 2 * (double)bytes);
+    return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
 /* NCCL's id goes from member 0 to the others; which GPU each has, to member 0. */

@@ -9,36 +9,21 @@
 
 #define SETTING_UP_NS 20000000000u /* a communicator of many GPUs may be this long in the making */
 
-static int look_comm(struct collective *c)
+int nccl_look_comm(struct collective *c, struct library_gpu *g)
 {
     struct nccl_state *s = c->state;
     char error[256] = "";
-    int err = s->nccl->comm_state(s->comm, error, sizeof(error));
+    int err = s->comm ? s->nccl->comm_state(s->comm, error, sizeof(error)) : 0;
 
+    (void)g;
     return err && err != -EAGAIN ? collective_fail(c, err, "nccl: %s", error) : err;
-}
-
-static int look_stream(struct collective *c)
-{
-    struct nccl_state *s = c->state;
-
-    return library_gpu_look(c, &s->gpu);
 }
 
 int nccl_await_comm(struct collective *c)
 {
     struct nccl_state *s = c->state;
 
-    return library_gpu_judged(
-        &s->gpu, library_gpu_await(c, look_comm, s->comm ? look_comm : NULL, SETTING_UP_NS));
-}
-
-int nccl_await_stream(struct collective *c, double bytes)
-{
-    struct nccl_state *s = c->state;
-
-    return library_gpu_judged(&s->gpu, library_gpu_await(c, look_stream, s->comm ? look_comm : NULL,
-                                                         library_gpu_expected_ns(c, bytes)));
+    return library_gpu_await(c, &s->gpu, nccl_look_comm, SETTING_UP_NS);
 }
 
 static int queue(struct collective *c, const struct nccl_call *call)
@@ -49,7 +34,8 @@ static int queue(struct collective *c, const struct nccl_call *call)
 
     if (err == -EAGAIN) /* it has yet to connect */
         return nccl_await_comm(c);
-    return err ? library_gpu_judged(&s->gpu, collective_fail(c, err, "nccl: %s", error)) : 0;
+    s->gpu.broken |= err != 0;
+    return err ? collective_fail(c, err, "nccl: %s", error) : 0;
 }
 
 static double bytes_of(const struct collective *c, unsigned call)
@@ -74,9 +60,10 @@ static int queue_call(struct collective *c, unsigned call)
 
 int nccl_call_once(struct collective *c, unsigned call)
 {
+    struct nccl_state *s = c->state;
     int err = queue_call(c, call);
 
-    return err ? err : nccl_await_stream(c, bytes_of(c, call));
+    return err ? err : library_gpu_wait(c, &s->gpu, bytes_of(c, call));
 }
 
 static void count(struct collective *c, unsigned call)
@@ -102,16 +89,16 @@ int nccl_start(struct collective *c, unsigned call)
 int nccl_test(struct collective *c, bool *done)
 {
     struct nccl_state *s = c->state;
-    int err = look_stream(c);
+    int err = library_gpu_look(c, &s->gpu);
 
     *done = !err;
-    return err == -EAGAIN ? 0 : library_gpu_judged(&s->gpu, err);
+    return err == -EAGAIN ? 0 : err;
 }
 
 /* NCCL has none: a sum of one number, which none has before all have come. */
 int nccl_barrier(struct collective *c)
 {
-    const struct nccl_state *s = c->state;
+    struct nccl_state *s = c->state;
     const struct nccl_call of = {.op = COLLECTIVE_ALLREDUCE,
                                  .type = COLLECTIVE_I32,
                                  .sum = COLLECTIVE_MAX,
@@ -121,27 +108,19 @@ int nccl_barrier(struct collective *c)
                                  .element_bytes = sizeof(int32_t)};
     int err = queue(c, &of);
 
-    return err ? err : nccl_await_stream(c, 0);
-}
-
-static int copy(struct collective *c, void *to, const void *from, size_t bytes)
-{
-    struct nccl_state *s = c->state;
-    int err = library_gpu_copy(c, &s->gpu, to, from, bytes);
-
-    return err ? err : nccl_await_stream(c, (double)bytes);
+    return err ? err : library_gpu_wait(c, &s->gpu, 0);
 }
 
 int nccl_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)
 {
-    const struct nccl_state *s = c->state;
+    struct nccl_state *s = c->state;
 
-    return copy(c, (char *)s->gpu.input + offset, from, bytes);
+    return library_gpu_copy(c, &s->gpu, (char *)s->gpu.input + offset, from, bytes);
 }
 
 int nccl_read(struct collective *c, uint64_t offset, void *to, size_t bytes)
 {
-    const struct nccl_state *s = c->state;
+    struct nccl_state *s = c->state;
 
-    return copy(c, to, (const char *)s->gpu.result + offset, bytes);
+    return library_gpu_copy(c, &s->gpu, to, (const char *)s->gpu.result + offset, bytes);
 }

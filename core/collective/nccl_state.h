@@ -19,8 +19,8 @@ struct nccl_state {
 
 /* Each 0, or -errno with c->error. */
 int nccl_await_comm(struct collective *c); /* until NCCL is done with what it was asked for last */
-int nccl_await_stream(struct collective *c, double bytes); /* until the stream is idle */
-int nccl_call_once(struct collective *c, unsigned call);   /* queued, and waited for */
+int nccl_look_comm(struct collective *c, struct library_gpu *g); /* a library_look_fn */
+int nccl_call_once(struct collective *c, unsigned call);         /* queued, and waited for */
 
 int nccl_barrier(struct collective *c);
 int nccl_run(struct collective *c, unsigned call);

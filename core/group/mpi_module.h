@@ -19,13 +19,18 @@ struct mpi_collective;
 typedef void mpi_reduce_fn(enum collective_type type, enum collective_sum sum, void *to,
                            const void *a, const void *b, uint64_t count);
 
+/* Within one rank's buffers, done when it returns. 0; -errno, said by its owner. */
+typedef int mpi_copy_fn(void *arg, void *to, const void *from, size_t bytes);
+
 struct mpi_setup {
     const unsigned *members; /* ranks of the world */
     unsigned n, me;
     const struct collective_point *point;
     size_t element_bytes;
     const char *op_name;   /* "allreduce" */
-    mpi_reduce_fn *reduce; /* for types that MPI has not: f16, bf16 */
+    mpi_reduce_fn *reduce; /* for types that MPI has not: f16, bf16; of host memory */
+    mpi_copy_fn *copy;     /* where the buffers are a GPU's; NULL: they are the host's */
+    void *copy_arg;
 };
 
 struct mpi_call {
@@ -46,7 +51,7 @@ struct mpi_collectives {
     void (*close)(struct mpi_collective *c);
     /* Until it is done: for good, where a rank does not come. */
     int (*run)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
-    /* Begun; test() moves them on. One at a time. */
+    /* Begun; test() moves them on. One at a time. -EOPNOTSUPP: this MPI does not take a GPU's memory there; nothing was begun. */
     int (*start)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
     int (*barrier)(struct mpi_collective *c, char *error, size_t len);
     /* When all have come: a blocking barrier, from which all leave as close to one another as MPI can. */
@@ -67,7 +72,8 @@ struct mpi_module {
                 size_t len);
     int (*receive)(unsigned rank, void *data, size_t size, size_t *n, uint64_t until_ns,
                    char *error, size_t len);
-    bool (*cuda_aware)(void); /* takes pointers to a GPU's memory, as far as it says */
+    /* Does it take pointers to a GPU's memory, as far as it says? Where not, *why, and what to do. Known after begin(). */
+    bool (*cuda_aware)(char *why, size_t len);
     const struct mpi_collectives *collectives;
 };
 

@@ -77,7 +77,8 @@ static bool may_network_sum(const struct report_bench *b, const struct report_ca
                             const struct report_point *p, double nodes)
 {
     const char *backend = report_param(b, c, "backend");
-    bool library = !strcmp(backend, "nccl") || !strcmp(backend, "mpi");
+    bool library =
+        !strcmp(backend, "nccl") || !strcmp(backend, "mpi") || !strcmp(backend, "mpi-cuda");
     bool rdma = strstr(p->limit_source, "InfiniBand") || strstr(p->limit_source, "RoCE");
 
     return library && rdma && !strcmp(report_param(b, c, "op"), "allreduce") &&

@@ -15,7 +15,7 @@ setup()
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    mpirun=mpirun
+    mpirun=mpirun backend=mpi
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
 }
 
@@ -39,7 +39,7 @@ launched()
     command -v "$mpirun" >/dev/null || skip "there is no mpirun here"
     [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
     status=0
-    timeout 120 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend mpi "$@" \
+    timeout 120 "$mpirun" -np "$n" ${options[@]+"${options[@]}"} "$bin" "${quick[@]}" --backend "$backend" "$@" \
         >"$out" 2>"$err" </dev/null || status=$?
 }
 
@@ -384,6 +384,103 @@ its own choice' ]
     [ "$status" -ne 0 ]
     grep -q 'the launcher is not of the MPI that this build has (Open MPI .*make mpi-module MPICC=' "$err"
     [ "$(grep -c '^mpi,' "$out")" -eq 0 ]
+}
+
+# aware [MPICC]: from here on launched is for GPUs' memory, of the simulated machine, by this MPI made CUDA-aware: options of mpirun are in $says_yes.
+aware()
+{
+    local stand_in=$BATS_TEST_TMPDIR/mpi_gpu.so
+    simulate two
+    backend=mpi-cuda
+    "${1:-mpicc}" -std=gnu11 -Wall -Werror -I. -shared -fPIC tests/sim/mpi_gpu.c -o "$stand_in" -ldl
+    says_yes=(-x LD_PRELOAD="$stand_in")
+    [ "$mpirun" = mpirun ] || says_yes=(-genv LD_PRELOAD "$stand_in")
+}
+
+@test "mpi-cuda: every operation between 2 GPUs, data compared; rows say that they are simulated" {
+    open_mpi
+    aware
+    launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --dtype f32,f64,i32 --size 40K
+    all_good 18
+    [ "$(times origin | sort -u)" = simulated ]
+    times detail | grep -q '^Open MPI'
+    [ "$(times chosen | grep -c 'share')" -eq 0 ]
+    launched 2 "${says_yes[@]}" -- --ranks 2 --op all-gather,broadcast,all-to-all,send-receive --dtype bf16 --size 40K
+    all_good 4
+    launched 2 "${says_yes[@]}" -- --ranks 2 --in-place --op allreduce,all-gather,broadcast --size 64K
+    all_good 3
+    launched 2 "${says_yes[@]}" -- --ranks 2 --redop max --model resnet50 --dtype f32
+    all_good 1
+}
+
+@test "mpi-cuda: wrong data are found" {
+    open_mpi
+    aware
+    launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --size 40K --inject corrupt
+    [ "$(times status)" = "$(printf 'wrong\n%.0s' 1 2 3 4 5 6)" ]
+    [ "$status" -eq 1 ]
+}
+
+@test "mpi-cuda: ranks that share a GPU are a rehearsal, and each row says so" {
+    open_mpi
+    aware
+    launched 3 "${says_yes[@]}" -- --ranks 2,3 --size 16K # rank 2 has the first one's
+    all_good 2
+    [ "$(paste -d' ' <(times ranks) <(times chosen))" = '2 its own choice
+3 rehearsal, ranks share GPUs; its own choice' ]
+}
+
+@test "mpi-cuda: what cannot be is a reason with a remedy: an MPI that is not CUDA-aware, a sum of 16-bit numbers, operations that do not block, no GPU" {
+    open_mpi
+    aware
+    launched 2 -- --ranks 2 --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'mpi-cuda: Open MPI .* says that it is not CUDA-aware: take one that was built for CUDA'
+    MPIR_CVAR_ENABLE_GPU=1 MPICH_GPU_SUPPORT_ENABLED=1 MV2_USE_CUDA=1 launched 2 -- --ranks 2 --size 16K # not its own
+    [ "$(times status)" = skipped ]
+    launched 2 "${says_yes[@]}" -- --ranks 2 --dtype bf16 --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'mpi-cuda: MPI 3 has no 16-bit floating point'
+    launched 2 "${says_yes[@]}" -- --ranks 2 --overlap --op allreduce --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q "Open MPI's operations that do not block take no GPU's memory: leave --overlap out"
+    launched 2 "${says_yes[@]}" -- --ranks 2 --overlap --op send-receive --size 16K
+    all_good 1
+    alone --backend mpi-cuda --ranks 2 --size 16K
+    times reason | grep -q 'mpi-cuda: its ranks, two or more, are started by mpirun or srun'
+    unset PLUMB_SIM_MACHINE
+    launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q '^cuInit: '
+}
+
+@test "mpi-cuda: an MPI that cannot be asked is believed by its own switch alone" {
+    open_mpi
+    aware
+    export PLUMB_SIM_MPI_NAME='MPI VERSION    : CRAY MPICH version 8.1.27 (ANL base 3.4a2)'
+    MV2_USE_CUDA=1 MPICH_GPU_SUPPORT_ENABLED=0 launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'CRAY MPICH .* is not told to take a GPU.s memory: set MPICH_GPU_SUPPORT_ENABLED=1$'
+    MPICH_GPU_SUPPORT_ENABLED=1 launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
+    all_good 1
+    export PLUMB_SIM_MPI_NAME='Intel(R) MPI Library 2021.14 for Linux* OS'
+    I_MPI_OFFLOAD=1 launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K # may be Intel's GPUs
+    [ "$(times status)" = skipped ]
+    I_MPI_OFFLOAD=1 I_MPI_OFFLOAD_MODE=cuda launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
+    all_good 1
+}
+
+@test "MPICH, mpi-cuda: refused where it says no; every operation, beside a matrix product, too" {
+    mpich
+    aware mpicc.mpich
+    MPIR_CVAR_ENABLE_GPU=1 launched 2 -- --ranks 2 --size 16K
+    [ "$(times status)" = skipped ]
+    times reason | grep -q 'mpi-cuda: MPICH .* says that it is not CUDA-aware'
+    launched 2 "${says_yes[@]}" -- --ranks 2 --op "$every" --dtype f32,f64,i32 --size 40K
+    all_good 18
+    [ "$(times origin | sort -u)" = simulated ]
+    launched 2 "${says_yes[@]}" -- --ranks 2 --overlap --op allreduce,broadcast --size 64K
+    all_good 2
 }
 
 @test "nccl: every operation and type between 2 GPUs, data compared; rows say that it is simulated" {

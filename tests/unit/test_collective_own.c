@@ -23,7 +23,7 @@ const struct fabric_ops *fabric_find(const char *name)
 {
     return strcmp(name, twisted_ops.name) ? NULL : &twisted_ops;
 }
-const struct collective_ops collective_mpi, collective_nccl;
+const struct collective_ops collective_mpi, collective_mpi_cuda, collective_nccl;
 
 struct team {
     struct twisted_net net;

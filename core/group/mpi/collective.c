@@ -25,6 +25,8 @@ struct mpi_collective {
     /* a broadcast's root, out of place, still has to do its own part */
     const struct mpi_call *local;
     struct mpi_call local_call;
+    mpi_copy_fn *copy; /* NULL: the buffers are the host's */
+    void *copy_arg;
     struct mpi_told told;
 };
 
@@ -155,6 +157,8 @@ static int open_collective(struct mpi_collective **out, const struct mpi_setup *
     c->me = (int)s->me;
     c->in_place = s->point->in_place;
     c->element_bytes = s->element_bytes;
+    c->copy = s->copy;
+    c->copy_arg = s->copy_arg;
     int err = make_type(c, s, error, len);
     if (!err)
         err = make_chosen(c, s, error, len);
@@ -174,10 +178,21 @@ static void close_collective(struct mpi_collective *c)
 }
 
 /* Out of place, MPI_Bcast leaves the root's result to the root. */
-static void finish_local(struct mpi_collective *c, const struct mpi_call *call)
+static int finish_local(struct mpi_collective *c, const struct mpi_call *call, char *error,
+                        size_t len)
 {
-    if (c->op == COLLECTIVE_BROADCAST && !c->in_place && c->me == 0)
-        memcpy(call->result, call->input, call->count * c->element_bytes);
+    size_t bytes = call->count * c->element_bytes;
+
+    if (c->op != COLLECTIVE_BROADCAST || c->in_place || c->me != 0)
+        return 0;
+    if (!c->copy) {
+        memcpy(call->result, call->input, bytes);
+        return 0;
+    }
+    int err = c->copy(c->copy_arg, call->result, call->input, bytes);
+    if (err)
+        snprintf(error, len, "the root's own part cannot be copied");
+    return err;
 }
 
 static void *broadcast_at(const struct mpi_collective *c, const struct mpi_call *call)
@@ -251,14 +266,17 @@ static int run(struct mpi_collective *c, const struct mpi_call *call, char *erro
 {
     int code = call_blocking(c, call);
 
-    finish_local(c, call);
-    return code == MPI_SUCCESS ? 0 : mpi_failed(calls[c->op], code, error, len);
+    return code == MPI_SUCCESS ? finish_local(c, call, error, len)
+                               : mpi_failed(calls[c->op], code, error, len);
 }
 
 static int start(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len)
 {
-    int code = call_begun(c, call);
+    int err = c->copy ? mpi_cuda_may_start(c->op, error, len) : 0;
 
+    if (err)
+        return err;
+    int code = call_begun(c, call);
     c->n_requests = c->op == COLLECTIVE_SEND_RECEIVE ? 2 : 1;
     c->local_call = *call;
     c->local = &c->local_call;
@@ -291,10 +309,9 @@ static int test(struct mpi_collective *c, bool *done, char *error, size_t len)
     if (!one)
         return 0;
     c->n_requests = 0;
-    if (c->local)
-        finish_local(c, c->local);
+    const struct mpi_call *local = c->local;
     c->local = NULL;
-    return 0;
+    return local ? finish_local(c, local, error, len) : 0;
 }
 
 static void tell(const struct mpi_collective *c, struct mpi_told *told)

@@ -2,11 +2,6 @@
 /* MPI as a way to find each other and to exchange control messages: see mpi_module.h. */
 #include <errno.h>
 #include <mpi.h>
-#if defined(__has_include)
-#if __has_include(<mpi-ext.h>)
-#include <mpi-ext.h>
-#endif
-#endif
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,6 +36,7 @@ static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
     CHECK(MPI_Comm_set_errhandler, MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     CHECK(MPI_Comm_rank, MPI_COMM_WORLD, &own);
     CHECK(MPI_Comm_size, MPI_COMM_WORLD, &all);
+    mpi_cuda_ask();
     *rank = (unsigned)own;
     *size = (unsigned)all;
     return 0;
@@ -96,15 +92,6 @@ const char *mpi_device(char *text, size_t len)
     at += strspn(at, " \t");
     snprintf(text, len, "%.*s", (int)strcspn(at, "\n\r"), at);
     return text;
-}
-
-static bool cuda_aware(void)
-{
-#ifdef MPIX_CUDA_AWARE_SUPPORT
-    return MPIX_Query_cuda_support() == 1;
-#else
-    return false;
-#endif
 }
 
 static void turn(unsigned turns)
@@ -171,6 +158,6 @@ __attribute__((visibility("default"))) const struct mpi_module plumb_mpi_module 
     .version = mpi_version,
     .send = send_message,
     .receive = receive_message,
-    .cuda_aware = cuda_aware,
+    .cuda_aware = mpi_cuda_aware,
     .collectives = &mpi_collectives,
 };

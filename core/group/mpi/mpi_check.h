@@ -24,6 +24,12 @@ const char *mpi_device(char *text, size_t len);
 
 extern const struct mpi_collectives mpi_collectives;
 
+/* cuda.c: see struct mpi_module. */
+void mpi_cuda_ask(void); /* once MPI has started: MPICH ends a process that asks earlier */
+bool mpi_cuda_aware(char *why, size_t len);
+/* Which calls that do not block leave a GPU's memory alone. -EOPNOTSUPP with error. */
+int mpi_cuda_may_start(enum collective_op op, char *error, size_t len);
+
 /* control.c: the library's own variables (MPI_T). */
 /* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing where none is. 0, or -EIO with error: then
  * MPI_Init is not to be called. */

@@ -15,7 +15,7 @@ setup()
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    mpirun=mpirun backend=mpi
+    mpirun=mpirun backend=mpi mpicc=mpicc of=openmpi
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
 }
 
@@ -58,7 +58,7 @@ setup_file()
 mpich()
 {
     local wrapper=mpicc.mpich
-    mpirun=mpirun.mpich
+    mpirun=mpirun.mpich of=mpich
     if ! command -v "$wrapper" >/dev/null && mpirun --version 2>/dev/null | grep -qi hydra; then
         wrapper=mpicc mpirun=mpirun # it is the only one
     fi
@@ -71,6 +71,7 @@ mpich()
         return 1
     }
     export PLUMB_MPI_MODULE
+    mpicc=$wrapper
 }
 
 nccl()
@@ -386,15 +387,16 @@ its own choice' ]
     [ "$(grep -c '^mpi,' "$out")" -eq 0 ]
 }
 
-# aware [MPICC]: from here on launched is for GPUs' memory, of the simulated machine, by this MPI made CUDA-aware: options of mpirun are in $says_yes.
+# aware: from here on launched is for GPUs' memory, of the simulated machine, by this MPI made CUDA-aware: options of mpirun are in $says_yes.
 aware()
 {
     local stand_in=$BATS_TEST_TMPDIR/mpi_gpu.so
     simulate two
+    command -v "$mpicc" >/dev/null || skip "$mpicc is not here"
+    "$mpicc" -std=gnu11 -Wall -Werror -I. -shared -fPIC tests/sim/mpi_gpu.c -o "$stand_in" -ldl
     backend=mpi-cuda
-    "${1:-mpicc}" -std=gnu11 -Wall -Werror -I. -shared -fPIC tests/sim/mpi_gpu.c -o "$stand_in" -ldl
     says_yes=(-x LD_PRELOAD="$stand_in")
-    [ "$mpirun" = mpirun ] || says_yes=(-genv LD_PRELOAD "$stand_in")
+    [ "$of" = openmpi ] || says_yes=(-genv LD_PRELOAD "$stand_in")
 }
 
 @test "mpi-cuda: every operation between 2 GPUs, data compared; rows say that they are simulated" {
@@ -472,7 +474,7 @@ aware()
 
 @test "MPICH, mpi-cuda: refused where it says no; every operation, beside a matrix product, too" {
     mpich
-    aware mpicc.mpich
+    aware
     MPIR_CVAR_ENABLE_GPU=1 launched 2 -- --ranks 2 --size 16K
     [ "$(times status)" = skipped ]
     times reason | grep -q 'mpi-cuda: MPICH .* says that it is not CUDA-aware'

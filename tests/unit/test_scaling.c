@@ -48,6 +48,7 @@ static void test_terms_of_algorithms(void **state)
     check_terms("allreduce", "ring", 2, 2, 1);
     check_terms("allreduce", "ring", 8, 14, 1.75);
     check_terms("allreduce", "mpi", 8, 14, 1.75);
+    check_terms("allreduce", "mpi-cuda", 8, 14, 1.75);
     check_terms("allreduce", "halving", 8, 6, 1.75);
     check_terms("allreduce", "doubling", 8, 3, 3);
     check_terms("allreduce", "halving", 6, 6,

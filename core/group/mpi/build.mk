@@ -20,7 +20,7 @@ $(BUILD)/mpi/flags: FORCE
 
 $(BUILD)/lib/plumbline/plumb-mpi.so: $(MPI_OBJ) $(BUILD)/mpi/flags
 	@mkdir -p $(@D)
-	$(call say,LINK,$@)$(CC) $(MPI_LINK) $(MPI_OBJ) -o $@ $(MPI_LIBS)
+	$(call say,LINK,$@)$(CC) $(MPI_LINK) $(MPI_OBJ) -o $@ $(MPI_LIBS) -ldl
 
 MPICC ?= mpicc
 MPI_OTHER := $(BUILD)/mpi/$(notdir $(firstword $(MPICC)))
@@ -33,7 +33,7 @@ $(MPI_OTHER)/%.o: core/group/mpi/%.c $(BUILD)/flags
 	$(call say,MPICC,$<)$(MPICC) $(ALL_CFLAGS) -fPIC -fvisibility=hidden -MMD -MP -c $< -o $@
 
 $(MPI_OTHER)/plumb-mpi.so: $(patsubst core/group/mpi/%.c,$(MPI_OTHER)/%.o,$(MPI_SRC))
-	$(call say,LINK,$@)$(MPICC) $(MPI_LINK) $^ -o $@
+	$(call say,LINK,$@)$(MPICC) $(MPI_LINK) $^ -o $@ -ldl
 
 .PHONY: mpi-module
 -include $(wildcard $(MPI_OTHER)/*.d)

@@ -15,7 +15,7 @@ setup()
     quick=(--csv --no-cpu --budget 60ms --warmup 20ms)
     every=allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive
     export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1
-    mpirun=mpirun backend=mpi mpicc=mpicc of=openmpi
+    mpirun=mpirun backend=mpi mpicc=mpicc of=openmpi says_yes=()
     unset PLUMB_MPI_MODULE NCCL_DEBUG NCCL_DEBUG_FILE NCCL_ALGO NCCL_PROTO NCCL_HOSTID
 }
 
@@ -207,7 +207,8 @@ strike()
     shift 2
     [ -n "${PLUMB_MPI_MODULE-}" ] || open_mpi
     [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
-    timeout 100 "$mpirun" -np 3 "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 --backend mpi --size 64K "$@" \
+    timeout 100 "$mpirun" -np 3 ${says_yes[@]+"${says_yes[@]}"} "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 \
+        --backend "$backend" --size 64K "$@" \
         >"$out" 2>"$err" </dev/null 3>&- &
     job=$!
     until_at_work "^$bin --csv --no-cpu --budget 60s" || { cat "$err"; return 1; }
@@ -454,6 +455,16 @@ aware()
     launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
     [ "$(times status)" = skipped ]
     times reason | grep -q '^cuInit: '
+}
+
+@test "mpi-cuda: a rank that hangs in a call is named, as with mpi" {
+    open_mpi
+    aware
+    strike STOP 2 --ranks 3,2
+    ((took <= 11))
+    [ "$(times status)" = 'failed
+failed' ]
+    times reason | head -n 1 | grep -q '^rank 2 (.*) does not answer: it hangs or was cut off$'
 }
 
 @test "mpi-cuda: an MPI that cannot be asked is believed by its own switch alone" {

@@ -223,8 +223,9 @@ $HOME" ]
     lab_cluster 3 --rate 1gbit
     mpicc -o "$BATS_TEST_TMPDIR/sum" tests/labs/sum.c
     run lab mpirun -np 3 "$BATS_TEST_TMPDIR/sum"
+    echo "$output"
     [ "$status" -eq 0 ]
-    [ "$(sort <<<"$output")" = 'node0: 3
+    [ "$(grep '^node.: ' <<<"$output" | sort)" = 'node0: 3
 node1: 3
 node2: 3' ]
 }

@@ -177,16 +177,28 @@ void library_gpu_card(struct library_gpu *g, struct collective_card *card)
     memcpy(card->bytes, uuid, card->len);
 }
 
-bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n)
+/* Has the card from there on a GPU's name, and that one? */
+static bool is_of(const struct collective_card *card, size_t from, const void *name, size_t len)
+{
+    return len && card->len == from + len && !memcmp(card->bytes + from, name, len);
+}
+
+bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from)
 {
     const char *own = gpu_base(g->gpu)->facts.uuid;
 
+    return is_of(card, from, own, strlen(own));
+}
+
+bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
+                        size_t from)
+{
     for (unsigned i = 0; i < n; i++) {
-        if (cards[i].len == strlen(own) && !memcmp(cards[i].bytes, own, cards[i].len))
+        if (library_gpu_is(g, &cards[i], from))
             return true;
         for (unsigned j = 0; j < i; j++)
-            if (cards[i].len == cards[j].len &&
-                !memcmp(cards[i].bytes, cards[j].bytes, cards[i].len))
+            if (cards[i].len > from &&
+                is_of(&cards[j], from, cards[i].bytes + from, cards[i].len - from))
                 return true;
     }
     return false;

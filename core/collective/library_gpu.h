@@ -51,9 +51,13 @@ int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes);
 int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
                      size_t bytes);
 
-/* Which GPU this is, for others; member 0 gets those of all others: do any two members have the same? */
+/* Which GPU this is, for others: nothing, where it has no name of its own. They may have something else before it, up to `from`. */
 void library_gpu_card(struct library_gpu *g, struct collective_card *card);
-bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n);
+/* Is it this one? */
+bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from);
+/* Member 0 gets those of all others: do any two members have the same? */
+bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
+                        size_t from);
 bool library_gpu_simulated(const struct library_gpu *g);
 
 #endif

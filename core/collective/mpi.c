@@ -220,7 +220,7 @@ static int mpi_join(struct collective *c, const struct collective_card *cards, u
     char error[256] = "";
 
     if (c->ops->device_memory) {
-        s->shared = library_gpu_shared(&s->gpu, cards, n);
+        s->shared = library_gpu_shared(&s->gpu, cards, n, 0);
         library_gpu_enter(&s->gpu); /* MPI finds a GPU by its calling thread */
     }
     return said(c, s->ops->open(&s->mpi, &setup, error, sizeof(error)), error);

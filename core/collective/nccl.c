@@ -3,7 +3,7 @@
  * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The module plumb-nccl.so (nccl_module.h) calls
  * the library, the GPU module has the memory and the stream.
  *
- * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines then, by NCCL_HOSTID, and talks over
+ * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines then, by NCCL_HOSTID, and talks to them over
  * sockets. That is a rehearsal of a program, no measurement of GPUs, and each row says so.
  */
 #include <errno.h>
@@ -70,29 +70,6 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
     return p->algorithm[0] ? nccl_says_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
-/* Ranks of the whole world on this one's node: NCCL asks for NCCL_HOSTID once in a process. */
-static unsigned ranks_here(const struct collective *c)
-{
-    unsigned own = world_member(c->world, world_rank(c->world))->node, n = 0;
-
-    for (unsigned i = 0; i < world_size(c->world); i++)
-        n += world_member(c->world, i)->node == own;
-    return n;
-}
-
-/* Before NCCL's first call. */
-static void stand_apart(struct collective *c, unsigned gpus)
-{
-    struct nccl_state *s = c->state;
-    char id[96];
-
-    s->shared = ranks_here(c) > gpus;
-    snprintf(id, sizeof(id), "%s-rank-%u", world_member(c->world, world_rank(c->world))->host,
-             world_rank(c->world));
-    if (s->shared)
-        setenv("NCCL_HOSTID", id, 0);
-}
-
 static int nccl_open(struct collective *c)
 {
     char error[GPU_ERROR_BYTES] = "";
@@ -109,18 +86,20 @@ static int nccl_open(struct collective *c)
     if (err)
         return err;
     s->gpu.failed = nccl_look_comm;
-    stand_apart(c, count);
     err = library_gpu_take(c, &s->gpu, WORD_BYTES, &s->gpu.word);
     return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
-/* NCCL's id goes from member 0 to the others; which GPU each has, to member 0. */
+/* NCCL's id goes from member 0 to the others, before all else in its card, where others have zeros; which GPU each has, to member 0 and to all on
+ * its node. */
 static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
-    *n = c->me == 0 ? c->n - 1 : 1;
-    peers[0] = 0;
-    for (unsigned i = 0; c->me == 0 && i < *n; i++)
-        peers[i] = i + 1;
+    unsigned own = world_member(c->world, c->members[c->me])->node;
+
+    *n = 0;
+    for (unsigned i = 0; i < c->n; i++)
+        if (i != c->me && (!c->me || !i || world_member(c->world, c->members[i])->node == own))
+            peers[(*n)++] = i;
     return 0;
 }
 
@@ -139,30 +118,52 @@ static int make_id(struct collective *c)
 static int nccl_card(struct collective *c, unsigned peer, struct collective_card *card)
 {
     struct nccl_state *s = c->state;
+    struct collective_card gpu;
+    int err = c->me ? 0 : make_id(c);
 
     (void)peer;
-    if (c->me != 0) {
-        library_gpu_card(&s->gpu, card);
-        return 0;
-    }
-    int err = make_id(c);
-    card->len = sizeof(s->id);
+    library_gpu_card(&s->gpu, &gpu);
     memcpy(card->bytes, s->id, sizeof(s->id));
+    memcpy(card->bytes + sizeof(s->id), gpu.bytes, gpu.len);
+    card->len = sizeof(s->id) + gpu.len;
     return err;
+}
+
+/* NCCL takes no two ranks of one machine that have one GPU. The first of them stays what it is, the others are machines of their own for NCCL. It asks
+ * for NCCL_HOSTID once in a process, at the first communicator: a rank that was in one by then, and shares now, is refused by NCCL. */
+static void stand_apart(struct collective *c, const struct collective_card *cards, unsigned n)
+{
+    struct nccl_state *s = c->state;
+    bool first = true;
+    char id[96];
+
+    for (unsigned i = 0; i < n; i++)
+        first &= cards[i].member > c->me || !library_gpu_is(&s->gpu, &cards[i], NCCL_ID_BYTES);
+    snprintf(id, sizeof(id), "%s-rank-%u", world_member(c->world, world_rank(c->world))->host,
+             world_rank(c->world));
+    if (!first)
+        setenv("NCCL_HOSTID", id, 0);
 }
 
 static int take_cards(struct collective *c, const struct collective_card *cards, unsigned n)
 {
     struct nccl_state *s = c->state;
+    bool known = c->me == 0;
 
-    if (c->me == 0) {
-        s->shared |= library_gpu_shared(&s->gpu, cards, n);
-        return c->n == 1 ? make_id(c) : 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (cards[i].len < sizeof(s->id))
+            return collective_fail(c, -EPROTO, "nccl: a member's card is too short");
+        if (cards[i].member || known)
+            continue;
+        memcpy(s->id, cards[i].bytes, sizeof(s->id));
+        known = true;
     }
-    if (n != 1 || cards[0].len != sizeof(s->id))
-        return collective_fail(c, -EPROTO, "nccl: member 0's card is not an id");
-    memcpy(s->id, cards[0].bytes, sizeof(s->id));
-    return 0;
+    if (!known)
+        return collective_fail(c, -EPROTO, "nccl: member 0 sent no id");
+    stand_apart(c, cards, n);
+    if (c->me == 0)
+        s->shared = library_gpu_shared(&s->gpu, cards, n, sizeof(s->id));
+    return c->n == 1 ? make_id(c) : 0;
 }
 
 /* NCCL looks at its algorithm's variables while a communicator is made. What they were comes back. */

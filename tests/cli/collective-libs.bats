@@ -535,11 +535,34 @@ failed' ]
     times reason | grep -q "no such algorithm: 'trees'; there are tree, ring"
 }
 
-@test "nccl: ranks that share a GPU are a rehearsal over sockets, and each row says so" {
+@test "nccl: ranks that share a GPU are a rehearsal, and each row of such says so" {
     simulate two
     nccl --np 4 --ranks 2,4 --size 64K
     all_good 2
-    [ "$(times chosen | grep -c '^rehearsal, ranks share GPUs')" -eq 2 ]
+    # Of two, each has one; of four, the third and the fourth share the first two's, and are machines of their own for NCCL.
+    [ "$(paste -d' ' <(times ranks) <(times chosen) | grep -c '^4 rehearsal, ranks share GPUs')" -eq 1 ]
+    [ "$(paste -d' ' <(times ranks) <(times chosen) | grep -c '^2 .*rehearsal')" -eq 0 ]
+}
+
+# As Slurm starts them with --gpus-per-task=1: each sees one GPU, its first.
+@test "nccl: ranks of which each sees a GPU of its own alone share none: by peer access, no rehearsal" {
+    local program=$bin rank
+    open_mpi
+    simulate one
+    for rank in 0 1; do
+        sed "s/^name = .*/&\nuuid = GPU-51300000-0000-0000-0000-00000000000$rank/" "$PLUMB_SIM_MACHINE" >"$BATS_TEST_TMPDIR/$rank.conf"
+    done
+    printf '#!/bin/sh\nPLUMB_SIM_MACHINE=%s/$OMPI_COMM_WORLD_RANK.conf exec %s "$@"\n' "$BATS_TEST_TMPDIR" "$program" >"$BATS_TEST_TMPDIR/own"
+    chmod +x "$BATS_TEST_TMPDIR/own"
+    bin=$BATS_TEST_TMPDIR/own backend=nccl
+    launched 2 -- --ranks 2 --size 64K
+    all_good 1
+    [ "$(times chosen | grep -c rehearsal)" -eq 0 ]
+    times detail | grep -q 'via P2P'
+    bin=$program
+    launched 2 -- --ranks 2 --size 64K # now it is one and the same
+    all_good 1
+    times chosen | grep -q '^rehearsal, ranks share GPUs'
     times detail | grep -q 'via NET/Socket, network lo$'
 }
 

@@ -120,7 +120,7 @@ static ncclResult_t look_for_doubles(const struct ncclComm *comm)
     const struct nccl_member *m = comm->share->member;
 
     for (int i = 0; i < comm->ranks; i++)
-        if (i != comm->rank && m[i].gpu == comm->gpu && nccl_same_host(comm, i, comm->rank))
+        if (i != comm->rank && m[i].card == comm->card && nccl_same_host(comm, i, comm->rank))
             return fail(ncclInvalidUsage, "Duplicate GPU detected");
     return ncclSuccess;
 }
@@ -174,7 +174,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id,
     struct ncclComm *comm = calloc(1, sizeof(*comm));
     if (!comm)
         return ncclSystemError;
-    *comm = (struct ncclComm){.rank = rank, .ranks = ranks, .gpu = d.gpu};
+    *comm = (struct ncclComm){
+        .rank = rank, .ranks = ranks, .gpu = d.gpu, .card = nccl_hash(d.machine->gpu[d.gpu].uuid)};
     name_of("NCCL_ALGO", "RING", comm->algorithm);
     name_of("NCCL_PROTO", "SIMPLE", comm->protocol);
     comm->blocking = !config || config->blocking != 0;

@@ -27,6 +27,7 @@ struct nccl_member {
     _Atomic int here;
     uint64_t host;      /* a hash of NCCL_HOSTID, or of the machine */
     uint64_t signature; /* of what it posted last */
+    uint64_t card;      /* a hash of its GPU's UUID */
     int gpu;
     struct {
         uint64_t at, bytes; /* in its slot: what it sends to each; of collectives, [0] is all */
@@ -41,7 +42,7 @@ struct nccl_share {
 
 struct ncclComm {
     int rank, ranks, gpu;
-    uint64_t operations;
+    uint64_t card, operations;
     struct nccl_share *share;
     size_t share_bytes;
     ncclResult_t error; /* for good */
@@ -64,6 +65,7 @@ struct nccl_op {
 };
 
 /* nccl_share.c */
+uint64_t nccl_hash(const char *text);
 ncclResult_t nccl_share_make(ncclUniqueId *id);
 ncclResult_t nccl_share_join(struct ncclComm *comm, const ncclUniqueId *id);
 bool nccl_share_whole(const struct ncclComm *comm); /* all are here */

@@ -33,7 +33,7 @@ ncclResult_t nccl_share_make(ncclUniqueId *id)
     return ncclSuccess;
 }
 
-static uint64_t hash(const char *text)
+uint64_t nccl_hash(const char *text)
 {
     uint64_t h = 1469598103934665603u;
 
@@ -70,7 +70,8 @@ ncclResult_t nccl_share_join(struct ncclComm *comm, const ncclUniqueId *id)
         return r;
     own = &comm->share->member[comm->rank];
     own->gpu = comm->gpu;
-    own->host = hash(host ? host : "this machine");
+    own->card = comm->card;
+    own->host = nccl_hash(host ? host : "this machine");
     atomic_store(&own->here, 1);
     return ncclSuccess;
 }

@@ -154,9 +154,14 @@ int library_gpu_look(struct collective *c, struct library_gpu *g)
     return judged(g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)));
 }
 
+uint64_t library_gpu_slowest_ns(const struct collective *c, double bytes)
+{
+    return (uint64_t)(2 * bytes * c->n / SLOWEST_GBPS);
+}
+
 int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes)
 {
-    return library_gpu_await(c, g, library_gpu_look, (uint64_t)(2 * bytes * c->n / SLOWEST_GBPS));
+    return library_gpu_await(c, g, library_gpu_look, library_gpu_slowest_ns(c, bytes));
 }
 
 int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,

@@ -45,6 +45,8 @@ void library_gpu_enter(struct library_gpu *g);
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns);
 int library_gpu_look(struct collective *c, struct library_gpu *g); /* is the stream idle? */
+/* What `bytes` of a vector may take on a network that is slow. */
+uint64_t library_gpu_slowest_ns(const struct collective *c, double bytes);
 /* Until it is; `bytes` of a vector are under way. */
 int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes);
 /* Done when it returns. */

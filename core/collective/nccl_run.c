@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "core/collective/library.h"
 #include "core/collective/nccl_state.h"
 
 #define SETTING_UP_NS 20000000000u /* a communicator of many GPUs may be this long in the making */
+#define TIMES_SLOWER  4            /* than the last call one may be */
 
 int nccl_look_comm(struct collective *c, struct library_gpu *g)
 {
@@ -58,12 +60,27 @@ static int queue_call(struct collective *c, unsigned call)
     return queue(c, &of);
 }
 
+/* How long nothing need be seen of a call: so much longer than the last one took, and all that a slow network takes where there was none. */
+static uint64_t expected_ns(const struct collective *c, double bytes)
+{
+    const struct nccl_state *s = c->state;
+
+    return s->ns_per_byte > 0 ? (uint64_t)(TIMES_SLOWER * s->ns_per_byte * bytes)
+                              : library_gpu_slowest_ns(c, bytes);
+}
+
 int nccl_call_once(struct collective *c, unsigned call)
 {
     struct nccl_state *s = c->state;
+    double bytes = bytes_of(c, call);
+    uint64_t begin_ns = clock_now_ns();
     int err = queue_call(c, call);
 
-    return err ? err : library_gpu_wait(c, &s->gpu, bytes_of(c, call));
+    if (!err)
+        err = library_gpu_await(c, &s->gpu, library_gpu_look, expected_ns(c, bytes));
+    if (!err)
+        s->ns_per_byte = (double)(clock_now_ns() - begin_ns) / bytes;
+    return err;
 }
 
 static void count(struct collective *c, unsigned call)

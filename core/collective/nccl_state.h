@@ -14,6 +14,7 @@ struct nccl_state {
     uint8_t id[NCCL_ID_BYTES];
     bool shared;         /* several ranks on one GPU */
     double bytes, calls; /* of all that ran */
+    double ns_per_byte;  /* of the last that was waited for; 0: none was */
     struct nccl_says says;
 };
 

@@ -552,6 +552,7 @@ failed' ]
     for rank in 0 1; do
         sed "s/^name = .*/&\nuuid = GPU-51300000-0000-0000-0000-00000000000$rank/" "$PLUMB_SIM_MACHINE" >"$BATS_TEST_TMPDIR/$rank.conf"
     done
+    # shellcheck disable=SC2016 # the script expands them
     printf '#!/bin/sh\nPLUMB_SIM_MACHINE=%s/$OMPI_COMM_WORLD_RANK.conf exec %s "$@"\n' "$BATS_TEST_TMPDIR" "$program" >"$BATS_TEST_TMPDIR/own"
     chmod +x "$BATS_TEST_TMPDIR/own"
     bin=$BATS_TEST_TMPDIR/own backend=nccl

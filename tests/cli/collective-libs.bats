@@ -183,18 +183,18 @@ END
     [ ! -s "$out" ]
 }
 
-# until_at_work PATTERN: until 3 ranks whose command line is this one have been at work for a second of their CPU time; sets ranks, the process of each.
+# until_at_work PATTERN: until 3 ranks whose command line is this one have been at work for half a second of their CPU time, twice what a start takes; sets ranks, the process of each.
 until_at_work()
 {
     local pid number
-    for _ in $(seq 450); do
+    for _ in $(seq 700); do
         ranks=()
         while read -r pid; do
             [ "/proc/$pid/cwd" -ef . ] || continue
             number=$(tr '\0' '\n' <"/proc/$pid/environ" | sed -nE 's/^(OMPI_COMM_WORLD|PMI)_RANK=//p') 2>/dev/null
             [ -z "$number" ] || ranks[number]=$pid
         done < <(pgrep -f "$1")
-        ((${#ranks[@]} < 3)) || ! at_work 100 "${ranks[@]}" || return 0
+        ((${#ranks[@]} < 3)) || ! at_work 50 "${ranks[@]}" || return 0
         sleep 0.1
     done
     return 1

@@ -38,7 +38,7 @@ static inline void scene_init(struct scene *s)
     for (int i = 0; i < 2; i++) {
         s->runs[i].path = (char *)s->names[i];
         s->runs[i].meta = json_object();
-        s->values[i] = (struct decide_run){launches, 3};
+        s->values[i] = (struct decide_run){.values = launches, .n = 3};
     }
     s->c = (struct report_case){.metric = "bandwidth", .unit = "GB/s"};
     s->pairs.report.runs = s->runs;

@@ -16,7 +16,8 @@
 
 #define RUN(...)                                                                                   \
     {                                                                                              \
-        (const double[]){__VA_ARGS__}, sizeof((const double[]){__VA_ARGS__}) / sizeof(double)      \
+        .values = (const double[]){__VA_ARGS__},                                                   \
+        .n = sizeof((const double[]){__VA_ARGS__}) / sizeof(double)                                \
     }
 #define SIDE(...)                                                                                  \
     {                                                                                              \
@@ -71,7 +72,8 @@ static void the_example_of_the_docs(void **state)
 static void launches_in_turn_share_what_drifts(void **state)
 {
     static const double a[] = {100, 110, 121, 95, 90}, b[] = {97.1, 106.7, 117.25, 92.15, 87.3};
-    const struct decide_run run_a = {a, 5}, run_b = {b, 5}, short_b = {b, 4};
+    const struct decide_run run_a = {.values = a, .n = 5}, run_b = {.values = b, .n = 5},
+                            short_b = {.values = b, .n = 4};
     struct decide_case c = {
         .a = {&run_a, 1}, .b = {&run_b, 1}, .higher_is_better = true, .margin = 0.02};
 
@@ -198,7 +200,7 @@ static void scene_fill(struct scene *s, size_t launches, double margin, uint64_t
         for (size_t side = 0; side < 2; side++) {
             for (size_t l = 0; l < 5; l++)
                 s->values[c][side][l] = 50 * exp(0.01 * rng_normal(&r));
-            s->runs[c][side] = (struct decide_run){s->values[c][side], launches};
+            s->runs[c][side] = (struct decide_run){.values = s->values[c][side], .n = launches};
         }
         s->cases[c] = (struct decide_case){.a = {&s->runs[c][0], 1},
                                            .b = {&s->runs[c][1], 1},
@@ -434,7 +436,7 @@ static void a_new_case_does_not_know_its_runs(void **state)
 
                 for (size_t l = 0; l < LAUNCHES; l++)
                     values[c][k][l] = level * exp(0.001 * rng_normal(&r));
-                runs[c][k] = (struct decide_run){values[c][k], LAUNCHES};
+                runs[c][k] = (struct decide_run){.values = values[c][k], .n = LAUNCHES};
             }
             cases[c] = (struct decide_case){.a = {runs[c], RUNS},
                                             .b = {&runs[c][RUNS], 1},

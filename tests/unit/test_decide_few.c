@@ -31,7 +31,7 @@ static void fill(struct suite *s, size_t n, const double *levels, size_t a)
         for (size_t r = 0; r <= a; r++) {
             for (size_t l = 0; l < LAUNCHES; l++)
                 s->values[c][r][l] = levels[r] * apart[l];
-            s->runs[c][r] = (struct decide_run){s->values[c][r], LAUNCHES};
+            s->runs[c][r] = (struct decide_run){.values = s->values[c][r], .n = LAUNCHES};
         }
         s->cases[c] = (struct decide_case){.a = {s->runs[c], a},
                                            .b = {&s->runs[c][a], 1},

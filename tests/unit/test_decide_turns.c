@@ -31,8 +31,8 @@ static struct decide_case make(struct turns *t, const double *change, size_t n, 
             t->a[r][i] = pow(10, (double)r) * exp(moments[i]);
             t->b[r][i] = t->a[r][i] * exp(change[r] + (i % 2 ? apart : -apart));
         }
-        t->runs_a[r] = (struct decide_run){t->a[r], LAUNCHES};
-        t->runs_b[r] = (struct decide_run){t->b[r], LAUNCHES};
+        t->runs_a[r] = (struct decide_run){.values = t->a[r], .n = LAUNCHES};
+        t->runs_b[r] = (struct decide_run){.values = t->b[r], .n = LAUNCHES};
     }
     return (struct decide_case){.a = {t->runs_a, n},
                                 .b = {t->runs_b, n},

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/rng.h"
+
 static int compare_launches(const void *x, const void *y)
 {
     const struct launch *a = *(struct launch *const *)x, *b = *(struct launch *const *)y;
@@ -89,4 +91,80 @@ int common_plan(struct plan *a, struct plan *b, struct common *told)
     b->n = a->n;
     free(of_b);
     return a->n ? 0 : -ENOENT;
+}
+
+/* A case, by its launches: all[0] to all[n - 1], in the order of the plan. */
+struct turn_case {
+    struct launch **all;
+    size_t n;
+};
+
+static int compare_places(const void *x, const void *y)
+{
+    const struct launch *a = *(struct launch *const *)x, *b = *(struct launch *const *)y;
+    int d = (a->case_number > b->case_number) - (a->case_number < b->case_number);
+
+    return d ? d : (a > b) - (a < b);
+}
+
+/* Those with an odd number of launches first: half of them begin with a, and half of all. Then by their number, as some
+ * cases are launched but once, to say why they cannot run; then in the plan's order, which is shuffled. */
+static int compare_cases(const void *x, const void *y)
+{
+    const struct turn_case *a = x, *b = y;
+    int d = (int)(b->n % 2) - (int)(a->n % 2);
+
+    d = d ? d : (a->n > b->n) - (a->n < b->n);
+    return d ? d : (a->all[0] > b->all[0]) - (a->all[0] < b->all[0]);
+}
+
+/* The plan's cases; how many. */
+static size_t find_cases(struct plan *plan, struct launch **launches, struct turn_case *cases)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        launches[i] = &plan->launches[i];
+    qsort(launches, plan->n, sizeof(*launches), compare_places);
+    for (size_t i = 0; i < plan->n; i++) {
+        if (!n || cases[n - 1].all[0]->case_number != launches[i]->case_number)
+            cases[n++] = (struct turn_case){&launches[i], 0};
+        cases[n - 1].n++;
+    }
+    qsort(cases, n, sizeof(*cases), compare_cases);
+    return n;
+}
+
+int common_turns(struct plan *a, struct plan *b, uint64_t seed)
+{
+    struct launch **launches = calloc(a->n + 1, sizeof(struct launch *));
+    struct turn_case *cases = calloc(a->n + 1, sizeof(*cases));
+    int err = launches && cases ? 0 : -ENOMEM;
+    size_t n = err ? 0 : find_cases(a, launches, cases);
+    struct rng rng;
+
+    rng_seed(&rng, ~seed); /* not the numbers that shuffled the plan */
+    size_t begin = rng_below(&rng, 2);
+    for (size_t c = 0; c < n; c++)
+        for (size_t i = 0; i < cases[c].n; i++)
+            cases[c].all[i]->turn = (begin + c + i) % 2 ? TURN_SECOND : TURN_FIRST;
+    for (size_t i = 0; !err && i < a->n; i++)
+        b->launches[i].turn = a->launches[i].turn == TURN_FIRST ? TURN_SECOND : TURN_FIRST;
+    free(launches);
+    free(cases);
+    return err;
+}
+
+int common_first(const struct plan *a, const struct plan *b, size_t i)
+{
+    const struct launch *x = &a->launches[i], *y = &b->launches[i];
+
+    if (x->case_number != y->case_number || x->repeat != y->repeat)
+        return -1;
+    /* A run of an older version kept no record, and alternated along the plan. */
+    if (!x->turn && !y->turn)
+        return (int)(i % 2);
+    if (!x->turn || !y->turn || x->turn == y->turn)
+        return -1;
+    return x->turn == TURN_SECOND;
 }

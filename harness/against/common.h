@@ -14,10 +14,15 @@ struct common {
  * numbers of cases and the longer time-out. 0, -ENOENT where there is none, -ENOMEM. */
 int common_plan(struct plan *a, struct plan *b, struct common *told);
 
-/* Turn i of a run, from 0, is launch i / 2 of this target: a b, b a, a b ... */
-static inline int turn_of(size_t i)
-{
-    return (int)((i / 2 + i) % 2);
-}
+/*
+ * Says of each launch of two common plans which target goes first: `turn` of both. The launches of a case go a b, b a, a b ...
+ * or b a, a b, b a ..., so that each target goes first in half of them; with an odd number, in one more or less. Half of the
+ * cases begin with a, drawn by the seed, and half of those with an odd number of launches: over the suite what is left
+ * cancels but for one launch. 0 or -ENOMEM.
+ */
+int common_turns(struct plan *a, struct plan *b, uint64_t seed);
+
+/* Which target goes first in pair i, 0 (a) or 1 (b)? -1: the two plans do not belong together. */
+int common_first(const struct plan *a, const struct plan *b, size_t i);
 
 #endif

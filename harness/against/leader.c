@@ -85,7 +85,7 @@ int leader_ask_plans(struct leader *g, const char *suite, const char *config, co
     return err;
 }
 
-/* Only what both can measure is measured. */
+/* Only what both can measure is measured, and it is settled who goes first. */
 static int agree(struct leader *g)
 {
     struct common told;
@@ -102,7 +102,13 @@ static int agree(struct leader *g)
                 "%zu of b%s%s\n",
                 told.n_only_a, told.n_only_a ? ", such as " : "", told.only_a, told.n_only_b,
                 told.n_only_b ? ", such as " : "", told.only_b);
-    return err;
+    return err ? err : common_turns(&g->t[0].plan, &g->t[1].plan, g->options->seed);
+}
+
+/* Turn i of the run, from 0, is launch i / 2 of this target. */
+static int turn_of(const struct leader *g, size_t i)
+{
+    return common_first(&g->t[0].plan, &g->t[1].plan, i / 2) ^ (int)(i % 2);
 }
 
 static void print_plan(const struct leader *g)
@@ -112,7 +118,7 @@ static void print_plan(const struct leader *g)
     puts("order,target,case,repeat,bench,arguments");
     for (size_t i = 0; i < 2 * plan->n; i++) {
         const struct launch *l = &plan->launches[i / 2];
-        printf("%zu,%s,%u,%u,", i + 1, g->t[turn_of(i)].side, l->case_number, l->repeat);
+        printf("%zu,%s,%u,%u,", i + 1, g->t[turn_of(g, i)].side, l->case_number, l->repeat);
         csv_print(stdout, l->bench);
         putchar(',');
         csv_print(stdout, l->arguments);
@@ -156,8 +162,8 @@ static void mark(struct leader *g, struct target *t, const char *suite_path)
     json_object_set_new(t->meta, "run", json_string(name));
     json_object_set_new(t->meta, "against",
                         json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s}", "pair", g->pair, "side",
-                                  t->side, "other", other->side, "order", "ABBA", "command",
-                                  t->command, "suite", suite_path));
+                                  t->side, "other", other->side, "order", "ABBA in each case",
+                                  "command", t->command, "suite", suite_path));
 }
 
 static int make_folders(struct leader *g, const char *suite, const char *suite_path)
@@ -181,7 +187,7 @@ static int make_folders(struct leader *g, const char *suite, const char *suite_p
 
 static int launch_next(struct leader *g, size_t i)
 {
-    struct target *t = &g->t[turn_of(i)];
+    struct target *t = &g->t[turn_of(g, i)];
     const struct launch *l = &t->plan.launches[i / 2];
 
     if (l->state != LAUNCH_TODO)

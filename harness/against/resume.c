@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "harness/against/common.h"
 #include "harness/against/leader_parts.h"
 #include "harness/run/run_meta.h"
 
@@ -46,6 +47,28 @@ static int check_same(struct leader *g, const struct target *t, const json_t *no
     return -ESTALE;
 }
 
+/* What was lost with the power is measured again; where that is the launch that went first, so is the one that came after
+ * it: the other way round the pair would break the balance, and not be what the plan says. */
+static int check_turns(struct leader *g)
+{
+    const struct plan *a = &g->t[0].plan, *b = &g->t[1].plan;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < a->n; i++) {
+        int first = a->n == b->n ? common_first(a, b, i) : -1;
+        if (first < 0) {
+            snprintf(g->error, sizeof(g->error), "'%s' is damaged: its two runs have other plans",
+                     g->path);
+            return -EBADMSG;
+        }
+        struct target *then = &g->t[!first];
+        if (g->t[first].plan.launches[i].state == LAUNCH_TODO &&
+            then->plan.launches[i].state != LAUNCH_TODO)
+            err = store_redo(then->store, i, g->error, sizeof(g->error));
+    }
+    return err;
+}
+
 static int open_folders(struct leader *g, const char *path)
 {
     int err = 0;
@@ -60,12 +83,7 @@ static int open_folders(struct leader *g, const char *path)
             err = store_open(t->path, &t->plan, &t->store, g->error, sizeof(g->error));
         t->command = json_string_value(json_object_get(pair_of(t->meta), "command"));
     }
-    if (!err && g->t[0].plan.n != g->t[1].plan.n) {
-        snprintf(g->error, sizeof(g->error), "'%s' is damaged: its two runs have other plans",
-                 path);
-        err = -EBADMSG;
-    }
-    return err;
+    return err ? err : check_turns(g);
 }
 
 /* Agents plan anew, so that they know suite and seed; the plans that count are those of the folders. */

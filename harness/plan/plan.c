@@ -13,14 +13,24 @@
 
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
+static const char *const turns[] = {"", "first", "second"}; /* by enum launch_turn */
 
 static const char header[] = "state,rows,order,case,repeat,bench,arguments,timeout_s";
 static const char header_of_hosts[] = ",from,to,hosts";
 static const char header_of_margin[] = ",margin";
+static const char header_of_turn[] = ",turn";
 
 const char *launch_state_name(enum launch_state state)
 {
     return states[state];
+}
+
+bool launch_turn_parse(const char *text, enum launch_turn *turn)
+{
+    for (*turn = TURN_NONE; *turn <= TURN_SECOND; ++*turn)
+        if (!strcmp(turns[*turn], text))
+            return true;
+    return false;
 }
 
 static bool is_whole(const struct launch *l)
@@ -237,6 +247,14 @@ static bool has_margins(const struct plan *plan)
     return false;
 }
 
+static bool has_turns(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].turn)
+            return true;
+    return false;
+}
+
 static void print_margin(FILE *out, const struct launch *l)
 {
     fputc(',', out);
@@ -246,9 +264,9 @@ static void print_margin(FILE *out, const struct launch *l)
 
 int plan_print(FILE *out, struct plan *plan)
 {
-    bool hosts = plan_has_hosts(plan), margins = has_margins(plan);
-    int size = fprintf(out, "%s%s%s\n", header, hosts ? header_of_hosts : "",
-                       margins ? header_of_margin : "");
+    bool hosts = plan_has_hosts(plan), margins = has_margins(plan), in_turn = has_turns(plan);
+    int size = fprintf(out, "%s%s%s%s\n", header, hosts ? header_of_hosts : "",
+                       margins ? header_of_margin : "", in_turn ? header_of_turn : "");
     uint64_t at = size > 0 ? (uint64_t)size : 0;
 
     for (size_t i = 0; i < plan->n; i++) {
@@ -268,6 +286,8 @@ int plan_print(FILE *out, struct plan *plan)
             print_hosts(text, l);
         if (margins)
             print_margin(text, l);
+        if (in_turn)
+            fprintf(text, ",%s", turns[l->turn]);
         fputc('\n', text);
         fclose(text);
         l->mark_at = at;
@@ -289,7 +309,8 @@ static int read_launch(const struct table *t, size_t row, struct launch *l)
     if (s == N_STATES || units_parse_u64(table_text(t, row, "rows"), &rows) ||
         units_parse_u64(table_text(t, row, "case"), &number) ||
         units_parse_u64(table_text(t, row, "repeat"), &repeat) ||
-        units_parse_duration(table_text(t, row, "timeout_s"), &l->timeout_ns))
+        units_parse_duration(table_text(t, row, "timeout_s"), &l->timeout_ns) ||
+        !launch_turn_parse(table_text(t, row, "turn"), &l->turn))
         return -EBADMSG;
     l->state = (enum launch_state)s;
     l->rows = (unsigned)rows;

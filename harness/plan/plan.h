@@ -16,11 +16,15 @@
 
 enum launch_state { LAUNCH_TODO, LAUNCH_DONE, LAUNCH_SKIP, LAUNCH_FAIL, LAUNCH_LATE };
 
+/* Of a launch that is measured in turn with one of another target (harness/against): before it, or after it. */
+enum launch_turn { TURN_NONE, TURN_FIRST, TURN_SECOND };
+
 struct launch {
     enum launch_state state;
     unsigned rows;        /* that belong to it in BENCH.csv */
     unsigned case_number; /* from 1 */
     unsigned repeat;      /* from 1 */
+    enum launch_turn turn;
     char *bench, *arguments;
     char *from, *to; /* the hosts that it runs between; "": none */
     char *hosts;     /* those that it runs over at once, "a;b;c"; "": none */
@@ -68,7 +72,8 @@ bool plan_has_pairs(const struct plan *plan);
 bool plan_has_groups(const struct plan *plan);
 bool plan_has_hosts(const struct plan *plan);
 
-/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`; where the suite says a margin, with `margin`. State and rows have a
+/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`; where the suite says a margin, with `margin`;
+ * where launches are measured in turn, with `turn`. State and rows have a
  * fixed width ("todo,0000"), so that they can be overwritten in place. */
 int plan_print(FILE *out, struct plan *plan);
 /* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */
@@ -79,5 +84,7 @@ int plan_from_table(const struct table *t, struct plan *plan, char *error, size_
 void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1]);
 
 const char *launch_state_name(enum launch_state state); /* todo done skip fail late */
+/* As plan.csv says it: first, second; "" is none. False: it is none of these. */
+bool launch_turn_parse(const char *text, enum launch_turn *turn);
 
 #endif

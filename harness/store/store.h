@@ -44,6 +44,10 @@ int store_create(const char *path, const json_t *meta, struct plan *plan, struct
  * caller's to release, after the store. */
 int store_open(const char *path, struct plan *plan, struct store **store, char *error, size_t len);
 
+/* Before any commit to a folder that was opened: takes back a launch that was committed, so that it is to do. 0 or -errno with
+ * error. */
+int store_redo(struct store *store, size_t launch, char *error, size_t len);
+
 /* Commits one launch. On an error the launch stays to do, the files are as before, and error says
  * what to do. */
 int store_commit(struct store *store, size_t launch, const struct launch_record *record,

@@ -146,27 +146,31 @@ static const char **bench_names(const struct plan *plan)
     return names;
 }
 
+static int mark_todo(struct cutting *c, struct launch *l)
+{
+    char mark[PLAN_MARK_BYTES + 1];
+
+    l->state = LAUNCH_TODO;
+    l->rows = 0;
+    plan_mark_text(l, mark);
+    if (pwrite(c->store->plan_fd, mark, PLAN_MARK_BYTES, (off_t)l->mark_at) == PLAN_MARK_BYTES)
+        return 0;
+    snprintf(c->error, c->len, "cannot write '%s/plan.csv': %s", c->store->path, strerror(errno));
+    return -EIO;
+}
+
 /* A launch that says done but whose rows are not all there (power was lost) is to do again. */
 static int distrust(struct cutting *c)
 {
     struct plan *plan = c->store->plan;
+    int err = 0;
 
-    for (size_t i = 0; i < c->index.n; i++) {
+    for (size_t i = 0; !err && i < c->index.n; i++) {
         struct launch *l = &plan->launches[c->index.entries[i].launch];
-        char mark[PLAN_MARK_BYTES + 1];
-        if (l->state == LAUNCH_TODO || l->rows == c->index.entries[i].rows)
-            continue;
-        l->state = LAUNCH_TODO;
-        l->rows = 0;
-        plan_mark_text(l, mark);
-        if (pwrite(c->store->plan_fd, mark, PLAN_MARK_BYTES, (off_t)l->mark_at) !=
-            PLAN_MARK_BYTES) {
-            snprintf(c->error, c->len, "cannot write '%s/plan.csv': %s", c->store->path,
-                     strerror(errno));
-            return -EIO;
-        }
+        if (l->state != LAUNCH_TODO && l->rows != c->index.entries[i].rows)
+            err = mark_todo(c, l);
     }
-    return 0;
+    return err;
 }
 
 static int clean(struct cutting *c)
@@ -191,6 +195,14 @@ static int clean(struct cutting *c)
     free(c->index.entries);
     free(names);
     return err;
+}
+
+int store_redo(struct store *s, size_t launch, char *error, size_t len)
+{
+    struct cutting c = {.store = s, .error = error, .len = len};
+    int err = mark_todo(&c, &s->plan->launches[launch]);
+
+    return err ? err : clean(&c);
 }
 
 static int read_plan(struct store *s, char *error, size_t len)

@@ -49,6 +49,48 @@ column() { # column FILE NAME
 for row in csv.DictReader(open(sys.argv[1])): print(row[sys.argv[2]])' "$1" "$2"
 }
 
+# balanced FILE: of the launches "TARGET CASE", in the order in which they ran, each case has both orders alike, and the cases
+# begin alike with either target.
+balanced() {
+    python3 - "$1" <<'END'
+import collections, sys
+lines = [line.split() for line in open(sys.argv[1])]
+first = collections.defaultdict(list)
+for one, two in zip(lines[::2], lines[1::2]):
+    assert one[1:] == two[1:] and one[0] != two[0], (one, two)
+    first[tuple(one[1:])].append(one[0])
+assert len(lines) % 2 == 0 and first
+names = sorted({line[0] for line in lines})
+begin = collections.Counter({name: 0 for name in names})
+for case, order in first.items():
+    assert all(x != y for x, y in zip(order, order[1:])), (case, order)
+    begin[order[0]] += 1
+assert abs(begin[names[0]] - begin[names[1]]) <= 1, begin
+END
+}
+
+# dry_run: what a dry run of both targets prints.
+dry_run() {
+    "$plumb" run t.yaml --of "$work/one/plumb" --against "$work/two/plumb" --dry-run
+}
+
+# launch N: whose is it, one or two?
+launch() { dry_run | sed -n "$(($1 + 1))p" | cut -d, -f2 | sed 's/a/one/; s/b/two/'; }
+
+# took_turns: each run says of each launch whether it went first, as in `planned`, a dry run's.
+took_turns() {
+    for side in a b; do
+        sed 1d planned | awk -F, -v side=$side '$2 == side {print $3, $4, NR % 2 ? "first" : "second"}' | sort > want
+        python3 -c 'import csv, sys
+for row in csv.DictReader(open(sys.argv[1])): print(row["case"], row["repeat"], row["turn"])' r/$side/plan.csv | sort | cmp - want || return 1
+    done
+}
+
+# in_order: the launches that were noted are those of `planned`, and in that order.
+in_order() {
+    sed 1d planned | cut -d, -f2,6 | sed 's/,/ /; s/ --budget.*//' | cmp - <(sed 's/^one/a/; s/^two/b/; s/ --budget.*//' turns)
+}
+
 left_over() { pgrep -f "$work/(one|two)/"; }
 
 none_left() { # within 10 s
@@ -74,12 +116,12 @@ long_suite()
     { cat t.yaml && yes '# a comment that fills the pipe, a line of it' | head -n 3000; } > long.yaml
 }
 
-@test "two targets are measured in turn, the one that comes first alternating, with the same data" {
+@test "two targets are measured in turn, the one that comes first alternating in each case, with the same data" {
     run in_turn
     judged "$status"
     [ "$(wc -l < turns)" -eq 24 ]
-    # a b, b a, a b ...
-    [ "$(awk '{printf "%s%s", substr($1, 2, 1), NR % 4 ? "" : " "}' turns)" = "$(printf 'nwwn %.0s' 1 2 3 4 5 6)" ]
+    sed 's/ --budget.*//' turns > order
+    balanced order
     # What follows is the same for both of a pair: case, and seed.
     [ "$(awk '{$1 = ""} NR % 2 {first = $0; next} first != $0' turns)" = "" ]
     [ "$(awk '{$1 = ""; print}' turns | sort -u | wc -l)" -eq 12 ]
@@ -118,7 +160,8 @@ END
 }
 
 @test "an interrupt keeps what is there; --resume measures the rest, and nothing twice" {
-    touch slow-two
+    slow=slow-$(launch 2)
+    touch "$slow"
     in_turn 2> err 3>&- &
     wait_for_turns 2
     pkill -INT -f "^$plumb run t.yaml"
@@ -127,7 +170,7 @@ END
     [ "$status" -eq 4 ]
     grep -q 'interrupted: 1 of 24 launches are kept; go on with: .* run --resume r' err
     none_left
-    rm slow-two
+    rm "$slow"
     run "$plumb" run --resume r --no-report
     judged "$status"
     # The launch that was under way is the one that is there twice.
@@ -138,13 +181,14 @@ END
 }
 
 @test "a leader that is killed leaves nothing behind, and can be resumed" {
-    touch slow-one
+    slow=slow-$(launch 1)
+    touch "$slow"
     in_turn 2> err 3>&- &
     wait_for_turns 1
     pkill -KILL -f "^$plumb run t.yaml"
     wait $! || true
     none_left
-    rm slow-one
+    rm "$slow"
     run "$plumb" run --resume r --no-report
     judged "$status"
     [ "$(column r/a/plan.csv state | sort -u)" = "done" ]
@@ -204,9 +248,154 @@ END
 @test "a dry run prints the turns and runs nothing" {
     run --separate-stderr in_turn --dry-run
     [ "$status" -eq 0 ]
-    [ "$(sed -n '2,5p' <<< "$output" | cut -d, -f2 | tr -d '\n')" = abba ]
     [ "$(wc -l <<< "$output")" -eq 25 ]
     [ ! -e turns ] && [ ! -e r ]
+}
+
+@test "the suites that come with it are balanced in each case, whatever the seed" {
+    for suite in quick node gpu net cluster; do
+        for seed in 0 1 2 3 4 5 6 7; do
+            "$plumb" run $suite --seed $seed --against "$plumb" --dry-run > all
+            sed 1d all | cut -d, -f2,3 | tr , ' ' > order
+            balanced order
+        done
+    done
+}
+
+@test "turns are taken as a dry run prints them, and are in the plan of both runs" {
+    dry_run > planned
+    in_turn || judged $?
+    in_order
+    took_turns
+    # Another run has none.
+    "$plumb" run t.yaml --out alone --no-report
+    [[ "$(head -n 1 alone/plan.csv)" != *turn* ]]
+}
+
+# stops_without SIDE: this target dies of a launch that does not find the file `allowed`, and removes it.
+stops_without() {
+    # shellcheck disable=SC2016 # the script expands it
+    sed -i '2i case " $* " in *" --csv "*) rm '"$work"'/allowed 2> /dev/null || exec kill -KILL $PPID ;; esac' "$1/plumb-null"
+}
+
+@test "a run that is stopped after each launch, and resumed, goes on in the order that was planned" {
+    sed -i 's/repeat: 4/repeat: 3/' t.yaml
+    dry_run > planned
+    stops_without one
+    stops_without two
+    touch allowed
+    run in_turn
+    for done in $(seq 17); do
+        [ "$status" -eq 4 ]
+        [ "$(wc -l < turns)" -eq "$done" ]
+        touch allowed
+        run "$plumb" run --resume r --no-report
+    done
+    judged "$status"
+    in_order
+    took_turns
+}
+
+@test "of a pair whose first launch was lost with the power both are measured again, in their order" {
+    dry_run > planned
+    in_turn || judged $?
+    # The rows of the first launch of the fourth pair did not reach the disk; its partner is on the other side.
+    lost=$(sed -n 8p planned | cut -d, -f2)
+    partner=$(sed -n 9p planned | cut -d, -f2)
+    python3 - "r/$lost/null.csv" "$(sed -n 8p planned | cut -d, -f3,4)" <<'END'
+import csv, sys
+rows = list(csv.reader(open(sys.argv[1])))
+at = [rows[0].index("case"), rows[0].index("repeat")]
+rows = [row for row in rows if ",".join(row[i] for i in at) != sys.argv[2]]
+csv.writer(open(sys.argv[1], "w"), lineterminator="\n").writerows(rows)
+END
+    [ "$(wc -l < "r/$lost/null.csv")" -eq 12 ]
+    : > turns
+    run "$plumb" run --resume r --no-report
+    judged "$status"
+    [ "$(cut -d' ' -f1 turns | sed 's/one/a/; s/two/b/' | tr -d '\n')" = "$lost$partner" ]
+    took_turns
+    for side in a b; do
+        [ "$(column r/$side/plan.csv state | sort -u)" = "done" ]
+        # Nothing is there twice.
+        for file in r/$side/null.csv r/$side/samples/null.csv; do
+            [ "$(column "$file" case | paste -d, - <(column "$file" repeat) | uniq | wc -l)" -eq 12 ]
+        done
+    done
+}
+
+@test "a run of a version that kept no record goes on as it was begun: along the plan" {
+    in_turn || judged $?
+    # ... as such a version left it after two pairs.
+    python3 - <<'END'
+import csv, json
+for folder in ("r/a", "r/b"):
+    plan = list(csv.DictReader(open(folder + "/plan.csv")))
+    names = [name for name in plan[0] if name != "turn"]
+    for row in plan[2:]:
+        row.update(state="todo", rows="0000")
+    with open(folder + "/plan.csv", "w") as out:
+        table = csv.DictWriter(out, names, lineterminator="\n", extrasaction="ignore")
+        table.writeheader()
+        table.writerows(plan)
+    meta = json.load(open(folder + "/run.json"))
+    meta["against"]["order"] = "ABBA"
+    json.dump(meta, open(folder + "/run.json", "w"))
+END
+    : > turns
+    run "$plumb" run --resume r --no-report
+    judged "$status"
+    [ "$(cut -d' ' -f1 turns | sed 's/one/a/; s/two/b/' | tr -d '\n')" = abbaabbaabbaabbaabba ]
+}
+
+@test "two runs whose plans do not belong together are damaged" {
+    in_turn || judged $?
+    sed -i '2s/,[a-z]*$/,second/' r/a/plan.csv r/b/plan.csv
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 5 ]
+    [[ "$output" == *"'r' is damaged: its two runs have other plans"* ]]
+}
+
+@test "where whoever goes second is slower, each case has it on both sides alike, and says where" {
+    # Nothing else varies: 100 us for the one that goes first, 106 us for the other.
+    for side in one two; do
+        cat > "$side/plumb-null" <<END
+#!/bin/sh
+case " \$* " in
+*" --csv "*)
+    echo "$side" >> "$work/turns"
+    [ \$((\$(wc -l < "$work/turns") % 2)) -eq 1 ] || exec "$bin/plumb-null" "\$@" --level 106us
+    ;;
+esac
+exec "$bin/plumb-null" "\$@"
+END
+    done
+    cat > t.yaml <<'END'
+suite: t
+defaults: {budget: 5ms, warmup: 1ms}
+cases:
+  - {bench: "null", noise: none, number: [1, 2, 3, 4, 5, 6, 7], repeat: 4}
+  - {bench: "null", noise: none, number: [8, 9, 10, 11], repeat: 5}
+END
+    in_turn || judged $?
+    python3 - <<'END'
+import collections, csv, math
+logs = collections.defaultdict(lambda: {"a": [], "b": []})
+for side in ("a", "b"):
+    turns = {(row["case"], row["repeat"]): row["turn"] for row in csv.DictReader(open("r/%s/plan.csv" % side))}
+    for row in csv.DictReader(open("r/%s/null.csv" % side)):
+        value, turn = float(row["value"]), turns[row["case"], row["repeat"]]
+        assert (turn, round(value)) in (("first", 100), ("second", 106)), (side, row["case"], row["repeat"], turn, value)
+        logs[row["case"]][side].append(math.log(value))
+changes = {}
+for case, of in logs.items():
+    n = len(of["a"])
+    assert n == len(of["b"])
+    changes[case] = (sum(of["b"]) - sum(of["a"])) / n
+    # Of an odd number one is left over.
+    assert abs(abs(changes[case]) - n % 2 * math.log(1.06) / n) < 1e-9, (case, changes[case])
+assert len(changes) == 11 and abs(sum(changes.values())) < 1e-9, changes
+END
 }
 
 @test "options that say nothing of a run in turn are refused" {

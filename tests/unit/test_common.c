@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "core/rng.h"
 #include "harness/against/common.h"
 #include "harness/against/wire.h"
 
@@ -93,13 +94,152 @@ static void nothing_in_common_is_said(void **state)
     plan_release(&b);
 }
 
-static void turns_alternate_who_is_first(void **state)
+#define CASES_MAX  40
+#define REPEAT_MAX 7
+
+/* Two plans of `cases` cases, of which case c is launched counts[c] times, in rounds, each in another order. */
+struct scene {
+    struct plan a, b;
+    unsigned counts[CASES_MAX];
+    size_t cases;
+};
+
+static void add_round(struct scene *s, struct rng *rng, unsigned repeat)
 {
-    static const int abba[] = {0, 1, 1, 0, 0, 1, 1, 0};
+    uint32_t order[CASES_MAX];
+    size_t n = 0;
+
+    for (size_t c = 0; c < s->cases; c++)
+        if (s->counts[c] >= repeat)
+            order[n++] = (uint32_t)c;
+    rng_shuffle_u32(rng, order, n);
+    for (size_t i = 0; i < n; i++) {
+        struct launch l = {.case_number = order[i] + 1, .repeat = repeat};
+        s->a.launches[s->a.n++] = l;
+        s->b.launches[s->b.n++] = l;
+    }
+}
+
+static struct scene scene_of(size_t cases, unsigned least, unsigned most, uint64_t seed)
+{
+    struct scene s = {.cases = cases};
+    struct rng rng;
+
+    s.a.launches = calloc(CASES_MAX * REPEAT_MAX, sizeof(struct launch));
+    s.b.launches = calloc(CASES_MAX * REPEAT_MAX, sizeof(struct launch));
+    assert_true(s.a.launches && s.b.launches);
+    rng_seed(&rng, seed);
+    for (size_t c = 0; c < cases; c++)
+        s.counts[c] = least + (unsigned)rng_below(&rng, most - least + 1);
+    for (unsigned repeat = 1; repeat <= most; repeat++)
+        add_round(&s, &rng, repeat);
+    return s;
+}
+
+static void scene_end(struct scene *s)
+{
+    free(s->a.launches);
+    free(s->b.launches);
+}
+
+/* 1 where a goes first, -1 where b does, in the launches of a case; how many there are. */
+static size_t turns_of_case(const struct scene *s, size_t number, int turns[REPEAT_MAX])
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->a.n; i++)
+        if (s->a.launches[i].case_number == number)
+            turns[n++] = common_first(&s->a, &s->b, i) ? -1 : 1;
+    return n;
+}
+
+/* Each case by itself, and then what its launches leave over. */
+static void assert_balanced(const struct scene *s)
+{
+    int begin = 0, begin_odd = 0, all = 0, begin_of[REPEAT_MAX + 1] = {0};
+
+    for (size_t c = 0; c < s->cases; c++) {
+        int turns[REPEAT_MAX], sum = 0;
+        size_t n = turns_of_case(s, c + 1, turns);
+
+        assert_int_equal(n, s->counts[c]);
+        for (size_t i = 0; i < n; i++) {
+            sum += turns[i];
+            assert_true(i == 0 || turns[i] == -turns[i - 1]);
+        }
+        assert_int_equal(abs(sum), n % 2);
+        begin += turns[0];
+        begin_odd += n % 2 ? turns[0] : 0;
+        begin_of[n] += turns[0];
+        all += sum;
+    }
+    assert_true(abs(begin) <= 1 && abs(begin_odd) <= 1 && abs(all) <= 1);
+    for (size_t n = 1; n <= REPEAT_MAX; n++)
+        assert_true(abs(begin_of[n]) <= 1);
+}
+
+static void each_case_has_half_of_its_launches_in_either_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 3000; seed++) {
+        struct scene s = scene_of(1 + seed % CASES_MAX, 1 + seed % 3, 3 + seed % 5, seed);
+
+        assert_int_equal(common_turns(&s.a, &s.b, seed), 0);
+        for (size_t i = 0; i < s.a.n; i++) {
+            int first = common_first(&s.a, &s.b, i);
+            assert_int_equal(s.a.launches[i].turn, first == 0 ? TURN_FIRST : TURN_SECOND);
+            assert_int_equal(s.b.launches[i].turn, first == 1 ? TURN_FIRST : TURN_SECOND);
+        }
+        assert_balanced(&s);
+        scene_end(&s);
+    }
+}
+
+/* No case, and not the first pair of a run either, always begins with the same target. */
+static void the_seed_says_which_target_a_case_begins_with(void **state)
+{
+    enum { CASES = 9, SEEDS = 1000 };
+    unsigned begins[CASES + 1] = {0}, first = 0;
+    int turns[REPEAT_MAX];
 
     (void)state;
-    for (size_t i = 0; i < sizeof(abba) / sizeof(*abba); i++)
-        assert_int_equal(turn_of(i), abba[i]);
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        struct scene s = scene_of(CASES, 5, 5, seed), again = scene_of(CASES, 5, 5, seed);
+
+        assert_int_equal(common_turns(&s.a, &s.b, seed), 0);
+        assert_int_equal(common_turns(&again.a, &again.b, seed), 0);
+        assert_memory_equal(s.a.launches, again.a.launches, s.a.n * sizeof(struct launch));
+        first += common_first(&s.a, &s.b, 0) == 0;
+        for (size_t c = 1; c <= CASES; c++) {
+            turns_of_case(&s, c, turns);
+            begins[c] += turns[0] > 0;
+        }
+        scene_end(&s);
+        scene_end(&again);
+    }
+    assert_in_range(first, SEEDS * 0.44, SEEDS * 0.56);
+    for (size_t c = 1; c <= CASES; c++)
+        assert_in_range(begins[c], SEEDS * 0.44, SEEDS * 0.56);
+}
+
+static void plans_that_do_not_belong_together_have_no_turns(void **state)
+{
+    struct scene s = scene_of(2, 2, 2, 1);
+
+    (void)state;
+    /* Older runs have no record: their pairs alternated along the plan. */
+    for (size_t i = 0; i < s.a.n; i++)
+        assert_int_equal(common_first(&s.a, &s.b, i), i % 2);
+    assert_int_equal(common_turns(&s.a, &s.b, 1), 0);
+    s.b.launches[0].turn = s.a.launches[0].turn;
+    assert_int_equal(common_first(&s.a, &s.b, 0), -1);
+    s.b.launches[0].turn = TURN_NONE;
+    assert_int_equal(common_first(&s.a, &s.b, 0), -1);
+    s.b.launches[1].repeat++;
+    assert_int_equal(common_first(&s.a, &s.b, 1), -1);
+    s.a.launches[2].case_number++;
+    assert_int_equal(common_first(&s.a, &s.b, 2), -1);
+    scene_end(&s);
 }
 
 static void a_launch_goes_over_the_wire_whole(void **state)
@@ -142,7 +282,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_both_have_stays_in_the_order_of_a),
         cmocka_unit_test(nothing_in_common_is_said),
-        cmocka_unit_test(turns_alternate_who_is_first),
+        cmocka_unit_test(each_case_has_half_of_its_launches_in_either_order),
+        cmocka_unit_test(the_seed_says_which_target_a_case_begins_with),
+        cmocka_unit_test(plans_that_do_not_belong_together_have_no_turns),
         cmocka_unit_test(a_launch_goes_over_the_wire_whole),
         cmocka_unit_test(text_that_is_no_utf8_still_goes),
     };

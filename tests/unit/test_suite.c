@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Suites and plans: what is accepted, what is refused and how, and the order of the launches. */
+#include <errno.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -206,6 +207,8 @@ static void test_plan_text_comes_back(void **state)
     assert_int_equal(plan_make(&s, 9, NULL, &plan), 0);
     plan.launches[3].state = LAUNCH_SKIP;
     plan.launches[3].rows = 17;
+    plan.launches[1].turn = TURN_FIRST;
+    plan.launches[2].turn = TURN_SECOND;
     FILE *out = open_memstream(&text, &size);
     assert_int_equal(plan_print(out, &plan), 0);
     fclose(out);
@@ -217,6 +220,7 @@ static void test_plan_text_comes_back(void **state)
         assert_string_equal(l->arguments, plan.launches[i].arguments);
         assert_true(l->timeout_ns == 1500000000ull);
         assert_true(l->mark_at == plan.launches[i].mark_at);
+        assert_int_equal(l->turn, plan.launches[i].turn);
         plan_mark_text(l, mark);
         assert_memory_equal(
             text + l->mark_at, mark,
@@ -229,6 +233,29 @@ static void test_plan_text_comes_back(void **state)
     plan_release(&plan);
     plan_release(&back);
     suite_release(&s);
+}
+
+static void test_turns_are_read_whole_or_not_at_all(void **state)
+{
+    static const char plan[] = "state,rows,order,case,repeat,bench,arguments,timeout_s,turn\n"
+                               "todo,0000,1,1,1,fake,,60,%s\n";
+    static const struct {
+        const char *text;
+        int err;
+    } all[] = {{"first", 0}, {"second", 0}, {"", 0}, {"third", -EBADMSG}, {"1", -EBADMSG}};
+    char text[256], error[256];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct plan back = {0};
+        struct table t;
+
+        snprintf(text, sizeof(text), plan, all[i].text);
+        assert_int_equal(table_parse("plan.csv", text, strlen(text), &t, error, sizeof(error)), 0);
+        assert_int_equal(plan_from_table(&t, &back, error, sizeof(error)), all[i].err);
+        plan_release(&back);
+        table_release(&t);
+    }
 }
 
 static void test_only(void **state)
@@ -323,6 +350,7 @@ int main(void)
         cmocka_unit_test(test_rounds),
         cmocka_unit_test(test_shuffled),
         cmocka_unit_test(test_plan_text_comes_back),
+        cmocka_unit_test(test_turns_are_read_whole_or_not_at_all),
         cmocka_unit_test(test_only),
         cmocka_unit_test(test_keeps),
         cmocka_unit_test(test_keeps_sizes),

@@ -254,6 +254,8 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a};
     g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs};
     err = index_plans(&g);
+    if (!err && p->in_turn)
+        err = turns_read(&g);
     if (!err)
         err = choices_as_asked(&p->report, g.plans, p->n_a);
     if (!err)

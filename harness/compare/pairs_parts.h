@@ -5,6 +5,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/compare/run_paths.h"
+#include "harness/plan/plan.h"
 #include "harness/report/suite_index.h"
 
 /* One side of a comparison while it is being paired. */
@@ -13,11 +14,23 @@ struct side {
     size_t first, end; /* its runs */
 };
 
+/* When a launch was measured, by its run's plan. */
+struct planned_turn {
+    const char *case_id, *repeat;
+    enum launch_turn turn;
+};
+
+struct run_turns {
+    struct planned_turn *all; /* sorted */
+    size_t n;                 /* 0: nobody knows */
+};
+
 struct pairing {
     struct pairs *p;
     const struct pairs_options *options;
     struct side a, b;
     struct suite_index *plans; /* one a run */
+    struct run_turns *turns;   /* one a run, in the pool */
 };
 
 /* -EPROTO with error set: both targets of a plumb run --against are on one side. */
@@ -46,10 +59,14 @@ unsigned carriers_of_evidence(const char *evidence);
 unsigned carriers_of_detail(const char *detail);
 const char *carriers_text(struct pool *pool, unsigned carriers); /* "RDMA and loopback" */
 
+/* What run.json says of the run of two targets that it is part of; "" where it says nothing. */
+const char *sides_against(const struct pairs *p, size_t run, const char *key);
 /* The run of the other side that was measured in turn with this one (plumb run --against); SIZE_MAX: none there. */
 size_t sides_partner(const struct pairs *p, size_t run);
 /* Has every run of a side its partner on the other? */
 bool sides_in_turn(const struct pairs *p);
+/* Fills in g->turns: what the plans of runs that were measured in turn say of who went first. 0 or -ENOMEM. */
+int turns_read(struct pairing *g);
 /* Of runs that were measured in turn: leaves the launches that both of a pair have, each beside its partner; runs of B
  * then stand in the order of A's. False, and nothing is changed, where there are not two of them, or a launch says a
  * case twice. */

@@ -12,7 +12,7 @@ static const json_t *meta_of(const struct pairs *p, size_t run)
     return p->report.runs[run].meta;
 }
 
-static const char *against_text(const struct pairs *p, size_t run, const char *key)
+const char *sides_against(const struct pairs *p, size_t run, const char *key)
 {
     const json_t *against = json_object_get(meta_of(p, run), "against");
     const char *text = json_string_value(json_object_get(against, key));
@@ -22,10 +22,10 @@ static const char *against_text(const struct pairs *p, size_t run, const char *k
 
 static bool are_the_two_targets(const struct pairs *p, size_t x, size_t y)
 {
-    const char *pair = against_text(p, x, "pair");
+    const char *pair = sides_against(p, x, "pair");
 
-    return *pair && !strcmp(pair, against_text(p, y, "pair")) &&
-           strcmp(against_text(p, x, "side"), against_text(p, y, "side")) != 0;
+    return *pair && !strcmp(pair, sides_against(p, y, "pair")) &&
+           strcmp(sides_against(p, x, "side"), sides_against(p, y, "side")) != 0;
 }
 
 size_t sides_partner(const struct pairs *p, size_t run)

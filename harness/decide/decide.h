@@ -64,6 +64,8 @@ enum decide_obstacle {
 struct decide_run {
     const double *values; /* launches' medians, in time order, in the row's unit */
     size_t n;             /* 0: the run has none of this case, and is left out */
+    const bool *
+        went_first; /* paired: launch i of this run was measured before its partner; NULL: not known (older runs) */
 };
 
 struct decide_side {

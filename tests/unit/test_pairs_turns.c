@@ -185,6 +185,121 @@ static void test_two_of_one_pair(void **state)
     pairs_release(&p);
 }
 
+/* The plan of a run that is there: turns "fs-" (first, second, not said), NULL: of an older version, without the column; and where
+ * in the order of the run its launches are. */
+static void write_plan(const struct fake_run *root, const char *run, const char *turns,
+                       const unsigned *order)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s/plan.csv", run);
+    FILE *out = fake_run_open(root, name, "w");
+    fprintf(out, "state,rows,order,case,repeat,bench,arguments,timeout_s%s\n",
+            turns ? ",turn" : "");
+    for (unsigned i = 0; i < 3; i++) {
+        fprintf(out, "done,0001,%u,1,%u,memory,--case 1,60", order[i], i + 1);
+        if (turns)
+            fprintf(out, ",%s", turns[i] == 'f' ? "first" : turns[i] == 's' ? "second" : "");
+        fputc('\n', out);
+    }
+    fclose(out);
+}
+
+static void write_order(const struct fake_run *root, const char *pair, const char *side,
+                        const char *order)
+{
+    char name[64], text[256];
+
+    snprintf(name, sizeof(name), "%s-%s", pair, side);
+    snprintf(text, sizeof(text),
+             "{\"schema\": 1, \"run\": \"%s\", \"machine\": {}, \"against\": {\"pair\": \"%s\", "
+             "\"side\": \"%s\", \"order\": \"%s\"}}\n",
+             name, pair, side, order);
+    scene_file(root, name, "run.json", text);
+}
+
+/* want: "fs", of the launches that are left; NULL: nobody knows. Of its partner it is the opposite. */
+static void assert_first(const struct decide_case *d, size_t run, const char *want)
+{
+    const struct decide_run *a = &d->a.runs[run], *b = &d->b.runs[run];
+
+    assert_true(d->paired);
+    assert_int_equal(!a->went_first, !want);
+    assert_int_equal(!b->went_first, !want);
+    if (!want)
+        return;
+    assert_int_equal(a->n, strlen(want));
+    for (size_t i = 0; i < a->n; i++) {
+        assert_int_equal(a->went_first[i], want[i] == 'f');
+        assert_int_equal(b->went_first[i], want[i] == 's');
+    }
+}
+
+static void assert_both_first(const struct fake_run *root, const char *want_one,
+                              const char *want_two)
+{
+    const char *a[] = {"one-a", "two-a"}, *b[] = {"two-b", "one-b"};
+    struct pairs p = pairs_of(root, a, 2, b, 2);
+
+    assert_first(&p.all[0].decide, 0, want_one);
+    assert_first(&p.all[0].decide, 1, want_two);
+    pairs_release(&p);
+}
+
+static const unsigned in_order[] = {1, 2, 3};
+
+static void test_who_went_first(void **state)
+{
+    write_two_pairs(*state);
+    write_plan(*state, "one-a", "fsf", in_order);
+    write_plan(*state, "one-b", "sfs", in_order);
+    write_plan(*state, "two-a", "sfs", in_order);
+    write_plan(*state, "two-b", "fsf", in_order);
+    assert_both_first(*state, "fsf", "sfs");
+    /* a launch that is lost takes its own with it, and no other's */
+    write_run(*state, "one", "b", (double[]){0, 21, 22}, 3);
+    write_plan(*state, "one-b", "sfs", in_order);
+    write_run(*state, "two", "a", (double[]){30, NAN, 32}, 3);
+    write_plan(*state, "two-a", "sfs", in_order);
+    assert_both_first(*state, "sf", "ss");
+}
+
+static void test_who_went_first_is_not_guessed(void **state)
+{
+    write_two_pairs(*state);
+    assert_both_first(*state, NULL, NULL);
+    /* one side alone says it, or both say the same of themselves */
+    write_plan(*state, "one-a", "fsf", in_order);
+    write_plan(*state, "two-a", "fsf", in_order);
+    write_plan(*state, "two-b", "ssf", in_order);
+    assert_both_first(*state, NULL, NULL);
+    write_plan(*state, "one-b", "s-s", in_order);
+    write_plan(*state, "two-b", "sfs", in_order);
+    assert_both_first(*state, NULL, "fsf");
+    /* a rule that this program does not know */
+    write_plan(*state, "one-a", NULL, in_order);
+    write_plan(*state, "one-b", NULL, in_order);
+    write_order(*state, "one", "a", "drawn");
+    write_order(*state, "one", "b", "drawn");
+    assert_both_first(*state, NULL, "fsf");
+}
+
+/* They alternated along the plan: with a at its odd lines. */
+static void test_older_runs_tell_by_their_order(void **state)
+{
+    static const unsigned one[] = {1, 3, 6}, two[] = {2, 5, 8};
+    const char *const runs[] = {"one-a", "one-b", "two-a", "two-b"};
+
+    write_two_pairs(*state);
+    for (size_t i = 0; i < 4; i++) {
+        write_plan(*state, runs[i], NULL, i < 2 ? one : two);
+        write_order(*state, i < 2 ? "one" : "two", i % 2 ? "b" : "a", "ABBA");
+    }
+    assert_both_first(*state, "ffs", "sfs");
+    write_plan(*state, "two-b", NULL, in_order);
+    assert_both_first(*state, "ffs", NULL);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
 
 int main(void)
@@ -195,6 +310,9 @@ int main(void)
         TEST(test_a_run_without_the_case),
         TEST(test_a_side_with_a_run_more),
         TEST(test_two_of_one_pair),
+        TEST(test_who_went_first),
+        TEST(test_who_went_first_is_not_guessed),
+        TEST(test_older_runs_tell_by_their_order),
     };
 
     return cmocka_run_group_tests_name("pairs_turns", tests, NULL, NULL);

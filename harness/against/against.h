@@ -5,9 +5,10 @@
  * A target is whatever a command starts: this plumb, another build's, one in a guest, on another host or in
  * another environment ("ssh guest plumb", "OMP_NUM_THREADS=1 plumb"). The command is given to sh with " run
  * --agent" behind it. Such an agent says what its machine is and which launches it would make of the suite, then
- * runs one launch at a time as it is told (agent.c, wire.h). The leader (leader.c) launches each case on both, one right after the
- * other, and which of the two comes first alternates from launch to launch of the case: A B, B A, A B ... (common.h). It keeps both runs, in OUT/a and OUT/b: each a
- * run folder like any other. An agent that loses its leader ends what it runs, and itself.
+ * runs one launch at a time as it is told (agent.c, wire.h). The leader (leader.c) launches each case on both, one
+ * right after the other. Which of the two comes first alternates from launch to launch of the case: A B, B A, A B ...
+ * (common.h). The leader keeps both runs, in OUT/a and OUT/b: each a run folder like any other. An agent that loses
+ * its leader ends what it runs, and itself.
  */
 #ifndef PLUMB_AGAINST_H
 #define PLUMB_AGAINST_H

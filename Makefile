@@ -75,7 +75,7 @@ PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
 # What the verdicts promise, by simulation: one of compare and check, one of history.
-SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts history))
+SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history))
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
@@ -122,12 +122,14 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_LIB)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
 $(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay rivals)
+$(BUILD)/selftest/nights: $(call self_obj,nights worlds)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise)
 $(SELF_BIN): $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 selftest: $(SELF_BIN)
 	$(BUILD)/selftest/verdicts
+	$(BUILD)/selftest/nights --full
 	$(BUILD)/selftest/history --full
 
 $(BUILD)/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(HARNESS_OBJ) $(CORE_LIB)

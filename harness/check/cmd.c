@@ -33,7 +33,9 @@ static const struct opt check_table[] = {
      .offset = AT(see),
      .def = "5%",
      .arg = "SHARE",
-     .help = "the loss that a run should be able to show: cases that could not are counted"},
+     .help =
+         "the loss that a run should be able to show: cases that could not are counted; no less "
+         "than a --margin that is given"},
     {.name = "steal",
      .type = OPT_FRACTION,
      .offset = AT(steal),
@@ -164,9 +166,13 @@ static int refuse_mixed(struct check_command *c)
 static int settle(struct check_command *c)
 {
     struct check_options *o = &c->options;
-    const struct opt_values *margin = opts_values(&c->o, "margin");
+    const struct opt_values *margin = opts_values(&c->o, "margin"),
+                            *see = opts_values(&c->o, "see");
 
     c->forced = margin && margin->given;
+    /* A loss that the margin lets pass is none that a run could show. */
+    if (c->forced && !(see && see->given))
+        o->see = o->see > o->margin ? o->see : o->margin;
     if (!o->baseline && (o->update || o->accept))
         o->baseline = "history";
     if (settle_run(c) || refuse_mixed(c))
@@ -179,7 +185,10 @@ static int settle(struct check_command *c)
     if (!steal_is_share(o->steal))
         return refuse(c, STEAL_REFUSED);
     if (!is_share(o->margin) || !is_share(o->see))
-        return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%%");
+        return refuse(c, "--margin and --see are shares above 0 and below 100 %, such as 2%");
+    if (c->forced && o->see < o->margin)
+        return refuse(c, "--see is within --margin, which lets such a loss pass: ask for a smaller "
+                         "margin, or to see a larger loss");
     if (!o->baseline)
         return refuse(c, "against what? --baseline RUN holds it against one run, or a folder of "
                          "runs; --baseline history --update-baseline keeps a history, and begins "

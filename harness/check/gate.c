@@ -40,15 +40,14 @@ const char *gate_state_name(enum gate_state state)
     return names[state];
 }
 
-/* Of the last runs that have the case decide_suite() picks the best; all of them tell what varies. */
+/* Of the last runs of the level that have the case decide_suite() picks the best; all of them tell what varies. */
 static void pick_best(struct decide_case *c, size_t last)
 {
-    size_t first = c->a.n > last ? c->a.n - last : 0;
+    size_t n = 0;
 
-    c->a = (struct decide_side){.runs = c->a.runs + first, .n = c->a.n - first};
-    c->best_of = 0;
     for (size_t i = 0; i < c->a.n; i++)
-        c->best_of += c->a.runs[i].n > 0;
+        n += c->a.runs[i].n > 0 && c->a.runs[i].role == DECIDE_LEVEL;
+    c->best_of = (unsigned)(n < last ? n : last);
 }
 
 int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *options)
@@ -65,15 +64,26 @@ bool gate_is_blind(const struct decide_case *c, double see)
 {
     if (c->decision == DECISION_WORSE)
         return false;
-    if (c->decision == DECISION_EQUIVALENT && c->margin <= see)
+    if (c->margin > see)
+        return true;
+    if (c->decision == DECISION_EQUIVALENT)
         return false;
     return !(c->smallest <= see);
+}
+
+static bool is_doubtful(const struct decide_case *c)
+{
+    return c->obstacle == OBSTACLE_TOGETHER || c->obstacle == OBSTACLE_JUMPS;
 }
 
 bool gate_is_suspect(const struct decide_case *c, double see, size_t n)
 {
     if (c->decision != DECISION_INCONCLUSIVE || !(c->ratio < 1 - c->margin))
         return false;
+    if (is_doubtful(c))
+        return true;
+    if (c->obstacle == OBSTACLE_RUNS)
+        return c->ratio < 1 - see;
     if (isnan(c->p_worse))
         return c->ratio < 1 - SUSPECT_LOSSES * see;
     return c->p_worse * (c->best_of > 1 ? c->best_of : 1) * (double)n <= SUSPECT_LEVEL;
@@ -144,18 +154,53 @@ static int compare_cases(const void *a, const void *b)
     return d ? d : (x->pair > y->pair) - (x->pair < y->pair);
 }
 
-/* Cases come in their order, worst first in each state. */
-static void find_suspects(struct gate *g)
+static bool lost_within(const struct decide_case *c)
 {
-    for (size_t i = 0; i < g->n && !g->options.first; i++) {
+    return c->decision == DECISION_EQUIVALENT && c->proven && c->ratio < 1;
+}
+
+void gate_count(struct gate_tally *t, const struct decide_case *c, double see, size_t n_judged)
+{
+    bool suspect = gate_is_suspect(c, see, n_judged);
+
+    t->held++;
+    t->lost += c->decision == DECISION_WORSE;
+    t->unseen += gate_is_blind(c, see);
+    t->suspect += suspect;
+    t->doubtful += suspect && is_doubtful(c);
+    t->within += lost_within(c);
+}
+
+enum gate_verdict gate_tally_verdict(const struct gate_tally *t, bool strict)
+{
+    if (t->lost)
+        return GATE_LOST;
+    if (t->unseen == t->held || t->doubtful || (strict && (t->unseen || t->within)))
+        return GATE_UNDECIDED;
+    return GATE_PASSED;
+}
+
+static bool is_decided(const struct gate *g, const struct gate_case *c)
+{
+    return c->pair->state == PAIR_READY && !g->options.first;
+}
+
+static const struct gate_case *worse_of(const struct gate_case *a, const struct gate_case *b)
+{
+    return !a || b->pair->decide.ratio < a->pair->decide.ratio ? b : a;
+}
+
+static void find_worst(struct gate *g)
+{
+    for (size_t i = 0; i < g->n; i++) {
         const struct gate_case *c = &g->cases[i];
 
-        if (c->pair->state != PAIR_READY ||
-            !gate_is_suspect(&c->pair->decide, g->options.see, g->p->overall.n_judged))
+        if (!is_decided(g, c))
             continue;
-        g->n_suspect++;
-        if (!g->suspect || c->pair->decide.ratio < g->suspect->pair->decide.ratio)
-            g->suspect = c;
+        if (gate_is_suspect(&c->pair->decide, g->options.see, g->p->overall.n_judged))
+            g->suspect = worse_of(g->suspect, c);
+        if (lost_within(&c->pair->decide))
+            g->within = worse_of(g->within, c);
     }
 }
 
@@ -167,12 +212,11 @@ static void take_case(struct gate *g, const struct pair *pair)
     c->state = state_of(g, pair);
     c->text = words_case(g, c);
     g->counts[c->state]++;
-    if (pair->state == PAIR_READY && !g->options.first) {
-        g->n_held++;
-        g->n_unseen += gate_is_blind(&pair->decide, g->options.see);
+    if (is_decided(g, c)) {
+        gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
     } else if (pair->state == PAIR_TAKEN && !g->options.first) {
-        g->n_held++;
-        g->n_unseen++;
+        g->tally.held++;
+        g->tally.unseen++;
     }
     g->n_taken += *pair->taken != 0;
 }
@@ -197,9 +241,7 @@ static enum gate_verdict verdict_of(const struct gate *g)
         return GATE_INCOMPLETE;
     if (g->options.first)
         return GATE_FIRST;
-    if (g->n_unseen == g->n_held || (g->options.strict && g->n_unseen))
-        return GATE_UNDECIDED;
-    return GATE_PASSED;
+    return gate_tally_verdict(&g->tally, g->options.strict);
 }
 
 int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options)
@@ -211,7 +253,7 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
     for (size_t i = 0; i < p->n; i++)
         take_case(g, &p->all[i]);
     qsort(g->cases, g->n, sizeof(*g->cases), compare_cases);
-    find_suspects(g);
+    find_worst(g);
     g->state = unfinished(p);
     g->verdict = verdict_of(g);
     g->sentence = words_verdict(g);

@@ -49,6 +49,17 @@ struct gate_case {
     const char *text; /* one sentence without a full stop, in which nothing is escaped */
 };
 
+/* What decided cases come to. */
+struct gate_tally {
+    size_t held;    /* against a baseline */
+    size_t lost;    /* a loss is proven */
+    size_t unseen;  /* could not have shown a loss of `see`, whatever they were decided */
+    size_t suspect; /* undecided, and not to be a baseline: gate_is_suspect() */
+    size_t
+        doubtful; /* of these, would be proven, but for what runs were seen to do where nothing changed */
+    size_t within; /* a loss is proven, and the margin lets it pass */
+};
+
 struct gate_options {
     double see;  /* the loss that the run should be able to show */
     bool strict; /* any case that could not have shown it makes the run inconclusive */
@@ -60,11 +71,9 @@ struct gate {
     struct gate_options options;
     struct gate_case *cases; /* by state, worst first in each */
     size_t n, counts[GATE_STATES];
-    size_t n_held;   /* held against a baseline */
-    size_t n_taken;  /* launches of them are left out, as others took the CPU */
-    size_t n_unseen; /* of them, could not have shown a loss of `see`, whatever they were decided */
-    size_t n_suspect; /* of them, undecided and not to be a baseline: gate_is_suspect() */
-    const struct gate_case *suspect; /* the one that lost most; NULL */
+    size_t n_taken; /* held cases of which launches are left out, as others took the CPU */
+    struct gate_tally tally;
+    const struct gate_case *suspect, *within; /* of these the one that lost most; NULL */
     enum gate_verdict verdict;
     const char *sentence; /* what holds over all */
     const char *unseen;   /* how many could not have shown the loss */
@@ -75,6 +84,11 @@ struct gate {
  * Decides again. As pairs_decide(). */
 int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *options);
 
+/* Counts one more case; n_judged: of the suite. */
+void gate_count(struct gate_tally *t, const struct decide_case *c, double see, size_t n_judged);
+/* GATE_LOST, GATE_UNDECIDED or GATE_PASSED. */
+enum gate_verdict gate_tally_verdict(const struct gate_tally *t, bool strict);
+
 /* All of it lives in the pairs' pool. 0 or -ENOMEM. */
 int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
 
@@ -82,13 +96,14 @@ int gate_exit(enum gate_verdict verdict);
 const char *gate_state_name(enum gate_state state);       /* "regressed" */
 const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
 
-/* The data of a case could not have shown a loss of `see`; one that is equivalent within less has
- * ruled it out. */
+/* The data of a case could not have shown a loss of `see`, or its margin lets that pass; one that is equivalent within
+ * less has ruled it out. */
 bool gate_is_blind(const struct decide_case *c, double see);
 
 /* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p of SUSPECT_LEVEL over all n
- * cases that were judged (Bonferroni); where one launch a run tells no p, a loss beyond SUSPECT_LOSSES times `see`. A run
- * that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
+ * cases that were judged (Bonferroni), or as one of many that lost together, or where only what runs were seen to do keeps
+ * it from being proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells no p, beyond
+ * SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
  * have one, and the first baseline would stay the only one. */
 #define SUSPECT_LEVEL  0.05
 #define SUSPECT_LOSSES 4

@@ -75,7 +75,7 @@ int output_github(FILE *out, const struct check_result *r)
         command(out, "notice", "plumb check", "", r->history);
     else
         command(out, kinds[g->verdict], "plumb check", "", g->sentence);
-    if (g->n_unseen && !g->options.first)
+    if (g->tally.unseen && !g->options.first)
         command(out, "warning", "plumb check", "", g->unseen);
     return ferror(out) ? -EIO : 0;
 }

@@ -71,14 +71,18 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
     const struct {
         const char *key;
         double value;
-    } numbers[] = {
-        {"baseline", c->a_value},  {"value", c->b_value},          {"ratio", c->ratio},
-        {"ratio_low", c->low},     {"ratio_high", c->high},        {"p_worse", c->p_worse},
-        {"p_better", c->p_better}, {"smallest_loss", c->smallest}, {"margin", c->margin}};
+    } numbers[] = {{"baseline", c->a_value},      {"value", c->b_value},
+                   {"ratio", c->ratio},           {"ratio_low", c->low},
+                   {"ratio_high", c->high},       {"p_worse", c->p_worse},
+                   {"p_better", c->p_better},     {"smallest_loss", c->smallest},
+                   {"margin", c->margin},         {"anchor_ratio", c->anchor_ratio},
+                   {"anchor_low", c->anchor_low}, {"anchor_high", c->anchor_high}};
 
     json_object_set_new(o, "decision", json_string(decision_name(c->decision)));
     json_object_set_new(o, "proven", json_boolean(c->proven));
     json_object_set_new(o, "beyond_margin", json_boolean(c->beyond));
+    json_object_set_new(o, "doubt", json_string(decide_obstacle_name(c->obstacle)));
+    json_object_set_new(o, "slipped", json_boolean(c->slipped));
     json_object_set_new(o, "could_show_loss", json_boolean(!gate_is_blind(c, see)));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
         json_object_set_new(o, numbers[i].key, number(numbers[i].value));
@@ -122,6 +126,20 @@ static json_t *differences_json(const struct check_result *r)
     return all;
 }
 
+/* What the suite as a whole says of its runs. */
+static void add_suite(json_t *o, const struct gate *g)
+{
+    const struct decide_overall *all = &g->p->overall;
+
+    json_object_set_new(o, "runs_unknown", json_boolean(all->runs_unknown));
+    json_object_set_new(o, "moved_together",
+                        json_pack("{s:b, s:I, s:I, s:o}", "seen", (int)all->together, "down",
+                                  (json_int_t)all->n_down, "up", (json_int_t)all->n_up, "ratio",
+                                  number(all->moved)));
+    json_object_set_new(o, "cases_doubtful", json_integer((json_int_t)g->tally.doubtful));
+    json_object_set_new(o, "cases_lost_within_margin", json_integer((json_int_t)g->tally.within));
+}
+
 int output_json(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
@@ -132,12 +150,14 @@ int output_json(FILE *out, const struct check_result *r)
         verdict_word(g->verdict), "exit", r->exit, "sentence", text(r, g->sentence), "unseen",
         text(r, g->unseen), "run", run_json(r), "baseline", baseline_json(r), "margin", r->margin,
         "see", g->options.see, "strict", (int)g->options.strict, "cases_held",
-        (json_int_t)g->n_held, "cases_unseen", (json_int_t)g->n_unseen, "unrest",
+        (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
         *r->history ? text(r, r->history) : json_null(), "counts", counts_json(g), "differences",
         differences_json(r), "cases", cases_json(r));
     int err = o ? 0 : -ENOMEM;
 
+    if (o)
+        add_suite(o, g);
     if (o && (json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
               fputc('\n', out) == EOF))
         err = -EIO;

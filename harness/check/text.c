@@ -17,7 +17,7 @@ static bool needs_action(enum gate_state state)
 static bool is_listed(const struct gate *g, enum gate_state state)
 {
     return needs_action(state) || state == GATE_BETTER ||
-           (state == GATE_UNSEEN && g->n_unseen < g->n_held);
+           (state == GATE_UNSEEN && g->tally.unseen < g->tally.held);
 }
 
 static void print_case(FILE *out, struct pool *pool, const struct gate_case *c)

@@ -14,7 +14,7 @@ static enum history_standing standing_of(const struct check_command *c, const st
 {
     if (c->options.accept)
         return HISTORY_START;
-    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || g->n_suspect)
+    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || g->tally.suspect)
         return HISTORY_SEEN;
     return HISTORY_BASELINE;
 }
@@ -40,12 +40,12 @@ static const char *done_of(enum history_added how)
 /* Why a run of which no loss is proven is no baseline. */
 static const char *suspect_of(struct pool *pool, const struct gate *g)
 {
-    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || !g->n_suspect)
+    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || !g->tally.suspect)
         return "";
     return pool_text(pool,
                      ", as a loss beyond the margin is likely in %zu case%s, and not proven (%s: "
                      "%s)",
-                     g->n_suspect, g->n_suspect == 1 ? "" : "s", g->suspect->pair->label,
+                     g->tally.suspect, g->tally.suspect == 1 ? "" : "s", g->suspect->pair->label,
                      words_percent(pool, 1 - g->suspect->pair->decide.ratio));
 }
 

@@ -7,6 +7,8 @@
 
 #include "harness/report/show.h"
 
+#define UNREST_TOLD 1.5
+
 const char *words_percent(struct pool *pool, double share)
 {
     return pool_text(pool, "%.3g %%", 100 * share);
@@ -78,15 +80,62 @@ static const char *undecided(const struct gate *g)
 {
     struct pool *pool = &g->p->report.pool;
 
-    if (!g->n_held)
+    const struct decide_overall *o = &g->p->overall;
+
+    if (!g->tally.held)
         return "no case of the run has a baseline";
-    if (g->n_unseen == g->n_held)
+    if (g->tally.doubtful && o->together)
+        return pool_text(
+            pool,
+            "%zu of %zu cases lost together (%.1f %% in the middle, %zu gained), as where "
+            "a run comes up slower in all: more baselines would tell",
+            o->n_down, o->n_judged, 100 * (1 - o->moved), o->n_up);
+    if (g->tally.doubtful)
+        return pool_text(pool,
+                         "a loss is likely in %s and not proven, as others lay as far off where "
+                         "nothing changed: more baselines would tell",
+                         show_count(pool, g->tally.doubtful, "case"));
+    if (g->tally.unseen == g->tally.held && o->runs_unknown)
+        return pool_text(pool,
+                         "one baseline of %s does not tell how runs differ: more baselines would",
+                         show_count(pool, o->n_judged, "case"));
+    if (g->tally.unseen == g->tally.held)
         return pool_text(pool, "no case could have shown a loss of %s",
                          words_percent(pool, g->options.see));
+    if (g->tally.unseen)
+        return pool_text(pool,
+                         "--strict asks for all cases: %zu of %zu could not "
+                         "have shown a loss of %s",
+                         g->tally.unseen, g->tally.held, words_percent(pool, g->options.see));
+    return "--strict asks for no loss at all";
+}
+
+/* A loss that the margin lets pass is a loss. */
+static const char *within_of(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+
+    if (!g->tally.within)
+        return "";
+    const struct decide_case *c = &g->within->pair->decide;
+
     return pool_text(pool,
-                     "--strict asks for all cases: %zu of %zu could not "
-                     "have shown a loss of %s",
-                     g->n_unseen, g->n_held, words_percent(pool, g->options.see));
+                     "; within the margin a loss is proven in %s, the largest %s of %s in '%s'",
+                     show_count(pool, g->tally.within, "case"), words_percent(pool, 1 - c->ratio),
+                     words_percent(pool, c->margin), g->within->pair->label);
+}
+
+/* How much more runs differ than launches do: what one baseline cannot see through. */
+static const char *unrest_of(const struct gate *g)
+{
+    double unrest = g->p->overall.unrest;
+
+    return unrest >= UNREST_TOLD && g->verdict != GATE_FIRST
+               ? pool_text(&g->p->report.pool,
+                           "; the two runs differ %.1f times as much as their launches do: more "
+                           "baselines would tell losses sooner",
+                           unrest)
+               : "";
 }
 
 const char *words_verdict(const struct gate *g)
@@ -98,7 +147,7 @@ const char *words_verdict(const struct gate *g)
     case GATE_LOST:
         what = g->counts[GATE_REGRESSED]
                    ? pool_text(pool, "%s of %zu lost against the baseline",
-                               show_count(pool, g->counts[GATE_REGRESSED], "case"), g->n_held)
+                               show_count(pool, g->counts[GATE_REGRESSED], "case"), g->tally.held)
                    : "the run gave wrong data";
         break;
     case GATE_INCOMPLETE:
@@ -116,7 +165,8 @@ const char *words_verdict(const struct gate *g)
     default:
         what = "no regression is proven";
     }
-    return pool_text(pool, "%s; %s%s", what, counts_of(g), taken_of(g));
+    return pool_text(pool, "%s; %s%s%s%s", what, counts_of(g), within_of(g), unrest_of(g),
+                     taken_of(g));
 }
 
 const char *words_unseen(const struct gate *g)
@@ -126,17 +176,17 @@ const char *words_unseen(const struct gate *g)
 
     if (g->options.first)
         return pool_text(pool, "no case could have shown a loss of %s: nothing was judged", see);
-    if (!g->n_held)
+    if (!g->tally.held)
         return pool_text(pool,
                          "no case was held against a baseline, so none could have shown a "
                          "loss of %s",
                          see);
-    if (!g->n_unseen)
+    if (!g->tally.unseen)
         return pool_text(pool, "0 of %s could not have shown a loss of %s: all would have",
-                         show_count(pool, g->n_held, "case"), see);
+                         show_count(pool, g->tally.held, "case"), see);
     return pool_text(pool, "%zu of %s could not have shown a loss of %s: a pass says nothing of %s",
-                     g->n_unseen, show_count(pool, g->n_held, "case"), see,
-                     g->n_unseen == 1 ? "it" : "them");
+                     g->tally.unseen, show_count(pool, g->tally.held, "case"), see,
+                     g->tally.unseen == 1 ? "it" : "them");
 }
 
 struct words_figures words_figures(struct pool *pool, const struct pair *pair)

@@ -133,14 +133,24 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     judge_nothing(g, pair);
 }
 
-static void keep_wanted(struct pairs *p, const char *const *only)
+/* Those that are asked for come first. */
+static int keep_wanted(struct pairs *p, const char *const *only)
 {
-    size_t n = 0;
+    struct pair *others = pool_alloc(&p->report.pool, p->n + 1, sizeof(*others));
+    size_t n = 0, n_others = 0;
 
-    for (size_t i = 0; i < p->n; i++)
+    p->n_all = p->n;
+    if (!others)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n_all; i++)
         if (is_wanted(&p->all[i], only))
             p->all[n++] = p->all[i];
+        else
+            others[n_others++] = p->all[i];
+    if (n_others)
+        memcpy(&p->all[n], others, n_others * sizeof(*others));
     p->n = n;
+    return 0;
 }
 
 static int pair_cases(struct pairing *g)
@@ -163,7 +173,7 @@ static int pair_cases(struct pairing *g)
     }
     int err = pairs_label(p);
     if (!err)
-        keep_wanted(p, g->options->only);
+        err = keep_wanted(p, g->options->only);
     return p->report.pool.failed ? -ENOMEM : err;
 }
 
@@ -189,19 +199,23 @@ static void release_plans(struct pairing *g)
 
 int pairs_decide(struct pairs *p, const struct decide_options *options)
 {
-    struct decide_case *cases = calloc(p->n + 1, sizeof(*cases));
-    size_t n = 0;
+    struct decide_case *cases = calloc(p->n_all + 1, sizeof(*cases));
+    size_t n = 0, n_wanted = 0;
 
     if (!cases)
         return -ENOMEM;
-    for (size_t i = 0; i < p->n; i++)
+    for (size_t i = 0; i < p->n_all; i++)
         if (p->all[i].state == PAIR_READY)
             cases[n++] = p->all[i].decide;
     int err = decide_suite(cases, n, options, &p->overall);
     n = 0;
-    for (size_t i = 0; !err && i < p->n; i++)
+    for (size_t i = 0; !err && i < p->n_all; i++) {
         if (p->all[i].state == PAIR_READY)
             p->all[i].decide = cases[n++];
+        n_wanted = i < p->n ? n : n_wanted;
+    }
+    if (!err)
+        decide_count(cases, n_wanted, &p->overall);
     free(cases);
     return err;
 }

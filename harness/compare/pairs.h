@@ -60,18 +60,19 @@ struct pairs {
     struct report report; /* runs of A first, then those of B */
     size_t n_a, n_b;
     bool in_turn;     /* each run of A was measured in turn with one of B (plumb run --against) */
-    struct pair *all; /* in the order of the suite */
-    size_t n;
+    struct pair *all; /* n that were asked for, in the order of the suite; behind them the others */
+    size_t n, n_all;  /* what is decided is decided over all of them */
     struct decide_overall overall;
 };
 
 struct pairs_options {
-    double margin;      /* for all cases, but where a suite says its own (that of B, else of A),
-                                unless `forced` */
+    double margin;      /* for all cases, but where a suite says its own, unless `forced`: the smaller one of the two
+                                sides', so that a run does not loosen what it is held to */
     bool forced;        /* the user said the margin */
     double steal_limit; /* launches in which others took a greater share of the CPU are left
                                 out; 0: none */
-    const char *const *only; /* patterns on key or label; NULL-ended; NULL: all */
+    const char *const *only; /* patterns on key or label; NULL-ended; NULL: all. The others have their say in what a
+                                whole suite tells (how runs differ), and no case is decided otherwise without them */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
 };

@@ -91,7 +91,7 @@ const char *lost_reason(struct pairing *g, const struct pair *pair, const struct
                         bool *failed);
 /* A figure beside the samples of which a side's launches, all of them done, have no row. */
 bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side);
-/* The margin of a case: what the suite of B says, else that of A, else the options'. */
+/* The margin of a case: the smaller one of what the suites of A and B say, the options' where one says nothing. */
 double pair_margin(struct pairing *g, const struct pair *pair);
 /* A case that no launch could name, and of which the other side knows the names: it is told there. */
 bool is_told_elsewhere(struct pairing *g, const struct report_bench *b,

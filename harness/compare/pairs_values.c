@@ -256,19 +256,25 @@ bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *
            rule_is_figure(&g->p->report, pair->bench, pair->c);
 }
 
+/* What the plan of a side's newest run says; the options' where it says nothing. */
+static double side_margin(struct pairing *g, const struct side *side,
+                          const struct suite_entry *entry)
+{
+    for (size_t run = side->end; run-- > side->first;) {
+        const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
+
+        if (e)
+            return isnan(e->margin) ? g->options->margin : e->margin;
+    }
+    return g->options->margin;
+}
+
 double pair_margin(struct pairing *g, const struct pair *pair)
 {
-    const struct side *sides[] = {&g->b, &g->a};
     const struct suite_entry *entry = g->options->forced ? NULL : entry_of(g, pair->bench, pair->c);
 
-    for (size_t s = 0; entry && s < 2; s++)
-        for (size_t run = sides[s]->first; run < sides[s]->end; run++) {
-            const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
-
-            if (e && !isnan(e->margin))
-                return e->margin;
-        }
-    return g->options->margin;
+    return entry ? fmin(side_margin(g, &g->a, entry), side_margin(g, &g->b, entry))
+                 : g->options->margin;
 }
 
 /* Launches that died before they knew what they measure have a case without a metric. */

@@ -8,20 +8,26 @@
 #include <stdlib.h>
 
 #include "core/dist.h"
-#include "core/stats.h"
 #include "harness/decide/parts.h"
 
-struct work {
-    struct measure *m; /* one a case, all of them */
-    struct known *known;
-    size_t *judged; /* the cases that have a value and a spread */
-    double *x, *y;  /* scratch, one a case */
-    bool *proven;
-    struct judge judge;
-};
-
-static int work_init(struct work *w, size_t n)
+static size_t most_runs(const struct decide_case *cases, size_t n, bool of_b)
 {
+    size_t most = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t runs = of_b && cases[i].b.n > cases[i].a.n ? cases[i].b.n : cases[i].a.n;
+
+        most = runs > most ? runs : most;
+    }
+    return most;
+}
+
+static int work_init(struct work *w, const struct decide_case *cases, size_t n)
+{
+    size_t runs_a = most_runs(cases, n, false), runs = most_runs(cases, n, true);
+
+    w->n = n;
+    w->n_runs = runs_a;
     n = n ? n : 1;
     w->m = calloc(n, sizeof(*w->m));
     w->known = calloc(n, sizeof(*w->known));
@@ -29,7 +35,14 @@ static int work_init(struct work *w, size_t n)
     w->x = calloc(n, sizeof(*w->x));
     w->y = calloc(n, sizeof(*w->y));
     w->proven = calloc(n, sizeof(*w->proven));
-    return w->m && w->known && w->judged && w->x && w->y && w->proven ? 0 : -ENOMEM;
+    w->changes = calloc(n, sizeof(*w->changes));
+    w->means = calloc(runs, sizeof(*w->means));
+    w->off = calloc(n, w->n_runs * sizeof(*w->off));
+    w->chance = calloc(n, 2 * (w->n_runs + 1) * sizeof(*w->chance));
+    return w->m && w->known && w->judged && w->x && w->y && w->proven && w->changes && w->means &&
+                   w->off && w->chance
+               ? 0
+               : -ENOMEM;
 }
 
 static void work_release(struct work *w)
@@ -40,13 +53,20 @@ static void work_release(struct work *w)
     free(w->x);
     free(w->y);
     free(w->proven);
+    free(w->changes);
+    free(w->means);
+    free(w->off);
+    free(w->chance);
 }
 
 static int options_read(const struct decide_options *options, struct judge *j)
 {
     j->alarm_level = options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level;
     j->confidence = options->confidence == 0 ? DECIDE_CONFIDENCE : options->confidence;
-    j->unrest = 1;
+    j->unrest = j->sway = j->anchor_sway = 1;
+    j->most_df = INFINITY;
+    for (int i = 0; i < 2; i++)
+        j->losses[i] = j->gains[i] = (struct tail){.factor = 1};
     j->b_stays = options->b_stays;
     if (!(j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1))
         return -EINVAL;
@@ -57,7 +77,8 @@ static void case_clear(struct decide_case *c)
 {
     c->decision = DECISION_INCONCLUSIVE;
     c->obstacle = OBSTACLE_NONE;
-    c->proven = c->beyond = c->by_runs = c->by_pairs = c->more_of_a = false;
+    c->proven = c->beyond = c->by_runs = c->by_pairs = c->more_of_a = c->slipped = false;
+    c->anchor_ratio = c->anchor_low = c->anchor_high = NAN;
     c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
     c->p_worse = c->p_better = c->error = c->freedom = c->smallest = NAN;
     c->more_launches = 0;
@@ -72,7 +93,7 @@ static int measure_all(struct work *w, struct decide_case *cases, size_t n)
         if (!(c->margin >= 0 && c->margin < 1))
             return -EINVAL;
         case_clear(c);
-        c->obstacle = spread_measure(c, &w->m[i]);
+        c->obstacle = spread_measure(c, w->in_order, w->means, &w->m[i]);
         c->a_value = exp(w->m[i].a);
         c->b_value = exp(w->m[i].b);
         c->ratio = exp(w->m[i].d);
@@ -123,16 +144,17 @@ static void lend_runs(struct work *w, const struct prior *runs)
     for (size_t k = 0; k < w->judge.n_judged; k++) {
         const struct measure *m = &w->m[w->judged[k]];
 
-        if (m->by_runs && (!most || m->between > most->between))
+        if (m->between_df > 0 && (!most || m->between > most->between))
             most = m;
     }
     for (size_t k = 0; most && k < w->judge.n_judged; k++) {
         struct measure *m = &w->m[w->judged[k]];
 
-        if (m->by_runs)
+        if (m->between_df > 0)
             continue;
+        m->units_a = m->by_runs ? m->units_a : 1;
+        m->units_b = m->by_runs ? m->units_b : 1;
         m->by_runs = true;
-        m->units_a = m->units_b = 1;
         m->fewest = m->paired ? 1 : m->fewest;
         m->between = runs->freedom > 0 ? 0 : most->between;
         m->between_df = runs->freedom > 0 ? 0 : most->between_df;
@@ -141,12 +163,12 @@ static void lend_runs(struct work *w, const struct prior *runs)
 
 static int know_all(struct work *w, struct decide_overall *overall)
 {
-    struct prior launches, runs;
-    int err = fit(w, false, &launches);
+    int err = fit(w, false, &w->launches);
 
-    err = err ? err : fit(w, true, &runs);
+    err = err ? err : fit(w, true, &w->runs);
     if (err)
         return err;
+    struct prior launches = w->launches, runs = w->runs;
     if (!(runs.freedom > 0))
         few_share(w->m, w->judged, w->judge.n_judged, &launches, w->x);
     lend_runs(w, &runs);
@@ -162,44 +184,6 @@ static int know_all(struct work *w, struct decide_overall *overall)
     return 0;
 }
 
-/* The normal score of t: how unlikely, where the tails' degrees of freedom no longer matter. */
-static double normal_score(double t, double df)
-{
-    double p = fmin(fmax(dist_t_cdf(t, df), 1e-12), 1 - 1e-12);
-
-    return dist_normal_quantile(p);
-}
-
-/* Of the cases with one run a side: how much more their changes differ than launches do. */
-static void unrest_ask(struct work *w, struct decide_overall *overall)
-{
-    size_t n = 0;
-
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        if (!w->m[w->judged[k]].by_runs)
-            w->x[n++] = w->m[w->judged[k]].d;
-    }
-    if (n < DECIDE_UNREST_CASES)
-        return;
-    double middle = stats_median(w->x, n);
-
-    n = 0;
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-
-        if (!w->m[i].by_runs)
-            w->y[n++] =
-                fabs(normal_score((w->m[i].d - middle) / w->known[i].error, w->known[i].freedom));
-    }
-    overall->unrest = w->judge.unrest = fmax(1, unrest_scale(w->y, n));
-    w->judge.most_df = UNREST_FREEDOM * (double)n;
-    for (size_t k = 0; k < w->judge.n_judged; k++) {
-        size_t i = w->judged[k];
-
-        known_with(&w->judge, &w->m[i], &w->known[i], 0, &w->known[i]);
-    }
-}
-
 static void case_fill(const struct work *w, struct quantiles *q, size_t i, struct decide_case *c)
 {
     const struct known *k = &w->known[i];
@@ -211,44 +195,76 @@ static void case_fill(const struct work *w, struct quantiles *q, size_t i, struc
     c->freedom = k->freedom;
     c->low = exp(d - half);
     c->high = exp(d + half);
-    c->p_worse = dist_t_cdf(d / k->error, k->freedom);
-    c->p_better = dist_t_cdf(-d / k->error, k->freedom);
+    c->p_worse = tail_read(w->judge.losses, dist_t_cdf(d / k->error, k->freedom));
+    c->p_better = tail_read(w->judge.gains, dist_t_cdf(-d / k->error, k->freedom));
 }
 
-/* Proof over the suite, on one side. */
+static double p_of(const struct work *w, size_t i, const struct decide_case *c, bool loss,
+                   bool as_told)
+{
+    const struct known *k = &w->known[i];
+    double t = w->m[i].d / k->error, p = dist_t_cdf(loss ? t : -t, k->freedom);
+
+    p = as_told ? p : loss ? c->p_worse : c->p_better;
+    /* Held against the best of several by chance, everything looks like a loss. */
+    return loss && c->best_of > 1 ? p * c->best_of : p;
+}
+
+/* Proof over the suite, on one side; first as Student's t has it, to know what chance took away. */
 static int prove(struct work *w, struct decide_case *cases, bool loss)
 {
     size_t n = w->judge.n_judged;
-    int err;
+    int err = 0;
 
-    for (size_t k = 0; k < n; k++) {
-        const struct decide_case *c = &cases[w->judged[k]];
+    for (int as_told = 1; !err && as_told >= 0; as_told--) {
+        for (size_t k = 0; k < n; k++)
+            w->x[k] = p_of(w, w->judged[k], &cases[w->judged[k]], loss, as_told);
+        err = holm(w->x, n, w->judge.alarm_level, w->proven);
+        for (size_t k = 0; !err && k < n; k++) {
+            struct decide_case *c = &cases[w->judged[k]];
 
-        /* Held against the best of several by chance, everything looks like a loss. */
-        w->x[k] = loss ? c->p_worse * (c->best_of > 1 ? c->best_of : 1) : c->p_better;
+            if (as_told && w->proven[k])
+                c->obstacle = OBSTACLE_JUMPS;
+            else if (!as_told && w->proven[k])
+                c->proven = true;
+        }
     }
-    err = holm(w->x, n, w->judge.alarm_level, w->proven);
-    for (size_t k = 0; !err && k < n; k++)
-        cases[w->judged[k]].proven |= w->proven[k];
     return err;
 }
 
-static void case_decide(const struct work *w, size_t i, struct decide_case *c)
+/* One run a side, in a suite that does not know how runs differ. */
+static bool is_unknown(const struct work *w, size_t i)
 {
+    return w->judge.runs_unknown && !w->m[i].by_runs && !w->m[i].paired;
+}
+
+static void case_decide(const struct work *w, const struct decide_overall *overall, size_t i,
+                        struct decide_case *c)
+{
+    const struct known *k = &w->known[i];
     double d = w->m[i].d, edge = -log1p(-c->margin);
     bool few = c->proven && is_few(&w->judge, &w->m[i], 0) && !(fabs(d) > w->judge.widest);
+    bool jumps = c->obstacle == OBSTACLE_JUMPS && !c->proven;
 
-    c->proven = c->proven && !few;
+    c->obstacle = OBSTACLE_NONE;
+    c->proven = c->proven && !few && !is_unknown(w, i);
     c->beyond = log(c->high) < -edge || log(c->low) > edge;
-    if (is_equivalent(&w->judge, d, c->margin, &w->known[i]))
+    if (is_unknown(w, i)) {
+        c->obstacle = OBSTACLE_RUNS;
+        c->p_worse = c->p_better = NAN;
+    } else if (is_equivalent(&w->judge, d, c->margin, k))
         c->decision = DECISION_EQUIVALENT;
     else if (c->proven)
         c->decision = d < 0 ? DECISION_WORSE : DECISION_BETTER;
     else if (few)
         c->obstacle = OBSTACLE_FEW;
+    else if (jumps)
+        c->obstacle = OBSTACLE_JUMPS;
+    else if (overall->together && k->down)
+        c->obstacle = OBSTACLE_TOGETHER;
 }
 
-static void count(const struct decide_case *cases, size_t n, struct decide_overall *overall)
+void decide_count(const struct decide_case *cases, size_t n, struct decide_overall *overall)
 {
     size_t counts[4] = {0};
 
@@ -264,7 +280,51 @@ static void count(const struct decide_case *cases, size_t n, struct decide_overa
                                                             : DECISION_EQUIVALENT;
 }
 
-static int judge_all(struct work *w, struct decide_case *cases)
+/* B against the anchors. The loss has to lie beyond the margin as a whole: what wanders does not slip. */
+static void anchor_fill(struct work *w, struct quantiles *q, size_t i, struct decide_case *c)
+{
+    const struct measure *m = &w->m[i];
+    const struct known *k = &w->known[i];
+    double error = anchor_error(m, k) * w->judge.anchor_sway;
+    double half = error * quantile(q, 0.5 + w->judge.confidence / 2, k->freedom);
+
+    c->anchor_ratio = exp(m->anchor_d);
+    c->anchor_low = exp(m->anchor_d - half);
+    c->anchor_high = exp(m->anchor_d + half);
+}
+
+static int judge_anchors(struct work *w, struct quantiles *q, struct decide_case *cases)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+        const struct known *known = &w->known[i];
+
+        if (!w->m[i].anchors || !w->m[i].by_runs)
+            continue;
+        anchor_fill(w, q, i, &cases[i]);
+        w->x[n++] =
+            tail_read(w->judge.losses, dist_t_cdf(w->m[i].anchor_d / anchor_error(&w->m[i], known) /
+                                                      w->judge.anchor_sway,
+                                                  known->freedom));
+    }
+    int err = holm(w->x, n, w->judge.alarm_level / 2, w->proven);
+
+    n = 0;
+    for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
+        struct decide_case *c = &cases[w->judged[k]];
+
+        if (isnan(c->anchor_ratio) || !w->proven[n++] || !(c->anchor_high < 1 - c->margin))
+            continue;
+        c->slipped = c->decision != DECISION_WORSE;
+        c->decision = DECISION_WORSE;
+    }
+    return err;
+}
+
+static int judge_all(struct work *w, struct decide_case *cases,
+                     const struct decide_overall *overall)
 {
     struct quantiles q = {.next = 0};
     int err;
@@ -276,7 +336,12 @@ static int judge_all(struct work *w, struct decide_case *cases)
     for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
         size_t i = w->judged[k];
 
-        case_decide(w, i, &cases[i]);
+        case_decide(w, overall, i, &cases[i]);
+    }
+    err = err ? err : judge_anchors(w, &q, cases);
+    for (size_t k = 0; !err && k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+
         power_fill(&w->judge, &w->m[i], &w->known[i], &q, &cases[i]);
     }
     return err;
@@ -290,14 +355,15 @@ int decide_suite(struct decide_case *cases, size_t n, const struct decide_option
 
     *overall = (struct decide_overall){.unrest = NAN, .prior_freedom = NAN};
     err = options_read(options, &w.judge);
-    err = err ? err : work_init(&w, n);
+    w.in_order = options->unchanged;
+    err = err ? err : work_init(&w, cases, n);
     err = err ? err : measure_all(&w, cases, n);
     err = err ? err : know_all(&w, overall);
     if (!err && options->unchanged)
-        unrest_ask(&w, overall);
-    err = err ? err : judge_all(&w, cases);
+        ask_suite(&w, cases, overall);
+    err = err ? err : judge_all(&w, cases, overall);
     overall->n_judged = w.judge.n_judged;
-    count(cases, err ? 0 : n, overall);
+    decide_count(cases, err ? 0 : n, overall);
     work_release(&w);
     return err;
 }

@@ -18,11 +18,26 @@
  *             differ by beside their launches counts a little for each (few_share() in parts.h)
  *             Of two runs that were measured in turn, what varies are the differences of launches
  *             that stood next to each other; of several such pairs of runs, the means of these
+ *             Runs of a gate stand in time order: they are held against the mean of a block of six at most, so
+ *             that what slips slowly is little in their spread, and against none beyond a break (decide_run.breaks).
+ *             Who goes second in a pair of launches may always lose: where who went first is known the change is
+ *             the mean of the two orders' changes, and the spread is that around each
  *   interval  Student's t with the case's own and the fit's degrees of freedom, two-sided
- *   unrest    Where one run stands against one run and most cases are taken to be unchanged
- *             (options.unchanged), the spread of the changes themselves around their median (a robust
- *             scale) says how much more runs differ than launches do. Where that is more than 1 all
- *             intervals are widened by it
+ *
+ * Where most cases are taken to be unchanged (options.unchanged, a gate's view) the suite is asked for more:
+ *   unrest    of one run against one run: the spread of the changes around no change, in units of their errors, told by
+ *             a robust scale. It is how much more runs differ than launches do, and multiplies all errors. It is known
+ *             with UNREST_FREEDOM degrees of freedom a case. Of fewer than DECIDE_UNREST_CASES cases it is not known,
+ *             and nothing is decided: overall.runs_unknown
+ *   sway      of several runs: where all cases moved together, by no more than the baselines did, the same scale
+ *             widens all errors; so does what runs far apart in time differ by more than those of a block
+ *   chance    how often a p as small is seen where nothing changed: among the baselines, each against the others of its
+ *             block, or of one run a side among what moved the other way. If it is more often than p, it is that often
+ *             (chance.c)
+ *   together  far more cases moved one way than the other, by their own spread; if none of them is proven, it says so
+ *   anchor    runs of A may be an older level (DECIDE_ANCHOR) that B is held against as well, at half of the alarm level.
+ *             A loss is one where all of its interval is beyond the margin, too
+ *
  *   proof     One-sided p of "no loss" for each case, Holm's step-down (1979) over the suite at
  *             `alarm_level`, and the same for gains: at most that share of suites in which nothing
  *             changed has a single false `worse`
@@ -58,14 +73,26 @@ enum decide_obstacle {
     OBSTACLE_NO_VALUE,   /* a side has none */
     OBSTACLE_BAD_VALUE,  /* a value is NaN, infinite, 0 or below: it has no logarithm */
     OBSTACLE_ONE_LAUNCH, /* no side tells any spread */
-    OBSTACLE_FEW         /* a change that few launches cannot prove: see above */
+    OBSTACLE_FEW,        /* a change that few launches cannot prove: see above */
+    OBSTACLE_RUNS,       /* one run a side, and too few cases to tell how runs differ */
+    OBSTACLE_TOGETHER,   /* it lost with many others, and none is proven: overall.together */
+    OBSTACLE_JUMPS /* it would be proven, but where nothing changed runs lay as far off, too */
+};
+
+/* What a run of A is for. B's runs are all DECIDE_LEVEL. */
+enum decide_role {
+    DECIDE_LEVEL,  /* B is held against the mean of these */
+    DECIDE_ANCHOR, /* B is also held against the mean of these older runs: a slow slip shows there */
+    DECIDE_SPREAD  /* tells how runs differ, and is no level */
 };
 
 struct decide_run {
     const double *values; /* launches' medians, in time order, in the row's unit */
     size_t n;             /* 0: the run has none of this case, and is left out */
-    const bool *
-        went_first; /* paired: launch i of this run was measured before its partner; NULL: not known (older runs) */
+    enum decide_role role;
+    bool breaks; /* its level is meant to be another than that of the run before: their difference
+                    says nothing of spread */
+    const bool *went_first; /* paired: launch i was measured before its partner; NULL: not known */
 };
 
 struct decide_side {
@@ -80,16 +107,19 @@ struct decide_case {
     bool
         paired; /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch i of
                     the other: each has as many. With best_of it is of no use */
-    unsigned best_of; /* the best of A's runs alone is what B is held against: so many have a value.
+    unsigned
+        best_of; /* B is held against the best of the last so many of A's runs that are its level.
                          That makes losses likelier by chance, which is allowed for; all of them say
-                         what varies between runs. 0 and 1: B is held against A's mean */
+                         what varies between runs. 0: B is held against A's mean */
 
     /* what decide_suite() fills in; NaN where it cannot be told */
     enum decision decision;
     enum decide_obstacle obstacle;
-    bool proven;              /* a difference is, over the whole suite */
-    bool beyond;              /* the whole interval is beyond the margin, on one side */
-    double a_value, b_value;  /* geometric means, in the row's unit */
+    bool proven;  /* a difference is, over the whole suite */
+    bool beyond;  /* the whole interval is beyond the margin, on one side */
+    bool slipped; /* worse against the anchors, and the loss is not proven against the level */
+    double anchor_ratio, anchor_low, anchor_high; /* as ratio, against the anchors; NaN: none */
+    double a_value, b_value;                      /* geometric means, in the row's unit */
     double ratio, low, high;  /* B against A, turned round so that below 1 is a loss */
     double p_worse, p_better; /* one-sided, by itself, not over the suite */
     double error;             /* standard error of log ratio */
@@ -118,9 +148,14 @@ struct decide_overall {
     double unrest; /* 1: runs differ as launches do; NaN: not asked, or too few cases to tell */
     double prior_freedom; /* of the fit: how alike the cases' spreads are; NaN: too few cases */
     bool by_runs;         /* in some case runs, not launches, are what varies */
+    bool runs_unknown;    /* one run a side, and too few cases to tell how runs differ */
+    bool
+        together; /* far more cases moved one way than the other: n_down and n_up did, each beyond its own spread */
+    size_t n_down, n_up;
+    double moved; /* the median of their ratios; NaN */
 };
 
-#define DECIDE_UNREST_CASES 20 /* fewer do not tell unrest */
+#define DECIDE_UNREST_CASES 6  /* fewer do not tell unrest */
 #define DECIDE_PRIOR_CASES  10 /* fewer give no fit: each case has its own spread alone */
 
 /* Decides all cases of a suite. 0, -EINVAL (an option or a margin out of range), -ENOMEM. The order
@@ -128,7 +163,11 @@ struct decide_overall {
 int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
                  struct decide_overall *overall);
 
-const char *decision_name(enum decision decision); /* "worse" */
+/* Counts some of a decided suite's cases into overall: n_*, and the decision over them. */
+void decide_count(const struct decide_case *cases, size_t n, struct decide_overall *overall);
+
+const char *decision_name(enum decision decision);               /* "worse" */
+const char *decide_obstacle_name(enum decide_obstacle obstacle); /* "together"; "" for none */
 
 /* One sentence on a case, without its full stop: what holds, with figures, and what would decide. 0,
  * or -ENOSPC where it was cut. */

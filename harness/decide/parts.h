@@ -10,8 +10,12 @@
 
 /* What the launches of one case say. */
 struct measure {
-    double a, b; /* the sides' means */
-    double d;    /* the change: b - a, turned round where lower is better */
+    double a, b;     /* the sides' means */
+    double d;        /* the change: b - a, turned round where lower is better */
+    double anchor_d; /* the same against the anchors; NaN: there are none */
+    size_t anchors;
+    double
+        unbalance; /* 1 or more: what orders that are not as frequent take from a mean's certainty */
     bool by_runs;
     bool best; /* A's mean is that of the best of its runs alone */
     bool
@@ -28,8 +32,28 @@ struct measure {
     size_t fewest;
 };
 
-/* Sums up a case; the obstacle says why nothing can be told. */
-enum decide_obstacle spread_measure(const struct decide_case *c, struct measure *m);
+/* A run as one value of its case, and runs that tell how they differ: SPREAD_BLOCK of them at most, so that what slips
+ * slowly is little in it, and none beyond a break. */
+#define SPREAD_BLOCK 6
+#define ORDER_LEAST  3 /* launches in turn from which on who went first is taken out */
+struct run_mean {
+    double mean;
+    bool breaks;
+};
+struct block {
+    size_t n;
+    double mean, squares;
+};
+
+/* The runs that have a value; means has room for side->n. Returns how many. */
+size_t spread_means(const struct decide_side *side, struct run_mean *means);
+/* The block that begins at `from`; returns its end. in_order: runs are in time order, else all are one. */
+size_t spread_block(const struct run_mean *means, size_t n, size_t from, bool in_order,
+                    struct block *b);
+
+/* Sums up a case; the obstacle says why nothing can be told. means: scratch, for all runs of a side. */
+enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
+                                    struct run_mean *means, struct measure *m);
 
 /* Variances of many cases scatter as `variance` times F(df, freedom). */
 struct prior {
@@ -61,25 +85,54 @@ void few_share(struct measure *m, const size_t *judged, size_t n, const struct p
 /* Holm's step-down: sets proven[i] for the p[i] that stand at `level`. 0 or -ENOMEM. */
 int holm(const double *p, size_t n, double level, bool *proven);
 
+/* How a p is to be read: below `edge`, which `share` of those had in which nothing changed, by share (p / edge)^(1 / factor). */
+struct tail {
+    double share, edge, factor; /* edge 0: as it is */
+};
+
 /* What is the same for all cases of a suite. */
 struct judge {
     double alarm_level, confidence;
-    double widest;   /* of all cases */
-    double unrest;   /* 1 or more */
-    double most_df;  /* where unrest is above 1 */
-    size_t n_judged; /* Holm's first step is alarm_level / n_judged */
-    bool b_stays;    /* as in struct decide_options */
+    double widest;  /* of all cases */
+    double unrest;  /* 1 or more: of one run a side */
+    double most_df; /* that this is known with */
+    bool runs_unknown;
+    double sway, anchor_sway; /* 1 or more: of several runs, where all cases moved together */
+    struct tail losses[2], gains[2]; /* the one that says more of a p holds */
+    size_t n_judged;                 /* Holm's first step is alarm_level / n_judged */
+    bool b_stays;                    /* as in struct decide_options */
 };
 
-/* The spread of n absolute values that would be a normal's; 0 where half of them are 0. Of normal values
- * it is known as well as 0.8 n values would tell; of cases that are not alike, less: UNREST_FREEDOM. */
-#define UNREST_FREEDOM 0.5
-double unrest_scale(const double *z, size_t n);
+/* What n changes scatter by around 0, times their errors; below 1: no more than these. */
+struct change {
+    double t, df;
+};
+double unrest_scale(const struct change *x, size_t n, double *scratch);
+double normal_score(double t, double df);
+/* Of normal values it is known as well as 0.8 n values would tell; of cases that are not alike, less. */
+#define UNREST_FREEDOM 0.65
+
+/* The smallest one in so many is the tail; by how much of its own error a factor is taken to be too large; and how much more
+ * than what is left of it counts. */
+struct tail_rule {
+    size_t one_in;
+    double dead, more;
+};
+#define P_LEAST 1e-300
+void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t);
+double tail_read(const struct tail t[2], double p);
+double tail_nominal(const struct tail t[2], double p); /* what is read as p */
+
+/* How far each run of A is from its block's mean, as one run scatters; NaN: not known. */
+void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out);
+/* One-sided p of such a deviation by what the others scatter; floor: what launches alone make of the variance. */
+double deviation_p(const struct measure *m, const struct prior *runs, double floor, double off);
 
 /* What is known of one case's change, and how it would be with more units a side, or of A alone (grows_a()). */
 struct known {
     double variance, df; /* of a unit */
     double error, freedom;
+    bool down; /* it lost beyond its own spread, whatever runs differ by */
 };
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out);
@@ -99,5 +152,28 @@ double quantile(struct quantiles *q, double p, double df);
 /* Fills in smallest and more_launches of a decided case. */
 void power_fill(const struct judge *j, const struct measure *m, const struct known *k,
                 struct quantiles *q, struct decide_case *c);
+
+/* A suite while it is decided. */
+struct work {
+    size_t n, n_runs;  /* cases; runs of A, the most that a case has */
+    struct measure *m; /* one a case, all of them */
+    struct known *known;
+    size_t *judged; /* the judge.n_judged cases that have a value and a spread */
+    bool in_order;  /* A's runs are in time order */
+    struct prior launches, runs;
+    struct judge judge;
+    /* scratch */
+    double *x, *y; /* one a case */
+    bool *proven;
+    struct change *changes;
+    struct run_mean *means; /* one a run of a side */
+    double *off;            /* n_runs a case: deviations() */
+    double *chance;         /* 2 (n_runs + 1) a case */
+};
+
+/* What the suite as a whole says of its runs: sets unrest, sways and tails of the judge, and what overall says of them. */
+void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall);
+
+double anchor_error(const struct measure *m, const struct known *k);
 
 #endif

@@ -29,7 +29,7 @@ static double share(const struct judge *j, const struct measure *m, size_t more)
 {
     size_t more_a = m->best ? 0 : more, more_b = grows_a(j, m) ? 0 : more;
 
-    return 1 / (double)(m->units_a + more_a) + 1 / (double)(m->units_b + more_b);
+    return m->unbalance * (1 / (double)(m->units_a + more_a) + 1 / (double)(m->units_b + more_b));
 }
 
 /* More launches in the same two runs tell launches better, not what differs between the two runs:
@@ -37,13 +37,13 @@ static double share(const struct judge *j, const struct measure *m, size_t more)
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out)
 {
-    double unrest = m->by_runs ? 1 : j->unrest;
+    double unrest = m->by_runs ? j->sway : j->unrest;
     double stays = (unrest * unrest - 1) * share(j, m, 0);
 
     *out = *now;
     out->df = now->df + (m->paired || grows_a(j, m) ? 1 : 2) * (double)more;
     out->error = sqrt(now->variance * (share(j, m, more) + stays));
-    out->freedom = unrest > 1 ? fmin(out->df, j->most_df) : out->df;
+    out->freedom = m->by_runs || m->paired ? out->df : fmin(out->df, j->most_df);
 }
 
 /* With one more run a side there is no side of one run, unless B stays. */
@@ -82,7 +82,9 @@ static bool decides(const struct judge *j, const struct measure *m, const struct
         return true;
     if (is_few(j, m, more) && !(fabs(m->d) > j->widest))
         return false;
-    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= level(j, m, c, more);
+    const struct tail *tail = m->d < 0 ? j->losses : j->gains;
+
+    return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= tail_nominal(tail, level(j, m, c, more));
 }
 
 /* Of one more baseline there is one more to pick the best from, too: at some number that weighs more. */
@@ -121,7 +123,7 @@ static double smallest_loss(const struct judge *j, const struct measure *m, cons
                             const struct decide_case *c, struct quantiles *q)
 {
     double candidates = c->best_of > 1 ? c->best_of : 1;
-    double p = j->alarm_level / ((double)j->n_judged * candidates);
+    double p = tail_nominal(j->losses, j->alarm_level / ((double)j->n_judged * candidates));
     double pass = -quantile(q, p, k->freedom) * k->error;
 
     if (is_few(j, m, 0))
@@ -132,6 +134,8 @@ static double smallest_loss(const struct judge *j, const struct measure *m, cons
 void power_fill(const struct judge *j, const struct measure *m, const struct known *k,
                 struct quantiles *q, struct decide_case *c)
 {
+    if (c->obstacle == OBSTACLE_RUNS)
+        return;
     c->smallest = smallest_loss(j, m, k, c, q);
     c->more_of_a = grows_a(j, m);
     c->more_launches = c->decision == DECISION_INCONCLUSIVE ? more_needed(j, m, k, c) : 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define MORE_DIGITS_MAX 6
+#define RUNS_TO_TELL    2 /* baselines beside one, so that three tell how runs differ */
 
 struct words {
     char *text;
@@ -36,6 +37,22 @@ const char *decision_name(enum decision decision)
     };
 
     return names[decision];
+}
+
+const char *decide_obstacle_name(enum decide_obstacle obstacle)
+{
+    static const char *const names[] = {
+        [OBSTACLE_NONE] = "",
+        [OBSTACLE_NO_VALUE] = "no value",
+        [OBSTACLE_BAD_VALUE] = "bad value",
+        [OBSTACLE_ONE_LAUNCH] = "one launch",
+        [OBSTACLE_FEW] = "few launches",
+        [OBSTACLE_RUNS] = "runs unknown",
+        [OBSTACLE_TOGETHER] = "together",
+        [OBSTACLE_JUMPS] = "jumps",
+    };
+
+    return names[obstacle];
 }
 
 /* Two digits of what is below 10 %, and no false ones above. */
@@ -134,6 +151,31 @@ static void say_more(struct words *w, const struct decide_case *c)
         say(w, "; more %s%s of this spread would hardly decide", what, plural);
 }
 
+/* Why nothing is proven; false: by the spread alone. */
+static bool say_doubt(struct words *w, const struct decide_case *c)
+{
+    switch (c->obstacle) {
+    case OBSTACLE_FEW:
+        say(w,
+            c->by_runs && c->by_pairs ? ", seen in fewer than %d runs a side, which two levels "
+                                        "between runs would look like, too"
+                                      : ", seen in fewer than %d launches a side, which two levels "
+                                        "between launches would look "
+                                        "like, too",
+            DECIDE_FEW_LAUNCHES);
+        return true;
+    case OBSTACLE_TOGETHER:
+        say(w, ", together with many others, as where a run comes up slower in all");
+        return true;
+    case OBSTACLE_JUMPS:
+        say(w, c->by_runs ? ", likely, not proven: runs of the baseline lie as far off, too"
+                          : ", likely, not proven: cases that gained lie as far off, too");
+        return true;
+    default:
+        return false;
+    }
+}
+
 static void say_inconclusive(struct words *w, const struct decide_case *c)
 {
     int digits;
@@ -141,20 +183,31 @@ static void say_inconclusive(struct words *w, const struct decide_case *c)
 
     say(w, "inconclusive: ");
     say_range(w, c);
-    if (c->obstacle == OBSTACLE_FEW && c->by_runs && c->by_pairs)
-        say(w,
-            ", seen in fewer than %d runs a side, which two levels between runs would look like, "
-            "too",
-            DECIDE_FEW_LAUNCHES);
-    else if (c->obstacle == OBSTACLE_FEW)
-        say(w,
-            ", seen in fewer than %d launches a side, which two levels between launches "
-            "would look like, too",
-            DECIDE_FEW_LAUNCHES);
-    else
+    if (!say_doubt(w, c))
         say(w, ", neither a change nor equivalence within %.3g %%", 100 * c->margin);
     say_more(w, c);
     say(w, "; a loss below %.*f %% would have gone unseen", digits, smallest);
+}
+
+/* By the launches alone it is no verdict. */
+static void say_runs_unknown(struct words *w, const struct decide_case *c)
+{
+    say(w, "inconclusive: ");
+    say_change(w, c->ratio, more_digits(c));
+    say(w, " in one run against one, which does not tell how runs differ: %d more baselines would",
+        RUNS_TO_TELL);
+}
+
+static void say_slipped(struct words *w, const struct decide_case *c)
+{
+    int digits;
+    double low = percent(c->anchor_low, &digits), high = percent(c->anchor_high, &digits);
+
+    say(w, "worse: slipped, ");
+    say_change(w, c->anchor_ratio, 0);
+    say(w, " since the first baselines (%.1f to %.1f %%, all of it beyond ", high, low);
+    say_margin(w, c);
+    say(w, "), in steps too small to show against the last ones");
 }
 
 static void say_obstacle(struct words *w, const struct decide_case *c)
@@ -183,6 +236,10 @@ int decide_sentence(const struct decide_case *c, char *text, size_t len)
     text[0] = '\0';
     if (isnan(c->error))
         say_obstacle(&w, c);
+    else if (c->obstacle == OBSTACLE_RUNS)
+        say_runs_unknown(&w, c);
+    else if (c->slipped)
+        say_slipped(&w, c);
     else if (c->decision == DECISION_EQUIVALENT)
         say_equivalent(&w, c);
     else if (c->decision == DECISION_INCONCLUSIVE)

@@ -8,12 +8,14 @@
 
 /* One side as it is read. */
 struct half {
-    double mean;            /* of its runs' means */
-    double low, high;       /* the outermost of these */
-    size_t runs, launches;  /* runs that have a value; launches of the last of them */
-    double squares, df;     /* of launches around their run's mean */
-    double between;         /* squares of runs' means around the side's */
-    double inverse, widest; /* sum of 1 / launches; see struct measure */
+    double mean;                /* of its runs' means that are its level */
+    double low, high;           /* the outermost of the last `best_of` of these; of all without */
+    double anchor;              /* mean of its anchors' means */
+    size_t runs, anchors;       /* that have a value; in all, with those that tell spread alone: */
+    size_t all, launches;       /* launches of the last one that is its level */
+    double squares, df;         /* of launches around their run's mean */
+    double between, between_df; /* squares of runs' means around their block's */
+    double inverse, widest;     /* sum of 1 / launches; see struct measure */
 };
 
 static bool has_logarithm(double x)
@@ -22,29 +24,30 @@ static bool has_logarithm(double x)
 }
 
 /* Two passes, so that a spread of 1e-9 is still told. */
-static double run_read(const struct decide_run *run, struct half *h)
+static double run_mean(const struct decide_run *run)
 {
-    double first = log(run->values[0]), low = first, high = first, mean = 0;
+    double first = log(run->values[0]), mean = 0;
+
+    for (size_t i = 0; i < run->n; i++)
+        mean += (log(run->values[i]) - first) / (double)run->n;
+    return first + mean;
+}
+
+static void run_read(const struct decide_run *run, double mean, struct half *h)
+{
+    double low = INFINITY, high = -INFINITY;
 
     for (size_t i = 0; i < run->n; i++) {
         double x = log(run->values[i]);
 
-        mean += (x - first) / (double)run->n;
+        h->squares += (x - mean) * (x - mean);
         low = fmin(low, x);
         high = fmax(high, x);
     }
-    mean += first;
-    for (size_t i = 0; i < run->n; i++) {
-        double off = log(run->values[i]) - mean;
-
-        h->squares += off * off;
-    }
     h->df += (double)run->n - 1;
-    h->runs++;
-    h->launches = run->n;
     h->inverse += 1 / (double)run->n;
     h->widest = fmax(h->widest, high - low);
-    return mean;
+    h->all++;
 }
 
 static enum decide_obstacle side_check(const struct decide_side *side)
@@ -56,31 +59,113 @@ static enum decide_obstacle side_check(const struct decide_side *side)
             if (!has_logarithm(side->runs[r].values[i]))
                 return OBSTACLE_BAD_VALUE;
         }
-        launches += side->runs[r].n;
+        launches += side->runs[r].role == DECIDE_LEVEL ? side->runs[r].n : 0;
     }
     return launches ? OBSTACLE_NONE : OBSTACLE_NO_VALUE;
 }
 
-/* Runs' means by Welford's update: there is no array of them. */
-static void side_read(const struct decide_side *side, struct half *h)
+size_t spread_means(const struct decide_side *side, struct run_mean *means)
 {
-    *h = (struct half){0};
+    bool breaks = false;
+    size_t n = 0;
+
     for (size_t r = 0; r < side->n; r++) {
+        breaks |= side->runs[r].breaks;
         if (side->runs[r].n == 0)
             continue;
-        double mean = run_read(&side->runs[r], h);
-        double off = mean - h->mean;
+        means[n++] = (struct run_mean){run_mean(&side->runs[r]), breaks};
+        breaks = false;
+    }
+    return n;
+}
 
-        h->low = h->runs == 1 ? mean : fmin(h->low, mean);
-        h->high = h->runs == 1 ? mean : fmax(h->high, mean);
-        h->mean += off / (double)h->runs;
-        h->between += off * (mean - h->mean);
+/* The stretch from `from` on without a break, and its first block: as even as they come out. */
+static size_t block_end(const struct run_mean *means, size_t n, size_t from, size_t most)
+{
+    size_t end = from + 1;
+
+    while (end < n && !means[end].breaks)
+        end++;
+    size_t length = end - from, blocks = (length + most - 1) / most;
+
+    return from + length / blocks;
+}
+
+size_t spread_block(const struct run_mean *means, size_t n, size_t from, bool in_order,
+                    struct block *b)
+{
+    size_t end = block_end(means, n, from, in_order ? SPREAD_BLOCK : SIZE_MAX / 2);
+
+    *b = (struct block){.n = end - from};
+    for (size_t i = from; i < end; i++) {
+        double off = means[i].mean - b->mean;
+
+        b->mean += off / (double)(i - from + 1);
+        b->squares += off * (means[i].mean - b->mean);
+    }
+    return end;
+}
+
+static void read_blocks(const struct run_mean *means, size_t n, bool in_order, struct half *h)
+{
+    struct block b;
+
+    for (size_t at = 0; at < n;) {
+        at = spread_block(means, n, at, in_order, &b);
+        h->between += b.squares;
+        h->between_df += (double)b.n - 1;
     }
 }
 
+static void add_mean(double *mean, size_t *n, double x)
+{
+    *mean += (x - *mean) / (double)++*n;
+}
+
+/* The level, and the best of the last so many runs of it. */
+static void read_levels(const struct decide_side *side, const struct run_mean *means,
+                        unsigned best_of, struct half *h)
+{
+    size_t left = h->all;
+
+    h->low = INFINITY;
+    h->high = -INFINITY;
+    for (size_t r = side->n; r-- > 0;) {
+        const struct decide_run *run = &side->runs[r];
+        double mean = run->n ? means[--left].mean : NAN;
+
+        if (!run->n || run->role == DECIDE_SPREAD)
+            continue;
+        if (run->role == DECIDE_ANCHOR) {
+            add_mean(&h->anchor, &h->anchors, mean);
+            continue;
+        }
+        h->launches = h->runs ? h->launches : run->n;
+        add_mean(&h->mean, &h->runs, mean);
+        if (best_of && h->runs > best_of)
+            continue;
+        h->low = fmin(h->low, mean);
+        h->high = fmax(h->high, mean);
+    }
+}
+
+static void side_read(const struct decide_side *side, unsigned best_of, bool in_order,
+                      struct run_mean *means, struct half *h)
+{
+    size_t n = spread_means(side, means), at = 0;
+
+    *h = (struct half){0};
+    for (size_t r = 0; r < side->n; r++)
+        if (side->runs[r].n)
+            run_read(&side->runs[r], means[at++].mean, h);
+    read_blocks(means, n, in_order, h);
+    read_levels(side, means, best_of, h);
+}
+
+/* Of a side whose runs are known to differ by so much, launches are not what matters. */
 static size_t launches_of_one_run(const struct half *h)
 {
-    return h->runs == 1 ? h->launches : SIZE_MAX;
+    return h->runs == 1 && !(h->between_df > 0) ? h->launches : SIZE_MAX;
 }
 
 static double ratio_or_0(double above, double below)
@@ -91,20 +176,23 @@ static double ratio_or_0(double above, double below)
 static void combine(const struct half *a, const struct half *b, bool higher_is_better,
                     struct measure *m)
 {
-    size_t runs = a->runs + b->runs;
+    double sign = higher_is_better ? 1 : -1;
 
     m->a = a->mean;
     m->b = b->mean;
-    m->d = higher_is_better ? m->b - m->a : m->a - m->b;
-    m->by_runs = runs > 2;
+    m->d = sign * (b->mean - a->mean);
+    m->anchors = a->anchors;
+    m->anchor_d = a->anchors ? sign * (b->mean - a->anchor) : NAN;
+    m->between_df = a->between_df + b->between_df;
+    m->by_runs = m->between_df > 0;
     m->units_a = m->by_runs ? a->runs : a->launches;
     m->units_b = m->by_runs ? b->runs : b->launches;
     m->within_df = a->df + b->df;
     m->within = ratio_or_0(a->squares + b->squares, m->within_df);
-    m->between_df = (double)(runs - 2);
     m->between = ratio_or_0(a->between + b->between, m->between_df);
-    m->inverse_launches = (a->inverse + b->inverse) / (double)runs;
+    m->inverse_launches = (a->inverse + b->inverse) / (double)(a->all + b->all);
     m->widest = fmax(a->widest, b->widest);
+    m->unbalance = 1;
     size_t few_a = launches_of_one_run(a), few_b = launches_of_one_run(b);
 
     m->fewest = few_a < few_b ? few_a : few_b;
@@ -113,7 +201,7 @@ static void combine(const struct half *a, const struct half *b, bool higher_is_b
 /* Every run of A has its partner, and as many launches as that. */
 static bool are_pairs(const struct decide_case *c)
 {
-    if (!c->paired || c->best_of > 1 || c->a.n != c->b.n)
+    if (!c->paired || c->best_of || c->a.n != c->b.n)
         return false;
     for (size_t r = 0; r < c->a.n; r++)
         if (c->a.runs[r].n != c->b.runs[r].n)
@@ -125,6 +213,8 @@ static bool are_pairs(const struct decide_case *c)
 struct changes {
     size_t n;
     double mean, squares, low, high; /* squares around the mean */
+    double df,
+        unbalance; /* of the squares; the error is that of n launches times the root of this */
 };
 
 static void add_change(struct changes *all, double x)
@@ -137,12 +227,40 @@ static void add_change(struct changes *all, double x)
     all->squares += off * (x - all->mean);
 }
 
+/* Who goes second may always lose: half of the change from either order is free of that. */
+static bool read_orders(const struct decide_run *a, const struct decide_run *b, struct changes *all)
+{
+    struct changes by[2] = {{.n = 0}, {.n = 0}};
+
+    if (!a->went_first || a->n < ORDER_LEAST)
+        return false;
+    for (size_t i = 0; i < a->n; i++)
+        add_change(&by[a->went_first[i]], log(b->values[i] / a->values[i]));
+    if (!by[0].n || !by[1].n)
+        return false;
+    double low = fmin(by[0].low - by[0].mean, by[1].low - by[1].mean);
+    double high = fmax(by[0].high - by[0].mean, by[1].high - by[1].mean);
+
+    *all = (struct changes){.n = a->n,
+                            .mean = (by[0].mean + by[1].mean) / 2,
+                            .squares = by[0].squares + by[1].squares,
+                            .df = (double)a->n - 2};
+    all->low = all->mean + low;
+    all->high = all->mean + high;
+    all->unbalance = (double)a->n / 4 * (1 / (double)by[0].n + 1 / (double)by[1].n);
+    return true;
+}
+
 static struct changes launches_read(const struct decide_run *a, const struct decide_run *b)
 {
     struct changes all = {.n = 0};
 
+    if (read_orders(a, b, &all))
+        return all;
     for (size_t i = 0; i < a->n; i++)
         add_change(&all, log(b->values[i] / a->values[i]));
+    all.df = (double)all.n - 1;
+    all.unbalance = 1;
     return all;
 }
 
@@ -152,7 +270,7 @@ static struct changes launches_read(const struct decide_run *a, const struct dec
 static void pair_up(const struct decide_case *c, struct measure *m)
 {
     struct changes of_runs = {.n = 0}, last = {.n = 0};
-    double squares = 0, df = 0;
+    double squares = 0, df = 0, unbalance = 0;
 
     if (!are_pairs(c))
         return;
@@ -161,34 +279,43 @@ static void pair_up(const struct decide_case *c, struct measure *m)
             continue;
         last = launches_read(&c->a.runs[r], &c->b.runs[r]);
         squares += last.squares;
-        df += (double)last.n - 1;
+        df += last.df;
+        unbalance += last.unbalance;
         add_change(&of_runs, last.mean);
     }
     m->paired = true;
+    m->d = c->higher_is_better ? of_runs.mean : -of_runs.mean;
     m->within_df = df;
     m->within = ratio_or_0(squares / 2, df);
     m->between_df = (double)of_runs.n - 1;
     m->between = ratio_or_0(of_runs.squares / 2, m->between_df);
+    m->by_runs = of_runs.n > 1;
+    m->unbalance = unbalance / (double)of_runs.n;
+    if (m->by_runs) { /* of runs' means the launches' orders are a part that is small */
+        m->inverse_launches *= m->unbalance;
+        m->unbalance = 1;
+    }
     m->widest = m->by_runs ? of_runs.high - of_runs.low : last.high - last.low;
     m->fewest = m->by_runs ? of_runs.n : last.n;
 }
 
-enum decide_obstacle spread_measure(const struct decide_case *c, struct measure *m)
+enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
+                                    struct run_mean *means, struct measure *m)
 {
     enum decide_obstacle a = side_check(&c->a), b = side_check(&c->b);
     struct half half_a, half_b;
 
-    *m = (struct measure){.a = NAN, .b = NAN, .d = NAN};
+    *m = (struct measure){.a = NAN, .b = NAN, .d = NAN, .anchor_d = NAN};
     if (a == OBSTACLE_BAD_VALUE || b == OBSTACLE_BAD_VALUE)
         return OBSTACLE_BAD_VALUE;
     if (a == OBSTACLE_NO_VALUE || b == OBSTACLE_NO_VALUE)
         return OBSTACLE_NO_VALUE;
-    side_read(&c->a, &half_a);
-    side_read(&c->b, &half_b);
-    if (c->best_of > 1)
+    side_read(&c->a, c->best_of, in_order, means, &half_a);
+    side_read(&c->b, 0, in_order, means, &half_b);
+    if (c->best_of)
         half_a.mean = c->higher_is_better ? half_a.high : half_a.low;
     combine(&half_a, &half_b, c->higher_is_better, m);
-    m->best = c->best_of > 1 && m->by_runs;
+    m->best = c->best_of && m->by_runs;
     if (m->best)
         m->units_a = 1; /* the others say what varies, and are not in the mean */
     pair_up(c, m);

@@ -1,18 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How widely the changes of many cases scatter, told robustly: the biweight scale (Lax 1985,
- * doi:10.1080/01621459.1985.10478164), one step from the median of absolute values. Beyond BEYOND of
- * those a change is taken for a true one and has no say.
- */
+/* What a suite as a whole says of its runs: see decide.h. */
 #include <math.h>
 
+#include "core/dist.h"
 #include "core/stats.h"
 #include "harness/decide/parts.h"
 
 #define BEYOND    6
 #define OF_NORMAL 1.046 /* what the formula gives for normal values of spread 1, by simulation */
+#define ENOUGH    1.01  /* of the scale that is left */
+#define ROUNDS    60
 
-double unrest_scale(const double *z, size_t n)
+#define MOVED          2.5 /* scores beyond this are a move, for `together` */
+#define TOGETHER_LEAST 5
+#define TOGETHER_LEVEL 0.005
+#define SWAY_SEEN      3 /* standard errors of the median from which on a common move is seen */
+
+/*
+ * How widely the changes of many cases scatter, told robustly: the biweight scale (Lax 1985,
+ * doi:10.1080/01621459.1985.10478164), one step from the median of absolute values. Beyond BEYOND of
+ * those a change is taken for a true one and has no say.
+ */
+static double scale(const double *z, size_t n)
 {
     double median = stats_median(z, n), above = 0, below = 0;
 
@@ -27,4 +36,279 @@ double unrest_scale(const double *z, size_t n)
         below += v * (1 - 5 * u * u);
     }
     return sqrt((double)n * above) / fabs(below) / OF_NORMAL;
+}
+
+double normal_score(double t, double df)
+{
+    double p = fmax(dist_t_cdf(-fabs(t), df), P_LEAST);
+
+    return copysign(dist_normal_quantile(p), t);
+}
+
+/* A score of a large t grows far slower than t: divided once by what scores scatter by, they would scatter still. */
+double unrest_scale(const struct change *x, size_t n, double *scratch)
+{
+    double k = 1;
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t i = 0; i < n; i++)
+            scratch[i] = fabs(normal_score(x[i].t / k, x[i].df));
+        double left = scale(scratch, n);
+
+        if (!(left > ENOUGH))
+            break;
+        k *= left;
+    }
+    return k;
+}
+
+static struct change change_of(const struct work *w, size_t i)
+{
+    return (struct change){w->m[i].d / w->known[i].error, w->known[i].freedom};
+}
+
+double anchor_error(const struct measure *m, const struct known *k)
+{
+    return sqrt(k->variance * (1 / (double)m->anchors + 1 / (double)m->units_b));
+}
+
+static struct change anchor_change(const struct work *w, size_t i)
+{
+    return (struct change){w->m[i].anchor_d / anchor_error(&w->m[i], &w->known[i]),
+                           w->known[i].freedom};
+}
+
+/* The changes of the cases that stand by runs, or by one run a side. */
+static size_t changes_of(struct work *w, bool by_runs, bool anchor)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+
+        if (w->m[i].by_runs == by_runs && !(anchor && !w->m[i].anchors))
+            w->changes[n++] = anchor ? anchor_change(w, i) : change_of(w, i);
+    }
+    return n;
+}
+
+/* Far more cases moved one way than the other, and none of them says why. */
+static void ask_together(struct work *w, struct decide_overall *overall)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+        struct change x = change_of(w, i);
+        double z = normal_score(x.t, x.df);
+
+        w->known[i].down = z < -MOVED;
+        overall->n_down += z < -MOVED;
+        overall->n_up += z > MOVED;
+        if (w->known[i].down)
+            w->x[n++] = w->m[i].d;
+    }
+    overall->together =
+        overall->n_down >= TOGETHER_LEAST && overall->n_down > overall->n_up &&
+        dist_fair_binomial_cdf(overall->n_up, overall->n_down + overall->n_up) < TOGETHER_LEVEL;
+    overall->moved = n ? exp(stats_median(w->x, n)) : NAN;
+}
+
+static void know_again(struct work *w)
+{
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+
+        known_with(&w->judge, &w->m[i], &w->known[i], 0, &w->known[i]);
+    }
+}
+
+/* Of the cases with one run a side: how much more their changes differ than launches do. */
+static void ask_unrest(struct work *w, struct decide_overall *overall)
+{
+    size_t n = changes_of(w, false, false);
+
+    if (n)
+        w->judge.most_df = UNREST_FREEDOM * (double)n;
+    if (n && n < DECIDE_UNREST_CASES)
+        overall->runs_unknown = w->judge.runs_unknown = true;
+    else if (n)
+        overall->unrest = w->judge.unrest = unrest_scale(w->changes, n, w->x);
+}
+
+static double variance_in_blocks(const struct run_mean *means, size_t n, size_t *blocks)
+{
+    double squares = 0, df = 0;
+    struct block b;
+
+    *blocks = 0;
+    for (size_t at = 0; at < n; ++*blocks) {
+        at = spread_block(means, n, at, true, &b);
+        squares += b.squares;
+        df += (double)b.n - 1;
+    }
+    return df > 0 ? squares / df : 0;
+}
+
+/* The same around one straight line for each stretch without a break. */
+static double variance_around_lines(const struct run_mean *means, size_t n, size_t *stretches)
+{
+    double squares = 0, df = 0;
+    struct block b;
+
+    *stretches = 0;
+    for (size_t at = 0; at < n; ++*stretches) {
+        size_t from = at;
+        double cross = 0;
+
+        at = spread_block(means, n, at, false, &b);
+        for (size_t i = from; i < at; i++)
+            cross += ((double)(i - from) - (double)(b.n - 1) / 2) * means[i].mean;
+        double m = (double)b.n, spread = m * (m * m - 1) / 12;
+
+        squares += b.n > 2 ? fmax(0, b.squares - cross * cross / spread) : 0;
+        df += b.n > 2 ? m - 2 : 0;
+    }
+    return df > 0 ? squares / df : 0;
+}
+
+/*
+ * Runs near each other in time are more alike than others where the machine wanders. The blocks that tell the spread are
+ * short, so as to leave out what a case slips by, and tell it too small then. The median over the cases says by how much.
+ */
+static double ask_wander(struct work *w, const struct decide_case *cases)
+{
+    size_t n = 0, blocks, stretches;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k], runs = spread_means(&cases[i].a, w->means);
+        double near = variance_in_blocks(w->means, runs, &blocks);
+        double all = variance_around_lines(w->means, runs, &stretches);
+
+        if (near > 0 && all > 0 && blocks > stretches)
+            w->x[n++] = all / near;
+    }
+    return n >= DECIDE_UNREST_CASES ? fmax(1, sqrt(stats_median(w->x, n))) : 1;
+}
+
+/* The median over the cases of how far a run is from its block, in units of a run's spread; NaN: none knows. */
+static double sway_of_run(struct work *w, size_t run)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+        double off = w->off[i * w->n_runs + run];
+
+        if (!isnan(off) && w->m[i].by_runs)
+            w->x[n++] = off / sqrt(w->known[i].variance);
+    }
+    return n >= DECIDE_UNREST_CASES ? stats_median(w->x, n) : NAN;
+}
+
+/*
+ * Where all cases of a run move together, each one's spread between few runs is told by a few common moves, and the fit
+ * over the cases believes that it is told by many. So a common move of B is no proof where it is not far larger
+ * than the baselines' own: they then widen all errors as far as B moved.
+ */
+static double ask_sway(struct work *w, bool anchor)
+{
+    size_t n = changes_of(w, true, anchor), n_runs = 0;
+    double squares = 0, df = 0;
+
+    if (n < DECIDE_UNREST_CASES)
+        return 1;
+    for (size_t k = 0; k < n; k++)
+        w->y[k] = w->changes[k].t;
+    double middle = fabs(stats_median(w->y, n)), least = M_PI / 2 / (double)n;
+
+    for (size_t run = 0; run < w->n_runs; run++) {
+        double x = sway_of_run(w, run);
+
+        if (isnan(x))
+            continue;
+        squares += x * x;
+        n_runs++;
+    }
+    for (size_t k = 0; k < w->judge.n_judged; k++)
+        df = fmax(df, w->m[w->judged[k]].between_df);
+    double usual = n_runs ? sqrt(fmax(squares / (double)n_runs, least)) : INFINITY;
+    bool seen = middle > SWAY_SEEN * sqrt(least);
+    bool far = df > 0 && middle > -dist_t_quantile(w->judge.alarm_level / 2, df) * usual;
+
+    return seen && !far ? unrest_scale(w->changes, n, w->x) : 1;
+}
+
+static void read_deviations(struct work *w, const struct decide_case *cases)
+{
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+
+        for (size_t run = 0; run < w->n_runs; run++)
+            w->off[i * w->n_runs + run] = NAN;
+        if (w->m[i].by_runs && !w->m[i].paired)
+            deviations(&cases[i], w->in_order, w->means, &w->off[i * w->n_runs]);
+    }
+}
+
+static double launches_floor(const struct work *w, const struct measure *m)
+{
+    double df = m->within_df;
+
+    return df > 0 ? prior_moderate(&w->launches, m->within, &df) * m->inverse_launches : 0;
+}
+
+/* p of comparisons in which nothing changed, on the side of losses or of gains: of one run a side it is the other side's. */
+static size_t chance_of(struct work *w, bool loss)
+{
+    size_t n = 0;
+
+    for (size_t k = 0; k < w->judge.n_judged; k++) {
+        size_t i = w->judged[k];
+        const struct measure *m = &w->m[i];
+        const double *off = &w->off[i * w->n_runs];
+        struct change x = change_of(w, i);
+
+        if (!m->by_runs)
+            w->chance[n++] = dist_t_cdf(loss ? -x.t : x.t, x.df);
+        for (size_t run = 0; m->by_runs && run < w->n_runs; run++) {
+            double p = isnan(off[run]) ? NAN
+                                       : deviation_p(m, &w->runs, launches_floor(w, m),
+                                                     loss ? off[run] : -off[run]);
+
+            if (!isnan(p))
+                w->chance[n++] = p;
+        }
+    }
+    return n;
+}
+
+/* What lay on this side alone, and of runs also what lay on both. Of one run a side there is less to go by. */
+static void fit_tails(struct work *w, bool loss, struct tail tails[2])
+{
+    static const struct tail_rule one_run = {20, 0, 2}, one_side = {20, 1, 3}, both = {50, 1, 3};
+    bool of_runs = w->judge.n_judged && w->m[w->judged[0]].by_runs;
+    size_t n = chance_of(w, loss);
+
+    for (size_t i = 0; i < n; i++)
+        w->chance[n + i] = 1 - w->chance[i];
+    if (of_runs)
+        tail_fit(w->chance, 2 * n, &both, &tails[1]);
+    n = chance_of(w, loss);
+    tail_fit(w->chance, n, of_runs ? &one_side : &one_run, &tails[0]);
+}
+
+void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall)
+{
+    read_deviations(w, cases);
+    ask_together(w, overall);
+    ask_unrest(w, overall);
+    double wander = ask_wander(w, cases);
+
+    w->judge.sway = fmax(ask_sway(w, false), wander);
+    w->judge.anchor_sway =
+        fmax(ask_sway(w, true), sqrt(2 * wander * wander - 1)); /* both ends wander */
+    know_again(w);
+    fit_tails(w, true, w->judge.losses);
+    fit_tails(w, false, w->judge.gains);
 }

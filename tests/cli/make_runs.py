@@ -5,7 +5,7 @@
 The columns are read from core/row.c, so that they cannot drift from the program's. Values are log-normal: a case's level
 is the same in every run, a launch's is drawn around it.
 
-usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--machine bare|guest]
+usage: make_runs.py DIR [--cases 3|50|300] [--launches N] [--spread S] [--seed N] [--level-spread S] [--run-spread S] [--machine bare|guest]
                     [--shift PATTERN=FACTOR]... [--fail PATTERN]... [--skip PATTERN]... [--drop PATTERN]...
                     [--value PATTERN=TEXT]... [--detail PATTERN=TEXT]... [--isa PATTERN=NAME]... [--fact host.kernel=TEXT]...
                     [--steal PATTERN=PERCENT[@N]]... [--origin TEXT] [--schema N] [--margin M] [--empty]
@@ -171,7 +171,7 @@ class Maker:
             name = f"{bench} {words} {metric}"
             if o.empty or self.matching(o.drop, name):
                 continue
-            factor = moved
+            factor = moved * (math.exp(self.random.gauss(0, o.run_spread)) if o.run_spread else 1)
             for text in self.matching(o.shift, name):
                 factor *= float(text)
             for repeat in range(1, o.launches + 1):
@@ -210,6 +210,7 @@ def main():
     parser.add_argument("--launches", type=int, default=5)
     parser.add_argument("--spread", type=float, default=.005, help="between launches, of the logarithm")
     parser.add_argument("--level-spread", type=float, default=0, help="between runs, of all cases at once")
+    parser.add_argument("--run-spread", type=float, default=0, help="between runs, of each case by itself")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--machine", choices=("bare", "guest"), default="bare")
     parser.add_argument("--origin", default="measured")

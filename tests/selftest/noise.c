@@ -254,8 +254,8 @@ static void moments(struct rng *r, size_t launches, double *levels)
     }
 const struct noise noises[] = {
     {"Gaussian", draw_gaussian, 1, HOLDS, FOUND},
-    {"Gaussian, 10 cases", draw_gaussian, 1, .cases = 10, HOLDS, FOUND},
-    {"Gaussian, 1 case", draw_gaussian, 1, .cases = 1, HOLDS, FOUND},
+    {"Gaussian, 10 cases", draw_gaussian, 1, .cases = 10, HOLDS},
+    {"Gaussian, 1 case", draw_gaussian, 1, .cases = 1, HOLDS},
     {"log-normal", draw_lognormal, 1, HOLDS},
     {"Pareto tail", draw_pareto, 1, HOLDS},
     {"Student t2", draw_t2, 1, HOLDS},

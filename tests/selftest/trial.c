@@ -27,7 +27,7 @@ static struct decide_run kept(const struct noise *noise, struct rng *r, double *
     for (size_t l = 0; l < n; l++)
         if (!(noise->taken > 0) || rng_double(r) >= noise->taken)
             values[kept++] = values[l];
-    return (struct decide_run){values, kept};
+    return (struct decide_run){.values = values, .n = kept};
 }
 
 static void draw(struct suite *s, const struct noise *noise, const struct replay *replay,
@@ -194,7 +194,7 @@ double trial_smallest(double spread, size_t launches, size_t suites, uint64_t se
         for (size_t c = 0; c < SUITE_CASES; c++) {
             for (size_t s = 0; s < 2; s++) {
                 noise_gaussian(&r, spread, values[c][s], launches);
-                runs[c][s] = (struct decide_run){values[c][s], launches};
+                runs[c][s] = (struct decide_run){.values = values[c][s], .n = launches};
             }
             cases[c] = (struct decide_case){
                 .a = {&runs[c][0], 1}, .b = {&runs[c][1], 1}, .higher_is_better = true};

@@ -106,9 +106,9 @@ static void what_is_lent(void **state)
 /* One run stays one run: what a single run is off by is the least that the error can come to. */
 static void more_baselines_are_of_one_side(void **state)
 {
-    const struct judge j = {.unrest = 1, .confidence = 0.95, .b_stays = true};
+    const struct judge j = {.unrest = 1, .sway = 1, .confidence = 0.95, .b_stays = true};
     const struct known now = {.variance = 1, .df = 4};
-    struct measure m = {.by_runs = true, .units_a = 5, .units_b = 1};
+    struct measure m = {.by_runs = true, .units_a = 5, .units_b = 1, .unbalance = 1};
     struct known more;
 
     (void)state;

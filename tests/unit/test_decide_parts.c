@@ -155,21 +155,118 @@ static void holm_by_hand(void **state)
 
 static void unrest_is_a_robust_scale(void **state)
 {
-    double z[CASES], clean;
+    static struct change x[CASES];
+    static double scratch[CASES];
     struct rng r;
 
     (void)state;
-    rng_seed(&r, 5);
+    for (int i = 0; i < 3; i++) {
+        double spread = (const double[]){2, 25, 0.5}[i], least = fmax(spread, 1);
+
+        rng_seed(&r, 5);
+        for (size_t k = 0; k < CASES; k++)
+            x[k] = (struct change){spread * rng_normal(&r), 1e6};
+        assert_float_equal(unrest_scale(x, CASES, scratch) / least, 1, 0.05);
+        for (size_t k = 0; k < CASES / 10; k++)
+            x[k].t = 1e6; /* true changes have no say */
+        assert_float_equal(unrest_scale(x, CASES, scratch) / least, 1, 0.2);
+    }
     for (size_t i = 0; i < CASES; i++)
-        z[i] = fabs(2 * rng_normal(&r));
-    clean = unrest_scale(z, CASES);
-    assert_float_equal(clean, 2, 0.15);
-    for (size_t i = 0; i < CASES / 10; i++)
-        z[i] = 1e6; /* true changes have no say */
-    assert_float_equal(unrest_scale(z, CASES), 2, 0.4);
+        x[i].t = i < 600 ? 0 : 1;
+    assert_true(unrest_scale(x, CASES, scratch) == 1);
+}
+
+/* A score of a t with 8 degrees of freedom ends near 7, whatever the t: what is divided once by what scores scatter by is
+ * far too little. */
+static void unrest_is_as_large_as_it_is_with_few_degrees_of_freedom(void **state)
+{
+    static struct change x[CASES];
+    static double scratch[CASES];
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 6);
+    for (size_t i = 0; i < CASES; i++) {
+        double squares = 0;
+
+        for (int k = 0; k < 8; k++)
+            squares += pow(rng_normal(&r), 2);
+        x[i] = (struct change){22 * rng_normal(&r) / sqrt(squares / 8), 8};
+    }
+    assert_float_equal(unrest_scale(x, CASES, scratch), 22, 2);
+}
+
+/* Of p that are uniform a p means what it says; of p that are the cubes of such, its cube root. */
+static void a_tail_reads_p_as_often_as_they_are(void **state)
+{
+    static const struct tail_rule rule = {20, 0, 1};
+    static double p[CASES];
+    struct tail t[2] = {{.factor = 1}, {.factor = 1}};
+    struct rng r;
+
+    (void)state;
+    rng_seed(&r, 7);
     for (size_t i = 0; i < CASES; i++)
-        z[i] = i < 600 ? 0 : 1;
-    assert_true(unrest_scale(z, CASES) == 0);
+        p[i] = rng_double(&r);
+    tail_fit(p, CASES, &rule, &t[0]);
+    assert_float_equal(t[0].factor, 1, 0.3);
+    assert_true(tail_read(t, 1e-5) < 2e-4 && tail_read(t, 0.3) == 0.3);
+    rng_seed(&r, 7);
+    for (size_t i = 0; i < CASES; i++)
+        p[i] = pow(rng_double(&r), 3);
+    tail_fit(p, CASES, &rule, &t[0]);
+    assert_float_equal(t[0].factor, 3, 0.8);
+    for (int i = 0; i < 3; i++) {
+        double told = (const double[]){1e-9, 1e-7, 1e-6}[i];
+
+        assert_float_equal(log(tail_read(t, told)) / log(cbrt(told)), 1, 0.3);
+        assert_float_equal(log(tail_read(t, tail_nominal(t, told))) / log(told), 1, 1e-6);
+    }
+    tail_fit(p, 5, &rule, &t[0]); /* too few to say anything */
+    assert_true(tail_read(t, 1e-9) == 1e-9);
+}
+
+#define LEVELS(...)                                                                                \
+    (const struct decide_run[]){__VA_ARGS__},                                                      \
+        sizeof((const struct decide_run[]){__VA_ARGS__}) / sizeof(struct decide_run)
+#define AT(x, ...)                                                                                 \
+    {                                                                                              \
+        .values = (const double[]){x}, .n = 1, ##__VA_ARGS__                                       \
+    }
+
+/* Eight runs are two blocks of four: a level that slips from the one to the other is no spread. */
+static void runs_spread_within_blocks_and_breaks(void **state)
+{
+    const struct decide_case slips = {
+        .a = {LEVELS(AT(100), AT(101), AT(100), AT(101), AT(80), AT(81), AT(80), AT(81))},
+        .b = {LEVELS(AT(80))},
+        .higher_is_better = true};
+    const struct decide_case breaks = {
+        .a = {LEVELS(AT(50, .role = DECIDE_SPREAD), AT(51, .role = DECIDE_SPREAD), {.n = 0},
+                     AT(100, .breaks = true), AT(100))},
+        .b = {LEVELS(AT(100))},
+        .higher_is_better = true};
+    struct run_mean means[8];
+    struct measure m;
+    double off[8];
+
+    (void)state;
+    assert_int_equal(spread_measure(&slips, true, means, &m), OBSTACLE_NONE);
+    assert_float_equal(m.between_df, 6, 1e-12);
+    assert_float_equal(m.between / (pow(log(101 / 100.0), 2) + pow(log(81 / 80.0), 2)), 1 / 6.0,
+                       1e-9);
+    spread_measure(&slips, false, means, &m); /* in no order: all of one side are alike */
+    assert_float_equal(m.between_df, 7, 1e-12);
+    assert_true(m.between > 0.01);
+    spread_measure(&breaks, true, means, &m);
+    assert_float_equal(m.between_df, 2, 1e-12);
+    assert_float_equal(m.between, pow(log(51 / 50.0), 2) / 4, 1e-9);
+    assert_float_equal(m.d, 0, 1e-12); /* the level is of the last two alone */
+    assert_int_equal(m.units_a, 2);
+    deviations(&breaks, true, means, off);
+    assert_true(isnan(off[2]) && off[3] == 0);
+    assert_float_equal(off[1], log(51 / 50.0) / 2 * sqrt(2), 1e-9);
+    assert_float_equal(off[0], -off[1], 1e-9);
 }
 
 static void quantiles_are_remembered(void **state)
@@ -195,6 +292,9 @@ int main(void)
         cmocka_unit_test(variances_are_moderated),
         cmocka_unit_test(holm_by_hand),
         cmocka_unit_test(unrest_is_a_robust_scale),
+        cmocka_unit_test(unrest_is_as_large_as_it_is_with_few_degrees_of_freedom),
+        cmocka_unit_test(a_tail_reads_p_as_often_as_they_are),
+        cmocka_unit_test(runs_spread_within_blocks_and_breaks),
         cmocka_unit_test(quantiles_are_remembered),
     };
 

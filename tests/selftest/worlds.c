@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Making nights: see worlds.h. */
+#include "tests/selftest/worlds.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dice_seed(struct dice *d, uint64_t seed)
+{
+    *d = (struct dice){.state = {0x330e, (unsigned short)seed, (unsigned short)(seed >> 16)}};
+    for (int i = 0; i < 16; i++)
+        erand48(d->state);
+}
+
+static double normal(struct dice *d)
+{
+    if (d->kept) {
+        d->kept = false;
+        return d->other;
+    }
+    double r = sqrt(-2 * log(1 - erand48(d->state))), angle = 2 * M_PI * erand48(d->state);
+
+    d->kept = true;
+    d->other = r * sin(angle);
+    return r * cos(angle);
+}
+
+static double t3(struct dice *d)
+{
+    double x = normal(d), y = normal(d), z = normal(d);
+
+    return normal(d) / sqrt(x * x + y * y + z * z);
+}
+
+/* A log-normal of sigma 1 that points down, with standard deviation 1. */
+static double skewed(struct dice *d)
+{
+    return (exp(0.5) - exp(normal(d))) / sqrt((M_E - 1) * M_E);
+}
+
+static double shaped(struct dice *d, enum world_shape shape)
+{
+    return shape == SHAPE_T3 ? t3(d) : shape == SHAPE_SKEWED ? skewed(d) : normal(d);
+}
+
+static size_t below(struct dice *d, size_t n)
+{
+    return (size_t)(erand48(d->state) * (double)n);
+}
+
+static void choose_lost(const struct world *w, struct dice *d, struct truth *truth)
+{
+    size_t order[WORLD_CASES];
+
+    memset(truth->lost, 0, sizeof(truth->lost));
+    for (size_t c = 0; c < w->cases; c++)
+        order[c] = c;
+    for (size_t i = 0; i < truth->n_lost && i < w->cases; i++) {
+        size_t k = i + below(d, w->cases - i), chosen = order[k];
+
+        order[k] = order[i];
+        truth->lost[chosen] = true;
+    }
+}
+
+static double factor(const struct world *w, struct dice *d)
+{
+    return w->mixed > 0 ? pow(w->mixed, 2 * erand48(d->state) - 1) : 1;
+}
+
+/* What nights differ by, of spread 1, as one case or many share it. */
+static void chain(const struct world *w, struct dice *d, size_t nights, double *x)
+{
+    for (size_t t = 0; t < nights; t++) {
+        double now = shaped(d, w->shape);
+
+        x[t] = t && w->hang > 0 ? w->hang * x[t - 1] + sqrt(1 - w->hang * w->hang) * now : now;
+    }
+}
+
+static double level_of(const struct world *w, struct dice *d, size_t c)
+{
+    return c < w->level_cases && erand48(d->state) < 0.5 ? -w->gap : 0;
+}
+
+static void add_order(const struct world *w, size_t c, struct nights *out)
+{
+    for (size_t l = 0; l < WORLD_LAUNCHES; l++) {
+        bool a_first = (l + c) % 2 == 0; /* balanced per case, and over the cases */
+
+        out->first[c][l] = a_first;
+        out->values[c][a_first][l] *= 1 - w->order;
+    }
+}
+
+void world_make(const struct world *w, struct dice *d, struct truth *truth, struct nights *out)
+{
+    size_t nights = w->baselines + 1;
+    double common[WORLD_NIGHTS] = {0}, own[WORLD_NIGHTS];
+
+    choose_lost(w, d, truth);
+    for (size_t c = 0; c < w->cases; c++) {
+        double spread = factor(w, d), nightly = w->mixed_nights ? factor(w, d) : 1;
+
+        if (w->shared > 0 && (c == 0 || (w->group && c % w->group == 0)))
+            chain(w, d, nights, common);
+        chain(w, d, nights, own);
+        for (size_t t = 0; t < nights; t++) {
+            double at =
+                w->night * nightly * (sqrt(w->shared) * common[t] + sqrt(1 - w->shared) * own[t]) +
+                (w->level_launches ? 0 : level_of(w, d, c));
+
+            if (truth->lost[c])
+                at += (t + 1 == nights && truth->loss > 0 ? log(1 - truth->loss) : 0) +
+                      (w->slip > 0 ? (double)t * log(1 - w->slip) : 0);
+            for (size_t l = 0; l < WORLD_LAUNCHES; l++)
+                out->values[c][t][l] = 100 * exp(at + w->launch * spread * shaped(d, w->shape) +
+                                                 (w->level_launches ? level_of(w, d, c) : 0));
+        }
+        if (w->in_turn)
+            add_order(w, c, out);
+    }
+}

@@ -129,7 +129,10 @@ struct collective_times {
     uint64_t blocked_ns; /* of it, with data to send that the link did not take; 0: not known */
     uint64_t
         slack_ns; /* how long the barrier before it took this member: who waits there was early */
-    uint64_t cpu_ns; /* of the thread */
+    uint64_t cpu_ns;     /* around the operations: of the thread, or of the process of a library */
+    uint64_t reading_ns; /* of that, what the readings cost: as many around nothing, beside them */
+    /* From before the first operation to after the last one, with all that parts them: the same CPU time, and this rank's clock. */
+    uint64_t span_cpu_ns, begin_ns, end_ns;
 };
 
 struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the order of its life */

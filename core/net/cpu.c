@@ -22,6 +22,11 @@ uint64_t cpu_tick_ns(void)
     return 1000000000u / (uint64_t)(hz > 0 ? hz : 100);
 }
 
+bool cpu_ticks_tell(double seconds)
+{
+    return seconds * 1e9 >= 20 * (double)cpu_tick_ns();
+}
+
 int cpu_read_at(struct cpu_reading *r, const char *root)
 {
     uint64_t t[COLUMNS] = {0}, tick_ns = cpu_tick_ns();

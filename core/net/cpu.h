@@ -6,13 +6,14 @@
  *
  * idle, iowait and steal are not busy: steal is time that the machine wanted and did not get, told apart. The kernel counts
  * in ticks of USER_HZ (10 ms on most), one count a CPU: a difference is good to a tick for each CPU, cpu_tick_ns() x
- * CPUs, so measure for seconds. On kernels without precise accounting of interrupts softirq is a sample of the timer's ticks. In
+ * CPUs, so measure for seconds: cpu_ticks_tell(). On kernels without precise accounting of interrupts softirq is a sample of the timer's ticks. In
  * some containers /proc/stat is the container's own, not the machine's.
  */
 #ifndef PLUMB_CORE_NET_CPU_H
 #define PLUMB_CORE_NET_CPU_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cpu_reading {
@@ -26,6 +27,8 @@ int cpu_read(struct cpu_reading *r);
 int cpu_read_at(struct cpu_reading *r, const char *root); /* of a recorded /proc, for tests */
 
 uint64_t cpu_tick_ns(void);
+/* Has so long a time enough ticks for what is counted in them: twenty? */
+bool cpu_ticks_tell(double seconds);
 
 /* CPUs' worth of work in between: busy seconds per second. NaN where no time went by. */
 double cpu_busy(const struct cpu_reading *before, const struct cpu_reading *after);

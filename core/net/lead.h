@@ -74,8 +74,9 @@ enum net_side { NET_OWN, NET_PEER, NET_SIDES };
 struct net_cost {
     double bytes; /* arrived meanwhile, both directions */
     double seconds;
-    double threads_s; /* CPU seconds of all threads that move data */
-    double machine_s; /* of the whole machine, less what it spends when idle; NAN: not measured */
+    double cpu_seconds; /* with the readings at both ends in it: what CPUs did fits into that */
+    double threads_s;   /* CPU seconds of all threads that move data */
+    double machine_s;   /* of the whole machine, less what it spends when idle; NAN: not measured */
     double softirq_s;
 };
 /* Blocks of about a second: up to NET_BLOCKS; how many. */

@@ -162,12 +162,19 @@ static double seconds_between(uint64_t a_ns, uint64_t b_ns)
     return (double)(int64_t)(b_ns - a_ns) / 1e9;
 }
 
+/* All that CPUs did between two readings was done in that time: no thread takes more than one of them. */
+static double cpu_seconds(const struct net_reading *a, const struct net_reading *b)
+{
+    return (double)(b->now_ns - a->from_ns) / 1e9;
+}
+
 static struct net_cost cost_between(const struct net_lead *l, enum net_side side,
                                     const struct net_pair *from, const struct net_pair *to)
 {
     const struct net_reading *a = &from->of[side], *b = &to->of[side];
     struct net_cost cost = {.bytes = bytes_between(l, from, to),
-                            .seconds = (double)(b->now_ns - a->now_ns) / 1e9};
+                            .seconds = (double)(b->now_ns - a->now_ns) / 1e9,
+                            .cpu_seconds = cpu_seconds(a, b)};
 
     for (unsigned i = 0; i < b->n_workers && i < NET_WORKERS_MAX; i++)
         cost.threads_s += seconds_between(a->worker_ns[i], b->worker_ns[i]);
@@ -188,9 +195,13 @@ static void merge_blocks(struct net_lead *l)
     for (unsigned i = 0; i < NET_BLOCKS / 2; i++)
         for (int side = 0; side < NET_SIDES; side++) {
             struct net_cost *a = &l->blocks[2 * i].of[side], *b = &l->blocks[2 * i + 1].of[side];
-            l->blocks[i].of[side] = (struct net_cost){
-                a->bytes + b->bytes, a->seconds + b->seconds, a->threads_s + b->threads_s,
-                a->machine_s + b->machine_s, a->softirq_s + b->softirq_s};
+            l->blocks[i].of[side] =
+                (struct net_cost){.bytes = a->bytes + b->bytes,
+                                  .seconds = a->seconds + b->seconds,
+                                  .cpu_seconds = a->cpu_seconds + b->cpu_seconds,
+                                  .threads_s = a->threads_s + b->threads_s,
+                                  .machine_s = a->machine_s + b->machine_s,
+                                  .softirq_s = a->softirq_s + b->softirq_s};
         }
     l->n_blocks = NET_BLOCKS / 2;
     l->block_ns *= 2;
@@ -361,9 +372,9 @@ unsigned net_lead_costs(struct net_lead *l, enum net_side side, struct net_cost 
 unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
 {
     const struct net_reading *a = &l->mark.of[side], *b = &l->final.of[side];
-    double ns = (double)(b->now_ns - a->now_ns);
+    double seconds = cpu_seconds(a, b);
 
     for (unsigned i = 0; cores && i < b->n_workers && i < NET_WORKERS_MAX; i++)
-        cores[i] = (double)(b->worker_ns[i] - a->worker_ns[i]) / ns;
+        cores[i] = seconds_between(a->worker_ns[i], b->worker_ns[i]) / seconds;
     return b->n_workers;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/evidence.h"
+#include "core/net/cpu.h"
 #include "core/net/net_session.h"
 #include "core/net/net_work.h"
 
@@ -172,7 +173,7 @@ static void add_cost(struct point *pt, const struct net_cost *costs, unsigned n,
     cores = add_figure(pt, "cpu_cores", "cores", side, scope);
     for (unsigned i = 0; i < n; i++) {
         figure_value(per_gb, of(&costs[i]) / (costs[i].bytes / 1e9));
-        figure_value(cores, of(&costs[i]) / costs[i].seconds);
+        figure_value(cores, of(&costs[i]) / costs[i].cpu_seconds);
     }
     figure_remark(per_gb, remark);
     figure_remark(cores, remark);
@@ -223,21 +224,22 @@ static const char *idle_remark(const struct net_lead *lead, enum net_side side, 
     return text;
 }
 
-/* A machine cannot have done less than the threads on it: then others did less than before it all, and what was
- * taken off is too much. */
+/* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the threads on it: then others did less than before
+ * it all, and what was taken off is too much. */
 static bool machine_is_sound(struct net_session *s, enum net_side side)
 {
     struct net_cost own[NET_BLOCKS], other[NET_BLOCKS];
     unsigned n = net_lead_costs(s->lead, side, own);
-    double machine = 0, threads = 0;
+    double machine = 0, threads = 0, seconds = 0;
 
     net_lead_costs(s->lead, side == NET_OWN ? NET_PEER : NET_OWN, other);
     for (unsigned i = 0; i < n; i++) {
         machine += own[i].machine_s;
+        seconds += own[i].seconds;
         threads += own[i].threads_s;
         threads += net_lead_same_machine(s->lead) ? other[i].threads_s : 0;
     }
-    return machine >= MACHINE_LEAST * threads; /* not of NAN */
+    return cpu_ticks_tell(seconds) && machine >= MACHINE_LEAST * threads; /* not of NAN */
 }
 
 /* Of one machine with both ends on it, the figures are those of both. */

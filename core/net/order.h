@@ -69,7 +69,7 @@ struct net_rate {
 };
 
 struct net_reading {
-    uint64_t now_ns;
+    uint64_t from_ns, now_ns; /* before all that is read, and after it */
     struct net_rate rates[NET_DIRECTIONS][NET_RAILS_MAX]; /* those that are counted at this end */
     uint64_t busy_ns, softirq_ns;                         /* of the machine, where it is known */
     uint32_t machine_known;

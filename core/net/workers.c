@@ -221,7 +221,7 @@ static void read_machine(struct net_end *e, struct net_reading *r)
 
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
 {
-    *r = (struct net_reading){.n_workers = e->n_workers};
+    *r = (struct net_reading){.n_workers = e->n_workers, .from_ns = clock_now_ns()};
     for (unsigned i = 0; i < e->n_workers; i++) {
         const struct net_worker *w = &e->workers[i];
         if (e->ops->counted_by_sender(e->point, w->direction) == w->sends) {

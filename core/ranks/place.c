@@ -4,6 +4,8 @@
 
 #include <math.h>
 
+#include "core/net/machine.h"
+
 static unsigned node_of(const struct world *w, unsigned rank)
 {
     return world_member(w, rank)->node;
@@ -50,6 +52,25 @@ unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n,
         nodes++;
     }
     return nodes;
+}
+
+static bool on_one_machine(const struct world_member *a, const struct world_member *b)
+{
+    return a->node == b->node || machine_same(a->machine, b->machine);
+}
+
+unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
+                        unsigned *machine)
+{
+    unsigned machines = 0;
+
+    for (unsigned i = 0; i < n; i++) {
+        unsigned k = 0;
+        while (k < i && !on_one_machine(world_member(w, members[k]), world_member(w, members[i])))
+            k++;
+        machine[i] = k < i ? machine[k] : machines++;
+    }
+    return machines;
 }
 
 /* Vectors that a ring's neighbours send out of the node, or into it: whichever are more. */

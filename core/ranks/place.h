@@ -16,6 +16,10 @@ void place_members(const struct world *w, enum place_fill fill, unsigned n, unsi
 unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n, unsigned *most,
                      unsigned *fewest);
 
+/* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there. Returns how many. */
+unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
+                        unsigned *machine);
+
 /*
  * The most busbw that the nodes' links leave to an operation. rates[node]: what that node's link carries each way, both at once; NULL: 1 each; NAN: not
  * known, then it bounds nothing, and no sum of all does. No algorithm that sends what it must through them is faster, only a network that reduces on the way. Of H nodes, n members, m of them on a

@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "core/evidence.h"
+#include "core/net/cpu.h"
 #include "core/ranks/work_state.h"
 
 #define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
+#define READING_MOST  0.25 /* of the CPU time around the operations: what reading it may cost */
 #define LATE_LEAST    0.05 /* of the operations: what the late one waited less than the others */
 #define LATE_NS       1e5  /* the same: less is how a system wakes its processes */
 
@@ -61,7 +63,29 @@ int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest
     return sorted[n / 2] - sorted[0] > fmax(LATE_NS, LATE_LEAST * (double)slowest) ? (int)late : -1;
 }
 
-void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest)
+/* The members' begins and ends are of one clock on each machine, or a sample would seem to last longer than rank 0 saw it. */
+static void count_spans(struct collective_work *w, const struct collective_times *times,
+                        uint64_t wall_ns)
+{
+    for (unsigned i = 0; i < w->n_machines; i++)
+        w->machines[i].begin_ns = w->machines[i].end_ns = 0;
+    for (unsigned i = 0; i < w->n; i++) {
+        struct collective_machine *m = &w->machines[w->machine[i]];
+        if (!m->end_ns || times[i].begin_ns < m->begin_ns)
+            m->begin_ns = times[i].begin_ns;
+        if (times[i].end_ns > m->end_ns)
+            m->end_ns = times[i].end_ns;
+        m->cpu_ns += (double)times[i].span_cpu_ns;
+    }
+    for (unsigned i = 0; i < w->n_machines; i++) {
+        struct collective_machine *m = &w->machines[i];
+        m->span_ns += (double)(m->end_ns - m->begin_ns);
+        w->clocks_differ |= m->end_ns - m->begin_ns > wall_ns;
+    }
+}
+
+void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest,
+                uint64_t wall_ns)
 {
     for (unsigned i = 0; i < w->n; i++) {
         struct collective_member *m = &w->each[i];
@@ -70,8 +94,9 @@ void rows_count(struct collective_work *w, const struct collective_times *times,
         m->blocked_ns += (double)times[i].blocked_ns;
         m->slack_ns += (double)times[i].slack_ns;
         m->cpu_ns += (double)times[i].cpu_ns;
+        m->reading_ns += (double)times[i].reading_ns;
     }
-    w->slowest_ns += (double)slowest;
+    count_spans(w, times, wall_ns);
     w->samples++;
     int late = rows_late(times, w->n, slowest);
     if (late >= 0)
@@ -121,27 +146,61 @@ static double wire_gb(const struct collective_work *w)
            (double)w->operations / 1e9;
 }
 
+/* Of the operations alone. Where what the readings cost is no small part of it, what is left is not theirs to tell. */
+static void add_per_gb(struct point *pt, const struct collective_work *w)
+{
+    double cpu = 0, reading = 0;
+
+    for (unsigned i = 0; i < w->n; i++) {
+        cpu += w->each[i].cpu_ns;
+        reading += w->each[i].reading_ns;
+    }
+    if (!(wire_gb(w) > 0))
+        return;
+    if (!(cpu > 0) || reading > READING_MOST * cpu) {
+        point_reason(pt, 0,
+                     "no CPU seconds per GB: the operations are too short, %.0f %% of what the "
+                     "CPUs spent around them went into reading their clocks",
+                     fmin(100 * reading / cpu, 100));
+        return;
+    }
+    figure_value(add_figure(pt, w, "cpu_per_gb", "s/GB", "threads", -1),
+                 (cpu - reading) / 1e9 / wire_gb(w));
+}
+
+/* No machine's threads can take more CPUs than it has: their time is of one span. Returns their CPU seconds. */
+static double add_cores(struct point *pt, const struct collective_work *w)
+{
+    double cores = 0, seconds = 0;
+
+    for (unsigned i = 0; i < w->n_machines; i++) {
+        const struct collective_machine *m = &w->machines[i];
+        cores += m->span_ns > 0 ? m->cpu_ns / m->span_ns : NAN;
+        seconds += m->cpu_ns / 1e9;
+    }
+    if (w->clocks_differ)
+        point_reason(pt, 0,
+                     "no CPU cores of the threads: ranks of one machine have different clocks");
+    else if (w->n_machines && !isnan(cores))
+        figure_value(add_figure(pt, w, "cpu_cores", "cores", "threads", -1), cores);
+    return seconds;
+}
+
 static void add_cpu(struct point *pt, const struct collective_work *w)
 {
     const struct session_node *nodes;
     unsigned n = session_nodes(w->session, &nodes);
-    double threads = 0, machine = 0, softirq = 0;
+    double threads = add_cores(pt, w), machine = 0, softirq = 0;
 
-    for (unsigned i = 0; i < w->n; i++)
-        threads += w->each[i].cpu_ns;
+    add_per_gb(pt, w);
     for (unsigned i = 0; i < n; i++) {
         machine += isnan(nodes[i].busy_cores) ? 0 : nodes[i].busy_cores;
         softirq += isnan(nodes[i].softirq_cores) ? 0 : nodes[i].softirq_cores;
     }
-    if (w->slowest_ns > 0)
-        figure_value(add_figure(pt, w, "cpu_cores", "cores", "threads", -1),
-                     threads / w->slowest_ns);
-    if (wire_gb(w) > 0)
-        figure_value(add_figure(pt, w, "cpu_per_gb", "s/GB", "threads", -1),
-                     threads / 1e9 / wire_gb(w));
-    /* A machine cannot have done less than the threads on it: then others did less than before it all, and what was
-     * taken off is too much. */
-    bool sound = machine * session_seconds(w->session) >= MACHINE_LEAST * threads / 1e9;
+    /* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the threads on it: then others did less than
+     * before it all, and what was taken off is too much. */
+    bool sound = cpu_ticks_tell(session_seconds(w->session)) &&
+                 machine * session_seconds(w->session) >= MACHINE_LEAST * threads;
     if (machine > 0 && sound)
         figure_value(add_figure(pt, w, "cpu_cores", "cores", "machine", -1), machine);
     if (machine > 0 && sound && softirq >= 0)

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/clock.h"
 #include "core/group/mpi.h"
 #include "core/ranks/work_state.h"
 #include "core/transport/fabric.h"
@@ -271,6 +272,7 @@ static int choose_members(struct point *pt, struct collective_work *w)
                             "more",
                             w->n, size, w->n);
     place_members(w->world, p->fill, w->n, w->members);
+    w->n_machines = place_machines(w->world, w->members, w->n, w->machine);
     point_column(pt, "nodes", "%u", place_nodes(w->world, w->members, w->n, &most, &fewest));
     return 0;
 }
@@ -293,9 +295,10 @@ int collective_bench_setup(struct point *pt)
 
     w->begun = false;
     w->samples = w->operations = 0;
-    w->slowest_ns = 0;
     w->overlap.n = 0;
+    w->clocks_differ = false;
     memset(w->each, 0, sizeof(w->each));
+    memset(w->machines, 0, sizeof(w->machines));
     w->n = (unsigned)p->ranks;
     pt->sample_ns = p->gap_ns || p->overlap ? 0 : SAMPLE_NS;
     if (p->iterations) /* in so many samples as an interval wants */
@@ -341,10 +344,12 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     uint64_t slowest = 0;
     int err = p->overlap ? work_overlap_alone(w) : 0;
 
+    uint64_t begin_ns = clock_now_ns();
     if (!err)
         err = session_run(w->session, &run, &times, &slowest);
     if (err)
         return point_reason(pt, err, "%s", session_error(w->session));
+    uint64_t wall_ns = clock_now_ns() - begin_ns;
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
     if (!w->begun)
@@ -352,7 +357,7 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     w->operations += inner;
     if (p->overlap)
         work_overlap_both(w, slowest);
-    rows_count(w, times, slowest);
+    rows_count(w, times, slowest, wall_ns);
     pt->enough = p->iterations && w->operations >= p->iterations;
     return 0;
 }

@@ -9,8 +9,14 @@
 
 /* What each member spent since the warm-up. */
 struct collective_member {
-    double ns, waited_ns, blocked_ns, slack_ns, cpu_ns;
+    double ns, waited_ns, blocked_ns, slack_ns, cpu_ns, reading_ns;
     uint64_t late; /* samples in which it was the late one */
+};
+
+/* The same of a machine's members: from the first one's begin to the last one's end, by the clock that they share. No more CPU time than that fits into one CPU. */
+struct collective_machine {
+    double cpu_ns, span_ns;
+    uint64_t begin_ns, end_ns; /* of the last sample */
 };
 
 #define OVERLAP_SAMPLES 2048
@@ -38,8 +44,10 @@ struct collective_work { /* pt->bench_state: outlives the points */
     uint64_t vector_bytes; /* of all calls */
     bool begun;
     uint64_t samples, operations; /* since the warm-up */
-    double slowest_ns;            /* sum over samples */
     struct collective_member each[WORLD_RANKS_MAX];
+    unsigned machine[WORLD_RANKS_MAX], n_machines; /* of each member: place_machines() */
+    struct collective_machine machines[WORLD_RANKS_MAX];
+    bool clocks_differ; /* of ranks that are said to be on one machine */
     struct collective_overlap overlap;
     char limit_source[704];
 };
@@ -66,7 +74,9 @@ void rows_series(struct point *pt, struct collective_work *w);
 /* Which member the others waited for, of one sample's times: the one that was idle least, where that is clearly less than half of them were;
  * -1: none. */
 int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest);
-void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest);
+/* A sample; rank 0 saw it take wall_ns. */
+void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest,
+                uint64_t wall_ns);
 void rows_finish(struct point *pt,
                  struct collective_work *w); /* limits, figures, columns: after session_end() */
 void rows_limit(struct point *pt, struct collective_work *w); /* of busbw: a part of it */

@@ -56,6 +56,33 @@ all_good() {
     [ "$(cells in_place | sort -u)" = 1 ] || [ "$(cells in_place | sort -u)" = yes ] || [ "$(cells in_place | sort -u)" = true ]
 }
 
+@test "on one CPU the ranks take at most that one, whatever they do and however short it is" {
+    local transport cpu
+    cpu=$(taskset -cp $$ | grep -o '[0-9]*$')
+    for transport in shm tcp; do
+        status=0
+        taskset -c "$cpu" timeout 200 "$bin" --csv --budget 100ms --warmup 10ms --min-samples 5 --np 4 --ranks 1,2,4 --transport $transport --size 8,4K,1M \
+            --op allreduce,reduce-scatter,all-gather,broadcast,all-to-all,send-receive >"$out" 2>"$err" || status=$?
+        all_good
+        paste -d'|' <(cells metric) <(cells scope) <(cells value) <(cells op) <(cells ranks) <(cells size) | awk -F'|' '
+            $1 != "cpu_cores" || $2 != "threads" { next }
+            { n++ }
+            !($3 > 0 && $3 <= 1.001) { print; bad = 1 } # two clocks, of which one may be slewed
+            END { exit bad || n < 48 }'
+    done
+}
+
+@test "broadcasts too short for the clock of the CPUs have no cost of a GB, and say why" {
+    status=0
+    "$bin" --csv --budget 200ms --warmup 10ms --np 2 --ranks 2 --op broadcast --size 8,4M >"$out" 2>"$err" || status=$?
+    all_good
+    # shared memory: 8 bytes are there before two clocks are read, unless something else keeps the CPUs busy
+    paste -d'|' <(cells metric) <(cells size) <(cells reason) | awk -F'|' '
+        $1 == "cpu_per_gb" { cost[$2] = 1 }
+        $1 == "time" { told[$2] = $3 ~ /no CPU seconds per GB: the operations are too short/ }
+        END { exit !(cost[8] != told[8] && cost[4194304] && !told[4194304]) }'
+}
+
 @test "every type, sums and maxima" {
     allreduce --np 3 --ranks 3 --backend ring,doubling --size 60K --dtype f32,f16,bf16,f64,i32 --redop sum,max --budget 20ms
     all_good

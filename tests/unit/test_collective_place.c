@@ -68,6 +68,25 @@ static void test_nodes(void **state)
     world_free(w);
 }
 
+/* Two nodes of one kernel are one machine; where it is not known which, each node is its own. */
+static void test_machines(void **state)
+{
+    unsigned members[] = {3, 1, 0, 2}, machine[4];
+    struct world *w = make("aabc");
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++)
+        snprintf(w->members[i].machine, sizeof(w->members[i].machine), "%s",
+                 i == 2 ? "another" : "one");
+    assert_int_equal(place_machines(w, members, 4, machine), 2);
+    assert_true(machine[0] == 0 && machine[1] == 0 && machine[2] == 0 && machine[3] == 1);
+    for (unsigned i = 0; i < 4; i++)
+        w->members[i].machine[0] = 0;
+    assert_int_equal(place_machines(w, members, 4, machine), 3);
+    assert_true(machine[0] == 0 && machine[1] == 1 && machine[2] == 1 && machine[3] == 2);
+    world_free(w);
+}
+
 static void check_bound(const char *nodes, enum place_fill fill, enum collective_op op, double want)
 {
     struct world *w = make(nodes);
@@ -192,8 +211,10 @@ static void test_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_uneven), cmocka_unit_test(test_rates), cmocka_unit_test(test_late),
+        cmocka_unit_test(test_order),    cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_machines), cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_uneven),   cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_late),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a GB on the wires costs: the bytes are those that our own backends say that they sent. */
+/*
+ * What CPUs spend: the bytes are those that our own backends say that they sent; the time is held against what the kernel's scheduler says of
+ * work that is done, or slept through, as often outside.
+ */
 #include <math.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -107,9 +114,269 @@ static void test_wire_bytes(void **state)
     stop(&f);
 }
 
+/* --- the CPU time of operations --- */
+
+#define RUNS         20
+#define EACH         25         /* operations of a run */
+#define TRUTH_NS     200000000u /* the scheduler tells at its ticks */
+#define TOLD_WITHIN  0.35 /* of the truth: two programs on one core take turns with its caches */
+#define SLEEP_NS     500000u
+#define CLOCKS_APART 1.001 /* the clock of the CPUs and the one of the spans: time may be slewed */
+
+struct work { /* of one operation; shared by all ranks */
+    uint64_t turns, sleep_ns;
+};
+static struct work *work;
+
+static void spin(uint64_t turns)
+{
+    static volatile uint64_t x = 1;
+
+    for (uint64_t i = 0; i < turns; i++)
+        x = x * 6364136223846793005u + 1;
+}
+
+static int do_work(struct collective *c, unsigned call)
+{
+    (void)c;
+    (void)call;
+    spin(work->turns);
+    if (work->sleep_ns)
+        nanosleep(&(struct timespec){.tv_nsec = (long)work->sleep_ns}, NULL);
+    return 0;
+}
+
+static struct collective_ops working;
+
+static const struct collective_ops *find_working(const char *name)
+{
+    (void)name;
+    return &working;
+}
+
+/* CPU time of this thread, as the scheduler counts it; 0: it does not tell. */
+static uint64_t scheduled_ns(void)
+{
+    FILE *f = fopen("/proc/self/schedstat", "r");
+    unsigned long long ns = 0;
+
+    if (f && fscanf(f, "%llu", &ns) != 1)
+        ns = 0;
+    if (f)
+        fclose(f);
+    return ns;
+}
+
+/* What a turn costs, in ns. */
+static double turn_ns(void)
+{
+    uint64_t begin_ns = scheduled_ns(), ns = 0, turns = 0;
+
+    while (ns < TRUTH_NS) {
+        spin(1000000);
+        turns += 1000000;
+        ns = scheduled_ns() - begin_ns;
+    }
+    return (double)ns / (double)turns;
+}
+
+static uint64_t usage_ns(int who)
+{
+    struct rusage u;
+
+    getrusage(who, &u);
+    return (uint64_t)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1000000000u +
+           (uint64_t)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) * 1000u;
+}
+
+struct told {            /* of a point's rows */
+    double cores, op_ns; /* op_ns: of all ranks, in one operation; NAN: there is none */
+    double span_ns;      /* that the cores are of */
+    char reason[512];
+};
+
+static double figure_of(const struct point *pt, const char *metric)
+{
+    for (const struct figure *f = pt->figures; f; f = f->next)
+        if (!strcmp(f->metric, metric))
+            return f->values[0];
+    return NAN;
+}
+
+static struct told finish(struct collective_work *w)
+{
+    static const struct bench columns = {.columns = collective_bench_columns};
+    struct collective_params params = {0};
+    struct point pt = {.bench = &columns, .params = &params};
+    struct told told;
+
+    rows_finish(&pt, w);
+    told.cores = figure_of(&pt, "cpu_cores");
+    told.op_ns = figure_of(&pt, "cpu_per_gb") * (double)w->vector_bytes; /* n - 1 is 1 */
+    snprintf(told.reason, sizeof(told.reason), "%s", pt.reason);
+    figures_release(&pt);
+    return told;
+}
+
+static void sample(struct fixture *f, struct collective_work *w)
+{
+    const struct collective_times *times;
+    struct session_run what = {.operations = EACH};
+    uint64_t slowest, begin_ns = clock_now_ns();
+
+    need_session(f, session_run(f->s, &what, &times, &slowest));
+    rows_count(w, times, slowest, clock_now_ns() - begin_ns);
+    w->operations += EACH;
+}
+
+/* Broadcasts, each timed by itself, between two ranks. Their data is what it was: that it is wrong is no matter here. */
+static struct told told_of(struct fixture *f)
+{
+    struct collective_work *w = calloc(1, sizeof(*w));
+    struct told told;
+
+    assert_non_null(w);
+    need_session(f, begin(f, 2));
+    need_session(f, run(f, EACH));
+    need_session(f, session_mark(f->s));
+    w->world = f->w;
+    w->session = f->s;
+    w->point = f->point;
+    strcpy(w->point.backend, "ring"); /* which the rows know */
+    w->n = 2;
+    memcpy(w->members, all_ranks, 2 * sizeof(*w->members));
+    w->n_machines = place_machines(f->w, w->members, 2, w->machine);
+    w->vector_bytes = f->point.count * collective_type_bytes(f->point.type);
+    for (int i = 0; i < RUNS; i++)
+        sample(f, w);
+    session_end(f->s);
+    told = finish(w);
+    told.span_ns = w->machines[0].span_ns;
+    session_finish(f->s);
+    free(w);
+    return told;
+}
+
+static void start_working(struct fixture *f)
+{
+    static const struct session_service service = {.find = find_working};
+    char error[256] = "";
+
+    memset(f, 0, sizeof(*f));
+    fake_setup();
+    work = mmap(NULL, sizeof(*work), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    assert_true(work != MAP_FAILED);
+    working = *fake_find("fake");
+    working.run = do_work;
+    if (world_fork(&f->w, 2, session_serve, (void *)&service, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(topo_open(&f->topo), 0);
+    assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
+    session_find(f->s, find_working);
+    f->point = (struct collective_point){.backend = "fake",
+                                         .op = COLLECTIVE_BROADCAST,
+                                         .type = COLLECTIVE_F32,
+                                         .count = 64,
+                                         .seed = 17};
+}
+
+/* This process and its children on one CPU, so that what they may take together is known. */
+static void take_one_cpu(cpu_set_t *before)
+{
+    cpu_set_t one;
+
+    assert_int_equal(sched_getaffinity(0, sizeof(*before), before), 0);
+    CPU_ZERO(&one);
+    for (unsigned cpu = 0; cpu < CPU_SETSIZE && !CPU_COUNT(&one); cpu++)
+        if (CPU_ISSET(cpu, before))
+            CPU_SET(cpu, &one);
+    assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+}
+
+/* From an operation that is nothing to one that is far longer than a reading of the CPU's clock. */
+static void test_burners_are_told_as_the_scheduler_has_them(void **state)
+{
+    struct fixture f;
+    cpu_set_t before;
+    unsigned given = 0;
+
+    (void)state;
+    if (!scheduled_ns())
+        skip();
+    take_one_cpu(&before);
+    start_working(&f);
+    for (unsigned op_ns = 30; op_ns < 300000; op_ns *= 8) {
+        double before_ns = turn_ns();
+        work->turns = (uint64_t)(op_ns / before_ns);
+        struct told told = told_of(&f);
+        double after_ns = turn_ns(), turns = 2 * (double)work->turns;
+        double least = turns * fmin(before_ns, after_ns) * (1 - TOLD_WITHIN);
+        double most = turns * fmax(before_ns, after_ns) * (1 + TOLD_WITHIN);
+        print_message("an operation of 2 x %u ns: told %.0f, cores %.3f %s\n", op_ns, told.op_ns,
+                      told.cores, told.reason);
+        assert_true(told.cores <= CLOCKS_APART && told.cores * told.span_ns >= RUNS * EACH * least);
+        assert_true(isnan(told.op_ns) == !!strstr(told.reason, "no CPU seconds per GB"));
+        given += !isnan(told.op_ns);
+        if (told.op_ns < least || told.op_ns > most)
+            fail_msg("%.0f ns were told, it is %.0f to %.0f", told.op_ns, least, most);
+    }
+    assert_true(given >= 2);
+    stop(&f);
+    munmap(work, sizeof(*work));
+    assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+}
+
+/* Who sleeps spends nothing; and nobody spends more than the kernel says of all processes together. */
+static void test_sleepers_spend_nothing(void **state)
+{
+    uint64_t own_ns = usage_ns(RUSAGE_SELF), children_ns = usage_ns(RUSAGE_CHILDREN);
+    struct fixture f;
+
+    (void)state;
+    start_working(&f);
+    work->sleep_ns = SLEEP_NS;
+    struct told told = told_of(&f);
+    stop(&f);
+    double all_ns =
+        (double)(usage_ns(RUSAGE_SELF) - own_ns + usage_ns(RUSAGE_CHILDREN) - children_ns);
+    print_message("sleeps of %u ns: told %.0f, cores %.3f\n", SLEEP_NS, told.op_ns, told.cores);
+    assert_true(told.cores < 1);
+    assert_true(isnan(told.op_ns) || told.op_ns < SLEEP_NS);
+    assert_true(told.cores * told.span_ns <= 1.1 * all_ns);
+    assert_true(isnan(told.op_ns) || told.op_ns * RUNS * EACH <= 1.1 * all_ns);
+    munmap(work, sizeof(*work));
+}
+
+/* Two ranks that take turns on one CPU, each in a time of its own. */
+static void test_turns_on_one_cpu_are_one_core(void **state)
+{
+    struct collective_times times[2] = {
+        {.ns = 1000, .cpu_ns = 1000, .span_cpu_ns = 1000, .begin_ns = 5000, .end_ns = 6000},
+        {.ns = 1000, .cpu_ns = 1000, .span_cpu_ns = 1000, .begin_ns = 6000, .end_ns = 7000}};
+    struct collective_work *w = calloc(1, sizeof(*w));
+
+    (void)state;
+    assert_non_null(w);
+    w->n = 2;
+    w->n_machines = 1;
+    rows_count(w, times, 1000, 3000);
+    assert_true(fabs(w->machines[0].cpu_ns / w->machines[0].span_ns - 1) < 1e-12);
+    assert_false(w->clocks_differ);
+    times[1].begin_ns += 1000000000;
+    times[1].end_ns += 1000000000;
+    rows_count(w, times, 1000, 3000);
+    assert_true(w->clocks_differ);
+    free(w);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wire_bytes)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_wire_bytes),
+        cmocka_unit_test(test_burners_are_told_as_the_scheduler_has_them),
+        cmocka_unit_test(test_sleepers_spend_nothing),
+        cmocka_unit_test(test_turns_on_one_cpu_are_one_core),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -276,21 +276,23 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     if (n_from < 2 ||
         fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n, is_smaller,
                  &s->ranks[s->n_ranks - 1], &fit) ||
-        fit.spread > FIT_DESCRIBES)
+        !fit_describes(&fit))
         return;
-    f->low = f->high = NAN;
+    f->smallest = f->greatest = NAN;
     for (size_t i = 0; i < s->n_sizes; i++) {
         const struct scaling_cell *cell = &s->cells[i * s->n_ranks + s->n_ranks - 1];
         const struct report_case *c = cell->time;
 
         if (!usable_time(cell, s->run))
             continue;
-        f->largest =
-            fit_predict(&fit, s->ranks[s->n_ranks - 1], scaling_bytes(s->bench, c)).time_us /
-            scaling_time_us(c, s->run);
-        f->low = fmin(f->low, f->largest);
-        f->high = fmax(f->high, f->largest);
-        f->at = s->size_texts[i];
+        struct fit_prediction p =
+            fit_predict(&fit, s->ranks[s->n_ranks - 1], scaling_bytes(s->bench, c));
+        double us = scaling_time_us(c, s->run);
+        f->at = (struct scaling_ratio){p.time_us / us, p.low_us / us, p.high_us / us};
+        f->smallest = fmin(f->smallest, f->at.value);
+        f->greatest = fmax(f->greatest, f->at.value);
+        f->inside += f->at.low <= 1 && 1 <= f->at.high;
+        f->size = s->size_texts[i];
         f->n++;
     }
 }
@@ -307,7 +309,7 @@ static int make_fit(struct report *r, struct scaling_series *s)
                             NULL, NULL, &s->fit);
     make_forecast(r, s, points, n);
     free(points);
-    return 0;
+    return s->fit_error == -ENOMEM ? -ENOMEM : 0;
 }
 
 /* "ring over tcp" */

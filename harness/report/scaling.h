@@ -30,13 +30,14 @@ struct scaling_ratio {
 struct scaling_ratio scaling_ratio(double x, double x_low, double x_high, double y, double y_low,
                                    double y_high);
 
-/* The largest number of ranks, predicted from the smaller ones. */
+/* The largest number of ranks, predicted from the smaller ones: predicted / measured. */
 struct scaling_forecast {
-    size_t n;         /* sizes that it could be held against; 0: none */
-    double largest;   /* predicted / measured of the largest of them */
-    double low, high; /* over all of them */
-    const char *from; /* "2 and 4" */
-    const char *at;   /* "64M": the largest */
+    size_t n;                  /* sizes that it could be held against; 0: none */
+    size_t inside;             /* of which what was measured lies in the prediction's interval */
+    struct scaling_ratio at;   /* at the largest of them, with that interval; NaN: it has none */
+    double smallest, greatest; /* over all of them: a range, no interval */
+    const char *from;          /* "2 and 4" */
+    const char *size;          /* "64M": the largest */
 };
 
 struct scaling_series {
@@ -80,9 +81,9 @@ double scaling_bytes(const struct report_bench *b, const struct report_case *c);
 double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cell *cell,
                         double ranks);
 
-/* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", or why there is none. */
+/* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", and the point that is farthest off; or why there is none. */
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s);
-/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M ..."; "" where there is no such forecast. */
+/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M (95 % interval 0.97 to 1.07) ..."; "" where there is no such forecast. */
 const char *scaling_forecast_text(struct report *r, const struct scaling_series *s);
 
 /* Why a bus bandwidth is above its limit, as far as the row's columns explain it; "" where it is not above. *explained: false: nothing does. */

@@ -108,7 +108,7 @@ static void add_model(struct drawing *d, const struct scaling_series *s, size_t 
     struct plot_line *line;
     struct fit_terms ring;
 
-    if (!cells || s->fit_error || s->fit.spread > FIT_DESCRIBES)
+    if (!cells || s->fit_error || !fit_describes(&s->fit))
         return;
     line = add_line(d, pool_text(&d->r->pool, "%s, fitted model", s->label), colour, s->n_ranks,
                     &points);

@@ -33,26 +33,73 @@ static const char *why_not_fitted(int err)
     return "not fitted: no model of this operation is known";
 }
 
+/* "at 32 ranks, 64M", "at 8 ranks". */
+static const char *place_text(struct report *r, const struct fit_off *off)
+{
+    char size[24] = "";
+
+    if (off->bytes > 0)
+        units_format_size((uint64_t)off->bytes, size, sizeof(size));
+    if (!(off->ranks > 0))
+        return pool_text(&r->pool, "at %s", size);
+    return pool_text(&r->pool, "at %.0f ranks%s%s", off->ranks, *size ? ", " : "", size);
+}
+
+/* "at 32 ranks, 64M the measured time is 5.1 times the model's" */
+static const char *point_text(struct report *r, const struct fit_off *off)
+{
+    return pool_text(&r->pool, "%s the measured time is %#.3g times the model's",
+                     place_text(r, off), off->ratio);
+}
+
+static const char *a_text(struct report *r, const struct fit *f)
+{
+    const char *text = pool_text(&r->pool, "%s us a message", show_short(&r->pool, f->a_us));
+
+    if (f->without_a)
+        return "latency not to be seen";
+    return f->group.n ? text
+                      : pool_text(&r->pool, "%s (%s)", text, range_text(r, f->low_us, f->high_us));
+}
+
+static const char *b_text(struct report *r, const struct fit *f)
+{
+    const char *text = pool_text(&r->pool, "%s GB/s", show_short(&r->pool, rate_of(f->b_us)));
+
+    if (f->without_b)
+        return "bandwidth not to be seen";
+    return f->group.n ? text
+                      : pool_text(&r->pool, "%s (%s)", text,
+                                  range_text(r, rate_of(f->b_high_us), rate_of(f->b_low_us)));
+}
+
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
 {
     const struct fit *f = &s->fit;
-    const char *a, *b;
+    const char *spread = show_percent(&r->pool, 100 * f->spread), *text;
 
     if (s->fit_error)
         return why_not_fitted(s->fit_error);
-    a = f->without_a ? "latency not to be seen"
-                     : pool_text(&r->pool, "%s us a message (%s)", show_short(&r->pool, f->a_us),
-                                 range_text(r, f->low_us, f->high_us));
-    b = f->without_b ? "bandwidth not to be seen"
-                     : pool_text(&r->pool, "%s GB/s (%s)", show_short(&r->pool, rate_of(f->b_us)),
-                                 range_text(r, rate_of(f->b_high_us), rate_of(f->b_low_us)));
-    if (f->spread > FIT_DESCRIBES)
+    if (!fit_describes(f))
         return pool_text(&r->pool,
-                         "does not describe these points, which lie %s off the best of its kind "
-                         "(standard deviation of %zu): neither drawn, nor a forecast made by it",
-                         show_percent(&r->pool, 100 * f->spread), f->n);
-    return pool_text(&r->pool, "%s, %s; points lie %s off it (standard deviation of %zu)", a, b,
-                     show_percent(&r->pool, 100 * f->spread), f->n);
+                         "does not describe these points: %s; they lie %s off the best of its kind "
+                         "(standard deviation of %zu). It is not drawn",
+                         point_text(r, &f->farthest), spread, f->n);
+    text = pool_text(&r->pool, "%s, %s; points lie %s off it (standard deviation of %zu)",
+                     a_text(r, f), b_text(r, f), spread, f->n);
+    if (!f->group.n)
+        return pool_text(&r->pool, "%s, the farthest: %s", text, point_text(r, &f->farthest));
+    return pool_text(&r->pool,
+                     "%s. No intervals, as that is not by chance: %s measured times are up to "
+                     "%#.3g times the model's",
+                     text, place_text(r, &f->group), f->group.ratio);
+}
+
+static const char *interval_text(struct report *r, const struct scaling_forecast *f)
+{
+    if (isnan(f->at.low))
+        return "no interval: the model is off by more than chance";
+    return pool_text(&r->pool, "95 %% interval %.2f to %.2f", f->at.low, f->at.high);
 }
 
 const char *scaling_forecast_text(struct report *r, const struct scaling_series *s)
@@ -62,11 +109,15 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
 
     if (!f->n)
         return "";
-    text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s",
-                     s->ranks[s->n_ranks - 1], f->from, f->largest, f->at);
-    return f->n > 1
-               ? pool_text(&r->pool, "%s, %.2f to %.2f over %zu sizes", text, f->low, f->high, f->n)
-               : text;
+    text = pool_text(&r->pool, "%.0f ranks predicted from %s: %.2f of measured at %s (%s)",
+                     s->ranks[s->n_ranks - 1], f->from, f->at.value, f->size, interval_text(r, f));
+    if (f->n > 1)
+        text = pool_text(&r->pool, "%s; of %zu sizes the smallest is %.2f, the largest %.2f", text,
+                         f->n, f->smallest, f->greatest);
+    if (isnan(f->at.low))
+        return text;
+    return pool_text(&r->pool, "%s; what was measured lies in the interval at %zu of %s", text,
+                     f->inside, show_count(&r->pool, f->n, "size"));
 }
 
 /*

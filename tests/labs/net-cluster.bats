@@ -43,6 +43,30 @@ load net-cluster
     done
 }
 
+# resent: segments that node1 sent again, by its kernel.
+resent() { on 1 cat /proc/net/snmp | awk '/^Tcp: [0-9]/ { print $13 }'; }
+
+@test "segments sent again: those of the sampling, of all streams, by what the kernel counts" {
+    local before all row
+    scripts/lab-cluster rate 1gbit
+    scripts/lab-cluster rate 200mbit --host 0 64kb 80kb # far from the sender, and its queue is too short
+    serve
+    before=$(resent)
+    net --streams 4 --budget 3s --min-samples 1000000 --warmup 10ms
+    all=$(($(resent) - before))
+    row=$(paste -d'|' <(cells metric) <(cells value) | sed -n 's/^retransmits|//p')
+    echo "row $row, kernel $all"
+    # what the streams, the warm-up and the check sent again before and after is the kernel's alone
+    awk -v row="$row" -v all="$all" 'BEGIN { exit !(row > 100 && row <= all && row >= 0.6 * all) }'
+    before=$(resent)
+    net --streams 4 --budget 1s --min-samples 1000000 --warmup 5s --width 0.001%
+    all=$(($(resent) - before))
+    row=$(paste -d'|' <(cells metric) <(cells value) | sed -n 's/^retransmits|//p')
+    echo "row $row, kernel $all"
+    # the warm-up is not in it
+    awk -v row="$row" -v all="$all" 'BEGIN { exit !(row > 20 && row < 0.9 * all) }'
+}
+
 @test "what iperf3 gets is what is expected, to 1 %, at 100 Mbit/s, 1 Gbit/s, and with one end slower" {
     command -v iperf3 >/dev/null || skip 'iperf3 is not installed'
     scripts/lab-cluster rate 100mbit

@@ -122,7 +122,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_LIB)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
 $(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay rivals)
-$(BUILD)/selftest/nights: $(call self_obj,nights worlds)
+$(BUILD)/selftest/nights: $(call self_obj,nights_main nights worlds)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise)
 $(SELF_BIN): $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)

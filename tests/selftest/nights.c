@@ -1,55 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What plumb check says of nights whose truth is known: how often it alarms where nothing changed, what it finds, what it
- * hides, over worlds that know nothing of how it decides (worlds.h). Prints the tables of docs/deciding.md.
- */
-#include <math.h>
-#include <stdio.h>
+/* Judging nights: see nights.h. */
+#include "tests/selftest/nights.h"
+
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/dist.h"
-#include "harness/check/gate.h"
-#include "tests/selftest/worlds.h"
-
-#define MARGIN     0.02
-#define SEE        0.05
-#define ONE_LOSS   0.05 /* in one case */
-#define BROAD_LOSS 0.06 /* in a share of them */
-#define LEVEL_RUNS                                                                                 \
-    10 /* as plumb check takes of a history: the last so many, the first so many, and others */
+#define MARGIN 0.02
+#define SEE    0.05
+/* What plumb check takes of a history: the last so many baselines, the first so many, and others. */
+#define LEVEL_RUNS 10
 #define OTHER_RUNS 20
-#define PROMISED   0.01
-#define CHANCE                                                                                     \
-    1e-6 /* that a promise which holds is said to be broken, for each, in the short form */
+#ifndef PASSING
+#define PASSING    2
+#endif
 
-struct effort {
-    size_t suites, series;
-    bool markdown, tap, full;
-    const char *only;
-    uint64_t seed;
-    size_t tests, broken;
-};
-
-/* What came of the suites of a cell. */
-struct tally {
-    size_t suites, lost, undecided, passed; /* by the verdict: exits 1, 3 and 0 */
-    size_t kept;                            /* became a baseline */
-    size_t found, other;                    /* a case that lost was named; another one was */
-    double decided;                         /* share of the cases, summed */
-};
-
-struct stage {
-    struct nights nights;
-    struct truth truth;
-    struct decide_run a[WORLD_CASES][WORLD_NIGHTS], b[WORLD_CASES];
-    struct decide_case cases[WORLD_CASES];
-    struct decide_overall overall;
-    struct gate_tally tally;
-};
-
-/* What a night was taken for: by the class, a history gives out its runs. */
+/* What a night was taken for. */
 enum class { CLASS_BASELINE, CLASS_SEEN };
+
+/* A level that held for more than PASSING nights was another one; what came and went says how nights differ. */
+static void set_breaks(const enum class *class, size_t now, bool *breaks)
+{
+    bool apart = false; /* the stretch before was of another level */
+
+    for (size_t from = 0, end; from < now; from = end) {
+        for (end = from + 1; end < now && class[end] == class[from];)
+            end++;
+        bool passed = class[from] == CLASS_SEEN && end < now && end - from <= PASSING;
+        bool other = class[from] == CLASS_SEEN && !passed;
+
+        breaks[from] = from > 0 && other != apart;
+        apart = other;
+    }
+}
 
 /* The runs before night `now` as plumb check takes them out of a history (docs/check.md). Returns how many baselines. */
 static size_t roles_of(const enum class *class, size_t now, enum decide_role *role, bool *breaks,
@@ -60,8 +41,8 @@ static size_t roles_of(const enum class *class, size_t now, enum decide_role *ro
     for (size_t t = 0; t < now; t++) {
         taken[t] = class[t] == CLASS_BASELINE;
         n += taken[t];
-        breaks[t] = t > 0 && class[t] != class[t - 1];
     }
+    set_breaks(class, now, breaks);
     for (size_t t = 0; t < now; t++) {
         if (class[t] != CLASS_BASELINE)
             continue;
@@ -142,15 +123,14 @@ static void count(struct tally *t, const struct stage *s, const struct world *w,
     t->decided += (double)decided / (double)w->cases;
 }
 
-/* Suites of one world, in each of which so many cases lose so much in the night that is judged. */
-static struct tally run_cell(const struct effort *e, struct stage *s, const struct world *w,
-                             struct truth truth, size_t suites, uint64_t seed)
+struct tally nights_cell(struct stage *s, const struct world *w, struct truth truth, size_t suites,
+                         uint64_t seed)
 {
     static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
     struct tally t = {0};
     struct dice d;
 
-    dice_seed(&d, e->seed + seed);
+    dice_seed(&d, seed);
     for (size_t i = 0; i < suites; i++) {
         s->truth = truth;
         world_make(w, &d, &s->truth, &s->nights);
@@ -159,253 +139,6 @@ static struct tally run_cell(const struct effort *e, struct stage *s, const stru
     }
     return t;
 }
-
-/* --- promises --- */
-
-static double percent(size_t n, size_t of)
-{
-    return of ? 100 * (double)n / (double)of : NAN;
-}
-
-static double at_least(size_t k, size_t n, double p)
-{
-    return k == 0 ? 1 : k > n ? 0 : dist_beta_cdf(p, (double)k, (double)(n - k) + 1);
-}
-
-/* Of `of` suites `wrong` broke what holds in all but a share of them. */
-static bool is_broken(struct effort *e, const char *world, const char *what, size_t wrong,
-                      size_t of, double share, bool promised)
-{
-    bool broken = promised && (e->full ? percent(wrong, of) > 100 * share
-                                       : at_least(wrong, of, share) < CHANCE);
-
-    if (promised && e->tap)
-        printf("%sok %zu - %s: %s: %zu of %zu\n", broken ? "not " : "", ++e->tests, world, what,
-               wrong, of);
-    e->broken += broken;
-    return broken;
-}
-
-static void print_start(const struct effort *e, const char *name)
-{
-    if (!e->tap)
-        printf(e->markdown ? "| %s |" : "%-34s", name);
-}
-
-static void print_end(const struct effort *e)
-{
-    if (!e->tap)
-        putchar('\n');
-    fflush(stdout);
-}
-
-static bool is_wanted(const struct effort *e, const char *table)
-{
-    return !e->only || strstr(table, e->only);
-}
-
-static void print_head(const struct effort *e, const char *title, const char *first,
-                       const char *const *columns, size_t n)
-{
-    if (e->tap)
-        return;
-    printf(e->markdown ? "\n%s\n\n| %s |" : "\n%s\n%-34s", title, first);
-    for (size_t i = 0; i < n; i++)
-        printf(e->markdown ? " %s |" : " %-24s", columns[i]);
-    if (e->markdown) {
-        printf("\n|---|");
-        for (size_t i = 0; i < n; i++)
-            printf("---|");
-    }
-    putchar('\n');
-}
-
-static const size_t baselines[] = {1, 2, 5, 10};
-static const char *const baseline_names[] = {"1 baseline", "2", "5", "10"};
-#define BASELINES 4
-
-/* --- table: quiet worlds and one loss --- */
-
-/* A cell: nothing changed, alarms / undecided / share of the cases that are decided; one case lost: found. */
-static void quiet_cell(struct effort *e, struct stage *s, const struct world *w, bool promised,
-                       uint64_t seed)
-{
-    struct tally none = run_cell(e, s, w, (struct truth){0}, e->suites, seed);
-    struct tally one =
-        run_cell(e, s, w, (struct truth){.n_lost = 1, .loss = ONE_LOSS}, e->suites / 2, seed + 1);
-    char name[160];
-
-    snprintf(name, sizeof(name), "%s, %zu cases, %zu baselines", w->name, w->cases, w->baselines);
-    bool broken = is_broken(e, name, "alarms where nothing changed", none.lost, none.suites,
-                            PROMISED, promised);
-    if (!e->tap)
-        printf(e->markdown ? " %s%.3g%s, %.3g, %.3g; %.3g |" : " %s%.1f%s %.0f %.0f; %-8.0f",
-               e->markdown && promised ? "**" : "", percent(none.lost, none.suites),
-               broken                    ? e->markdown ? " BROKEN**" : "!"
-               : e->markdown && promised ? "**"
-               : promised                ? ""
-                                         : "*",
-               percent(none.undecided, none.suites), 100 * none.decided / (double)none.suites,
-               percent(one.found, one.suites));
-}
-
-static void print_ratios(struct effort *e, struct stage *s)
-{
-    static const double ratios[] = {0.05, 0.1, 0.2, 0.3, 0.5, 1, 3};
-    static const size_t cases[] = {1, 5, 10, 19, 40, 200};
-    char name[64];
-
-    if (!is_wanted(e, "ratios"))
-        return;
-    print_head(e,
-               "Nights differ by 1 % in each case, launches by so many times that: alarms, "
-               "undecided, cases decided; 5 % in one case found",
-               "launches / nights, cases", baseline_names, BASELINES);
-    for (size_t r = 0; r < sizeof(ratios) / sizeof(*ratios); r++)
-        for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
-            snprintf(name, sizeof(name), "%g, %zu", ratios[r], cases[c]);
-            print_start(e, name);
-            for (size_t b = 0; b < BASELINES; b++) {
-                struct world w = {.name = name,
-                                  .launch = ratios[r] * 0.01,
-                                  .night = 0.01,
-                                  .cases = cases[c],
-                                  .baselines = baselines[b]};
-
-                quiet_cell(e, s, &w, true, 1000 * (r + 1) + 100 * c + 10 * b);
-            }
-            print_end(e);
-        }
-}
-
-/* promised: from so many baselines on at most one suite in a hundred alarms; NEVER: with none of these numbers. */
-#define NEVER 11
-static const struct open_world {
-    struct world w;
-    size_t promised;
-} worlds[] = {
-    {{"nights alike", .launch = .01}, 1},
-    {{"nights alike, 10 cases", .launch = .01, .cases = 10}, 1},
-    {{"common to all by half", .launch = .003, .night = .01, .shared = .5}, 1},
-    {{"common to all", .launch = .003, .night = .01, .shared = 1}, 1},
-    {{"common to five by half", .launch = .003, .night = .01, .shared = .5, .group = 5}, 1},
-    {{"common to five", .launch = .003, .night = .01, .shared = 1, .group = 5}, 1},
-    {{"launches of t3", .launch = .01, .shape = SHAPE_T3}, 1},
-    {{"nights of t3", .launch = .003, .night = .01, .shape = SHAPE_T3}, NEVER},
-    {{"skewed nights", .launch = .003, .night = .01, .shape = SHAPE_SKEWED}, 10},
-    {{"mixed launches", .launch = .005, .night = .01, .mixed = 7}, 2},
-    {{"mixed launches and nights", .launch = .005, .night = .01, .mixed = 7, .mixed_nights = true},
-     2},
-    {{"mixed, quiet nights", .launch = .005, .night = .002, .mixed = 7}, 1},
-    {{"two levels a launch, 1 case", .launch = .002, .level_cases = 1, .level_launches = true,
-      .gap = .04},
-     1},
-    {{"two levels a launch, 10", .launch = .002, .level_cases = 10, .level_launches = true,
-      .gap = .04},
-     2},
-    {{"two levels a launch, all", .launch = .002, .level_cases = 40, .level_launches = true,
-      .gap = .04},
-     1},
-    {{"two levels a night, 1 case", .launch = .002, .level_cases = 1, .gap = .04}, 10},
-    {{"two levels a night, 2", .launch = .002, .level_cases = 2, .gap = .04}, 10},
-    {{"two levels a night, 10", .launch = .002, .level_cases = 10, .gap = .04}, 10},
-    {{"two levels a night, all", .launch = .002, .level_cases = 40, .gap = .04}, 1},
-    {{"nights like the one before, .5", .launch = .003, .night = .01, .hang = .5}, NEVER},
-};
-
-static void print_worlds(struct effort *e, struct stage *s)
-{
-    if (!is_wanted(e, "worlds"))
-        return;
-    print_head(e, "Other worlds, of 40 cases where nothing else is said, in the same columns",
-               "world", baseline_names, BASELINES);
-    for (size_t i = 0; i < sizeof(worlds) / sizeof(*worlds); i++) {
-        print_start(e, worlds[i].w.name);
-        for (size_t b = 0; b < BASELINES; b++) {
-            struct world w = worlds[i].w;
-
-            w.cases = w.cases ? w.cases : 40;
-            w.baselines = baselines[b];
-            quiet_cell(e, s, &w, baselines[b] >= worlds[i].promised, 20000 + 100 * i + 10 * b);
-        }
-        print_end(e);
-    }
-}
-
-/* --- table: broad losses --- */
-
-static void print_broad(struct effort *e, struct stage *s)
-{
-    static const double shares[] = {0.02, 0.05, 0.1, 0.3, 0.5, 1};
-    static const double spreads[][2] = {{.01, 0}, {.003, .003}, {.003, .01}};
-    char name[96];
-
-    if (!is_wanted(e, "broad"))
-        return;
-    print_head(e,
-               "A share of 40 cases loses 6 %: named (exit 1), told and not proven (3), passed; of "
-               "all, kept as a baseline",
-               "launches / nights, share", baseline_names, BASELINES);
-    for (size_t i = 0; i < sizeof(spreads) / sizeof(*spreads); i++)
-        for (size_t k = 0; k < sizeof(shares) / sizeof(*shares); k++) {
-            snprintf(name, sizeof(name), "%g %% / %g %%, %g %%", 100 * spreads[i][0],
-                     100 * spreads[i][1], 100 * shares[k]);
-            print_start(e, name);
-            for (size_t b = 0; b < BASELINES; b++) {
-                struct world w = {.name = name,
-                                  .launch = spreads[i][0],
-                                  .night = spreads[i][1],
-                                  .cases = 40,
-                                  .baselines = baselines[b]};
-                struct tally t = run_cell(
-                    e, s, &w,
-                    (struct truth){.n_lost = (size_t)ceil(40 * shares[k]), .loss = BROAD_LOSS},
-                    e->suites / 2, 40000 + 1000 * i + 100 * k + 10 * b);
-
-                if (!e->tap)
-                    printf(e->markdown ? " %.3g, %.3g, %.3g; %.3g |" : " %.0f %.0f %.0f; %-12.0f",
-                           percent(t.lost, t.suites), percent(t.undecided, t.suites),
-                           percent(t.passed, t.suites), percent(t.kept, t.suites));
-                is_broken(e, name, "a loss of half of the cases is passed, or kept as a baseline",
-                          shares[k] >= 0.5 && i < 2 ? t.kept > t.passed ? t.kept : t.passed : 0,
-                          t.suites, PROMISED, shares[k] >= 0.5 && i < 2);
-            }
-            print_end(e);
-        }
-}
-
-/* --- table: nights one after the other --- */
-
-/* What a year of a nightly job is like: each night is judged by what the nights before were taken for. */
-struct season {
-    const char *name;
-    struct world w;
-    size_t lost_from, n_lost; /* so many cases lose `loss` from this night on; 0: none */
-    double loss;
-    bool promised; /* alarms in at most 1 % of the nights without a loss */
-};
-
-static const struct season seasons[] = {
-    {"quiet launches, nights 1 %", {.launch = .001, .night = .01}, 0, 0, 0, true},
-    {"launches 1 %, nights alike", {.launch = .01}, 0, 0, 0, true},
-    {"1 case", {.launch = .003, .night = .01, .cases = 1}, 0, 0, 0, true},
-    {"common to all", {.launch = .001, .night = .01, .shared = 1}, 0, 0, 0, true},
-    {"5 % in 1 case from night 20", {.launch = .003, .night = .003}, 20, 1, .05, true},
-    {"6 % in half from night 1", {.launch = .003, .night = .003}, 1, 20, .06, true},
-    {"6 % in all from night 1", {.launch = .003, .night = .003}, 1, 40, .06, true},
-    {"slip .1 % a night, 8 cases", {.launch = .003, .night = .01, .slip = .001}, 0, 8, 0, true},
-    {"slip .3 % a night, 8 cases", {.launch = .003, .night = .01, .slip = .003}, 0, 8, 0, true},
-    {"slip .3 % a night, all", {.launch = .003, .night = .01, .slip = .003}, 0, 40, 0, true},
-    {"slip 1 % a night, 8 cases", {.launch = .003, .night = .01, .slip = .01}, 0, 8, 0, true},
-};
-
-struct seen {
-    size_t nights, alarms; /* without a loss in the suite, and false ones of these */
-    size_t found,
-        adopted;      /* series whose loss was named; nights with the loss that became baselines */
-    double when;      /* sum of the nights it took */
-    size_t baselines; /* at the end */
-};
 
 static bool names(const struct stage *s, const struct world *w, bool lost)
 {
@@ -424,8 +157,7 @@ static void lose_from(struct stage *s, const struct season *season, size_t night
             s->nights.values[c][night][l] *= 1 - season->loss;
 }
 
-static void run_series(struct stage *s, const struct season *season, struct dice *d,
-                       struct seen *seen)
+void nights_series(struct stage *s, const struct season *season, struct dice *d, struct seen *seen)
 {
     enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
     struct world w = season->w;
@@ -455,136 +187,25 @@ static void run_series(struct stage *s, const struct season *season, struct dice
     seen->found += found;
 }
 
-static void print_seasons(struct effort *e, struct stage *s)
+void nights_in_turn(struct stage *s, const struct world *w, size_t suites, uint64_t seed,
+                    bool known, size_t *alarms, size_t *found)
 {
-    static const char *const columns[] = {"nights that alarm falsely", "losses found",
-                                          "after nights, mean", "nights with the loss kept",
-                                          "baselines of 64"};
+    static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
+    struct dice d;
 
-    if (!is_wanted(e, "seasons"))
-        return;
-    print_head(e, "64 nights one after the other, each judged by what those before were taken for",
-               "nights", columns, 5);
-    for (size_t i = 0; i < sizeof(seasons) / sizeof(*seasons); i++) {
-        struct season season = seasons[i];
-        struct seen seen = {0};
-        struct dice d;
+    dice_seed(&d, seed);
+    for (size_t k = 0; k < 2 * suites; k++) {
+        bool lost = k % 2;
 
-        season.w.cases = season.w.cases ? season.w.cases : 40;
-        dice_seed(&d, e->seed + 60000 + i);
-        for (size_t k = 0; k < e->series; k++)
-            run_series(s, &season, &d, &seen);
-        print_start(e, season.name);
-        bool broken = is_broken(e, season.name, "nights that alarm falsely", seen.alarms,
-                                seen.nights, PROMISED, season.promised);
-        if (!e->tap)
-            printf(e->markdown ? " %.2f%s | %.3g | %.3g | %.3g | %.3g |"
-                               : " %-.2f%-20s %-24.0f %-24.1f %-24.1f %-24.1f",
-                   percent(seen.alarms, seen.nights), broken ? "!" : "",
-                   season.n_lost ? percent(seen.found, e->series) : NAN,
-                   seen.found ? seen.when / (double)seen.found : NAN,
-                   (double)seen.adopted / (double)e->series,
-                   (double)seen.baselines / (double)e->series);
-        print_end(e);
-    }
-}
-
-/* --- table: who goes second --- */
-
-static void print_orders(struct effort *e, struct stage *s)
-{
-    static const double effects[] = {0, 0.03, 0.06};
-    static const size_t cases[] = {8, 40};
-    static const char *const columns[] = {"alarms", "5 % found",
-                                          "as if the order were not known: alarms", "5 % found"};
-    char name[64];
-
-    if (!is_wanted(e, "orders"))
-        return;
-    print_head(e, "Two targets in turn, of which the second loses by going second (launches 0.5 %)",
-               "effect, cases", columns, 4);
-    for (size_t i = 0; i < 6; i++) {
-        struct world w = {.launch = .005,
-                          .cases = cases[i % 2],
-                          .baselines = 1,
-                          .order = effects[i / 2],
-                          .in_turn = true};
-
-        snprintf(name, sizeof(name), "%g %%, %zu", 100 * w.order, w.cases);
-        print_start(e, name);
-        for (int known = 1; known >= 0; known--) {
-            size_t alarms = 0, found = 0;
-            struct dice d;
-
-            dice_seed(&d, e->seed + 70000 + i);
-            for (size_t k = 0; k < e->suites; k++) {
-                static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
-
-                for (int lost = 0; lost < 2; lost++) {
-                    s->truth = (struct truth){.n_lost = (size_t)lost, .loss = lost ? ONE_LOSS : 0};
-                    world_make(&w, &d, &s->truth, &s->nights);
-                    set_cases(s, &w, class, 1);
-                    for (size_t c = 0; c < w.cases; c++) {
-                        s->a[c][0].went_first = known ? s->nights.first[c] : NULL;
-                        s->cases[c].paired = true;
-                    }
-                    judge(s, &w, false);
-                    alarms += !lost && names(s, &w, false);
-                    found += lost && names(s, &w, true);
-                }
-            }
-            if (known)
-                is_broken(e, name, "false verdicts in turn", alarms, e->suites, PROMISED, true);
-            if (!e->tap)
-                printf(e->markdown ? " %.3g | %.3g |" : " %-24.1f %-24.1f",
-                       percent(alarms, e->suites), percent(found, e->suites));
+        s->truth = (struct truth){.n_lost = lost, .loss = lost ? ONE_LOSS : 0};
+        world_make(w, &d, &s->truth, &s->nights);
+        set_cases(s, w, class, 1);
+        for (size_t c = 0; c < w->cases; c++) {
+            s->a[c][0].went_first = known ? s->nights.first[c] : NULL;
+            s->cases[c].paired = true;
         }
-        print_end(e);
+        judge(s, w, false);
+        *alarms += !lost && names(s, w, false);
+        *found += lost && names(s, w, true);
     }
-}
-
-static int usage(void)
-{
-    fputs(
-        "usage: nights [--full] [--tap] [--markdown] [--suites N] [--seed N] [--only TABLE]\n\n"
-        "  --full       1,000 suites a cell and 200 series, not 60 and 8\n"
-        "  --tap        promises alone, as tests\n"
-        "  --markdown   the tables for docs/deciding.md\n"
-        "  --only       ratios, worlds, broad, seasons or orders\n\n"
-        "exit: 0 all promises hold, 1 one is broken by more than chance explains, 2 wrong usage\n",
-        stderr);
-    return 2;
-}
-
-int main(int argc, char **argv)
-{
-    struct effort e = {.suites = 60, .series = 8, .seed = 1};
-    static struct stage stage;
-
-    for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "--full"))
-            e.full = true, e.suites = 1000, e.series = 200;
-        else if (!strcmp(argv[i], "--tap"))
-            e.tap = true;
-        else if (!strcmp(argv[i], "--markdown"))
-            e.markdown = true;
-        else if (!strcmp(argv[i], "--suites") && i + 1 < argc)
-            e.suites = strtoull(argv[++i], NULL, 10);
-        else if (!strcmp(argv[i], "--seed") && i + 1 < argc)
-            e.seed = strtoull(argv[++i], NULL, 10);
-        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
-            e.only = argv[++i];
-        else
-            return usage();
-    }
-    print_ratios(&e, &stage);
-    print_worlds(&e, &stage);
-    print_broad(&e, &stage);
-    print_seasons(&e, &stage);
-    print_orders(&e, &stage);
-    if (e.tap)
-        printf("1..%zu\n", e.tests);
-    else
-        printf("\nnights: %s\n", e.broken ? "a promise is BROKEN" : "every promise holds");
-    return e.broken ? 1 : 0;
 }

@@ -10,7 +10,7 @@
 #define LEVEL_RUNS 10
 #define OTHER_RUNS 20
 #ifndef PASSING
-#define PASSING    2
+#define PASSING 2
 #endif
 
 /* What a night was taken for. */
@@ -208,4 +208,37 @@ void nights_in_turn(struct stage *s, const struct world *w, size_t suites, uint6
         *alarms += !lost && names(s, w, false);
         *found += lost && names(s, w, true);
     }
+}
+
+static void set_way(struct stage *s, const struct world *w, enum way way)
+{
+    size_t last = way == WAY_BEST_OF_30 ? 30 : LEVEL_RUNS;
+
+    for (size_t c = 0; way != WAY_HISTORY && c < w->cases; c++) {
+        struct decide_side *a = &s->cases[c].a;
+
+        for (size_t t = 0; t < w->baselines; t++)
+            s->a[c][t] = (struct decide_run){.values = s->nights.values[c][t], .n = WORLD_LAUNCHES};
+        a->n = w->baselines < last ? w->baselines : last;
+        a->runs = s->a[c] + w->baselines - a->n;
+        s->cases[c].best_of = way == WAY_BEST_OF_30 ? (unsigned)a->n : 0;
+    }
+}
+
+struct tally nights_slip(struct stage *s, const struct world *w, size_t n_lost, enum way way,
+                         size_t suites, uint64_t seed)
+{
+    static const enum class class[WORLD_NIGHTS] = {CLASS_BASELINE};
+    struct tally t = {0};
+    struct dice d;
+
+    dice_seed(&d, seed);
+    for (size_t i = 0; i < suites; i++) {
+        s->truth = (struct truth){.n_lost = n_lost};
+        world_make(w, &d, &s->truth, &s->nights);
+        set_cases(s, w, class, w->baselines);
+        set_way(s, w, way);
+        count(&t, s, w, judge(s, w, true));
+    }
+    return t;
 }

@@ -34,6 +34,12 @@ struct tally nights_cell(struct stage *s, const struct world *w, struct truth tr
 void nights_in_turn(struct stage *s, const struct world *w, size_t suites, uint64_t seed,
                     bool known, size_t *alarms, size_t *found);
 
+/* The last night of a world, of which all nights before are baselines, held against these in one of three ways: found and
+ * false verdicts of `suites` suites. */
+enum way { WAY_HISTORY, WAY_LAST_TEN, WAY_BEST_OF_30, WAYS };
+struct tally nights_slip(struct stage *s, const struct world *w, size_t n_lost, enum way way,
+                         size_t suites, uint64_t seed);
+
 /* What a year of a nightly job is like: each night is judged by what the nights before were taken for. */
 struct season {
     const char *name;

@@ -11,7 +11,7 @@ struct common {
 };
 
 /* Leaves in both plans the launches that both have (the same benchmark, arguments and repeat), in the order of a; b takes a's
- * numbers of cases and the longer time-out. 0, -ENOENT where there is none, -ENOMEM. */
+ * numbers of cases and the longer time-out. Each keeps its own margins. 0, -ENOENT where there is none, -ENOMEM. */
 int common_plan(struct plan *a, struct plan *b, struct common *told);
 
 /*

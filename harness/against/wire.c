@@ -37,20 +37,26 @@ int wire_send(int fd, json_t *message)
 
 json_t *wire_launch(const struct launch *l)
 {
-    return json_pack("{s:i, s:i, s:s, s:s, s:I}", "case", (int)l->case_number, "repeat",
+    json_t *margin = l->margin > 0 ? json_real(l->margin) : NULL;
+
+    return json_pack("{s:i, s:i, s:s, s:s, s:I, s:o*}", "case", (int)l->case_number, "repeat",
                      (int)l->repeat, "bench", l->bench, "arguments", l->arguments, "timeout_ns",
-                     (json_int_t)l->timeout_ns);
+                     (json_int_t)l->timeout_ns, "margin", margin);
 }
 
 int wire_take_launch(const json_t *message, struct launch *l)
 {
     const char *bench, *arguments;
     json_int_t timeout_ns;
+    double margin = 0;
     int number, repeat;
 
-    if (json_unpack((json_t *)message, "{s:i, s:i, s:s, s:s, s:I}", "case", &number, "repeat",
-                    &repeat, "bench", &bench, "arguments", &arguments, "timeout_ns", &timeout_ns) ||
+    if (json_unpack((json_t *)message, "{s:i, s:i, s:s, s:s, s:I, s?F}", "case", &number, "repeat",
+                    &repeat, "bench", &bench, "arguments", &arguments, "timeout_ns", &timeout_ns,
+                    "margin", &margin) ||
         number < 1 || repeat < 1 || timeout_ns < 1)
+        return -EBADMSG;
+    if (json_object_get(message, "margin") && !(margin > 0 && margin < 1))
         return -EBADMSG;
     *l = (struct launch){.case_number = (unsigned)number,
                          .repeat = (unsigned)repeat,
@@ -59,6 +65,7 @@ int wire_take_launch(const json_t *message, struct launch *l)
                          .from = strdup(""),
                          .to = strdup(""),
                          .hosts = strdup(""),
-                         .timeout_ns = (uint64_t)timeout_ns};
+                         .timeout_ns = (uint64_t)timeout_ns,
+                         .margin = margin};
     return l->bench && l->arguments && l->from && l->to && l->hosts ? 0 : -ENOMEM;
 }

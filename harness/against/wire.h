@@ -2,10 +2,12 @@
 /*
  * What leader and agent say to each other: one JSON object a line, on the agent's standard input and output.
  *
- *   leader  {"ask": "plan", "protocol": 1, "suite": ..., "config": ..., "seed": ..., "only": ...}
- *   agent   {"protocol": 1, "meta": run.json, "launches": [{"case", "repeat", "bench", "arguments", "timeout_ns"}]}
- *   leader  {"ask": "launch", "case", "repeat", "bench", "arguments", "timeout_ns", "run"}
+ *   leader  {"ask": "plan", "protocol": 2, "suite": ..., "config": ..., "seed": ..., "only": ...}
+ *   agent   {"protocol": 2, "meta": run.json, "launches": [LAUNCH]}
+ *   leader  {"ask": "launch", LAUNCH, "run"}
  *   agent   {"state": "done", "n_rows", "header", "rows", "samples", "log", "wrong", "summary", "elapsed_ns"}
+ *
+ * LAUNCH is "case", "repeat", "bench", "arguments", "timeout_ns" and, where the suite says one, "margin" (0.01: 1 %).
  *
  * An answer that is {"error": ...} instead says why there is none.
  */
@@ -16,7 +18,8 @@
 
 #include "harness/plan/plan.h"
 
-#define WIRE_PROTOCOL 1
+/* 1 had no margins: taken for "the suite says none", cases would be judged by a wider one than it says. */
+#define WIRE_PROTOCOL 2
 
 /* Text of any bytes: those that are no UTF-8 become '?'. */
 json_t *wire_text(const char *text);

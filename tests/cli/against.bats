@@ -148,6 +148,83 @@ END
     [ "$(cut -d, -f3-7 r/a/plan.csv)" = "$(cut -d, -f3-7 r/b/plan.csv)" ]
 }
 
+# make_slower: slower.py, through which rows become so many times as slow.
+make_slower() {
+    cat > slower.py <<'END'
+import csv, sys
+by = float(sys.argv[1])
+rows = list(csv.reader(sys.stdin))
+out = csv.writer(sys.stdout, lineterminator="\n")
+out.writerow(rows[0])
+for row in rows[1:]:
+    for name in ("value", "ci_low", "ci_high"):
+        at = rows[0].index(name)
+        row[at] = "%.9g" % (float(row[at]) * by)
+    out.writerow(row)
+END
+}
+
+# margins.yaml: cases with a margin of their own, and one without; nothing varies.
+margins_suite() {
+    cat > margins.yaml <<'END'
+suite: margins
+defaults: {budget: 5ms, warmup: 1ms, repeat: 4}
+cases:
+  - {bench: "null", noise: none, number: [1, 2], margin: 1%}
+  - {bench: "null", noise: none, number: 3}
+END
+}
+
+# margins FOLDER: "CASE MARGIN" of each case of its plan.
+margins() {
+    column "$1/plan.csv" case | paste -d' ' - <(column "$1/plan.csv" margin) | sort -u
+}
+
+# judged_by FOLDER: "MARGIN VERDICT" of each case.
+judged_by() {
+    "$plumb" compare "$1" --csv verdicts.csv > verdicts || judged $?
+    column verdicts.csv margin | paste -d' ' - <(column verdicts.csv verdict) | sort
+}
+
+@test "the margin that the suite says of a case is kept on both sides, and the case is judged by it" {
+    margins_suite
+    # Two is 3 % slower: no news within 5 %, and a loss beyond 1 %.
+    make_slower
+    cat > two/plumb-null <<END
+#!/bin/sh
+case " \$* " in
+*" --csv "*) "$bin/plumb-null" "\$@" | python3 "$work/slower.py" 1.03 ;;
+*) exec "$bin/plumb-null" "\$@" ;;
+esac
+END
+    "$plumb" run margins.yaml --out alone --no-report
+    [ "$(margins alone)" = $'1 0.01\n2 0.01\n3 ' ]
+    run "$plumb" run margins.yaml --of "$work/one/plumb" --against "$work/two/plumb" --out r --no-report
+    [ "$status" -eq 1 ]
+    [ "$(margins r/a)" = "$(margins alone)" ]
+    [ "$(margins r/b)" = "$(margins alone)" ]
+    [ "$(judged_by r)" = $'0.01 worse\n0.01 worse\n0.05 equivalent' ]
+}
+
+@test "each side keeps the margin of its own suite; the smaller one counts" {
+    margins_suite
+    # b reads another suite: 4 % in place of 1 %, and the other way round.
+    run "$plumb" run margins.yaml --against "sed -u 's/margin: 1%/margin: 4%/' | $plumb" --out wider --no-report
+    judged "$status"
+    sed -i 's/margin: 1%/margin: 4%/' margins.yaml
+    run "$plumb" run margins.yaml --against "sed -u 's/margin: 4%/margin: 1%/' | $plumb" --out tighter --no-report
+    judged "$status"
+    for side in wider/a tighter/b; do
+        [ "$(margins $side)" = $'1 0.01\n2 0.01\n3 ' ]
+    done
+    for side in wider/b tighter/a; do
+        [ "$(margins $side)" = $'1 0.04\n2 0.04\n3 ' ]
+    done
+    for folder in wider tighter; do
+        [ "$(judged_by $folder | cut -d' ' -f1)" = $'0.01\n0.01\n0.05' ]
+    done
+}
+
 @test "it ends with a page that has the verdicts, and both commands" {
     status=0
     "$plumb" run t.yaml --of "SIDE=one $work/one/plumb" --against "SIDE=two $work/two/plumb" --out r > out || status=$?
@@ -417,22 +494,19 @@ END
     [[ "$output" == *'"error":"this is no message for an agent of plumb"'* ]]
     run bash -c "echo '{\"ask\": \"plan\", \"protocol\": 99}' | '$plumb' run --agent"
     [[ "$output" == *"another protocol"* ]]
+    # An older one asks rightly, but would lose the margins.
+    cat > order <<'END'
+{"ask": "plan", "protocol": 2, "suite": "t", "seed": 1, "config": "suite: t\ncases:\n  - {bench: 'null', margin: 1%}\n"}
+END
+    run bash -c "sed 's/: 2/: 1/' order | '$plumb' run --agent"
+    [[ "$output" == '{"error":"this plumb speaks another protocol'* ]]
+    run --separate-stderr bash -c "'$plumb' run --agent < order"
+    [[ "$output" == '{"protocol":2,'*'"margin":0.01'* ]]
 }
 
 @test "a target that is slower is told, though the level drifts more than that" {
     # Each round of the suite (3 cases, 2 targets) is 10 % slower than the one before, on both; target two another 8 %.
-    cat > slower.py <<'END'
-import csv, sys
-by = float(sys.argv[1])
-rows = list(csv.reader(sys.stdin))
-out = csv.writer(sys.stdout, lineterminator="\n")
-out.writerow(rows[0])
-for row in rows[1:]:
-    for name in ("value", "ci_low", "ci_high"):
-        at = rows[0].index(name)
-        row[at] = "%.9g" % (float(row[at]) * by)
-    out.writerow(row)
-END
+    make_slower
     for side in one two; do
         cat > "$side/plumb-null" <<END
 #!/bin/sh

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What two plans have in common, and whose turn it is. */
 #include <errno.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -18,6 +19,7 @@ struct line {
     const char *bench, *arguments;
     unsigned number, repeat;
     uint64_t timeout_ns;
+    double margin;
 };
 
 static struct plan plan_of(const struct line *lines, size_t n)
@@ -33,7 +35,8 @@ static struct plan plan_of(const struct line *lines, size_t n)
                                         .hosts = strdup(""),
                                         .case_number = lines[i].number,
                                         .repeat = lines[i].repeat,
-                                        .timeout_ns = lines[i].timeout_ns};
+                                        .timeout_ns = lines[i].timeout_ns,
+                                        .margin = lines[i].margin};
     return p;
 }
 
@@ -41,15 +44,15 @@ static struct plan plan_of(const struct line *lines, size_t n)
 
 static void what_both_have_stays_in_the_order_of_a(void **state)
 {
-    static const struct line of_a[] = {{"memory", "--size 4", 2, 1, 10},
-                                       {"memory", "--size 9", 3, 1, 10},
-                                       {"gemm", "--size 4", 1, 1, 50},
-                                       {"memory", "--size 4", 2, 2, 10}};
-    static const struct line of_b[] = {{"gemm", "--size 4", 7, 1, 20},
-                                       {"memory", "--size 4", 8, 2, 30},
-                                       {"memory", "--size 4", 8, 1, 30},
-                                       {"memory", "--size 4", 8, 3, 30},
-                                       {"memory", "--size 5", 9, 1, 30}};
+    static const struct line of_a[] = {{"memory", "--size 4", 2, 1, 10, 0.02},
+                                       {"memory", "--size 9", 3, 1, 10, 0},
+                                       {"gemm", "--size 4", 1, 1, 50, 0.03},
+                                       {"memory", "--size 4", 2, 2, 10, 0.02}};
+    static const struct line of_b[] = {{"gemm", "--size 4", 7, 1, 20, 0},
+                                       {"memory", "--size 4", 8, 2, 30, 0.01},
+                                       {"memory", "--size 4", 8, 1, 30, 0.01},
+                                       {"memory", "--size 4", 8, 3, 30, 0.01},
+                                       {"memory", "--size 5", 9, 1, 30, 0}};
     struct plan a = PLAN(of_a), b = PLAN(of_b);
     struct common told;
 
@@ -69,6 +72,11 @@ static void what_both_have_stays_in_the_order_of_a(void **state)
     assert_int_equal(a.launches[1].timeout_ns, 50);
     assert_int_equal(a.launches[2].repeat, 2);
     assert_int_equal(a.launches[2].timeout_ns, 30);
+    /* Each keeps what its own suite says: plumb compare takes the smaller one. */
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(a.launches[i].margin == (i == 1 ? 0.03 : 0.02));
+        assert_true(b.launches[i].margin == (i == 1 ? 0 : 0.01));
+    }
     assert_int_equal(told.n_only_a, 1);
     assert_int_equal(told.n_only_b, 2);
     assert_string_equal(told.only_a, "memory --size 9");
@@ -79,8 +87,8 @@ static void what_both_have_stays_in_the_order_of_a(void **state)
 
 static void nothing_in_common_is_said(void **state)
 {
-    static const struct line of_a[] = {{"memory", "--size 4", 1, 1, 10}};
-    static const struct line of_b[] = {{"memory", "--size 5", 1, 1, 10}};
+    static const struct line of_a[] = {{"memory", "--size 4", 1, 1, 10, 0}};
+    static const struct line of_b[] = {{"memory", "--size 5", 1, 1, 10, 0}};
     struct plan a = PLAN(of_a), b = PLAN(of_b);
     struct common told;
 
@@ -243,11 +251,24 @@ static void plans_that_do_not_belong_together_have_no_turns(void **state)
     scene_end(&s);
 }
 
+/* As over the wire: written, and read again. */
+static json_t *sent(const struct launch *l)
+{
+    json_t *m = wire_launch(l);
+    char *text = json_dumps(m, JSON_COMPACT);
+
+    json_decref(m);
+    m = text ? json_loads(text, 0, NULL) : NULL;
+    free(text);
+    assert_non_null(m);
+    return m;
+}
+
 static void a_launch_goes_over_the_wire_whole(void **state)
 {
-    static const struct line of_a[] = {{"net", "--size 4 --ways both", 12, 3, 61000000000}};
+    static const struct line of_a[] = {{"net", "--size 4 --ways both", 12, 3, 61000000000, 0.015}};
     struct plan a = PLAN(of_a), b = {.launches = calloc(1, sizeof(struct launch)), .n = 1};
-    json_t *m = wire_launch(&a.launches[0]);
+    json_t *m = sent(&a.launches[0]);
 
     (void)state;
     assert_non_null(b.launches);
@@ -257,6 +278,7 @@ static void a_launch_goes_over_the_wire_whole(void **state)
     assert_int_equal(b.launches[0].case_number, 12);
     assert_int_equal(b.launches[0].repeat, 3);
     assert_int_equal(b.launches[0].timeout_ns, 61000000000);
+    assert_true(b.launches[0].margin == 0.015);
     json_object_set_new(m, "repeat", json_integer(0));
     plan_release(&b);
     struct launch none;
@@ -265,6 +287,70 @@ static void a_launch_goes_over_the_wire_whole(void **state)
     assert_int_equal(wire_take_launch(m, &none), -EBADMSG);
     json_decref(m);
     plan_release(&a);
+}
+
+/* The margin that the message says, NAN where it is refused. */
+static double margin_taken(const json_t *m)
+{
+    struct plan p = {.launches = calloc(1, sizeof(struct launch)), .n = 1};
+
+    assert_non_null(p.launches);
+    int err = wire_take_launch(m, &p.launches[0]);
+    double margin = err ? NAN : p.launches[0].margin;
+    assert_true(!err || err == -EBADMSG);
+    plan_release(&p);
+    return margin;
+}
+
+static json_t *sent_with(double margin)
+{
+    struct line line = {"memory", "--size 4", 1, 1, 10, margin};
+    struct plan p = plan_of(&line, 1);
+    json_t *m = sent(&p.launches[0]);
+
+    plan_release(&p);
+    return m;
+}
+
+static void a_margin_goes_over_the_wire_to_its_last_digit(void **state)
+{
+    static const double margins[] = {0.01, 0.05, 1.0 / 3, 0.001, 1e-9, 0.999999999999};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(margins) / sizeof(*margins); i++) {
+        json_t *m = sent_with(margins[i]);
+        assert_true(margin_taken(m) == margins[i]);
+        json_decref(m);
+    }
+}
+
+/* A suite that says none has NAN (suite.h), a plan that is read back 0 (plan.h). */
+static void no_margin_goes_over_the_wire_as_none(void **state)
+{
+    static const double none[] = {0, -1, NAN};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(none) / sizeof(*none); i++) {
+        json_t *m = sent_with(none[i]);
+        assert_null(json_object_get(m, "margin"));
+        assert_true(margin_taken(m) == 0);
+        json_decref(m);
+    }
+}
+
+static void what_is_no_margin_is_refused(void **state)
+{
+    static const double wrong[] = {0, 1, -0.01, 5};
+    json_t *m = sent_with(0.01);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
+        json_object_set_new(m, "margin", json_real(wrong[i]));
+        assert_true(isnan(margin_taken(m)));
+    }
+    json_object_set_new(m, "margin", json_string("1%"));
+    assert_true(isnan(margin_taken(m)));
+    json_decref(m);
 }
 
 static void text_that_is_no_utf8_still_goes(void **state)
@@ -287,6 +373,9 @@ int main(void)
         cmocka_unit_test(the_seed_says_which_target_a_case_begins_with),
         cmocka_unit_test(plans_that_do_not_belong_together_have_no_turns),
         cmocka_unit_test(a_launch_goes_over_the_wire_whole),
+        cmocka_unit_test(a_margin_goes_over_the_wire_to_its_last_digit),
+        cmocka_unit_test(no_margin_goes_over_the_wire_as_none),
+        cmocka_unit_test(what_is_no_margin_is_refused),
         cmocka_unit_test(text_that_is_no_utf8_still_goes),
     };
 

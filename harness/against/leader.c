@@ -151,7 +151,8 @@ static int choose_path(struct leader *g, const char *suite)
     return err;
 }
 
-/* What makes the two runs a pair, for those who read run.json; and the names of the runs. */
+/* What makes the two runs a pair, for those who read run.json; the names of the runs; and how to do them again, of which an
+ * agent knows its own part alone. */
 static void mark(struct leader *g, struct target *t, const char *suite_path)
 {
     const struct target *other = &g->t[t == &g->t[0]];
@@ -160,6 +161,7 @@ static void mark(struct leader *g, struct target *t, const char *suite_path)
 
     snprintf(name, sizeof(name), "%.500s-%s", slash ? slash + 1 : g->path, t->side);
     json_object_set_new(t->meta, "run", json_string(name));
+    json_object_set_new(t->meta, "command", run_meta_command(g->options->argc, g->options->argv));
     json_object_set_new(t->meta, "against",
                         json_pack("{s:s, s:s, s:s, s:s, s:s*, s:s}", "pair", g->pair, "side",
                                   t->side, "other", other->side, "order", "ABBA in each case",

@@ -25,7 +25,7 @@ static void hash_text(const char *bytes, size_t n, char text[17])
     snprintf(text, 17, "%016llx", (unsigned long long)h);
 }
 
-static json_t *command_line(int argc, char **argv)
+json_t *run_meta_command(int argc, char **argv)
 {
     json_t *words = json_array();
 
@@ -89,7 +89,7 @@ json_t *run_meta_make(const struct run_meta *m)
             json_pack("{s:i, s:i}", "sampled", (int)m->pairs, "of", (int)m->pairs_of));
     if (m->hosts)
         json_object_set_new(meta, "hosts", m->hosts);
-    json_object_set_new(meta, "command", command_line(m->argc, m->argv));
+    json_object_set_new(meta, "command", run_meta_command(m->argc, m->argv));
     json_object_set_new(meta, "started_utc", json_string(clock_utc(utc, sizeof(utc))));
     json_object_set_new(meta, "finished_utc", json_null());
     json_object_set_new(meta, "state", json_string("running"));

@@ -24,6 +24,9 @@ struct run_meta {
  * memory is short. */
 json_t *run_meta_make(const struct run_meta *m);
 
+/* The command line, by its words, as run.json has it; argv begins with "run". */
+json_t *run_meta_command(int argc, char **argv);
+
 /* Reads run.json of a folder. 0; -ENOENT; -EBADMSG: damaged or of another schema, error says which.
  */
 int run_meta_load(const char *path, json_t **meta, char *error, size_t len);

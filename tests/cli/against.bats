@@ -143,6 +143,8 @@ for side, other in (("a", "b"), ("b", "a")):
     assert m["against"]["pair"] == json.load(open("r/a/run.json"))["against"]["pair"]
     assert m["against"]["side"] == side and m["against"]["other"] == other
     assert "SIDE=" in m["against"]["command"], m["against"]
+    # How to do it again, which no agent can be told by itself.
+    assert m["command"][:4] == ["plumb", "run", "t.yaml", "--of"] and m["command"][-1] == "--no-report", m["command"]
     assert m["machine"]["cpu"], "the machine was not probed"
 END
     [ "$(cut -d, -f3-7 r/a/plan.csv)" = "$(cut -d, -f3-7 r/b/plan.csv)" ]
@@ -231,6 +233,7 @@ END
     judged "$status"
     grep -q "^report: r/report.html$" out
     grep -q "<section id='verdicts'>" r/report.html
+    grep -q "<pre class='command'>plumb run t.yaml --of .*--against .*</pre>" r/report.html
     grep -q "measured in turn: .*; A is what &#39;SIDE=one $work/one/plumb&#39; starts, B is what &#39;SIDE=two $work/two/plumb&#39; starts" r/report.html
     "$plumb" compare r > again || true
     cmp <(head -n 1 out) <(head -n 1 again)

@@ -247,39 +247,74 @@ static void tell_taken(struct finding *f, size_t n)
                  n == 1 ? "is" : "are", n == 1 ? "its" : "their");
 }
 
-static int take_runs(struct finding *f, struct history_db *db, const struct history_run *run,
+/* "; beside them ..." of runs that are no level. */
+static void tell_others(struct finding *f, const struct history_choice *c)
+{
+    size_t used = strlen(f->b->text);
+    char *to = f->b->text + used;
+    size_t len = sizeof(f->b->text) - used;
+
+    if (c->n_anchor && c->n_spread)
+        snprintf(to, len,
+                 "; beside %s %zu older since the start, and %zu that only tell how runs differ",
+                 c->n_level == 1 ? "it" : "them", c->n_anchor, c->n_spread);
+    else if (c->n_anchor)
+        snprintf(to, len, "; beside %s %zu older since the start", c->n_level == 1 ? "it" : "them",
+                 c->n_anchor);
+    else if (c->n_spread)
+        snprintf(to, len, "; beside %s %zu that only tell%s how runs differ",
+                 c->n_level == 1 ? "it" : "them", c->n_spread, c->n_spread == 1 ? "s" : "");
+}
+
+static int take_all(struct finding *f, struct history_db *db, struct history_choice *c)
+{
+    const char *last = "";
+    int err = scratch_make(&f->b->folder, f->error, f->len);
+
+    for (size_t i = 0; !err && i < c->n; i++) {
+        err = restore(f, db, &c->runs[i]);
+        if (c->roles[0].runs[i].role == DECIDE_LEVEL)
+            last = c->runs[i].name;
+    }
+    if (err)
+        return err;
+    snprintf(f->b->text, sizeof(f->b->text), "%zu run%s of the history '%.300s', %s%.100s",
+             c->n_level, c->n_level == 1 ? "" : "s", f->asked->history,
+             c->n_level == 1 ? "" : "the last is ", last);
+    tell_others(f, c);
+    tell_taken(f, c->n_taken);
+    return 0;
+}
+
+static int take_runs(struct finding *f, struct history_db *db, const struct run_folder *run,
                      size_t n)
 {
-    struct history_sieve sieve = {.most = n, .steal_limit = f->asked->steal_limit};
-    struct history_run *runs = NULL;
-    size_t n_runs = 0;
-    int err = history_db_baselines(db, run, &sieve, &runs, &n_runs, f->error, f->len);
+    const struct history_sieve sieve = {.most = n,
+                                        .anchors = BASELINE_ANCHORS,
+                                        .spread = BASELINE_SPREAD,
+                                        .steal_limit = f->asked->steal_limit,
+                                        .meta = run->meta};
+    const struct history_run r = history_run_of(run);
+    struct history_choice *c = &f->b->choice;
+    int err = history_db_choose(db, &r, &sieve, c, f->error, f->len);
 
-    if (!err && n_runs)
-        err = scratch_make(&f->b->folder, f->error, f->len);
-    for (size_t i = 0; !err && i < n_runs; i++)
-        err = restore(f, db, &runs[i]);
-    history_runs_release(runs, n_runs);
-    if (!err && n_runs)
-        snprintf(f->b->text, sizeof(f->b->text), "%zu run%s of the history '%.300s', %s%.100s",
-                 n_runs, n_runs == 1 ? "" : "s", f->asked->history,
-                 n_runs == 1 ? "" : "the last is ", f->b->names[n_runs - 1]);
+    if (!err && c->n)
+        err = take_all(f, db, c);
     else if (!err)
-        advise(f, db, run, sieve.n_taken);
-    if (!err && n_runs)
-        tell_taken(f, sieve.n_taken);
+        advise(f, db, &r, c->n_taken);
     return err;
 }
 
-static int open_history(struct finding *f, const struct history_run *run, size_t n)
+static int open_history(struct finding *f, const struct run_folder *run, size_t n)
 {
+    const struct history_run r = history_run_of(run);
     int err;
     struct history_db *db = history_db_open(f->asked->history, false, &err, f->error, f->len);
 
     if (db) {
         err = take_runs(f, db, run, n);
     } else if (err == -ENOENT && f->asked->update) {
-        advise(f, NULL, run, 0);
+        advise(f, NULL, &r, 0);
         err = 0;
     } else if (err == -ENOENT) {
         fail(f, err,
@@ -312,11 +347,8 @@ static int find_history(struct finding *f)
 
     if (!err)
         err = run_folder_load(f->asked->run, &run, f->error, f->len);
-    if (!err) {
-        struct history_run r = history_run_of(&run);
-
-        err = open_history(f, &r, n);
-    }
+    if (!err)
+        err = open_history(f, &run, n);
     run_folder_release(&run);
     return err;
 }
@@ -324,6 +356,16 @@ static int find_history(struct finding *f)
 bool baseline_is_history(const char *spec)
 {
     return !strcmp(spec, "history") || !strncmp(spec, "history:", 8);
+}
+
+bool baseline_is_level(const struct baseline *b, size_t i)
+{
+    return !b->choice.n_roles || b->choice.roles[0].runs[i].role == DECIDE_LEVEL;
+}
+
+size_t baseline_levels(const struct baseline *b)
+{
+    return b->choice.n_roles ? b->choice.n_level : b->n;
 }
 
 int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *error, size_t len)
@@ -339,5 +381,6 @@ void baseline_release(struct baseline *b)
     scratch_remove(b->folder);
     texts_free(b->paths);
     texts_free(b->names);
+    history_choice_release(&b->choice);
     *b = (struct baseline){0};
 }

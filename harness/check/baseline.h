@@ -7,12 +7,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define BASELINE_LAST 10 /* runs of the history, unless it is said */
+#include "harness/history/history_db.h"
+
+#define BASELINE_LAST    10 /* runs of the history, unless it is said */
+#define BASELINE_ANCHORS 10 /* the first since the start: what slipped slowly shows against these */
+#define BASELINE_SPREAD  20 /* others, which tell how runs differ */
 
 struct baseline {
-    char **paths, **names; /* NULL-ended, oldest first */
-    size_t n;              /* 0: there is none yet; `advice` says what to do */
-    char *folder;          /* where runs of the history lie meanwhile; NULL */
+    char **paths, **names;        /* NULL-ended, oldest first */
+    size_t n;                     /* 0: there is none yet; `advice` says what to do */
+    struct history_choice choice; /* of runs of the history: what each is for */
+    char *folder;                 /* where runs of the history lie meanwhile; NULL */
     char text[2048], advice[1024];
 };
 
@@ -26,6 +31,9 @@ struct baseline_asked {
 };
 
 bool baseline_is_history(const char *spec);
+/* Is it one that the run is held against? Others tell how runs differ, or of a slow slip. */
+bool baseline_is_level(const struct baseline *b, size_t i);
+size_t baseline_levels(const struct baseline *b); /* how many are */
 
 /* 0; -EINVAL (the spec, or nothing is left of it) and others as pairs_load() and history_db_open().
  * *b is to be released in any case. */

@@ -48,12 +48,18 @@ static json_t *run_json(const struct check_result *r)
 
 static json_t *baseline_json(const struct check_result *r)
 {
-    json_t *runs = json_array();
+    static const char *const keys[] = {
+        [DECIDE_LEVEL] = "runs", [DECIDE_ANCHOR] = "anchors", [DECIDE_SPREAD] = "spread"};
+    const struct baseline *b = r->baseline_of;
+    json_t *o = json_pack("{s:o, s:[], s:[], s:[], s:i}", "what", text(r, r->baseline), "runs",
+                          "anchors", "spread", "best_of", (int)r->best_of);
 
-    for (size_t i = 0; i < r->n_baseline_runs; i++)
-        json_array_append_new(runs, text(r, r->baseline_runs[i]));
-    return json_pack("{s:o, s:o, s:i}", "what", text(r, r->baseline), "runs", runs, "best_of",
-                     (int)r->best_of);
+    for (size_t i = 0; i < b->n; i++) {
+        enum decide_role role = b->choice.n_roles ? b->choice.roles[0].runs[i].role : DECIDE_LEVEL;
+
+        json_array_append_new(json_object_get(o, keys[role]), text(r, b->names[i]));
+    }
+    return o;
 }
 
 static json_t *counts_json(const struct gate *g)

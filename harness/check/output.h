@@ -5,17 +5,17 @@
 
 #include <stdio.h>
 
+#include "harness/check/baseline.h"
 #include "harness/check/gate.h"
 
 #define CHECK_JSON_SCHEMA 1
 
 struct check_result {
     struct gate gate;
-    const char *run;                  /* its path, as it was given */
-    const char *baseline;             /* "3 runs of the history 'results/history.db'" */
-    const char *const *baseline_runs; /* names, n_baseline_runs of them */
-    size_t n_baseline_runs;
-    unsigned best_of; /* 0: all of them */
+    const char *run;                    /* its path, as it was given */
+    const char *baseline;               /* "3 runs of the history 'results/history.db'" */
+    const struct baseline *baseline_of; /* its runs */
+    unsigned best_of;                   /* 0: all of them */
     double margin;
     const char *history; /* what became of the run in the history, a sentence; "" */
     bool accepted;       /* its level is the start of later runs', whatever was found */

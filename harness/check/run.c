@@ -29,7 +29,9 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .only = c->only && *c->only ? c->only : NULL,
                                     .decide = {.unchanged = true, .b_stays = true},
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
-                                    .name_b = CHECK_RUN_NAME};
+                                    .name_b = CHECK_RUN_NAME,
+                                    .roles = b->choice.roles,
+                                    .n_roles = b->choice.n_roles};
     /* Without a baseline the run stands on both sides, so that its cases are known. */
     const char *const *a = b->n ? (const char *const *)b->paths : &c->run;
     int err = pairs_load(p, a, b->n ? b->n : 1, &c->run, 1, &options, c->error, sizeof(c->error));
@@ -58,7 +60,7 @@ static bool in_history(const struct check_options *o)
 
 static const char *best_text(struct pool *pool, uint64_t n, const struct baseline *b)
 {
-    if (b->n == 1)
+    if (baseline_levels(b) == 1)
         return b->text;
     if (n == 1)
         return pool_text(pool, "the last of %s", b->text);
@@ -105,14 +107,14 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
     const struct gate_options options = {.see = o->see, .strict = o->strict, .first = !b->n};
     struct check_result r = {.run = c->run,
                              .baseline = b->text,
-                             .baseline_runs = (const char *const *)b->names,
-                             .n_baseline_runs = b->n,
+                             .baseline_of = b,
                              .best_of = (unsigned)o->best_of,
                              .margin = o->margin,
                              .history = ""};
 
     if (o->best_of && b->n)
-        r.baseline = best_text(&p->report.pool, o->best_of < b->n ? o->best_of : b->n, b);
+        r.baseline = best_text(
+            &p->report.pool, o->best_of < baseline_levels(b) ? o->best_of : baseline_levels(b), b);
     int err = gate_make(&r.gate, p, &options);
     if (!err && b->n)
         r.n_differences = pairs_machine_differences(p, &r.differences);

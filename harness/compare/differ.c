@@ -53,12 +53,16 @@ void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const
         texts[i] = text(d, d->runs[i], arg);
     if (!texts)
         return;
+    if (d->word) {
+        differ_environment(d, what, texts, pipes);
+        return;
+    }
     fill_silence(texts, d->n_a);
     fill_silence(texts + d->n_a, d->n_runs - d->n_a);
     const char *a = shares_text(d->pool, texts, d->n_a, "runs", &mixed_a);
     const char *b = shares_text(d->pool, texts + d->n_a, d->n_runs - d->n_a, "runs", &mixed_b);
     if (mixed_a || mixed_b || (strcmp(a, b) != 0 && !is_silence(a, b) && !is_silence(b, a)))
-        add(d, &(struct machine_difference){what, a, b, pipes});
+        add(d, &(struct machine_difference){what, a, b, pipes, !d->aside});
 }
 
 static const char *list_text(struct pool *pool, const json_t *list)
@@ -138,12 +142,17 @@ static const char *size_text(struct pool *pool, const json_t *value)
 }
 
 /* A fact of run.json by its place. */
-static const struct fact {
+struct fact {
     const char *what, *path, *unit, *pipes; /* unit "B": a size */
-} facts[] = {
+};
+
+static const struct fact limits[] = {
     {"CPU quota", "machine.virtualization.limits.cpu_quota", " CPUs", ""},
-    {"CPUs allowed", "machine.virtualization.limits.allowed_cpus", "", ""},
     {"memory allowed", "machine.virtualization.limits.memory_bytes", "B", ON_MEMORY},
+};
+
+static const struct fact facts[] = {
+    {"CPUs allowed", "machine.virtualization.limits.allowed_cpus", "", ""},
     {"vendor", "machine.host.vendor", "", ""},
     {"product", "machine.host.product", "", ""},
     {"BIOS", "machine.host.bios", "", ""},
@@ -181,14 +190,15 @@ static const struct fact {
     {"GPUDirect by DMA-BUF", "machine.gpus.gpudirect.dma_buf", "", ON_NETWORK},
     {"peer memory module", "machine.gpus.peer_memory_module", "", ON_NETWORK},
     {"GDRCopy", "machine.gpus.gpudirect.gdrcopy", "", ON_NETWORK},
-    {"plumb version", "version", "", ""},
-    {"plumb commit", "commit", "", ""},
-    {"compiler", "compiler", "", ""},
-    {"compiler flags", "flags", "", ""},
-    {"suite", "suite", "", ""},
-    {"suite's text, by its hash", "config_hash", "", ""},
-    {"cases chosen (--only)", "only", "", ""},
 };
+
+/* The program may be what is under test, and what was asked of it is no environment; the suite's text is. */
+static const struct fact own_facts[] = {
+    {"plumb version", "version", "", ""}, {"plumb commit", "commit", "", ""},
+    {"compiler", "compiler", "", ""},     {"compiler flags", "flags", "", ""},
+    {"suite", "suite", "", ""},           {"cases chosen (--only)", "only", "", ""},
+};
+static const struct fact suite_text = {"suite's text, by its hash", "config_hash", "", ""};
 
 static const char *fact_text(const struct differ *d, const json_t *meta, const void *fact)
 {
@@ -198,7 +208,16 @@ static const char *fact_text(const struct differ *d, const json_t *meta, const v
         strcmp(f->unit, "B") ? differ_text(d->pool, value) : size_text(d->pool, value);
 
     return *text && *f->unit && strcmp(f->unit, "B") ? pool_text(d->pool, "%s%s", text, f->unit)
-                                                     : text;
+                                                     : differ_listed(d, value, text);
+}
+
+/* Where there are control groups and no limit is in them there is none. */
+static const char *limit_text(const struct differ *d, const json_t *meta, const void *fact)
+{
+    const json_t *all = differ_find(meta, "machine.virtualization.limits");
+    const char *text = fact_text(d, meta, fact);
+
+    return *text || !json_is_integer(json_object_get(all, "cgroup_version")) ? text : "none";
 }
 
 /* As their makers write them. */
@@ -310,49 +329,76 @@ static const char *features_text(const struct differ *d, const json_t *meta, con
         if (json_is_true(has) && lacking)
             text = show_joined(d->pool, text, name);
     }
-    return text;
+    return d->word && !*text && json_is_object(own) ? "none" : text;
 }
 
-/* "retbleed Vulnerable; mds Not affected": those on which another run says another word. */
-static const char *mitigations_text(const struct differ *d, const json_t *meta, const void *arg)
+/* An object of which what is told is where another run says another word. */
+static const struct otherwise {
+    const char *path, *is, *between;
+} mitigations = {"machine.host.mitigations", ": ", "; "}, settings = {"library_settings", "=", " "};
+
+/* "retbleed: Vulnerable; mds: Not affected". */
+static const char *otherwise_text(const struct differ *d, const json_t *meta, const void *arg)
 {
-    const json_t *own = differ_find(meta, "machine.host.mitigations"), *value;
+    const struct otherwise *o = arg;
+    const json_t *own = differ_find(meta, o->path), *value;
     const char *name, *text = "";
 
-    (void)arg;
     json_object_foreach ((json_t *)own, name, value) {
         bool other = false;
 
         for (size_t i = 0; i < d->n_runs && !other; i++)
-            other = !json_equal(
-                value, json_object_get(differ_find(d->runs[i], "machine.host.mitigations"), name));
+            other = !json_equal(value, json_object_get(differ_find(d->runs[i], o->path), name));
         if (other && *differ_text(d->pool, value))
-            text = pool_text(d->pool, "%s%s%s: %s", text, *text ? "; " : "", name,
+            text = pool_text(d->pool, "%s%s%s%s%s", text, *text ? o->between : "", name, o->is,
                              differ_text(d->pool, value));
     }
-    return text;
+    return d->word && !*text && json_is_object(own) ? "none" : text;
+}
+
+static void add_facts(struct differ *d, const struct fact *from, size_t n, differ_text_fn *text)
+{
+    for (size_t i = 0; i < n; i++)
+        differ_fact(d, from[i].what, text, &from[i], from[i].pipes);
+}
+
+#define N_OF(array) (sizeof(array) / sizeof(*(array)))
+
+void differ_all(struct differ *d)
+{
+    differ_fact(d, "virtualisation", nature_text, NULL, "");
+    differ_fact(d, "container", container_text, NULL, "");
+    differ_fact(d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
+    differ_fact(d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
+    differ_fact(d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
+    add_facts(d, limits, N_OF(limits), limit_text);
+    add_facts(d, facts, N_OF(facts), fact_text);
+    differ_fact(d, "library settings", otherwise_text, &settings, "");
+    d->aside = true;
+    add_facts(d, own_facts, N_OF(own_facts), fact_text);
+    d->aside = false;
+    add_facts(d, &suite_text, 1, fact_text);
+    differ_fact(d, "huge pages reserved", pages_text, NULL, ON_MEMORY);
+    differ_fact(d, "CPU mitigations", otherwise_text, &mitigations,
+                "Copies, GPU launch, " ON_NETWORK);
+    differ_devices(d);
 }
 
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all)
 {
-    struct differ d = {.pool = &p->report.pool, .n_runs = p->report.n_runs, .n_a = p->n_a};
+    struct differ d = {.pool = &p->report.pool};
 
     *all = NULL;
-    d.runs = pool_alloc(d.pool, d.n_runs, sizeof(*d.runs));
-    for (size_t i = 0; d.runs && i < d.n_runs; i++)
-        d.runs[i] = p->report.runs[i].meta;
+    d.runs = pool_alloc(d.pool, p->report.n_runs, sizeof(*d.runs));
+    for (size_t i = 0; d.runs && i < p->report.n_runs; i++) {
+        if (!pairs_is_level(p, i))
+            continue;
+        d.runs[d.n_runs++] = p->report.runs[i].meta;
+        d.n_a += i < p->n_a;
+    }
     if (!d.runs)
         return 0;
-    differ_fact(&d, "virtualisation", nature_text, NULL, "");
-    differ_fact(&d, "container", container_text, NULL, "");
-    differ_fact(&d, "NUMA nodes", nodes_text, NULL, ON_MEMORY ", " ON_PCIE);
-    differ_fact(&d, "caches", caches_text, NULL, "Matrix core, " ON_MEMORY);
-    differ_fact(&d, "CPU features of one alone", features_text, NULL, "Matrix core, Memory");
-    for (size_t i = 0; i < sizeof(facts) / sizeof(*facts); i++)
-        differ_fact(&d, facts[i].what, fact_text, &facts[i], facts[i].pipes);
-    differ_fact(&d, "huge pages reserved", pages_text, NULL, ON_MEMORY);
-    differ_fact(&d, "CPU mitigations", mitigations_text, NULL, "Copies, GPU launch, " ON_NETWORK);
-    differ_devices(&d);
+    differ_all(&d);
     *all = d.all;
     return d.n;
 }

@@ -41,7 +41,10 @@ static const char *list_text(const struct differ *d, const json_t *run, const vo
 {
     const struct device_list *list = arg;
 
-    return describe(d->pool, differ_find(run, list->path), list->text);
+    const json_t *found = differ_find(run, list->path);
+    const char *text = describe(d->pool, found, list->text);
+
+    return d->word && !*text && json_is_array(found) ? "none" : text;
 }
 
 static void add_list(struct differ *d, const char *what, const char *path, device_text_fn *text,
@@ -132,7 +135,7 @@ static const char *gpu_fact_text(const struct differ *d, const json_t *run, cons
 
     for (size_t i = 0; texts && i < n; i++)
         texts[i] = with_unit(d->pool, text_at(d->pool, json_array_get(gpus, i), f->path), f->unit);
-    return texts ? differ_counted(d->pool, texts, n) : "";
+    return texts ? differ_listed(d, gpus, differ_counted(d->pool, texts, n)) : "";
 }
 
 static void add_gpus(struct differ *d)
@@ -223,7 +226,10 @@ static void add_links(struct differ *d)
 
 void differ_devices(struct differ *d)
 {
+    /* One that is idle may be slower. */
+    d->aside = true;
     add_links(d);
+    d->aside = false;
     add_list(d, "network interfaces", "machine.network", interface_text, ON_NETWORK);
     add_list(d, "RDMA devices", "machine.rdma", rdma_text, ON_NETWORK);
     add_gpus(d);

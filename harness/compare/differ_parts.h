@@ -19,7 +19,18 @@ struct differ {
     size_t n_runs, n_a;
     struct machine_difference *all;
     size_t n, room;
+    bool aside; /* what is added now is not of the environment */
+    struct environment_word
+        *word; /* only that is asked for, and of the last run against the others; NULL */
 };
+
+void differ_all(struct differ *d);
+
+/* The same for an environment: see pairs.h. texts: of the runs. */
+void differ_environment(struct differ *d, const char *what, const char *const *texts,
+                        const char *pipes);
+/* A list that is there and empty says so where the environment is asked for. */
+const char *differ_listed(const struct differ *d, const json_t *list, const char *text);
 
 /* What one run says of a thing: see differ_fact(). "" where it does not tell. */
 typedef const char *differ_text_fn(const struct differ *d, const json_t *run, const void *arg);

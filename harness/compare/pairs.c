@@ -116,6 +116,26 @@ static void judge_nothing(struct pairing *g, struct pair *pair)
                              n + count_of(&pair->decide.b, true), g->b.name);
 }
 
+/* Those of the case itself, where it has some. */
+static const struct pairs_role *roles_of(const struct pairs_options *o, const char *key)
+{
+    for (size_t i = 1; i < o->n_roles; i++)
+        if (!strcmp(o->roles[i].key, key))
+            return o->roles[i].runs;
+    return o->n_roles ? o->roles[0].runs : NULL;
+}
+
+/* A case of runs alone that have no part in the level: nobody asks for it any more. */
+static bool is_bygone(const struct pairing *g, const struct pair *pair)
+{
+    const struct pairs *p = g->p;
+    bool has_rows = !g->a.roles || pair->state != PAIR_LOST_BOTH || pair->failed_b;
+
+    for (size_t run = 0; run < p->report.n_runs && !has_rows; run++)
+        has_rows = pair->c->points[run].n_rows && (run >= p->n_a || side_has(&g->a, run));
+    return !has_rows;
+}
+
 static void make_pair(struct pairing *g, const struct report_bench *b, const struct report_case *c,
                       struct pair *pair)
 {
@@ -124,6 +144,7 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     *pair = (struct pair){.bench = b, .c = c, .label = ""};
     pair->pipe = rule_pipe(&g->p->report, b, c);
     pair->key = case_key(pool, b, c);
+    g->a.roles = roles_of(g->options, pair->key);
     pair->decide.higher_is_better = report_higher_is_better(c->unit);
     pair->decide.margin = pair_margin(g, pair);
     size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
@@ -168,8 +189,10 @@ static int pair_cases(struct pairing *g)
 
         for (size_t k = 0; k < b->n_cases; k++)
             if (rule_is_judged(&p->report, b, &b->cases[k]) &&
-                !is_told_elsewhere(g, b, &b->cases[k]))
-                make_pair(g, b, &b->cases[k], &p->all[p->n++]);
+                !is_told_elsewhere(g, b, &b->cases[k])) {
+                make_pair(g, b, &b->cases[k], &p->all[p->n]);
+                p->n += !is_bygone(g, &p->all[p->n]);
+            }
     }
     int err = pairs_label(p);
     if (!err)
@@ -255,23 +278,38 @@ static int load_runs(struct pairs *p, const char *const *a, size_t n_a, const ch
     return err;
 }
 
+/* What runs that are no level chose, or were asked for, splits no case and joins none. */
+static int settle_choices(struct pairing *g)
+{
+    struct pairs *p = g->p;
+    bool *apart = calloc(p->n_a, sizeof(*apart));
+    int err = apart ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < p->n_a; i++)
+        apart[i] = !pairs_is_level(p, i);
+    if (!err)
+        err = choices_as_asked(&p->report, g->plans, p->n_a, apart);
+    free(apart);
+    return err;
+}
+
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len)
 {
     struct pairing g = {.p = p, .options = options};
 
-    *p = (struct pairs){0};
+    *p = (struct pairs){.roles = options->n_roles ? options->roles[0].runs : NULL};
     int err = load_runs(p, a, n_a, b, n_b, error, len);
     if (err)
         return err;
     p->in_turn = sides_in_turn(p);
-    g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a};
-    g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs};
+    g.a = (struct side){options->name_a ? options->name_a : "A", 0, p->n_a, NULL};
+    g.b = (struct side){options->name_b ? options->name_b : "B", p->n_a, p->report.n_runs, NULL};
     err = index_plans(&g);
     if (!err && p->in_turn)
         err = turns_read(&g);
     if (!err)
-        err = choices_as_asked(&p->report, g.plans, p->n_a);
+        err = settle_choices(&g);
     if (!err)
         err = pair_cases(&g);
     release_plans(&g);

@@ -63,6 +63,22 @@ struct pairs {
     struct pair *all; /* n that were asked for, in the order of the suite; behind them the others */
     size_t n, n_all;  /* what is decided is decided over all of them */
     struct decide_overall overall;
+    const struct pairs_role
+        *roles; /* of A's runs in most cases, as asked for; NULL: all are LEVEL */
+};
+
+/* What a run of A is to a case: see decide.h. What has no part in the level, an ANCHOR or SPREAD, says nothing of a case but
+ * its values: neither that the case was there, nor which path it took. */
+struct pairs_role {
+    enum decide_role role;
+    unsigned
+        level; /* runs of one number are meant to have one level; a run breaks where it is another number than that of the
+                       run with values before it */
+};
+
+struct pairs_roles {
+    const char *key;               /* of the case; NULL: every case that has no roles of its own */
+    const struct pairs_role *runs; /* of each run of A */
 };
 
 struct pairs_options {
@@ -75,6 +91,10 @@ struct pairs_options {
                                 whole suite tells (how runs differ), and no case is decided otherwise without them */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
+    const struct pairs_roles *
+        roles; /* n_roles of them, the first of every case (key NULL), then those of single cases; each path of A is a run then. They are to
+                   live as long as the pairs */
+    size_t n_roles; /* 0: all runs are LEVEL */
 };
 
 /* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run folders.
@@ -85,6 +105,9 @@ struct pairs_options {
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len);
 void pairs_release(struct pairs *p);
+
+/* Is this run one that B is held against in most cases? Those of B are. */
+bool pairs_is_level(const struct pairs *p, size_t run);
 
 /* Is a run on both sides, by its path or by its name, host and start? -EEXIST with error set: it would
  * be held against itself. */
@@ -110,7 +133,24 @@ struct machine_difference {
     const char *a,
         *b; /* as people write them; "6.1 in 2 of 3 runs, 6.5 in 1"; "" where a side has none, or cannot tell */
     const char *pipes; /* that it may weigh on, ", " between: "Memory, Copies"; "" for all */
+    bool
+        environment; /* of what the program was measured in, by: limits, clocks, drivers, kernel, settings. Not: of the program
+                          itself, or of what moves by itself, as the rate of a link that is idle */
 };
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);
+
+/* Was a run measured in the environment of others? Each fact by itself: it is another where the run tells it, others do, and none
+ * of these says the same. */
+struct environment_word {
+    struct machine_difference *other; /* a: what the others say */
+    size_t n_other;
+    const char **
+        unknown; /* facts that the run tells and none of the others does, or the other way round: neither the same nor
+                             different */
+    size_t n_unknown;
+};
+/* By their run.json, or history_environment() of it. All lives in the pool. 0 or -ENOMEM. */
+int environment_compare(struct pool *pool, const json_t *const *others, size_t n, const json_t *run,
+                        struct environment_word *word);
 
 #endif

@@ -10,9 +10,16 @@
 
 /* One side of a comparison while it is being paired. */
 struct side {
-    const char *name;  /* "A" */
-    size_t first, end; /* its runs */
+    const char *name;               /* "A" */
+    size_t first, end;              /* its runs */
+    const struct pairs_role *roles; /* of each of them, in the case at hand; NULL: all are LEVEL */
 };
+
+/* Is the run one of the side's level? Others say no more of a case than their values. */
+static inline bool side_has(const struct side *s, size_t run)
+{
+    return !s->roles || s->roles[run - s->first].role == DECIDE_LEVEL;
+}
 
 /* When a launch was measured, by its run's plan. */
 struct planned_turn {
@@ -38,8 +45,8 @@ int sides_refuse_mixed(const struct pairs *p, char *error, size_t len);
 /* -EEXIST with error set: a side has one run twice, by its path or as a copy: what varies between runs would seem known. */
 int sides_refuse_twice(const struct pairs *p, char *error, size_t len);
 
-/* The launches' values of one side, launches of a run in time order. Returns how many; the pool's
- * `failed` is set where memory is short. */
+/* The launches' values of one side, launches of a run in time order. Returns how many its level has; the
+ * pool's `failed` is set where memory is short. */
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out);
 

@@ -19,7 +19,7 @@ static bool next_row(struct walk *w, const struct report_rows **rows, size_t *ro
     for (; w->run < w->side->end; w->run++, w->i = 0) {
         const struct report_point *p = &w->pair->c->points[w->run];
 
-        while (w->i < p->n_rows) {
+        while (side_has(w->side, w->run) && w->i < p->n_rows) {
             *rows = &w->pair->bench->rows[w->run];
             *row = p->rows[w->i++];
             if (row_is_usable(*rows, *row))

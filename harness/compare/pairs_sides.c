@@ -67,11 +67,17 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first)
     return n < p->report.n_runs ? n : 0;
 }
 
+bool pairs_is_level(const struct pairs *p, size_t run)
+{
+    return run >= p->n_a || !p->roles || p->roles[run].role == DECIDE_LEVEL;
+}
+
 int sides_refuse_mixed(const struct pairs *p, char *error, size_t len)
 {
     for (size_t x = 0; x < p->report.n_runs; x++)
         for (size_t y = x + 1; y < p->report.n_runs; y++) {
-            if ((x < p->n_a) != (y < p->n_a) || !are_the_two_targets(p, x, y))
+            if ((x < p->n_a) != (y < p->n_a) || !pairs_is_level(p, x) || !pairs_is_level(p, y) ||
+                !are_the_two_targets(p, x, y))
                 continue;
             snprintf(error, len,
                      "'%.300s' and '%.300s' are the two targets of one plumb run --against, and "

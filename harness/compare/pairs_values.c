@@ -61,27 +61,49 @@ static size_t run_values(const struct report_rows *rows, const struct report_poi
     return n;
 }
 
+/* Runs without values come between as if they were not there. */
+static void set_role(struct decide_run *run, const struct pairs_role *role, unsigned *level)
+{
+    run->role = role->role;
+    run->breaks = run->n && *level && *level != role->level + 1;
+    if (run->n)
+        *level = role->level + 1;
+}
+
+/* As long as the decision knows no other runs than those of the level it is given no others. */
+static size_t keep_level(struct decide_run *runs, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (runs[i].role == DECIDE_LEVEL)
+            runs[kept++] = runs[i];
+    return kept;
+}
+
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out)
 {
     struct pool *pool = &g->p->report.pool;
     size_t n = side->end - side->first, all = 0;
     struct decide_run *runs = pool_alloc(pool, n, sizeof(*runs));
+    unsigned level = 0;
 
     *out = (struct decide_side){0};
     if (!runs)
         return 0;
-    *out = (struct decide_side){.runs = runs, .n = n};
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
         double *values = p->n_rows ? pool_alloc(pool, p->n_rows, sizeof(*values)) : NULL;
 
-        if (!values)
-            continue;
-        runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit, values);
+        if (values)
+            runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit, values);
         runs[i].values = values;
-        all += runs[i].n;
+        if (side->roles)
+            set_role(&runs[i], &side->roles[i], &level);
+        all += side_has(side, side->first + i) ? runs[i].n : 0;
     }
+    *out = (struct decide_side){.runs = runs, .n = side->roles ? keep_level(runs, n) : n};
     return all;
 }
 
@@ -94,7 +116,7 @@ const char *side_taken(struct pairing *g, const struct pair *pair, const struct 
         const struct report_rows *rows = &pair->bench->rows[run];
         const struct report_point *p = &pair->c->points[run];
 
-        for (size_t i = 0; i < p->n_rows; i++) {
+        for (size_t i = 0; side_has(side, run) && i < p->n_rows; i++) {
             double steal = row_number(rows, p->rows[i], FIELD_STEAL);
 
             of += row_is_usable(rows, p->rows[i]);
@@ -127,7 +149,7 @@ static void tally_rows(const struct pair *pair, const struct side *side, struct 
         const struct report_rows *rows = &pair->bench->rows[run];
         const struct report_point *p = &pair->c->points[run];
 
-        for (size_t i = 0; i < p->n_rows; i++) {
+        for (size_t i = 0; side_has(side, run) && i < p->n_rows; i++) {
             const char *status = row_text(rows, p->rows[i], FIELD_STATUS);
             bool wrong = !strcmp(status, "wrong"), failed = !strcmp(status, "failed");
 
@@ -167,7 +189,7 @@ static void tally_plans(struct pairing *g, const struct pair *pair, const struct
     for (size_t run = side->first; entry && run < side->end; run++) {
         const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
 
-        if (!e)
+        if (!e || !side_has(side, run))
             continue;
         if (e->n_done)
             t->others = true;
@@ -193,7 +215,8 @@ static const char *tell(struct pool *pool, const struct side *side, const struct
 static bool has_column(const struct report_bench *b, const struct side *side, size_t param)
 {
     for (size_t run = side->first; run < side->end; run++)
-        if (b->rows[run].table && b->rows[run].params[param] != TABLE_NO_COLUMN)
+        if (side_has(side, run) && b->rows[run].table &&
+            b->rows[run].params[param] != TABLE_NO_COLUMN)
             return true;
     return false;
 }
@@ -263,7 +286,7 @@ static double side_margin(struct pairing *g, const struct side *side,
     for (size_t run = side->end; run-- > side->first;) {
         const struct suite_entry *e = suite_entry_like(&g->plans[run], entry);
 
-        if (e)
+        if (e && side_has(side, run))
             return isnan(e->margin) ? g->options->margin : e->margin;
     }
     return g->options->margin;

@@ -6,9 +6,9 @@
  * no half of a run. WAL is taken on file systems of this machine alone: over a network it would
  * damage the file. The run folders may be deleted afterwards.
  *
- * Of the last HISTORY_WHOLE_RUNS of a machine and suite the rows themselves are kept, too, so that
+ * Of some runs of a machine and suite (HISTORY_WHOLE_RUNS) the rows themselves are kept, too, so that
  * later runs can be held against them as against their folders, with everything that makes figures
- * comparable. Of older ones the values stay.
+ * comparable. Of others the values stay.
  *
  * A run is known by its name, host and start: added twice it is there once. Where the folder says
  * something else by then (it was added before it had ended, and was resumed) the history takes that. Series
@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "harness/report/model.h"
+#include "harness/compare/pairs.h"
 
 struct history_db;
 
@@ -43,7 +43,11 @@ enum history_standing {
     HISTORY_START     /* the same, and against none before it: its level was accepted */
 };
 
+/* Runs of a machine and suite of which the rows are kept: the last baselines, the first since the last start, and the last
+ * of the others. */
 #define HISTORY_WHOLE_RUNS 100
+#define HISTORY_FIRST_RUNS 20
+#define HISTORY_OTHER_RUNS 40
 
 /* What became of a run that was added. */
 enum history_added {
@@ -69,28 +73,47 @@ struct history_run {
     const char *name, *host, *suite, *started_utc, *version, *commit;
     enum history_standing standing;
     const char
-        *environment; /* what the run was measured by, as JSON: history_environment(); NULL: not
+        *environment;  /* what the run was measured by, as JSON: history_environment(); NULL: not
                                 kept, or not asked for */
+    const char *state; /* "complete"; NULL: not known, or not asked for */
+    bool has_rows;     /* its rows are kept; of those of history_db_choose() alone */
 };
 
 /* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0: all). */
 int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
                     struct history_run **runs, size_t *n_runs, char *error, size_t len);
-/* Which baselines are asked for. */
+/* Which runs are asked for to hold one against. */
 struct history_sieve {
-    size_t most;        /* the last so many; 0: all */
+    size_t most;        /* the last so many baselines; 0: all */
+    size_t anchors;     /* and the first so many since the last start */
+    size_t spread;      /* and so many others, the newest */
     double steal_limit; /* as in harness/compare/pairs.h */
-    size_t
-        n_taken; /* left out, behind the call: of those that would have been among them, the runs in all of
-                           whose launches others took more of the CPU. They say nothing of this machine */
+    const json_t *meta; /* run.json of the run that is held against them; needed for `spread` */
 };
 
-/* The runs that this one (by its name, host, suite and start) may be held against: the last baselines
- * before it, back to the last start, of which the rows are there. Of runs that started in the same
- * second those came before that were added before: all of them where this one is not there. */
-int history_db_baselines(struct history_db *db, const struct history_run *run,
-                         struct history_sieve *sieve, struct history_run **runs, size_t *n_runs,
-                         char *error, size_t len);
+/* The runs that one is held against, and what each of them is to its cases: see harness/decide/decide.h. */
+struct history_choice {
+    struct history_run *runs;           /* in the order of their start */
+    size_t n;                           /* 0: there is no baseline */
+    size_t n_level, n_anchor, n_spread; /* in most cases */
+    struct pairs_roles *roles;          /* as pairs_options.roles */
+    size_t n_roles;
+    size_t
+        n_taken; /* left out: of those that would have been of the level, the runs in all of whose launches
+                       others took more of the CPU. They say nothing of this machine */
+    struct pool pool; /* of the roles */
+};
+
+/* Of the runs before this one (by its name, host, suite and start) whose rows are there
+ *   LEVEL   the last baselines, back to the last start
+ *   ANCHOR  the first baselines from that start on, where they are not among these
+ *   SPREAD  of the others that were measured to their end, and in the environment of this one, the newest
+ * Of runs that started in the same second those came before that were added before: all of them where this one is
+ * not there. *choice is to be released in any case. */
+int history_db_choose(struct history_db *db, const struct history_run *run,
+                      const struct history_sieve *sieve, struct history_choice *choice, char *error,
+                      size_t len);
+void history_choice_release(struct history_choice *choice);
 /* Is that run (by its name, host and start) one that such a sieve leaves out? */
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit);
 /* Writes that run's folder again, without its samples and logs, into a folder that is there. 0 or -errno with error set. */

@@ -59,12 +59,15 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
     return missing(error, len);
 }
 
-int history_db_baselines(struct history_db *db, const struct history_run *run,
-                         struct history_sieve *sieve, struct history_run **runs, size_t *n_runs,
-                         char *error, size_t len)
+int history_db_choose(struct history_db *db, const struct history_run *run,
+                      const struct history_sieve *sieve, struct history_choice *choice, char *error,
+                      size_t len)
 {
-    sieve->n_taken = 0;
-    return history_db_runs(db, run->host, run->suite, sieve->most, runs, n_runs, error, len);
+    (void)db;
+    (void)run;
+    (void)sieve;
+    *choice = (struct history_choice){0};
+    return missing(error, len);
 }
 
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)

@@ -34,6 +34,12 @@ int history_schema_make(struct history_db *db, char *error, size_t len);
  * transaction that writes. */
 int64_t history_environment_id(struct history_db *db, const char *json);
 
+/* The runs of this one's host and suite that came before it, in the order of their start. 0 or -errno with error set. */
+int history_earlier(struct history_db *db, const struct history_run *run, struct history_run **runs,
+                    size_t *n, char *error, size_t len);
+/* What the run was measured by, to be freed; NULL: not kept, or it cannot be read. */
+char *history_environment_of(struct history_db *db, int64_t run);
+
 /* Fills in what others took of the CPU in the launches whose rows the file keeps. 0 or -errno with error set. Within a
  * transaction that writes. */
 int history_fill_steal(struct history_db *db, char *error, size_t len);

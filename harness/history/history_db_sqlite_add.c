@@ -130,14 +130,21 @@ static int drop_other_files(struct adding *a, const char *names)
     return code == SQLITE_OK ? 0 : failed(a, "replace a run of the history");
 }
 
+#define OF_SUITE "SELECT id FROM runs WHERE host = ?1 AND suite = ?2 AND standing "
+
 /* Rows of older runs go, so that the file stays small. */
 static int drop_old_files(struct adding *a)
 {
     int code = history_execute(
         a->db,
-        "DELETE FROM files WHERE run IN (SELECT id FROM runs WHERE host = ? AND suite = ?"
-        " AND standing > 0 ORDER BY started_utc DESC, id DESC LIMIT -1 OFFSET ?)",
-        "tti", a->run.host, a->run.suite, (int64_t)HISTORY_WHOLE_RUNS);
+        "DELETE FROM files WHERE run IN (" OF_SUITE ">= 0 EXCEPT SELECT id FROM (" OF_SUITE
+        "IN (1, 2) ORDER BY started_utc DESC, id DESC LIMIT ?3) EXCEPT SELECT id FROM (" OF_SUITE
+        "IN (1, 2) AND started_utc >= ifnull((SELECT max(started_utc) FROM runs WHERE host = ?1"
+        " AND suite = ?2 AND standing = 2), '') ORDER BY started_utc, id LIMIT ?4)"
+        " EXCEPT SELECT id FROM (" OF_SUITE
+        "NOT IN (1, 2) ORDER BY started_utc DESC, id DESC LIMIT ?5))",
+        "ttiii", a->run.host, a->run.suite, (int64_t)HISTORY_WHOLE_RUNS,
+        (int64_t)HISTORY_FIRST_RUNS, (int64_t)HISTORY_OTHER_RUNS);
 
     return code == SQLITE_OK ? 0 : failed(a, "tidy the history");
 }
@@ -237,8 +244,7 @@ static int change_run(struct adding *a, const struct stored *stored, enum histor
         err = add_cases(a);
     /* Of an old run the rows are gone, and stay so while nothing of it changes. */
     int64_t before = sqlite3_total_changes(a->db->sqlite);
-    if (!err && a->standing != HISTORY_SEEN &&
-        (start || *how == HISTORY_CHANGED || stored->has_files))
+    if (!err && (start || *how == HISTORY_CHANGED || stored->has_files))
         err = add_files(a);
     if (stored->has_files && sqlite3_total_changes(a->db->sqlite) > before)
         *how = HISTORY_CHANGED;
@@ -266,7 +272,7 @@ static int put_run(struct adding *a, enum history_added *how)
     err = add_run(a);
     if (!err)
         err = add_cases(a);
-    if (!err && a->standing != HISTORY_SEEN)
+    if (!err)
         err = add_files(a);
     return err;
 }

@@ -16,7 +16,8 @@
 #define LEAST_STEAL                                                                                \
     "(SELECT min(ifnull(l.steal, 0)) FROM series s JOIN launches l ON l.series = s.id"             \
     " AND l.run = r.id WHERE s.host = r.host)"
-#define AT_LEAST_STEAL 8
+#define AT_STATE                                                                                   \
+    8 /* behind RUN_COLUMNS, where it is asked for, and then whether the rows are there */
 
 static bool copy_run(sqlite3_stmt *s, struct history_run *run)
 {
@@ -43,29 +44,30 @@ static void turn_round(struct history_run *runs, size_t n)
     }
 }
 
-/* The rows of the statement, newest first, as runs, oldest first. Behind RUN_COLUMNS may stand LEAST_STEAL, for the
- * sieve; NULL: none. Ends the statement. */
-static int take_runs(struct history_db *db, sqlite3_stmt *s, struct history_sieve *sieve,
-                     struct history_run **runs, size_t *n, char *error, size_t len)
+static bool copy_more(sqlite3_stmt *s, struct history_run *run)
+{
+    const char *state = (const char *)sqlite3_column_text(s, AT_STATE);
+
+    run->state = state ? strdup(state) : NULL;
+    run->has_rows = sqlite3_column_int(s, AT_STATE + 1);
+    return !state || run->state;
+}
+
+/* The rows of the statement, newest first, as runs, oldest first. more: behind RUN_COLUMNS stands what copy_more() takes.
+ * Ends the statement. */
+static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct history_run **runs,
+                     size_t *n, char *error, size_t len)
 {
     int code = SQLITE_ERROR, err = 0;
 
     *runs = NULL;
     *n = 0;
     while (s && !err && (code = sqlite3_step(s)) == SQLITE_ROW) {
-        if (sieve && sieve->most && *n == sieve->most) {
-            code = SQLITE_DONE;
-            break;
-        }
-        if (sieve && steal_is_over(sqlite3_column_double(s, AT_LEAST_STEAL), sieve->steal_limit)) {
-            sieve->n_taken++;
-            continue;
-        }
-        struct history_run *more = reallocarray(*runs, *n + 1, sizeof(*more));
+        struct history_run *all = reallocarray(*runs, *n + 1, sizeof(*all));
 
-        if (more)
-            *runs = more;
-        if (!more || !copy_run(s, &more[(*n)++]))
+        if (all)
+            *runs = all;
+        if (!all || !copy_run(s, &all[(*n)++]) || (more && !copy_more(s, &all[*n - 1])))
             err = history_out_of_memory(error, len);
     }
     if (!err && code != SQLITE_DONE)
@@ -85,37 +87,45 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
         " ORDER BY started_utc DESC, id DESC LIMIT ?3",
         "tti", host, suite, n ? (int64_t)n : (int64_t)-1);
 
-    return take_runs(db, s, NULL, runs, n_runs, error, len);
+    return take_runs(db, s, false, runs, n_runs, error, len);
 }
 
 /* started_utc counts whole seconds: what stands between two of them is the order they were added in. */
-#define BASELINES(least_steal)                                                                     \
-    "WITH earlier AS (SELECT * FROM runs WHERE host = ?1 AND suite = ?2"                           \
+#define EARLIER(state)                                                                             \
+    "SELECT " RUN_COLUMNS ", " state ", EXISTS (SELECT 1 FROM files WHERE run = r.id)"             \
+    " FROM runs r WHERE host = ?1 AND suite = ?2"                                                  \
     " AND (started_utc, id) < (?3, ifnull((SELECT id FROM runs WHERE name = ?4 AND host = ?1"      \
-    " AND started_utc = ?3), 9223372036854775807)))"                                               \
-    " SELECT " RUN_COLUMNS ", " least_steal " FROM earlier r WHERE standing > 0"                   \
-    " AND (started_utc, id) >="                                                                    \
-    " (ifnull((SELECT max(started_utc) FROM earlier WHERE standing = 2), ''),"                     \
-    " ifnull((SELECT id FROM earlier WHERE standing = 2 ORDER BY started_utc DESC, id DESC"        \
-    " LIMIT 1), 0)) AND EXISTS (SELECT 1 FROM files WHERE run = r.id)"                             \
-    " ORDER BY started_utc DESC, id DESC"
+    " AND started_utc = ?3), 9223372036854775807)) ORDER BY started_utc DESC, id DESC"
+
+int history_earlier(struct history_db *db, const struct history_run *run, struct history_run **runs,
+                    size_t *n, char *error, size_t len)
+{
+    const char *sql = history_schema(db) < 2 ? EARLIER("NULL") : EARLIER("state");
+    sqlite3_stmt *s =
+        history_statement(db, sql, "tttt", run->host, run->suite, run->started_utc, run->name);
+
+    return take_runs(db, s, true, runs, n, error, len);
+}
+
+char *history_environment_of(struct history_db *db, int64_t run)
+{
+    sqlite3_stmt *s = history_statement(
+        db,
+        history_schema(db) < 2
+            ? "SELECT text FROM files WHERE name = 'run.json' AND run = ?"
+            : "SELECT e.json FROM environments e JOIN runs r ON r.environment = e.id"
+              " WHERE r.id = ?",
+        "i", run);
+    char *json = s && sqlite3_step(s) == SQLITE_ROW ? strdup(history_column_text(s, 0)) : NULL;
+
+    sqlite3_finalize(s);
+    return json;
+}
 
 /* Before schema 3 nothing is known of what others took. */
 static bool knows_steal(struct history_db *db)
 {
     return history_schema(db) >= 3;
-}
-
-int history_db_baselines(struct history_db *db, const struct history_run *run,
-                         struct history_sieve *sieve, struct history_run **runs, size_t *n_runs,
-                         char *error, size_t len)
-{
-    sqlite3_stmt *s =
-        history_statement(db, knows_steal(db) ? BASELINES(LEAST_STEAL) : BASELINES("NULL"), "tttt",
-                          run->host, run->suite, run->started_utc, run->name);
-
-    sieve->n_taken = 0;
-    return take_runs(db, s, sieve, runs, n_runs, error, len);
 }
 
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit)

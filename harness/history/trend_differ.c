@@ -41,9 +41,9 @@ static int copy_differences(struct pool *pool, const struct machine_difference *
     if (!pair->all)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        pair->all[pair->n++] =
-            (struct machine_difference){kept_text(pool, all[i].what), kept_text(pool, all[i].a),
-                                        kept_text(pool, all[i].b), kept_text(pool, all[i].pipes)};
+        pair->all[pair->n++] = (struct machine_difference){
+            kept_text(pool, all[i].what), kept_text(pool, all[i].a), kept_text(pool, all[i].b),
+            kept_text(pool, all[i].pipes), all[i].environment};
     return 0;
 }
 
@@ -159,7 +159,7 @@ static size_t add_outcomes(struct pool *pool, const struct around *o,
         if (all)
             all[n] = (struct machine_difference){
                 pool_text(pool, "the case's %s", name), texts_of(pool, before),
-                texts_of(pool, json_object_get(o->after, name)), ""};
+                texts_of(pool, json_object_get(o->after, name)), "", false};
         n++;
     }
     return n;

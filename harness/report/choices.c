@@ -85,7 +85,7 @@ static int add_row(struct making *m, const struct report_case *c, size_t run, si
         return -ENOMEM;
     group->n_sources += group->source != c;
     group->source = c;
-    group->in_a |= run < m->n_a;
+    group->in_a |= run < m->n_a && !(m->apart && m->apart[run]);
     group->in_b |= run >= m->n_a;
     m->refs[m->n_refs++] = (struct ref){run, row, c, group};
     return 0;
@@ -261,11 +261,12 @@ static size_t count_rows(const struct making *m)
 }
 
 int choices_begin(struct making *m, struct report *r, const struct suite_index *plans, size_t n_a,
-                  size_t bench)
+                  const bool *apart, size_t bench)
 {
     int err = 0;
 
-    *m = (struct making){.r = r, .plans = plans, .n_a = n_a, .b = &r->benches[bench]};
+    *m = (struct making){
+        .r = r, .plans = plans, .n_a = n_a, .apart = apart, .b = &r->benches[bench]};
     find_choices(m);
     if (!m->n_choices)
         return 0;
@@ -286,14 +287,15 @@ void choices_end(struct making *m)
     free(m->refs);
 }
 
-int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a)
+int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
+                     const bool *apart)
 {
     int err = 0;
 
     for (size_t i = 0; !err && i < r->n_benches; i++) {
         struct making m;
 
-        err = choices_begin(&m, r, plans, n_a, i);
+        err = choices_begin(&m, r, plans, n_a, apart, i);
         if (!err && m.n_choices) {
             join_groups(&m);
             err = choices_fill(&m);

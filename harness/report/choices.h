@@ -16,8 +16,9 @@
 int choices_unite(struct report *r);
 
 /* For a comparison of the first n_a runs with the others: no case has what was left to the benchmark, its parameters are ""
- * there. What one side was asked for, and all launches of the other chose of themselves, is one case. One plan a run. 0 or
- * -ENOMEM. */
-int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a);
+ * there. What one side was asked for, and all launches of the other chose of themselves, is one case. apart: of
+ * each run of the first whether it is of neither side in this; NULL: none is. One plan a run. 0 or -ENOMEM. */
+int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n_a,
+                     const bool *apart);
 
 #endif

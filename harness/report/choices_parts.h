@@ -30,6 +30,7 @@ struct making {
     struct report *r;
     const struct suite_index *plans; /* one a run */
     size_t n_a;                      /* runs of the one side, in a comparison */
+    const bool *apart;               /* of each of them; NULL: none is of neither side */
     struct report_bench *b;
     size_t choices[CHOICES_MAX], n_choices; /* parameters */
     struct group **groups;                  /* in the order of the suite */
@@ -41,7 +42,7 @@ struct making {
 /* Puts the rows of a benchmark's cases into groups. n_choices is 0 where it chooses nothing, and then there are none. 0 or
  * -ENOMEM; choices_end() in any case. */
 int choices_begin(struct making *m, struct report *r, const struct suite_index *plans, size_t n_a,
-                  size_t bench);
+                  const bool *apart, size_t bench);
 void choices_end(struct making *m);
 
 /* Rows by their groups, in the order of the suite, and by time. For qsort(). */

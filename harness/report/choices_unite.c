@@ -114,7 +114,7 @@ int choices_unite(struct report *r)
     for (size_t i = 0; !err && i < r->n_benches; i++) {
         struct making m;
 
-        err = choices_begin(&m, r, plans, r->n_runs, i);
+        err = choices_begin(&m, r, plans, r->n_runs, NULL, i);
         if (!err && m.n_choices)
             err = unite(&m);
         choices_end(&m);

@@ -338,6 +338,22 @@ END
     [ "$(json j.json "{c['more_of'] for c in o['cases']}")" = "{'launches'}" ]
 }
 
+@test "the history gives more than the level: the first runs since the start, and others that tell how runs differ" {
+    sqlite
+    for i in 1 2 3 4 5; do
+        made n$i --seed $i
+        check $((i == 1 ? 3 : 0)) n$i --update-baseline
+    done
+    made n6 --seed 6 --shift 'memory triad 1073741824 *=0.9'
+    check 1 n6 --update-baseline
+    made n7 --seed 7
+    check 0 n7 --baseline history:2 --json j.json
+    grep -q "^against 2 runs of the history 'results/history.db', the last is n5; beside them 3 older since the start, and 1 that only tell how runs differ$" out
+    [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors', 'spread')]")" = "[['n4', 'n5'], ['n1', 'n2', 'n3'], ['n6']]" ]
+    check 0 n7 --baseline history:2 --best-of 2 --json j.json
+    json j.json "o['baseline']['best_of']" | grep -qx 2
+}
+
 @test "--best-of: each case against its best of the last runs" {
     mkdir all
     for i in 1 2 3 4; do made all/n$i --seed $i --shift "*=0.$((975 + 5 * i))"; done

@@ -69,17 +69,17 @@ static inline size_t baselines(const struct scene *s, size_t most, double limit,
         .name = "other", .host = "one", .suite = "quick", .started_utc = "2026-02-01T00:00:00Z"};
     struct history_sieve sieve = {.most = most, .steal_limit = limit};
     struct history_db *db = open_db(s->db, false);
-    struct history_run *runs;
+    struct history_choice c;
     char error[512] = "";
-    size_t n;
 
-    assert_int_equal(history_db_baselines(db, &run, &sieve, &runs, &n, error, sizeof(error)), 0);
+    assert_int_equal(history_db_choose(db, &run, &sieve, &c, error, sizeof(error)), 0);
     *names = '\0';
-    for (size_t i = 0; i < n; i++)
-        snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", runs[i].name);
-    history_runs_release(runs, n);
+    for (size_t i = 0; i < c.n; i++)
+        snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", c.runs[i].name);
     history_db_close(db);
-    *n_taken = sieve.n_taken;
+    *n_taken = c.n_taken;
+    size_t n = c.n;
+    history_choice_release(&c);
     return n;
 }
 

@@ -120,16 +120,16 @@ static size_t baselines_of(const struct scene *s, const char *name, const char *
     const struct history_run run = {
         .name = name, .host = "one", .suite = "quick", .started_utc = started};
     struct history_db *db = open_db(s->db, false);
-    struct history_run *runs;
+    struct history_choice c;
     char error[512] = "";
-    size_t n;
 
     struct history_sieve sieve = {.most = most};
-    assert_int_equal(history_db_baselines(db, &run, &sieve, &runs, &n, error, sizeof(error)), 0);
+    assert_int_equal(history_db_choose(db, &run, &sieve, &c, error, sizeof(error)), 0);
     *names = '\0';
-    for (size_t i = 0; i < n; i++)
-        snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", runs[i].name);
-    history_runs_release(runs, n);
+    for (size_t i = 0; i < c.n; i++)
+        snprintf(names + strlen(names), len - strlen(names), "%s%s", i ? " " : "", c.runs[i].name);
+    size_t n = c.n;
+    history_choice_release(&c);
     history_db_close(db);
     return n;
 }

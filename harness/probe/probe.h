@@ -28,6 +28,12 @@
 int probe_machine(const char *sysroot, json_t **machine);
 
 /*
+ * Which of the variables ("NAME=VALUE", NULL-ended, as environ) steer libraries: {"OMP_NUM_THREADS": "4"}. Others are not
+ * looked at. The caller owns it; NULL: no memory.
+ */
+json_t *probe_settings(const char *const *variables);
+
+/*
  * Prints the object as an aligned table for people. Reads only the object; a key that lacks is
  * printed as "?", so that objects of other versions print too. Returns 0 or -EIO.
  */

@@ -97,6 +97,7 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "config_hash", json_string(hash));
     json_object_set_new(meta, "config", json_stringn_nocheck(m->config, m->config_size));
     json_object_set_new(meta, "machine", machine);
+    json_object_set_new(meta, "library_settings", probe_settings((const char *const *)environ));
     json_object_set_new(meta, "limits", machine_limits(machine));
     return meta;
 }

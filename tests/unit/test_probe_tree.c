@@ -436,6 +436,33 @@ static void test_link_rates(void **state)
     assert_float_equal(pci_gbytes_per_s(64, 16), 118.0, 1e-3);
 }
 
+static void test_what_steers_libraries(void **state)
+{
+    static const char *const variables[] = {"HOME=/root",
+                                            "OMP_NUM_THREADS=4",
+                                            "OMPI_MCA_btl=tcp",
+                                            "OMPI_MCA_orte_uri=1.2.3.4",
+                                            "NCCL_API_TOKEN=x",
+                                            "LD_PRELOAD=a.so",
+                                            "LD_PRELOADED=b",
+                                            "MKL_EMPTY=",
+                                            "CUDA_VISIBLE_DEVICES=3",
+                                            "UCX_TLS=\xff",
+                                            NULL};
+    json_t *found = probe_settings(variables);
+    json_t *want =
+        json_pack("{s:s, s:s, s:s, s:s, s:s}", "OMP_NUM_THREADS", "4", "OMPI_MCA_btl", "tcp",
+                  "LD_PRELOAD", "a.so", "MKL_EMPTY", "", "UCX_TLS", "(not UTF-8)");
+
+    (void)state;
+    assert_true(json_equal(found, want));
+    json_decref(found);
+    json_decref(want);
+    found = probe_settings(NULL);
+    assert_int_equal(json_object_size(found), 0);
+    json_decref(found);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -451,6 +478,7 @@ int main(void)
         cmocka_unit_test(test_pci_junk),
         cmocka_unit_test(test_memory_modules),
         cmocka_unit_test(test_link_rates),
+        cmocka_unit_test(test_what_steers_libraries),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

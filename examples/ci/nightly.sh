@@ -37,7 +37,11 @@ fi
     --markdown "$folder/last-check.md" --json "$folder/last-check.json" >"$folder/last-check.txt" 2>&1
 status=$?
 case $status in
-0) ;;
+0) # nothing, but for a night of another environment, against which no later one is held until it is accepted
+    if grep -qs '"standing": "apart"' "$folder/last-check.json"; then
+        grep "^history '" "$folder/last-check.txt"
+    fi
+    ;;
 3) tail -n 2 "$folder/last-check.txt" ;; # nothing decided, or the first night: two lines
 *) cat "$folder/last-check.txt" ;;
 esac

@@ -17,6 +17,8 @@
 #include "harness/history/scratch.h"
 #include "harness/text.h"
 
+#define TOLD_MAX 3 /* accepted levels in the line; the JSON has all */
+
 struct finding {
     struct baseline *b;
     const struct baseline_asked *asked;
@@ -188,16 +190,25 @@ static void say_why(struct finding *f, const struct history_run *run, const stru
                  o->itself ? "no run of this suite and host but this one" : "no baseline yet");
 }
 
-__attribute__((format(printf, 2, 3))) static void add_advice(struct finding *f, const char *format,
-                                                             ...)
+static void append(char *to, size_t len, const char *format, va_list args)
 {
-    size_t used = strlen(f->b->advice);
-    va_list args;
+    size_t used = strlen(to);
 
-    va_start(args, format);
-    vsnprintf(f->b->advice + used, sizeof(f->b->advice) - used, format, args);
-    va_end(args);
+    vsnprintf(to + used, len - used, format, args);
 }
+
+#define APPENDS(name, member)                                                                      \
+    __attribute__((format(printf, 2, 3))) static void name(struct finding *f, const char *format,  \
+                                                           ...)                                    \
+    {                                                                                              \
+        va_list args;                                                                              \
+                                                                                                   \
+        va_start(args, format);                                                                    \
+        append(f->b->member, sizeof(f->b->member), format, args);                                  \
+        va_end(args);                                                                              \
+    }
+APPENDS(add_text, text)
+APPENDS(add_advice, advice)
 
 static void advise(struct finding *f, struct history_db *db, const struct history_run *run,
                    size_t n_taken)
@@ -239,31 +250,29 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
 
 static void tell_taken(struct finding *f, size_t n)
 {
-    size_t used = strlen(f->b->text);
-
     if (n)
-        snprintf(f->b->text + used, sizeof(f->b->text) - used,
-                 "; %zu more %s left out, as " STEAL_WHY " in all %s launches", n,
+        add_text(f, "; %zu more %s left out, as " STEAL_WHY " in all %s launches", n,
                  n == 1 ? "is" : "are", n == 1 ? "its" : "their");
 }
 
 /* "; beside them ..." of runs that are no level. */
 static void tell_others(struct finding *f, const struct history_choice *c)
 {
-    size_t used = strlen(f->b->text);
-    char *to = f->b->text + used;
-    size_t len = sizeof(f->b->text) - used;
+    if (c->n_anchor || c->n_spread)
+        add_text(f, "; beside %s ", c->n_level == 1 ? "it" : "them");
+    if (c->n_anchor)
+        add_text(f, "%zu older since the start%s", c->n_anchor, c->n_spread ? ", and " : "");
+    if (c->n_spread)
+        add_text(f, "%zu that only tell%s how runs differ", c->n_spread,
+                 c->n_spread == 1 ? "s" : "");
+}
 
-    if (c->n_anchor && c->n_spread)
-        snprintf(to, len,
-                 "; beside %s %zu older since the start, and %zu that only tell how runs differ",
-                 c->n_level == 1 ? "it" : "them", c->n_anchor, c->n_spread);
-    else if (c->n_anchor)
-        snprintf(to, len, "; beside %s %zu older since the start", c->n_level == 1 ? "it" : "them",
-                 c->n_anchor);
-    else if (c->n_spread)
-        snprintf(to, len, "; beside %s %zu that only tell%s how runs differ",
-                 c->n_level == 1 ? "it" : "them", c->n_spread, c->n_spread == 1 ? "s" : "");
+/* The newest are what the level stands on. */
+static void tell_accepted(struct finding *f, const struct history_choice *c)
+{
+    for (size_t i = c->n_accepted > TOLD_MAX ? c->n_accepted - TOLD_MAX : 0; i < c->n_accepted; i++)
+        add_text(f, "; accepted: %.300s",
+                 history_acceptance_text(&f->b->choice.pool, &c->accepted[i]));
 }
 
 static int take_all(struct finding *f, struct history_db *db, struct history_choice *c)
@@ -282,6 +291,7 @@ static int take_all(struct finding *f, struct history_db *db, struct history_cho
              c->n_level, c->n_level == 1 ? "" : "s", f->asked->history,
              c->n_level == 1 ? "" : "the last is ", last);
     tell_others(f, c);
+    tell_accepted(f, c);
     tell_taken(f, c->n_taken);
     return 0;
 }

@@ -59,8 +59,10 @@ static const struct opt check_table[] = {
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again; "
-             "not with --update-baseline or --accept, which take the whole run"},
+     .help =
+         "judge only cases whose key or label match (* ? [..] as in a shell); may be given again; "
+         "with --accept it says whose level is accepted. Not with --update-baseline, which takes "
+         "the whole run"},
     {.name = "junit",
      .type = OPT_STRING,
      .offset = AT(junit),
@@ -85,7 +87,12 @@ static const struct opt check_table[] = {
      .type = OPT_FLAG,
      .offset = AT(accept),
      .help = "add RUN to the history as a new start: later runs are held against none before it; "
-             "what was found is told, and the exit is 0"},
+             "with --only in these cases alone. What was found is told, and the exit is 0"},
+    {.name = "reason",
+     .type = OPT_STRING,
+     .offset = AT(reason),
+     .arg = "TEXT",
+     .help = "why, with --accept: the history keeps it, and plumb history shows it"},
     {.name = "history",
      .type = OPT_STRING,
      .offset = AT(history),
@@ -101,7 +108,7 @@ static void print_help(const struct opts *o)
     puts("plumb check: did this run lose against its baseline? The gate for CI\n\n"
          "usage: plumb check RUN --baseline B [options]\n"
          "       plumb check RUN --baseline history --update-baseline     every night\n"
-         "       plumb check RUN --accept                                 this level is meant\n\n"
+         "       plumb check RUN --accept [--only PATTERN] --reason TEXT  this level is meant\n\n"
          "Prints the cases that regressed, failed or are gone, each with its ratio, the interval, "
          "the level of proof and\n"
          "the smallest loss that would have been found. The last line says how many cases could "
@@ -178,10 +185,15 @@ static int settle(struct check_command *c)
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
     /* What some cases say is no word on the whole run, which is what the history takes. */
-    if (o->only && (o->update || o->accept))
-        return refuse(c, "--only judges some cases, and --update-baseline and --accept add the "
-                         "whole run: judge it in two calls, plumb check RUN --baseline history "
-                         "--only PATTERN, and plumb check RUN --update-baseline without --only");
+    if (o->only && o->update && !o->accept)
+        return refuse(c,
+                      "--only judges some cases, and --update-baseline adds the whole run: judge "
+                      "it in two calls, plumb check RUN --baseline history --only PATTERN, and "
+                      "plumb check RUN --update-baseline without --only");
+    if (o->reason && !o->accept)
+        return refuse(c, "--reason says why a level is accepted: add --accept, or leave it out");
+    if (o->reason && !o->reason[strspn(o->reason, " \t\n")])
+        return refuse(c, "--reason is empty: say why the level is meant");
     if (!steal_is_share(o->steal))
         return refuse(c, STEAL_REFUSED);
     if (!is_share(o->margin) || !is_share(o->see))

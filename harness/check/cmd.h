@@ -10,7 +10,7 @@
 enum { CHECK_GOOD = 0, CHECK_USAGE = 2, CHECK_INCOMPLETE = 4, CHECK_DAMAGED = 5 };
 
 struct check_options {
-    const char *baseline, *history, *only, *junit, *markdown, *json;
+    const char *baseline, *history, *only, *reason, *junit, *markdown, *json;
     double margin, see, steal;
     uint64_t best_of;
     bool strict, github, update, accept, help;
@@ -28,9 +28,12 @@ struct check_command {
 /* Judges, keeps the history, and writes. The exit status. */
 int check_run(struct check_command *c);
 
-/* Adds the run to the history with the standing that its verdict asks for; says what became of it. *taken: others took the CPU
- * in all its launches, so that no later run is held against it. */
-int check_update(struct check_command *c, const struct gate *g, const char **sentence, bool *taken);
+/* Adds the run to the history with the standing that its verdict and its environment ask for. *kept says what became of it; its
+ * sentence does also where this fails. 0 or -errno with c->error set. */
+int check_update(struct check_command *c, const struct gate *g, struct check_kept *kept);
+/* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without --only n is 0: all. */
+int check_accepted_keys(struct check_command *c, const struct gate *g, const char *const **keys,
+                        size_t *n);
 
 /* Everything that was asked for. 0, or -errno with c->error set. */
 int check_write(struct check_command *c, const struct check_result *r);

@@ -204,13 +204,10 @@ static void find_worst(struct gate *g)
     }
 }
 
-static void take_case(struct gate *g, const struct pair *pair)
+static void count_case(struct gate *g, const struct gate_case *c)
 {
-    struct gate_case *c = &g->cases[g->n++];
+    const struct pair *pair = c->pair;
 
-    c->pair = pair;
-    c->state = state_of(g, pair);
-    c->text = words_case(g, c);
     g->counts[c->state]++;
     if (is_decided(g, c)) {
         gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
@@ -219,6 +216,16 @@ static void take_case(struct gate *g, const struct pair *pair)
         g->tally.unseen++;
     }
     g->n_taken += *pair->taken != 0;
+}
+
+static void take_case(struct gate *g, const struct pair *pair)
+{
+    struct gate_case *c = &g->cases[g->n++];
+
+    c->pair = pair;
+    c->state = state_of(g, pair);
+    c->text = words_case(g, c);
+    count_case(g, c);
 }
 
 /* A run that was cut short may lack launches of any case. */
@@ -259,4 +266,30 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
     g->sentence = words_verdict(g);
     g->unseen = words_unseen(g);
     return p->report.pool.failed ? -ENOMEM : 0;
+}
+
+static bool is_among(const char *key, const char *const *keys, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(keys[i], key))
+            return true;
+    return false;
+}
+
+int gate_without(struct gate *rest, const struct gate *g, const char *const *keys, size_t n)
+{
+    *rest = (struct gate){
+        .p = g->p, .options = g->options, .state = g->state, .sentence = "", .unseen = ""};
+    rest->cases = pool_alloc(&g->p->report.pool, g->n + 1, sizeof(*rest->cases));
+    if (!rest->cases)
+        return -ENOMEM;
+    for (size_t i = 0; i < g->n; i++) {
+        if (is_among(g->cases[i].pair->key, keys, n))
+            continue;
+        rest->cases[rest->n] = g->cases[i];
+        count_case(rest, &rest->cases[rest->n++]);
+    }
+    find_worst(rest);
+    rest->verdict = verdict_of(rest);
+    return 0;
 }

@@ -92,6 +92,9 @@ enum gate_verdict gate_tally_verdict(const struct gate_tally *t, bool strict);
 /* All of it lives in the pairs' pool. 0 or -ENOMEM. */
 int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
 
+/* The same without the cases of these keys, which were accepted: as gate_make(), but for its sentences. */
+int gate_without(struct gate *rest, const struct gate *g, const char *const *keys, size_t n);
+
 int gate_exit(enum gate_verdict verdict);
 const char *gate_state_name(enum gate_state state);       /* "regressed" */
 const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */

@@ -72,9 +72,11 @@ int output_github(FILE *out, const struct check_result *r)
     print_kind(out, g, "error", r->accepted ? "warning" : "error");
     print_kind(out, g, "notice", "notice");
     if (r->accepted)
-        command(out, "notice", "plumb check", "", r->history);
+        command(out, "notice", "plumb check", "", r->kept.sentence);
     else
         command(out, kinds[g->verdict], "plumb check", "", g->sentence);
+    if (r->kept.done && r->kept.judged.standing == HISTORY_APART)
+        command(out, "warning", "plumb check", "", r->kept.sentence);
     if (g->tally.unseen && !g->options.first)
         command(out, "warning", "plumb check", "", g->unseen);
     return ferror(out) ? -EIO : 0;

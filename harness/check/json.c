@@ -46,20 +46,103 @@ static json_t *run_json(const struct check_result *r)
     return o;
 }
 
+/* cases: null where it is all of them. */
+static json_t *acceptance_json(const struct check_result *r, const struct history_acceptance *a)
+{
+    json_t *keys = a->n_keys ? json_array() : json_null();
+
+    for (size_t i = 0; i < a->n_keys; i++)
+        json_array_append_new(keys, text(r, a->keys[i]));
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "run", a->run ? text(r, a->run) : json_null(),
+                     "reason", *a->reason ? text(r, a->reason) : json_null(), "by",
+                     *a->by ? text(r, a->by) : json_null(), "at_utc", text(r, a->at_utc), "cases",
+                     keys);
+}
+
 static json_t *baseline_json(const struct check_result *r)
 {
     static const char *const keys[] = {
         [DECIDE_LEVEL] = "runs", [DECIDE_ANCHOR] = "anchors", [DECIDE_SPREAD] = "spread"};
     const struct baseline *b = r->baseline_of;
-    json_t *o = json_pack("{s:o, s:[], s:[], s:[], s:i}", "what", text(r, r->baseline), "runs",
-                          "anchors", "spread", "best_of", (int)r->best_of);
+    json_t *o = json_pack("{s:o, s:[], s:[], s:[], s:[], s:i}", "what", text(r, r->baseline),
+                          "runs", "anchors", "spread", "accepted", "best_of", (int)r->best_of);
 
     for (size_t i = 0; i < b->n; i++) {
         enum decide_role role = b->choice.n_roles ? b->choice.roles[0].runs[i].role : DECIDE_LEVEL;
 
         json_array_append_new(json_object_get(o, keys[role]), text(r, b->names[i]));
     }
+    for (size_t i = 0; i < b->choice.n_accepted; i++)
+        json_array_append_new(json_object_get(o, "accepted"),
+                              acceptance_json(r, &b->choice.accepted[i]));
     return o;
+}
+
+static json_t *settled_json(const struct check_result *r, bool is_true)
+{
+    const struct history_judged *j = &r->kept.judged;
+    json_t *all = json_array();
+
+    for (size_t i = 0; i < j->n_settled; i++)
+        if (j->settled[i].is_true == is_true)
+            json_array_append_new(all, json_pack("{s:o, s:o}", "run", text(r, j->settled[i].run),
+                                                 "key", text(r, j->settled[i].key)));
+    return all;
+}
+
+/* Gains that wait for the next run. */
+static json_t *waiting_json(const struct check_result *r)
+{
+    const struct history_judged *j = &r->kept.judged;
+    json_t *all = json_array();
+
+    for (size_t i = 0; j->standing == HISTORY_PROBATION && i < j->n_gains; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < j->n_settled && !known; k++)
+            known = j->settled[k].is_true && !strcmp(j->settled[k].key, j->gains[i]);
+        if (!known)
+            json_array_append_new(all, text(r, j->gains[i]));
+    }
+    return all;
+}
+
+static json_t *difference_json(const struct check_result *r, const struct machine_difference *d)
+{
+    return json_pack("{s:o, s:o, s:o, s:b}", "what", text(r, d->what), "baseline", text(r, d->a),
+                     "run", text(r, d->b), "environment", (int)d->environment);
+}
+
+static json_t *environment_json(const struct check_result *r)
+{
+    const struct environment_word *e = &r->kept.environment;
+    json_t *other = json_array(), *unknown = json_array();
+
+    for (size_t i = 0; i < e->n_other; i++)
+        json_array_append_new(other, difference_json(r, &e->other[i]));
+    for (size_t i = 0; i < e->n_unknown; i++)
+        json_array_append_new(unknown, text(r, e->unknown[i]));
+    return json_pack("{s:I, s:o, s:o}", "baselines", (json_int_t)r->kept.n_environments, "other",
+                     other, "unknown", unknown);
+}
+
+/* null: it was not asked for, or could not be done. */
+static json_t *kept_json(const struct check_result *r)
+{
+    static const char *const names[] = {[HISTORY_SEEN] = "seen",
+                                        [HISTORY_BASELINE] = "baseline",
+                                        [HISTORY_START] = "start",
+                                        [HISTORY_PROBATION] = "probation",
+                                        [HISTORY_APART] = "apart"};
+    const struct check_kept *k = &r->kept;
+
+    if (!k->done)
+        return json_null();
+    return json_pack("{s:s, s:b, s:o, s:o, s:{s:o, s:o, s:o}}", "standing",
+                     names[k->judged.standing], "taken", (int)k->taken, "accepted",
+                     k->judged.acceptance ? acceptance_json(r, &k->acceptance) : json_null(),
+                     "environment", environment_json(r), "gains", "waiting", waiting_json(r),
+                     "confirmed", settled_json(r, true), "not_confirmed", settled_json(r, false));
 }
 
 static json_t *counts_json(const struct gate *g)
@@ -126,9 +209,7 @@ static json_t *differences_json(const struct check_result *r)
     json_t *all = json_array();
 
     for (size_t i = 0; i < r->n_differences; i++)
-        json_array_append_new(
-            all, json_pack("{s:o, s:o, s:o}", "what", text(r, r->differences[i].what), "baseline",
-                           text(r, r->differences[i].a), "run", text(r, r->differences[i].b)));
+        json_array_append_new(all, difference_json(r, &r->differences[i]));
     return all;
 }
 
@@ -151,15 +232,15 @@ int output_json(FILE *out, const struct check_result *r)
     const struct gate *g = &r->gate;
     json_t *o = json_pack(
         "{s:i, s:s, s:s, s:s, s:i, s:o, s:o, s:o, s:o, s:f, s:f, s:b, s:I, s:I, s:o, s:b, s:o, "
-        "s:o, s:o, s:o}",
+        "s:o, s:o, s:o, s:o}",
         "schema", CHECK_JSON_SCHEMA, "program", "plumb check", "version", PLUMB_VERSION, "verdict",
         verdict_word(g->verdict), "exit", r->exit, "sentence", text(r, g->sentence), "unseen",
         text(r, g->unseen), "run", run_json(r), "baseline", baseline_json(r), "margin", r->margin,
         "see", g->options.see, "strict", (int)g->options.strict, "cases_held",
         (json_int_t)g->tally.held, "cases_unseen", (json_int_t)g->tally.unseen, "unrest",
         number(g->p->overall.unrest), "accepted", (int)r->accepted, "history",
-        *r->history ? text(r, r->history) : json_null(), "counts", counts_json(g), "differences",
-        differences_json(r), "cases", cases_json(r));
+        *r->kept.sentence ? text(r, r->kept.sentence) : json_null(), "kept", kept_json(r), "counts",
+        counts_json(g), "differences", differences_json(r), "cases", cases_json(r));
     int err = o ? 0 : -ENOMEM;
 
     if (o)

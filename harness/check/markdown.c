@@ -72,8 +72,8 @@ int output_markdown(FILE *out, const struct check_result *r)
     line(out, "**", g->unseen, ".**\n\n");
     line(out, "- run: ", r->run, "\n");
     line(out, "- baseline: ", r->baseline, "\n");
-    if (*r->history)
-        line(out, "- ", r->history, "\n");
+    if (*r->kept.sentence)
+        line(out, "- ", r->kept.sentence, "\n");
     if (*r->advice)
         line(out, "- ", r->advice, "\n");
     print_table(out, g);

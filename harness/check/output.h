@@ -10,6 +10,18 @@
 
 #define CHECK_JSON_SCHEMA 1
 
+/* What became of the run in the history. */
+struct check_kept {
+    const char *sentence; /* "" : it was not asked for */
+    bool done;            /* what follows is filled in */
+    bool taken; /* others took the CPU in all its launches: no later run is held against it */
+    struct history_judged judged;
+    struct gate rest;                     /* the cases that were not accepted */
+    struct history_acceptance acceptance; /* of this run, where judged.acceptance is set */
+    struct environment_word environment;  /* of the run against the history's baselines */
+    size_t n_environments; /* of them, that tell of theirs; 0: nothing was compared */
+};
+
 struct check_result {
     struct gate gate;
     const char *run;                    /* its path, as it was given */
@@ -17,10 +29,11 @@ struct check_result {
     const struct baseline *baseline_of; /* its runs */
     unsigned best_of;                   /* 0: all of them */
     double margin;
-    const char *history; /* what became of the run in the history, a sentence; "" */
-    bool accepted;       /* its level is the start of later runs', whatever was found */
-    int exit;            /* status, but for files that cannot be written */
-    const char *advice;  /* what to do next, where there is no baseline or a case is missing; "" */
+    struct check_kept kept;
+    bool
+        accepted; /* its level, or that of some cases, is the start of later runs', whatever was found */
+    int exit;           /* status, but for files that cannot be written */
+    const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */
     struct machine_difference *differences;
     size_t n_differences;
 };

@@ -26,7 +26,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
     struct pairs_options options = {.margin = o->margin,
                                     .forced = c->forced,
                                     .steal_limit = steal_limit(o->steal),
-                                    .only = c->only && *c->only ? c->only : NULL,
+                                    .only = c->only && *c->only && !o->accept ? c->only : NULL,
                                     .decide = {.unchanged = true, .b_stays = true},
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
                                     .name_b = CHECK_RUN_NAME,
@@ -67,18 +67,28 @@ static const char *best_text(struct pool *pool, uint64_t n, const struct baselin
     return pool_text(pool, "the best, case by case, of the last %" PRIu64 " of %s", n, b->text);
 }
 
+/* Of a level that was accepted nothing is left to complain of, but of the other cases. That some of these could not be decided
+ * is not why somebody called. */
+static int exit_of_rest(const struct check_kept *kept)
+{
+    enum gate_verdict verdict = kept->rest.verdict;
+
+    return kept->acceptance.n_keys && (verdict == GATE_LOST || verdict == GATE_INCOMPLETE)
+               ? gate_exit(verdict)
+               : CHECK_GOOD;
+}
+
 /* What was judged, judged anew. A loss is never hidden behind a file that could not be written, but one
  * that was accepted is none. */
 static int tell(struct check_command *c, struct check_result *r)
 {
     const struct check_options *o = &c->options;
-    bool taken = false;
-    int err = in_history(o) ? check_update(c, &r->gate, &r->history, &taken) : 0;
+    int err = in_history(o) ? check_update(c, &r->gate, &r->kept) : 0;
 
-    if (taken && r->gate.options.first)
+    if (r->kept.taken && r->gate.options.first)
         r->advice = ""; /* it told of the baseline that this run would be */
     r->accepted = o->accept && !err;
-    r->exit = r->accepted ? CHECK_GOOD : gate_exit(r->gate.verdict);
+    r->exit = r->accepted ? exit_of_rest(&r->kept) : gate_exit(r->gate.verdict);
     if (err) {
         fprintf(stderr, "plumb check: %s\n", c->error);
         r->advice = "";
@@ -110,7 +120,9 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
                              .baseline_of = b,
                              .best_of = (unsigned)o->best_of,
                              .margin = o->margin,
-                             .history = ""};
+                             .kept = {.sentence = ""}};
+    const char *const *keys;
+    size_t n_keys;
 
     if (o->best_of && b->n)
         r.baseline = best_text(
@@ -123,7 +135,11 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
         return CHECK_USAGE;
     }
     r.advice = advice_of(o, b, &r.gate);
-    return tell(c, &r);
+    err = o->accept ? check_accepted_keys(c, &r.gate, &keys, &n_keys) : 0;
+    if (!err)
+        return tell(c, &r);
+    fprintf(stderr, "plumb check: %s\n", c->error);
+    return CHECK_USAGE;
 }
 
 int check_run(struct check_command *c)

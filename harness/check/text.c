@@ -83,12 +83,12 @@ void output_text(FILE *out, const struct check_result *r)
         if (is_listed(g, (enum gate_state)s))
             print_state(out, g, (enum gate_state)s);
     print_differences(out, r);
-    if (*r->history && !r->accepted)
-        fprintf(out, "%s\n", view_printable(pool, r->history));
+    if (*r->kept.sentence && !r->accepted)
+        fprintf(out, "%s\n", view_printable(pool, r->kept.sentence));
     if (*r->advice)
         fprintf(out, "%s\n", view_printable(pool, r->advice));
     fprintf(out, "%s: %s\n%s\n", r->accepted ? "found" : gate_verdict_name(g->verdict),
             view_printable(pool, g->sentence), g->unseen);
     if (r->accepted)
-        fprintf(out, "%s\n", view_printable(pool, r->history));
+        fprintf(out, "%s\n", view_printable(pool, r->kept.sentence));
 }

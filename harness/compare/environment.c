@@ -30,6 +30,12 @@ static bool is_among(const char *text, const char *const *texts, size_t n)
     return false;
 }
 
+/* The texts are the JSON's, which may go. */
+static const char *kept(const struct differ *d, const char *text)
+{
+    return pool_text(d->pool, "%s", text);
+}
+
 void differ_environment(struct differ *d, const char *what, const char *const *texts,
                         const char *pipes)
 {
@@ -43,7 +49,8 @@ void differ_environment(struct differ *d, const char *what, const char *const *t
     size_t n = known_first(others, texts, d->n_a);
     if (*own && n && !is_among(own, others, n))
         w->other[w->n_other++] = (struct machine_difference){
-            what, shares_text(d->pool, others, n, "runs", &mixed), own, pipes, true};
+            what, kept(d, shares_text(d->pool, others, n, "runs", &mixed)), kept(d, own), pipes,
+            true};
     else if (!*own != !n)
         w->unknown[w->n_unknown++] = what;
 }

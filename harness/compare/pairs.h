@@ -49,6 +49,8 @@ struct pair {
     const char *reason; /* "" where there is none; READY: some launches of B failed */
     const char
         *taken; /* launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "" */
+    const char *library_a,
+        *library_b; /* what the library of either side calls itself, where that differs; NULL */
     const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
     bool
         failed_b; /* a launch of B failed, was late or gave wrong data (not merely skipped or absent);
@@ -82,12 +84,14 @@ struct pairs_roles {
 };
 
 struct pairs_options {
-    double margin;      /* for all cases, but where a suite says its own, unless `forced`: the smaller one of the two
+    double
+        margin; /* for all cases, but where a suite says its own, unless `forced`: the smaller one of the two
                                 sides', so that a run does not loosen what it is held to */
     bool forced;        /* the user said the margin */
     double steal_limit; /* launches in which others took a greater share of the CPU are left
                                 out; 0: none */
-    const char *const *only; /* patterns on key or label; NULL-ended; NULL: all. The others have their say in what a
+    const char *const *
+        only; /* patterns on key or label; NULL-ended; NULL: all. The others have their say in what a
                                 whole suite tells (how runs differ), and no case is decided otherwise without them */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */

@@ -97,6 +97,11 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
         if (!bench->follows[i] || !outcome_differs(g, pair, i, &a, &b))
             continue;
         bool path = !strcmp(bench->params[i], "path");
+
+        if (rule_names_library(bench->name, bench->params[i])) {
+            pair->library_a = a;
+            pair->library_b = b;
+        }
         bool decides = (path && !same_way(a, b)) ||
                        (!path && rule_outcome_decides(bench->name, bench->params[i]));
         const char *text = pool_text(pool, "%s %s against %s", bench->params[i],

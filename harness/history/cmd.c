@@ -8,6 +8,7 @@
 #include "harness/compare/forest.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history.h"
+#include "harness/history/history_db_build.h"
 #include "harness/history/pick.h"
 
 enum { EXIT_GOOD = 0, EXIT_WORSE = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
@@ -171,6 +172,7 @@ static int show(const struct options *o, const struct trends *t, char *error, si
             snprintf(error, len, "cannot print the history: %s", strerror(-err));
     } else if (!is_stdout(o->csv)) {
         trends_print(stdout, t, o->all, forest_locale_is_utf8());
+        history_print_accepted(stdout, t->history);
     }
     if (!err && o->csv)
         err = write_csv(o->csv, t, error, len);

@@ -38,9 +38,49 @@ void history_db_close(struct history_db *db);
 
 /* What a run of the history is to later ones. */
 enum history_standing {
-    HISTORY_SEEN,     /* it shows in the history, and is no baseline */
-    HISTORY_BASELINE, /* later runs may be held against it */
-    HISTORY_START     /* the same, and against none before it: its level was accepted */
+    HISTORY_SEEN,      /* it shows in the history, and is no baseline */
+    HISTORY_BASELINE,  /* later runs may be held against it */
+    HISTORY_START,     /* the same, and against none before it: its level was accepted */
+    HISTORY_PROBATION, /* no baseline until a later run has settled whether its gains are true */
+    HISTORY_APART      /* no baseline, as it was measured in another environment */
+};
+
+/* What is known of one case of a run, beside the run's standing. */
+enum history_mark {
+    HISTORY_CASE_START = 1, /* its level was accepted: later runs are held against it, in this
+                               case, and against none before */
+    HISTORY_GAIN,           /* better than the baselines, and to be settled by a later run */
+    HISTORY_GAIN_TRUE,      /* a later run showed it, too: a start as above */
+    HISTORY_GAIN_FALSE      /* the next run did not: in this case the run is no baseline */
+};
+
+/* A level that somebody accepted. */
+struct history_acceptance {
+    const char *run, *started_utc, *host, *suite; /* the run whose level it is */
+    const char *reason, *by, *at_utc; /* why, and who said so when; "" where it is not known */
+    const char *const *keys;          /* of its cases, n_keys of them; none: all cases */
+    size_t n_keys;
+};
+
+/* A gain that was on probation, and is not any more. */
+struct history_settled {
+    const char *run, *key;
+    bool is_true;
+};
+
+/* What a run was found to be, for the history to keep. */
+struct history_judged {
+    enum history_standing standing; /* what it is to be and, behind the call, what it is */
+    const char *const *gains;       /* keys of cases that are proven to be better */
+    size_t n_gains;
+    const char *const *decided; /* keys of cases that were held against a baseline, which settle
+                                   gains of earlier runs; none where the run was not measured to
+                                   its end, or in another environment */
+    size_t n_decided;
+    const struct history_acceptance *acceptance; /* reason, by, at_utc and keys of it; NULL: none */
+    struct pool *pool;               /* where what follows is to live; NULL: it is not asked for */
+    struct history_settled *settled; /* behind the call: by this run */
+    size_t n_settled;
 };
 
 /* Runs of a machine and suite of which the rows are kept: the last baselines, the first since the last start, and the last
@@ -60,13 +100,18 @@ enum history_added {
 };
 
 /* Adds run number `run` of the report with all its cases that have a value, in one transaction.
- * *standing is what it is to be and, behind the call, what it is. A run that was there never loses its
- * standing; it gains the asked for one where that is a start, or where it had other values or had not
- * ended when it was judged. A start is taken also where it has fewer launches than the history. 0,
- * -ENOSPC, -EBUSY, -EACCES and other -errno, of which nothing is written. */
+ *
+ * A baseline that was there stays one, and so does a start. Another run gets the standing that is asked
+ * for where something of it is accepted, or where it had not ended when it was judged. What is accepted
+ * is taken also where the folder has fewer launches than the history.
+ *
+ * The gains of a run on probation are kept. A later run that decided one of them settles them all: a
+ * gain of its own in the same case makes it true, anything else makes it false. The run on probation is
+ * a baseline then, and so is the later one where it has no other gain.
+ *
+ * 0, -ENOSPC, -EBUSY, -EACCES and other -errno, of which nothing is written. */
 int history_db_add(struct history_db *db, const struct report *r, size_t run,
-                   enum history_standing *standing, enum history_added *how, char *error,
-                   size_t len);
+                   struct history_judged *judged, enum history_added *how, char *error, size_t len);
 
 struct history_run {
     int64_t id;
@@ -98,6 +143,8 @@ struct history_choice {
     size_t n_level, n_anchor, n_spread; /* in most cases */
     struct pairs_roles *roles;          /* as pairs_options.roles */
     size_t n_roles;
+    struct history_acceptance *accepted; /* since the last start, that included */
+    size_t n_accepted;
     size_t
         n_taken; /* left out: of those that would have been of the level, the runs in all of whose launches
                        others took more of the CPU. They say nothing of this machine */
@@ -108,12 +155,21 @@ struct history_choice {
  *   LEVEL   the last baselines, back to the last start
  *   ANCHOR  the first baselines from that start on, where they are not among these
  *   SPREAD  of the others that were measured to their end, and in the environment of this one, the newest
+ * A case with a start of its own has roles of its own: what came before is SPREAD, and the anchors are
+ * the first from there on (of the two newest of such starts). A run whose gain was false, or is not
+ * settled, is SPREAD in that case.
  * Of runs that started in the same second those came before that were added before: all of them where this one is
  * not there. *choice is to be released in any case. */
 int history_db_choose(struct history_db *db, const struct history_run *run,
                       const struct history_sieve *sieve, struct history_choice *choice, char *error,
                       size_t len);
 void history_choice_release(struct history_choice *choice);
+
+/* Was a run with the sieve's run.json measured in the environment of the baselines that
+ * history_db_choose() would choose? *n: how many of them tell of theirs. All lives in the pool. */
+int history_db_environment(struct history_db *db, const struct history_run *run,
+                           const struct history_sieve *sieve, struct pool *pool,
+                           struct environment_word *word, size_t *n, char *error, size_t len);
 /* Is that run (by its name, host and start) one that such a sieve leaves out? */
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit);
 /* Writes that run's folder again, without its samples and logs, into a folder that is there. 0 or -errno with error set. */
@@ -144,6 +200,8 @@ struct history {
     size_t n_runs;
     struct history_series *series; /* by host, suite, then in the order of the suite */
     size_t n_series;
+    struct history_acceptance *accepted; /* of its runs, in the order of their start */
+    size_t n_accepted;
     const char **left_out; /* a sentence for each folder that cannot be read: which file, and why */
     size_t n_left_out;
 };

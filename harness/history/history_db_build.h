@@ -50,6 +50,12 @@ bool history_same_outcomes(struct pool *pool, const struct pairs *p, const struc
  * which leave out what does not vary in a run. */
 const char *history_case_name(struct pool *pool, const char *key);
 
+/* "run lost, all cases (jo, 2026-01-05T02:00:00Z): driver 580 costs 3 %"; a few cases are named. */
+const char *history_acceptance_text(struct pool *pool, const struct history_acceptance *a);
+/* What was accepted, for plumb history: lines, nothing where there is none, and an array. */
+void history_print_accepted(FILE *out, struct history *h);
+json_t *history_accepted_json(struct history *h);
+
 /* The cases of one run alone, each READY one with its launches on both sides. As pairs_load(). */
 int history_cases(struct pairs *p, const char *path, char *error, size_t len);
 

@@ -36,13 +36,12 @@ void history_db_close(struct history_db *db)
 
 /* Nobody comes to what follows: there is no database that was opened. */
 int history_db_add(struct history_db *db, const struct report *r, size_t run,
-                   enum history_standing *standing, enum history_added *how, char *error,
-                   size_t len)
+                   struct history_judged *judged, enum history_added *how, char *error, size_t len)
 {
     (void)db;
     (void)r;
     (void)run;
-    (void)standing;
+    (void)judged;
     *how = HISTORY_SAME;
     return missing(error, len);
 }
@@ -67,6 +66,19 @@ int history_db_choose(struct history_db *db, const struct history_run *run,
     (void)run;
     (void)sieve;
     *choice = (struct history_choice){0};
+    return missing(error, len);
+}
+
+int history_db_environment(struct history_db *db, const struct history_run *run,
+                           const struct history_sieve *sieve, struct pool *pool,
+                           struct environment_word *word, size_t *n, char *error, size_t len)
+{
+    (void)db;
+    (void)run;
+    (void)sieve;
+    (void)pool;
+    *word = (struct environment_word){0};
+    *n = 0;
     return missing(error, len);
 }
 

@@ -10,7 +10,7 @@
 #include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      3
+#define HISTORY_SCHEMA      4
 #define HISTORY_BUSY_MS     60000
 
 struct history_db {
@@ -39,6 +39,21 @@ int history_earlier(struct history_db *db, const struct history_run *run, struct
                     size_t *n, char *error, size_t len);
 /* What the run was measured by, to be freed; NULL: not kept, or it cannot be read. */
 char *history_environment_of(struct history_db *db, int64_t run);
+
+/* What is known of single cases of runs. */
+struct history_marked {
+    int64_t run;
+    const char *key;
+    enum history_mark mark;
+};
+
+/* The marks of the runs of that run's host and suite; all lives in the pool. 0 or -errno with error set. */
+int history_marks(struct history_db *db, const struct history_run *run, struct pool *pool,
+                  struct history_marked **all, size_t *n, char *error, size_t len);
+/* What was accepted of a host's and suite's runs ("" for all), in the order of their start; all lives in
+ * the pool. */
+int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
+                     struct history_acceptance **all, size_t *n, char *error, size_t len);
 
 /* Fills in what others took of the CPU in the launches whose rows the file keeps. 0 or -errno with error set. Within a
  * transaction that writes. */

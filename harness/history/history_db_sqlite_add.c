@@ -205,14 +205,19 @@ static int add_run(struct adding *a)
 
 /* --- a run that is there --- */
 
+static int rank_of(enum history_standing standing)
+{
+    return standing == HISTORY_START ? 2 : standing == HISTORY_BASELINE ? 1 : 0;
+}
+
 /* A start that was accepted, or a baseline, stays one. A run that was judged before it had ended is what it is judged to
  * be now; one that had ended does not become a baseline by being judged more often. */
 static enum history_standing standing_of(const struct adding *a, const struct stored *stored)
 {
-    bool rises =
-        a->standing > stored->standing && (stored->went_on || a->standing == HISTORY_START);
+    bool anew = stored->went_on || adding_is_accepted(a);
 
-    return rises ? a->standing : stored->standing;
+    return anew && rank_of(a->standing) >= rank_of(stored->standing) ? a->standing
+                                                                     : stored->standing;
 }
 
 /* Machines that no run is of any more. */
@@ -228,13 +233,13 @@ static int drop_unused(struct adding *a)
 
 static int change_run(struct adding *a, const struct stored *stored, enum history_added *how)
 {
-    bool start = a->standing == HISTORY_START;
-    int err = 0;
+    bool accepted = adding_is_accepted(a);
+    int err = marks_settle(a, stored->id);
 
     a->run.id = stored->id;
     a->standing = standing_of(a, stored);
     *how = stored->same_values && stored->same_facts ? HISTORY_SAME : HISTORY_CHANGED;
-    if (*how == HISTORY_CHANGED || a->standing != stored->standing)
+    if (!err && (*how == HISTORY_CHANGED || a->standing != stored->standing))
         err = write_facts(a);
     if (!err && !stored->same_facts)
         err = drop_unused(a);
@@ -244,11 +249,11 @@ static int change_run(struct adding *a, const struct stored *stored, enum histor
         err = add_cases(a);
     /* Of an old run the rows are gone, and stay so while nothing of it changes. */
     int64_t before = sqlite3_total_changes(a->db->sqlite);
-    if (!err && (start || *how == HISTORY_CHANGED || stored->has_files))
+    if (!err && (accepted || *how == HISTORY_CHANGED || stored->has_files))
         err = add_files(a);
     if (stored->has_files && sqlite3_total_changes(a->db->sqlite) > before)
         *how = HISTORY_CHANGED;
-    return err;
+    return err ? err : marks_write(a, stored->went_on || accepted);
 }
 
 /* --- the transaction --- */
@@ -261,7 +266,7 @@ static int put_run(struct adding *a, enum history_added *how)
     if (err)
         return err;
     if (stored.id) {
-        if (stored.longer && a->standing != HISTORY_START) {
+        if (stored.longer && !adding_is_accepted(a)) {
             *how = HISTORY_SHORTER;
             a->standing = stored.standing;
             return 0;
@@ -269,12 +274,14 @@ static int put_run(struct adding *a, enum history_added *how)
         return change_run(a, &stored, how);
     }
     *how = HISTORY_NEW;
-    err = add_run(a);
+    err = marks_settle(a, 0);
+    if (!err)
+        err = add_run(a);
     if (!err)
         err = add_cases(a);
     if (!err)
         err = add_files(a);
-    return err;
+    return err ? err : marks_write(a, true);
 }
 
 static int put_all(struct adding *a, enum history_added *how)
@@ -318,13 +325,21 @@ static int put(struct adding *a, enum history_added *how)
 }
 
 int history_db_add(struct history_db *db, const struct report *r, size_t run,
-                   enum history_standing *standing, enum history_added *how, char *error,
-                   size_t len)
+                   struct history_judged *judged, enum history_added *how, char *error, size_t len)
 {
-    struct adding a = {
-        .db = db, .path = r->runs[run].path, .standing = *standing, .error = error, .len = len};
-    int err = put(&a, how);
+    struct adding a = {.db = db,
+                       .path = r->runs[run].path,
+                       .standing = judged->standing,
+                       .judged = judged,
+                       .error = error,
+                       .len = len};
+    struct pool pool = {0};
 
-    *standing = a.standing;
+    a.settled_in = judged->pool ? judged->pool : &pool;
+    int err = put(&a, how);
+    judged->standing = a.standing;
+    if (!judged->pool)
+        judged->n_settled = 0;
+    pool_release(&pool);
     return err;
 }

@@ -15,6 +15,8 @@ struct adding {
     const char *state; /* "complete"; "" */
     int64_t ended;     /* launches that have, well or not */
     enum history_standing standing;
+    struct history_judged *judged;
+    struct pool *settled_in; /* where what it settles is to live */
     struct pairs cases;
     char *error;
     size_t len;
@@ -44,6 +46,19 @@ static inline const double *adding_steal(struct adding *a, const struct pair *pa
 {
     return steal_of_launches(&a->cases.report.pool, pair, a->cases.n_a, adding_launches(pair)->n);
 }
+
+/* Is something of it accepted? Then what it is to be is what it becomes. */
+static inline bool adding_is_accepted(const struct adding *a)
+{
+    return a->standing == HISTORY_START || a->judged->acceptance;
+}
+
+/* Settles the gains of earlier runs by those of this one, which may be a baseline then. Before the run is
+ * written, within the transaction; id: it is there already, 0: it is not. 0 or -errno with a->error set. */
+int marks_settle(struct adding *a, int64_t id);
+/* Once a->run is written: keeps who settled what, what was accepted, and the gains of a run on probation.
+ * anew: also of a run that was there. */
+int marks_write(struct adding *a, bool anew);
 
 /* What the history has of a->run, and whether it is the same. 0 or -errno with a->error set. Within the transaction. */
 int stored_find(struct adding *a, struct stored *stored);

@@ -216,6 +216,8 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
     if (!err)
         err = keep_environments(db, h, v.places, error, len);
     if (!err)
+        err = history_accepted(db, host, suite, &h->pool, &h->accepted, &h->n_accepted, error, len);
+    if (!err)
         err = read_values(db, &v, host, suite, error, len);
     if (!err && history_build(h, &v.entries))
         err = history_out_of_memory(error, len);

@@ -31,6 +31,14 @@ static const char *const schemas[HISTORY_SCHEMA] = {
     " REFERENCES runs, json TEXT NOT NULL, PRIMARY KEY (series, run)) WITHOUT ROWID;",
     /* 3: what other guests took of the CPU meanwhile, in percent; NULL: not known. */
     "ALTER TABLE launches ADD COLUMN steal REAL;",
+    /* 4: what somebody accepted, and what is known of single cases of a run: enum history_mark. */
+    "CREATE TABLE accepted (id INTEGER PRIMARY KEY, run INTEGER NOT NULL REFERENCES runs,"
+    " at_utc TEXT NOT NULL, by TEXT NOT NULL, reason TEXT NOT NULL);"
+    "CREATE TABLE accepted_cases (accepted INTEGER NOT NULL REFERENCES accepted, key TEXT NOT NULL,"
+    " PRIMARY KEY (accepted, key)) WITHOUT ROWID;"
+    "CREATE TABLE marks (run INTEGER NOT NULL REFERENCES runs, key TEXT NOT NULL,"
+    " mark INTEGER NOT NULL, settled_by INTEGER REFERENCES runs,"
+    " PRIMARY KEY (run, key)) WITHOUT ROWID;",
 };
 
 int64_t history_schema(struct history_db *db)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/csv.h"
+#include "harness/history/history_db_build.h"
 #include "harness/history/trend.h"
 #include "harness/report/utf8.h"
 
@@ -151,7 +152,8 @@ int trends_json(FILE *out, const struct trends *t)
                     "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",
                     (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
                     "runs_left_out", left, "cases", cases);
-    if (!all || t->history->pool.failed)
+    if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)) ||
+        t->history->pool.failed)
         err = -ENOMEM;
     if (!err && (json_dumpf(all, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
                  fputc('\n', out) == EOF))

@@ -168,6 +168,7 @@ static const struct plot_hint plot_hints[] = {
      .lines = "m n k dtype library",
      .ignore = "accumulate layout",
      .outcomes = "cpus kernel address candidates gap_percent",
+     .library = "kernel",
      .square = "m n k",
      .sought_by = "search"},
     {.bench = "gemm",
@@ -175,6 +176,7 @@ static const struct plot_hint plot_hints[] = {
      .lines = "dtype library data device m n k",
      .ignore = "threads",
      .outcomes = "cpus kernel address candidates gap_percent",
+     .library = "kernel",
      .square = "m n k",
      .sought_by = "search",
      .gpu = true},
@@ -261,6 +263,14 @@ bool rule_param_follows(const char *bench, const char *param)
 {
     for (const struct plot_hint *h = plot_hints; h->bench; h++)
         if (!strcmp(h->bench, bench) && word_in(h->outcomes, param))
+            return true;
+    return false;
+}
+
+bool rule_names_library(const char *bench, const char *param)
+{
+    for (const struct plot_hint *h = plot_hints; h->bench; h++)
+        if (!strcmp(h->bench, bench) && h->library && !strcmp(h->library, param))
             return true;
     return false;
 }

@@ -63,6 +63,7 @@ struct plot_hint {
     const char *ignore;   /* parameters that say nothing of their own here: "accumulate" */
     const char *outcomes; /* columns that follow from the others: "level". They make no case either:
                              they may differ between launches, and between machines */
+    const char *library;  /* that outcome which names a library and its version, or NULL */
     const char *square;   /* parameters that are equal where x says all: "m n k" of square products.
                            Cases in which they differ are listed in plots of their own. Or NULL */
     const char
@@ -124,6 +125,8 @@ bool rule_is_figure(const struct report *r, const struct report_bench *b,
 /* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it does: "auto". The row shows
  * what was chosen. In a comparison it makes a case where it was asked for alone. NULL: it is no such parameter. */
 const char *rule_left_by(const char *bench, const char *param);
+/* An outcome that names the library that did the work, and its version. */
+bool rule_names_library(const char *bench, const char *param);
 /* An outcome that makes a case another quantity where it differs: the level that a working set lies
  * in. Other outcomes may differ. */
 bool rule_outcome_decides(const char *bench, const char *param);

@@ -69,7 +69,8 @@ static inline int add_as(const char *db_path, const char *path, int standing, bo
                          char *error, size_t len)
 {
     struct report r = {0};
-    enum history_standing as = standing < 0 ? HISTORY_BASELINE : (enum history_standing)standing;
+    struct history_judged as = {.standing = standing < 0 ? HISTORY_BASELINE
+                                                         : (enum history_standing)standing};
     enum history_added how = HISTORY_NEW;
     int err;
     struct history_db *db = history_db_open(db_path, true, &err, error, len);

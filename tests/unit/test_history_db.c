@@ -485,7 +485,7 @@ static void test_locked_for_too_long(void **state)
     char path[128], error[512] = "", command[256];
     struct report r = {0};
     const char *paths[] = {path};
-    enum history_standing standing = HISTORY_BASELINE;
+    struct history_judged judged = {.standing = HISTORY_BASELINE};
     enum history_added how;
     int err, to[2];
 
@@ -511,7 +511,7 @@ static void test_locked_for_too_long(void **state)
     struct history_db *db = history_db_open_within(s->db, true, 50, &err, error, sizeof(error));
     if (db) {
         assert_int_equal(report_load(&r, paths, 1, error, sizeof(error)), 0);
-        err = history_db_add(db, &r, 0, &standing, &how, error, sizeof(error));
+        err = history_db_add(db, &r, 0, &judged, &how, error, sizeof(error));
         report_release(&r);
     }
     history_db_close(db);

@@ -86,7 +86,7 @@ static void test_an_older_history_learns_it_from_the_rows_it_keeps(void **state)
 
     make_schema_2(s);
     add_stolen(s, 4, 1, HISTORY_BASELINE);
-    assert_schema(s, "3\n");
+    assert_schema(s, "4\n");
     assert_sound(s->db);
     read_db(s, &h);
     assert_int_equal(h.n_runs, 5);
@@ -134,14 +134,14 @@ static void test_an_older_history_stays_where_it_cannot_be_brought_up(void **sta
     assert_schema(s, "2\n");
     assert_int_equal(count_runs(s->db, ""), 4);
     assert_int_equal(add_as(s->db, path, HISTORY_BASELINE, NULL, error, sizeof(error)), 0);
-    assert_schema(s, "3\n");
+    assert_schema(s, "4\n");
 }
 
 /* It was added by a plumb that did not keep what a benchmark chose: that alone makes the run no other one. */
 static void test_a_run_of_an_older_history_is_known(void **state)
 {
     struct scene *s = *state;
-    enum history_standing standing = HISTORY_BASELINE;
+    struct history_judged judged = {.standing = HISTORY_BASELINE};
     enum history_added how;
     char path[128], error[512] = "", said[64];
     const char *at = path;
@@ -153,7 +153,7 @@ static void test_a_run_of_an_older_history_is_known(void **state)
         struct history_db *db = open_db(s->db, true);
 
         assert_int_equal(report_load(&r, &at, 1, error, sizeof(error)), 0);
-        assert_int_equal(history_db_add(db, &r, 0, &standing, &how, error, sizeof(error)), 0);
+        assert_int_equal(history_db_add(db, &r, 0, &judged, &how, error, sizeof(error)), 0);
         assert_int_equal(how, other ? HISTORY_CHANGED : HISTORY_SAME);
         report_release(&r);
         history_db_close(db);
@@ -175,7 +175,7 @@ static void assert_brought_up(struct scene *s, const char *damage, int want)
     int err = add_as(s->db, path, HISTORY_BASELINE, NULL, error, sizeof(error));
     if (err != want)
         fail_msg("%s: %d (%s)", damage, err, error);
-    assert_schema(s, want ? "2\n" : "3\n");
+    assert_schema(s, want ? "2\n" : "4\n");
     assert_int_equal(count_runs(s->db, ""), want ? 4 : 5);
     unlink(s->db);
 }
@@ -231,7 +231,7 @@ static void test_what_may_pass_is_tried_again(void **state)
     assert_schema(s, "2\n");
     assert_sound(s->db);
     history_db_close(open_db(s->db, true));
-    assert_schema(s, "3\n");
+    assert_schema(s, "4\n");
     read_db(s, &h);
     assert_true(h.series[0].steals[0][0] == 12.5);
     assert_true(h.series[0].steals[3][0] == 30);

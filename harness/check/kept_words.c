@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What became of a run in the history, in words: see kept_words.h. */
+#include "harness/check/kept_words.h"
+
+#include <string.h>
+
+#include "harness/check/words.h"
+#include "harness/compare/steal.h"
+#include "harness/report/show.h"
+
+#define NAMED_MAX 4 /* of cases and facts in a sentence; the JSON has all */
+#define TAKEN     STEAL_WHY " in all its launches"
+
+/* What the history did with it. */
+static const char *done_of(enum history_added how)
+{
+    switch (how) {
+    case HISTORY_SAME:
+        return "this run was there already";
+    case HISTORY_CHANGED:
+        return "this run was there otherwise, and is now as its folder has it";
+    case HISTORY_SHORTER:
+        return "this run was there already, with more launches than its folder has, and was left "
+               "so";
+    default:
+        return "this run was added";
+    }
+}
+
+static const char *and_more(struct pool *pool, const char *list, size_t n)
+{
+    return n > NAMED_MAX ? pool_text(pool, "%s and %zu more", list, n - NAMED_MAX) : list;
+}
+
+static const char *label_of(const struct gate *g, const char *key)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!strcmp(g->cases[i].pair->key, key))
+            return g->cases[i].pair->label;
+    return key;
+}
+
+/* "2 cases (memory triad, gemm bf16)". */
+static const char *cases_text(const struct gate *g, const char *const *keys, size_t n)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *list = "";
+
+    for (size_t i = 0; i < n && i < NAMED_MAX; i++)
+        list = show_joined(pool, list, label_of(g, keys[i]));
+    return pool_text(pool, "%s (%s)", show_count(pool, n, "case"), and_more(pool, list, n));
+}
+
+/* --- the environment --- */
+
+static const char *others_text(struct pool *pool, const struct environment_word *e)
+{
+    const char *list = "";
+
+    for (size_t i = 0; i < e->n_other && i < NAMED_MAX; i++)
+        list = show_joined(
+            pool, list,
+            pool_text(pool, "%s %s against %s", e->other[i].what, e->other[i].b, e->other[i].a));
+    return and_more(pool, list, e->n_other);
+}
+
+/* What one side does not tell is neither the same nor different. */
+static const char *unknown_text(struct pool *pool, const struct environment_word *e)
+{
+    const char *list = "";
+
+    for (size_t i = 0; i < e->n_unknown && i < NAMED_MAX; i++)
+        list = show_joined(pool, list, e->unknown[i]);
+    return e->n_unknown ? pool_text(pool,
+                                    "; not told by the run or by its baselines, and not "
+                                    "compared: %s",
+                                    and_more(pool, list, e->n_unknown))
+                        : "";
+}
+
+/* --- gains --- */
+
+/* Those of one sort; "" where there are none. */
+static const char *settled_text(const struct kept_words *w, bool is_true)
+{
+    struct pool *pool = &w->g->p->report.pool;
+    const struct history_judged *j = &w->kept->judged;
+    const char **keys = pool_alloc(pool, j->n_settled + 1, sizeof(*keys));
+    const char *runs = "", *last = "";
+    size_t n = 0;
+
+    for (size_t i = 0; keys && i < j->n_settled; i++) {
+        const struct history_settled *s = &j->settled[i];
+
+        if (s->is_true != is_true)
+            continue;
+        keys[n++] = s->key;
+        if (strcmp(s->run, last) != 0)
+            runs = show_joined(pool, runs, s->run);
+        last = s->run;
+    }
+    if (!n)
+        return "";
+    return pool_text(pool,
+                     is_true ? "; gain of %s confirmed by this run in %s: their level starts there"
+                             : "; gain of %s not confirmed by this run in %s: there it is no "
+                               "baseline, for good",
+                     runs, cases_text(w->g, keys, n));
+}
+
+/* Those that no earlier run had. */
+static const char *gains_text(const struct kept_words *w)
+{
+    const struct history_judged *j = &w->kept->judged;
+    const char **keys = pool_alloc(&w->g->p->report.pool, j->n_gains + 1, sizeof(*keys));
+    size_t n = 0;
+
+    for (size_t i = 0; keys && i < j->n_gains; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < j->n_settled && !known; k++)
+            known = j->settled[k].is_true && !strcmp(j->settled[k].key, j->gains[i]);
+        if (!known)
+            keys[n++] = j->gains[i];
+    }
+    return n ? cases_text(w->g, keys, n) : "some cases";
+}
+
+/* --- what it is to later runs --- */
+
+/* Why a run of which no loss is proven is no baseline. */
+static const char *suspect_of(struct pool *pool, const struct gate *g)
+{
+    if (g->verdict == GATE_LOST || g->verdict == GATE_INCOMPLETE || !g->tally.suspect)
+        return "";
+    return pool_text(pool,
+                     ", as a loss beyond the margin is likely in %zu case%s, and not proven (%s: "
+                     "%s)",
+                     g->tally.suspect, g->tally.suspect == 1 ? "" : "s", g->suspect->pair->label,
+                     words_percent(pool, 1 - g->suspect->pair->decide.ratio));
+}
+
+/* ", as a baseline for later ones", or why it is none. */
+static const char *standing_text(const struct kept_words *w)
+{
+    struct pool *pool = &w->g->p->report.pool;
+    const struct check_kept *k = w->kept;
+
+    switch (k->judged.standing) {
+    case HISTORY_BASELINE:
+    case HISTORY_START:
+        return k->taken ? ", but later ones are not held against it: " TAKEN
+                        : ", as a baseline for later ones";
+    case HISTORY_PROBATION:
+        return pool_text(
+            pool,
+            ", and is no baseline yet: better in %s; it becomes one with the next run, "
+            "there only if that shows it, too",
+            gains_text(w));
+    case HISTORY_APART:
+        return pool_text(pool,
+                         ", but is not a baseline: measured in another environment than the "
+                         "baselines: %s; if it is meant: plumb check RUN --accept --reason TEXT",
+                         others_text(pool, &k->environment));
+    default:
+        return pool_text(pool, ", but is no baseline%s%s%s; if its level is meant: --accept",
+                         suspect_of(pool, &k->rest),
+                         k->environment.n_other ? ", and measured in another environment than the "
+                                                  "baselines: "
+                                                : "",
+                         others_text(pool, &k->environment));
+    }
+}
+
+/* --- what was accepted --- */
+
+static const char *reason_text(struct pool *pool, const char *reason)
+{
+    return *reason ? pool_text(pool, "; reason: %s", reason)
+                   : "; no reason is kept: --reason TEXT keeps one";
+}
+
+/* Who accepts a level accepts where it was measured. */
+static const char *with_environment(struct pool *pool, const struct environment_word *e)
+{
+    return e->n_other ? pool_text(pool, "; and with it the environment: %s", others_text(pool, e))
+                      : "";
+}
+
+static const char *accepted_cases(const struct kept_words *w)
+{
+    struct pool *pool = &w->g->p->report.pool;
+    const struct history_acceptance *a = &w->kept->acceptance;
+    bool left = w->kept->rest.verdict == GATE_LOST || w->kept->rest.verdict == GATE_INCOMPLETE;
+
+    return pool_text(pool,
+                     "accepted: the level of %s in this run, in the history '%s'%s; later runs are "
+                     "held against it there, and against none before it; %s: %s%s%s%s",
+                     cases_text(w->g, a->keys, a->n_keys), w->history,
+                     w->made ? ", which was made for it" : "",
+                     left ? "the other cases are not good" : "the other cases", done_of(w->how),
+                     standing_text(w), with_environment(pool, &w->kept->environment),
+                     reason_text(pool, a->reason));
+}
+
+static const char *accepted_run(const struct kept_words *w)
+{
+    struct pool *pool = &w->g->p->report.pool;
+    const char *made = w->made ? ", which was made for it" : "";
+    const char *what =
+        w->kept->taken
+            ? pool_text(pool,
+                        "accepted: the start of later runs, in the history '%s'%s; they are held "
+                        "against none before this run, and not against it: " TAKEN,
+                        w->history, made)
+            : pool_text(pool,
+                        "accepted: this run's level, in the history '%s'%s; later runs are held "
+                        "against it, and against none before it",
+                        w->history, made);
+
+    return pool_text(pool, "%s%s%s", what, with_environment(pool, &w->kept->environment),
+                     reason_text(pool, w->kept->acceptance.reason));
+}
+
+const char *kept_sentence(const struct kept_words *w)
+{
+    struct pool *pool = &w->g->p->report.pool;
+    const struct check_kept *k = w->kept;
+
+    if (k->judged.acceptance)
+        return k->acceptance.n_keys ? accepted_cases(w) : accepted_run(w);
+    return pool_text(pool, "history '%s'%s: %s%s%s%s%s", w->history,
+                     w->made ? ", which was made for it" : "", done_of(w->how), standing_text(w),
+                     settled_text(w, true), settled_text(w, false),
+                     unknown_text(pool, &k->environment));
+}

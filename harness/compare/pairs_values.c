@@ -70,17 +70,6 @@ static void set_role(struct decide_run *run, const struct pairs_role *role, unsi
         *level = role->level + 1;
 }
 
-/* As long as the decision knows no other runs than those of the level it is given no others. */
-static size_t keep_level(struct decide_run *runs, size_t n)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < n; i++)
-        if (runs[i].role == DECIDE_LEVEL)
-            runs[kept++] = runs[i];
-    return kept;
-}
-
 size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
                    const struct report_case *c, struct decide_side *out)
 {
@@ -103,7 +92,7 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
             set_role(&runs[i], &side->roles[i], &level);
         all += side_has(side, side->first + i) ? runs[i].n : 0;
     }
-    *out = (struct decide_side){.runs = runs, .n = side->roles ? keep_level(runs, n) : n};
+    *out = (struct decide_side){.runs = runs, .n = n};
     return all;
 }
 

@@ -189,6 +189,23 @@ static enum decide_role role_of(const struct choosing *c, size_t i, size_t n_bef
     }
 }
 
+/* What was no baseline for longer than this was of another level; what came and went says how runs differ. Else a case that
+ * comes up on one of two levels, of which the lower one is a loss each time, would be held against the upper one alone. */
+#define PASSING 2
+
+static void join_passing(struct pairs_role *roles, size_t n)
+{
+    for (size_t from = 0, end; from < n; from = end) {
+        for (end = from + 1; end < n && roles[end].level == roles[from].level;)
+            end++;
+        bool seen = roles[from].level % 2 == 0;
+
+        for (size_t i = from; seen && i < end; i++)
+            if (end < n && end - from <= PASSING && roles[end].level == (roles[i].level | 1))
+                roles[i].level |= 1;
+    }
+}
+
 /* Runs are meant to have one level from one start to the next, where they are baselines. */
 static void set_roles(const struct choosing *c, const char *key, struct pairs_role *roles)
 {
@@ -206,6 +223,7 @@ static void set_roles(const struct choosing *c, const char *key, struct pairs_ro
             2 * epoch + counts};
         n_before += counts && i >= start;
     }
+    join_passing(roles, n);
 }
 
 static size_t count_chosen(const struct choosing *c)

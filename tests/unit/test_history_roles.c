@@ -82,16 +82,22 @@ static void test_the_first_runs_and_the_others_have_a_part(void **state)
     add_told(s, 8, HISTORY_BASELINE, "6.1", "complete");
     add_told(s, 9, HISTORY_BASELINE, "6.1", "complete");
     chosen(s, &sieve, text, sizeof(text));
-    assert_string_equal(text, "s0 |a1 a2 |s5 |s6 L7 L8 L9");
+    assert_string_equal(text, "s0 |a1 a2 s5 s6 L7 L8 L9");
     sieve.spread = 1;
     chosen(s, &sieve, text, sizeof(text));
     assert_string_equal(text, "a1 a2 s6 L7 L8 L9");
     sieve.most = 10; /* of the level are the first, too */
     chosen(s, &sieve, text, sizeof(text));
-    assert_string_equal(text, "L1 L2 |s5 |L6 L7 L8 L9");
+    assert_string_equal(text, "L1 L2 s5 L6 L7 L8 L9");
     sieve = (struct history_sieve){.most = 1};
     chosen(s, &sieve, text, sizeof(text));
     assert_string_equal(text, "L9");
+    /* what came and went within two runs says how runs differ; what stayed, or is still so, was of another level */
+    for (unsigned i = 10; i < 15; i++)
+        add_told(s, i, i < 13 || i > 13 ? HISTORY_SEEN : HISTORY_BASELINE, "6.1", "complete");
+    sieve = (struct history_sieve){.most = 2, .spread = 4, .meta = meta};
+    chosen(s, &sieve, text, sizeof(text));
+    assert_string_equal(text, "L9 |s10 s11 s12 |L13 |s14");
     json_decref(meta);
 }
 

@@ -76,9 +76,12 @@ static void test_only_the_level_is_held_against(void **state)
 
     load(*state, roles, 2, &p);
     assert_int_equal(p.n, 3);
-    assert_int_equal(p.all[0].decide.a.n, 1);
-    assert_true(p.all[0].decide.a.runs[0].values[0] == 103);
-    assert_int_equal(p.all[2].decide.a.n, 3);
+    for (size_t r = 0; r < RUNS; r++) {
+        assert_int_equal(p.all[0].decide.a.runs[r].role, own[r].role);
+        assert_int_equal(p.all[2].decide.a.runs[r].role, most[r].role);
+    }
+    assert_float_equal(p.all[0].decide.a_value / 103, 1, 1e-3); /* the mean of its level */
+    assert_float_equal(p.all[0].decide.anchor_ratio, 104 / 102.0, 2e-3);
     assert_false(pairs_is_level(&p, 0));
     assert_true(pairs_is_level(&p, 1) && pairs_is_level(&p, RUNS));
     pairs_release(&p);

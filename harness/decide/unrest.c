@@ -12,8 +12,9 @@
 #define ROUNDS    60
 
 #define MOVED          2.5 /* scores beyond this are a move, for `together` */
+#define MOVED_AMID     1.5 /* the same by errors that are widened, also by such a move */
 #define TOGETHER_LEAST 5
-#define TOGETHER_LEVEL 0.005
+#define TOGETHER_LEVEL 0.02
 #define SWAY_SEEN      3 /* standard errors of the median from which on a common move is seen */
 
 /*
@@ -93,18 +94,19 @@ static size_t changes_of(struct work *w, bool by_runs, bool anchor)
 }
 
 /* Far more cases moved one way than the other, and none of them says why. */
-static void ask_together(struct work *w, struct decide_overall *overall)
+static void ask_together(struct work *w, double far, struct decide_overall *overall)
 {
     size_t n = 0;
 
+    overall->n_down = overall->n_up = 0;
     for (size_t k = 0; k < w->judge.n_judged; k++) {
         size_t i = w->judged[k];
         struct change x = change_of(w, i);
         double z = normal_score(x.t, x.df);
 
-        w->known[i].down = z < -MOVED;
-        overall->n_down += z < -MOVED;
-        overall->n_up += z > MOVED;
+        w->known[i].down = z < -far;
+        overall->n_down += z < -far;
+        overall->n_up += z > far;
         if (w->known[i].down)
             w->x[n++] = w->m[i].d;
     }
@@ -301,7 +303,7 @@ static void fit_tails(struct work *w, bool loss, struct tail tails[2])
 void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall)
 {
     read_deviations(w, cases);
-    ask_together(w, overall);
+    ask_together(w, MOVED, overall);
     ask_unrest(w, overall);
     double wander = ask_wander(w, cases);
 
@@ -309,6 +311,9 @@ void ask_suite(struct work *w, const struct decide_case *cases, struct decide_ov
     w->judge.anchor_sway =
         fmax(ask_sway(w, true), sqrt(2 * wander * wander - 1)); /* both ends wander */
     know_again(w);
+    if (!overall
+             ->together) /* where runs differ by far more than launches all cases moved by these */
+        ask_together(w, MOVED_AMID, overall);
     fit_tails(w, true, w->judge.losses);
     fit_tails(w, false, w->judge.gains);
 }

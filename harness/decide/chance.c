@@ -16,7 +16,7 @@
 
 #define TAIL_LEAST 4
 #define TAIL_CASES 20 /* of fewer the smallest four are no tail */
-#define TAIL_PRIOR 2 /* so many values of a uniform p are counted with it */
+#define TAIL_PRIOR 2  /* so many values of a uniform p are counted with it */
 
 static int ascending(const void *a, const void *b)
 {

@@ -13,6 +13,8 @@ struct measure {
     double a, b;     /* the sides' means */
     double d;        /* the change: b - a, turned round where lower is better */
     double anchor_d; /* the same against the anchors; NaN: there are none */
+    double level_d;  /* and against the mean of A's runs, where d is against the best of them */
+    size_t level_units;
     size_t anchors;
     double
         unbalance; /* 1 or more: what orders that are not as frequent take from a mean's certainty */

@@ -299,6 +299,15 @@ static void pair_up(const struct decide_case *c, struct measure *m)
     m->fewest = m->by_runs ? of_runs.n : last.n;
 }
 
+/* The others say what varies, and are not in the mean. */
+static void hold_against_best(const struct decide_case *c, const struct half *a, struct measure *m)
+{
+    m->a = c->higher_is_better ? a->high : a->low;
+    m->d = c->higher_is_better ? m->b - m->a : m->a - m->b;
+    m->best = m->by_runs;
+    m->units_a = m->best ? 1 : m->units_a;
+}
+
 enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
                                     struct run_mean *means, struct measure *m)
 {
@@ -312,12 +321,11 @@ enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
         return OBSTACLE_NO_VALUE;
     side_read(&c->a, c->best_of, in_order, means, &half_a);
     side_read(&c->b, 0, in_order, means, &half_b);
-    if (c->best_of)
-        half_a.mean = c->higher_is_better ? half_a.high : half_a.low;
     combine(&half_a, &half_b, c->higher_is_better, m);
-    m->best = c->best_of && m->by_runs;
-    if (m->best)
-        m->units_a = 1; /* the others say what varies, and are not in the mean */
     pair_up(c, m);
+    m->level_d = m->d;
+    m->level_units = m->units_a;
+    if (c->best_of)
+        hold_against_best(c, &half_a, m);
     return m->within_df > 0 || m->between_df > 0 ? OBSTACLE_NONE : OBSTACLE_ONE_LAUNCH;
 }

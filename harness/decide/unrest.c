@@ -63,9 +63,16 @@ double unrest_scale(const struct change *x, size_t n, double *scratch)
     return k;
 }
 
+/* Against the mean of A's runs: against the best of them all cases would have lost. */
 static struct change change_of(const struct work *w, size_t i)
 {
-    return (struct change){w->m[i].d / w->known[i].error, w->known[i].freedom};
+    const struct measure *m = &w->m[i];
+    const struct known *k = &w->known[i];
+    double error = m->best
+                       ? sqrt(k->variance * (1 / (double)m->level_units + 1 / (double)m->units_b))
+                       : k->error;
+
+    return (struct change){m->level_d / error, k->freedom};
 }
 
 double anchor_error(const struct measure *m, const struct known *k)
@@ -108,7 +115,7 @@ static void ask_together(struct work *w, double far, struct decide_overall *over
         overall->n_down += z < -far;
         overall->n_up += z > far;
         if (w->known[i].down)
-            w->x[n++] = w->m[i].d;
+            w->x[n++] = w->m[i].level_d;
     }
     overall->together =
         overall->n_down >= TOGETHER_LEAST && overall->n_down > overall->n_up &&

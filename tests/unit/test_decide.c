@@ -400,6 +400,26 @@ static void nights_lose(struct nights *s, size_t c, size_t night, double loss)
         s->values[c][night][l] *= 1 - loss;
 }
 
+/* All cases lie below the best of their baselines: that is no loss that they share. */
+static void the_best_of_runs_is_no_common_loss(void **state)
+{
+    static struct nights s;
+
+    (void)state;
+    nights_fill(&s, 5, 0.01, 9);
+    double sway = 0, error = 0;
+    for (unsigned best_of = 0; best_of <= 5; best_of += 5) {
+        for (size_t c = 0; c < MANY; c++)
+            s.cases[c].best_of = best_of;
+        struct decide_overall overall = decided(s.cases, MANY, true);
+
+        assert_true(!overall.together && overall.n_worse == 0);
+        sway = best_of ? s.cases[0].error / error : 0;
+        error = s.cases[0].error;
+    }
+    assert_float_equal(sway, sqrt(2 / 1.2), 1e-6); /* one run for five, and nothing more */
+}
+
 /* The same loss where five baselines say how runs differ. */
 static void a_shift_of_everything_is_proven_by_several_baselines(void **state)
 {
@@ -776,6 +796,7 @@ int main(void)
         cmocka_unit_test(a_gain_as_large_makes_a_loss_doubtful),
         cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),
         cmocka_unit_test(a_shift_of_everything_is_proven_by_several_baselines),
+        cmocka_unit_test(the_best_of_runs_is_no_common_loss),
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),
         cmocka_unit_test(runs_that_are_no_level_tell_the_spread),
         cmocka_unit_test(one_baseline_of_few_cases_decides_nothing),

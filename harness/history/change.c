@@ -10,77 +10,63 @@
 #include "core/dist.h"
 #include "harness/history/change_parts.h"
 
-#define CONFIDENCE 0.95
 /* What order alone may be thought to do, see change_chance(): with CHANCE_FULL values before the step.
  * Ranks of fewer are coarse, and more of them tell more, by CHANCE_FALL, a power of their number. */
 #define CHANCE_LEVEL 5e-4
 #define CHANCE_FULL  55
 #define CHANCE_FALL  4
-#define RECORD       1.35 /* a step exceeds what was seen before it by this much */
-#define SLOPE        0.7  /* and explains more than a line does, times this */
+#define SLOPE        0.7 /* and explains more than a line does, times this */
 #define ALONE        0.8 /* and keeps this much of its threshold without any one of the new values */
+#define TWO          0.4 /* and its third furthest value is so far out, of the second */
 /* With few values thresholds are higher: by this share with none, and no more with EARLY_UNTIL. */
 #define EARLY       0.2
 #define EARLY_UNTIL 50
-
-#define KNOTS 24
 
 /* How often a single test may be wrong, times the promise for a case and run, by the length of the new
  * level. Most goes to 5 runs, as by then a step of three standard deviations is to be found: that test
  * alone would break the promise, which holds by what the other conditions of weigh() take away again
  * (tests/selftest/history.c). */
-enum { LENGTHS_SHORT, LENGTHS_MAIN, LENGTHS_LONG, LENGTHS };
 #define LENGTH_MAIN 5
-static const double shares[LENGTHS] = {0.1, 6, 0.3};
-
-struct search {
-    const double *x; /* logarithms */
-    size_t n;
-    double level, least;
-    double knots[LENGTHS][KNOTS]; /* t that a step must reach, by 1 / sqrt(freedom) */
-    double *record; /* after so many values: the most that a step had of its threshold */
-    struct change_segment *segments;
-    size_t n_segments;
-    struct change_noise *noises; /* of place at: noises[at % (CHANGE_TAIL + 1)] */
-    struct change_point *points; /* one less than segments; `at` of the kept values */
-};
+static const double shares[CHANGE_LENGTHS] = {0.1, 6, 0.3, 1};
 
 static double freedom_of_knot(size_t i)
 {
-    double root = (double)i / (KNOTS - 1);
+    double root = (double)i / (CHANGE_KNOTS - 1);
 
     return 2 / (root * root); /* from infinity down to 2 */
 }
 
-static void prepare_knots(struct search *s)
+static void prepare_knots(struct change_search *s)
 {
-    for (size_t c = 0; c < LENGTHS; c++)
-        for (size_t i = 0; i < KNOTS; i++)
+    for (size_t c = 0; c < CHANGE_LENGTHS; c++)
+        for (size_t i = 0; i < CHANGE_KNOTS; i++)
             s->knots[c][i] =
                 dist_t_quantile(1 - s->level * shares[c] / 2, i ? freedom_of_knot(i) : INFINITY);
 }
 
 static size_t length_of(size_t k)
 {
-    return k < LENGTH_MAIN ? LENGTHS_SHORT : k == LENGTH_MAIN ? LENGTHS_MAIN : LENGTHS_LONG;
+    return k < LENGTH_MAIN    ? CHANGE_LENGTHS_SHORT
+           : k == LENGTH_MAIN ? CHANGE_LENGTHS_MAIN
+                              : CHANGE_LENGTHS_LONG;
 }
 
-/* The t that a step of k values must reach. Its logarithm is nearly straight between knots. */
-static double threshold(const struct search *s, double freedom, size_t k)
+/* The t that a step of such a length, or a slip, must reach. Its logarithm is nearly straight between knots. */
+double change_threshold(const struct change_search *s, double freedom, size_t length)
 {
-    const double *knots = s->knots[length_of(k)];
-    double root = sqrt(2 / freedom) * (KNOTS - 1), part;
+    const double *knots = s->knots[length];
+    double root = sqrt(2 / freedom) * (CHANGE_KNOTS - 1), part;
     size_t i = (size_t)root;
 
     if (freedom < 2)
         return INFINITY;
-    if (i >= KNOTS - 1)
-        return knots[KNOTS - 1];
+    if (i >= CHANGE_KNOTS - 1)
+        return knots[CHANGE_KNOTS - 1];
     part = root - (double)i;
     return exp(log(knots[i]) + part * log(knots[i + 1] / knots[i]));
 }
 
-static struct change_noise *noise_at(const struct search *s, size_t at)
+static struct change_noise *noise_at(const struct change_search *s, size_t at)
 {
     return &s->noises[at % (CHANGE_TAIL + 1)];
 }
@@ -93,7 +79,7 @@ static void insert(double *sorted, size_t n, double value)
 }
 
 /* The most that a step had of its threshold before place `at`. */
-static double record_before(const struct search *s, size_t at)
+static double record_before(const struct change_search *s, size_t at)
 {
     double most = 0;
 
@@ -119,9 +105,17 @@ static double without_furthest(const struct change_noise *noise, const double *t
     return (mean - noise->level) * (step > 0 ? 1 : -1) / change_error(noise, k - 1);
 }
 
+/* Two values far off are no level. */
+static bool are_two(const struct change_noise *noise, const double *tail, size_t k, double step)
+{
+    double second = tail[step > 0 ? k - 2 : 1], third = tail[step > 0 ? k - 3 : 2];
+
+    return fabs(third - noise->level) < fabs(second - noise->level) * TWO;
+}
+
 /* The last k values up to `end`, ascending in tail[], against those before them: what the step has of its threshold;
  * below 1 it is none. */
-static double weigh(struct search *s, const double *tail, size_t k, size_t end)
+static double weigh(struct change_search *s, const double *tail, size_t k, size_t end)
 {
     const struct change_noise *noise = noise_at(s, end - k);
     double step, part, need;
@@ -129,109 +123,132 @@ static double weigh(struct search *s, const double *tail, size_t k, size_t end)
     if (noise->freedom <= 0)
         return 0;
     step = change_mean(tail, k, CHANGE_CLIP * noise->sd) - noise->level;
-    need = threshold(s, noise->freedom, k) *
+    need = change_threshold(s, noise->freedom, length_of(k)) *
            (1 + EARLY * fmax(0, 1 - (double)noise->n_rest / EARLY_UNTIL));
     part = fabs(step) / change_error(noise, k) / need;
     s->record[end] = fmax(s->record[end], part);
-    if (part < 1 || fabs(step) < log1p(s->least) || part < RECORD * record_before(s, end - k) ||
-        without_furthest(noise, tail, k, step) < ALONE * need ||
+    if (part < 1 || fabs(step) < log1p(s->least) ||
+        part < CHANGE_RECORD * record_before(s, end - k) ||
+        without_furthest(noise, tail, k, step) < ALONE * need || are_two(noise, tail, k, step) ||
         change_chance(noise, tail, k) > chance_level(noise->n_rest) ||
         change_is_slope(noise, s->x + end - k - noise->n_level, k, step, SLOPE))
         return 0;
     return part;
 }
 
-/* Of the values up to `end`, is there a new level? The most that a step has of its threshold, and its p. */
-static double strongest(struct search *s, size_t end, double *p)
+/* Of the values up to `end`, is there a new level? */
+static struct change_find strongest(struct change_search *s, size_t end)
 {
     size_t begin = s->segments[s->n_segments - 1].begin;
-    double tail[CHANGE_TAIL], best = 0;
+    double tail[CHANGE_TAIL];
+    struct change_find best = {0};
 
     for (size_t k = 1; k <= CHANGE_TAIL && end >= begin + k + CHANGE_SHORT; k++) {
-        double freedom = noise_at(s, end - k)->freedom, part;
+        const struct change_noise *noise = noise_at(s, end - k);
+        double part;
 
         insert(tail, k - 1, s->x[end - k]);
         part = k < CHANGE_SHORT ? 0 : weigh(s, tail, k, end);
-        if (part < 1 || part <= best)
+        if (part < 1 || part <= best.part)
             continue;
-        best = part;
-        *p = 2 * dist_t_cdf(-part * threshold(s, freedom, k), freedom) / shares[length_of(k)];
+        best.part = part;
+        best.up = tail[k / 2] > noise->level;
+        best.p =
+            2 *
+            dist_t_cdf(-part * change_threshold(s, noise->freedom, length_of(k)), noise->freedom) /
+            shares[length_of(k)];
     }
     return best;
 }
 
-/* A new segment begins at `at`; what was known of the noise from there on is of the old one. */
-static void add_point(struct search *s, size_t at, size_t seen, double p)
+void change_add_point(struct change_search *s, enum change_kind kind, size_t at, size_t end,
+                      double p, bool up)
 {
-    struct change_segment *old = &s->segments[s->n_segments - 1];
+    struct change_segment *old = change_newest(s);
     size_t begin = at - old->begin > CHANGE_WINDOW ? at - CHANGE_WINDOW : old->begin;
 
     old->level = change_level(s->x + begin, at - begin);
-    s->points[s->n_segments - 1] = (struct change_point){.at = at, .seen = seen, .p = p};
-    s->segments[s->n_segments++] = (struct change_segment){.begin = at};
-    for (size_t i = at + 1; i <= seen + 1; i++)
-        s->record[i] = 0;
-    for (size_t i = at; i <= seen + 1; i++)
+    s->points[s->n_segments - 1] =
+        (struct change_point){.kind = kind, .at = at, .seen = end - 1, .p = p};
+    s->segments[s->n_segments++] = (struct change_segment){.begin = at, .up = up};
+    s->slips = false;
+}
+
+void change_learn_anew(struct change_search *s, size_t end)
+{
+    size_t begin = change_newest(s)->begin;
+
+    for (size_t i = end - begin > CHANGE_TAIL ? end - CHANGE_TAIL : begin; i <= end; i++)
         change_noise_at(s->x, i, s->segments, s->n_segments, noise_at(s, i));
 }
 
-/* Looks at x[0..end) as after that run. */
-static void look(struct search *s, size_t end)
+void change_forget_records(struct change_search *s, size_t end)
 {
-    size_t begin = s->segments[s->n_segments - 1].begin, from, head;
-    double p = 1;
+    for (size_t i = change_newest(s)->begin + 1; i <= end; i++)
+        s->record[i] = 0;
+}
 
-    change_noise_at(s->x, end, s->segments, s->n_segments, noise_at(s, end));
-    if (strongest(s, end, &p) < 1)
-        return;
+static void add_step(struct change_search *s, size_t end, const struct change_find *step)
+{
+    size_t begin = change_newest(s)->begin, from, head;
+
     from = end - begin > CHANGE_WINDOW + CHANGE_TAIL ? end - CHANGE_WINDOW - CHANGE_TAIL : begin;
     head = s->n_segments > 1 ? CHANGE_SHORT : CHANGE_FIRST;
     if (end - from > head + CHANGE_TAIL)
         head = end - from - CHANGE_TAIL;
-    add_point(s, from + change_split(s->x + from, end - from, head, CHANGE_SHORT), end - 1, p);
+    change_add_point(s, CHANGE_STEP,
+                     from + change_split(s->x + from, end - from, head, CHANGE_SHORT), end, step->p,
+                     step->up);
+    change_forget_records(s, end);
+    change_learn_anew(s, end);
 }
 
-static size_t end_of(const struct search *s, size_t segment)
+/* What the newest values say of a new level is weighed against a slip that explains them as well. */
+static bool is_of_slip(struct change_search *s, size_t end, struct change_find *step)
 {
-    return segment + 1 < s->n_segments ? s->segments[segment + 1].begin : s->n;
+    if (change_is_slip(s)) {
+        if (change_slip_follow(s, end))
+            return true;
+        *step = strongest(s, end);
+        if (step->part < 1)
+            return false;
+    } else if (step->up == change_newest(s)->up && end - change_newest(s)->begin <= CHANGE_TAIL &&
+               change_step_goes_on(s, end, true)) {
+        return true;
+    }
+    return change_step_is_slip(s, end, step);
 }
 
-/* The step between two segments, from their values nearest to it. */
-static void describe(const struct search *s, size_t i)
+/* Looks at x[0..end) as after that run. */
+static void look(struct change_search *s, size_t end)
 {
-    struct change_point *p = &s->points[i];
-    size_t begin = s->segments[i].begin, end = end_of(s, i + 1), reach = CHANGE_WINDOW;
-    struct change_noise noise;
-    double step, error, t, after;
+    struct change_find step;
 
-    begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
-    end = end - p->at > reach ? p->at + reach : end;
-    change_noise_at(s->x, p->at, s->segments, i + 1, &noise);
-    after = change_level(s->x + p->at, end - p->at);
-    step = after - noise.level;
-    error = change_error(&noise, end - p->at);
-    t = dist_t_quantile((1 + CONFIDENCE) / 2, noise.freedom);
-    p->before = exp(noise.level);
-    p->after = exp(after);
-    p->ratio = exp(step);
-    p->low = exp(step - t * error);
-    p->high = exp(step + t * error);
-    change_place(s->x + begin, end - begin, noise.level, after, noise.sd, &p->at_low, &p->at_high);
-    p->at_low += begin;
-    p->at_high += begin;
+    if (s->slips)
+        change_slip_extend(s, end);
+    change_noise_at(s->x, end, s->segments, s->n_segments, noise_at(s, end));
+    step = strongest(s, end);
+    if (change_step_goes_on(s, end, false) || (step.part >= 1 && is_of_slip(s, end, &step)))
+        return;
+    if (step.part >= 1)
+        add_step(s, end, &step);
+    else
+        change_slip_look(s, end);
 }
 
-static int prepare(struct search *s)
+static int prepare(struct change_search *s)
 {
     /* Every point has CHANGE_SHORT values behind it. */
     size_t most = s->n / CHANGE_SHORT + 2;
 
+    s->x = malloc(s->n * sizeof(*s->x));
     s->segments = calloc(most, sizeof(*s->segments));
     s->points = calloc(most, sizeof(*s->points));
     s->record = calloc(s->n + 1, sizeof(*s->record));
     s->noises = calloc(CHANGE_TAIL + 1, sizeof(*s->noises));
-    if (!s->segments || !s->points || !s->record || !s->noises)
+    if (!s->x || !s->segments || !s->points || !s->record || !s->noises)
         return -ENOMEM;
+    memcpy(s->x, s->raw, s->n * sizeof(*s->x));
     s->n_segments = 1;
     prepare_knots(s);
     return 0;
@@ -242,24 +259,28 @@ static void renumber(struct change_point *points, size_t n, const size_t *places
 {
     for (size_t i = 0; i < n; i++) {
         points[i].at = places[points[i].at];
+        points[i].end = places[points[i].end];
         points[i].seen = places[points[i].seen];
         points[i].at_low = places[points[i].at_low];
         points[i].at_high = places[points[i].at_high];
     }
 }
 
-static int search(const double *x, size_t n, const size_t *places,
+static int search(const double *raw, size_t n, const size_t *places,
                   const struct change_options *options, struct change_point **points,
                   size_t *n_points)
 {
-    struct search s = {.x = x, .n = n, .level = options->level, .least = options->least};
+    struct change_search s = {.raw = raw,
+                              .n = n,
+                              .level = options->level,
+                              .least = options->least,
+                              .least_slip = options->least_slip};
     int err = prepare(&s);
 
     for (size_t end = 1; !err && end <= n; end++)
         look(&s, end);
-    for (size_t i = 0; !err && i + 1 < s.n_segments; i++)
-        describe(&s, i);
     if (!err && s.n_segments > 1) {
+        change_describe(raw, s.x, n, s.segments, s.n_segments, s.points);
         *n_points = s.n_segments - 1;
         *points = s.points;
         s.points = NULL;
@@ -267,6 +288,7 @@ static int search(const double *x, size_t n, const size_t *places,
     }
     free(s.points);
     free(s.segments);
+    free(s.x);
     free(s.noises);
     free(s.record);
     return err;
@@ -298,6 +320,7 @@ int change_points(const double *values, size_t n, const struct change_options *o
     *points = NULL;
     *n_points = 0;
     o.level = o.level == 0 ? CHANGE_LEVEL : o.level;
+    o.least_slip = o.least_slip == 0 ? CHANGE_LEAST_SLIP : o.least_slip;
     o.least = o.least == 0 ? CHANGE_LEAST : o.least;
     if (!err && !(o.level > 0 && o.level < 1 && o.least > 0 && o.least < INFINITY))
         err = -EINVAL;

@@ -12,27 +12,38 @@
 #ifndef PLUMB_HISTORY_CHANGE_H
 #define PLUMB_HISTORY_CHANGE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+enum change_kind { CHANGE_STEP, CHANGE_SLIP };
+
 struct change_point {
-    size_t at;              /* index of the first value of the new level */
+    enum change_kind kind;
+    size_t at;              /* index of the first value of the new level, or of the slip */
+    size_t end;             /* of the last value of the slip; of a step: at */
     size_t seen;            /* index of the value with which it could be told: at + 2 or more */
-    double before, after;   /* levels, in the unit of the values */
+    double before, after;   /* levels, in the unit of the values; after: at the end of the slip */
     double ratio;           /* after / before */
     double low, high;       /* interval of the ratio, 95 % */
-    size_t at_low, at_high; /* the step may lie anywhere between these, with 95 % */
-    double p;               /* of the step, allowing for the search */
+    size_t at_low, at_high; /* it may begin anywhere between these, with 95 % */
+    double p;               /* of the change, allowing for the search */
+    /* Of a slip alone: */
+    bool goes_on; /* it may run on still: its end is the last value before the next change */
+    double a_run; /* ratio from value to value */
+    double a_run_low, a_run_high; /* its interval, 95 % */
 };
 
 struct change_options {
-    double level; /* false alarms per case and run added; 0: CHANGE_LEVEL */
-    double least; /* steps smaller than this are not told: 0.01; 0: CHANGE_LEAST */
+    double level;      /* false alarms per case and run added; 0: CHANGE_LEVEL */
+    double least;      /* steps smaller than this are not told: 0.01; 0: CHANGE_LEAST */
+    double least_slip; /* slips that do not surely lose or gain more: 0.02; 0: CHANGE_LEAST_SLIP */
 };
 
-#define CHANGE_LEVEL 2.5e-5 /* under 1 a year of nightly runs for 100 cases: 1 / (365 * 100) */
-#define CHANGE_LEAST 0.005
-#define CHANGE_SHORT 3 /* values of the new level before a step can be told */
-#define CHANGE_FIRST 8 /* values before the first step can be told */
+#define CHANGE_LEVEL      2.5e-5 /* under 1 a year of nightly runs for 100 cases: 1 / (365 * 100) */
+#define CHANGE_LEAST      0.005
+#define CHANGE_LEAST_SLIP 0.02
+#define CHANGE_SHORT      3 /* values of the new level before a step can be told */
+#define CHANGE_FIRST      8 /* values before the first step can be told */
 
 /* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's to free,
  * in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value is 0,

@@ -15,7 +15,7 @@
 #define GROWTH_FROM 56
 #define GROWTH_OVER 64
 
-static void sort(double *x, size_t n)
+void change_sort(double *x, size_t n)
 {
     for (size_t i = 1; i < n; i++) {
         double value = x[i];
@@ -27,7 +27,7 @@ static void sort(double *x, size_t n)
     }
 }
 
-static double median(const double *sorted, size_t n)
+double change_median(const double *sorted, size_t n)
 {
     return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
 }
@@ -39,7 +39,7 @@ static double clip(double value, double reach)
 
 double change_mean(const double *sorted, size_t n, double reach)
 {
-    double middle = median(sorted, n), sum = 0;
+    double middle = change_median(sorted, n), sum = 0;
 
     for (size_t i = 0; i < n; i++)
         sum += clip(sorted[i] - middle, reach);
@@ -53,8 +53,8 @@ static double bulk(const double *sorted, size_t n, double middle)
 
     for (size_t i = 0; i < n; i++)
         away[i] = fabs(sorted[i] - middle);
-    sort(away, n);
-    return fmax(MAD_TO_SD * median(away, n), CHANGE_SCALE);
+    change_sort(away, n);
+    return fmax(MAD_TO_SD * change_median(away, n), CHANGE_SCALE);
 }
 
 double change_level(const double *x, size_t n)
@@ -62,8 +62,8 @@ double change_level(const double *x, size_t n)
     double sorted[CHANGE_WINDOW];
 
     memcpy(sorted, x, n * sizeof(*x));
-    sort(sorted, n);
-    return change_mean(sorted, n, CHANGE_CLIP * bulk(sorted, n, median(sorted, n)));
+    change_sort(sorted, n);
+    return change_mean(sorted, n, CHANGE_CLIP * bulk(sorted, n, change_median(sorted, n)));
 }
 
 /* Distances from the segments' levels of up to CHANGE_MEMORY values before `at`, in time order. */
@@ -119,6 +119,14 @@ static void find_growth(const double *rest, size_t n, double *growth)
     }
 }
 
+double change_growth(const double *rest, size_t n)
+{
+    double growth[CHANGE_TAIL];
+
+    find_growth(rest, n, growth);
+    return growth[CHANGE_TAIL - 1];
+}
+
 void change_noise_at(const double *x, size_t at, const struct change_segment *segments, size_t n,
                      struct change_noise *noise)
 {
@@ -137,7 +145,7 @@ void change_noise_at(const double *x, size_t at, const struct change_segment *se
     memcpy(rest, noise->rest, noise->n_rest * sizeof(*rest));
     n_near = noise->n_rest < CHANGE_WINDOW ? noise->n_rest : CHANGE_WINDOW;
     memcpy(near, rest + noise->n_rest - n_near, n_near * sizeof(*near));
-    sort(near, n_near);
+    change_sort(near, n_near);
     reach = CHANGE_CLIP * bulk(near, n_near, 0);
     for (size_t i = 0; i < n_near; i++)
         sum += clip(near[i], reach) * clip(near[i], reach);

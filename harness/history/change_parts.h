@@ -15,11 +15,20 @@
 #define CHANGE_CLIP   2.5  /* values further out, in standard deviations, count as so far out */
 #define CHANGE_SCALE  1e-6 /* the least noise that is believed: 1 in a million */
 
-/* A piece of the series without a step. */
+#define CHANGE_CONFIDENCE 0.95
+#define CHANGE_REACH      730 /* values that a slip is told by at most */
+#define CHANGE_SLIP_SHORT 5   /* values of a slip before it can be told */
+#define CHANGE_SLIP_FIRST 16  /* values in which one can be told */
+
+/* A piece of the series that begins with a change. */
 struct change_segment {
     size_t begin;
     double level; /* of its last CHANGE_WINDOW values */
+    bool up;      /* the change that it begins with */
 };
+
+/* x[at..end) lie on a line, and the values after them on the level that it leads to: there they are moved. */
+void change_straighten(double *x, size_t at, size_t end, double slope);
 
 /* What the values before a place say of the noise there. */
 struct change_noise {
@@ -31,6 +40,12 @@ struct change_noise {
     double rest[CHANGE_MEMORY]; /* distances from the level, in time order, not clipped */
     size_t n_rest;
 };
+
+void change_sort(double *x, size_t n);
+double change_median(const double *sorted, size_t n);
+
+/* How much correlation makes a mean of many values less sure: its variance is so many times that of independent ones. */
+double change_growth(const double *rest, size_t n);
 
 /* The noise before place `at`. The last segment holds the place; earlier ones lend their distances
  * from their own levels, so that a new level need not learn the noise anew. */
@@ -54,6 +69,59 @@ double change_chance(const struct change_noise *noise, const double *sorted, siz
 bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
                      double share);
 
+/* A level up to value `before`, a line to value `end`, and a level from there on. */
+struct change_ramp {
+    size_t before, end;
+    double level, total; /* the first level; from there to the second */
+    double left;         /* the sum of squares that it does not explain */
+    double spread;       /* the variance of total is that of a value over this */
+};
+
+/* What else explains the values, with 95 %. */
+struct change_ramp_range {
+    double low, high;         /* of total */
+    double run_low, run_high; /* of total from value to value */
+    size_t before_low, before_high;
+    bool goes_on; /* the line may run to the last value */
+    bool is_step; /* a step explains them as well */
+};
+
+/* The ramp that explains n <= CHANGE_REACH values best, its `before` at most b_most; where it may run to the last value it does.
+ * A step that explains them as well takes its place, if it has `head` values before it. */
+void change_ramp_fit(const double *x, size_t n, size_t head, size_t b_most,
+                     struct change_ramp *ramp, struct change_ramp_range *range);
+
+/* Of values of which those far from their neighbours count as so far out: sums, of the first i, of what they are above the
+ * first, and of that times the index. */
+struct change_sums {
+    size_t n;
+    double first, square, plain[CHANGE_REACH + 1], indexed[CHANGE_REACH + 1];
+};
+
+/* A level that is left by a line, which runs to the newest value. */
+struct change_slip {
+    struct change_ramp line;
+    double variance;       /* of a value, as it counts in a mean of many */
+    double error, freedom; /* of line.total */
+    struct change_sums sums;
+};
+
+/* At a glance: did the newest values leave the first by so much? */
+bool change_slip_may_be(const double *x, size_t n, double least);
+/* The slip that explains x[0..n) best, CHANGE_SLIP_FIRST <= n <= CHANGE_REACH. */
+void change_slip_fit(const double *x, size_t n, struct change_slip *slip);
+/* What it explains more than the best step, in variances. */
+double change_slip_over_step(const struct change_slip *slip);
+/* How far apart the moving means of the level before it lay. */
+double change_slip_past(const struct change_slip *slip);
+/* Does a straight line explain x[0..n) but for so much of the sum of squares? 0, or how many of the newest values lie on a level
+ * of their own. */
+size_t change_slip_off(const double *x, size_t n, double least);
+
+/* Fills the points, of which kind, at, seen and p are known, from the values around them. x is raw where no slip is. */
+void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
+                     size_t n_segments, struct change_point *points);
+
 /* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest energy
  * distance. */
 size_t change_split(const double *x, size_t n, size_t head, size_t tail);
@@ -61,5 +129,72 @@ size_t change_split(const double *x, size_t n, size_t head, size_t tail);
 /* The smallest range of places that holds the step between two levels with 95 %: of x[0..n). */
 void change_place(const double *x, size_t n, double before, double after, double sd, size_t *low,
                   size_t *high);
+
+/* --- the search --- */
+
+#define CHANGE_KNOTS  24
+#define CHANGE_RECORD 1.35 /* a change exceeds what was seen before it by this much */
+
+enum {
+    CHANGE_LENGTHS_SHORT,
+    CHANGE_LENGTHS_MAIN,
+    CHANGE_LENGTHS_LONG,
+    CHANGE_LENGTHS_SLIP,
+    CHANGE_LENGTHS
+};
+
+struct change_search {
+    const double *raw; /* logarithms */
+    double *x;         /* the same, those of a slip moved to the level that it leads to */
+    size_t n;
+    double level, least, least_slip;
+    double knots[CHANGE_LENGTHS][CHANGE_KNOTS]; /* t that a step must reach, by 1 / sqrt(freedom) */
+    double *record; /* after so many values: the most that a step had of its threshold */
+    struct change_segment *segments;
+    size_t n_segments;
+    struct change_noise *noises; /* of place at: noises[at % (CHANGE_TAIL + 1)] */
+    struct change_point *points; /* one less than segments; `at` of the kept values */
+    bool slips;              /* the newest change is a slip that the newest values are on still */
+    double slope;            /* of the newest slip */
+    double calm;             /* the variance around it when it was told */
+    struct change_slip slip; /* of the look that is being taken */
+};
+
+/* What the newest values say of a new level. */
+struct change_find {
+    double part; /* the most that a step has of its threshold; below 1: there is none */
+    double p;
+    bool up;
+};
+
+static inline struct change_segment *change_newest(const struct change_search *s)
+{
+    return &s->segments[s->n_segments - 1];
+}
+
+static inline bool change_is_slip(const struct change_search *s)
+{
+    return s->n_segments > 1 && s->points[s->n_segments - 2].kind == CHANGE_SLIP;
+}
+
+/* The t that a step of such a length, or a slip, must reach. */
+double change_threshold(const struct change_search *s, double freedom, size_t length);
+/* A change at `at` is told by x[0..end). */
+void change_add_point(struct change_search *s, enum change_kind kind, size_t at, size_t end,
+                      double p, bool up);
+/* What was known of the noise from the newest change on is of the old level. */
+void change_learn_anew(struct change_search *s, size_t end);
+void change_forget_records(struct change_search *s, size_t end);
+
+/* Where the newest change is a slip: are the newest of x[0..end) on it still? Where they left it is found, too. */
+bool change_slip_follow(struct change_search *s, size_t end);
+/* The newest value is held against the slip that the others are on. */
+void change_slip_extend(struct change_search *s, size_t end);
+/* Is the newest change, which was told as a step, a slip? step: another is about to be told in its direction. */
+bool change_step_goes_on(struct change_search *s, size_t end, bool step);
+/* Where the newest values say that the level moved: a slip is told in place of the step if it explains them better. */
+bool change_step_is_slip(struct change_search *s, size_t end, const struct change_find *step);
+/* Is there a slip that no step tells of? */
+void change_slip_look(struct change_search *s, size_t end);
 
 #endif

@@ -9,9 +9,10 @@
 #include "harness/history/change.h"
 #include "harness/history/history_db.h"
 
-/* What differs between a run and the one before it that has a value, by harness/compare/pairs.h and by what the case's rows
+/* What differs between a run and the one before it that has a value (of a slip: its last run, and the one before its first), by harness/compare/pairs.h and by what the case's rows
  * tell. */
 struct trend_differ {
+    enum change_kind kind;
     size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
     const struct machine_difference *all; /* a: before */
     size_t n, n_near;                     /* the first n_near may weigh on the case */
@@ -22,7 +23,8 @@ struct trend_differ {
         unsteady; /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
 };
 
-/* The run of a step first, then those near it with which the level may have moved, too, where anything differs there. */
+/* The run of a step first, then those near it with which the level may have moved, too, where anything differs there. Of a slip
+ * one: no run of it is the cause. */
 struct trend_step {
     struct trend_differ *all;
     size_t n;
@@ -77,7 +79,7 @@ bool trend_fails(const struct trends *all, const struct trend *t, size_t within)
 double trend_level(const struct trend *t, size_t segment);
 
 /* One character a value, or a mean of several where there are more than `width`. The lower line marks the
- * runs of the steps. Both of TREND_SPARK_BYTES. */
+ * runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
 #define TREND_SPARK_WIDTH 60
 #define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
 void trend_spark(const struct trend *t, bool utf8, char *line, char *marks);
@@ -97,6 +99,12 @@ const char *trends_left_out_text(const struct trends *t, char *text, size_t len)
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
 void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 void trend_change_text(const struct change_point *p, char *text, size_t len);
+/* "step"; "slip" */
+const char *trend_kind(const struct change_point *p);
+/* "-0.31 % a run (-0.35 to -0.28 %)", of a slip; "": a step. */
+void trend_a_run_text(const struct change_point *p, char *text, size_t len);
+/* "to run quick-20250303 (2025-03-03T02:00:00Z), and may go on", of a slip; "": a step. */
+void trend_end_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 /* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 

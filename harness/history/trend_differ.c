@@ -260,10 +260,9 @@ static int fill(struct trends *all, const struct trend *t, const struct around *
     return 0;
 }
 
-static int differ_at(struct trends *all, const struct trend *t, size_t at, struct trend_differ *d)
+static int differ_at(struct trends *all, const struct trend *t, size_t before, size_t at,
+                     struct trend_differ *d)
 {
-    size_t before = value_before(t, at);
-
     *d = (struct trend_differ){.at = at, .before = before, .unkept = "", .unsteady = ""};
     if (before == SIZE_MAX)
         return 0;
@@ -286,11 +285,12 @@ static int fill_step(struct trends *all, const struct trend *t, const struct cha
     step->all = pool_alloc(&all->history->pool, high - low + 2, sizeof(*step->all));
     if (!step->all)
         return -ENOMEM;
-    err = differ_at(all, t, p->at, &step->all[step->n++]);
-    for (size_t i = low; !err && i <= high; i++) {
+    err = differ_at(all, t, value_before(t, p->at), p->end, &step->all[step->n++]);
+    step->all[0].kind = p->kind;
+    for (size_t i = low; !err && p->kind == CHANGE_STEP && i <= high; i++) {
         if (i == p->at || isnan(t->values[i]))
             continue;
-        err = differ_at(all, t, i, &step->all[step->n]);
+        err = differ_at(all, t, value_before(t, i), i, &step->all[step->n]);
         step->n += step->all[step->n].n > 0;
     }
     return err;
@@ -351,18 +351,29 @@ static const char *nothing_text(struct pool *pool, const struct trend_differ *d)
                : "nothing that run.json or the rows tell";
 }
 
+/* The run that differs. */
+static const char *which_text(struct pool *pool, const struct trend *t,
+                              const struct trend_differ *d, bool named)
+{
+    const struct history_run *run = t->runs[d->at];
+
+    if (d->kind == CHANGE_SLIP)
+        return pool_text(pool, "its last run, %s (%.10s),", run->name, run->started_utc);
+    return named ? "it"
+                 : pool_text(pool, "%s (%.10s), with which it may have been, too,", run->name,
+                             run->started_utc);
+}
+
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
                                   const struct trend_differ *d, bool named)
 {
-    const char *run = named ? "it"
-                            : pool_text(pool, "%s (%.10s), with which it may have been, too,",
-                                        t->runs[d->at]->name, t->runs[d->at]->started_utc);
+    const char *run = which_text(pool, t, d, named);
+    const char *other = d->kind == CHANGE_SLIP ? "the last one before the slip" : "the run before";
     const char *list = trend_differ_text(pool, d, TREND_DIFFER_SHOWN);
     const char *unknown = unknown_text(pool, d);
 
     if (!d->n && *unknown)
-        return pool_text(pool, "what %s differs by from the run before is not known: %s", run,
-                         unknown);
-    return pool_text(pool, "%s differs from the run before by %s%s%s", run,
+        return pool_text(pool, "what %s differs by from %s is not known: %s", run, other, unknown);
+    return pool_text(pool, "%s differs from %s by %s%s%s", run, other,
                      d->n ? list : nothing_text(pool, d), *unknown ? "; " : "", unknown);
 }

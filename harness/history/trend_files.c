@@ -13,6 +13,28 @@
 #define JSON_SCHEMA 1
 #define DIGITS      12 /* of a figure: 0.05, and not 0.050000000000000003 */
 
+/* What a step has not is empty. */
+static void csv_slip(FILE *out, const struct trend *t, const struct change_point *p)
+{
+    const double numbers[] = {p->a_run, p->a_run_low, p->a_run_high};
+    bool slip = p->kind == CHANGE_SLIP;
+    const char *texts[] = {trend_kind(p), slip ? t->runs[p->end]->name : "",
+                           slip ? t->runs[p->end]->started_utc : "",
+                           !slip        ? ""
+                           : p->goes_on ? "yes"
+                                        : "no"};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        fputc(',', out);
+        csv_print(out, texts[i]);
+    }
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        fputc(',', out);
+        if (slip)
+            csv_print_number(out, numbers[i]);
+    }
+}
+
 static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size_t point)
 {
     const struct change_point *p = &t->points[point];
@@ -43,13 +65,15 @@ static void csv_change(FILE *out, struct pool *pool, const struct trend *t, size
     }
     csv_print(out,
               !d->n && !trend_differ_known(d) ? "not known" : trend_differ_text(pool, d, SIZE_MAX));
+    csv_slip(out, t, p);
     fputc('\n', out);
 }
 
 void trends_csv(FILE *out, const struct trends *t)
 {
     fputs("host,suite,pipe,key,label,unit,direction,run,started_utc,version,commit,earliest_utc,"
-          "latest_utc,seen_run,before,after,ratio,ratio_low,ratio_high,p,differences\n",
+          "latest_utc,seen_run,before,after,ratio,ratio_low,ratio_high,p,differences,kind,end_run,"
+          "end_utc,goes_on,ratio_a_run,ratio_a_run_low,ratio_a_run_high\n",
           out);
     for (size_t i = 0; i < t->n; i++)
         for (size_t k = 0; k < t->all[i].n_points; k++)
@@ -98,6 +122,17 @@ static json_t *differ_json(struct pool *pool, const struct trend *t, const struc
                      "unsteady", text(pool, d->unsteady), "differences", all);
 }
 
+/* null: a step. */
+static json_t *slip_json(struct pool *pool, const struct trend *t, const struct change_point *p)
+{
+    if (p->kind != CHANGE_SLIP)
+        return json_null();
+    return json_pack("{s:o, s:b, s:i, s:o, s:o, s:o}", "end", run_json(pool, t->runs[p->end]),
+                     "goes_on", p->goes_on, "runs", (int)(p->end - p->at + 1), "ratio_a_run",
+                     number(p->a_run), "ratio_a_run_low", number(p->a_run_low), "ratio_a_run_high",
+                     number(p->a_run_high));
+}
+
 static json_t *change_json(struct pool *pool, const struct trend *t, size_t point)
 {
     const struct change_point *p = &t->points[point];
@@ -105,14 +140,15 @@ static json_t *change_json(struct pool *pool, const struct trend *t, size_t poin
 
     for (size_t i = 0; i < t->steps[point].n; i++)
         json_array_append_new(steps, differ_json(pool, t, &t->steps[point].all[i]));
-    return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
-                     "direction", trend_is_worse(t, p) ? "worse" : "better", "run",
-                     run_json(pool, t->runs[p->at]), "earliest", run_json(pool, t->runs[p->at_low]),
-                     "latest", run_json(pool, t->runs[p->at_high]), "seen",
-                     run_json(pool, t->runs[p->seen]), "before", number(p->before), "after",
-                     number(p->after), "ratio", number(p->ratio), "ratio_low", number(p->low),
-                     "ratio_high", number(p->high), "p", number(p->p), "runs_later",
-                     json_integer((json_int_t)(p->seen - p->at)), "differing", steps);
+    return json_pack("{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}",
+                     "kind", trend_kind(p), "direction", trend_is_worse(t, p) ? "worse" : "better",
+                     "run", run_json(pool, t->runs[p->at]), "earliest",
+                     run_json(pool, t->runs[p->at_low]), "latest",
+                     run_json(pool, t->runs[p->at_high]), "seen", run_json(pool, t->runs[p->seen]),
+                     "before", number(p->before), "after", number(p->after), "ratio",
+                     number(p->ratio), "ratio_low", number(p->low), "ratio_high", number(p->high),
+                     "p", number(p->p), "runs_later", json_integer((json_int_t)(p->seen - p->at)),
+                     "slip", slip_json(pool, t, p), "differing", steps);
 }
 
 static json_t *case_json(struct pool *pool, const struct trend *t)

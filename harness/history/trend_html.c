@@ -92,17 +92,19 @@ static void write_row(FILE *out, struct pool *pool, const struct trend *t, size_
 {
     const struct change_point *p = &t->points[point];
     const struct trend_step *step = &t->steps[point];
-    char change[96], levels[96], run[512];
-    bool worse = trend_is_worse(t, p);
+    char change[96], levels[96], a_run[96], run[512], end[512];
+    bool worse = trend_is_worse(t, p), slip = p->kind == CHANGE_SLIP;
 
     trend_change_text(p, change, sizeof(change));
     trend_levels_text(t, p, levels, sizeof(levels));
+    trend_a_run_text(p, a_run, sizeof(a_run));
     trend_run_text(t, p, run, sizeof(run));
+    trend_end_text(t, p, end, sizeof(end));
     html_print(out,
                "<tr><th scope='row' class='text'>%s</th><td><span class='status %s'>%s</span></td>"
-               "<td>%s</td><td>%s</td><td class='text'>%s",
-               t->series->label, worse ? "bad" : "good", worse ? "worse" : "better", change, levels,
-               run);
+               "<td>%s%s%s</td><td>%s</td><td class='text'>%s%s%s",
+               t->series->label, worse ? "bad" : "good", worse ? "worse" : "better", change,
+               slip ? ", a slip: " : "", a_run, levels, run, slip ? " " : "", end);
     for (size_t i = 0; i < step->n; i++)
         html_print(out, "<p class='note'>%s</p>",
                    trend_differ_sentence(pool, t, &step->all[i], i == 0));
@@ -142,7 +144,7 @@ static void write_figure(FILE *out, const struct drawn *d, size_t i)
                s->host, s->suite);
     fprintf(out,
             "<div class='wide'>%s</div><div class='narrow'>%s</div>\n<p class='note'>Points: the "
-            "median of a run's launches. Lines: the levels.%s</p></figure>\n",
+            "median of a run's launches. Lines: the levels and slips.%s</p></figure>\n",
             picture->wide, picture->narrow,
             d->trends[i]->n_gone
                 ? " Hollow points: runs in all of whose launches other guests took "

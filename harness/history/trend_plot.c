@@ -56,24 +56,36 @@ static void add_values(struct pool *pool, const struct trend *t, const double *x
     }
 }
 
-/* Two ends a segment, and a gap behind it. */
+static struct plot_point *draw(struct plot_point *to, double x_begin, double begin, double x_end,
+                               double end)
+{
+    *to++ = (struct plot_point){x_begin, begin, NOT_TAKEN, NOT_TAKEN};
+    *to++ = (struct plot_point){x_end, end, NOT_TAKEN, NOT_TAKEN};
+    *to++ = (struct plot_point){x_end, NAN, NOT_TAKEN, NOT_TAKEN};
+    return to;
+}
+
+/* Two ends a segment, and a gap behind it; a slip leads to the level behind it. */
 static void add_levels(struct pool *pool, const struct trend *t, const double *x,
                        struct plot_line *line)
 {
-    size_t n = 3 * (t->n_points + 1);
-    struct plot_point *points = pool_alloc(pool, n, sizeof(*points));
+    struct plot_point *points = pool_alloc(pool, 6 * (t->n_points + 1), sizeof(*points));
+    struct plot_point *next = points;
 
-    *line = (struct plot_line){
-        .label = "level", .points = points, .n = points ? n : 0, .colour = 1, .plain = true};
     for (size_t s = 0; points && s <= t->n_points; s++) {
-        size_t begin = s ? t->points[s - 1].at : 0;
-        size_t end = s < t->n_points ? t->points[s].at - 1 : t->n - 1;
+        const struct change_point *p = s ? &t->points[s - 1] : NULL;
+        size_t begin = p ? p->end : 0, end = s < t->n_points ? t->points[s].at - 1 : t->n - 1;
         double level = trend_level(t, s);
 
-        points[3 * s] = (struct plot_point){x[begin], level, NOT_TAKEN, NOT_TAKEN};
-        points[3 * s + 1] = (struct plot_point){x[end], level, NOT_TAKEN, NOT_TAKEN};
-        points[3 * s + 2] = (struct plot_point){x[end], NAN, NOT_TAKEN, NOT_TAKEN};
+        if (p && p->kind == CHANGE_SLIP)
+            next = draw(next, x[p->at - 1], p->before, x[p->end], p->after);
+        next = draw(next, x[begin < end ? begin : end], level, x[end], level);
     }
+    *line = (struct plot_line){.label = "level",
+                               .points = points,
+                               .n = points ? (size_t)(next - points) : 0,
+                               .colour = 1,
+                               .plain = true};
 }
 
 static void add_marks(struct pool *pool, const struct trend *t, const double *x, struct plot *plot)

@@ -55,8 +55,14 @@ void trend_spark(const struct trend *t, bool utf8, char *line, char *marks)
     }
     memset(marks, ' ', width);
     marks[width] = '\0';
-    for (size_t i = 0; i < t->n_points; i++)
-        marks[column_of(t->points[i].at, t->n, width)] = '^';
+    for (size_t i = 0; i < t->n_points; i++) {
+        size_t at = column_of(t->points[i].at, t->n, width);
+        size_t end = column_of(t->points[i].end, t->n, width);
+
+        marks[at] = '^';
+        for (size_t c = at + 1; c <= end; c++)
+            marks[c] = '-';
+    }
     for (; width && marks[width - 1] == ' '; width--)
         marks[width - 1] = '\0';
 }
@@ -70,6 +76,27 @@ void trend_change_text(const struct change_point *p, char *text, size_t len)
 {
     snprintf(text, len, "%+.1f %% (%+.1f to %+.1f %%)", 100 * (p->ratio - 1), 100 * (p->low - 1),
              100 * (p->high - 1));
+}
+
+const char *trend_kind(const struct change_point *p)
+{
+    return p->kind == CHANGE_SLIP ? "slip" : "step";
+}
+
+void trend_a_run_text(const struct change_point *p, char *text, size_t len)
+{
+    *text = '\0';
+    if (p->kind == CHANGE_SLIP)
+        snprintf(text, len, "%+.2g %% a run (%+.2g to %+.2g %%)", 100 * (p->a_run - 1),
+                 100 * (p->a_run_low - 1), 100 * (p->a_run_high - 1));
+}
+
+void trend_end_text(const struct trend *t, const struct change_point *p, char *text, size_t len)
+{
+    *text = '\0';
+    if (p->kind == CHANGE_SLIP)
+        snprintf(text, len, "to run %s (%s)%s", t->runs[p->end]->name, t->runs[p->end]->started_utc,
+                 p->goes_on ? ", and may go on" : "");
 }
 
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len)
@@ -95,17 +122,22 @@ static void print_point(FILE *out, struct pool *pool, const struct trend *t, siz
 {
     const struct change_point *p = &t->points[point];
     const struct trend_step *step = &t->steps[point];
-    char change[96], levels[96], run[512];
+    char change[96], levels[96], a_run[96], run[512], end[512];
+    bool slip = p->kind == CHANGE_SLIP;
 
     trend_change_text(p, change, sizeof(change));
     trend_levels_text(t, p, levels, sizeof(levels));
+    trend_a_run_text(p, a_run, sizeof(a_run));
     trend_run_text(t, p, run, sizeof(run));
-    fprintf(out, "    %s: %s, %s\n      from run ", trend_is_worse(t, p) ? "worse" : "better",
-            change, levels);
+    trend_end_text(t, p, end, sizeof(end));
+    fprintf(out, "    %s%s: %s, %s%s%s\n      from run ", trend_is_worse(t, p) ? "worse" : "better",
+            slip ? ", a slip" : "", change, levels, slip ? ", " : "", a_run);
     trend_put(out, run);
     if (p->at_low < p->at_high)
         fprintf(out, "\n      or a run near it, %.10s to %.10s", t->runs[p->at_low]->started_utc,
                 t->runs[p->at_high]->started_utc);
+    fputs(slip ? "\n      " : "", out);
+    trend_put(out, end);
     for (size_t i = 0; i < step->n; i++) {
         fputs("\n      ", out);
         trend_put(out, trend_differ_sentence(pool, t, &step->all[i], i == 0));

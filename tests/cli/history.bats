@@ -13,6 +13,8 @@ setup_file() {
         --fact host.kernel@40=6.1.0-20-amd64 --fact gpus.driver_version@40=570.1 --fact cpu.clock.governors@57=schedutil
     python3 "$top/tests/tools/make-history.py" "$shared/calm" --runs 20
     python3 "$top/tests/tools/make-history.py" "$shared/one" --runs 1
+    python3 "$top/tests/tools/make-history.py" "$shared/slips" --runs 100 --slip triad@40..99=0.997 \
+        --slip latency@40..69=1.004 --fact host.kernel@50=6.1.0-20-amd64
 }
 
 teardown_file() {
@@ -80,6 +82,61 @@ series() {
 o = json.load(sys.stdin)
 o.pop("accepted")
 json.dump(o, sys.stdout, indent=1)'
+}
+
+@test "a slow slip is told as one: from which run to which, in all and a run; in every form, with a line in the plot" {
+    LC_ALL=C run -0 "$plumb" history "$shared/slips" --csv c.csv --html h.html
+    [[ "$output" == *"worse, a slip: -1"[5678].*" GB/s, -0."[23]*" % a run (-0."*" to -0."* ]]
+    [[ "$output" == *"to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on"* ]]
+    [[ "$output" == *"its last run, nightly-20260410-020000 (2026-04-10), differs from the last one before the slip by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64"* ]]
+    [[ "$output" == *$'\n'"    "*" ^-----------"* ]]
+    [[ "$output" == *"memory latency"*"worse, a slip: +1"[123].* ]]
+    [[ "$output" == *"2 of 3 cases changed level in 100 runs"* ]]
+    grep -q '%), a slip: -0\.[23][0-9]* % a run (' h.html
+    grep -q 'to run nightly-20260410-020000 (2026-04-10T02:00:00Z), and may go on' h.html
+    "$plumb" history "$shared/slips" --json > j.json
+    python3 - << 'END'
+import csv, json
+rows = {("triad" if "triad" in r["label"] else "latency"): r for r in csv.DictReader(open("c.csv"))}
+cases = {("triad" if "triad" in c["label"] else "latency"): c for c in json.load(open("j.json"))["cases"] if c["changes"]}
+assert set(rows) == set(cases) == {"triad", "latency"}
+for name, end, on, rate in (("triad", 99, True, 0.997), ("latency", 69, False, 1.004)):
+    row, (change,), values = rows[name], cases[name]["changes"], cases[name]["values"]
+    runs = [v["run"] for v in values]
+    slip = change["slip"]
+    assert row["kind"] == change["kind"] == "slip" and change["direction"] == "worse"
+    assert row["end_run"] == slip["end"]["name"] and row["goes_on"] == ("yes" if slip["goes_on"] else "no")
+    assert slip["goes_on"] == on and abs(runs.index(slip["end"]["name"]) - end) <= 5, slip
+    assert abs(runs.index(change["run"]["name"]) - 40) <= 5, change["run"]
+    assert slip["ratio_a_run_low"] <= rate <= slip["ratio_a_run_high"], slip
+    assert abs(float(row["ratio_a_run"]) / slip["ratio_a_run"] - 1) < 1e-6
+    assert change["ratio_low"] <= change["ratio"] <= change["ratio_high"]
+    assert slip["runs"] == runs.index(slip["end"]["name"]) - runs.index(change["run"]["name"]) + 1
+END
+    # a step has none of it
+    "$plumb" history "$shared/runs" --csv c.csv --json > j.json
+    python3 - << 'END'
+import csv, json
+for row in csv.DictReader(open("c.csv")):
+    assert row["kind"] == "step" and not any(row[k] for k in row if k.startswith(("end_", "goes_on", "ratio_a_run"))), row
+for case in json.load(open("j.json"))["cases"]:
+    assert all(c["kind"] == "step" and c["slip"] is None for c in case["changes"])
+END
+}
+
+@test "--fail-on-change fails once for a slip: with the run that it could be told by" {
+    "$plumb" history "$shared/slips" --case triad --csv c.csv > /dev/null
+    seen=$(python3 -c 'import csv; print(next(csv.DictReader(open("c.csv")))["seen_run"])')
+    cp -R "$shared/slips" until
+    for run in until/*; do
+        [[ "${run#until/}" > "$seen" ]] && rm -r "$run"
+    done
+    run -1 "$plumb" history until --case triad --fail-on-change
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first told by the newest run: memory triad"* ]]
+    rm -r "until/$seen"
+    run -0 "$plumb" history until --case triad --fail-on-change
+    run -0 "$plumb" history "$shared/slips" --case triad --fail-on-change
+    run -1 "$plumb" history "$shared/slips" --case triad --fail-on-change --within 90
 }
 
 @test "a database tells what the folders do, also where a run was added before it was resumed" {

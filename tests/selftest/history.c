@@ -9,9 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/rng.h"
-#include "harness/history/change.h"
 #include "tests/selftest/history_noise.h"
+#include "tests/selftest/history_parts.h"
 
 #define YEAR            365
 #define RUNS_MAX        400
@@ -20,15 +19,7 @@
 #define PROMISED_RUNS   5
 #define PROMISED_AFTER  55 /* runs before the step */
 #define PROMISED_STEP   0.03
-#define SURE            3.3 /* standard deviations by which a promise must be missed */
 #define SEED            20250101
-
-struct effort {
-    size_t series;      /* years of each kind of noise that is promised */
-    size_t series_open; /* and of each that is not */
-    size_t steps;
-    bool markdown;
-};
 
 static void add_step(double *x, size_t n, size_t at, double step)
 {
@@ -37,7 +28,7 @@ static void add_step(double *x, size_t n, size_t at, double step)
 }
 
 /* A search can fail only where memory is short. */
-static struct change_point *find(const double *x, size_t n, size_t *n_points)
+struct change_point *history_find(const double *x, size_t n, size_t *n_points)
 {
     struct change_point *points;
 
@@ -48,12 +39,15 @@ static struct change_point *find(const double *x, size_t n, size_t *n_points)
     return points;
 }
 
-static void print_head(const struct effort *e, const char *title, const char *columns)
+#define WIDTH_NAME 28
+#define WIDTH_CELL 10
+
+void history_head(const struct effort *e, const char *title, const char *columns)
 {
-    printf(e->markdown ? "\n%s\n\n" : "\n%s\n", title);
+    printf(e->markdown ? "\n### %s\n\n" : "\n%s\n", title);
     if (!e->markdown) {
         for (const char *c = columns; *c; c += strcspn(c, "|") + (c[strcspn(c, "|")] == '|'))
-            printf("%-*.*s", c == columns ? 14 : 10, (int)strcspn(c, "|"), c);
+            printf("%-*.*s", c == columns ? WIDTH_NAME : WIDTH_CELL, (int)strcspn(c, "|"), c);
         putchar('\n');
         return;
     }
@@ -63,48 +57,93 @@ static void print_head(const struct effort *e, const char *title, const char *co
     putchar('\n');
 }
 
-static size_t alarms_of(const struct noise_kind *kind, size_t series, struct rng *rng)
+void history_name(const struct effort *e, const char *name)
 {
+    if (e->markdown)
+        printf("| %s ", name);
+    else
+        printf("%-*s", WIDTH_NAME, name);
+}
+
+void history_cell(const struct effort *e, const char *format, double value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), format, value);
+    if (e->markdown)
+        printf("| %s ", text);
+    else
+        printf("%-*s", WIDTH_CELL, text);
+}
+
+void history_end(const struct effort *e, bool broken)
+{
+    printf("%s%s\n", e->markdown ? "|" : "", broken ? " BROKEN" : "");
+}
+
+bool history_misses(size_t found, size_t of, double promised)
+{
+    double need = promised * (double)of;
+
+    return (double)found < need - SURE * sqrt(need * (1 - promised));
+}
+
+struct alarms {
+    size_t steps, slips;
+};
+
+static void count_alarms(struct alarms *alarms, const double *x, size_t n)
+{
+    size_t n_points;
+    struct change_point *points = history_find(x, n, &n_points);
+
+    for (size_t i = 0; i < n_points; i++)
+        *(points[i].kind == CHANGE_SLIP ? &alarms->slips : &alarms->steps) += 1;
+    free(points);
+}
+
+static struct alarms alarms_of(const struct noise_kind *kind, size_t series, struct rng *rng)
+{
+    struct alarms alarms = {0};
     double x[YEAR];
-    size_t alarms = 0, n;
 
     for (size_t i = 0; i < series; i++) {
         kind->make(rng, x, YEAR);
         add_step(x, YEAR, YEAR, 0);
-        free(find(x, YEAR, &n));
-        alarms += n;
+        count_alarms(&alarms, x, YEAR);
     }
     return alarms;
 }
 
 /* One run of a series without change is far off: 50 % down, or up. */
-static size_t alarms_of_outlier(size_t series, struct rng *rng)
+static struct alarms alarms_of_outlier(size_t series, struct rng *rng)
 {
+    struct alarms alarms = {0};
     double x[YEAR];
-    size_t alarms = 0, n;
 
     for (size_t i = 0; i < series; i++) {
         noise_kinds[0].make(rng, x, YEAR);
         add_step(x, YEAR, YEAR, 0);
         x[rng_below(rng, YEAR)] *= i % 2 ? 0.5 : 1.5;
-        free(find(x, YEAR, &n));
-        alarms += n;
+        count_alarms(&alarms, x, YEAR);
     }
     return alarms;
 }
 
 static bool print_alarms(const struct effort *e, const char *name, const char *what, bool promised,
-                         size_t alarms, size_t series)
+                         struct alarms alarms, size_t series)
 {
-    double expected = PROMISED_A_YEAR * (double)series / 100;
-    bool broken = promised && (double)alarms > expected + SURE * sqrt(expected) + 1;
+    double expected = PROMISED_A_YEAR * (double)series / 100, a_year = 100 / (double)series;
+    size_t all = alarms.steps + alarms.slips;
+    bool broken = promised && (double)all > expected + SURE * sqrt(expected) + 1;
 
-    printf(e->markdown ? "| %s | %zu | %.2f | %s | %s |\n" : "%-14s%-10zu%-10.2f%-10s%s\n", name,
-           alarms, 100 * (double)alarms / (double)series,
-           broken     ? "BROKEN"
-           : promised ? "1"
-                      : "none",
-           what);
+    history_name(e, name);
+    history_cell(e, "%.0f", (double)alarms.steps);
+    history_cell(e, "%.0f", (double)alarms.slips);
+    history_cell(e, "%.2f", a_year * (double)all);
+    history_cell(e, promised ? "%.0f" : "none", PROMISED_A_YEAR);
+    printf(e->markdown ? "| %s " : "%s", what);
+    history_end(e, broken);
     return broken;
 }
 
@@ -117,7 +156,7 @@ static bool false_alarms(const struct effort *e, struct rng *rng)
              "False alarms: %zu cases (%zu where nothing is promised) over a year of nightly runs, "
              "each looked at after every run",
              e->series, e->series_open);
-    print_head(e, title, "noise|alarms|a year|promised|what it is");
+    history_head(e, title, "noise|steps|slips|a year|promised|what it is");
     for (const struct noise_kind *k = noise_kinds; k->name; k++) {
         size_t series = k->promised ? e->series : e->series_open;
 
@@ -128,8 +167,8 @@ static bool false_alarms(const struct effort *e, struct rng *rng)
     }
     broken |= print_alarms(e, "one run", "gaussian, and one run is 50 % off", true,
                            alarms_of_outlier(e->series, rng), e->series);
-    puts(e->markdown ? "\n`a year`: false alarms a year for 100 cases."
-                     : "(a year: for 100 cases)");
+    puts(e->markdown ? "\n`a year`: false alarms a year for 100 cases, steps and slips."
+                     : "(a year: for 100 cases, steps and slips)");
     return broken;
 }
 
@@ -139,6 +178,7 @@ static const size_t delays[DELAYS] = {3, 4, 5, 6, 8, 12};
 struct found {
     size_t by[DELAYS]; /* told with so many runs of the new level */
     size_t near;       /* and its place is within one run of the true one */
+    size_t slips;      /* and it is taken for a slip */
 };
 
 static struct found find_steps(noise_make *make, size_t after, double step, size_t n,
@@ -153,7 +193,7 @@ static struct found find_steps(noise_make *make, size_t after, double step, size
 
         make(rng, x, length);
         add_step(x, length, after, i % 2 ? step : -step);
-        points = find(x, length, &n_points);
+        points = history_find(x, length, &n_points);
         /* What was told before the step was false. */
         for (size_t p = 0; p < n_points; p++) {
             if (points[p].seen < after)
@@ -161,6 +201,7 @@ static struct found find_steps(noise_make *make, size_t after, double step, size
             for (size_t d = 0; d < DELAYS; d++)
                 found.by[d] += points[p].seen - after < delays[d];
             found.near += points[p].at + 1 >= after && points[p].at <= after + 1;
+            found.slips += points[p].kind == CHANGE_SLIP;
             break;
         }
         free(points);
@@ -171,21 +212,22 @@ static struct found find_steps(noise_make *make, size_t after, double step, size
 static bool print_found(const struct effort *e, const char *name, const struct found *found,
                         bool promised)
 {
-    double n = (double)e->steps, need = PROMISED_FOUND * n;
+    double of = (double)e->steps / 100;
     bool broken = false;
 
-    printf(e->markdown ? "| %s " : "%-14s", name);
+    history_name(e, name);
     for (size_t d = 0; d < DELAYS; d++) {
-        printf(e->markdown ? "| %.1f %% " : "%-10.1f", 100 * (double)found->by[d] / n);
+        history_cell(e, "%.1f %%", (double)found->by[d] / of);
         broken |= promised && delays[d] == PROMISED_RUNS &&
-                  (double)found->by[d] < need - SURE * sqrt(need * (1 - PROMISED_FOUND));
+                  history_misses(found->by[d], e->steps, PROMISED_FOUND);
     }
-    printf(e->markdown ? "| %.1f %% |%s\n" : "%-10.1f%s\n", 100 * (double)found->near / n,
-           broken ? " BROKEN" : "");
+    history_cell(e, "%.1f %%", (double)found->near / of);
+    history_cell(e, "%.1f %%", (double)found->slips / of);
+    history_end(e, broken);
     return broken;
 }
 
-static const char columns[] = "3 runs|4|5|6|8|12|place";
+static const char columns[] = "3 runs|4|5|6|8|12|place|slip";
 
 static bool steps_by_place(const struct effort *e, struct rng *rng)
 {
@@ -199,7 +241,7 @@ static bool steps_by_place(const struct effort *e, struct rng *rng)
         "the new level there are",
         e->steps);
     snprintf(head, sizeof(head), "runs before|%s", columns);
-    print_head(e, title, head);
+    history_head(e, title, head);
     for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
         struct found found =
             find_steps(noise_kinds[0].make, places[i], PROMISED_STEP, e->steps, rng);
@@ -218,7 +260,7 @@ static void steps_by_size(const struct effort *e, struct rng *rng)
     snprintf(title, sizeof(title), "Steps of other sizes after %d runs, in the same noise",
              PROMISED_AFTER);
     snprintf(head, sizeof(head), "step|%s", columns);
-    print_head(e, title, head);
+    history_head(e, title, head);
     for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
         struct found found =
             find_steps(noise_kinds[0].make, PROMISED_AFTER, sizes[i], e->steps, rng);
@@ -235,7 +277,7 @@ static void steps_by_noise(const struct effort *e, struct rng *rng)
     snprintf(title, sizeof(title), "A step of 3 %% after %d runs, in the other noises",
              PROMISED_AFTER);
     snprintf(head, sizeof(head), "noise|%s", columns);
-    print_head(e, title, head);
+    history_head(e, title, head);
     for (const struct noise_kind *k = noise_kinds + 1; k->name; k++) {
         struct found found = find_steps(k->make, PROMISED_AFTER, PROMISED_STEP, e->steps, rng);
 
@@ -245,13 +287,13 @@ static void steps_by_noise(const struct effort *e, struct rng *rng)
 
 int main(int argc, char **argv)
 {
-    struct effort e = {.series = 100, .steps = 600};
+    struct effort e = {.series = 100, .steps = 600, .slips = 200};
     struct rng rng;
-    bool alarms, missed, full = false, tap = false;
+    bool alarms, missed, slips, tap = false;
 
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--full")) {
-            full = true;
+            e.full = true;
         } else if (!strcmp(argv[i], "--markdown")) {
             e.markdown = true;
         } else if (!strcmp(argv[i], "--tap")) {
@@ -261,22 +303,31 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    if (full) {
+    if (e.full) {
         e.series = 2000;
         e.series_open = 1000;
         e.steps = 3000;
+        e.slips = 400;
     }
     setvbuf(stdout, NULL, _IOLBF, 0); /* the full form takes minutes: each line when it is known */
     alarms = false_alarms(&e, &rng);
     rng_seed(&rng, SEED);
     missed = steps_by_place(&e, &rng);
-    if (full) {
+    if (e.full) {
         steps_by_size(&e, &rng);
         steps_by_noise(&e, &rng);
     }
-    printf("\nhistory: %s\n", alarms || missed ? "a promise is BROKEN" : "every promise holds");
+    rng_seed(&rng, SEED);
+    slips = history_slips(&e, &rng);
+    if (e.full)
+        history_slip_ends(&e, &rng);
+    history_some_slip(&e, &rng);
+    if (e.full)
+        history_short_levels(&e, &rng);
+    printf("\nhistory: %s\n",
+           alarms || missed || slips ? "a promise is BROKEN" : "every promise holds");
     if (tap)
-        printf("1..2\n%s 1 - false alarms\n%s 2 - steps are found\n", alarms ? "not ok" : "ok",
-               missed ? "not ok" : "ok");
-    return alarms || missed;
+        printf("1..3\n%s 1 - false alarms\n%s 2 - steps are found\n%s 3 - slips are found\n",
+               alarms ? "not ok" : "ok", missed ? "not ok" : "ok", slips ? "not ok" : "ok");
+    return alarms || missed || slips;
 }

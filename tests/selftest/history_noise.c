@@ -94,6 +94,11 @@ static void year(struct rng *rng, double *x, size_t n)
     season(rng, x, n, 365, 0.005, 0.01);
 }
 
+static void year_wide(struct rng *rng, double *x, size_t n)
+{
+    season(rng, x, n, 365, 0.02, 0.01);
+}
+
 /* A random walk that turns back at `most` either way. */
 static void walk(struct rng *rng, double *x, size_t n, double most, double sd)
 {
@@ -161,5 +166,6 @@ const struct noise_kind noise_kinds[] = {
     {"two levels", "5 % apart, the lower one in 40 % of runs", two_even, false},
     {"rare level", "5 % apart, the lower one in 10 % of runs", two_rare, false},
     {"rising", "from 0.5 % to 2 %", rising, false},
+    {"wide year", "a swing of 2 % either way in 365 runs, under 1 %", year_wide, false},
     {NULL, NULL, NULL, false},
 };

@@ -3,11 +3,12 @@
 """Makes a folder of nightly runs of three cases, with steps where they are asked for: for tests of plumb history.
 
 usage: make-history.py DIR [--runs N] [--noise 0.01] [--seed N] [--host NAME]
-                       [--step WORD@RUN=FACTOR]... [--once WORD@RUN=FACTOR]... [--gap WORD@FIRST..LAST]...
+                       [--step WORD@RUN=FACTOR]... [--slip WORD@FIRST..LAST=FACTOR]... [--once WORD@RUN=FACTOR]...
+                       [--gap WORD@FIRST..LAST]...
                        [--fact PLACE@RUN=TEXT]... [--column NAME@RUN=TEXT]...
 
-WORD picks the rows that hold it: triad, latency or onednn. A step holds from that run on (the first is 0), `once` in
-that run alone; a gap leaves the rows out. From a step on the program is of another commit. A fact of the machine, such as
+WORD picks the rows that hold it: triad, latency or onednn. A step holds from that run on (the first is 0), a slip is one in each
+of these runs, `once` holds in that run alone; a gap leaves the rows out. From a step on the program is of another commit. A fact of the machine, such as
 host.kernel, and a column of the rows are another from that run on.
 """
 import argparse
@@ -33,6 +34,13 @@ def change(text):
     return word, int(at), float(factor)
 
 
+def slip(text):
+    word, rest = text.split("@")
+    runs, factor = rest.split("=")
+    first, last = runs.split("..")
+    return word, int(first), int(last), float(factor)
+
+
 def gap(text):
     word, rest = text.split("@")
     first, last = rest.split("..")
@@ -53,6 +61,7 @@ def arguments():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--host", default="loaner-7")
     p.add_argument("--step", type=change, action="append", default=[])
+    p.add_argument("--slip", type=slip, action="append", default=[])
     p.add_argument("--once", type=change, action="append", default=[])
     p.add_argument("--gap", type=gap, action="append", default=[])
     p.add_argument("--fact", type=fact, action="append", default=[])
@@ -64,6 +73,8 @@ def factor(args, rng, words, night):
     f = math.exp(args.noise * rng.gauss(0, 1))
     for word, at, by in args.step:
         f *= by if word in words and night >= at else 1
+    for word, first, last, by in args.slip:
+        f *= by ** max(0, min(night, last) - first + 1) if word in words else 1
     for word, at, by in args.once:
         f *= by if word in words and night == at else 1
     return f

@@ -10,40 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/rng.h"
-#include "harness/history/change.h"
 #include "harness/history/change_parts.h"
-
-#define N 60
-
-struct found {
-    struct change_point *points;
-    size_t n;
-};
-
-static struct found find(const double *x, size_t n)
-{
-    struct found f;
-
-    assert_int_equal(change_points(x, n, NULL, &f.points, &f.n), 0);
-    return f;
-}
-
-/* Around 100, of 1 %. */
-static void noise(double *x, size_t n, uint64_t seed)
-{
-    struct rng rng;
-
-    rng_seed(&rng, seed);
-    for (size_t i = 0; i < n; i++)
-        x[i] = 100 * exp(0.01 * rng_normal(&rng));
-}
-
-static void step(double *x, size_t from, size_t n, double factor)
-{
-    for (size_t i = from; i < n; i++)
-        x[i] *= factor;
-}
+#include "tests/unit/change_series.h"
 
 static void a_step_is_found_where_it_is(void **state)
 {
@@ -124,6 +92,26 @@ static void stray_runs_are_no_change(void **state)
         assert_int_equal(f.n, 0);
         free(f.points);
     }
+}
+
+/* Three runs may be a new level; two are not, whatever the run next to them is like. */
+static void two_runs_are_no_level(void **state)
+{
+    size_t alarms = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        double x[100];
+        struct found f;
+
+        noise(x, 100, seed);
+        x[60] *= 0.85;
+        x[61] *= 0.85;
+        f = find(x, 100);
+        alarms += f.n > 0;
+        free(f.points);
+    }
+    assert_in_range(alarms, 0, 2);
 }
 
 /* Two levels, at random from run to run, are how this case is. */
@@ -373,6 +361,7 @@ int main(void)
         cmocka_unit_test(two_steps_are_two),
         cmocka_unit_test(points_stay),
         cmocka_unit_test(stray_runs_are_no_change),
+        cmocka_unit_test(two_runs_are_no_level),
         cmocka_unit_test(two_levels_are_no_change),
         cmocka_unit_test(slow_wander_is_no_change),
         cmocka_unit_test(a_slope_is_no_step),

@@ -260,6 +260,35 @@ static void test_runs_near_the_step(void **state)
                         "run before by kernel: 6.1 to 6.2");
 }
 
+/* No single run of a slip is its cause: its last run is held against the last one before it. */
+static void test_a_slip_is_told_by_its_ends(void **state)
+{
+    struct scene *s = *state;
+    char text[512];
+
+    for (size_t i = 0; i < RUNS; i++) {
+        s->entries.all[i].launches[0] = 100 * pow(0.99, i < MOVED ? 0 : (double)(i - MOVED + 1)) *
+                                        (1 + 0.0002 * (double)((i * 7) % 5));
+        if (i >= MOVED + 5)
+            s->h.runs[i].environment =
+                "{\"version\":\"1.0\",\"machine\":{\"host\":{\"kernel\":\"6.2\"}}}";
+    }
+    const struct trend_step *step = step_of(s);
+    const struct trend *t = &s->trends.all[0];
+    assert_int_equal(t->points[0].kind, CHANGE_SLIP);
+    assert_int_equal(step->n, 1);
+    assert_int_equal(step->all[0].before, MOVED - 1);
+    assert_int_equal(step->all[0].at, RUNS - 1);
+    assert_string_equal(trend_differ_sentence(&s->h.pool, t, &step->all[0], true),
+                        "its last run, run-29 (2026-01-30), differs from the last one before the "
+                        "slip by kernel: 6.1 to 6.2");
+    assert_string_equal(trend_kind(&t->points[0]), "slip");
+    trend_end_text(t, &t->points[0], text, sizeof(text));
+    assert_string_equal(text, "to run run-29 (2026-01-30T02), and may go on");
+    trend_a_run_text(&t->points[0], text, sizeof(text));
+    assert_int_equal(strncmp(text, "-1 % a run (-1", 14), 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -274,6 +303,7 @@ int main(void)
         TEST(test_what_always_differs_is_no_suspect),
         TEST(test_choices_that_were_not_kept_are_not_equal),
         TEST(test_runs_near_the_step),
+        TEST(test_a_slip_is_told_by_its_ends),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

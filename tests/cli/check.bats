@@ -291,8 +291,8 @@ END
     sqlite
     made n1 --seed 1
     check 3 n1 --update-baseline
-    lost=(--shift '[gmc]*=0.94')
-    made n2 --seed 2 "${lost[@]}"
+    losses=(--shift '[gmc]*=0.94')
+    made n2 --seed 2 "${losses[@]}"
     check 3 n2 --update-baseline --json j.json
     grep -qE '^inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\), as where a run comes up slower in all' out
     grep -q 'but is no baseline, as a loss beyond the margin is likely in' out

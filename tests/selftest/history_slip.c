@@ -126,9 +126,10 @@ bool history_slips(const struct effort *e, struct rng *rng)
              "Slips: told in %% of %zu series, %d and %d nights after they began, by noise, nights "
              "before and change a night",
              e->slips, SOON, NIGHTS);
-    history_head(e, title,
-                 "noise, before, a night|60 nights|120 nights|median|95 %|lost|95 %|by 6 %|slip|interval|"
-                 "more");
+    history_head(
+        e, title,
+        "noise, before, a night|60 nights|120 nights|median|95 %|lost|95 %|by 6 %|slip|interval|"
+        "more");
     for (size_t i = 0; i < (e->full ? 3 : 1); i++)
         for (size_t k = 0; k < PLACES; k++)
             for (size_t r = 0; r < (e->full ? 5 : 1); r++)

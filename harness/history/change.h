@@ -5,9 +5,11 @@
  * The series is gone through in time order, as somebody would who looks at it after every run. After
  * each run the newest values are held against the level before them; where the test says that the
  * level moved, the place of the step is where the energy distance of the two sides is largest, as
- * in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). What was told once is never
- * taken back: the points of a series are those of its beginning, and perhaps more, so that false
- * alarms can be bounded per run added. The method and what it finds is in docs/history.md.
+ * in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). A level that is left by a line is
+ * a slip. What was told once is never taken back: a series has as many points as its beginning, told by the
+ * same values, and perhaps more, so that false alarms can be bounded per run added. Whether a point is
+ * a step or a slip, where a slip runs, and all sizes are by all the values that there are. The method and
+ * what it finds is in docs/history.md.
  */
 #ifndef PLUMB_HISTORY_CHANGE_H
 #define PLUMB_HISTORY_CHANGE_H

@@ -24,8 +24,8 @@ static double median_of(const double *x, size_t n)
     return change_median(sorted, n);
 }
 
-/* From successive differences (von Neumann 1941, doi:10.1214/aoms/1177731677), by their median: a slip is next to nothing in
- * them, and a stray value is in two. */
+/* From successive differences, as von Neumann's (1941), but by their median: a slip is next to nothing in them, and a stray
+ * value is in two. */
 static double sd_of_differences(const double *x, size_t n)
 {
     size_t skip = n > DIFFERENCES ? n - DIFFERENCES : 0;

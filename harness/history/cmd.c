@@ -78,17 +78,18 @@ static const struct opt history_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb history: where the levels of cases moved, over many runs\n\n"
-         "usage: plumb history [DB or FOLDER...] [--case PATTERN] [--html FILE]\n\n"
-         "Reads the history that plumb check --update-baseline keeps, or run folders, or folders "
-         "of them; without any\n" DATABASE " where there is one, else " FOLDER "/; of a folder "
-         "without runs the history.db or runs/ in it. Of each case it "
-         "names the run with which the level moved, by how\nmuch, and draws the series. One run "
-         "far off is no change, slow wander seldom one; with two months of runs before\nit a step "
-         "of "
-         "3 % in noise of 1 % is told by the 5th run, a larger one by the 3rd. docs/history.md has "
-         "the\nmethod and "
-         "its limits.\n");
+    puts(
+        "plumb history: where the levels of cases moved, over many runs\n\n"
+        "usage: plumb history [DB or FOLDER...] [--case PATTERN] [--html FILE]\n\n"
+        "Reads the history that plumb check --update-baseline keeps, or run folders, or folders "
+        "of them; without any\n" DATABASE " where there is one, else " FOLDER "/; of a folder "
+        "without runs the history.db or runs/ in it. Of each case it "
+        "names the run with which the level moved, by how\nmuch, and draws the series; of a slow "
+        "slip, the runs from which and to which it runs. One run far off is no change,\nslow "
+        "wander "
+        "seldom one; with two months of runs before it a step of 3 % in noise of 1 % is told by "
+        "the 5th run, a\nlarger one by the 3rd, a slip of 0.3 % a run by the time it has lost 6 %. "
+        "docs/history.md has the method and its\nlimits.\n");
     opts_help(o, stdout);
     puts("\nexit: 0 good, with or without a change: it is a view. 1 with --fail-on-change, see "
          "there. 2 usage or no run\nthere, 4 a file could not be written, 5 the database or a run "

@@ -44,15 +44,18 @@ struct change_point *history_find(const double *x, size_t n, size_t *n_points)
 
 void history_head(const struct effort *e, const char *title, const char *columns)
 {
+    size_t n = 0;
+
     printf(e->markdown ? "\n### %s\n\n" : "\n%s\n", title);
-    if (!e->markdown) {
-        for (const char *c = columns; *c; c += strcspn(c, "|") + (c[strcspn(c, "|")] == '|'))
-            printf("%-*.*s", c == columns ? WIDTH_NAME : WIDTH_CELL, (int)strcspn(c, "|"), c);
-        putchar('\n');
-        return;
+    for (const char *c = columns, *end; *c; c = *end ? end + 1 : end, n++) {
+        end = c + strcspn(c, "|");
+        if (e->markdown)
+            printf("| %.*s ", (int)(end - c), c);
+        else
+            printf("%-*.*s", n ? WIDTH_CELL : WIDTH_NAME, (int)(end - c), c);
     }
-    printf("| %s |\n|", columns);
-    for (const char *c = columns; c; c = strchr(c + 1, '|'))
+    fputs(e->markdown ? "|\n|" : "", stdout);
+    for (size_t i = 0; e->markdown && i < n; i++)
         fputs("---|", stdout);
     putchar('\n');
 }

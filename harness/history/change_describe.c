@@ -20,6 +20,12 @@ static size_t end_of(const struct described *d, size_t segment)
     return segment + 1 < d->n_segments ? d->segments[segment + 1].begin : d->n;
 }
 
+/* The end of a line of n values is known as well as the mean of a quarter of them. */
+static size_t worth_of_slip(const struct change_point *slip, size_t at)
+{
+    return at - slip->end + (slip->end - slip->at) / 4;
+}
+
 /* The step between two segments, from their values nearest to it. */
 static void describe_step(const struct described *d, size_t i, struct change_point *p)
 {
@@ -30,8 +36,8 @@ static void describe_step(const struct described *d, size_t i, struct change_poi
     begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
     end = end - p->at > CHANGE_WINDOW ? p->at + CHANGE_WINDOW : end;
     change_noise_at(d->x, p->at, d->segments, i + 1, &noise);
-    if (i && p[-1].kind == CHANGE_SLIP)
-        noise.n_level = fmin(noise.n_level, p->at - p[-1].end + (p[-1].end - p[-1].at) / 4);
+    if (i && p[-1].kind == CHANGE_SLIP && noise.n_level > worth_of_slip(&p[-1], p->at))
+        noise.n_level = worth_of_slip(&p[-1], p->at);
     after = change_level(d->x + p->at, end - p->at);
     step = after - noise.level;
     error = change_error(&noise, end - p->at);

@@ -110,7 +110,7 @@ static void slips_stay(void **state)
 
     (void)state;
     for (uint64_t seed = 1; seed <= 10; seed++) {
-        size_t n_last = 0, seen[8];
+        size_t n_last = 0, seen[8] = {0};
 
         noise(x, 200, seed);
         slip(x, 50, 99, 200, 0.996);
@@ -278,7 +278,7 @@ static void what_is_told_is_sound(void **state)
 {
     (void)state;
     for (uint64_t seed = 1; seed <= 60; seed++) {
-        double x[900];
+        double x[900] = {0};
         struct found f = find(x, make_any(x, seed % 6 ? 250 : 900, seed));
 
         for (size_t i = 0; i < f.n; i++) {

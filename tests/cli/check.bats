@@ -354,15 +354,15 @@ END
 
 @test "--best-of: each case against its best of the last runs" {
     mkdir all
-    for i in 1 2 3 4; do made all/n$i --seed $i --shift "*=0.$((975 + 5 * i))"; done
-    made b --seed 9 --shift '*=0.91'
+    for i in 1 2 3 4; do made all/n$i --seed $i --shift "*=0.$((990 + i))"; done
+    made b --seed 9 --shift '*=0.92'
     check 1 b --baseline all --best-of 2
     grep -q 'the best, case by case, of the last 2 of 4 runs' out
     "$plumb" check b --baseline all --best-of 1 > out || true
     grep -q '^against the last of 4 runs' out
     "$plumb" check b --baseline all/n1 --best-of 1 > out || true
     grep -q "^against one run, 'all/n1'$" out
-    made best --seed 10 --shift '*=0.995'
+    made best --seed 10 --shift '*=0.994'
     check 0 best --baseline all --best-of 4
 }
 

@@ -277,9 +277,9 @@ static size_t make_any(double *x, size_t most, uint64_t seed)
 static void what_is_told_is_sound(void **state)
 {
     (void)state;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 240; seed++) {
         double x[900] = {0};
-        struct found f = find(x, make_any(x, seed % 6 ? 250 : 900, seed));
+        struct found f = find(x, make_any(x, seed % 24 ? 200 : 900, seed));
 
         for (size_t i = 0; i < f.n; i++) {
             const struct change_point *p = &f.points[i];

@@ -303,6 +303,26 @@ END
     grep -q '^FAIL  cli/both' <<<"$output"
 }
 
+@test "a test that leaves a file in the tree of a checkout has failed; the runner itself leaves none" {
+    git -C "$tree" init -q
+    printf 'build/\n' >"$tree/.gitignore"
+    touch "$tree/mine"
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    run_tests
+    [ "$status" -eq 0 ]
+    program test_two <<<'touch left.over; printf "1..1\nok 1 - b\n"'
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q '^    | left in the tree by a test: left.over$' <<<"$output"
+    last_line_is '2 passed, 1 failed, 0 skipped'
+}
+
+@test "what other guests took of the CPUs is kept of each file, as a number" {
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    run_tests
+    grep -qx '[0-9]*\.[0-9]' "$tree/build/test-logs/units.test_one.log.steal"
+}
+
 @test "files that took longest are told, with the CPU time of what they started" {
     bats_file busy <<'END'
 %test "busy" {

@@ -198,11 +198,11 @@ exec_rank() {
 }
 
 @test "nccl-tests' letters: sizes from least to most by a factor, its types, so many operations" {
-    allreduce --np 2 --ranks 2 -b 1K -e 16K -f 4 -d float -o max -n 20 -w 2 -c 1
+    allreduce --np 2 --ranks 2 -b 1K -e 16K -f 4 -d float -o max -n 20 -w 2 -c 1 --budget 60s # a machine that is busy takes its time
     all_good
     [ "$(cells vector_bytes | sort -nu | xargs)" = "1024 4096 16384" ]
     [ "$(cells dtype | sort -u) $(cells redop | sort -u)" = "f32 max" ]
-    paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '$1 == "time" { n++; if ($2 * $3 < 20 || $2 * $3 > 25) bad = 1 } END { exit bad || n != 3 }'
+    paste -d' ' <(cells metric) <(cells samples) <(cells inner_repeat) | awk '{ print } $1 == "time" { n++; if ($2 * $3 < 20 || $2 * $3 > 25) bad = 1 } END { exit bad || n != 3 }'
 }
 
 @test "what it can be run over is listed once, each backend and transport" {
@@ -253,13 +253,14 @@ exec_rank() {
     allreduce --np 2 --ranks 2 --size 64K --gap 20ms --budget 400ms
     all_good
     # So few fit into the time with the gap in it, and their own time is without.
-    awk -v us="$(of time value)" -v n="$(of time samples)" 'BEGIN { exit !(us < 15000 && n <= 20) }'
+    awk -v us="$(of time min)" -v n="$(of time samples)" 'BEGIN { print us, n; exit !(us < 15000 && n <= 20) }'
     allreduce --np 2 --ranks 2 --size 4M --overlap --budget 300ms
     all_good
     # Both at once take no less than one of them, give or take; how much more hangs on what else runs here.
     paste -d' ' <(cells metric) <(cells value) | awk '
         { v[$1] = $2 }
         END { print v["overlap"], v["operation_alone"], v["product_alone"], v["time"]
+              if (v["overlap"] >= 160) print "fell short"
               exit !(v["overlap"] != "" && v["overlap"] < 160 && v["product_alone"] > 0 && v["operation_alone"] > 0) }'
 }
 

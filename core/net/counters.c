@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/net/nic_sys.h"
 
@@ -85,7 +86,22 @@ static const struct counter_names packet_names[] = {
 struct port_place {
     struct counters *c;
     const char *root, *device;
+    unsigned old_ms; /* what was read of hw_counters may be as old as that */
 };
+
+#define OLD_MS_MOST 100
+
+/* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for it. */
+static void note_age(struct port_place *p, const char *port)
+{
+    uint64_t ms;
+
+    if (sys_counter(p->root, &ms, "sys/class/infiniband/%s/ports/%s/hw_counters/lifespan",
+                    p->device, port))
+        return;
+    ms = ms < OLD_MS_MOST ? ms : OLD_MS_MOST;
+    p->old_ms = ms > p->old_ms ? (unsigned)ms : p->old_ms;
+}
 
 static bool read_pair(const struct port_place *p, const char *port, const struct counter_names *n,
                       uint64_t value[COUNTER_WAYS])
@@ -96,9 +112,8 @@ static bool read_pair(const struct port_place *p, const char *port, const struct
                         p->device, port, n->in);
 }
 
-static bool read_named(const struct port_place *p, const char *port,
-                       const struct counter_names *names, size_t n, uint64_t sum[COUNTER_WAYS],
-                       unsigned *unit)
+static bool read_named(struct port_place *p, const char *port, const struct counter_names *names,
+                       size_t n, uint64_t sum[COUNTER_WAYS], unsigned *unit)
 {
     uint64_t value[COUNTER_WAYS];
     bool found = false;
@@ -110,6 +125,8 @@ static bool read_named(const struct port_place *p, const char *port,
         sum[COUNTER_IN] += value[COUNTER_IN];
         *unit = names[i].unit;
         found = true;
+        if (!strncmp(names[i].out, "hw_counters/", 12))
+            note_age(p, port);
     }
     return found;
 }
@@ -137,10 +154,17 @@ static int add_port(void *arg, const char *port)
 
 static int add_device(void *arg, const char *device)
 {
-    struct port_place p = *(struct port_place *)arg;
+    struct port_place *p = arg;
 
-    p.device = device;
-    return sys_list(p.root, add_port, &p, "sys/class/infiniband/%s/ports", device);
+    p->device = device;
+    return sys_list(p->root, add_port, p, "sys/class/infiniband/%s/ports", device);
+}
+
+static int read_all(struct port_place *p)
+{
+    int rc = read_interfaces(p->c, p->root);
+
+    return rc ? rc : sys_list(p->root, add_device, p, "sys/class/infiniband");
 }
 
 int counters_read(struct counters *c, const char *root)
@@ -149,9 +173,14 @@ int counters_read(struct counters *c, const char *root)
     int rc;
 
     *c = (struct counters){0};
-    rc = read_interfaces(c, root);
-    if (!rc)
-        rc = sys_list(root, add_device, &p, "sys/class/infiniband");
+    rc = read_all(&p);
+    if (!rc && p.old_ms && !root) {
+        const struct timespec until_new = {.tv_nsec = (p.old_ms + 1) * 1000000L};
+
+        nanosleep(&until_new, NULL);
+        counters_free(c);
+        rc = read_all(&p);
+    }
     if (rc)
         counters_free(c);
     return rc;

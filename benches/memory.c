@@ -162,8 +162,11 @@ const struct bench bench = {
         "the read of a line that a regular store is about to fill is not counted "
         "(write_allocate=yes\n"
         "says that the hardware does it in addition). latency: ns for one dependent load, along a\n"
-        "random cycle through every cache line. The limit is what the best loads alone\n"
-        "and the best stores alone reach at the same size and place, both at the same time.\n"
+        "random cycle through every cache line. The limit is what the best loads alone, of the "
+        "lines\n"
+        "that stores fill too, and the best stores alone reach at the same size and place, both "
+        "at\n"
+        "the same time.\n"
         "On a GPU all threads go over the arrays together, 16 bytes an access.",
     .needs = "",
     .options = options,

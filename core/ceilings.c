@@ -29,6 +29,16 @@ int ceilings_add(struct ceilings *c, const char *key, double value)
     return 0;
 }
 
+int ceilings_raise(struct ceilings *c, const char *key, double value)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->all[i].key, key)) {
+            c->all[i].value = value > c->all[i].value ? value : c->all[i].value;
+            return 0;
+        }
+    return ceilings_add(c, key, value);
+}
+
 void ceilings_release(struct ceilings *c)
 {
     free(c->all);

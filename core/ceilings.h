@@ -16,6 +16,8 @@ struct ceilings { /* zeroed: empty */
 /* 0 with *value, or -ENOENT. */
 int ceilings_find(const struct ceilings *c, const char *key, double *value);
 int ceilings_add(struct ceilings *c, const char *key, double value); /* 0 or -ENOMEM */
+/* The same, or where the key is there with a lower value, this one. */
+int ceilings_raise(struct ceilings *c, const char *key, double value);
 void ceilings_release(struct ceilings *c);
 
 #endif

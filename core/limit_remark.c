@@ -5,6 +5,20 @@
 #include <stdio.h>
 #include <string.h>
 
+enum limit_kind limit_kind(const char *limit_source)
+{
+    static const struct {
+        const char *word;
+        enum limit_kind kind;
+    } words[] = {{"measured", LIMIT_MEASURED}, {"reference", LIMIT_REFERENCE}};
+    size_t n = limit_source ? strcspn(limit_source, ":") : 0;
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+        if (n == strlen(words[i].word) && !strncmp(limit_source, words[i].word, n))
+            return words[i].kind;
+    return LIMIT_TOLD;
+}
+
 const char *limit_remark(double percent, char *text, size_t len)
 {
     text[0] = 0;

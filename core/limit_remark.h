@@ -5,6 +5,14 @@
 
 #include <stddef.h>
 
+/* How a row's limit is known, by the word before the colon of its column limit_source. */
+enum limit_kind {
+    LIMIT_TOLD,      /* datasheet, sysfs, nvml; or nothing is said */
+    LIMIT_MEASURED,  /* "measured": what no program exceeds, by other loops than the row's own */
+    LIMIT_REFERENCE, /* "reference": the same work on the same machine; no verdict hangs on it */
+};
+enum limit_kind limit_kind(const char *limit_source);
+
 /* % of a limit: above it noise and rounding no longer explain a value. */
 #define LIMIT_EXCEEDED_PERCENT 100.5
 

@@ -51,7 +51,9 @@ const struct row_column row_columns[] = {
     {"limit", ROW_NUMBER, AT(limit),
      "the most that is physically possible here, in the row's unit"},
     {"limit_source", ROW_TEXT, AT(limit_source),
-     "where the limit comes from: datasheet, sysfs, nvml or measured, then what exactly"},
+     "where the limit comes from: datasheet, sysfs, nvml, measured, or reference (no limit: the "
+     "same "
+     "work on the same machine), then what exactly"},
     {"percent_of_limit", ROW_NUMBER, AT(percent_of_limit), "100 * value / limit"},
     {"evidence", ROW_TEXT, AT(evidence),
      "which device or memory carried the bytes, by its own counters"},

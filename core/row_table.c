@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/limit_remark.h"
 #include "core/row.h"
 #include "core/units.h"
 #include "core/wrap.h"
@@ -23,7 +24,7 @@ static const struct {
     [METRIC] = {"metric", "metric", -14, -9}, [VALUE] = {"value", "value", 12, 9},
     [UNIT] = {"unit", "unit", -8, -7},        [SIDE_LOW] = {"-ci", "-ci", 8, 7},
     [SIDE_HIGH] = {"+ci", "+ci", 8, 7},       [SAMPLES] = {"samples", "n", 7, 5},
-    [LIMIT] = {"limit", "limit", 7, 6},
+    [LIMIT] = {"limit", "limit", 7, 7},
 };
 
 static int fixed_width(const struct row_table *table, int column)
@@ -228,6 +229,18 @@ static const char *side_text(double side, double value, char *text, size_t len)
     return text;
 }
 
+/* A share of a reference is none of a limit. */
+static const char *limit_text(const struct row *row, char *text, size_t len)
+{
+    double percent = row->percent_of_limit;
+
+    if (!isnan(percent) && limit_kind(row->limit_source) == LIMIT_REFERENCE)
+        snprintf(text, len, "ref%.0f%%", percent);
+    else if (!isnan(percent))
+        snprintf(text, len, "%.1f%%", percent);
+    return text;
+}
+
 static const char *fixed_text(const struct row *row, int column, char *text, size_t len)
 {
     text[0] = 0;
@@ -249,9 +262,7 @@ static const char *fixed_text(const struct row *row, int column, char *text, siz
             snprintf(text, len, "%llu", (unsigned long long)row->samples);
         return text;
     default:
-        if (!isnan(row->percent_of_limit))
-            snprintf(text, len, "%.1f%%", row->percent_of_limit);
-        return text;
+        return limit_text(row, text, len);
     }
 }
 

@@ -103,17 +103,28 @@ static void keep_samples(struct runner *r, const struct point *pt, const struct 
     fflush(r->samples_out);
 }
 
+/* What was measured can be measured better: a ceiling that a value exceeds is raised to it. */
+static void raise_ceiling(struct point *pt, struct row *row)
+{
+    if (row->value > LIMIT_EXCEEDED_PERCENT / 100 * row->limit)
+        point_reason(pt, 0, "the measured ceiling, %.4g %s, was exceeded and is raised", row->limit,
+                     row->unit);
+    row->limit = fmax(row->limit, row->value);
+}
+
 static void fill_limit(struct point *pt, const struct series *s, struct row *row)
 {
+    bool rate = units_find(s->unit)->higher_is_better;
     char remark[128];
 
     row->limit_source = s->limit_source; /* or why there is none */
     if (!(s->limit > 0))
         return;
     row->limit = s->limit;
-    row->percent_of_limit = 100 * row->value / s->limit;
-    if (units_find(s->unit)->higher_is_better &&
-        *limit_remark(row->percent_of_limit, remark, sizeof(remark)))
+    if (rate && limit_kind(s->limit_source) != LIMIT_TOLD)
+        raise_ceiling(pt, row);
+    row->percent_of_limit = 100 * row->value / row->limit;
+    if (rate && *limit_remark(row->percent_of_limit, remark, sizeof(remark)))
         point_reason(pt, 0, "%s", remark);
 }
 

@@ -20,6 +20,7 @@ struct arrays_config {
         bytes; /* of all arrays of all threads together, at most; rounded down to whole blocks */
     enum device_memory memory;
     int node; /* -1: where the thread runs that touches it */
+    bool nt;  /* the operation's stores go round the caches: the ceiling's do, too */
     uint64_t seed;
 };
 
@@ -75,17 +76,23 @@ struct arrays_ceiling {
 };
 
 /* Measures what *ceiling does not know yet and the operation needs, loads unless it only writes and stores unless it only reads: the best
- * of short runs that only load, and that only store, over the same memory, on the two widest vector units and in all forms of the loop. A
- * form that is behind after a run or two gets no more of them (race.h). The arrays are as after arrays_open(). */
+ * of short runs that only load, and that only store in the operation's way, over the same memory, on the two widest vector units and in all
+ * forms of the loop. A form that is behind after a run or two gets no more of them (race.h). The arrays are as after arrays_open(). */
 void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *ceiling);
 
 /* The same once more with the forms of `before` alone, to see whether the place is what it was. The arrays hold anything afterwards. */
 void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arrays_ceiling *before,
                           struct arrays_ceiling *ceiling);
 
-/* The bound for an operation of r arrays read and w written: no faster than its loads alone at the read ceiling, nor than its stores alone
- * at the write ceiling, were both done at the same time:  (r + w) / max(r / read, w / write), in GB/s. */
-double arrays_limit(enum kernel_op op, const struct arrays_ceiling *ceiling);
+/* The higher rate of each kind, of two that were measured in one place with the same forms. */
+struct arrays_ceiling arrays_ceiling_best(const struct arrays_ceiling *a,
+                                          const struct arrays_ceiling *b);
+
+/* The bound in GB/s for an operation of r arrays read and w written, all that must be read at the read ceiling R and all stores at the
+ * write ceiling W, were both done at the same time:  (r + w) / max((r + f) / R, w / W)
+ * fills: a line is read before a regular store fills it, so that f = w. Where stores alone are faster than loads alone, the hardware leaves
+ * such reads out, and no more than f = w R / W of them are sure. Without fills, and where nothing else is read, f = 0. */
+double arrays_limit(enum kernel_op op, bool fills, const struct arrays_ceiling *ceiling);
 
 /* For tests: spoils one entry of what the check looks at, or of what is read. */
 void arrays_spoil(struct arrays *a);

@@ -6,7 +6,8 @@
 #include "core/device/arrays.h"
 #include "core/device/race.h"
 
-#define UNITS 2 /* the widest vector units */
+#define UNITS  2 /* the widest vector units */
+#define STORED 3 /* no zeros: some memory takes lines of zeros twice as fast */
 
 _Static_assert(UNITS *KERNEL_STREAMS <= RACE_WAYS_MAX && UNITS * KERNEL_FORMS <= RACE_WAYS_MAX,
                "all forms take part");
@@ -49,17 +50,16 @@ static void list_loads(struct forms *f)
             add_form(f, units[u]->read_streams[i], i + 1);
 }
 
-/* Those that go round the caches come last: others would find nothing there after them. */
+/* Only stores of the kind that the operation has: those round the caches move other bytes. */
 static void list_stores(struct forms *f)
 {
     const struct host_isa *units[UNITS];
     unsigned n = widest_units(units);
 
-    for (int nt = 0; nt < 2; nt++)
-        for (unsigned u = 0; u < n; u++)
-            for (int form = 0; form < KERNEL_FORMS; form++)
-                if ((form == KERNEL_NT) == nt)
-                    add_form(f, units[u]->kernels[KERNEL_WRITE][KERNEL_F32][form], 1);
+    for (unsigned u = 0; u < n; u++)
+        for (int form = 0; form < KERNEL_FORMS; form++)
+            if ((form == KERNEL_NT) == f->arrays->config.nt)
+                add_form(f, units[u]->kernels[KERNEL_WRITE][KERNEL_F32][form], 1);
 }
 
 /* All memory of each thread as one array of whole blocks of the form's parts. Returns the bytes of all
@@ -84,7 +84,7 @@ static double run_form(void *arg, unsigned way, uint64_t passes, uint64_t *ns)
     double bytes = as_one(f->arrays, f->forms[way].streams);
 
     if (bytes > 0)
-        arrays_time(f->arrays, f->team, f->forms[way].kernel, passes, 0, ns);
+        arrays_time(f->arrays, f->team, f->forms[way].kernel, passes, STORED, ns);
     return bytes;
 }
 
@@ -135,11 +135,23 @@ void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arra
         ceiling->write_gbps = best_rate(a, team, list_stores, &ceiling->write_form);
 }
 
-double arrays_limit(enum kernel_op op, const struct arrays_ceiling *ceiling)
+struct arrays_ceiling arrays_ceiling_best(const struct arrays_ceiling *a,
+                                          const struct arrays_ceiling *b)
+{
+    struct arrays_ceiling best = *a;
+
+    best.read_gbps = fmax(a->read_gbps, b->read_gbps);
+    best.write_gbps = fmax(a->write_gbps, b->write_gbps);
+    return best;
+}
+
+double arrays_limit(enum kernel_op op, bool fills, const struct arrays_ceiling *ceiling)
 {
     double arrays = kernel_arrays(op), writes = kernel_stores(op) ? 1 : 0, reads = arrays - writes;
     double read_time = reads > 0 ? reads / ceiling->read_gbps : 0,
            write_time = writes > 0 ? writes / ceiling->write_gbps : 0;
 
+    if (fills && reads > 0) /* stores that outrun loads did not read all that they fill */
+        read_time += fmin(writes / ceiling->read_gbps, write_time);
     return arrays / fmax(read_time, write_time);
 }

@@ -187,7 +187,7 @@ static void measure_limit(struct net_end *e)
     bytes = bytes < SHM_RING_BYTES ? bytes : SHM_RING_BYTES;
     rail->line_gbps = 8 * copy_ceiling(c->out_ring->data, c->out, bytes);
     snprintf(rail->line_source, sizeof(rail->line_source),
-             "measured: best copy of as much by one core, a thread each");
+             "reference: best copy of as much by one core, a thread each");
     memset(c->out_ring->data, 0, bytes);
     topo_unbind_self(e->topo);
 }

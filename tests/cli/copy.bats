@@ -37,7 +37,8 @@ needs_attach()
     [ "$(cells direction | sort -u)" = one-way ]
     [ "$(cells source | sort -u)" = "$(cells destination | sort -u)" ]
     cells value | awk '!($1 > 0) { exit 1 }'
-    [ "$(cells limit_source | grep -c '^measured: best copy by one core')" -eq 6 ]
+    [ "$(cells limit_source | grep -c '^reference: best copy by one core')" -eq 4 ]
+    [ "$(cells limit_source | grep -c '^measured: best copy by one core')" -eq 2 ]
     [ "$(cells evidence | grep -c 'source: .*destination: ')" -eq 6 ]
     [[ $(cells evidence | tail -n 1) == *"pipe buffer "*" KiB"* ]]
 }

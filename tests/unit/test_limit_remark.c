@@ -53,9 +53,23 @@ static void renewed(void **state)
                             cases[i].renewed);
 }
 
+static void kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(limit_kind("measured: best loads"), LIMIT_MEASURED);
+    assert_int_equal(limit_kind("reference: best loads"), LIMIT_REFERENCE);
+    assert_int_equal(limit_kind("measured"), LIMIT_MEASURED);
+    assert_int_equal(limit_kind("measured by hand: reference"), LIMIT_TOLD);
+    assert_int_equal(limit_kind("sysfs: reference: 100 Gb/s"), LIMIT_TOLD);
+    assert_int_equal(limit_kind("ref: x"), LIMIT_TOLD);
+    assert_int_equal(limit_kind(""), LIMIT_TOLD);
+    assert_int_equal(limit_kind(NULL), LIMIT_TOLD);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kinds),
         cmocka_unit_test(only_above_the_limit),
         cmocka_unit_test(renewed),
     };

@@ -507,6 +507,22 @@ static void test_ceiling_of_loads(void **state)
     arrays_close(&a);
 }
 
+/* Zeros are stored faster than data by some memory: the ceiling of stores is not theirs. */
+static void test_ceiling_stores_no_zeros(void **state)
+{
+    const struct fixture *f = *state;
+    struct arrays_ceiling ceiling = {0}, again;
+    struct arrays a;
+
+    open_arrays(f, &a, KERNEL_WRITE, KERNEL_F64, 100000);
+    arrays_ceiling(&a, f->team, &ceiling);
+    arrays_ceiling_again(&a, f->team, &ceiling, &again); /* what it stored is still there */
+    const uint32_t *words = a.buffers[0].at;
+    for (size_t i = 0; i < a.part_bytes / sizeof(*words); i++)
+        assert_int_not_equal(words[i], 0);
+    arrays_close(&a);
+}
+
 /* Only what the operation needs and is not known yet. */
 static void test_ceiling_of_what_is_needed(void **state)
 {
@@ -535,15 +551,115 @@ static void test_ceiling_of_what_is_needed(void **state)
 static void test_limit(void **state)
 {
     const struct arrays_ceiling c = {.read_gbps = 60, .write_gbps = 20},
+                                even = {.read_gbps = 60, .write_gbps = 60},
+                                no_fill = {.read_gbps = 60, .write_gbps = 120},
                                 only_loads = {.read_gbps = 60}, only_stores = {.write_gbps = 20};
+    const struct {
+        enum kernel_op op;
+        bool fills;
+        const struct arrays_ceiling *c;
+        double gbps;
+    } cases[] = {
+        {KERNEL_READ, false, &c, 60},
+        {KERNEL_WRITE, false, &c, 20},
+        {KERNEL_COPY, false, &c, 40},        /* 2 / max(1/60, 1/20) */
+        {KERNEL_TRIAD, false, &c, 60},       /* 3 / max(2/60, 1/20) */
+        {KERNEL_COPY, true, &c, 40},         /* 2 / max(2/60, 1/20) */
+        {KERNEL_TRIAD, true, &c, 60},        /* 3 / max(3/60, 1/20) */
+        {KERNEL_COPY, false, &even, 120},    /* 2 / max(1/60, 1/60) */
+        {KERNEL_COPY, true, &even, 60},      /* 2 / max(2/60, 1/60) */
+        {KERNEL_TRIAD, false, &even, 90},    /* 3 / max(2/60, 1/60) */
+        {KERNEL_TRIAD, true, &even, 60},     /* 3 / max(3/60, 1/60) */
+        {KERNEL_COPY, true, &no_fill, 80},   /* 2 / max(1.5/60, 1/120) */
+        {KERNEL_TRIAD, true, &no_fill, 72},  /* 3 / max(2.5/60, 1/120) */
+        {KERNEL_WRITE, true, &no_fill, 120}, /* loads are of no account */
+        {KERNEL_WRITE, true, &only_stores, 20},
+        {KERNEL_WRITE, false, &only_stores, 20},
+        {KERNEL_READ, true, &only_loads, 60},
+    };
 
     (void)state;
-    assert_true(fabs(arrays_limit(KERNEL_READ, &c) - 60) < 1e-9);
-    assert_true(fabs(arrays_limit(KERNEL_WRITE, &c) - 20) < 1e-9);
-    assert_true(fabs(arrays_limit(KERNEL_COPY, &c) - 40) < 1e-9);  /* 2 / max(1/60, 1/20) */
-    assert_true(fabs(arrays_limit(KERNEL_TRIAD, &c) - 60) < 1e-9); /* 3 / max(2/60, 1/20) */
-    assert_true(fabs(arrays_limit(KERNEL_READ, &only_loads) - 60) < 1e-9);
-    assert_true(fabs(arrays_limit(KERNEL_WRITE, &only_stores) - 20) < 1e-9);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_true(fabs(arrays_limit(cases[i].op, cases[i].fills, cases[i].c) - cases[i].gbps) <
+                    1e-9);
+}
+
+/* A machine made of two ports, each of which moves one line at a time: one brings lines in, the other takes lines out. With `fills` a line is
+ * brought in before it is stored; of those a share of `left_out` tenths is not. Bytes that the program names, over the time. */
+static double walk_lines(unsigned loads, unsigned stores, bool fills, unsigned left_out,
+                         double in_ns, double out_ns)
+{
+    enum { LINES = 10000 };
+    double in_free = 0, out_free = 0;
+
+    for (unsigned i = 0; i < LINES; i++) {
+        in_free += loads * in_ns;
+        for (unsigned k = 0; k < stores; k++) {
+            if (fills && i % 10 >= left_out)
+                in_free += in_ns;
+            out_free = fmax(out_free, in_free) + out_ns;
+        }
+    }
+    return 64.0 * LINES * (loads + stores) / fmax(in_free, out_free);
+}
+
+/* No machine of that kind exceeds the limit made of what it reached by loads alone and stores alone; where none of the fills is left out, it
+ * reaches it. */
+static void test_limit_of_machines(void **state)
+{
+    static const enum kernel_op ops[] = {KERNEL_READ, KERNEL_WRITE, KERNEL_COPY, KERNEL_TRIAD};
+
+    (void)state;
+    for (unsigned m = 0; m < 2 * 10 * 7; m++) {
+        bool fills = m % 2;
+        unsigned left_out = m / 2 % 10;
+        double in_ns = 1, out_ns = 0.25 * (1 + m / 20 % 7);
+        const struct arrays_ceiling c = {
+            .read_gbps = walk_lines(1, 0, fills, left_out, in_ns, out_ns),
+            .write_gbps = walk_lines(0, 1, fills, left_out, in_ns, out_ns)};
+        for (size_t i = 0; i < sizeof(ops) / sizeof(*ops); i++) {
+            unsigned writes = kernel_stores(ops[i]) ? 1 : 0,
+                     reads = (unsigned)kernel_arrays(ops[i]) - writes;
+            double reached = walk_lines(reads, writes, fills, left_out, in_ns, out_ns),
+                   limit = arrays_limit(ops[i], fills, &c);
+            if (!left_out || !fills)
+                assert_true(reached <= 1.001 * limit && reached >= 0.999 * limit);
+            else if (out_ns <=
+                     in_ns * (10 - left_out) / 10) /* its stores alone show what is left out */
+                assert_true(reached <= 1.001 * limit);
+        }
+    }
+}
+
+/* Of stores round the caches and of regular ones: each by its own kind of loop. */
+static void test_ceiling_of_own_stores(void **state)
+{
+    const struct fixture *f = *state;
+    const struct host_isa *best = host_isa_best();
+    struct arrays a;
+
+    for (int nt = 0; nt < 2; nt++) {
+        struct arrays_ceiling ceiling = {0};
+        if (nt && !best->kernels[KERNEL_WRITE][KERNEL_F32][KERNEL_NT])
+            continue;
+        open_arrays(f, &a, KERNEL_WRITE, KERNEL_F64, 100000);
+        a.config.nt = nt;
+        arrays_ceiling(&a, f->team, &ceiling);
+        assert_true(ceiling.write_gbps > 0);
+        /* two widths of vectors: one form each round the caches, two each through them */
+        assert_in_range(ceiling.write_form, 1, nt ? 2 : 4);
+        arrays_close(&a);
+    }
+}
+
+static void test_best_of_two_ceilings(void **state)
+{
+    const struct arrays_ceiling a = {.read_gbps = 60, .write_gbps = 20, .read_form = 2},
+                                b = {.read_gbps = 50, .write_gbps = 30, .read_form = 2};
+    struct arrays_ceiling best = arrays_ceiling_best(&a, &b);
+
+    (void)state;
+    assert_true(best.read_gbps == 60 && best.write_gbps == 30 && best.read_form == 2);
 }
 
 static void test_chase_is_one_cycle(void **state)
@@ -803,6 +919,12 @@ static void test_ceilings(void **state)
     assert_true(value == 1);
     assert_int_equal(ceilings_find(&c, "b", &value), 0);
     assert_true(value == 2);
+    assert_int_equal(ceilings_raise(&c, "b", 1), 0);
+    assert_int_equal(ceilings_raise(&c, "a", 3), 0);
+    assert_int_equal(ceilings_raise(&c, "c", 4), 0);
+    assert_true(!ceilings_find(&c, "b", &value) && value == 2);
+    assert_true(!ceilings_find(&c, "a", &value) && value == 3);
+    assert_true(!ceilings_find(&c, "c", &value) && value == 4);
     ceilings_release(&c);
     assert_int_equal(ceilings_find(&c, "a", &value), -ENOENT);
     ceilings_release(&c);
@@ -825,7 +947,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_arrays_too_small, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_ceiling_leaves_arrays, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_ceiling_of_loads, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_ceiling_stores_no_zeros, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_ceiling_of_what_is_needed, open_team, close_team),
+        cmocka_unit_test_setup_teardown(test_ceiling_of_own_stores, open_team, close_team),
         cmocka_unit_test(test_chase_is_one_cycle),
         cmocka_unit_test(test_cache_levels),
         cmocka_unit_test(test_placement),
@@ -836,6 +960,8 @@ int main(void)
         cmocka_unit_test(test_evidence_text),
         cmocka_unit_test(test_ceilings),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limit_of_machines),
+        cmocka_unit_test(test_best_of_two_ceilings),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,21 @@ static void test_table_lines_up(void **state)
     free(table);
 }
 
+/* A share of a reference is shown as such. */
+static void test_table_shows_reference(void **state)
+{
+    struct row row;
+
+    (void)state;
+    start(&row);
+    row.limit_source = "reference: best loads";
+    row.percent_of_limit = 88.25;
+    row.status = "ok";
+    char *table = printed(print_table, &row);
+    assert_non_null(strstr(table, "   ref88%  ok\n"));
+    free(table);
+}
+
 /* Kernel is no column: told above, and again when it changes; size is as wide as its values. */
 static void print_three(FILE *out, const struct row *row)
 {
@@ -377,6 +392,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table_lines_up),
+        cmocka_unit_test(test_table_shows_reference),
         cmocka_unit_test(test_table_tells_the_rest_aside),
         cmocka_unit_test(test_what_changes_is_told_alone),
         cmocka_unit_test(test_table_shows_no_invented_number),

@@ -167,15 +167,14 @@ static const char *status_of(const struct outcome *oc, int err, bool narrow)
 static void describe_noise(struct point *pt, const struct outcome *oc,
                            const struct bench_common *common, const struct row *row)
 {
-    double half = fmax(row->summary.ci_high - row->value, row->value - row->summary.ci_low);
     unsigned long long n = oc->samples.n;
-    char width[32];
+    char sides[48];
 
-    if (isnan(half))
+    if (!*units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
+                                sizeof(sides)))
         point_reason(pt, 0, "%llu sample%s too few for an interval", n, n == 1 ? " is" : "s are");
     else
-        point_reason(pt, 0, "interval is +/- %s, wanted %.2g %%, when sampling stopped (%s)",
-                     units_format_half_width(100 * half / row->value, width, sizeof(width)),
+        point_reason(pt, 0, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
                      100 * common->width, sampler_stop_name(oc->samples.stop));
 }
 

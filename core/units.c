@@ -196,14 +196,35 @@ const char *units_format_bytes(uint64_t bytes, char *text, size_t len)
     return text;
 }
 
-const char *units_format_half_width(double percent, char *text, size_t len)
+#define SIDES_ALIKE                                                                                \
+    1.1 /* the longer over the shorter side: up to here the longer is shown for both */
+
+/* "+12 %", "-120 %"; beyond 1000 % no digit of the value means anything. */
+static const char *format_side(const char *sign, double percent, char *text, size_t len)
 {
-    if (isnan(percent))
-        text[0] = 0;
-    else if (percent > 1000)
-        snprintf(text, len, "over 1000 %%");
+    percent = fabs(percent);
+    if (percent > 1000)
+        snprintf(text, len, "over %s1000 %%", sign);
     else
-        snprintf(text, len, percent < 99.5 ? "%.2g %%" : "%.0f %%", percent);
+        snprintf(text, len, percent < 99.5 ? "%s%.2g %%" : "%s%.0f %%", sign, percent);
+    return text;
+}
+
+const char *units_format_interval(double low, double high, double value, char *text, size_t len)
+{
+    double below = 100 * (value - low) / fabs(value), above = 100 * (high - value) / fabs(value);
+    double longer = fmax(below, above), shorter = fmin(below, above);
+    char first[24], second[24];
+
+    text[0] = 0;
+    if (isnan(below) || isnan(above) || value == 0)
+        return text;
+    if (shorter >= 0 && longer <= SIDES_ALIKE * shorter)
+        snprintf(text, len, "+/- %s", format_side("", longer, first, sizeof(first)));
+    else
+        snprintf(text, len, "%s to %s",
+                 format_side(below < 0 ? "+" : "-", below, first, sizeof(first)),
+                 format_side(above < 0 ? "-" : "+", above, second, sizeof(second)));
     return text;
 }
 

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/limit_remark.h"
 #include "core/stats.h"
 
 #define TAIL_SAMPLES 1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */
@@ -48,6 +49,21 @@ static double median_of(const struct report_rows *rows, const struct report_poin
                         enum row_field field, double *scratch)
 {
     return stats_median(scratch, collect(rows, p, field, scratch));
+}
+
+/* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling: the best of all counts. */
+static void take_limit(const struct report_rows *rows, struct report_point *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double limit = row_number(rows, p->rows[i], FIELD_LIMIT);
+
+        if (!is_usable(rows, p->rows[i]) || isnan(limit))
+            continue;
+        p->limit = fmax(p->limit, limit); /* NaN: the first */
+        if (limit_kind(row_text(rows, p->rows[i], FIELD_LIMIT_SOURCE)) == LIMIT_REFERENCE)
+            p->reference = true;
+    }
+    p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
 }
 
 static void take_hull(const struct report_rows *rows, struct report_point *p, double *scratch)
@@ -206,8 +222,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_median(scratch, p->n_values);
     take_interval(rows, p, scratch);
-    p->limit = median_of(rows, p, FIELD_LIMIT, scratch);
-    p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
+    take_limit(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)
         p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, scratch);

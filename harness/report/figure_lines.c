@@ -33,7 +33,8 @@ static void note_point(struct drawing *d, const struct report_point *p, double x
         return;
     d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
     d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
-    note_limit(d, p->limit, x);
+    if (!p->reference)
+        note_limit(d, p->limit, x);
     if (strcmp(p->origin, "measured") != 0)
         d->f->plot.watermark = *p->origin ? p->origin : "origin unknown";
 }

@@ -9,7 +9,8 @@
  *             medians (core/stats.h). Of fewer, which cannot bear one: the hull of the launches' own
  *             intervals, lowest ci_low to highest ci_high. Unknown where one launch has none
  *   levels    two where the launches' medians fall on two levels, else where a launch's samples do
- *   limit     the median of the launches' limits; percent is value / limit
+ *   limit     the highest of the launches' limits: a launch on a machine in a bad state finds a low
+ *             ceiling; percent is value / limit. A reference where a launch's is: no verdict hangs on it
  *   status    the worst of the launches: ok, skipped, noisy, failed, wrong. A launch that died belongs to
  *             every metric of its case of the suite
  */
@@ -82,6 +83,7 @@ struct report_point {
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
+    bool reference;     /* the limit is none, but what the same work reached: core/limit_remark.h */
     bool hull;
     size_t n_two; /* launches whose own samples fall on two levels */
     enum report_two two;

@@ -43,15 +43,17 @@ static void write_share(const struct page *page, const struct headline_run *h)
         return;
     }
     scale = show_scale(h->point->value, h->best->unit);
-    html_print(page->out, "<div class='share' title='limit: %s %s, %s'><span class='bar %s'>",
+    html_print(page->out, "<div class='share' title='%s: %s %s, %s'><span class='bar %s'>",
+               h->point->reference ? "reference" : "limit",
                show_number(&page->r->pool, h->point->limit * scale.factor), scale.unit,
                *h->point->limit_source ? h->point->limit_source : "source not named",
                moods[h->verdict.mood]);
     fprintf(page->out, "<i style='width:%.1f%%'></i></span>",
             fmin(fmax(h->point->percent, 0), 100));
-    html_print(page->out, "<span>%s of %s</span></div>",
+    html_print(page->out, "<span>%s of %s%s</span></div>",
                show_percent(&page->r->pool, h->point->percent),
-               show_number(&page->r->pool, h->point->limit * scale.factor));
+               show_number(&page->r->pool, h->point->limit * scale.factor),
+               h->point->reference ? " (reference)" : "");
 }
 
 static void write_cell(const struct page *page, const struct headline *h, size_t run)

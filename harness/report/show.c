@@ -49,6 +49,13 @@ const char *show_percent(struct pool *pool, double percent)
                      percent);
 }
 
+const char *show_share(struct pool *pool, const struct report_point *p)
+{
+    const char *share = show_percent(pool, p->percent);
+
+    return p->reference && *share ? pool_text(pool, "ref. %s", share) : share;
+}
+
 const char *show_count(struct pool *pool, size_t n, const char *thing)
 {
     return pool_text(pool, "%zu %s%s", n, thing, n == 1 ? "" : "s");
@@ -72,11 +79,6 @@ const char *show_scaled_interval(struct pool *pool, const struct report_point *p
 const char *show_interval(struct pool *pool, const struct report_point *p)
 {
     return show_scaled_interval(pool, p, 1);
-}
-
-double half_width_percent(const struct report_point *p)
-{
-    return p->value == 0 ? NAN : 50 * (p->high - p->low) / fabs(p->value);
 }
 
 const char *show_origin(struct pool *pool, const char *origin)

@@ -9,6 +9,8 @@
 const char *show_number(struct pool *pool, double value);
 const char *show_short(struct pool *pool, double value);     /* three digits: 0.012, 12.3, 1234 */
 const char *show_percent(struct pool *pool, double percent); /* "91.7 %", "0.43 %"; NaN: "" */
+/* "91.7 %" of the limit; "ref. 91.7 %" where it is a reference; unknown: "" */
+const char *show_share(struct pool *pool, const struct report_point *p);
 const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
 const char *show_scaled_interval(struct pool *pool, const struct report_point *p, double factor);
 /* What a value is shown times, and in which unit: long times in us are shown in ms. */
@@ -18,7 +20,6 @@ struct show_scale {
 };
 struct show_scale show_scale(double value, const char *unit);
 const char *show_count(struct pool *pool, size_t n, const char *thing); /* "1 row", "2 rows" */
-double half_width_percent(const struct report_point *p); /* of the value; NaN when unknown */
 
 /* " (simulated)", behind a value that was not measured; "" behind one that was. */
 const char *show_origin(struct pool *pool, const char *origin);

@@ -58,7 +58,7 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
         pool_text(&r->pool, "%s %s%s", show_number(&r->pool, run->point->value * scale.factor),
                   scale.unit, show_origin(&r->pool, run->point->origin));
     line.cells[INTERVAL] = show_scaled_interval(&r->pool, run->point, scale.factor);
-    line.cells[LIMIT] = show_percent(&r->pool, run->point->percent);
+    line.cells[LIMIT] = show_share(&r->pool, run->point);
     return line;
 }
 

@@ -125,6 +125,11 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
 
     if (isnan(p->percent))
         return v;
+    if (p->reference) {
+        v.sentence = pool_text(&r->pool, "not judged: %s of a reference, the best of the same work",
+                               show_percent(&r->pool, p->percent));
+        return v;
+    }
     if (!report_higher_is_better(c->unit) || !rule || isnan(rule->low_below) ||
         !point_is_measured(p)) {
         v.sentence = pool_text(&r->pool, "%s of the limit", show_percent(&r->pool, p->percent));
@@ -173,7 +178,7 @@ static const char *disturbance(struct pool *pool, const struct report_point *p)
 static void add_noise(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
     const char *noisy;
-    char half[32];
+    char sides[48];
 
     if (p->two != TWO_NOT)
         warn(pool, v, levels_text(pool, p));
@@ -181,9 +186,8 @@ static void add_noise(struct pool *pool, const struct report_point *p, struct ve
         return;
     noisy = p->n_rows > 1 ? pool_text(pool, "noisy in %zu of %zu launches", p->n_noisy, p->n_rows)
                           : "noisy";
-    if (!isnan(half_width_percent(p)))
-        noisy = pool_text(pool, "%s: +/- %s", noisy,
-                          units_format_half_width(half_width_percent(p), half, sizeof(half)));
+    if (*units_format_interval(p->low, p->high, p->value, sides, sizeof(sides)))
+        noisy = pool_text(pool, "%s: %s", noisy, sides);
     if (p->n_disturbed)
         noisy = pool_text(pool, "%s, %s", noisy, disturbance(pool, p));
     warn(pool, v, noisy);

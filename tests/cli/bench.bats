@@ -274,13 +274,13 @@ cell()
     bench $noisy
     [ "$(wc -L <"$out")" -le 100 ]
     grep -q '^2 .* noisy$' "$out"
-    grep -q '^    interval is +/- ' "$out"
+    grep -q '^    interval is [-+]' "$out"
     [ "$(grep -c '^    .*\[simulated\]$' "$out")" -eq 2 ]
     script -qec "stty cols 70; $bin $quick $noisy" /dev/null </dev/null | tr -d '\r' >"$out"
     [ "$(wc -L <"$out")" -le 70 ]
     grep -q '^    number 2$' "$out"
     script -qec "stty cols 500; $bin $quick $noisy" /dev/null </dev/null | tr -d '\r' >"$out"
-    grep -q '^2 .* noisy: interval is +/- .* \[simulated\]$' "$out"
+    grep -q '^2 .* noisy: interval is [-+].* \[simulated\]$' "$out"
 }
 
 @test "a table shows sizes in binary units, the CSV in bytes" {

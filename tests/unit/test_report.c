@@ -385,6 +385,54 @@ static void sentences_are_plain(void **state)
     report_release(&r);
 }
 
+/* Three launches of one case, of which one met the machine in a good state. */
+static void write_ceilings(const struct fake_run *f, const char *source)
+{
+    static const double values[] = {69.87, 41.94, 43.75}, limits[] = {97.75, 43.52, 44.30};
+    struct writer w = begin(f, "memory", memory_params, 4);
+
+    for (size_t i = 0; i < 3; i++) {
+        struct row row = memory_row("1", i + 1, values[i]);
+
+        row.limit = limits[i];
+        row.percent_of_limit = 100 * values[i] / limits[i];
+        row.limit_source = source;
+        add(&w, &row, (const char *[]){"triad", "nt", "67108864", "DRAM"});
+    }
+    end(&w);
+}
+
+/* The ceilings of the others were as low as what they are held against. */
+static void the_best_ceiling_of_a_run_counts(void **state)
+{
+    write_ceilings(*state, "measured: best loads and best stores");
+    struct report r = loaded(*state);
+    const struct report_point *p = only_point(&r);
+
+    assert_near(p->limit, 97.75);
+    assert_near(p->percent, 100 * p->value / 97.75);
+    assert_true(p->percent < 60);
+    assert_false(p->reference);
+    report_release(&r);
+}
+
+/* The same figures where the loop is held against itself: shown, and not judged. */
+static void a_reference_is_not_judged(void **state)
+{
+    write_ceilings(*state, "reference: best loads");
+    struct report r = loaded(*state);
+    struct headlines h = headlines_of(&r);
+    const struct headline_run *run = &line_of(&h, "Memory", "triad")->runs[0];
+
+    assert_true(run->point->reference);
+    assert_near(run->point->limit, 97.75);
+    assert_non_null(strstr(run->verdict.sentence, "of a reference, the best of the same work"));
+    assert_ptr_equal(strstr(run->verdict.sentence, "not judged: "), run->verdict.sentence);
+    assert_null(strstr(run->verdict.sentence, "of the limit"));
+    assert_int_equal(run->verdict.mood, MOOD_OPEN);
+    report_release(&r);
+}
+
 static void a_low_value_names_the_finding(void **state)
 {
     struct memory_case low = {"triad", "nt", "67108864", "DRAM", "bandwidth", "GB/s", NULL, 6, 24};
@@ -1114,6 +1162,8 @@ int main(void)
         TEST(headlines_take_the_best_at_the_right_place),
         TEST(the_best_latency_is_the_lowest),
         TEST(sentences_are_plain),
+        TEST(the_best_ceiling_of_a_run_counts),
+        TEST(a_reference_is_not_judged),
         TEST(a_low_value_names_the_finding),
         TEST(a_verdict_holds_for_the_whole_interval),
         TEST(above_the_limit_is_not_normal),

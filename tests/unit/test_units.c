@@ -250,33 +250,42 @@ static void test_format_bytes(void **state)
         assert_string_equal(units_format_bytes(cases[i].bytes, text, sizeof(text)), cases[i].want);
 }
 
-static void test_format_half_width(void **state)
+static void test_format_interval(void **state)
 {
     static const struct {
-        double percent;
+        double low, high, value;
         const char *want;
-    } cases[] = {{0.123, "0.12 %"},
-                 {1.26, "1.3 %"},
-                 {99.4, "99 %"},
-                 {99.6, "100 %"},
-                 {123.4, "123 %"},
-                 {1000, "1000 %"},
-                 {1000.1, "over 1000 %"},
-                 {2.9e4, "over 1000 %"},
-                 {INFINITY, "over 1000 %"},
-                 {NAN, ""}};
-    char text[32];
+    } cases[] = {
+        {99, 101, 100, "+/- 1 %"},
+        {98.92, 101, 100, "+/- 1.1 %"}, /* the longer side */
+        {99, 101.08, 100, "+/- 1.1 %"},
+        {99, 101.2, 100, "-1 % to +1.2 %"},
+        {39.88, 71.20, 43.75, "-8.8 % to +63 %"},
+        {30, 103, 100, "-70 % to +3 %"},
+        {0.3, 199.4, 100, "+/- 100 %"},
+        {90, 2000, 100, "-10 % to over +1000 %"},
+        {101, 105, 100, "+1 % to +5 %"}, /* the value lies beside it */
+        {95, 98, 100, "-5 % to -2 %"},
+        {100, 100, 100, "+/- 0 %"},
+        {100, 103, 100, "-0 % to +3 %"},
+        {NAN, 103, 100, ""},
+        {100, NAN, 100, ""},
+        {-1, 1, 0, ""},
+        {-3000, 3100, 100, "+/- over 1000 %"},
+    };
+    char text[48];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        assert_string_equal(units_format_half_width(cases[i].percent, text, sizeof(text)),
-                            cases[i].want);
+        assert_string_equal(
+            units_format_interval(cases[i].low, cases[i].high, cases[i].value, text, sizeof(text)),
+            cases[i].want);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_format_bytes),       cmocka_unit_test(test_format_half_width),
+        cmocka_unit_test(test_format_bytes),       cmocka_unit_test(test_format_interval),
         cmocka_unit_test(test_sizes_are_binary),   cmocka_unit_test(test_sizes_refused),
         cmocka_unit_test(test_durations),          cmocka_unit_test(test_fractions),
         cmocka_unit_test(test_whole_numbers),      cmocka_unit_test(test_doubles_are_finite),

@@ -32,6 +32,27 @@ double stats_mean(const double *x, size_t n)
     return n == 0 ? NAN : (sum + lost) / (double)n;
 }
 
+double stats_log_mean(const double *x, size_t n)
+{
+    double first = n > 0 && x[0] > 0 ? log(x[0]) : NAN, mean = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += x[i] > 0 ? (log(x[i]) - first) / (double)n : NAN;
+    return first + mean;
+}
+
+double stats_centre(const double *x, size_t n)
+{
+    double logs = stats_log_mean(x, n);
+    size_t equal = n > 0;
+
+    while (equal < n && x[equal] == x[0])
+        equal++;
+    if (n > 0 && equal == n) // to the last digit
+        return x[0];
+    return isnan(logs) ? stats_mean(x, n) : exp(logs);
+}
+
 double stats_stddev(const double *x, size_t n)
 {
     if (n < 2)

@@ -70,6 +70,15 @@ double stats_median(const double *x, size_t n);
 // NaN where n is 0. Compensated summation.
 double stats_mean(const double *x, size_t n);
 
+// The mean of the logarithms of n values, all above 0; NaN where n is 0 or one is not. Its error is that of
+// the values' spread, so that a spread of 1e-9 is still told.
+double stats_log_mean(const double *x, size_t n);
+
+// The one centre over the launches of a case, of their medians: the geometric mean; where one is not above 0
+// the arithmetic one. It is the centre of Student's t on logarithms, which the intervals and the judge use.
+// NaN where n is 0 or a value is NaN.
+double stats_centre(const double *x, size_t n);
+
 // With n - 1 in the divisor; NaN where n < 2.
 double stats_stddev(const double *x, size_t n);
 

@@ -6,6 +6,8 @@
 #include <math.h>
 #include <stdint.h>
 
+#include "core/stats.h"
+
 /* One side as it is read. */
 struct half {
     double mean;                /* of its runs' means that are its level */
@@ -21,16 +23,6 @@ struct half {
 static bool has_logarithm(double x)
 {
     return isfinite(x) && x > 0;
-}
-
-/* Two passes, so that a spread of 1e-9 is still told. */
-static double run_mean(const struct decide_run *run)
-{
-    double first = log(run->values[0]), mean = 0;
-
-    for (size_t i = 0; i < run->n; i++)
-        mean += (log(run->values[i]) - first) / (double)run->n;
-    return first + mean;
 }
 
 static void run_read(const struct decide_run *run, double mean, struct half *h)
@@ -73,7 +65,8 @@ size_t spread_means(const struct decide_side *side, struct run_mean *means)
         breaks |= side->runs[r].breaks;
         if (side->runs[r].n == 0)
             continue;
-        means[n++] = (struct run_mean){run_mean(&side->runs[r]), breaks};
+        means[n++] =
+            (struct run_mean){stats_log_mean(side->runs[r].values, side->runs[r].n), breaks};
         breaks = false;
     }
     return n;

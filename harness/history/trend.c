@@ -62,8 +62,8 @@ static void fill_values(struct trend *t, double limit, struct parting *p)
 
     for (size_t i = 0; i < t->n; i++) {
         part(p, t->series, i + skip, limit);
-        t->values[i] = p->n_kept ? stats_median(p->kept, p->n_kept) : NAN;
-        t->taken[i] = !p->n_kept && p->n_taken ? stats_median(p->taken, p->n_taken) : NAN;
+        t->values[i] = p->n_kept ? stats_centre(p->kept, p->n_kept) : NAN;
+        t->taken[i] = !p->n_kept && p->n_taken ? stats_centre(p->taken, p->n_taken) : NAN;
         t->n_taken[i] = p->n_taken;
         t->n_values += p->n_kept > 0;
         t->n_gone += !p->n_kept && p->n_taken;

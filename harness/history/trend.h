@@ -36,11 +36,12 @@ struct trend {
     const struct history_series *series;
     size_t n;                        /* runs of the series that are looked at: the last n */
     const struct history_run **runs; /* n */
-    double *values;  /* n: the median of the run's launches; NaN: no number above 0 */
+    double
+        *values; /* n: the centre of the run's launches (stats_centre()); NaN: no number above 0 */
     size_t n_values; /* that are a number above 0 */
     size_t *n_taken; /* n: launches that are left out, as others took the CPU */
     double
-        *taken; /* n: their median where no launch is left and the value is NaN for it; else NaN */
+        *taken; /* n: their centre where no launch is left and the value is NaN for it; else NaN */
     size_t n_gone; /* runs of which that is so */
     struct change_point *points;
     struct trend_step *steps; /* one a point */

@@ -144,7 +144,7 @@ static void write_figure(FILE *out, const struct drawn *d, size_t i)
                s->host, s->suite);
     fprintf(out,
             "<div class='wide'>%s</div><div class='narrow'>%s</div>\n<p class='note'>Points: the "
-            "median of a run's launches. Lines: the levels and slips.%s</p></figure>\n",
+            "geometric mean of a run's launches. Lines: the levels and slips.%s</p></figure>\n",
             picture->wide, picture->narrow,
             d->trends[i]->n_gone
                 ? " Hollow points: runs in all of whose launches other guests took "

@@ -220,7 +220,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     if (!scratch || !p->n_rows)
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
-    p->value = stats_median(scratch, p->n_values);
+    p->value = stats_centre(scratch, p->n_values);
     take_interval(rows, p, scratch);
     take_limit(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)

@@ -4,7 +4,8 @@
  * one point.
  *
  * A case is one choice of parameters and one metric. Its launches in one run are combined so:
- *   value     the median of the launches' medians; launches that are wrong, failed or skipped have none
+ *   value     the centre of the launches' medians (stats_centre()): their geometric mean; launches that
+ *             are wrong, failed or skipped have none
  *   interval  of 6 launches or more: the distribution-free interval of the median over the launches'
  *             medians (core/stats.h). Of fewer, which cannot bear one: the hull of the launches' own
  *             intervals, lowest ci_low to highest ci_high. Unknown where one launch has none

@@ -243,7 +243,7 @@ void page_reading(const struct page *page)
     fputs(
         "<section id='reading'>\n<h2>How to read it</h2>\n<dl class='reading'>\n"
         "<dt>value</dt><dd>The median of a launch's samples. Over several launches of a case: the "
-        "median of their medians.</dd>\n"
+        "geometric mean of their medians, as in comparisons and histories.</dd>\n"
         "<dt>interval</dt><dd>Of one launch: a distribution-free interval of its median, which "
         "allows for autocorrelation (95 % unless the rows say otherwise). Of two to five launches: "
         "from the lowest to the highest end of theirs, which is wider. From six launches on: the "

@@ -191,8 +191,8 @@ static void test_the_value_is_that_of_the_other_launches(void **state)
     assert_true(t.all[0].values[3] == nights[3][1].value);
     assert_int_equal(t.all[0].n_taken[3], 1);
     assert_true(isnan(t.all[0].taken[3]));
-    assert_true(t.all[0].values[4] == (nights[4][0].value + 60) / 2);
-    assert_true(t.all[0].values[5] == (nights[5][1].value + 80) / 2);
+    assert_float_equal(t.all[0].values[4], sqrt(nights[4][0].value * 60), 1e-9);
+    assert_float_equal(t.all[0].values[5], sqrt(nights[5][1].value * 80), 1e-9);
     assert_int_equal(t.all[0].n_taken[6], 0);
     assert_int_equal(t.n_bad, 1);
     assert_int_equal(t.n_taken, 1);

@@ -272,6 +272,32 @@ static void test_decide_again(void **state)
     pairs_release(&p);
 }
 
+/* What a report of one run shows of a case is what a comparison shows of it; also of launches far apart, of which a median is one. */
+static void test_values_are_the_reports(void **state)
+{
+    const double launches[][5] = {{7.5, 7.858, 37}, {85, 225, 86, 230, 84}, {3}, {0.25, 4}};
+    const size_t n[] = {3, 5, 1, 2};
+
+    for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++) {
+        char path[256], error[512];
+        const char *paths[] = {path};
+        struct report r;
+
+        write_run(*state, "a", launches[i], n[i]);
+        write_run(*state, "b", (double[]){9, 9.1, 9.2}, 3);
+        snprintf(path, sizeof(path), "%s/a", ((struct fake_run *)*state)->path);
+        assert_int_equal(report_load(&r, paths, 1, error, sizeof(error)), 0);
+        struct pairs p = scene_pairs(*state, "a", "b");
+        double shown = r.benches[0].cases[0].points[0].value, product = 1;
+        for (size_t k = 0; k < n[i]; k++)
+            product *= launches[i][k];
+        assert_float_equal(shown, p.all[0].decide.a_value, 1e-12 * shown);
+        assert_float_equal(shown, pow(product, 1 / (double)n[i]), 1e-8 * shown);
+        pairs_release(&p);
+        report_release(&r);
+    }
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)
 
 int main(void)
@@ -292,6 +318,7 @@ int main(void)
         TEST(test_one_launch),
         TEST(test_bad_margin),
         TEST(test_decide_again),
+        TEST(test_values_are_the_reports),
     };
 
     return cmocka_run_group_tests_name("pairs_read", tests, NULL, NULL);

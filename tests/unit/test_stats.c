@@ -116,6 +116,21 @@ static void test_median_mean_stddev(void **unused)
     assert_true(stats_stddev(eight + 4, 1) != 0);
 }
 
+static void test_centre_over_launches(void **unused)
+{
+    const double three[] = {1, 10, 1000}, close[] = {5, 5 * (1 + 2e-9)}, zero[] = {0, 3, 6},
+                 unknown[] = {1, NAN};
+
+    (void)unused;
+    assert_near(stats_centre(three, 3), pow(10, 4.0 / 3), 1e-14);
+    assert_near(stats_centre(three, 1), 1, 1e-15);
+    assert_near(stats_centre(close, 2), 5 * (1 + 1e-9), 1e-15);
+    assert_near(stats_centre(zero, 3), 3, 1e-15); /* no logarithm */
+    assert_true(isnan(stats_centre(unknown, 2)) && isnan(stats_centre(three, 0)));
+    assert_near(stats_log_mean(three, 3), 4.0 / 3 * log(10), 1e-14);
+    assert_true(isnan(stats_log_mean(zero, 3)) && isnan(stats_log_mean(three, 0)));
+}
+
 static int compare(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -566,6 +581,7 @@ int main(void)
         cmocka_unit_test(test_student),
         cmocka_unit_test(test_quantile_is_type_7),
         cmocka_unit_test(test_median_mean_stddev),
+        cmocka_unit_test(test_centre_over_launches),
         cmocka_unit_test(test_median_of_awkward_orders),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_summary_fields),

@@ -145,8 +145,10 @@ static const char *describe(const struct search *s, const struct report_case *c)
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
         const char *name = s->bench->params[i];
+        bool is_size =
+            hint && hint->bytes && !strcmp(name, hint->x); /* a cache's, or the memory's? */
 
-        if (hint_ignores(hint, name) || !varies(s, i) ||
+        if (hint_ignores(hint, name) || (!is_size && !varies(s, i)) ||
             (hint && hint->square && word_in(hint->square, name)))
             continue;
         text =
@@ -166,6 +168,13 @@ static const char *over_device(const struct search *s, const struct report_case 
     if (*several && rule_matches(s->bench, c, "rail=all"))
         return pool_text(&s->r->pool, "over %s", several);
     return pool_text(&s->r->pool, "over %.*s", (int)strcspn(detail, " "), detail);
+}
+
+const char *headline_what(struct pool *pool, const struct headline_run *run)
+{
+    return run->candidates < 2
+               ? run->what
+               : show_joined(pool, run->what, pool_text(pool, "best of %zu", run->candidates));
 }
 
 /* Nothing but skipped launches, of what a machine may well lack. */

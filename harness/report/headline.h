@@ -26,8 +26,10 @@ struct verdict {
 struct headline_run {
     const struct report_case *best; /* NULL: not measured */
     const struct report_point *point;
-    const char *what; /* the parameters of `best` that vary among the candidates: "onednn, 4096" */
-    size_t candidates;
+    const char *
+        what; /* the parameters of `best` that vary among the candidates, and its size: "onednn, 4096" */
+    size_t
+        candidates; /* measured cases that it is the best of: the more, the luckier is the best */
     struct verdict verdict;
 };
 
@@ -49,6 +51,9 @@ struct headlines {
     struct stragglers stragglers;
     struct bucket_sweeps buckets;
 };
+
+/* "size 64K, best of 3": `what`, and of how many cases it is the best, where there are several. */
+const char *headline_what(struct pool *pool, const struct headline_run *run);
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int headlines_make(struct report *r, struct headlines *out);

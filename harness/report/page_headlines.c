@@ -66,11 +66,9 @@ static void write_cell(const struct page *page, const struct headline *h, size_t
     write_share(page, at);
     html_print(out, "<div class='verdict %s'><p>%s</p>", moods[at->verdict.mood],
                at->verdict.sentence);
-    if (*at->what)
-        html_print(out, "<p class='what'>%s", at->what);
-    if (*at->what && at->candidates > 1)
-        html_print(out, ": the best of %zu cases", at->candidates);
-    fputs(*at->what ? "</p></div></div></td>" : "</div></div></td>", out);
+    if (*headline_what(&page->r->pool, at))
+        html_print(out, "<p class='what'>%s</p>", headline_what(&page->r->pool, at));
+    fputs("</div></div></td>", out);
 }
 
 static size_t lines_of_pipe(const struct headlines *h, size_t first)

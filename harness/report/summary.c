@@ -49,8 +49,9 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
         {repeats ? "" : at->pipe, at->label, "not measured", "", "", run->verdict.sentence}};
     struct show_scale scale;
 
-    if (*run->what)
-        line.cells[OF] = pool_text(&r->pool, "%s (%s)", at->label, run->what);
+    const char *what = headline_what(&r->pool, run);
+    if (*what)
+        line.cells[OF] = pool_text(&r->pool, "%s (%s)", at->label, what);
     if (!run->point || !run->point->n_values)
         return line;
     scale = show_scale(run->point->value, run->best->unit);

@@ -74,6 +74,9 @@ needs_attach()
         "one-way forward reverse one-way forward reverse one-way forward reverse" ]
     [ "$(cells limit | sort -u)" = "" ]
     cells p99 | awk '!($1 > 0) { exit 1 }'
+    [ "$(cells reason | grep -c 'one way, and one reading of the clock ([0-9.]* ns) is in it')" -eq 9 ]
+    copy --engine memcpy,shm --size 8
+    [ "$(cells reason | grep -c 'reading of the clock')" -eq 0 ]
 }
 
 @test "places: all pairs of nodes by default, a place that is not here is skipped" {

@@ -338,6 +338,8 @@ static void headlines_take_the_best_at_the_right_place(void **state)
     assert_near(memory->runs[0].point->value, 18); /* not the 30 of a smaller size */
     assert_string_equal(memory->runs[0].what, "stores nt, size 64M");
     assert_int_equal(memory->runs[0].candidates, 2);
+    assert_string_equal(headline_what(&r.pool, &memory->runs[0]), "stores nt, size 64M, best of 2");
+    assert_string_equal(headline_what(&r.pool, &latency->runs[0]), "size 64M"); /* of one */
     assert_near(cache->runs[0].point->value, 200);
     assert_near(latency->runs[0].point->value, 99); /* lower is better, but at the largest size */
     assert_non_null(strstr(h.missing, "Matrix core"));
@@ -359,7 +361,7 @@ static void the_best_latency_is_the_lowest(void **state)
     struct headlines h = headlines_of(&r);
 
     assert_near(line_of(&h, "Latency", "memory")->runs[0].point->value, 90);
-    assert_string_equal(line_of(&h, "Latency", "memory")->runs[0].what, "stores b");
+    assert_string_equal(line_of(&h, "Latency", "memory")->runs[0].what, "stores b, size 64M");
     report_release(&r);
 }
 

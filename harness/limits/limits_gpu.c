@@ -3,6 +3,7 @@
 // follows from what NVML says of it.
 #include "harness/limits/limits_join.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -140,12 +141,39 @@ static void add_link(const struct gpu_join *g)
 
 // ---- NVLink
 
-static void add_nvlink(const struct gpu_join *g, double links)
+// What n links of a GPU carry of data, of what NVML says that they signal. NVML counts coding and error
+// correction in; the generation's figure does not.
+static double nvlink_data(const struct joiner *j, const json_t *gpu, double links, double signalled)
 {
-    char detail[64];
-    snprintf(detail, sizeof(detail), "%.0f active links, one direction",
-             limits_number(json_object_get(g->gpu, "nvlink"), "active"));
-    add_gpu_limit(g, "nvlink_gbytes_per_s", links, "GB/s", "nvml", detail);
+    struct limit_key key = limits_key(
+        "nvlink.gen%d.link_gbytes_per_s",
+        (int)limits_number(json_object_get(gpu, "nvlink"), "version")); // 2.2 is the second
+    double each = 0;
+    if (links <= 0 || limits_lookup(j->l, key.text, &each, NULL, NULL))
+        return signalled;
+    return fmin(signalled, links * each);
+}
+
+static const json_t *gpu_at(const struct joiner *j, const char *address)
+{
+    const json_t *gpus = json_object_get(json_object_get(j->machine, "gpus"), "devices"), *gpu;
+    size_t i;
+    json_array_foreach (gpus, i, gpu) {
+        const char *at = limits_label(gpu, "address");
+        if (at && !strcmp(at, address))
+            return gpu;
+    }
+    return NULL;
+}
+
+static void add_nvlink(const struct gpu_join *g, double signalled)
+{
+    double active = limits_number(json_object_get(g->gpu, "nvlink"), "active");
+    char detail[96];
+    snprintf(detail, sizeof(detail), "%.0f active links, one direction; %.4g GB/s signalled",
+             active, signalled);
+    add_gpu_limit(g, "nvlink_gbytes_per_s", nvlink_data(g->j, g->gpu, active, signalled), "GB/s",
+                  "nvml", detail);
 }
 
 void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
@@ -155,6 +183,7 @@ void limits_add_gpu_pair(struct joiner *j, const json_t *pair)
     double rate = limits_number(pair, "nvlink_gbytes_per_s");
     if (!a || !b || rate == 0)
         return;
+    rate = nvlink_data(j, gpu_at(j, a), limits_count(pair, "nvlinks"), rate);
     limits_add(j, limits_key("p2p.%s+%s.nvlink_gbytes_per_s", a, b), rate, "GB/s", "nvml",
                "%d NVLinks between the two%s, one direction", limits_count(pair, "nvlinks"),
                via && !strcmp(via, "nvswitch") ? " over switches" : "");

@@ -220,6 +220,52 @@ static void anchors_stand(void **state)
     assert_true(figure(*state, "ethernet.400gbe.data_gbits_per_s") == 400);
 }
 
+// A GPU's memory by clock and width, as the driver tells them: no rounding of a datasheet's puts the limit below
+// what the pins carry, nor 1 % above.
+static void memory_is_clock_times_width(void **state)
+{
+    static const struct {
+        const char *entry;
+        double mhz, bits;
+    } cards[] = {
+        {"v100-sxm2-16gb", 877, 4096},
+        {"v100-sxm2-32gb", 877, 4096},
+        {"v100-pcie-16gb", 877, 4096},
+        {"v100-pcie-32gb", 877, 4096},
+        {"v100s-pcie-32gb", 1107, 4096},
+        {"t4", 5001, 256},
+        {"a10", 6251, 384},
+        {"a30", 1215, 3072},
+        {"a40", 7251, 384},
+        {"a100-sxm4-40gb", 1215, 5120},
+        {"a100-pcie-40gb", 1215, 5120},
+        {"a100-sxm4-80gb", 1593, 5120},
+        {"a100-pcie-80gb", 1512, 5120},
+        {"l4", 6251, 192},
+        {"l40s", 9001, 384},
+        {"rtx-4090", 10501, 384},
+        {"h100-sxm5-80gb", 2619, 5120},
+        {"h100-pcie-80gb", 1593, 5120},
+        {"h100-nvl", 2619, 6016},
+        {"h200-sxm-141gb", 3201, 6144},
+        {"h200-nvl", 3201, 6144},
+        {"h20-96gb", 2619, 6144},
+        {"gh200-96gb", 2619, 6144},
+        {"gh200-144gb", 3201, 6144},
+        {"b200", 3996, 7680},
+        {"mi250x-die", 1600, 4096},
+        {"mi300x", 2600, 8192},
+    };
+    for (size_t i = 0; i < sizeof(cards) / sizeof(*cards); i++) {
+        char key[96];
+        double pins = cards[i].mhz * 2 * cards[i].bits / 8 / 1000;
+        snprintf(key, sizeof(key), "gpu.%s.memory_gbytes_per_s", cards[i].entry);
+        double limit = figure(*state, key);
+        if (limit < pins || limit > 1.01 * pins)
+            fail_msg("%s: %.2f, and the pins carry %.2f", cards[i].entry, limit, pins);
+    }
+}
+
 static int stop_at_third(const struct limit_figure *f, void *data)
 {
     (void)f;
@@ -456,6 +502,7 @@ int main(void)
         cmocka_unit_test(figures_agree_with_each_other),
         cmocka_unit_test(tensor_rates_are_dense),
         cmocka_unit_test(multiprocessors_add_up_to_the_datasheet),
+        cmocka_unit_test(memory_is_clock_times_width),
         cmocka_unit_test(anchors_stand),
         cmocka_unit_test(each_stops_when_told),
         cmocka_unit_test(pcie_follows_its_formula),

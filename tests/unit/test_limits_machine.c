@@ -118,7 +118,7 @@ static void a_server_has_all_its_limits(void **state)
     has(out, "rdma.mlx5_0.2.gbits_per_s", 40, "Gb/s", "sysfs");
     has(out, "rdma.mlx5_0.2.payload_gbits_per_s", 40.0 * 4096 / 4178, "Gb/s", "sysfs");
     has(out, "gpu.0.bf16_tflops", 989.4, "TFLOP/s", "datasheet");
-    has(out, "gpu.0.memory_gbytes_per_s", 3352, "GB/s", "datasheet");
+    has(out, "gpu.0.memory_gbytes_per_s", 3352.4, "GB/s", "datasheet");
     has(out, "gpu.0.nvlink_gbytes_per_s", 300, "GB/s", "nvml");
     static const char *const keys[] = {"gpu.0.bf16_tflops", "gpu.0.nvlink_gbytes_per_s"};
     for (size_t i = 0; i < 2; i++)
@@ -289,6 +289,38 @@ static void pairs_of_gpus_have_their_nvlinks(void **state)
     json_decref(out);
 }
 
+// NVML tells what a link signals: 26.5625 GB/s on Hopper, of which 25 are data.
+static void nvlinks_carry_less_than_they_signal(void **state)
+{
+    static const struct {
+        const char *version;
+        int links;
+        double signalled, data;
+    } cases[] = {
+        {"2.2", 6, 154.6875, 150},      {"3.0", 12, 309.375, 300}, {"3.1", 4, 103.125, 100},
+        {"4.0", 18, 478.125, 450},      {"5.0", 18, 956.25, 900},  {"4.0", 12, 300, 300},
+        {"4.0", 18, 225, 225},         /* links at half their speed */
+        {"9.0", 18, 478.125, 478.125}, /* of an unknown generation */
+        {"null", 18, 478.125, 478.125},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[1024];
+        snprintf(text, sizeof(text),
+                 "{\"gpus\": {\"devices\": [{\"address\": \"0000:09:00.0\"},"
+                 "  {\"address\": \"0000:01:00.0\", \"nature\": \"physical\","
+                 "   \"nvlink\": {\"active\": %d, \"gbytes_per_s\": %g, \"version\": %s}}],"
+                 " \"pairs\": [{\"a\": \"0000:01:00.0\", \"b\": \"0000:09:00.0\", \"nvlinks\": %d,"
+                 "  \"nvlink_via\": \"nvswitch\", \"nvlink_gbytes_per_s\": %g}]}}",
+                 cases[i].links, cases[i].signalled, cases[i].version, cases[i].links,
+                 cases[i].signalled);
+        json_t *out = join(*state, text);
+        has(out, "gpu.1.nvlink_gbytes_per_s", cases[i].data, "GB/s", "nvml");
+        has(out, "p2p.0000:01:00.0+0000:09:00.0.nvlink_gbytes_per_s", cases[i].data, "GB/s",
+            "nvml");
+        json_decref(out);
+    }
+}
+
 // By PCI id, where there is no NVML and the name is the one of pci.ids. "gpu.l4" is not "gpu.l40s".
 static void a_gpu_is_known_by_its_pci_id(void **state)
 {
@@ -376,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_slice_of_mig_gets_no_figure_of_the_whole),
         cmocka_unit_test(a_link_that_only_nvml_knows),
         cmocka_unit_test(pairs_of_gpus_have_their_nvlinks),
+        cmocka_unit_test(nvlinks_carry_less_than_they_signal),
         cmocka_unit_test(a_gpu_is_known_by_its_pci_id),
         cmocka_unit_test(made_up_speeds_are_left_out),
         cmocka_unit_test(odd_facts_are_passed_over),

@@ -9,9 +9,8 @@
 /* GPUs first: on a machine that has them they are what it was bought for.
  *
  * Host: below 70 % of a measured ceiling, or 60 % of a bus' peak, something other than the pipe
- * itself bounds: well-tuned code on a healthy machine stays above. A copy through the kernel stays
- * below memcpy by its nature, by how much depends on the kernel, and memcpy is held against itself:
- * NAN, their share is not judged.
+ * itself bounds: well-tuned code on a healthy machine stays above. By how much a copy through the
+ * kernel stays below memcpy depends on the kernel, and memcpy is held against itself: NAN, not judged.
  *
  * GPU: products are bound by power on most cards, which leaves 60 to 90 % of the datasheet's rate
  * for random data at 8192. HBM and GDDR give 85 to 95 % of their pins' rate. Of a PCIe link, packet

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * In a container or not, and the control group's limits, which bound every result. A mark file alone
- * settles nothing where the kernel shows that we are in its first namespaces: disk images are often
- * made from container images and keep the file.
+ * In a container or not. A mark file alone settles nothing where the kernel shows that we are in its
+ * first namespaces: disk images are often made from container images and keep the file.
  */
 #include "harness/probe/facts.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +15,8 @@ struct inside {
     const char *sure;  /* the runtime that a decisive sign names */
     const char *maybe; /* one that a mark file names */
     bool overlay;      /* the root is a container runtime's overlay */
+    bool root;         /* what the root file system is was read */
+    bool namespace;    /* which PID namespace we are in was read */
     bool init;         /* we see the kernel's own threads or first namespace */
 };
 
@@ -123,6 +122,7 @@ static void look_root(struct inside *in)
     for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
         if (sscanf(line, "%255s %255s %63s", device, point, type) != 3 || strcmp(point, "/"))
             continue;
+        in->root = true;
         in->overlay = !strcmp(type, "overlay") || !strcmp(type, "fuse-overlayfs");
         if (in->overlay)
             fact_say(in->because, "the root file system is an overlay");
@@ -139,168 +139,38 @@ static void look_namespace(struct inside *in)
 
     if (!tree_line(&in->p->tree, "proc/2/comm", line, sizeof(line)) && !strcmp(line, "kthreadd")) {
         fact_say(in->because, "/proc/2 is kthreadd: the kernel's own threads are visible");
-        in->init = true;
+        in->namespace = in->init = true;
     } else if (!tree_link(&in->p->tree, "proc/self/ns/pid", line, sizeof(line))) {
+        in->namespace = true;
         in->init = !strcmp(line, "pid:[4026531836]");
         fact_say(in->because, "the PID namespace is %sthe kernel's first", in->init ? "" : "not ");
     }
 }
 
+/* "none" needs both: the kernel's own threads or first namespace, and a root that no runtime made. */
 static void conclude(struct inside *in, json_t *virtualization)
 {
     const char *name = in->sure;
 
-    if (!name && in->maybe && (in->overlay || !in->init))
+    if (!name && in->maybe && (in->overlay || (in->namespace && !in->init)))
         name = in->maybe;
-    if (!name && in->overlay && !in->init)
+    if (!name && in->overlay && in->namespace && !in->init)
         name = "unknown kind";
-    if (!name && in->maybe)
+    if (name)
+        fact_set_text(virtualization, "container", name);
+    else if (in->init && in->root && !in->overlay)
+        fact_set_text(virtualization, "container", "none");
+    else
+        fact_set_unknown(
+            virtualization, "container", "%s",
+            !in->root     ? "what the root file system is could not be read"
+            : in->overlay ? "the root is an overlay, though the kernel's own threads are visible"
+                          : "no mark of a container, but the namespaces are not the kernel's first "
+                            "or could not be read");
+    if (!name && in->maybe && in->init && in->root)
         fact_say(in->because,
                  "so the mark file is a left-over of the image, not a sign of a container");
-    fact_set_text(virtualization, "container", name ? name : "none");
     json_object_set_new(virtualization, "container_because", json_incref(in->because));
-}
-
-/* The path after "controller:" (v1) or "0::" (v2) in /proc/self/cgroup. */
-static bool cgroup_path(const struct tree *tree, const char *controller, char *buf, size_t size)
-{
-    char text[8192], *save = NULL;
-
-    if (tree_read(tree, "proc/self/cgroup", text, sizeof(text), NULL))
-        return false;
-    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-        char *names = strchr(line, ':'), *path = names ? strchr(names + 1, ':') : NULL;
-
-        if (!path)
-            continue;
-        *path++ = '\0';
-        for (char *c = ++names; *c; c++)
-            *c = *c == ',' ? ' ' : *c;
-        if (*controller ? text_word(names, controller) : !*names) {
-            snprintf(buf, size, "%s", path);
-            return true;
-        }
-    }
-    return false;
-}
-
-struct limits {
-    double cpus;      /* quota over period; 0: none */
-    long long memory; /* bytes; 0: none */
-    char cpuset[TREE_LINE];
-};
-
-/* One level of a v2 hierarchy: "max 100000" or "200000 100000"; "max" or bytes. */
-static void limits_v2(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    char line[TREE_LINE];
-    long long quota, period, bytes;
-
-    if (!tree_line_at(tree, folder, "cpu.max", line, sizeof(line)) &&
-        sscanf(line, "%lld %lld", &quota, &period) == 2 && quota > 0 && period > 0 &&
-        (!limits->cpus || (double)quota / (double)period < limits->cpus))
-        limits->cpus = (double)quota / (double)period;
-    if (!tree_number_at(tree, folder, "memory.max", &bytes) && bytes > 0 &&
-        (!limits->memory || bytes < limits->memory))
-        limits->memory = bytes;
-    if (!limits->cpuset[0] &&
-        tree_line_at(tree, folder, "cpuset.cpus.effective", limits->cpuset, sizeof(limits->cpuset)))
-        limits->cpuset[0] = '\0';
-}
-
-static void limits_v1(const struct tree *tree, const char *folder, struct limits *limits)
-{
-    long long quota, period, bytes;
-
-    if (!tree_number_at(tree, folder, "cpu.cfs_quota_us", &quota) &&
-        !tree_number_at(tree, folder, "cpu.cfs_period_us", &period) && quota > 0 && period > 0 &&
-        (!limits->cpus || (double)quota / (double)period < limits->cpus))
-        limits->cpus = (double)quota / (double)period;
-    /* "No limit" is LONG_MAX rounded down to a page. */
-    if (!tree_number_at(tree, folder, "memory.limit_in_bytes", &bytes) && bytes > 0 &&
-        bytes < LLONG_MAX - (1 << 20) && (!limits->memory || bytes < limits->memory))
-        limits->memory = bytes;
-    if (!limits->cpuset[0] &&
-        tree_line_at(tree, folder, "cpuset.effective_cpus", limits->cpuset, sizeof(limits->cpuset)))
-        limits->cpuset[0] = '\0';
-}
-
-/*
- * From our own group up to the root: a parent's limit holds for us too. A container's path may be the
- * host's and not be there; then the walk finds its files at the mount's root.
- */
-static void limits_walk(const struct tree *tree, const char *mount, const char *path,
-                        void (*read)(const struct tree *, const char *, struct limits *),
-                        struct limits *limits)
-{
-    char folder[TREE_PATH];
-    size_t base = strlen(mount);
-
-    if ((size_t)snprintf(folder, sizeof(folder), "%s%s", mount, path) >= sizeof(folder))
-        return;
-    while (strlen(folder) >= base) {
-        char *slash = strrchr(folder, '/');
-
-        read(tree, folder, limits);
-        if (strlen(folder) == base || !slash)
-            break;
-        *slash = '\0';
-    }
-}
-
-static void read_v1(const struct tree *tree, struct limits *limits)
-{
-    static const char *const controllers[][3] = {
-        {"cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"},
-        {"memory", "sys/fs/cgroup/memory", NULL},
-        {"cpuset", "sys/fs/cgroup/cpuset", NULL}};
-    char path[TREE_PATH];
-
-    for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
-        const char *mount = controllers[i][1];
-
-        if (!tree_exists(tree, mount) && controllers[i][2])
-            mount = controllers[i][2];
-        if (cgroup_path(tree, controllers[i][0], path, sizeof(path)))
-            limits_walk(tree, mount, path, limits_v1, limits);
-    }
-}
-
-static int cgroup_read(const struct tree *tree, struct limits *limits)
-{
-    char path[TREE_PATH];
-
-    *limits = (struct limits){0};
-    if (cgroup_path(tree, "cpu", path, sizeof(path))) {
-        read_v1(tree, limits);
-        return 1;
-    }
-    if (!cgroup_path(tree, "", path, sizeof(path)))
-        return 0;
-    limits_walk(tree, "sys/fs/cgroup", path, limits_v2, limits);
-    return 2;
-}
-
-static void probe_limits(struct probe *p, json_t *virtualization)
-{
-    json_t *json = fact_object(virtualization, "limits");
-    struct limits limits;
-    int version = cgroup_read(&p->tree, &limits);
-    char text[8192], allowed[TREE_LINE];
-
-    if (version)
-        fact_set_number(json, "cgroup_version", version);
-    else
-        fact_set_unknown(json, "cgroup_version", "/proc/self/cgroup: not there or without groups");
-    json_object_set_new(json, "cpu_quota", limits.cpus > 0 ? json_real(limits.cpus) : json_null());
-    json_object_set_new(json, "memory_bytes",
-                        limits.memory ? json_integer(limits.memory) : json_null());
-    json_object_set_new(json, "cpuset", fact_text(limits.cpuset[0] ? limits.cpuset : NULL));
-    if (!tree_read(&p->tree, "proc/self/status", text, sizeof(text), NULL) &&
-        text_field(text, "Cpus_allowed_list", allowed, sizeof(allowed)))
-        fact_set_text(json, "allowed_cpus", allowed);
-    else
-        fact_set_unknown(json, "allowed_cpus", "/proc/self/status: not there");
 }
 
 void probe_container(struct probe *p, json_t *virtualization)

@@ -16,6 +16,9 @@ static const char *const x86_features[] = {"sse4_2",      "avx",         "fma", 
 static const char *const arm_features[] = {"asimd", "asimdhp", "asimddp", "i8mm", "bf16", "sve",
                                            "sve2",  "svei8mm", "svebf16", "sme",  NULL};
 
+static const char *const armv7_features[] = {"neon", "vfpv3", "vfpv4", NULL};
+static const char *const loongarch_features[] = {"lsx", "lasx", NULL};
+
 /* MIDR_EL1 implementer and part, from Linux' arch/arm64/include/asm/cputype.h. */
 static const struct arm_part {
     long implementer, part;
@@ -30,45 +33,72 @@ static const struct arm_part {
     {0xc0, 0xac3, "Ampere", "Ampere-1"},  {0xc0, 0xac4, "Ampere", "Ampere-1A"},
 };
 
+/* MIDR_EL1 implementers, from the same file. */
+static const struct {
+    long implementer;
+    const char *vendor;
+} arm_vendors[] = {
+    {0x41, "ARM"},       {0x42, "Broadcom"}, {0x43, "Cavium"}, {0x46, "Fujitsu"},
+    {0x48, "HiSilicon"}, {0x4e, "NVIDIA"},   {0x50, "APM"},    {0x51, "Qualcomm"},
+    {0x53, "Samsung"},   {0x56, "Marvell"},  {0x61, "Apple"},  {0x69, "Intel"},
+    {0x6d, "Microsoft"}, {0x70, "Phytium"},  {0xc0, "Ampere"},
+};
+
+static const char *arm_vendor(long implementer)
+{
+    for (size_t i = 0; i < sizeof(arm_vendors) / sizeof(*arm_vendors); i++)
+        if (arm_vendors[i].implementer == implementer)
+            return arm_vendors[i].vendor;
+    return NULL;
+}
+
 static void arm_name(json_t *cpu, const char *text)
 {
-    char implementer[32] = "", part[32] = "";
+    char implementer[32] = "?", part[32] = "?", name[TREE_LINE] = "";
+    const char *model = NULL;
 
     text_field(text, "CPU implementer", implementer, sizeof(implementer));
     text_field(text, "CPU part", part, sizeof(part));
-    for (size_t i = 0; i < sizeof(arm_parts) / sizeof(*arm_parts); i++) {
-        if (strtol(implementer, NULL, 16) != arm_parts[i].implementer ||
-            strtol(part, NULL, 16) != arm_parts[i].part)
-            continue;
-        fact_set_text(cpu, "vendor", arm_parts[i].vendor);
-        fact_set_text(cpu, "model", arm_parts[i].model);
-        return;
-    }
-    fact_set_unknown(cpu, "vendor", "implementer %s is not in our table", implementer);
-    fact_set_unknown(cpu, "model", "implementer %s, part %s is not in our table", implementer,
-                     part);
+    for (size_t i = 0; i < sizeof(arm_parts) / sizeof(*arm_parts); i++)
+        if (strtol(implementer, NULL, 16) == arm_parts[i].implementer &&
+            strtol(part, NULL, 16) == arm_parts[i].part)
+            model = arm_parts[i].model;
+    if (!model && text_field(text, "model name", name, sizeof(name)))
+        model = name;
+    fact_set_text_or(cpu, "vendor", arm_vendor(strtol(implementer, NULL, 16)),
+                     "implementer %s is not in our table", implementer);
+    fact_set_text_or(cpu, "model", model, "implementer %s, part %s is not in our table",
+                     implementer, part);
+}
+
+/* The first of the fields that is there; x86 has one, PowerPC, LoongArch and old ARM another. */
+static bool first_field(const char *text, const char *const *fields, char *buf, size_t size)
+{
+    for (; *fields; fields++)
+        if (text_field(text, *fields, buf, size))
+            return true;
+    buf[0] = '\0';
+    return false;
 }
 
 static void cpu_name(json_t *cpu, const char *text)
 {
+    static const char *const models[] = {"model name", "Model Name", "cpu", "Processor", NULL};
     char field[TREE_LINE];
 
     if (text_field(text, "CPU implementer", field, sizeof(field))) {
         arm_name(cpu, text);
         return;
     }
-    if (text_field(text, "vendor_id", field, sizeof(field)))
-        fact_set_text(cpu, "vendor", field);
-    else
-        fact_set_unknown(cpu, "vendor", "/proc/cpuinfo has no vendor_id");
-    if (text_field(text, "model name", field, sizeof(field)) ||
-        text_field(text, "cpu", field, sizeof(field)))
-        fact_set_text(cpu, "model", field);
-    else
-        fact_set_unknown(cpu, "model", "/proc/cpuinfo has no model name");
+    if (!text_field(text, "vendor_id", field, sizeof(field)))
+        field[0] = '\0';
+    fact_set_text_or(cpu, "vendor", field, "/proc/cpuinfo has no vendor_id");
+    first_field(text, models, field, sizeof(field));
+    fact_set_text_or(cpu, "model", field, "/proc/cpuinfo has no model name");
 }
 
-/* Numbers that identify the generation where a hypervisor has cut the name short ("AMD EPYC"). */
+/* Numbers that identify the generation where a hypervisor has cut the name short ("AMD EPYC").
+ * Other architectures use the fields for words. */
 static void cpu_family(json_t *cpu, const char *text)
 {
     static const struct {
@@ -76,11 +106,30 @@ static void cpu_family(json_t *cpu, const char *text)
     } numbers[] = {{"cpu family", "family"}, {"model", "model_number"}, {"stepping", "stepping"}};
     char field[TREE_LINE];
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
-        if (text_field(text, numbers[i].field, field, sizeof(field)))
-            fact_set_number(cpu, numbers[i].key, strtoll(field, NULL, 0));
-    if (text_field(text, "microcode", field, sizeof(field)))
-        fact_set_text(cpu, "microcode", field);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        bool there = text_field(text, numbers[i].field, field, sizeof(field));
+
+        if (there && digits_number(field) >= 0)
+            fact_set_number(cpu, numbers[i].key, digits_number(field));
+        else
+            fact_set_unknown(cpu, numbers[i].key, "/proc/cpuinfo: \"%s\" is %s", numbers[i].field,
+                             there ? "no number" : "not there");
+    }
+    if (!text_field(text, "microcode", field, sizeof(field)))
+        field[0] = '\0';
+    fact_set_text_or(cpu, "microcode", field, "/proc/cpuinfo: \"microcode\" is not there");
+}
+
+/* Which features count, by the words' own kind. */
+static const char *const *features_of(const char *text, const char *words)
+{
+    char field[TREE_LINE];
+
+    if (text_field(text, "CPU implementer", field, sizeof(field)) ||
+        text_field(text, "Processor", field, sizeof(field)))
+        return text_word(words, "asimd") || text_word(words, "fp") ? arm_features : armv7_features;
+    return text_word(words, "lsx") || text_word(words, "cpucfg") ? loongarch_features
+                                                                 : arm_features;
 }
 
 static void cpu_features(json_t *cpu, const char *text)
@@ -90,11 +139,11 @@ static void cpu_features(json_t *cpu, const char *text)
     json_t *set;
 
     if (!text_field(text, "flags", words, sizeof(words))) {
-        features = arm_features;
         if (!text_field(text, "Features", words, sizeof(words))) {
             fact_set_unknown(cpu, "features", "/proc/cpuinfo has neither flags nor Features");
             return;
         }
+        features = features_of(text, words);
     }
     set = fact_object(cpu, "features");
     for (; *features; features++)
@@ -109,49 +158,137 @@ static void cpu_smt(struct probe *p, json_t *cpu)
     fact_set_file_number(smt, "active", &p->tree, "sys/devices/system/cpu/smt/active");
 }
 
-/* Adds the line to the list unless it is there: policies mostly agree. */
-static void add_distinct(json_t *list, const struct tree *tree, const char *folder,
-                         const char *file)
+/* ---- clock ---- */
+
+/* What of the policies is told, each read once. A file that one policy has and another has not leaves
+ * its fact unknown: what is missing could be the extreme. */
+struct policies {
+    const struct tree *tree;
+    struct names names;
+    bool none; /* known: the kernel has no policy */
+    char why[TREE_LINE];
+};
+
+static void policies_read(struct policies *all, const struct tree *tree)
 {
+    int rc = tree_list(tree, freq, &all->names);
+    size_t kept = 0;
+
+    all->tree = tree;
+    for (size_t i = 0; i < all->names.count; i++)
+        if (!strncmp(all->names.name[i], "policy", 6)) {
+            char *name = all->names.name[i];
+
+            all->names.name[i] = all->names.name[kept];
+            all->names.name[kept++] = name;
+        }
+    all->none = rc ? tree_absent(tree, freq) : !kept;
+    snprintf(all->why, sizeof(all->why), "%s",
+             all->none ? "no cpufreq policy: firmware or hypervisor steers the clock" : "");
+    if (rc && !all->none)
+        snprintf(all->why, sizeof(all->why), "/%s: %s", freq, fact_errno(rc));
+    while (all->names.count > kept)
+        free(all->names.name[--all->names.count]);
+}
+
+/* The distinct lines of a file over all policies; null and why where one lacks it. */
+static void set_distinct(struct policies *all, json_t *clock, const char *key, const char *file)
+{
+    json_t *list = json_array(), *seen;
     char line[TREE_LINE];
-    json_t *seen;
-    size_t i;
 
-    if (tree_line_at(tree, folder, file, line, sizeof(line)))
-        return;
-    json_array_foreach (list, i, seen)
-        if (!strcmp(json_string_value(seen), line))
+    for (size_t i = 0; i < all->names.count; i++) {
+        struct path policy = tree_join(freq, all->names.name[i]);
+        bool known = false;
+        size_t k;
+        int rc = tree_line_at(all->tree, policy.s, file, line, sizeof(line));
+
+        if (rc) {
+            fact_set_unknown(clock, key, "/%s/%s: %s", policy.s, file, fact_errno(rc));
+            json_decref(list);
             return;
-    json_array_append_new(list, fact_text(line));
+        }
+        json_array_foreach (list, k, seen)
+            known = known || !strcmp(json_string_value(seen), line);
+        if (!known)
+            json_array_append_new(list, fact_text(line));
+    }
+    json_object_set_new(clock, key, list);
 }
 
-static void keep_extreme(const struct tree *tree, const char *folder, const char *file,
-                         long long *value, int sign)
+/* The lists are null where the policies are unknown, and empty where there are none. */
+static void set_lists(struct policies *all, json_t *clock)
 {
-    long long now;
+    static const char *const keys[][2] = {{"drivers", "scaling_driver"},
+                                          {"governors", "scaling_governor"},
+                                          {"energy_preferences", "energy_performance_preference"}};
+    char why_key[64];
 
-    if (!tree_number_at(tree, folder, file, &now) && now > 0 &&
-        (*value <= 0 || sign * now > sign * *value))
-        *value = now;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        snprintf(why_key, sizeof(why_key), "%s_why", keys[i][0]);
+        if (all->names.count)
+            set_distinct(all, clock, keys[i][0], keys[i][1]);
+        else if (!all->none)
+            fact_set_unknown(clock, keys[i][0], "%s", all->why);
+        else {
+            fact_list(clock, keys[i][0]);
+            fact_set_text(clock, why_key, all->why);
+        }
+    }
 }
 
-static void set_mhz(json_t *clock, const char *key, long long khz, const char *why)
+/* The smallest (sign -1) or largest of all policies, in kHz; 0 where one lacks it, which *lacking names. */
+static long long extreme_khz(const struct policies *all, const char *file, int sign,
+                             struct path *lacking)
 {
-    if (khz > 0)
+    long long value = 0, now;
+
+    for (size_t i = 0; i < all->names.count; i++) {
+        struct path at = tree_join(tree_join(freq, all->names.name[i]).s, file);
+
+        if (tree_number(all->tree, at.s, &now) || now <= 0) {
+            *lacking = at;
+            return 0;
+        }
+        if (!value || sign * now > sign * value)
+            value = now;
+    }
+    return value;
+}
+
+static void set_mhz(const struct policies *all, json_t *clock, const char *key, const char *file,
+                    int sign)
+{
+    struct path lacking = {""};
+    long long khz = extreme_khz(all, file, sign, &lacking);
+
+    if (khz)
         fact_set_real(clock, key, (double)khz / 1e3);
+    else if (all->names.count)
+        fact_set_unknown(clock, key, "/%s: no number there", lacking.s);
     else
-        fact_set_unknown(clock, key, "%s", why);
+        fact_set_unknown(clock, key, "%s", all->why);
+}
+
+static bool any_policy_has(const struct policies *all, const char *file)
+{
+    for (size_t i = 0; i < all->names.count; i++)
+        if (tree_exists_at(all->tree, tree_join(freq, all->names.name[i]).s, file))
+            return true;
+    return false;
 }
 
 /* base_frequency is intel_pstate's; others have the firmware's CPPC table, in MHz. */
-static long long base_khz(const struct tree *tree, const char *policy)
+static void set_base(const struct policies *all, json_t *clock)
 {
-    long long khz = 0, mhz = 0;
+    long long mhz;
 
-    keep_extreme(tree, policy, "base_frequency", &khz, 1);
-    if (khz <= 0 && !tree_number(tree, "sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq", &mhz))
-        khz = mhz * 1000;
-    return khz;
+    if (any_policy_has(all, "base_frequency") ||
+        tree_number(all->tree, "sys/devices/system/cpu/cpu0/acpi_cppc/nominal_freq", &mhz) ||
+        mhz <= 0)
+        set_mhz(all, clock, "base_mhz", "base_frequency", 1);
+    else
+        fact_set_real(clock, "base_mhz", (double)mhz);
 }
 
 static void clock_boost(struct probe *p, json_t *clock)
@@ -163,53 +300,35 @@ static void clock_boost(struct probe *p, json_t *clock)
     else if (!tree_number_at(&p->tree, freq, "boost", &value))
         fact_set_bool(clock, "boost", value != 0);
     else
-        fact_set_unknown(clock, "boost", "the kernel shows no switch for it");
+        fact_set_unknown(clock, "boost",
+                         "neither intel_pstate's no_turbo nor cpufreq's boost could be read");
 }
 
 static void cpu_clock(struct probe *p, json_t *cpu)
 {
-    static const char hidden[] = "no cpufreq policy: firmware or hypervisor steers the clock";
-    json_t *clock = fact_object(cpu, "clock"), *drivers, *governors, *preferences;
-    long long min = 0, max = 0, base = 0;
-    struct names names = {0};
+    json_t *clock = fact_object(cpu, "clock");
+    struct policies all = {0};
 
-    drivers = fact_list(clock, "drivers");
-    governors = fact_list(clock, "governors");
-    preferences = fact_list(clock, "energy_preferences");
-    tree_list(&p->tree, freq, &names);
-    for (size_t i = 0; i < names.count; i++) {
-        struct path policy = tree_join(freq, names.name[i]);
-
-        if (strncmp(names.name[i], "policy", 6))
-            continue;
-        add_distinct(drivers, &p->tree, policy.s, "scaling_driver");
-        add_distinct(governors, &p->tree, policy.s, "scaling_governor");
-        add_distinct(preferences, &p->tree, policy.s, "energy_performance_preference");
-        keep_extreme(&p->tree, policy.s, "cpuinfo_min_freq", &min, -1);
-        keep_extreme(&p->tree, policy.s, "cpuinfo_max_freq", &max, 1);
-        if (!base)
-            base = base_khz(&p->tree, policy.s);
-    }
-    names_free(&names);
-    if (!json_array_size(drivers))
-        fact_set_text(clock, "drivers_why", hidden);
-    set_mhz(clock, "base_mhz", base, max ? "neither base_frequency nor acpi_cppc" : hidden);
-    set_mhz(clock, "min_mhz", min, hidden);
-    set_mhz(clock, "max_mhz", max, hidden);
+    policies_read(&all, &p->tree);
+    set_lists(&all, clock);
+    set_base(&all, clock);
+    set_mhz(&all, clock, "min_mhz", "cpuinfo_min_freq", -1);
+    set_mhz(&all, clock, "max_mhz", "cpuinfo_max_freq", 1);
     clock_boost(p, clock);
+    names_free(&all.names);
 }
 
 void probe_cpu(struct probe *p)
 {
+    static const char *const keys[] = {"vendor",   "model",     "family",  "model_number",
+                                       "stepping", "microcode", "features"};
     json_t *cpu = fact_object(p->machine, "cpu");
-    char text[16384];
-    int rc = tree_read(&p->tree, "proc/cpuinfo", text, sizeof(text), NULL);
+    char text[65536];
+    int rc = read_cpuinfo(&p->tree, text, sizeof(text));
 
-    if (rc) {
-        fact_set_unknown(cpu, "vendor", "/proc/cpuinfo: %s", fact_errno(rc));
-        fact_set_unknown(cpu, "model", "/proc/cpuinfo: %s", fact_errno(rc));
-        fact_set_unknown(cpu, "features", "/proc/cpuinfo: %s", fact_errno(rc));
-    } else {
+    for (size_t i = 0; rc && i < sizeof(keys) / sizeof(*keys); i++)
+        fact_set_unknown(cpu, keys[i], "/proc/cpuinfo: %s", fact_errno(rc));
+    if (!rc) {
         cpu_name(cpu, text);
         cpu_family(cpu, text);
         cpu_features(cpu, text);

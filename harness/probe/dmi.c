@@ -58,7 +58,8 @@ static void string_at(const struct structure *s, size_t offset, char *buf, size_
         buf[n - 1] = '\0';
 }
 
-/* The structure at offset; moves offset past its strings. False at the end or where it is cut. */
+/* The structure at offset; moves offset past its strings. False at the end or where it is cut: at the
+ * end, offset is behind the table or the last structure is the one that says so. */
 static bool structure_next(const unsigned char *table, size_t size, size_t *offset,
                            struct structure *s)
 {
@@ -90,12 +91,15 @@ static const char *type_name(unsigned type)
     return type < sizeof(names) / sizeof(*names) ? names[type] : NULL;
 }
 
-/* Size in MiB, or KiB with the top bit set; 0x7fff: see the extended field. 0: an empty slot. */
+/* Size in MiB, or KiB with the top bit set; 0x7fff: see the extended field. 0: an empty slot; -1:
+ * the firmware does not know. */
 static long long module_bytes(const struct structure *s)
 {
     unsigned size = word_at(s, 0x0c);
 
-    if (size == 0 || size == 0xffff)
+    if (s->length < 0x0e || size == 0xffff)
+        return -1;
+    if (size == 0)
         return 0;
     if (size == 0x7fff)
         return (long long)((word_at(s, 0x1c) | word_at(s, 0x1e) << 16) & 0x7fffffff) << 20;
@@ -179,6 +183,17 @@ static void channel_of(struct module *module, const char *device, const char *ba
                  device, (int)n, source);
 }
 
+static const char silent[] = "the firmware does not say";
+
+/* SMBIOS writes 0 for what the firmware does not know. */
+static void set_known(json_t *json, const char *key, long long value)
+{
+    if (value > 0)
+        fact_set_number(json, key, value);
+    else
+        fact_set_unknown(json, key, "%s", silent);
+}
+
 static void add_module(json_t *list, const struct structure *s, struct module *module)
 {
     char device[64], bank[64], maker[64], part[64];
@@ -197,14 +212,13 @@ static void add_module(json_t *list, const struct structure *s, struct module *m
     json_array_append_new(list, json);
     fact_set_text(json, "locator", device);
     fact_set_text(json, "bank", bank);
-    fact_set_text(json, "type", type);
-    fact_set_number(json, "size_bytes", module_bytes(s));
-    json_object_set_new(json, "rated_mt_s", rated ? json_integer(rated) : json_null());
-    json_object_set_new(json, "running_mt_s", running ? json_integer(running) : json_null());
-    json_object_set_new(json, "width_bits",
-                        module->width_bits ? json_integer(module->width_bits) : json_null());
-    fact_set_text(json, "maker", *maker ? maker : NULL);
-    fact_set_text(json, "part", *part ? part : NULL);
+    fact_set_text_or(json, "type", type, "%s", silent);
+    set_known(json, "size_bytes", module_bytes(s));
+    set_known(json, "rated_mt_s", rated);
+    set_known(json, "running_mt_s", running);
+    set_known(json, "width_bits", module->width_bits);
+    fact_set_text_or(json, "maker", maker, "%s", silent);
+    fact_set_text_or(json, "part", part, "%s", silent);
 }
 
 /*
@@ -276,6 +290,7 @@ static void set_bandwidth(json_t *memory, const struct module *modules, size_t c
 static void memory_unknown(json_t *memory, const char *why)
 {
     fact_set_unknown(memory, "modules", "%s", why);
+    fact_set_unknown(memory, "module_slots", "%s", why);
     fact_set_unknown(memory, "channels", "%s", why);
     fact_set_unknown(memory, "peak_gbytes_per_s", "%s", why);
 }
@@ -283,13 +298,14 @@ static void memory_unknown(json_t *memory, const char *why)
 static void read_modules(const struct probe *p, json_t *memory, const unsigned char *table,
                          size_t size)
 {
-    static const char made_up[] = "the hypervisor makes up the memory modules";
+    static const char made_up[] = "the hypervisor makes up the memory modules",
+                      whose[] = "whether a hypervisor made the modules up is not known";
     bool one_socket = fact_integer(json_object_get(p->machine, "cpu"), "sockets", 2) == 1;
     struct module *modules = calloc(MODULES_MAX, sizeof(*modules));
     json_t *list = fact_list(memory, "modules");
     size_t offset = 0, count = 0;
     long long slots = 0;
-    struct structure s;
+    struct structure s = {0};
 
     while (modules && count < MODULES_MAX && structure_next(table, size, &offset, &s)) {
         if (s.at[0] != TYPE_MODULE)
@@ -298,14 +314,24 @@ static void read_modules(const struct probe *p, json_t *memory, const unsigned c
         if (module_bytes(&s))
             add_module(list, &s, &modules[count++]);
     }
+    if (offset != size && !(s.at && s.at[0] == TYPE_END)) {
+        memory_unknown(memory, "the firmware's table is cut short");
+        free(modules);
+        return;
+    }
     fact_set_number(memory, "module_slots", slots);
-    if (count && p->guest) {
+    if (count && !p->guest_known) {
+        fact_set_unknown(memory, "channels", "%s", whose);
+        fact_set_unknown(memory, "peak_gbytes_per_s", "%s", whose);
+    } else if (count && p->guest) {
         fact_set_unknown(memory, "channels", "%s", made_up);
         fact_set_unknown(memory, "peak_gbytes_per_s", "%s", made_up);
     } else if (count) {
         set_bandwidth(memory, modules, count, one_socket);
     } else {
         memory_unknown(memory, "the firmware's table lists no module");
+        fact_set_number(memory, "module_slots", slots);
+        json_object_del(memory, "module_slots_why");
     }
     free(modules);
 }

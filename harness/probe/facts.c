@@ -57,6 +57,30 @@ void fact_set_unknown(json_t *object, const char *key, const char *format, ...)
     fact_set_text(object, why_key, why);
 }
 
+void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
+{
+    char why[SENTENCE];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    if (text && *text)
+        fact_set_text(object, key, text);
+    else
+        fact_set_unknown(object, key, "%s", why);
+}
+
+void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path)
+{
+    if (tree_exists(tree, path))
+        fact_set_bool(object, key, true);
+    else if (tree_absent(tree, path))
+        fact_set_bool(object, key, false);
+    else
+        fact_set_unknown(object, key, "/%s: not readable here", path);
+}
+
 int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path)
 {
     char line[TREE_LINE];
@@ -74,6 +98,8 @@ int fact_set_file_number(json_t *object, const char *key, const struct tree *tre
     long long value;
     int rc = tree_number(tree, path, &value);
 
+    if (!rc && value < 0)
+        rc = -ERANGE;
     if (rc)
         fact_set_unknown(object, key, "/%s: %s", path, fact_errno(rc));
     else
@@ -161,6 +187,8 @@ const char *fact_errno(int rc)
         return "empty";
     case EINVAL:
         return "the kernel gives no value";
+    case ERANGE:
+        return "no number that can be";
     default:
         return strerror(-rc);
     }
@@ -173,9 +201,20 @@ static bool field_is(const char *line, const char *key)
     return !strncmp(line, key, n) && line[n + strspn(line + n, " \t")] == ':';
 }
 
+int read_cpuinfo(const struct tree *tree, char *buf, size_t size)
+{
+    size_t length;
+    int rc = tree_read(tree, "proc/cpuinfo", buf, size, &length);
+    char *last = length == size - 1 ? strrchr(buf, '\n') : NULL;
+
+    if (last)
+        last[1] = '\0';
+    return rc;
+}
+
 bool text_field(const char *text, const char *key, char *buf, size_t size)
 {
-    while (*text && *text != '\n') {
+    while (*text) {
         size_t length = strcspn(text, "\n");
 
         if (field_is(text, key)) {

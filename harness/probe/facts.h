@@ -18,10 +18,17 @@ struct probe {
     struct tree tree;
     json_t *machine;  /* the object under construction */
     json_t *findings; /* its "findings" array, borrowed */
-    struct pci *pci;  /* every PCI function, the ones that are not reported too */
+    struct pci *pci;  /* every PCI function, the ones that are not reported too; NULL: not read */
+    int pci_rc;       /* 0, or why it was not read */
     bool guest;       /* a hypervisor was found, and we are not its control domain */
     bool guest_known; /* false: could not be told, so nothing may be concluded from guest */
 };
+
+/* Known to be the machine itself: its devices and its PCI tree are real. */
+static inline bool probe_on_metal(const struct probe *p)
+{
+    return p->guest_known && !p->guest;
+}
 
 #define FACTS_PRINTF(text, args) __attribute__((format(printf, text, args)))
 
@@ -35,10 +42,16 @@ void fact_set_real(json_t *object, const char *key, double value);
 void fact_set_bool(json_t *object, const char *key, bool value);
 /* key: null, key_why: the reason. */
 void fact_set_unknown(json_t *object, const char *key, const char *format, ...) FACTS_PRINTF(3, 4);
-/* The file's first line or number; null and why where it cannot be read. Returns 0 or -errno. */
+/* text, or null and why: a text that stands for nothing else is never left alone as null. */
+void fact_set_text_or(json_t *object, const char *key, const char *text, const char *format, ...)
+    FACTS_PRINTF(4, 5);
+/* The file's first line, or the number that it is and that counts something, so none below 0; null
+ * and why where it cannot be read. Returns 0 or -errno. */
 int fact_set_line(json_t *object, const char *key, const struct tree *tree, const char *path);
 int fact_set_file_number(json_t *object, const char *key, const struct tree *tree,
                          const char *path);
+/* Whether something is there: true, false where that is known (tree_absent), else null and why. */
+void fact_set_there(json_t *object, const char *key, const struct tree *tree, const char *path);
 
 /* Adds a sentence to a list, e.g. "because". */
 void fact_say(json_t *list, const char *format, ...) FACTS_PRINTF(2, 3);
@@ -61,7 +74,10 @@ void fact_find(struct probe *p, enum severity severity, const char *subject, con
 /* errno's text, in the words of someone who reads a table: "needs root", "not there". */
 const char *fact_errno(int rc);
 
-/* The value of "key : value" in text such as /proc/cpuinfo, up to the end of its first block. */
+/* The start of /proc/cpuinfo, whole lines of it. Returns 0 or -errno. */
+int read_cpuinfo(const struct tree *tree, char *buf, size_t size);
+
+/* The value of the first "key : value" in text such as /proc/cpuinfo. */
 bool text_field(const char *text, const char *key, char *buf, size_t size);
 /* Whether a list of words separated by white space has the word. */
 bool text_word(const char *words, const char *word);
@@ -73,7 +89,10 @@ void probe_memory(struct probe *p);
 void probe_dmi_memory(struct probe *p, json_t *memory);
 void probe_virtualization(struct probe *p);
 void probe_container(struct probe *p, json_t *virtualization);
+void probe_limits(struct probe *p, json_t *virtualization);
 void probe_pci(struct probe *p);
+/* Whether a network driver's devices are made by hypervisors. */
+bool net_guest_driver(const char *driver);
 void probe_network(struct probe *p);
 void probe_rdma(struct probe *p);
 void probe_gpus(struct probe *p);

@@ -42,12 +42,13 @@ static void find_governor(struct probe *p)
                   has_word(json_object_get(clock, "drivers"), "amd-pstate-epp");
 
     if (has_word(governors, "powersave") && active) {
-        if (!has_word(preferences, "performance"))
+        if (json_array_size(preferences) && !has_word(preferences, "performance"))
             fact_find(p, SEVERITY_INFO, "cpu",
                       "the clock governor is powersave with energy preference \"%s\": set "
                       "\"performance\" for steady results",
                       entry_text(preferences, 0));
-    } else if (json_array_size(governors) && !has_word(governors, "performance")) {
+    } else if (json_array_size(governors) && !has_word(governors, "performance") &&
+               json_is_array(json_object_get(clock, "drivers"))) {
         fact_find(p, has_word(governors, "powersave") ? SEVERITY_WARN : SEVERITY_INFO, "cpu",
                   "the clock governor is \"%s\": set \"performance\" for steady results",
                   entry_text(governors, 0));
@@ -60,6 +61,12 @@ static void find_governor(struct probe *p)
         fact_find(p, SEVERITY_INFO, "cpu", "boost clocks are switched off");
 }
 
+/* Known to hold nothing: a list that could not be read is null. */
+static bool is_empty(const json_t *list)
+{
+    return json_is_array(list) && !json_array_size(list);
+}
+
 static void find_cpu(struct probe *p)
 {
     const json_t *cpu = json_object_get(p->machine, "cpu");
@@ -69,9 +76,9 @@ static void find_cpu(struct probe *p)
     if (fact_integer(json_object_get(cpu, "smt"), "active", 0) == 1)
         fact_find(p, SEVERITY_INFO, "cpu",
                   "SMT is on: two threads share a core, so threads beyond the cores add little");
-    if (p->guest && json_is_null(json_object_get(json_object_get(cpu, "clock"), "max_mhz")))
+    if (p->guest && is_empty(json_object_get(json_object_get(cpu, "clock"), "drivers")))
         fact_find(p, SEVERITY_INFO, "cpu", "the hypervisor hides the CPU's clock and its governor");
-    if (p->guest && json_is_array(caches) && !json_array_size(caches))
+    if (p->guest && is_empty(caches))
         fact_find(p, SEVERITY_WARN, "cpu", "the hypervisor hides the caches");
 }
 
@@ -100,11 +107,14 @@ static void find_numa(struct probe *p)
 {
     const json_t *nodes = at(p, "numa", "nodes"), *node;
     double total = fact_number(json_object_get(p->machine, "memory"), "total_bytes", 0), sum = 0;
+    bool all = true;
     size_t i;
 
-    json_array_foreach (nodes, i, node)
+    json_array_foreach (nodes, i, node) {
         sum += fact_number(node, "memory_bytes", 0);
-    if (sum > 0 && total > 0 && sum < 0.9 * total)
+        all = all && json_is_integer(json_object_get(node, "memory_bytes"));
+    }
+    if (all && sum > 0 && total > 0 && sum < 0.9 * total)
         fact_find(
             p, SEVERITY_INFO, "numa",
             "the NUMA nodes show %.1f GiB of the machine's %.1f GiB: the rest has no place yet",
@@ -125,7 +135,7 @@ static void find_memory(struct probe *p)
     if (thp && !strcmp(thp, "never"))
         fact_find(p, SEVERITY_INFO, "memory",
                   "transparent huge pages are off (never): large buffers pay for small pages");
-    if (p->guest) /* its modules are made up */
+    if (!probe_on_metal(p)) /* a hypervisor makes the modules up */
         return;
     json_array_foreach (modules, i, module) {
         long long r = fact_integer(module, "rated_mt_s", 0);
@@ -172,6 +182,20 @@ static void find_limits(struct probe *p)
                   (double)total / (1 << 30));
 }
 
+/* The kinds between which data moves without the processor. */
+static bool takes_part(const char *kind)
+{
+    return !strcmp(kind, "gpu") || !strcmp(kind, "infiniband") || !strcmp(kind, "ethernet");
+}
+
+/* "" where the class could not be read. */
+static const char *kind_text(const json_t *device)
+{
+    const char *kind = fact_string(device, "kind");
+
+    return kind ? kind : "";
+}
+
 /* A device that matters whose NUMA node is not told, on a machine where it could matter. */
 static void find_places(struct probe *p)
 {
@@ -179,11 +203,11 @@ static void find_places(struct probe *p)
     size_t nodes = json_array_size(at(p, "numa", "nodes")), i;
 
     json_array_foreach (list, i, d) {
-        const char *kind = fact_string(d, "kind"), *nature = fact_string(d, "nature");
+        const char *kind = kind_text(d), *nature = fact_string(d, "nature");
+        const struct pci_device *device = pci_find(p->pci, fact_string(d, "address"));
         bool gpu = !strcmp(kind, "gpu");
 
-        if (!json_is_null(json_object_get(d, "numa_node")) ||
-            (!gpu && strcmp(kind, "infiniband") && strcmp(kind, "ethernet")))
+        if (!device || !device->no_node || !takes_part(kind))
             continue;
         if (nodes > 1 && strcmp(nature, "emulated"))
             fact_find(p, SEVERITY_WARN, fact_string(d, "address"),
@@ -205,14 +229,8 @@ static size_t count_kind(struct probe *p, const char *kind)
     size_t count = 0, i;
 
     json_array_foreach (list, i, d)
-        count += !strcmp(fact_string(d, "kind"), kind);
+        count += !strcmp(kind_text(d), kind);
     return count;
-}
-
-/* The kinds between which data moves without the processor. */
-static bool takes_part(const char *kind)
-{
-    return !strcmp(kind, "gpu") || !strcmp(kind, "infiniband") || !strcmp(kind, "ethernet");
 }
 
 /* Peer-to-peer copies go by the root and its IOMMU, instead of straight through the switch. */
@@ -222,12 +240,12 @@ static void find_peer_path(struct probe *p)
     size_t redirected = 0, translated = 0, i;
     const char *first = NULL, *type = NULL;
 
-    if (!count_kind(p, "gpu") || p->guest)
+    if (!count_kind(p, "gpu") || !probe_on_metal(p))
         return;
     json_array_foreach (list, i, d) {
         const char *t = fact_string(d, "iommu_type");
 
-        if (!takes_part(fact_string(d, "kind")) || !strcmp(fact_string(d, "nature"), "sriov-vf"))
+        if (!takes_part(kind_text(d)) || !strcmp(fact_string(d, "nature"), "sriov-vf"))
             continue;
         if (fact_true(d, "acs_redirect") && json_array_size(json_object_get(d, "uplinks"))) {
             redirected++;
@@ -252,15 +270,16 @@ static void find_peer_path(struct probe *p)
             type, translated);
 }
 
-static bool has_roce_v2(const json_t *port)
+/* Known to have none: one whose type could not be read may be one. */
+static bool lacks_roce_v2(const json_t *port)
 {
-    const json_t *gid;
+    const json_t *gids = json_object_get(port, "gids"), *gid;
     size_t i;
 
-    json_array_foreach (json_object_get(port, "gids"), i, gid)
-        if (fact_string(gid, "type") && !strcmp(fact_string(gid, "type"), "RoCE v2"))
-            return true;
-    return false;
+    json_array_foreach (gids, i, gid)
+        if (!fact_string(gid, "type") || !strcmp(fact_string(gid, "type"), "RoCE v2"))
+            return false;
+    return json_is_array(gids);
 }
 
 static void find_port(struct probe *p, const char *name, const json_t *device, const json_t *port)
@@ -272,7 +291,7 @@ static void find_port(struct probe *p, const char *name, const json_t *device, c
     if (state && strcmp(state, "ACTIVE"))
         fact_find(p, SEVERITY_WARN, name, "%s port %lld is %s, not ACTIVE", name, number, state);
     else if (layer && !strcmp(layer, "Ethernet") && driver && strcmp(driver, "siw") &&
-             strcmp(driver, "efa") && !has_roce_v2(port))
+             strcmp(driver, "efa") && lacks_roce_v2(port))
         fact_find(p, SEVERITY_WARN, name, "%s port %lld has no RoCE v2 GID: it cannot be routed",
                   name, number);
 }

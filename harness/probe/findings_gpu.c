@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a buyer should know of the GPUs before reading a single number. */
 #include "harness/probe/gpu_parts.h"
+#include "harness/probe/pci.h"
 
 #include <string.h>
 
@@ -15,7 +16,9 @@ static void find_driver(struct probe *p, const json_t *gpu, const char *address)
 {
     const char *driver = fact_string(gpu, "driver");
 
-    if (!driver)
+    if (!driver) /* not known */
+        return;
+    if (!strcmp(driver, "none"))
         fact_find(p, SEVERITY_WARN, address, "%s (gpu) has no driver: it cannot be used", address);
     else if (!strcmp(driver, "nouveau"))
         fact_find(p, SEVERITY_WARN, address, "%s (gpu) is driven by nouveau: CUDA cannot use it",
@@ -51,7 +54,7 @@ static void find_power(struct probe *p, const json_t *gpu, const char *address)
         fact_find(p, SEVERITY_WARN, address,
                   "%s may draw %.0f W of its usual %.0f W: large matrix products will be slower",
                   address, limit, usual);
-    if (json_is_false(json_object_get(gpu, "persistence_mode")) && !p->guest)
+    if (json_is_false(json_object_get(gpu, "persistence_mode")) && probe_on_metal(p))
         fact_find(p, SEVERITY_INFO, address,
                   "%s is without persistence mode: each first program waits for the driver to wake "
                   "it (nvidia-smi -pm 1, as root)",
@@ -98,14 +101,12 @@ static void find_memory(struct probe *p, const json_t *gpu, const char *address)
 /* Where the bus shows the link, pcilink.c has found it. */
 static void find_hidden_link(struct probe *p, const json_t *gpu, const char *address)
 {
-    const json_t *pcie = json_object_get(gpu, "pcie"), *pci = json_object_get(p->machine, "pci"),
-                 *d;
+    const json_t *pcie = json_object_get(gpu, "pcie");
+    const struct pci_device *d = p->pci ? pci_find(p->pci, address) : NULL;
     long long width = fact_integer(pcie, "width", 0), most = fact_integer(pcie, "max_width", 0);
-    size_t i;
 
-    json_array_foreach (pci, i, d)
-        if (says(d, "address", address) && json_is_object(json_object_get(d, "link")))
-            return;
+    if (d && json_is_object(json_object_get(d->json, "link")))
+        return;
     if (width && width < most)
         fact_find(p, SEVERITY_WARN, address,
                   "%s runs at x%lld of x%lld lanes by NVML: look at seating, riser and the slot's "
@@ -175,7 +176,8 @@ static void find_rdma_to_gpus(struct probe *p, const json_t *gpus)
 {
     const json_t *dma_buf = json_object_get(json_object_get(gpus, "gpudirect"), "dma_buf");
 
-    if (!has_real_rdma(p) || fact_true(gpus, "peer_memory_module") || json_is_true(dma_buf))
+    if (!has_real_rdma(p) || !json_is_false(json_object_get(gpus, "peer_memory_module")) ||
+        json_is_true(dma_buf))
         return;
     if (json_is_false(dma_buf))
         fact_find(
@@ -184,7 +186,8 @@ static void find_rdma_to_gpus(struct probe *p, const json_t *gpus)
             "memory through the machine's (modprobe nvidia_peermem, as root)");
     else
         fact_find(p, SEVERITY_INFO, "gpus",
-                  "nvidia_peermem is not loaded: RDMA straight from GPU memory then needs DMA-BUF");
+                  "nvidia_peermem is not loaded: RDMA straight from GPU memory then needs DMA-BUF, "
+                  "of which is not known whether it is there");
 }
 
 static void find_cuda(struct probe *p, const json_t *gpus)

@@ -68,7 +68,7 @@ static void judge_by_nvml(const struct probe *p, json_t *gpu, struct pci_device 
         set_nature(gpu, d, "passthrough");
     else if (p->guest && name)
         judge_by_name(gpu, d, name);
-    else if (p->guest_known && !p->guest && !d)
+    else if (probe_on_metal(p) && !d)
         set_nature(gpu, d, "physical");
 }
 
@@ -80,8 +80,9 @@ static void set_driver_name(struct probe *p, json_t *gpu, struct pci_device *d)
     if (tree_read(&p->tree, path, text, sizeof(text), NULL) ||
         !text_field(text, "Model", model, sizeof(model)))
         return;
+    json_object_del(gpu, "name_why");
     fact_set_text(gpu, "name", model);
-    if (!strcmp(fact_string(gpu, "nature"), "unknown"))
+    if (p->guest && !strcmp(fact_string(gpu, "nature"), "unknown"))
         judge_by_name(gpu, d, fact_string(gpu, "name"));
 }
 
@@ -96,15 +97,40 @@ static void set_memory(struct probe *p, json_t *gpu, const struct pci_device *d,
         fact_set_unknown(gpu, "memory_bytes", "%s", why);
 }
 
+/* From the PCI function, with why where it is null. */
+static void copy_fact(json_t *gpu, const struct pci_device *d, const char *key)
+{
+    json_t *value = d ? json_object_get(d->json, key) : NULL;
+    char why[64];
+
+    snprintf(why, sizeof(why), "%s_why", key);
+    if (value && !json_is_null(value))
+        json_object_set(gpu, key, value);
+    else
+        fact_set_unknown(gpu, key, "%s",
+                         d && fact_string(d->json, why) ? fact_string(d->json, why)
+                                                        : "the PCI bus does not show it");
+}
+
+/* Sets a text that may have been null, with its why, before. */
+static void settle_text(json_t *gpu, const char *key, const char *text)
+{
+    char why[64];
+
+    snprintf(why, sizeof(why), "%s_why", key);
+    json_object_del(gpu, why);
+    fact_set_text(gpu, key, text);
+}
+
 static json_t *add_gpu(json_t *list, struct pci_device *d, const char *address)
 {
-    json_t *gpu = json_object(), *node = d ? json_object_get(d->json, "numa_node") : NULL;
+    json_t *gpu = json_object();
 
     json_array_append_new(list, gpu);
     fact_set_text(gpu, "address", address);
-    fact_set_text(gpu, "name", d ? fact_string(d->json, "name") : NULL);
-    fact_set_text(gpu, "driver", d ? fact_string(d->json, "driver") : NULL);
-    json_object_set_new(gpu, "numa_node", node ? json_incref(node) : json_null());
+    copy_fact(gpu, d, "name");
+    copy_fact(gpu, d, "driver");
+    copy_fact(gpu, d, "numa_node");
     fact_set_text(gpu, "nature", d ? fact_string(d->json, "nature") : "unknown");
     /* Shared with the PCI entry, so that what is learnt here is told there too. */
     json_object_set_new(gpu, "because",
@@ -116,7 +142,7 @@ json_t *gpu_add_unseen(json_t *list, const char *address, const char *source)
 {
     json_t *gpu = add_gpu(list, NULL, address);
 
-    fact_set_text(gpu, "driver", "nvidia"); /* the libraries show no others */
+    settle_text(gpu, "driver", "nvidia"); /* the libraries show no others */
     fact_set_text(gpu, "source", source);
     return gpu;
 }
@@ -159,6 +185,7 @@ static void set_window(struct probe *p, json_t *gpu, const struct pci_device *d)
     if (!largest_region(p, d, &number, &bytes)) {
         if (!told)
             fact_set_unknown(gpu, "bar1_bytes", "neither NVML nor the kernel shows the window");
+        fact_set_unknown(gpu, "bar1_best_bytes", "the kernel does not show the window");
         return;
     }
     if (!told) {
@@ -171,6 +198,8 @@ static void set_window(struct probe *p, json_t *gpu, const struct pci_device *d)
     if (!tree_line_at(&p->tree, d->path, file, line, sizeof(line)) &&
         (sizes = strtoull(line, NULL, 16)) != 0 && sizes >> 43 == 0)
         fact_set_number(gpu, "bar1_best_bytes", 1LL << (63 - __builtin_clzll(sizes) + 20));
+    else if (!tree_absent_at(&p->tree, d->path, file))
+        fact_set_unknown(gpu, "bar1_best_bytes", "/%s/%s: no sizes there", d->path, file);
 }
 
 static void add_from_pci(struct probe *p, json_t *list, struct pci_device *d,
@@ -216,15 +245,34 @@ static void add_from_nvml(struct probe *p, json_t *list, const struct nvml *nvml
     }
 }
 
+/* The module tells its version; that it is not loaded needs all of its traces to be absent. */
+static void set_driver_version(struct probe *p, json_t *gpus)
+{
+    static const char version[] = "sys/module/nvidia/version";
+    char line[TREE_LINE];
+    int rc = tree_line(&p->tree, version, line, sizeof(line));
+    bool none =
+        tree_absent(&p->tree, "sys/module/nvidia") && tree_absent(&p->tree, "proc/driver/nvidia");
+
+    if (!rc)
+        fact_set_text(gpus, "driver_version", line);
+    else if (none)
+        fact_set_unknown(gpus, "driver_version", "the nvidia module is not loaded");
+    else
+        fact_set_unknown(gpus, "driver_version", "/%s: %s", version, fact_errno(rc));
+}
+
 static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t size)
 {
     struct nvml *nvml = NULL;
-    char line[TREE_LINE];
 
     snprintf(why, size, "NVML cannot be asked about a recorded machine");
     if (p->tree.live)
         nvml_open(&nvml, why, size);
-    fact_set_bool(gpus, "nvml", nvml != NULL);
+    if (p->tree.live)
+        fact_set_bool(gpus, "nvml", nvml != NULL);
+    else
+        fact_set_unknown(gpus, "nvml", "%s", why);
     if (nvml) {
         if (nvml->simulated)
             fact_set_bool(gpus, "simulated", true);
@@ -232,20 +280,68 @@ static struct nvml *open_nvml(struct probe *p, json_t *gpus, char *why, size_t s
         return nvml;
     }
     fact_set_text(gpus, "nvml_why", why);
-    if (!tree_line(&p->tree, "sys/module/nvidia/version", line, sizeof(line)))
-        fact_set_text(gpus, "driver_version", line);
-    else
-        fact_set_unknown(gpus, "driver_version", "the nvidia module is not loaded");
+    set_driver_version(p, gpus);
     return NULL;
+}
+
+/* Some function that is one, or that could be and was not read. */
+static bool has_kind(const struct pci *pci, const char *kind)
+{
+    for (size_t i = 0; i < pci->count; i++)
+        if (pci->device[i].kind && !strcmp(pci->device[i].kind, kind))
+            return true;
+    return false;
 }
 
 static void count_switches(const struct probe *p, json_t *gpus)
 {
     long long switches = 0;
 
-    for (size_t i = 0; p->pci && i < p->pci->count; i++)
+    if (!p->pci || has_kind(p->pci, pci_kind_unknown)) {
+        fact_set_unknown(gpus, "nvswitches", "not all of the PCI bus could be read");
+        return;
+    }
+    for (size_t i = 0; i < p->pci->count; i++)
         switches += p->pci->device[i].kind && !strcmp(p->pci->device[i].kind, "nvswitch");
     fact_set_number(gpus, "nvswitches", switches);
+}
+
+/* ---- GPUs of which the PCI bus shows nothing ---- */
+
+/* NVIDIA's driver lists those that it drives, by address. */
+static void add_from_driver(struct probe *p, json_t *list, const char *why)
+{
+    struct names names;
+
+    tree_list(&p->tree, "proc/driver/nvidia/gpus", &names);
+    for (size_t i = 0; i < names.count && i < GPUS_MAX; i++) {
+        struct pci_device *d = p->pci ? pci_find(p->pci, names.name[i]) : NULL;
+        struct pci_device unseen = {.path = "proc/driver/nvidia/gpus"};
+        json_t *gpu;
+
+        if ((d && d->json) || strlen(names.name[i]) >= sizeof(unseen.address))
+            continue;
+        strcpy(unseen.address, names.name[i]);
+        gpu = gpu_add_unseen(list, names.name[i], "driver");
+        set_driver_name(p, gpu, &unseen);
+        fact_set_unknown(gpu, "memory_bytes", "%s", why);
+        fact_set_unknown(gpu, "nvlink", "%s", why);
+    }
+    names_free(&names);
+}
+
+static const char some_unread[] = "what some PCI functions are could not be read: they may be GPUs";
+
+/* Why an empty list does not mean that there is none; NULL where it does. */
+static const char *why_not_none(struct probe *p)
+{
+    if (tree_exists(&p->tree, "dev/nvidia0"))
+        return "/dev/nvidia0 is there, though nothing else shows the GPU";
+    if (!p->pci)
+        return "/sys/bus/pci/devices could not be read";
+    if (has_kind(p->pci, pci_kind_unknown))
+        return some_unread;
+    return NULL;
 }
 
 void probe_gpus(struct probe *p)
@@ -262,7 +358,13 @@ void probe_gpus(struct probe *p)
             add_from_pci(p, list, &p->pci->device[i], nvml, why);
     if (nvml)
         add_from_nvml(p, list, nvml);
+    else
+        add_from_driver(p, list, why);
     probe_cuda(p, gpus);
+    if (!json_array_size(list) && !nvml && why_not_none(p))
+        fact_set_unknown(gpus, "devices", "%s", why_not_none(p));
+    else if (p->pci && has_kind(p->pci, pci_kind_unknown))
+        fact_set_text(gpus, "devices_why", some_unread);
     probe_gpu_pairs(p, gpus, nvml, why);
     nvml_close(nvml);
 }

@@ -39,7 +39,7 @@ static void set_version(json_t *object, const char *key, int version)
     char text[32];
 
     snprintf(text, sizeof(text), "%d.%d", version / 1000, version % 1000 / 10);
-    fact_set_text(object, key, version ? text : NULL);
+    fact_set_text_or(object, key, version ? text : NULL, "the module does not say");
 }
 
 /* Of a GPU with MIG a program is given one slice: its figures are not the GPU's. */
@@ -190,6 +190,5 @@ void probe_cuda(struct probe *p, json_t *gpus)
         return;
     }
     fact_set_unknown(gpus, "toolkit_version", "%s", why);
-    fact_set_bool(cuda, "works", false);
-    fact_set_text(cuda, "works_why", why);
+    fact_set_unknown(cuda, "works", "%s", why);
 }

@@ -5,12 +5,27 @@
 #include <stdio.h>
 #include <string.h>
 
-static bool has_module(const struct probe *p, const char *name)
+/* A driver that is not loaded is known not to be; that a module's folder was not read is not. */
+static void set_module(struct probe *p, json_t *object, const char *key, const char *name)
 {
     char path[64];
 
     snprintf(path, sizeof(path), "sys/module/%s", name);
-    return tree_exists(&p->tree, path);
+    fact_set_there(object, key, &p->tree, path);
+}
+
+/* Under its name of today, or the one before: not loaded where neither is. */
+static void set_peer_memory(struct probe *p, json_t *gpus)
+{
+    static const char key[] = "peer_memory_module";
+
+    set_module(p, gpus, key, "nvidia_peermem");
+    if (json_is_true(json_object_get(gpus, key)) ||
+        (json_is_null(json_object_get(gpus, key)) &&
+         !tree_exists(&p->tree, "sys/module/nv_peer_mem")))
+        return;
+    json_object_del(gpus, "peer_memory_module_why");
+    set_module(p, gpus, key, "nv_peer_mem");
 }
 
 /* "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  550.54.14 ..." */
@@ -61,10 +76,9 @@ void probe_gpudirect(struct probe *p, json_t *gpus)
     json_t *direct;
 
     set_flavour(p, gpus);
-    fact_set_bool(gpus, "peer_memory_module",
-                  has_module(p, "nvidia_peermem") || has_module(p, "nv_peer_mem"));
+    set_peer_memory(p, gpus);
     direct = fact_object(gpus, "gpudirect");
     set_dma_buf(p, gpus, direct);
-    fact_set_bool(direct, "gdrcopy", has_module(p, "gdrdrv"));
-    fact_set_bool(direct, "storage", has_module(p, "nvidia_fs"));
+    set_module(p, direct, "gdrcopy", "gdrdrv");
+    set_module(p, direct, "storage", "nvidia_fs");
 }

@@ -243,7 +243,7 @@ static void fill_relation(struct probe *p, json_t *pair)
     const struct pci_device *a = NULL, *b = NULL;
     const char *how = NULL;
 
-    if (p->pci && !p->guest) {
+    if (p->pci && probe_on_metal(p)) {
         a = pci_find(p->pci, fact_string(pair, "a"));
         b = pci_find(p->pci, fact_string(pair, "b"));
     }
@@ -254,7 +254,9 @@ static void fill_relation(struct probe *p, json_t *pair)
     else
         fact_set_unknown(pair, "relation", "%s",
                          p->guest ? "the hypervisor makes up the PCI tree"
-                                  : "their places on the PCI bus do not show it");
+                         : !p->guest_known
+                             ? "whether a hypervisor made up the PCI tree is not known"
+                             : "their places on the PCI bus do not show it");
 }
 
 static bool is_nvidia(const json_t *gpu)
@@ -264,16 +266,32 @@ static bool is_nvidia(const json_t *gpu)
     return driver && !strcmp(driver, "nvidia");
 }
 
+/* One whose driver could not be read may be NVIDIA's too. */
+static bool all_drivers_known(const json_t *devices)
+{
+    const json_t *gpu;
+    size_t i;
+
+    json_array_foreach (devices, i, gpu)
+        if (!fact_string(gpu, "driver"))
+            return false;
+    return true;
+}
+
 void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why)
 {
     const json_t *devices = json_object_get(gpus, "devices"), *a, *b;
     json_t *list = fact_list(gpus, "pairs"), *pair;
     size_t i, k;
 
+    if (fact_string(gpus, "devices_why") || !all_drivers_known(devices))
+        fact_set_text(gpus, "pairs_why", "not all GPUs and their drivers are known");
     why = nvml ? "NVML does not show both" : why;
     json_array_foreach (devices, i, a)
-        json_array_foreach (devices, k, b) {
-            if (k <= i || !is_nvidia(a) || !is_nvidia(b) || json_array_size(list) >= PAIRS_MAX)
+        for (k = i + 1; is_nvidia(a) && (b = json_array_get(devices, k)); k++) {
+            if (json_array_size(list) >= PAIRS_MAX)
+                return;
+            if (!is_nvidia(b))
                 continue;
             pair = json_object();
             json_array_append_new(list, pair);

@@ -60,8 +60,9 @@ void nvml_fill_system(const struct nvml *nvml, json_t *gpus)
     char text[TREE_LINE] = "";
     int cuda = 0, status;
 
-    fact_set_text(gpus, "driver_version",
-                  NVML_ASK(nvml, driver_version, text, sizeof(text)) ? text : NULL);
+    fact_set_text_or(gpus, "driver_version",
+                     NVML_ASK(nvml, driver_version, text, sizeof(text)) ? text : NULL,
+                     "NVML does not say");
     status = NVML_CALL(nvml, cuda_version, &cuda);
     snprintf(text, sizeof(text), "%d.%d", cuda / 1000, cuda % 1000 / 10); /* 12040 is 12.4 */
     fact_set_text(gpus, "cuda_version", status ? NULL : text);
@@ -311,7 +312,7 @@ static void fill_instance(const struct nvml *nvml, struct nvml_device *instance,
     bool answered = NVML_ASK(nvml, name, instance, name, sizeof(name));
 
     json_array_append_new(list, json);
-    fact_set_text(json, "name", answered ? name : NULL);
+    fact_set_text_or(json, "name", answered ? name : NULL, "NVML does not say");
     if (NVML_ASK(nvml, memory, instance, &memory))
         fact_set_number(json, "memory_bytes", (long long)memory.total);
     else
@@ -352,7 +353,10 @@ void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *
 {
     char name[96] = "";
 
-    fact_set_text(gpu, "name", NVML_ASK(nvml, name, device, name, sizeof(name)) ? name : NULL);
+    if (NVML_ASK(nvml, name, device, name, sizeof(name))) {
+        json_object_del(gpu, "name_why");
+        fact_set_text(gpu, "name", name);
+    }
     fill_memory(nvml, device, gpu);
     fill_bar1(nvml, device, gpu);
     fill_engine(nvml, device, gpu);

@@ -60,11 +60,15 @@ static void host_clocksource(struct probe *p, json_t *host)
     static const char base[] = "sys/devices/system/clocksource/clocksource0";
     char line[TREE_LINE], *save = NULL;
     json_t *available;
+    int rc = tree_line_at(&p->tree, base, "available_clocksource", line, sizeof(line));
 
     fact_set_line(host, "clocksource", &p->tree, tree_join(base, "current_clocksource").s);
-    available = fact_list(host, "clocksources");
-    if (tree_line_at(&p->tree, base, "available_clocksource", line, sizeof(line)))
+    if (rc) {
+        fact_set_unknown(host, "clocksources", "/%s/available_clocksource: %s", base,
+                         fact_errno(rc));
         return;
+    }
+    available = fact_list(host, "clocksources");
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
         json_array_append_new(available, fact_text(word));
 }
@@ -114,11 +118,15 @@ static bool option_matters(const char *word)
 
 static void host_kernel_options(struct probe *p, json_t *host)
 {
-    json_t *options = fact_list(host, "kernel_options");
     char text[4096], *save = NULL;
+    int rc = tree_read(&p->tree, "proc/cmdline", text, sizeof(text), NULL);
+    json_t *options;
 
-    if (tree_read(&p->tree, "proc/cmdline", text, sizeof(text), NULL))
+    if (rc) {
+        fact_set_unknown(host, "kernel_options", "/proc/cmdline: %s", fact_errno(rc));
         return;
+    }
+    options = fact_list(host, "kernel_options");
     for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
         if (!strcmp(word, "--")) /* what follows is for init */
             break;
@@ -140,9 +148,11 @@ static void host_mitigations(struct probe *p, json_t *host)
         return;
     }
     all = fact_object(host, "mitigations");
-    for (size_t i = 0; i < names.count; i++)
-        if (!tree_line_at(&p->tree, base, names.name[i], line, sizeof(line)))
-            fact_set_text(all, names.name[i], line);
+    for (size_t i = 0; i < names.count; i++) {
+        rc = tree_line_at(&p->tree, base, names.name[i], line, sizeof(line));
+        fact_set_text_or(all, names.name[i], rc ? NULL : line, "/%s/%s: %s", base, names.name[i],
+                         fact_errno(rc));
+    }
     names_free(&names);
 }
 

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { SCHEMA = 1 };
+enum { SCHEMA = 2 };
 
 /* Findings come last in the object but are added to all along, so they wait outside it. */
 static void probe_all(struct probe *p)
@@ -15,6 +15,7 @@ static void probe_all(struct probe *p)
     fact_set_number(p->machine, "probe_schema", SCHEMA);
     fact_set_text(p->machine, "source", p->tree.live ? "this machine" : "recorded tree");
     probe_host(p);
+    p->pci_rc = pci_load(&p->tree, &p->pci);
     probe_virtualization(p);
     probe_cpu(p);
     probe_topology(p);

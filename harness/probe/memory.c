@@ -9,6 +9,16 @@
 static const char thp[] = "sys/kernel/mm/transparent_hugepage";
 static const char hugetlb[] = "sys/kernel/mm/hugepages";
 
+/* "16384 kB", or 0 where it is no such text. */
+static long long kib_number(char *field)
+{
+    size_t digits = strspn(field, "0123456789");
+
+    if (!digits || digits > 15 || strcmp(field + digits, " kB") != 0)
+        return 0;
+    return atoll(field);
+}
+
 static void memory_total(struct probe *p, json_t *memory)
 {
     char text[8192], field[64];
@@ -16,10 +26,10 @@ static void memory_total(struct probe *p, json_t *memory)
 
     if (rc)
         fact_set_unknown(memory, "total_bytes", "/proc/meminfo: %s", fact_errno(rc));
-    else if (!text_field(text, "MemTotal", field, sizeof(field)) || atoll(field) <= 0)
+    else if (!text_field(text, "MemTotal", field, sizeof(field)) || !kib_number(field))
         fact_set_unknown(memory, "total_bytes", "/proc/meminfo has no MemTotal");
     else
-        fact_set_number(memory, "total_bytes", atoll(field) * 1024);
+        fact_set_number(memory, "total_bytes", kib_number(field) * 1024);
 }
 
 /* The kernel marks the choice: "always [madvise] never". */
@@ -39,10 +49,17 @@ static void set_choice(struct probe *p, json_t *object, const char *key, const c
 
 static void memory_hugetlb(struct probe *p, json_t *memory)
 {
-    json_t *sizes = fact_list(memory, "hugetlb");
     struct names names = {0};
+    int rc = tree_list(&p->tree, hugetlb, &names);
+    json_t *sizes;
 
-    tree_list(&p->tree, hugetlb, &names);
+    if (rc && !tree_absent(&p->tree, hugetlb)) {
+        fact_set_unknown(memory, "hugetlb", "/%s: %s", hugetlb, fact_errno(rc));
+        return;
+    }
+    sizes = fact_list(memory, "hugetlb");
+    if (rc)
+        fact_set_text(memory, "hugetlb_why", "this kernel has no pools of huge pages");
     for (size_t i = 0; i < names.count; i++) {
         struct path pool = tree_join(hugetlb, names.name[i]);
         unsigned long long kib;

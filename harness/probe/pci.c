@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads the PCI bus and reports the functions that bound a pipe: GPUs, network, NVMe, NVSwitch. */
+/* Reads the PCI bus: every function, what it is, the bridges above it. */
 #include "harness/probe/pci.h"
 
 #include <ctype.h>
@@ -10,7 +10,9 @@
 
 static const char bus[] = "sys/bus/pci/devices";
 
-enum { IDS_MAX = 8 << 20, VFS_MAX = 256 };
+enum { VFS_MAX = 256, VENDORS_MAX = 64 };
+
+const char pci_kind_unknown[] = "unknown";
 
 /* "0000:3b:00.0"; the domain may have more digits (VMD has 10000). */
 static bool is_address(const char *text)
@@ -22,31 +24,50 @@ static bool is_address(const char *text)
            sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &b, &d, &f, &end) == 4 && !text[end];
 }
 
-static unsigned hex_at(const struct tree *tree, const char *folder, const char *file)
+/* An id of so many digits; -1 where it could not be read or is none. */
+static long hex_at(const struct tree *tree, const char *folder, const char *file, int digits)
 {
-    long long value = 0;
+    long long value;
 
-    return tree_number_at(tree, folder, file, &value) ? 0 : (unsigned)value;
+    if (tree_number_at(tree, folder, file, &value) || value < 0 || value >> 4 * digits)
+        return -1;
+    return (long)value;
 }
 
-/* "16.0 GT/s PCIe", "8 GT/s", "Unknown"; widths of 0, 63 and 255 mean that there is no link. */
-static struct pci_link read_link(const struct tree *tree, const char *path)
+/* "16.0 GT/s PCIe", "8 GT/s"; 0 for "Unknown" and for what is no speed. -1: not read. */
+static double read_speed(const struct tree *tree, const char *path, const char *file)
 {
-    struct pci_link link = {0};
     char line[64];
+    double gt_s;
+
+    if (tree_line_at(tree, path, file, line, sizeof(line)))
+        return -1;
+    gt_s = atof(line);
+    return gt_s > 0 && gt_s < 1000 ? gt_s : 0;
+}
+
+/* Widths of 0, 63 and 255 mean that there is no link, which is 0 here. -1: not read. */
+static int read_width(const struct tree *tree, const char *path, const char *file)
+{
     long long width;
 
-    if (!tree_line_at(tree, path, "current_link_speed", line, sizeof(line)))
-        link.now_gt_s = atof(line);
-    if (!tree_line_at(tree, path, "max_link_speed", line, sizeof(line)))
-        link.max_gt_s = atof(line);
-    if (!tree_number_at(tree, path, "current_link_width", &width) && width > 0 && width <= 32)
-        link.now_width = (int)width;
-    if (!tree_number_at(tree, path, "max_link_width", &width) && width > 0 && width <= 32)
-        link.max_width = (int)width;
-    if (!(link.now_gt_s > 0 && link.now_gt_s < 1000) || !link.now_width)
+    if (tree_number_at(tree, path, file, &width))
+        return -1;
+    return width > 0 && width <= 32 ? (int)width : 0;
+}
+
+static struct pci_link read_link(const struct tree *tree, const char *path)
+{
+    struct pci_link link = {.now_gt_s = read_speed(tree, path, "current_link_speed"),
+                            .max_gt_s = read_speed(tree, path, "max_link_speed"),
+                            .now_width = read_width(tree, path, "current_link_width"),
+                            .max_width = read_width(tree, path, "max_link_width")};
+
+    link.untrained =
+        !link.now_gt_s || !link.now_width || tree_absent_at(tree, path, "current_link_speed");
+    if (link.now_gt_s <= 0 || link.now_width <= 0)
         link.now_gt_s = link.now_width = 0;
-    if (!(link.max_gt_s > 0 && link.max_gt_s < 1000) || !link.max_width)
+    if (link.max_gt_s <= 0 || link.max_width <= 0)
         link.max_gt_s = link.max_width = 0;
     return link;
 }
@@ -74,21 +95,44 @@ static int read_acs(const struct tree *tree, const char *path)
     return 0;
 }
 
-static bool is_gpu_maker(unsigned vendor)
+/* A kind where the vendor is one of theirs; else other, which is not reported where it is NULL. */
+static const char *if_vendor(const struct pci_device *d, const long *vendors, const char *kind,
+                             const char *other)
 {
-    return vendor == 0x10de || vendor == 0x1002 || vendor == 0x8086;
+    if (d->vendor < 0)
+        return pci_kind_unknown;
+    for (; *vendors; vendors++)
+        if (d->vendor == *vendors)
+            return kind;
+    return other;
+}
+
+/* Without its class a function's driver may still name it. */
+static const char *kind_by_driver(const struct pci_device *d)
+{
+    static const char *const gpu[] = {"nvidia", "nouveau", "amdgpu", "i915", "xe"};
+
+    for (size_t i = 0; d->driver && i < sizeof(gpu) / sizeof(*gpu); i++)
+        if (!strcmp(d->driver, gpu[i]))
+            return "gpu";
+    return pci_kind_unknown;
 }
 
 /* What the class code says, for the classes that we report. */
 static const char *kind_of(const struct pci_device *d)
 {
+    static const long gpus[] = {0x10de, 0x1002, 0x8086, 0}, computing[] = {0x10de, 0x1002, 0},
+                      nvidia[] = {0x10de, 0}, virtio[] = {0x1af4, 0};
+
+    if (d->class_code < 0)
+        return kind_by_driver(d);
     switch (d->class_code >> 8) {
     case 0x0300:
     case 0x0302:
     case 0x0380:
-        return is_gpu_maker(d->vendor) ? "gpu" : "display";
+        return if_vendor(d, gpus, "gpu", "display");
     case 0x1200:
-        return d->vendor == 0x1002 || d->vendor == 0x10de ? "gpu" : "accelerator";
+        return if_vendor(d, computing, "gpu", "accelerator");
     case 0x0b40:
         return "accelerator";
     case 0x0207:
@@ -102,9 +146,9 @@ static const char *kind_of(const struct pci_device *d)
         return "nvme";
     case 0x0100:
     case 0x0180:
-        return d->vendor == 0x1af4 ? "disk" : NULL;
+        return if_vendor(d, virtio, "disk", NULL);
     case 0x0680:
-        return d->vendor == 0x10de ? "nvswitch" : NULL;
+        return if_vendor(d, nvidia, "nvswitch", NULL);
     default:
         return NULL;
     }
@@ -112,45 +156,30 @@ static const char *kind_of(const struct pci_device *d)
 
 static int read_device(const struct tree *tree, const char *address, struct pci_device *d)
 {
-    char real[TREE_PATH];
+    char real[TREE_PATH], driver[TREE_LINE];
     int rc = tree_resolve(tree, tree_join(bus, address).s, real, sizeof(real));
+    struct stat st;
 
-    if (rc)
-        return rc;
+    if (!rc)
+        rc = tree_stat(tree, real, &st);
+    if (rc || !S_ISDIR(st.st_mode))
+        return rc ? rc : -ENOTDIR;
     strcpy(d->address, address);
     d->path = strdup(real);
+    if (!tree_link_at(tree, real, "driver", driver, sizeof(driver)))
+        d->driver = strdup(driver);
     if (!d->path)
         return -ENOMEM;
-    d->vendor = hex_at(tree, real, "vendor") & 0xffff;
-    d->device = hex_at(tree, real, "device") & 0xffff;
-    d->subvendor = hex_at(tree, real, "subsystem_vendor") & 0xffff;
-    d->subdevice = hex_at(tree, real, "subsystem_device") & 0xffff;
-    d->class_code = hex_at(tree, real, "class") & 0xffffff;
+    d->vendor = hex_at(tree, real, "vendor", 4);
+    d->device = hex_at(tree, real, "device", 4);
+    d->subvendor = hex_at(tree, real, "subsystem_vendor", 4);
+    d->subdevice = hex_at(tree, real, "subsystem_device", 4);
+    d->class_code = hex_at(tree, real, "class", 6);
     d->kind = kind_of(d);
     d->link = read_link(tree, real);
     d->acs_redirect = d->class_code >> 8 == 0x0604 ? read_acs(tree, real) : -1;
-    d->parent = -1;
+    d->parent = d->physical = -1;
     return 0;
-}
-
-static char *read_ids(const struct tree *tree)
-{
-    static const char *const files[] = {"usr/share/misc/pci.ids", "usr/share/hwdata/pci.ids",
-                                        "usr/share/pci.ids"};
-    char *text = malloc(IDS_MAX), *fit;
-    size_t length = 0;
-
-    /* A line end before the first line, so that every vendor's line starts after one. */
-    for (size_t i = 0; text && i < sizeof(files) / sizeof(*files); i++)
-        if (!tree_read(tree, files[i], text + 1, IDS_MAX - 1, &length) && length)
-            break;
-    if (!text || !length) {
-        free(text);
-        return NULL;
-    }
-    text[0] = '\n';
-    fit = realloc(text, length + 2);
-    return fit ? fit : text;
 }
 
 struct pci_device *pci_find(const struct pci *pci, const char *address)
@@ -171,30 +200,35 @@ struct pci_device *pci_find(const struct pci *pci, const char *address)
     return NULL;
 }
 
-/* The last address in path before its byte at; NULL where there is none. */
-static struct pci_device *last_address(const struct pci *pci, const char *path, size_t at)
+/* The last address in path before its byte at; false where there is none. */
+static bool last_address(const char *path, size_t at, char *buf, size_t size)
 {
-    char part[TREE_PATH];
-
     while (at > 0) {
         size_t start = at;
 
         while (start > 0 && path[start - 1] != '/')
             start--;
-        if (at - start < sizeof(part)) {
-            memcpy(part, path + start, at - start);
-            part[at - start] = '\0';
-            if (is_address(part))
-                return pci_find(pci, part);
+        if (at - start < size) {
+            memcpy(buf, path + start, at - start);
+            buf[at - start] = '\0';
+            if (is_address(buf))
+                return true;
         }
         at = start ? start - 1 : 0;
     }
-    return NULL;
+    return false;
+}
+
+bool pci_path_address(const char *path, char *buf, size_t size)
+{
+    return last_address(path, strlen(path), buf, size);
 }
 
 struct pci_device *pci_of_path(const struct pci *pci, const char *path)
 {
-    return last_address(pci, path, strlen(path));
+    char address[TREE_LINE];
+
+    return pci_path_address(path, address, sizeof(address)) ? pci_find(pci, address) : NULL;
 }
 
 struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device)
@@ -208,171 +242,134 @@ static int by_address(const void *a, const void *b)
     return strcmp(((const struct pci_device *)a)->address, ((const struct pci_device *)b)->address);
 }
 
-static void find_parents(struct pci *pci)
+/* The folder of a root bus, as in "sys/devices/pci0000:00/0000:00:01.0". */
+static bool is_root_bus(const char *path, size_t end)
 {
-    for (size_t i = 0; i < pci->count; i++) {
-        struct pci_device *d = &pci->device[i], *above = NULL;
-        const char *slash = strrchr(d->path, '/');
+    size_t start = end;
 
-        if (slash)
-            above = last_address(pci, d->path, (size_t)(slash - d->path));
-        /* A longer path below itself cannot be: it would make the walk upwards endless. */
-        if (above && strlen(above->path) < strlen(d->path))
-            d->parent = above - pci->device;
+    while (start > 0 && path[start - 1] != '/')
+        start--;
+    return !strncmp(path, "sys/devices/", 12) && end - start > 7 &&
+           !strncmp(path + start, "pci", 3);
+}
+
+static void find_parent(struct pci *pci, struct pci_device *d)
+{
+    const char *slash = strrchr(d->path, '/');
+    size_t end = slash ? (size_t)(slash - d->path) : 0;
+    struct pci_device *above = NULL;
+    char address[TREE_LINE];
+
+    if (last_address(d->path, end, address, sizeof(address)))
+        above = pci_find(pci, address);
+    /* A longer path below itself cannot be: it would make the walk upwards endless. */
+    if (above && strlen(above->path) < strlen(d->path))
+        d->parent = above - pci->device;
+    d->orphan = d->parent < 0 && !is_root_bus(d->path, end);
+}
+
+/* Both ends name the other: the virtual function by physfn, the physical one by virtfn0, virtfn1, ... */
+static void find_virtual(const struct tree *tree, struct pci *pci, struct pci_device *d)
+{
+    char link[32], address[TREE_LINE];
+    struct pci_device *other;
+
+    if (!tree_link_at(tree, d->path, "physfn", address, sizeof(address)) &&
+        (other = pci_find(pci, address)))
+        d->physical = other - pci->device;
+    for (int i = 0; i < VFS_MAX; i++) {
+        snprintf(link, sizeof(link), "virtfn%d", i);
+        if (tree_link_at(tree, d->path, link, address, sizeof(address)))
+            return;
+        other = pci_find(pci, address);
+        if (other && other != d)
+            other->physical = d - pci->device;
     }
+}
+
+/* A bridge has no virtual functions. */
+static bool may_be_pf(const struct pci_device *d)
+{
+    return d->class_code < 0 || d->class_code >> 16 != 0x06;
+}
+
+/*
+ * A virtual function has its physical one's vendor and a higher address in the same domain (PCIe base
+ * specification, SR-IOV: the first one's offset is above 0). So the first function of a vendor is none,
+ * and neither is one that has a link of its own running: a virtual function shows none.
+ */
+static void find_doubtful(const struct tree *tree, struct pci *pci)
+{
+    long seen[VENDORS_MAX], any = 0;
+    size_t count = 0;
+
+    for (size_t i = 0; i < pci->count; i++) {
+        struct pci_device *d = &pci->device[i];
+        size_t domain = strcspn(d->address, ":"), k = 0;
+        long long total;
+
+        if (i == 0 || strncmp(d->address, pci->device[i - 1].address, domain + 1) != 0)
+            count = any = 0;
+        while (k < count && seen[k] != d->vendor)
+            k++;
+        d->may_be_vf = (any || (d->vendor < 0 && count) || k < count) && d->physical < 0 &&
+                       !d->link.now_width && !tree_absent_at(tree, d->path, "physfn") &&
+                       tree_number_at(tree, d->path, "sriov_totalvfs", &total);
+        if (!may_be_pf(d))
+            continue;
+        if (d->vendor < 0 || (k == count && count == VENDORS_MAX))
+            any = 1;
+        else if (k == count)
+            seen[count++] = d->vendor;
+    }
+}
+
+static int read_bus(const struct tree *tree, struct pci *pci)
+{
+    struct names names;
+    int rc = tree_list(tree, bus, &names);
+
+    if (rc)
+        return rc;
+    pci->device = calloc(names.count + 1, sizeof(*pci->device));
+    for (size_t i = 0; pci->device && i < names.count; i++)
+        if (is_address(names.name[i]) &&
+            !read_device(tree, names.name[i], &pci->device[pci->count]))
+            pci->count++;
+    names_free(&names);
+    return pci->device ? 0 : -ENOMEM;
 }
 
 int pci_load(const struct tree *tree, struct pci **out)
 {
     struct pci *pci = calloc(1, sizeof(*pci));
-    struct names names = {0};
-    int rc = pci ? tree_list(tree, bus, &names) : -ENOMEM;
+    int rc = pci ? read_bus(tree, pci) : -ENOMEM;
 
-    *out = pci;
-    if (rc)
+    *out = NULL;
+    if (rc) {
+        pci_free(pci);
         return rc;
-    pci->device = calloc(names.count + 1, sizeof(*pci->device));
-    if (!pci->device)
-        rc = -ENOMEM;
-    for (size_t i = 0; !rc && i < names.count; i++)
-        if (is_address(names.name[i]) &&
-            !read_device(tree, names.name[i], &pci->device[pci->count]))
-            pci->count++;
-    names_free(&names);
-    if (!rc) {
-        qsort(pci->device, pci->count, sizeof(*pci->device), by_address);
-        find_parents(pci);
-        pci->ids = read_ids(tree);
     }
-    return rc;
+    qsort(pci->device, pci->count, sizeof(*pci->device), by_address);
+    for (size_t i = 0; i < pci->count; i++)
+        find_parent(pci, &pci->device[i]);
+    for (size_t i = 0; i < pci->count; i++)
+        find_virtual(tree, pci, &pci->device[i]);
+    find_doubtful(tree, pci);
+    pci->ids = pci_ids_load(tree);
+    *out = pci;
+    return 0;
 }
 
 void pci_free(struct pci *pci)
 {
     if (!pci)
         return;
-    for (size_t i = 0; i < pci->count; i++)
+    for (size_t i = 0; i < pci->count; i++) {
         free(pci->device[i].path);
+        free(pci->device[i].driver);
+    }
     free(pci->device);
-    free(pci->ids);
+    pci_ids_free(pci->ids);
     free(pci);
-}
-
-static void set_hex(json_t *json, const char *key, unsigned value, int digits)
-{
-    char text[16];
-
-    snprintf(text, sizeof(text), "%0*x", digits, value);
-    fact_set_text(json, key, text);
-}
-
-static void report_identity(const struct pci *pci, const struct pci_device *d)
-{
-    char name[TREE_LINE];
-
-    fact_set_text(d->json, "address", d->address);
-    fact_set_text(d->json, "kind", d->kind);
-    set_hex(d->json, "vendor_id", d->vendor, 4);
-    set_hex(d->json, "device_id", d->device, 4);
-    set_hex(d->json, "subsystem_vendor_id", d->subvendor, 4);
-    set_hex(d->json, "subsystem_device_id", d->subdevice, 4);
-    set_hex(d->json, "class", d->class_code, 6);
-    fact_set_text(d->json, "vendor",
-                  pci_vendor_name(pci, d->vendor, name, sizeof(name)) ? name : NULL);
-    fact_set_text(d->json, "name",
-                  pci_device_name(pci, d->vendor, d->device, name, sizeof(name)) ? name : NULL);
-}
-
-static void report_place(struct probe *p, const struct pci_device *d)
-{
-    char text[TREE_LINE], path[TREE_PATH];
-    long long node;
-
-    if (tree_link_at(&p->tree, d->path, "driver", text, sizeof(text)))
-        fact_set_unknown(d->json, "driver", "none is bound");
-    else
-        fact_set_text(d->json, "driver", text);
-    if (tree_number_at(&p->tree, d->path, "numa_node", &node) || node < 0)
-        fact_set_unknown(d->json, "numa_node", "the %s gives the device no node",
-                         p->guest ? "hypervisor" : "firmware");
-    else
-        fact_set_number(d->json, "numa_node", node);
-    if (tree_link_at(&p->tree, d->path, "iommu_group", text, sizeof(text))) {
-        fact_set_unknown(d->json, "iommu_group", "none: no IOMMU is active for it");
-        return;
-    }
-    fact_set_number(d->json, "iommu_group", atoll(text));
-    snprintf(path, sizeof(path), "sys/kernel/iommu_groups/%s/type", text);
-    fact_set_text(d->json, "iommu_type",
-                  tree_line(&p->tree, path, text, sizeof(text)) ? NULL : text);
-}
-
-static void report_sriov(struct probe *p, const struct pci_device *d)
-{
-    json_t *sriov, *vfs;
-    char text[TREE_LINE], link[32];
-    long long total, now = 0;
-
-    if (!tree_link_at(&p->tree, d->path, "physfn", text, sizeof(text))) {
-        sriov = fact_object(d->json, "sriov");
-        fact_set_text(sriov, "role", "vf");
-        fact_set_text(sriov, "physical_function", text);
-        return;
-    }
-    if (tree_number_at(&p->tree, d->path, "sriov_totalvfs", &total) || total <= 0)
-        return;
-    tree_number_at(&p->tree, d->path, "sriov_numvfs", &now);
-    sriov = fact_object(d->json, "sriov");
-    fact_set_text(sriov, "role", "pf");
-    fact_set_number(sriov, "total_vfs", total);
-    fact_set_number(sriov, "vfs", now);
-    vfs = fact_list(sriov, "virtual_functions");
-    for (int i = 0; i < now && i < VFS_MAX; i++) {
-        snprintf(link, sizeof(link), "virtfn%d", i);
-        if (!tree_link_at(&p->tree, d->path, link, text, sizeof(text)))
-            json_array_append_new(vfs, fact_text(text));
-    }
-}
-
-/* Mediated devices stand below their parent, named by a UUID; only their number is told. */
-static void report_mdev(struct probe *p, const struct pci_device *d)
-{
-    struct names names = {0};
-    long long count = 0;
-
-    if (!tree_exists_at(&p->tree, d->path, "mdev_supported_types"))
-        return;
-    tree_list(&p->tree, d->path, &names);
-    for (size_t i = 0; i < names.count; i++)
-        count += strlen(names.name[i]) == 36 && names.name[i][8] == '-';
-    names_free(&names);
-    fact_set_number(d->json, "mediated_devices", count);
-}
-
-void probe_pci(struct probe *p)
-{
-    int rc = pci_load(&p->tree, &p->pci);
-    json_t *list;
-
-    if (rc) {
-        fact_set_unknown(p->machine, "pci", "/%s: %s", bus, fact_errno(rc));
-        return;
-    }
-    list = fact_list(p->machine, "pci");
-    if (!p->pci->ids)
-        fact_set_text(p->machine, "pci_names_why", "no pci.ids on this machine (Debian: pci.ids)");
-    for (size_t i = 0; i < p->pci->count; i++) {
-        struct pci_device *d = &p->pci->device[i];
-
-        if (!d->kind)
-            continue;
-        d->json = json_object();
-        json_array_append_new(list, d->json);
-        report_identity(p->pci, d);
-        pci_report_nature(p, d);
-        report_place(p, d);
-        pci_report_links(p, d);
-        report_sriov(p, d);
-        report_mdev(p, d);
-    }
 }

@@ -15,6 +15,17 @@ const char *print_text(const json_t *object, const char *key)
     return text ? text : "?";
 }
 
+const char *print_integer(const json_t *object, const char *key, char buf[24])
+{
+    const json_t *value = json_object_get(object, key);
+
+    if (json_is_integer(value))
+        snprintf(buf, 24, "%lld", (long long)json_integer_value(value));
+    else
+        strcpy(buf, "?");
+    return buf;
+}
+
 const char *print_bytes(double bytes, char buf[32])
 {
     static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB"};
@@ -83,23 +94,37 @@ static void print_virtualization(FILE *out, const json_t *machine)
     else
         print_line(out, "nature", "unknown: %s", print_text(v, "hypervisor_why"));
     print_because(out, json_object_get(v, "because"));
-    print_line(out, "container", "%s", container);
+    if (!fact_string(v, "container"))
+        print_line(out, "container", "? (%s)", print_text(v, "container_why"));
+    else
+        print_line(out, "container", "%s", container);
     if (strcmp(container, "none"))
         print_because(out, json_object_get(v, "container_because"));
+}
+
+/* A limit's text where it is one, "no ..." where it is known that there is none, else "... ?". */
+static const char *limit_text(const json_t *limits, const char *key, const char *what,
+                              const char *value, char buf[64])
+{
+    if (json_is_number(json_object_get(limits, key)))
+        snprintf(buf, 64, "%s %s", value, strcmp(what, "CPU quota") ? "memory" : "CPUs");
+    else if (fact_string(limits, key))
+        snprintf(buf, 64, "no %s", what);
+    else
+        snprintf(buf, 64, "%s ?", what);
+    return buf;
 }
 
 static void print_limits(FILE *out, const json_t *machine)
 {
     const json_t *limits = json_object_get(json_object_get(machine, "virtualization"), "limits");
-    double quota = fact_number(limits, "cpu_quota", 0),
-           bytes = fact_number(limits, "memory_bytes", 0);
-    char cpus[32] = "no CPU quota", memory[64] = "no memory limit", buf[32];
+    char quota[32], bytes[32], text[2][64];
 
-    if (quota > 0)
-        snprintf(cpus, sizeof(cpus), "%.4g CPUs", quota);
-    if (bytes > 0)
-        snprintf(memory, sizeof(memory), "%s memory", print_bytes(bytes, buf));
-    print_line(out, "limits", "%s, %s; CPUs %s may be used", cpus, memory,
+    snprintf(quota, sizeof(quota), "%.4g", fact_number(limits, "cpu_quota", 0));
+    print_bytes(fact_number(limits, "memory_bytes", 0), bytes);
+    print_line(out, "limits", "%s, %s; CPUs %s may be used",
+               limit_text(limits, "cpu_quota", "CPU quota", quota, text[0]),
+               limit_text(limits, "memory_bytes", "memory limit", bytes, text[1]),
                print_text(limits, "allowed_cpus"));
 }
 
@@ -194,7 +219,8 @@ static void print_clock(FILE *out, const json_t *cpu)
     const json_t *clock = json_object_get(cpu, "clock"), *boost = json_object_get(clock, "boost");
     char base[32], max[32], drivers[128], governors[128];
 
-    if (!json_array_size(json_object_get(clock, "drivers"))) {
+    if (!json_array_size(json_object_get(clock, "drivers")) &&
+        fact_number(clock, "max_mhz", 0) <= 0) {
         print_line(out, "clock", "? (%s)", print_text(clock, "drivers_why"));
         return;
     }
@@ -210,7 +236,7 @@ static void print_clock(FILE *out, const json_t *cpu)
 static void print_caches(FILE *out, const json_t *machine)
 {
     const json_t *caches = json_object_get(machine, "caches"), *cache;
-    char label[32], buf[32];
+    char label[32], buf[32], number[2][24];
     size_t i;
 
     json_array_foreach (caches, i, cache) {
@@ -218,34 +244,46 @@ static void print_caches(FILE *out, const json_t *machine)
 
         snprintf(label, sizeof(label), "L%lld %s", fact_integer(cache, "level", 0),
                  strcmp(print_text(cache, "type"), "data") ? "" : "data");
-        print_line(out, label, "%lld x %s, %s %lld thread%s, lines of %lld B",
-                   fact_integer(cache, "count", 0),
-                   print_bytes(fact_number(cache, "size_bytes", 0), buf),
+        print_line(out, label, "%s x %s, %s %lld thread%s, lines of %s B",
+                   print_integer(cache, "count", number[0]),
+                   fact_number(cache, "size_bytes", 0) > 0
+                       ? print_bytes(fact_number(cache, "size_bytes", 0), buf)
+                       : "?",
                    by > 1 ? "shared by" : "for", by, by == 1 ? "" : "s",
-                   fact_integer(cache, "line_bytes", 0));
+                   print_integer(cache, "line_bytes", number[1]));
     }
     if (!json_array_size(caches))
         print_line(out, "caches", "? (%s)", print_text(machine, "caches_why"));
 }
 
+/* "2 sockets", "1 core", "? threads". */
+static void print_count(const json_t *cpu, const char *key, const char *one, char buf[48])
+{
+    char number[24];
+
+    snprintf(buf, 48, "%s %s%s", print_integer(cpu, key, number), one,
+             fact_integer(cpu, key, 0) == 1 ? "" : "s");
+}
+
 void print_processor(FILE *out, const json_t *machine)
 {
     const json_t *cpu = json_object_get(machine, "cpu");
-    long long sockets = fact_integer(cpu, "sockets", -1), cores = fact_integer(cpu, "cores", -1),
-              threads = fact_integer(cpu, "threads", -1);
-    char family[96] = "";
+    char family[96] = "", number[3][24], count[3][48];
 
     fprintf(out, "\nPROCESSOR\n");
     if (fact_integer(cpu, "family", -1) >= 0)
-        snprintf(family, sizeof(family), ", family %lld, model %lld, stepping %lld",
-                 fact_integer(cpu, "family", -1), fact_integer(cpu, "model_number", -1),
-                 fact_integer(cpu, "stepping", -1));
+        snprintf(family, sizeof(family), ", family %s, model %s, stepping %s",
+                 print_integer(cpu, "family", number[0]),
+                 print_integer(cpu, "model_number", number[1]),
+                 print_integer(cpu, "stepping", number[2]));
     print_line(out, "model", "%s (%s%s)", print_text(cpu, "model"), print_text(cpu, "vendor"),
                family);
-    if (threads > 0)
-        print_line(out, "shape", "%lld socket%s, %lld core%s, %lld thread%s; SMT control %s",
-                   sockets, sockets == 1 ? "" : "s", cores, cores == 1 ? "" : "s", threads,
-                   threads == 1 ? "" : "s", print_text(json_object_get(cpu, "smt"), "control"));
+    print_count(cpu, "sockets", "socket", count[0]);
+    print_count(cpu, "cores", "core", count[1]);
+    print_count(cpu, "threads", "thread", count[2]);
+    if (fact_integer(cpu, "threads", 0) > 0)
+        print_line(out, "shape", "%s, %s, %s; SMT control %s", count[0], count[1], count[2],
+                   print_text(json_object_get(cpu, "smt"), "control"));
     else
         print_line(out, "shape", "? (%s)", print_text(cpu, "threads_why"));
     print_features(out, cpu);
@@ -258,16 +296,19 @@ static void print_modules(FILE *out, const json_t *memory)
     const json_t *modules = json_object_get(memory, "modules");
     const json_t *first = json_array_get(modules, 0);
     double peak = fact_number(memory, "peak_gbytes_per_s", 0);
-    char buf[32], speed[32];
+    char buf[32], speed[32], slots[24];
 
     if (!json_array_size(modules)) {
         print_line(out, "modules", "? (%s)", print_text(memory, "modules_why"));
         return;
     }
     snprintf(speed, sizeof(speed), "%lld MT/s", fact_integer(first, "running_mt_s", 0));
-    print_line(out, "modules", "%zu, in %lld slots; the first: %s %s, %s", json_array_size(modules),
-               fact_integer(memory, "module_slots", 0),
-               print_bytes(fact_number(first, "size_bytes", 0), buf), print_text(first, "type"),
+    print_line(out, "modules", "%zu, in %s slots; the first: %s %s, %s", json_array_size(modules),
+               print_integer(memory, "module_slots", slots),
+               fact_number(first, "size_bytes", 0) > 0
+                   ? print_bytes(fact_number(first, "size_bytes", 0), buf)
+                   : "size ?",
+               print_text(first, "type"),
                fact_integer(first, "running_mt_s", 0) > 0 ? speed : "speed ?");
     if (peak > 0)
         print_line(out, "peak", "%.1f GB/s (%lld channels)", peak,
@@ -279,39 +320,54 @@ static void print_modules(FILE *out, const json_t *memory)
 static void print_pages(FILE *out, const json_t *memory)
 {
     const json_t *thp = json_object_get(memory, "transparent_huge_pages"), *size;
-    char pools[256] = "", buf[32];
+    char pools[256] = "", buf[32], number[24];
     size_t i;
 
     json_array_foreach (json_object_get(memory, "hugetlb"), i, size) {
         size_t used = strlen(pools);
 
-        snprintf(pools + used, sizeof(pools) - used, "%s %lld of %s", used ? "," : "; hugetlb",
-                 fact_integer(size, "pages", 0),
+        snprintf(pools + used, sizeof(pools) - used, "%s %s of %s", used ? "," : "; hugetlb",
+                 print_integer(size, "pages", number),
                  print_bytes(fact_number(size, "page_bytes", 0), buf));
     }
     print_line(out, "huge pages", "transparent: %s, defrag: %s%s", print_text(thp, "enabled"),
                print_text(thp, "defrag"), pools);
 }
 
+enum { DISTANCES_MAX = 64 };
+
+/* "10 21", the first of them where there are very many. */
+static void print_distances(FILE *out, const json_t *node)
+{
+    const json_t *list = json_object_get(node, "distances"), *d;
+    size_t i;
+
+    fputs(", distances", out);
+    json_array_foreach (list, i, d)
+        if (i < DISTANCES_MAX)
+            fprintf(out, " %lld", (long long)json_integer_value(d));
+    if (!json_array_size(list))
+        fputs(" ?", out);
+    if (json_array_size(list) > DISTANCES_MAX)
+        fprintf(out, " ... (the first %d of %zu; --json has all)", DISTANCES_MAX,
+                json_array_size(list));
+    fputc('\n', out);
+}
+
 static void print_nodes(FILE *out, const json_t *machine)
 {
-    const json_t *numa = json_object_get(machine, "numa"), *node, *d;
-    char label[32], distances[128], buf[32];
-    size_t i, k;
+    const json_t *numa = json_object_get(machine, "numa"), *node;
+    char label[32], buf[32];
+    size_t i;
 
     json_array_foreach (json_object_get(numa, "nodes"), i, node) {
-        double bytes = fact_number(node, "memory_bytes", 0);
+        const json_t *bytes = json_object_get(node, "memory_bytes");
         const char *cpus = print_text(node, "cpus");
-        size_t used = 0;
 
-        distances[0] = '\0';
-        json_array_foreach (json_object_get(node, "distances"), k, d)
-            if (used < sizeof(distances))
-                used += (size_t)snprintf(distances + used, sizeof(distances) - used, " %lld",
-                                         json_integer_value(d));
         snprintf(label, sizeof(label), "node %lld", fact_integer(node, "node", -1));
-        print_line(out, label, "CPUs %s, %s, distances%s", *cpus ? cpus : "none",
-                   bytes > 0 ? print_bytes(bytes, buf) : "memory ?", used ? distances : " ?");
+        fprintf(out, "  %-14s CPUs %s, %s", label, *cpus ? cpus : "none",
+                json_is_integer(bytes) ? print_bytes(json_number_value(bytes), buf) : "memory ?");
+        print_distances(out, node);
     }
     if (!json_array_size(json_object_get(numa, "nodes")))
         print_line(out, "nodes", "? (%s)",

@@ -9,6 +9,9 @@
 /* The text under key, or "?". */
 const char *print_text(const json_t *object, const char *key);
 
+/* The number under key, or "?". */
+const char *print_integer(const json_t *object, const char *key, char buf[24]);
+
 /* Bytes as "32 KiB", "23.5 GiB". */
 const char *print_bytes(double bytes, char buf[32]);
 

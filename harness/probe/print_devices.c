@@ -62,14 +62,15 @@ static void cell_device_name(struct grid *table, const json_t *device)
 static void cell_sriov(struct grid *table, const json_t *device)
 {
     const json_t *sriov = json_object_get(device, "sriov");
+    char now[24], total[24];
 
-    if (!sriov)
-        grid_cell(table, "-");
+    if (!json_is_object(sriov))
+        grid_cell(table, sriov ? "?" : "-");
     else if (!strcmp(print_text(sriov, "role"), "vf"))
         grid_cell(table, "of %s", print_text(sriov, "physical_function"));
     else
-        grid_cell(table, "%lld of %lld VFs", fact_integer(sriov, "vfs", 0),
-                  fact_integer(sriov, "total_vfs", 0));
+        grid_cell(table, "%s of %s VFs", print_integer(sriov, "vfs", now),
+                  print_integer(sriov, "total_vfs", total));
 }
 
 void print_pci(FILE *out, const json_t *machine)
@@ -80,7 +81,7 @@ void print_pci(FILE *out, const json_t *machine)
 
     fprintf(out, "\nPCI DEVICES\n");
     if (!json_array_size(list)) {
-        print_line(out, "none", "%s",
+        print_line(out, json_is_array(list) ? "none" : "?", "%s",
                    json_is_array(list) ? "no GPU, network adapter, NVMe or NVSwitch on the bus"
                                        : print_text(machine, "pci_why"));
         return;
@@ -89,7 +90,7 @@ void print_pci(FILE *out, const json_t *machine)
         return;
     json_array_foreach (list, i, device) {
         cell_text(&table, device, "address");
-        cell_text(&table, device, "kind");
+        grid_cell(&table, "%s", print_text(device, "kind"));
         cell_device_name(&table, device);
         cell_text(&table, device, "nature");
         cell_link(&table, device);
@@ -108,7 +109,7 @@ void print_network(FILE *out, const json_t *machine)
 
     fprintf(out, "\nNETWORK\n");
     if (!json_array_size(list)) {
-        print_line(out, "none", "%s",
+        print_line(out, json_is_array(list) ? "none" : "?", "%s",
                    json_is_array(list) ? "no interface" : print_text(machine, "network_why"));
         return;
     }
@@ -118,7 +119,7 @@ void print_network(FILE *out, const json_t *machine)
         double speed = fact_number(nic, "speed_gbits_per_s", 0);
 
         cell_text(&table, nic, "name");
-        cell_text(&table, nic, "kind");
+        grid_cell(&table, "%s", print_text(nic, "kind"));
         cell_text(&table, nic, "nature");
         if (speed > 0)
             grid_cell(&table, "%.4g Gb/s%s", speed,
@@ -188,7 +189,9 @@ void print_rdma(FILE *out, const json_t *machine)
 
     fprintf(out, "\nRDMA\n");
     if (!json_array_size(list)) {
-        print_line(out, "none", "%s", print_text(machine, "rdma_why"));
+        print_line(out, json_is_array(list) ? "none" : "?", "%s",
+                   fact_string(machine, "rdma_why") ? fact_string(machine, "rdma_why")
+                                                    : "no RDMA device");
         return;
     }
     if (grid_init(&table, "NAME|PORT|STATE|RATE|LAYER|NATURE|DRIVER|FIRMWARE|NUMA|PCI|GIDS"))
@@ -210,7 +213,7 @@ void print_findings(FILE *out, const json_t *machine)
 
     fprintf(out, "\nFINDINGS\n");
     if (!json_array_size(list))
-        print_line(out, "none", "nothing that would hold back a measurement");
+        print_line(out, "none", "nothing found that would hold back a measurement");
     for (int pass = 0; pass < 2; pass++)
         json_array_foreach (list, i, finding)
             if (!strcmp(print_text(finding, "severity"), severities[pass]))

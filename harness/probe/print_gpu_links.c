@@ -26,7 +26,9 @@ static void cell_link_side(struct grid *table, const json_t *link, const char *s
     for (int i = 0; i < 3; i++)
         snprintf(key[i], sizeof(key[i]), "%s_%s", side, keys[i]);
     long long generation = fact_integer(link, now ? "generation" : "best_generation", 0);
-    if (generation)
+    if (!now && !fact_integer(link, key[1], 0))
+        grid_cell(table, "?");
+    else if (generation)
         grid_cell(table, "gen %lld x%lld, %.1f GB/s", generation, fact_integer(link, key[1], 0),
                   fact_number(link, key[2], 0));
     else
@@ -43,12 +45,14 @@ static const char *lost(bool fewer_lanes, bool slower, bool own)
 static void link_row(struct grid *table, const char *gpu, const json_t *link)
 {
     bool fewer = fact_integer(link, "now_width", 0) < fact_integer(link, "best_width", 0);
+    bool known = json_is_boolean(json_object_get(link, "downtrained"));
 
     grid_cell(table, "%s", gpu);
     grid_cell(table, "%s to %s", print_text(link, "device"), print_text(link, "port"));
     cell_link_side(table, link, "now");
     cell_link_side(table, link, "best");
-    grid_cell(table, "%s", lost(fewer, fact_true(link, "downtrained"), *gpu != 0));
+    grid_cell(table, "%s",
+              known ? lost(fewer, fact_true(link, "downtrained"), *gpu != 0) : "best not known");
 }
 
 /* Where the bus shows no link, in a guest say, NVML may. */
@@ -78,14 +82,19 @@ static void nvml_link_row(struct grid *table, const json_t *gpu)
                    value[0][0] && value[0][0] < value[1][0], true));
 }
 
-static const json_t *pci_entry(const json_t *machine, const char *address)
+/* GPUs stand in the order of the PCI list: the search goes on from where the last one ended. */
+static const json_t *pci_entry(const json_t *list, const char *address, size_t *from)
 {
-    const json_t *list = json_object_get(machine, "pci"), *device;
-    size_t i;
+    size_t n = json_array_size(list);
 
-    json_array_foreach (list, i, device)
-        if (!strcmp(print_text(device, "address"), address))
-            return device;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *device = json_array_get(list, (*from + i) % n);
+
+        if (strcmp(print_text(device, "address"), address) != 0)
+            continue;
+        *from = (*from + i) % n;
+        return device;
+    }
     return NULL;
 }
 
@@ -93,12 +102,13 @@ void print_gpu_links(FILE *out, const json_t *machine, const json_t *list)
 {
     const json_t *gpu, *uplink;
     struct grid table;
-    size_t i, k;
+    size_t i, k, from = 0;
 
     if (grid_init(&table, "GPU|PCIE LINK, UP TO THE ROOT|NOW|AT BEST|NOTE"))
         return;
     json_array_foreach (list, i, gpu) {
-        const json_t *device = pci_entry(machine, print_text(gpu, "address"));
+        const json_t *device =
+            pci_entry(json_object_get(machine, "pci"), print_text(gpu, "address"), &from);
         const json_t *link = json_object_get(device, "link");
 
         if (json_is_object(link))

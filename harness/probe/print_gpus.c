@@ -63,32 +63,54 @@ static bool has_rdma_on_pci(const json_t *machine)
     return false;
 }
 
-/* All adapters with this relation to the GPU, by name; those for RDMA alone where there are any. */
-static void list_related(const json_t *machine, const char *gpu, const char *relation, char *text,
-                         size_t size)
+/* Where in "proximity" a GPU's entries are: they stand together, in the order of the GPUs. */
+struct near {
+    const json_t *list;
+    size_t from, to;
+};
+
+static void find_near(struct near *near, const char *gpu)
 {
-    const json_t *list = json_object_get(machine, "proximity"), *pair;
+    size_t n = json_array_size(near->list), i = near->to;
+
+    for (size_t k = 0; k < n; k++, i++) /* goes on from where the last one ended */
+        if (!strcmp(print_text(json_array_get(near->list, i % n), "gpu"), gpu))
+            break;
+    near->from = near->to = n ? i % n : 0;
+    while (near->to < n && !strcmp(print_text(json_array_get(near->list, near->to), "gpu"), gpu))
+        near->to++;
+}
+
+/* All adapters with this relation to the GPU, by name; those for RDMA alone where there are any. */
+static void list_related(const json_t *machine, const struct near *near, const char *relation,
+                         char *text, size_t size)
+{
     bool rdma_only = has_rdma_on_pci(machine);
-    size_t i, used = 0;
+    size_t used = 0;
 
-    json_array_foreach (list, i, pair) {
-        const char *nic = print_text(pair, "nic"), *name = rdma_name(machine, nic);
+    for (size_t i = near->from; i < near->to && used < size; i++) {
+        const json_t *pair = json_array_get(near->list, i);
+        const char *nic = print_text(pair, "nic"), *name;
 
-        if (strcmp(print_text(pair, "gpu"), gpu) ||
-            strcmp(print_text(pair, "relation"), relation) || (rdma_only && !name) || used >= size)
+        if (strcmp(print_text(pair, "relation"), relation) != 0)
+            continue;
+        name = rdma_name(machine, nic);
+        if (rdma_only && !name)
             continue;
         used +=
             (size_t)snprintf(text + used, size - used, "%s%s", used ? " " : "", name ? name : nic);
     }
 }
 
-static void cell_nearest(struct grid *table, const json_t *machine, const char *gpu)
+static void cell_nearest(struct grid *table, const json_t *machine, struct near *near,
+                         const char *gpu)
 {
     static const char *const order[] = {"PIX", "PXB", "PHB", "NODE", "SYS"};
     char text[256] = "";
 
+    find_near(near, gpu);
     for (size_t o = 0; o < sizeof(order) / sizeof(*order); o++) {
-        list_related(machine, gpu, order[o], text, sizeof(text));
+        list_related(machine, near, order[o], text, sizeof(text));
         if (text[0]) {
             grid_cell(table, "%s: %s", order[o], text);
             return;
@@ -99,7 +121,8 @@ static void cell_nearest(struct grid *table, const json_t *machine, const char *
 
 /* ---- what they are ---- */
 
-static void identity_row(struct grid *table, const json_t *machine, const json_t *gpu)
+static void identity_row(struct grid *table, const json_t *machine, struct near *near,
+                         const json_t *gpu)
 {
     const json_t *mig = json_object_get(gpu, "mig");
     double bytes = fact_number(gpu, "memory_bytes", 0),
@@ -119,11 +142,12 @@ static void identity_row(struct grid *table, const json_t *machine, const json_t
     else
         grid_cell(table, "-");
     cell_integer(table, gpu, "numa_node", "-");
-    cell_nearest(table, machine, print_text(gpu, "address"));
+    cell_nearest(table, machine, near, print_text(gpu, "address"));
 }
 
 static void print_identities(FILE *out, const json_t *machine, const json_t *list)
 {
+    struct near near = {.list = json_object_get(machine, "proximity")};
     const json_t *gpu;
     struct grid table;
     size_t i;
@@ -131,7 +155,7 @@ static void print_identities(FILE *out, const json_t *machine, const json_t *lis
     if (grid_init(&table, "ADDRESS|CUDA|NAME|NATURE|CC|SMS|MEMORY|PEAK|MIG|NUMA|NEAREST ADAPTER"))
         return;
     json_array_foreach (list, i, gpu)
-        identity_row(&table, machine, gpu);
+        identity_row(&table, machine, &near, gpu);
     finish(out, &table);
 }
 
@@ -232,8 +256,11 @@ static void print_driver(FILE *out, const json_t *gpus)
                    fact_string(gpus, "driver_version") ? print_text(gpus, "driver_version")
                                                        : print_text(gpus, "driver_version_why"),
                    modules, print_text(gpus, "nvml_why"));
-    else
+    else if (json_is_array(json_object_get(gpus, "devices")))
         print_line(out, "none", "no GPU on the PCI bus; %s", print_text(gpus, "nvml_why"));
+    else
+        print_line(out, "?", "%s; %s", print_text(gpus, "devices_why"),
+                   print_text(gpus, "nvml_why"));
 }
 
 static void print_cuda(FILE *out, const json_t *machine, const json_t *gpus)

@@ -5,6 +5,7 @@
  */
 #include "harness/probe/pci.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,14 +38,32 @@ static const struct pci_device *common_bridge(const struct pci *pci, const struc
     return NULL;
 }
 
-/* "sys/devices/pci0000:3a": the host bridge. */
+/* The length up to the last host bridge, as in "sys/devices/pci0000:3a" or "sys/devices/platform/
+ * 1ffe80000.pcie/pci0004:00"; 0 where the path shows none. */
+static size_t host_bridge_length(const char *path)
+{
+    size_t length = 0;
+
+    for (const char *at = path; (at = strstr(at, "/pci")); at++)
+        if (isxdigit((unsigned char)at[4]))
+            length = (size_t)(at - path) + 1 + strcspn(at + 1, "/");
+    return length;
+}
+
 static bool same_host_bridge(const struct pci_device *a, const struct pci_device *b)
 {
-    size_t n = strcspn(a->path, "/");
+    size_t n = host_bridge_length(a->path);
 
-    n += 1 + strcspn(a->path + n + 1, "/");
-    n += 1 + strcspn(a->path + n + 1, "/");
-    return !strncmp(a->path, b->path, n + 1);
+    return n && n == host_bridge_length(b->path) && !strncmp(a->path, b->path, n);
+}
+
+/* Whether the way up is whole; a step that is missing could be the bridge above both. */
+static bool has_way(const struct pci *pci, const struct pci_device *d)
+{
+    for (; d; d = pci_parent(pci, d))
+        if (d->orphan)
+            return false;
+    return true;
 }
 
 const char *pci_relation(const struct pci *pci, const struct pci_device *a,
@@ -54,6 +73,8 @@ const char *pci_relation(const struct pci *pci, const struct pci_device *a,
                          fact_integer(b->json, "numa_node", -1)};
     int from_a, from_b;
 
+    if (!has_way(pci, a) || !has_way(pci, b))
+        return NULL;
     if (common_bridge(pci, a, b, &from_a)) {
         common_bridge(pci, b, a, &from_b);
         /* Downstream port and upstream port: two steps to the middle of one switch. */
@@ -78,23 +99,33 @@ static void add_pair(struct probe *p, json_t *list, const struct pci_device *gpu
     if (how)
         fact_set_text(pair, "relation", how);
     else
-        fact_set_unknown(pair, "relation", "different host bridges and no NUMA node for one");
+        fact_set_unknown(pair, "relation", "%s",
+                         has_way(p->pci, gpu) && has_way(p->pci, nic)
+                             ? "different host bridges and no NUMA node for one"
+                             : "a port above one of them is not in the list of devices");
 }
 
 void probe_proximity(struct probe *p)
 {
     json_t *list;
 
-    if (p->guest) {
+    if (!p->pci || !probe_on_metal(p)) {
         fact_set_unknown(
-            p->machine, "proximity",
-            "the hypervisor makes up the PCI tree: which network adapter is near which "
-            "GPU does not show");
+            p->machine, "proximity", "%s",
+            !p->pci ? "/sys/bus/pci/devices could not be read"
+            : p->guest
+                ? "the hypervisor makes up the PCI tree: which network adapter is near which "
+                  "GPU does not show"
+                : "whether a hypervisor made up the PCI tree is not known");
         return;
     }
     list = fact_list(p->machine, "proximity");
-    for (size_t g = 0; p->pci && g < p->pci->count; g++)
+    for (size_t g = 0; g < p->pci->count && json_array_size(list) < PAIRS_MAX; g++)
         for (size_t n = 0; is_kind(&p->pci->device[g], "gpu") && n < p->pci->count; n++)
             if (is_nic(&p->pci->device[n]) && json_array_size(list) < PAIRS_MAX)
                 add_pair(p, list, &p->pci->device[g], &p->pci->device[n]);
+    for (size_t i = 0; i < p->pci->count; i++)
+        if (is_kind(&p->pci->device[i], pci_kind_unknown))
+            fact_set_text(p->machine, "proximity_why",
+                          "what some PCI functions are could not be read");
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Sockets, cores, threads, caches and NUMA NODES, from hwloc. hwloc trusts the files it reads; a
- * recorded tree is looked through first, so that a pipe, an endless file or an absurd processor
- * number is an answer here and not a hang or an abort there.
+ * Sockets, cores, threads and caches, from hwloc. hwloc trusts the files it reads; a recorded tree is
+ * looked through first, so that a pipe, an endless file or an absurd processor number is an answer
+ * here and not a hang or an abort there. Of objects that do not fit together hwloc drops some without
+ * a word, and of those whose files lack it has none: each count is held against the files (shape.c).
  */
 #include "harness/probe/facts.h"
 
@@ -14,6 +15,7 @@
 #include <string.h>
 
 #include "core/topo.h"
+#include "harness/probe/shape.h"
 
 enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 8 };
 
@@ -45,12 +47,13 @@ static int vet_file(const struct tree *tree, const char *path, off_t limit)
     return S_ISREG(st.st_mode) && st.st_size <= limit ? 0 : -EINVAL;
 }
 
-/* Names such as cpu12 must carry a sane number: hwloc sizes its sets by it. */
+/* Names such as cpu12 must carry a sane number: hwloc sizes its sets by it. Others, such as a device
+ * tree's 24091000.qcom, are addresses. */
 static bool number_is_sane(const char *name)
 {
     size_t letters = strcspn(name, "0123456789");
 
-    if (strncmp(name, "cpu", letters) && strncmp(name, "node", letters))
+    if (!(letters == 3 && !strncmp(name, "cpu", 3)) && !(letters == 4 && !strncmp(name, "node", 4)))
         return true;
     return strtoul(name + letters, NULL, 10) < CPUS_MAX;
 }
@@ -60,7 +63,6 @@ static int vet_folder(const struct tree *tree, const char *path, int depth);
 /* Links to folders are not followed: nothing hwloc reads here lies behind one. */
 static int vet_entry(const struct tree *tree, const char *path, int depth)
 {
-    char target[TREE_LINE];
     struct stat st;
     int rc = vet_path(tree, path, &st);
 
@@ -68,7 +70,7 @@ static int vet_entry(const struct tree *tree, const char *path, int depth)
         return rc == -ENOENT ? 0 : rc;
     if (!S_ISDIR(st.st_mode))
         return vet_file(tree, path, FILE_MAX);
-    if (!tree_link(tree, path, target, sizeof(target)))
+    if (tree_is_link(tree, path))
         return 0;
     return depth ? vet_folder(tree, path, depth - 1) : -ELOOP;
 }
@@ -178,32 +180,99 @@ static int topology_load(const struct tree *tree, hwloc_topology_t *topology)
     return rc;
 }
 
-static void set_count(json_t *cpu, const char *key, hwloc_topology_t topology,
+/* ---- counts ---- */
+
+/* The processors that objects of a type hold together, and how many objects there are. */
+static size_t covered(hwloc_topology_t topology, hwloc_obj_type_t type, hwloc_bitmap_t cpus)
+{
+    size_t count = 0;
+
+    hwloc_bitmap_zero(cpus);
+    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, type, o)); count++)
+        hwloc_bitmap_or(cpus, cpus, o->cpuset);
+    return count;
+}
+
+static void set_count(struct probe *p, json_t *cpu, const char *key, hwloc_topology_t topology,
                       hwloc_obj_type_t type)
 {
-    int count = hwloc_get_nbobjs_by_type(topology, type);
+    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+    size_t count = cpus ? covered(topology, type, cpus) : 0, masks;
+    char lacking[TREE_LINE] = "";
 
-    if (count > 0)
-        fact_set_number(cpu, key, count);
-    else
+    masks = shape_masks(&p->tree, type == HWLOC_OBJ_CORE ? SHAPE_CORES : SHAPE_PACKAGES, lacking);
+    if (!count)
         fact_set_unknown(cpu, key, "the kernel does not say");
+    else if (lacking[0])
+        fact_set_unknown(cpu, key, "%s", lacking);
+    else if (!hwloc_bitmap_isequal(cpus, hwloc_get_root_obj(topology)->cpuset))
+        fact_set_unknown(cpu, key, "the files say it of some CPUs only");
+    else if (masks && masks != count)
+        fact_set_unknown(cpu, key, "the files name %zu, of which %zu fit together", masks, count);
+    else
+        fact_set_number(cpu, key, (long long)count);
+    hwloc_bitmap_free(cpus);
+}
+
+/* Each online CPU has a folder that hwloc counts; where the list names more, some were not read. */
+static void set_threads(struct probe *p, json_t *cpu, hwloc_topology_t topology)
+{
+    int count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU), online = -1;
+    char line[TREE_LINE];
+
+    if (!tree_line(&p->tree, CPUS "/online", line, sizeof(line)))
+        online = cpulist_count(line, CPUS_MAX);
+    if (count > 0 && (online < 0 || online == count))
+        fact_set_number(cpu, "threads", count);
+    else
+        fact_set_unknown(cpu, "threads", "%d of the %d CPUs online show a topology", count, online);
+}
+
+/* ---- caches ---- */
+
+/* Known to be the same, or not known to be another: a cache whose size could not be read stays one of
+ * those beside it, and takes their size with it. */
+static bool may_equal(const json_t *a, const json_t *b, const char *key)
+{
+    const json_t *one = json_object_get(a, key), *other = json_object_get(b, key);
+
+    return json_is_null(one) || json_is_null(other) || json_equal(one, other);
 }
 
 static json_t *find_cache(json_t *caches, const json_t *like)
 {
-    static const char *const keys[] = {"level", "size_bytes", "shared_by_threads"};
+    static const char *const keys[] = {"level", "type", "size_bytes", "shared_by_threads"};
     json_t *cache;
     size_t i;
 
     json_array_foreach (caches, i, cache) {
         bool same = true;
 
-        for (size_t k = 0; k < 3; k++)
-            same = same && fact_integer(cache, keys[k], -1) == fact_integer(like, keys[k], -1);
-        if (same && !strcmp(fact_string(cache, "type"), fact_string(like, "type")))
+        for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
+            same = same && may_equal(cache, like, keys[k]);
+        if (same)
             return cache;
     }
     return NULL;
+}
+
+/* Where one of them was not read, that of all is not known. */
+static void take_unread(json_t *cache, const json_t *one)
+{
+    static const char *const keys[] = {"size_bytes", "line_bytes"};
+
+    for (size_t k = 0; k < 2; k++)
+        if (!json_equal(json_object_get(cache, keys[k]), json_object_get(one, keys[k])))
+            fact_set_unknown(cache, keys[k], "that of one of them could not be read, or differs");
+}
+
+/* hwloc writes 0 for what it could not read. */
+static void set_cache_size(json_t *cache, const char *key, const char *file, long long value)
+{
+    if (value > 0)
+        fact_set_number(cache, key, value);
+    else
+        fact_set_unknown(cache, key, "the cache's file \"%s\" could not be read", file);
 }
 
 static void add_cache(json_t *caches, hwloc_obj_t object)
@@ -216,82 +285,66 @@ static void add_cache(json_t *caches, hwloc_obj_t object)
                   attr->type == HWLOC_OBJ_CACHE_DATA          ? "data"
                   : attr->type == HWLOC_OBJ_CACHE_INSTRUCTION ? "instruction"
                                                               : "unified");
-    fact_set_number(cache, "size_bytes", (long long)attr->size);
-    fact_set_number(cache, "line_bytes", attr->linesize);
+    set_cache_size(cache, "size_bytes", "size", (long long)attr->size);
+    set_cache_size(cache, "line_bytes", "coherency_line_size", attr->linesize);
     fact_set_number(cache, "shared_by_threads", hwloc_bitmap_weight(object->cpuset));
     fact_set_number(cache, "count", 1);
     same = find_cache(caches, cache);
     if (same) {
         fact_set_number(same, "count", fact_integer(same, "count", 0) + 1);
+        take_unread(same, cache);
         json_decref(cache);
     } else {
         json_array_append_new(caches, cache);
     }
 }
 
+/* A level that some CPUs show and others do not: how many there are of it is not known, unless the
+ * others are known to have none. */
+static void check_level(struct probe *p, json_t *caches, hwloc_topology_t topology, int level)
+{
+    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+    json_t *cache;
+    size_t i;
+
+    if (cpus && covered(topology, (hwloc_obj_type_t)level, cpus) && !p->tree.live &&
+        !hwloc_bitmap_isequal(cpus, hwloc_get_root_obj(topology)->cpuset))
+        json_array_foreach (caches, i, cache)
+            if (fact_integer(cache, "level", 0) == level - HWLOC_OBJ_L1CACHE + 1)
+                fact_set_unknown(cache, "count", "the files show it for some CPUs only");
+    hwloc_bitmap_free(cpus);
+}
+
+static bool no_caches(const struct probe *p)
+{
+    return tree_absent(&p->tree, CPUS "/cpu0/cache");
+}
+
 /* Data and unified caches, L1 first; instruction caches bound none of our pipes. */
 static void add_caches(struct probe *p, hwloc_topology_t topology)
 {
-    json_t *caches = fact_list(p->machine, "caches");
+    json_t *caches = json_array();
+    char lacking[TREE_LINE] = "";
+    size_t masks = shape_masks(&p->tree, SHAPE_CACHES, lacking), objects = 0;
 
-    for (int level = HWLOC_OBJ_L1CACHE; level <= HWLOC_OBJ_L5CACHE; level++)
+    for (int level = HWLOC_OBJ_L1CACHE; level <= HWLOC_OBJ_L5CACHE; level++) {
         for (hwloc_obj_t o = NULL;
-             (o = hwloc_get_next_obj_by_type(topology, (hwloc_obj_type_t)level, o));)
+             (o = hwloc_get_next_obj_by_type(topology, (hwloc_obj_type_t)level, o)); objects++)
             add_cache(caches, o);
-    if (!json_array_size(caches))
-        fact_set_text(p->machine, "caches_why",
-                      "the kernel shows no cache: the hypervisor hides them");
-}
-
-/* hwloc drops the distances of a single node, so they are read here. */
-static void node_distances(struct probe *p, json_t *node, unsigned index)
-{
-    char path[TREE_LINE], line[TREE_LINE * 2], *save = NULL;
-    json_t *list;
-
-    snprintf(path, sizeof(path), "%s/node%u/distance", NODES, index);
-    if (tree_line(&p->tree, path, line, sizeof(line))) {
-        fact_set_unknown(node, "distances", "/%s: not there", path);
+        check_level(p, caches, topology, level);
+    }
+    if (!lacking[0] && masks != objects)
+        snprintf(lacking, sizeof(lacking), "the files name %zu, of which %zu fit together", masks,
+                 objects);
+    if (lacking[0] || (!objects && !no_caches(p))) {
+        fact_set_unknown(p->machine, "caches", "%s",
+                         lacking[0] ? lacking : "/" CPUS "/cpu0/cache: not read");
+        json_decref(caches);
         return;
     }
-    list = fact_list(node, "distances");
-    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save))
-        json_array_append_new(list, json_integer(strtol(word, NULL, 10)));
-}
-
-static void add_node(struct probe *p, json_t *list, hwloc_obj_t object)
-{
-    json_t *node = json_object();
-    char *set = NULL;
-
-    json_array_append_new(list, node);
-    fact_set_number(node, "node", object->os_index);
-    hwloc_bitmap_list_asprintf(&set, object->cpuset);
-    fact_set_text(node, "cpus", set);
-    free(set);
-    if (object->attr->numanode.local_memory)
-        fact_set_number(node, "memory_bytes", (long long)object->attr->numanode.local_memory);
-    else
-        fact_set_unknown(node, "memory_bytes", "the node has no memory, or its meminfo is hidden");
-    node_distances(p, node, object->os_index);
-}
-
-static void add_numa(struct probe *p, hwloc_topology_t topology)
-{
-    json_t *numa = fact_object(p->machine, "numa"), *list;
-    long long balancing;
-
-    if (!tree_number(&p->tree, "proc/sys/kernel/numa_balancing", &balancing))
-        fact_set_bool(numa, "balancing", balancing != 0);
-    else
-        fact_set_unknown(numa, "balancing", "the kernel has no such switch");
-    list = fact_list(numa, "nodes");
-    if (!tree_exists(&p->tree, NODES)) {
-        fact_set_text(numa, "nodes_why", "/sys/devices/system/node: not there");
-        return;
-    }
-    for (hwloc_obj_t o = NULL; (o = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, o));)
-        add_node(p, list, o);
+    json_object_set_new(p->machine, "caches", caches);
+    if (!objects)
+        fact_set_text(p->machine, "caches_why", "the kernel shows no cache");
 }
 
 static void topology_unknown(struct probe *p, json_t *cpu, const char *why)
@@ -301,7 +354,6 @@ static void topology_unknown(struct probe *p, json_t *cpu, const char *why)
     for (size_t i = 0; i < 3; i++)
         fact_set_unknown(cpu, counts[i], "%s", why);
     fact_set_unknown(p->machine, "caches", "%s", why);
-    fact_set_unknown(p->machine, "numa", "%s", why);
 }
 
 static const char *load_error(int rc)
@@ -310,6 +362,8 @@ static const char *load_error(int rc)
         return "hwloc cannot read the processor's topology";
     if (rc == -EREMOTE)
         return "hwloc describes another machine than the one asked for: unset its HWLOC_ variables";
+    if (rc == -EACCES || rc == -EPERM)
+        return "/sys/devices/system or /proc/cpuinfo is not readable without root";
     return "/sys/devices/system or /proc/cpuinfo holds what no kernel shows: hwloc is kept from it";
 }
 
@@ -321,12 +375,13 @@ void probe_topology(struct probe *p)
 
     if (rc) {
         topology_unknown(p, cpu, load_error(rc));
+        probe_numa(p);
         return;
     }
-    set_count(cpu, "sockets", topology, HWLOC_OBJ_PACKAGE);
-    set_count(cpu, "cores", topology, HWLOC_OBJ_CORE);
-    set_count(cpu, "threads", topology, HWLOC_OBJ_PU);
+    set_count(p, cpu, "sockets", topology, HWLOC_OBJ_PACKAGE);
+    set_count(p, cpu, "cores", topology, HWLOC_OBJ_CORE);
+    set_threads(p, cpu, topology);
     add_caches(p, topology);
-    add_numa(p, topology);
+    probe_numa(p);
     hwloc_topology_destroy(topology);
 }

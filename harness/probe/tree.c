@@ -15,13 +15,18 @@ enum { LINKS_MAX = 40 };
 
 int tree_open(struct tree *tree, const char *sysroot)
 {
-    tree->live = !sysroot || !*sysroot;
+    *tree = (struct tree){.live = !sysroot || !*sysroot};
     tree->fd = open(tree->live ? "/" : sysroot, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    return tree->fd < 0 ? -errno : 0;
+    if (tree->fd < 0)
+        return -errno;
+    if (!tree->live)
+        tree_load_absent(tree);
+    return 0;
 }
 
 void tree_close(struct tree *tree)
 {
+    names_free(&tree->absent);
     if (tree->fd >= 0)
         close(tree->fd);
     tree->fd = -1;
@@ -195,7 +200,26 @@ int tree_number(const struct tree *tree, const char *path, long long *value)
         return rc;
     errno = 0;
     *value = strtoll(buf, &end, strncmp(buf, "0x", 2) ? 10 : 16);
-    return end == buf || errno ? -EINVAL : 0;
+    return end == buf || *end || errno ? -EINVAL : 0;
+}
+
+long long digits_number(const char *text)
+{
+    size_t digits = strspn(text, "0123456789");
+
+    return digits && digits < 19 && !text[digits] ? atoll(text) : -1;
+}
+
+bool tree_is_link(const struct tree *tree, const char *path)
+{
+    char folder[TREE_PATH], real[TREE_PATH];
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
+    struct stat st;
+
+    snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 1, slash ? path : ".");
+    return !tree_resolve(tree, folder, real, sizeof(real)) &&
+           !path_push(real, sizeof(real), last, strlen(last)) &&
+           !fstatat(tree->fd, real, &st, AT_SYMLINK_NOFOLLOW) && S_ISLNK(st.st_mode);
 }
 
 /* Names with odd bytes are left out: no kernel makes them, and they would reach a terminal. */
@@ -241,7 +265,7 @@ static int by_version(const void *a, const void *b)
     return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int names_add(struct names *names, const char *name)
+int names_add(struct names *names, const char *name)
 {
     if (names->count % 64 == 0) {
         char **more = realloc(names->name, (names->count + 64) * sizeof(*more));

@@ -5,45 +5,19 @@
  * alike from below (the clock, CPUID), so the product's own marks (ACPI, DMI) rank higher.
  */
 #include "harness/probe/cpuid.h"
-#include "harness/probe/facts.h"
+#include "harness/probe/pci.h"
+#include "harness/probe/virt_parts.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum rank {
-    RANK_NONE,
-    RANK_POSE = 20,    /* a name that others take on */
-    RANK_FAMILY = 30,  /* qemu, with or without KVM */
-    RANK_ENGINE = 50,  /* the clock or CPUID names the engine */
-    RANK_PRODUCT = 60, /* DMI names the product */
-    RANK_LIKELY = 65,  /* several marks that together fit one product */
-    RANK_OWN = 80,     /* an interface that only this hypervisor has */
-};
-
-struct verdict {
-    struct probe *p;
-    json_t *because;
-    const char *name;
-    int rank;
-    bool x86;
-    bool flag;    /* x86: the CPU says that there is a hypervisor */
-    bool control; /* we are Xen's control domain: the devices are real */
-};
-
-static void propose(struct verdict *v, int rank, const char *name)
-{
-    if (rank > v->rank) {
-        v->rank = rank;
-        v->name = name;
-    }
-}
-
 static void look_cpu_flag(struct verdict *v)
 {
-    char text[16384], field[8192];
+    char text[65536], field[8192];
 
-    if (tree_read(&v->p->tree, "proc/cpuinfo", text, sizeof(text), NULL) ||
+    if (read_cpuinfo(&v->p->tree, text, sizeof(text)) ||
         !text_field(text, "flags", field, sizeof(field)))
         return;
     v->x86 = true;
@@ -52,7 +26,7 @@ static void look_cpu_flag(struct verdict *v)
              v->flag ? "set" : "not set");
     if (text_field(text, "model name", field, sizeof(field)) && strstr(field, "QEMU TCG CPU")) {
         fact_say(v->because, "/proc/cpuinfo: the model is \"%s\"", field);
-        propose(v, RANK_PRODUCT, "qemu-tcg");
+        virt_propose(v, RANK_PRODUCT, "qemu-tcg");
     }
 }
 
@@ -85,7 +59,7 @@ static void look_cpuid(struct verdict *v)
              v->p->tree.live ? "CPUID leaf 0x40000000" : "lscpu, when recorded", name);
     for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
         if (!strcmp(name, known[i].signature))
-            propose(v, known[i].rank, known[i].name);
+            virt_propose(v, known[i].rank, known[i].name);
 }
 
 static void look_xen(struct verdict *v)
@@ -95,7 +69,7 @@ static void look_xen(struct verdict *v)
     if (!tree_line(&v->p->tree, "sys/hypervisor/type", line, sizeof(line))) {
         fact_say(v->because, "/sys/hypervisor/type is \"%s\"", line);
         if (!strcmp(line, "xen"))
-            propose(v, RANK_OWN, "xen");
+            virt_propose(v, RANK_OWN, "xen");
     }
     if (!tree_line(&v->p->tree, "sys/hypervisor/guest_type", line, sizeof(line)))
         fact_say(v->because, "/sys/hypervisor/guest_type is \"%s\"", line);
@@ -128,68 +102,10 @@ static void look_acpi(struct verdict *v)
         for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
             if (!memcmp(header + 10, known[i].maker, 6)) {
                 fact_say(v->because, "/%s: made by \"%.6s\"", path.s, known[i].maker);
-                propose(v, known[i].rank, known[i].name);
+                virt_propose(v, known[i].rank, known[i].name);
                 return;
             }
     }
-}
-
-static const struct product {
-    const char *file, *text, *name; /* the file's line contains the text */
-    int rank;
-    bool metal_too; /* bare-metal machines bear it as well: believe it only beside the CPU flag */
-} products[] = {
-    {"sys_vendor", "VMware", "vmware", RANK_PRODUCT, false},
-    {"product_name", "VMware", "vmware", RANK_PRODUCT, false},
-    {"product_name", "VirtualBox", "virtualbox", RANK_PRODUCT, false},
-    {"sys_vendor", "innotek GmbH", "virtualbox", RANK_PRODUCT, false},
-    {"sys_vendor", "Parallels", "parallels", RANK_PRODUCT, false},
-    {"sys_vendor", "Cloud Hypervisor", "cloud-hypervisor", RANK_PRODUCT, false},
-    {"sys_vendor", "Xen", "xen", RANK_PRODUCT, false},
-    {"bios_vendor", "Xen", "xen", RANK_PRODUCT, false},
-    {"sys_vendor", "Amazon EC2", "nitro", RANK_PRODUCT, true},
-    {"product_name", "KVM Virtual Machine", "kvm", RANK_PRODUCT, false},
-    {"product_name", "QEMU Virtual Machine", "qemu-tcg", RANK_PRODUCT, false},
-    {"product_name", "Google Compute Engine", "kvm", RANK_PRODUCT, true},
-    {"product_name", "Alibaba Cloud ECS", "kvm", RANK_PRODUCT, true},
-    {"product_name", "RHEV Hypervisor", "kvm", RANK_PRODUCT, false},
-    {"product_name", "KVM", "kvm", RANK_PRODUCT, false},
-    {"product_name", "BHYVE", "bhyve", RANK_PRODUCT, false},
-    {"sys_vendor", "QEMU", "qemu", RANK_FAMILY, false},
-    {"product_name", "OpenStack", "qemu", RANK_FAMILY, false},
-    {"bios_vendor", "SeaBIOS", "qemu", RANK_FAMILY, true},
-};
-
-/* Microsoft makes machines too: only this product of theirs is a guest. */
-static bool is_hyper_v(struct probe *p)
-{
-    char vendor[TREE_LINE], product[TREE_LINE];
-
-    return !tree_line(&p->tree, "sys/class/dmi/id/sys_vendor", vendor, sizeof(vendor)) &&
-           !tree_line(&p->tree, "sys/class/dmi/id/product_name", product, sizeof(product)) &&
-           strstr(vendor, "Microsoft") && !strcmp(product, "Virtual Machine");
-}
-
-static void look_dmi(struct verdict *v)
-{
-    static const char id[] = "sys/class/dmi/id";
-    char vendor[TREE_LINE], product[TREE_LINE], line[TREE_LINE];
-
-    if (tree_line_at(&v->p->tree, id, "sys_vendor", vendor, sizeof(vendor)) ||
-        tree_line_at(&v->p->tree, id, "product_name", product, sizeof(product))) {
-        fact_say(v->because, "/%s: no vendor and product", id);
-        return;
-    }
-    fact_say(v->because, "/%s: \"%s\", product \"%s\"", id, vendor, product);
-    if (strstr(product, ".metal"))
-        return;
-    if (is_hyper_v(v->p))
-        propose(v, RANK_PRODUCT, "hyper-v");
-    for (size_t i = 0; i < sizeof(products) / sizeof(*products); i++)
-        if ((!products[i].metal_too || v->flag || !v->x86) &&
-            !tree_line_at(&v->p->tree, id, products[i].file, line, sizeof(line)) &&
-            strstr(line, products[i].text))
-            propose(v, products[i].rank, products[i].name);
 }
 
 static void look_device_tree(struct verdict *v)
@@ -200,9 +116,9 @@ static void look_device_tree(struct verdict *v)
         return;
     fact_say(v->because, "/proc/device-tree/hypervisor/compatible is \"%s\"", text);
     if (strstr(text, "kvm"))
-        propose(v, RANK_ENGINE, "kvm");
+        virt_propose(v, RANK_ENGINE, "kvm");
     else if (strstr(text, "xen"))
-        propose(v, RANK_OWN, "xen");
+        virt_propose(v, RANK_OWN, "xen");
 }
 
 static void look_kernel(struct verdict *v)
@@ -213,16 +129,16 @@ static void look_kernel(struct verdict *v)
                    line, sizeof(line))) {
         if (text_word(line, "kvm-clock")) {
             fact_say(v->because, "the kernel offers the clock source kvm-clock");
-            propose(v, RANK_ENGINE, "kvm");
+            virt_propose(v, RANK_ENGINE, "kvm");
         }
         if (strstr(line, "hyperv_clocksource")) {
             fact_say(v->because, "the kernel offers a Hyper-V clock source");
-            propose(v, RANK_ENGINE, "hyper-v");
+            virt_propose(v, RANK_ENGINE, "hyper-v");
         }
     }
     if (tree_exists(&v->p->tree, "sys/bus/vmbus/devices")) {
         fact_say(v->because, "/sys/bus/vmbus: Hyper-V's device bus");
-        propose(v, RANK_PRODUCT, "hyper-v");
+        virt_propose(v, RANK_PRODUCT, "hyper-v");
     }
 }
 
@@ -243,31 +159,119 @@ static void look_firecracker(struct verdict *v)
     if (generation)
         fact_say(v->because, "/sys/bus/acpi/devices/VMGENCTR:00: the name Firecracker gives it");
     if (mmio || generation)
-        propose(v, RANK_LIKELY, "firecracker");
+        virt_propose(v, RANK_LIKELY, "firecracker");
+}
+
+/* ---- devices that only guests have ---- */
+
+static void note_device(struct verdict *v, const char *name, int rank, const char *what)
+{
+    fact_say(v->because, "%s, as hypervisors make them", what);
+    if (name)
+        virt_propose(v, rank, name);
+    else if (!v->device[0])
+        snprintf(v->device, sizeof(v->device), "%s", what);
+}
+
+static void look_pci(struct verdict *v)
+{
+    const struct pci *pci = v->p->pci;
+    const char *said = NULL, *name, *what;
+    char text[160];
+
+    if (!pci) {
+        if (!tree_absent(&v->p->tree, "sys/bus/pci/devices"))
+            snprintf(v->unread, sizeof(v->unread), "/sys/bus/pci/devices");
+        return;
+    }
+    for (size_t i = 0; i < pci->count; i++) {
+        const struct pci_device *d = &pci->device[i];
+
+        if (d->vendor < 0 && !v->unread[0])
+            snprintf(v->unread, sizeof(v->unread), "the vendor of %s", d->address);
+        what = pci_guest_mark(d, &name);
+        if (!what || (said && !strcmp(said, name ? name : "")))
+            continue;
+        said = name ? name : "";
+        snprintf(text, sizeof(text), "%s (%04lx:%04lx) is %s", d->address, d->vendor, d->device,
+                 what);
+        note_device(v, name, name && !strcmp(name, "qemu") ? RANK_FAMILY : RANK_PRODUCT, text);
+    }
+}
+
+/* Off the PCI bus: virtio over memory-mapped registers, Xen's bus, network drivers of guests. */
+static void look_buses(struct verdict *v)
+{
+    static const char *const buses[][2] = {{"sys/bus/virtio/devices", "a virtio device"},
+                                           {"sys/bus/xen/devices", "a device on Xen's bus"}};
+    char driver[TREE_LINE], text[160];
+    struct names names;
+
+    for (size_t i = 0; i < 2; i++) {
+        tree_list(&v->p->tree, buses[i][0], &names);
+        if (names.count) {
+            snprintf(text, sizeof(text), "/%s has %s", buses[i][0], buses[i][1]);
+            note_device(v, i ? "xen" : NULL, RANK_FAMILY, text);
+        }
+        names_free(&names);
+    }
+    tree_list(&v->p->tree, "sys/class/net", &names);
+    for (size_t i = 0; i < names.count; i++) {
+        struct path nic = tree_join("sys/class/net", names.name[i]);
+
+        if (tree_link_at(&v->p->tree, nic.s, "device/driver", driver, sizeof(driver)) ||
+            !net_guest_driver(driver))
+            continue;
+        snprintf(text, sizeof(text), "the network interface %.40s has the driver %.40s",
+                 names.name[i], driver);
+        note_device(v, NULL, 0, text);
+        break;
+    }
+    names_free(&names);
+}
+
+/* "none" needs all that could speak against it to have been read: the CPU flag where there is one,
+ * DMI, and the devices; where there is no flag, the bus itself. */
+static const char *why_not_metal(struct verdict *v, char *why, size_t size)
+{
+    if (v->flag)
+        return "the CPU says that there is a hypervisor, nothing says which";
+    if (v->device[0])
+        snprintf(why, size, "%s, and nothing else speaks of a hypervisor", v->device);
+    else if (!v->dmi && !v->x86)
+        return "neither a CPU flag, nor DMI, nor another mark to go by";
+    else if (!v->dmi)
+        return "the CPU flag is not set, but some hypervisors hide it, and DMI does not tell maker "
+               "and "
+               "product";
+    else if (v->unread[0] && !v->metal && (!v->x86 || v->p->pci))
+        snprintf(why, size, "no mark of a hypervisor, but %s could not be read", v->unread);
+    else
+        return NULL;
+    return why;
 }
 
 static void conclude(struct verdict *v, json_t *virtualization)
 {
-    bool dmi = tree_exists(&v->p->tree, "sys/class/dmi/id/product_name");
+    char text[256];
+    const char *why = why_not_metal(v, text, sizeof(text));
 
     if (v->name) {
         fact_set_text(virtualization, "hypervisor", v->name);
-    } else if (v->flag) {
-        fact_set_unknown(virtualization, "hypervisor",
-                         "the CPU says that there is a hypervisor, nothing says which");
-    } else if (v->x86 || dmi) {
+    } else if (why) {
+        fact_set_unknown(virtualization, "hypervisor", "%s", why);
+    } else {
         if (!v->x86)
             fact_say(v->because, "this architecture has no CPU flag for it, and no mark of a "
                                  "hypervisor was found");
         fact_set_text(virtualization, "hypervisor", "none");
-    } else {
-        fact_set_unknown(virtualization, "hypervisor",
-                         "neither a CPU flag, nor DMI, nor another mark to go by");
     }
-    v->p->guest_known = v->name || v->x86 || dmi;
+    v->p->guest_known = v->name || v->flag || !why;
     v->p->guest = (v->name || v->flag) && !v->control;
-    json_object_set_new(virtualization, "guest",
-                        v->p->guest_known ? json_boolean(v->p->guest) : json_null());
+    if (v->p->guest_known)
+        fact_set_bool(virtualization, "guest", v->p->guest);
+    else
+        fact_set_unknown(virtualization, "guest", "%s", why);
     json_object_set_new(virtualization, "because", json_incref(v->because));
 }
 
@@ -280,9 +284,11 @@ void probe_virtualization(struct probe *p)
     look_cpuid(&v);
     look_xen(&v);
     look_acpi(&v);
-    look_dmi(&v);
+    virt_look_dmi(&v);
     look_device_tree(&v);
     look_kernel(&v);
+    look_pci(&v);
+    look_buses(&v);
     look_firecracker(&v);
     conclude(&v, virtualization);
     json_decref(v.because);

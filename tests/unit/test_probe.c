@@ -9,7 +9,8 @@
 #include <dirent.h>
 #include <errno.h>
 
-#define MACHINES "tests/machines"
+#define MACHINES   "tests/machines"
+#define PCI_DEVICE "sys/bus/pci/devices/0000:00:03.0"
 #define DMI(vendor, product)                                                                       \
     {"sys/class/dmi/id/sys_vendor", vendor "\n"},                                                  \
     {                                                                                              \
@@ -136,7 +137,8 @@ static const struct virtual_case {
     /* A guest from which the hypervisor hides the CPU flag. */
     {"vmware", 'y', {{"proc/cpuinfo", METAL_CPU}, DMI("VMware, Inc.", "VMware7,1")}},
     {"kvm", 'y', {{"proc/cpuinfo", "Features\t: fp\n"}, DMI("QEMU", "KVM Virtual Machine")}},
-    {"qemu-tcg", 'y', {{"proc/cpuinfo", "Features\t: fp\n"}, DMI("QEMU", "QEMU Virtual Machine")}},
+    /* Under macOS too QEMU calls it so. */
+    {"qemu", 'y', {{"proc/cpuinfo", "Features\t: fp\n"}, DMI("QEMU", "QEMU Virtual Machine")}},
     {"qemu-tcg",
      'y',
      {{"proc/cpuinfo", "model name\t: QEMU TCG CPU version 2.5+\n" GUEST_CPU},
@@ -156,6 +158,55 @@ static const struct virtual_case {
     {"firecracker",
      'y',
      {{"proc/cpuinfo", GUEST_CPU}, {"sys/bus/acpi/devices/VMGENCTR:00/hid", "VMGENCTR\n"}}},
+    /* Guests that hide the CPU flag, by their product. */
+    {"virtualbox", 'y', {{"proc/cpuinfo", METAL_CPU}, DMI("innotek GmbH", "VirtualBox")}},
+    {"virtualbox",
+     'y',
+     {{"proc/cpuinfo", METAL_CPU}, {"sys/class/dmi/id/bios_vendor", "innotek GmbH\n"}}},
+    {"virtualbox",
+     'y',
+     {{"proc/cpuinfo", METAL_CPU}, {"sys/class/dmi/id/board_name", "VirtualBox\n"}}},
+    {"apple",
+     'y',
+     {{"proc/cpuinfo", "Features\t: fp\n"},
+      DMI("Apple Inc.", "Apple Virtualization Generic Platform")}},
+    {"kvm", 'y', {{"proc/cpuinfo", METAL_CPU}, DMI("KubeVirt", "None")}},
+    {"kvm", 'y', {{"proc/cpuinfo", "Features\t: fp\n"}, DMI("Hetzner", "vServer")}},
+    {"kvm", 'y', {{"proc/cpuinfo", METAL_CPU}, DMI("Tencent Cloud", "CVM")}},
+    {NULL, '?', {{"proc/cpuinfo", METAL_CPU}, DMI("Tencent Cloud", "S5.LARGE8")}},
+    {"qemu",
+     'y',
+     {{"proc/cpuinfo", METAL_CPU},
+      DMI("Some Cloud", "Server"),
+      {"sys/class/dmi/id/product_version", "pc-i440fx-8.2\n"}}},
+    /* Of the machine of its own, what would speak against it was not read. */
+    {NULL, '?', {{"proc/cpuinfo", METAL_CPU}}},
+    {NULL, '?', {{"proc/cpuinfo", METAL_CPU}, {"sys/class/dmi/id/sys_vendor", "Dell Inc.\n"}}},
+    {NULL, '?', {{"proc/cpuinfo", "Features\t: fp\n"}, DMI("Dell Inc.", "PowerEdge R760")}},
+    /* A device that hypervisors make, where nothing else speaks of one, and one that names its maker. */
+    {NULL,
+     '?',
+     {{"proc/cpuinfo", METAL_CPU},
+      DMI("Dell Inc.", "PowerEdge R760"),
+      {PCI_DEVICE "/vendor", "0x1af4\n"},
+      {PCI_DEVICE "/device", "0x1041\n"}}},
+    {NULL,
+     '?',
+     {{"proc/cpuinfo", METAL_CPU},
+      DMI("Dell Inc.", "PowerEdge R760"),
+      {"sys/bus/virtio/devices/virtio0/device", "0x0001\n"}}},
+    {"virtualbox",
+     'y',
+     {{"proc/cpuinfo", METAL_CPU},
+      DMI("Dell Inc.", "PowerEdge R760"),
+      {PCI_DEVICE "/vendor", "0x80ee\n"},
+      {PCI_DEVICE "/device", "0xbeef\n"}}},
+    /* A device whose maker could not be read may be one of these. */
+    {NULL,
+     '?',
+     {{"proc/cpuinfo", METAL_CPU},
+      DMI("Dell Inc.", "PowerEdge R760"),
+      {PCI_DEVICE "/device", "0x1041\n"}}},
     {NULL, 'y', {{"proc/cpuinfo", GUEST_CPU}}},
     {NULL, '?', {{"proc/cpuinfo", "Features\t: fp asimd\n"}}},
 };
@@ -182,23 +233,36 @@ static void test_hypervisors(void **state)
     }
 }
 
+#define EXT4                                                                                       \
+    {                                                                                              \
+        "proc/mounts", "/dev/sda1 / ext4 rw 0 0\n"                                                 \
+    }
+
 static const struct container_case {
-    const char *container;
+    const char *container; /* "(null)": unknown */
     struct file files[4];
 } container_cases[] = {
-    {"none", {{"proc/2/comm", "kthreadd\n"}}},
+    {"none", {{"proc/2/comm", "kthreadd\n"}, EXT4}},
     /* A disk image made from a container image. */
-    {"none", {{".dockerenv", ""}, {"proc/2/comm", "kthreadd\n"}}},
+    {"none", {{".dockerenv", ""}, {"proc/2/comm", "kthreadd\n"}, EXT4}},
     {"docker", {{".dockerenv", ""}, {"proc/mounts", "overlay / overlay rw 0 0\n"}}},
     {"docker", {{"proc/self/cgroup", "0::/docker/0123456789abcdef\n"}}},
     {"docker", {{"proc/1/cgroup", "0::/system.slice/docker-0123456789ab.scope\n"}}},
     {"none",
-     {{"proc/self/cgroup", "0::/system.slice/docker.service\n"}, {"proc/2/comm", "kthreadd\n"}}},
+     {{"proc/self/cgroup", "0::/system.slice/docker.service\n"},
+      {"proc/2/comm", "kthreadd\n"},
+      EXT4}},
     {"podman", {{"run/.containerenv", ""}}},
     {"kubernetes", {{"proc/self/cgroup", "0::/kubepods.slice/kubepods-pod1.slice\n"}}},
     {"kubernetes", {{"run/secrets/kubernetes.io/token", "x\n"}}},
     {"systemd-nspawn", {{"run/systemd/container", "systemd-nspawn\n"}}},
-    {"unknown kind", {{"proc/mounts", "overlay / overlay rw 0 0\n"}}},
+    /* What would tell was not read, or speaks both ways. */
+    {"(null)", {{"proc/2/comm", "kthreadd\n"}}},
+    {"(null)", {EXT4}},
+    {"(null)", {{".dockerenv", ""}, EXT4}},
+    {"(null)", {{"proc/mounts", "overlay / overlay rw 0 0\n"}}},
+    {"(null)", {{"proc/mounts", "overlay / overlay rw 0 0\n"}, {"proc/2/comm", "kthreadd\n"}}},
+    {"(null)", {{"proc/uptime", "1 1\n"}}},
 };
 
 static void test_containers(void **state)
@@ -234,36 +298,71 @@ static void test_container_from_environment(void **state)
     scratch_close(&s);
 }
 
-/* The tightest limit on the way up holds, in both versions; "none" is no limit. */
+#define V2 "sys/fs/cgroup/"
+#define V1 "sys/fs/cgroup/cpu,cpuacct/"
+
+/* The tightest limit on the way up holds, in both versions; "none" is known, and null is not. */
+static const struct limit_case {
+    const char *cpus, *bytes; /* as JSON writes them */
+    struct file files[8];
+} limit_cases[] = {
+    {"1.5",
+     "4096",
+     {{"proc/self/cgroup", "0::/a/b\n"},
+      {V2 "a/b/cpu.max", "max 100000\n"},
+      {V2 "a/cpu.max", "150000 100000\n"},
+      {V2 "a/b/memory.max", "8192\n"},
+      {V2 "a/memory.max", "4096\n"},
+      {"plumb/absent", V2 "cpu.max\n" V2 "memory.max\n"}}},
+    {"\"none\"",
+     "\"none\"",
+     {{"proc/self/cgroup", "0::/a\n"},
+      {V2 "a/cpu.max", "max 100000\n"},
+      {V2 "a/memory.max", "max\n"},
+      {"plumb/absent", V2 "cpu.max\n" V2 "memory.max\n"}}},
+    /* The parent's could be tighter. */
+    {"null",
+     "null",
+     {{"proc/self/cgroup", "0::/a/b\n"},
+      {V2 "a/b/cpu.max", "150000 100000\n"},
+      {V2 "a/b/memory.max", "4096\n"},
+      {"plumb/absent", V2 "cpu.max\n" V2 "memory.max\n"}}},
+    {"null", "null", {{"proc/self/cgroup", "0::/\n"}}},
+    {"null", "null", {{"proc/uptime", "1 1\n"}}},
+    {"3.5",
+     "\"none\"",
+     {{"proc/self/cgroup", "4:memory:/\n3:cpu,cpuacct:/x\n"},
+      {V1 "cpu.cfs_quota_us", "-1\n"},
+      {V1 "x/cpu.cfs_quota_us", "350000\n"},
+      {V1 "x/cpu.cfs_period_us", "100000\n"},
+      {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}}},
+    /* A quota without its period. */
+    {"null",
+     "\"none\"",
+     {{"proc/self/cgroup", "4:memory:/\n3:cpu,cpuacct:/x\n"},
+      {V1 "cpu.cfs_quota_us", "-1\n"},
+      {V1 "x/cpu.cfs_quota_us", "350000\n"},
+      {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}}},
+};
+
 static void test_control_group_limits(void **state)
 {
-    static const struct file v2[] = {{"proc/self/cgroup", "0::/a/b\n"},
-                                     {"sys/fs/cgroup/a/b/cpu.max", "max 100000\n"},
-                                     {"sys/fs/cgroup/a/cpu.max", "150000 100000\n"},
-                                     {"sys/fs/cgroup/a/b/memory.max", "8192\n"},
-                                     {"sys/fs/cgroup/a/memory.max", "4096\n"}};
-    static const struct file v1[] = {
-        {"proc/self/cgroup", "4:memory:/x\n3:cpu,cpuacct:/x\n"},
-        {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"},
-        {"sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"},
-        {"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_quota_us", "350000\n"},
-        {"sys/fs/cgroup/cpu,cpuacct/x/cpu.cfs_period_us", "100000\n"},
-        {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}};
-    json_t *machine = probe_files(v2, 5);
-    const json_t *limits = in(machine, "virtualization", "limits");
-
     (void)state;
-    assert_float_equal(json_real_value(json_object_get(limits, "cpu_quota")), 1.5, 1e-9);
-    assert_int_equal(json_integer_value(json_object_get(limits, "memory_bytes")), 4096);
-    assert_int_equal(json_integer_value(json_object_get(limits, "cgroup_version")), 2);
-    json_decref(machine);
+    for (size_t i = 0; i < sizeof(limit_cases) / sizeof(*limit_cases); i++) {
+        const struct limit_case *c = &limit_cases[i];
+        json_t *machine = probe_files(c->files, 8);
+        const json_t *limits = in(machine, "virtualization", "limits");
+        char *cpus = json_dumps(json_object_get(limits, "cpu_quota"), JSON_ENCODE_ANY),
+             *bytes = json_dumps(json_object_get(limits, "memory_bytes"), JSON_ENCODE_ANY);
 
-    machine = probe_files(v1, 6);
-    limits = in(machine, "virtualization", "limits");
-    assert_float_equal(json_real_value(json_object_get(limits, "cpu_quota")), 3.5, 1e-9);
-    assert_true(json_is_null(json_object_get(limits, "memory_bytes")));
-    assert_int_equal(json_integer_value(json_object_get(limits, "cgroup_version")), 1);
-    json_decref(machine);
+        if (strcmp(cpus, c->cpus) || strcmp(bytes, c->bytes))
+            fail_msg("case %zu: %s CPUs, %s bytes", i, cpus, bytes);
+        if (!strcmp(cpus, "null"))
+            assert_true(json_is_string(json_object_get(limits, "cpu_quota_why")));
+        free(cpus);
+        free(bytes);
+        json_decref(machine);
+    }
 }
 
 /* Policies differ on processors with two kinds of cores: the widest range is told. */

@@ -57,7 +57,10 @@ static void test_natures(void **state)
         const json_t *d;
 
         scratch_open(&s);
+        if (!strcmp(c->cpu, METAL_CPU))
+            put_metal(&s);
         scratch_put(&s, "proc/cpuinfo", c->cpu);
+        scratch_put(&s, "usr/share/misc/pci.ids", "1002  AMD\n\t740f  Aldebaran\n");
         put_device(&s, c->id, c->subsystem, c->class_code);
         assert_int_equal(probe_machine(s.root, &machine), 0);
         d = json_array_get(json_object_get(machine, "pci"), 0);
@@ -156,7 +159,7 @@ static void test_links(void **state)
         json_t *machine;
 
         scratch_open(&s);
-        scratch_put(&s, "proc/cpuinfo", METAL_CPU);
+        put_metal(&s);
         put_device(&s, "15b3:101d", "15b3:0043", "020000");
         scratch_put(&s, ONE "/current_link_speed", c->speed);
         scratch_put(&s, ONE "/current_link_width", c->width);
@@ -219,7 +222,7 @@ static void test_switch_below_a_switch(void **state)
 
     (void)state;
     scratch_open(&s);
-    scratch_put(&s, "proc/cpuinfo", METAL_CPU);
+    put_metal(&s);
     for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++)
         put_function(&s, ports[i], "0x060400", "0x1000", "16");
     put_function(&s, LEFT, "0x060400", "0x1000", "8");
@@ -227,6 +230,7 @@ static void test_switch_below_a_switch(void **state)
     put_function(&s, NEAR_NIC, "0x020700", "0x15b3", "16");
     put_function(&s, FAR_NIC, "0x020700", "0x15b3", "16");
     put_function(&s, MIDDLE_NIC, "0x020700", "0x15b3", "16");
+    scratch_put(&s, "plumb/absent", GPU "/driver\n");
     assert_int_equal(probe_machine(s.root, &machine), 0);
 
     gpu = json_array_get(json_object_get(machine, "pci"), 0);

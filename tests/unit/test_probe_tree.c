@@ -85,7 +85,8 @@ static void test_odd_files(void **state)
     scratch_put(&s, "junk", "\x1b[31m\xff\xc3 \x01 end \nsecond");
     scratch_put(&s, "empty", "");
     scratch_put(&s, "hex", "0x10de\n");
-    scratch_put(&s, "decimal", "-12 rest\n");
+    scratch_put(&s, "decimal", "-12\n");
+    scratch_put(&s, "trailing", "-12 rest\n");
     scratch_put(&s, "huge", "99999999999999999999\n");
     scratch_put(&s, "word", "many\n");
     scratch_folder(&s, "folder");
@@ -104,6 +105,7 @@ static void test_odd_files(void **state)
     assert_int_equal(value, 0x10de);
     assert_int_equal(tree_number(&tree, "decimal", &value), 0);
     assert_int_equal(value, -12);
+    assert_int_equal(tree_number(&tree, "trailing", &value), -EINVAL);
     assert_int_equal(tree_number(&tree, "huge", &value), -EINVAL);
     assert_int_equal(tree_number(&tree, "word", &value), -EINVAL);
     memset(path, 'a', sizeof(path) - 1);
@@ -350,6 +352,8 @@ static double peak(const void *table, size_t size, const char **channels_why)
 
     scratch_open(&s);
     put_cpu(&s);
+    scratch_put(&s, "sys/class/dmi/id/sys_vendor", "Dell Inc.\n");
+    scratch_put(&s, "sys/class/dmi/id/product_name", "PowerEdge R760\n");
     scratch_bytes(&s, "sys/firmware/dmi/tables/DMI", table, size);
     assert_int_equal(probe_machine(s.root, &machine), 0);
     memory = json_object_get(machine, "memory");

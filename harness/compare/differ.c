@@ -211,13 +211,20 @@ static const char *fact_text(const struct differ *d, const json_t *meta, const v
                                                      : differ_listed(d, value, text);
 }
 
-/* Where there are control groups and no limit is in them there is none. */
+/* The first version of the probe wrote null where there are control groups and no limit is in them; since
+ * then that is "none", and null is what could not be read. */
 static const char *limit_text(const struct differ *d, const json_t *meta, const void *fact)
 {
+    const json_t *value = differ_find(meta, ((const struct fact *)fact)->path);
     const json_t *all = differ_find(meta, "machine.virtualization.limits");
-    const char *text = fact_text(d, meta, fact);
+    bool first = json_integer_value(differ_find(meta, "machine.probe_schema")) < 2;
 
-    return *text || !json_is_integer(json_object_get(all, "cgroup_version")) ? text : "none";
+    if (json_is_string(value))
+        return json_string_value(value);
+    return first && !json_is_number(value) &&
+                   json_is_integer(json_object_get(all, "cgroup_version"))
+               ? "none"
+               : fact_text(d, meta, fact);
 }
 
 /* As their makers write them. */
@@ -329,7 +336,7 @@ static const char *features_text(const struct differ *d, const json_t *meta, con
         if (json_is_true(has) && lacking)
             text = show_joined(d->pool, text, name);
     }
-    return d->word && !*text && json_is_object(own) ? "none" : text;
+    return !*text && json_is_object(own) ? "none" : text;
 }
 
 /* An object of which what is told is where another run says another word. */

@@ -44,7 +44,7 @@ static const char *list_text(const struct differ *d, const json_t *run, const vo
     const json_t *found = differ_find(run, list->path);
     const char *text = describe(d->pool, found, list->text);
 
-    return d->word && !*text && json_is_array(found) ? "none" : text;
+    return !*text && json_is_array(found) ? "none" : text;
 }
 
 static void add_list(struct differ *d, const char *what, const char *path, device_text_fn *text,
@@ -185,12 +185,17 @@ static const char *links_text(const struct differ *d, const json_t *run, const v
     const json_t *list = differ_find(run, PCI);
     size_t n = json_array_size(list);
     const char **texts = pool_alloc(d->pool, n, sizeof(*texts));
+    bool there = false;
 
     for (size_t i = 0; texts && i < n; i++) {
         const json_t *device = json_array_get(list, i);
+        bool like = !strcmp(model_of(d->pool, device), model);
 
-        texts[i] = strcmp(model_of(d->pool, device), model) ? "" : link_text(d->pool, device);
+        there = there || like;
+        texts[i] = like ? link_text(d->pool, device) : "";
     }
+    if (!there && json_is_array(list))
+        return "none";
     return texts ? differ_counted(d->pool, texts, n) : "";
 }
 

@@ -8,7 +8,8 @@
 
 const char *differ_listed(const struct differ *d, const json_t *list, const char *text)
 {
-    return d->word && !*text && json_is_array(list) && !json_array_size(list) ? "none" : text;
+    (void)d;
+    return !*text && json_is_array(list) && !json_array_size(list) ? "none" : text;
 }
 
 /* The texts that tell something, first; returns how many. */

@@ -158,6 +158,12 @@ static int fill_left(struct view *v)
     return 0;
 }
 
+/* What one side could not tell may be the same on both: it explains nothing. */
+static bool is_known(const struct machine_difference *d)
+{
+    return *d->a && *d->b;
+}
+
 /* A cause stands next to the loss: what weighs on every pipe is said once, for all of them. */
 static int fill_causes(struct view *v)
 {
@@ -170,7 +176,8 @@ static int fill_causes(struct view *v)
         if (!pipe->causes)
             return -ENOMEM;
         for (size_t k = 0; k < v->n_differences; k++)
-            if (*v->differences[k].pipes && words_has_pipe(v->differences[k].pipes, pipe->name))
+            if (is_known(&v->differences[k]) && *v->differences[k].pipes &&
+                words_has_pipe(v->differences[k].pipes, pipe->name))
                 pipe->causes[pipe->n_causes++] = words_difference(v->pool, &v->differences[k]);
     }
     return 0;

@@ -44,13 +44,15 @@ static void add_pcie(struct joiner *j, const json_t *device)
     const char *address = limits_label(device, "address"), *kind = limits_text(device, "kind");
     int width = limits_count(link, "now_width"), best_width = limits_count(link, "best_width");
     double now = limits_number(link, "now_gt_s"), best = limits_number(link, "best_gt_s");
+    double most =
+        best > 0 ? best : limits_number(link, "max_gt_s"); // of the device alone: a bound too
     double path = limits_number(device, "path_gbytes_per_s"),
            own = limits_number(link, "now_gbytes_per_s");
     bool gpu = kind && !strcmp(kind, "gpu");
     if (!address || !link)
         return;
-    if (gpu && best > now)
-        add_link(j, address, "gbytes_per_s", best, width, "width as it is, speed of a busy GPU");
+    if (gpu && most > now)
+        add_link(j, address, "gbytes_per_s", most, width, "width as it is, speed of a busy GPU");
     else
         add_link(j, address, "gbytes_per_s", now, width, "link as it is");
     add_link(j, address, "best_gbytes_per_s", best, best_width, "what both ends could do");

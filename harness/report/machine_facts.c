@@ -75,7 +75,8 @@ static const char *fact_cpu(struct pool *pool, const json_t *machine)
     const json_t *cpu = part(machine, "cpu");
     const char *text = or_why(pool, cpu, "model", meta_text(cpu, "model"));
 
-    if (json_is_integer(json_object_get(cpu, "family")))
+    if (json_is_integer(json_object_get(cpu, "family")) &&
+        json_is_integer(json_object_get(cpu, "model_number")))
         text = pool_text(pool, "%s (family %lld, model %lld)", text, integer_of(cpu, "family"),
                          integer_of(cpu, "model_number"));
     text = show_joined(pool, text, counted(pool, integer_of(cpu, "sockets"), "socket", "sockets"));
@@ -126,7 +127,8 @@ static const char *fact_caches(struct pool *pool, const json_t *machine)
             pool, text,
             pool_text(pool, "L%lld %s%s%s", integer_of(cache, "level"),
                       n > 1 ? pool_text(pool, "%lld x ", n) : "",
-                      size_of(pool, cache, "size_bytes"),
+                      *size_of(pool, cache, "size_bytes") ? size_of(pool, cache, "size_bytes")
+                                                          : "of a size not known",
                       shared > 1 ? pool_text(pool, " (for %lld threads each)", shared) : ""));
     }
     return or_why(pool, machine, "caches", text);
@@ -181,7 +183,9 @@ static const char *fact_gpus(struct pool *pool, const json_t *machine)
     }
     if (*text && *driver)
         text = pool_text(pool, "%s; driver %s", text, driver);
-    return *text || !json_is_object(gpus) ? text : "none found";
+    if (*text || !json_is_object(gpus))
+        return text;
+    return json_is_array(devices) ? "none found" : or_why(pool, gpus, "devices", "");
 }
 
 static const char *fact_network(struct pool *pool, const json_t *machine)

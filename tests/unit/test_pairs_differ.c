@@ -103,7 +103,7 @@ static void test_silence(void **state)
 
     assert_int_equal(n, 3);
     expect(&d[0], "caches", "", "L3 2 x 32 MiB", "Matrix core, Memory, Copies, GPU memory");
-    expect(&d[1], "CPU features of one alone", "avx2", "", "Matrix core, Memory");
+    expect(&d[1], "CPU features of one alone", "avx2", "none", "Matrix core, Memory");
     expect(&d[2], "SMT", "", "on", "");
     pairs_release(&p);
 }
@@ -187,7 +187,35 @@ static void test_a_device_on_one_side_alone(void **state)
                             DEVICES(CARD("01:00.0", "16"), "", "", "", "550"), &d, &n);
 
     assert_int_equal(n, 1);
-    expect(&d[0], "PCIe link of ConnectX-7", "", "PCIe 5.0 x16", "PCIe, Network, Collectives");
+    expect(&d[0], "PCIe link of ConnectX-7", "none", "PCIe 5.0 x16", "PCIe, Network, Collectives");
+    pairs_release(&p);
+}
+
+#define LIMITED(schema, quota, rdma)                                                               \
+    "{\"schema\": 1, \"machine\": {\"probe_schema\": " schema                                      \
+    ", \"virtualization\": {\"limits\": {\"cgroup_version\": 2, \"cpu_quota\": " quota             \
+    "}}, \"rdma\": " rdma "}}"
+
+/* What could not be read is not what is not there; the probe's first version had no word for the latter. */
+static void test_unread_is_not_absent(void **state)
+{
+    struct machine_difference *d;
+    size_t n;
+    struct pairs p = differ(*state, LIMITED("2", "null", "null"),
+                            LIMITED("2", "2.5", "[" RDMA("mlx5_0", "28") "]"), &d, &n);
+
+    assert_int_equal(n, 2);
+    expect(&d[0], "CPU quota", "", "2.5 CPUs", "");
+    assert_string_equal(d[1].a, "");
+    pairs_release(&p);
+    p = differ(*state, LIMITED("2", "\"none\"", "[]"),
+               LIMITED("2", "2.5", "[" RDMA("mlx5_0", "28") "]"), &d, &n);
+    assert_int_equal(n, 2);
+    expect(&d[0], "CPU quota", "none", "2.5 CPUs", "");
+    assert_string_equal(d[1].a, "none");
+    pairs_release(&p);
+    p = differ(*state, LIMITED("1", "null", "[]"), LIMITED("2", "\"none\"", "null"), &d, &n);
+    assert_int_equal(n, 0);
     pairs_release(&p);
 }
 
@@ -297,7 +325,7 @@ static void test_a_run_of_a_side_lacks_something(void **state)
     struct pairs p = differ_kernels(state, KERNELS("6.1", ""), KERNELS("6.1", "6.1"), &d, &n);
 
     assert_int_equal(n, 2);
-    expect(&d[0], "CPU features of one alone", "avx2 in 1 of 2 runs", "avx2",
+    expect(&d[0], "CPU features of one alone", "avx2 in 1 of 2 runs, none in 1", "avx2",
            "Matrix core, Memory");
     expect(&d[1], "kernel", "6.1 in 1 of 2 runs", "6.1", "");
     pairs_release(&p);
@@ -315,6 +343,7 @@ int main(void)
         TEST(test_devices_are_matched_by_model),
         TEST(test_devices),
         TEST(test_a_device_on_one_side_alone),
+        TEST(test_unread_is_not_absent),
         TEST(test_odd),
         TEST(test_what_holds_for_all_runs),
         TEST(test_runs_of_one_side_differ),

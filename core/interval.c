@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,10 @@
 #define NEIGHBOUR_LIMIT 1.3  // of 1 / sqrt(n): a lone lag-one correlation below counts as chance
 #define DF_MIN          1.5  // degrees of freedom of the t factor: at least this,
 #define DF_PER_WINDOW   5    // and n over this many windows of summation
+#define TOLD_FROM       50   // from here on the interval is widened by what the samples tell
+
+// Launches from which on the order statistics of their medians say something too.
+#define LAUNCHES_RANKED 5
 
 static void swap_doubles(double *a, double *b)
 {
@@ -243,6 +248,90 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
     }
     free(copy);
     return rc;
+}
+
+// Correlation of neighbours by their ranks, less its mean for independent samples, in standard errors.
+static double neighbours(const double *x, size_t n)
+{
+    double squares = 0, products = 0, last = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double rank = 0.5 * (1 - (double)n) - 0.5; // less its mean; x[i] itself adds a half
+
+        for (size_t k = 0; k < n; k++)
+            rank += x[k] < x[i] ? 1 : x[k] == x[i] ? 0.5 : 0;
+        squares += rank * rank;
+        products += rank * last;
+        last = rank;
+    }
+    return squares > 0 ? (products / squares + 1 / (double)n) * sqrt((double)n) : 0;
+}
+
+// Below STATS_INTERVAL_FROM strong correlation looks like none; up to TOLD_FROM it is seen, but not how far it
+// goes. Samples that are all equal are as independent as a coarse clock lets them be.
+static bool is_told(const double *x, size_t n)
+{
+    size_t equal = 1;
+
+    while (equal < n && x[equal] == x[0])
+        equal++;
+    return equal == n || n >= TOLD_FROM || (n >= STATS_INTERVAL_FROM && neighbours(x, n) < 1);
+}
+
+int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out)
+{
+    int rc = stats_ci_median(x, n, confidence, out);
+
+    if (!rc && !is_told(x, n))
+        out->low = out->high = NAN;
+    return rc;
+}
+
+// Student's t on x, or on its logarithms.
+static void student_set(const double *x, size_t n, double confidence, bool logs,
+                        struct median_ci *out)
+{
+    double mean = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += (logs ? log(x[i]) : x[i]) / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += pow((logs ? log(x[i]) : x[i]) - mean, 2);
+    double df = (double)n - 1;
+    double half = dist_t_quantile((1 + confidence) / 2, df) * sqrt(squares / df / (double)n);
+
+    out->low = logs ? exp(mean - half) : mean - half;
+    out->high = logs ? exp(mean + half) : mean + half;
+}
+
+int stats_ci_launches(const double *medians, size_t n, double confidence, struct median_ci *out)
+{
+    int rc = stats_check(medians, n, confidence);
+    double least = INFINITY, most = -INFINITY;
+
+    if (rc)
+        return rc;
+    *out = (struct median_ci){stats_median(medians, n), NAN, NAN, (double)n, NAN};
+    for (size_t i = 0; i < n; i++) {
+        least = fmin(least, medians[i]);
+        most = fmax(most, medians[i]);
+    }
+    if (n < 2)
+        return 0;
+    student_set(medians, n, confidence, least > 0, out);
+    if (n < LAUNCHES_RANKED)
+        return 0;
+    double *copy = malloc(n * sizeof(*copy));
+    struct median_ci ranks;
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, medians, n * sizeof(*copy));
+    interval_set(copy, n, confidence, 1, &ranks);
+    free(copy);
+    out->low = fmin(out->low, isnan(ranks.low) ? least : ranks.low);
+    out->high = fmax(out->high, isnan(ranks.high) ? most : ranks.high);
+    return 0;
 }
 
 double stats_median(const double *x, size_t n)

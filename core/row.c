@@ -15,7 +15,8 @@ const struct row_column row_columns[] = {
      "unit of value, of the interval and of every quantile; GB/s is 1e9 bytes, Gb/s 1e9 bits"},
     {"value", ROW_NUMBER, AT(value), "the median of the samples"},
     {"ci_low", ROW_NUMBER, AT(summary.ci_low),
-     "lower end of the interval of the median, distribution-free, allowing for autocorrelation"},
+     "lower end of the interval of the median, distribution-free, allowing for autocorrelation; "
+     "empty: too few samples to tell it"},
     {"ci_high", ROW_NUMBER, AT(summary.ci_high), "upper end of the same interval"},
     {"confidence", ROW_SHARE, AT(summary.confidence),
      "confidence of the interval, 0.95 by default"},

@@ -172,7 +172,8 @@ static void describe_noise(struct point *pt, const struct outcome *oc,
 
     if (!*units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
                                 sizeof(sides)))
-        point_reason(pt, 0, "%llu sample%s too few for an interval", n, n == 1 ? " is" : "s are");
+        point_reason(pt, 0, "%llu sample%s too few for an interval%s", n, n == 1 ? " is" : "s are",
+                     n < STATS_INTERVAL_FROM ? "" : ": each is like the one before");
     else
         point_reason(pt, 0, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
                      100 * common->width, sampler_stop_name(oc->samples.stop));

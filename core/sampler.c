@@ -155,7 +155,7 @@ static bool is_narrow(const struct sampling *s, size_t series)
 {
     struct median_ci ci;
 
-    if (stats_ci_median(s->out->ns[series], s->out->n, s->config->confidence, &ci))
+    if (stats_ci_samples(s->out->ns[series], s->out->n, s->config->confidence, &ci))
         return false;
     return fmax(ci.high - ci.median, ci.median - ci.low) <= s->config->width * ci.median;
 }

@@ -101,7 +101,7 @@ static void quantiles_set(const double *sorted, size_t n, struct summary *out)
 int stats_summarise(const double *x, size_t n, double confidence, struct summary *out)
 {
     struct median_ci ci;
-    int rc = stats_ci_median(x, n, confidence, &ci);
+    int rc = stats_ci_samples(x, n, confidence, &ci);
 
     if (rc)
         return rc;

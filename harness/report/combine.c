@@ -66,35 +66,14 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
 }
 
-static void take_hull(const struct report_rows *rows, struct report_point *p, double *scratch)
-{
-    size_t n = collect(rows, p, FIELD_CI_LOW, scratch);
-    bool known = n == p->n_values && n;
-    double low = INFINITY, high = -INFINITY;
-
-    for (size_t i = 0; i < n; i++)
-        low = fmin(low, scratch[i]);
-    n = collect(rows, p, FIELD_CI_HIGH, scratch);
-    known = known && n == p->n_values;
-    for (size_t i = 0; i < n; i++)
-        high = fmax(high, scratch[i]);
-    /* one launch without: the others' hull may lie beside the value */
-    p->low = known ? low : NAN;
-    p->high = known ? high : NAN;
-    p->hull = p->n_values > 1;
-}
-
-static void take_interval(const struct report_rows *rows, struct report_point *p, double *scratch)
+static void take_interval(struct report_point *p, const double *values)
 {
     struct median_ci ci;
 
-    if (p->n_values >= REPORT_FEW_LAUNCHES && !stats_ci_median(scratch, p->n_values, 0.95, &ci) &&
-        isfinite(ci.low) && isfinite(ci.high)) {
-        p->low = ci.low;
-        p->high = ci.high;
+    if (stats_ci_launches(values, p->n_values, 0.95, &ci))
         return;
-    }
-    take_hull(rows, p, scratch);
+    p->low = ci.low;
+    p->high = ci.high;
 }
 
 static void take_levels(const struct report_rows *rows, struct report_point *p, double *scratch)
@@ -221,7 +200,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
-    take_interval(rows, p, scratch);
+    take_interval(p, scratch);
     take_limit(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)
         p->p999 = median_of(rows, p, FIELD_P999, scratch);

@@ -67,9 +67,13 @@ static bool is_better(const struct report_case *c, double value, double than)
 
 static bool overlap(const struct report_point *x, const struct report_point *y)
 {
-    if (isnan(x->low) || isnan(y->low))
-        return false;
-    return x->low <= y->high && y->low <= x->high;
+    return x->low <= y->high && y->low <= x->high; /* NaN: no */
+}
+
+/* All that the two intervals leave open is within the margin. */
+static bool surely_near(const struct report_point *x, const struct report_point *y)
+{
+    return y->high / x->low <= 1 + CONTRAST_MARGIN && x->high / y->low <= 1 + CONTRAST_MARGIN;
 }
 
 /* In words, with faster and slower as people mean them: of a time, less is faster. */
@@ -79,13 +83,16 @@ static const char *say(struct report *r, const struct contrast_rule *rule,
     const struct report_point *x = &base->points[run], *y = &other->points[run];
     double change = y->value / x->value - 1;
     bool better = is_better(base, y->value, x->value);
+    bool known = !isnan(x->low) && !isnan(y->low);
     const char *form = better ? rule->higher : rule->lower;
     const char *at = strstr(form, "%s");
 
-    if (fabs(change) < CONTRAST_SAME || overlap(x, y))
-        return rule->same;
+    if (fabs(change) < CONTRAST_SAME)
+        return surely_near(x, y) ? rule->same : pool_text(&r->pool, "not proven: %s", rule->same);
+    const char *open = !known || overlap(x, y) ? "not proven: " : "";
     const char *much = show_percent(&r->pool, 100 * fabs(change));
-    return at ? pool_text(&r->pool, "%.*s%s%s", (int)(at - form), form, much, at + 2) : form;
+    return at ? pool_text(&r->pool, "%s%.*s%s%s", open, (int)(at - form), form, much, at + 2)
+              : pool_text(&r->pool, "%s%s", open, form);
 }
 
 static bool is_base(const struct contrast_rule *rule, const struct report_bench *b, size_t run,
@@ -302,12 +309,12 @@ static void note_lost(struct report *r, const struct of_gpu *all, size_t run,
         out->lost = show_joined(&r->pool, out->lost, pool_text(&r->pool, "%zu skipped", skipped));
 }
 
-/* No difference that the intervals, or what matters to anybody, would let stand. */
+/* No difference that matters to anybody; a small one, where the intervals let it stand. */
 static bool are_alike(const struct report_point *best, const struct report_point *worst)
 {
-    bool overlap = best->low <= worst->high && worst->low <= best->high; /* NaN: no */
+    double apart = fabs(worst->value / best->value - 1);
 
-    return overlap || fabs(worst->value / best->value - 1) <= SPREAD_ALIKE;
+    return apart <= SPREAD_ALIKE || (apart < CONTRAST_SAME && overlap(best, worst));
 }
 
 static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *out)

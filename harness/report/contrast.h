@@ -43,7 +43,8 @@ struct contrast_gpus {
     const struct report_case *worst_case;
     const char *worst_gpu;
     bool behind; /* the worst lies more than SPREAD_BEHIND behind the middle one */
-    bool alike;  /* it is not, and lies within the best one's interval or SPREAD_ALIKE */
+    bool
+        alike; /* it is not, and is within SPREAD_ALIKE, or CONTRAST_SAME and no difference proven */
 };
 #define SPREAD_BEHIND 0.05
 #define SPREAD_ALIKE  0.005

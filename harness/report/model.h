@@ -6,9 +6,7 @@
  * A case is one choice of parameters and one metric. Its launches in one run are combined so:
  *   value     the centre of the launches' medians (stats_centre()): their geometric mean; launches that
  *             are wrong, failed or skipped have none
- *   interval  of 6 launches or more: the distribution-free interval of the median over the launches'
- *             medians (core/stats.h). Of fewer, which cannot bear one: the hull of the launches' own
- *             intervals, lowest ci_low to highest ci_high. Unknown where one launch has none
+ *   interval  over the launches' medians (stats_ci_launches()); of one launch there is none
  *   levels    two where the launches' medians fall on two levels, else where a launch's samples do
  *   limit     the highest of the launches' limits: a launch on a machine in a bad state finds a low
  *             ceiling; percent is value / limit. A reference where a launch's is: no verdict hangs on it
@@ -25,15 +23,11 @@
 #include "harness/report/pool.h"
 #include "harness/store/run_folder.h"
 
-#define REPORT_FEW_LAUNCHES 6 /* below, the interval is the hull: 2 * 0.5^5 is over 5 % */
-
 enum row_field {
     FIELD_METRIC,
     FIELD_UNIT,
     FIELD_VALUE,
     FIELD_P999,
-    FIELD_CI_LOW,
-    FIELD_CI_HIGH,
     FIELD_SAMPLES,
     FIELD_LEVEL_LOW,
     FIELD_LEVEL_LOW_SHARE,
@@ -85,8 +79,7 @@ struct report_point {
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
     bool reference;     /* the limit is none, but what the same work reached: core/limit_remark.h */
-    bool hull;
-    size_t n_two; /* launches whose own samples fall on two levels */
+    size_t n_two;       /* launches whose own samples fall on two levels */
     enum report_two two;
     struct levels levels;
     const char *limit_source, *status, *reason, *disturbed, *origin; /* "" where there is none */

@@ -48,11 +48,13 @@ struct contrast_rule {
     const char *other; /* conditions of the second case */
     const char *by;    /* parameters: of each combination of their values the best case is taken */
     const char *lower, *higher; /* "%s" is by how much the second is below or above the first */
-    const char *same;           /* their intervals overlap, or they differ by under CONTRAST_SAME */
+    const char *same;           /* they differ by under CONTRAST_SAME, and by their intervals by
+                                   CONTRAST_MARGIN at most */
     unsigned flags;
 };
 
-#define CONTRAST_SAME 0.01
+#define CONTRAST_SAME   0.01
+#define CONTRAST_MARGIN 0.05
 
 extern const struct contrast_rule contrast_rules[]; /* ends with NULL */
 

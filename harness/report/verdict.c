@@ -85,18 +85,19 @@ static struct verdict without_value(struct pool *pool, const struct report_point
     return (struct verdict){MOOD_OPEN, pool_text(pool, "not measured: %s", why)};
 }
 
-/* Where an end of the interval lies, in % of the limit; the value itself where it has none. */
-static double share_of(const struct report_point *p, double end)
-{
-    return isnan(end) || isnan(p->limit) || p->limit == 0 ? p->percent : 100 * end / p->limit;
-}
-
-/* A verdict holds only if it holds for the whole interval. */
+/* A verdict holds only if it holds for the whole interval; without one there is none. */
 static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
 {
     const char *share = show_percent(pool, p->percent);
-    double low = share_of(p, p->low), high = share_of(p, p->high);
+    double low = 100 * p->low / p->limit, high = 100 * p->high / p->limit;
 
+    if (isnan(low) || isnan(high)) {
+        bool above = p->percent > LIMIT_EXCEEDED_PERCENT;
+
+        return (struct verdict){above ? MOOD_WARN : MOOD_OPEN,
+                                pool_text(pool, "undecided: %s of the limit in a single launch%s",
+                                          share, above ? ", above what is possible" : "")};
+    }
     if (low > LIMIT_EXCEEDED_PERCENT)
         return (struct verdict){
             MOOD_WARN,

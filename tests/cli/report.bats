@@ -244,7 +244,7 @@ END
     "$plumb" report r
     grep -q 'over eth7, .*size 1M' r/report.html
     grep -q 'CPU 0.310 s/GB at this end, 0.470 at the peer' r/report.html
-    grep -q 'normal: 93.6 % of the limit' r/report.html
+    grep -q 'undecided: 93.6 % of the limit in a single launch' r/report.html
     ls r/plots > plots
     grep -qx 'net-bandwidth.svg' plots
     grep -q '^net-cpu_per_gb.*svg' plots

@@ -4,6 +4,7 @@
 #define PLUMB_TESTS_FAKE_RUN_H
 
 #include <ftw.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,6 +88,14 @@ static inline void fake_row_init(struct row *row, const char *case_id, uint64_t 
     row->repeat = repeat;
     row->run = "fake";
     row->host = "host";
+}
+
+/* The value of launch i of FAKE_LAUNCHES of one case, whose 95 % interval ends at value / 1.01 and
+ * 1.01 value: Student's t with 2 degrees of freedom, on logarithms. */
+#define FAKE_LAUNCHES 3
+static inline double fake_launch(double value, unsigned i)
+{
+    return value * exp(((double)i - 1) * log(1.01) * sqrt(3) / 4.302652729911275);
 }
 
 #endif

@@ -37,6 +37,7 @@ struct writer {
     const char *const *params;
     size_t n_params;
     unsigned cases;
+    bool launched; /* FAKE_LAUNCHES times, each, so that there is an interval */
     char number[16];
 };
 
@@ -116,9 +117,15 @@ static void add(struct writer *w, struct row *row, ...)
     for (size_t i = 0; i < w->n_params; i++)
         row->params[i] = va_arg(args, const char *);
     va_end(args);
-    row_print_csv(w->rows, row);
-    fprintf(w->plan, "done,0001,1,%s,%llu,%s,,60\n", row->case_id, (unsigned long long)row->repeat,
-            w->bench);
+    double value = row->value, percent = row->percent_of_limit;
+    for (unsigned i = 0; i < (w->launched ? FAKE_LAUNCHES : 1); i++) {
+        row->repeat += i > 0;
+        row->value = w->launched ? fake_launch(value, i) : value;
+        row->percent_of_limit = percent * row->value / value;
+        row_print_csv(w->rows, row);
+        fprintf(w->plan, "done,0001,1,%s,%llu,%s,,60\n", row->case_id,
+                (unsigned long long)row->repeat, w->bench);
+    }
 }
 
 static void add_gemm(struct writer *w, const char *device, const char *dtype, const char *data,
@@ -174,6 +181,7 @@ static void host_and_gpu_do_not_mix(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "host", "bf16", "random", "onednn", "1024", 3);
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 790);
@@ -191,6 +199,7 @@ static void zeros_and_the_librarys_choice_stand_beside(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 760);
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt-best", "8192", 800);
@@ -206,11 +215,12 @@ static void zeros_and_the_librarys_choice_stand_beside(void **state)
     report_release(&r);
 }
 
-/* Two sizes or two types are no pair; and what lies within the intervals is no difference. */
+/* Two sizes or two types are no pair; and what lies within the intervals is no proven difference. */
 static void only_like_is_set_beside_like(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 760);
     add_gemm(w, "cuda:0", "bf16", "zeros", "cublaslt", "4096", 900);
@@ -220,7 +230,24 @@ static void only_like_is_set_beside_like(void **state)
     struct headlines h = headlines_of(&r);
     assert_int_equal(h.contrasts.n, 1);
     says_not(line(&h, "GPU matrix core", "bf16"), "zeros");
-    says(line(&h, "GPU matrix core", "f16"), "zeros make no difference");
+    says(line(&h, "GPU matrix core", "f16"), "not proven: zeros are 1.5 % faster");
+    report_release(&r);
+}
+
+/* Nor is "no difference" told of launches that say nothing of it. */
+static void one_launch_proves_no_difference_and_no_likeness(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 760);
+    add_gemm(w, "cuda:0", "bf16", "zeros", "cublaslt", "8192", 874);
+    add_gemm(w, "cuda:0", "f16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:0", "f16", "zeros", "cublaslt", "8192", 801);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    says(line(&h, "GPU matrix core", "bf16"), "not proven: zeros are 15 % faster");
+    says(line(&h, "GPU matrix core", "f16"), "not proven: zeros make no difference");
     report_release(&r);
 }
 
@@ -284,6 +311,7 @@ static void skipped_gpus_are_no_alarm_and_dead_ones_count(void **state)
     struct writer *w = *state;
     struct row row;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
     add_lost_gemm(w, "cuda:1", "skipped");
@@ -304,6 +332,7 @@ static void gpus_that_do_not_differ_are_alike(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
     add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 799.9);
@@ -331,6 +360,7 @@ static void far_memory_gets_a_verdict(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "copy", copy_params, COUNT(copy_params));
     add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
     add_copy(w, "node1", "cuda:0", "pinned", "A", "remote", 42.35);
@@ -350,6 +380,7 @@ static void gpus_are_compared_from_their_own_node(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "copy", copy_params, COUNT(copy_params));
     add_copy(w, "node0", "cuda:0", "pinned", "A", "local", 55);
     add_copy(w, "node1", "cuda:0", "pinned", "A", "remote", 40);
@@ -367,6 +398,7 @@ static void a_low_copy_is_explained_by_its_link(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     fake_run_write(
         &w->f, "run.json",
         "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
@@ -390,6 +422,7 @@ static void either_end_may_be_the_reason(void **state)
     struct writer *w = *state;
     struct row row;
 
+    w->launched = true;
     fake_run_write(&w->f, "run.json",
                    "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
                    "{\"severity\": \"warn\", \"subject\": \"B\", \"text\": \"B runs at x8\"}]}}\n");
@@ -1015,6 +1048,7 @@ int main(void)
         TEST(host_and_gpu_do_not_mix),
         TEST(zeros_and_the_librarys_choice_stand_beside),
         TEST(only_like_is_set_beside_like),
+        TEST(one_launch_proves_no_difference_and_no_likeness),
         TEST(a_gpu_behind_the_others_is_named),
         TEST(gpus_without_a_value_are_told),
         TEST(skipped_gpus_are_no_alarm_and_dead_ones_count),

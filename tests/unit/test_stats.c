@@ -205,13 +205,43 @@ static void test_summary_fields(void **unused)
     struct median_ci ci;
 
     assert_int_equal(stats_ci_median(x, 10, 0.9, &ci), 0);
-    assert_true(ci.low == s.ci_low && ci.high == s.ci_high && ci.median == s.p50);
+    assert_true(ci.median == s.p50);
     assert_true(ci.low < 5.5 && ci.high > 5.5 && ci.low > 1 && ci.high < 10);
+}
+
+// A summary has the interval of stats_ci_samples(): from 20 samples on, where neighbours differ.
+static void test_summary_interval(void **unused)
+{
+    double x[50];
+    struct summary s;
+    struct median_ci ci;
+
+    (void)unused;
+    for (int i = 0; i < 50; i++)
+        x[i] = i % 2 ? i : -i;
+    for (size_t n = 6; n <= 50; n++) {
+        assert_int_equal(stats_summarise(x, n, 0.95, &s), 0);
+        assert_int_equal(stats_ci_median(x, n, 0.95, &ci), 0);
+        assert_true(ci.low < ci.high);
+        assert_true(n < 20 ? isnan(s.ci_low) && isnan(s.ci_high)
+                           : s.ci_low == ci.low && s.ci_high == ci.high);
+    }
+    for (int i = 0; i < 50; i++)
+        x[i] = i; // up to 49 samples a drift is seen, and not how far it goes
+    assert_int_equal(stats_summarise(x, 49, 0.95, &s), 0);
+    assert_true(isnan(s.ci_low) && isnan(s.ci_high));
+    assert_int_equal(stats_summarise(x, 50, 0.95, &s), 0);
+    assert_true(s.ci_low == 0 && s.ci_high == 49);
+    for (int i = 0; i < 50; i++)
+        x[i] = 7;
+    assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
+    assert_true(s.ci_low == 7 && s.ci_high == 7);
 }
 
 static void test_unmeasured_is_nan(void **unused)
 {
     const double x[] = {3, 1, 4, 2, 5, 0, 6, -1};
+    struct median_ci ci;
     struct summary s;
 
     (void)unused;
@@ -220,16 +250,16 @@ static void test_unmeasured_is_nan(void **unused)
     assert_true(isnan(s.stddev) && isnan(s.ci_low) && isnan(s.ci_high));
     assert_true(isnan(s.effective_n) && isnan(s.autocorrelation_time));
     // [min, max] of n covers the median with 1 - 2^(1 - n): 93.75 % for 5, 96.875 % for 6.
-    assert_int_equal(stats_summarise(x, 5, 0.95, &s), 0);
-    assert_true(isnan(s.ci_low) && isnan(s.ci_high) && s.stddev > 0);
-    assert_int_equal(stats_summarise(x, 5, 0.9375, &s), 0);
-    assert_true(s.ci_low == 1 && s.ci_high == 5);
-    assert_int_equal(stats_summarise(x, 6, 0.95, &s), 0);
-    assert_true(s.ci_low >= 0 && s.ci_high <= 5);
-    assert_int_equal(stats_summarise(x, 7, 0.99, &s), 0);
-    assert_true(isnan(s.ci_low) && isnan(s.autocorrelation_time));
-    assert_int_equal(stats_summarise(x, 8, 0.99, &s), 0);
-    assert_true(s.ci_low < s.ci_high && s.autocorrelation_time >= 1);
+    assert_int_equal(stats_ci_median(x, 5, 0.95, &ci), 0);
+    assert_true(isnan(ci.low) && isnan(ci.high));
+    assert_int_equal(stats_ci_median(x, 5, 0.9375, &ci), 0);
+    assert_true(ci.low == 1 && ci.high == 5);
+    assert_int_equal(stats_ci_median(x, 6, 0.95, &ci), 0);
+    assert_true(ci.low >= 0 && ci.high <= 5);
+    assert_int_equal(stats_ci_median(x, 7, 0.99, &ci), 0);
+    assert_true(isnan(ci.low) && isnan(ci.autocorrelation_time));
+    assert_int_equal(stats_ci_median(x, 8, 0.99, &ci), 0);
+    assert_true(ci.low < ci.high && ci.autocorrelation_time >= 1);
 }
 
 static void test_interval_by_hand(void **unused)
@@ -585,6 +615,7 @@ int main(void)
         cmocka_unit_test(test_median_of_awkward_orders),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_summary_fields),
+        cmocka_unit_test(test_summary_interval),
         cmocka_unit_test(test_unmeasured_is_nan),
         cmocka_unit_test(test_interval_by_hand),
         cmocka_unit_test(test_constant_series),

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the intervals of few samples and of few launches cover, by a generator that is no part of the
+// program: docs/statistics.md has these tables.
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "core/stats.h"
+
+#define SERIES 4000
+#define MANY   400000 // launches that tell what is true
+
+// A multiplicative congruential generator (L'Ecuyer 1999, table 2, modulus 2^61 - 1).
+static uint64_t state;
+
+static double uniform(void)
+{
+    state = (uint64_t)((unsigned __int128)state * 437799614237992725u % 2305843009213693951u);
+    return (double)state / 2305843009213693951.0;
+}
+
+// The polar method.
+static double normal(void)
+{
+    double a, b, square;
+
+    do {
+        a = 2 * uniform() - 1;
+        b = 2 * uniform() - 1;
+        square = a * a + b * b;
+    } while (square >= 1 || square == 0);
+    return a * sqrt(-2 * log(square) / square);
+}
+
+static void autoregressive(double phi, double *x, size_t n)
+{
+    x[0] = normal();
+    for (size_t i = 1; i < n; i++)
+        x[i] = phi * x[i - 1] + sqrt(1 - phi * phi) * normal();
+}
+
+struct shares {
+    double told, wrong,
+        plainly; // in % of all series: have an interval; that misses; without the rule
+};
+
+static struct shares shares_of(double phi, size_t n)
+{
+    double x[100];
+    struct shares s = {0};
+
+    state = 20240229 + n;
+    for (int i = 0; i < SERIES; i++) {
+        struct median_ci ci, plain;
+
+        autoregressive(phi, x, n);
+        assert_int_equal(stats_ci_samples(x, n, 0.95, &ci), 0);
+        assert_int_equal(stats_ci_median(x, n, 0.95, &plain), 0);
+        s.told += 100.0 / SERIES * !isnan(ci.low);
+        s.wrong += 100.0 / SERIES * (ci.low > 0 || ci.high < 0);
+        s.plainly += 100.0 / SERIES * (plain.low > 0 || plain.high < 0);
+    }
+    return s;
+}
+
+static void few_samples_have_a_true_interval_or_none(void **unused)
+{
+    const size_t n[] = {7, 10, 15, 20, 25, 30, 40, 50, 70, 100};
+    const double phi[] = {0, 0.5, 0.9};
+    int bad = 0;
+
+    (void)unused;
+    for (int p = 0; p < 3; p++)
+        for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
+            struct shares s = shares_of(phi[p], n[i]);
+
+            print_message(
+                "  AR(1) %.1f  n=%-3zu  interval %5.1f %%  wrong %4.1f %%  (if always told "
+                "%4.1f %%)\n",
+                phi[p], n[i], s.told, s.wrong, s.plainly);
+            bad += !(s.wrong <= 10);
+            bad += phi[p] == 0 && n[i] >= 20 && !(s.told > 80);
+        }
+    assert_int_equal(bad, 0);
+}
+
+enum kind { NORMAL, STUDENT3, EXPONENTIAL, HALVES, FIFTH, KINDS };
+
+static const char *const names[] = {"normal", "Student t, 3 degrees", "exponential",
+                                    "two levels 50/50", "two levels 80/20"};
+
+// A launch of 100, a tenth of a percent apart from others; levels are 2 % apart.
+static double launch(enum kind kind)
+{
+    double z = normal();
+
+    if (kind == STUDENT3)
+        z /= sqrt((pow(normal(), 2) + pow(normal(), 2) + pow(normal(), 2)) / 3);
+    else if (kind == EXPONENTIAL)
+        z = -log(uniform());
+    else if (kind == HALVES || kind == FIFTH)
+        z += uniform() < (kind == HALVES ? 0.5 : 0.2) ? 20 : 0;
+    return 100 + 0.1 * z;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static void truth_of(enum kind kind, double *centre, double *median)
+{
+    double *x = malloc(MANY * sizeof(*x)), sum = 0;
+
+    assert_non_null(x);
+    for (int i = 0; i < MANY; i++) {
+        x[i] = launch(kind);
+        sum += log(x[i]) / MANY;
+    }
+    qsort(x, MANY, sizeof(*x), ascending);
+    *centre = exp(sum);
+    *median = x[MANY / 2];
+    free(x);
+}
+
+struct covered {
+    double centre, median;
+};
+
+static struct covered covered_of(enum kind kind, size_t n, double centre, double median)
+{
+    struct covered c = {0};
+    double x[32];
+
+    for (int i = 0; i < SERIES; i++) {
+        struct median_ci ci;
+
+        for (size_t k = 0; k < n; k++)
+            x[k] = launch(kind);
+        assert_int_equal(stats_ci_launches(x, n, 0.95, &ci), 0);
+        c.centre += 100.0 / SERIES * (ci.low <= centre && centre <= ci.high);
+        c.median += 100.0 / SERIES * (ci.low <= median && median <= ci.high);
+    }
+    return c;
+}
+
+static void launches_are_covered(void **unused)
+{
+    const size_t n[] = {2, 3, 4, 5, 6, 8, 10, 20, 30};
+    int bad = 0;
+
+    (void)unused;
+    for (enum kind k = NORMAL; k < KINDS; k++) {
+        double centre, median;
+
+        state = 4711 + k;
+        truth_of(k, &centre, &median);
+        for (size_t i = 0; i < sizeof(n) / sizeof(n[0]); i++) {
+            struct covered c = covered_of(k, n[i], centre, median);
+
+            print_message("  %-20s %2zu launches: covers the geometric mean %5.1f %%, the median "
+                          "%5.1f %%\n",
+                          names[k], n[i], c.centre, c.median);
+            bad += k <= STUDENT3 && !(c.centre >= 94 && c.median >= 94);
+            bad += k == EXPONENTIAL && !(c.centre >= 86 && c.median >= 92);
+        }
+    }
+    assert_int_equal(bad, 0);
+}
+
+// R: exp(t.test(log(c(10, 11, 12)))$conf.int)
+static void launches_by_hand(void **unused)
+{
+    const double x[] = {10, 12, 11}, same[] = {5, 5}, below[] = {-1, 1};
+    struct median_ci ci;
+
+    (void)unused;
+    double logs[] = {log(10), log(12), log(11)}, mean = (logs[0] + logs[1] + logs[2]) / 3;
+    double variance =
+        (pow(logs[0] - mean, 2) + pow(logs[1] - mean, 2) + pow(logs[2] - mean, 2)) / 2;
+    double half = 4.302652729911275 * sqrt(variance / 3);
+
+    assert_int_equal(stats_ci_launches(x, 3, 0.95, &ci), 0);
+    assert_true(fabs(ci.low - exp(mean - half)) < 1e-9 && fabs(ci.high - exp(mean + half)) < 1e-9);
+    assert_true(ci.median == 11 && ci.low < 8.8 && ci.high > 13.7);
+    assert_int_equal(stats_ci_launches(x, 1, 0.95, &ci), 0);
+    assert_true(ci.median == 10 && isnan(ci.low) && isnan(ci.high));
+    assert_int_equal(stats_ci_launches(same, 2, 0.95, &ci), 0);
+    assert_true(fabs(ci.low - 5) < 1e-12 && fabs(ci.high - 5) < 1e-12);
+    assert_int_equal(stats_ci_launches(below, 2, 0.95, &ci), 0); // no logarithm: t itself
+    assert_true(fabs(ci.low + 12.706204736432095) < 1e-9 && fabs(ci.high + ci.low) < 1e-9);
+    assert_int_equal(stats_ci_launches(x, 0, 0.95, &ci), -EINVAL);
+}
+
+// One far launch of five: the order statistics alone would be their whole range.
+static void five_launches_hold_their_range(void **unused)
+{
+    const double x[] = {100, 101, 100.5, 100.2, 140};
+    struct median_ci ci;
+
+    (void)unused;
+    assert_int_equal(stats_ci_launches(x, 5, 0.95, &ci), 0);
+    assert_true(ci.low <= 100 && ci.high >= 140);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(few_samples_have_a_true_interval_or_none),
+        cmocka_unit_test(launches_are_covered),
+        cmocka_unit_test(launches_by_hand),
+        cmocka_unit_test(five_launches_hold_their_range),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

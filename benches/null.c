@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "core/rng.h"
@@ -34,11 +35,33 @@ struct params {
 
 struct state {
     struct rng rng;
-    double last; /* of the autoregressive noise */
+    double last;   /* of the autoregressive noise */
+    double median; /* of the noise, so that --level is that of the samples */
 };
 
 #define AR1_PHI      0.9
 #define SECOND_LEVEL 1.1
+#define SECOND_SHARE 0.3
+
+static double below(double x, double level, double spread)
+{
+    return spread > 0 ? 0.5 * erfc((level - x) / spread / sqrt(2)) : x >= level;
+}
+
+/* Of 1 and SECOND_LEVEL mixed, each with normal noise: where half of the samples lie below. */
+static double median_of_levels(double spread)
+{
+    double low = 1, high = SECOND_LEVEL;
+
+    for (int i = 0; i < 60; i++) {
+        double x = (low + high) / 2;
+        double share = (1 - SECOND_SHARE) * below(x, 1, spread) +
+                       SECOND_SHARE * below(x, SECOND_LEVEL, spread);
+
+        *(share < 0.5 ? &low : &high) = x;
+    }
+    return low;
+}
 
 static double disturbance(const struct params *p, struct state *s)
 {
@@ -51,10 +74,26 @@ static double disturbance(const struct params *p, struct state *s)
         s->last = AR1_PHI * s->last + sqrt(1 - AR1_PHI * AR1_PHI) * z;
         return 1 + p->spread * s->last;
     case NOISE_TWO_LEVELS:
-        return (rng_double(&s->rng) < 0.3 ? SECOND_LEVEL : 1) + p->spread * z;
+        return ((rng_double(&s->rng) < SECOND_SHARE ? SECOND_LEVEL : 1) + p->spread * z) /
+               s->median;
     default:
         return 1 + p->spread * z;
     }
+}
+
+/* Every case, and every repetition of one, has draws of its own. */
+static uint64_t seed_of(const struct point *pt)
+{
+    const struct params *p = pt->params;
+    uint64_t spread,
+        state = pt->common->seed,
+        parts[] = {pt->repeat, p->number, p->level_ns, (uint64_t)p->noise, (uint64_t)p->fault};
+
+    memcpy(&spread, &p->spread, sizeof(spread));
+    state = rng_splitmix64(&state) ^ spread;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        state = rng_splitmix64(&state) ^ parts[i];
+    return state;
 }
 
 static int setup(struct point *pt)
@@ -65,7 +104,8 @@ static int setup(struct point *pt)
     if (!s)
         return -ENOMEM;
     pt->state = s;
-    rng_seed(&s->rng, pt->common->seed * 1000003 + p->number);
+    rng_seed(&s->rng, seed_of(pt));
+    s->median = median_of_levels(p->spread);
     s->last = rng_normal(&s->rng);
     point_series(pt, "time", "us", 0);
     if (p->fault == FAULT_SKIP)
@@ -124,14 +164,15 @@ static const struct opt options[] = {
      .def = "100us",
      .min = 1,
      .max = 1000000000000,
-     .help = "true median of the simulated time"},
+     .help = "true median of the simulated time, whatever the noise"},
     {.name = "noise",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(noise),
      .def = "normal",
      .choices = noises,
-     .help = "how samples scatter: two-levels has 30 % of them 10 % higher, ar1 is correlated with "
+     .help = "how samples scatter: two-levels has 30 % of them 10 % above the others, ar1 is "
+             "correlated with "
              "phi 0.9"},
     {.name = "spread",
      .type = OPT_FRACTION,

@@ -127,6 +127,7 @@ struct point {
     void *bench_state;  /* open's own */
     struct series series[SAMPLER_SERIES_MAX];
     size_t n_series;
+    uint64_t repeat;      /* which time this point is measured in this process, from 1 */
     uint64_t sample_ns;   /* from bench->sample_ns; setup may change it */
     uint64_t min_samples; /* from the options; setup may raise it */
     uint64_t max_samples; /* from the options; setup may lower it */

@@ -183,6 +183,7 @@ static int run_point(struct runner *r, size_t index)
     }
     pt.params = params;
     pt.origin = r->b->origin ? r->b->origin : "measured";
+    pt.repeat = r->repeat;
     pt.sample_ns = r->b->sample_ns;
     pt.min_samples = r->common->min_samples;
     pt.max_samples = r->common->max_samples;

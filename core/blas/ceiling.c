@@ -9,18 +9,23 @@
 
 #define RUN_NS      2000000u /* long against the microseconds that a team's start costs */
 #define RUNS        25
+#define RUNS_FIRST  5   /* of each loop */
+#define NEAR        0.8 /* of the fastest: whether it stays there is not decided yet */
 #define TURNS_FIRST 1000
 
 static const struct ceiling_loop *const tables[] = {ceiling_amx, ceiling_x86, ceiling_arm,
                                                     ceiling_generic};
 
-const struct ceiling_loop *ceiling_find(enum gemm_dtype dtype, const struct cpu_features *f)
+size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
+                     const struct ceiling_loop *loops[CEILING_LOOPS_MAX])
 {
+    size_t n = 0;
+
     for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
         for (const struct ceiling_loop *loop = tables[t]; loop->run; loop++)
-            if (loop->dtype == dtype && loop->usable(f))
-                return loop;
-    abort(); /* ceiling_generic serves every type */
+            if (loop->dtype == dtype && loop->usable(f) && n < CEILING_LOOPS_MAX)
+                loops[n++] = loop;
+    return n;
 }
 
 struct run {
@@ -65,7 +70,7 @@ static double rate_of(const struct run *run, unsigned threads)
     return rate;
 }
 
-static double best_rate(struct team *team, struct run *run)
+static double best_rate(struct team *team, struct run *run, int runs)
 {
     double best = 0;
     uint64_t ns = run_once(team, run);
@@ -74,7 +79,7 @@ static double best_rate(struct team *team, struct run *run)
         run->turns *= ns < RUN_NS / 16 ? 8 : 2;
         ns = run_once(team, run);
     }
-    for (int i = 0; i < RUNS; i++) {
+    for (int i = 0; i < runs; i++) {
         run_once(team, run);
         double rate = rate_of(run, team_size(team));
         best = rate > best ? rate : best;
@@ -82,19 +87,49 @@ static double best_rate(struct team *team, struct run *run)
     return best;
 }
 
-int ceiling_measure(const struct ceiling_loop *loop, const struct topo *topo, const unsigned *cpus,
-                    unsigned n, double *operations_per_ns)
+/* All loops briefly, then those near the front for as long as a maximum needs: a wide unit may be slower than a
+ * narrow one, and a type's own instruction than the detour by another type. */
+static void race(struct team *team, struct run *run, const struct ceiling_loop *const *loops,
+                 size_t n, struct ceiling_rate *best)
+{
+    double rates[CEILING_LOOPS_MAX] = {0}, front = 0;
+
+    *best = (struct ceiling_rate){loops[0], 0};
+    for (size_t i = 0; i < n; i++) {
+        run->loop = loops[i];
+        run->turns = TURNS_FIRST;
+        rates[i] = best_rate(team, run, RUNS_FIRST);
+        front = rates[i] > front ? rates[i] : front;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (rates[i] < NEAR * front)
+            continue;
+        run->loop = loops[i];
+        run->turns = TURNS_FIRST;
+        double rate = best_rate(team, run, RUNS);
+
+        rate = rates[i] > rate ? rates[i] : rate;
+        if (rate > best->operations_per_ns)
+            *best = (struct ceiling_rate){loops[i], rate};
+    }
+}
+
+int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
+                    const struct topo *topo, const unsigned *cpus, unsigned n,
+                    struct ceiling_rate *best)
 {
     unsigned char *in = aligned_alloc(64, CEILING_IN_BYTES);
     char *out = aligned_alloc(64, (size_t)n * CEILING_OUT_BYTES);
     uint64_t *each_ns = calloc(n, sizeof(*each_ns));
-    struct run run = {loop, TURNS_FIRST, in, out, each_ns};
+    struct run run = {.in = in, .out = out, .each_ns = each_ns};
     struct team *team;
-    int err = in && out && each_ns ? team_open(&team, topo, cpus, n) : -ENOMEM;
+    int err = !n_loops || n_loops > CEILING_LOOPS_MAX ? -EINVAL : 0;
 
+    if (!err)
+        err = in && out && each_ns ? team_open(&team, topo, cpus, n) : -ENOMEM;
     if (!err) {
         fill_operands(in);
-        *operations_per_ns = best_rate(team, &run);
+        race(team, &run, loops, n_loops, best);
         team_close(team);
     }
     free(in);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The measured ceiling of matrix products: how many operations a second the widest unit does when
+ * The measured ceiling of matrix products: how many operations a second the fastest unit does when
  * nothing but the unit is used. A loop multiplies and adds registers, with enough independent sums
  * that no result is waited for; all threads run it at the same time on the same CPUs as the
  * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
  * these units run at.
  *
  * The tables below hold one loop for each unit and type; each architecture's file leaves its table
- * empty elsewhere. The first usable entry of ceiling_find()'s order counts.
+ * empty elsewhere. The fastest of all that this CPU can run counts.
  */
 #ifndef PLUMB_CORE_BLAS_CEILING_H
 #define PLUMB_CORE_BLAS_CEILING_H
@@ -35,12 +35,21 @@ struct ceiling_loop {
 /* Each ends with an entry whose `run` is NULL. */
 extern const struct ceiling_loop ceiling_amx[], ceiling_x86[], ceiling_arm[], ceiling_generic[];
 
-/* The loop for a type on this CPU; never NULL. */
-const struct ceiling_loop *ceiling_find(enum gemm_dtype dtype, const struct cpu_features *f);
+#define CEILING_LOOPS_MAX 12
 
-/* Operations a nanosecond of n threads bound to cpus[0..n): the best of some 25 runs of 2 ms. The
- * caller ends bound to cpus[0]. 0 or -errno. Takes about 60 ms. */
-int ceiling_measure(const struct ceiling_loop *loop, const struct topo *topo, const unsigned *cpus,
-                    unsigned n, double *operations_per_ns);
+/* All loops that compute products of a type on this CPU, also by way of a wider type; one at least. */
+size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
+                     const struct ceiling_loop *loops[CEILING_LOOPS_MAX]);
+
+struct ceiling_rate {
+    const struct ceiling_loop *loop; /* the fastest */
+    double operations_per_ns;
+};
+
+/* The fastest of these loops, each by n threads bound to cpus[0..n): the best of some 25 runs of 2 ms.
+ * The caller ends bound to cpus[0]. 0 or -errno. Takes 60 ms, and 10 to 60 ms for each further loop. */
+int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
+                    const struct topo *topo, const unsigned *cpus, unsigned n,
+                    struct ceiling_rate *best);
 
 #endif

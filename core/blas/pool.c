@@ -89,13 +89,13 @@ int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
     int err = known ? 0 : -ENOMEM;
 
     if (!err && (!known->value.source || again)) {
-        const struct ceiling_loop *loop = ceiling_find(dtype, &pool->features);
-        double rate;
-        err = ceiling_measure(loop, threads->topo, threads->cpus, threads->n, &rate);
-        if (!err && rate > known->value.operations_per_ns)
-            known->value.operations_per_ns = rate;
-        if (!err)
-            known->value.source = loop->source;
+        const struct ceiling_loop *loops[CEILING_LOOPS_MAX];
+        struct ceiling_rate best;
+
+        err = ceiling_measure(loops, ceiling_loops(dtype, &pool->features, loops), threads->topo,
+                              threads->cpus, threads->n, &best);
+        if (!err && best.operations_per_ns > known->value.operations_per_ns)
+            known->value = (struct gemm_ceiling){best.operations_per_ns, best.loop->source};
     }
     if (!err)
         *out = known->value;

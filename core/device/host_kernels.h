@@ -71,9 +71,12 @@ extern const struct host_isa *const host_isas[];
 const struct host_isa *host_isa_find(const char *name);
 
 /* The widest that is worth its width here: some CPUs carry out wide instructions in two halves, and
- * stream no faster or slower with them. Measures, in less than a millisecond, whether loads from the
+ * stream no faster or slower with them. Measures, in some milliseconds, whether loads from the
  * first-level cache gain over the next narrower unit. Never NULL. */
 const struct host_isa *host_isa_best(void);
+
+/* The same choice from the time that the same loads take with each of host_isas; UINT64_MAX: not here. */
+const struct host_isa *host_isa_worth(const uint64_t *ns);
 
 /* Arrays that an operation goes over: what a pass moves is this many times kernel_args.bytes. */
 unsigned kernel_arrays(enum kernel_op op);

@@ -134,8 +134,9 @@ static const struct opt options[] = {
     {.name = NULL},
 };
 
-static const char *const columns[] = {"level",          "isa",     "working_set", "bytes_rule",
-                                      "write_allocate", "address", "shape",       NULL};
+static const char *const columns[] = {
+    "level",          "isa",     "working_set", "bytes_rule", "write_allocate",
+    "hardware_pages", "address", "shape",       NULL};
 
 static int setup(struct point *pt)
 {
@@ -162,8 +163,9 @@ const struct bench bench = {
         "the read of a line that a regular store is about to fill is not counted "
         "(write_allocate=yes\n"
         "says that the hardware does it in addition). latency: ns for one dependent load, along a\n"
-        "random cycle through every cache line. The limit is what the best loads alone, of the "
-        "lines\n"
+        "random cycle through every cache line, page walks included; latency_page_by_page: the\n"
+        "same, but all loads from a page before the next. The limit is what the best loads alone, "
+        "of the lines\n"
         "that stores fill too, and the best stores alone reach at the same size and place, both "
         "at\n"
         "the same time.\n"

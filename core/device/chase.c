@@ -3,14 +3,16 @@
 #include "core/device/chase.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "core/clock.h"
 #include "core/device/entries.h"
 #include "core/rng.h"
 
 static void **line_at(const struct chase *c, uint64_t step)
 {
-    return (void **)(c->at + (uint64_t)c->order[step] * CHASE_LINE);
+    return (void **)(c->at + (uint64_t)c->order[step] * CHASE_LINE + c->offset);
 }
 
 static void **line_after(const struct chase *c, uint64_t step)
@@ -35,6 +37,13 @@ int chase_order(uint32_t **order, uint64_t lines, uint64_t seed)
     return 0;
 }
 
+static void link_lines(struct chase *c)
+{
+    for (uint64_t i = 0; i < c->lines; i++)
+        *line_at(c, i) = line_after(c, i);
+    c->now = line_at(c, 0);
+}
+
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
 {
     *c = (struct chase){.at = at, .lines = bytes / CHASE_LINE};
@@ -42,9 +51,41 @@ int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed)
     if (err)
         return err;
     entries_fill_bits(at, c->lines * CHASE_LINE, seed + 1);
-    for (uint64_t i = 0; i < c->lines; i++)
-        *line_at(c, i) = line_after(c, i);
-    c->now = line_at(c, 0);
+    link_lines(c);
+    return 0;
+}
+
+#define PAGE_LINES (CHASE_PAGE / CHASE_LINE)
+#define PAGE_HOPS  (PAGE_LINES / 2)
+
+/* The lines of one page that the cycle visits, in its order. */
+static void order_page(struct rng *rng, uint32_t page, uint32_t *order)
+{
+    for (uint32_t i = 0; i < PAGE_HOPS; i++)
+        order[i] = page * PAGE_LINES + 2 * i + (uint32_t)rng_below(rng, 2);
+    rng_shuffle_u32(rng, order, PAGE_HOPS);
+}
+
+int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed)
+{
+    uint64_t pages = bytes / CHASE_PAGE;
+    uint32_t *page_order;
+    struct rng rng;
+
+    *c = (struct chase){.at = at, .lines = pages * PAGE_HOPS, .offset = sizeof(void *)};
+    if (pages * PAGE_LINES > UINT32_MAX)
+        return -EINVAL;
+    int err = chase_order(&page_order, pages, seed);
+    if (err)
+        return err;
+    c->order = malloc(c->lines * sizeof(*c->order));
+    rng_seed(&rng, seed + 2);
+    for (uint64_t i = 0; c->order && i < pages; i++)
+        order_page(&rng, page_order[i], c->order + i * PAGE_HOPS);
+    free(page_order);
+    if (!c->order)
+        return -ENOMEM;
+    link_lines(c);
     return 0;
 }
 
@@ -88,4 +129,85 @@ void chase_run(struct chase *c, uint64_t hops)
 int chase_check(const struct chase *c)
 {
     return c->now == line_at(c, c->hops % c->lines) ? 0 : -EBADMSG;
+}
+
+#define TRANSLATION_RUNS   20   /* of each at least; short ones, so that some are not disturbed */
+#define TRANSLATION_MOST   400  /* where no two of them agree */
+#define TRANSLATION_NEAR   1.05 /* the second best of the best */
+#define TRANSLATION_SPREAD 2    /* lines close by: of so many lines one takes part */
+/* Of huge pages both are alike; a walk for a small one costs as much as a load from the cache, or more. */
+#define SMALL_FROM 1.5
+
+struct shortest {
+    double first, second;
+};
+
+static void run_shortest(struct chase *c, struct shortest *s)
+{
+    chase_run(c, c->lines); /* fetches its lines again */
+    uint64_t begin_ns = clock_now_ns();
+
+    chase_run(c, c->lines);
+    double ns = (double)(clock_now_ns() - begin_ns) / (double)c->lines;
+    s->second = fmin(s->second, fmax(s->first, ns));
+    s->first = fmin(s->first, ns);
+}
+
+/* One line of every `every`, at random, all in random order. */
+static int build_spread(struct chase *c, void *at, uint32_t every, uint64_t seed)
+{
+    struct rng rng;
+
+    *c = (struct chase){.at = at, .lines = CHASE_TRANSLATION_PAGES};
+    int err = chase_order(&c->order, c->lines, seed);
+
+    if (err)
+        return err;
+    rng_seed(&rng, seed + 3);
+    for (uint64_t i = 0; i < c->lines; i++)
+        c->order[i] = c->order[i] * every + (uint32_t)rng_below(&rng, every);
+    link_lines(c);
+    return 0;
+}
+
+static bool agree(const struct shortest *s)
+{
+    return s->second <= TRANSLATION_NEAR * s->first;
+}
+
+/* In turns, so that what disturbs hits both. */
+static int compare(struct chase *far, struct chase *near, struct chase_translation *out)
+{
+    struct shortest a = {INFINITY, INFINITY}, b = a;
+
+    for (int i = 0; i < TRANSLATION_MOST; i++) {
+        run_shortest(far, &a);
+        run_shortest(near, &b);
+        if (i >= TRANSLATION_RUNS && agree(&a) && agree(&b))
+            break;
+    }
+    *out = (struct chase_translation){a.first, b.first};
+    return agree(&a) && agree(&b) ? 0 : -ERANGE;
+}
+
+int chase_translation(void *at, size_t bytes, uint64_t seed, struct chase_translation *out)
+{
+    size_t span = (size_t)CHASE_TRANSLATION_PAGES * CHASE_PAGE;
+    struct chase far = {0}, near = {0};
+
+    if (bytes < 2 * span)
+        return -ERANGE;
+    int err = build_spread(&far, at, PAGE_LINES, seed);
+    if (!err)
+        err = build_spread(&near, (char *)at + span, TRANSLATION_SPREAD, seed + 1);
+    if (!err)
+        err = compare(&far, &near, out);
+    chase_release(&far);
+    chase_release(&near);
+    return err;
+}
+
+bool chase_pages_are_small(const struct chase_translation *t)
+{
+    return t->far_ns > SMALL_FROM * t->near_ns;
 }

@@ -6,15 +6,19 @@
 #ifndef PLUMB_CORE_DEVICE_CHASE_H
 #define PLUMB_CORE_DEVICE_CHASE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define CHASE_LINE 64u
 
+#define CHASE_PAGE 4096u /* the smallest page that hardware translates */
+
 struct chase {
     char *at;
     uint32_t *order; /* the lines in the order of the cycle */
     uint64_t lines;
+    size_t offset; /* of the pointer in its line */
     void **now;    /* where the chain has got to */
     uint64_t hops; /* loads so far */
 };
@@ -27,6 +31,22 @@ int chase_order(uint32_t **order, uint64_t lines, uint64_t seed);
  * the lines with random bytes. 0; -EINVAL: fewer than 2 lines or more than 2^32; -ENOMEM. */
 int chase_build(struct chase *c, void *at, size_t bytes, uint64_t seed);
 void chase_release(struct chase *c); /* not the buffer */
+
+/* A second cycle beside that of chase_build(), in the same lines: all pages in random order, and in each page
+ * one line of every two neighbours, in random order, before the next page. So a translation serves 32 loads,
+ * and a prefetcher that fetches the neighbour of a line gains nothing. -EINVAL: fewer than 2 pages. */
+int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed);
+
+/* Does the hardware translate this memory by small pages, whatever the system that runs here set? Loads from
+ * 8192 lines in as many pages, more than a TLB of small pages holds, against as many lines close by, which
+ * the same caches hold. Overwrites the memory. 0 with the times of a load; -ERANGE: too little memory, or too unsteady a machine, to
+ * tell; -ENOMEM. */
+#define CHASE_TRANSLATION_PAGES 8192u
+struct chase_translation {
+    double far_ns, near_ns;
+};
+int chase_translation(void *at, size_t bytes, uint64_t seed, struct chase_translation *out);
+bool chase_pages_are_small(const struct chase_translation *t);
 
 /* Looks at every line once, in the order of the cycle but without waiting for one to know the next, so
  * that it takes a tenth of the time of a walk and leaves caches and TLB as that would. Does each lead to

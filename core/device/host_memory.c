@@ -8,7 +8,7 @@
 
 #include "core/cache_level.h"
 #include "core/device/arrays.h"
-#include "core/device/chase.h"
+#include "core/device/host_latency.h"
 #include "core/device/memory_work.h"
 #include "core/evidence.h"
 #include "core/placement.h"
@@ -21,8 +21,7 @@ struct state {
     struct placement place;
     struct team *team;
     struct arrays arrays;
-    struct chase chase;
-    struct device_buffer buffer; /* of the chase */
+    struct host_latency latency;
     kernel_fn *kernel;
     uint64_t runs;
     bool wrong, fills;             /* stores read the line first that they fill */
@@ -31,21 +30,35 @@ struct state {
     char threads_text[24];
 };
 
-const char *memory_host_sizes(void)
+/* Up to so many times the last cache, where that is hidden 64 MiB. */
+static const char *sizes_up_to(unsigned times, char *text, size_t len)
 {
     struct topo *topo = NULL;
     uint64_t last = 0, most = device_host.available() / 4;
     char size[24];
-    static char text[48]; /* made once, then read only */
 
     if (!topo_open(&topo))
         last = topo_last_cache_bytes(topo);
     topo_close(topo);
-    last = last ? last * 4 : (uint64_t)256 << 20;
+    last = times * (last ? last : (uint64_t)64 << 20);
     last = last < most ? last : most;
-    units_format_size(last < 65536 ? 65536 : last, size, sizeof(size));
-    snprintf(text, sizeof(text), "16K..%s", size);
+    snprintf(text, len, "16K..%s",
+             units_format_size(last < 65536 ? 65536 : last, size, sizeof(size)));
     return text;
+}
+
+const char *memory_host_sizes(void)
+{
+    static char text[48]; /* made once, then read only */
+
+    return sizes_up_to(4, text, sizeof(text));
+}
+
+const char *memory_host_latency_sizes(void)
+{
+    static char text[48]; /* made once, then read only */
+
+    return sizes_up_to(LATENCY_FAR_TIMES, text, sizeof(text));
 }
 
 static const struct host_isa *choose_isa(struct point *pt, const struct memory_params *p)
@@ -213,21 +226,15 @@ static int setup_bandwidth(struct point *pt, struct state *st)
 static int setup_latency(struct point *pt, struct state *st)
 {
     const struct memory_params *p = st->params;
-    char error[160] = "";
+    int err = host_latency_open(&st->latency, pt, p, &st->place);
 
-    int err = device_host.alloc(&st->buffer, point_topo(pt), p->size, (enum device_memory)p->pages,
-                                st->place.memory_node, error, sizeof(error));
-    if (err)
-        return point_reason(pt, err, "%s", error);
-    err = chase_build(&st->chase, st->buffer.at, p->size, pt->common->seed);
     if (err)
         return err;
-    set_level(pt, st, st->chase.lines * CHASE_LINE);
-    if (chase_look(&st->chase)) /* a walk along it would end anywhere */
-        return point_reason(pt, -EBADMSG,
-                            "wrong data: a line of the chain does not lead to the next");
+    if (st->latency.chains[LATENCY_BY_PAGE].order)
+        set_columns(point_series(pt, "latency_page_by_page", "ns", 0), st, true, true);
+    set_level(pt, st, st->latency.chains[LATENCY_RANDOM].lines * CHASE_LINE);
     if (p->inject == MEMORY_CORRUPT)
-        st->chase.hops++;
+        st->latency.chains[LATENCY_RANDOM].hops++;
     return 0;
 }
 
@@ -238,7 +245,7 @@ static int refuse(struct point *pt, const struct memory_params *p)
 
     if (p->op == MEMORY_LATENCY && p->threads > 1)
         return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
-    if (p->size > available - available / 8)
+    if (p->op != MEMORY_LATENCY && p->size > available - available / 8)
         return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
                             (unsigned long long)(available >> 20));
     return 0;
@@ -283,28 +290,13 @@ static int sample_bandwidth(struct state *st, uint64_t inner, uint64_t *ns)
     return 0;
 }
 
-struct hops {
-    struct chase *chase;
-    uint64_t n;
-};
-
-static void run_hops(void *arg, unsigned thread, unsigned threads)
-{
-    struct hops *hops = arg;
-
-    (void)thread;
-    (void)threads;
-    chase_run(hops->chase, hops->n);
-}
-
 static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
 {
     struct state *st = pt->state;
-    struct hops hops = {&st->chase, inner};
 
     if (st->params->op != MEMORY_LATENCY)
         return sample_bandwidth(st, inner, ns);
-    team_run(st->team, run_hops, &hops, ns, NULL);
+    host_latency_sample(&st->latency, st->team, inner, ns);
     return 0;
 }
 
@@ -331,10 +323,7 @@ static int check(struct point *pt)
     char error[160] = "";
 
     if (st->params->op == MEMORY_LATENCY)
-        return chase_check(&st->chase) ? point_reason(pt, -EBADMSG,
-                                                      "wrong data: the chain of "
-                                                      "pointers leads elsewhere")
-                                       : 0;
+        return host_latency_check(&st->latency, pt);
     if (st->params->inject == MEMORY_CORRUPT && st->params->op != KERNEL_READ)
         arrays_spoil(&st->arrays);
     int err = arrays_check(&st->arrays, st->team, error, sizeof(error));
@@ -352,13 +341,15 @@ static int evidence(struct point *pt)
     struct device_where where;
     bool latency = st->params->op == MEMORY_LATENCY;
 
-    device_host.where(latency ? &st->buffer : st->arrays.buffers, latency ? 1 : st->arrays.threads,
-                      &where);
+    device_host.where(latency ? &st->latency.buffer : st->arrays.buffers,
+                      latency ? 1 : st->arrays.threads, &where);
     evidence_pages(&where, pt->evidence, sizeof(pt->evidence));
     double share = evidence_huge_share(&where);
     if (st->params->pages != DEVICE_BASE && share < 0.95)
         point_reason(pt, 0, "asked for '%s' pages, but only %.3g %% of the memory is on huge ones",
                      memory_pages[st->params->pages], 100 * share);
+    if (latency)
+        host_latency_judge_pages(&st->latency, pt, share);
     return 0;
 }
 
@@ -369,8 +360,7 @@ static void teardown(struct point *pt)
     if (!st)
         return;
     arrays_close(&st->arrays);
-    chase_release(&st->chase);
-    device_host.free(&st->buffer);
+    host_latency_close(&st->latency);
     team_close(st->team);
     placement_release(&st->place);
     free(st);

@@ -47,8 +47,10 @@ void memory_close(struct point *ctx);
 /* The default sizes, as text of an option. The host's: 16K, 32K, ... up to 4 times the last cache, where
  * that is hidden 256 MiB; at most a quarter of the memory. */
 const char *memory_host_sizes(void);
+/* The same for latency alone: up to 16 times the last cache. */
+const char *memory_host_latency_sizes(void);
 /* For struct bench: the sizes of GPUs, where any is among the devices and no size is given: constant,
- * so that rows of different models can be compared. */
+ * so that rows of different models can be compared; and those of latency, where that is the only one. */
 int memory_defaults(struct opts *o);
 
 extern const struct device_work host_memory_work, gpu_memory_work;

@@ -23,13 +23,15 @@
 int memory_defaults(struct opts *o)
 {
     const struct opt_values *devices = opts_values(o, "device"), *ops = opts_values(o, "op");
-    bool gpu = false, latency = true;
+    bool gpu = false, latency = ops && ops->n;
 
     for (size_t i = 0; devices && i < devices->n; i++)
         gpu = gpu || strcmp(devices->texts[i], "host") != 0;
     for (size_t i = 0; ops && i < ops->n; i++)
         latency = latency && !strcmp(ops->texts[i], memory_ops[MEMORY_LATENCY]);
-    return opts_default(o, "size", !gpu ? NULL : latency ? SIZES_LATENCY : SIZES);
+    if (!gpu)
+        return opts_default(o, "size", latency ? memory_host_latency_sizes() : NULL);
+    return opts_default(o, "size", latency ? SIZES_LATENCY : SIZES);
 }
 
 const char *gpu_memory_level(const struct gpu_facts *facts, uint64_t set_bytes)

@@ -8,6 +8,7 @@
 
 #include "core/option_scope.h"
 #include "core/option_value.h"
+#include "core/units.h"
 #include "harness/plan/places.h"
 #include "harness/plan/suite_option.h"
 #include "harness/text.h"
@@ -27,8 +28,11 @@ int case_draft_init(struct case_draft *draft)
     draft->values = calloc(draft->n + 1, sizeof(*draft->values));
     draft->every_gpu = calloc(draft->n + 1, sizeof(*draft->every_gpu));
     draft->every = calloc(draft->n + 1, sizeof(*draft->every));
+    draft->times = calloc(draft->n + 1, sizeof(*draft->times));
     draft->general = calloc(draft->n + 1, sizeof(*draft->general));
-    return draft->values && draft->every_gpu && draft->every && draft->general ? 0 : -ENOMEM;
+    return draft->values && draft->every_gpu && draft->every && draft->times && draft->general
+               ? 0
+               : -ENOMEM;
 }
 
 static void forget_all(struct case_draft *draft)
@@ -48,10 +52,11 @@ void case_draft_release(struct case_draft *draft)
     free(draft->general);
     free(draft->every_gpu);
     free(draft->every);
+    free(draft->times);
     texts_free(draft->defaults);
     draft->values = NULL;
     draft->every_gpu = draft->general = NULL;
-    draft->every = NULL;
+    draft->every = draft->times = NULL;
     draft->defaults = NULL;
 }
 
@@ -178,6 +183,16 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len)
     return err;
 }
 
+/* "512M" 4 times: "2G". */
+static const char *times_over(const char *size, unsigned times, char *text, size_t len)
+{
+    uint64_t bytes;
+
+    if (!times || units_parse_size(size, &bytes) || bytes > UINT64_MAX / times)
+        return size;
+    return units_format_size(bytes * times, text, len);
+}
+
 static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
 {
     char *all = strdup(default_of(draft, i)), *rest = all;
@@ -188,9 +203,10 @@ static int set_some(struct case_draft *draft, size_t i, char *error, size_t len)
     for (const char *c = all; c && *c; c++)
         left += *c == ',';
     while (!err && rest) {
-        char *one = strsep(&rest, ",");
+        char *part = strsep(&rest, ","), text[24];
         if (--left % draft->every[i])
             continue;
+        const char *one = times_over(part, draft->times[i], text, sizeof(text));
         err = some.size ? buffer_add(&some, ",", 1) : 0;
         err = err ? err : buffer_add(&some, one, strlen(one));
     }

@@ -19,6 +19,7 @@ struct case_draft {
     struct opt_values *all;    /* the same: given or by default; made with the expansion */
     unsigned *every;           /* the same: 0, or it takes each so-many-th of its default values,
                                 * the last of them first; values come with expansion */
+    unsigned *times;           /* the same: each of those sizes so many times over; 0: as it is */
     char **defaults;           /* as bench->defaults, of this case; NULL: the bench's are right */
     size_t n;
     bool no_gpu;     /* it asks for GPUs, and there is none */

@@ -3,6 +3,7 @@
 #include "harness/plan/suite_option.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,8 +113,15 @@ static int set_option(struct case_draft *draft, size_t i, const char *text, char
     return err;
 }
 
-static unsigned every_of(const char *text)
+/* "largest", "coarse", or of sizes "largest x4"; *times: 4, else 0. */
+static unsigned every_of(const struct opt *opt, const char *text, unsigned *times)
 {
+    char end;
+
+    *times = 0;
+    if (opt->type == OPT_SIZE && sscanf(text, "largest x%4u%c", times, &end) == 1)
+        return EVERY_LARGEST;
+    *times = 0;
     return !strcmp(text, "largest") ? EVERY_LARGEST : !strcmp(text, "coarse") ? EVERY_COARSE : 0;
 }
 
@@ -130,7 +138,9 @@ int suite_option_read(struct case_draft *draft, struct yaml_value key, const cha
     if (!text)
         return -EINVAL; /* the document holds the error */
     /* Of the option's default values, which may hang on the others: known when all are read. */
-    draft->every[i] = b->options[i].flags & OPT_LIST && *b->defaults[i] ? every_of(text) : 0;
+    draft->every[i] = b->options[i].flags & OPT_LIST && *b->defaults[i]
+                          ? every_of(&b->options[i], text, &draft->times[i])
+                          : 0;
     draft->general[i] = false;
     int err = draft->every[i] ? 0 : set_option(draft, i, text, error, sizeof(error));
     free(text);

@@ -98,6 +98,7 @@ const struct rule_metric rule_metrics[] = {
     {"launch", "rate", false, SAME},
     {"memory", "bandwidth", true, NULL},
     {"memory", "latency", true, NULL},
+    {"memory", "latency_page_by_page", true, NULL},
     {"net", "bandwidth", true, NULL},
     {"net", "message_rate", true, NULL},
     {"net", "latency", true, NULL},

@@ -58,12 +58,33 @@ limits_agree() {
 @test "latency: nanoseconds of one dependent load, rising with the size, no limit" {
     memory --op latency --size 16K,64M --threads 0
     [ "$status" -eq 0 ]
-    [ "$(cells metric | sort -u)" = latency ]
+    [ "$(cells metric | paste -sd ' ')" = "latency latency_page_by_page latency latency_page_by_page" ]
     [ "$(cells unit | sort -u)" = ns ]
     [ "$(cells threads | sort -u)" = 1 ]
     [ "$(cells dtype | sort -u)" = "" ]
     [ "$(cells limit | sort -u)" = "" ]
-    cells value | awk 'NR == 1 { l1 = $1 } NR == 2 { far = $1 } END { exit !(l1 > 0.1 && far > 3 * l1) }'
+    cells value | awk 'NR == 1 { l1 = $1 } NR == 3 { far = $1 } END { exit !(l1 > 0.1 && far > 3 * l1) }'
+    [ "$(cells hardware_pages | head -n 1)" = "" ] # too little memory to tell
+}
+
+@test "latency: pages of 4 KiB are told as the hardware's" {
+    memory --op latency --size 128M --pages base
+    [ "$status" -eq 0 ]
+    [[ $(cells hardware_pages | sort -u) =~ ^(small)?$ ]] # a machine too busy to tell says nothing
+}
+
+@test "latency: a chain that is no match for the last cache, or shorter than asked, says so" {
+    HWLOC_SYNTHETIC=$two_nodes memory --op latency --size 64M,512M
+    [ "$status" -eq 0 ]
+    [[ $(cells reason | head -n 1) == *"the chain is 4 times the last cache"* ]]
+    [[ $(cells reason | tail -n 1) != *"times the last cache"* ]]
+}
+
+@test "latency alone has sizes up to 16 times the last cache, bandwidth up to 4 times" {
+    HWLOC_SYNTHETIC=$two_nodes "$bin" --describe --op latency >"$out"
+    grep -q '^size,.*;268435456,' "$out"
+    HWLOC_SYNTHETIC=$two_nodes "$bin" --describe --op latency,read >"$out"
+    grep -q '^size,.*;67108864,' "$out"
 }
 
 @test "stores: whether the lines that are written are read before is a column" {

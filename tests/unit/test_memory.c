@@ -725,6 +725,57 @@ static void test_chase_is_one_cycle(void **state)
     assert_int_equal(chase_build(&c, at, CHASE_LINE, 3), -EINVAL);
 }
 
+/* All pages once, 32 loads from each before the next, never both lines of a pair; beside the random cycle. */
+static void test_chase_goes_page_by_page(void **state)
+{
+    enum { PAGES = 50, HOPS = 32 };
+    _Alignas(4096) static char at[PAGES * CHASE_PAGE];
+    static bool pages[PAGES], pairs[PAGES * HOPS];
+    unsigned in_order = 0;
+    struct chase random, c;
+
+    (void)state;
+    assert_int_equal(chase_build(&random, at, sizeof(at), 3), 0);
+    assert_int_equal(chase_build_pages(&c, at, sizeof(at), 4), 0);
+    for (int p = 0; p < PAGES; p++) {
+        size_t page = (size_t)((char *)c.now - at) / CHASE_PAGE;
+
+        assert_false(pages[page]);
+        pages[page] = true;
+        for (int i = 0; i < HOPS; i++) {
+            size_t offset = (size_t)((char *)c.now - at), pair = offset / (2 * CHASE_LINE);
+
+            assert_int_equal(offset / CHASE_PAGE, page);
+            assert_false(pairs[pair]);
+            pairs[pair] = true;
+            chase_run(&c, 1);
+            in_order += (size_t)((char *)c.now - at) / (2 * CHASE_LINE) == pair + 1;
+        }
+    }
+    assert_in_range(in_order, 0, PAGES * HOPS / 8);
+    assert_int_equal(chase_check(&c), 0);
+    assert_int_equal(chase_look(&c), 0);
+    assert_int_equal(chase_look(&random), 0);
+    assert_ptr_not_equal(c.now, random.now);
+    chase_release(&c);
+    chase_release(&random);
+    assert_int_equal(chase_build_pages(&c, at, CHASE_PAGE, 4), -EINVAL);
+}
+
+/* Loads far apart as fast as near ones: one translation serves them. */
+static void test_small_pages_are_told_by_their_cost(void **state)
+{
+    struct chase_translation t;
+    char at[CHASE_LINE];
+
+    (void)state;
+    assert_true(chase_pages_are_small(&(struct chase_translation){16, 5}));
+    assert_true(chase_pages_are_small(&(struct chase_translation){9.5, 5}));
+    assert_false(chase_pages_are_small(&(struct chase_translation){5, 5}));
+    assert_false(chase_pages_are_small(&(struct chase_translation){6, 5}));
+    assert_int_equal(chase_translation(at, sizeof(at), 1, &t), -ERANGE);
+}
+
 /* Two packages, a node and an L3 of 8 MiB each, four cores with 1 MiB and 32 KiB. */
 #define TWO_NODES                                                                                  \
     "pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
@@ -974,6 +1025,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_ceiling_of_what_is_needed, open_team, close_team),
         cmocka_unit_test_setup_teardown(test_ceiling_of_own_stores, open_team, close_team),
         cmocka_unit_test(test_chase_is_one_cycle),
+        cmocka_unit_test(test_chase_goes_page_by_page),
+        cmocka_unit_test(test_small_pages_are_told_by_their_cost),
         cmocka_unit_test(test_cache_levels),
         cmocka_unit_test(test_placement),
         cmocka_unit_test(test_placement_words),

@@ -91,6 +91,20 @@ static void test_largest(void **state)
     suite_release(&s);
 }
 
+/* Four times the last size; of what is no size the words say nothing. */
+static void test_largest_times(void **state)
+{
+    struct suite s;
+
+    (void)state;
+    parse("suite: a\ncases: [{bench: fake, op: largest, size: largest x4}]\n", &s);
+    assert_int_equal(s.n, 1);
+    assert_string_equal(s.cases[0].arguments, "--op write --size 16384");
+    suite_release(&s);
+    refuse("suite: a\ncases: [{bench: fake, op: largest x4}]\n", "t.yaml:2:", "largest x4");
+    refuse("suite: a\ncases: [{bench: fake, size: largest xx}]\n", "t.yaml:2:", "largest xx");
+}
+
 /* Each fourth from the last back, in the order in which they stand; of few values the last is left. */
 static void test_coarse(void **state)
 {
@@ -344,6 +358,7 @@ int main(void)
         cmocka_unit_test(test_default_lists_become_cases),
         cmocka_unit_test(test_defaults_and_overrides),
         cmocka_unit_test(test_largest),
+        cmocka_unit_test(test_largest_times),
         cmocka_unit_test(test_coarse),
         cmocka_unit_test(test_flags_and_margin),
         cmocka_unit_test(test_refusals),

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/blas/library.h"
 #include "core/blas/pool.h"
@@ -52,7 +53,7 @@ static int open_engine(struct host_run *r)
 {
     const struct gemm_request *q = &r->base.request;
     struct point *pt = r->base.pt;
-    char why[GEMM_WHY_BYTES] = "";
+    char why[GEMM_WHY_BYTES] = "", steering[200];
     int err;
 
     r->engine = gemm_pool_engine(pt->bench_state, q->library, q->file, &err, why);
@@ -60,6 +61,8 @@ static int open_engine(struct host_run *r)
         return point_reason(pt, err, "%s", why);
     if (r->engine->remark[0])
         point_reason(pt, 0, "%s", r->engine->remark);
+    if (*gemm_steering(q->library, (const char *const *)environ, steering, sizeof(steering)))
+        point_reason(pt, 0, "the environment steers %s: %s", q->library->name, steering);
     return 0;
 }
 

@@ -33,6 +33,37 @@ unsigned gemm_types_of(const struct gemm_where *where)
     return types;
 }
 
+static bool is_steered_by(const struct gemm_library *library, const char *variable)
+{
+    size_t name = strcspn(variable, "=");
+    static const char threads[] = "_NUM_THREADS";
+    size_t end = sizeof(threads) - 1;
+
+    if (!library->steered_by || (name > end && !strncmp(variable + name - end, threads, end)))
+        return false;
+    for (const char *const *at = library->steered_by; *at; at++)
+        if (!strncmp(variable, *at, strlen(*at)))
+            return true;
+    return false;
+}
+
+#define VALUE_SHOWN 60 /* bytes of a variable */
+
+const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
+                          char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (; environment && *environment && at + 1 < len; environment++)
+        if (is_steered_by(library, *environment)) {
+            int n =
+                snprintf(text + at, len - at, "%s%.*s", at ? ", " : "", VALUE_SHOWN, *environment);
+            at += n > 0 ? (size_t)n : 0;
+        }
+    return text;
+}
+
 int gemm_why(char *why, int err, const char *format, ...)
 {
     va_list args;

@@ -105,6 +105,8 @@ struct gemm_library {
     unsigned dtypes;     /* a bit 1u << enum gemm_dtype for each type that it serves */
     enum gemm_file file; /* the option that names its file */
     unsigned candidates; /* on a GPU: how many of the heuristics' answers are tried */
+    /* What the names of variables of the environment that steer it begin with; NULL-terminated, or NULL. */
+    const char *const *steered_by;
 
     struct gemm_engine *(*open)(const char *file, int *err, char *why);
     int (*bind)(struct gemm_engine *e, const struct gemm_threads *threads, char *why);
@@ -133,6 +135,11 @@ extern const struct gemm_library gemm_openblas;      /* openblas.c: as it comes 
 extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels that fit the CPU */
 extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
 extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
+
+/* The variables of `environment` that steer a library, but for numbers of threads, which are set by --threads:
+ * "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is none. Returns text. */
+const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
+                          char *text, size_t len);
 
 /* The library to take by default for a type in a place; NULL: none has it. */
 const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype);

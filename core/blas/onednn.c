@@ -295,11 +295,15 @@ static void onednn_finish(struct gemm_engine *base)
     }
 }
 
+static const char *const steers[] = {"ONEDNN_", "DNNL_", "MKLDNN_", "OMP_",
+                                     "GOMP_",   "KMP_",  "MKL_",    NULL};
+
 const struct gemm_library gemm_onednn = {
     .name = "onednn",
     .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F32 | 1u << GEMM_BF16 | 1u << GEMM_INT8,
     .file = GEMM_FILE_ONEDNN,
+    .steered_by = steers,
     .open = onednn_open,
     .bind = onednn_bind,
     .prepare = onednn_prepare,

@@ -272,11 +272,16 @@ static void openblas_finish(struct gemm_engine *base)
     ((struct openblas *)base)->problem = NULL;
 }
 
+static const char *const steers[] = {"OPENBLAS_", "GOTO_", "OMP_", "GOMP_", NULL};
+/* Its kernels are what --library openblas-best says. */
+static const char *const steers_best[] = {"OPENBLAS_BLOCK", "GOTO_", "OMP_", "GOMP_", NULL};
+
 const struct gemm_library gemm_openblas = {
     .name = "openblas",
     .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
     .file = GEMM_FILE_OPENBLAS,
+    .steered_by = steers,
     .open = openblas_open,
     .bind = openblas_bind,
     .prepare = openblas_prepare,
@@ -290,6 +295,7 @@ const struct gemm_library gemm_openblas_best = {
     .where = &gemm_on_host,
     .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
     .file = GEMM_FILE_OPENBLAS,
+    .steered_by = steers_best,
     .open = openblas_best_open,
     .bind = openblas_bind,
     .prepare = openblas_prepare,

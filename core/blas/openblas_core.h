@@ -2,7 +2,7 @@
 /*
  * Which of OpenBLAS' kernel sets fits a CPU. A build for many CPUs (DYNAMIC_ARCH) chooses one when
  * it is loaded, by the CPU's family and model: a CPU that is newer than the library gets a set that
- * may use half of its vector width (0.3.21 takes Haswell on Zen 5). OPENBLAS_CORETYPE overrides it.
+ * may use half of its vector width. OPENBLAS_CORETYPE overrides the choice.
  */
 #ifndef PLUMB_CORE_BLAS_OPENBLAS_CORE_H
 #define PLUMB_CORE_BLAS_OPENBLAS_CORE_H

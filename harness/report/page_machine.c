@@ -62,6 +62,24 @@ static void write_evidence(const struct page *page, size_t run)
     fputs("</details>\n", out);
 }
 
+/* What a user has set, maybe without knowing it, and what is measured is therefore not the library alone. */
+static void write_settings(const struct page *page, size_t run)
+{
+    json_t *settings = json_object_get(page->r->runs[run].meta, "library_settings"), *value;
+    bool several = page->r->n_runs > 1;
+    const char *name;
+
+    if (!json_object_size(settings))
+        return;
+    html_print(page->out,
+               "<p>Variables of the environment that steer libraries%s%s:", several ? ", " : "",
+               several ? page->r->names[run] : "");
+    json_object_foreach (settings, name, value)
+        html_print(page->out, " <code>%s=%s</code>", name,
+                   json_is_string(value) ? json_string_value(value) : "");
+    fputs("</p>\n", page->out);
+}
+
 /* Most sentences name their subject; where one does not, it stands before. */
 static void write_finding(const struct page *page, const json_t *finding)
 {
@@ -105,6 +123,7 @@ void page_machine(const struct page *page)
             write_findings(page, i, "info");
             fputs("</ul>\n", out);
         }
+        write_settings(page, i);
         write_evidence(page, i);
     }
     fputs("</section>\n", out);

@@ -127,6 +127,21 @@ needs_library()
     [ "$(cells reason | tail -1 | grep -c Haswell)" -eq 0 ]
 }
 
+@test "variables that steer a library are named in its rows, and in no other's" {
+    needs_library onednn openblas
+    grep -q avx512vl /proc/cpuinfo || skip "needs a CPU with AVX-512"
+    export OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+    gemm --dtype f32 --library onednn,openblas,openblas-best --size 96
+    [ "$status" -eq 0 ]
+    [[ $(cells reason | sed -n 1p) == *"the environment steers onednn: DNNL_MAX_CPU_ISA=AVX2"* ]]
+    [[ $(cells reason | sed -n 2p) == *"the environment steers openblas: OPENBLAS_CORETYPE=Haswell"* ]]
+    [ "$(cells reason | sed -n 3p | grep -c environment)" -eq 0 ]
+    [ "$(cells reason | grep -c NUM_THREADS)" -eq 0 ]
+    unset OPENBLAS_CORETYPE DNNL_MAX_CPU_ISA
+    gemm --dtype f32 --library onednn,openblas --size 96
+    [ "$(cells reason | grep -c environment)" -eq 0 ]
+}
+
 @test "sizes and shapes: one or the other; nonsense is refused" {
     gemm --dtype f32 --size 32 --shape 8x8x8
     [ "$status" -ne 0 ]

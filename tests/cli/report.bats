@@ -218,7 +218,7 @@ make_run() { # make_run DIR [options of make-run.py]
 @test "net: what carried it, what it cost in CPU, and metrics of other units in plots of their own" {
     mkdir r
     cat > r/run.json <<'END'
-{"schema": 1, "run": "r", "suite": "net", "config": "", "seed": 1, "state": "complete", "machine": {}, "limits": []}
+{"schema": 1, "run": "r", "suite": "net", "config": "", "seed": 1, "state": "complete", "machine": {}, "limits": [], "library_settings": {"OPENBLAS_CORETYPE": "Haswell <b>"}}
 END
     python3 - "$top" <<'END'
 import csv, sys
@@ -245,6 +245,7 @@ END
     grep -q 'over eth7, .*size 1M' r/report.html
     grep -q 'CPU 0.310 s/GB at this end, 0.470 at the peer' r/report.html
     grep -q 'undecided: 93.6 % of the limit in a single launch' r/report.html
+    grep -q '<code>OPENBLAS_CORETYPE=Haswell &#60;b&#62;</code>' r/report.html
     ls r/plots > plots
     grep -qx 'net-bandwidth.svg' plots
     grep -q '^net-cpu_per_gb.*svg' plots

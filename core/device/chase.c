@@ -78,7 +78,7 @@ int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed)
     int err = chase_order(&page_order, pages, seed);
     if (err)
         return err;
-    c->order = malloc(c->lines * sizeof(*c->order));
+    c->order = calloc(c->lines, sizeof(*c->order));
     rng_seed(&rng, seed + 2);
     for (uint64_t i = 0; c->order && i < pages; i++)
         order_page(&rng, page_order[i], c->order + i * PAGE_HOPS);

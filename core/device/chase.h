@@ -37,10 +37,10 @@ void chase_release(struct chase *c); /* not the buffer */
  * and a prefetcher that fetches the neighbour of a line gains nothing. -EINVAL: fewer than 2 pages. */
 int chase_build_pages(struct chase *c, void *at, size_t bytes, uint64_t seed);
 
-/* Does the hardware translate this memory by small pages, whatever the system that runs here set? Loads from
- * 8192 lines in as many pages, more than a TLB of small pages holds, against as many lines close by, which
- * the same caches hold. Overwrites the memory. 0 with the times of a load; -ERANGE: too little memory, or too unsteady a machine, to
- * tell; -ENOMEM. */
+/* Does the hardware translate this memory by small pages, whatever the system that runs here set? Loads
+ * from 8192 lines in as many pages, more than a TLB of small pages holds, against as many lines close by,
+ * which the same caches hold. Overwrites the memory. 0 with the times of a load; -ERANGE: too little
+ * memory, or too unsteady a machine, to tell; -ENOMEM. */
 #define CHASE_TRANSLATION_PAGES 8192u
 struct chase_translation {
     double far_ns, near_ns;

@@ -118,6 +118,7 @@ needs_library()
 @test "lesser kernels of OpenBLAS are told, and the better ones measured beside them" {
     needs_library openblas
     grep -q avx512vl /proc/cpuinfo || skip "needs a CPU with AVX-512"
+    # shellcheck disable=SC2030 # each test is a subshell of its own
     export OPENBLAS_CORETYPE=Haswell
     gemm --dtype f64 --library openblas,openblas-best --size 96
     [ "$status" -eq 0 ]
@@ -130,6 +131,8 @@ needs_library()
 @test "variables that steer a library are named in its rows, and in no other's" {
     needs_library onednn openblas
     grep -q avx512vl /proc/cpuinfo || skip "needs a CPU with AVX-512"
+    unset "${!OPENBLAS_@}" "${!GOTO_@}" "${!DNNL_@}" "${!ONEDNN_@}" "${!MKL_@}" "${!OMP_@}" "${!GOMP_@}"
+    # shellcheck disable=SC2030,SC2031 # each test is a subshell of its own
     export OPENBLAS_CORETYPE=Haswell DNNL_MAX_CPU_ISA=AVX2 OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
     gemm --dtype f32 --library onednn,openblas,openblas-best --size 96
     [ "$status" -eq 0 ]

@@ -40,7 +40,7 @@ END
 
 @test "the first number of ranks over several nodes is held against nothing, what follows against it, by name" {
     page --per-node 2 <<< ''
-    grep -Eq '^128M \| .* \| the first over several nodes \| .* \| [01]\.[0-9]+ \([0-9. to]+\), from 4 ranks' page
+    grep -Eq '^128M \| .* \| the first over several nodes \| .* \| [01]\.[0-9]+, from 4 ranks' page # of single launches: no interval
     [ "$(grep -c 'efficiency from 2 to' page)" -eq 0 ]
     page <<< ''
     [ "$(grep -c 'the first over several nodes\|, from 4 ranks' page)" -eq 0 ]

@@ -125,14 +125,22 @@ class Maker:
         self.gradients(8)
         self.links(6)
 
+    def launched(self, row):
+        """A row as three launches, whose interval by Student's t is the one that the row has."""
+        if self.options.launches == 1 or not row["value"] or not row["ci_high"]:
+            return [row]
+        step = math.log(float(row["ci_high"]) / float(row["value"])) * math.sqrt(3) / 4.302652729911275
+        return [{**row, "repeat": k + 2, "value": f"{float(row['value']) * math.exp(k * step):.9g}"} for k in (-1, 0, 1)]
+
     def write(self):
         os.makedirs(self.options.folder, exist_ok=True)
         plan = {}
+        self.rows = {bench: [one for row in rows for one in self.launched(row)] for bench, rows in self.rows.items()}
         for bench, rows in self.rows.items():
             if not rows:
                 continue
             for row in rows:
-                launch = (bench, row["case"], row.get("from", ""), row.get("to", ""))
+                launch = (bench, row["case"], row["repeat"], row.get("from", ""), row.get("to", ""))
                 plan[launch] = plan.get(launch, 0) + 1
             with open(os.path.join(self.options.folder, bench + ".csv"), "w", newline="", encoding="utf-8") as out:
                 writer = csv.DictWriter(out, (PARAMS if bench == "allreduce" else NET) + COLUMNS, restval="", lineterminator="\n")
@@ -141,8 +149,8 @@ class Maker:
         with open(os.path.join(self.options.folder, "plan.csv"), "w", encoding="utf-8") as out:
             out.write("state,rows,order,case,repeat,bench,arguments,timeout_s,from,to,hosts\n")
             group = ";".join(f"node{i}" for i in range(1, 9))
-            for i, ((bench, case, source, to), n) in enumerate(plan.items(), 1):
-                out.write(f"done,{n:04},{i},{case},1,{bench},,60,{source},{to},{group if bench == 'allreduce' else ''}\n")
+            for i, ((bench, case, repeat, source, to), n) in enumerate(plan.items(), 1):
+                out.write(f"done,{n:04},{i},{case},{repeat},{bench},,60,{source},{to},{group if bench == 'allreduce' else ''}\n")
         hosts = [{"name": f"node{i}", "address": f"10.0.0.{i}", "this_machine": i == 1, "version": "0.1.0", "slots": 2,
                   "clock_offset_s": -.001 * i, "clock_known_to_s": .02, "networks": [{"name": "down0", "speed_mbps": 10000, "addresses": []},
                   {"name": "eth0", "speed_mbps": 1000, "addresses": [f"10.0.0.{i}"]}, {"name": "mlx5_0:1", "speed_mbps": 100000, "addresses": []}]}
@@ -164,6 +172,7 @@ def main():
     parser.add_argument("--slow-out", type=int)
     parser.add_argument("--late-rank", type=int)
     parser.add_argument("--two-levels", action="store_true")
+    parser.add_argument("--launches", type=int, choices=(1, 3), default=1)
     parser.add_argument("--above", action="store_true")
     parser.add_argument("--per-node", type=int, default=1)
     options = parser.parse_args()

@@ -208,7 +208,10 @@ struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
 /* Waits for devices that are opened from now on end soon after *cancel is set. */
 void gpus_heed(struct gpus *gpus, const volatile int *cancel);
-/* A device does not answer: leave by _exit(), since what the driver does at exit() may wait for it. */
+/* This process, or the one that it was forked from, has started a GPU's driver: a child that is forked from here on can use no GPU
+ * (gpus_module() says so there). */
+bool gpus_used(void);
+/* A device does not answer, of these or of others that were opened in this process: leave by _exit(), since what the driver does at exit() may wait for it. */
 bool gpus_silent(const struct gpus *gpus);
 
 /* The module's table, started; NULL where there is none or it does not start, with the reason (not

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/gpu/gpu.h"
 #include "core/module.h"
@@ -37,8 +38,13 @@ void gpus_heed(struct gpus *gpus, const volatile int *cancel)
     gpus->cancel = cancel;
 }
 
+/* One that was closed had a silent device: that is the process's, too. */
+static bool left_silent;
+
 bool gpus_silent(const struct gpus *gpus)
 {
+    if (left_silent)
+        return true;
     for (unsigned i = 0; i < gpus->count; i++)
         if (gpus->opened[i] && gpu_base(gpus->opened[i])->silent)
             return true;
@@ -49,6 +55,7 @@ void gpus_close(struct gpus *gpus)
 {
     if (!gpus)
         return;
+    left_silent = gpus_silent(gpus);
     for (unsigned i = 0; i < gpus->count; i++)
         if (gpus->opened[i] && !gpus_silent(gpus)) { /* others may wait for a silent one, too */
             gpus->ops->close(gpus->opened[i]);
@@ -72,12 +79,34 @@ static const struct gpu_ops *load_module(struct gpus *gpus)
     return ops;
 }
 
+/* Which process has started the driver, it or the one that it was forked from: a fact of the process, not of one `struct gpus`. */
+static pid_t driver_of;
+
+bool gpus_used(void)
+{
+    return driver_of != 0;
+}
+
+/* The driver answers CUDA_ERROR_NOT_INITIALIZED to every call in a child of a process that has started it. */
+static bool is_forked(struct gpus *gpus)
+{
+    if (!driver_of || driver_of == getpid())
+        return false;
+    snprintf(gpus->why, sizeof(gpus->why),
+             "this process was forked from one that had used a GPU, and cannot use any (CUDA): run "
+             "this case by a command of its own");
+    return true;
+}
+
 static void start(struct gpus *gpus)
 {
     const struct gpu_ops *ops = gpus->loaded = load_module(gpus);
 
-    if (!ops || ops->init(gpus->why, sizeof(gpus->why)))
+    if (!ops || is_forked(gpus))
         return;
+    if (ops->init(gpus->why, sizeof(gpus->why)))
+        return;
+    driver_of = getpid();
     gpus->count = ops->count();
     gpus->opened = calloc(gpus->count ? gpus->count : 1, sizeof(struct gpu *));
     if (gpus->opened)

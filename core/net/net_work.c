@@ -98,6 +98,8 @@ static int need_lead(struct point *pt, struct net_session *s)
     if (s->unreachable) /* as often as it was given time for */
         return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
     int err = net_party_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
+    if (err && net_party_kind(p) == NET_GROUP_LOCAL)
+        return point_reason(pt, err, "%s", error); /* nothing was waited for */
     if (err) {
         s->unreachable = err;
         snprintf(s->why_unreachable, sizeof(s->why_unreachable), "%s", error);

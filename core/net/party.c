@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/device/device.h"
+#include "core/gpu/gpu.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
 
@@ -67,6 +69,29 @@ static int join_world(unsigned *rank, char *error, size_t len)
     return err;
 }
 
+/* A peer that is to have its buffers in a GPU's memory cannot be forked from a process that has used one. */
+static int check_fork(const struct net_params *p, char *error, size_t len)
+{
+    if (!gpus_used() || !net_party_gpu(p->peer_memory))
+        return 0;
+    snprintf(error, len,
+             "--peer-memory %s: another peer would have to be forked, but this process has used a "
+             "GPU by now, and what it forks cannot: measure this case by a command of its own, or "
+             "start the peer by plumb-net --listen",
+             p->peer_memory);
+    return -EBUSY;
+}
+
+bool net_party_gpu(const char *memory)
+{
+    struct place place;
+    char error[256];
+
+    return memory && *memory &&
+           !place_parse(memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error)) &&
+           place.device->gpu;
+}
+
 int net_party_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
                    const volatile int *cancel, char *error, size_t len)
 {
@@ -82,7 +107,9 @@ int net_party_open(struct channel **c, const struct net_params *p, struct net_se
             err = mpi_channel(c, 1);
         break;
     default:
-        err = net_party_fork(c, NULL);
+        err = check_fork(p, error, len);
+        if (!err)
+            err = net_party_fork(c, NULL);
     }
     if (err && !error[0])
         snprintf(error, len, "cannot start the peer: %s", strerror(-err));

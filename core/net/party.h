@@ -20,9 +20,13 @@ struct net_secret { /* zeroed: not loaded yet */
     struct meet_secret secret;
 };
 
-/* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno with error. */
+/* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno with error: -EBUSY,
+ * where a child is wanted that is to use a GPU, and this process has used one (gpus_used()). */
 int net_party_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
                    const volatile int *cancel, char *error, size_t len);
+
+/* Are buffers in `memory` (as --memory and --peer-memory have it; NULL: the default) a GPU's? */
+bool net_party_gpu(const char *memory);
 
 /* Where the options or the launcher make this process the peer: serves, and returns the exit status; -1: it
  * is not the peer. */

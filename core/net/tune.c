@@ -152,6 +152,12 @@ static int refuse(const struct opts *o, const struct net_params *p, char *error,
         snprintf(error, len,
                  "--tune meets the peer twice, and stdin tells the secret but once: give "
                  "--secret-file a file");
+    else if (net_party_kind(p) == NET_GROUP_LOCAL && net_party_gpu(p->peer_memory))
+        snprintf(
+            error, len,
+            "--tune forks a peer, and after it another one, which could use no GPU by then: for "
+            "--peer-memory %s start a listener (plumb-net --listen) and give its host",
+            p->peer_memory);
     else if (opts_values(o, "size")->given || opts_values(o, "streams")->given ||
              opts_values(o, "depth")->given)
         snprintf(error, len, "--tune finds --streams, --depth and --size: leave them out");

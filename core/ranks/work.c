@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/gpu/gpu.h"
 #include "core/group/mpi.h"
 #include "core/ranks/work_state.h"
 #include "core/transport/fabric.h"
@@ -227,7 +228,7 @@ static int open_session(struct point *pt, struct collective_work *w)
  * used a GPU cannot use it. Ranks that came by sockets are kept: those that are left serve on, and a communicator with a lost one fails by its name. Of a
  * launcher's ranks none is left: it ends them all.
  */
-static void count_losses(struct point *pt, struct collective_work *w)
+static void count_losses(struct collective_work *w)
 {
     const char *group = world_group(w->world);
     bool mpi = !strcmp(group, "mpi");
@@ -239,7 +240,7 @@ static void count_losses(struct point *pt, struct collective_work *w)
         snprintf(w->why_unreachable, sizeof(w->why_unreachable),
                  "a rank was lost in an earlier case: %s", session_loss(w->session));
     }
-    if (mpi || (!strcmp(group, "local") && !pt->gpus_loaded))
+    if (mpi || (!strcmp(group, "local") && !gpus_used()))
         collective_leave(w);
 }
 
@@ -247,7 +248,7 @@ static void count_losses(struct point *pt, struct collective_work *w)
 static int need_session(struct point *pt, struct collective_work *w)
 {
     if (w->session)
-        count_losses(pt, w);
+        count_losses(w);
     if (w->session)
         return 0;
     if (w->unreachable)

@@ -239,6 +239,7 @@ struct sim_memo {
 struct sim {
     pthread_mutex_t lock;
     bool started, many_threads;
+    pid_t pid;        /* that started it: a child that it forks cannot use it */
     pthread_t thread; /* that called first */
     struct sim_machine machine;
     struct sim_space space;

@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 const char plumb_simulated[] = "libcuda";
 
@@ -39,8 +40,15 @@ CUresult sim_start(struct sim *sim)
     for (unsigned i = 0; i < SIM_GPUS; i++)
         sim->device[i].index = i;
     sim->thread = pthread_self();
+    sim->pid = getpid();
     sim->started = true;
     return CUDA_SUCCESS;
+}
+
+/* The real driver's answer to every call in a child of a process that it was started in, cuInit among them. */
+static bool is_forked(const struct sim *sim)
+{
+    return sim->started && sim->pid != getpid();
 }
 
 CUresult sim_enter(struct sim **sim, const char *call)
@@ -49,6 +57,8 @@ CUresult sim_enter(struct sim **sim, const char *call)
 
     *sim = &the_sim;
     pthread_mutex_lock(&the_sim.lock);
+    if (is_forked(&the_sim))
+        return CUDA_ERROR_NOT_INITIALIZED;
     if (!plumb_simulated[0] || !the_sim.started)
         return CUDA_ERROR_NOT_INITIALIZED;
     the_sim.many_threads = the_sim.many_threads || !pthread_equal(the_sim.thread, pthread_self());
@@ -104,7 +114,7 @@ CUresult cuInit(unsigned flags)
 
     if (flags)
         return sim_leave(sim, CUDA_ERROR_INVALID_VALUE);
-    if (rc == CUDA_ERROR_NOT_INITIALIZED)
+    if (rc == CUDA_ERROR_NOT_INITIALIZED && !is_forked(sim))
         rc = sim_start(sim);
     return sim_leave(sim, rc);
 }

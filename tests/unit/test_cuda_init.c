@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "core/net/party.h"
 #include "cuda_fixture.h"
 #include "scratch_tree.h"
 
@@ -227,6 +228,55 @@ static void device_nodes(void **state)
     scratch_close(&tree);
 }
 
+static void ask_again(void *arg, char *text, size_t len)
+{
+    const char *why = NULL;
+    struct gpus *gpus = gpus_open();
+    struct gpu *gpu;
+    char error[GPU_ERROR_BYTES] = "";
+
+    (void)arg;
+    assert_true(!gpus_module(gpus, &why));
+    gpus_get(gpus, 0, &gpu, error, sizeof(error));
+    snprintf(text, len, "%s and %s", why, error);
+}
+
+/* This process is a child of the test; what it forks once it has used a GPU has none, and a peer of plumb-net's that would
+ * need one is not forked. One that needs none is. */
+static void use_and_fork(void *arg, char *text, size_t len)
+{
+    struct net_params params = {.peer_memory = "cuda:0"};
+    struct channel *c = NULL;
+    char below[TEXT_BYTES], refused[512] = "", not_refused[512] = "";
+    struct gpus *gpus = gpus_open();
+
+    (void)arg;
+    bool before = gpus_used();
+    gpus_module(gpus, NULL);
+    cuda_fixture_child(ask_again, NULL, below, sizeof(below));
+    int err = net_party_open(&c, &params, NULL, NULL, refused, sizeof(refused));
+    params.peer_memory = "host";
+    int none = net_party_open(&c, &params, NULL, NULL, not_refused, sizeof(not_refused));
+    channel_close(c);
+    gpus_close(gpus);
+    snprintf(text, len, "%d %d; %s; %d %s; %d", before, gpus_used(), below, err, refused, none);
+}
+
+static void children_of_one_that_used_a_gpu(void **state)
+{
+    char text[4 * TEXT_BYTES], want[64];
+
+    (void)state;
+    if (!cuda_fixture_simulate("one") || cuda_fixture_real())
+        skip();
+    cuda_fixture_child(use_and_fork, NULL, text, sizeof(text));
+    snprintf(want, sizeof(want), "; %d --peer-memory cuda:0", -EBUSY);
+    if (strncmp(text, "0 1; this process was forked from one that had used a GPU", 56) != 0 ||
+        !strstr(text, "and this process was forked from one that had used a GPU") ||
+        !strstr(text, want) || strcmp(text + strlen(text) - 3, "; 0") != 0)
+        fail_msg("%s", text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +290,7 @@ int main(void)
         cmocka_unit_test(order_of_devices),
         cmocka_unit_test(hidden_devices),
         cmocka_unit_test(device_nodes),
+        cmocka_unit_test(children_of_one_that_used_a_gpu),
     };
 
     return cmocka_run_group_tests(tests, module_there, NULL);

@@ -342,6 +342,29 @@ static void handles_go(void **state)
     assert_int_equal(b->d.cuCtxSynchronize(), CUDA_ERROR_INVALID_CONTEXT);
 }
 
+/* As CUDA has it: a driver that was started is of no use to a child, which learns so from each call. */
+static void a_forked_child_has_no_driver(void **state)
+{
+    struct bench *b = *state;
+    CUresult told[3] = {0};
+    int ends[2], count = 0;
+
+    open_bench(b, 1, PLAIN, NULL);
+    assert_int_equal(pipe(ends), 0);
+    if (!fork()) {
+        told[0] = b->d.cuInit(0);
+        told[1] = b->d.cuDeviceGetCount(&count);
+        told[2] = b->d.cuCtxSetCurrent(b->context[0]);
+        _exit(write(ends[1], told, sizeof(told)) != sizeof(told));
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], told, sizeof(told)), sizeof(told));
+    close(ends[0]);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(told[i], CUDA_ERROR_NOT_INITIALIZED);
+    assert_int_equal(b->d.cuDeviceGetCount(&count), 0); /* the parent goes on */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +386,7 @@ int main(void)
         SIM_TEST(no_managed_memory),
         SIM_TEST(the_word_is_freed),
         SIM_TEST(handles_go),
+        SIM_TEST(a_forked_child_has_no_driver),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

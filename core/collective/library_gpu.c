@@ -99,7 +99,7 @@ static void give_back(struct library_gpu *g)
 
 void library_gpu_close(struct library_gpu *g)
 {
-    if (g->stream && g->broken && !is_idle(g))
+    if (g->left || (g->stream && g->broken && !is_idle(g)))
         gpu_base(g->gpu)->silent = gpu_is_silent = true; /* all below would wait for it */
     if (g->gpu && !gpu_base(g->gpu)->silent)
         give_back(g);

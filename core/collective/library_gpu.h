@@ -23,6 +23,7 @@ struct library_gpu {
     void *native;         /* the same, as a library takes it */
     void *input, *result; /* the device's; in place, input is the result */
     void *word;           /* of library_gpu_take(), where a backend wants one; else NULL */
+    bool left;            /* a thread of this process is in the library for good */
     bool broken;          /* what is in the stream cannot be waited for any more */
     library_look_fn
         *failed; /* has the library, or has it not (0, -EAGAIN)? NULL: it tells nothing */

@@ -183,6 +183,12 @@ static char *swap(const char *name, const char *value)
     return kept;
 }
 
+/* By a helper thread. This one asks nothing of the GPU meanwhile. */
+static void enter_gpu(void *gpu)
+{
+    library_gpu_enter(gpu);
+}
+
 static int make_comm(struct collective *c)
 {
     struct nccl_state *s = c->state;
@@ -196,8 +202,8 @@ static int make_comm(struct collective *c)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
     if (protocol)
         kept.protocol = swap("NCCL_PROTO", protocol);
-    library_gpu_enter(&s->gpu);
-    int err = s->nccl->comm_open(&s->comm, s->id, c->n, c->me, error, sizeof(error));
+    const struct nccl_enter enter = {enter_gpu, &s->gpu};
+    int err = s->nccl->comm_open(&s->comm, s->id, c->n, c->me, &enter, error, sizeof(error));
     err = err ? collective_fail(c, err, "nccl: %s", error) : nccl_await_comm(c);
     if (algorithm)
         free(swap("NCCL_ALGO", kept.algorithm));
@@ -219,7 +225,17 @@ static unsigned longest(const struct collective *c)
     return at;
 }
 
-/* A call before anything is measured: it connects, and NCCL says how. */
+/* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and later). */
+static int connect_all(struct collective *c, unsigned but)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < c->n_calls && !err; i++)
+        err = i == but ? 0 : nccl_call_first(c, i);
+    return err ? err : nccl_barrier_first(c);
+}
+
+/* Calls before anything is measured: they connect, and of the longest NCCL says how. */
 static int nccl_join(struct collective *c, const struct collective_card *cards, unsigned n)
 {
     struct nccl_state *s = c->state;
@@ -229,10 +245,10 @@ static int nccl_join(struct collective *c, const struct collective_card *cards, 
     if (!err)
         err = make_comm(c);
     if (!err)
-        err = nccl_call_once(c, longest(c));
+        err = nccl_call_first(c, longest(c));
     nccl_says_end(&s->says, s->nccl);
     if (!err)
-        err = nccl_barrier(c);
+        err = connect_all(c, longest(c));
     nccl_says_check(&s->says);
     return err;
 }
@@ -272,7 +288,7 @@ static void close_comm(struct collective *c)
         s->gpu.broken = true;
     if (!s->gpu.broken)
         nccl_await_comm(c);
-    s->nccl->comm_close(s->comm, s->gpu.broken);
+    s->gpu.left = s->nccl->comm_close(s->comm, s->gpu.broken) != 0;
     s->comm = NULL;
 }
 

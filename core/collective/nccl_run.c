@@ -28,13 +28,13 @@ int nccl_await_comm(struct collective *c)
     return library_gpu_await(c, &s->gpu, nccl_look_comm, SETTING_UP_NS);
 }
 
-static int queue(struct collective *c, const struct nccl_call *call)
+static int queue(struct collective *c, const struct nccl_call *call, bool first)
 {
     struct nccl_state *s = c->state;
     char error[256] = "";
-    int err = s->nccl->enqueue(s->comm, call, s->gpu.native, error, sizeof(error));
+    int err = s->nccl->enqueue(s->comm, call, s->gpu.native, first, error, sizeof(error));
 
-    if (err == -EAGAIN) /* it has yet to connect */
+    if (err == -EAGAIN)
         return nccl_await_comm(c);
     s->gpu.broken |= err != 0;
     return err ? collective_fail(c, err, "nccl: %s", error) : 0;
@@ -45,7 +45,7 @@ static double bytes_of(const struct collective *c, unsigned call)
     return (double)c->calls[call].count * (double)collective_type_bytes(c->point->type);
 }
 
-static int queue_call(struct collective *c, unsigned call)
+static int queue_call(struct collective *c, unsigned call, bool first)
 {
     const struct nccl_state *s = c->state;
     struct library_part part = library_part(c, &c->calls[call]);
@@ -57,7 +57,7 @@ static int queue_call(struct collective *c, unsigned call)
                                  .count = c->calls[call].count,
                                  .element_bytes = collective_type_bytes(c->point->type)};
 
-    return queue(c, &of);
+    return queue(c, &of, first);
 }
 
 /* How long nothing need be seen of a call: so much longer than the last one took, and all that a slow network takes where there was none. */
@@ -69,18 +69,23 @@ static uint64_t expected_ns(const struct collective *c, double bytes)
                               : library_gpu_slowest_ns(c, bytes);
 }
 
-int nccl_call_once(struct collective *c, unsigned call)
+static int call_once(struct collective *c, unsigned call, bool first)
 {
     struct nccl_state *s = c->state;
     double bytes = bytes_of(c, call);
     uint64_t begin_ns = clock_now_ns();
-    int err = queue_call(c, call);
+    int err = queue_call(c, call, first);
 
     if (!err)
         err = library_gpu_await(c, &s->gpu, library_gpu_look, expected_ns(c, bytes));
     if (!err)
         s->ns_per_byte = (double)(clock_now_ns() - begin_ns) / bytes;
     return err;
+}
+
+int nccl_call_first(struct collective *c, unsigned call)
+{
+    return call_once(c, call, true);
 }
 
 static void count(struct collective *c, unsigned call)
@@ -94,13 +99,13 @@ static void count(struct collective *c, unsigned call)
 int nccl_run(struct collective *c, unsigned call)
 {
     count(c, call);
-    return nccl_call_once(c, call);
+    return call_once(c, call, false);
 }
 
 int nccl_start(struct collective *c, unsigned call)
 {
     count(c, call);
-    return queue_call(c, call);
+    return queue_call(c, call, false);
 }
 
 int nccl_test(struct collective *c, bool *done)
@@ -113,7 +118,7 @@ int nccl_test(struct collective *c, bool *done)
 }
 
 /* NCCL has none: a sum of one number, which none has before all have come. */
-int nccl_barrier(struct collective *c)
+static int barrier(struct collective *c, bool first)
 {
     struct nccl_state *s = c->state;
     const struct nccl_call of = {.op = COLLECTIVE_ALLREDUCE,
@@ -123,9 +128,23 @@ int nccl_barrier(struct collective *c)
                                  .result = s->gpu.word,
                                  .count = 1,
                                  .element_bytes = sizeof(int32_t)};
-    int err = queue(c, &of);
+    int err =
+        nccl_look_comm(c, &s->gpu); /* none of a sample's time, and each operation may be short */
 
+    s->gpu.broken |= err != 0;
+    if (!err)
+        err = queue(c, &of, first);
     return err ? err : library_gpu_wait(c, &s->gpu, 0);
+}
+
+int nccl_barrier(struct collective *c)
+{
+    return barrier(c, false);
+}
+
+int nccl_barrier_first(struct collective *c)
+{
+    return barrier(c, true);
 }
 
 int nccl_write(struct collective *c, uint64_t offset, const void *from, size_t bytes)

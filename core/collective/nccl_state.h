@@ -21,7 +21,9 @@ struct nccl_state {
 /* Each 0, or -errno with c->error. */
 int nccl_await_comm(struct collective *c); /* until NCCL is done with what it was asked for last */
 int nccl_look_comm(struct collective *c, struct library_gpu *g); /* a library_look_fn */
-int nccl_call_once(struct collective *c, unsigned call);         /* queued, and waited for */
+/* The first of its kind: NCCL may wait for its peers in it. Queued, and waited for. */
+int nccl_call_first(struct collective *c, unsigned call);
+int nccl_barrier_first(struct collective *c);
 
 int nccl_barrier(struct collective *c);
 int nccl_run(struct collective *c, unsigned call);

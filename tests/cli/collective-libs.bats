@@ -595,6 +595,31 @@ failed' ]
     times reason | tail -n 1 | grep -q 'the GPU did not answer in a case before this one'
 }
 
+# What is timed has no thread in it that NCCL would start for each operation of a communicator that does not block.
+@test "nccl: no operation has a thread of NCCL's started for it" {
+    simulate two
+    export PLUMB_SIM_NCCL_TALLY=$BATS_TEST_TMPDIR/tally
+    nccl --np 2 --ranks 2 --op allreduce,all-to-all --size 64K
+    all_good 2
+    [ "$(wc -l <"$PLUMB_SIM_NCCL_TALLY")" -eq 4 ]
+    awk -F'[= ]' '{ operations += $2; threads += $4 } END { exit !(operations > 100 && threads == 0) }' "$PLUMB_SIM_NCCL_TALLY"
+}
+
+@test "nccl: a rank that never joins ends the case; a call that does not heed that it is aborted, those after it" {
+    local fails=error:call=ncclCommInitRankConfig:code=2:gpu=1:times=1
+    simulate two
+    fault "$fails"
+    nccl --np 2 --ranks 2 --size 64K,128K
+    [ "$status" -eq 4 ]
+    times reason | head -n 1 | grep -q 'ncclCommInitRankConfig: unhandled system error'
+    [[ $(times status | tail -n 1) == @(ok|noisy) ]]
+    fault "$fails,hang:kernel=ncclCommInitRankConfig:gpu=0"
+    nccl --np 2 --ranks 2 --size 64K,128K
+    [ "$status" -eq 4 ]
+    [ "$(times status | sort -u)" = failed ]
+    times reason | tail -n 1 | grep -q 'not tried: the GPU did not answer in a case before this one'
+}
+
 @test "nccl: what is missing is a reason with a remedy" {
     simulate two
     [ -e build/lib/plumbline/plumb-nccl.so ] || skip "plumb-nccl.so was not built: there is no nccl.h here"

@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,11 +126,18 @@ static ncclResult_t look_for_doubles(const struct ncclComm *comm)
     return ncclSuccess;
 }
 
+/* Whether the fault `hang:kernel=CALL` strikes a call. */
+static bool hangs(const struct driver *d, const char *call)
+{
+    return sim_fault_strikes((struct sim_machine *)(uintptr_t)d->machine, SIM_HANG,
+                             (struct sim_event){.gpu = d->gpu, .peer = -1, .kernel = call});
+}
+
 static ncclResult_t state_of(struct ncclComm *comm)
 {
-    if (comm->error)
+    if (comm->error && !comm->deaf)
         return comm->error;
-    if (!nccl_share_whole(comm))
+    if (comm->deaf || !nccl_share_whole(comm))
         return ncclInProgress;
     if (!comm->told)
         comm->error = look_for_doubles(comm);
@@ -144,9 +152,9 @@ static ncclResult_t wait_for_all(struct ncclComm *comm)
     const struct timespec pause = {.tv_nsec = POLL_NS};
     ncclResult_t r;
 
-    while ((r = state_of(comm)) == ncclInProgress)
+    while ((r = state_of(comm)) == ncclInProgress && (!comm->aborted || comm->deaf))
         nanosleep(&pause, NULL);
-    return r;
+    return r == ncclInProgress ? fail(ncclInternalError, "aborted") : r;
 }
 
 static void name_of(const char *variable, const char *otherwise, char text[16])
@@ -179,7 +187,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *out, int ranks, ncclUniqueId id,
     name_of("NCCL_ALGO", "RING", comm->algorithm);
     name_of("NCCL_PROTO", "SIMPLE", comm->protocol);
     comm->blocking = !config || config->blocking != 0;
-    r = nccl_share_join(comm, &id);
+    comm->deaf = hangs(&d, "ncclCommInitRankConfig");
+    r = comm->deaf ? 0 : nccl_share_join(comm, &id);
     if (r) {
         free(comm);
         return fail(r, "no memory of that id: its process is gone, or on another machine");
@@ -203,8 +212,22 @@ ncclResult_t ncclCommFinalize(ncclComm_t comm)
     return comm->error;
 }
 
+/* For tests: how many operations there were, and for how many NCCL started a thread. */
+static void tally(const struct ncclComm *comm)
+{
+    const char *path = getenv("PLUMB_SIM_NCCL_TALLY");
+    FILE *file = path && *path ? fopen(path, "a") : NULL;
+
+    if (!file)
+        return;
+    fprintf(file, "operations=%llu threads=%llu\n", (unsigned long long)comm->operations,
+            (unsigned long long)comm->threads);
+    fclose(file);
+}
+
 ncclResult_t ncclCommDestroy(ncclComm_t comm)
 {
+    tally(comm);
     nccl_share_leave(comm);
     free(comm);
     return ncclSuccess;
@@ -244,6 +267,22 @@ static double ring_ns(const struct ncclComm *comm, const struct sim_machine *m, 
     return RING_STEP_NS * comm->ranks + bytes / slowest;
 }
 
+static void *nothing(void *arg)
+{
+    return arg;
+}
+
+/* From 2.23 on a group of a communicator that does not block is launched by a thread of its own, each of them. */
+static void start_thread(struct ncclComm *comm)
+{
+    pthread_t thread;
+
+    if (comm->blocking || pthread_create(&thread, NULL, nothing, NULL))
+        return;
+    pthread_join(thread, NULL);
+    comm->threads++;
+}
+
 /* input, result: what is read and written, `in` and `out` bytes of it; `moved`: that each passes on. */
 static ncclResult_t submit(const struct nccl_op *of, const char *name, const void *input,
                            uint64_t in, void *result, uint64_t out, double moved,
@@ -268,6 +307,7 @@ static ncclResult_t submit(const struct nccl_op *of, const char *name, const voi
     task.ns = ring_ns(op->comm, d.machine, moved);
     memcpy(task.args, &op, sizeof(op));
     nccl_say_op(op, in);
+    start_thread(op->comm);
     return d.submit((CUstream)stream, &task) ? fail(ncclUnhandledCudaError, "the stream")
                                              : ncclSuccess;
 }

@@ -46,7 +46,10 @@ struct ncclComm {
     struct nccl_share *share;
     size_t share_bytes;
     ncclResult_t error; /* for good */
-    bool blocking, told, aborted;
+    bool blocking, told;
+    atomic_bool aborted;
+    bool deaf;                        /* a fault: it waits, even where it is aborted */
+    uint64_t threads;                 /* that NCCL started for operations */
     char algorithm[16], protocol[16]; /* as the environment had them when it was made */
 };
 

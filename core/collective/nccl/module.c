@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The module's one symbol: the table of nccl_module.h, over NCCL's communicators that do not block. */
+/* The module's one symbol: the table of nccl_module.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/collective/nccl/helper.h"
 #include "core/collective/nccl/nccl_library.h"
 #include "core/collective/nccl_module.h"
 
 struct nccl_comm {
-    ncclComm_t nccl;
+    ncclComm_t nccl; /* NCCL writes it as soon as it can be aborted */
     unsigned n, me;
+    struct nccl_enter enter;
+    struct helper helper, aborter;
+    const char *asked; /* what the helper is at, or was */
+    ncclUniqueId id;   /* for the helper, as is all below */
+    struct nccl_call call;
+    void *stream;
 };
 
 /* What open() found: a table of functions has no other place for it. */
@@ -74,29 +81,40 @@ static int unique(uint8_t id[NCCL_ID_BYTES], char *error, size_t len)
     return err;
 }
 
-/* 0 also where it has only begun: the next question is comm_state()'s. */
-static int begun(int err)
+static int ask_helper(struct nccl_comm *comm, helper_fn *fn, const char *asked, char *error,
+                      size_t len)
 {
-    return err == -EAGAIN ? 0 : err;
+    comm->asked = asked;
+    int err = helper_start(&comm->helper, fn, comm);
+    if (err)
+        snprintf(error, len, "%s: no thread for it: %s", asked, strerror(-err));
+    return err;
+}
+
+static int init_rank(void *arg)
+{
+    struct nccl_comm *comm = arg;
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+
+    comm->enter.enter(comm->enter.arg);
+    config.blocking = 1;
+    return the_library.ncclCommInitRankConfig(&comm->nccl, (int)comm->n, comm->id, (int)comm->me,
+                                              &config);
 }
 
 static int comm_open(struct nccl_comm **out, const uint8_t id[NCCL_ID_BYTES], unsigned n,
-                     unsigned me, char *error, size_t len)
+                     unsigned me, const struct nccl_enter *enter, char *error, size_t len)
 {
-    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     struct nccl_comm *comm = calloc(1, sizeof(*comm));
-    ncclUniqueId of;
 
     *out = NULL;
     if (!comm)
         return -ENOMEM;
-    config.blocking = 0; /* or a member that never comes would hold this one for good */
-    memcpy(&of, id, sizeof(of));
+    memcpy(&comm->id, id, sizeof(comm->id));
     comm->n = n;
     comm->me = me;
-    int err = begun(
-        check(NULL, the_library.ncclCommInitRankConfig(&comm->nccl, (int)n, of, (int)me, &config),
-              "ncclCommInitRankConfig", error, len));
+    comm->enter = *enter;
+    int err = ask_helper(comm, init_rank, "ncclCommInitRankConfig", error, len);
     if (err)
         free(comm);
     else
@@ -107,9 +125,16 @@ static int comm_open(struct nccl_comm **out, const uint8_t id[NCCL_ID_BYTES], un
 static int comm_state(struct nccl_comm *comm, char *error, size_t len)
 {
     ncclResult_t state = ncclSuccess;
-    int err = check(comm, the_library.ncclCommGetAsyncError(comm->nccl, &state),
-                    "ncclCommGetAsyncError", error, len);
+    int result = ncclSuccess, err = helper_state(&comm->helper, &result);
 
+    if (err == -EAGAIN)
+        return err;
+    if (!err) /* it ended just now */
+        return check(comm, (ncclResult_t)result, comm->asked, error, len);
+    if (!comm->nccl)
+        return 0;
+    err = check(comm, the_library.ncclCommGetAsyncError(comm->nccl, &state),
+                "ncclCommGetAsyncError", error, len);
     return err ? err : check(comm, state, "NCCL's communicator", error, len);
 }
 
@@ -157,53 +182,114 @@ static ncclResult_t pass_on(const struct nccl_comm *comm, const struct nccl_call
     return worse(r, the_library.ncclGroupEnd());
 }
 
-static int enqueue(struct nccl_comm *comm, const struct nccl_call *call, void *stream, char *error,
-                   size_t len)
+/* *asked: what was called, for messages. */
+static ncclResult_t call_nccl(const struct nccl_comm *comm, const struct nccl_call *call,
+                              void *stream, const char **asked)
 {
     const struct nccl_library *lib = &the_library;
     ncclDataType_t type = type_of(call->type);
     ncclRedOp_t sum = call->sum == COLLECTIVE_MAX ? ncclMax : ncclSum;
     size_t block = call->count / comm->n;
-    ncclResult_t r;
 
     switch (call->op) {
     case COLLECTIVE_ALLREDUCE:
-        r = lib->ncclAllReduce(call->input, call->result, call->count, type, sum, comm->nccl,
-                               stream);
-        return check(comm, r, "ncclAllReduce", error, len);
+        *asked = "ncclAllReduce";
+        return lib->ncclAllReduce(call->input, call->result, call->count, type, sum, comm->nccl,
+                                  stream);
     case COLLECTIVE_REDUCE_SCATTER:
-        r = lib->ncclReduceScatter(call->input, call->result, block, type, sum, comm->nccl, stream);
-        return check(comm, r, "ncclReduceScatter", error, len);
+        *asked = "ncclReduceScatter";
+        return lib->ncclReduceScatter(call->input, call->result, block, type, sum, comm->nccl,
+                                      stream);
     case COLLECTIVE_ALL_GATHER:
-        r = lib->ncclAllGather(call->input, call->result, block, type, comm->nccl, stream);
-        return check(comm, r, "ncclAllGather", error, len);
+        *asked = "ncclAllGather";
+        return lib->ncclAllGather(call->input, call->result, block, type, comm->nccl, stream);
     case COLLECTIVE_BROADCAST:
-        r = lib->ncclBroadcast(call->input, call->result, call->count, type, 0, comm->nccl, stream);
-        return check(comm, r, "ncclBroadcast", error, len);
+        *asked = "ncclBroadcast";
+        return lib->ncclBroadcast(call->input, call->result, call->count, type, 0, comm->nccl,
+                                  stream);
     case COLLECTIVE_ALL_TO_ALL:
-        r = exchange(comm, call, block * call->element_bytes, stream);
-        return check(comm, r, "ncclSend and ncclRecv", error, len);
+        *asked = "ncclSend and ncclRecv";
+        return exchange(comm, call, block * call->element_bytes, stream);
     default:
-        r = pass_on(comm, call, stream);
-        return check(comm, r, "ncclSend and ncclRecv", error, len);
+        *asked = "ncclSend and ncclRecv";
+        return pass_on(comm, call, stream);
     }
+}
+
+static int queue_first(void *arg)
+{
+    struct nccl_comm *comm = arg;
+
+    comm->enter.enter(comm->enter.arg);
+    return call_nccl(comm, &comm->call, comm->stream, &comm->asked);
+}
+
+static int enqueue(struct nccl_comm *comm, const struct nccl_call *call, void *stream, bool first,
+                   char *error, size_t len)
+{
+    const char *asked;
+
+    if (!first) {
+        ncclResult_t r = call_nccl(comm, call, stream, &asked);
+        return check(comm, r, asked, error, len);
+    }
+    comm->call = *call;
+    comm->stream = stream;
+    int err = ask_helper(comm, queue_first, "the first call", error, len);
+    return err ? err : -EAGAIN;
+}
+
+static int finalize(void *arg)
+{
+    struct nccl_comm *comm = arg;
+
+    comm->enter.enter(comm->enter.arg);
+    return the_library.ncclCommFinalize(comm->nccl);
 }
 
 static int comm_finalize(struct nccl_comm *comm, char *error, size_t len)
 {
-    return begun(
-        check(comm, the_library.ncclCommFinalize(comm->nccl), "ncclCommFinalize", error, len));
+    return ask_helper(comm, finalize, "ncclCommFinalize", error, len);
 }
 
-static void comm_close(struct nccl_comm *comm, bool abort)
+static int abort_comm(void *arg)
 {
-    if (!comm)
-        return;
-    if (abort)
-        the_library.ncclCommAbort(comm->nccl);
-    else
+    struct nccl_comm *comm = arg;
+
+    comm->enter.enter(comm->enter.arg);
+    return the_library.ncclCommAbort(comm->nccl);
+}
+
+/*
+ * ncclCommAbort makes what waits for a peer in NCCL end with an error. NCCL promises that only where no thread is in a call of it (user guide,
+ * "Fault Tolerance"), so it may hang just as well, and is called by a thread of its own: all of it has a second, then both threads are left.
+ */
+static int give_up(struct nccl_comm *comm)
+{
+    bool aborted = false;
+    int result;
+
+    for (unsigned i = 0; i < HELPER_STEPS; i++) {
+        if (!aborted && __atomic_load_n(&comm->nccl, __ATOMIC_ACQUIRE))
+            aborted = !helper_start(&comm->aborter, abort_comm, comm);
+        bool in_call = helper_state(&comm->helper, &result) == -EAGAIN;
+        bool aborting = helper_state(&comm->aborter, &result) == -EAGAIN;
+        if (!in_call && !aborting && (aborted || !comm->nccl))
+            return 0;
+        helper_pause();
+    }
+    return -ETIMEDOUT;
+}
+
+static int comm_close(struct nccl_comm *comm, bool abort)
+{
+    int err = comm && abort ? give_up(comm) : 0;
+
+    if (comm && !abort)
         the_library.ncclCommDestroy(comm->nccl);
-    free(comm);
+    if (!err)
+        free(comm); /* else the threads that are left have it */
+    return err;
 }
 
 __attribute__((visibility("default"))) const struct nccl_module plumb_nccl_module = {

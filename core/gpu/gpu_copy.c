@@ -125,7 +125,7 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
     struct copy_memory_config config = {.gpu = gpu,
                                         .kind = c->memory,
                                         .on_host = end == gpu_copy_host_end(c),
-                                        .node = gpu_copy_node(pt, c),
+                                        .node = gpu_copy_node(pt, c, g),
                                         .bytes = c->params->size};
     char error[GPU_ERROR_BYTES + 64];
     int err = gpu_copy_memory_alloc(m, point_topo(pt), &config, error, sizeof(error));
@@ -164,11 +164,12 @@ static int open_lanes(struct point *pt, struct gpu_copy *c)
 {
     int err = 0;
 
-    gpu_copy_node_begin(pt, c);
-    for (unsigned g = 0; !err && g < c->gpus; g++)
+    for (unsigned g = 0; !err && g < c->gpus; g++) {
+        err = gpu_copy_node_begin(pt, c, g);
         for (unsigned d = 0; !err && d < c->each; d++)
             err = open_lane(pt, c, g, (int)d);
-    gpu_copy_node_end(pt, c);
+        gpu_copy_node_end(pt, c, g);
+    }
     return err;
 }
 
@@ -310,7 +311,7 @@ static void describe(struct point *pt, const struct gpu_copy *c)
 
     evidence_add(text, len, "%s:%u %s", gpu->ops->name, gpu->index, gpu->facts.name);
     if (c->chain)
-        evidence_add(text, len, "one thread of kernel chase");
+        evidence_add(text, len, "one thread of kernel chase_cg");
     else if (l->kernel)
         evidence_add(text, len, "kernel %s, %u blocks of %u", l->kernel_name, l->grid, l->block);
     else

@@ -71,12 +71,12 @@ int gpu_copy_fits(struct point *pt, const struct gpu_copy *c); /* the memory is 
 
 /* Numa. Binds the caller to a CPU of the host's end, or near to the GPU; fills the column `numa`. */
 int gpu_copy_bind(struct point *pt, struct gpu_copy *c);
-/* The node that memory is bound to; -1 where there is one node. */
-int gpu_copy_node(struct point *pt, const struct gpu_copy *c);
-/* For the time of allocation: host memory that the driver takes comes from the node, as far as the
+/* The node that the host memory of GPU number g is bound to (0: the point's own GPU); -1 where there is one node. */
+int gpu_copy_node(struct point *pt, const struct gpu_copy *c, unsigned g);
+/* For the time of allocation: host memory that the driver takes comes from that node, as far as the
  * system lets a process say so. */
-void gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c);
-void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c);
+int gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c, unsigned g);
+void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g);
 /* Remarks: pages on another node than asked for; this node against those measured before. */
 void gpu_copy_node_verdict(struct point *pt, const struct gpu_copy *c);
 

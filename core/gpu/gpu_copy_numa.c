@@ -45,11 +45,20 @@ int gpu_copy_bind(struct point *pt, struct gpu_copy *c)
     return 0;
 }
 
-int gpu_copy_node(struct point *pt, const struct gpu_copy *c)
+/* The point's own GPU copies from and to the node that was asked for; those beside it have their own node, as programs on them would: on one node
+ * for all, that node's memory would be what they share. */
+static unsigned node_of(const struct gpu_copy *c, unsigned g)
+{
+    int near = g ? gpu_base(c->others[g])->facts.numa_node : -1;
+
+    return near >= 0 ? (unsigned)near : host_node(c);
+}
+
+int gpu_copy_node(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
     bool several = topo_nodes(point_topo(pt)) > 1; /* else no need, and containers may refuse */
 
-    return several && gpu_copy_host_end(c) >= 0 ? (int)host_node(c) : -1;
+    return several && gpu_copy_host_end(c) >= 0 ? (int)node_of(c, g) : -1;
 }
 
 static void set_policy(struct point *pt, int node, hwloc_membind_policy_t policy)
@@ -62,17 +71,33 @@ static void set_policy(struct point *pt, int node, hwloc_membind_policy_t policy
     hwloc_bitmap_free(nodes);
 }
 
-/* Where this is refused the node of the thread's CPU decides; the pages are looked at afterwards. */
-void gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c)
+/* Where a policy is refused the node of the thread's CPU decides; the pages are looked at afterwards. */
+int gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
-    if (gpu_copy_node(pt, c) >= 0)
-        set_policy(pt, gpu_copy_node(pt, c), HWLOC_MEMBIND_BIND);
+    int node = gpu_copy_node(pt, c, g);
+    unsigned cpu;
+
+    if (node < 0)
+        return 0;
+    if (g && node != (int)host_node(c) && !topo_spread(point_topo(pt), node, 1, &cpu)) {
+        int err = topo_bind_self(point_topo(pt), cpu);
+        if (err)
+            return point_reason(pt, err, "no CPU of node%d to take memory from: %s", node,
+                                strerror(-err));
+    }
+    set_policy(pt, node, HWLOC_MEMBIND_BIND);
+    return 0;
 }
 
-void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c)
+void gpu_copy_node_end(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
-    if (gpu_copy_node(pt, c) >= 0)
-        set_policy(pt, gpu_copy_node(pt, c), HWLOC_MEMBIND_DEFAULT);
+    int node = gpu_copy_node(pt, c, g);
+
+    if (node < 0)
+        return;
+    set_policy(pt, node, HWLOC_MEMBIND_DEFAULT);
+    if (g && c->cpu >= 0)
+        topo_bind_self(point_topo(pt), (unsigned)c->cpu);
 }
 
 static const struct gpu_copy_memory *host_memory(const struct gpu_copy *c)
@@ -94,7 +119,7 @@ static void look_at_pages(struct point *pt, const struct gpu_copy *c)
     device_host.where(&pages, 1, &where);
     evidence_add(pt->evidence, sizeof(pt->evidence), "host memory: %s",
                  evidence_pages(&where, text, sizeof(text)));
-    if (where.looked_at && gpu_copy_node(pt, c) >= 0 && node < DEVICE_NODES_MAX &&
+    if (where.looked_at && gpu_copy_node(pt, c, 0) >= 0 && node < DEVICE_NODES_MAX &&
         (double)(where.looked_at - where.on_node[node]) > ELSEWHERE_SHARE * (double)where.looked_at)
         point_reason(pt, 0, "%llu of %llu pages looked at are not on node%u",
                      (unsigned long long)(where.looked_at - where.on_node[node]),

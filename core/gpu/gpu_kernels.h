@@ -8,6 +8,7 @@
  *   empty                         gpu_empty_args      nothing
  *   <op>_<type>_u<U>[_cs]         gpu_pass_args       a memory operation; see below
  *   chase                         gpu_chase_args      one thread follows a chain of addresses
+ *   chase_cg                      gpu_chase_args      the same, round the first-level cache
  *   copy16                        gpu_copy_args       copies 16 bytes a step; all of it a multiple of 16
  *   copy1                         gpu_copy_args       copies bytes: any length and alignment
  *   fill                          gpu_fill_args       what gpu_values.h says, into arrays or matrices

@@ -251,6 +251,8 @@ machine()
         { print $1, $2 == "node0" ? 1500 : 1100 }' | within 0.05
     copy --source cuda:0 --destination cuda:0 --metric load-latency --size 1M
     cells value | sed 's/$/ 500/' | within 0.05
+    copy --source node0,cuda:1 --destination cuda:0 --metric load-latency --size 64K # which the first-level cache would hold
+    cells value source | awk '{ print $1, $2 == "node0" ? 1500 : 1100 }' | within 0.05
     copy --source cuda:0 --destination node0 --metric load-latency --size 1M
     [[ $(cells reason) == *"a GPU loads from the source"* ]]
     copy --source cuda:1 --destination cuda:0 --metric load-latency --size 128
@@ -278,6 +280,17 @@ machine()
     [[ $(cells reason | sed -n 3p) == *"remote node1 gives 30 % less bandwidth than node0: bind to node0"* ]]
     [[ $(cells reason | sed -n 4p) == *"node0 gives 30 % less bandwidth than local node1: bind to node1"* ]]
     [[ $(cells evidence | sed -n 3p) == *"called from cpu1"* ]]
+}
+
+@test "several GPUs at once: each has its host memory on its own node" {
+    if [ "$(nproc)" -lt 2 ] || taskset -p $$ | grep -qv ': .*3$'; then
+        skip "this needs CPUs 0 and 1"
+    fi
+    # A node's memory is as fast as one GPU's link. Were both GPUs' memory on one node, they would share it.
+    machine 2 'host_gbps = 13' 'cross_gbps = 8' '[node 0]' 'cpus = 0' '[node 1]' 'cpus = 1' '[gpu]' 'h2d_gbps = 13' '[gpu 1]' 'numa_node = 1'
+    HWLOC_THISSYSTEM=1 HWLOC_SYNTHETIC=$two_nodes copy --source node0 --destination cuda:0 --together all --size 4M
+    [ "$status" -eq 0 ]
+    cells value load | awk '{ print $1, $2 == "all" ? 26 : 13 }' | within 0.06
 }
 
 @test "several GPUs at once: who shares an uplink" {

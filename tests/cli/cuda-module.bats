@@ -30,7 +30,7 @@ memory()
 
 @test "every kernel that core knows by name is in it" {
     missing=''
-    for name in spin empty chase copy16 copy1 fill \
+    for name in spin empty chase chase_cg copy16 copy1 fill \
         {read,write,copy,scale,add,triad}_{f32,f64}_u{1,2,4,8}{,_cs}; do
         grep -aqE "(^|[^a-z0-9_])\.?text\.$name([^a-z0-9_]|\$)" "$image" || missing+=" $name"
     done
@@ -65,13 +65,41 @@ memory()
             loads = stores = others = 0; kernels++ }
         /^}/ && name {
             arrays = op == "write" ? 0 : op == "add" || op == "triad" ? 2 : 1
-            if (loads != arrays * (unroll + 1) || stores != (op == "read" ? 0 : unroll + 1) || others) {
+            steps = unroll == 1 ? 1 : unroll + 1 # a step at a time leaves nothing over
+            if (loads != arrays * steps || stores != (op == "read" ? 0 : steps) || others) {
                 print name ": " loads " loads, " stores " stores, " others " others"; bad = 1 }
             name = "" }
         name && /ld\.global\.cg\.(L2::cache_hint\.)?v4\.u32/ { loads++; next }
         name && /st\.global\.(cs\.)?v4\.u32/ { stores++; next }
         name && /(ld|st)\.(volatile\.)?global/ { others++ }
         END { exit bad || kernels != 96 }' "$BATS_TEST_TMPDIR/kernels.ptx"
+}
+
+# machine_code KERNEL: its instructions, for the newest GPU that the build has machine code for.
+machine_code()
+{
+    cuobjdump -sass -arch "sm_$(sed -n 's/^CUDA_CODES := .* //p' build/config.mk)" -fun "$1" "$image" |
+        sed -n 's|^ */\*[0-9a-f]*\*/ *\(.*\);.*|\1|p'
+}
+
+@test "plain kernels have no division, call or second load of an array in their machine code" {
+    command -v cuobjdump >/dev/null || skip "cuobjdump is not here: it comes with the CUDA toolkit"
+    for kernel in read_f32_u1 copy_f32_u1 copy_f64_u1 triad_f32_u1 triad_f64_u1; do
+        code=$(machine_code "$kernel")
+        wanted=1
+        [[ $kernel != triad* ]] || wanted=2
+        [ "$(grep -c 'LDG\.E\.128' <<<"$code")" -eq "$wanted" ]
+        [ "$(grep -cE 'MUFU|I2F|CALL' <<<"$code")" -eq 0 ]
+    done
+    machine_code copy_f32_u4 | grep -qE 'MUFU\.RCP' # what the line above looks for is what a division is
+}
+
+@test "a chain for another's memory is loaded round the first-level cache, and one for the levels through it" {
+    command -v cuobjdump >/dev/null || skip "cuobjdump is not here: it comes with the CUDA toolkit"
+    [ "$(machine_code chase_cg | grep 'LDG\.E\.64' | grep -cv STRONG.GPU)" -eq 0 ]
+    [ "$(machine_code chase_cg | grep -c 'LDG\.E\.64\.STRONG\.GPU')" -ge 9 ]
+    [ "$(machine_code chase | grep -c 'LDG\.E\.64\.STRONG')" -eq 0 ]
+    [ "$(machine_code chase | grep -c 'LDG\.E\.64 ')" -ge 9 ]
 }
 
 @test "a driver that is not there: a skipped row that says so, and what to do" {

@@ -200,12 +200,12 @@ static CUresult chase_cost(struct sim *sim, struct sim_op *op, double *delay_ns)
 
     if (rc)
         return rc;
-    if (where.gpu < 0)
+    if (span <= gpu->l1_bytes && !op->launch.kernel.round_l1)
+        hop = gpu->l1_ns; /* wherever the memory is */
+    else if (where.gpu < 0)
         hop = gpu->host_ns;
     else if (where.gpu != (int)op->gpu)
         hop = sim_link(&sim->machine, op->gpu, (unsigned)where.gpu)->hop_ns;
-    else if (span <= gpu->l1_bytes)
-        hop = gpu->l1_ns;
     else if (span <= gpu->l2_bytes)
         hop = gpu->l2_ns;
     *delay_ns += hop * (double)args->hops;

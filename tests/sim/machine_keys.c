@@ -119,6 +119,7 @@ static const struct sim_key gpu_table[] = {
     KEY(gpu, kernel_us, REAL, "2"),
     KEY(gpu, graph_node_us, REAL, "1"),
     KEY(gpu, call_us, REAL, "0"),
+    KEY(gpu, context_us, REAL, "0"),
     KEY(gpu, enqueue_us, REAL, "0"),
     KEY(gpu, hiccup_every, SIZE, "0"),
     KEY(gpu, hiccup_us, REAL, "0"),

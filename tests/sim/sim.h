@@ -104,7 +104,7 @@ struct sim_kernel {
     enum sim_kernel_family family;
     enum sim_pass pass;
     unsigned element_bytes, unroll, registers;
-    bool streaming;
+    bool streaming, round_l1;
     size_t args_bytes;
 };
 

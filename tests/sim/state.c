@@ -131,6 +131,8 @@ CUresult cuCtxSetCurrent(CUcontext context)
         rc = CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (!rc)
         current = device ? (int)device->index : -1;
+    if (!rc && device)
+        sim_busy(sim, sim->machine.gpu[device->index].context_us);
     return sim_leave(sim, rc);
 }
 

@@ -158,7 +158,7 @@ static int prefetch(struct gpu_stream *s, void *at, size_t bytes, bool to_device
 
 static int find_kernel(struct gpu *gpu, const char *name, struct gpu_kernel **kernel)
 {
-    static struct gpu_kernel kernels[] = {{"fill"}, {"copy16"}, {"copy1"}, {"chase"}};
+    static struct gpu_kernel kernels[] = {{"fill"}, {"copy16"}, {"copy1"}, {"chase_cg"}};
 
     (void)gpu;
     for (size_t i = 0; i < 4; i++)
@@ -187,7 +187,7 @@ static int launch(struct gpu_stream *s, struct gpu_kernel *kernel, unsigned grid
     if (!strcmp(kernel->name, "fill")) {
         for (uint64_t i = 0; i < fill->count; i++)
             ((uint64_t *)fill->dst)[i] = gpu_value_bits(GPU_U64, GPU_RANDOM, fill->seed, i);
-    } else if (!strcmp(kernel->name, "chase")) {
+    } else if (!strcmp(kernel->name, "chase_cg")) {
         *chase->end = (uintptr_t)chase->start;
         for (uint64_t i = 0; i < chase->hops; i++)
             *chase->end = *(const uint64_t *)*chase->end;

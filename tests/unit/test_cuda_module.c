@@ -391,7 +391,7 @@ static void chasing(void **state)
     for (unsigned hops = 0, place = 1; hops < 30; hops++, place = next[place]) {
         args.hops = hops; /* whole blocks of loads and what is left over */
         got = 9;
-        launch(bed, "chase", 8, 64, &args);
+        launch(bed, hops % 2 ? "chase_cg" : "chase", 8, 64, &args);
         to_host(bed, &got, end, 8);
         assert_int_equal(got, (uintptr_t)(at + place));
     }

@@ -13,6 +13,7 @@ static int retain(struct gpu *gpu, bool reset)
 
     if (!err && reset)
         err = CUDA(gpu, cuDevicePrimaryCtxReset, gpu->device);
+    cuda_forget_contexts();
     return err ? err : CUDA(gpu, cuDevicePrimaryCtxRetain, &gpu->context, gpu->device);
 }
 
@@ -57,6 +58,7 @@ void cuda_close(struct gpu *gpu)
     cuda_kernels_close(gpu);
     if (gpu->context)
         gpu->driver->cuDevicePrimaryCtxRelease(gpu->device);
+    cuda_forget_contexts();
     if (gpu->base.lost && gpu->base.index < CUDA_GPUS_MAX)
         cuda_state()->reset[gpu->base.index] = true;
     free(gpu);

@@ -2,6 +2,7 @@
 /* What the driver's error codes mean here: an errno, whether the device is lost, and what to do. */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -131,16 +132,42 @@ int cuda_check(struct gpu *gpu, CUresult result, const char *call)
                       meaning->hint[0] ? "; " : "", meaning->hint);
 }
 
+/* The context that this thread made its own, and when: the call that does so would else be in every launch that is timed. (By its model it is
+ * reached without a call of the loader's, which the module would have to be linked with.) */
+static __thread __attribute__((tls_model("initial-exec"))) struct {
+    CUcontext context;
+    unsigned epoch;
+} entered;
+
+static atomic_uint epoch = 1;
+
+void cuda_forget_contexts(void)
+{
+    atomic_fetch_add(&epoch, 1);
+}
+
+static CUresult make_current(struct gpu *gpu)
+{
+    unsigned now = atomic_load_explicit(&epoch, memory_order_relaxed);
+
+    if (entered.context == gpu->context && entered.epoch == now)
+        return CUDA_SUCCESS;
+    CUresult result = gpu->driver->cuCtxSetCurrent(gpu->context);
+    entered.context = result == CUDA_SUCCESS ? gpu->context : NULL;
+    entered.epoch = now;
+    return result;
+}
+
 int cuda_enter(struct gpu *gpu)
 {
     if (gpu->base.lost) /* gpu_error() still says why */
         return -EIO;
-    return CUDA(gpu, cuCtxSetCurrent, gpu->context);
+    return cuda_check(gpu, make_current(gpu), "cuCtxSetCurrent");
 }
 
 bool cuda_enter_quietly(struct gpu *gpu)
 {
-    return !gpu->base.silent && gpu->driver->cuCtxSetCurrent(gpu->context) == CUDA_SUCCESS;
+    return !gpu->base.silent && make_current(gpu) == CUDA_SUCCESS;
 }
 
 const char *cuda_size_text(uint64_t bytes, char *text, size_t len)

@@ -81,6 +81,8 @@ const char *cuda_error_hint(CUresult result); /* what to do; "" where nothing is
 /* Makes the device's context this thread's; each call of the table begins with it. -EIO for a device
  * that was lost. */
 int cuda_enter(struct gpu *gpu);
+/* What threads know of the context that is theirs holds no more: one was taken down, or another library was let in, which may change it. */
+void cuda_forget_contexts(void);
 /* For those that give back and return nothing: whether there is a context to give back to. */
 bool cuda_enter_quietly(struct gpu *gpu);
 

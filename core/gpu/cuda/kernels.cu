@@ -78,7 +78,14 @@ static __device__ __forceinline__ uint64_t hop(uint64_t at)
     return at;
 }
 
-extern "C" __global__ void chase(const gpu_chase_args args)
+/* Round the first-level cache, which keeps lines of other GPUs' memory and of the host's as well. */
+static __device__ __forceinline__ uint64_t hop_cg(uint64_t at)
+{
+    asm volatile("ld.global.cg.u64 %0, [%0];" : "+l"(at));
+    return at;
+}
+
+template <uint64_t HOP(uint64_t)> static __device__ __forceinline__ void follow(const gpu_chase_args &args)
 {
     uint64_t at = (uint64_t)args.start;
 
@@ -88,12 +95,22 @@ extern "C" __global__ void chase(const gpu_chase_args args)
     for (uint64_t i = args.hops / 8; i; i--) {
 #pragma unroll
         for (int k = 0; k < 8; k++)
-            at = hop(at);
+            at = HOP(at);
     }
 #pragma unroll 1
     for (uint64_t i = args.hops % 8; i; i--)
-        at = hop(at);
+        at = HOP(at);
     *args.end = at;
+}
+
+extern "C" __global__ void chase(const gpu_chase_args args)
+{
+    follow<hop>(args);
+}
+
+extern "C" __global__ void chase_cg(const gpu_chase_args args)
+{
+    follow<hop_cg>(args);
 }
 
 extern "C" __global__ void __launch_bounds__(1024, 1) copy16(const gpu_copy_args args)

@@ -145,12 +145,20 @@ __device__ __forceinline__ void steps(vec16 *dst, const vec16 *a, const vec16 *b
         store16<CS>(dst + at + u * apart, apply<T, OP>(va[u], vb[u], s));
 }
 
+/* A 64-bit division is some hundred instructions. A step at a time has no tiles, and so none: the loop over what is left over is then all of
+ * the kernel, as one writes it first. */
+template <int U> __device__ __forceinline__ uint64_t whole_tiles(uint64_t count, uint64_t tile)
+{
+    return U == 1 ? 0 : count / tile;
+}
+
 template <typename T, typename OP, int U, bool CS>
 __device__ __forceinline__ void pass_kernel(const gpu_pass_args &args)
 {
     vec16 *dst = (vec16 *)args.dst;
     const vec16 *a = (const vec16 *)args.a, *b = (const vec16 *)args.b;
-    const uint64_t count = args.bytes / 16, tile = (uint64_t)U * blockDim.x, whole = count / tile;
+    const uint64_t count = args.bytes / 16, tile = (uint64_t)U * blockDim.x;
+    const uint64_t whole = whole_tiles<U>(count, tile);
     const T s = (T)args.scalar;
 
 #pragma unroll 1
@@ -216,7 +224,8 @@ __device__ __forceinline__ unsigned long long read_steps(const vec16 *a, uint64_
 template <int U, bool CS> __device__ __forceinline__ void read_kernel(const gpu_pass_args &args)
 {
     const vec16 *a = (const vec16 *)args.a;
-    const uint64_t count = args.bytes / 16, tile = (uint64_t)U * blockDim.x, whole = count / tile;
+    const uint64_t count = args.bytes / 16, tile = (uint64_t)U * blockDim.x;
+    const uint64_t whole = whole_tiles<U>(count, tile);
     unsigned long long sum = 0;
 
 #pragma unroll 1

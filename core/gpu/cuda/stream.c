@@ -112,6 +112,7 @@ int cuda_stream_after(struct gpu_stream *stream, struct gpu_event *event)
 
 void *cuda_stream_native(struct gpu_stream *stream)
 {
+    cuda_forget_contexts(); /* whoever takes the stream may make another context this thread's */
     return cuda_enter(stream->gpu) ? NULL : stream->stream;
 }
 

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "core/figure.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/option.h"
 #include "core/sampler.h"
 #include "core/topo.h"
@@ -119,6 +120,12 @@ struct bench {
  * us more, which shall stay under 1 %. */
 #define BENCH_SAMPLE_DEFAULT 1000000u
 
+/* What other processes saw of their GPUs. The benchmark's, until the point is torn down. */
+struct gpu_elsewhere {
+    struct gpu_ledger ledger;
+    char disturbed[256]; /* whose were, and how: "rank 3 (node1): GPU held back ..."; "" none */
+};
+
 struct point {
     const struct bench *bench;
     const struct bench_common *common;
@@ -142,10 +149,13 @@ struct point {
     } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
-    struct figure *figures;     /* use point_figure() */
-    struct topo *topo_loaded;   /* use point_topo() */
-    struct gpus *gpus_loaded;   /* use point_gpus() */
-    struct gpu_watch *watch;    /* the GPUs of this point; NULL: there was none yet */
+    struct figure *figures;   /* use point_figure() */
+    struct topo *topo_loaded; /* use point_topo() */
+    struct gpus *gpus_loaded; /* use point_gpus() */
+    struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
+    struct gpu_elsewhere
+        *elsewhere; /* GPUs that other processes of this point watched, said by check; NULL: none */
+    char watch_of[40]; /* whose GPUs `watch` has, where there are others': "rank 0: "; else "" */
     const volatile int *cancel; /* set: the program is to end; NULL: never */
 };
 

@@ -82,7 +82,17 @@ static void sample_watched(struct point *pt, const struct sampler_config *config
     ledger_disturbance(&oc->ledger, oc->disturbed, sizeof(oc->disturbed));
     gpu_ledger_disturbance(&oc->gpu, held_back, sizeof(held_back));
     if (held_back[0])
-        evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", held_back);
+        evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s%s", pt->watch_of, held_back);
+}
+
+/* Other processes tell at the end. */
+static void add_elsewhere(const struct point *pt, struct outcome *oc)
+{
+    if (!pt->elsewhere)
+        return;
+    gpu_ledger_add(&oc->gpu, &pt->elsewhere->ledger);
+    if (pt->elsewhere->disturbed[0])
+        evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);
 }
 
 static void measure(struct runner *r, struct point *pt, struct outcome *oc)
@@ -109,6 +119,7 @@ static void measure(struct runner *r, struct point *pt, struct outcome *oc)
         point_reason(pt, oc->err, "sampling failed: %s", strerror(-oc->err));
     if (!oc->err && r->b->check)
         oc->check_error = r->b->check(pt);
+    add_elsewhere(pt, oc);
     if (!oc->err && r->b->evidence)
         r->b->evidence(pt);
     if (!oc->err && pt->watch && *gpu_watch_blind(pt->watch))

@@ -146,7 +146,8 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
     unsigned n_calls;
     void *input,
         *result; /* host memory; NULL until open(), where the backend's is elsewhere: see write() */
-    bool other_nodes;               /* members are on more than one */
+    char gpu[24];     /* PCI address of the GPU that this member's are in; "": of none */
+    bool other_nodes; /* members are on more than one */
     uint64_t waited_ns, blocked_ns; /* since the session last zeroed them */
     /* To be called at least ten times a second by what waits: 0; -ECANCELED: the leader has given up; -ECONNRESET, -ETIMEDOUT: a
      * rank is gone, said in error already. `still_ns`: how long nothing has moved. */

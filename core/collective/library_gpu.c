@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -60,6 +61,7 @@ int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *coun
     int err = gpus_get(g->gpus, *count ? local % *count : 0, &g->gpu, error, sizeof(error));
     if (err)
         return collective_fail(c, err, "%s: %s", c->ops->name, error);
+    snprintf(c->gpu, sizeof(c->gpu), "%s", gpu_base(g->gpu)->facts.address);
     err = gpu_ops(g->gpu)->stream_open(g->gpu, &g->stream);
     g->native = err ? NULL : gpu_ops(g->gpu)->stream_native(g->stream);
     return g->native

@@ -51,7 +51,43 @@ const char *gpu_watch_reasons(unsigned seen, char *text, size_t len)
 
 void gpu_ledger_none(struct gpu_ledger *out)
 {
-    *out = (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, ""};
+    *out = (struct gpu_ledger){NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, "", 0};
+}
+
+/* NAN where neither knows. */
+static double both(double a, double b)
+{
+    return isnan(a) ? b : isnan(b) ? a : a + b;
+}
+
+/* fmin and fmax pass over NAN. */
+void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more)
+{
+    l->clock_mhz_low = fmin(l->clock_mhz_low, more->clock_mhz_low);
+    l->clock_mhz_high = fmax(l->clock_mhz_high, more->clock_mhz_high);
+    l->memory_clock_mhz = fmin(l->memory_clock_mhz, more->memory_clock_mhz);
+    l->temperature_c = fmax(l->temperature_c, more->temperature_c);
+    l->power_watts = fmax(l->power_watts, more->power_watts);
+    l->throttled_ms = fmax(l->throttled_ms, more->throttled_ms);
+    l->looks = both(l->looks, more->looks);
+    l->throttled_looks = both(l->throttled_looks, more->throttled_looks);
+    l->ecc_errors = both(l->ecc_errors, more->ecc_errors);
+    l->pcie_replays = both(l->pcie_replays, more->pcie_replays);
+    l->seen |= more->seen;
+    gpu_watch_reasons(l->seen, l->throttle, sizeof(l->throttle));
+}
+
+bool gpu_ledger_sound(struct gpu_ledger *l)
+{
+    const double counts[] = {l->clock_mhz_low,   l->clock_mhz_high, l->memory_clock_mhz,
+                             l->power_watts,     l->throttled_ms,   l->looks,
+                             l->throttled_looks, l->ecc_errors,     l->pcie_replays};
+
+    l->throttle[sizeof(l->throttle) - 1] = 0;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+        if (counts[i] < 0 || isinf(counts[i]))
+            return false;
+    return !isinf(l->temperature_c);
 }
 
 /* Those that hold back come first in the text. */

@@ -345,6 +345,7 @@ void gpu_watch_end(struct gpu_watch *watch, struct gpu_ledger *out)
     gpu_held_add(&watch->held, watch->last_ns, end_ns, watch->last_held | more);
     for (size_t i = 0; i < watch->n; i++)
         add_marks(watch, i, elapsed_ns);
+    watch->ledger.seen = watch->seen;
     gpu_watch_reasons(watch->seen, watch->ledger.throttle, sizeof(watch->ledger.throttle));
     *out = watch->ledger;
 }

@@ -30,6 +30,7 @@ struct gpu_ledger {
     /* By what: "power cap, thermal slowdown"; and which settings bound its clocks, which is no
      * throttling: "set: application clocks"; both: "power cap; set: application clocks". */
     char throttle[96];
+    unsigned seen; /* the same, as bits of gpu_watch_reasons() */
 };
 
 struct nvml;
@@ -57,6 +58,10 @@ unsigned gpu_watch_held(const struct gpu_watch *watch, uint64_t from_ns, uint64_
 /* Such bits, and those of settings, in words (as gpu_ledger.throttle); "" for none. Returns text. */
 const char *gpu_watch_reasons(unsigned seen, char *text, size_t len);
 void gpu_ledger_none(struct gpu_ledger *out);
+/* Adds what was seen of other devices, by another process it may be: their lowest and highest, looks and errors in sum. Samples stay. */
+void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more);
+/* What another process told can be: texts end, counts are none below 0. */
+bool gpu_ledger_sound(struct gpu_ledger *l);
 /* The sentence for a row that was disturbed: "GPU held back in 12 of 30 looks (power cap), 37 of
  * 200 samples"; "" when
  * it was not. */

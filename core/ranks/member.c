@@ -111,6 +111,13 @@ static int find_backend(struct member *m)
     return 0;
 }
 
+/* Not known is not wrong: without a library that tells, nothing is told. */
+static void watch_gpu(struct member *m)
+{
+    if (m->c.gpu[0] && world_rank(m->world) && !gpu_watch_open(&m->watch))
+        gpu_watch_add(m->watch, m->c.gpu);
+}
+
 int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,
                 const struct collective_call *calls)
 {
@@ -136,6 +143,7 @@ int member_open(struct member *m, const struct collective_order *order, const ui
     member_watch(m, COLLECTIVE_ASK_OPEN, NULL);
     err = m->c.ops->open(&m->c);
     watchdog_rest(m->dog);
+    watch_gpu(m);
     return err ? collective_fail(&m->c, err, "'%s' cannot be opened: %s", m->c.ops->name,
                                  strerror(-err))
                : 0;
@@ -204,6 +212,8 @@ void member_close(struct member *m)
     overlap_close(&m->overlap);
     path_close(m->path);
     m->path = NULL;
+    gpu_watch_close(m->watch);
+    m->watch = NULL;
     free(m->calls);
     m->calls = NULL;
     m->bound = m->open = false;

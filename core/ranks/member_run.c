@@ -198,6 +198,8 @@ int member_run(struct member *m, const struct session_run *run, struct collectiv
     watchdog_rest(m->dog);
     if (err)
         return collective_fail(&m->c, err, "%s", strerror(-err));
+    if (m->watch)
+        gpu_watch_look(m->watch); /* between samples */
     m->ran = true;
     m->operation_ns = times->ns / run->operations + 1;
     return 0;

@@ -10,6 +10,7 @@
 #ifndef PLUMB_CORE_RANKS_ORDER_H
 #define PLUMB_CORE_RANKS_ORDER_H
 
+#include "core/gpu/gpu_watch.h"
 #include "core/net/cpu.h"
 #include "core/net/path.h"
 #include "core/ranks/cards.h"
@@ -69,6 +70,7 @@ struct collective_order {
 struct collective_account {
     struct collective_told told;
     double busy_cores, softirq_cores; /* of the machine, in its first member; else NAN */
+    struct gpu_ledger gpu;            /* this member's; rank 0's is watched by its point */
 };
 
 struct collective_claims {
@@ -130,6 +132,7 @@ struct member {
     struct cpu_reading cpu_mark;
     bool cpu_known;
     struct path *path;
+    struct gpu_watch *watch; /* of this member's GPU; NULL: it has none, or is rank 0 */
 };
 
 /* What rank 0 has asked, done by the hand where the point is handed: else, and by it, as it is below. 0 or -errno: from await() where the hand was left, and from then

@@ -27,6 +27,8 @@ int member_mark(struct member *m)
 {
     tell(m, &m->mark);
     m->cpu_known = m->first_of_machine && !cpu_read(&m->cpu_mark);
+    if (m->watch)
+        gpu_watch_begin(m->watch);
     path_close(m->path);
     m->path = NULL;
     if (m->first_of_node && path_begin(&m->path))
@@ -81,6 +83,9 @@ void member_tell(struct member *m, struct collective_account *account)
         account->busy_cores = cpu_busy(&m->cpu_mark, &now);
         account->softirq_cores = cpu_softirq(&m->cpu_mark, &now);
     }
+    gpu_ledger_none(&account->gpu);
+    if (m->watch)
+        gpu_watch_end(m->watch, &account->gpu);
     tell(m, &account->told);
     since_mark(&account->told, &m->mark);
 }
@@ -276,7 +281,7 @@ bool account_sound(struct collective_account *account)
 {
     struct collective_told *told = &account->told;
     bool sound = told->n_flows <= COLLECTIVE_FLOWS_MAX && told->n_facts <= NET_FACTS_MAX &&
-                 rail_sound(&told->rail);
+                 rail_sound(&told->rail) && gpu_ledger_sound(&account->gpu);
 
     END(told->algorithm);
     END(told->detail);

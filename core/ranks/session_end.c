@@ -245,6 +245,11 @@ const struct collective_told *session_told(const struct session *s, unsigned mem
     return s->told && member < s->n ? &s->accounts[member].told : NULL;
 }
 
+const struct gpu_ledger *session_gpu(const struct session *s, unsigned member)
+{
+    return s->told && member < s->n ? &s->accounts[member].gpu : NULL;
+}
+
 unsigned session_nodes(const struct session *s, const struct session_node **nodes)
 {
     *nodes = s->nodes;

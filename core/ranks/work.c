@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/evidence.h"
 #include "core/gpu/gpu.h"
+#include "core/gpu/gpu_watch.h"
 #include "core/group/mpi.h"
 #include "core/ranks/work_state.h"
 #include "core/transport/fabric.h"
@@ -278,15 +280,35 @@ static int choose_members(struct point *pt, struct collective_work *w)
     return 0;
 }
 
-/* The GPU's clocks and whether it is simulated go into the rows. */
-static int watch_gpu(struct point *pt)
+/* Rank 0's GPU, as its backend takes it: its clocks, and whether it is simulated, go into the rows. The other ranks watch theirs. */
+static int watch_gpu(struct point *pt, const struct collective_work *w)
 {
     const struct collective_params *p = pt->params;
+    unsigned local = world_member(w->world, 0)->local;
     struct gpu *gpu;
 
     if (!collective_find(collective_names[p->backend])->device_memory)
         return 0;
-    return point_gpu(pt, 0, &gpu);
+    unsigned count = gpus_count(point_gpus(pt));
+    if (w->n > 1)
+        snprintf(pt->watch_of, sizeof(pt->watch_of), "rank 0: ");
+    return point_gpu(pt, count ? local % count : 0, &gpu);
+}
+
+static void add_gpus(struct point *pt, struct collective_work *w)
+{
+    char text[192], name[WORLD_NAME_MAX + 32];
+
+    gpu_ledger_none(&w->gpus.ledger);
+    w->gpus.disturbed[0] = 0;
+    for (unsigned i = 1; i < w->n && session_gpu(w->session, i); i++) {
+        const struct gpu_ledger *gpu = session_gpu(w->session, i);
+        gpu_ledger_add(&w->gpus.ledger, gpu);
+        if (*gpu_ledger_disturbance(gpu, text, sizeof(text)))
+            evidence_add(w->gpus.disturbed, sizeof(w->gpus.disturbed), "%s: %s",
+                         world_name(w->world, w->members[i], name, sizeof(name)), text);
+        pt->elsewhere = &w->gpus;
+    }
 }
 
 int collective_bench_setup(struct point *pt)
@@ -315,7 +337,7 @@ int collective_bench_setup(struct point *pt)
     if (!err)
         err = choose_members(pt, w);
     if (!err)
-        err = watch_gpu(pt);
+        err = watch_gpu(pt, w);
     if (err)
         return err;
     err = session_begin(w->session, &w->point, w->members, w->n, w->calls, w->n_calls);
@@ -353,6 +375,8 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     uint64_t wall_ns = clock_now_ns() - begin_ns;
     for (size_t i = 0; i < pt->n_series; i++)
         ns[i] = slowest;
+    if (pt->watch)
+        gpu_watch_look(pt->watch); /* between samples */
     if (!w->begun)
         return 0;
     w->operations += inner;
@@ -369,6 +393,7 @@ int collective_bench_check(struct point *pt)
     int err = session_end(w->session);
 
     rows_finish(pt, w);
+    add_gpus(pt, w);
     return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
 }
 

@@ -50,6 +50,7 @@ struct collective_work { /* pt->bench_state: outlives the points */
     bool clocks_differ; /* of ranks that are said to be on one machine */
     struct collective_overlap overlap;
     char limit_source[704];
+    struct gpu_elsewhere gpus; /* of the ranks but 0 */
 };
 
 /* This process' part, by options and environment. */

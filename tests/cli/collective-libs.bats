@@ -595,6 +595,24 @@ failed' ]
     times reason | tail -n 1 | grep -q 'the GPU did not answer in a case before this one'
 }
 
+@test "nccl: each rank watches its own GPU, and the row says whose was held back" {
+    simulate two
+    fault throttle:gpu=1:factor=0.6:reason=power
+    nccl --np 2 --ranks 2 --size 64K
+    all_good 1
+    times disturbed | grep -q 'rank 1 (.*): GPU held back in .* (power cap)'
+    times disturbed | grep -vq 'rank 0: GPU'
+    [ "$(times gpu_clock_mhz_low) $(times gpu_clock_mhz_high) $(times gpu_throttle)" = '900 1500 power cap' ]
+    fault throttle:gpu=0:factor=0.6:reason=thermal
+    nccl --np 2 --ranks 2 --size 64K
+    times disturbed | grep -q 'rank 0: GPU held back in .* (thermal slowdown)'
+    times disturbed | grep -vq 'rank 1'
+    fault ''
+    CUDA_DEVICE_MAX_CONNECTIONS=1 nccl --np 2 --ranks 2 --size 64K
+    times disturbed | grep -vq 'GPU'
+    times detail | grep -q ', CUDA_DEVICE_MAX_CONNECTIONS=1'
+}
+
 # What is timed has no thread in it that NCCL would start for each operation of a communicator that does not block.
 @test "nccl: no operation has a thread of NCCL's started for it" {
     simulate two

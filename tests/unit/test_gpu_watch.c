@@ -552,9 +552,47 @@ static void test_samples_in_words(void **state)
     assert_says(&l, "GPU held back in 12 of 30 looks (power cap), 37 of 200 samples");
 }
 
+/* Of two processes: one that knows nothing adds nothing, and numbers that cannot be are refused. */
+static void what_others_saw(void **state)
+{
+    struct gpu_ledger all, none, other;
+    char text[200];
+
+    (void)state;
+    gpu_ledger_none(&none);
+    gpu_ledger_none(&other);
+    all = other;
+    other.clock_mhz_low = 900;
+    other.clock_mhz_high = 1500;
+    other.looks = 4;
+    other.throttled_looks = 3;
+    other.seen = NVML_REASON_POWER_CAP;
+    assert_true(gpu_ledger_sound(&other) && gpu_ledger_sound(&none));
+    gpu_ledger_add(&all, &none);
+    assert_true(isnan(all.clock_mhz_low) && isnan(all.looks));
+    assert_string_equal(all.throttle, "");
+    gpu_ledger_add(&all, &other);
+    other.clock_mhz_low = 1200;
+    other.clock_mhz_high = 1900;
+    other.seen = NVML_REASON_SW_THERMAL;
+    gpu_ledger_add(&all, &other);
+    assert_true(all.clock_mhz_low == 900 && all.clock_mhz_high == 1900 && all.looks == 8);
+    assert_string_equal(all.throttle, "power cap, thermal slowdown");
+    gpu_ledger_disturbance(&all, text, sizeof(text));
+    assert_non_null(strstr(text, "in 6 of 8 looks"));
+    other.looks = -1;
+    assert_false(gpu_ledger_sound(&other));
+    other.looks = 1;
+    other.power_watts = INFINITY;
+    assert_false(gpu_ledger_sound(&other));
+    memset(none.throttle, 'x', sizeof(none.throttle));
+    assert_true(gpu_ledger_sound(&none) && strlen(none.throttle) == sizeof(none.throttle) - 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_others_saw),
         cmocka_unit_test_setup(test_calm, reset),
         cmocka_unit_test_setup(test_not_too_often, reset),
         cmocka_unit_test_setup(test_short_case, reset),

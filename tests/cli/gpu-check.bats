@@ -92,6 +92,33 @@ step() {
     [[ $stderr == *"sanitizer 11 of 11: racecheck plumb-launch"* ]]
 }
 
+@test "the most worth first; where the tests are wrong, nothing is measured with what is wrong" {
+    check
+    [ "$(grep -oE '^(plumb probe|plumb run|sanitizer|peer .*--only (collectives|matmul))' "$FAKE/asked" | sed 's/ .*--only//' | uniq | paste -sd,)" = \
+        "plumb probe,peer collectives,peer matmul,plumb run,sanitizer" ]
+    : >"$FAKE/asked"
+    rm -r "$out"
+    answers copy 0 'cuda:0,,measured,wrong,"bit 3, flipped"'
+    check
+    [ "$status" -eq 1 ]
+    [ "$(grep -cE '^(plumb run|peer|sanitizer)' "$FAKE/asked")" -eq 0 ]
+    [ "$(step suite)" = "suite partial left out: the tests found wrong data, or a call that fails (--keep-going)" ]
+    check --keep-going
+    [ "$(grep -cE '^(plumb run|peer)' "$FAKE/asked")" -eq 3 ]
+}
+
+@test "all steps end within --total" {
+    program "$top/scripts/peer-gpu" 'echo "peer $*" >>"$FAKE/asked"; exec sleep 2.2'
+    check --steps collectives,peers,suite --total 2
+    [ "$status" -eq 4 ]
+    grep -q '^peer .*--limit [12] .*--only collectives' "$FAKE/asked"
+    [[ $(step peers) == "peers partial no time left (--total 2); --steps peers --out $out" ]]
+    [[ $(step suite) == "suite partial no time left (--total 2); "* ]]
+    [ "$(grep -c 'peer' "$FAKE/asked")" -eq 1 ]
+    check --steps probe --total soon
+    [ "$status" -eq 2 ]
+}
+
 @test "rows that are all skipped are no test: partial, with the reason" {
     answers gemm 0 'cuda:0,,measured,skipped,"no such, library"'
     check --steps probe,tests
@@ -247,7 +274,7 @@ step() {
     check --steps collectives -- --nccl-tests there
     [ "$status" -eq 1 ]
     [[ $(step collectives) == "collectives wrong 2 of 2 compared; y 64K: ratio 1.05 "*"NO, ours takes longer"* ]]
-    grep -qx "peer --bin bin --device cuda:0 --limit 450 --out $out/collectives --nccl-tests there --only collectives" "$FAKE/asked"
+    grep -qx "peer --bin bin --device cuda:0 --limit \(450\|44[0-9]\) --out $out/collectives --nccl-tests there --only collectives" "$FAKE/asked"
     printf '%s\n' "$good" 'y 64K: WRONG DATA: 3 elements' >"$FAKE/collectives.said"
     check --steps collectives
     [[ $(step collectives) == "collectives wrong 1 of 2 compared; y 64K: WRONG DATA: 3 elements; see "* ]]

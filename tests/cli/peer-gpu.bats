@@ -14,7 +14,10 @@ setup() {
     : >"$ORDER"
     value gemm 800 900
     value memory 4400 4500
-    value copy 55 56
+    # Of two nodes the second one is the GPU's own.
+    program plumb-copy 'echo ours >>"$ORDER"; echo "$@" >>"'"$fake"'/copy.args"; case "$*" in
+    *"--source nodes"*) echo source,numa,status,reason,origin,value,max; echo node0,remote,ok,,measured,9,9; echo "node1,${NEAR-local},ok,,measured,8,8" ;;
+    *) echo status,reason,origin,value,max; echo ok,why,measured,55,56 ;; esac'
     program python 'echo theirs >>"$ORDER"; case "$1:$2" in -c:*) exit 0 ;; *:matmul) echo 790 ;; *:copy) echo 4300 ;; esac'
     program cuda-stream 'echo "Function    MBytes/sec  Min (sec)"; echo "Copy 1.0 1"; echo "Triad       4200000.000 0.001"'
     program nvbandwidth 'echo "nvbandwidth Version: v0.8"; echo "{\"nvbandwidth\": {\"testcases\": [{\"name\": \"$2\", \"status\": \"Passed\", \"bandwidth_matrix\": [[\"55.40\"]]}]}}"'
@@ -89,8 +92,16 @@ peer() {
     peer
     grep -q -- '--dtype bf16 --library cublaslt-best --size 8192' "$fake/gemm.args"
     grep -q -- '--op copy .*--launch tuned' "$fake/memory.args"
-    grep -q -- '--source node0 --destination cuda:0 .*--memory pinned' "$fake/copy.args"
-    grep -q -- '--source cuda:0 --destination node0' "$fake/copy.args"
+    grep -q -- '--source node1 --destination cuda:0 .*--memory pinned' "$fake/copy.args" # the near one, as nvbandwidth's
+    grep -q -- '--source cuda:0 --destination node1' "$fake/copy.args"
+    [ "$(grep -c -- '--source nodes' "$fake/copy.args")" -eq 1 ]
+    NEAR=remote peer --only to-device
+    [ "$status" -eq 2 ]
+    [[ ${lines[0]} == *"does not tell which node is near the GPU"*"--node" ]]
+    : >"$fake/copy.args"
+    NEAR=remote peer --only to-device --node node0
+    [ "$status" -eq 0 ]
+    [ "$(grep -c -- '--source node0' "$fake/copy.args")" -eq 3 ]
 }
 
 @test "the GPU that is asked for is the only one that anybody sees" {

@@ -162,7 +162,7 @@ include core/group/mpi/build.mk
 include core/collective/nccl/build.mk
 include core/transport/rdma/build.mk
 -include tests/sim/rules.mk
-module: $(CUDA_MODULE) $(NCCL_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
+module: $(CUDA_MODULE) $(CUDA_OLDER_MODULE) $(NCCL_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
 
 # What lint needs to read the sources as the compiler does.
 generated: $(BUILD)/flags $(BUILD_INFO) $(if $(HAVE_CUDA),$(CUDA_GEN)/flags $(CUDA_GEN)/image.h) \
@@ -206,6 +206,7 @@ install: programs
 	install -d $(DESTDIR)$(PREFIX)/bin $(SHARE) $(DOC)
 	install $(BENCH_BIN) $(PLUMB_BIN) $(DESTDIR)$(PREFIX)/bin
 	$(if $(CUDA_MODULE),install -m 755 -D $(CUDA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-cuda.so)
+	$(if $(CUDA_OLDER_MODULE),install -m 755 $(CUDA_OLDER_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline)
 	$(if $(NCCL_MODULE),install -m 755 -D $(NCCL_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-nccl.so)
 	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)

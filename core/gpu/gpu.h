@@ -65,8 +65,8 @@ struct gpu_ops {
     const char *name; /* of its places: "cuda" for cuda:0, cuda:1, ... */
     unsigned abi;     /* GPU_MODULE_ABI */
 
-    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy. Once it has
-     * started, another call finds it so. */
+    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy; -ELIBBAD, the same, where the driver is of an older major
+     * version than the toolkit that this module was built with: one of an older toolkit may do. Once it has started, another call finds it so. */
     int (*init)(char *error, size_t len);
     /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one that
      * failed. */
@@ -201,7 +201,7 @@ static inline const char *gpu_error(struct gpu *gpu)
  * The module and its devices, opened once in a process (gpus.c).
  *
  * The module is $PLUMB_CUDA_MODULE where that is set, else plumb-cuda.so beside the program or in
- * ../lib/plumbline or ../lib. */
+ * ../lib/plumbline or ../lib. Where that is too new for the driver, plumb-cuda12.so (built with CUDA 12) at the same places. */
 struct gpus;
 
 struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */

@@ -65,9 +65,18 @@ void gpus_close(struct gpus *gpus)
     free(gpus); /* the module stays mapped: the driver's threads may still run in it */
 }
 
-static const struct gpu_ops *load_module(struct gpus *gpus)
+/* The same, built with an older toolkit, for drivers that the first is too new for. */
+static const struct module_kind older = {
+    .file = "plumb-cuda12.so",
+    .environment = "PLUMB_CUDA_MODULE",
+    .what = "GPU module of CUDA 12",
+    .unbuilt = "for want of a CUDA 12 toolkit where it was built",
+    .symbol = GPU_MODULE_SYMBOL,
+};
+
+static const struct gpu_ops *load_module(struct gpus *gpus, const struct module_kind *of)
 {
-    const struct gpu_ops *ops = module_open(&kind, gpus->why, sizeof(gpus->why));
+    const struct gpu_ops *ops = module_open(of, gpus->why, sizeof(gpus->why));
 
     if (ops && ops->abi != GPU_MODULE_ABI) {
         snprintf(gpus->why, sizeof(gpus->why),
@@ -98,13 +107,35 @@ static bool is_forked(struct gpus *gpus)
     return true;
 }
 
+/* NULL, with both reasons, where neither starts. A module that was named is the only one. */
+static const struct gpu_ops *start_older(struct gpus *gpus)
+{
+    const char *given = getenv(kind.environment);
+    char too_new[GPU_ERROR_BYTES];
+
+    if (given && *given)
+        return NULL;
+    snprintf(too_new, sizeof(too_new), "%s", gpus->why);
+    const struct gpu_ops *ops = load_module(gpus, &older);
+    if (ops) {
+        gpus->loaded = ops;
+        return ops->init(gpus->why, sizeof(gpus->why)) ? NULL : ops;
+    }
+    snprintf(gpus->why, sizeof(gpus->why), "%.200s, or put '%s' of a build with CUDA 12 beside it",
+             too_new, older.file);
+    return NULL;
+}
+
 static void start(struct gpus *gpus)
 {
-    const struct gpu_ops *ops = gpus->loaded = load_module(gpus);
+    const struct gpu_ops *ops = gpus->loaded = load_module(gpus, &kind);
 
     if (!ops || is_forked(gpus))
         return;
-    if (ops->init(gpus->why, sizeof(gpus->why)))
+    int err = ops->init(gpus->why, sizeof(gpus->why));
+    if (err == -ELIBBAD)
+        ops = start_older(gpus);
+    if (!ops || (err && err != -ELIBBAD))
         return;
     driver_of = getpid();
     gpus->count = ops->count();

@@ -102,6 +102,16 @@ missing()
     cp "$root/build/lib/plumbline/plumb-cuda.so" "$bundle/lib/plumbline"
 }
 
+@test "which GPU drivers it does for: the module of CUDA 12 is in it, or the README says what is missing" {
+    [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "there is no GPU module here"
+    grep -q '^CUDA_RELEASE := 1[3-9]' "$root/build/config.mk" || skip "the toolkit here is no newer than CUDA 12"
+    if [ -e "$root/build/lib/plumbline/plumb-cuda12.so" ]; then
+        [ -e "$bundle/lib/plumbline/plumb-cuda12.so" ]
+    else
+        grep -q 'GPUs with drivers before 580: their module takes a CUDA 12 toolkit' "$bundle/README"
+    fi
+}
+
 @test "scripts/gpu-check is in it where the GPU module is, with what it runs" {
     [ -e "$root/build/lib/plumbline/plumb-cuda.so" ] || skip "plumb-cuda.so was not built: there is no nvcc here"
     clean PATH="$PATH" "$bundle/scripts/gpu-check" --help | grep -q '^usage:'

@@ -3,6 +3,8 @@
 # The GPU module as a file: what it links, what is in it, and what a benchmark says where it cannot start. What it does
 # is tested by tests/unit/test_cuda_*.c.
 
+load ../sim/env
+
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -142,4 +144,58 @@ driver()
     memory
     [ "$status" -eq 0 ]
     grep -q ',skipped,.*the CUDA driver has no cu[A-Z][A-Za-z_0-9]*: install a newer driver' <<<"$output"
+}
+
+# older_toolkit: a CUDA 12.8 toolkit made of the one that is here, in $older; its nvcc gives the kernels that there are.
+older_toolkit()
+{
+    local nvcc cflags
+    nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
+    cflags=$(sed -n 's/^CUDA_INCLUDE := //p' build/config.mk)
+    [[ $(sed -n 's/^CUDA_RELEASE := //p' build/config.mk) == 13.* ]] || skip "the toolkit here is not of CUDA 13"
+    older=$BATS_TEST_TMPDIR/older
+    mkdir -p "$older/bin" "$older/include"
+    printf '#!/bin/sh\ncase $* in --version) echo "release 12.8, V12.8.1" ;; *-fatbin*) for o; do :; done; cp "%s" "$o" ;; *) exec "%s" "$@" ;; esac\n' \
+        "$PWD/$image" "$nvcc" >"$older/bin/nvcc"
+    chmod +x "$older/bin/nvcc"
+    ln -s "$cflags"/* "$older/include"
+    rm "$older/include/cuda.h"
+    sed 's/^#define CUDA_VERSION 13.*/#define CUDA_VERSION 12080/' "$cflags/cuda.h" >"$older/include/cuda.h"
+    printf '#undef cuMemPrefetchAsync\nCUresult CUDAAPI cuMemPrefetchAsync(CUdeviceptr, size_t, CUdevice, CUstream);\n' >>"$older/include/cuda.h"
+}
+
+# here FILE...: programs and modules in folders of their own; what is started from there finds these modules alone.
+here()
+{
+    mkdir -p "$BATS_TEST_TMPDIR/bin" "$BATS_TEST_TMPDIR/lib/plumbline"
+    cp build/bin/plumb-memory "$BATS_TEST_TMPDIR/bin"
+    cp "$@" "$BATS_TEST_TMPDIR/lib/plumbline"
+    printf 'include = %s/tests/sim/machines/one.conf\n[machine]\ndriver_version = 12040\n' "$PWD" >"$BATS_TEST_TMPDIR/driver12.conf"
+    simulate "$BATS_TEST_TMPDIR/driver12.conf"
+    run "$BATS_TEST_TMPDIR/bin/plumb-memory" --device cuda --op copy --size 1M --csv --budget 50ms
+}
+
+@test "a driver of CUDA 12: by the module that was built with CUDA 12 beside the newer one, or a row that says what is needed" {
+    older_toolkit
+    NVCC_OLDER=$older/bin/nvcc scripts/configure "$BATS_TEST_TMPDIR/config"
+    grep -q '^CUDA_OLDER := 12$' "$BATS_TEST_TMPDIR/config/config.mk"
+    grep -q 'GPU drivers before 580: by a second module, built with CUDA 12.8' "$BATS_TEST_TMPDIR/config/config.txt"
+    mapfile -t settings < <(sed -n 's/^\(CUDA_OLDER\|OLDER_[A-Z]*\) := \(.*\)/\1=\2/p' "$BATS_TEST_TMPDIR/config/config.mk")
+    env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make BUILD="$BATS_TEST_TMPDIR/b" "${settings[@]}" \
+        "$BATS_TEST_TMPDIR/b/lib/plumbline/plumb-cuda12.so" >"$BATS_TEST_TMPDIR/made" 2>&1 || { cat "$BATS_TEST_TMPDIR/made"; false; }
+    [ "$(nm -D --defined-only "$BATS_TEST_TMPDIR/b/lib/plumbline/plumb-cuda12.so" | awk '{ print $3 }')" = plumb_gpu_module ]
+    here "$module" "$BATS_TEST_TMPDIR/b/lib/plumbline/plumb-cuda12.so"
+    [ "$status" -eq 0 ]
+    grep -qE ',(ok|noisy),' <<<"$output"
+    rm "$BATS_TEST_TMPDIR/lib/plumbline/plumb-cuda12.so"
+    here "$module"
+    [ "$status" -eq 0 ]
+    grep -q ",skipped,.*the driver supports CUDA 12\.4, this build needs 13\.0: install driver 580 or newer.*or put 'plumb-cuda12.so'" <<<"$output"
+}
+
+@test "without a CUDA 12 toolkit beside a newer one, the build's summary says which drivers are not served" {
+    [[ $(sed -n 's/^CUDA_RELEASE := //p' build/config.mk) == 13.* ]] || skip "the toolkit here is not of CUDA 13"
+    NVCC_OLDER=no scripts/configure "$BATS_TEST_TMPDIR/config"
+    grep -q 'GPU drivers before 580: not served, since CUDA 13' "$BATS_TEST_TMPDIR/config/config.txt"
+    [ "$(grep -c '^CUDA_OLDER' "$BATS_TEST_TMPDIR/config/config.mk")" -eq 0 ]
 }

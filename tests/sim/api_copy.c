@@ -101,7 +101,7 @@ static CUresult prefetch(CUdeviceptr at, size_t bytes, int to, CUstream handle)
     return sim_leave(sim, rc ? rc : sim_submit(sim, stream, &op));
 }
 
-/* The interface of the header that this is built with. */
+/* The interface of the header that this is built with; and the older one, which a driver keeps for older programs. */
 #if CUDA_VERSION >= 13000
 CUresult cuMemPrefetchAsync(CUdeviceptr at, size_t bytes, CUmemLocation location, unsigned flags,
                             CUstream handle)
@@ -113,6 +113,13 @@ CUresult cuMemPrefetchAsync(CUdeviceptr at, size_t bytes, CUmemLocation location
     if (flags || (!host && location.type != CU_MEM_LOCATION_TYPE_DEVICE))
         return CUDA_ERROR_INVALID_VALUE;
     return prefetch(at, bytes, host ? -1 : location.id, handle);
+}
+
+#undef cuMemPrefetchAsync
+CUresult cuMemPrefetchAsync(CUdeviceptr at, size_t bytes, CUdevice device, CUstream handle);
+CUresult cuMemPrefetchAsync(CUdeviceptr at, size_t bytes, CUdevice device, CUstream handle)
+{
+    return prefetch(at, bytes, device == CU_DEVICE_CPU ? -1 : device, handle);
 }
 #else
 CUresult cuMemPrefetchAsync(CUdeviceptr at, size_t bytes, CUdevice device, CUstream handle)

@@ -41,7 +41,7 @@ $(eval $(call CUDA_NAMES_RULE,tiles,CUBLASLT_MATMUL_TILE))
 $(eval $(call CUDA_NAMES_RULE,stages,CUBLASLT_MATMUL_STAGES))
 $(eval $(call CUDA_NAMES_RULE,clusters,CUBLASLT_CLUSTER_SHAPE))
 
-$(CUDA_OBJ): ALL_CFLAGS += $(CUDA_CFLAGS) -Ibuild/gen -fPIC -fvisibility=hidden
+$(CUDA_OBJ): ALL_CFLAGS += $(CUDA_CFLAGS) -I$(patsubst %/cuda,%,$(CUDA_GEN)) -fPIC -fvisibility=hidden
 $(CUDA_OBJ): $(CUDA_GEN)/flags
 $(call obj,core/gpu/cuda/kernel.c): $(CUDA_GEN)/image.h $(CUDA_GEN)/kernels.fatbin
 $(call obj,core/gpu/cuda/gemm_text.c): $(CUDA_NAMES)
@@ -56,3 +56,17 @@ $(BUILD)/lib/plumbline/plumb-cuda.so: $(CUDA_OBJ) $(CUDA_GEN)/sources
 
 # Its tests open it where it was built.
 $(call unit_bin,$(wildcard tests/unit/test_cuda_*.c)): | $(CUDA_MODULE)
+
+# The same once more with an older toolkit, where scripts/configure found one: a driver runs what was made with its own major version of CUDA,
+# or an older one.
+CUDA_OLDER_MODULE := $(if $(CUDA_OLDER),$(if $(FUZZ),,$(BUILD)/lib/plumbline/plumb-cuda$(CUDA_OLDER).so))
+ifneq ($(CUDA_OLDER),)
+CUDA_OLDER_BUILD := $(BUILD)/cuda$(CUDA_OLDER)
+$(BUILD)/lib/plumbline/plumb-cuda$(CUDA_OLDER).so: FORCE
+	@mkdir -p $(@D)
+	$(Q)$(MAKE) --no-print-directory BUILD='$(CUDA_OLDER_BUILD)' CUDA_GEN='$(CUDA_OLDER_BUILD)/gen/cuda' CUDA_OLDER= \
+		NVCC='$(OLDER_NVCC)' CUDA_CFLAGS='$(OLDER_CFLAGS)' CUDA_CODES='$(OLDER_CODES)' CUDA_PTX='$(OLDER_PTX)' \
+		CUDA_CAPABILITIES='$(OLDER_CAPABILITIES)' HAVE_CUBLASLT='$(OLDER_CUBLASLT)' \
+		'$(CUDA_OLDER_BUILD)/lib/plumbline/plumb-cuda.so'
+	@cmp -s '$(CUDA_OLDER_BUILD)/lib/plumbline/plumb-cuda.so' $@ || cp '$(CUDA_OLDER_BUILD)/lib/plumbline/plumb-cuda.so' $@
+endif

@@ -87,7 +87,7 @@ static int check_version(struct cuda_driver *driver, char *error, size_t len)
     /* Within a major version any driver runs what any toolkit made for its GPU. */
     if (driver->version / 1000 < CUDA_VERSION / 1000) {
         cuda_reason_version(driver->version, CUDA_VERSION, error, len);
-        return -EOPNOTSUPP;
+        return -ELIBBAD;
     }
     return 0;
 }

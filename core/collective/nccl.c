@@ -14,6 +14,7 @@
 #include "core/collective/library.h"
 #include "core/collective/nccl_state.h"
 #include "core/collective/sockets.h"
+#include "core/evidence.h"
 #include "core/module.h"
 
 #define WORD_BYTES 256
@@ -254,33 +255,31 @@ static int nccl_join(struct collective *c, const struct collective_card *cards, 
 }
 
 /* How many of a GPU's queues a process's streams share: with 1, as some trainers set it, kernels of different streams wait for each other. */
-static const char *connections_text(char *text, size_t len)
+static void tell_connections(struct collective_told *told)
 {
     const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 
-    text[0] = 0;
     if (set && *set)
-        snprintf(text, len, ", CUDA_DEVICE_MAX_CONNECTIONS=%.8s", set);
-    return text;
+        evidence_add(told->detail, sizeof(told->detail), "CUDA_DEVICE_MAX_CONNECTIONS=%.8s", set);
 }
 
 static void nccl_tell(struct collective *c, struct collective_told *told)
 {
     const struct nccl_state *s = c->state;
     const struct nccl_says *says = &s->says;
-    char version[64], connections[64];
+    char version[64];
     const char *device = c->point->device,
                *network = strstr(says->wires, "NET") ? says->devices : "";
 
     s->nccl->version(version, sizeof(version));
     snprintf(told->algorithm, sizeof(told->algorithm), "%s%s",
              s->shared && c->n > 1 ? LIBRARY_GPU_SHARED : "", says->algorithm);
-    snprintf(told->detail, sizeof(told->detail), "%.24s%s%.40s%s%.40s%s%s", version,
+    snprintf(told->detail, sizeof(told->detail), "%.24s%s%.40s%s%.40s%s", version,
              says->wires[0] ? ", via " : "", says->wires, network[0] ? ", network " : "", network,
-             connections_text(connections, sizeof(connections)),
              says->chatty   ? ", writes a line for each call"
              : !says->heard ? ", its debug output was not read"
                             : "");
+    tell_connections(told);
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
     told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])

@@ -8,7 +8,8 @@
  * a MAC, so that nobody on the way can make one up, change, repeat or leave out one.
  *
  * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that names it.
- * Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a channel at a time.
+ * Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a channel at a time; signs of
+ * life may come from another (beat.h).
  */
 #ifndef PLUMB_CORE_GROUP_CHANNEL_H
 #define PLUMB_CORE_GROUP_CHANNEL_H
@@ -28,14 +29,23 @@ struct channel; /* begins with struct channel_base */
 struct channel_ops {
     const char *name; /* local sock mpi */
 
-    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone. */
+    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut off, or silent. */
     int (*send)(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns);
-    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EMSGSIZE: longer than `size`; -EPROTO: damaged or
+    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EHOSTUNREACH; -EMSGSIZE: longer than `size`; -EPROTO: damaged or
      * not from the peer. wait_ns 0: only what is there already (-EAGAIN: nothing). */
     int (*recv)(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
                 uint64_t wait_ns);
-    /* Is the peer still there, as far as can be told without a frame? 0 or -ECONNRESET. Cheap. */
+    /* Is the peer still there, as far as can be told without a frame? 0; -ECONNRESET: it has ended; -EHOSTUNREACH: it is
+     * silent. Cheap. */
     int (*alive)(struct channel *c);
+    /* A sign of life, which the other end's recv() takes and does not hand on. One thread may send
+     * these while another uses the channel. Left out where the peer takes nothing. NULL, as the next two: it cannot. */
+    void (*beat)(struct channel *c);
+    /* From now on a peer that has sent a sign of life, and then nothing for so long, is gone:
+     * -EHOSTUNREACH from alive() and recv(). Time in which neither was called does not count. */
+    void (*expect)(struct channel *c, uint64_t silent_ns);
+    /* For how long nothing has come, of time in which it was looked at, and nothing waits to be read. */
+    uint64_t (*quiet_ns)(struct channel *c);
     /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
      * (a local channel says 127.0.0.1). */
     int (*address)(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);

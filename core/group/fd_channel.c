@@ -43,7 +43,7 @@ static int gone(struct fd_channel *c, int error)
     if (c->look && c->look(c, true))
         return -ECONNRESET; /* it has said why */
     if (error == ETIMEDOUT || error == EHOSTUNREACH || error == ENETUNREACH)
-        return fail(c, -ECONNRESET,
+        return fail(c, -EHOSTUNREACH,
                     "'%s' is cut off, or hangs: its machine acknowledges nothing (%s)",
                     c->base.peer, strerror(error));
     if (error && error != ECONNRESET && error != EPIPE)
@@ -95,6 +95,8 @@ static int wait_for(struct fd_channel *c, short events, uint64_t until_ns)
         there = wait_slice(c->fd, events, until_ns);
         if (there == 0 && c->look) /* only when nothing is there: its last frames come first */
             there = c->look(c, false);
+        if (there == 0 && events == POLLIN)
+            there = fd_silence(c);
     }
     return there < 0 ? there : 0;
 }
@@ -115,10 +117,9 @@ static int send_some(struct fd_channel *c, const uint8_t *bytes, size_t len, uin
     return gone(c, errno);
 }
 
-int fd_channel_send(struct channel *channel, uint16_t type, const void *data, size_t len,
-                    uint64_t wait_ns)
+static int send_frame(struct fd_channel *c, uint16_t type, const void *data, size_t len,
+                      uint64_t wait_ns)
 {
-    struct fd_channel *c = of(channel);
     uint64_t until_ns = fd_until(wait_ns);
     size_t sent = 0;
 
@@ -137,12 +138,25 @@ int fd_channel_send(struct channel *channel, uint16_t type, const void *data, si
     return c->out_err;
 }
 
+int fd_channel_send(struct channel *channel, uint16_t type, const void *data, size_t len,
+                    uint64_t wait_ns)
+{
+    struct fd_channel *c = of(channel);
+
+    pthread_mutex_lock(&c->out_lock);
+    int err = send_frame(c, type, data, len, wait_ns);
+    pthread_mutex_unlock(&c->out_lock);
+    return err;
+}
+
 static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool wait)
 {
     ssize_t n = recv(c->fd, c->in + c->n_in, want - c->n_in, MSG_DONTWAIT);
 
     if (n > 0) {
         c->n_in += (size_t)n;
+        fd_look(c);
+        c->heard_ns = c->looked_ns;
         return 0;
     }
     if (n == 0)
@@ -151,7 +165,8 @@ static int recv_some(struct fd_channel *c, size_t want, uint64_t until_ns, bool 
         return 0;
     if (errno != EAGAIN && errno != EWOULDBLOCK)
         return gone(c, errno);
-    return wait ? wait_for(c, POLLIN, until_ns) : -EAGAIN;
+    int silent = wait ? 0 : fd_silence(c);
+    return wait ? wait_for(c, POLLIN, until_ns) : silent ? silent : -EAGAIN;
 }
 
 /* Until a whole frame is there. */
@@ -165,12 +180,30 @@ static int recv_frame(struct fd_channel *c, uint64_t wait_ns)
         err = recv_some(c, (size_t)want, until_ns, wait_ns > 0);
         want = frame_size(c->in, c->n_in);
     }
-    if (err == -ETIMEDOUT)
-        return fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->base.peer,
-                    (double)wait_ns / 1e9);
     if (!err && want < 0)
         err = -EPROTO;
     return err;
+}
+
+/* A frame that says something. */
+static int recv_told(struct fd_channel *c, struct frame *f, uint64_t wait_ns)
+{
+    uint64_t until_ns = fd_until(wait_ns);
+
+    for (;;) {
+        uint64_t now_ns = clock_now_ns();
+        uint64_t left_ns = !wait_ns ? 0 : until_ns > now_ns ? until_ns - now_ns : 1;
+        int err = recv_frame(c, left_ns);
+        if (!err)
+            err = frame_take(&c->in_link, c->in, c->n_in, f);
+        if (err == -ETIMEDOUT)
+            fail(c, err, "'%s' sent nothing for %.3g s: it hangs, or is cut off", c->base.peer,
+                 (double)wait_ns / 1e9);
+        if (err || f->type != FD_BEAT)
+            return err;
+        c->n_in = 0;
+        c->beaten = true;
+    }
 }
 
 int fd_channel_recv(struct channel *channel, uint16_t *type, void *data, size_t size, size_t *len,
@@ -181,9 +214,7 @@ int fd_channel_recv(struct channel *channel, uint16_t *type, void *data, size_t 
 
     if (c->in_err)
         return c->in_err;
-    int err = recv_frame(c, wait_ns);
-    if (!err)
-        err = frame_take(&c->in_link, c->in, c->n_in, &f);
+    int err = recv_told(c, &f, wait_ns);
     if (err == -EAGAIN || err == -ETIMEDOUT)
         return err; /* what is there of a frame waits for the rest */
     if (err == -EPROTO)
@@ -213,7 +244,9 @@ int fd_channel_alive(struct channel *channel)
         getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &error, &len);
         return gone(c, error);
     }
-    return c->look ? c->look(c, false) : 0;
+    p.events = POLLIN;
+    int err = poll(&p, 1, 0) > 0 ? 0 : fd_silence(c);
+    return err || !c->look ? err : c->look(c, false);
 }
 
 /* The family that the other end uses, no port. */
@@ -267,6 +300,7 @@ void fd_channel_close(struct channel *channel)
 
     shutdown(c->fd, SHUT_RDWR); /* others may hold the socket, too */
     close(c->fd);
+    pthread_mutex_destroy(&c->out_lock);
     secret_wipe(c, sizeof(*c));
     free(c);
 }
@@ -276,6 +310,9 @@ const struct channel_ops fd_channel_sock_ops = {
     .send = fd_channel_send,
     .recv = fd_channel_recv,
     .alive = fd_channel_alive,
+    .beat = fd_channel_beat,
+    .expect = fd_channel_expect,
+    .quiet_ns = fd_channel_quiet_ns,
     .address = fd_channel_address,
     .token = fd_channel_token,
     .close = fd_channel_close,
@@ -299,6 +336,7 @@ struct fd_channel *fd_channel_new(const struct channel_ops *ops, int fd, const u
     c->base.ops = ops;
     c->fd = fd;
     c->child_status = -1;
+    pthread_mutex_init(&c->out_lock, NULL);
     if (key) {
         memcpy(c->key, key, sizeof(c->key));
         link_key(server ? &c->in_link : &c->out_link, key, "plumb frames to the server");

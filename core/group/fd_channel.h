@@ -3,6 +3,7 @@
 #ifndef PLUMB_CORE_GROUP_FD_CHANNEL_H
 #define PLUMB_CORE_GROUP_FD_CHANNEL_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,7 +15,10 @@
 struct fd_channel {
     struct channel_base base;
     int fd;
-    int in_err, out_err; /* set when that direction is of no more use */
+    int in_err, out_err;      /* set when that direction is of no more use */
+    pthread_mutex_t out_lock; /* of what is sent: by the one who uses it, and by beat() */
+    bool beaten;              /* the peer has sent a sign of life */
+    uint64_t heard_ns, looked_ns, silent_ns; /* silent_ns 0: it may be silent for good */
     struct frame_link in_link, out_link;
     uint8_t key[SECRET_KEY_BYTES]; /* of tokens */
     /* Is the peer there, by other means than the socket? 0, or -ECONNRESET with base.error. NULL: there is no
@@ -37,6 +41,9 @@ int fd_channel_send(struct channel *c, uint16_t type, const void *data, size_t l
 int fd_channel_recv(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
                     uint64_t wait_ns);
 int fd_channel_alive(struct channel *c);
+void fd_channel_beat(struct channel *c);
+void fd_channel_expect(struct channel *c, uint64_t silent_ns);
+uint64_t fd_channel_quiet_ns(struct channel *c);
 int fd_channel_address(struct channel *c, struct sockaddr_storage *own,
                        struct sockaddr_storage *peer);
 int fd_channel_token(struct channel *c, const char *purpose, uint32_t number,
@@ -52,7 +59,12 @@ int fd_wait(int fd, short events, uint64_t until_ns, const volatile int *cancel)
 /* Now and this much later, without going round. */
 uint64_t fd_until(uint64_t wait_ns);
 
-#define FD_SLICE_MS 100 /* how often a wait looks at other things than the socket */
+/* fd_beat.c. To be called at each look at what has come, and where nothing has: 0, or -EHOSTUNREACH with base.error. */
+void fd_look(struct fd_channel *c);
+int fd_silence(struct fd_channel *c);
+
+#define FD_BEAT     0xffffu /* type of a frame that says no more than that its sender is there */
+#define FD_SLICE_MS 100     /* how often a wait looks at other things than the socket */
 
 extern const struct channel_ops fd_channel_sock_ops;
 

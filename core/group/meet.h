@@ -52,7 +52,7 @@ struct meet_listen {
 /* Serves: each peer that proved itself gets a child of its own that runs fn(channel, arg); one at a time,
  * further ones are told that this end is busy, and with whom. Strangers cost nothing but a place. Says on stderr
  * who came, and why somebody was turned away (at most some lines a second). 0 when its runs are done,
- * -EINTR when cancelled, -ETIMEDOUT when idle, or -errno with error (-EADDRINUSE: the port is taken). */
+ * -EINTR when cancelled, -EHOSTUNREACH: the only run's peer fell silent (fn returned that), -ETIMEDOUT when idle, or -errno with error (-EADDRINUSE: the port is taken). */
 int meet_serve(const struct meet_listen *l, channel_child_fn *fn, void *arg, char *error,
                size_t len);
 

@@ -159,7 +159,10 @@ static int serve_all(struct serve *s, char *error, size_t len)
             snprintf(error, len, "stopped");
             err = -EINTR;
         } else if (s->l->runs && s->runs >= s->l->runs) {
-            break;
+            if (!s->silent || s->l->runs > 1)
+                break;
+            snprintf(error, len, "'%s' does not answer: it hangs or was cut off", s->session.peer);
+            err = -EHOSTUNREACH;
         } else if (s->l->idle_ns && !s->session.child &&
                    clock_now_ns() - s->last_ns > s->l->idle_ns) {
             snprintf(error, len, "nobody came for %.3g s", (double)s->l->idle_ns / 1e9);

@@ -48,6 +48,7 @@ struct serve {
     void *arg;
     int listeners[MEET_LISTENERS_MAX];
     size_t n_listeners;
+    bool silent;            /* the peer of the last run fell silent: fn() returned -EHOSTUNREACH */
     uint64_t runs, last_ns; /* runs that have ended; when somebody was here last */
     struct serve_log log;
     struct serve_session session;

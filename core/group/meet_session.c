@@ -124,7 +124,10 @@ static void session_ended(struct serve *s, int status)
 {
     struct serve_session *run = &s->session;
 
-    if (WIFSIGNALED(status))
+    s->silent = WIFEXITED(status) && WEXITSTATUS(status) == EHOSTUNREACH;
+    if (s->silent)
+        serve_say("'%s' does not answer: it hangs or was cut off", run->peer);
+    else if (WIFSIGNALED(status))
         serve_say("the run of '%s' was killed by signal %d (%s)", run->peer, WTERMSIG(status),
                   strsignal(WTERMSIG(status)));
     else if (WEXITSTATUS(status))

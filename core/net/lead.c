@@ -11,12 +11,45 @@
 #include "core/net/cpu.h"
 #include "core/net/lead_state.h"
 #include "core/net/machine.h"
+#include "core/net/nic.h"
 
-#define WHY_WAIT_NS 2000000000u /* for the peer's view of an error */
+#define WHY_WAIT_NS 1200000000u /* for the peer's view of an error: two signs of life */
 
-const char *net_lead_error(const struct net_lead *l)
+static bool is_loss(int err)
 {
-    return l->error;
+    static const int losses[] = {-ETIMEDOUT,   -ECONNRESET, -EPIPE,       -EHOSTUNREACH,
+                                 -ENETUNREACH, -ENETDOWN,   -ECONNABORTED};
+
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+        if (err == losses[i])
+            return true;
+    return false;
+}
+
+/* A peer that is lost is not to blame where this end's own link is down: the one of the channel, or of what was measured. */
+static bool is_cut(const struct net_lead *l, char *why, size_t len)
+{
+    const struct net_rails *rails = &l->told[NET_OWN].rails;
+
+    if (l->address.ss_family != AF_UNSPEC && nic_is_cut((const void *)&l->address, why, len))
+        return true;
+    for (unsigned i = 0; i < rails->n; i++)
+        if (nic_is_down(rails->rails[i].name) == 1) {
+            snprintf(why, len, "its interface '%.64s' is down", rails->rails[i].name);
+            return true;
+        }
+    return false;
+}
+
+const char *net_lead_error(struct net_lead *l)
+{
+    char why[160];
+
+    if (!is_loss(l->err) || !is_cut(l, why, sizeof(why)))
+        return l->error;
+    snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s",
+             l->hello[NET_OWN].host[0] ? l->hello[NET_OWN].host : "this end", why);
+    return l->said;
 }
 
 bool net_lead_broken(const struct net_lead *l)
@@ -31,6 +64,7 @@ int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
     va_start(args, format);
     vsnprintf(l->error, sizeof(l->error), format, args);
     va_end(args);
+    l->err = err;
     return err;
 }
 
@@ -159,6 +193,12 @@ int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *
     }
     l->channel = c;
     l->topo = topo;
+    struct sockaddr_storage peer;
+    if (channel_address(c, &l->address, &peer))
+        l->address.ss_family = AF_UNSPEC;
+    int err = beat_start(&l->beat, &c, 1, BEAT_LED_NS);
+    if (err && err != -EOPNOTSUPP)
+        return net_lead_fail(l, err, "no signs of life can be given: %s", strerror(-err));
     return greet(l, idle_ns);
 }
 
@@ -169,6 +209,7 @@ void net_lead_close(struct net_lead *l)
     net_lead_finish(l);
     if (!l->broken)
         channel_send(l->channel, NET_ASK_BYE, NULL, 0);
+    beat_end(l->beat);
     channel_close(l->channel);
     free(l);
 }
@@ -253,6 +294,7 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
 {
     l->order = (struct net_order){.point = *point, .local = *own};
     l->error[0] = 0;
+    l->err = 0;
     l->peer_failed = false;
     l->open = true;
     l->n_blocks = 0;
@@ -284,6 +326,7 @@ const struct net_told *net_lead_told(const struct net_lead *l, enum net_side sid
 void net_lead_finish(struct net_lead *l)
 {
     char error[sizeof(l->error)];
+    int err = l->err;
 
     if (!l->open)
         return;
@@ -294,5 +337,6 @@ void net_lead_finish(struct net_lead *l)
     l->peer_open = false;
     net_end_close(&l->end);
     memcpy(l->error, error, sizeof(error));
+    l->err = err;
     l->open = false;
 }

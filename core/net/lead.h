@@ -22,7 +22,7 @@ struct net_lead;
 int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *topo,
                   uint64_t idle_ns);
 void net_lead_close(struct net_lead *lead); /* NULL is left alone */
-const char *net_lead_error(const struct net_lead *lead);
+const char *net_lead_error(struct net_lead *lead);
 /* The peer is gone or does not answer any more: no further point can be led. */
 bool net_lead_broken(const struct net_lead *lead);
 

@@ -3,6 +3,7 @@
 #ifndef PLUMB_CORE_NET_LEAD_STATE_H
 #define PLUMB_CORE_NET_LEAD_STATE_H
 
+#include "core/group/beat.h"
 #include "core/net/lead.h"
 
 /* Opening, connecting and checking have deadlines of their own at the peer, of NET_STILL_NS for each step. A peer that is at work on one
@@ -15,6 +16,7 @@ struct net_pair { /* both ends' readings of about the same moment */
 
 struct net_lead {
     struct channel *channel;
+    struct beat *beat; /* NULL: the channel is a library's */
     const struct topo *topo;
     struct net_hello hello[NET_SIDES];
     bool same_machine, broken, peer_failed;
@@ -31,6 +33,9 @@ struct net_lead {
     } blocks[NET_BLOCKS];
     unsigned n_blocks;
     uint64_t block_ns;
+    struct sockaddr_storage address; /* of this end, as the channel has it; AF_UNSPEC: none */
+    int err;                         /* that goes with the error */
+    char said[NET_ERROR_BYTES];      /* in its place: this end itself is cut off */
     char error[2 * NET_ERROR_BYTES], peer_error[NET_ERROR_BYTES];
     _Alignas(8) char in[CHANNEL_FRAME_MAX];
 };

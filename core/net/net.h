@@ -40,7 +40,7 @@
 #define NET_RAILS_MAX       8            /* NICs used at once by one end */
 #define NET_BYTES_MAX       (1ull << 40) /* of a message */
 #define NET_CARD_MAX        32768        /* bytes */
-#define NET_STILL_NS        10000000000u /* nothing moved for so long: the peer or the path is gone */
+#define NET_STILL_NS        8000000000u /* nothing moved for so long: the peer or the path is gone */
 #define NET_ERROR_BYTES     384
 #define NET_FACTS_MAX       24
 

@@ -99,6 +99,10 @@ const char *nic_way(const char *root, const char *name, const char *address);
 
 /* The interface of this namespace that has this address. 0, -ENODEV: none has it; -errno. */
 int nic_of_address(const struct sockaddr *address, char *name, size_t len);
+/* Has this interface no carrier, or was it taken down? 1; 0: it has; -ENODEV: there is none of that name; -errno. */
+int nic_is_down(const char *name);
+/* What this end is reached by, at this address of its own: is it down, or gone? With a clause of its own for that: "its interface 'eth0' is down". */
+bool nic_is_cut(const struct sockaddr *own, char *why, size_t len);
 /* The interface that packets from `local` to `peer` leave by, as the kernel routes them: "lo" where the peer's address is
  * this machine's own, whatever interface it belongs to. local: NULL where it is not bound. */
 int nic_of_route(const struct sockaddr *local, const struct sockaddr *peer, char *name, size_t len);

@@ -88,6 +88,39 @@ int nic_of_address(const struct sockaddr *address, char *name, size_t len)
     return rc;
 }
 
+static int carrier(const struct ifaddrs *all, const char *name)
+{
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (!strcmp(i->ifa_name, name))
+            return i->ifa_flags & IFF_RUNNING ? 0 : 1;
+    return -ENODEV;
+}
+
+int nic_is_down(const char *name)
+{
+    struct ifaddrs *all = NULL;
+
+    if (getifaddrs(&all))
+        return -errno;
+    int down = carrier(all, name);
+    freeifaddrs(all);
+    return down;
+}
+
+bool nic_is_cut(const struct sockaddr *own, char *why, size_t len)
+{
+    char name[IF_NAMESIZE];
+    int err = nic_of_address(own, name, sizeof(name));
+
+    if (!err && nic_is_down(name) == 1)
+        snprintf(why, len, "its interface '%s' is down", name);
+    else if (err == -ENODEV)
+        snprintf(why, len, "no interface of it has its address any more");
+    else
+        return false;
+    return true;
+}
+
 struct route_request {
     struct nlmsghdr header;
     struct rtmsg route;

@@ -118,7 +118,7 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received);
 void net_received(const struct net_end *e, uint64_t *received); /* of connections, and the ping's */
 void net_tell(struct net_end *e, struct net_told *told);
 
-/* Serves one leader until it says goodbye: a channel_child_fn. `arg`: struct net_service. */
+/* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell silent. `arg`: struct net_service. */
 struct net_service {
     const struct net_local
         *own; /* this end's command line; fields that are unset are the leader's to say */

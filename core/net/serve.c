@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/group/beat.h"
 #include "core/net/cpu.h"
 #include "core/net/machine.h"
 #include "core/net/order.h"
@@ -230,7 +231,7 @@ static void *beat(void *arg)
     return NULL;
 }
 
-static int beat_start(struct server *s)
+static int tick_start(struct server *s)
 {
     pthread_condattr_t attr;
 
@@ -245,7 +246,7 @@ static int beat_start(struct server *s)
     return err;
 }
 
-static void beat_end(struct server *s)
+static void tick_end(struct server *s)
 {
     s->over = true;
     pthread_cond_signal(&s->tick);
@@ -340,15 +341,19 @@ int net_serve(struct channel *c, void *arg)
         return 1;
     s->channel = c;
     s->service = arg;
-    int err = beat_start(s);
+    struct beat *signs = NULL;
+    int err = tick_start(s);
     if (!err)
         err = topo_open(&s->topo);
     if (!err)
+        err = beat_start(&signs, &c, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP)
         err = serve(s);
-    beat_end(s);
+    beat_end(signs);
+    tick_end(s);
     if (s->open)
         net_end_close(&s->end);
     topo_close(s->topo);
     free(s);
-    return err ? 1 : 0;
+    return err == -EHOSTUNREACH ? err : err ? 1 : 0;
 }

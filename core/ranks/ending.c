@@ -4,7 +4,10 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
+
+#include "core/net/nic.h"
 
 #define LATE_NS 10000000000u /* after rank 0 should have noticed */
 
@@ -33,6 +36,19 @@ int ending_untaken(const struct member *m, struct channel *channel)
     if (!ending_heed(m))
         say(m, channel_error(channel));
     return -ECONNRESET;
+}
+
+/* Whose own link is down is cut off itself. */
+void ending_cut(const struct member *m, struct channel *channel)
+{
+    const struct sockaddr_storage *own = &world_member(m->world, world_rank(m->world))->address;
+    char why[160] = "", text[192];
+
+    if (strcmp(world_group(m->world), "sock") != 0)
+        return;
+    bool cut = own->ss_family != AF_UNSPEC && nic_is_cut((const void *)own, why, sizeof(why));
+    snprintf(text, sizeof(text), "it is cut off: %s", why);
+    say(m, cut ? text : channel_error(channel));
 }
 
 /* Nobody can be told: who led is lost, or should have noticed. */

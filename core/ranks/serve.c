@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/group/beat.h"
 #include "core/ranks/ending.h"
 #include "core/ranks/order.h"
 
@@ -338,6 +339,8 @@ static int serve(struct server *s)
             return 0;
         else if (!err && (err = take(s, type, len)) == -ETIMEDOUT)
             err = ending_untaken(&s->m, s->channel);
+        else if (err == -ECONNRESET || err == -EHOSTUNREACH)
+            ending_cut(&s->m, s->channel);
         if (err)
             return err;
     }
@@ -348,6 +351,7 @@ int session_serve(struct world *w, void *arg)
     const struct session_service *service = arg;
     struct server *s = calloc(1, sizeof(*s));
     struct topo *topo = NULL;
+    struct beat *beat = NULL;
 
     if (!s)
         return WATCHDOG_STATUS;
@@ -361,7 +365,10 @@ int session_serve(struct world *w, void *arg)
                            .await = ending_await,
                            .arg = s};
     if (!err)
+        err = beat_start(&beat, &s->channel, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP)
         err = serve(s);
+    beat_end(beat);
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     member_stand_alone(&s->m);
     cards_free(&s->cards);

@@ -33,6 +33,7 @@ void session_find(struct session *s, const struct collective_ops *(*find)(const 
 /* While rank 0 waits in its own part: has another one failed? Who, is found out after it. */
 static int look(struct member *m)
 {
+    session_watch(m->arg);
     if (session_receive(m->arg, 0) || (!m->handed && session_heed(m->arg)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
@@ -93,10 +94,22 @@ static int greet(struct session *s, uint64_t idle_ns)
     return err;
 }
 
+/* To all ranks, where the channels are ours. */
+static int session_beat(struct session *s)
+{
+    struct channel *channels[WORLD_RANKS_MAX];
+
+    for (unsigned rank = 0; rank < s->size; rank++)
+        channels[rank] = world_channel(s->world, rank);
+    int err = beat_start(&s->beat, channels, s->size, BEAT_LED_NS);
+    return err == -EOPNOTSUPP ? 0 : err;
+}
+
 int session_open(struct session **session, struct world *w, const struct topo *topo,
                  uint64_t idle_ns)
 {
     struct session *s = calloc(1, sizeof(*s));
+    int err;
 
     *session = s;
     if (!s)
@@ -119,7 +132,9 @@ int session_open(struct session **session, struct world *w, const struct topo *t
         s->size = 0;
         return session_fail(s, -ENOMEM, "out of memory for %u ranks", world_size(w));
     }
-    return greet(s, idle_ns);
+    err = session_beat(s);
+    return err ? session_fail(s, err, "no signs of life can be given: %s", strerror(-err))
+               : greet(s, idle_ns);
 }
 
 void session_close(struct session *s)
@@ -132,6 +147,7 @@ void session_close(struct session *s)
         session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
         cards_free(&s->peers[rank].cards);
     }
+    beat_end(s->beat);
     bool left = hand_left(s->own.hand); /* it may still look at all of this */
     member_stand_alone(&s->own);
     if (left)

@@ -10,6 +10,7 @@
 #define SEND_WAIT_NS    8000000000u
 #define SLICE_NS        5000000u    /* of waiting for one rank, before all others are looked at */
 #define ECHO_EVERY_NS   1000000000u /* from ranks that are at work */
+#define WATCH_EVERY_NS  500000000u  /* of ranks that are asked nothing */
 #define LIBRARY_JOIN_NS CHANNEL_WAIT_NS
 #define CONNECT_NS      1000000000u /* of a join, in which a rank does not look at its channel */
 #define RANK_NS         100000000u  /* to start each rank */
@@ -37,6 +38,7 @@ void session_lose(struct session *s, unsigned rank, int err, const char *text)
     struct session_peer *p = &s->peers[rank];
 
     p->gone = true;
+    p->cut = err == -EHOSTUNREACH || err == -ETIMEDOUT;
     p->pending = 0;
     p->err = err;
     snprintf(p->error, sizeof(p->error), "%s", text);
@@ -175,6 +177,37 @@ bool session_receive(struct session *s, uint64_t wait_ns)
     return failed;
 }
 
+/* A frame of a rank that was asked nothing is none of this protocol. */
+static void watch_one(struct session *s, unsigned rank)
+{
+    struct session_peer *p = &s->peers[rank];
+    struct channel *c = world_channel(s->world, rank);
+    uint16_t type = 0;
+    size_t len = 0;
+    int err =
+        p->gone || p->pending ? -EAGAIN : channel_recv(c, &type, s->in, sizeof(s->in), &len, 0);
+
+    if (!err)
+        lose_liar(s, rank, -EPROTO);
+    else if (err != -EAGAIN)
+        session_lose(s, rank, err, channel_error(c));
+    if (err == -EAGAIN)
+        return;
+    session_say_loss(s, s->loss);
+    p->err = 0;
+}
+
+void session_watch(struct session *s)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    if (!s->beat || now_ns - s->watched_ns < WATCH_EVERY_NS)
+        return;
+    s->watched_ns = now_ns;
+    for (unsigned rank = 1; rank < s->size; rank++)
+        watch_one(s, rank);
+}
+
 bool session_awaits(const struct session *s)
 {
     for (unsigned rank = 1; rank < s->size; rank++)
@@ -252,6 +285,7 @@ int session_settle(struct session *s, int own_err, enum collective_request reque
             echoed_ns = now_ns;
         }
         failed = session_receive(s, SLICE_NS) || session_heed(s);
+        session_watch(s);
         uint64_t since_ns = quiet_since(s, begin_ns);
         failed |= session_awaits(s) && clock_now_ns() >= since_ns + quiet_ns;
     }

@@ -6,13 +6,15 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/net/nic.h"
 #include "core/ranks/session_state.h"
 
 #define ANSWER_NS 1000000000u /* for an echo */
 #define LEAVE_NS  3000000000u /* to give up, for ranks that answer */
 #define LATE_NS   300000000u  /* for the others */
 #define SLICE_NS  5000000u
-#define NAMES     4 /* of ranks in one sentence */
+#define QUIET_NS  3000000000u /* without a sign of life */
+#define NAMES     4           /* of ranks in one sentence */
 
 int session_fail(struct session *s, int err, const char *format, ...)
 {
@@ -104,6 +106,12 @@ static bool is_lost(const struct session *s, const struct session_peer *p)
 {
     (void)s;
     return p->gone && p->err && !p->silent;
+}
+
+/* Or was lost before. */
+static bool has_ended(const struct session *s, const struct session_peer *p)
+{
+    return is_lost(s, p) && !(p->cut && p->err != -ECONNRESET);
 }
 
 /* An error that says more goes before one that follows from it. */
@@ -214,12 +222,71 @@ static void say_lost(struct session *s)
     }
 }
 
+static bool is_cut_off(const struct session *s, const struct session_peer *p)
+{
+    return is_silent(s, p) || (p->gone && p->cut);
+}
+
+/* Or is about to be: they are not found out all at once. */
+static bool seems_cut_off(struct session *s, unsigned rank)
+{
+    const struct session_peer *p = &s->peers[rank];
+    struct channel *c = world_channel(s->world, rank);
+
+    if (p->gone || is_cut_off(s, p))
+        return is_cut_off(s, p);
+    return channel_base(c)->ops->quiet_ns && channel_base(c)->ops->quiet_ns(c) >= QUIET_NS;
+}
+
+/* How many other nodes there are; 0: of one of them a rank is there, or has ended. */
+static unsigned nodes_cut_off(struct session *s)
+{
+    const struct world_member *own = world_member(s->world, 0), *other;
+    unsigned nodes = 0, last = own->node;
+
+    if (!any(s, is_cut_off))
+        return 0;
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        other = world_member(s->world, rank);
+        if (other->node == own->node)
+            continue;
+        if (!seems_cut_off(s, rank))
+            return 0;
+        nodes += other->node != last;
+        last = other->node;
+    }
+    return nodes;
+}
+
+/* Who has lost all others at once, or whose own link is down, is the one to name. */
+static bool is_cut(struct session *s)
+{
+    const struct sockaddr_storage *own = &world_member(s->world, 0)->address;
+    char name[WORLD_NAME_MAX + 32], why[160];
+    unsigned nodes = nodes_cut_off(s);
+
+    world_name(s->world, 0, name, sizeof(name));
+    s->error[0] = 0;
+    if (own->ss_family != AF_UNSPEC && any(s, is_cut_off) &&
+        nic_is_cut((const void *)own, why, sizeof(why)))
+        say(s, "%s, which leads, is cut off: %s", name, why);
+    else if (nodes > 1)
+        say(s,
+            "%s, which leads, has lost all %u other hosts at once: it is cut off, or they all are",
+            name, nodes);
+    if (s->error[0])
+        snprintf(s->loss, sizeof(s->loss), "%.380s", s->error);
+    return s->error[0] != 0;
+}
+
 static int blame(struct session *s, int own_err)
 {
     int err;
     unsigned rank = most_telling(s, own_err, &err);
     bool lost = any(s, is_lost), silent = any(s, is_silent);
 
+    if (is_cut(s))
+        return -ECONNRESET;
     s->error[0] = 0;
     if (weight(err) > weight(-ECONNRESET)) {
         say_one(s, rank);
@@ -227,7 +294,7 @@ static int blame(struct session *s, int own_err)
             return err;
         say(s, "; ");
     } else if (lost) {
-        err = -ECONNRESET;
+        err = any(s, has_ended) ? -ECONNRESET : -ETIMEDOUT;
     } else if (silent) {
         err = -ETIMEDOUT;
     } else if (err == -ETIMEDOUT) {
@@ -248,6 +315,13 @@ static int blame(struct session *s, int own_err)
     return err;
 }
 
+void session_say_loss(struct session *s, const char *text)
+{
+    if (s->broken && !s->said && !strcmp(world_group(s->world), "sock"))
+        fprintf(stderr, "%s\n", text);
+    s->said |= s->broken;
+}
+
 int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
 {
     uint64_t gone_ns = clock_now_ns() - s->posted_ns;
@@ -265,5 +339,7 @@ int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
             continue;
         lose_late(s, rank);
     }
-    return blame(s, own_err);
+    int err = blame(s, own_err);
+    session_say_loss(s, s->error);
+    return err;
 }

@@ -3,6 +3,7 @@
 #ifndef PLUMB_CORE_RANKS_SESSION_STATE_H
 #define PLUMB_CORE_RANKS_SESSION_STATE_H
 
+#include "core/group/beat.h"
 #include "core/ranks/order.h"
 
 #define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
@@ -11,6 +12,7 @@
 struct session_peer {
     uint16_t pending; /* the request whose reply has not come; 0 */
     bool open;        /* it may have a point open */
+    bool cut;         /* it was lost by its silence: its process may be there */
     bool gone;        /* nothing can be asked of it any more */
     bool silent;      /* it did not answer an echo, the last time that all were asked */
     uint32_t echoed;  /* number of the last echo that it answered */
@@ -24,13 +26,16 @@ struct session_peer {
 
 struct session {
     struct world *world;
+    struct beat *beat; /* NULL: the channels are a library's */
     const struct topo *topo;
     struct member own;
     struct session_peer *peers; /* by rank; [0] is of this process: hello alone */
     unsigned size;
     bool broken;
+    bool said; /* the first loss, on stderr */
     unsigned members[WORLD_RANKS_MAX], n;
-    uint32_t echo;      /* the last one's number */
+    uint32_t echo; /* the last one's number */
+    uint64_t watched_ns;
     uint64_t posted_ns; /* when the last request was sent */
     struct collective_times *times;
     struct collective_account *accounts; /* of what was measured */
@@ -70,9 +75,13 @@ int session_post_all(struct session *s, enum collective_request request, const v
 /* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns whether a rank has failed since it was asked. */
 bool session_receive(struct session *s, uint64_t wait_ns);
 bool session_awaits(const struct session *s);
+/* Takes the signs of life of ranks of which nothing is awaited. Who is lost is said, and is not this point's loss; NULL is left alone. */
+void session_watch(struct session *s);
 void session_lose(struct session *s, unsigned rank, int err, const char *text);
 /* Something is lost for good: why, unless an earlier loss has been told. */
 void session_break(struct session *s, const char *text);
+/* On stderr, once, where ranks were started one by one: points without the lost rank may go on for long. */
+void session_say_loss(struct session *s, const char *text);
 /* session_pulse.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
  * trusted with them any more. */
 bool session_heed(struct session *s);

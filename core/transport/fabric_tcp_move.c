@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "core/net/nic.h"
 #include "core/transport/fabric_tcp.h"
 
 #define AT_ONCE_BYTES ((size_t)4 << 20) /* of one link before another has its turn */
@@ -57,6 +58,8 @@ static int stopped(struct fabric *f, const struct fabric_link *l, int err)
             f, -ECONNRESET,
             "%s is gone: its connection over '%.16s' ended with %llu bytes outstanding", name,
             l->device, (unsigned long long)left);
+    if (nic_is_down(l->device) == 1)
+        return fabric_fail(f, -err, "its own interface '%.16s' is down", l->device);
     return fabric_fail(f, -err, "the connection to %s over '%.16s' failed: %s", name, l->device,
                        strerror(err));
 }

@@ -130,6 +130,7 @@ static void take_line(struct end *e)
     take_rank(&text, rank, sizeof(rank));
     if (!says_anything(text))
         return;
+    e->said_ns = clock_now_ns();
     if (!*e->first)
         snprintf(e->first, sizeof(e->first), "%s%.440s", rank, text);
     snprintf(e->last, sizeof(e->last), "%s%.440s", rank, text);

@@ -19,6 +19,10 @@
 #define AT_ONCE       32             /* connections that are being made */
 #define LISTEN_NS     20000000000ull /* from its first word on */
 #define GONE_NS       15000000000ull /* for rank 0 to say who is gone, and to end */
+#define LOST_GRACE_NS 500000000ull   /* the same where a case failed */
+#define SILENT_NS     500000000ull   /* for rank 0 to say why all others have given it up, */
+#define MUTE_NS       8000000000ull  /* and it has said nothing for so long before that */
+#define INCOMPLETE    4              /* exit status of a benchmark */
 #define END_GRACE_NS  3000000000ull  /* for the others, after rank 0 */
 #define STOP_GRACE_NS 5000000000ull  /* for what runs on a host to notice that we have hung up */
 #define TERM_GRACE_NS                                                                              \
@@ -192,6 +196,25 @@ static const struct end *find_gone(const struct work *w)
     return NULL;
 }
 
+/* Have all others given up, and rank 0 says nothing of it? Then it is rank 0 that is lost. */
+static int look_for_silence(struct work *w)
+{
+    const struct end *last = NULL;
+
+    for (unsigned i = 1; i < w->started; i++) {
+        const struct end *e = &w->ends[i];
+        if (!end_is_over(e) || e->status != INCOMPLETE)
+            return 0;
+        last = !last || e->ended_ns > last->ended_ns ? e : last;
+    }
+    if (!last || w->started < w->n || clock_now_ns() < last->ended_ns + SILENT_NS ||
+        w->ends[0].said_ns + MUTE_NS > last->ended_ns)
+        return 0;
+    return talk_give_up(
+        &w->talk, "rank 0, on '%s', says nothing, and all others have given it up: on '%s' %s",
+        w->ends[0].name, last->name, *last->last ? last->last : "without a word");
+}
+
 /* Rank 0 knows best who is gone; where it says nothing in time, here is who. */
 static int look_for_gone(struct work *w)
 {
@@ -202,7 +225,7 @@ static int look_for_gone(struct work *w)
     if (!w->gone)
         w->gone_ns = clock_now_ns();
     w->gone = e;
-    if (clock_now_ns() < w->gone_ns + GONE_NS)
+    if (clock_now_ns() < w->gone_ns + GONE_NS || w->ends[0].said_ns + MUTE_NS > w->gone_ns)
         return 0;
     const struct group_seat *seat = &w->seats[e - w->ends];
     return talk_give_up(&w->talk,
@@ -223,7 +246,9 @@ static int finish(struct work *w)
         if (!status)
             status = look_at_all(w);
         if (!status)
-            status = w->g->run->launcher->ranks ? check_peers(w, e) : look_for_gone(w);
+            status = w->g->run->launcher->ranks ? check_peers(w, e) : look_for_silence(w);
+        if (!status && !w->g->run->launcher->ranks)
+            status = look_for_gone(w);
     }
     return status ? status : talk_take_parts(&w->talk, e, w->program);
 }
@@ -237,8 +262,8 @@ static int run_each(struct work *w)
         status = start_others(w, port);
     if (!status)
         status = finish(w);
-    if (status != PAIR_FAILED)
-        ends_wait(w->ends, w->started, END_GRACE_NS); /* the others end by themselves */
+    if (status != PAIR_FAILED) /* the others end by themselves, but who was lost */
+        ends_wait(w->ends, w->started, status == INCOMPLETE ? LOST_GRACE_NS : END_GRACE_NS);
     return status;
 }
 

@@ -19,9 +19,11 @@
 #define STOP_GRACE_NS 5000000000ull  /* for what runs on a host to notice that we have hung up */
 #define TERM_GRACE_NS                                                                              \
     1500000000ull /* the same when we are to end ourselves: less than child.c gives us */
-#define SLICE_MS   200
-#define INCOMPLETE 4   /* exit status of a benchmark: a case of it failed */
-#define BROKE      255 /* ssh's own, when it lost its connection: a benchmark has none such */
+#define LOST_GRACE_NS 500000000ull /* the same where the case failed */
+#define SILENT_NS     500000000ull /* for a leader that was given up to say why */
+#define SLICE_MS      200
+#define INCOMPLETE    4   /* exit status of a benchmark: a case of it failed */
+#define BROKE         255 /* ssh's own, when it lost its connection: a benchmark has none such */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 
@@ -162,6 +164,19 @@ static int take_rows(struct work *w, const struct end *e)
     return talk_take_parts(&w->talk, e, w->program);
 }
 
+/* A listener serves one leader. Where that falls silent it has ended badly, and the leader would have had its say. */
+static int look_for_silence(struct work *w)
+{
+    const struct end *listener = &w->ends[LISTENER];
+
+    if (w->n < 2 || !end_is_over(listener) || !listener->status ||
+        clock_now_ns() < listener->ended_ns + SILENT_NS)
+        return 0;
+    return talk_give_up(&w->talk, "'%s', which leads, says nothing, and '%s' has given it up: %s",
+                        w->ends[LEADER].name, listener->name,
+                        *listener->last ? listener->last : "it ended without a word");
+}
+
 static int finish(struct work *w, struct end *e)
 {
     int err = 0, status = 0;
@@ -171,6 +186,8 @@ static int finish(struct work *w, struct end *e)
         err = stop ? -EINTR : ends_attend(w->ends, w->n, SLICE_MS);
         if (!err)
             status = look_at_hello(w, e); /* of a second rank it may come late */
+        if (status != PAIR_FAILED)
+            status = look_for_silence(w);
         if (status == PAIR_FAILED)
             return status;
     }
@@ -190,8 +207,8 @@ static int run_two(struct work *w)
         status = wait_until_there(w, &w->ends[LEADER], false);
     if (!status)
         status = finish(w, &w->ends[LEADER]);
-    if (status != PAIR_FAILED)
-        ends_wait(w->ends, w->n, END_GRACE_NS); /* the listener ends by itself */
+    if (status != PAIR_FAILED) /* the listener ends by itself, where it was not lost */
+        ends_wait(w->ends, w->n, status == INCOMPLETE ? LOST_GRACE_NS : END_GRACE_NS);
     return status;
 }
 

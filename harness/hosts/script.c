@@ -26,7 +26,7 @@ const char script_pair[] =
     "ranks) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" & ;; "
     "lead) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 3<&- & ;; "
     "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" 3<&- & ;; esac; p=$! ; s=; "
-    "[ $m = ranks ] || { ( trap - EXIT; while IFS= read -r l; do :; done; kill $p; "
+    "[ $m = ranks ] || { ( trap - EXIT; while IFS= read -r l; do :; done; kill $p; kill -CONT $p; "
     "for i in 1 2 3; do kill -0 $p || break; sleep 1; done; kill -9 $p; rm -rf \"$d\" ) "
     "<&3 3<&- >/dev/null 2>&1 & w=$! ; }; "
     "wait $p; c=$?; p=; [ $m = listen ] && exit $c; "

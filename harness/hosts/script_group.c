@@ -35,7 +35,7 @@ const char script_group[] =
     "p=\"$p $! \"; i=$((i + 1)); done; s=; "
     "( trap - EXIT; if [ $m = ranks ]; then [ -d /proc/$PPID ] || exit 0; "
     "while [ -d /proc/$PPID ] && [ -d /proc/$$ ]; do sleep 5; done; "
-    "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; "
+    "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; kill -CONT $p; "
     "for i in 1 2 3; do a=; for k in $p; do kill -0 $k && a=1; done; [ \"$a\" ] || break; sleep 1; "
     "done; "
     "kill -9 $p; kill $q; rm -rf \"$d\" ) >/dev/null 2>&1 & w=$! ; "

@@ -89,6 +89,72 @@ blind() {
     in_time 20 nobody
 }
 
+# said RANK WORDS: that rank has said so.
+said() { grep -q -- "$2" "$BATS_TEST_TMPDIR/rank$1"; }
+
+# stops_within SECONDS COMMAND...: the fault; then rank 0 ends with 4 in time.
+stops_within() {
+    local most=$1 status=0
+    shift
+    "$@"
+    began=$SECONDS
+    wait "$client" || status=$?
+    echo "took $((SECONDS - began)) s" && cut -c 1-900 "$out" && cat "$out.err" "$BATS_TEST_TMPDIR"/rank*
+    [ "$status" -eq 4 ]
+    ((SECONDS - began <= most))
+}
+
+@test "rank 0 is stopped: every other rank names it in time, and ends" {
+    local i leader
+    scripts/lab-cluster rate 200mbit
+    begin 4
+    leader=$(pgrep -f -- "[p]lumb-allreduce --np 4 --listen 0.0.0.0 --secret-file $secret")
+    # shellcheck disable=SC2086 # some processes
+    kill -STOP $leader
+    for i in 1 2 3; do
+        in_time 15 said "$i" 'rank 0 (node0).* does not answer: it hangs or was cut off'
+    done
+    # shellcheck disable=SC2086
+    kill -KILL $leader
+    wait "$client" || true
+    in_time 20 nobody
+}
+
+@test "a rank is stopped: it is named in time, and no other" {
+    scripts/lab-cluster rate 200mbit
+    begin 4
+    stops_within 15 pkill -STOP -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
+    [[ $(of time reason) == *'rank 2 (node2)'*'does not answer'* && $(of time reason) != *'rank '[013]* ]]
+    pkill -KILL -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
+    in_time 20 nobody
+}
+
+@test "the link of rank 0's own host goes down, or it loses all others at once: rank 0 names itself" {
+    local fault words
+    scripts/lab-cluster rate 200mbit
+    for fault in 'link 0 down' 'cut 0'; do
+        [[ $fault == link* ]] && words="its interface 'eth0' is down" || words='has lost all 3 other hosts at once'
+        begin 4 --ranks 2,4 # two of them measure
+        # shellcheck disable=SC2086 # words
+        stops_within 20 scripts/lab-cluster $fault
+        [[ $(of time reason) == *'rank 0 (node0), which leads, '*"$words"* ]]
+        [[ $(of time reason) != *'rank '[123]* ]]
+        scripts/lab-cluster link 0 up
+        in_time 20 nobody
+    done
+}
+
+@test "a host that takes no part yet is cut off: it is named while others measure, and they go on" {
+    scripts/lab-cluster rate 200mbit
+    begin 4 --ranks 2,4 --budget 12s
+    scripts/lab-cluster cut 3
+    in_time 12 grep -q 'rank 3 (node3)' "$out.err"
+    stops_within 40 true
+    [ "$(of time status 2)" != failed ]
+    [[ $(of time reason 4) == *'rank 3 (node3)'* ]]
+    in_time 20 nobody
+}
+
 @test "a rank that never comes: who is missing is told within the time that was given" {
     ranks 4 2
     run timeout 60 scripts/lab-cluster exec 0 "$bin" --np 4 --listen 0.0.0.0 --secret-file "$secret" --wait 3s --size 8

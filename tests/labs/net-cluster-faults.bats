@@ -19,6 +19,36 @@ load net-cluster
     in_time 20 next
 }
 
+@test "the link of the asking end itself goes down: it is named, and not the peer" {
+    local status=0
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    scripts/lab-cluster link 1 down
+    wait "$client" || status=$?
+    cat "$out.err" && cut -c 1-400 "$out"
+    [ "$status" -eq 4 ]
+    ((SECONDS - began <= 20))
+    [[ $(cell reason) == "node1, which leads, is cut off: its interface 'eth0' is down" ]]
+    scripts/lab-cluster link 1 up
+    in_time 20 next
+}
+
+@test "the asking end is stopped: the listener names it in time, and serves the next" {
+    local asking
+    scripts/lab-cluster rate 200mbit
+    serve
+    begin
+    asking=$(pgrep -f -- "[p]lumb-net node0 --secret-file $secret")
+    # shellcheck disable=SC2086 # some processes
+    kill -STOP $asking
+    in_time 15 grep -q "node1 .* does not answer: it hangs or was cut off" "$BATS_TEST_TMPDIR/server"
+    # shellcheck disable=SC2086
+    kill -KILL $asking
+    wait "$client" || true
+    in_time 20 next
+}
+
 @test "packets that vanish while the link looks up: the same" {
     scripts/lab-cluster rate 200mbit
     serve

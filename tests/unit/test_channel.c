@@ -21,6 +21,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "core/group/beat.h"
 #include "core/group/bytes.h"
 #include "core/group/fd_channel.h"
 #include "core/group/frame.h"
@@ -406,6 +407,90 @@ static bool loopback(bool up)
     return done;
 }
 
+/* Gives signs of life, and does as it is told. */
+static int be_alive(struct channel *c, void *arg)
+{
+    struct beat *b = NULL;
+    int err = beat_start(&b, &c, 1, 0);
+
+    err = err ? err : be_told(c, arg);
+    beat_end(b);
+    return err;
+}
+
+#define SILENT_NS (2 * SECOND_NS)
+
+/* With as much patience, of a peer that has been heard. */
+static struct channel *start_alive(channel_child_fn *fn)
+{
+    struct channel *c = start(fn, NULL);
+
+    channel_base(c)->ops->expect(c, SILENT_NS);
+    assert_int_equal(get(c, SECOND_NS), -ETIMEDOUT);
+    return c;
+}
+
+static void test_signs_of_life_are_not_handed_on(void **state)
+{
+    struct channel *c = start_alive(be_alive);
+    struct beat *own = NULL;
+
+    (void)state;
+    assert_int_equal(beat_start(&own, &c, 1, SILENT_NS), 0);
+    for (int i = 0; i < 2000; i++) { /* while the other thread sends its own */
+        assert_int_equal(channel_send(c, ECHO, &i, sizeof(i)), 0);
+        assert_int_equal(get(c, 10 * SECOND_NS), 0);
+        assert_memory_equal(&i, back, sizeof(i));
+        usleep(i % 100 ? 0 : 20000);
+    }
+    assert_int_equal(get(c, 2 * SILENT_NS), -ETIMEDOUT); /* nothing is said, and it is there */
+    assert_int_equal(channel_alive(c), 0);
+    beat_end(own);
+    channel_close(c);
+}
+
+/* All its threads stand still: the kernel keeps its connection. */
+static void test_a_stopped_peer_is_missed(void **state)
+{
+    struct channel *c = start_alive(be_alive);
+    uint64_t begin_ns = clock_now_ns();
+
+    (void)state;
+    assert_int_equal(kill(child_of(c), SIGSTOP), 0);
+    assert_int_equal(get(c, 60 * SECOND_NS), -EHOSTUNREACH);
+    assert_true(clock_now_ns() - begin_ns < 30 * SECOND_NS);
+    assert_non_null(strstr(channel_error(c), "does not answer: it hangs or was cut off"));
+    assert_int_equal(channel_alive(c), -EHOSTUNREACH);
+    kill(child_of(c), SIGKILL);
+    channel_close(c);
+}
+
+static void test_who_did_not_look_does_not_judge(void **state)
+{
+    struct channel *c = start_alive(be_alive);
+
+    (void)state;
+    assert_int_equal(kill(child_of(c), SIGSTOP), 0);
+    assert_int_equal(get(c, SECOND_NS), -ETIMEDOUT); /* what was on its way has come */
+    usleep(3000000);
+    assert_int_equal(channel_alive(c), 0);
+    assert_int_equal(get(c, 60 * SECOND_NS), -EHOSTUNREACH);
+    kill(child_of(c), SIGKILL);
+    channel_close(c);
+}
+
+/* Of an older build, or a test's. */
+static void test_who_never_gave_a_sign_is_not_missed(void **state)
+{
+    struct channel *c = start_alive(be_told);
+
+    (void)state;
+    assert_int_equal(channel_send(c, HANG, NULL, 0), 0);
+    assert_int_equal(get(c, 2 * SILENT_NS), -ETIMEDOUT);
+    assert_int_equal(channel_alive(c), 0);
+    channel_close(c);
+}
+
 enum { CUT_IN_TIME, CUT_NO_NETWORK, CUT_WRONG };
 
 /* The network goes away between two ends. */
@@ -421,7 +506,7 @@ static int be_cut_off(void)
     if (fd_channel_tcp_options(fds[0]) || !loopback(false))
         return CUT_WRONG;
     begin_ns = clock_now_ns();
-    if (get(c, 30 * SECOND_NS) != -ECONNRESET || clock_now_ns() - begin_ns >= 10 * SECOND_NS ||
+    if (get(c, 30 * SECOND_NS) != -EHOSTUNREACH || clock_now_ns() - begin_ns >= 10 * SECOND_NS ||
         !strstr(channel_error(c), "is cut off, or hangs: its machine acknowledges nothing"))
         return CUT_WRONG;
     return CUT_IN_TIME;
@@ -620,6 +705,10 @@ int main(void)
         cmocka_unit_test(test_nothing_is_left),
         cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_local_address),
+        cmocka_unit_test(test_signs_of_life_are_not_handed_on),
+        cmocka_unit_test(test_a_stopped_peer_is_missed),
+        cmocka_unit_test(test_who_did_not_look_does_not_judge),
+        cmocka_unit_test(test_who_never_gave_a_sign_is_not_missed),
         cmocka_unit_test(test_cut_off),
         cmocka_unit_test(test_over_tcp),
         cmocka_unit_test(test_strangers_frames),

@@ -19,7 +19,7 @@ enum { EXIT_GOOD = 0, EXIT_WORSE = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_
 #define FAILED_NAMED 3 /* cases in the line that says why the exit is 1 */
 
 struct options {
-    const char *pattern, *host, *suite, *since, *html, *csv;
+    const char *history, *pattern, *host, *suite, *since, *html, *csv;
     uint64_t within;
     double steal;
     bool json, all, fail, help;
@@ -32,6 +32,11 @@ struct options {
     }
 
 static const struct opt history_table[] = {
+    {.name = "history",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, history),
+     .arg = "FILE",
+     .help = "the same as DB, as plumb check has it"},
     {.name = "case",
      .type = OPT_STRING,
      .offset = offsetof(struct options, pattern),
@@ -288,11 +293,17 @@ static int run(const struct opts *o, void *context)
     char error[1024] = "out of memory", since[PICK_SINCE_BYTES];
     int status = EXIT_GOOD;
     int err = settle(options, since, sizeof(since), error, sizeof(error));
+    const char *const *names = options->history ? &options->history : (const char *const *)o->args;
+    size_t n_names = options->history ? 1 : o->n_args;
 
+    if (!err && options->history && o->n_args) {
+        snprintf(error, sizeof(error), "--history is DB by another name: give one of the two");
+        err = -EINVAL;
+    }
     if (!err)
-        err = pick_source(&source, (const char *const *)o->args, o->n_args, error, sizeof(error));
-    if (!err && source.found && o->n_args)
-        fprintf(stderr, "plumb history: '%s' holds no run itself; read is '%s'\n", o->args[0],
+        err = pick_source(&source, names, n_names, error, sizeof(error));
+    if (!err && source.found && n_names)
+        fprintf(stderr, "plumb history: '%s' holds no run itself; read is '%s'\n", names[0],
                 source.found);
     if (!err)
         err = run_from(&source, options, since, &status, error, sizeof(error));

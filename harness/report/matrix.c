@@ -164,6 +164,17 @@ static bool has_value(const struct matrix_cell *cell)
     return cell->c && !isnan(cell->point->value);
 }
 
+/* Half of the interval is wider than what makes a pair slow, or it is not known. */
+static bool is_vague(const struct report_point *p)
+{
+    return p->n_noisy && !((p->high - p->low) / 2 <= MATRIX_SLOW * p->value);
+}
+
+static bool is_judged(const struct matrix_cell *cell)
+{
+    return has_value(cell) && !cell->vague;
+}
+
 static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
 {
     for (size_t i = 0; i < m->bench->n_cases; i++) {
@@ -183,6 +194,8 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
         cell->kind = show_joined(&r->pool, cell->relation, cell->path);
         if (isnan(p->value))
             continue;
+        cell->vague = is_vague(p);
+        m->vague += cell->vague;
         m->measured++;
         m->high = isnan(m->high) ? p->value : fmax(m->high, p->value);
     }
@@ -193,10 +206,10 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
     struct matrix_cell *at = &m->cells[cell];
     size_t n = 0;
 
-    if (!has_value(at))
+    if (!is_judged(at))
         return;
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
+        if (is_judged(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
             scratch[n++] = m->cells[i].point->value;
     if (n < MATRIX_KIND_MIN)
         return;
@@ -242,7 +255,7 @@ static int judge_hosts(struct report *r, struct matrix *m)
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->n * m->n; i++) {
-        double value = has_value(&m->cells[i]) ? m->cells[i].point->value : 0;
+        double value = is_judged(&m->cells[i]) ? m->cells[i].point->value : 0;
 
         if (value > 0)
             links[n++] = (struct link){i / m->n, i % m->n, rate ? value : 1 / value};

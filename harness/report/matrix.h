@@ -5,7 +5,8 @@
  *
  * Pairs are of one kind where the machine's facts say so (as many NVLinks, or the same way over the
  * PCI bus), and where their rows say the same of the path. A pair is slow where it is more than
- * MATRIX_SLOW behind the median of its kind, which has at least MATRIX_KIND_MIN pairs.
+ * MATRIX_SLOW behind the median of its kind, which has at least MATRIX_KIND_MIN pairs. A row that is noisy, and
+ * not known to MATRIX_SLOW, is in no comparison: neither slow, nor what others are held against.
  */
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
@@ -25,6 +26,7 @@ struct matrix_cell {
     const char *kind;     /* both */
     double kind_median;   /* NaN: too few of it, or no value */
     bool slow;
+    bool vague; /* too noisy to be judged */
     bool named; /* an end of it is a host that is named as slow: that says it all */
 };
 
@@ -37,7 +39,7 @@ struct matrix {
     const char **ends; /* names, by number */
     size_t n;
     struct matrix_cell *cells; /* n x n: [source * n + destination] */
-    size_t measured, slow;
+    size_t measured, slow, vague;
     struct slow_host *slow_hosts; /* of hosts: see links.h */
     size_t n_slow_hosts;
     double high; /* the highest value */
@@ -51,6 +53,9 @@ struct matrices {
 /* Of every run and benchmark in which two GPUs or more copied to one another. Everything lives in
  * the report's pool. 0 or -ENOMEM. */
 int matrices_make(struct report *r, struct matrices *out);
+
+/* "2 pairs are too noisy to be judged: node0 -> node3, node1 -> node2"; "": none. */
+const char *matrix_vague_text(struct report *r, const struct matrix *m);
 
 /* A slow pair that no slow host explains. */
 bool matrix_is_listed(const struct matrix *m, size_t cell);

@@ -6,6 +6,7 @@
 #include "harness/report/matrix.h"
 #include "harness/report/show.h"
 
+#define VAGUE_MAX    3     /* that are named */
 #define MATRIX_ALIKE 0.005 /* no difference that matters */
 
 static bool has_value(const struct matrix_cell *cell)
@@ -42,6 +43,23 @@ const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t ce
                      show_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
                      at->kind, *at->kind ? ": " : "", show_number(&r->pool, at->kind_median),
                      m->unit);
+}
+
+const char *matrix_vague_text(struct report *r, const struct matrix *m)
+{
+    const char *names = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (m->cells[i].vague && n++ < VAGUE_MAX)
+            names =
+                show_joined(&r->pool, names,
+                            pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
+    if (!n)
+        return "";
+    return pool_text(&r->pool, "%s too noisy to be judged: %s%s",
+                     n == 1 ? "1 pair is" : pool_text(&r->pool, "%zu pairs are", n), names,
+                     n > VAGUE_MAX ? ", ..." : "");
 }
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run)

@@ -109,6 +109,8 @@ static void write_slow(const struct page *page, const struct matrix *m)
 
     for (size_t i = 0; i < m->n * m->n; i++)
         all += matrix_is_listed(m, i);
+    if (m->vague)
+        html_print(page->out, "<p class='note'>%s.</p>\n", matrix_vague_text(page->r, m));
     if (!all && !m->n_slow_hosts)
         return;
     fputs("<ul class='findings'>", page->out);

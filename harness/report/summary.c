@@ -178,6 +178,10 @@ static void print_slow_pairs(FILE *out, struct report *r, const struct matrices 
             print_wrapped(out, r,
                           pool_text(&r->pool, "slow: %s, %s: %s", m->metric, m->title,
                                     matrix_host_text(r, m, k)));
+        if (m->vague)
+            print_wrapped(out, r,
+                          pool_text(&r->pool, "noisy: %s, %s: %s", m->metric, m->title,
+                                    matrix_vague_text(r, m)));
         for (size_t k = 0; k < m->n * m->n; k++) {
             if (!matrix_is_listed(m, k) || ++all > SLOW_MAX)
                 continue;

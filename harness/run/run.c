@@ -26,7 +26,13 @@ static const struct opt run_table[] = {
      .type = OPT_STRING,
      .offset = AT(resume),
      .arg = "DIR",
-     .help = "go on with a run that was stopped: what is done stays"},
+     .help = "go on with a run that was stopped: what is done stays, and what failed, too, but "
+             "with --retry"},
+    {.name = "retry",
+     .type = OPT_FLAG,
+     .offset = AT(retry),
+     .help = "with --resume: launch again what failed or was over its time-out; not what gave "
+             "wrong data"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
@@ -135,7 +141,7 @@ static void print_help(const struct opts *o)
          "usage: plumb run SUITE [options]\n"
          "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
          "       plumb run SUITE --against COMMAND [--of COMMAND]\n"
-         "       plumb run --resume DIR\n\n"
+         "       plumb run --resume DIR [--retry]\n\n"
          "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
          "launched several times,\n"
          "in an order that is interleaved and shuffled by --seed. Each launch is stored before the "
@@ -245,6 +251,12 @@ static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
         return against_agent();
     if (resume && refuse_with_resume(o, r))
         return EXIT_USAGE;
+    if (r->options.retry && (!resume || against_is_pair(r->options.resume))) {
+        snprintf(r->error, sizeof(r->error),
+                 resume ? "--retry does not go with the two runs of --against"
+                        : "--retry goes with --resume DIR: it launches again what failed there");
+        return run_fail(r, EXIT_USAGE);
+    }
     if (r->options.of && !r->options.against) {
         snprintf(r->error, sizeof(r->error), "--of says what --against is held against: give both");
         return run_fail(r, EXIT_USAGE);

@@ -123,6 +123,9 @@ static int finish(struct run *r, int err)
                 "reason, and in %s/log what they printed, if anything\n",
                 r->failed, r->failed == 1 ? "launch" : "launches", r->late,
                 r->late == 1 ? "was" : "were", r->path);
+    if (complete && (r->failed || r->late) && !r->wrong)
+        fprintf(stderr, "plumb run: to launch them again: %s run --resume %s --retry\n",
+                program_invocation_name, r->path);
     if (!complete || err || meta_err || sync_err)
         return EXIT_INCOMPLETE;
     if (r->wrong)

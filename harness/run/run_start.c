@@ -309,6 +309,8 @@ int run_start_again(struct run *r)
         err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
     if (!err)
         err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
+    if (!err && r->options.retry)
+        err = store_retry(r->store, r->error, sizeof(r->error));
     if (!err)
         err = hosts_run_from_meta(json_object_get(r->meta, "hosts"), &r->plan, &r->hosts, r->error,
                                   sizeof(r->error));

@@ -48,6 +48,9 @@ int store_open(const char *path, struct plan *plan, struct store **store, char *
  * error. */
 int store_redo(struct store *store, size_t launch, char *error, size_t len);
 
+/* The same of all launches that failed or were late, but for those that gave wrong data. */
+int store_retry(struct store *store, char *error, size_t len);
+
 /* Commits one launch. On an error the launch stays to do, the files are as before, and error says
  * what to do. */
 int store_commit(struct store *store, size_t launch, const struct launch_record *record,

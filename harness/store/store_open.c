@@ -17,6 +17,7 @@ struct entry {
     uint64_t key; /* case and repeat */
     size_t launch;
     unsigned rows; /* found */
+    bool wrong;    /* one of them is of wrong data */
 };
 
 struct index {
@@ -43,8 +44,8 @@ static int index_make(const struct plan *plan, struct index *index)
     if (!index->entries)
         return -ENOMEM;
     for (size_t i = 0; i < plan->n; i++)
-        index->entries[i] =
-            (struct entry){key_of(plan->launches[i].case_number, plan->launches[i].repeat), i, 0};
+        index->entries[i] = (struct entry){
+            key_of(plan->launches[i].case_number, plan->launches[i].repeat), i, 0, false};
     qsort(index->entries, index->n, sizeof(index->entries[0]), by_key);
     return 0;
 }
@@ -65,6 +66,8 @@ static struct entry *index_find(const struct index *index, const struct table *t
 struct cutting {
     struct store *store;
     struct index index;
+    const struct table *table; /* of which a line is looked at */
+    size_t row;
     char *error;
     size_t len;
 };
@@ -100,6 +103,8 @@ static int filter(struct cutting *c, const char *name, row_fn *keep)
     size_t begin = t.header_end;
     err = buffer_add(&kept, text.text, t.header_end);
     for (size_t row = 0; !err && row < t.n_rows; row++) {
+        c->table = &t;
+        c->row = row;
         struct entry *entry = index_find(&c->index, &t, row, case_column, repeat_column);
         if (entry && keep(c, entry))
             err = buffer_add(&kept, text.text + begin, t.ends[row] - begin);
@@ -122,6 +127,14 @@ static int count_row(struct cutting *c, struct entry *entry)
 {
     (void)c;
     entry->rows++;
+    return 1;
+}
+
+static int note_wrong(struct cutting *c, struct entry *entry)
+{
+    size_t status = table_column(c->table, "status");
+
+    entry->wrong |= !strcmp(table_cell(c->table, c->row, status), "wrong");
     return 1;
 }
 
@@ -202,6 +215,46 @@ int store_redo(struct store *s, size_t launch, char *error, size_t len)
     struct cutting c = {.store = s, .error = error, .len = len};
     int err = mark_todo(&c, &s->plan->launches[launch]);
 
+    return err ? err : clean(&c);
+}
+
+/* What it printed when it failed is no word of the launch to come. */
+static int take_back(struct cutting *c, struct launch *l)
+{
+    char path[4400];
+
+    snprintf(path, sizeof(path), "%s/log/%u-%u.txt", c->store->path, l->case_number, l->repeat);
+    unlink(path);
+    return mark_todo(c, l);
+}
+
+static int take_failed_back(struct cutting *c)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < c->index.n; i++) {
+        struct launch *l = &c->store->plan->launches[c->index.entries[i].launch];
+        if ((l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) && !c->index.entries[i].wrong)
+            err = take_back(c, l);
+    }
+    return err;
+}
+
+int store_retry(struct store *s, char *error, size_t len)
+{
+    struct cutting c = {.store = s, .error = error, .len = len};
+    const char **names = bench_names(s->plan);
+    int err = names ? index_make(s->plan, &c.index) : -ENOMEM;
+    char name[160];
+
+    for (size_t i = 0; !err && names[i]; i++) {
+        snprintf(name, sizeof(name), "%s.csv", names[i]);
+        err = filter(&c, name, note_wrong);
+    }
+    if (!err)
+        err = take_failed_back(&c);
+    free(c.index.entries);
+    free(names);
     return err ? err : clean(&c);
 }
 

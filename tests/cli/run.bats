@@ -331,6 +331,31 @@ END
     cmp r/plan.csv before/plan.csv
 }
 
+@test "resume keeps what failed; with --retry it is launched again, but for wrong data" {
+    suite <<'END'
+  - bench: "null"
+    fault: [none, crash, wrong]
+    max-samples: 200
+    repeat: 1
+END
+    run "$plumb" run t.yaml --out r --no-report
+    [ "$(cut -d, -f1 r/plan.csv | grep -c fail)" -eq 2 ]
+    cp r/null.csv before.csv
+    run "$plumb" run --resume r --no-report
+    [ "$status" -eq 1 ]
+    cmp r/null.csv before.csv
+    sed -i 's/--fault crash/--fault  none/' r/plan.csv # mended
+    run "$plumb" run --resume r --retry --no-report
+    echo "$output"
+    [ "$status" -eq 1 ] # of the wrong data, which stays
+    [[ "$output" == *'1 launch to go'* ]]
+    [ "$(cut -d, -f1 r/plan.csv | grep -c fail)" -eq 1 ]
+    [ "$(column r/null.csv status | sort | xargs)" = 'ok ok wrong' ]
+    [ "$(cut -d, -f1 r/samples/null.csv | tail -n +2 | sort -u | wc -l)" -ge 2 ]
+    run "$plumb" run t.yaml --retry --no-report
+    [ "$status" -eq 2 ]
+}
+
 @test "two writers: the second is refused" {
     suite <<'END'
   - bench: "null"

@@ -20,6 +20,7 @@ static const char *const params[] = {"transport", "pattern", "direction", "size"
 #define N_PARAMS (sizeof(params) / sizeof(*params))
 
 struct scene {
+    const char *status; /* of the rows to come; NULL: as they are */
     struct fake_run f;
     FILE *rows, *plan;
     char number[16];
@@ -65,6 +66,12 @@ static void add(struct scene *s, const char *metric, const char *unit, double va
 
     snprintf(s->number, sizeof(s->number), "%u", ++s->launches);
     fake_row_init(&row, s->number, 1, metric, unit, value);
+    if (s->status)
+        row.status = s->status;
+    if (s->status && !strcmp(s->status, "noisy")) {
+        row.summary.ci_low = value / 2;
+        row.summary.ci_high = value * 3 / 2;
+    }
     row.param_names = params;
     row.n_params = N_PARAMS;
     for (size_t i = 0; i < N_PARAMS; i++)
@@ -239,6 +246,45 @@ static void a_matrix_is_of_one_way_or_of_both(void **state)
         assert_null(strstr(s->h.matrices.all[i].title, "direction"));
 }
 
+/* All ways between four hosts at `value`, the first at `odd`: noisy by half of what it is, or not. */
+static void add_all_ways(struct scene *s, double value, double odd, bool noisy)
+{
+    static const char *const hosts[] = {"a", "b", "c", "d"};
+
+    for (size_t i = 0; i < 4; i++)
+        for (size_t k = 0; k < 4; k++) {
+            bool first = i == 0 && k == 1;
+            if (i == k)
+                continue;
+            s->status = first && noisy ? "noisy" : "ok";
+            rate(s, "forward", hosts[i], hosts[k], "", first ? odd : value);
+        }
+    s->status = NULL;
+}
+
+static void no_alarm_rests_on_a_noisy_row(void **state)
+{
+    struct scene *s = *state;
+
+    add_all_ways(s, 10, 7, true);
+    load(s);
+    const struct matrix *m = &s->h.matrices.all[0];
+    assert_int_equal(m->slow, 0);
+    assert_int_equal(m->vague, 1);
+    assert_true(m->cells[1].vague);
+    assert_string_equal(matrix_vague_text(&s->r, m), "1 pair is too noisy to be judged: a -> b");
+}
+
+static void a_sound_row_that_is_slow_is_told(void **state)
+{
+    struct scene *s = *state;
+
+    add_all_ways(s, 10, 7, false);
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].slow, 1);
+    assert_int_equal(s->h.matrices.all[0].vague, 0);
+}
+
 static void several_devices_count_as_their_sum(void **state)
 {
     struct scene *s = *state;
@@ -284,6 +330,8 @@ int main(void)
         TEST(a_part_of_both_is_the_headline_where_there_is_nothing_else),
         TEST(each_rate_has_its_own_cost),
         TEST(a_matrix_is_of_one_way_or_of_both),
+        TEST(no_alarm_rests_on_a_noisy_row),
+        TEST(a_sound_row_that_is_slow_is_told),
         TEST(several_devices_count_as_their_sum),
         TEST(of_several_words_any_will_do),
     };

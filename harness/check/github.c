@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/check/output.h"
+#include "harness/check/words.h"
 #include "harness/report/utf8.h"
 
 #define SHOWN_MAX                                                                                  \
@@ -56,7 +57,8 @@ static void print_kind(FILE *out, const struct gate *g, const char *kind, const 
         const char *of = kind_of(c->state);
 
         if (of && !strcmp(of, kind) && n++ < SHOWN_MAX)
-            command(out, as, gate_state_name(c->state), c->pair->label, c->text);
+            command(out, as, gate_state_name(c->state), c->pair->label,
+                    words_whole(&g->p->report.pool, c));
     }
 }
 
@@ -77,6 +79,9 @@ int output_github(FILE *out, const struct check_result *r)
         command(out, kinds[g->verdict], "plumb check", "", g->sentence);
     if (r->kept.done && r->kept.judged.standing == HISTORY_APART)
         command(out, "warning", "plumb check", "", r->kept.sentence);
+    if (r->n_differences)
+        command(out, "notice", "plumb check", "machine, program and suite, baseline against run",
+                words_differences(&g->p->report.pool, r->differences, r->n_differences));
     if (g->tally.unseen && !g->options.first)
         command(out, "warning", "plumb check", "", g->unseen);
     return ferror(out) ? -EIO : 0;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "harness/check/output.h"
+#include "harness/check/words.h"
 #include "harness/history/history_db_build.h"
 #include "harness/report/utf8.h"
 
@@ -76,12 +77,12 @@ static void print_case(FILE *out, struct pool *pool, const struct gate_case *c)
     fputc('"', out);
     if (element == ELEMENT_NONE) {
         fputs("><system-out>", out);
-        junit_text(out, c->text);
+        junit_text(out, words_whole(pool, c));
         fputs("</system-out></testcase>\n", out);
         return;
     }
     fprintf(out, "><%s", names[element]);
-    attribute(out, "message", c->text);
+    attribute(out, "message", words_whole(pool, c));
     attribute(out, "type", gate_state_name(c->state));
     fputs("></", out);
     fprintf(out, "%s></testcase>\n", names[element]);
@@ -112,6 +113,9 @@ int output_junit(FILE *out, const struct check_result *r)
     property(out, "baseline", r->baseline);
     property(out, "verdict", r->accepted ? "accepted" : gate_verdict_name(g->verdict));
     property(out, "unseen", g->unseen);
+    if (r->n_differences)
+        property(out, "differs",
+                 words_differences(&g->p->report.pool, r->differences, r->n_differences));
     fputs("    </properties>\n", out);
     if (stopped) {
         fputs("    <testcase name=\"the run came to its end\" classname=\"plumb/check\"><error",

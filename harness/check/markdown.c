@@ -22,7 +22,8 @@ static void print_row(FILE *out, struct pool *pool, const struct gate_case *c)
     struct words_figures f =
         held ? words_figures(pool, c->pair) : (struct words_figures){"", "", ""};
     const char *const cells[] = {
-        gate_state_name(c->state), c->pair->label, f.ratio, f.proof, f.smallest, c->text};
+        gate_state_name(c->state), c->pair->label, f.ratio, f.proof, f.smallest,
+        words_whole(pool, c)};
 
     for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
         line(out, "| ", cells[i], " ");

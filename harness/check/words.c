@@ -206,3 +206,20 @@ struct words_figures words_figures(struct pool *pool, const struct pair *pair)
         f.smallest = words_percent(pool, c->smallest);
     return f;
 }
+
+const char *words_whole(struct pool *pool, const struct gate_case *c)
+{
+    const char *differs = c->pair->differs;
+
+    return differs && *differs ? pool_text(pool, "%s; differs: %s", c->text, differs) : c->text;
+}
+
+const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < n; i++)
+        text = pool_text(pool, "%s%s%s %s against %s", text, i ? "; " : "", all[i].what,
+                         *all[i].a ? all[i].a : "nothing", *all[i].b ? all[i].b : "nothing");
+    return text;
+}

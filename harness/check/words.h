@@ -19,4 +19,9 @@ struct words_figures words_figures(struct pool *pool, const struct pair *pair);
 
 const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 
+/* What is said of a case, with what differs beside its figures; in one line. */
+const char *words_whole(struct pool *pool, const struct gate_case *c);
+/* "kernel 6.1 against 6.5; plumb 0.1 against 0.2", baseline against run; "": nothing differs. */
+const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n);
+
 #endif

@@ -124,6 +124,20 @@ static int read_first(const struct reader *r, char *word, struct said *said)
     return err || !number ? err : read_slots(r, said->name, number, &said->slots);
 }
 
+/* Names of loopback are one host; another one for it is a host of its own, for rehearsals. */
+static bool is_same(const struct host *h, const struct said *said)
+{
+    static const char *const loopback[] = {"localhost", "127.0.0.1", "::1"};
+    bool is_loopback[2] = {false, false};
+
+    for (size_t i = 0; i < 3; i++) {
+        is_loopback[0] |= !strcmp(h->name, loopback[i]);
+        is_loopback[1] |= !strcmp(said->name, loopback[i]);
+    }
+    return !strcmp(h->name, said->name) ||
+           (is_loopback[0] && is_loopback[1] && !h->address && !said->address);
+}
+
 /* A host that is there already must not have another address now; a list with a line for each slot is how some
  * schedulers tell them. */
 static int take_host(const struct reader *r, const struct said *said)
@@ -132,7 +146,7 @@ static int take_host(const struct reader *r, const struct said *said)
     size_t at = 0;
     int err = 0;
 
-    while (at < hosts->n && strcmp(hosts->all[at].name, said->name) != 0)
+    while (at < hosts->n && !is_same(&hosts->all[at], said))
         at++;
     bool again = at < hosts->n;
     if (!again && at == HOSTS_MAX)

@@ -104,7 +104,10 @@ void page_headlines(const struct page *page)
     }
     fputs("</tbody>\n</table>\n", out);
     if (!h->n)
-        fputs("<p>There is no row to take a headline from.</p>\n", out);
+        fputs(page->r->n_rows
+                  ? "<p>No headline is taken from these rows: all are listed below.</p>\n"
+                  : "<p>There is no row to take a headline from.</p>\n",
+              out);
     if (*h->missing)
         html_print(out, "<p class='missing'>Not in %s: %s.</p>\n",
                    page->r->n_runs > 1 ? "any of these runs" : "this run", h->missing);

@@ -15,10 +15,30 @@
 #define GNUPLOT_TIMEOUT_NS 120000000000ull
 #define SVG_BYTES_MAX      ((size_t)64 << 20)
 
-/* New text, or NULL when it is not on the PATH. Relative folders of the PATH are passed over: the
+/* The one of a bundle, beside this program, however that was started. New text or NULL. */
+static char *gnuplot_beside(void)
+{
+    char own[4096], *program = NULL;
+    ssize_t n = readlink("/proc/self/exe", own, sizeof(own) - 1);
+
+    own[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(own, '/');
+    if (slash && asprintf(&program, "%.*s/gnuplot", (int)(slash - own), own) < 0)
+        return NULL;
+    if (program && !access(program, X_OK))
+        return program;
+    free(program);
+    return NULL;
+}
+
+/* New text, or NULL when it is neither there nor on the PATH. Relative folders of the PATH are passed over: the
  * program is started from another one. */
 static char *find_gnuplot(void)
 {
+    char *beside = gnuplot_beside();
+
+    if (beside)
+        return beside;
     const char *path = getenv("PATH");
 
     while (path && *path) {

@@ -64,9 +64,13 @@ static unsigned points_of(const struct bench_info *b, const struct launch *l, un
     unsigned points = 1;
     char value[64];
 
-    if (!bench_needs(b, "group") ||
-        (argument_of(l->arguments, "ranks", value, sizeof(value)) && strcmp(value, "0") != 0))
+    if (!bench_needs(b, "group"))
         return 1;
+    if (argument_of(l->arguments, "ranks", value, sizeof(value)) && strcmp(value, "0") != 0) {
+        for (const char *at = value; (at = strchr(at, ',')) != NULL; at++)
+            points++;
+        return points;
+    }
     for (uint64_t n = 1; n < ranks; n *= 2)
         points++;
     return points;

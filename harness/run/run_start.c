@@ -114,11 +114,17 @@ static int choose_path(struct run *r)
     time_t now = time(NULL);
     struct tm tm;
 
+    snprintf(r->error, sizeof(r->error), "out of memory");
     if (r->options.out)
         return set_path(r, r->options.out);
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    mkdir("results", 0755); /* a failure shows when the run folder itself cannot be made */
+    if (mkdir("results", 0755) && errno != EEXIST) {
+        snprintf(r->error, sizeof(r->error),
+                 "cannot make the folder 'results' here: %s; name a folder with --out",
+                 strerror(errno));
+        return -EACCES;
+    }
     snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
     return set_path(r, path);
 }
@@ -230,8 +236,11 @@ int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
     } else if (status == EXIT_GOOD && ask_hosts(r)) {
         status = run_fail(r, EXIT_INCOMPLETE);
     } else if (status == EXIT_GOOD) {
-        if (!choose_path(r))
-            take_name(r);
+        if (choose_path(r)) {
+            buffer_release(&config);
+            return run_fail(r, EXIT_INCOMPLETE);
+        }
+        take_name(r);
         r->meta = !r->name
                       ? NULL
                       : run_meta_make(&(struct run_meta){

@@ -196,6 +196,23 @@ json() { # json FILE EXPRESSION on the object o
     grep -q 'passed: ' out
 }
 
+@test "what differs between the machines stands on the terminal, in Markdown, JUnit and annotations alike" {
+    made a --seed 1
+    made b --seed 2
+    python3 - b/run.json <<'END'
+import json, sys
+o = json.load(open(sys.argv[1]))
+o["machine"].setdefault("host", {})["kernel"] = "6.99-made-up"
+json.dump(o, open(sys.argv[1], "w"))
+END
+    check 0 b --baseline a --markdown m.md --junit j.xml
+    grep -q '^  kernel: .* against 6.99-made-up' out
+    grep -q '^- kernel: .* against 6.99-made-up' m.md
+    grep -q '<property name="differs" value="[^"]*kernel .*6.99-made-up' j.xml
+    check 0 b --baseline a --github
+    grep -q '^::notice title=plumb check::machine, program and suite, baseline against run: .*kernel .*6.99-made-up' out
+}
+
 @test "a folder of runs: what differs between them is known, the run itself is never among them" {
     mkdir all
     for i in 1 2 3 4 5; do made all/n$i --seed $i --level-spread 0.03; done

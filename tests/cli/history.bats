@@ -531,6 +531,16 @@ END
     [[ "$output" == *"1 case has values that are no number above 0"* ]]
 }
 
+@test "--history FILE is the same as the path alone, as plumb check has it" {
+    mkdir -p h
+    "$plumb" history h > a 2>&1 || true
+    "$plumb" history --history h > b 2>&1 || true
+    cmp a b
+    run "$plumb" history --history h h
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"--history is DB by another name"* ]]
+}
+
 @test "without any path: results/history.db, else results/" {
     run "$plumb" history
     [ "$status" -eq 2 ]

@@ -353,6 +353,13 @@ END
     [[ "$output" == *"./rsh beta $work/bin/plumb-net --listen 127.0.0.1 --port="*"--secret-file=- --runs=1 ; ./rsh alpha $work/bin/plumb-net 127.0.0.1"* ]]
 }
 
+@test "localhost and 127.0.0.1 are one host" {
+    printf 'localhost slots=2\n127.0.0.1\n' > hosts
+    run "$plumb" run t.yaml --hosts hosts --dry-run
+    echo "$output"
+    [[ "$output" != *127.0.0.1,localhost* && "$output" != *localhost,127.0.0.1* ]]
+}
+
 @test "mpirun: both ends are ranks of one job" {
     command -v mpirun > /dev/null || skip "no mpirun here"
     [ -e "$bin/../lib/plumbline/plumb-mpi.so" ] || skip "this build has no MPI module"

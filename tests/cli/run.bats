@@ -356,6 +356,20 @@ END
     [ "$status" -eq 2 ]
 }
 
+@test "a folder that may not be written to is told as that" {
+    ((EUID == 0)) && ! command -v setpriv >/dev/null && skip 'root may write anywhere, and setpriv is not here'
+    mkdir closed
+    chmod 555 closed
+    chmod 755 .
+    local as=()
+    ((EUID)) || as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+    cd closed
+    run "${as[@]}" env PLUMB_CONFIGS="$top/configs" "$plumb" run quick --only memory --no-report
+    echo "$output"
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"cannot make the folder 'results' here: Permission denied; name a folder with --out"* ]]
+}
+
 @test "two writers: the second is refused" {
     suite <<'END'
   - bench: "null"

@@ -94,4 +94,14 @@ extern const char script_pair[], script_group[], script_check[];
 /* Is a program of this name in PATH (or, with a '/', at that place)? */
 bool launcher_has_program(const char *name);
 
+/* Of what is run on a host: before a folder is made, those of launches that were killed with all that would have cleaned up go. They have a file
+ * `owner` of this user's, of this boot and namespace of processes, by a process that is dead. A folder of which any of this is not known stays. */
+#define SCRIPT_SWEEP                                                                               \
+    "u=$(readlink /proc/self/ns/pid 2>/dev/null) z=; "                                             \
+    "{ read -r z </proc/sys/kernel/random/boot_id; } 2>/dev/null; "                                \
+    "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
+    "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
+    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "
+#define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
+
 #endif

@@ -18,9 +18,9 @@ const char script_pair[] =
     "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
     "[ $r = 0 ] || exec \"$x\" \"$@\"; "
     "d=; p=; w=; trap \"exit 143\" TERM INT HUP; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; "
+    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
     "[ $m = listen ] || d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
-    "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; "
+    "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; " SCRIPT_OWN
     "[ $m = ranks ] || { exec 3<&0; IFS= read -r s; }; "
     "case $m in "
     "ranks) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" & ;; "

@@ -18,10 +18,10 @@ const char script_group[] =
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
     "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
     "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP; "
-    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; "
+    "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
     "d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
     "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; "
-    "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
+    "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; " SCRIPT_OWN
     "[ $m = ranks ] || { exec 3<&0; IFS= read -r s; }; "
     "i=$f; while [ $i -lt $((f + n)) ]; do mkfifo \"$d/e$i\" || exit 1; "
     "( trap - EXIT; exec 3<&-; while IFS= read -r l || [ -n \"$l\" ]; do "

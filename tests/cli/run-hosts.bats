@@ -353,6 +353,25 @@ END
     [[ "$output" == *"./rsh beta $work/bin/plumb-net --listen 127.0.0.1 --port="*"--secret-file=- --runs=1 ; ./rsh alpha $work/bin/plumb-net 127.0.0.1"* ]]
 }
 
+@test "what a killed launch left is taken away by the next, and nothing else" {
+    local name dead
+    sleep 0 & dead=$!
+    wait "$dead"
+    mkdir -p tmp
+    left() { # left NAME PID [BOOT]
+        mkdir "tmp/plumb.$1"
+        printf '%s %s %s\n' "$2" "$(readlink /proc/self/ns/pid)" "${3-$(cat /proc/sys/kernel/random/boot_id)}" > "tmp/plumb.$1/owner"
+    }
+    left killed "$dead"
+    left living $$
+    left others "$dead" another-boot
+    mkdir tmp/plumb.nobody tmp/plumb.longer-name
+    printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
+    "$plumb" run t.yaml --hosts hosts --rsh ./rsh --out r --no-report || true
+    ls tmp
+    [ "$(cd tmp && echo *)" = 'plumb.living plumb.longer-name plumb.nobody plumb.others' ]
+}
+
 @test "localhost and 127.0.0.1 are one host" {
     printf 'localhost slots=2\n127.0.0.1\n' > hosts
     run "$plumb" run t.yaml --hosts hosts --dry-run

@@ -43,6 +43,21 @@ static void remark_gpus(const struct search *s, size_t run, struct headline_run 
         remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case), false);
 }
 
+/* Links of the same hosts by the same transport, at the size that tells most of them: the best case may be of another. */
+static bool is_beside(const struct search *s, const struct matrix *m, const struct report_case *c,
+                      size_t run)
+{
+    if (!m->hosts || m->run != run || m->bench != s->bench || strcmp(m->metric, c->metric) != 0)
+        return false;
+    for (size_t i = 0; i < m->n * m->n; i++)
+        if (m->cells[i].c)
+            return !strcmp(report_param(m->bench, m->cells[i].c, "transport"),
+                           report_param(s->bench, c, "transport")) &&
+                   !strcmp(report_param(m->bench, m->cells[i].c, "direction"),
+                           report_param(s->bench, c, "direction"));
+    return false;
+}
+
 /* Of pairs, the worst matter. */
 static void remark_pairs(const struct search *s, const struct matrices *matrices, size_t run,
                          struct headline_run *h)
@@ -52,10 +67,13 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
         const char *text;
         size_t slow;
 
-        if (!matrix_holds(m, h->best, run))
+        bool own = matrix_holds(m, h->best, run);
+
+        if (!own && !is_beside(s, m, h->best, run))
             continue;
         text = matrix_summary(s->r, m, h->best, &slow);
-        remark(s, h, text, slow && point_is_measured(h->point));
+        if (own || slow)
+            remark(s, h, text, slow && point_is_measured(h->point));
         for (size_t k = 0; k < m->n_slow_hosts; k++)
             remark(s, h, matrix_host_text(s->r, m, k), point_is_measured(h->point));
     }

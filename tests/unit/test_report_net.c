@@ -21,6 +21,7 @@ static const char *const params[] = {"transport", "pattern", "direction", "size"
 
 struct scene {
     const char *status; /* of the rows to come; NULL: as they are */
+    const char *size;   /* the same; NULL: 1 MiB */
     struct fake_run f;
     FILE *rows, *plan;
     char number[16];
@@ -59,7 +60,7 @@ struct is { /* what a row is of; NULL: "" */
 
 static void add(struct scene *s, const char *metric, const char *unit, double value, struct is is)
 {
-    const char *values[] = {is.transport, is.pattern, is.direction, "1048576",
+    const char *values[] = {is.transport, is.pattern, is.direction, s->size ? s->size : "1048576",
                             is.device,    is.from,    is.to,        is.side,
                             is.scope,     is.rail,    "b",          "eth0 cubic, MSS 1448"};
     struct row row;
@@ -285,6 +286,20 @@ static void a_sound_row_that_is_slow_is_told(void **state)
     assert_int_equal(s->h.matrices.all[0].vague, 0);
 }
 
+/* Of a smaller size, in which the best of all lies. */
+static void the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size(void **state)
+{
+    struct scene *s = *state;
+
+    add_all_ways(s, 10, 4, false);
+    s->size = "65536";
+    add_all_ways(s, 11, 11, false);
+    load(s);
+    const struct headline_run *h = &line(s, "Network", "tcp")->runs[0];
+    assert_true(h->point->value == 11);
+    assert_non_null(strstr(h->verdict.sentence, "slowest: a -> b"));
+}
+
 static void several_devices_count_as_their_sum(void **state)
 {
     struct scene *s = *state;
@@ -331,6 +346,7 @@ int main(void)
         TEST(each_rate_has_its_own_cost),
         TEST(a_matrix_is_of_one_way_or_of_both),
         TEST(no_alarm_rests_on_a_noisy_row),
+        TEST(the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size),
         TEST(a_sound_row_that_is_slow_is_told),
         TEST(several_devices_count_as_their_sum),
         TEST(of_several_words_any_will_do),

@@ -43,6 +43,8 @@ struct headline {
 struct headlines {
     struct headline *all;
     size_t n;
+    const char
+        *unheaded; /* pipes whose benchmark has rows, none of which makes a headline of it; or "" */
     const char *missing; /* pipes that no run measured: "copies, matrix core"; or "" */
     const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
     struct contrasts contrasts;

@@ -61,14 +61,37 @@ static bool is_listed(const char *list, const char *pipe)
     return false;
 }
 
+static bool has_rows(const struct report *r, const struct headline_rule *rule)
+{
+    bool gpu = rule->flags & RULE_GPU;
+
+    for (size_t i = 0; i < r->n_benches; i++)
+        for (size_t k = 0; k < r->benches[i].n_cases; k++)
+            if (!strcmp(r->benches[i].name, rule->bench) &&
+                case_is_gpu(&r->benches[i], &r->benches[i].cases[k]) == gpu)
+                return true;
+    return false;
+}
+
+/* A pipe may have rules of several benchmarks. */
+static bool is_of_rows(const struct report *r, const char *pipe)
+{
+    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
+        if (!strcmp(rule->pipe, pipe) && has_rows(r, rule))
+            return true;
+    return false;
+}
+
 void headlines_list_missing(struct report *r, struct headlines *out)
 {
-    out->missing = "";
+    out->missing = out->unheaded = "";
     for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
         if (!is_measured(out, rule->pipe) && !is_listed(out->missing, rule->pipe) &&
-            !(rule->flags & RULE_QUIET) &&
-            !(rule->flags & RULE_GPU && (*out->no_gpu || !has_gpu(r))))
-            out->missing = show_joined(&r->pool, out->missing, rule->pipe);
+            !is_listed(out->unheaded, rule->pipe) && !(rule->flags & RULE_QUIET) &&
+            !(rule->flags & RULE_GPU && (*out->no_gpu || !has_gpu(r)))) {
+            const char **list = is_of_rows(r, rule->pipe) ? &out->unheaded : &out->missing;
+            *list = show_joined(&r->pool, *list, rule->pipe);
+        }
 }
 
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)

@@ -111,6 +111,9 @@ void page_headlines(const struct page *page)
     if (*h->missing)
         html_print(out, "<p class='missing'>Not in %s: %s.</p>\n",
                    page->r->n_runs > 1 ? "any of these runs" : "this run", h->missing);
+    if (*h->unheaded)
+        html_print(out, "<p class='missing'>No headline from the rows here: %s.</p>\n",
+                   h->unheaded);
     if (*h->no_gpu)
         html_print(out, "<p class='missing'>%s</p>\n", headlines_no_gpu_text(&page->r->pool, h));
     fputs("</section>\n", out);

@@ -209,6 +209,9 @@ static int print_headlines(FILE *out, struct report *r, const struct headlines *
     print_lines(out, lines, h->n + 1);
     if (*h->missing)
         print_wrapped(out, r, pool_text(&r->pool, "not in this run: %s", h->missing));
+    if (*h->unheaded)
+        print_wrapped(out, r,
+                      pool_text(&r->pool, "no headline from the rows here: %s", h->unheaded));
     print_slow_pairs(out, r, &h->matrices);
     if (*h->no_gpu)
         print_wrapped(out, r, headlines_no_gpu_text(&r->pool, h));

@@ -1042,6 +1042,28 @@ static void the_summary_is_a_table(void **state)
     free(text);
 }
 
+/* A machine that does not tell its caches: they were measured, and it is not known which is which. */
+static void rows_without_a_headline_are_not_told_as_missing(void **state)
+{
+    static const char *const unknown[] = {"triad", "regular", "65536", ""};
+    char *text = NULL, error[512] = "";
+    size_t size;
+    struct run_folder run;
+    FILE *out = open_memstream(&text, &size);
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row row = memory_row("1", 1, 18);
+
+    add(&w, &row, unknown);
+    end(&w);
+    assert_int_equal(run_folder_load(((struct fake_run *)*state)->path, &run, error, 512), 0);
+    assert_int_equal(report_summary(out, &run), 0);
+    fclose(out);
+    assert_non_null(strstr(text, "not in this run: Matrix core, Copies\n"));
+    assert_non_null(strstr(text, "no headline from the rows here: Caches, Latency\n"));
+    run_folder_release(&run);
+    free(text);
+}
+
 /* On the 100 columns of what is no terminal: nothing is cut, the judgement stays in the line. */
 static void the_summary_fits_the_line(void **state)
 {
@@ -1212,6 +1234,7 @@ int main(void)
         TEST(an_old_page_stays_when_a_new_one_cannot_be_made),
         TEST(a_page_that_does_not_fit_leaves_the_old_one),
         TEST(the_summary_is_a_table),
+        TEST(rows_without_a_headline_are_not_told_as_missing),
         TEST(the_summary_fits_the_line),
         cmocka_unit_test(refuses_what_it_cannot_place),
         cmocka_unit_test(escapes_texts),

@@ -125,12 +125,14 @@ static void take_line(struct end *e)
     e->line[e->line_len] = 0;
     e->line_len = 0;
     stream_printable(e->line);
-    e->listening |= strstr(e->line, ": listening on ") != NULL;
+    bool is_greeting = strstr(e->line, ": listening on ") != NULL;
+    e->listening |= is_greeting;
     e->taken |= strstr(e->line, "the port is taken") != NULL;
     take_rank(&text, rank, sizeof(rank));
     if (!says_anything(text))
         return;
-    e->said_ns = clock_now_ns();
+    if (!is_greeting)
+        e->said_ns = clock_now_ns();
     if (!*e->first)
         snprintf(e->first, sizeof(e->first), "%s%.440s", rank, text);
     snprintf(e->last, sizeof(e->last), "%s%.440s", rank, text);

@@ -23,8 +23,9 @@ struct end {
     char line[512]; /* of its standard error, as far as it has come */
     size_t line_len;
     char first[512],
-        last[512];         /* the first line that says anything, and the last: "rank 3: what" */
-    uint64_t said_ns;      /* when it wrote its last line there; 0: it has not */
+        last[512]; /* the first line that says anything, and the last: "rank 3: what" */
+    uint64_t
+        said_ns; /* when it wrote its last line there, but for the one that it listens; 0: it has not */
     bool listening, taken; /* what the listener said */
     bool ended;
     int status; /* once it has ended; 128 + signal */

@@ -225,7 +225,7 @@ static int look_for_gone(struct work *w)
     if (!w->gone)
         w->gone_ns = clock_now_ns();
     w->gone = e;
-    if (clock_now_ns() < w->gone_ns + GONE_NS || w->ends[0].said_ns + MUTE_NS > w->gone_ns)
+    if (clock_now_ns() < w->gone_ns + GONE_NS)
         return 0;
     const struct group_seat *seat = &w->seats[e - w->ends];
     return talk_give_up(&w->talk,

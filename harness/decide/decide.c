@@ -68,6 +68,7 @@ static int options_read(const struct decide_options *options, struct judge *j)
     for (int i = 0; i < 2; i++)
         j->losses[i] = j->gains[i] = (struct tail){.factor = 1};
     j->b_stays = options->b_stays;
+    j->unchanged = options->unchanged;
     if (!(j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1))
         return -EINVAL;
     return 0;
@@ -127,10 +128,11 @@ static void know(const struct judge *j, const struct measure *m, const struct pr
 
     k->variance = of_launches;
     k->df = df;
+    k->floor = 0;
     if (m->by_runs) {
         k->df = m->between_df;
-        k->variance =
-            fmax(prior_moderate(runs, m->between, &k->df), of_launches * m->inverse_launches);
+        k->floor = of_launches * m->inverse_launches;
+        k->variance = fmax(prior_moderate(runs, m->between, &k->df), k->floor);
     }
     known_with(j, m, k, 0, k);
 }

@@ -29,6 +29,8 @@
  *             a robust scale. It is how much more runs differ than launches do, and multiplies all errors. It is known
  *             with UNREST_FREEDOM degrees of freedom a case. Of fewer than DECIDE_UNREST_CASES cases it is not known,
  *             and nothing is decided: overall.runs_unknown
+ *   shape     what runs differ by beyond their launches may have heavy tails, which few runs do not show: the degrees of
+ *             freedom that the other cases lend to a case shrink by it, less with each run that is known (power.c)
  *   sway      of several runs: where all cases moved together, by no more than the baselines did, the same scale
  *             widens all errors; so does what runs far apart in time differ by more than those of a block
  *   chance    how often a p as small is seen where nothing changed: among the baselines, each against the others of its

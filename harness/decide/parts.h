@@ -102,7 +102,7 @@ struct judge {
     double sway, anchor_sway; /* 1 or more: of several runs, where all cases moved together */
     struct tail losses[2], gains[2]; /* the one that says more of a p holds */
     size_t n_judged;                 /* Holm's first step is alarm_level / n_judged */
-    bool b_stays;                    /* as in struct decide_options */
+    bool b_stays, unchanged;         /* as in struct decide_options */
 };
 
 /* What n changes scatter by around 0, times their errors; below 1: no more than these. */
@@ -133,6 +133,7 @@ double deviation_p(const struct measure *m, const struct prior *runs, double flo
 /* What is known of one case's change, and how it would be with more units a side, or of A alone (grows_a()). */
 struct known {
     double variance, df; /* of a unit */
+    double floor;        /* what launches alone make of the variance between runs; 0: by launches */
     double error, freedom;
     bool down; /* it lost beyond its own spread, whatever runs differ by */
 };

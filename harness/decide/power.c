@@ -32,6 +32,46 @@ static double share(const struct judge *j, const struct measure *m, size_t more)
     return m->unbalance * (1 / (double)(m->units_a + more_a) + 1 / (double)(m->units_b + more_b));
 }
 
+/*
+ * What runs differ by beyond their launches has a shape that few runs cannot tell: of one that is far off two say nothing,
+ * though the suite says how wide they scatter. Until runs are known such a part has the tails of Student's t with
+ * these degrees of freedom (a suite of few cases knows its width less, too); with each further run they grow. Calibrated by
+ * simulation (tests/selftest/nights: nights of t3, skewed nights).
+ */
+#define SHAPE_FREEDOM 4
+#define SHAPE_CASES   6 /* for one of these degrees */
+#define SHAPE_POWER   1.5
+
+static double runs_known(const struct judge *j, const struct measure *m, size_t more)
+{
+    return m->between_df + (grows_a(j, m) ? 1 : 2) * (double)more;
+}
+
+static double shape_freedom(const struct judge *j, const struct measure *m, size_t more)
+{
+    double cases = fmax(1, (double)j->n_judged / SHAPE_CASES);
+
+    return fmin(SHAPE_FREEDOM, cases) + pow(m->by_runs ? runs_known(j, m, more) : 0, SHAPE_POWER);
+}
+
+/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is beyond its own error. */
+static double share_of_runs(const struct judge *j, const struct measure *m, const struct known *k)
+{
+    double unrest = fmax(1, j->unrest / (1 + 1 / sqrt(2 * j->most_df)));
+
+    return 1 - (m->by_runs ? fmin(1, k->floor / k->variance) : 1 / (unrest * unrest));
+}
+
+/* Its own runs are a case's own; what the others lend it takes their shape for granted. */
+static double with_shape(const struct judge *j, const struct measure *m, const struct known *now,
+                         double freedom, size_t more)
+{
+    double own = m->by_runs ? fmin(freedom, runs_known(j, m, more)) : 0, lent = freedom - own;
+    double part = share_of_runs(j, m, now);
+
+    return lent > 0 ? own + 1 / (1 / lent + part * part / shape_freedom(j, m, more)) : freedom;
+}
+
 /* More launches in the same two runs tell launches better, not what differs between the two runs:
  * what unrest added stays. */
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
@@ -44,6 +84,8 @@ void known_with(const struct judge *j, const struct measure *m, const struct kno
     out->df = now->df + (m->paired || grows_a(j, m) ? 1 : 2) * (double)more;
     out->error = sqrt(now->variance * (share(j, m, more) + stays));
     out->freedom = m->by_runs || m->paired ? out->df : fmin(out->df, j->most_df);
+    if (j->unchanged && !m->paired)
+        out->freedom = with_shape(j, m, now, out->freedom, more);
 }
 
 /* With one more run a side there is no side of one run, unless B stays. */

@@ -303,7 +303,30 @@ static void unrest_widens_a_gates_intervals(void **state)
     assert_true(gate.unrest > 3);
     assert_int_equal(gate.n_worse, 0);
     assert_float_equal(s.cases[0].error, error * gate.unrest, 1e-9);
-    assert_float_equal(s.cases[0].freedom, 0.65 * MANY, 1e-9);
+    /* 26 degrees of its width; of its shape 4, for the part that is beyond its own error of 1 in sqrt(52) */
+    double beyond = gate.unrest / 1.1386750491, part = 1 - 1 / (beyond * beyond);
+
+    assert_float_equal(s.cases[0].freedom, 104 / (4 + 26 * part * part), 1e-6);
+}
+
+/* Two runs a side of which one is as far off as six widths of the others' changes: by their shape nobody knows. The more runs
+ * are known, the more is proven. */
+static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_fill(&s, 5, 0.001, 5);
+    for (size_t c = 0; c < MANY; c++)
+        scene_scale(&s, c, exp(0.01 * (c % 2 ? 1 : -1) * (1 + (double)c / MANY)));
+    scene_scale(&s, 0, 0.9);
+    decided(s.cases, MANY, true);
+    assert_true(s.cases[0].ratio < 0.92);
+    assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
+    assert_true(s.cases[0].p_worse < 0.01);
+    scene_scale(&s, 0, 0.7); /* no night is as far off as that */
+    decided(s.cases, MANY, true);
+    assert_int_equal(s.cases[0].decision, DECISION_WORSE);
 }
 
 /* What differs between two runs is not told better by more launches of the same two. */
@@ -792,6 +815,7 @@ int main(void)
         cmocka_unit_test(sides_swapped_turn_everything_round),
         cmocka_unit_test(lower_is_better_is_turned_round),
         cmocka_unit_test(unrest_widens_a_gates_intervals),
+        cmocka_unit_test(a_night_far_off_is_no_loss_before_nights_are_known),
         cmocka_unit_test(more_launches_do_not_lift_unrest),
         cmocka_unit_test(a_gain_as_large_makes_a_loss_doubtful),
         cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),

@@ -31,7 +31,8 @@ static bool is_cut(const struct net_lead *l, char *why, size_t len)
 {
     const struct net_rails *rails = &l->told[NET_OWN].rails;
 
-    if (l->address.ss_family != AF_UNSPEC && nic_is_cut((const void *)&l->address, why, len))
+    if (!l->same_machine && l->address.ss_family != AF_UNSPEC &&
+        nic_is_cut((const void *)&l->address, why, len))
         return true;
     for (unsigned i = 0; i < rails->n; i++)
         if (nic_is_down(rails->rails[i].name) == 1) {

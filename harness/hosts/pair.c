@@ -148,6 +148,16 @@ static int start_listener(struct work *w, unsigned *port)
     return status;
 }
 
+static const char *last_word(const struct end *e)
+{
+    return *e->last ? e->last : "it ended without a word";
+}
+
+static int give_up_broken(struct work *w, const struct end *e)
+{
+    return talk_give_up(&w->talk, "the connection to '%s' broke: %s", e->name, last_word(e));
+}
+
 /* A leader whose peer is gone knows its address only, and not why; the way to the listener may tell both. */
 static int take_rows(struct work *w, const struct end *e)
 {
@@ -158,8 +168,7 @@ static int take_rows(struct work *w, const struct end *e)
         parts.status == INCOMPLETE) {
         ends_wait(&w->ends[LISTENER], 1, END_GRACE_NS);
         if (end_is_over(listener) && listener->status == BROKE)
-            return talk_give_up(&w->talk, "the connection to '%s' broke: %s", listener->name,
-                                *listener->last ? listener->last : "it ended without a word");
+            return give_up_broken(w, listener);
     }
     return talk_take_parts(&w->talk, e, w->program);
 }
@@ -172,9 +181,10 @@ static int look_for_silence(struct work *w)
     if (w->n < 2 || !end_is_over(listener) || !listener->status ||
         clock_now_ns() < listener->ended_ns + SILENT_NS)
         return 0;
+    if (listener->status == BROKE) /* nobody knows what its program said */
+        return give_up_broken(w, listener);
     return talk_give_up(&w->talk, "'%s', which leads, says nothing, and '%s' has given it up: %s",
-                        w->ends[LEADER].name, listener->name,
-                        *listener->last ? listener->last : "it ended without a word");
+                        w->ends[LEADER].name, listener->name, last_word(listener));
 }
 
 static int finish(struct work *w, struct end *e)

@@ -135,8 +135,9 @@ static int choose_path(struct leader *g, const char *suite)
 
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    if (!g->options->out)
-        mkdir("results", 0755);
+    int err = g->options->out ? 0 : store_make_results(g->error, sizeof(g->error));
+    if (err)
+        return err;
     int n = g->options->out ? asprintf(&g->path, "%s", g->options->out)
                             : asprintf(&g->path, "results/%s-against-%s", suite, stamp);
     if (n < 0)
@@ -145,9 +146,9 @@ static int choose_path(struct leader *g, const char *suite)
         g->path[--n] = 0;
     if (!mkdir(g->path, 0777))
         return 0;
-    int err = -errno;
-    snprintf(g->error, sizeof(g->error), "cannot make the folder '%s': %s", g->path,
-             strerror(-err));
+    err = -errno;
+    snprintf(g->error, sizeof(g->error), "cannot make the folder '%s': %s; name another with --out",
+             g->path, strerror(-err));
     return err;
 }
 

@@ -15,12 +15,23 @@
 
 #include "core/csv.h"
 #include "harness/crosscheck/check.h"
+#include "harness/store/store.h"
 
 static int fail(struct check *c, const char *what, const char *path)
 {
     int err = errno ? -errno : -EIO;
 
     snprintf(c->error, sizeof(c->error), "cannot %s '%.400s': %s", what, path, strerror(-err));
+    return err;
+}
+
+static int fail_folder(struct check *c)
+{
+    int err = -errno;
+
+    snprintf(c->error, sizeof(c->error),
+             "cannot make the folder '%.400s': %s; name another with --out", c->folder,
+             strerror(-err));
     return err;
 }
 
@@ -41,7 +52,9 @@ static int choose_folder(struct check *c)
     } else {
         gmtime_r(&now, &tm);
         strftime(path, sizeof(path), "results/crosscheck-%Y%m%d-%H%M%S", &tm);
-        mkdir("results", 0755); /* a failure shows when the folder itself cannot be made */
+        int err = store_make_results(c->error, sizeof(c->error));
+        if (err)
+            return err;
         c->folder = strdup(path);
     }
     if (c->folder && strlen(c->folder) < CHECK_PATH_MAX - 128)
@@ -58,7 +71,7 @@ int check_open_folder(struct check *c)
     if (err)
         return err;
     if (mkdir(c->folder, 0755)) /* one that is there holds another's results */
-        return fail(c, "make the folder", c->folder);
+        return fail_folder(c);
     if (mkdir(check_path(c, "log", path), 0755))
         return fail(c, "make", path);
     c->pairs_file = fopen(check_path(c, "pairs.csv", path), "we");

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "core/clock.h"
@@ -119,12 +118,9 @@ static int choose_path(struct run *r)
         return set_path(r, r->options.out);
     gmtime_r(&now, &tm);
     strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
-    if (mkdir("results", 0755) && errno != EEXIST) {
-        snprintf(r->error, sizeof(r->error),
-                 "cannot make the folder 'results' here: %s; name a folder with --out",
-                 strerror(errno));
-        return -EACCES;
-    }
+    int err = store_make_results(r->error, sizeof(r->error));
+    if (err)
+        return err;
     snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
     return set_path(r, path);
 }

@@ -210,6 +210,16 @@ static int make_subfolders(struct store *s, char *error, size_t len)
     return 0;
 }
 
+int store_make_results(char *error, size_t len)
+{
+    int err = mkdir("results", 0755) && errno != EEXIST ? -errno : 0;
+
+    if (err)
+        snprintf(error, len, "cannot make the folder 'results' here: %s; name a folder with --out",
+                 strerror(-err));
+    return err;
+}
+
 /* A folder of an earlier start that was killed before it had a plan: nothing was promised for it. */
 static void remove_unfinished(const char *path)
 {
@@ -275,7 +285,8 @@ int store_create(const char *path, const json_t *meta, struct plan *plan, struct
     remove_unfinished(building);
     if (mkdir(building, 0755)) {
         err = -errno;
-        snprintf(error, len, "cannot make the run folder '%s': %s", building, strerror(-err));
+        snprintf(error, len, "cannot make the run folder '%s': %s; name another with --out", path,
+                 strerror(-err));
         return err;
     }
     err = create_at(path, building, meta, plan, store, error, len);

@@ -34,6 +34,9 @@ struct launch_record {
     const char *log;     /* what the launch wrote to stderr */
 };
 
+/* Makes 'results' in the working folder, where runs go that name no folder; one that is there is fine. 0, or -errno with error. */
+int store_make_results(char *error, size_t len);
+
 /* Makes the folder with run.json and plan.csv. 0; -EEXIST: there already; other -errno, error set.
  * The plan must outlive the store. */
 int store_create(const char *path, const json_t *meta, struct plan *plan, struct store **store,

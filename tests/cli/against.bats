@@ -274,6 +274,18 @@ END
     [ "$(column r/a/plan.csv state | sort -u)" = "done" ]
 }
 
+@test "a folder that cannot be made is named, with the reason and what to do" {
+    (cd /proc && ! "$plumb" run "$work/t.yaml" --against "$plumb" --no-report 2>"$work/err") # nobody makes a folder there
+    cat err
+    grep -qx "plumb run: cannot make the folder 'results' here: .*; name a folder with --out" err
+    run "$plumb" run t.yaml --against "$plumb" --out none/r --no-report
+    [ "$status" -ne 0 ]
+    [[ "$output" == *"cannot make the folder 'none/r': No such file or directory; name another with --out"* ]]
+    run "$plumb" run t.yaml --out none/r --no-report
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"cannot make the run folder 'none/r': No such file or directory; name another with --out"* ]]
+}
+
 @test "a target that cannot be started, dies or talks is named, with what it said" {
     run "$plumb" run t.yaml --against "echo no route to guest >&2; exit 255; true" --out r
     [ "$status" -eq 4 ]

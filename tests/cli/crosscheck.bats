@@ -282,7 +282,16 @@ END
     mkdir "$work/results"
     check --only sockperf
     [ "$status" -eq 2 ]
-    grep -q "cannot make the folder '.*results': File exists" "$err"
+    grep -q "cannot make the folder '.*results': File exists; name another with --out" "$err"
+}
+
+@test "where no folder 'results' can be made: the folder, the reason and what to do" {
+    fakes sockperf
+    status=0
+    (cd /proc && PATH=$work/path:$tools "$plumb" crosscheck --only sockperf 2>"$err") || status=$? # nobody makes a folder there
+    cat "$err"
+    [ "$status" -eq 2 ]
+    grep -qx "plumb crosscheck: cannot make the folder 'results' here: .*; name a folder with --out" "$err"
 }
 
 @test "the real iperf3 against the real plumb-net" {

@@ -142,6 +142,26 @@ read-only' ]
     [ "$output" = 'done' ]
 }
 
+@test "killed before the guest opens its output: no reader of it stays" {
+    local pid signal
+    lab_guest
+    mkdir "$BATS_TEST_TMPDIR/path"
+    printf '#!/bin/sh\ntouch "%s"\nexec sleep 1000\n' "$BATS_TEST_TMPDIR/booted" >"$BATS_TEST_TMPDIR/path/qemu-system-x86_64"
+    chmod +x "$BATS_TEST_TMPDIR/path/qemu-system-x86_64"
+    reads() { pgrep -f "^cat $XDG_RUNTIME_DIR/[p]lumb-lab" >/dev/null; }
+    not_reads() { ! reads; }
+    for signal in TERM KILL; do
+        PATH=$BATS_TEST_TMPDIR/path:$PATH scripts/lab-rdma run "$job" -- true 3>&- &
+        pid=$!
+        in_time 20 test -e "$BATS_TEST_TMPDIR/booted"
+        reads
+        rm "$BATS_TEST_TMPDIR/booted"
+        kill -$signal "$pid"
+        wait "$pid" || true
+        in_time 5 not_reads
+    done
+}
+
 @test "killed by TERM or by KILL: no guest stays, and the next run tidies up" {
     local pid signal
     lab_guest

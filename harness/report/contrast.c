@@ -309,12 +309,34 @@ static void note_lost(struct report *r, const struct of_gpu *all, size_t run,
         out->lost = show_joined(&r->pool, out->lost, pool_text(&r->pool, "%zu skipped", skipped));
 }
 
-/* No difference that matters to anybody; a small one, where the intervals let it stand. */
+/* No difference that matters to anybody; a small one, where the intervals let it stand. Without intervals neither. */
 static bool are_alike(const struct report_point *best, const struct report_point *worst)
 {
     double apart = fabs(worst->value / best->value - 1);
 
-    return apart <= SPREAD_ALIKE || (apart < CONTRAST_SAME && overlap(best, worst));
+    return surely_near(best, worst) &&
+           (apart <= SPREAD_ALIKE || (apart < CONTRAST_SAME && overlap(best, worst)));
+}
+
+/* Even at the better end of its interval, and with the others at the worse end of theirs. NaN, no interval: no. */
+static bool surely_behind(const struct of_gpu *all, size_t run, const struct contrast_gpus *g)
+{
+    const struct report_point *worst = &g->worst_case->points[run];
+    bool higher = report_higher_is_better(g->worst_case->unit);
+    double ends[GPUS_MAX], end = higher ? worst->high : worst->low;
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->all; i++) {
+        const struct report_point *p = &all[i].best->points[run];
+
+        if (!is_measured(all[i].best, run))
+            continue;
+        if (isnan(p->low) || isnan(p->high))
+            return false;
+        ends[n++] = higher ? p->low : p->high;
+    }
+    double ratio = end / stats_median(ends, n);
+    return higher ? ratio < 1 - SPREAD_BEHIND : ratio > 1 + SPREAD_BEHIND;
 }
 
 static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *out)
@@ -341,8 +363,10 @@ static void compare(const struct of_gpu *all, size_t run, struct contrast_gpus *
     }
     if (out->n < 2)
         return;
-    out->behind = fabs(out->worst / stats_median(values, out->n) - 1) > SPREAD_BEHIND;
-    out->alike = !out->behind && are_alike(&best->points[run], &out->worst_case->points[run]);
+    bool seems = fabs(out->worst / stats_median(values, out->n) - 1) > SPREAD_BEHIND;
+    out->behind = seems && surely_behind(all, run, out);
+    out->undecided = seems && !out->behind;
+    out->alike = !seems && are_alike(&best->points[run], &out->worst_case->points[run]);
 }
 
 struct contrast_gpus contrast_gpus(struct report *r, const struct report_bench *b, size_t run,

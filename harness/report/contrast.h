@@ -42,9 +42,12 @@ struct contrast_gpus {
     double best, worst; /* values */
     const struct report_case *worst_case;
     const char *worst_gpu;
-    bool behind; /* the worst lies more than SPREAD_BEHIND behind the middle one */
-    bool
-        alike; /* it is not, and is within SPREAD_ALIKE, or CONTRAST_SAME and no difference proven */
+    /* The worst lies more than SPREAD_BEHIND behind the middle one, wherever in their intervals the values are;
+     * undecided: it does, but the intervals do not show it, or there are none. */
+    bool behind, undecided;
+    /* It does not, and is within SPREAD_ALIKE, or CONTRAST_SAME and no difference proven; and the intervals leave open no
+     * more than CONTRAST_MARGIN. */
+    bool alike;
 };
 #define SPREAD_BEHIND 0.05
 #define SPREAD_ALIKE  0.005

@@ -262,6 +262,7 @@ static void a_gpu_behind_the_others_is_named(void **state)
         "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"findings\": ["
         "{\"severity\": \"warn\", \"subject\": \"cuda:2\", \"text\": \"it may draw 500 of 700 W\"},"
         "{\"severity\": \"warn\", \"subject\": \"cuda:3\", \"text\": \"of another\"}]}}\n");
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     for (size_t i = 0; i < 4; i++)
         add_gemm(w, devices[i], "bf16", "random", "cublaslt", "8192", values[i]);
@@ -271,7 +272,57 @@ static void a_gpu_behind_the_others_is_named(void **state)
     says(bf16, "4 GPUs: 805.0 to 700.0, slowest: cuda:2");
     says(bf16, "it may draw 500 of 700 W");
     says_not(bf16, "of another");
+    says_not(bf16, "not proven");
     assert_int_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
+    report_release(&r);
+}
+
+/* One launch each has no interval: the values are told, and none is an alarm or a likeness. */
+static void one_launch_puts_no_gpu_behind(void **state)
+{
+    struct writer *w = *state;
+
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 810);
+    add_gemm(w, "cuda:2", "bf16", "random", "cublaslt", "8192", 700);
+    add_gemm(w, "cuda:0", "f16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "f16", "random", "cublaslt", "8192", 800);
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
+    says(bf16, "3 GPUs: 810.0 to 700.0, slowest: cuda:2 (not proven to be behind)");
+    assert_int_not_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
+    says_not(line(&h, "GPU matrix core", "f16"), "alike");
+    report_release(&r);
+}
+
+/* Five launches whose interval reaches what the others give: the mean is 10 % behind, and may be by chance. */
+static void a_gpu_that_varies_is_not_behind(void **state)
+{
+    static const double values[] = {500, 900, 600, 850, 720};
+    struct writer *w = *state;
+
+    w->launched = true;
+    begin(w, "gemm", gemm_params, COUNT(gemm_params));
+    add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
+    add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 810);
+    w->launched = false;
+    for (size_t i = 0; i < COUNT(values); i++) {
+        w->cases -= i > 0;
+        struct row row = row_of(w, "throughput", "TFLOP/s", values[i]);
+        row.repeat = i + 1;
+        row.limit = 1000;
+        row.limit_source = "datasheet: x";
+        row.percent_of_limit = values[i] / 10;
+        add(w, &row, "cuda:2", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "cuBLASLt",
+            "cuda:2");
+    }
+    struct report r = loaded(w);
+    struct headlines h = headlines_of(&r);
+    const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
+    says(bf16, "slowest: cuda:2 (not proven to be behind)");
+    assert_int_not_equal(bf16->runs[0].verdict.mood, MOOD_WARN);
     report_release(&r);
 }
 
@@ -289,6 +340,7 @@ static void gpus_without_a_value_are_told(void **state)
 {
     struct writer *w = *state;
 
+    w->launched = true;
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     add_gemm(w, "cuda:0", "bf16", "random", "cublaslt", "8192", 800);
     add_gemm(w, "cuda:1", "bf16", "random", "cublaslt", "8192", 801);
@@ -1050,6 +1102,8 @@ int main(void)
         TEST(only_like_is_set_beside_like),
         TEST(one_launch_proves_no_difference_and_no_likeness),
         TEST(a_gpu_behind_the_others_is_named),
+        TEST(one_launch_puts_no_gpu_behind),
+        TEST(a_gpu_that_varies_is_not_behind),
         TEST(gpus_without_a_value_are_told),
         TEST(skipped_gpus_are_no_alarm_and_dead_ones_count),
         TEST(gpus_that_do_not_differ_are_alike),

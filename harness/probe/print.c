@@ -102,23 +102,28 @@ static void print_virtualization(FILE *out, const json_t *machine)
         print_because(out, json_object_get(v, "container_because"));
 }
 
-/* A limit's text where it is one, "no ..." where it is known that there is none, else "... ?". */
+#define LIMIT_LEN 256
+
+/* A limit's text where it is one, "no ..." where it is known that there is none, else why it is not known. */
 static const char *limit_text(const json_t *limits, const char *key, const char *what,
-                              const char *value, char buf[64])
+                              const char *value, char buf[LIMIT_LEN])
 {
+    char why_key[32];
+
+    snprintf(why_key, sizeof(why_key), "%s_why", key);
     if (json_is_number(json_object_get(limits, key)))
-        snprintf(buf, 64, "%s %s", value, strcmp(what, "CPU quota") ? "memory" : "CPUs");
+        snprintf(buf, LIMIT_LEN, "%s %s", value, strcmp(what, "CPU quota") ? "memory" : "CPUs");
     else if (fact_string(limits, key))
-        snprintf(buf, 64, "no %s", what);
+        snprintf(buf, LIMIT_LEN, "no %s", what);
     else
-        snprintf(buf, 64, "%s ?", what);
+        snprintf(buf, LIMIT_LEN, "%s ? (%s)", what, print_text(limits, why_key));
     return buf;
 }
 
 static void print_limits(FILE *out, const json_t *machine)
 {
     const json_t *limits = json_object_get(json_object_get(machine, "virtualization"), "limits");
-    char quota[32], bytes[32], text[2][64];
+    char quota[32], bytes[32], text[2][LIMIT_LEN];
 
     snprintf(quota, sizeof(quota), "%.4g", fact_number(limits, "cpu_quota", 0));
     print_bytes(fact_number(limits, "memory_bytes", 0), bytes);

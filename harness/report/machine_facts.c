@@ -154,6 +154,35 @@ static const char *fact_memory(struct pool *pool, const json_t *machine)
     return text;
 }
 
+/* A number in words; "no ..." where it is known that there is none, or why it is not known. */
+static const char *limit_text(struct pool *pool, const json_t *limits, const char *key,
+                              const char *what, const char *value)
+{
+    const json_t *limit = json_object_get(limits, key);
+    const char *why = or_why(pool, limits, key, "");
+
+    if (json_is_number(limit))
+        return pool_text(pool, "%s: %s", what, value);
+    if (json_is_string(limit))
+        return pool_text(pool, "no %s", what);
+    return *why ? pool_text(pool, "%s %s", what, why) : "";
+}
+
+static const char *fact_limits(struct pool *pool, const json_t *machine)
+{
+    const json_t *limits = json_object_get(part(machine, "virtualization"), "limits");
+    const char *allowed = meta_text(limits, "allowed_cpus");
+    double cpus = json_number_value(json_object_get(limits, "cpu_quota"));
+    const char *text =
+        limit_text(pool, limits, "cpu_quota", "CPU quota", pool_text(pool, "%.4g CPUs", cpus));
+
+    text = show_joined(pool, text,
+                       limit_text(pool, limits, "memory_bytes", "memory limit",
+                                  size_of(pool, limits, "memory_bytes")));
+    return *allowed ? show_joined(pool, text, pool_text(pool, "CPUs %s may be used", allowed))
+                    : text;
+}
+
 static const char *gpu_text(struct pool *pool, const json_t *gpu)
 {
     const char *name = meta_text(gpu, "name"), *nature = meta_text(gpu, "nature");
@@ -228,6 +257,7 @@ const struct machine_fact machine_facts[] = {
     {"clock", fact_clock},
     {"caches", fact_caches},
     {"memory", fact_memory},
+    {"limits of CPU time and memory", fact_limits},
     {"GPUs", fact_gpus},
     {"network", fact_network},
     {"software", fact_software},

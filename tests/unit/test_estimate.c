@@ -77,6 +77,8 @@ static void test_of_a_group(void **state)
     assert_int_equal(group_ns("", "a;b", 7), 4000 * MS);
     assert_int_equal(group_ns("--ranks 0", "a;b", 5), 4000 * MS);
     assert_int_equal(group_ns("--ranks 4", "a;b", 8), 1000 * MS);
+    assert_int_equal(group_ns("--ranks 1,2,4", "a;b", 8), 3000 * MS);
+    assert_int_equal(group_ns("--np 4 --ranks 1,4", "", 8), 2000 * MS);
 }
 
 static void test_of_a_plan(void **state)

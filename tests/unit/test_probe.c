@@ -357,8 +357,15 @@ static void test_control_group_limits(void **state)
 
         if (strcmp(cpus, c->cpus) || strcmp(bytes, c->bytes))
             fail_msg("case %zu: %s CPUs, %s bytes", i, cpus, bytes);
-        if (!strcmp(cpus, "null"))
-            assert_true(json_is_string(json_object_get(limits, "cpu_quota_why")));
+        char *text = printed(machine);
+        if (!strcmp(cpus, "null")) { /* people are told why, too */
+            const char *why = json_string_value(json_object_get(limits, "cpu_quota_why"));
+            assert_non_null(why);
+            assert_non_null(strstr(text, "CPU quota ? ("));
+            assert_non_null(strstr(strstr(text, "CPU quota ? ("), why));
+        }
+        assert_true(!strcmp(cpus, "\"none\"") == (strstr(text, "no CPU quota") != NULL));
+        free(text);
         free(cpus);
         free(bytes);
         json_decref(machine);

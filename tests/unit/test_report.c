@@ -1064,6 +1064,63 @@ static void rows_without_a_headline_are_not_told_as_missing(void **state)
     free(text);
 }
 
+static void a_page_says_whether_rows_are_there_or_only_no_headline(void **state)
+{
+    static const char *const unknown[] = {"latency", "", "65536", ""};
+    static const char none[] = "There is no row to take a headline from";
+    static const char unheaded[] = "No headline is taken from these rows: all are listed below";
+    struct writer w = begin(*state, "memory", memory_params, 4);
+    struct row row = memory_row("1", 1, 18);
+
+    add(&w, &row, unknown);
+    end(&w);
+    made(*state);
+    char *page = read_file(*state, "report.html");
+    assert_non_null(strstr(page, unheaded));
+    assert_null(strstr(page, none));
+    free(page);
+    w = begin(*state, "memory", memory_params, 4);
+    end(&w);
+    made(*state);
+    page = read_file(*state, "report.html");
+    assert_non_null(strstr(page, none));
+    assert_null(strstr(page, unheaded));
+    free(page);
+}
+
+/* A number, none, not known and why, and a probe that was silent. */
+static void limits_of_the_machine_are_told(void **state)
+{
+    static const struct {
+        const char *limits, *want;
+    } cases[] = {
+        {"{\"cpu_quota\": \"none\", \"memory_bytes\": \"none\", \"allowed_cpus\": \"0-3\"}",
+         "no CPU quota, no memory limit, CPUs 0-3 may be used"},
+        {"{\"cpu_quota\": 2.5, \"memory_bytes\": 8589934592}",
+         "CPU quota: 2.5 CPUs, memory limit: 8 GiB"},
+        {"{\"cpu_quota\": null, \"cpu_quota_why\": \"a reason\", \"memory_bytes\": \"none\"}",
+         "CPU quota not known: a reason, no memory limit"},
+        {"{}", "not recorded"},
+    };
+    char text[512], cell[256];
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        write_memory(*state, memory_cases, 8);
+        snprintf(text, sizeof(text),
+                 "{\"schema\": 1, \"run\": \"one\", \"machine\": {\"virtualization\": {\"limits\": "
+                 "%s}}}\n",
+                 cases[i].limits);
+        fake_run_write(*state, "run.json", text);
+        made(*state);
+        char *page = read_file(*state, "report.html");
+        snprintf(cell, sizeof(cell), "limits of CPU time and memory</th><td data-run='one'>%s</td>",
+                 cases[i].want);
+        if (!strstr(page, cell))
+            fail_msg("case %zu: no '%s'", i, cell);
+        free(page);
+    }
+}
+
 /* On the 100 columns of what is no terminal: nothing is cut, the judgement stays in the line. */
 static void the_summary_fits_the_line(void **state)
 {
@@ -1236,6 +1293,8 @@ int main(void)
         TEST(the_summary_is_a_table),
         TEST(rows_without_a_headline_are_not_told_as_missing),
         TEST(the_summary_fits_the_line),
+        TEST(a_page_says_whether_rows_are_there_or_only_no_headline),
+        TEST(limits_of_the_machine_are_told),
         cmocka_unit_test(refuses_what_it_cannot_place),
         cmocka_unit_test(escapes_texts),
         cmocka_unit_test(tells_utf8),

@@ -2,10 +2,16 @@
 /* Estimates: see estimate.h. */
 #include "harness/run/estimate.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/units.h"
+
+#define CASES_MAX                                                                                  \
+    (1u << 20) /* a plan.csv may say anything; those beyond have no pace of their own */
 
 /* The word behind "--name"; false where there is none. */
 static bool argument_of(const char *arguments, const char *name, char *value, size_t len)
@@ -76,6 +82,11 @@ static unsigned points_of(const struct bench_info *b, const struct launch *l, un
     return points;
 }
 
+static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, unsigned group_ranks)
+{
+    return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
+}
+
 struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
                               unsigned group_ranks)
 {
@@ -87,7 +98,7 @@ struct estimate estimate_plan(const struct bench_list *benches, const struct pla
 
         if (!b || l->state != LAUNCH_TODO)
             continue;
-        uint64_t ns = launch_ns(b, l->arguments) * points_of(b, l, group_ranks);
+        uint64_t ns = asked_ns(b, l, group_ranks);
         e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
         e.most_ns = ns > e.most_ns ? ns : e.most_ns;
         e.all_ns += ns;
@@ -96,7 +107,7 @@ struct estimate estimate_plan(const struct bench_list *benches, const struct pla
     return e;
 }
 
-/* Rounded up: it is a bound. */
+/* Rounded up: there is more to come on top. */
 static void long_time(uint64_t ns, char *text, size_t len)
 {
     uint64_t s = (ns + 999999999) / 1000000000;
@@ -120,7 +131,82 @@ const char *estimate_text(const struct estimate *e, char *text, size_t len)
     units_format_duration(e->most_ns, most, sizeof(most));
     snprintf(
         text, len,
-        "at most about %s of warm-up and sampling (%zu %s x %s%s%s), and set-up and checks on top",
+        "asked for %s of warm-up and sampling (%zu %s x %s%s%s); start, set-up and checks come "
+        "on top: the time left is told as launches end",
         all, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least, same ? "" : " to ", most);
     return text;
+}
+
+int pace_make(struct pace *p, const struct bench_list *benches, const struct plan *plan,
+              unsigned group_ranks)
+{
+    *p = (struct pace){.n = plan->n, .n_benches = benches->n + 1};
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].case_number >= p->n_cases &&
+            plan->launches[i].case_number < CASES_MAX)
+            p->n_cases = plan->launches[i].case_number + 1;
+    p->asked_ns = calloc(p->n + 1, sizeof(*p->asked_ns));
+    p->bench = calloc(p->n + 1, sizeof(*p->bench));
+    p->case_ns = calloc(p->n_cases + 1, sizeof(*p->case_ns));
+    p->of_case = calloc(p->n_cases + 1, sizeof(*p->of_case));
+    p->bench_ns = calloc(p->n_benches, sizeof(*p->bench_ns));
+    p->of_bench = calloc(p->n_benches, sizeof(*p->of_bench));
+    if (!p->asked_ns || !p->bench || !p->case_ns || !p->of_case || !p->bench_ns || !p->of_bench)
+        return -ENOMEM;
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct bench_info *b = bench_list_find(benches, plan->launches[i].bench);
+
+        p->asked_ns[i] = asked_ns(b, &plan->launches[i], group_ranks);
+        p->bench[i] = b ? (size_t)(b - benches->benches) : benches->n;
+    }
+    return 0;
+}
+
+void pace_release(struct pace *p)
+{
+    free(p->of_bench);
+    free(p->bench_ns);
+    free(p->of_case);
+    free(p->case_ns);
+    free(p->bench);
+    free(p->asked_ns);
+    *p = (struct pace){0};
+}
+
+void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns)
+{
+    double beyond_ns = (double)ns - (double)p->asked_ns[i];
+    size_t number = plan->launches[i].case_number;
+
+    if (number < p->n_cases) {
+        p->case_ns[number] += (double)ns;
+        p->of_case[number]++;
+    }
+    p->bench_ns[p->bench[i]] += beyond_ns;
+    p->of_bench[p->bench[i]]++;
+    p->beyond_ns += beyond_ns;
+    p->ended++;
+}
+
+double pace_expects_ns(const struct pace *p, const struct plan *plan, size_t i)
+{
+    size_t number = plan->launches[i].case_number, bench = p->bench[i];
+
+    if (!p->ended)
+        return 0;
+    if (number < p->n_cases && p->of_case[number])
+        return p->case_ns[number] / (double)p->of_case[number];
+    double beyond_ns = p->of_bench[bench] ? p->bench_ns[bench] / (double)p->of_bench[bench]
+                                          : p->beyond_ns / (double)p->ended;
+    return fmax(0, (double)p->asked_ns[i] + beyond_ns);
+}
+
+double pace_left_ns(const struct pace *p, const struct plan *plan)
+{
+    double sum_ns = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].state == LAUNCH_TODO)
+            sum_ns += pace_expects_ns(p, plan, i);
+    return sum_ns;
 }

@@ -34,16 +34,27 @@ void progress_start(struct progress *p, FILE *out, size_t total, size_t done)
     p->next_ns = p->begin_ns + p->every_ns;
 }
 
+/* A launch that takes longer than it was expected to takes nothing from those after it. */
+static double told_left_ns(const struct progress *p, uint64_t now_ns)
+{
+    double left_ns = p->left_ns - (double)(now_ns - p->left_at_ns);
+
+    return left_ns > p->rest_ns ? left_ns : p->rest_ns;
+}
+
 /* From the launches of this start, which took what they took; false before the first. */
 static bool seconds_left(const struct progress *p, uint64_t now_ns, unsigned *s)
 {
     size_t ran = p->done - p->first;
+    double left_ns;
 
     if (!ran || p->done >= p->total)
         return false;
-    double left_s =
-        (double)(now_ns - p->begin_ns) * 1e-9 / (double)ran * (double)(p->total - p->done);
-    *s = (unsigned)(left_s + 0.5);
+    if (p->left_at_ns)
+        left_ns = told_left_ns(p, now_ns);
+    else
+        left_ns = (double)(now_ns - p->begin_ns) / (double)ran * (double)(p->total - p->done);
+    *s = (unsigned)(left_ns * 1e-9 + 0.5);
     return true;
 }
 

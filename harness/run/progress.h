@@ -15,6 +15,10 @@ struct progress {
     uint64_t every_ns, next_ns; /* of these */
     size_t total, done, first;  /* launches; first: done before this start */
     uint64_t begin_ns;
+    /* What was left at left_at_ns, and of that what is not of the launch that runs; left_at_ns 0: that is not known, and
+     * launches count as equally long. */
+    uint64_t left_at_ns;
+    double left_ns, rest_ns;
     char now[160]; /* what is running */
 };
 

@@ -126,6 +126,7 @@ int run_fail(const struct run *r, int status)
 static void release(struct run *r)
 {
     store_close(r->store);
+    pace_release(&r->pace);
     plan_release(&r->plan);
     suite_release(&r->suite);
     hosts_run_release(&r->hosts);

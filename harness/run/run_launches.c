@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/clock.h"
 #include "harness/cancel.h"
 #include "harness/report/report.h"
 #include "harness/run/launch.h"
@@ -23,12 +24,26 @@ static void tick(void *arg)
     progress_show(arg);
 }
 
+/* From now on the progress line counts down from what is expected of this launch and of those after it. */
+static void tell_left(struct run *r, size_t i)
+{
+    struct progress *p = &r->progress;
+
+    if (!r->pace.ended)
+        return;
+    p->left_at_ns = clock_now_ns();
+    p->left_ns = pace_left_ns(&r->pace, &r->plan);
+    p->rest_ns = p->left_ns - pace_expects_ns(&r->pace, &r->plan, i);
+}
+
 /* Runs and commits launch i. 0, or -errno with r->error when the run cannot go on. */
 static int run_launch(struct run *r, size_t i, const struct launch_context *context)
 {
     struct launch *l = &r->plan.launches[i];
     struct launched launched;
+    uint64_t begin_ns = clock_now_ns();
 
+    tell_left(r, i);
     snprintf(r->progress.now, sizeof(r->progress.now), "%s %s (launch %u)", l->bench, l->arguments,
              l->repeat);
     progress_show(&r->progress);
@@ -41,6 +56,7 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
         err = store_commit(r->store, i, &launched.record, r->error, sizeof(r->error));
     if (!err && !launched.cancelled) {
         count_state(r, l->state);
+        pace_ended(&r->pace, &r->plan, i, clock_now_ns() - begin_ns);
         r->wrong |= launched.wrong;
         r->progress.done++;
         if ((l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) && !launched.known) {
@@ -63,8 +79,10 @@ static int run_launches(struct run *r)
                                      .cancel = r->cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};
-    int err = 0;
+    int err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
 
+    if (err)
+        snprintf(r->error, sizeof(r->error), "out of memory");
     for (size_t i = 0; i < r->plan.n; i++)
         if (r->plan.launches[i].state != LAUNCH_TODO)
             count_state(r, r->plan.launches[i].state);

@@ -20,7 +20,7 @@
 void run_say_time(const struct run *r)
 {
     struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
-    char text[256];
+    char text[320];
 
     if (e.n)
         fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));

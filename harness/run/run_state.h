@@ -11,6 +11,7 @@
 #include "harness/hosts/hosts_run.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
+#include "harness/run/estimate.h"
 #include "harness/run/progress.h"
 #include "harness/store/store.h"
 
@@ -35,6 +36,7 @@ struct run {
     json_t *meta;
     char *path, *name;
     struct progress progress;
+    struct pace pace;
     size_t failed, late, skipped, done;
     bool wrong;
     uint64_t planned_ns, child_ns, own_ns; /* where the time went */
@@ -55,7 +57,7 @@ int run_start_again(struct run *r);
 /* Says what of the plan is run where, of a run that has hosts. 0 or -ENOMEM. */
 int run_say_spread(const struct run *r);
 
-/* Says how long what is to do measures at most: see estimate.h. */
+/* Says for how long what is to do is asked to measure: see estimate.h. */
 void run_say_time(const struct run *r);
 
 /* Launches all that is to do, stores, reports. Returns the exit code. */

@@ -100,7 +100,50 @@ static void test_of_a_plan(void **state)
     assert_int_equal(e.most_ns, 700 * MS);
 }
 
-/* Up, never down: it is a bound. */
+static struct launch pace_launches[] = {
+    {.bench = "fake", .case_number = 1, .arguments = "--budget 200ms --warmup 100ms"},
+    {.bench = "fake", .case_number = 2, .arguments = "--budget 600ms --warmup 100ms"},
+    {.bench = "unknown", .case_number = 3, .arguments = ""},
+    {.bench = "fake", .case_number = 1, .arguments = "--budget 200ms --warmup 100ms"},
+    {.bench = "fake", .case_number = 4294967295u, .arguments = "--budget 200ms --warmup 100ms"},
+};
+
+/* A launch of 300 ms that took 2.3 s: its like takes as long, others of its benchmark as much more than is asked. */
+static void test_pace(void **state)
+{
+    struct plan plan = {.launches = pace_launches, .n = 5};
+    struct pace p;
+
+    (void)state;
+    for (size_t i = 0; i < plan.n; i++)
+        pace_launches[i].state = LAUNCH_TODO;
+    assert_int_equal(pace_make(&p, &benches, &plan, 0), 0);
+    assert_true(pace_left_ns(&p, &plan) == 0); /* nothing to tell by */
+    pace_launches[0].state = LAUNCH_DONE;
+    pace_ended(&p, &plan, 0, 2300 * MS);
+    assert_true(pace_expects_ns(&p, &plan, 3) == 2300. * MS);
+    assert_true(pace_expects_ns(&p, &plan, 1) == 2700. * MS);
+    assert_true(pace_expects_ns(&p, &plan, 2) == 2000. * MS);
+    assert_true(pace_expects_ns(&p, &plan, 4) == 2300. * MS);
+    assert_true(pace_left_ns(&p, &plan) == 9300. * MS);
+    /* One that ended early takes as much off what is asked, and never more than all of it. */
+    pace_launches[4].state = LAUNCH_FAIL;
+    pace_ended(&p, &plan, 4, 0);
+    assert_true(pace_expects_ns(&p, &plan, 1) == 1550. * MS);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    pace_ended(&p, &plan, 4, 0);
+    assert_true(pace_expects_ns(&p, &plan, 2) == 0);
+    assert_true(pace_expects_ns(&p, &plan, 3) == 2300. * MS); /* known by itself */
+    pace_release(&p);
+    pace_release(&p);
+}
+
+/* Up, never down: more comes on top. */
 static void test_text(void **state)
 {
     static const struct {
@@ -108,17 +151,16 @@ static void test_text(void **state)
         const char *want;
     } cases[] = {
         {{1300 * MS, 300 * MS, 700 * MS, 3},
-         "at most about 2 s of warm-up and sampling (3 "
-         "launches x 300 ms to 700 ms), and set-up and checks "
-         "on top"},
+         "asked for 2 s of warm-up and sampling (3 launches x 300 ms to 700 ms); start, set-up "
+         "and "
+         "checks come on top: the time left is told as launches end"},
         {{6000 * MS, 6000 * MS, 6000 * MS, 1},
-         "at most about 6 s of warm-up and sampling (1 "
-         "launch x 6 s), and set-up and checks on top"},
-        {{90001 * MS, 1, 1, 2}, "at most about 2 min of"},
-        {{5400000 * MS, 1, 1, 2}, "at most about 1.5 h of"},
-        {{5760001 * MS, 1, 1, 2}, "at most about 1.7 h of"},
+         "asked for 6 s of warm-up and sampling (1 launch x 6 s); start"},
+        {{90001 * MS, 1, 1, 2}, "asked for 2 min of"},
+        {{5400000 * MS, 1, 1, 2}, "asked for 1.5 h of"},
+        {{5760001 * MS, 1, 1, 2}, "asked for 1.7 h of"},
     };
-    char text[256];
+    char text[320];
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -129,9 +171,8 @@ static void test_text(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_of_one_launch),
-        cmocka_unit_test(test_of_a_group),
-        cmocka_unit_test(test_of_a_plan),
+        cmocka_unit_test(test_of_one_launch), cmocka_unit_test(test_of_a_group),
+        cmocka_unit_test(test_of_a_plan),     cmocka_unit_test(test_pace),
         cmocka_unit_test(test_text),
     };
 

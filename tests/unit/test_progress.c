@@ -37,6 +37,31 @@ static void test_resumed(void **state)
     assert_null(strstr(progress_line(&p, 3600000000000ull, 200, text, sizeof(text)), "left"));
 }
 
+/* What is expected of each launch that is to come counts, not the mean of those that ended; one that is overdue takes nothing
+ * from the others. */
+static void test_told(void **state)
+{
+    static const struct {
+        uint64_t ns;
+        const char *want;
+    } cases[] = {{10000000000ull, "2:00 left"},
+                 {40000000000ull, "1:30 left"},
+                 {70000000000ull, "1:20 left"},
+                 {900000000000ull, "1:20 left"}};
+    struct progress p = {.total = 48,
+                         .done = 12,
+                         .now = "x",
+                         .left_at_ns = 10000000000ull,
+                         .left_ns = 120e9,
+                         .rest_ns = 80e9};
+    char text[320];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        if (!strstr(progress_line(&p, cases[i].ns, 200, text, sizeof(text)), cases[i].want))
+            fail_msg("%s does not say %s", text, cases[i].want);
+}
+
 /* Seconds under a minute and a half, then whole minutes, to the nearest. */
 static void test_log_line(void **state)
 {
@@ -68,6 +93,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_line),
         cmocka_unit_test(test_resumed),
+        cmocka_unit_test(test_told),
         cmocka_unit_test(test_log_line),
     };
 

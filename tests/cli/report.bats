@@ -26,6 +26,20 @@ make_run() { # make_run DIR [options of make-run.py]
     [ -z "$(find r -name '.*' -type f)" ]
 }
 
+@test "a gnuplot beside the program draws, however the program is started and whatever PATH holds" {
+    make_run r
+    mkdir bundle
+    cp "$plumb" bundle/
+    # shellcheck disable=SC2016 # the fake expands it
+    printf '#!/bin/sh\necho "$0" >> "%s/drew"\n' "$work" > bundle/gnuplot
+    chmod +x bundle/gnuplot
+    bundle/plumb report r || true # it draws nothing
+    grep -qx "$(realpath "$work")/bundle/gnuplot" drew
+    rm drew
+    (cd bundle && PATH=.:/usr/bin:/bin plumb report ../r || true)
+    grep -qx "$(realpath "$work")/bundle/gnuplot" drew
+}
+
 @test "every plot is on disk as SVG and PNG, and the script draws them again" {
     command -v gnuplot || skip "no gnuplot"
     make_run r

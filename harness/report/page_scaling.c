@@ -209,7 +209,9 @@ static void write_rank(const struct page *page, const struct straggler *s)
                s->rank, s->host, show_percent(pool, s->median), show_percent(pool, s->most));
     html_print(out, "<td>%zu of %zu</td><td>%s</td><td class='text'>%s</td></tr>\n", s->late,
                s->cases, isnan(s->waited) ? "" : show_percent(pool, s->waited),
-               s->is_one ? "late" : "");
+               s->is_one      ? "late"
+               : s->seems_one ? "late, or by chance"
+                              : "");
 }
 
 /* Where there are many, those that are late, and then the first. */
@@ -231,7 +233,8 @@ static void write_ranks(const struct page *page)
         return;
     fputs("<h3>Who was late</h3>\n<p>A rank is late in a sample where the others waited for it. It "
           "is called late where that is so in over half of the samples (of two ranks: three "
-          "quarters) of over half of its cases. That finds a machine that is slow or busy; a slow "
+          "quarters) of over half of its cases, and of more than chance explains. That finds a "
+          "machine that is slow or busy; a slow "
           "link keeps all of them waiting, and shows between hosts.</p>\n",
           out);
     for (size_t run = 0; run < page->r->n_runs; run++)

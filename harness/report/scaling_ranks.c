@@ -18,6 +18,25 @@ bool straggler_is_late(double late_percent, double ranks)
     return ranks >= 2 && late_percent > fmax(50, 150 / ranks);
 }
 
+/* The distribution of how many of n events come true, event by event. */
+double straggler_chance(const double *ranks, size_t n, size_t late, double *odds)
+{
+    double tail = 0;
+
+    odds[0] = 1;
+    for (size_t i = 0; i < n; i++) {
+        double p = 1 / ranks[i];
+
+        odds[i + 1] = odds[i] * p;
+        for (size_t k = i; k > 0; k--)
+            odds[k] = odds[k] * (1 - p) + odds[k - 1] * p;
+        odds[0] *= 1 - p;
+    }
+    for (size_t k = late; k <= n; k++)
+        tail += odds[k];
+    return tail;
+}
+
 static bool is_share(const struct report_bench *b, const struct report_case *c, size_t run,
                      const char *metric)
 {
@@ -48,9 +67,11 @@ static double median_of(const struct straggler *s, const char *metric, double *s
     return stats_median(scratch, n);
 }
 
+/* scratch: two for each case, and two. */
 static void fill(struct straggler *s, double *scratch)
 {
     const struct report_bench *b = s->bench;
+    double *ranks = scratch, *odds = scratch + b->n_cases + 1;
 
     s->most = NAN;
     for (size_t i = 0; i < b->n_cases; i++) {
@@ -59,15 +80,23 @@ static void fill(struct straggler *s, double *scratch)
 
         if (!is_of(b, c, s, "late_share"))
             continue;
-        s->cases++;
+        ranks[s->cases++] = ranks_of(b, c);
         s->late += straggler_is_late(share, ranks_of(b, c));
         if (isnan(s->most) || share > s->most)
             s->worst = c;
         s->most = fmax(s->most, share);
     }
+    s->chance = straggler_chance(ranks, s->cases, s->late, odds);
     s->median = median_of(s, "late_share", scratch);
     s->waited = median_of(s, "waited_share", scratch);
-    s->is_one = 2 * s->late > s->cases;
+    s->seems_one = 2 * s->late > s->cases;
+}
+
+/* Any of them may be the one that chance makes late. NaN, where a case has no number of ranks: none is. */
+static void judge(struct straggler *all, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        all[i].is_one = all[i].seems_one && all[i].chance * (double)n <= STRAGGLER_CHANCE;
 }
 
 static bool is_known(const struct stragglers *all, const struct report_bench *b, size_t run,
@@ -93,7 +122,8 @@ static int by_rank(const void *x, const void *y)
 
 static int add_of_bench(const struct report_bench *b, size_t run, struct stragglers *out)
 {
-    double *scratch = calloc(b->n_cases + 1, sizeof(*scratch));
+    double *scratch = calloc(2 * (b->n_cases + 1), sizeof(*scratch));
+    size_t first = out->n;
 
     if (!scratch)
         return -ENOMEM;
@@ -109,6 +139,7 @@ static int add_of_bench(const struct report_bench *b, size_t run, struct straggl
                                 .host = report_param(b, c, "rank_host")};
         fill(s, scratch);
     }
+    judge(out->all + first, out->n - first);
     free(scratch);
     return 0;
 }

@@ -14,6 +14,12 @@
  * over three quarters. Pure. */
 bool straggler_is_late(double late_percent, double ranks);
 
+/* By chance alone any of a case's ranks is as likely the late one, and only one is. That this rank is late in so many of n cases
+ * or more, with these numbers of ranks, has this probability then. It takes the cases for independent, which those of one launch
+ * need not be. odds: scratch, n + 1. Pure. */
+double straggler_chance(const double *ranks, size_t n, size_t late, double *odds);
+#define STRAGGLER_CHANCE 0.05 /* times all ranks that were looked at: beyond, none is named */
+
 struct straggler {
     const struct report_bench *bench;
     size_t run;
@@ -21,8 +27,10 @@ struct straggler {
     size_t cases, late;  /* with a value; in which it was late by the rule above */
     double median, most; /* late_share, percent: over the cases, and in the worst */
     const struct report_case *worst;
-    double waited; /* median of waited_share, percent; NaN: not known */
-    bool is_one;   /* late in over half of its cases */
+    double waited;  /* median of waited_share, percent; NaN: not known */
+    double chance;  /* of being late in so many cases, were it no other than the rest */
+    bool seems_one; /* late in over half of its cases, which may be chance */
+    bool is_one;    /* the same, by more than chance */
 };
 
 struct stragglers {
@@ -33,7 +41,8 @@ struct stragglers {
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int stragglers_make(struct report *r, struct stragglers *out);
 
-/* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)"; "" where none of that run is. */
+/* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)"; "" where none of that run is by more than
+ * chance. */
 const char *stragglers_text(struct report *r, const struct stragglers *all,
                             const struct report_bench *b, size_t run);
 

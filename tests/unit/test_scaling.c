@@ -372,6 +372,56 @@ static void test_missing_pairs(void **state)
 
 /* --- late ranks --- */
 
+static bool chance_is(double want, const double *ranks, size_t n, size_t late)
+{
+    double odds[8];
+
+    return fabs(straggler_chance(ranks, n, late, odds) - want) < 1e-12;
+}
+
+#define RANKS     4
+#define CASES_MAX 6
+
+/* The words on `cases` cases of RANKS ranks in each of which rank 2 is late in 90 % of the samples. */
+static bool is_named(size_t cases)
+{
+    static const char *params[] = {"rank", "rank_host", "ranks", "size"};
+    static const char *const sizes[CASES_MAX] = {"1", "2", "3", "4", "5", "6"};
+    static const char *const names[RANKS] = {"0", "1", "2", "3"};
+    const char *texts[CASES_MAX * RANKS][4];
+    struct report_point points[CASES_MAX * RANKS] = {0};
+    struct report_case all[CASES_MAX * RANKS] = {0};
+    struct report_bench bench = {
+        .name = "x", .params = params, .n_params = 4, .cases = all, .n_cases = cases * RANKS};
+    struct report r = {.n_runs = 1, .benches = &bench, .n_benches = 1};
+    struct stragglers found;
+
+    for (size_t i = 0; i < cases * RANKS; i++) {
+        texts[i][0] = names[i % RANKS];
+        texts[i][1] = "";
+        texts[i][2] = "4";
+        texts[i][3] = sizes[i / RANKS];
+        points[i] = (struct report_point){.n_values = 1, .value = i % RANKS == 2 ? 90 : 3};
+        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i]};
+    }
+    assert_int_equal(stragglers_make(&r, &found), 0);
+    assert_int_equal(found.n, RANKS);
+    assert_true(found.all[2].seems_one);
+    bool named = strstr(stragglers_text(&r, &found, &bench, 0), "rank 2 is late") != NULL;
+    pool_release(&r.pool);
+    return named;
+}
+
+/* Some rank is late most in each case: in 1 or 2 cases of 4 ranks the same one often is (4 x 1/16), in 4 it is not (4 x 1/256). */
+static void test_one_case_makes_no_straggler(void **state)
+{
+    (void)state;
+    assert_false(is_named(1));
+    assert_false(is_named(2));
+    assert_true(is_named(4));
+    assert_true(is_named(6));
+}
+
 static void test_late_is_more_than_chance(void **state)
 {
     (void)state;
@@ -382,6 +432,13 @@ static void test_late_is_more_than_chance(void **state)
     assert_true(straggler_is_late(80, 2));
     assert_false(straggler_is_late(100, 1));
     assert_false(straggler_is_late(NAN, 8));
+    assert_true(chance_is(1. / 8, (double[]){8}, 1, 1));
+    assert_true(chance_is(1. / 64, (double[]){8, 8}, 2, 2));
+    assert_true(chance_is(1. / 64, (double[]){2, 4, 8}, 3, 3));
+    assert_true(chance_is(1 - 21. / 64, (double[]){2, 4, 8}, 3, 1)); /* none: 1/2 x 3/4 x 7/8 */
+    assert_true(chance_is(5. / 32, (double[]){4, 4, 4}, 3, 2));      /* 10 of 64 */
+    assert_true(chance_is(1, (double[]){4, 4}, 2, 0));
+    assert_true(isnan(straggler_chance((double[]){NAN}, 1, 1, (double[2]){0})));
 }
 
 /* --- buckets --- */
@@ -425,6 +482,7 @@ int main(void)
         cmocka_unit_test(test_noise_and_small_differences_name_nobody),
         cmocka_unit_test(test_missing_pairs),
         cmocka_unit_test(test_late_is_more_than_chance),
+        cmocka_unit_test(test_one_case_makes_no_straggler),
         cmocka_unit_test(test_the_best_bucket_is_apart_from_the_next),
     };
 

@@ -338,7 +338,7 @@ void opts_describe(const struct opts *o, FILE *out)
 
     while (o->tables[0][own].name)
         own++;
-    fputs("name,owner,letter,type,list,column,default,min,max,choices,help,when,scope\n", out);
+    fputs("name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept\n", out);
     for (size_t i = 0; i < o->n; i++) {
         const struct opt *opt = opts_at(o, i);
         const struct opt_values *v = &o->values[i];
@@ -362,6 +362,6 @@ void opts_describe(const struct opts *o, FILE *out)
         csv_print(out, opt->scope ? opt->scope->when : "");
         fputc(',', out);
         csv_print(out, opt->scope ? opt->scope->what : "");
-        fputc('\n', out);
+        fprintf(out, ",%d\n", !!(opt->flags & OPT_KEPT));
     }
 }

@@ -33,6 +33,7 @@ enum opt_type {               /* what lies at `offset` */
 #define OPT_HIDDEN 4u  /* not in --help */
 #define OPT_SPLITS 8u  /* one value may stand for several: a point's rows differ in this column */
 #define OPT_SWEEP  16u /* is meant for those points that it says something of */
+#define OPT_KEPT   32u /* its default is a race, the column of its name the winner: a run keeps it */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
 
@@ -106,7 +107,7 @@ int opts_apply_default(struct opts *o, const struct opt *opt, void *params);
 /* The options as --help lists them, defaults as they now are. */
 void opts_help(const struct opts *o, FILE *out);
 /* The same for programs: CSV with name, owner, letter, type, list, column, default, min, max, choices,
- * help, when and scope (both empty: everywhere). */
+ * help, when and scope (both empty: everywhere), kept. */
 void opts_describe(const struct opts *o, FILE *out);
 
 /* The name in `names` (NULL-terminated) nearest to `text`, or NULL when none is near: for "did you

@@ -19,6 +19,7 @@ struct agent {
     struct bench_list benches;
     struct suite suite;
     struct hosts_run hosts; /* none */
+    struct kept kept;
     json_t *meta;
     uint64_t seed;
     const volatile int *signals;
@@ -106,6 +107,7 @@ static json_t *answer_plan(struct agent *a, const json_t *m)
     if (!err) {
         a->planned = true;
         a->meta = run_meta_make(&(struct run_meta){.name = "",
+                                                   .benches = &a->benches,
                                                    .suite = a->suite.name,
                                                    .config = config,
                                                    .config_size = strlen(config),
@@ -151,6 +153,7 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
                                      .limits = json_object_get(a->meta, "limits"),
                                      .cores = run_meta_cores(a->meta),
                                      .hosts = &a->hosts,
+                                     .kept = &a->kept,
                                      .cancel = &a->stop,
                                      .tick = tick,
                                      .tick_arg = a};
@@ -211,6 +214,7 @@ int against_agent(void)
     free(line);
     json_decref(a.meta);
     suite_release(&a.suite);
+    kept_release(&a.kept);
     bench_list_release(&a.benches);
     return err ? EXIT_INCOMPLETE : EXIT_GOOD;
 }

@@ -80,6 +80,8 @@ static int read_option(const struct table *t, size_t row, struct opt *opt, char 
         opt->flags |= OPT_LIST;
     if (!strcmp(table_text(t, row, "column"), "1"))
         opt->flags |= OPT_COLUMN;
+    if (!strcmp(table_text(t, row, "kept"), "1"))
+        opt->flags |= OPT_KEPT;
     if (units_parse_u64(table_text(t, row, "min"), &opt->min))
         opt->min = 0;
     if (units_parse_u64(table_text(t, row, "max"), &opt->max))

@@ -20,8 +20,8 @@ struct bench_backend {
 
 struct bench_info {
     char *name, *path, *help, *needs, *origin;
-    struct opt
-        *options; /* ends with a NULL name; offset is not used; OPT_LIST and OPT_COLUMN are set */
+    struct opt *
+        options; /* ends with a NULL name; offset is not used; OPT_LIST, OPT_COLUMN and OPT_KEPT are set */
     char **defaults; /* for each option: its values as one text, "a,b"; "" when unset */
     size_t n_own;    /* the first n_own options are the benchmark's, the others are those that all
                         share */

@@ -33,9 +33,11 @@ static int make_arguments(struct launching *g)
 {
     size_t n = 0;
 
-    g->words = strdup(g->l->arguments);
-    if (!g->words)
+    g->kept = kept_of(g->c->kept, g->l);
+    if (asprintf(&g->words, "%s %s", g->l->arguments, g->kept ? g->kept->arguments : "") < 0) {
+        g->words = NULL;
         return -ENOMEM;
+    }
     g->argv[n++] = g->bench->path;
     for (char *save = g->words, *word; (word = strsep(&save, " ")) != NULL;) {
         if (n > ARGUMENTS_MAX)
@@ -269,11 +271,28 @@ static int take_rows(struct launching *g, char *reason, size_t len)
         o->record.n_rows = (unsigned)t.n_rows;
         o->record.state = state_of(g, &t);
         err = take_samples(g);
+        if (!err && o->record.state == LAUNCH_DONE)
+            err = kept_learn(g->c->kept, g->bench, g->l, &t, 0, t.n_rows);
     }
     if (out)
         fclose(out);
     table_release(&t);
     return err;
+}
+
+/* What it was given that its plan does not tell, and what it wrote to stderr. */
+static int make_log(struct launching *g)
+{
+    const char *said = g->out->child.err.text;
+    int n = g->kept
+                ? asprintf(&g->out->log, "plumb run: with %s, as launch %u of this case chose\n%s",
+                           g->kept->arguments, g->kept->repeat, said)
+                : asprintf(&g->out->log, "%s", said);
+
+    if (n < 0)
+        g->out->log = NULL;
+    g->out->record.log = g->out->log;
+    return n < 0 ? -ENOMEM : 0;
 }
 
 static int make_pair(struct launching *g, struct pair *pair)
@@ -349,8 +368,7 @@ static int launch_found(struct launching *g)
     o->record.header = o->stored_header;
     o->record.rows = o->rows ? o->rows : "";
     o->record.samples = o->samples ? o->samples : "";
-    o->record.log = o->child.err.text;
-    return err;
+    return err ? err : make_log(g);
 }
 
 int launch_run(const struct launch_context *c, const struct launch *l, struct launched *out)
@@ -372,6 +390,7 @@ void launched_release(struct launched *out)
     free(out->stored_header);
     free(out->rows);
     free(out->samples);
+    free(out->log);
     child_result_release(&out->child);
     *out = (struct launched){0};
 }

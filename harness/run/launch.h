@@ -8,6 +8,7 @@
 #include "harness/hosts/launcher.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
+#include "harness/run/kept.h"
 #include "harness/store/store.h"
 
 struct launch_context {
@@ -17,7 +18,8 @@ struct launch_context {
     double cores;         /* of the whole machine; 0: not known */
     const json_t *limits; /* of this machine, see join.h; NULL: none */
     const struct hosts_run
-        *hosts; /* of launches between hosts; without a launcher: there are none */
+        *hosts;        /* of launches between hosts; without a launcher: there are none */
+    struct kept *kept; /* what earlier launches of this run chose; learns what this one does */
     const volatile int *cancel;
     void (*tick)(void *arg);
     void *tick_arg;
@@ -32,7 +34,7 @@ struct launched {
     char summary[256]; /* one line for the log of a failure: "memory --op triad: killed by signal
                           11" */
     uint64_t child_ns; /* the time that the benchmark itself took */
-    char *header, *stored_header, *rows, *samples;
+    char *header, *stored_header, *rows, *samples, *log;
     struct child_result child;
 };
 

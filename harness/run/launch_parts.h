@@ -15,7 +15,8 @@ struct launching {
     const struct launch *l;
     const struct bench_info *bench;
     struct launched *out;
-    char *words; /* the arguments, split in place */
+    const struct kept_case *kept; /* choices that it is given; NULL: none */
+    char *words;                  /* the arguments, split in place */
     const char *argv[ARGUMENTS_MAX + 12];
     char seed[24];
 };

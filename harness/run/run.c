@@ -128,6 +128,7 @@ static void release(struct run *r)
     store_close(r->store);
     pace_release(&r->pace);
     plan_release(&r->plan);
+    kept_release(&r->kept);
     suite_release(&r->suite);
     hosts_run_release(&r->hosts);
     bench_list_release(&r->benches);

@@ -76,6 +76,7 @@ static int run_launches(struct run *r)
                                      .limits = json_object_get(r->meta, "limits"),
                                      .cores = run_meta_cores(r->meta),
                                      .hosts = &r->hosts,
+                                     .kept = &r->kept,
                                      .cancel = r->cancel,
                                      .tick = tick,
                                      .tick_arg = &r->progress};

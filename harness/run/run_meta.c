@@ -13,6 +13,7 @@
 #include "harness/limits/limits.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
+#include "harness/run/kept.h"
 #include "harness/store/run_folder.h"
 
 /* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
@@ -99,6 +100,7 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "machine", machine);
     json_object_set_new(meta, "library_settings", probe_settings((const char *const *)environ));
     json_object_set_new(meta, "limits", machine_limits(machine));
+    json_object_set_new(meta, "kept_options", kept_options(m->benches));
     return meta;
 }
 

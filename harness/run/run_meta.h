@@ -8,9 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "harness/plan/bench_info.h"
+
 #define RUN_SCHEMA_VERSION 1
 
 struct run_meta {
+    const struct bench_list *benches;
     const char *name, *suite, *config, *only;
     size_t config_size;
     uint64_t seed;

@@ -241,6 +241,7 @@ int run_start_new(struct run *r, const char *suite_name, int argc, char **argv)
                       ? NULL
                       : run_meta_make(&(struct run_meta){
                             .name = r->name,
+                            .benches = &r->benches,
                             .suite = r->suite.name,
                             .config = config.text,
                             .config_size = config.size,
@@ -323,6 +324,8 @@ int run_start_again(struct run *r)
         err = check_hosts(r);
     if (!err)
         err = run_has_wrong(r->path, &r->wrong, r->error, sizeof(r->error));
+    if (!err)
+        err = kept_load(&r->kept, &r->benches, &r->plan, r->path, r->error, sizeof(r->error));
     if (err)
         return run_fail(r, err == -EBADMSG                     ? EXIT_DAMAGED
                            : err == -ENOENT || err == -ENOTDIR ? EXIT_USAGE

@@ -12,6 +12,7 @@
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "harness/run/estimate.h"
+#include "harness/run/kept.h"
 #include "harness/run/progress.h"
 #include "harness/store/store.h"
 
@@ -33,6 +34,7 @@ struct run {
     struct plan plan;
     struct hosts_run hosts;
     struct store *store;
+    struct kept kept;
     json_t *meta;
     char *path, *name;
     struct progress progress;

@@ -10,7 +10,8 @@
  *   BENCH.csv             rows, see core/row.h
  *   samples/BENCH.csv     case,repeat,row,value,origin,disturbed; of older runs without the last two
  *                         every sample in its row's unit; row counts from 0 within a launch
- *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything
+ *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything;
+ *                         before it the choices that it was given: harness/run/kept.h
  *   plots/, report.html   made by plumb report
  *
  * The state in plan.csv is todo (not run), done, skip (cannot run here), fail (failed or wrong) or

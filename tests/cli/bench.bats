@@ -50,7 +50,7 @@ cell()
     [ "$status" -eq 0 ]
     grep -qx '# bench null' "$out"
     grep -qx '# columns number;level;noise;spread;fault' "$out"
-    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help,when,scope$' "$out"
+    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept$' "$out"
     grep -q '^noise,own,,choice,1,1,normal,0,,none;normal;lognormal;ar1;two-levels,' "$out"
 }
 

@@ -42,7 +42,7 @@ def parse(words):
 def describe():
     text = subprocess.run([NULL, "--describe"], check=True, capture_output=True, text=True).stdout
     text = text.replace("# bench null", "# bench gather").replace("# needs \n", "# needs group\n")
-    np = "np,own,,integer,0,0,2,1,1024,,ranks on this machine,,\nranks,own,,integer,1,0,1;2,1,1024,,communicators,,\n"
+    np = "np,own,,integer,0,0,2,1,1024,,ranks on this machine,,,0\nranks,own,,integer,1,0,1;2,1,1024,,communicators,,,0\n"
     at = text.index("number,own")
     print(text[:at] + np + text[at:], end="")
 

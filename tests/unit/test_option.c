@@ -367,13 +367,13 @@ static void test_describe_is_csv(void **state)
 
     read_all(opts_describe, *state, text, sizeof(text));
     assert_non_null(strstr(
-        text, "name,owner,letter,type,list,column,default,min,max,choices,help,when,scope\n"));
-    assert_non_null(strstr(text, "\nthreads,own,t,integer,1,1,6,1,64,,threads,,\n"));
+        text, "name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept\n"));
+    assert_non_null(strstr(text, "\nthreads,own,t,integer,1,1,6,1,64,,threads,,,0\n"));
     assert_non_null(
-        strstr(text, "\nsize,own,s,size,1,1,4096;1048576,8,,,\"bytes, of each array\",,\n"));
+        strstr(text, "\nsize,own,s,size,1,1,4096;1048576,8,,,\"bytes, of each array\",,,0\n"));
     assert_non_null(
-        strstr(text, "\nmode,own,,choice,1,1,copy,0,,read;write;copy,what is done,,\n"));
-    assert_non_null(strstr(text, "\noutput,all,O,string,0,0,,0,,,a file,,\n"));
+        strstr(text, "\nmode,own,,choice,1,1,copy,0,,read;write;copy,what is done,,,0\n"));
+    assert_non_null(strstr(text, "\noutput,all,O,string,0,0,,0,,,a file,,,0\n"));
 }
 
 static void test_distance(void **state)

@@ -181,6 +181,25 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
     return answer;
 }
 
+/* The answer to "keep": an agent that starts anew learns what its target chose before. NULL: memory is short. */
+static json_t *answer_keep(struct agent *a, const json_t *m)
+{
+    const char *rows = json_string_value(json_object_get(m, "rows"));
+    struct plan one = {.launches = calloc(1, sizeof(*one.launches)), .n = 1};
+    struct table t = {0};
+    char error[256];
+    int err = one.launches && rows && a->planned ? wire_take_launch(m, one.launches) : -EPROTO;
+    const struct bench_info *b = err ? NULL : bench_list_find(&a->benches, one.launches->bench);
+
+    if (!err)
+        err = table_parse("rows", rows, strlen(rows), &t, error, sizeof(error));
+    if (!err && b)
+        err = kept_learn(&a->kept, b, one.launches, &t, 0, t.n_rows);
+    table_release(&t);
+    plan_release(&one);
+    return err ? error_of("rows of a launch that cannot be read") : json_pack("{s:b}", "kept", 1);
+}
+
 /* One line, one answer. 0, or -errno when it is to end. */
 static int obey(struct agent *a, const char *line, size_t len)
 {
@@ -191,6 +210,8 @@ static int obey(struct agent *a, const char *line, size_t len)
         answer = answer_plan(a, m);
     else if (ask && !strcmp(ask, "launch"))
         answer = answer_launch(a, m);
+    else if (ask && !strcmp(ask, "keep"))
+        answer = answer_keep(a, m);
     else
         answer = error_of("this is no message for an agent of plumb");
     json_decref(m);

@@ -5,9 +5,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/csv.h"
 #include "harness/against/common.h"
 #include "harness/against/leader_parts.h"
+#include "harness/against/wire.h"
 #include "harness/run/run_meta.h"
+#include "harness/store/run_folder.h"
+
+#define KEEP_NS 30000000000ull /* for an agent to answer what takes it no time */
 
 static const json_t *pair_of(const json_t *meta)
 {
@@ -110,6 +115,82 @@ static int ask_again(struct leader *g)
     return err;
 }
 
+static void print_cells(FILE *out, char *const *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        csv_print(out, cells[i]);
+        fputc(i + 1 < n ? ',' : '\n', out);
+    }
+}
+
+/* The rows of one launch, under their header. A new text; NULL: memory is short. */
+static char *rows_of(const struct table *t, const struct launch *l)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    print_cells(out, t->columns, t->n_columns);
+    for (size_t row = 0; row < t->n_rows; row++)
+        if (table_number(t, row, "case") == l->case_number &&
+            table_number(t, row, "repeat") == l->repeat)
+            print_cells(out, t->cells + row * t->n_columns, t->n_columns);
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Does this launch decide what the later ones of its case are given? */
+static bool decides(const struct target *t, size_t i)
+{
+    const struct launch *all = t->plan.launches;
+
+    if (all[i].state != LAUNCH_DONE ||
+        !json_object_get(json_object_get(t->meta, "kept_options"), all[i].bench))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (all[k].case_number == all[i].case_number && all[k].state == LAUNCH_DONE)
+            return false;
+    return true;
+}
+
+static int tell_rows(struct leader *g, struct target *t, const struct run_folder *folder,
+                     const struct launch *l)
+{
+    json_t *answer = NULL, *message = wire_launch(l);
+    char *rows = NULL;
+
+    for (size_t i = 0; i < folder->n_benches; i++)
+        if (!strcmp(folder->benches[i].name, l->bench))
+            rows = rows_of(&folder->benches[i].rows, l);
+    json_object_set_new(message, "ask", json_string("keep"));
+    json_object_set_new(message, "rows", wire_text(rows ? rows : ""));
+    free(rows);
+    int err = target_ask(t, message, g->error, sizeof(g->error));
+    if (!err)
+        err = target_answer(t, KEEP_NS, &answer, g->error, sizeof(g->error));
+    json_decref(answer);
+    return err;
+}
+
+/* What the launches of a target chose (harness/run/kept.h) its new agent does not know. */
+static int tell_choices(struct leader *g, struct target *t)
+{
+    struct run_folder folder;
+    int err = run_folder_load(t->path, &folder, g->error, sizeof(g->error));
+
+    if (err)
+        return err;
+    for (size_t i = 0; !err && i < t->plan.n; i++)
+        if (decides(t, i))
+            err = tell_rows(g, t, &folder, &t->plan.launches[i]);
+    run_folder_release(&folder);
+    return err;
+}
+
 int against_resume(const char *path, const struct against_options *o)
 {
     struct leader g = {0};
@@ -120,6 +201,8 @@ int against_resume(const char *path, const struct against_options *o)
         err = ask_again(&g);
     for (int i = 0; !err && i < 2; i++)
         err = run_has_wrong(g.t[i].path, &g.t[i].wrong, g.error, sizeof(g.error));
+    for (int i = 0; !err && i < 2; i++)
+        err = tell_choices(&g, &g.t[i]);
     int status = !err                ? leader_measure(&g)
                  : err == -ECANCELED ? EXIT_INCOMPLETE
                                      : leader_fail(&g, leader_status(err));

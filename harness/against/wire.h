@@ -6,6 +6,8 @@
  *   agent   {"protocol": 2, "meta": run.json, "launches": [LAUNCH]}
  *   leader  {"ask": "launch", LAUNCH, "run"}
  *   agent   {"state": "done", "n_rows", "header", "rows", "samples", "log", "wrong", "summary", "elapsed_ns"}
+ *   leader  {"ask": "keep", LAUNCH, "rows"}: when a run goes on, what a launch gave, header and rows (harness/run/kept.h)
+ *   agent   {"kept": true}
  *
  * LAUNCH is "case", "repeat", "bench", "arguments", "timeout_ns" and, where the suite says one, "margin" (0.01: 1 %).
  *

@@ -27,7 +27,8 @@ print(next(row["isa"] for row in csv.DictReader(open("units.csv")) if row["statu
 
 # fickle FOLDER FIRST SECOND: there a plumb, and a plumb-memory that is the real one but for its race: of the launches that are
 # given no --isa, or `auto`, the first, third .. choose FIRST, the others SECOND. `launches` has what each was given, `raced` is as
-# long as races were. Where there is a file `broken` no launch but the first does anything.
+# long as races were. Where there is a file `broken` no launch but the first does anything, where there is `killer` what started
+# it is killed.
 fickle() {
     mkdir "$1"
     cp "$bin/plumb" "$1/plumb"
@@ -35,6 +36,7 @@ fickle() {
 #!/bin/bash
 [[ " \$* " == *" --csv "* ]] || exec "$bin/plumb-memory" "\$@"
 [[ ! -e $work/broken || ! -e $work/$1/launches ]] || exit 3
+[[ ! -e $work/killer || ! -e $work/$1/launches ]] || kill -KILL \$PPID
 echo "\$*" >> "$work/$1/launches"
 chosen="\$(sed -n 's/.*--isa \([a-z0-9]*\).*/\1/p' <<< "\$*")"
 if [[ -z \$chosen || \$chosen == auto ]]; then
@@ -105,4 +107,19 @@ assert json.load(open("r/run.json"))["kept_options"]["memory"] == ["isa"]'
     [ "$(units_of r/b)" = "1 $unit" ]
     [ "$(cat one/raced two/raced | wc -l)" -eq 2 ]
     [ "$(wc -l < two/launches)" -eq 3 ]
+}
+
+@test "two targets that go on know what each chose before" {
+    fickle one generic "$unit"
+    fickle two "$unit" generic
+    touch killer
+    run one/plumb run t.yaml --of "exec $work/one/plumb" --against "exec $work/two/plumb" --out r --no-report
+    [ "$status" -eq 4 ]
+    [[ "$output" == *"of 6 launches are kept; go on with:"* ]]
+    rm killer
+    run one/plumb run --resume r --no-report
+    [ "$(units_of r/a)" = "1 generic" ]
+    [ "$(units_of r/b)" = "1 $unit" ]
+    [ "$(cat one/raced two/raced | wc -l)" -eq 2 ]
+    [ "$(grep -c '^todo' r/a/plan.csv r/b/plan.csv | cut -d: -f2 | paste -sd' ')" = "0 0" ]
 }

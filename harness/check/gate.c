@@ -84,9 +84,9 @@ bool gate_is_suspect(const struct decide_case *c, double see, size_t n)
         return true;
     if (c->obstacle == OBSTACLE_RUNS)
         return c->ratio < 1 - see;
-    if (isnan(c->p_worse))
+    if (isnan(c->p_likely))
         return c->ratio < 1 - SUSPECT_LOSSES * see;
-    return c->p_worse * (c->best_of > 1 ? c->best_of : 1) * (double)n <= SUSPECT_LEVEL;
+    return c->p_likely * (c->best_of > 1 ? c->best_of : 1) * (double)n <= SUSPECT_LEVEL;
 }
 
 /* Did a launch of the run give wrong data? */

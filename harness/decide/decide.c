@@ -81,7 +81,7 @@ static void case_clear(struct decide_case *c)
     c->proven = c->beyond = c->by_runs = c->by_pairs = c->more_of_a = c->slipped = false;
     c->anchor_ratio = c->anchor_low = c->anchor_high = NAN;
     c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
-    c->p_worse = c->p_better = c->error = c->freedom = c->smallest = NAN;
+    c->p_worse = c->p_better = c->p_likely = c->error = c->freedom = c->smallest = NAN;
     c->more_launches = 0;
 }
 
@@ -198,6 +198,7 @@ static void case_fill(const struct work *w, struct quantiles *q, size_t i, struc
     c->low = exp(d - half);
     c->high = exp(d + half);
     c->p_worse = tail_read(w->judge.losses, dist_t_cdf(d / k->error, k->freedom));
+    c->p_likely = tail_read(w->judge.losses, dist_t_cdf(d / k->error, k->normal_freedom));
     c->p_better = tail_read(w->judge.gains, dist_t_cdf(-d / k->error, k->freedom));
 }
 
@@ -205,7 +206,7 @@ static double p_of(const struct work *w, size_t i, const struct decide_case *c, 
                    bool as_told)
 {
     const struct known *k = &w->known[i];
-    double t = w->m[i].d / k->error, p = dist_t_cdf(loss ? t : -t, k->freedom);
+    double t = w->m[i].d / k->error, p = dist_t_cdf(loss ? t : -t, k->normal_freedom);
 
     p = as_told ? p : loss ? c->p_worse : c->p_better;
     /* Held against the best of several by chance, everything looks like a loss. */
@@ -253,7 +254,7 @@ static void case_decide(const struct work *w, const struct decide_overall *overa
     c->beyond = log(c->high) < -edge || log(c->low) > edge;
     if (is_unknown(w, i)) {
         c->obstacle = OBSTACLE_RUNS;
-        c->p_worse = c->p_better = NAN;
+        c->p_worse = c->p_better = c->p_likely = NAN;
     } else if (is_equivalent(&w->judge, d, c->margin, k))
         c->decision = DECISION_EQUIVALENT;
     else if (c->proven)

@@ -124,8 +124,10 @@ struct decide_case {
     double a_value, b_value;                      /* geometric means, in the row's unit */
     double ratio, low, high;  /* B against A, turned round so that below 1 is a loss */
     double p_worse, p_better; /* one-sided, by itself, not over the suite */
-    double error;             /* standard error of log ratio */
-    double freedom;           /* degrees of freedom; INFINITY: as good as known */
+    double
+        p_likely; /* p_worse as if runs had no heavier tails than launches: not proof, but no baseline */
+    double error;   /* standard error of log ratio */
+    double freedom; /* degrees of freedom; INFINITY: as good as known */
     double
         smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
     size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */

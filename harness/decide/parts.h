@@ -135,6 +135,7 @@ struct known {
     double variance, df; /* of a unit */
     double floor;        /* what launches alone make of the variance between runs; 0: by launches */
     double error, freedom;
+    double normal_freedom; /* as if what runs differ by had no heavier tails than launches */
     bool down; /* it lost beyond its own spread, whatever runs differ by */
 };
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,

@@ -84,6 +84,7 @@ void known_with(const struct judge *j, const struct measure *m, const struct kno
     out->df = now->df + (m->paired || grows_a(j, m) ? 1 : 2) * (double)more;
     out->error = sqrt(now->variance * (share(j, m, more) + stays));
     out->freedom = m->by_runs || m->paired ? out->df : fmin(out->df, j->most_df);
+    out->normal_freedom = out->freedom;
     if (j->unchanged && !m->paired)
         out->freedom = with_shape(j, m, now, out->freedom, more);
 }

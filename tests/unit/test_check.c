@@ -89,7 +89,7 @@ static void test_what_could_have_been_seen(void **state)
 static void test_what_is_no_baseline_though_nothing_is_proven(void **state)
 {
     struct decide_case c = {
-        .decision = DECISION_INCONCLUSIVE, .margin = 0.02, .ratio = 0.97, .p_worse = 0.02};
+        .decision = DECISION_INCONCLUSIVE, .margin = 0.02, .ratio = 0.97, .p_likely = 0.02};
 
     (void)state;
     assert_true(gate_is_suspect(&c, 0.05, 1));
@@ -101,7 +101,7 @@ static void test_what_is_no_baseline_though_nothing_is_proven(void **state)
     c.ratio = 0.985; /* within the margin */
     assert_false(gate_is_suspect(&c, 0.05, 1));
     c.ratio = 0.85; /* one launch a side: no p */
-    c.p_worse = NAN;
+    c.p_likely = NAN;
     assert_false(gate_is_suspect(&c, 0.05, 0));
     c.ratio = 0.79;
     assert_true(gate_is_suspect(&c, 0.05, 0));

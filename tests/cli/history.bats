@@ -49,7 +49,7 @@ teardown() {
     run -0 "$plumb" history "$shared/runs" --case triad
     [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: (not told) to 570.1 (of GPU matrix core, "* ]]
     run -0 "$plumb" history "$shared/runs" --case latency
-    [[ "$output" == *"by CPU governor: (not told) to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
+    [[ "$output" == *"by CPU governor: none to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
     python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1
     run -0 "$plumb" history rows
     [[ "$output" == *"by the case's kernel: avx512_core to 3.4.1; plumb commit: "* ]]

@@ -54,10 +54,10 @@ static double shape_freedom(const struct judge *j, const struct measure *m, size
     return fmin(SHAPE_FREEDOM, cases) + pow(m->by_runs ? runs_known(j, m, more) : 0, SHAPE_POWER);
 }
 
-/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is beyond its own error. */
+/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is beyond twice its own error. */
 static double share_of_runs(const struct judge *j, const struct measure *m, const struct known *k)
 {
-    double unrest = fmax(1, j->unrest / (1 + 1 / sqrt(2 * j->most_df)));
+    double unrest = fmax(1, j->unrest / (1 + 2 / sqrt(2 * j->most_df)));
 
     return 1 - (m->by_runs ? fmin(1, k->floor / k->variance) : 1 / (unrest * unrest));
 }

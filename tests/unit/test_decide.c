@@ -303,8 +303,8 @@ static void unrest_widens_a_gates_intervals(void **state)
     assert_true(gate.unrest > 3);
     assert_int_equal(gate.n_worse, 0);
     assert_float_equal(s.cases[0].error, error * gate.unrest, 1e-9);
-    /* 26 degrees of its width; of its shape 4, for the part that is beyond its own error of 1 in sqrt(52) */
-    double beyond = gate.unrest / 1.1386750491, part = 1 - 1 / (beyond * beyond);
+    /* 26 degrees of its width; of its shape 4, for the part that is beyond twice its own error of 1 in sqrt(52) */
+    double beyond = gate.unrest / 1.2773500981, part = 1 - 1 / (beyond * beyond);
 
     assert_float_equal(s.cases[0].freedom, 104 / (4 + 26 * part * part), 1e-6);
 }

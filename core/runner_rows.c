@@ -118,7 +118,9 @@ static void fill_limit(struct point *pt, const struct series *s, struct row *row
     char remark[128];
 
     row->limit_source = s->limit_source; /* or why there is none */
-    if (!(s->limit > 0))
+    if (isinf(s->limit))
+        row->limit_source = "not known: its measurement gave no finite number";
+    if (!isfinite(s->limit) || !(s->limit > 0))
         return;
     row->limit = s->limit;
     if (rate && limit_kind(s->limit_source) != LIMIT_TOLD)

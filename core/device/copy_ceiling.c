@@ -46,11 +46,11 @@ static double best_pass_ns(kernel_fn *copy, struct kernel_args *args)
 
     for (int runs = 0; runs < RUNS || spent_ns < NS;) {
         uint64_t ns = timed(copy, args, passes);
-        best = fmin(best, (double)ns / (double)passes);
         if (ns < RUN_NS) {
             passes *= 2;
             continue;
         }
+        best = fmin(best, (double)ns / (double)passes);
         spent_ns += ns;
         runs++;
     }

@@ -35,13 +35,13 @@ static void run(race_fn *fn, void *arg, struct runner *r, const struct stage *st
         double bytes = fn(arg, r->way, r->passes, &ns);
         if (!(bytes > 0))
             return;
-        double gbps = bytes * (double)r->passes / (double)(ns ? ns : 1);
-        r->second = fmax(r->second, fmin(gbps, r->gbps));
-        r->gbps = fmax(r->gbps, gbps);
         if (ns < RUN_NS) {
             r->passes *= 2;
             continue;
         }
+        double gbps = bytes * (double)r->passes / (double)ns;
+        r->second = fmax(r->second, fmin(gbps, r->gbps));
+        r->gbps = fmax(r->gbps, gbps);
         r->spent_ns += ns;
         r->runs++;
     }

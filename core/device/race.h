@@ -17,8 +17,9 @@
  * moves; 0: it moved nothing, and this way cannot win. */
 typedef double race_fn(void *arg, unsigned way, uint64_t passes, uint64_t *ns);
 
-/* The best rate of all runs in GB/s, since what disturbs can only lengthen them, and the number of the way
- * that reached it. Runs too short to count are repeated with more passes. 0 where no way moves anything. */
+/* The best rate in GB/s of all runs of half a millisecond and more, since what disturbs can only lengthen them, and the
+ * number of the way that reached it. In shorter ones the clock weighs: they are repeated with more passes, and do not
+ * count. 0 where no way moves anything. */
 double race_best(race_fn *fn, void *arg, unsigned ways, unsigned *best);
 
 /* The same of one way alone, with as many runs as the winner of a race has. */

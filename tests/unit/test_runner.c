@@ -19,8 +19,8 @@
 struct params {
     double limit;
     const char *source;
-    bool is_time;
-    bool both; /* a latency and a bandwidth, of times that differ too much */
+    bool is_time, endless, unknown; /* the limit is infinite, or no number */
+    bool both;                      /* a latency and a bandwidth, of times that differ too much */
 };
 
 static int setup(struct point *pt)
@@ -31,7 +31,7 @@ static int setup(struct point *pt)
 
     if (p->both)
         point_series(pt, "latency", "ns", 0);
-    s->limit = p->limit;
+    s->limit = p->endless ? INFINITY : p->unknown ? NAN : p->limit;
     s->limit_source = p->source;
     return 0;
 }
@@ -69,6 +69,14 @@ static const struct opt options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct params, is_time),
      .help = "a latency"},
+    {.name = "endless",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, endless),
+     .help = "no limit"},
+    {.name = "unknown",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, unknown),
+     .help = "no number"},
     {.name = "both", .type = OPT_FLAG, .offset = offsetof(struct params, both), .help = "both"},
     {.name = NULL},
 };
@@ -137,7 +145,7 @@ static void above_the_limit(void **state)
     }
 }
 
-/* The cell of a row in the only line behind the header; cells hold no commas here. */
+/* The cell of a row in the only line behind the header, NaN: it is empty; cells hold no commas here. */
 static double cell(const char *csv, const char *column)
 {
     const char *header = csv, *at = strchr(csv, '\n') + 1;
@@ -147,7 +155,7 @@ static double cell(const char *csv, const char *column)
         header = strchr(header, ',') + 1;
         at = strchr(at, ',') + 1;
     }
-    return strtod(at, NULL);
+    return *at == ',' ? NAN : strtod(at, NULL);
 }
 
 /* What was measured can be exceeded by a better measurement; what the system says can not. */
@@ -185,6 +193,25 @@ static void measured_ceilings_are_raised(void **state)
     }
 }
 
+/* 0 % of an infinite limit would be a verdict. Of one that is no number the source says why. */
+static void no_number_is_no_limit(void **state)
+{
+    static const char *const cases[][3] = {
+        {"--endless", "measured: x", ",not known: its measurement gave no finite number,"},
+        {"--unknown", "not known: x", ",not known: x,"}};
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        char *words[] = {"fake", (char *)cases[i][0], "--source", (char *)cases[i][1]};
+        char *text = rows_of(words, 4, true, 1);
+
+        if (!isnan(cell(text, "limit")) || !isnan(cell(text, "percent_of_limit")) ||
+            !strstr(text, cases[i][2]))
+            fail_msg("%s: %s", cases[i][0], text);
+        free(text);
+    }
+}
+
 static unsigned count(const char *text, const char *what)
 {
     unsigned n = 0;
@@ -213,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(above_the_limit),
         cmocka_unit_test(measured_ceilings_are_raised),
+        cmocka_unit_test(no_number_is_no_limit),
         cmocka_unit_test(noise_is_told_once),
     };
 

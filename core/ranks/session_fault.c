@@ -238,11 +238,10 @@ static bool seems_cut_off(struct session *s, unsigned rank)
     return channel_base(c)->ops->quiet_ns && channel_base(c)->ops->quiet_ns(c) >= QUIET_NS;
 }
 
-/* How many other nodes there are; 0: of one of them a rank is there, or has ended. */
+/* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is there, or has ended. */
 static unsigned nodes_cut_off(struct session *s)
 {
     const struct world_member *own = world_member(s->world, 0), *other;
-    unsigned nodes = 0, last = own->node;
 
     if (!any(s, is_cut_off))
         return 0;
@@ -252,10 +251,8 @@ static unsigned nodes_cut_off(struct session *s)
             continue;
         if (!seems_cut_off(s, rank))
             return 0;
-        nodes += other->node != last;
-        last = other->node;
     }
-    return nodes;
+    return world_nodes(s->world) - 1;
 }
 
 /* Who has lost all others at once, or whose own link is down, is the one to name. */

@@ -332,6 +332,24 @@ static void test_stopped(void **state)
     stop(&f);
 }
 
+/* Ranks that take turns on two other nodes: it is the nodes that are counted. */
+static void test_cut_off(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    start(&f, 5);
+    for (unsigned i = 1; i < 5; i++)
+        f.w->members[i].node = 2 - i % 2;
+    f.w->nodes = 3;
+    OK(begin(&f, 5));
+    for (unsigned i = 1; i < 5; i++)
+        kill(world_member(f.w, i)->pid, SIGSTOP);
+    run_to_fault(&f, -ECONNRESET, FAULT_NS);
+    assert_said(&f, "which leads, has lost all 2 other hosts at once");
+    stop(&f);
+}
+
 /* Stopped while the ranks connect, which all of them look up from. */
 static void test_stuck(void **state)
 {
@@ -400,6 +418,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_absent),       cmocka_unit_test(test_killed),
         cmocka_unit_test(test_stopped),      cmocka_unit_test(test_killed_between),
         cmocka_unit_test(test_still),        cmocka_unit_test(test_stuck),
+        cmocka_unit_test(test_cut_off),
     };
 
     if (argc > 1)

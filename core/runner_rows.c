@@ -166,16 +166,16 @@ static const char *status_of(const struct outcome *oc, int err, bool narrow)
     return narrow ? "ok" : "noisy";
 }
 
+/* How many samples there are is a column: in a sentence of its own for each launch, people would not read one of them. */
 static void describe_noise(struct point *pt, const struct outcome *oc,
                            const struct bench_common *common, const struct row *row)
 {
-    unsigned long long n = oc->samples.n;
     char sides[48];
 
     if (!*units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
                                 sizeof(sides)))
-        point_reason(pt, 0, "%llu sample%s too few for an interval%s", n, n == 1 ? " is" : "s are",
-                     n < STATS_INTERVAL_FROM ? "" : ": each is like the one before");
+        point_reason(pt, 0, "too few samples for an interval%s",
+                     oc->samples.n < STATS_INTERVAL_FROM ? "" : ": each is like the one before");
     else
         point_reason(pt, 0, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
                      100 * common->width, sampler_stop_name(oc->samples.stop));

@@ -21,6 +21,7 @@ struct params {
     const char *source;
     bool is_time, endless, unknown; /* the limit is infinite, or no number */
     bool both;                      /* a latency and a bandwidth, of times that differ too much */
+    bool slower;                    /* each sample than the one before */
 };
 
 static int setup(struct point *pt)
@@ -42,6 +43,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     const struct params *p = pt->params;
 
     ns[0] = 1000 * inner;
+    if (p->slower)
+        ns[0] = 10 * inner * (100 + n++);
     if (p->both)
         ns[0] = ns[1] = 500 * inner * (1 + n++ % 7);
     return 0;
@@ -78,6 +81,10 @@ static const struct opt options[] = {
      .offset = offsetof(struct params, unknown),
      .help = "no number"},
     {.name = "both", .type = OPT_FLAG, .offset = offsetof(struct params, both), .help = "both"},
+    {.name = "slower",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, slower),
+     .help = "and slower"},
     {.name = NULL},
 };
 
@@ -90,6 +97,8 @@ static const struct bench fake = {.name = "fake",
                                   .sample = sample,
                                   .teardown = teardown};
 
+static uint64_t samples = 50;
+
 /* The rows of a run, as CSV or as a table; to be freed. */
 static char *rows_of(char **words, int n, bool csv, uint64_t rows)
 {
@@ -99,8 +108,8 @@ static char *rows_of(char **words, int n, bool csv, uint64_t rows)
                                         .warmup_ns = 1000000,
                                         .confidence = 0.95,
                                         .width = 0.01,
-                                        .min_samples = 50,
-                                        .max_samples = 50,
+                                        .min_samples = samples,
+                                        .max_samples = samples,
                                         .repeats = 1,
                                         .seed = 1,
                                         .csv = csv};
@@ -235,13 +244,40 @@ static void noise_is_told_once(void **state)
     free(csv);
 }
 
+/* In the same words, however many there are: launches of one case then say one thing. */
+static void too_few_samples(void **state)
+{
+    static const struct {
+        uint64_t samples;
+        const char *flag, *reason;
+        uint64_t rows;
+    } cases[] = {
+        {1, "--both", ",too few samples for an interval,", 2},
+        {3, "--both", ",too few samples for an interval,", 2},
+        {19, "--slower", ",too few samples for an interval,", 1},
+        {20, "--slower", ",too few samples for an interval: each is like the one before,", 1},
+        {49, "--slower", ",too few samples for an interval: each is like the one before,", 1},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *words[] = {"fake", (char *)cases[i].flag, "--limit", "0"};
+        samples = cases[i].samples;
+        char *text = rows_of(words, 4, true, cases[i].rows);
+
+        if (count(text, cases[i].reason) != cases[i].rows)
+            fail_msg("%u samples: %s", (unsigned)cases[i].samples, text);
+        free(text);
+    }
+    samples = 50;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(above_the_limit),
-        cmocka_unit_test(measured_ceilings_are_raised),
-        cmocka_unit_test(no_number_is_no_limit),
-        cmocka_unit_test(noise_is_told_once),
+        cmocka_unit_test(above_the_limit),       cmocka_unit_test(measured_ceilings_are_raised),
+        cmocka_unit_test(no_number_is_no_limit), cmocka_unit_test(noise_is_told_once),
+        cmocka_unit_test(too_few_samples),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

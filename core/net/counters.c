@@ -90,6 +90,7 @@ struct port_place {
 };
 
 #define OLD_MS_MOST 100
+#define JIFFY_MS    10
 
 /* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for it. */
 static void note_age(struct port_place *p, const char *port)
@@ -167,6 +168,16 @@ static int read_all(struct port_place *p)
     return rc ? rc : sys_list(p->root, add_device, p, "sys/class/infiniband");
 }
 
+/* The kernel counts that time in whole jiffies, of 10 ms at most, and a reading is still the old one in the last of them. */
+static void wait_until_new(unsigned old_ms)
+{
+    unsigned jiffies = (old_ms + JIFFY_MS - 1) / JIFFY_MS + 1;
+    struct timespec left = {.tv_nsec = jiffies * JIFFY_MS * 1000000L};
+
+    while (nanosleep(&left, &left) && errno == EINTR)
+        ;
+}
+
 int counters_read(struct counters *c, const char *root)
 {
     struct port_place p = {.c = c, .root = root};
@@ -174,10 +185,8 @@ int counters_read(struct counters *c, const char *root)
 
     *c = (struct counters){0};
     rc = read_all(&p);
-    if (!rc && p.old_ms && !root) {
-        const struct timespec until_new = {.tv_nsec = (p.old_ms + 1) * 1000000L};
-
-        nanosleep(&until_new, NULL);
+    if (!rc && p.old_ms) {
+        wait_until_new(p.old_ms);
         counters_free(c);
         rc = read_all(&p);
     }

@@ -6,7 +6,7 @@
  * Ports: counters/port_xmit_data and port_rcv_data count units of 4 bytes, in 64 bits or, on old adapters, in 32 bits, which stop at their
  * end (as InfiniBand has it) or begin again. Bytes of hw_counters, where counters/ has none, by the names that drivers give
  * them; else there may be packets only (rxe) or nothing at all (siw, PVRDMA). The kernel hands out hw_counters that it read up to `lifespan`
- * ms ago (10 by default): they are waited for and read again, so that what just moved is in them.
+ * ms ago (10 by default) and up to two jiffies more: so long is waited, then they are read again, so that what just moved is in them. So with a recorded tree.
  */
 #ifndef PLUMB_CORE_NET_COUNTERS_H
 #define PLUMB_CORE_NET_COUNTERS_H

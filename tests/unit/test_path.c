@@ -9,10 +9,12 @@
 #include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 
 #include <cmocka.h>
 
@@ -208,6 +210,46 @@ static void test_roce(void **state)
     END(p, PATH_ELSEWHERE, "eth0 moved 0 B of 12.4 GB, mlx5_0:1 moved 12.9 GB; mlx5_0:1 100 %",
         {.device = "eth0", .out_bytes = 12.4 * GB});
     path_close(p);
+    scratch_close(&s);
+}
+
+static volatile sig_atomic_t alarms;
+
+static void count_alarm(int signal)
+{
+    (void)signal;
+    alarms++;
+}
+
+/* hw_counters of 12 ms are old for two jiffies of 10 ms and what is left of the one they were read in, whatever
+ * signals come meanwhile. */
+static void test_old_counters_are_waited_for(void **state)
+{
+    const struct itimerval often = {.it_interval = {.tv_usec = 3000},
+                                    .it_value = {.tv_usec = 3000}};
+    const struct sigaction act = {.sa_handler = count_alarm};
+    struct sigaction before;
+    struct counters c;
+
+    (void)state;
+    SCRATCH(s);
+    INTERFACES(&s, {"eth0", 0, 0});
+    put_rxe(&s, 5, 7);
+    put_count(&s, "rxe0", "hw_counters/lifespan", 12);
+    sigaction(SIGALRM, &act, &before);
+    for (int signals = 0; signals < 2; signals++) {
+        if (signals)
+            setitimer(ITIMER_REAL, &often, NULL);
+        uint64_t begin_ns = clock_now_ns();
+        assert_int_equal(counters_read(&c, s.root), 0);
+        uint64_t took_ns = clock_now_ns() - begin_ns;
+        counters_free(&c);
+        if (took_ns < 29500000) /* the two clocks differ a little */
+            fail_msg("%g ms, %d signals", (double)took_ns / 1e6, (int)alarms);
+    }
+    setitimer(ITIMER_REAL, &(struct itimerval){0}, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    assert_true(alarms > 0);
     scratch_close(&s);
 }
 
@@ -557,6 +599,7 @@ int main(void)
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_stacked),
         cmocka_unit_test(test_roce),
+        cmocka_unit_test(test_old_counters_are_waited_for),
         cmocka_unit_test(test_roce_of_unknown_counters),
         cmocka_unit_test(test_infiniband),
         cmocka_unit_test(test_rxe),

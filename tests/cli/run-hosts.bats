@@ -376,7 +376,14 @@ END
     printf 'localhost slots=2\n127.0.0.1\n' > hosts
     run "$plumb" run t.yaml --hosts hosts --dry-run
     echo "$output"
-    [[ "$output" != *127.0.0.1,localhost* && "$output" != *localhost,127.0.0.1* ]]
+    [ "$status" -eq 2 ]
+    [[ "$output" == *"'hosts' names one host: a suite with cases between hosts needs two or more"* ]]
+    printf 'localhost slots=2\n127.0.0.1\nother address=127.0.0.1\n' > hosts
+    run "$plumb" run t.yaml --hosts hosts --dry-run
+    echo "$output"
+    [ "$status" -eq 0 ]
+    [ "$(grep -c ',localhost,other,' <<< "$output")" -eq 2 ]
+    [[ "$output" != *127.0.0.1,localhost* && "$output" != *localhost,127.0.0.1* && "$output" != *127.0.0.1,other* ]]
 }
 
 @test "mpirun: both ends are ranks of one job" {

@@ -59,8 +59,9 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
 
 // The same for the samples of one launch, in the order of time, but NaN where they cannot say how far one
 // depends on the one before: fewer than STATS_INTERVAL_FROM, or fewer than 50 whose neighbours are alike, unless all are
-// equal. At most some 6 % of series get an interval that misses the true median, also of AR(1) with phi
-// 0.9; stats_ci_median() has up to 64 % of those.
+// equal. Of 95 % intervals, at most some 5 % of all series of 20 to 49 get one that misses the true median, and up to 9 % at 50, of AR(1)
+// with phi up to 0.9; stats_ci_median() has up to 62 % of those. But of the few series of 20 to 49 that have one by chance though neighbours
+// are alike, a quarter miss with phi 0.5 and most with phi 0.9 (docs/statistics.md).
 int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out);
 
 // The interval over the medians of n launches, in any order: Student's t on their logarithms (on the medians

@@ -265,7 +265,7 @@ struct net_ops {
     int (*check)(struct net_end *e);
 
     /* At the start and at the end of the sampling, while the streams run: up to NET_FACTS_MAX facts of this end as a sender or receiver; those that
-     * count up (retransmits) are told since join. Returns how many. May fill in rails' text again. Not required. */
+     * count up (retransmits) since join. Rows have the difference of the two: from the end of the warm-up to the end of the sampling. Returns how many. May fill in rails' text again. Not required. */
     size_t (*facts)(struct net_end *e, struct net_fact *facts);
 
     void (*close)(

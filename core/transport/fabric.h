@@ -83,7 +83,7 @@ struct fabric_ops {
 
     /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not required. */
     void (*describe)(const struct fabric *f, char *text, size_t len);
-    /* As net_ops.facts(): retransmits and the like, since join. Not required. */
+    /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came between the mark and the end. Not required. */
     size_t (*facts)(struct fabric *f, struct net_fact *facts);
     /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told, and nothing been heard of it for so long? Not required. */
     bool (*unheard)(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns);

@@ -83,8 +83,8 @@ static void few_samples_have_a_true_interval_or_none(void **unused)
 
             print_message(
                 "  AR(1) %.1f  n=%-3zu  interval %5.1f %%  wrong %4.1f %%  (if always told "
-                "%4.1f %%)\n",
-                phi[p], n[i], s.told, s.wrong, s.plainly);
+                "%4.1f %%), of those told %4.1f %%\n",
+                phi[p], n[i], s.told, s.wrong, s.plainly, 100 * s.wrong / s.told);
             bad += !(s.wrong <= 10);
             bad += phi[p] == 0 && n[i] >= 20 && !(s.told > 80);
         }

@@ -103,8 +103,8 @@ double limits_roce_fraction(int payload);
 //                                      the best speed of both ends. Where the PCI bus does not
 //                                      show the link of a GPU, the same from NVML
 //   pcie.<address>.best_gbytes_per_s   what both ends could do
-//   pcie.<address>.path_gbytes_per_s   the slowest link on the way to the root, where that is
-//                                      slower than the device's own
+//   pcie.<address>.path_gbytes_per_s   the slowest link above the device's own, where that is
+//                                      slower than pcie.<address>.gbytes_per_s
 //   net.<name>.gbits_per_s             link speed
 //   net.<name>.tcp_gbits_per_s         TCP payload at the link speed and MTU
 //   net.<name>.chip_gbits_per_s        the fastest port of any card with this chip

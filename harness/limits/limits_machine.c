@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define ROCE_PAYLOAD 4096 // the largest path MTU; a smaller one stays below the limit
+#define SAME_RATE    1e-3 // the hardware figures' rates and the probe's are rounded
 #define IB_OVERHEAD                                                                                \
     26 // LRH 8, BTH 12, ICRC 4, VCRC 2 (InfiniBand Architecture 1.2.1, chapters 7 and 9)
 
@@ -28,14 +29,33 @@ static void add_dram(struct joiner *j)
                    limits_number(memory, "channels"));
 }
 
-static void add_link(struct joiner *j, const char *address, const char *name, double gt_s,
-                     int width, const char *what)
+/* Returns the rate; 0: not known. */
+static double add_link(struct joiner *j, const char *address, const char *name, double gt_s,
+                       int width, const char *what)
 {
     double rate = 0;
     int gen = limits_pcie_gen(j->l, gt_s);
-    if (gen > 0 && !limits_pcie(j->l, gen, width, 0, &rate))
-        limits_add(j, limits_key("pcie.%s.%s", address, name), rate, "GB/s", "sysfs",
-                   "%s: generation %d x%d, one direction, before packet headers", what, gen, width);
+    if (gen <= 0 || limits_pcie(j->l, gen, width, 0, &rate))
+        return 0;
+    limits_add(j, limits_key("pcie.%s.%s", address, name), rate, "GB/s", "sysfs",
+               "%s: generation %d x%d, one direction, before packet headers", what, gen, width);
+    return rate;
+}
+
+// The slowest link above the device's own; 0: there is none, or not all are known. The fact
+// "path_gbytes_per_s" has the device's own in it, which a GPU slows when idle.
+static double slowest_uplink(const json_t *device)
+{
+    const json_t *uplink;
+    double least = 0;
+    size_t i;
+    json_array_foreach (json_object_get(device, "uplinks"), i, uplink) {
+        double rate = limits_number(uplink, "now_gbytes_per_s");
+        if (rate <= 0)
+            return 0;
+        least = least > 0 && least < rate ? least : rate;
+    }
+    return least;
 }
 
 static void add_pcie(struct joiner *j, const json_t *device)
@@ -46,19 +66,20 @@ static void add_pcie(struct joiner *j, const json_t *device)
     double now = limits_number(link, "now_gt_s"), best = limits_number(link, "best_gt_s");
     double most =
         best > 0 ? best : limits_number(link, "max_gt_s"); // of the device alone: a bound too
-    double path = limits_number(device, "path_gbytes_per_s"),
-           own = limits_number(link, "now_gbytes_per_s");
+    double path = slowest_uplink(device), own;
     bool gpu = kind && !strcmp(kind, "gpu");
     if (!address || !link)
         return;
     if (gpu && most > now)
-        add_link(j, address, "gbytes_per_s", most, width, "width as it is, speed of a busy GPU");
+        own = add_link(j, address, "gbytes_per_s", most, width,
+                       "width as it is, speed of a busy GPU");
     else
-        add_link(j, address, "gbytes_per_s", now, width, "link as it is");
+        own = add_link(j, address, "gbytes_per_s", now, width, "link as it is");
     add_link(j, address, "best_gbytes_per_s", best, best_width, "what both ends could do");
-    if (path > 0 && path < own)
+    if (path > 0 && (own <= 0 || path < own * (1 - SAME_RATE)))
         limits_add(j, limits_key("pcie.%s.path_gbytes_per_s", address), path, "GB/s", "sysfs",
-                   "the slowest link on the way to the root, one direction, before packet headers");
+                   "the slowest link above the device's own, one direction, before packet "
+                   "headers");
 }
 
 static void add_chip(struct joiner *j, const json_t *nic, const char *name)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the probe concludes about devices: their nature, their links, their place, their ports. */
+#include "harness/limits/limits.h"
 #include "harness/probe/probe.h"
 #include "tests/unit/probe_cases.h"
 
@@ -204,8 +205,8 @@ static void put_function(const struct scratch *s, const char *path, const char *
     scratch_put(s, file, "16");
 }
 
-/* A switch below a switch: two links on the way up, each told once, and how near the adapters are. */
-static void test_switch_below_a_switch(void **state)
+/* A switch below a switch, whose link is at x8. */
+static void put_switches(const struct scratch *s)
 {
     static const char *const ports[] = {ROOT_PORT,
                                         UPPER,
@@ -216,21 +217,28 @@ static void test_switch_below_a_switch(void **state)
                                         LEFT "/0000:04:00.0",
                                         LEFT "/0000:04:01.0",
                                         RIGHT "/0000:07:00.0"};
+
+    put_metal(s);
+    for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++)
+        put_function(s, ports[i], "0x060400", "0x1000", "16");
+    put_function(s, LEFT, "0x060400", "0x1000", "8");
+    put_function(s, GPU, "0x030200", "0x10de", "16");
+    put_function(s, NEAR_NIC, "0x020700", "0x15b3", "16");
+    put_function(s, FAR_NIC, "0x020700", "0x15b3", "16");
+    put_function(s, MIDDLE_NIC, "0x020700", "0x15b3", "16");
+    scratch_put(s, "plumb/absent", GPU "/driver\n");
+}
+
+/* Two links on the way up, each told once, and how near the adapters are. */
+static void test_switch_below_a_switch(void **state)
+{
     struct scratch s;
     json_t *machine;
     const json_t *gpu, *uplinks, *pairs, *findings;
 
     (void)state;
     scratch_open(&s);
-    put_metal(&s);
-    for (size_t i = 0; i < sizeof(ports) / sizeof(*ports); i++)
-        put_function(&s, ports[i], "0x060400", "0x1000", "16");
-    put_function(&s, LEFT, "0x060400", "0x1000", "8");
-    put_function(&s, GPU, "0x030200", "0x10de", "16");
-    put_function(&s, NEAR_NIC, "0x020700", "0x15b3", "16");
-    put_function(&s, FAR_NIC, "0x020700", "0x15b3", "16");
-    put_function(&s, MIDDLE_NIC, "0x020700", "0x15b3", "16");
-    scratch_put(&s, "plumb/absent", GPU "/driver\n");
+    put_switches(&s);
     assert_int_equal(probe_machine(s.root, &machine), 0);
 
     gpu = json_array_get(json_object_get(machine, "pci"), 0);
@@ -252,6 +260,47 @@ static void test_switch_below_a_switch(void **state)
     assert_string_equal(text_in(json_array_get(findings, 1), "subject"), "0000:05:00.0");
     json_decref(machine);
     scratch_close(&s);
+}
+
+/* The limit's value; 0: there is none. */
+static double limit_of(const json_t *limits, const char *key)
+{
+    const json_t *limit;
+    size_t i;
+
+    json_array_foreach (limits, i, limit)
+        if (!strcmp(text_in(limit, "key"), key))
+            return json_number_value(json_object_get(limit, "value"));
+    return 0;
+}
+
+/* A slow link above a GPU limits its copies, whether or not the GPU was idle when the probe looked: idle, its
+ * own link at 2.5 GT/s is slower than the one above, which carries 16 x 8 / 8 x 128/130 GB/s. */
+static void test_slow_uplink_of_an_idle_gpu(void **state)
+{
+    static const char *const speeds[] = {"16.0 GT/s PCIe", "2.5 GT/s PCIe"};
+    char err[1024] = "";
+    struct limits *figures = limits_load("configs", err, sizeof(err));
+
+    (void)state;
+    assert_non_null(figures);
+    for (size_t i = 0; i < 2; i++) {
+        struct scratch s;
+        json_t *machine, *limits;
+
+        scratch_open(&s);
+        put_switches(&s);
+        scratch_put(&s, GPU "/current_link_speed", speeds[i]);
+        assert_int_equal(probe_machine(s.root, &machine), 0);
+        assert_int_equal(limits_machine(figures, machine, &limits), 0);
+        assert_float_equal(limit_of(limits, "pcie.0000:05:00.0.gbytes_per_s"), 31.508, 1e-3);
+        assert_float_equal(limit_of(limits, "pcie.0000:05:00.0.path_gbytes_per_s"), 15.754, 1e-3);
+        assert_true(limit_of(limits, "pcie.0000:08:00.0.path_gbytes_per_s") == 0);
+        json_decref(limits);
+        json_decref(machine);
+        scratch_close(&s);
+    }
+    limits_free(figures);
 }
 
 static void test_roce_without_v2(void **state)
@@ -301,9 +350,13 @@ static void test_addresses_stay_out(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_natures),         cmocka_unit_test(test_gpu_models_in_a_guest),
-        cmocka_unit_test(test_links),           cmocka_unit_test(test_switch_below_a_switch),
-        cmocka_unit_test(test_roce_without_v2), cmocka_unit_test(test_addresses_stay_out),
+        cmocka_unit_test(test_natures),
+        cmocka_unit_test(test_gpu_models_in_a_guest),
+        cmocka_unit_test(test_links),
+        cmocka_unit_test(test_switch_below_a_switch),
+        cmocka_unit_test(test_slow_uplink_of_an_idle_gpu),
+        cmocka_unit_test(test_roce_without_v2),
+        cmocka_unit_test(test_addresses_stay_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,16 +111,25 @@ static int read_memory_max(const struct tree *tree, const char *folder, struct l
     return rc;
 }
 
-/* One level of a v2 hierarchy. */
-static void limits_v2(const struct tree *tree, const char *folder, struct limits *limits)
+/* One level of a v2 hierarchy, for each controller. */
+static void limits_v2_cpu(const struct tree *tree, const char *folder, struct limits *limits)
 {
     int rc = read_cpu_max(tree, folder, limits);
 
     if (rc)
         note_unread(tree, folder, "cpu.max", rc, limits->unread[LIMIT_CPUS]);
-    rc = read_memory_max(tree, folder, limits);
+}
+
+static void limits_v2_memory(const struct tree *tree, const char *folder, struct limits *limits)
+{
+    int rc = read_memory_max(tree, folder, limits);
+
     if (rc)
         note_unread(tree, folder, "memory.max", rc, limits->unread[LIMIT_MEMORY]);
+}
+
+static void limits_v2_cpuset(const struct tree *tree, const char *folder, struct limits *limits)
+{
     read_cpuset(tree, folder, "cpuset.cpus.effective", limits);
 }
 
@@ -182,39 +191,54 @@ static void limits_walk(const struct tree *tree, const char *mount, const char *
     }
 }
 
-static void read_v1(const struct tree *tree, struct limits *limits)
+static const struct controller {
+    const char *name, *mount, *other; /* v1's places */
+    level_fn *v1, *v2;
+} controllers[] = {
+    {"cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", limits_v1_cpu, limits_v2_cpu},
+    {"memory", "sys/fs/cgroup/memory", NULL, limits_v1_memory, limits_v2_memory},
+    {"cpuset", "sys/fs/cgroup/cpuset", NULL, limits_v1_cpuset, limits_v2_cpuset}};
+
+/* Beside v1's hierarchies v2's has a folder of its own. */
+static const char *mount_v2(const struct tree *tree)
 {
-    static const struct {
-        const char *controller, *mount, *other;
-        level_fn *read;
-    } all[] = {{"cpu", "sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct", limits_v1_cpu},
-               {"memory", "sys/fs/cgroup/memory", NULL, limits_v1_memory},
-               {"cpuset", "sys/fs/cgroup/cpuset", NULL, limits_v1_cpuset}};
-    char path[TREE_PATH];
+    static const char beside[] = "sys/fs/cgroup/unified";
 
-    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-        const char *mount = all[i].mount;
-
-        if (!tree_exists(tree, mount) && all[i].other)
-            mount = all[i].other;
-        if (cgroup_path(tree, all[i].controller, path, sizeof(path)))
-            limits_walk(tree, mount, path, all[i].read, limits);
-    }
+    return tree_exists(tree, beside) ? beside : "sys/fs/cgroup";
 }
 
-static int cgroup_read(const struct tree *tree, struct limits *limits)
+/* A controller is in one hierarchy: v1's where /proc/self/cgroup names it, else v2's. Returns the
+ * version, 0: in none. */
+static int read_controller(const struct tree *tree, const struct controller *c,
+                           struct limits *limits)
 {
+    const char *mount = c->mount;
     char path[TREE_PATH];
 
-    *limits = (struct limits){0};
-    if (cgroup_path(tree, "cpu", path, sizeof(path))) {
-        read_v1(tree, limits);
+    if (cgroup_path(tree, c->name, path, sizeof(path))) {
+        if (!tree_exists(tree, mount) && c->other)
+            mount = c->other;
+        limits_walk(tree, mount, path, c->v1, limits);
         return 1;
     }
     if (!cgroup_path(tree, "", path, sizeof(path)))
         return 0;
-    limits_walk(tree, "sys/fs/cgroup", path, limits_v2, limits);
+    limits_walk(tree, mount_v2(tree), path, c->v2, limits);
     return 2;
+}
+
+/* The version of the first controller that has one; they may differ. A controller that no hierarchy has,
+ * where others have one, limits nothing. */
+static int cgroup_read(const struct tree *tree, struct limits *limits)
+{
+    int version = 0;
+
+    *limits = (struct limits){0};
+    for (size_t i = 0; i < sizeof(controllers) / sizeof(*controllers); i++) {
+        int its = read_controller(tree, &controllers[i], limits);
+        version = version ? version : its;
+    }
+    return version;
 }
 
 /* A number, "none" where it is known that there is none, else null and why. */

@@ -343,6 +343,38 @@ static const struct limit_case {
       {V1 "cpu.cfs_quota_us", "-1\n"},
       {V1 "x/cpu.cfs_quota_us", "350000\n"},
       {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"}}},
+    /* Each controller is in a hierarchy of its own: memory in v1's, cpu in v2's, */
+    {"\"none\"",
+     "2147483648",
+     {{"proc/self/cgroup", "4:memory:/\n0::/\n"},
+      {"sys/fs/cgroup/memory/memory.limit_in_bytes", "2147483648\n"},
+      {"plumb/absent", V2 "cpu.max\n" V2 "memory.max\n"}}},
+    /* the same where v2's has a folder of its own, */
+    {"1.5",
+     "2147483648",
+     {{"proc/self/cgroup", "4:memory:/b\n0::/a\n"},
+      {"sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n"},
+      {"sys/fs/cgroup/memory/b/memory.limit_in_bytes", "2147483648\n"},
+      {V2 "unified/a/cpu.max", "150000 100000\n"},
+      {V2 "unified/a/memory.max", "4096\n"},
+      {"plumb/absent", V2 "cpu.max\n" V2 "unified/cpu.max\n"}}},
+    /* and the other way round; */
+    {"3.5",
+     "4096",
+     {{"proc/self/cgroup", "3:cpu,cpuacct:/x\n0::/a\n"},
+      {V1 "cpu.cfs_quota_us", "-1\n"},
+      {V1 "x/cpu.cfs_quota_us", "350000\n"},
+      {V1 "x/cpu.cfs_period_us", "100000\n"},
+      {V2 "a/cpu.max", "100000 100000\n"},
+      {V2 "a/memory.max", "4096\n"},
+      {"plumb/absent", V2 "memory.max\n"}}},
+    /* where v2's file was not read, nothing is known. */
+    {"3.5",
+     "null",
+     {{"proc/self/cgroup", "3:cpu,cpuacct:/x\n0::/a\n"},
+      {V1 "cpu.cfs_quota_us", "-1\n"},
+      {V1 "x/cpu.cfs_quota_us", "350000\n"},
+      {V1 "x/cpu.cfs_period_us", "100000\n"}}},
 };
 
 static void test_control_group_limits(void **state)

@@ -122,7 +122,8 @@ struct bench {
 
 /* What other processes saw of their GPUs. The benchmark's, until the point is torn down. */
 struct gpu_elsewhere {
-    struct gpu_ledger ledger;
+    struct gpu_ledger same;   /* of the GPU that the point watches, too */
+    struct gpu_ledger ledger; /* of others */
     char disturbed[256]; /* whose were, and how: "rank 3 (node1): GPU held back ..."; "" none */
 };
 

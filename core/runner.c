@@ -90,6 +90,7 @@ static void add_elsewhere(const struct point *pt, struct outcome *oc)
 {
     if (!pt->elsewhere)
         return;
+    gpu_ledger_add_same(&oc->gpu, &pt->elsewhere->same);
     gpu_ledger_add(&oc->gpu, &pt->elsewhere->ledger);
     if (pt->elsewhere->disturbed[0])
         evidence_add(oc->disturbed, sizeof(oc->disturbed), "%s", pt->elsewhere->disturbed);

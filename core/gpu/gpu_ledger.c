@@ -77,6 +77,46 @@ void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more)
     gpu_watch_reasons(l->seen, l->throttle, sizeof(l->throttle));
 }
 
+void gpu_ledger_add_same(struct gpu_ledger *l, const struct gpu_ledger *more)
+{
+    double ecc_errors = fmax(l->ecc_errors, more->ecc_errors);
+    double pcie_replays = fmax(l->pcie_replays, more->pcie_replays);
+
+    gpu_ledger_add(l, more);
+    l->ecc_errors = ecc_errors;
+    l->pcie_replays = pcie_replays;
+}
+
+static bool is_same(const struct gpu_sight *a, const struct gpu_sight *b)
+{
+    return a->address[0] && a->machine == b->machine && !strcmp(a->address, b->address);
+}
+
+/* Whether one before this one, and after the first, saw the same GPU. */
+static bool is_joined(const struct gpu_sight *sights, size_t i)
+{
+    for (size_t k = 1; k < i; k++)
+        if (is_same(&sights[k], &sights[i]))
+            return true;
+    return false;
+}
+
+void gpu_ledger_join(const struct gpu_sight *sights, size_t n, struct gpu_ledger *same,
+                     struct gpu_ledger *others)
+{
+    gpu_ledger_none(same);
+    gpu_ledger_none(others);
+    for (size_t i = 1; i < n; i++) {
+        if (is_joined(sights, i))
+            continue;
+        struct gpu_ledger gpu = *sights[i].ledger;
+        for (size_t k = i + 1; k < n; k++)
+            if (is_same(&sights[i], &sights[k]))
+                gpu_ledger_add_same(&gpu, sights[k].ledger);
+        gpu_ledger_add(is_same(&sights[0], &sights[i]) ? same : others, &gpu);
+    }
+}
+
 bool gpu_ledger_sound(struct gpu_ledger *l)
 {
     const double counts[] = {l->clock_mhz_low,   l->clock_mhz_high, l->memory_clock_mhz,

@@ -60,6 +60,19 @@ const char *gpu_watch_reasons(unsigned seen, char *text, size_t len);
 void gpu_ledger_none(struct gpu_ledger *out);
 /* Adds what was seen of other devices, by another process it may be: their lowest and highest, looks and errors in sum. Samples stay. */
 void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more);
+/* The same, seen of the same devices: each process reads the same counters of errors, so the most that one saw counts. */
+void gpu_ledger_add_same(struct gpu_ledger *l, const struct gpu_ledger *more);
+
+/* What one process saw of its GPU. */
+struct gpu_sight {
+    unsigned machine;    /* equal where it is the same one */
+    const char *address; /* PCI address; "": it has none */
+    const struct gpu_ledger *ledger;
+};
+
+/* What all but sights[0] saw: *same of its GPU, *others of other GPUs, each GPU's errors counted once. sights[0] needs no ledger. */
+void gpu_ledger_join(const struct gpu_sight *sights, size_t n, struct gpu_ledger *same,
+                     struct gpu_ledger *others);
 /* What another process told can be: texts end, counts are none below 0. */
 bool gpu_ledger_sound(struct gpu_ledger *l);
 /* The sentence for a row that was disturbed: "GPU held back in 12 of 30 looks (power cap), 37 of

@@ -71,6 +71,7 @@ struct collective_account {
     struct collective_told told;
     double busy_cores, softirq_cores; /* of the machine, in its first member; else NAN */
     struct gpu_ledger gpu;            /* this member's; rank 0's is watched by its point */
+    char gpu_address[24];             /* PCI address, rank 0's too; "": it has none */
 };
 
 struct collective_claims {

@@ -83,6 +83,7 @@ void member_tell(struct member *m, struct collective_account *account)
         account->busy_cores = cpu_busy(&m->cpu_mark, &now);
         account->softirq_cores = cpu_softirq(&m->cpu_mark, &now);
     }
+    snprintf(account->gpu_address, sizeof(account->gpu_address), "%s", m->c.gpu);
     gpu_ledger_none(&account->gpu);
     if (m->watch)
         gpu_watch_end(m->watch, &account->gpu);
@@ -283,6 +284,7 @@ bool account_sound(struct collective_account *account)
     bool sound = told->n_flows <= COLLECTIVE_FLOWS_MAX && told->n_facts <= NET_FACTS_MAX &&
                  rail_sound(&told->rail) && gpu_ledger_sound(&account->gpu);
 
+    END(account->gpu_address);
     END(told->algorithm);
     END(told->detail);
     END(told->sockets);

@@ -64,6 +64,7 @@ int session_end(struct session *s);
 /* After session_end(). */
 /* What a member saw of its GPU since the mark; rank 0 sees its own by itself. NULL before session_end(). */
 const struct gpu_ledger *session_gpu(const struct session *s, unsigned member);
+const char *session_gpu_address(const struct session *s, unsigned member); /* PCI; "": none */
 const struct collective_told *session_told(const struct session *s, unsigned member);
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };

@@ -250,6 +250,11 @@ const struct gpu_ledger *session_gpu(const struct session *s, unsigned member)
     return s->told && member < s->n ? &s->accounts[member].gpu : NULL;
 }
 
+const char *session_gpu_address(const struct session *s, unsigned member)
+{
+    return s->told && member < s->n ? s->accounts[member].gpu_address : "";
+}
+
 unsigned session_nodes(const struct session *s, const struct session_node **nodes)
 {
     *nodes = s->nodes;

@@ -295,20 +295,24 @@ static int watch_gpu(struct point *pt, const struct collective_work *w)
     return point_gpu(pt, count ? local % count : 0, &gpu);
 }
 
+/* Ranks may share a GPU, each of which reads its counters. */
 static void add_gpus(struct point *pt, struct collective_work *w)
 {
     char text[192], name[WORLD_NAME_MAX + 32];
+    struct gpu_sight sights[WORLD_RANKS_MAX] = {{0}};
+    unsigned n = 0;
 
-    gpu_ledger_none(&w->gpus.ledger);
     w->gpus.disturbed[0] = 0;
-    for (unsigned i = 1; i < w->n && session_gpu(w->session, i); i++) {
-        const struct gpu_ledger *gpu = session_gpu(w->session, i);
-        gpu_ledger_add(&w->gpus.ledger, gpu);
-        if (*gpu_ledger_disturbance(gpu, text, sizeof(text)))
+    for (; n < w->n && session_gpu(w->session, n); n++) {
+        const struct gpu_ledger *gpu = session_gpu(w->session, n);
+        sights[n] = (struct gpu_sight){w->machine[n], session_gpu_address(w->session, n), gpu};
+        if (n && *gpu_ledger_disturbance(gpu, text, sizeof(text)))
             evidence_add(w->gpus.disturbed, sizeof(w->gpus.disturbed), "%s: %s",
-                         world_name(w->world, w->members[i], name, sizeof(name)), text);
-        pt->elsewhere = &w->gpus;
+                         world_name(w->world, w->members[n], name, sizeof(name)), text);
     }
+    gpu_ledger_join(sights, n, &w->gpus.same, &w->gpus.ledger);
+    if (n > 1)
+        pt->elsewhere = &w->gpus;
 }
 
 int collective_bench_setup(struct point *pt)

@@ -53,6 +53,7 @@ static int fake_open(struct collective *c)
         return collective_fail(c, -ENODEV, "fake: no device here");
     if (c->me == 0)
         fake->arrived = fake->generation = 0;
+    snprintf(c->gpu, sizeof(c->gpu), "%s", fake->gpu);
     c->state = calloc(1, sizeof(struct fake_state));
     return c->state ? collective_host_alloc(c) : -ENOMEM;
 }

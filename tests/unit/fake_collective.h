@@ -30,6 +30,7 @@ struct fake_shared {
     uint64_t loopback_bytes;    /* that each call of rank 0 moves over lo */
     char device[64];            /* of its flow; "": it has none */
     double flow_bytes;          /* of each call */
+    char gpu[24];               /* that all ranks share; "": they have none */
     unsigned other_node, inexact;
     char vectors[FAKE_RANKS][FAKE_BYTES];
 };

@@ -589,9 +589,44 @@ static void what_others_saw(void **state)
     assert_true(gpu_ledger_sound(&none) && strlen(none.throttle) == sizeof(none.throttle) - 1);
 }
 
+/* Ranks 0, 1 and 4 share a GPU, 2 and 5 one at the same address of another machine, 3 has one of its own: errors of
+ * a GPU are there once, however many read its counters. */
+static void what_others_saw_of_one_gpu(void **state)
+{
+    static const struct {
+        unsigned machine;
+        const char *address;
+        double errors, replays;
+    } ranks[] = {
+        {0, "0000:18:00.0", 3, 20}, {0, "0000:18:00.0", 3, 19}, {1, "0000:18:00.0", 5, NAN},
+        {0, "0000:2a:00.0", 7, 1},  {0, "0000:18:00.0", 4, 20}, {1, "0000:18:00.0", 5, 2},
+        {0, "", NAN, NAN}};
+    struct gpu_ledger each[7], same, others, all;
+    struct gpu_sight sights[7];
+
+    (void)state;
+    for (size_t i = 0; i < 7; i++) {
+        gpu_ledger_none(&each[i]);
+        each[i].ecc_errors = ranks[i].errors;
+        each[i].pcie_replays = ranks[i].replays;
+        each[i].looks = 2;
+        sights[i] = (struct gpu_sight){ranks[i].machine, ranks[i].address, i ? &each[i] : NULL};
+    }
+    gpu_ledger_join(sights, 7, &same, &others);
+    assert_true(same.ecc_errors == 4 && same.pcie_replays == 20 && same.looks == 4);
+    assert_true(others.ecc_errors == 5 + 7 && others.pcie_replays == 2 + 1 && others.looks == 8);
+    all = each[0];
+    gpu_ledger_add_same(&all, &same);
+    gpu_ledger_add(&all, &others);
+    assert_true(all.ecc_errors == 16 && all.pcie_replays == 23 && all.looks == 14);
+    gpu_ledger_join(sights, 1, &same, &others);
+    assert_true(isnan(same.ecc_errors) && isnan(others.ecc_errors));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_others_saw_of_one_gpu),
         cmocka_unit_test(what_others_saw),
         cmocka_unit_test_setup(test_calm, reset),
         cmocka_unit_test_setup(test_not_too_often, reset),

@@ -188,6 +188,7 @@ static void test_told(void **state)
     start(&f, 2);
     strcpy(fake->device, "shm");
     fake->flow_bytes = 1000;
+    strcpy(fake->gpu, "0000:18:00.0");
     OK(begin(&f, 2));
     OK(run(&f, 4));
     OK(session_mark(f.s));
@@ -201,6 +202,7 @@ static void test_told(void **state)
         assert_int_equal(told->flows[0].in_messages, 3);
         assert_int_equal(told->facts[0].value, 3);
         assert_int_equal(told->facts[1].value, 5);
+        assert_string_equal(session_gpu_address(f.s, i), "0000:18:00.0");
     }
     assert_int_equal(session_nodes(f.s, &nodes), 1);
     assert_int_equal(nodes[0].member, 0);

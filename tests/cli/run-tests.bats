@@ -306,7 +306,11 @@ END
 @test "a test that leaves a file in the tree of a checkout has failed; the runner itself leaves none" {
     git -C "$tree" init -q
     printf 'build/\n' >"$tree/.gitignore"
+    touch "$tree/known"
+    git -C "$tree" add known .gitignore
+    git -C "$tree" -c user.name=a -c user.email=a@b commit -qm a
     touch "$tree/mine"
+    echo changed >"$tree/known"
     program test_one <<<'printf "1..1\nok 1 - a\n"'
     run_tests
     [ "$status" -eq 0 ]
@@ -315,6 +319,11 @@ END
     [ "$status" -eq 1 ]
     grep -q '^    | left in the tree by a test: left.over$' <<<"$output"
     last_line_is '2 passed, 1 failed, 0 skipped'
+    rm "$tree/left.over"
+    program test_two <<<'echo more >>known; printf "1..1\nok 1 - b\n"'
+    run_tests
+    [ "$status" -eq 1 ]
+    grep -q '^    | left in the tree by a test: known ' <<<"$output"
 }
 
 @test "what other guests took of the CPUs is kept of each file, as a number" {

@@ -75,6 +75,8 @@ until_running() { # until plumb-null is measuring
         sleep 0.05
     done
     [ ! -e said ] || cat said
+    tail -n 20 r*/log/* 2> /dev/null || true
+    ps -eo pid,etimes,stat,args | grep -F "$work/bin/" || true
     return 1
 }
 
@@ -213,6 +215,7 @@ END
     suite '{bench: gather, number: [1, 2]}'
     export FAKE_WAIT=12
     run over_hosts
+    echo "$status: $output"
     [ "$status" -eq 4 ]
     [[ "$output" == *"a trial of 'gather' over all hosts failed: on 'alpha' it ended with status 5: rank 0: plumb-gather: ranks 3 of 7 have not come"* ]]
     [ "$(cells status | sort | uniq -c | tr -s ' ')" = ' 2 failed' ]

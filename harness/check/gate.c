@@ -73,7 +73,8 @@ bool gate_is_blind(const struct decide_case *c, double see)
 
 static bool is_doubtful(const struct decide_case *c)
 {
-    return c->obstacle == OBSTACLE_TOGETHER || c->obstacle == OBSTACLE_JUMPS;
+    return c->obstacle == OBSTACLE_TOGETHER || c->obstacle == OBSTACLE_JUMPS ||
+           c->obstacle == OBSTACLE_SHAPE;
 }
 
 bool gate_is_suspect(const struct decide_case *c, double see, size_t n)

@@ -56,7 +56,7 @@ struct gate_tally {
     size_t unseen;  /* could not have shown a loss of `see`, whatever they were decided */
     size_t suspect; /* undecided, and not to be a baseline: gate_is_suspect() */
     size_t
-        doubtful; /* of these, would be proven, but for what runs were seen to do where nothing changed */
+        doubtful; /* of these, would be proven, but for what runs do, or may do, where nothing changed */
     size_t within; /* a loss is proven, and the margin lets it pass */
 };
 
@@ -104,8 +104,8 @@ const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first ru
 bool gate_is_blind(const struct decide_case *c, double see);
 
 /* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p of SUSPECT_LEVEL over all n
- * cases that were judged (Bonferroni), or as one of many that lost together, or where only what runs were seen to do keeps
- * it from being proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells no p, beyond
+ * cases that were judged (Bonferroni), or as one of many that lost together, or where only what runs were seen to do, or that few are known,
+ * keeps it from being proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells no p, beyond
  * SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
  * have one, and the first baseline would stay the only one. */
 #define SUSPECT_LEVEL  0.05

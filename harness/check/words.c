@@ -91,10 +91,9 @@ static const char *undecided(const struct gate *g)
             "a run comes up slower in all: more baselines would tell",
             o->n_down, o->n_judged, 100 * (1 - o->moved), o->n_up);
     if (g->tally.doubtful)
-        return pool_text(pool,
-                         "a loss is likely in %s and not proven, as others lay as far off where "
-                         "nothing changed: more baselines would tell",
-                         show_count(pool, g->tally.doubtful, "case"));
+        return pool_text(
+            pool, "a loss is likely in %s, and not proven by these baselines: more would tell",
+            show_count(pool, g->tally.doubtful, "case"));
     if (g->tally.unseen == g->tally.held && o->runs_unknown)
         return pool_text(pool,
                          "one baseline of %s does not tell how runs differ: more baselines would",

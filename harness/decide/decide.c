@@ -202,34 +202,38 @@ static void case_fill(const struct work *w, struct quantiles *q, size_t i, struc
     c->p_better = tail_read(w->judge.gains, dist_t_cdf(-d / k->error, k->freedom));
 }
 
+/* What a p rests on, from the boldest to what counts. */
+enum basis { BASIS_NORMAL, BASIS_SHAPE, BASIS_CHANCE, BASES };
+
 static double p_of(const struct work *w, size_t i, const struct decide_case *c, bool loss,
-                   bool as_told)
+                   enum basis basis)
 {
     const struct known *k = &w->known[i];
-    double t = w->m[i].d / k->error, p = dist_t_cdf(loss ? t : -t, k->normal_freedom);
+    double t = w->m[i].d / k->error;
+    double p = dist_t_cdf(loss ? t : -t, basis == BASIS_NORMAL ? k->normal_freedom : k->freedom);
 
-    p = as_told ? p : loss ? c->p_worse : c->p_better;
+    p = basis != BASIS_CHANCE ? p : loss ? c->p_worse : c->p_better;
     /* Held against the best of several by chance, everything looks like a loss. */
     return loss && c->best_of > 1 ? p * c->best_of : p;
 }
 
-/* Proof over the suite, on one side; first as Student's t has it, to know what chance took away. */
+/* Proof over the suite, on one side; first by less, to know what took it away. */
 static int prove(struct work *w, struct decide_case *cases, bool loss)
 {
     size_t n = w->judge.n_judged;
     int err = 0;
 
-    for (int as_told = 1; !err && as_told >= 0; as_told--) {
+    for (int basis = BASIS_NORMAL; !err && basis < BASES; basis++) {
         for (size_t k = 0; k < n; k++)
-            w->x[k] = p_of(w, w->judged[k], &cases[w->judged[k]], loss, as_told);
+            w->x[k] = p_of(w, w->judged[k], &cases[w->judged[k]], loss, (enum basis)basis);
         err = holm(w->x, n, w->judge.alarm_level, w->proven);
         for (size_t k = 0; !err && k < n; k++) {
             struct decide_case *c = &cases[w->judged[k]];
 
-            if (as_told && w->proven[k])
-                c->obstacle = OBSTACLE_JUMPS;
-            else if (!as_told && w->proven[k])
-                c->proven = true;
+            if (!w->proven[k])
+                continue;
+            c->obstacle = basis == BASIS_NORMAL ? OBSTACLE_SHAPE : OBSTACLE_JUMPS;
+            c->proven = basis == BASIS_CHANCE;
         }
     }
     return err;
@@ -247,7 +251,7 @@ static void case_decide(const struct work *w, const struct decide_overall *overa
     const struct known *k = &w->known[i];
     double d = w->m[i].d, edge = -log1p(-c->margin);
     bool few = c->proven && is_few(&w->judge, &w->m[i], 0) && !(fabs(d) > w->judge.widest);
-    bool jumps = c->obstacle == OBSTACLE_JUMPS && !c->proven;
+    enum decide_obstacle likely = c->proven ? OBSTACLE_NONE : c->obstacle;
 
     c->obstacle = OBSTACLE_NONE;
     c->proven = c->proven && !few && !is_unknown(w, i);
@@ -261,8 +265,8 @@ static void case_decide(const struct work *w, const struct decide_overall *overa
         c->decision = d < 0 ? DECISION_WORSE : DECISION_BETTER;
     else if (few)
         c->obstacle = OBSTACLE_FEW;
-    else if (jumps)
-        c->obstacle = OBSTACLE_JUMPS;
+    else if (likely != OBSTACLE_NONE)
+        c->obstacle = likely;
     else if (overall->together && k->down)
         c->obstacle = OBSTACLE_TOGETHER;
 }

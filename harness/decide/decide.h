@@ -78,7 +78,8 @@ enum decide_obstacle {
     OBSTACLE_FEW,        /* a change that few launches cannot prove: see above */
     OBSTACLE_RUNS,       /* one run a side, and too few cases to tell how runs differ */
     OBSTACLE_TOGETHER,   /* it lost with many others, and none is proven: overall.together */
-    OBSTACLE_JUMPS /* it would be proven, but where nothing changed runs lay as far off, too */
+    OBSTACLE_JUMPS, /* it would be proven, but where nothing changed runs lay as far off, too */
+    OBSTACLE_SHAPE /* it would be proven, if runs had no heavier tails than launches: too few are known */
 };
 
 /* What a run of A is for. B's runs are all DECIDE_LEVEL. */

@@ -50,6 +50,7 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
         [OBSTACLE_RUNS] = "runs unknown",
         [OBSTACLE_TOGETHER] = "together",
         [OBSTACLE_JUMPS] = "jumps",
+        [OBSTACLE_SHAPE] = "few runs",
     };
 
     return names[obstacle];
@@ -170,6 +171,9 @@ static bool say_doubt(struct words *w, const struct decide_case *c)
     case OBSTACLE_JUMPS:
         say(w, c->by_runs ? ", likely, not proven: runs of the baseline lie as far off, too"
                           : ", likely, not proven: cases that gained lie as far off, too");
+        return true;
+    case OBSTACLE_SHAPE:
+        say(w, ", likely, not proven: too few runs are known to tell how far off one can be");
         return true;
     default:
         return false;

@@ -30,7 +30,7 @@ VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/version.
 
 # What this machine has to build with, found once. Goals that do not build do without.
 CONFIG := build/config.mk
-ifneq ($(filter-out clean config format help lint run test,$(or $(MAKECMDGOALS),all)),)
+ifneq ($(filter-out clean config format help lint machines run test,$(or $(MAKECMDGOALS),all)),)
 include $(CONFIG)
 endif
 
@@ -45,7 +45,8 @@ ifneq ($(FUZZ),)
 override CC := $(LIBFUZZER_CC)
 SANITIZE += -fsanitize=fuzzer-no-link
 endif
-ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fno-omit-frame-pointer -ffunction-sections \
+# Names of files in what is built begin at the tree, so that ccache may share it between checkouts.
+ALL_CFLAGS := -std=gnu11 -D_GNU_SOURCE $(WARN) -I. -fdebug-prefix-map='$(CURDIR)'=. -fno-omit-frame-pointer -ffunction-sections \
 	-fdata-sections $(SANITIZE) $(HWLOC_CFLAGS) $(JANSSON_CFLAGS) $(LIBYAML_CFLAGS) $(LIBCSV_CFLAGS) \
 	$(LIBSODIUM_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 # A program looks for libraries in ../lib first: see scripts/bundle.
@@ -55,13 +56,15 @@ CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
 HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
 
 # core/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
-CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c core/transport/tcp/*.c))
+CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c core/wire/tcp/*.c))
 # One of these two: what proves a secret, or says that nothing here can.
 CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
 # The same of the history of runs.
 HARNESS_SRC := $(filter-out harness/history/history_db_$(if $(HAVE_SQLITE),none.c,sqlite%),$(HARNESS_SRC))
-BENCH_SRC := $(wildcard benches/*.c)
+# A benchmark is a folder, or one file.
+BENCHES := $(sort $(patsubst benches/%.c,%,$(wildcard benches/*.c)) \
+	$(patsubst benches/%/,%,$(dir $(wildcard benches/*/*.c))))
 UNIT_SRC := $(wildcard tests/unit/test_*.c)
 UNIT_HELP_SRC := $(filter-out $(UNIT_SRC),$(wildcard tests/unit/*.c))
 FUZZ_SRC := $(wildcard tests/fuzz/fuzz_*.c)
@@ -70,7 +73,7 @@ UNIT_HARNESS_SRC := $(if $(UNIT_SRC),$(shell grep -l '"harness/' $(UNIT_SRC)))
 UNIT_CORE_SRC := $(filter-out $(UNIT_HARNESS_SRC),$(UNIT_SRC))
 
 obj = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
-BENCH_BIN := $(patsubst benches/%.c,$(BUILD)/bin/plumb-%,$(BENCH_SRC))
+BENCH_BIN := $(BENCHES:%=$(BUILD)/bin/plumb-%)
 PLUMB_BIN := $(if $(PLUMB),$(BUILD)/bin/plumb)
 unit_bin = $(patsubst tests/unit/%.c,$(BUILD)/tests/%,$(1))
 UNIT_BIN := $(call unit_bin,$(UNIT_CORE_SRC) $(if $(PLUMB),$(UNIT_HARNESS_SRC)))
@@ -79,6 +82,9 @@ SELF_BIN := $(if $(PLUMB),$(addprefix $(BUILD)/selftest/,verdicts nights history
 FUZZ_BIN := $(if $(PLUMB),$(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(FUZZ_SRC)))
 CORE_OBJ := $(call obj,$(CORE_SRC))
 CORE_LIB := $(BUILD)/obj/core.a
+# What benchmarks are made of, but for what each has under the same name: tests link parts of several.
+BENCH_LIB := $(BUILD)/obj/benches.a
+BENCH_OBJ := $(call obj,$(filter-out $(foreach b,$(BENCHES),benches/$(b)/$(b).c benches/$(b)/rows.c),$(wildcard benches/*/*.c)))
 HARNESS_OBJ := $(call obj,$(HARNESS_SRC))
 UNIT_HELP_OBJ := $(call obj,$(UNIT_HELP_SRC))
 
@@ -86,28 +92,40 @@ all: programs
 	@cmp -s build/config.txt build/config.shown || \
 		{ echo; cat build/config.txt; cp build/config.txt build/config.shown; }
 programs: $(BENCH_BIN) $(PLUMB_BIN) module
-units: $(UNIT_BIN) $(SELF_BIN) module
+# Some of the tests ask the benchmarks what they say of themselves.
+units: $(UNIT_BIN) $(SELF_BIN) $(BENCH_BIN) module
 fuzz: $(FUZZ_BIN)
 
+# By ccache where it is there; CCACHE= on the command line does without.
+compile = $(if $(findstring ccache,$(CC)),,$(CCACHE)) $(CC)
 $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)$(compile) $(ALL_CFLAGS) -MMD -MP -c $< -o $@
 
 $(call obj,$(wildcard harness/history/history_db_sqlite*.c)): ALL_CFLAGS += $(SQLITE_CFLAGS)
 
 # The report's style sheet and scripts are part of its object files (.incbin).
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
 
+# So is what benchmarks of before said of their rows.
+$(call obj,harness/store/rows_told.c): harness/store/benches-before.json
+
 # An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
 # linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.
 $(CORE_LIB): $(CORE_OBJ) $(CORE_LIB).list
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(CORE_OBJ)
+$(BENCH_LIB): $(BENCH_OBJ) $(BENCH_LIB).list
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(BENCH_OBJ)
+$(BENCH_LIB).list: FORCE
+	$(call keep_text,$(call quote,$(BENCH_OBJ)))
 $(CORE_LIB).list: FORCE
 	$(call keep_text,$(call quote,$(CORE_OBJ) $(CORE_LIBS)))
 
 link = $(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
-$(BUILD)/bin/plumb-%: $(BUILD)/obj/benches/%.o $(BUILD)/obj/core/main.o $(CORE_LIB)
+$(foreach b,$(BENCHES),$(eval $(BUILD)/bin/plumb-$(b): $(call obj,$(wildcard benches/$(b).c benches/$(b)/*.c))))
+$(BENCH_BIN): $(BUILD)/obj/core/main.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CORE_LIBS)
 
@@ -116,7 +134,7 @@ $(BUILD)/bin/plumb: $(BUILD)/obj/harness/main.o $(HARNESS_OBJ) $(CORE_LIB)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 
 $(call unit_bin,$(UNIT_HARNESS_SRC)): $(HARNESS_OBJ)
-$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(CORE_LIB)
+$(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(BENCH_LIB) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
@@ -157,11 +175,11 @@ $(BUILD)/obj/core/build_info.o: $(BUILD_INFO)
 $(BUILD)/obj/core/build_info.o: ALL_CFLAGS += -I$(BUILD)/gen
 
 # The modules, and what stands in for a GPU in tests.
-include core/gpu/cuda/build.mk
+include core/hw/cuda/build.mk
 include core/group/mpi/build.mk
 include core/collective/nccl/build.mk
-include core/transport/rdma/build.mk
--include tests/sim/rules.mk
+include core/wire/rdma/build.mk
+-include tests/sim/rules.mk tests/machines/rules.mk
 module: $(CUDA_MODULE) $(CUDA_OLDER_MODULE) $(NCCL_MODULE) $(MPI_MODULE) $(RDMA_MODULE)
 
 # What lint needs to read the sources as the compiler does.
@@ -194,9 +212,9 @@ lint:
 	$(call bootstrap,lint)
 	+@scripts/lint
 
-C_FILES = $(wildcard benches/*.[ch] core/*.[ch] core/*/*.[ch] core/gpu/cuda/*.[ch] \
+C_FILES = $(wildcard benches/*.[ch] benches/*/*.[ch] core/*.[ch] core/*/*.[ch] core/hw/cuda/*.[ch] \
 	core/collective/nccl/*.[ch] core/group/mpi/*.[ch] \
-	core/transport/tcp/*.[ch] core/transport/rdma/*.[ch] harness/*.[ch] harness/*/*.[ch] tests/*/*.[ch])
+	core/wire/tcp/*.[ch] core/wire/rdma/*.[ch] harness/*.[ch] harness/*/*.[ch] tests/*/*.[ch])
 format:
 	clang-format -i $(C_FILES)
 

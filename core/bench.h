@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a benchmark is. One C file in benches/ defines `const struct bench bench`; core/main.c owns
+ * What a benchmark is. A folder in benches/ (or one C file) defines `const struct bench bench`; core/main.c owns
  * main() and does the rest: options, the sweep over their lists, warm-up, sampling, statistics, the
  * ledger and the rows.
  *
@@ -14,16 +14,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/bench_rows.h"
+#include "core/ceilings.h"
 #include "core/figure.h"
-#include "core/gpu/gpu_watch.h"
+#include "core/hw/topo.h"
+#include "core/ledger.h"
+#include "core/limit_remark.h"
 #include "core/option.h"
 #include "core/sampler.h"
-#include "core/topo.h"
 
 #define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
 #define BENCH_OPTIONS_SET_MAX 24
 #define SERIES_SET_MAX        4
-#define BENCH_COLUMN_ASIDE    (-1)
 
 /* The options that every benchmark has. */
 struct bench_common {
@@ -50,7 +52,11 @@ struct series {
         const char *column, *value;
     } set[SERIES_SET_MAX]; /* columns whose value is this series' own: {"direction", "forward"} */
     double limit;          /* in the unit; NAN or 0: none known here */
-    const char *limit_source; /* "measured: ..."; must outlive the point */
+    enum limit_kind limit_kind;
+    const char *limit_link, *limit_scope; /* see limit_remark.h; NULL: none */
+    const char *limit_source;             /* for people: "measured: ..."; must outlive the point */
+    struct limit_parts parts;             /* of a measured limit; setup or check may set them */
+    double limit_before, limit_after;     /* where it was measured twice: not 0 */
 };
 
 typedef void bench_say_fn(void *arg, const char *name, const char *state);
@@ -67,12 +73,9 @@ struct bench {
         *options; /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one
                            says nothing of has an empty column, is measured once for all of its
                            values, and refuses the only one given: option_scope.h */
-    size_t params_size;         /* of the struct that the options' offsets refer to */
-    const char *const *columns; /* NULL-terminated: further columns that setup fills by
-                                   point_column(); NULL: none */
-    /* Not required. For the table for people, how wide each of `columns` is; 0: as most,
-     * BENCH_COLUMN_ASIDE: not a column there, but told once for the rows that it holds for. */
-    const signed char *column_widths;
+    size_t params_size; /* of the struct that the options' offsets refer to */
+    const struct bench_rows
+        *rows;          /* what is said of its rows, further columns among them; NULL: nothing */
     const char *origin; /* NULL: measured; a benchmark that makes up its samples says simulated */
 
     /* Not required. Is this combination of values worth a point, in a sweep? Those that are not are
@@ -109,7 +112,8 @@ struct bench {
     void (*close)(struct point *ctx);
 
     /* Not required. Says which of its backends (libraries, engines, devices) are here: calls say(arg,
-     * name, state) for each, state being "present" with a detail, or "absent: why". For plumb list. */
+     * name, state) for each, state being "present" or "absent" (an interface: "down"), then facts for the harness (" address=0000:3b:00.0
+     * origin=simulated"), then for people ": " and what it is, or why it is absent. For plumb list. */
     void (*backends)(bench_say_fn *say, void *arg);
 
     uint64_t sample_ns; /* wanted length of one sample; 0: one operation a sample (latency);
@@ -150,6 +154,9 @@ struct point {
     } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
+    unsigned carriers;        /* set with it, where it is proved: evidence.h */
+    char carrier_device[64];  /* what this end opened for the bytes; "": none */
+    int carrier_gid;          /* of RoCE, from 1 on: the index of its GID, and 1; 0: none */
     struct figure *figures;   /* use point_figure() */
     struct topo *topo_loaded; /* use point_topo() */
     struct gpus *gpus_loaded; /* use point_gpus() */
@@ -164,7 +171,7 @@ struct point {
  * process. */
 struct topo *point_topo(struct point *pt);
 
-/* Sets one of bench->columns of this point's rows. Aborts on a name that the benchmark did not
+/* Sets one of bench->rows->columns of this point's rows. Aborts on a name that the benchmark did not
  * declare (a bug). */
 void point_column(struct point *pt, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -199,7 +206,11 @@ int point_reason(struct point *pt, int err, const char *format, ...)
 struct series *point_series(struct point *pt, const char *metric, const char *unit,
                             double quantity);
 
-/* The benchmark of this binary. */
+/* The benchmark of this binary, and what it says of its rows where that stands in a file of its own. */
 extern const struct bench bench;
+extern const struct bench_rows bench_rows;
+
+/* Its own columns, ended by a NULL name; never NULL. */
+const struct bench_column *bench_columns(const struct bench *b);
 
 #endif

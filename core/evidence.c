@@ -8,6 +8,43 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const carriers[] = {"rdma", "sockets", "loopback", "shm", "peer", NULL};
+
+const char *carriers_print(unsigned kinds, char text[CARRIERS_BYTES])
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; carriers[i]; i++)
+        if (kinds & 1u << i)
+            at += (size_t)snprintf(text + at, CARRIERS_BYTES - at, "%s%s", at ? "+" : "",
+                                   carriers[i]);
+    return text;
+}
+
+static unsigned carrier_of(const char *word, size_t len)
+{
+    for (size_t i = 0; carriers[i]; i++)
+        if (strlen(carriers[i]) == len && !memcmp(carriers[i], word, len))
+            return 1u << i;
+    return 0;
+}
+
+unsigned carriers_read(const char *text)
+{
+    unsigned kinds = 0;
+
+    for (; *text; text += *text == '+') {
+        size_t n = strcspn(text, "+");
+        unsigned one = carrier_of(text, n);
+        if (!one)
+            return 0;
+        kinds |= one;
+        text += n;
+    }
+    return kinds;
+}
+
 void evidence_add(char *text, size_t len, const char *format, ...)
 {
     size_t at = strlen(text);
@@ -22,18 +59,18 @@ void evidence_add(char *text, size_t len, const char *format, ...)
     va_end(args);
 }
 
-double evidence_huge_share(const struct device_where *where)
+double evidence_huge_share(const struct host_where *where)
 {
     if (!where->huge_known || !where->resident_bytes)
         return NAN;
     return (double)where->huge_bytes / (double)where->resident_bytes;
 }
 
-static void print_nodes(const struct device_where *where, char *text, size_t len)
+static void print_nodes(const struct host_where *where, char *text, size_t len)
 {
     if (!where->nodes_known)
         evidence_add(text, len, "node unknown (move_pages refused)");
-    for (int i = 0; i < DEVICE_NODES_MAX; i++)
+    for (int i = 0; i < HOST_NODES_MAX; i++)
         if (where->on_node[i])
             evidence_add(text, len, "node%d %" PRIu64 "/%" PRIu64 " pages looked at", i,
                          where->on_node[i], where->looked_at);
@@ -42,7 +79,7 @@ static void print_nodes(const struct device_where *where, char *text, size_t len
                      where->looked_at);
 }
 
-const char *evidence_pages(const struct device_where *where, char *text, size_t len)
+const char *evidence_pages(const struct host_where *where, char *text, size_t len)
 {
     double share = evidence_huge_share(where);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interval of the median of a series of samples, and the correlation in time that it allows
-// for.
+// The interval of the median of a series of samples, and of the medians of launches.
 #include "core/stats.h"
 
 #include <errno.h>
@@ -10,18 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/correlation.h"
 #include "core/dist.h"
 #include "core/rng.h"
 
 // Found by simulation (docs/statistics.md). Each trades width on independent samples for coverage
 // on correlated ones, or the reverse.
-#define CORRELATION_MIN 8    // samples below which correlation is not judged
-#define BLOCKS_MAX      4096 // longer series are summed into blocks before their autocovariances
-#define LAGS_SHARE      0.25 // of the series, the longest lag looked at
-#define NEIGHBOUR_LIMIT 1.3  // of 1 / sqrt(n): a lone lag-one correlation below counts as chance
-#define DF_MIN          1.5  // degrees of freedom of the t factor: at least this,
-#define DF_PER_WINDOW   5    // and n over this many windows of summation
-#define TOLD_FROM       50   // from here on the interval is widened by what the samples tell
+#define DF_MIN        1.5 // degrees of freedom of the t factor: at least this,
+#define DF_PER_WINDOW 5   // and n over this many windows of summation
+#define TOLD_FROM     50  // from here on the interval is widened by what the samples tell
 
 // Launches from which on the order statistics of their medians say something too.
 #define LAUNCHES_RANKED 5
@@ -107,95 +103,6 @@ static double lower_position(size_t n, double confidence)
     return dd + lambda * fmin(1, middle - dd);
 }
 
-// The series sign(x - median), less its mean, summed into blocks where it is long: the sum over a
-// block has the same long-run variance per sample, and autocovariances cost blocks x lags.
-struct signs {
-    double *z;
-    size_t blocks;
-    size_t length;   // samples in a block; a rest at the end that fills no block is left out
-    double variance; // of the sign of one sample
-};
-
-struct correlation {
-    double time;   // in samples; NaN: cannot be told
-    double window; // samples over which the autocovariance was added up, beyond the first pair
-};
-
-static void signs_fill(struct signs *s, const double *x, double median)
-{
-    double used = (double)(s->blocks * s->length);
-    double sum = 0, squares = 0;
-
-    for (size_t b = 0; b < s->blocks; b++) {
-        s->z[b] = 0;
-        for (size_t i = b * s->length; i < (b + 1) * s->length; i++) {
-            int sign = (x[i] > median) - (x[i] < median);
-
-            s->z[b] += sign;
-            squares += sign * sign;
-        }
-        sum += s->z[b];
-    }
-    s->variance = squares / used - (sum / used) * (sum / used);
-    for (size_t b = 0; b < s->blocks; b++)
-        s->z[b] -= sum / (double)s->blocks;
-}
-
-static double autocovariance(const struct signs *s, size_t lag)
-{
-    double sum = 0;
-
-    for (size_t i = lag; i < s->blocks; i++)
-        sum += s->z[i] * s->z[i - lag];
-    return sum / (double)s->blocks;
-}
-
-// After Geyer's initial positive sequence (1992): the autocovariances in pairs of neighbours, as
-// long as a pair is above its own standard error under independence.
-static struct correlation correlation_of_signs(const struct signs *s)
-{
-    double count = (double)s->blocks;
-    double gamma0 = autocovariance(s, 0), gamma1 = autocovariance(s, 1);
-    double sum = gamma0 + gamma1;
-    size_t lags = 2;
-
-    if (!(gamma0 > 0 && s->variance > 0))
-        return (struct correlation){.time = NAN};
-    for (; lags < s->blocks * LAGS_SHARE; lags += 2) {
-        double pair = autocovariance(s, lags) + autocovariance(s, lags + 1);
-
-        if (!(pair > gamma0 * sqrt(2 / count)))
-            break;
-        sum += pair;
-    }
-    if (lags == 2 && gamma1 < NEIGHBOUR_LIMIT * gamma0 / sqrt(count))
-        sum = gamma0;
-    // Taking off the mean of the series lowers each autocovariance by the variance of that mean,
-    // which is the sum itself over the length.
-    double all = (2 * sum - gamma0) / (1 - 2 * (double)lags / count * (sum > gamma0));
-    double time = all / (double)s->length / s->variance;
-
-    return (struct correlation){fmax(1, time), (double)(lags - 2) * (double)s->length};
-}
-
-// -ENOMEM where memory is short.
-static int correlation_of(const double *x, size_t n, double median, struct correlation *out)
-{
-    *out = (struct correlation){.time = NAN};
-    if (n < CORRELATION_MIN)
-        return 0;
-    struct signs s = {.length = (n + BLOCKS_MAX - 1) / BLOCKS_MAX};
-
-    s.blocks = n / s.length;
-    s.z = malloc(s.blocks * sizeof(*s.z));
-    if (!s.z)
-        return -ENOMEM;
-    signs_fill(&s, x, median);
-    *out = correlation_of_signs(&s);
-    free(s.z);
-    return 0;
-}
-
 // How much wider correlation makes the interval: the root of the autocorrelation time, and
 // Student's t over the normal quantile, since that time is itself an estimate, and poor where it is
 // long beside the series.
@@ -240,7 +147,7 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
         return -ENOMEM;
     memcpy(copy, x, n * sizeof(*copy));
     out->median = select_position(copy, n, (double)(n + 1) / 2);
-    rc = correlation_of(x, n, out->median, &c);
+    rc = correlation_longest(x, n, out->median, &c);
     if (rc == 0) {
         out->autocorrelation_time = c.time;
         out->effective_n = (double)n / c.time;
@@ -351,7 +258,7 @@ double stats_autocorrelation_time(const double *x, size_t n)
 {
     struct correlation c;
 
-    if (stats_check(x, n, 0.5) || correlation_of(x, n, stats_median(x, n), &c))
+    if (stats_check(x, n, 0.5) || correlation_of_signs(x, n, stats_median(x, n), &c))
         return NAN;
     return c.time;
 }

@@ -25,6 +25,22 @@ struct ledger {
     double quota_throttled_ms;        /* time this cgroup stood still for its CPU quota */
 };
 
+/* The GPUs of one case, over all of them, as gpu_watch.h saw them: NaN and "" where it is not known. */
+struct gpu_ledger {
+    double clock_mhz_low, clock_mhz_high; /* of the SMs, while at work */
+    double memory_clock_mhz;              /* the lowest */
+    double temperature_c, power_watts;    /* the highest */
+    double throttled_ms;           /* longest time a device was held back, by its own counters */
+    double looks, throttled_looks; /* how often it was looked at; and found held back */
+    double samples, throttled_samples; /* set by who has them: all, and those of gpu_watch_held() */
+    double ecc_errors;                 /* corrected and uncorrected, new ones */
+    double pcie_replays;               /* packets sent again over PCIe, new ones */
+    char throttle[96];                 /* by what: "power cap, thermal slowdown" */
+    char clocks_set
+        [72]; /* settings that bound its clocks, which is no throttling: "application clocks" */
+    unsigned seen; /* both, as bits of gpu_watch_reasons() */
+};
+
 struct ledger_mark {
     uint64_t at_ns;
     double steal_ticks, total_ticks, ctx_involuntary, ctx_voluntary, faults_major, faults_minor;

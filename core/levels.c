@@ -272,6 +272,16 @@ int levels_of_samples(const double *x, size_t n, struct levels *out)
     return rc;
 }
 
+size_t levels_changes(const double *x, size_t n, const struct levels *levels)
+{
+    double middle = (levels->low + levels->high) / 2;
+    size_t changes = 0;
+
+    for (size_t i = 1; i < n; i++)
+        changes += (x[i] > middle) != (x[i - 1] > middle);
+    return changes;
+}
+
 // Separation that one level reaches in about 0.5 % of sets of n launches, whatever their
 // distribution (docs/statistics.md), with two launches, or three and more, on the rarer side.
 static double launches_threshold(size_t n, size_t rarer)

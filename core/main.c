@@ -8,7 +8,7 @@
 
 #include "core/bench.h"
 #include "core/build_info.h"
-#include "core/csv.h"
+#include "core/describe.h"
 #include "core/option_scope.h"
 #include "core/runner.h"
 #include "core/stats.h"
@@ -85,7 +85,7 @@ static const struct opt common_options[] = {
     {.name = "describe",
      .type = OPT_FLAG,
      .offset = offsetof(struct bench_common, describe),
-     .help = "print the options as CSV, for programs"},
+     .help = "print all that the benchmark says of itself as JSON, for programs"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -145,27 +145,6 @@ static void print_help(const struct opts *o)
          "brackets.\n");
     opts_help(o, stdout);
     puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 a point failed or was interrupted");
-}
-
-static void print_backend(void *arg, const char *name, const char *state)
-{
-    fprintf(arg, "# backend %s %s\n", name, state);
-}
-
-/* Beside other options --describe tells the defaults that hang on those, and looks for no device. */
-static void print_describe(const struct opts *o, bool alone)
-{
-    struct runner_columns columns;
-
-    printf("# bench %s\n# needs %s\n# help %s\n# columns ", bench.name,
-           bench.needs ? bench.needs : "", bench.help);
-    runner_columns(&bench, &columns);
-    csv_print_list(stdout, columns.list, columns.n);
-    putchar('\n');
-    printf("# origin %s\n", bench.origin ? bench.origin : "measured");
-    if (bench.backends && alone)
-        bench.backends(print_backend, stdout);
-    opts_describe(o, stdout);
 }
 
 static int run(struct opts *o, const struct bench_common *common, bool *stuck)
@@ -228,7 +207,8 @@ int main(int argc, char **argv)
         if (common.help)
             print_help(&o);
         else if (common.describe)
-            print_describe(&o, argc == 2);
+            describe_bench(&bench, &o, argc == 2,
+                           stdout); /* else of its defaults: no device is looked for */
         else
             printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
                    *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());

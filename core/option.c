@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
 #include "core/option_value.h"
 #include "core/units.h"
 
@@ -329,39 +328,5 @@ void opts_help(const struct opts *o, FILE *out)
         if (def[0] && opt->type != OPT_FLAG)
             fprintf(out, " [%s]", def);
         fputc('\n', out);
-    }
-}
-
-void opts_describe(const struct opts *o, FILE *out)
-{
-    size_t own = 0; /* the first table is the program's own */
-
-    while (o->tables[0][own].name)
-        own++;
-    fputs("name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept\n", out);
-    for (size_t i = 0; i < o->n; i++) {
-        const struct opt *opt = opts_at(o, i);
-        const struct opt_values *v = &o->values[i];
-        fprintf(out, "%s,%s,", opt->name, i < own ? "own" : "all");
-        if (opt->letter)
-            fputc(opt->letter, out);
-        fprintf(out, ",%s,%d,%d,", opt_type_name(opt->type), !!(opt->flags & OPT_LIST),
-                !!(opt->flags & OPT_COLUMN));
-        csv_print_list(out, (const char *const *)v->texts, v->n);
-        fprintf(out, ",%llu,", (unsigned long long)opt->min);
-        if (opt->max)
-            fprintf(out, "%llu", (unsigned long long)opt->max);
-        fputc(',', out);
-        size_t n = 0;
-        while (opt->choices && opt->choices[n])
-            n++;
-        csv_print_list(out, opt->choices, n);
-        fputc(',', out);
-        csv_print(out, opt->help);
-        fputc(',', out);
-        csv_print(out, opt->scope ? opt->scope->when : "");
-        fputc(',', out);
-        csv_print(out, opt->scope ? opt->scope->what : "");
-        fprintf(out, ",%d\n", !!(opt->flags & OPT_KEPT));
     }
 }

@@ -33,6 +33,7 @@ enum opt_type {               /* what lies at `offset` */
 #define OPT_HIDDEN 4u  /* not in --help */
 #define OPT_SPLITS 8u  /* one value may stand for several: a point's rows differ in this column */
 #define OPT_SWEEP  16u /* is meant for those points that it says something of */
+#define OPT_PLACE  64u /* its value is a place: "host", "cuda:0"; a point is on a GPU where one is */
 #define OPT_KEPT   32u /* its default is a race, the column of its name the winner: a run keeps it */
 
 #define OPT_LIST_MAX 65536 /* values of one option */
@@ -61,6 +62,10 @@ struct opt {
      * value, writes that list and returns true. */
     bool (*expand)(const char *word, char *list, size_t len);
     const struct opt_scope *scope; /* NULL: it says something of every point */
+    /* The word by which a launch leaves the choice to the benchmark, as not naming the option does; "" where there is no
+     * such word. The row shows what was chosen: the same work, done as this machine does it. In a comparison the column
+     * makes a case where it was asked for alone. NULL: it is no such choice. */
+    const char *left_by;
     const char *tried; /* names under which people look for it in vain: "device from"; NULL: none */
 };
 
@@ -106,10 +111,6 @@ int opts_apply_default(struct opts *o, const struct opt *opt, void *params);
 
 /* The options as --help lists them, defaults as they now are. */
 void opts_help(const struct opts *o, FILE *out);
-/* The same for programs: CSV with name, owner, letter, type, list, column, default, min, max, choices,
- * help, when and scope (both empty: everywhere), kept. */
-void opts_describe(const struct opts *o, FILE *out);
-
 /* The name in `names` (NULL-terminated) nearest to `text`, or NULL when none is near: for "did you
  * mean". */
 const char *opts_nearest(const char *text, const char *const *names);

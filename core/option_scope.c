@@ -3,11 +3,10 @@
 #include "core/option_scope.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define TEXT_MAX 256 /* of a value or pattern that is compared */
+#include "core/condition.h"
 
 struct combination {
     const struct opt *table;
@@ -15,117 +14,46 @@ struct combination {
     const size_t *pick;
 };
 
-struct part {
-    const char *at;
-    size_t len;
-};
-
-struct term {
-    struct part name, patterns;
-    bool unless;
-};
-
-static size_t index_of(const struct opt *table, struct part name)
+static size_t index_of(const struct opt *table, const char *name, size_t len)
 {
     for (size_t i = 0; table[i].name; i++)
-        if (strlen(table[i].name) == name.len && !strncmp(table[i].name, name.at, name.len))
+        if (strlen(table[i].name) == len && !strncmp(table[i].name, name, len))
             return i;
     return SIZE_MAX;
 }
 
-static void value_of(const struct combination *c, struct part name, char text[TEXT_MAX])
+static const char *value_of(const void *arg, const char *name, size_t len)
 {
-    size_t i = index_of(c->table, name);
-    bool set = i != SIZE_MAX && c->values[i].n;
+    const struct combination *c = arg;
+    size_t i = index_of(c->table, name, len);
 
-    snprintf(text, TEXT_MAX, "%s", set ? c->values[i].texts[c->pick ? c->pick[i] : 0] : "");
-}
-
-/* Takes the next part up to one of `ends` off *rest; false when nothing is left. */
-static bool next_part(struct part *rest, const char *ends, struct part *part)
-{
-    while (rest->len && strchr(ends, *rest->at))
-        rest->at++, rest->len--;
-    *part = (struct part){rest->at, 0};
-    while (rest->len && !strchr(ends, *rest->at))
-        rest->at++, rest->len--, part->len++;
-    return part->len != 0;
-}
-
-static struct term read_term(struct part text)
-{
-    struct term t = {.patterns = text};
-
-    next_part(&t.patterns, "!=", &t.name);
-    t.unless = t.patterns.len && *t.patterns.at == '!';
-    size_t skip = t.unless ? 2 : 1;
-    skip = skip < t.patterns.len ? skip : t.patterns.len;
-    t.patterns.at += skip;
-    t.patterns.len -= skip;
-    return t;
-}
-
-static bool term_holds(const struct combination *c, const struct term *t)
-{
-    char value[TEXT_MAX], pattern[TEXT_MAX];
-    struct part rest = t->patterns, one;
-    bool fits = false;
-
-    value_of(c, t->name, value);
-    while (!fits && next_part(&rest, ",", &one)) {
-        if (*one.at == '@') {
-            value_of(c, (struct part){one.at + 1, one.len - 1}, pattern);
-            fits = !strcmp(pattern, value);
-        } else {
-            snprintf(pattern, sizeof(pattern), "%.*s", (int)one.len, one.at);
-            fits = !fnmatch(pattern, value, 0);
-        }
-    }
-    return fits != t->unless;
-}
-
-static bool clause_holds(const struct combination *c, struct part clause)
-{
-    struct part text;
-
-    while (next_part(&clause, " ", &text)) {
-        struct term t = read_term(text);
-        if (!term_holds(c, &t))
-            return false;
-    }
-    return true;
+    return i != SIZE_MAX && c->values[i].n ? c->values[i].texts[c->pick ? c->pick[i] : 0] : "";
 }
 
 bool opt_speaks(const struct opt *table, const struct opt_values *values, const size_t *pick,
                 size_t i)
 {
     const struct combination c = {table, values, pick};
-    const struct opt_scope *scope = table[i].scope;
-    struct part rest, clause;
 
-    if (!scope)
-        return true;
-    rest = (struct part){scope->when, strlen(scope->when)};
-    while (next_part(&rest, "|", &clause))
-        if (clause_holds(&c, clause))
-            return true;
-    return false;
+    return !table[i].scope || condition_holds(table[i].scope->when, value_of, &c);
+}
+
+struct mention {
+    const struct opt *table;
+    size_t option;
+};
+
+static bool is_mentioned(void *arg, const char *name, size_t len)
+{
+    const struct mention *m = arg;
+
+    return index_of(m->table, name, len) == m->option;
 }
 
 /* Is that option's value asked for by the condition? */
 static bool mentions(const struct opt *table, const char *when, size_t option)
 {
-    struct part rest = {when, strlen(when)}, text;
-
-    while (next_part(&rest, " |", &text)) {
-        struct term t = read_term(text);
-        bool other = t.patterns.len && *t.patterns.at == '@';
-        if (index_of(table, t.name) == option ||
-            (other &&
-             index_of(table, (struct part){t.patterns.at + 1, t.patterns.len - 1}) == option))
-            return true;
-    }
-    return false;
+    return condition_names(when, is_mentioned, &(struct mention){table, option});
 }
 
 /* All combinations of the options from `at` on that the condition asks for. */

@@ -4,10 +4,7 @@
  * one on a GPU. Where is said by data (struct opt_scope), which the benchmark's command line and the
  * harness read alike, so that nothing is asked for in vain and nothing is measured twice.
  *
- * A condition is clauses with '|' between them, of which one must hold; a clause is terms with blanks
- * between them, all of which must hold; a term is OPTION=PATTERN,.. (one of the patterns of fnmatch(3)
- * fits the option's value) or OPTION!=PATTERN,.. (none does). In place of patterns, @OPTION is another
- * option's value. For example: "source=cuda:* destination!=cuda:* | source!=@destination".
+ * `when` is a condition (core/condition.h) on the values of options, by their names.
  *
  * `values` are those of the options of `table`, in its order; `pick` says which one of each (NULL: the
  * first).

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/bench.h"
-#include "core/gpu/gpu.h"
-#include "core/gpu/gpu_watch.h"
+#include "core/hw/gpu.h"
+#include "core/hw/gpu_watch.h"
 #include "core/units.h"
 
 struct topo *point_topo(struct point *pt)
@@ -22,14 +22,22 @@ struct topo *point_topo(struct point *pt)
     return pt->topo_loaded;
 }
 
+const struct bench_column *bench_columns(const struct bench *b)
+{
+    static const struct bench_column none[] = {{.name = NULL}};
+
+    return b->rows && b->rows->columns ? b->rows->columns : none;
+}
+
 void point_column(struct point *pt, const char *name, const char *format, ...)
 {
+    const struct bench_column *columns = bench_columns(pt->bench);
     va_list args;
     size_t i = 0;
 
-    while (pt->bench->columns && pt->bench->columns[i] && strcmp(pt->bench->columns[i], name))
+    while (columns[i].name && strcmp(columns[i].name, name) != 0)
         i++;
-    if (!pt->bench->columns || !pt->bench->columns[i] || i >= BENCH_COLUMNS_MAX) {
+    if (!columns[i].name || i >= BENCH_COLUMNS_MAX) {
         fprintf(stderr, "plumb-%s: column '%s' is not declared\n", pt->bench->name, name);
         abort();
     }

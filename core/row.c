@@ -25,7 +25,7 @@ const struct row_column row_columns[] = {
      "samples of the warm-up, which are in no statistic; nothing else is ever dropped"},
     {"inner_repeat", ROW_COUNT, AT(inner_repeat), "operations in one sample"},
     {"effective_samples", ROW_NUMBER, AT(summary.effective_n),
-     "independent samples that these are worth, given their autocorrelation"},
+     "independent samples that these are worth, given the autocorrelation of signs and ranks"},
     {"min", ROW_NUMBER, AT(summary.min), "smallest sample"},
     {"p05", ROW_NUMBER, AT(summary.p05), "5 % quantile of the samples (type 7)"},
     {"p25", ROW_NUMBER, AT(summary.p25), "25 % quantile"},
@@ -39,9 +39,17 @@ const struct row_column row_columns[] = {
     {"mean", ROW_NUMBER, AT(summary.mean), "arithmetic mean of the samples"},
     {"stddev", ROW_NUMBER, AT(summary.stddev), "standard deviation of the samples (n - 1)"},
     {"stop", ROW_TEXT, AT(stop),
-     "why sampling ended: converged (the interval is as narrow as asked), time (the budget), "
+     "why sampling ended: converged (the interval is as narrow as asked, of at least 20 "
+     "independent "
+     "samples), time (the budget), "
      "samples (the most "
      "allowed), interrupted"},
+    {"width_wanted", ROW_SHARE, AT(width_wanted),
+     "the interval was to be +/- this share of the value, or narrower"},
+    {"noise_kind", ROW_TEXT, AT(noise),
+     "what is wrong with the interval: wide (wider than asked), dependent (too few independent "
+     "samples), changes (too few changes between two levels), few (too few samples for one), alike "
+     "(too few: each is like the one before); empty: nothing"},
     {"level_low", ROW_NUMBER, AT(levels.low),
      "where the samples fall on two levels: the median of the lower one; else empty"},
     {"level_low_share", ROW_SHARE, AT(levels.share_low),
@@ -49,21 +57,54 @@ const struct row_column row_columns[] = {
     {"level_high", ROW_NUMBER, AT(levels.high), "the median of the higher level"},
     {"level_high_share", ROW_SHARE, AT(levels.share_high),
      "share of the samples on the higher level, 0 to 1"},
+    {"level_changes", ROW_NUMBER, AT(level_changes),
+     "where noise_kind is changes: how often the samples changed between the levels"},
     {"limit", ROW_NUMBER, AT(limit),
      "the most that is physically possible here, in the row's unit"},
+    {"limit_kind", ROW_TEXT, AT(limit_kind),
+     "how the limit is known (docs/limits.md): datasheet, sysfs, nvml, told (otherwise), measured, "
+     "or reference (no limit: the same "
+     "work on the same machine); empty: there is none"},
+    {"limit_link", ROW_TEXT, AT(limit_link),
+     "the link that the limit is of: nvlink, pcie, infiniband, roce; empty: another, or none"},
+    {"limit_scope", ROW_TEXT, AT(limit_scope),
+     "node: the most that any algorithm gets through each node's links; empty: what the link "
+     "itself carries"},
+    {"limit_raised_from", ROW_NUMBER, AT(limit_raised_from),
+     "the measured ceiling that the value exceeded: limit is that value; empty: it did not"},
     {"limit_source", ROW_TEXT, AT(limit_source),
-     "where the limit comes from: datasheet, sysfs, nvml, measured, or reference (no limit: the "
-     "same "
-     "work on the same machine), then what exactly"},
+     "for people: where the limit comes from, or why there is none"},
     {"percent_of_limit", ROW_NUMBER, AT(percent_of_limit), "100 * value / limit"},
+    {"ceiling_place", ROW_TEXT, AT(ceiling_place),
+     "of a limit that was measured: the path and place of its first ceiling; rows of a run with "
+     "the "
+     "same text share the best one"},
+    {"ceiling", ROW_NUMBER, AT(ceiling), "that ceiling, in the row's unit"},
+    {"ceiling_share", ROW_SHARE, AT(ceiling_share),
+     "share of the value that goes by the first path, 0 to 1; the rest goes by the second"},
+    {"ceiling_fill", ROW_NUMBER, AT(ceiling_fill),
+     "what the first path carries besides, as a multiple of the value: lines that stores fill"},
+    {"ceiling2_place", ROW_TEXT, AT(ceiling2_place), "the path and place of the second ceiling"},
+    {"ceiling2", ROW_NUMBER, AT(ceiling2), "the second ceiling, in the row's unit"},
+    {"limit_before", ROW_NUMBER, AT(limit_before),
+     "of a limit that was measured twice: what it was before the samples"},
+    {"limit_after", ROW_NUMBER, AT(limit_after), "and after them; limit is made of the best"},
+    {"carrier", ROW_TEXT, AT(carrier),
+     "kinds of path that carried the bytes, with + between them: rdma, sockets, loopback, shm, "
+     "peer; empty: not proved"},
+    {"carrier_device", ROW_TEXT, AT(carrier_device),
+     "the first device that this end opened for them: eth0, mlx5_0:1; empty: none, or not told"},
+    {"carrier_gid", ROW_NUMBER, AT(carrier_gid),
+     "of RoCE, the index of its address in the port's table of GIDs"},
     {"evidence", ROW_TEXT, AT(evidence),
-     "which device or memory carried the bytes, by its own counters"},
+     "for people: which device or memory carried the bytes, by its own counters"},
     {"origin", ROW_TEXT, AT(origin), "measured, modelled or simulated"},
     {"status", ROW_TEXT, AT(status),
-     "ok, noisy (the interval is wider than asked), wrong (data or path), skipped (cannot run "
+     "ok, noisy (the interval is wider than asked, or of too few independent samples), wrong (data "
+     "or path), skipped (cannot run "
      "here) or failed"},
     {"reason", ROW_TEXT, AT(reason),
-     "why it is not ok, and remarks that change how the value is read"},
+     "for people: why it is not ok, and remarks that no other column makes"},
     {"elapsed_s", ROW_NUMBER, AT(ledger.elapsed_s),
      "wall time of the case: warm-up and samples, s"},
     {"steal_percent", ROW_NUMBER, AT(ledger.steal_percent),
@@ -94,10 +135,13 @@ const struct row_column row_columns[] = {
     {"gpu_throttled_ms", ROW_NUMBER, AT(gpu.throttled_ms),
      "time that a GPU was held back, by its own counters, ms"},
     {"gpu_throttle", ROW_TEXT, AT(gpu_throttle), "by what: power cap, thermal slowdown ..."},
+    {"gpu_clocks_set", ROW_TEXT, AT(gpu_clocks_set),
+     "settings that bound its clocks, which is no throttling: application clocks, sync boost ..."},
     {"gpu_ecc_errors", ROW_NUMBER, AT(gpu.ecc_errors), "new memory errors, corrected or not"},
     {"gpu_pcie_replays", ROW_NUMBER, AT(gpu.pcie_replays), "packets sent again over PCIe"},
     {"disturbed", ROW_TEXT, AT(disturbed),
-     "what disturbed the row, by the thresholds of docs/measuring.md; empty: nothing seen"},
+     "for people: what disturbed the row, by the thresholds of docs/measuring.md; empty: nothing "
+     "seen"},
     {"run", ROW_TEXT, AT(run), "name of the run"},
     {"case", ROW_TEXT, AT(case_id), "number of the case in plan.csv"},
     {"repeat", ROW_COUNT, AT(repeat), "which launch of the case, from 1"},
@@ -109,6 +153,8 @@ const struct row_column row_columns[] = {
 const char *const row_statuses[] = {"ok", "noisy", "wrong", "skipped", "failed", NULL};
 const char *const row_origins[] = {"measured", "modelled", "simulated", NULL};
 const char *const row_stops[] = {"converged", "time", "samples", "interrupted", NULL};
+const char *const row_noises[] = {ROW_NOISE_WIDE, ROW_NOISE_DEPENDENT, ROW_NOISE_FEW_CHANGES,
+                                  ROW_NOISE_FEW,  ROW_NOISE_ALIKE,     NULL};
 
 void row_init(struct row *row)
 {

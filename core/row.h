@@ -14,12 +14,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "core/gpu/gpu_watch.h"
 #include "core/ledger.h"
 #include "core/levels.h"
 #include "core/stats.h"
 
-#define ROW_SCHEMA_VERSION 1
+#define ROW_SCHEMA_VERSION 2
 #define ROW_PARAMS_MAX     48
 
 struct row {
@@ -32,14 +31,25 @@ struct row {
     struct summary summary;
     uint64_t samples, discarded, inner_repeat;
     const char *stop; /* converged | time | samples | interrupted */
+    double width_wanted;
+    const char *
+        noise; /* one of row_noises; NULL: the interval is as narrow as asked, or there are no samples */
     struct levels levels;
+    double level_changes;
     double limit;
+    const char *limit_kind, *limit_link, *limit_scope; /* see limit_remark.h */
+    double limit_raised_from;
     const char *limit_source;
     double percent_of_limit;
+    const char *ceiling_place, *ceiling2_place; /* this and what follows: struct limit_parts */
+    double ceiling, ceiling_share, ceiling_fill, ceiling2;
+    double limit_before, limit_after;
+    const char *carrier, *carrier_device; /* see evidence.h */
+    double carrier_gid;
     const char *evidence, *origin, *status, *reason;
     struct ledger ledger;
     struct gpu_ledger gpu; /* of the GPUs that the case used */
-    const char *gpu_throttle;
+    const char *gpu_throttle, *gpu_clocks_set;
     const char *disturbed;
     const char *run, *case_id;
     uint64_t repeat;
@@ -62,8 +72,29 @@ extern const char *const row_statuses[]; /* ok noisy wrong skipped failed NULL *
 extern const char *const row_origins[];  /* measured modelled simulated NULL */
 extern const char *const row_stops[];    /* converged time samples interrupted NULL */
 
+/* Why an interval is not as narrow as asked. */
+#define ROW_NOISE_DEPENDENT "dependent" /* it is not, but made of too few independent samples */
+#define ROW_NOISE_FEW_CHANGES                                                                      \
+    "changes"                   /* nor that, but they changed between two levels too seldom */
+#define ROW_NOISE_WIDE  "wide"  /* it is wider */
+#define ROW_NOISE_FEW   "few"   /* there is none: too few samples */
+#define ROW_NOISE_ALIKE "alike" /* there is none: each sample is like the one before */
+extern const char *const row_noises[]; /* these; ends with NULL */
+
 /* A row in which nothing has been measured: numbers NaN, texts NULL. */
 void row_init(struct row *row);
+
+/* Sentences that are made of columns where a row is shown, and stand in none: any of them, "; " between. */
+enum {
+    ROW_SAYS_RAISED = 1, /* its measured ceiling was exceeded */
+    ROW_SAYS_ABOVE = 2,  /* its value is above the limit */
+    ROW_SAYS_WIDE = 4,   /* its interval is wider than asked */
+    ROW_SAYS_NONE = 8,   /* it has too few samples for an interval */
+    ROW_SAYS_ALL = 15
+};
+#define ROW_SAYS_BYTES 400
+/* Of value, unit, ci_low, ci_high, width_wanted, noise, stop, percent_of_limit and limit_raised_from. Returns text. */
+const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_BYTES]);
 
 void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
 void row_print_csv(FILE *out, const struct row *row);

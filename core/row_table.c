@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/ceilings.h"
 #include "core/limit_remark.h"
 #include "core/row.h"
 #include "core/units.h"
@@ -234,7 +235,7 @@ static const char *limit_text(const struct row *row, char *text, size_t len)
 {
     double percent = row->percent_of_limit;
 
-    if (!isnan(percent) && limit_kind(row->limit_source) == LIMIT_REFERENCE)
+    if (!isnan(percent) && limit_kind_of(row->limit_kind) == LIMIT_REFERENCE)
         snprintf(text, len, "ref%.0f%%", percent);
     else if (!isnan(percent))
         snprintf(text, len, "%.1f%%", percent);
@@ -283,6 +284,7 @@ static size_t print_cells(FILE *out, const struct row_table *table, const struct
 
 static void add_remarks(FILE *out, const struct row *row)
 {
+    char says[ROW_SAYS_BYTES];
     const char *lead = "";
 
     if (row->levels.two) {
@@ -290,8 +292,17 @@ static void add_remarks(FILE *out, const struct row *row)
                 100 * row->levels.share_low, row->levels.high, 100 * row->levels.share_high);
         lead = ": ";
     }
-    if (row->reason && row->reason[0] && !is_skipped(row)) /* see tell_skipped() */
+    if (ceiling_change(row->limit_before, row->limit_after) > CEILING_UNSTEADY) {
+        fprintf(out, "%sunsteady ceiling, %.4g before the samples and %.4g after", lead,
+                row->limit_before, row->limit_after);
+        lead = "; ";
+    }
+    if (row->reason && row->reason[0] && !is_skipped(row)) { /* see tell_skipped() */
         fprintf(out, "%s%s", lead, row->reason);
+        lead = "; ";
+    }
+    if (*row_says(row, ROW_SAYS_ALL, says))
+        fprintf(out, "%s%s", lead, says);
 }
 
 /* What the row carries beside its status, as one text: "reason (disturbed) [simulated]". */
@@ -361,7 +372,7 @@ void row_print_table(FILE *out, struct row_table *table, const struct row *row)
 {
     bool changed[ROW_PARAMS_MAX] = {false};
     bool same = note_aside(table, row, changed);
-    bool changes = memchr(changed, true, sizeof(changed)) != NULL;
+    bool changes = memchr(changed, 1, sizeof(changed)) != NULL;
 
     if (!changes && is_skipped_too(table, row)) {
         table->like++;

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/device/device.h"
 #include "core/evidence.h"
-#include "core/gpu/gpu.h"
-#include "core/gpu/gpu_watch.h"
+#include "core/hw/gpu.h"
+#include "core/hw/gpu_watch.h"
+#include "core/hw/place.h"
 #include "core/option_scope.h"
 #include "core/rng.h"
 

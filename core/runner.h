@@ -19,7 +19,7 @@ struct runner_result {
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
                const volatile int *cancel, struct runner_result *result);
 
-/* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then bench->columns. At
+/* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then bench->rows->columns. At
  * most ROW_PARAMS_MAX; texts live in *names. */
 struct runner_columns {
     char names[ROW_PARAMS_MAX][40];

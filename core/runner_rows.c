@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "core/csv.h"
+#include "core/evidence.h"
+#include "core/hw/gpu_watch.h"
 #include "core/levels.h"
-#include "core/limit_remark.h"
 #include "core/stats.h"
 #include "core/units.h"
 
@@ -27,8 +28,8 @@ void runner_columns(const struct bench *b, struct runner_columns *columns)
             *dash = '_';
     }
     columns->n_options = columns->n;
-    for (size_t i = 0; b->columns && b->columns[i]; i++)
-        snprintf(columns->names[columns->n++], sizeof(columns->names[0]), "%s", b->columns[i]);
+    for (const struct bench_column *own = bench_columns(b); own->name; own++)
+        snprintf(columns->names[columns->n++], sizeof(columns->names[0]), "%s", own->name);
     for (size_t i = 0; i < columns->n; i++)
         columns->list[i] = columns->names[i];
 }
@@ -54,7 +55,7 @@ static void fill_params(const struct runner *r, const struct point *pt, const si
         if (r->b->options[i].flags & OPT_COLUMN)
             row->params[n++] = v->n ? v->texts[pick[i]] : NULL;
     }
-    for (size_t i = 0; r->b->columns && r->b->columns[i]; i++)
+    for (size_t i = 0; bench_columns(r->b)[i].name; i++)
         row->params[n++] = pt->columns[i];
     for (size_t k = 0; k < BENCH_OPTIONS_SET_MAX && pt->options[k].name[0]; k++)
         set_param(row, pt->options[k].name, pt->options[k].value);
@@ -104,18 +105,39 @@ static void keep_samples(struct runner *r, const struct point *pt, const struct 
 }
 
 /* What was measured can be measured better: a ceiling that a value exceeds is raised to it. */
-static void raise_ceiling(struct point *pt, struct row *row)
+static void raise_ceiling(struct row *row)
 {
     if (row->value > LIMIT_EXCEEDED_PERCENT / 100 * row->limit)
-        point_reason(pt, 0, "the measured ceiling, %.4g %s, was exceeded and is raised", row->limit,
-                     row->unit);
+        row->limit_raised_from = row->limit;
     row->limit = fmax(row->limit, row->value);
 }
 
-static void fill_limit(struct point *pt, const struct series *s, struct row *row)
+/* What the limit is made of. Of one ceiling alone, what raised the limit raised that, too. */
+static void fill_parts(const struct series *s, struct row *row)
+{
+    const struct limit_parts *parts = &s->parts;
+
+    if (s->limit_before > 0 && s->limit_after > 0) {
+        row->limit_before = s->limit_before;
+        row->limit_after = s->limit_after;
+    }
+    if (!limit_is_ours(s->limit_kind) || (!parts->place[0][0] && !parts->place[1][0]))
+        return;
+    row->ceiling_share = parts->share;
+    row->ceiling_fill = parts->fill;
+    if (parts->share > 0) {
+        row->ceiling_place = parts->place[0];
+        row->ceiling = parts->share < 1 ? parts->rate[0] : fmax(parts->rate[0], row->limit);
+    }
+    if (parts->share < 1) {
+        row->ceiling2_place = parts->place[1];
+        row->ceiling2 = parts->share > 0 ? parts->rate[1] : fmax(parts->rate[1], row->limit);
+    }
+}
+
+static void fill_limit(const struct series *s, struct row *row)
 {
     bool rate = units_find(s->unit)->higher_is_better;
-    char remark[128];
 
     row->limit_source = s->limit_source; /* or why there is none */
     if (isinf(s->limit))
@@ -123,11 +145,13 @@ static void fill_limit(struct point *pt, const struct series *s, struct row *row
     if (!isfinite(s->limit) || !(s->limit > 0))
         return;
     row->limit = s->limit;
-    if (rate && limit_kind(s->limit_source) != LIMIT_TOLD)
-        raise_ceiling(pt, row);
+    row->limit_kind = limit_kinds[s->limit_kind];
+    row->limit_link = s->limit_link;
+    row->limit_scope = s->limit_scope;
+    if (rate && limit_is_ours(s->limit_kind))
+        raise_ceiling(row);
     row->percent_of_limit = 100 * row->value / row->limit;
-    if (rate && *limit_remark(row->percent_of_limit, remark, sizeof(remark)))
-        point_reason(pt, 0, "%s", remark);
+    fill_parts(s, row);
 }
 
 static int fill_values(struct runner *r, struct point *pt, const struct samples *samples,
@@ -149,7 +173,7 @@ static int fill_values(struct runner *r, struct point *pt, const struct samples 
         if (!levels_of_samples(values, samples->n, &levels) && levels.two)
             row->levels = levels;
         keep_samples(r, pt, samples, values);
-        fill_limit(pt, s, row);
+        fill_limit(s, row);
     }
     free(values);
     return err;
@@ -166,19 +190,17 @@ static const char *status_of(const struct outcome *oc, int err, bool narrow)
     return narrow ? "ok" : "noisy";
 }
 
-/* How many samples there are is a column: in a sentence of its own for each launch, people would not read one of them. */
-static void describe_noise(struct point *pt, const struct outcome *oc,
-                           const struct bench_common *common, const struct row *row)
+static const char *noise_of(const struct outcome *oc, const struct row *row, size_t index)
 {
+    const struct samples *s = &oc->samples;
     char sides[48];
 
     if (!*units_format_interval(row->summary.ci_low, row->summary.ci_high, row->value, sides,
                                 sizeof(sides)))
-        point_reason(pt, 0, "too few samples for an interval%s",
-                     oc->samples.n < STATS_INTERVAL_FROM ? "" : ": each is like the one before");
-    else
-        point_reason(pt, 0, "interval is %s, wanted %.2g %%, when sampling stopped (%s)", sides,
-                     100 * common->width, sampler_stop_name(oc->samples.stop));
+        return oc->samples.n < STATS_INTERVAL_FROM ? ROW_NOISE_FEW : ROW_NOISE_ALIKE;
+    return s->doubt[index] == SAMPLER_DEPENDENT     ? ROW_NOISE_DEPENDENT
+           : s->doubt[index] == SAMPLER_FEW_CHANGES ? ROW_NOISE_FEW_CHANGES
+                                                    : ROW_NOISE_WIDE;
 }
 
 void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
@@ -186,8 +208,8 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
 {
     const struct series *s = index < pt->n_series ? &pt->series[index] : NULL;
     struct row row;
-    size_t reason_end = strlen(pt->reason);
-    bool narrow = oc->samples.narrow[index];
+    char carriers_text[CARRIERS_BYTES];
+    bool narrow = oc->samples.doubt[index] == SAMPLER_SURE;
     bool quiet = narrow && !pt->noisy;
     bool again = index && !r->common->csv; /* people have read above what holds for all series */
     int err = oc->err;                     /* one series' error is not the next one's */
@@ -215,16 +237,24 @@ void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct 
         row.ledger = oc->ledger;
         row.gpu = oc->gpu;
         row.gpu_throttle = oc->gpu.throttle;
+        row.gpu_clocks_set = oc->gpu.clocks_set;
+        row.width_wanted = r->common->width;
         row.disturbed = again ? NULL : oc->disturbed;
-        if (!narrow && !(again && !oc->samples.narrow[0])) /* how wide stands in -ci and +ci */
-            describe_noise(pt, oc, r->common, &row);
+        if (!narrow && !(again && oc->samples.doubt[0] == oc->samples.doubt[index])) {
+            row.noise = noise_of(oc, &row, index); /* how wide stands in -ci and +ci */
+            if (oc->samples.doubt[index] == SAMPLER_FEW_CHANGES)
+                row.level_changes = (double)oc->samples.changes[index];
+        }
     }
     row.status = status_of(oc, err, quiet);
     row.reason = pt->reason;
     row.evidence = pt->evidence;
+    row.carrier = carriers_print(pt->carriers, carriers_text);
+    row.carrier_device = pt->carrier_device;
+    if (pt->carrier_gid)
+        row.carrier_gid = pt->carrier_gid - 1;
     print_row(r, &row);
     r->launch_rows++;
-    pt->reason[reason_end] = 0; /* a series' own remark is not the next one's */
 }
 
 /* It has no samples of its own, so no warm-up, no stop, nothing of what went on beside them. */
@@ -345,7 +375,7 @@ void runner_lay_out_table(struct runner *r)
         column++;
     }
     for (size_t i = 0; column < r->columns.n; i++, column++) {
-        int width = r->b->column_widths ? r->b->column_widths[i] : 0;
+        int width = bench_columns(r->b)[i].width;
         r->table.aside[column] = width == BENCH_COLUMN_ASIDE;
         r->table.width[column] = width > 0 ? width : OUTCOME_WIDTH;
     }

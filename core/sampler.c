@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/levels.h"
 #include "core/stats.h"
 
 #define STEADY_CHANGE     0.01
@@ -151,20 +152,32 @@ static int keep_one(struct sampling *s)
     return 0;
 }
 
-static bool is_narrow(const struct sampling *s, size_t series)
+/* A level that was hardly left, or a wander of which little was seen, has a narrow interval, too. */
+static enum sampler_doubt look(const struct sampling *s, size_t series)
 {
+    struct samples *out = s->out;
+    const double *ns = out->ns[series];
     struct median_ci ci;
+    struct levels levels;
 
-    if (stats_ci_samples(s->out->ns[series], s->out->n, s->config->confidence, &ci))
-        return false;
-    return fmax(ci.high - ci.median, ci.median - ci.low) <= s->config->width * ci.median;
+    out->independent[series] = NAN;
+    if (!out->n || stats_ci_samples(ns, out->n, s->config->confidence, &ci))
+        return SAMPLER_WIDE;
+    out->independent[series] = ci.effective_n; /* NaN: all are equal */
+    if (!(fmax(ci.high - ci.median, ci.median - ci.low) <= s->config->width * ci.median))
+        return SAMPLER_WIDE;
+    if (ci.effective_n < STATS_INDEPENDENT_MIN)
+        return SAMPLER_DEPENDENT;
+    if (levels_of_samples(ns, out->n, &levels) || !levels.two)
+        return SAMPLER_SURE;
+    out->changes[series] = levels_changes(ns, out->n, &levels);
+    return out->changes[series] < STATS_INDEPENDENT_MIN ? SAMPLER_FEW_CHANGES : SAMPLER_SURE;
 }
 
-/* Every series' interval is as narrow as asked. */
 static bool converged(const struct sampling *s)
 {
     for (size_t i = 0; i < s->out->n_series; i++)
-        if (!is_narrow(s, i))
+        if (look(s, i) != SAMPLER_SURE)
             return false;
     return true;
 }
@@ -213,7 +226,7 @@ int sampler_run(const struct sampler_config *config, sampler_fn *fn, void *arg, 
         return err;
     err = collect(&s);
     for (size_t i = 0; i < n_series; i++)
-        out->narrow[i] = !err && out->n && is_narrow(&s, i);
+        out->doubt[i] = err ? SAMPLER_WIDE : look(&s, i);
     return err;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler: warm up until the level is steady, make a sample long against the clock, sample
- * until the interval of the median is as narrow as asked. Every sample after the warm-up is kept.
+ * until the interval of the median is as narrow as asked, and made of enough independent samples. Every
+ * sample after the warm-up is kept.
  */
 #ifndef PLUMB_CORE_SAMPLER_H
 #define PLUMB_CORE_SAMPLER_H
@@ -34,6 +35,14 @@ typedef int sampler_fn(void *arg, uint64_t inner, uint64_t *ns);
 
 enum sampler_stop { SAMPLER_CONVERGED, SAMPLER_TIME, SAMPLER_SAMPLES, SAMPLER_INTERRUPTED };
 
+/* Why a series has not converged; the first that holds. */
+enum sampler_doubt {
+    SAMPLER_SURE,      /* it has */
+    SAMPLER_WIDE,      /* its interval is wider than asked, or there is none */
+    SAMPLER_DEPENDENT, /* its samples are worth fewer than STATS_INDEPENDENT_MIN independent ones */
+    SAMPLER_FEW_CHANGES, /* they fall on two levels, with fewer than that many changes between them */
+};
+
 struct samples {
     size_t n_series;
     double *ns[SAMPLER_SERIES_MAX]; /* time of each sample, ns for all its `inner` operations, in
@@ -45,8 +54,9 @@ struct samples {
     uint64_t inner;     /* operations in one sample */
     bool steady; /* the warm-up ended because the level was steady, not because its time was over */
     enum sampler_stop stop;
-    bool narrow
-        [SAMPLER_SERIES_MAX]; /* the series' interval is as narrow as asked, whatever ended the sampling */
+    enum sampler_doubt doubt[SAMPLER_SERIES_MAX]; /* of each series, whatever ended the sampling */
+    double independent[SAMPLER_SERIES_MAX]; /* samples that the series is worth; NaN: not known */
+    uint64_t changes[SAMPLER_SERIES_MAX];   /* between two levels; of SAMPLER_FEW_CHANGES alone */
 };
 
 /* 0, or -errno of fn or -ENOMEM; what was sampled until then is in *out. Release *out in any case.

@@ -12,13 +12,17 @@
 // A run that stops as soon as its interval is narrow enough takes advantage of lucky narrow
 // intervals. With at least STATS_MIN_SAMPLES samples before the first look at the interval, and a
 // next look only after the number of samples has grown by STATS_LOOK_GROWTH, the 95 % interval at
-// the stop still covers the true median in 93.5 % of runs and more on independent samples, and in
-// 90 % and more on AR(1) with phi up to 0.9. (With 50 it is 92 % and 87 %.)
+// the stop still covers the true median in 94 % of runs and more, on independent samples and, with
+// STATS_INDEPENDENT_MIN, on AR(1) with phi up to 0.99.
 #define STATS_MIN_SAMPLES 100
 #define STATS_LOOK_GROWTH 1.125
 
 // Fewer samples than these cannot say how far one depends on the one before.
 #define STATS_INTERVAL_FROM 20
+
+// A run must not count as converged on fewer independent samples (effective_n) than this: of a wander
+// that it has seen little of, neither the median nor the time of correlation is known.
+#define STATS_INDEPENDENT_MIN 20
 
 struct summary {
     size_t n;
@@ -50,16 +54,17 @@ int stats_check(const double *x, size_t n, double confidence);
 // The median and its interval alone, in O(n): what a sampler asks again and again. Errors as above.
 //
 // The interval is made of order statistics, interpolated between ranks, so that it holds for any
-// distribution. It is widened by the autocorrelation time and by how poorly that is known; a drift
+// distribution. It is widened by the autocorrelation time (the longer of that of the signs of x - median
+// and that of the ranks: correlation.h) and by how poorly that is known; a drift
 // or a slow wander therefore widens it, up to the extreme samples, never beyond. From 100 samples on it covers the true median in 93 to 97 % of
-// independent series and in at least 90 % of AR(1) series with phi up to 0.9; with fewer samples
+// independent series and in at least 95 % of AR(1) series with phi up to 0.9; with fewer samples
 // correlation often goes unseen. It is NaN where n is too small even for [min, max] (below 6 at
 // 95 %, below 8 at 99 %), and has width 0 where all samples are equal.
 int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out);
 
 // The same for the samples of one launch, in the order of time, but NaN where they cannot say how far one
 // depends on the one before: fewer than STATS_INTERVAL_FROM, or fewer than 50 whose neighbours are alike, unless all are
-// equal. Of 95 % intervals, at most some 5 % of all series of 20 to 49 get one that misses the true median, and up to 9 % at 50, of AR(1)
+// equal. Of 95 % intervals, at most some 5 % of all series of 20 to 50 get one that misses the true median, of AR(1)
 // with phi up to 0.9; stats_ci_median() has up to 62 % of those. But of the few series of 20 to 49 that have one by chance though neighbours
 // are alike, a quarter miss with phi 0.5 and most with phi 0.9 (docs/statistics.md).
 int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out);
@@ -71,7 +76,7 @@ int stats_ci_samples(const double *x, size_t n, double confidence, struct median
 // (docs/statistics.md). Errors as above.
 int stats_ci_launches(const double *medians, size_t n, double confidence, struct median_ci *out);
 
-// Integrated autocorrelation time, in samples, of the series sign(x - median): the factor by which
+// Integrated autocorrelation time, in samples, of the series sign(x - median) alone: the factor by which
 // correlation in time inflates the variance of the share of samples below the median. At least 1;
 // NaN where it cannot be told (fewer than 8 samples, no two values differ, or an input is not
 // finite).

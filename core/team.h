@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "core/topo.h"
+#include "core/hw/topo.h"
 
 struct team;
 

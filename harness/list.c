@@ -23,7 +23,9 @@ static void list_benches(const struct bench_list *benches)
 
 static bool same_backend(const struct bench_backend *x, const struct bench_backend *y)
 {
-    return !strcmp(x->name, y->name) && !strcmp(x->state, y->state);
+    return !strcmp(x->name, y->name) && !strcmp(x->state, y->state) &&
+           x->simulated == y->simulated && !strcmp(x->address, y->address) &&
+           !strcmp(x->detail, y->detail);
 }
 
 static const struct bench_backend *find_backend(const struct bench_info *b,
@@ -75,8 +77,10 @@ static void each_backend(const struct bench_list *benches, bool print, int *who_
             widen(who_width, who);
             widen(name_width, backend->name);
             if (print)
-                printf("  %-*s  %-*s  %s\n", *who_width, who, *name_width, backend->name,
-                       backend->state);
+                printf("  %-*s  %-*s  %s%s%s%s%s%s\n", *who_width, who, *name_width, backend->name,
+                       backend->state, *backend->detail ? ": " : "", backend->detail,
+                       *backend->address ? " at " : "", backend->address,
+                       backend->simulated ? " (simulated)" : "");
         }
 }
 

@@ -45,7 +45,7 @@ static void print_help(FILE *out)
           out);
     for (const struct command *c = commands; c->name; c++)
         fprintf(out, "  %-10s %s\n", c->name, c->help);
-    fputs("  BENCH      run one benchmark: plumb gemm --help (plumb list shows them)\n\n"
+    fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n\n"
           "Each command explains itself: plumb run --help. Start with: plumb run quick\n",
           out);
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/device/device.h"
+#include "core/hw/host_buffer.h"
 #include "core/units.h"
 
 const char *const collective_ops_names[] = {
@@ -71,13 +71,13 @@ const char *collective_member_name(const struct collective *c, unsigned member, 
 }
 
 struct held {
-    struct device_buffer input, result;
+    struct host_buffer input, result;
 };
 
 /* The kernel promises more than it has, and ends processes when they ask for it. */
 static int check_room(struct collective *c, uint64_t bytes)
 {
-    uint64_t available = device_host.available();
+    uint64_t available = host_available();
     const struct world_member *me = world_member(c->world, c->members[c->me]);
     unsigned here = 0;
     char needs[24], has[24];
@@ -113,9 +113,9 @@ int collective_host_alloc(struct collective *c)
     if (!h)
         return collective_fail(c, -ENOMEM, "no memory for a point");
     c->held = h;
-    err = device_host.alloc(&h->result, c->topo, result, DEVICE_THP, -1, error, sizeof(error));
+    err = host_alloc(&h->result, c->topo, result, HOST_PAGES_THP, -1, error, sizeof(error));
     if (!err && input)
-        err = device_host.alloc(&h->input, c->topo, input, DEVICE_THP, -1, error, sizeof(error));
+        err = host_alloc(&h->input, c->topo, input, HOST_PAGES_THP, -1, error, sizeof(error));
     if (err) {
         collective_host_free(c);
         return collective_fail(c, err, "%s", error);
@@ -131,8 +131,8 @@ void collective_host_free(struct collective *c)
 
     if (!h)
         return;
-    device_host.free(&h->input);
-    device_host.free(&h->result);
+    host_free(&h->input);
+    host_free(&h->result);
     free(h);
     c->held = NULL;
     c->input = c->result = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a group reduces: the contract between what is measured the same of every backend (core/ranks: the session, the rows) and
+ * How a group reduces: the contract between what is measured the same of every backend (benches/allreduce: the session, the rows) and
  * the backends, each a const table of operations.
  *
  * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of the communicator; rank 0 of the world is
@@ -34,14 +34,14 @@
 #include <stdint.h>
 
 #include "core/group/world.h"
-#include "core/net/net.h"
-#include "core/topo.h"
+#include "core/hw/topo.h"
+#include "core/wire/net.h"
 
 #define COLLECTIVE_CALLS_MAX   4096
 #define COLLECTIVE_CARD_MAX    1024
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
-#define COLLECTIVE_STILL_NS    8000000000u /* nothing moved for so long: somebody is gone */
+#define COLLECTIVE_STILL_NS    6500000000u /* nothing moved for so long: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
 
 enum collective_op {
@@ -115,8 +115,11 @@ struct collective_told {
         [96]; /* "ring, segments of 256 KiB"; what a library says that it chose; "" not told */
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
     char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
+    uint32_t
+        carriers; /* the kinds of path that a library says that it connected, as in evidence.h; 0: not told */
     uint32_t n_flows, n_facts, has_rail;
-    uint32_t simulated; /* by a stand-in for a GPU or for its library: rows say so */
+    uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
+    uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
     struct collective_flow flows[COLLECTIVE_FLOWS_MAX];
     struct net_fact facts[NET_FACTS_MAX];
     struct net_rail rail; /* that its bytes take to members of other nodes */

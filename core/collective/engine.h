@@ -7,13 +7,14 @@
 #define PLUMB_CORE_COLLECTIVE_ENGINE_H
 
 #include "core/collective/schedule.h"
-#include "core/transport/fabric.h"
+#include "core/wire/fabric.h"
 
 struct engine;
 
-/* What a message is cut to, chosen by its length and the transport: the same in all members, since the longest message is. `asked`: by the user;
- * 0: chosen. A multiple of 64 bytes, or all of the message. */
-uint64_t engine_segment(const char *transport, uint64_t longest_bytes, uint64_t asked);
+/* What a message is cut to, chosen by its length, the hops that it makes (of the schedule), and the transport: the same in all members, since these are.
+ * `asked`: by the user; 0: chosen. A multiple of 64 bytes, or all of the message. */
+uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned hops,
+                        uint64_t asked);
 
 /* Bytes of memory that an engine needs beside input and result: scratch of the schedule and slots that wait to be reduced. */
 size_t engine_spare_bytes(const struct collective *c, const struct schedule *schedule,

@@ -7,7 +7,7 @@
 #define PLUMB_CORE_COLLECTIVE_LIBRARY_GPU_H
 
 #include "core/collective/collective.h"
-#include "core/gpu/gpu.h"
+#include "core/hw/gpu.h"
 
 /* What `chosen` begins with where ranks share GPUs. */
 #define LIBRARY_GPU_SHARED "rehearsal, ranks share GPUs; "

@@ -94,10 +94,13 @@ static int mpi_supports(const struct collective_point *p, unsigned n, char *why,
 {
     const char *reason = NULL;
 
-    if (mpi_launched() < 2)
-        reason = "its ranks, two or more, are started by mpirun or srun: mpirun -np 4 "
-                 "plumb-allreduce ...";
-    else if (p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
+    if (mpi_launched() < 2) {
+        snprintf(why, len,
+                 "%s: its ranks, two or more, are started by mpirun or srun: mpirun -np 4 %s ...",
+                 p->backend, program_invocation_short_name);
+        return -EOPNOTSUPP;
+    }
+    if (p->in_place && p->op == COLLECTIVE_REDUCE_SCATTER)
         reason = "reduce-scatter in place leaves each block at the beginning of the vector, "
                  "not at its own place: leave --in-place out";
     else if (p->in_place && (p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE))

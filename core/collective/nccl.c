@@ -268,8 +268,7 @@ static void nccl_tell(struct collective *c, struct collective_told *told)
     const struct nccl_state *s = c->state;
     const struct nccl_says *says = &s->says;
     char version[64];
-    const char *device = c->point->device,
-               *network = strstr(says->wires, "NET") ? says->devices : "";
+    const char *device = c->point->device, *network = says->network ? says->devices : "";
 
     s->nccl->version(version, sizeof(version));
     snprintf(told->algorithm, sizeof(told->algorithm), "%s%s",
@@ -279,8 +278,10 @@ static void nccl_tell(struct collective *c, struct collective_told *told)
              says->chatty   ? ", writes a line for each call"
              : !says->heard ? ", its debug output was not read"
                             : "");
+    told->carriers = says->carriers;
     tell_connections(told);
     sockets_of_nccl(told->sockets, sizeof(told->sockets));
+    told->members_add = says->members_add;
     told->simulated = s->nccl->simulated() || library_gpu_simulated(&s->gpu);
     if (says->n_devices == 1 && network[0] && !c->point->device[0])
         device = network; /* what was asked for is the claim, whatever NCCL says that it took */

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/evidence.h"
+
 #define TEXT_MAX (4u << 20) /* of many channels and peers */
 
 /* Ours, NCCL's in its environment; older versions say numbers, which count from 0 in this order. */
@@ -137,6 +139,27 @@ static bool add(char *list, size_t len, const char *between, const char *word, s
     return true;
 }
 
+/* A transport's name, and what follows it. */
+static const struct {
+    const char *name;
+    unsigned carrier;
+    bool network;
+} transports[] = {{"NET/IB", CARRIER_RDMA, true},
+                  {"NET/Socket", CARRIER_SOCKETS, true},
+                  {"NET/", 0, true},
+                  {"P2P", CARRIER_PEER, false},
+                  {"SHM", CARRIER_SHARED_MEMORY, false}};
+
+static void note_transport(struct nccl_says *s, const char *via)
+{
+    for (size_t i = 0; i < COUNT(transports); i++)
+        if (!strncmp(via, transports[i].name, strlen(transports[i].name))) {
+            s->carriers |= transports[i].carrier;
+            s->network |= transports[i].network;
+            return;
+        }
+}
+
 /* "[send] via NET/IB/0/GDRDMA", "via P2P/CUMEM", "via SHM/direct/direct": two parts of it. */
 static void wire(struct nccl_says *s, const char *line)
 {
@@ -148,6 +171,7 @@ static void wire(struct nccl_says *s, const char *line)
     size_t n = strcspn(via, "/ \r");
     if (via[n] == '/' && strncmp(via, "SHM", 3) != 0)
         n += 1 + strcspn(via + n + 1, "/( \r");
+    note_transport(s, via);
     add(s->wires, sizeof(s->wires), " and ", via, n);
 }
 
@@ -200,6 +224,7 @@ static void choice(struct nccl_says *s, const char *line)
     name_of(algorithm + strlen(" -> Algo "), a, COUNT(a), one, sizeof(one));
     name_of(protocol + strlen(" proto "), p, COUNT(p), two, sizeof(two));
     snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s", one, two);
+    s->members_add = !strcmp(one, "tree") || !strcmp(one, "ring") || !strcmp(one, "pat");
     if (channels && sscanf(channels, "channel{Lo..Hi}={%d..%d}", &low, &high) == 2)
         snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s, channels %d-%d", one, two, low, high);
 }

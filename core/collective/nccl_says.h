@@ -12,12 +12,15 @@
 struct nccl_says {
     char algorithm
         [64]; /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
-    char wires[64];   /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
-    char devices[64]; /* of its network, "mlx5_0:1 mlx5_1:1" */
+    char wires[64];    /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
+    unsigned carriers; /* the kinds of path that these are: evidence.h */
+    bool network;      /* one of them is a network */
+    char devices[64];  /* of its network, "mlx5_0:1 mlx5_1:1" */
     unsigned n_devices;
-    bool heard;  /* there was something to read */
-    bool chatty; /* it still writes a line for each call: times are longer */
-    int fd;      /* of a file in memory that NCCL writes to; below 1: none */
+    bool members_add; /* by tree, ring or pat: no switch adds on the way, as it may by the others */
+    bool heard;       /* there was something to read */
+    bool chatty;      /* it still writes a line for each call: times are longer */
+    int fd;           /* of a file in memory that NCCL writes to; below 1: none */
 };
 
 /* Before NCCL's first call of this point. */

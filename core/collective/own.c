@@ -6,7 +6,8 @@
 
 #include "core/collective/own_parts.h"
 
-#define UNHEARD_NS 5000000000u /* TCP has sent it again some times by then */
+/* TCP has sent it again four times by then; 3 s before COLLECTIVE_STILL_NS, as not all ends fall silent at once. */
+#define UNHEARD_NS 3500000000u
 
 static enum schedule_algorithm algorithm_of(const struct collective *c)
 {
@@ -57,7 +58,8 @@ static void measure(struct collective *c, struct own_call *call)
     uint64_t longest = call->schedule.longest * element_bytes(c);
     size_t spare;
 
-    call->segment_bytes = engine_segment(c->point->transport, longest, c->point->segment_bytes);
+    call->segment_bytes =
+        engine_segment(c->point->transport, longest, call->schedule.hops, c->point->segment_bytes);
     spare = engine_spare_bytes(c, &call->schedule, call->segment_bytes);
     o->spare_bytes = spare > o->spare_bytes ? spare : o->spare_bytes;
     if (call->segment_bytes > o->segment_bytes)

@@ -107,7 +107,7 @@ int schedule_make(struct schedule *s, enum schedule_algorithm algorithm, enum co
                       .in_place = in_place};
     make_fn *make = makers[algorithm][op];
 
-    *s = (struct schedule){.members = members, .me = me};
+    *s = (struct schedule){.members = members, .me = me, .hops = 1};
     if (!make || (in_place && (op == COLLECTIVE_ALL_TO_ALL || op == COLLECTIVE_SEND_RECEIVE)))
         return -EOPNOTSUPP;
     make(&k);
@@ -118,7 +118,7 @@ int schedule_barrier(struct schedule *s, unsigned members, unsigned me)
 {
     struct maker k = {.s = s, .n = members, .me = me};
 
-    *s = (struct schedule){.members = members, .me = me};
+    *s = (struct schedule){.members = members, .me = me, .hops = 1};
     for (unsigned have = 1; have < members; have *= 2) {
         unsigned count = have < members - have ? have : members - have;
         make_send(&k, (me + members - have) % members, span(SPACE_RESULT, 0, count));

@@ -44,6 +44,8 @@ struct schedule {
     unsigned members, me;
     uint64_t scratch; /* elements of scratch that the actions use */
     uint64_t longest; /* no message of any member is longer, in elements: the same in all members */
+    /* That the whole vector makes, each segment passed on as soon as it has come (a chain); 1 where no member waits for more. The same in all members. */
+    unsigned hops;
 };
 
 /* count as in collective.h. In place all positions are those of the one vector, and what would copy an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP: this algorithm has no such op. Release it in any case. */

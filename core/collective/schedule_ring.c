@@ -91,6 +91,7 @@ void make_chain_broadcast(struct maker *k)
     struct span all = span(SPACE_RESULT, 0, k->count);
 
     k->s->longest = k->count;
+    k->s->hops = k->n > 1 ? k->n - 1 : 1;
     if (k->me)
         make_receive(k, previous(k), all);
     if (k->me + 1 < k->n)

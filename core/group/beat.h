@@ -8,9 +8,13 @@
 
 #include "core/group/channel.h"
 
-/* Without a sign of life for so long: of a peer that is led, and of the one who leads, whose word goes first. */
-#define BEAT_LED_NS     6000000000u
-#define BEAT_LEADING_NS 8000000000u
+/* Whoever is lost, stopped, hangs or is late is named within so long, by whoever is left: what each waits for adds up to less. */
+#define BEAT_NAMED_NS 10000000000u
+
+/* Without a sign of life for so long: of a peer that is led, and of the one who leads, whose word goes first. TCP sends again what was lost after 0.2, 0.6,
+ * 1.4, 3.0 and 6.2 s: the one who leads is given the last of these. */
+#define BEAT_LED_NS     5000000000u
+#define BEAT_LEADING_NS 6500000000u
 
 struct beat;
 

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/topo.h"
+#include "core/hw/topo.h"
 
 struct group;
 
@@ -41,7 +41,7 @@ void *group_shared(const struct group *g);
  * -ECONNRESET when the peer died, -ETIMEDOUT when nothing moved for GROUP_STILL_NS. */
 int group_run(struct group *g, group_fn *fn, uint64_t count, struct group_times times[2]);
 
-#define GROUP_STILL_NS 10000000000u
+#define GROUP_STILL_NS 8000000000u
 
 /* One turn of a loop that waits for the other rank: spins, now and then lets others run and looks
  * whether the other is still there. Start with a zeroed one; zero it when something moved. 0 or an

@@ -15,7 +15,7 @@
 #include "core/group/secret.h"
 #include "core/group/world_host.h"
 #include "core/group/world_parts.h"
-#include "core/net/machine.h"
+#include "core/hw/machine.h"
 
 #define OTHER_FILES 256 /* what a program may have open besides its channels */
 

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "harness/check/check_cmd.h"
-#include "harness/compare/only.h"
 #include "harness/compare/outputs.h"
 #include "harness/compare/steal.h"
+#include "harness/plan/only.h"
 
 #define AT(member) offsetof(struct check_options, member)
 

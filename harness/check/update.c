@@ -12,6 +12,7 @@
 #include "harness/check/kept_words.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history_db_build.h"
+#include "harness/plan/only.h"
 
 /* A loss that became the baseline would be gone the next night, and so would a case that failed; and one that is likely
  * and not proven would never be. So would the level of another environment, and a gain that is none. */
@@ -38,7 +39,8 @@ int check_accepted_keys(struct check_command *c, const struct gate *g, const cha
     *n = 0;
     *keys = all;
     for (size_t i = 0; all && some && i < g->n; i++)
-        if (history_wants(c->only, g->cases[i].pair->key, g->cases[i].pair->label))
+        if (only_keeps(c->only, &(struct only_case){.key = g->cases[i].pair->key,
+                                                    .label = g->cases[i].pair->label}))
             all[(*n)++] = g->cases[i].pair->key;
     if (!all) {
         snprintf(c->error, sizeof(c->error), "out of memory");

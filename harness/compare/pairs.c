@@ -3,15 +3,15 @@
 #include "harness/compare/pairs.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/compare/pairs_parts.h"
+#include "harness/plan/only.h"
 #include "harness/report/case_key.h"
 #include "harness/report/choices.h"
-#include "harness/report/rules.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 static int add_paths(struct run_paths *runs, const char *const *paths, size_t n, char *error,
                      size_t len)
@@ -23,36 +23,14 @@ static int add_paths(struct run_paths *runs, const char *const *paths, size_t n,
     return err;
 }
 
-static bool fits(const char *pattern, const char *text)
-{
-    char *glob;
-    bool match = false;
-
-    if (asprintf(&glob, "*%s*", pattern) >= 0) {
-        match = !fnmatch(glob, text, 0);
-        free(glob);
-    }
-    return match;
-}
-
-static bool is_wanted(const struct pair *pair, const char *const *only)
-{
-    for (size_t i = 0; only && only[i]; i++)
-        if (fits(only[i], pair->key) || fits(only[i], pair->label))
-            return true;
-    return !only || !*only;
-}
-
 /* What both sides say alike is said once, behind their names. */
 static const char *both_reasons(struct pool *pool, const struct side *side_a,
-                                const struct side *side_b, const char *a, const char *b)
+                                const struct side *side_b, struct lost a, struct lost b)
 {
-    size_t n_a = strlen(side_a->name), n_b = strlen(side_b->name);
-    bool named = !strncmp(a, side_a->name, n_a) && !strncmp(b, side_b->name, n_b);
+    bool alike = a.of_all && b.of_all && !strcmp(a.of_all, b.of_all);
 
-    return named && !strcmp(a + n_a, b + n_b)
-               ? pool_text(pool, "%s and %s%s", side_a->name, side_b->name, a + n_a)
-               : pool_text(pool, "%s; %s", a, b);
+    return alike ? pool_text(pool, "%s and %s%s", side_a->name, side_b->name, a.of_all)
+                 : pool_text(pool, "%s; %s", a.text, b.text);
 }
 
 /* Of several reasons, those of B first: it is what is asked about. */
@@ -60,11 +38,11 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
 {
     struct pool *pool = &g->p->report.pool;
     bool failed_a = false;
-    const char *a = lost_reason(g, pair, &g->a, &failed_a);
-    const char *b = lost_reason(g, pair, &g->b, &pair->failed_b);
+    struct lost a = lost_reason(g, pair, &g->a, &failed_a);
+    struct lost b = lost_reason(g, pair, &g->b, &pair->failed_b);
 
     pair->differs = "";
-    pair->reason = b;
+    pair->reason = b.text;
     const char *taken_a = side_taken(g, pair, &g->a), *taken_b = side_taken(g, pair, &g->b);
     pair->taken = show_joined(pool, taken_a, taken_b);
     if ((n_a || *taken_a) && (n_b || *taken_b)) { /* both measured it */
@@ -86,7 +64,7 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
         pair->state = PAIR_LOST_B;
     } else if (n_b) {
         pair->state = PAIR_LOST_A;
-        pair->reason = a;
+        pair->reason = a.text;
     } else {
         pair->state = PAIR_LOST_BOTH;
         pair->reason = both_reasons(pool, &g->a, &g->b, a, b);
@@ -142,10 +120,10 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     struct pool *pool = &g->p->report.pool;
 
     *pair = (struct pair){.bench = b, .c = c, .label = ""};
-    pair->pipe = rule_pipe(&g->p->report, b, c);
+    pair->pipe = told_pipe(&g->p->report, b, c);
     pair->key = case_key(pool, b, c);
     g->a.roles = roles_of(g->options, pair->key);
-    pair->decide.higher_is_better = report_higher_is_better(c->unit);
+    pair->decide.higher_is_better = c->more_is_better;
     pair->decide.margin = pair_margin(g, pair);
     size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
     size_t n_b = side_values(g, &g->b, b, c, &pair->decide.b);
@@ -164,7 +142,7 @@ static int keep_wanted(struct pairs *p, const char *const *only)
     if (!others)
         return -ENOMEM;
     for (size_t i = 0; i < p->n_all; i++)
-        if (is_wanted(&p->all[i], only))
+        if (only_keeps(only, &(struct only_case){.key = p->all[i].key, .label = p->all[i].label}))
             p->all[n++] = p->all[i];
         else
             others[n_others++] = p->all[i];
@@ -188,7 +166,7 @@ static int pair_cases(struct pairing *g)
         const struct report_bench *b = &p->report.benches[i];
 
         for (size_t k = 0; k < b->n_cases; k++)
-            if (rule_is_judged(&p->report, b, &b->cases[k]) &&
+            if (told_is_judged(&p->report, b, &b->cases[k]) &&
                 !is_told_elsewhere(g, b, &b->cases[k])) {
                 make_pair(g, b, &b->cases[k], &p->all[p->n]);
                 p->n += !is_bygone(g, &p->all[p->n]);

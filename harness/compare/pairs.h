@@ -6,18 +6,17 @@
  * them; a pair is that case in the runs of both sides. Only figures that were measured are held
  * against each other: of a launch that is ok or noisy. What is not comparable is refused with the
  * reason, never paired silently:
- *   path      the bytes took another kind of way on the two sides, by `evidence` and what the backend
- *             says of its wires (RDMA on one, sockets on the other): docs/schema.md. Devices' names
- *             may differ. Where one side proves no path that is told, and nothing refused. Launches that are left
+ *   path      the bytes took another kind of way on the two sides, by the column `carrier` (RDMA on
+ *             one, sockets on the other): docs/schema.md. Devices' names may differ. Where one side proves no path that is told, and nothing refused. Launches that are left
  *             out for steal prove it as well
  *   origin    measured on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
- * What a benchmark chose where nobody asked makes no case (rule_left_by(): the vector unit, a thread a core): launches that chose
+ * What a benchmark chose where nobody asked makes no case (told_left_by(): the vector unit, a thread a core): launches that chose
  * differently are one case, and that is told.
  *
  * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or less, is not better by
- * itself, and those that say the same as another, are left out: see rule_is_judged().
+ * itself, and those that say the same as another, are left out: see told_is_judged().
  *
  * What may differ between machines and is no other quantity (a kernel's name, a library's version, an
  * address) is told beside the figures: `differs`.
@@ -41,7 +40,7 @@ enum pair_state {
 struct pair {
     const struct report_bench *bench;
     const struct report_case *c;
-    const char *pipe;  /* "Memory": the room it stands in, by harness/report/rules.h */
+    const char *pipe;  /* "Memory": the part of the machine that the benchmark says */
     const char *label; /* "memory triad 1 GiB, 2 threads: bandwidth": what varies, for people */
     const char *
         key; /* the same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters by name */

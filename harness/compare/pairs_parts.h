@@ -53,19 +53,6 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
 /* Labels of all cases; those of two cases never read the same. 0 or -ENOMEM. */
 int pairs_label(struct pairs *p);
 
-/* The kinds of path that carried a row's bytes, by its texts; 0: they do not tell. */
-enum {
-    CARRIER_RDMA = 1,
-    CARRIER_SOCKETS = 2,
-    CARRIER_LOOPBACK = 4,
-    CARRIER_SHARED_MEMORY = 8,
-    CARRIER_PEER = 16 /* between GPUs */
-};
-
-unsigned carriers_of_evidence(const char *evidence);
-unsigned carriers_of_detail(const char *detail);
-const char *carriers_text(struct pool *pool, unsigned carriers); /* "RDMA and loopback" */
-
 /* What run.json says of the run of two targets that it is part of; "" where it says nothing. */
 const char *sides_against(const struct pairs *p, size_t run, const char *key);
 /* The run of the other side that was measured in turn with this one (plumb run --against); SIZE_MAX: none there. */
@@ -93,8 +80,14 @@ const char *side_taken(struct pairing *g, const struct pair *pair, const struct 
 
 /* Why the two sides are not comparable; "" where they are. Sets what differs otherwise. */
 const char *pair_refusal(struct pairing *g, struct pair *pair);
-/* Why a side has no value; sets *failed where it failed or gave wrong data. */
-const char *lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
+/* Why a side has no value, for people. */
+struct lost {
+    const char *text; /* "B skipped it: why"; "": it has one */
+    const char
+        *of_all; /* where it is of all launches, what stands behind the side's name; else NULL */
+};
+/* Sets *failed where it failed or gave wrong data. */
+struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
                         bool *failed);
 /* A figure beside the samples of which a side's launches, all of them done, have no row. */
 bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side);

@@ -2,10 +2,11 @@
 /* What may not be held against each other, and what differs otherwise: see pairs_parts.h. */
 #include <string.h>
 
+#include "core/evidence.h"
 #include "harness/compare/pairs_parts.h"
-#include "harness/report/rules.h"
 #include "harness/report/shares.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 /* The rows of a side that have a value, one after another. */
 struct walk {
@@ -75,17 +76,6 @@ static bool outcome_differs(struct pairing *g, const struct pair *pair, size_t p
            !has_text(pair, &g->b, param, *a);
 }
 
-/* The way between two GPUs is what stands before the first of its properties. */
-static bool same_way(const char *a, const char *b)
-{
-    static const char properties[] = ", atomics";
-    const char *end_a = strstr(a, properties), *end_b = strstr(b, properties);
-    size_t n_a = end_a ? (size_t)(end_a - a) : strlen(a);
-    size_t n_b = end_b ? (size_t)(end_b - b) : strlen(b);
-
-    return n_a == n_b && !memcmp(a, b, n_a);
-}
-
 /* Differing outcomes: the first that decides is the refusal, the others are told. */
 static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
 {
@@ -96,14 +86,13 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
     for (size_t i = 0; i < bench->n_params; i++) {
         if (!bench->follows[i] || !outcome_differs(g, pair, i, &a, &b))
             continue;
-        bool path = !strcmp(bench->params[i], "path");
+        bool path = !strcmp(bench->params[i], "path"); /* the way between two GPUs */
 
-        if (rule_names_library(bench->name, bench->params[i])) {
+        if (told_flag(bench, bench->params[i], COLUMN_LIBRARY)) {
             pair->library_a = a;
             pair->library_b = b;
         }
-        bool decides = (path && !same_way(a, b)) ||
-                       (!path && rule_outcome_decides(bench->name, bench->params[i]));
+        bool decides = path || told_flag(bench, bench->params[i], COLUMN_DECIDES);
         const char *text = pool_text(pool, "%s %s against %s", bench->params[i],
                                      show_param(pool, bench, i, a), show_param(pool, bench, i, b));
         if (decides && !*refused)
@@ -139,7 +128,7 @@ static void tell_choices(struct pairing *g, struct pair *pair)
     const struct report_bench *bench = pair->bench;
 
     for (size_t i = 0; i < bench->n_params; i++) {
-        if (*pair->c->params[i] || !rule_left_by(bench->name, bench->params[i]))
+        if (*pair->c->params[i] || !told_left_by(bench, bench->params[i]))
             continue;
         const char *a = choice_of(g, pair, &g->a, i), *b = choice_of(g, pair, &g->b, i);
 
@@ -156,12 +145,21 @@ static unsigned carriers_of(const struct pair *pair, const struct side *side)
     size_t row;
     unsigned found = 0;
 
-    while (next_row(&w, &rows, &row)) {
-        unsigned told = carriers_of_detail(table_text(rows->table, row, "detail"));
-
-        found |= told ? told : carriers_of_evidence(row_text(rows, row, FIELD_EVIDENCE));
-    }
+    while (next_row(&w, &rows, &row))
+        found |= carriers_read(row_text(rows, row, FIELD_CARRIER));
     return found;
+}
+
+static const char *carriers_text(struct pool *pool, unsigned kinds)
+{
+    static const char *const names[] = {"RDMA", "sockets", "loopback", "shared memory",
+                                        "peer access"};
+    const char *text = "";
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (kinds & 1u << i)
+            text = pool_text(pool, "%s%s%s", text, *text ? " and " : "", names[i]);
+    return text;
 }
 
 /* A library that is not watched names no wire; then nothing is proved, and nothing refused. */
@@ -175,7 +173,7 @@ static const char *refuse_path(struct pairing *g, struct pair *pair)
     const char *text_a = a ? carriers_text(pool, a) : "not proved";
     const char *text_b = b ? carriers_text(pool, b) : "not proved";
     if (a && b)
-        return pool_text(pool, "another path: %s in %s, %s in %s, by the column evidence", text_a,
+        return pool_text(pool, "another path: %s in %s, %s in %s, by the column carrier", text_a,
                          g->a.name, text_b, g->b.name);
     pair->differs =
         show_joined(pool, pair->differs, pool_text(pool, "path %s against %s", text_a, text_b));

@@ -8,18 +8,18 @@
 #include "core/units.h"
 #include "harness/compare/pairs_parts.h"
 #include "harness/report/case_key.h"
-#include "harness/report/rules.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 /* Which parameters differ among the cases of one metric. */
-struct told {
+struct variety {
     const char *metric;
     const struct report_case *first;
     bool *differs;
     size_t n_cases;
 };
 
-static struct told *told_of(struct told *all, size_t *n, const struct report_case *c)
+static struct variety *variety_of(struct variety *all, size_t *n, const struct report_case *c)
 {
     for (size_t i = 0; i < *n; i++)
         if (!strcmp(all[i].metric, c->metric))
@@ -27,13 +27,14 @@ static struct told *told_of(struct told *all, size_t *n, const struct report_cas
     return &all[(*n)++];
 }
 
-static int list_told(struct pool *pool, const struct report_bench *b, struct told **all, size_t *n)
+static int list_varieties(struct pool *pool, const struct report_bench *b, struct variety **all,
+                          size_t *n)
 {
     *n = 0;
     *all = pool_alloc(pool, b->n_cases, sizeof(**all));
     for (size_t k = 0; *all && k < b->n_cases; k++) {
         const struct report_case *c = &b->cases[k];
-        struct told *t = told_of(*all, n, c);
+        struct variety *t = variety_of(*all, n, c);
 
         if (!t->n_cases++) {
             t->metric = c->metric;
@@ -49,21 +50,21 @@ static int list_told(struct pool *pool, const struct report_bench *b, struct tol
 }
 
 /* Of equal m, n and k one is enough. */
-static bool is_square_side(const struct plot_hint *hint, const struct report_bench *b,
+static bool is_square_side(const struct bench_plot *hint, const struct report_bench *b,
                            const struct report_case *c, size_t param)
 {
     return hint && hint->square && word_in(hint->square, b->params[param]) &&
-           strcmp(hint->x, b->params[param]) != 0 && hint_is_square(hint, b, c);
+           strcmp(hint->x, b->params[param]) != 0 && told_is_square(hint, b, c);
 }
 
 /* Of a case that stands alone, what the plots are drawn by. */
 static bool is_said(const struct report_bench *b, const struct report_case *c, size_t param,
-                    const struct told *t)
+                    const struct variety *t)
 {
-    const struct plot_hint *hint = plot_hint_of(b, c);
+    const struct bench_plot *hint = told_plot_of(b, c);
 
     if (!*c->params[param] || !case_is_made_by(b, c, param) ||
-        hint_ignores(hint, b->params[param]) || is_square_side(hint, b, c, param))
+        told_ignores(b, hint, b->params[param]) || is_square_side(hint, b, c, param))
         return false;
     if (t->n_cases > 1)
         return t->differs[param];
@@ -71,7 +72,7 @@ static bool is_said(const struct report_bench *b, const struct report_case *c, s
 }
 
 static bool is_ambiguous(const struct report_bench *b, const struct report_case *c, size_t param,
-                         const struct told *t)
+                         const struct variety *t)
 {
     for (size_t i = 0; i < b->n_params; i++)
         if (i != param && !strcmp(c->params[i], c->params[param]) && is_said(b, c, i, t))
@@ -85,7 +86,7 @@ static const char *size_text(struct pool *pool, const struct report_bench *b, si
     char size[32];
     uint64_t bytes;
 
-    if (!rule_param_is_bytes(b->name, b->params[param]) || units_parse_u64(value, &bytes))
+    if (!told_flag(b, b->params[param], COLUMN_BYTES) || units_parse_u64(value, &bytes))
         return "";
     return pool_text(pool, "%s", units_format_bytes(bytes, size, sizeof(size)));
 }
@@ -108,7 +109,7 @@ static const char *param_text(struct pool *pool, const struct report_bench *b, s
 }
 
 static const char *case_label(struct pool *pool, const struct report_bench *b,
-                              const struct report_case *c, const struct told *t)
+                              const struct report_case *c, const struct variety *t)
 {
     const char *text = "";
 
@@ -154,7 +155,7 @@ static int part_labels(struct pairs *p)
 int pairs_label(struct pairs *p)
 {
     struct pool *pool = &p->report.pool;
-    struct told *all = NULL;
+    struct variety *all = NULL;
     size_t n = 0;
     int err = 0;
 
@@ -162,9 +163,9 @@ int pairs_label(struct pairs *p)
         struct pair *pair = &p->all[i];
 
         if (!i || pair->bench != p->all[i - 1].bench)
-            err = list_told(pool, pair->bench, &all, &n);
+            err = list_varieties(pool, pair->bench, &all, &n);
         if (!err)
-            pair->label = case_label(pool, pair->bench, pair->c, told_of(all, &n, pair->c));
+            pair->label = case_label(pool, pair->bench, pair->c, variety_of(all, &n, pair->c));
     }
     return err ? err : part_labels(p);
 }

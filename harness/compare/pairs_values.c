@@ -5,8 +5,8 @@
 
 #include "harness/compare/pairs_parts.h"
 #include "harness/compare/steal.h"
-#include "harness/report/rules.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 static bool is_measured(const struct report_rows *rows, size_t row)
 {
@@ -192,13 +192,23 @@ static void tally_plans(struct pairing *g, const struct pair *pair, const struct
     }
 }
 
-static const char *tell(struct pool *pool, const struct side *side, const struct tally *t, size_t n,
+/* "B skipped it: why"; where not all launches did, "2 of 3 launches of B skipped it: why". */
+static struct lost tell(struct pool *pool, const struct side *side, const struct tally *t, size_t n,
                         const char *what)
 {
-    const char *many = t->n == n ? "" : pool_text(pool, "%zu of %zu launches of ", n, t->n);
+    const char *rest = pool_text(pool, " %s%s%s", what, *t->reason ? ": " : "", t->reason);
+    struct lost lost = {.text = pool_text(pool, "%s%s", side->name, rest), .of_all = rest};
 
-    return pool_text(pool, "%s%s %s%s%s", many, side->name, what, *t->reason ? ": " : "",
-                     t->reason);
+    if (t->n != n) {
+        lost.text = pool_text(pool, "%zu of %zu launches of %s", n, t->n, lost.text);
+        lost.of_all = NULL;
+    }
+    return lost;
+}
+
+static struct lost tell_none(struct pool *pool, const struct side *side, const char *rest)
+{
+    return (struct lost){.text = pool_text(pool, "%s%s", side->name, rest), .of_all = rest};
 }
 
 static bool has_column(const struct report_bench *b, const struct side *side, size_t param)
@@ -211,7 +221,7 @@ static bool has_column(const struct report_bench *b, const struct side *side, si
 }
 
 /* The same command gave other cases: the benchmark's other version may have other parameters. */
-static const char *tell_others(struct pairing *g, const struct pair *pair, const struct side *side)
+static struct lost tell_others(struct pairing *g, const struct pair *pair, const struct side *side)
 {
     struct pool *pool = &g->p->report.pool;
     const char *names = "";
@@ -221,13 +231,14 @@ static const char *tell_others(struct pairing *g, const struct pair *pair, const
             has_column(pair->bench, &g->a, i) != has_column(pair->bench, &g->b, i))
             names = show_joined(pool, names, pair->bench->params[i]);
     if (*names)
-        return pool_text(pool,
-                         "%s has no such case: only one of the two versions has the parameters %s",
-                         side->name, names);
-    return pool_text(pool, "%s has no such case: the same command gave others", side->name);
+        names = pool_text(
+            pool, " has no such case: only one of the two versions has the parameters %s", names);
+    else
+        names = " has no such case: the same command gave others";
+    return tell_none(pool, side, names);
 }
 
-const char *lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
+struct lost lost_reason(struct pairing *g, const struct pair *pair, const struct side *side,
                         bool *failed)
 {
     struct pool *pool = &g->p->report.pool;
@@ -246,7 +257,7 @@ const char *lost_reason(struct pairing *g, const struct pair *pair, const struct
     if (t.n_numberless)
         return tell(pool, side, &t, t.n_numberless, "has no number");
     if (t.n_usable)
-        return "";
+        return (struct lost){.text = ""};
     if (t.n_skipped)
         return tell(pool, side, &t, t.n_skipped, "skipped it");
     if (t.n_todo)
@@ -254,7 +265,7 @@ const char *lost_reason(struct pairing *g, const struct pair *pair, const struct
     if (t.others)
         return tell_others(g, pair, side);
     return t.n ? tell(pool, side, &t, t.n, "has no number")
-               : pool_text(pool, "%s has no such case", side->name);
+               : tell_none(pool, side, " has no such case");
 }
 
 bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *side)
@@ -265,7 +276,7 @@ bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *
     if (!t.n)
         tally_plans(g, pair, side, &t);
     return t.others && !t.n_failed && !t.n_skipped && !t.n_late && !t.n_todo &&
-           rule_is_figure(&g->p->report, pair->bench, pair->c);
+           told_is_figure(&g->p->report, pair->bench, pair->c);
 }
 
 /* What the plan of a side's newest run says; the options' where it says nothing. */

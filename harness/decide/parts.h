@@ -136,7 +136,7 @@ struct known {
     double floor;        /* what launches alone make of the variance between runs; 0: by launches */
     double error, freedom;
     double normal_freedom; /* as if what runs differ by had no heavier tails than launches */
-    bool down; /* it lost beyond its own spread, whatever runs differ by */
+    bool down;             /* it lost beyond its own spread, whatever runs differ by */
 };
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out);

@@ -3,7 +3,6 @@
 #include "harness/history/history_db_build.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -180,18 +179,6 @@ int history_build(struct history *h, struct history_entries *e)
     free(placed);
     good = good && part_labels(h);
     return good && !h->pool.failed ? 0 : -ENOMEM;
-}
-
-bool history_wants(const char *const *only, const char *key, const char *label)
-{
-    bool wanted = !only || !*only;
-    char pattern[512];
-
-    for (; !wanted && *only; only++) {
-        snprintf(pattern, sizeof(pattern), "*%s*", *only);
-        wanted = !fnmatch(pattern, key, 0) || !fnmatch(pattern, label, 0);
-    }
-    return wanted;
 }
 
 static const char *text_of(const json_t *object, const char *key, const char *other)

@@ -27,9 +27,6 @@ int history_entries_add(struct history_entries *e, const struct history_entry *e
 /* Makes h->series out of the entries, whose order changes. h->runs is there, in time order. */
 int history_build(struct history *h, struct history_entries *e);
 
-/* Does one of the patterns stand in key or label? NULL: everything does. */
-bool history_wants(const char *const *only, const char *key, const char *label);
-
 /* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does not say. */
 struct history_run history_run_of(const struct run_folder *run);
 

@@ -9,6 +9,7 @@
 
 #include "harness/compare/steal.h"
 #include "harness/history/history_db_build.h"
+#include "harness/plan/only.h"
 #include "harness/text.h"
 
 struct folders {
@@ -175,7 +176,8 @@ static int take_run(struct reading *r, const char *path)
         keep_run(r, &run, p.report.runs[0].meta);
         for (size_t i = 0; !err && i < p.n; i++)
             if (p.all[i].state == PAIR_READY &&
-                history_wants(r->only, p.all[i].key, p.all[i].label))
+                only_keeps(r->only,
+                           &(struct only_case){.key = p.all[i].key, .label = p.all[i].label}))
                 err = take_case(r, &p, i, r->h->n_runs - 1);
     }
     pairs_release(&p);

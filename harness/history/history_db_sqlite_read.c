@@ -8,6 +8,7 @@
 
 #include "harness/history/history_db_build.h"
 #include "harness/history/history_db_sqlite.h"
+#include "harness/plan/only.h"
 
 static const char *keep(struct history *h, const char *text)
 {
@@ -107,7 +108,8 @@ struct values_reading {
 static void begin_series(struct values_reading *v, sqlite3_stmt *s)
 {
     v->series = sqlite3_column_int64(s, 0);
-    v->wanted = history_wants(v->only, history_column_text(s, 1), history_column_text(s, 2));
+    v->wanted = only_keeps(v->only, &(struct only_case){.key = history_column_text(s, 1),
+                                                        .label = history_column_text(s, 2)});
     if (v->wanted)
         v->texts = (struct history_entry){
             .key = keep(v->h, history_column_text(s, 1)),

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "harness/history/history_db_build.h"
-#include "harness/report/rules.h"
+#include "harness/report/told.h"
 
 /* These are of one run, or say at length what is said by something else (config_hash, machine). All the rest
  * is kept, also what this program knows nothing of. */
@@ -89,7 +89,7 @@ static void insert_text(json_t *list, const char *text)
 /* What the launch left to the benchmark is in no key; which it took is in the rows alone. */
 static bool is_choice(const struct report_bench *b, const struct report_case *c, size_t param)
 {
-    return !*c->params[param] && rule_left_by(b->name, b->params[param]);
+    return !*c->params[param] && told_left_by(b, b->params[param]);
 }
 
 static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)

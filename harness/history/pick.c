@@ -9,6 +9,7 @@
 
 #include "core/units.h"
 #include "harness/history/history_db_build.h"
+#include "harness/plan/only.h"
 
 /* --- since --- */
 
@@ -82,7 +83,8 @@ static bool lets_in(const struct picking *p, const struct history_series *s, int
 
     return s->n && (n <= BY_HOST || !*f->host || !strcmp(s->host, f->host)) &&
            (n <= BY_SUITE || !*f->suite || !strcmp(s->suite, f->suite)) &&
-           (n <= BY_CASE || history_wants(only, s->key, s->label)) &&
+           (n <= BY_CASE ||
+            only_keeps(only, &(struct only_case){.key = s->key, .label = s->label})) &&
            (n <= BY_SINCE || strcmp(s->runs[s->n - 1]->started_utc, f->since) >= 0);
 }
 

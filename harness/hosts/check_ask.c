@@ -25,6 +25,7 @@ struct asking {
     double begin_s, end_s; /* our clock before it was asked, and when its own had come */
     uint64_t since_ns;
     bool done;
+    bool again; /* its job ended without an answer: to be asked once more, by itself */
 };
 
 struct batch {
@@ -34,6 +35,7 @@ struct batch {
     struct end ends[AT_ONCE];
     struct asking asking[AT_ONCE];
     unsigned n;
+    bool alone; /* no other job is running */
 };
 
 /* The clock that people set, which is what is compared. */
@@ -142,6 +144,7 @@ static int add_programs(const struct batch *b, struct host *h, struct words *w)
     for (size_t i = 0; i < h->n_programs; i++) {
         const struct bench_info *bench = bench_list_find(b->benches, h->programs[i].bench);
         pair_program(b->run, h, bench ? bench->path : "", path, sizeof(path));
+        free(h->programs[i].path); /* it may be asked twice */
         h->programs[i].path = strdup(path);
         if (!h->programs[i].path)
             return -ENOMEM;
@@ -200,6 +203,9 @@ static int look(struct batch *b, unsigned i)
     a->done = whole || late || end_is_over(e);
     if (!a->done)
         return 0;
+    a->again = !whole && !late && !b->alone && b->n > 1 && b->run->launcher->ranks;
+    if (a->again)
+        return 0;
     return whole ? check_take(a->host, text, b->token, a->begin_s, a->end_s)
                  : take_silence(b, a, e);
 }
@@ -212,7 +218,7 @@ static bool all_done(const struct batch *b)
     return true;
 }
 
-static int ask_batch(struct batch *b)
+static int ask_at_once(struct batch *b)
 {
     int err = 0;
 
@@ -223,6 +229,27 @@ static int ask_batch(struct batch *b)
     }
     ends_stop(b->ends, b->n, STOP_GRACE_NS);
     b->n = 0;
+    return err;
+}
+
+/* Several mpirun on one machine share a folder of Open MPI's, which one that ends removes while another goes into it
+ * ("A call to mkdir was unable to create the desired directory"). What fails among others is asked once more, alone. */
+static int ask_batch(struct batch *b)
+{
+    struct host *again[AT_ONCE];
+    unsigned n = b->n, left = 0;
+    int err = ask_at_once(b);
+
+    for (unsigned i = 0; i < n; i++)
+        if (b->asking[i].again)
+            again[left++] = b->asking[i].host;
+    b->alone = true;
+    for (unsigned i = 0; !err && i < left; i++) {
+        err = start(b, again[i]);
+        if (!err)
+            err = ask_at_once(b);
+    }
+    b->alone = false;
     return err;
 }
 

@@ -16,12 +16,13 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/group/world.h"
 #include "harness/child.h"
 #include "harness/hosts/stream.h"
 
 #define DRAIN_NS 1000000000ull /* after its end, for what another process may still hold open */
 #define SLICE_MS 50            /* between two looks whether it has ended */
-#define KILL_NS  2000000000ull /* between the request to end and the kill */
+#define KILL_NS  1000000000ull /* between the request to end and the kill */
 
 /* In the child: between fork and exec only calls that are safe there. */
 static void become(const struct end *e, int in, int out, int err, pid_t parent)
@@ -115,6 +116,15 @@ static void take_rank(const char **text, char *rank, size_t len)
     *text = end + 1;
 }
 
+/* "plumb-lost 'rank 3 (node3)' is gone" of a rank 0 that goes on without it. */
+static void take_loss(struct end *e, const char **text, const char *rank)
+{
+    if (strncmp(*text, WORLD_LOST, sizeof(WORLD_LOST) - 1) != 0)
+        return;
+    *text += sizeof(WORLD_LOST) - 1;
+    snprintf(e->loss, sizeof(e->loss), "%s%.440s", rank, *text);
+}
+
 static void take_line(struct end *e)
 {
     const char *text = e->line;
@@ -129,6 +139,7 @@ static void take_line(struct end *e)
     e->listening |= is_greeting;
     e->taken |= strstr(e->line, "the port is taken") != NULL;
     take_rank(&text, rank, sizeof(rank));
+    take_loss(e, &text, rank);
     if (!says_anything(text))
         return;
     if (!is_greeting)
@@ -229,21 +240,28 @@ int ends_attend(struct end *ends, unsigned n, int ms)
     return err;
 }
 
-static bool all_over(const struct end *ends, unsigned n)
+static bool has_ended(const struct end *e)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (ends[i].pid && !end_is_over(&ends[i]))
-            return false;
-    return true;
+    return e->ended;
+}
+
+static void wait_until_all(struct end *ends, unsigned n, bool (*is)(const struct end *e),
+                           uint64_t for_ns)
+{
+    uint64_t until_ns = clock_now_ns() + for_ns;
+    unsigned i = 0;
+
+    while (i < n && clock_now_ns() < until_ns) {
+        for (i = 0; i < n && (!ends[i].pid || is(&ends[i])); i++)
+            continue;
+        if (i < n && ends_attend(ends, n, SLICE_MS))
+            break;
+    }
 }
 
 void ends_wait(struct end *ends, unsigned n, uint64_t for_ns)
 {
-    uint64_t until_ns = clock_now_ns() + for_ns;
-
-    while (!all_over(ends, n) && clock_now_ns() < until_ns)
-        if (ends_attend(ends, n, SLICE_MS))
-            break;
+    wait_until_all(ends, n, end_is_over, for_ns);
 }
 
 static void kill_all(struct end *ends, unsigned n, int signal_number)
@@ -259,7 +277,7 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
         end_hang_up(&ends[i]);
     ends_wait(ends, n, grace_ns);
     kill_all(ends, n, SIGTERM);
-    ends_wait(ends, n, KILL_NS);
+    wait_until_all(ends, n, has_ended, KILL_NS); /* who holds their pipes still says nothing more */
     kill_all(ends, n, SIGKILL);
     for (unsigned i = 0; i < n; i++) {
         struct end *e = &ends[i];

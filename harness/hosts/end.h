@@ -11,6 +11,20 @@
 #include "harness/hosts/words.h"
 #include "harness/text.h"
 
+/* How long a launch waits for its other ends, after the one that has the rows; where a case failed its name is to be seen soon. */
+#define END_GRACE_NS 3000000000ull
+#define END_LOST_NS  500000000ull
+/* What runs on a host notices that we have hung up; where we are to end ourselves (child.c gives us 2 s), or a launch failed, it does so without us. */
+#define END_STOP_NS   5000000000ull
+#define END_TERM_NS   1500000000ull
+#define END_FAILED_NS 700000000ull
+/* How long ends_stop() is to wait: `told` to end ourselves, after this status, of a job of mpirun or srun. Such a job ends by itself where a rank is
+ * lost, and its other ranks say meanwhile who that was. */
+static inline uint64_t end_grace_ns(bool told, int status, bool job)
+{
+    return told ? END_TERM_NS : status && !job ? END_FAILED_NS : END_STOP_NS;
+}
+
 /* One of them. `name` is told before each line that it writes to standard error, and the rank where the line begins with
  * "plumb-rank R ". */
 struct end {
@@ -23,7 +37,8 @@ struct end {
     char line[512]; /* of its standard error, as far as it has come */
     size_t line_len;
     char first[512],
-        last[512]; /* the first line that says anything, and the last: "rank 3: what" */
+        last[512];  /* the first line that says anything, and the last: "rank 3: what" */
+    char loss[512]; /* what it said of a rank that it has lost (WORLD_LOST); "": nothing */
     uint64_t
         said_ns; /* when it wrote its last line there, but for the one that it listens; 0: it has not */
     bool listening, taken; /* what the listener said */

@@ -15,19 +15,14 @@
 #include "harness/hosts/pair_order.h"
 #include "harness/hosts/talk.h"
 
-#define PORT_TRIES    16
-#define AT_ONCE       32             /* connections that are being made */
-#define LISTEN_NS     20000000000ull /* from its first word on */
-#define GONE_NS       15000000000ull /* for rank 0 to say who is gone, and to end */
-#define LOST_GRACE_NS 500000000ull   /* the same where a case failed */
-#define SILENT_NS     500000000ull   /* for rank 0 to say why all others have given it up, */
-#define MUTE_NS       8000000000ull  /* and it has said nothing for so long before that */
-#define INCOMPLETE    4              /* exit status of a benchmark */
-#define END_GRACE_NS  3000000000ull  /* for the others, after rank 0 */
-#define STOP_GRACE_NS 5000000000ull  /* for what runs on a host to notice that we have hung up */
-#define TERM_GRACE_NS                                                                              \
-    1500000000ull /* the same when we are to end ourselves: less than child.c gives us */
-#define SLICE_MS 200
+#define PORT_TRIES 16
+#define AT_ONCE    32             /* connections that are being made */
+#define LISTEN_NS  20000000000ull /* from its first word on */
+#define GONE_NS    7000000000ull  /* for rank 0 to say who is gone, and to end */
+#define SILENT_NS  500000000ull   /* for rank 0 to say why all others have given it up, */
+#define MUTE_NS    6000000000ull  /* and it has said nothing for so long before that */
+#define INCOMPLETE 4              /* exit status of a benchmark */
+#define SLICE_MS   200
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 
@@ -143,7 +138,7 @@ static int start_leader(struct work *w, unsigned *port)
     int status = -EADDRINUSE;
 
     for (unsigned i = 0; status == -EADDRINUSE && i < PORT_TRIES; i++) {
-        ends_stop(w->ends, w->started, STOP_GRACE_NS);
+        ends_stop(w->ends, w->started, END_STOP_NS);
         *port = group_port(w->g, i);
         status = start_end(w, 0, *port);
         if (!status)
@@ -196,13 +191,15 @@ static const struct end *find_gone(const struct work *w)
     return NULL;
 }
 
-/* Have all others given up, and rank 0 says nothing of it? Then it is rank 0 that is lost. */
+/* Have all others given up, and rank 0 says nothing of it? Then it is rank 0 that is lost, and perhaps its host with all that runs there. */
 static int look_for_silence(struct work *w)
 {
     const struct end *last = NULL;
 
     for (unsigned i = 1; i < w->started; i++) {
         const struct end *e = &w->ends[i];
+        if (!end_is_over(e) && w->seats[i].host == w->seats[0].host)
+            continue;
         if (!end_is_over(e) || e->status != INCOMPLETE)
             return 0;
         last = !last || e->ended_ns > last->ended_ns ? e : last;
@@ -215,12 +212,12 @@ static int look_for_silence(struct work *w)
         w->ends[0].name, last->name, *last->last ? last->last : "without a word");
 }
 
-/* Rank 0 knows best who is gone; where it says nothing in time, here is who. */
+/* Rank 0 knows best who is gone, and what can be measured without; where it says nothing in time, here is who. */
 static int look_for_gone(struct work *w)
 {
     const struct end *e = w->gone ? w->gone : find_gone(w); /* others may end because of it */
 
-    if (!e)
+    if (!e || w->ends[0].loss[0])
         return 0;
     if (!w->gone)
         w->gone_ns = clock_now_ns();
@@ -253,6 +250,16 @@ static int finish(struct work *w)
     return status ? status : talk_take_parts(&w->talk, e, w->program);
 }
 
+/* Nothing failed, and yet a rank was lost. */
+static int tell_loss(struct work *w)
+{
+    if (!w->ends[0].loss[0])
+        return 0;
+    talk_give_up(&w->talk, "a rank that no case needs was lost: on '%s' %s", w->ends[0].name,
+                 w->ends[0].loss);
+    return PAIR_LOST;
+}
+
 static int run_each(struct work *w)
 {
     unsigned port = 0;
@@ -262,8 +269,11 @@ static int run_each(struct work *w)
         status = start_others(w, port);
     if (!status)
         status = finish(w);
+    if (!status)
+        status = tell_loss(w);
+    bool lost = status == INCOMPLETE || status == PAIR_LOST;
     if (status != PAIR_FAILED) /* the others end by themselves, but who was lost */
-        ends_wait(w->ends, w->started, status == INCOMPLETE ? LOST_GRACE_NS : END_GRACE_NS);
+        ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
     return status;
 }
 
@@ -303,8 +313,8 @@ int group_body(void *arg)
     fcntl(CHILD_SAMPLES_FD, F_SETFD, FD_CLOEXEC);
     int status = run(&w);
     if (w.ends)
-        ends_stop(w.ends, w.started, stop ? TERM_GRACE_NS : STOP_GRACE_NS);
-    if (status == PAIR_FAILED)
+        ends_stop(w.ends, w.started, end_grace_ns(stop, status, g->run->launcher->ranks));
+    if (status == PAIR_FAILED || status == PAIR_LOST)
         dprintf(STDERR_FILENO, "%s\n", w.talk.reason);
     free(w.ends);
     free(w.states);

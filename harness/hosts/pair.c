@@ -13,17 +13,14 @@
 #include "harness/hosts/pair_order.h"
 #include "harness/hosts/talk.h"
 
-#define PORT_TRIES    16
-#define LISTEN_NS     20000000000ull /* from its first word on */
-#define END_GRACE_NS  3000000000ull  /* for the listener, after the leader */
-#define STOP_GRACE_NS 5000000000ull  /* for what runs on a host to notice that we have hung up */
-#define TERM_GRACE_NS                                                                              \
-    1500000000ull /* the same when we are to end ourselves: less than child.c gives us */
-#define LOST_GRACE_NS 500000000ull /* the same where the case failed */
-#define SILENT_NS     500000000ull /* for a leader that was given up to say why */
-#define SLICE_MS      200
-#define INCOMPLETE    4   /* exit status of a benchmark: a case of it failed */
-#define BROKE         255 /* ssh's own, when it lost its connection: a benchmark has none such */
+#define PORT_TRIES 16
+#define LISTEN_NS  20000000000ull /* from its first word on */
+#define SILENT_NS  500000000ull   /* for a leader that was given up to say why */
+#define BREAK_NS                                                                                   \
+    700000000ull /* for the way to the listener to break, where the leader has lost it */
+#define SLICE_MS   200
+#define INCOMPLETE 4   /* exit status of a benchmark: a case of it failed */
+#define BROKE      255 /* ssh's own, when it lost its connection: a benchmark has none such */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 
@@ -135,7 +132,7 @@ static int start_listener(struct work *w, unsigned *port)
     int status = -EADDRINUSE;
 
     for (unsigned i = 0; status == -EADDRINUSE && i < PORT_TRIES; i++) {
-        ends_stop(w->ends, w->n, STOP_GRACE_NS);
+        ends_stop(w->ends, w->n, END_STOP_NS);
         *port = pair_port(w->p, i);
         status = start_end(w, LISTENER, TASK_LISTEN, *port);
         if (!status)
@@ -166,8 +163,8 @@ static int take_rows(struct work *w, const struct end *e)
 
     if (w->n == 2 && !stream_parts(e->output.text, e->output.size, w->talk.token, &parts) &&
         parts.status == INCOMPLETE) {
-        ends_wait(&w->ends[LISTENER], 1, END_GRACE_NS);
-        if (end_is_over(listener) && listener->status == BROKE)
+        ends_wait(&w->ends[LISTENER], 1, BREAK_NS);
+        if (listener->ended && listener->status == BROKE)
             return give_up_broken(w, listener);
     }
     return talk_take_parts(&w->talk, e, w->program);
@@ -217,8 +214,8 @@ static int run_two(struct work *w)
         status = wait_until_there(w, &w->ends[LEADER], false);
     if (!status)
         status = finish(w, &w->ends[LEADER]);
-    if (status != PAIR_FAILED) /* the listener ends by itself, where it was not lost */
-        ends_wait(w->ends, w->n, status == INCOMPLETE ? LOST_GRACE_NS : END_GRACE_NS);
+    if (status != PAIR_FAILED && status != INCOMPLETE) /* the listener ends by itself */
+        ends_wait(w->ends, w->n, END_GRACE_NS);
     return status;
 }
 
@@ -242,7 +239,7 @@ int pair_body(void *arg)
     if (!status)
         status = p->run->launcher->ranks ? run_ranks(&w) : run_two(&w);
     talk_end(&w.talk);
-    ends_stop(w.ends, w.n, stop ? TERM_GRACE_NS : STOP_GRACE_NS);
+    ends_stop(w.ends, w.n, end_grace_ns(stop, status, p->run->launcher->ranks));
     if (status == PAIR_FAILED)
         dprintf(STDERR_FILENO, "%s\n", w.talk.reason);
     return status;

@@ -14,6 +14,8 @@
 #include "harness/hosts/launcher.h"
 
 #define PAIR_FAILED 120 /* exit status: the last line on standard error is the reason */
+#define PAIR_LOST                                                                                  \
+    121 /* of a group: all is measured; the last line says who was lost without being needed */
 
 struct pair {
     const struct hosts_run *run;

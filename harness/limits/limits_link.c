@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/net/framing.h"
+#include "core/hw/framing.h"
 
 #define PCIE_GEN_MAX     7
 #define PCIE_WIDTH_MAX   32

@@ -2,34 +2,61 @@
 /* What a benchmark says of itself: see bench_info.h. Which ones there are is in bench_list.c. */
 #include "harness/plan/bench_info.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/units.h"
 #include "harness/child.h"
-#include "harness/store/table.h"
 #include "harness/text.h"
 
 #define DESCRIBE_TIMEOUT_NS 60000000000ull /* a driver may start every GPU of the machine first */
 #define WORDS_MAX           64
 
-static char **split(const char *text, char separator, size_t *n)
+/* Texts of a list as a new array, ended by NULL. */
+static char **texts_of(const json_t *list, size_t *n)
 {
-    char **parts = NULL, *copy = strdup(text), *save = copy;
-    char delimiters[2] = {separator, 0};
+    char **texts = calloc(json_array_size(list) + 1, sizeof(*texts));
+    const json_t *text;
+    size_t i;
 
     *n = 0;
-    for (char *part; copy && *copy && (part = strsep(&save, delimiters)) != NULL;) {
-        char **grown = realloc(parts, (*n + 2) * sizeof(*parts));
-        if (!grown)
-            break;
-        parts = grown;
-        parts[(*n)++] = strdup(part);
-        parts[*n] = NULL;
+    if (!texts)
+        return NULL;
+    json_array_foreach (list, i, text) {
+        const char *value = json_string_value(text);
+        texts[(*n)++] = strdup(value ? value : "");
     }
-    free(copy);
-    return parts;
+    return texts;
+}
+
+/* "a,b" */
+static char *joined(const json_t *list)
+{
+    struct buffer all = {0};
+    const json_t *text;
+    size_t i;
+    int err = buffer_add(&all, "", 0);
+
+    json_array_foreach (list, i, text) {
+        const char *value = json_string_value(text);
+
+        if (!err && i)
+            err = buffer_add(&all, ",", 1);
+        if (!err && value)
+            err = buffer_add(&all, value, strlen(value));
+    }
+    if (!err)
+        return all.text;
+    buffer_release(&all);
+    return NULL;
+}
+
+static const char *text_in(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
 }
 
 static int type_of(const char *name, enum opt_type *type)
@@ -68,90 +95,130 @@ static void free_scope(const struct opt_scope *scope)
     free((void *)scope);
 }
 
-static int read_option(const struct table *t, size_t row, struct opt *opt, char **def)
+static int read_option(const json_t *option, struct opt *opt, char **def)
 {
-    size_t n_choices;
-    char *semicolon;
+    static const struct {
+        const char *key;
+        unsigned flag;
+    } flags[] = {{"list", OPT_LIST}, {"column", OPT_COLUMN}, {"kept", OPT_KEPT}};
+    const json_t *choices = json_object_get(option, "choices");
+    size_t n;
 
-    opt->name = strdup(table_text(t, row, "name"));
-    opt->help = strdup(table_text(t, row, "help"));
+    opt->name = strdup(text_in(option, "name"));
+    opt->help = strdup(text_in(option, "help"));
     opt->parse = accept_any;
-    if (!strcmp(table_text(t, row, "list"), "1"))
-        opt->flags |= OPT_LIST;
-    if (!strcmp(table_text(t, row, "column"), "1"))
-        opt->flags |= OPT_COLUMN;
-    if (!strcmp(table_text(t, row, "kept"), "1"))
-        opt->flags |= OPT_KEPT;
-    if (units_parse_u64(table_text(t, row, "min"), &opt->min))
-        opt->min = 0;
-    if (units_parse_u64(table_text(t, row, "max"), &opt->max))
-        opt->max = 0;
-    opt->choices = (const char *const *)split(table_text(t, row, "choices"), ';', &n_choices);
-    opt->scope = read_scope(table_text(t, row, "when"), table_text(t, row, "scope"));
-    *def = strdup(table_text(t, row, "default"));
-    for (semicolon = *def; semicolon && (semicolon = strchr(semicolon, ';')) != NULL;)
-        *semicolon = ',';
-    return type_of(table_text(t, row, "type"), &opt->type);
+    for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+        if (json_is_true(json_object_get(option, flags[i].key)))
+            opt->flags |= flags[i].flag;
+    opt->min = (uint64_t)json_integer_value(json_object_get(option, "min"));
+    opt->max = (uint64_t)json_integer_value(json_object_get(option, "max"));
+    opt->choices = choices ? (const char *const *)texts_of(choices, &n) : NULL;
+    opt->scope = read_scope(text_in(option, "when"), text_in(option, "scope"));
+    *def = joined(json_object_get(option, "default"));
+    if (!opt->name || !opt->help || !*def)
+        return -ENOMEM;
+    return type_of(text_in(option, "type"), &opt->type);
 }
 
-static int read_options(struct bench_info *b, const char *csv, char *error, size_t len)
+static int read_options(struct bench_info *b, const json_t *options)
 {
-    struct table t;
-    int err = table_parse(b->path, csv, strlen(csv), &t, error, len);
+    size_t n = json_array_size(options), i;
+    const json_t *option;
+    int err = 0;
 
-    if (err)
-        return err;
-    b->options = calloc(t.n_rows + 1, sizeof(*b->options));
-    b->defaults = calloc(t.n_rows + 1, sizeof(*b->defaults));
+    b->options = calloc(n + 1, sizeof(*b->options));
+    b->defaults = calloc(n + 1, sizeof(*b->defaults));
     if (!b->options || !b->defaults)
-        err = -ENOMEM;
-    b->n_own = SIZE_MAX;
-    for (size_t i = 0; !err && i < t.n_rows; i++) {
-        err = read_option(&t, i, &b->options[i], &b->defaults[i]);
-        if (!strcmp(table_text(&t, i, "owner"), "all") && b->n_own == SIZE_MAX)
+        return -ENOMEM;
+    b->n_own = n;
+    json_array_foreach (options, i, option) {
+        if (!err)
+            err = read_option(option, &b->options[i], &b->defaults[i]);
+        if (!strcmp(text_in(option, "owner"), "all") && b->n_own == n)
             b->n_own = i;
     }
-    if (b->n_own == SIZE_MAX)
-        b->n_own = t.n_rows;
-    table_release(&t);
     return err;
 }
 
-static int add_backend(struct bench_info *b, const char *text)
+static void take_fact(struct bench_backend *b, const char *fact)
 {
-    struct bench_backend *grown = realloc(b->backends, (b->n_backends + 1) * sizeof(*grown));
-    size_t name_len = strcspn(text, " ");
+    static const char address[] = "address=";
+    size_t n = strlen(address);
 
-    if (!grown)
+    if (!strncmp(fact, address, n))
+        for (size_t i = 0; fact[n + i] && i + 1 < sizeof(b->address); i++)
+            b->address[i] = (char)tolower((unsigned char)fact[n + i]);
+    b->simulated |= !strcmp(fact, "origin=simulated");
+}
+
+/* "present address=0000:3b:00.0 origin=measured: NVIDIA A10": see backends() of struct bench. */
+static void read_state(struct bench_backend *b, char *text)
+{
+    bool ends = false;
+
+    for (bool first = true; text && !ends; first = false) {
+        char *word = strsep(&text, " ");
+        size_t n = strlen(word);
+        ends = n && word[n - 1] == ':';
+        word[n - ends] = 0;
+        if (first)
+            snprintf(b->state, sizeof(b->state), "%s", word);
+        else
+            take_fact(b, word);
+    }
+    b->detail = strdup(ends && text ? text : "");
+}
+
+static int read_backends(struct bench_info *b, const json_t *backends)
+{
+    const json_t *backend;
+    size_t i;
+
+    b->backends = calloc(json_array_size(backends) + 1, sizeof(*b->backends));
+    if (!b->backends)
         return -ENOMEM;
-    b->backends = grown;
-    grown[b->n_backends++] =
-        (struct bench_backend){.name = strndup(text, name_len),
-                               .state = strdup(text[name_len] ? text + name_len + 1 : "")};
+    json_array_foreach (backends, i, backend) {
+        struct bench_backend *new = &b->backends[b->n_backends++];
+        char *state = strdup(text_in(backend, "state"));
+        *new = (struct bench_backend){.name = strdup(text_in(backend, "name"))};
+        read_state(new, state);
+        free(state);
+    }
     return 0;
 }
 
-/* The lines "# key value" before the table. Returns where the table begins. */
-static char *read_head(struct bench_info *b, char *text)
+/* Names of the columns of its rows, by what is told of them. */
+static int read_columns(struct bench_info *b)
 {
-    while (text[0] == '#' && text[1] == ' ') {
-        char *line = strsep(&text, "\n") + 2;
-        char *key = strsep(&line, " ");
-        const char *value = line ? line : "";
-        if (!strcmp(key, "needs") && !b->needs)
-            b->needs = strdup(value);
-        else if (!strcmp(key, "origin") && !b->origin)
-            b->origin = strdup(value);
-        else if (!strcmp(key, "help") && !b->help)
-            b->help = strdup(value);
-        else if (!strcmp(key, "columns") && !b->columns)
-            b->columns = split(value, ';', &b->n_columns);
-        else if (!strcmp(key, "backend"))
-            add_backend(b, value);
-        if (!text)
-            return NULL;
-    }
-    return text;
+    const struct bench_column *columns = b->rows.columns;
+    size_t n = 0;
+
+    while (columns[n].name)
+        n++;
+    b->columns = calloc(n + 1, sizeof(*b->columns));
+    if (!b->columns)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++)
+        b->columns[b->n_columns++] = strdup(columns[i].name);
+    return 0;
+}
+
+/* 0; -ENOMEM; -EPROTO or -EBADMSG: that is no description, error may say why. */
+static int read_description(struct bench_info *b, json_t *said, char *error, size_t len)
+{
+    int err = said && json_is_string(json_object_get(said, "bench")) ? 0 : -EPROTO;
+
+    b->help = strdup(text_in(said, "help"));
+    b->needs = strdup(text_in(said, "needs"));
+    b->origin = strdup(text_in(said, "origin"));
+    b->told = json_incref(json_object_get(said, "rows"));
+    if (!err)
+        err = read_options(b, json_object_get(said, "options"));
+    if (!err)
+        err = read_backends(b, json_object_get(said, "backends"));
+    if (!err)
+        err = rows_told_read(b->told, &b->rows, error, len);
+    return err ? err : read_columns(b);
 }
 
 void bench_info_release(struct bench_info *b)
@@ -165,7 +232,7 @@ void bench_info_release(struct bench_info *b)
     }
     for (size_t i = 0; i < b->n_backends; i++) {
         free(b->backends[i].name);
-        free(b->backends[i].state);
+        free(b->backends[i].detail);
     }
     free(b->options);
     free(b->defaults);
@@ -176,6 +243,9 @@ void bench_info_release(struct bench_info *b)
     free(b->help);
     free(b->needs);
     free(b->origin);
+    if (b->told)
+        rows_told_release(&b->rows);
+    json_decref(b->told);
 }
 
 bool bench_needs(const struct bench_info *b, const char *what)
@@ -191,6 +261,7 @@ int bench_info_ask(const char *name, char *path, const char *const *words, struc
 {
     const char *args[WORDS_MAX + 3] = {path};
     struct child_result result = {0};
+    char why[200] = "";
     size_t n = 1;
 
     for (; words && words[n - 1] && n <= WORDS_MAX; n++)
@@ -207,13 +278,15 @@ int bench_info_ask(const char *name, char *path, const char *const *words, struc
     } else if (err) {
         snprintf(error, len, "%s: %s", path, strerror(-err));
     }
-    char *csv = err ? NULL : read_head(b, result.out.text);
-    if (!err && (!csv || !b->columns || !b->help)) {
-        snprintf(error, len, "%s does not describe itself as a benchmark of this version", path);
-        err = -EPROTO;
+    if (!err) {
+        json_t *said = json_loadb(result.out.text, result.out.size, JSON_REJECT_DUPLICATES, NULL);
+
+        err = read_description(b, said, why, sizeof(why));
+        json_decref(said);
+        if (err)
+            snprintf(error, len, "%s does not describe itself as a benchmark of this version%s%s",
+                     path, *why ? ": " : "", why);
     }
-    if (!err)
-        err = read_options(b, csv, error, len);
     child_result_release(&result);
     if (err)
         bench_info_release(b);

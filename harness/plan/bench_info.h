@@ -13,9 +13,14 @@
 #include <stdio.h>
 
 #include "core/option.h"
+#include "harness/store/rows_told.h"
 
 struct bench_backend {
-    char *name, *state; /* state: "present", or "absent: why" */
+    char *name, *detail; /* detail, for people: what it is, or why it is absent; "" */
+    char state[12];      /* "present", "absent"; of an interface also "down" */
+    bool simulated;
+    char address
+        [16]; /* of a GPU: its PCI address, in lower case, so that addresses sort as texts; "": not told */
 };
 
 struct bench_info {
@@ -29,6 +34,8 @@ struct bench_info {
     size_t n_columns;
     struct bench_backend *backends;
     size_t n_backends;
+    json_t *told; /* of its rows, as run.json keeps it */
+    struct bench_rows rows;
 };
 
 struct bench_list {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cases of a suite --only keeps: see plan.h. */
+/* Which cases --only keeps: see only.h. */
+#include "harness/plan/only.h"
+
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>
@@ -23,18 +25,6 @@ static bool holds(const char *pattern, const char *text)
     bool match = asprintf(&glob, "*%s*", pattern) >= 0 && fnmatch(glob, text, 0) == 0;
 
     free(glob);
-    return match;
-}
-
-bool plan_matches(const char *pattern, const char *bench, const char *arguments)
-{
-    char *text = NULL;
-    bool match = !pattern;
-
-    if (pattern && asprintf(&text, "%s %s", bench, arguments) >= 0) {
-        match = holds(pattern, text);
-        free(text);
-    }
     return match;
 }
 
@@ -100,65 +90,186 @@ static bool is_among(const struct sizes *sizes, const char *word, size_t n)
     return false;
 }
 
+/* Unknown benchmarks' options may all be sizes. */
 static bool takes_size(const struct bench_info *b, const char *word, size_t n)
 {
-    for (const struct opt *o = b->options; n > 2 && o && o->name; o++)
+    for (const struct opt *o = b ? b->options : NULL; n > 2 && o && o->name; o++)
         if (!memcmp(word, "--", 2) && strlen(o->name) == n - 2 && !memcmp(o->name, word + 2, n - 2))
             return o->type == OPT_SIZE;
-    return false;
+    return !b && n > 2 && !memcmp(word, "--", 2);
 }
 
-/* "BENCH ARGUMENTS", where the values of options of sizes that are among the pattern's are marked. */
-static int mark_sizes(const struct bench_info *b, const char *arguments, const struct sizes *sizes,
+/* The command line, where the values of options of sizes that are among the pattern's are marked. */
+static int mark_sizes(const struct bench_info *b, const char *command, const struct sizes *sizes,
                       struct buffer *out)
 {
     bool size = false;
-    int err = buffer_add(out, b->name, strlen(b->name));
+    int err = 0;
 
-    for (size_t n; !err && *arguments; arguments += n + strspn(arguments + n, " ")) {
-        n = strcspn(arguments, " ");
-        err = buffer_add(out, " ", 1);
-        if (!err && size && is_among(sizes, arguments, n))
+    for (size_t n; !err && *command; command += n + strspn(command + n, " ")) {
+        n = strcspn(command, " ");
+        err = out->size ? buffer_add(out, " ", 1) : 0;
+        if (!err && size && is_among(sizes, command, n))
             err = buffer_add(out, (const char[]){MARK}, 1);
         if (!err)
-            err = buffer_add(out, arguments, n);
-        size = takes_size(b, arguments, n);
+            err = buffer_add(out, command, n);
+        size = takes_size(b, command, n);
     }
     return err;
 }
 
 /* Where the pattern writes sizes as people do. */
-static bool matches_sizes(const struct bench_info *b, const char *pattern, const char *arguments)
+static bool matches_sizes(const struct bench_info *b, const char *pattern, const char *command)
 {
     struct buffer glob = {0}, text = {0};
     struct sizes sizes = {0};
     bool match = false;
 
-    if (!read_sizes(pattern, &glob, &sizes) && sizes.n && !mark_sizes(b, arguments, &sizes, &text))
+    if (!read_sizes(pattern, &glob, &sizes) && sizes.n && !mark_sizes(b, command, &sizes, &text))
         match = holds(glob.text, text.text);
     buffer_release(&glob);
     buffer_release(&text);
     return match;
 }
 
-static bool keeps(const struct bench_list *benches, const char *pattern, const char *bench,
-                  const char *arguments)
+/* A name as the other text has it. */
+static int add_name(struct buffer *out, const char *name, size_t n, char from, char to)
 {
-    const struct bench_info *b = benches ? bench_list_find(benches, bench) : NULL;
+    int err = 0;
 
-    if (benches && bench_list_find(benches, pattern))
-        return !strcmp(pattern, bench);
-    return plan_matches(pattern, bench, arguments) || (b && matches_sizes(b, pattern, arguments));
+    for (size_t i = 0; !err && i < n; i++)
+        err = buffer_add(out, name[i] == from ? &to : &name[i], 1);
+    return err;
+}
+
+/* "memory --op triad" of "memory|op=triad|bandwidth|GB/s". */
+static int command_of(const char *key, struct buffer *out)
+{
+    size_t n = strcspn(key, "|");
+    int err = buffer_add(out, key, n);
+
+    for (key += n; !err && *key; key += n) {
+        key += *key == '|';
+        n = strcspn(key, "|");
+        size_t name = strcspn(key, "=|");
+        if (name == n)
+            continue;
+        err = buffer_add(out, " --", 3);
+        if (!err)
+            err = add_name(out, key, name, '_', '-');
+        if (!err)
+            err = buffer_add(out, " ", 1);
+        if (!err)
+            err = buffer_add(out, key + name + 1, n - name - 1);
+    }
+    return err;
+}
+
+/* "memory|op=triad" of "memory", "--op triad": in the order of the command line. */
+static int key_of(const char *bench, const char *arguments, struct buffer *out)
+{
+    int err = buffer_add(out, bench, strlen(bench));
+
+    for (size_t n; !err && *arguments; arguments += n + strspn(arguments + n, " ")) {
+        n = strcspn(arguments, " ");
+        if (n > 2 && !memcmp(arguments, "--", 2)) {
+            err = buffer_add(out, "|", 1);
+            if (!err)
+                err = add_name(out, arguments + 2, n - 2, '-', '_');
+        } else {
+            err = buffer_add(out, "=", 1);
+            if (!err)
+                err = buffer_add(out, arguments, n);
+        }
+    }
+    return err;
+}
+
+static bool is_bench(const struct only_case *c, const char *name)
+{
+    if (c->benches)
+        return bench_list_find(c->benches, name) != NULL;
+    char *path = bench_find_program(name);
+    free(path);
+    return path != NULL;
+}
+
+/* The texts of a case. */
+struct texts {
+    const struct only_case *c;
+    char bench[64];
+    const char *command, *key;
+};
+
+static bool keeps(const struct texts *t, const char *pattern)
+{
+    const struct only_case *c = t->c;
+    const struct bench_info *b = c->benches ? bench_list_find(c->benches, t->bench) : NULL;
+
+    if (!strcmp(pattern, t->bench))
+        return true;
+    return (holds(pattern, t->command) || holds(pattern, t->key) ||
+            (c->label && holds(pattern, c->label)) || matches_sizes(b, pattern, t->command)) &&
+           !is_bench(c, pattern);
+}
+
+static bool any_keeps(const struct texts *t, const char *pattern)
+{
+    char *patterns = strchr(pattern, '=') ? NULL : strdup(pattern), *rest = patterns, *one;
+    bool keep = !patterns && keeps(t, pattern);
+
+    while (!keep && rest && (one = strsep(&rest, "|")) != NULL)
+        keep = (*one || !*pattern) && keeps(t, one);
+    free(patterns);
+    return keep;
+}
+
+bool only_keeps(const char *const *only, const struct only_case *c)
+{
+    struct buffer made = {0};
+    struct texts t = {.c = c, .key = c->key};
+    bool keep = !only || !*only;
+    int err = 0;
+
+    if (keep)
+        return true;
+    if (c->bench) {
+        snprintf(t.bench, sizeof(t.bench), "%s", c->bench);
+        err = key_of(c->bench, c->arguments, &made);
+    } else {
+        snprintf(t.bench, sizeof(t.bench), "%.*s", (int)strcspn(c->key, "|"), c->key);
+        err = command_of(c->key, &made);
+    }
+    char *command = NULL;
+    if (!err && c->bench && asprintf(&command, "%s %s", c->bench, c->arguments) < 0)
+        command = NULL;
+    t.command = command ? command : made.text;
+    t.key = c->bench ? made.text : c->key;
+    for (; !err && !keep && *only; only++)
+        keep = any_keeps(&t, *only);
+    free(command);
+    buffer_release(&made);
+    return keep;
 }
 
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments)
 {
-    char *patterns = only ? strdup(only) : NULL, *rest = patterns, *one;
-    bool keep = !only;
+    const char *const patterns[] = {only, NULL};
 
-    while (!keep && (one = strsep(&rest, "|")) != NULL)
-        keep = keeps(benches, one, bench, arguments);
-    free(patterns);
-    return keep;
+    return only_keeps(
+        patterns, &(struct only_case){.bench = bench, .arguments = arguments, .benches = benches});
+}
+
+const char **only_of(int argc, char **argv)
+{
+    const char **only = calloc((size_t)argc + 1, sizeof(*only));
+    size_t n = 0;
+
+    for (int i = 1; only && i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (!strncmp(argv[i], "--only=", 7))
+            only[n++] = argv[i] + 7;
+        else if (!strcmp(argv[i], "--only") && i + 1 < argc)
+            only[n++] = argv[++i];
+    return only;
 }

@@ -2,13 +2,10 @@
 /* The words that stand for what a machine has: see places.h. */
 #include "harness/plan/places.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
-#include "core/topo.h"
-
-#define ADDRESS_CHARS 12 /* 0000:3b:00.0 */
+#include "core/hw/topo.h"
 
 bool places_is_gpu(const struct bench_info *b, size_t backend)
 {
@@ -16,11 +13,6 @@ bool places_is_gpu(const struct bench_info *b, size_t backend)
 
     return colon && colon != b->backends[backend].name && colon[1] &&
            !colon[1 + strspn(colon + 1, "0123456789")];
-}
-
-static bool is_present(const struct bench_info *b, size_t backend)
-{
-    return !strncmp(b->backends[backend].state, "present", strlen("present"));
 }
 
 size_t places_gpu_count(const struct bench_info *b)
@@ -31,7 +23,7 @@ size_t places_gpu_count(const struct bench_info *b)
     for (size_t i = 0; i < b->n_backends && n < PLACES_GPUS_MAX; i++) {
         if (!places_is_gpu(b, i))
             continue;
-        works |= is_present(b, i);
+        works |= !strcmp(b->backends[i].state, "present");
         n++;
     }
     return works ? n : 0;
@@ -59,39 +51,16 @@ bool places_gpu_is_simulated(const struct bench_info *b, const char *name)
 {
     size_t number = places_gpu_number(b, name);
 
-    return number != SIZE_MAX && strstr(gpu_at(b, number)->state, "(simulated)");
-}
-
-/* The PCI address in what a benchmark says of a GPU ("present: A GPU at 0000:3b:00.0"), "" where
- * there is none. Its letters are of one case, so that addresses sort as texts. */
-static void address_of(const struct bench_backend *gpu, char address[ADDRESS_CHARS + 1])
-{
-    static const char shape[] = "xxxx:xx:xx.x";
-
-    for (const char *at = gpu->state; *at; at++) {
-        size_t n = 0;
-        while (shape[n] &&
-               (shape[n] == 'x' ? isxdigit((unsigned char)at[n]) != 0 : at[n] == shape[n]))
-            n++;
-        if (shape[n])
-            continue;
-        for (size_t i = 0; i < ADDRESS_CHARS; i++)
-            address[i] = (char)tolower((unsigned char)at[i]);
-        address[ADDRESS_CHARS] = 0;
-        return;
-    }
-    address[0] = 0;
+    return number != SIZE_MAX && gpu_at(b, number)->simulated;
 }
 
 size_t places_gpu_rank(const struct bench_info *b, size_t number)
 {
-    char own[ADDRESS_CHARS + 1], other[ADDRESS_CHARS + 1];
+    const char *own = gpu_at(b, number)->address;
     size_t n = places_gpu_count(b), rank = 0;
 
-    address_of(gpu_at(b, number), own);
     for (size_t i = 0; i < n; i++) {
-        address_of(gpu_at(b, i), other);
-        int d = strcmp(other, own);
+        int d = strcmp(gpu_at(b, i)->address, own);
         rank += d < 0 || (d == 0 && i < number);
     }
     return rank;

@@ -45,13 +45,9 @@ struct plan {
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
-/* Does any of the patterns of `only` ("A|B", NULL: all) hold for the case? One that is the name of a
- * benchmark means that benchmark, any other is for plan_matches(). Arguments have sizes in bytes; a pattern may have them
- * as people write them (64K, 1MiB), which then holds for options of sizes alone. */
+/* Does `only` ("A|B", NULL: all) keep the case? See only.h. */
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
-/* `pattern` is a glob, matched anywhere in "BENCH ARGUMENTS"; NULL: true. */
-bool plan_matches(const char *pattern, const char *bench, const char *arguments);
 
 /* Is it between two hosts? Over a group of them? Either? Else it is this machine's. */
 static inline bool launch_has_pair(const struct launch *l)

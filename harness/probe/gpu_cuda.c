@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What CUDA shows to a program of this build, and which toolkit this machine has. Nothing is started on
  * a GPU: only the driver is asked. */
-#include "core/gpu/gpu.h"
+#include "core/hw/gpu.h"
 #include "harness/probe/gpu_parts.h"
 
 #include <limits.h>

@@ -7,7 +7,7 @@
 #ifndef PLUMB_PROBE_GPU_PARTS_H
 #define PLUMB_PROBE_GPU_PARTS_H
 
-#include "core/gpu/nvml.h"
+#include "core/hw/nvml.h"
 #include "harness/probe/facts.h"
 
 /* gpu_nvml.c */

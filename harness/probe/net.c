@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/net/nic.h"
+#include "core/hw/nic.h"
 
 static const char class_net[] = "sys/class/net";
 

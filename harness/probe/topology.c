@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/topo.h"
+#include "core/hw/topo.h"
 #include "harness/probe/shape.h"
 
 enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 8 };

@@ -40,6 +40,9 @@ static const struct product {
     {"product_name", "Google Compute Engine", "kvm", RANK_PRODUCT, true},
     {"product_name", "Alibaba Cloud ECS", "kvm", RANK_PRODUCT, true},
     {"product_name", "RHEV Hypervisor", "kvm", RANK_PRODUCT, false},
+    {"sys_vendor", "oVirt", "kvm", RANK_PRODUCT, false}, /* the product may be the guest's system */
+    {"product_family", "RHV", "kvm", RANK_PRODUCT, false},
+    {"sys_vendor", "Scaleway", "kvm", RANK_PRODUCT, true},
     {"product_name", "KVM", "kvm", RANK_PRODUCT, false},
     {"sys_vendor", "KubeVirt", "kvm", RANK_PRODUCT, false},
     {"product_name", "KubeVirt", "kvm", RANK_PRODUCT, false},
@@ -47,6 +50,7 @@ static const struct product {
     {"product_name", "CVM", "kvm", RANK_PRODUCT, false},     /* Tencent */
     {"sys_vendor", "Tencent Cloud", NULL, RANK_NONE, false},
     {"sys_vendor", "Huawei Cloud", NULL, RANK_NONE, false},
+    {"chassis_asset_tag", "HUAWEICLOUD", NULL, RANK_NONE, false},
     {"sys_vendor", "Alibaba Cloud", NULL, RANK_NONE, false},
     {"sys_vendor", "DigitalOcean", "kvm", RANK_PRODUCT, false},
     {"product_name", "Droplet", "kvm", RANK_PRODUCT, false},

@@ -10,7 +10,7 @@
 
 #include "core/units.h"
 #include "harness/report/combine.h"
-#include "harness/report/rules.h"
+#include "harness/report/told.h"
 
 /* One row while the cases are being found. */
 struct ref {
@@ -191,6 +191,7 @@ static int fill_case(struct report *r, const struct report_bench *b, struct repo
     c->params = params;
     c->metric = ref_cell(refs, b->n_params);
     c->unit = ref_cell(refs, b->n_params + 1);
+    c->more_is_better = told_more_is_better(b, c);
     for (size_t i = 0; i < n; i++) {
         struct report_point *p = &c->points[refs[i].run];
 

@@ -12,16 +12,16 @@
 
 #include "harness/report/case_key.h"
 #include "harness/report/combine.h"
-#include "harness/report/rules.h"
 #include "harness/report/shares.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 /* What the launch was asked for; "" where the choice was left to the benchmark. Of several values the row says which it
  * was, and of a launch that is in no plan nobody knows: it is taken as asked for. */
 static const char *asked_of(struct making *m, const struct suite_entry *entry,
                             const struct report_case *c, size_t param)
 {
-    const char *name = m->b->params[param], *word = rule_left_by(m->b->name, name);
+    const char *name = m->b->params[param], *word = told_left_by(m->b, name);
     size_t len = 0;
     const char *value = entry ? suite_argument(entry->arguments, name, &len) : NULL;
 
@@ -46,7 +46,10 @@ static struct group *group_of(struct making *m, const struct report_case *c,
                               const char *const *params)
 {
     struct pool *pool = &m->r->pool;
-    const struct report_case as_asked = {.params = params, .metric = c->metric, .unit = c->unit};
+    const struct report_case as_asked = {.params = params,
+                                         .metric = c->metric,
+                                         .unit = c->unit,
+                                         .more_is_better = c->more_is_better};
     struct group like = {.key = case_key(pool, m->b, &as_asked)};
     struct group *const *found = tfind(&like, &m->by_key, compare_keys);
 
@@ -246,7 +249,7 @@ int choices_fill(struct making *m)
 static void find_choices(struct making *m)
 {
     for (size_t i = 0; i < m->b->n_params && m->n_choices < CHOICES_MAX; i++)
-        if (rule_left_by(m->b->name, m->b->params[i]))
+        if (told_left_by(m->b, m->b->params[i]))
             m->choices[m->n_choices++] = i;
 }
 

@@ -2,10 +2,14 @@
 /* Combining launches: see combine.h. */
 #include "harness/report/combine.h"
 
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/ceilings.h"
 #include "core/limit_remark.h"
+#include "core/row.h"
 #include "core/stats.h"
 
 #define TAIL_SAMPLES 1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */
@@ -51,17 +55,163 @@ static double median_of(const struct report_rows *rows, const struct report_poin
     return stats_median(scratch, collect(rows, p, field, scratch));
 }
 
+static enum limit_kind kind_of(const struct report_rows *rows, size_t row)
+{
+    return limit_kind_of(row_text(rows, row, FIELD_LIMIT_KIND));
+}
+
+/* ---- the best ceiling of each place of a run */
+
+/* What one row found at a place. Limits of rows that are made of the same things in the same way are one, too. */
+struct found {
+    const char *host, *place;
+    double rate;
+};
+
+struct places {
+    struct found *all;
+    size_t n;
+};
+
+static int by_place(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+    int d = strcmp(a->host, b->host);
+
+    return d ? d : strcmp(a->place, b->place);
+}
+
+static int best_first(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+    int d = by_place(x, y);
+
+    return d ? d : (a->rate < b->rate) - (a->rate > b->rate);
+}
+
+/* All that the limit is made of, as one text; "" where it is not told. */
+static const char *made_of(struct pool *pool, const struct report_rows *rows, size_t row)
+{
+    if (!limit_is_ours(kind_of(rows, row)) || isnan(row_number(rows, row, FIELD_CEILING_SHARE)))
+        return "";
+    return pool_text(pool, "%s + %s, %s, %s, %s", row_text(rows, row, FIELD_CEILING_PLACE),
+                     row_text(rows, row, FIELD_CEILING2_PLACE),
+                     row_text(rows, row, FIELD_CEILING_SHARE),
+                     row_text(rows, row, FIELD_CEILING_FILL), row_text(rows, row, FIELD_UNIT));
+}
+
+static void note(struct places *p, const struct report_rows *rows, size_t row, const char *place,
+                 enum row_field field)
+{
+    double rate = row_number(rows, row, field);
+
+    if (*place && rate > 0 && isfinite(rate))
+        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate};
+}
+
+/* A value that raised its own row's limit counts for other rows where it is sure: one that is noisy may be a slip of the clock. */
+static bool is_slip(const struct report_rows *rows, size_t row)
+{
+    return !isnan(row_number(rows, row, FIELD_LIMIT_RAISED_FROM)) &&
+           strcmp(row_text(rows, row, FIELD_STATUS), "ok") != 0;
+}
+
+static void note_rows(struct pool *pool, const struct report_rows *rows, struct places *p)
+{
+    for (size_t row = 0; row < rows->table->n_rows; row++) {
+        if (!is_usable(rows, row) || is_slip(rows, row))
+            continue;
+        note(p, rows, row, row_text(rows, row, FIELD_CEILING_PLACE), FIELD_CEILING);
+        note(p, rows, row, row_text(rows, row, FIELD_CEILING2_PLACE), FIELD_CEILING2);
+        note(p, rows, row, made_of(pool, rows, row), FIELD_LIMIT);
+    }
+}
+
+/* Sorted, the best of each place alone. */
+static void keep_best(struct places *p)
+{
+    size_t n = 0;
+
+    if (p->n)
+        qsort(p->all, p->n, sizeof(*p->all), best_first);
+    for (size_t i = 0; i < p->n; i++)
+        if (!n || by_place(&p->all[n - 1], &p->all[i]))
+            p->all[n++] = p->all[i];
+    p->n = n;
+}
+
+static double best_at(const struct places *p, const char *host, const char *place)
+{
+    const struct found key = {host, place, NAN};
+    const struct found *at = p->n ? bsearch(&key, p->all, p->n, sizeof(*p->all), by_place) : NULL;
+
+    return at ? at->rate : NAN;
+}
+
+static double best_limit(struct pool *pool, const struct places *p, const struct report_rows *rows,
+                         size_t row)
+{
+    const char *host = row_text(rows, row, FIELD_HOST), *made = made_of(pool, rows, row);
+    double limit = row_number(rows, row, FIELD_LIMIT);
+    struct limit_parts parts = {
+        .rate = {best_at(p, host, row_text(rows, row, FIELD_CEILING_PLACE)),
+                 best_at(p, host, row_text(rows, row, FIELD_CEILING2_PLACE))},
+        .share = row_number(rows, row, FIELD_CEILING_SHARE),
+        .fill = row_number(rows, row, FIELD_CEILING_FILL)};
+
+    if (!*made || isnan(limit))
+        return limit;
+    double shared = limit_of_parts(&parts);
+    limit = fmax(limit, best_at(p, host, made));
+    return isfinite(shared) ? fmax(limit, shared) : limit;
+}
+
+int combine_ceilings(struct report *r, size_t run)
+{
+    struct places places = {0};
+    size_t most = 0;
+
+    for (size_t i = 0; i < r->n_benches; i++)
+        most += r->benches[i].rows[run].table ? r->benches[i].rows[run].table->n_rows : 0;
+    places.all = calloc(3 * most + 1, sizeof(*places.all));
+    if (!places.all)
+        return -ENOMEM;
+    for (size_t i = 0; i < r->n_benches; i++)
+        if (r->benches[i].rows[run].table)
+            note_rows(&r->pool, &r->benches[i].rows[run], &places);
+    keep_best(&places);
+    for (size_t i = 0; i < r->n_benches; i++) {
+        struct report_rows *rows = &r->benches[i].rows[run];
+        size_t n = rows->table ? rows->table->n_rows : 0;
+
+        rows->limits = pool_alloc(&r->pool, n, sizeof(*rows->limits));
+        for (size_t row = 0; rows->limits && row < n; row++)
+            rows->limits[row] = best_limit(&r->pool, &places, rows, row);
+    }
+    free(places.all);
+    return r->pool.failed ? -ENOMEM : 0;
+}
+
 /* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling: the best of all counts. */
 static void take_limit(const struct report_rows *rows, struct report_point *p)
 {
     for (size_t i = 0; i < p->n_rows; i++) {
-        double limit = row_number(rows, p->rows[i], FIELD_LIMIT);
+        double limit = rows->limits[p->rows[i]], change;
 
         if (!is_usable(rows, p->rows[i]) || isnan(limit))
             continue;
         p->limit = fmax(p->limit, limit); /* NaN: the first */
-        if (limit_kind(row_text(rows, p->rows[i], FIELD_LIMIT_SOURCE)) == LIMIT_REFERENCE)
+        if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE)
             p->reference = true;
+        change = ceiling_change(row_number(rows, p->rows[i], FIELD_LIMIT_BEFORE),
+                                row_number(rows, p->rows[i], FIELD_LIMIT_AFTER));
+        if (!limit_is_ours(kind_of(rows, p->rows[i])) || isnan(change))
+            continue;
+        p->n_twice++;
+        if (!(change > CEILING_UNSTEADY))
+            continue;
+        p->n_unsteady++;
+        p->unsteady = fmax(p->unsteady, change);
     }
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
 }
@@ -102,6 +252,7 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
 
 #define JOINED_MAX 300
 #define BETWEEN    "; " /* remarks, in the cells too */
+#define CUT        "..."
 
 static bool has_remark(const char *list, const char *remark, size_t len)
 {
@@ -129,6 +280,27 @@ static const char *add_remarks(struct pool *pool, const char *list, const char *
     return list;
 }
 
+/* What a row's reason leaves to its columns. How wide its interval is and how far it is above its limit, the verdict says of all launches. */
+static const char *says_of(struct pool *pool, const struct report_rows *rows, size_t row)
+{
+    char text[ROW_SAYS_BYTES];
+    struct row r = {.unit = row_text(rows, row, FIELD_UNIT),
+                    .noise = row_text(rows, row, FIELD_NOISE),
+                    .limit_raised_from = row_number(rows, row, FIELD_LIMIT_RAISED_FROM)};
+
+    return pool_text(pool, "%s", row_says(&r, ROW_SAYS_RAISED | ROW_SAYS_NONE, text));
+}
+
+static const char *add_texts(struct pool *pool, const char *joined, const char *text)
+{
+    if (!*text)
+        return joined;
+    if (strlen(joined) > JOINED_MAX)
+        return has_remark(joined, CUT, strlen(CUT)) ? joined
+                                                    : pool_text(pool, "%s" BETWEEN CUT, joined);
+    return add_remarks(pool, joined, text);
+}
+
 /* The different remarks of the launches, each once: "a; b". Where they are many, the first. */
 static const char *join_texts(struct pool *pool, const struct report_rows *rows,
                               const struct report_point *p, enum row_field field)
@@ -136,29 +308,28 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
     const char *joined = "";
 
     for (size_t i = 0; i < p->n_rows; i++) {
-        const char *text = row_text(rows, p->rows[i], field);
-
-        if (strlen(joined) > JOINED_MAX && *text)
-            return pool_text(pool, "%s; ...", joined);
-        joined = add_remarks(pool, joined, text);
+        joined = add_texts(pool, joined, row_text(rows, p->rows[i], field));
+        if (field == FIELD_REASON)
+            joined = add_texts(pool, joined, says_of(pool, rows, p->rows[i]));
     }
     return joined;
 }
 
-/* A GPU's clocks that are set low on purpose are told in the same cell, behind "set:", and hold nothing
- * back. */
-static void take_throttling(struct pool *pool, const struct report_rows *rows,
-                            struct report_point *p)
+/* The first of the launches' that is not empty. */
+static const char *first_text(const struct report_rows *rows, const struct report_point *p,
+                              enum row_field field)
 {
-    for (size_t i = 0; i < p->n_rows; i++) {
-        const char *text = row_text(rows, p->rows[i], FIELD_GPU_THROTTLE);
+    for (size_t i = 0; i < p->n_rows; i++)
+        if (*row_text(rows, p->rows[i], field))
+            return row_text(rows, p->rows[i], field);
+    return "";
+}
 
-        if (!*text || !strncmp(text, "set:", 4))
-            continue;
-        p->n_throttled++;
-        if (!*p->throttle)
-            p->throttle = pool_text(pool, "%.*s", (int)strcspn(text, ";"), text);
-    }
+static void take_throttling(const struct report_rows *rows, struct report_point *p)
+{
+    for (size_t i = 0; i < p->n_rows; i++)
+        p->n_throttled += *row_text(rows, p->rows[i], FIELD_GPU_THROTTLE) != 0;
+    p->throttle = first_text(rows, p, FIELD_GPU_THROTTLE);
 }
 
 static void take_texts(struct pool *pool, const struct report_rows *rows, struct report_point *p)
@@ -176,7 +347,10 @@ static void take_texts(struct pool *pool, const struct report_rows *rows, struct
             p->origin = origin;
     }
     p->reason = join_texts(pool, rows, p, FIELD_REASON);
-    p->disturbed = join_texts(pool, rows, p, FIELD_DISTURBED);
+    p->disturbed = first_text(rows, p, FIELD_DISTURBED);
+    p->limit_link = first_text(rows, p, FIELD_LIMIT_LINK);
+    p->limit_scope = first_text(rows, p, FIELD_LIMIT_SCOPE);
+    p->carrier_device = first_text(rows, p, FIELD_CARRIER_DEVICE);
     p->limit_source = join_texts(pool, rows, p, FIELD_LIMIT_SOURCE);
 }
 
@@ -196,6 +370,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
 
     p->value = p->low = p->high = p->limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
+    p->limit_link = p->limit_scope = p->carrier_device = "";
     if (!scratch || !p->n_rows)
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
@@ -206,5 +381,5 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
         p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, scratch);
     take_texts(pool, rows, p);
-    take_throttling(pool, rows, p);
+    take_throttling(rows, p);
 }

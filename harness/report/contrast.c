@@ -37,21 +37,21 @@ static bool is_measured(const struct report_case *c, size_t run)
 }
 
 /* The first case to set against this one. */
-static const struct report_case *find_other(const struct contrast_rule *rule,
+static const struct report_case *find_other(const struct bench_contrast *rule,
                                             const struct report_bench *b, size_t run,
                                             const struct report_case *base)
 {
     for (size_t i = 0; i < b->n_cases; i++) {
         const struct report_case *c = &b->cases[i];
 
-        if (is_measured(c, run) && differ_in(b, base, c, rule->param) &&
-            rule_matches(b, c, rule->other))
+        if (is_measured(c, run) && differ_in(b, base, c, rule->column) &&
+            told_matches(b, c, rule->other))
             return c;
     }
     return NULL;
 }
 
-static bool same_group(const struct contrast_rule *rule, const struct report_bench *b,
+static bool same_group(const struct bench_contrast *rule, const struct report_bench *b,
                        const struct report_case *x, const struct report_case *y)
 {
     for (size_t i = 0; i < b->n_params; i++)
@@ -62,7 +62,7 @@ static bool same_group(const struct contrast_rule *rule, const struct report_ben
 
 static bool is_better(const struct report_case *c, double value, double than)
 {
-    return report_higher_is_better(c->unit) ? value > than : value < than;
+    return c->more_is_better ? value > than : value < than;
 }
 
 static bool overlap(const struct report_point *x, const struct report_point *y)
@@ -77,7 +77,7 @@ static bool surely_near(const struct report_point *x, const struct report_point 
 }
 
 /* In words, with faster and slower as people mean them: of a time, less is faster. */
-static const char *say(struct report *r, const struct contrast_rule *rule,
+static const char *say(struct report *r, const struct bench_contrast *rule,
                        const struct report_case *base, const struct report_case *other, size_t run)
 {
     const struct report_point *x = &base->points[run], *y = &other->points[run];
@@ -95,15 +95,16 @@ static const char *say(struct report *r, const struct contrast_rule *rule,
               : pool_text(&r->pool, "%s%s", open, form);
 }
 
-static bool is_base(const struct contrast_rule *rule, const struct report_bench *b, size_t run,
+static bool is_base(const struct bench_contrast *rule, const struct report_bench *b, size_t run,
                     const struct report_case *c)
 {
     return is_measured(c, run) && c->points[run].value > 0 &&
-           case_is_gpu(b, c) == ((rule->flags & RULE_GPU) != 0) && rule_matches(b, c, rule->where);
+           case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
+           told_matches(b, c, rule->where);
 }
 
 /* The best case of its group that has one to be set against. */
-static const struct report_case *best_of_group(const struct contrast_rule *rule,
+static const struct report_case *best_of_group(const struct bench_contrast *rule,
                                                const struct report_bench *b, size_t run,
                                                size_t first, bool *seen)
 {
@@ -122,7 +123,7 @@ static const struct report_case *best_of_group(const struct contrast_rule *rule,
     return best;
 }
 
-static void add_group(struct report *r, struct contrasts *out, const struct contrast_rule *rule,
+static void add_group(struct report *r, struct contrasts *out, const struct bench_contrast *rule,
                       const struct report_bench *b, size_t run, size_t first, bool *seen)
 {
     const struct report_case *base = best_of_group(rule, b, run, first, seen);
@@ -140,7 +141,7 @@ static void add_group(struct report *r, struct contrasts *out, const struct cont
                           .sentence = say(r, rule, base, other, run)};
 }
 
-static int add_rule(struct report *r, struct contrasts *out, const struct contrast_rule *rule,
+static int add_rule(struct report *r, struct contrasts *out, const struct bench_contrast *rule,
                     const struct report_bench *b)
 {
     for (size_t run = 0; run < r->n_runs; run++) {
@@ -161,21 +162,21 @@ int contrasts_make(struct report *r, struct contrasts *out)
     size_t most = 0;
     int err = 0;
 
-    for (const struct contrast_rule *rule = contrast_rules; rule->bench; rule++)
-        for (size_t i = 0; i < r->n_benches; i++)
-            most += strcmp(rule->bench, r->benches[i].name) ? 0 : r->benches[i].n_cases * r->n_runs;
+    for (size_t i = 0; i < r->n_benches; i++)
+        for (const struct bench_contrast *rule = r->benches[i].told->contrasts; rule->title; rule++)
+            most += r->benches[i].n_cases * r->n_runs;
     *out = (struct contrasts){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
     if (!out->all)
         return -ENOMEM;
-    for (const struct contrast_rule *rule = contrast_rules; !err && rule->bench; rule++)
-        for (size_t i = 0; !err && i < r->n_benches; i++)
-            if (!strcmp(rule->bench, r->benches[i].name))
-                err = add_rule(r, out, rule, &r->benches[i]);
+    for (size_t i = 0; i < r->n_benches; i++)
+        for (const struct bench_contrast *rule = r->benches[i].told->contrasts; !err && rule->title;
+             rule++)
+            err = add_rule(r, out, rule, &r->benches[i]);
     return err || r->pool.failed ? -ENOMEM : 0;
 }
 
 static const struct contrast *find_on(const struct contrasts *contrasts,
-                                      const struct contrast_rule *rule,
+                                      const struct bench_contrast *rule,
                                       const struct report_bench *b, const bool *among,
                                       const struct report_case *c, size_t run)
 {
@@ -200,7 +201,7 @@ const char *contrast_remarks(struct report *r, const struct contrasts *contrasts
 {
     const char *text = "";
 
-    for (const struct contrast_rule *rule = contrast_rules; rule->bench; rule++) {
+    for (const struct bench_contrast *rule = b->told->contrasts; rule->title; rule++) {
         const struct contrast *at = find_on(contrasts, rule, b, among, c, run);
 
         if (at)
@@ -322,7 +323,7 @@ static bool are_alike(const struct report_point *best, const struct report_point
 static bool surely_behind(const struct of_gpu *all, size_t run, const struct contrast_gpus *g)
 {
     const struct report_point *worst = &g->worst_case->points[run];
-    bool higher = report_higher_is_better(g->worst_case->unit);
+    bool higher = g->worst_case->more_is_better;
     double ends[GPUS_MAX], end = higher ? worst->high : worst->low;
     size_t n = 0;
 

@@ -2,16 +2,16 @@
 /*
  * Cases that differ in one thing, side by side: random data and zeros, the library's own choice and
  * the best of its candidates, near and far host memory, one GPU alone and all at once. Which ones,
- * is in rules.c. And one case on several GPUs: whether one of them is behind the others.
+ * the benchmark says. And one case on several GPUs: whether one of them is behind the others.
  */
 #ifndef PLUMB_REPORT_CONTRAST_H
 #define PLUMB_REPORT_CONTRAST_H
 
 #include "harness/report/model.h"
-#include "harness/report/rules.h"
+#include "harness/report/told.h"
 
 struct contrast {
-    const struct contrast_rule *rule;
+    const struct bench_contrast *rule;
     const struct report_bench *bench;
     size_t run;
     const struct report_case *base, *other; /* both were measured in the run */

@@ -116,7 +116,7 @@ static int add_marks(struct drawing *d)
         return -ENOMEM;
     d->f->plot.marks = d->marks;
     add_limits(d);
-    if (d->g->hint && d->g->hint->cache_marks && d->g->x && d->f->plot.n_ticks)
+    if (d->g->hint && d->g->hint->flags & PLOT_CACHE_MARKS && d->g->x && d->f->plot.n_ticks)
         add_caches(d);
     return 0;
 }
@@ -129,7 +129,7 @@ static const char *with_unit(struct pool *pool, const char *name, const char *un
 /* "m = n = k" where the x axis stands for them all. */
 static const char *x_name(const struct drawing *d)
 {
-    const struct plot_hint *hint = d->g->hint;
+    const struct bench_plot *hint = d->g->hint;
     const char *name = "";
 
     if (!hint || !hint->square)
@@ -156,7 +156,8 @@ static void name_axes(struct drawing *d)
     if (!g->x)
         return;
     x = g->bench->params[g->x->param];
-    bytes = g->hint ? g->hint->bytes && !strcmp(x, g->hint->x) : strstr(x, "bytes") != NULL;
+    bytes = g->hint ? g->hint->flags & PLOT_BYTES && !strcmp(x, g->hint->x)
+                    : strstr(x, "bytes") != NULL;
     plot->x_label = with_unit(d->pool, x_name(d), bytes ? "bytes" : "");
     plot->y_label = value;
 }
@@ -173,7 +174,7 @@ static const char *make_subtitle(const struct drawing *d, size_t first)
                                            drawing_case(g, first)->params[g->facets[k]->param]));
     for (size_t i = 0; i < g->bench->n_params; i++)
         if (g->dims[i].n_values == 1 && !drawing_is_of_shape(g, i) &&
-            !hint_ignores(g->hint, g->bench->params[i]))
+            !told_ignores(g->bench, g->hint, g->bench->params[i]))
             text = show_joined(d->pool, text,
                                show_full_param(d->pool, g->bench, i, g->dims[i].values[0]));
     return text;
@@ -186,7 +187,7 @@ static bool is_like_drawn(const struct drawing *d, size_t first, const struct re
     const struct report_case *own = drawing_case(g, first);
 
     if (strcmp(c->metric, g->metric) != 0 || strcmp(c->unit, g->unit) != 0 ||
-        hint_is_square(g->hint, g->bench, c) == g->listed)
+        told_is_square(g->hint, g->bench, c) == g->listed)
         return false;
     for (size_t i = 0; i < g->bench->n_params; i++) {
         const char *name = g->bench->params[i];

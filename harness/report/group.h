@@ -5,13 +5,13 @@
 #define PLUMB_REPORT_GROUP_H
 
 #include "harness/report/dimension.h"
-#include "harness/report/rules.h"
 #include "harness/report/series.h"
+#include "harness/report/told.h"
 
 struct group {
     struct report *r;
     const struct report_bench *bench;
-    const struct plot_hint *hint; /* or NULL */
+    const struct bench_plot *hint; /* or NULL */
     const char *metric, *unit;
     const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
     bool gpu;              /* the cases on GPUs; else the others */

@@ -20,10 +20,11 @@ static const struct report_bench *bench_named(const struct report *r, const char
     return NULL;
 }
 
-static bool rule_is_for(const struct headline_rule *rule, const struct report_bench *b,
+static bool rule_is_for(const struct bench_headline *rule, const struct report_bench *b,
                         const struct report_case *c)
 {
-    return case_is_gpu(b, c) == ((rule->flags & RULE_GPU) != 0) && rule_matches(b, c, rule->where);
+    return case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
+           told_matches(b, c, rule->where);
 }
 
 static bool case_matches(const struct search *s, const struct report_case *c)
@@ -79,7 +80,7 @@ static void keep_extreme(struct search *s)
 
 static bool is_better(const struct report_case *c, double value, double than)
 {
-    return isnan(than) || (report_higher_is_better(c->unit) ? value > than : value < than);
+    return isnan(than) || (c->more_is_better ? value > than : value < than);
 }
 
 /* The best case of a run; where none was measured, the first that the run has. */
@@ -122,10 +123,10 @@ static bool varies(const struct search *s, size_t param)
 }
 
 /* "m = n = k = 2048", or "512x2304x768". */
-static const char *describe_shape(const struct search *s, const struct plot_hint *hint,
+static const char *describe_shape(const struct search *s, const struct bench_plot *hint,
                                   const struct report_case *c)
 {
-    bool square = hint_is_square(hint, s->bench, c);
+    bool square = told_is_square(hint, s->bench, c);
     const char *names = "", *shape = "", *value = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
@@ -140,15 +141,15 @@ static const char *describe_shape(const struct search *s, const struct plot_hint
 
 static const char *describe(const struct search *s, const struct report_case *c)
 {
-    const struct plot_hint *hint = plot_hint_of(s->bench, c);
+    const struct bench_plot *hint = told_plot_of(s->bench, c);
     const char *text = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
         const char *name = s->bench->params[i];
-        bool is_size =
-            hint && hint->bytes && !strcmp(name, hint->x); /* a cache's, or the memory's? */
+        bool is_size = hint && hint->flags & PLOT_BYTES &&
+                       !strcmp(name, hint->x); /* a cache's, or the memory's? */
 
-        if (hint_ignores(hint, name) || (!is_size && !varies(s, i)) ||
+        if (told_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
             (hint && hint->square && word_in(hint->square, name)))
             continue;
         text =
@@ -157,17 +158,17 @@ static const char *describe(const struct search *s, const struct report_case *c)
     return hint && hint->square ? show_joined(&s->r->pool, text, describe_shape(s, hint, c)) : text;
 }
 
-/* "over eth0": the device that `detail` begins with; of the sum over several, all as they were asked for. */
-static const char *over_device(const struct search *s, const struct report_case *c)
+/* "over eth0"; of the sum over several devices, all as they were asked for. */
+static const char *over_device(const struct search *s, const struct report_case *c, size_t run)
 {
-    const char *detail = report_param(s->bench, c, "detail");
+    const char *device = c->points[run].carrier_device;
     const char *several = report_param(s->bench, c, "device");
 
-    if (!s->rule || !(s->rule->flags & RULE_OVER) || !*detail)
+    if (!s->rule || !(s->rule->flags & HEADLINE_OVER) || (!*device && !*several))
         return "";
-    if (*several && rule_matches(s->bench, c, "rail=all"))
+    if (*several && told_matches(s->bench, c, "rail=all"))
         return pool_text(&s->r->pool, "over %s", several);
-    return pool_text(&s->r->pool, "over %.*s", (int)strcspn(detail, " "), detail);
+    return *device ? pool_text(&s->r->pool, "over %s", device) : "";
 }
 
 const char *headline_what(struct pool *pool, const struct headline_run *run)
@@ -187,7 +188,7 @@ static bool is_quiet(const struct search *s)
             if (p->n_rows && strcmp(p->status, "skipped") != 0)
                 return false;
         }
-    return s->rule && s->rule->flags & RULE_QUIET;
+    return s->rule && s->rule->flags & HEADLINE_QUIET;
 }
 
 static int add_line(struct search *s, struct headlines *out, const char *pipe, const char *label)
@@ -208,12 +209,12 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         struct headline_run *run = &h->runs[i];
 
         run->what = "";
-        run->verdict = (struct verdict){MOOD_OPEN, "not measured: this run has no such case"};
+        run->verdict = verdict_no_case(&s->r->pool);
         run->best = best_of(s, i, &run->candidates);
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
-        run->what = show_joined(&s->r->pool, over_device(s, run->best), describe(s, run->best));
+        run->what = show_joined(&s->r->pool, over_device(s, run->best, i), describe(s, run->best));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
         headline_remarks(s, out, i, run);
     }
@@ -279,14 +280,6 @@ static int add_by_metric(struct search *s, struct headlines *out)
     return err;
 }
 
-static bool has_rule(const char *bench)
-{
-    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
-        if (!strcmp(rule->bench, bench))
-            return true;
-    return false;
-}
-
 static int add_by_rule(struct search *s, struct headlines *out)
 {
     if (s->rule->by)
@@ -299,15 +292,16 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
     int err = 0;
 
     s->r = r;
-    for (s->rule = headline_rules; !err && s->rule->bench; s->rule++) {
-        s->bench = bench_named(r, s->rule->bench);
-        if (s->bench && !(*out->no_gpu && s->rule->flags & RULE_GPU))
+    for (size_t i = 0; !err && i < r->told.n_headlines; i++) {
+        s->rule = r->told.headlines[i].rule;
+        s->bench = bench_named(r, r->told.headlines[i].bench);
+        if (s->bench && !(*out->no_gpu && s->rule->flags & HEADLINE_GPU))
             err = add_by_rule(s, out);
     }
     s->rule = NULL;
     for (size_t i = 0; !err && i < r->n_benches; i++) {
         s->bench = &r->benches[i];
-        if (!has_rule(s->bench->name))
+        if (!s->bench->told->headlines->pipe)
             err = add_by_metric(s, out);
     }
     return err;
@@ -316,13 +310,11 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
 int headlines_make(struct report *r, struct headlines *out)
 {
     struct search s = {0};
-    size_t most = 0, rules = 0, most_cases = 0;
+    size_t most = 0, most_cases = 0;
     int err = -ENOMEM;
 
-    while (headline_rules[rules].bench)
-        rules++;
     for (size_t i = 0; i < r->n_benches; i++) {
-        most += (rules + 1) * r->benches[i].n_cases;
+        most += (r->told.n_headlines + 1) * r->benches[i].n_cases;
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
     }
     *out = (struct headlines){.missing = "", .no_gpu = headlines_no_gpu(r)};

@@ -2,6 +2,7 @@
 /* Pipes without a headline: see headline_missing.h. */
 #include "harness/report/headline_missing.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "harness/report/show.h"
@@ -61,13 +62,13 @@ static bool is_listed(const char *list, const char *pipe)
     return false;
 }
 
-static bool has_rows(const struct report *r, const struct headline_rule *rule)
+static bool has_rows(const struct report *r, const struct told_headline *h)
 {
-    bool gpu = rule->flags & RULE_GPU;
+    bool gpu = h->rule->flags & HEADLINE_GPU;
 
     for (size_t i = 0; i < r->n_benches; i++)
         for (size_t k = 0; k < r->benches[i].n_cases; k++)
-            if (!strcmp(r->benches[i].name, rule->bench) &&
+            if (!strcmp(r->benches[i].name, h->bench) &&
                 case_is_gpu(&r->benches[i], &r->benches[i].cases[k]) == gpu)
                 return true;
     return false;
@@ -76,8 +77,8 @@ static bool has_rows(const struct report *r, const struct headline_rule *rule)
 /* A pipe may have rules of several benchmarks. */
 static bool is_of_rows(const struct report *r, const char *pipe)
 {
-    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
-        if (!strcmp(rule->pipe, pipe) && has_rows(r, rule))
+    for (size_t i = 0; i < r->told.n_headlines; i++)
+        if (!strcmp(r->told.headlines[i].rule->pipe, pipe) && has_rows(r, &r->told.headlines[i]))
             return true;
     return false;
 }
@@ -85,20 +86,41 @@ static bool is_of_rows(const struct report *r, const char *pipe)
 void headlines_list_missing(struct report *r, struct headlines *out)
 {
     out->missing = out->unheaded = "";
-    for (const struct headline_rule *rule = headline_rules; rule->bench; rule++)
+    for (size_t i = 0; i < r->told.n_headlines; i++) {
+        const struct bench_headline *rule = r->told.headlines[i].rule;
+
         if (!is_measured(out, rule->pipe) && !is_listed(out->missing, rule->pipe) &&
-            !is_listed(out->unheaded, rule->pipe) && !(rule->flags & RULE_QUIET) &&
-            !(rule->flags & RULE_GPU && (*out->no_gpu || !has_gpu(r)))) {
+            !is_listed(out->unheaded, rule->pipe) && !(rule->flags & HEADLINE_QUIET) &&
+            !(rule->flags & HEADLINE_GPU && (*out->no_gpu || !has_gpu(r)))) {
             const char **list = is_of_rows(r, rule->pipe) ? &out->unheaded : &out->missing;
             *list = show_joined(&r->pool, *list, rule->pipe);
         }
+    }
 }
 
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)
 {
-    static const char begin[] = "no GPU";
+    return pool_text(pool, "no GPU was measured: %s", h->no_gpu);
+}
 
-    if (!strncmp(h->no_gpu, begin, sizeof(begin) - 1))
-        return h->no_gpu;
-    return pool_text(pool, "%s: %s", begin, h->no_gpu);
+const char *headlines_unsteady_text(struct report *r, size_t run)
+{
+    size_t n = 0, all = 0;
+    double worst = 0;
+
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t i = 0; i < r->benches[b].n_cases; i++) {
+            const struct report_point *p = &r->benches[b].cases[i].points[run];
+
+            all += p->n_twice > 0;
+            n += p->n_unsteady > 0;
+            worst = fmax(worst, p->unsteady);
+        }
+    if (!n)
+        return "";
+    return pool_text(
+        &r->pool,
+        "note 1: the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
+        "and after the samples they differ by up to %.0f %%. The best of the run counts.",
+        n, all, 100 * worst);
 }

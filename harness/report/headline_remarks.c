@@ -116,7 +116,7 @@ static void remark_buckets(const struct search *s, const struct bucket_sweeps *a
 void headline_remarks(const struct search *s, const struct headlines *out, size_t run,
                       struct headline_run *h)
 {
-    if (s->rule && s->rule->flags & RULE_COST)
+    if (s->rule && s->rule->flags & HEADLINE_COST)
         remark(s, h, headline_cost(s->r, s->bench, h->best, run), false);
     remark_gpus(s, run, h);
     remark_pairs(s, &out->matrices, run, h);

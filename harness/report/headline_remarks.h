@@ -9,7 +9,7 @@
 struct search {
     struct report *r;
     const struct report_bench *bench;
-    const struct headline_rule *rule; /* NULL: `metric` alone */
+    const struct bench_headline *rule; /* NULL: `metric` alone */
     const char *by_value, *metric;
     bool *in;    /* which cases of the bench match */
     bool *at_in; /* of these, which are at the place that the rule asks for */

@@ -9,8 +9,8 @@
 
 #include "core/stats.h"
 #include "core/units.h"
-#include "harness/report/rules.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 /* The columns of the two ends, of GPUs and of hosts. */
 static const char *const ends[][2] = {{"source", "destination"}, {"from", "to"}};
@@ -29,7 +29,7 @@ static bool is_host_pair(const struct report_bench *b, const struct report_case 
     const char *from = report_param(b, c, "from"), *to = report_param(b, c, "to");
 
     return *from && *to && strcmp(from, to) != 0 && !*report_param(b, c, "side") &&
-           rule_matches(b, c, "rail=|all") &&
+           told_matches(b, c, "rail=,all") &&
            (!strcmp(c->metric, "bandwidth") || !strcmp(c->metric, "latency"));
 }
 
@@ -47,7 +47,7 @@ static enum ways ways_of(const char *direction)
 static const char *end_of(const struct report_bench *b, const struct report_case *c, size_t end)
 {
     bool hosts = is_host_pair(b, c);
-    bool back = hosts && rule_matches(b, c, "direction=reverse|both-reverse");
+    bool back = hosts && told_matches(b, c, "direction=reverse,both-reverse");
 
     return report_param(b, c, ends[hosts][end ^ (size_t)back]);
 }
@@ -192,6 +192,8 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
         cell->relation = relation_of(r, m->run, report_param(m->bench, c, "address"));
         cell->path = report_param(m->bench, c, "path");
         cell->kind = show_joined(&r->pool, cell->relation, cell->path);
+        if (!strcmp(report_param(m->bench, c, "atomics"), "native"))
+            cell->kind = pool_text(&r->pool, "%s, atomics", cell->kind);
         if (isnan(p->value))
             continue;
         cell->vague = is_vague(p);
@@ -214,8 +216,8 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
     if (n < MATRIX_KIND_MIN)
         return;
     at->kind_median = stats_median(scratch, n);
-    double behind = report_higher_is_better(m->unit) ? 1 - at->point->value / at->kind_median
-                                                     : at->point->value / at->kind_median - 1;
+    double behind = m->more_is_better ? 1 - at->point->value / at->kind_median
+                                      : at->point->value / at->kind_median - 1;
     at->slow = behind > MATRIX_SLOW;
     m->slow += at->slow;
 }
@@ -245,7 +247,7 @@ static const char *title_of(struct report *r, const struct report_bench *b,
 static int judge_hosts(struct report *r, struct matrix *m)
 {
     struct link *links = calloc(m->n * m->n + 1, sizeof(*links));
-    bool rate = report_higher_is_better(m->unit);
+    bool rate = m->more_is_better;
     size_t n = 0;
     int err;
 
@@ -279,7 +281,7 @@ static double size_of(const struct report_bench *b, const struct report_case *c)
 /* Of sizes that hosts exchange, the largest says what a link carries, the smallest how long it takes: the others would be as many matrices more. */
 static bool is_telling_size(const struct report_bench *b, size_t run, const struct report_case *c)
 {
-    bool rate = report_higher_is_better(c->unit);
+    bool rate = c->more_is_better;
     double size = size_of(b, c);
 
     for (size_t i = 0; is_host_pair(b, c) && i < b->n_cases; i++) {
@@ -298,6 +300,7 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run,
                     const struct report_case *first, struct matrix *m)
 {
     *m = (struct matrix){.bench = b, .run = run, .metric = first->metric, .unit = first->unit};
+    m->more_is_better = first->more_is_better;
     m->high = NAN;
     m->hosts = is_host_pair(b, first);
     m->title = title_of(r, b, first);

@@ -34,6 +34,7 @@ struct matrix {
     const struct report_bench *bench;
     size_t run;
     const char *metric, *unit;
+    bool more_is_better;
     const char *title; /* the other parameters that are set */
     bool hosts;        /* between hosts; else between GPUs */
     const char **ends; /* names, by number */

@@ -26,7 +26,7 @@ const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
                         : s->way == LINKS_TO ? "links from others"
                                              : "links";
 
-    if (report_higher_is_better(m->unit))
+    if (m->more_is_better)
         return pool_text(&r->pool, "%s: its %zu %s carry %.2f of the others'", m->ends[s->host],
                          s->links, which, s->ratio);
     return pool_text(&r->pool, "%s: its %zu %s take %.2f times as long as the others'",
@@ -74,7 +74,7 @@ static bool is_behind(const struct matrix *m, size_t cell, size_t than)
 {
     double x = m->cells[cell].point->value, y = m->cells[than].point->value;
 
-    return report_higher_is_better(m->unit) ? x < y : x > y;
+    return m->more_is_better ? x < y : x > y;
 }
 
 /* The pairs of one kind. */

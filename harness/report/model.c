@@ -12,7 +12,8 @@
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
-#include "harness/report/rules.h"
+#include "harness/report/combine.h"
+#include "harness/report/told.h"
 
 static const char *const field_names[FIELDS] = {
     [FIELD_METRIC] = "metric",
@@ -24,10 +25,24 @@ static const char *const field_names[FIELDS] = {
     [FIELD_LEVEL_LOW_SHARE] = "level_low_share",
     [FIELD_LEVEL_HIGH] = "level_high",
     [FIELD_LEVEL_HIGH_SHARE] = "level_high_share",
+    [FIELD_NOISE] = "noise_kind",
     [FIELD_LIMIT] = "limit",
+    [FIELD_LIMIT_KIND] = "limit_kind",
+    [FIELD_LIMIT_LINK] = "limit_link",
+    [FIELD_LIMIT_SCOPE] = "limit_scope",
+    [FIELD_LIMIT_RAISED_FROM] = "limit_raised_from",
     [FIELD_LIMIT_SOURCE] = "limit_source",
     [FIELD_PERCENT] = "percent_of_limit",
-    [FIELD_EVIDENCE] = "evidence",
+    [FIELD_CEILING_PLACE] = "ceiling_place",
+    [FIELD_CEILING] = "ceiling",
+    [FIELD_CEILING_SHARE] = "ceiling_share",
+    [FIELD_CEILING_FILL] = "ceiling_fill",
+    [FIELD_CEILING2_PLACE] = "ceiling2_place",
+    [FIELD_CEILING2] = "ceiling2",
+    [FIELD_LIMIT_BEFORE] = "limit_before",
+    [FIELD_LIMIT_AFTER] = "limit_after",
+    [FIELD_CARRIER] = "carrier",
+    [FIELD_CARRIER_DEVICE] = "carrier_device",
     [FIELD_ORIGIN] = "origin",
     [FIELD_STATUS] = "status",
     [FIELD_REASON] = "reason",
@@ -59,13 +74,6 @@ double row_number(const struct report_rows *rows, size_t row, enum row_field fie
     double value;
 
     return units_parse_double(row_text(rows, row, field), &value) ? NAN : value;
-}
-
-bool report_higher_is_better(const char *unit)
-{
-    const struct unit *known = units_find(unit);
-
-    return known ? known->higher_is_better : strstr(unit, "/s") != NULL;
 }
 
 const char *report_param(const struct report_bench *b, const struct report_case *c,
@@ -123,8 +131,8 @@ static int list_params(struct report *r, struct report_bench *b)
                 b->params[b->n_params++] = t->columns[k];
     }
     for (size_t k = 0; k < b->n_params; k++) {
-        b->follows[k] = rule_param_follows(b->name, b->params[k]);
-        b->sought_by[k] = index_of_param(b, rule_sought_by(b->name, b->params[k]));
+        b->follows[k] = told_flag(b, b->params[k], COLUMN_OUTCOME);
+        b->sought_by[k] = index_of_param(b, told_sought_by(b, b->params[k]));
     }
     return 0;
 }
@@ -156,11 +164,15 @@ static struct report_bench *find_bench(const struct report *r, const char *name)
     return NULL;
 }
 
+static unsigned place_of(const struct report_bench *b)
+{
+    return told_order(b->told->stage);
+}
+
 static void sort_benches(struct report *r)
 {
     for (size_t i = 1; i < r->n_benches; i++)
-        for (size_t k = i; k && rule_place(r->benches[k].name) < rule_place(r->benches[k - 1].name);
-             k--) {
+        for (size_t k = i; k && place_of(&r->benches[k]) < place_of(&r->benches[k - 1]); k--) {
             struct report_bench swapped = r->benches[k];
 
             r->benches[k] = r->benches[k - 1];
@@ -187,6 +199,7 @@ static int list_benches(struct report *r)
             if (!b) {
                 b = &r->benches[r->n_benches++];
                 b->name = from->name;
+                b->told = told_of(&r->told, b->name);
                 b->rows = pool_alloc(&r->pool, r->n_runs, sizeof(*b->rows));
             }
             if (!b->rows)
@@ -217,22 +230,26 @@ static int name_runs(struct report *r)
     return 0;
 }
 
-static int build(struct report *r)
+static int build(struct report *r, char *error, size_t len)
 {
     int err = name_runs(r);
 
+    if (!err)
+        err = told_load(r, error, len);
     if (!err)
         err = list_benches(r);
     for (size_t i = 0; !err && i < r->n_benches; i++) {
         err = list_params(r, &r->benches[i]);
         if (!err)
             err = find_columns(r, &r->benches[i]);
-        if (!err)
-            err = cases_find(r, &r->benches[i]);
     }
+    for (size_t run = 0; !err && run < r->n_runs; run++)
+        err = combine_ceilings(r, run);
+    for (size_t i = 0; !err && i < r->n_benches; i++)
+        err = cases_find(r, &r->benches[i]);
     if (!err)
         err = choices_unite(r);
-    return err || r->pool.failed ? -ENOMEM : 0;
+    return !err && r->pool.failed ? -ENOMEM : err;
 }
 
 int report_load(struct report *r, const char *const *paths, size_t n, char *error, size_t len)
@@ -246,7 +263,7 @@ int report_load(struct report *r, const char *const *paths, size_t n, char *erro
     for (; !err && r->n_runs < n; r->n_runs += !err)
         err = run_folder_load(paths[r->n_runs], &r->runs[r->n_runs], error, len);
     if (!err)
-        err = build(r);
+        err = build(r, error, len);
     if (err == -ENOMEM)
         snprintf(error, len, "out of memory");
     return err;
@@ -254,6 +271,8 @@ int report_load(struct report *r, const char *const *paths, size_t n, char *erro
 
 int report_take(struct report *r, const struct run_folder *run)
 {
+    char error[300];
+
     *r = (struct report){0};
     r->runs = calloc(1, sizeof(*r->runs));
     if (!r->runs)
@@ -261,7 +280,7 @@ int report_take(struct report *r, const struct run_folder *run)
     r->runs[0] = *run;
     r->n_runs = 1;
     r->borrowed = true;
-    return build(r);
+    return build(r, error, sizeof(error));
 }
 
 void report_release(struct report *r)
@@ -269,6 +288,7 @@ void report_release(struct report *r)
     pool_release(&r->pool);
     for (size_t i = 0; i < r->n_runs && !r->borrowed; i++)
         run_folder_release(&r->runs[i]);
+    told_release(&r->told);
     free(r->runs);
     *r = (struct report){0};
 }

@@ -8,8 +8,9 @@
  *             are wrong, failed or skipped have none
  *   interval  over the launches' medians (stats_ci_launches()); of one launch there is none
  *   levels    two where the launches' medians fall on two levels, else where a launch's samples do
- *   limit     the highest of the launches' limits: a launch on a machine in a bad state finds a low
- *             ceiling; percent is value / limit. A reference where a launch's is: no verdict hangs on it
+ *   limit     the highest of the launches' limits, each made of the best ceilings that any case of the run
+ *             measured at the same place: a launch on a machine in a bad state finds a low one; percent is
+ *             value / limit. A reference where a launch's is: no verdict hangs on it
  *   status    the worst of the launches: ok, skipped, noisy, failed, wrong. A launch that died belongs to
  *             every metric of its case of the suite
  */
@@ -19,6 +20,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "core/bench_rows.h"
 #include "core/levels.h"
 #include "harness/report/pool.h"
 #include "harness/store/run_folder.h"
@@ -33,10 +35,24 @@ enum row_field {
     FIELD_LEVEL_LOW_SHARE,
     FIELD_LEVEL_HIGH,
     FIELD_LEVEL_HIGH_SHARE,
+    FIELD_NOISE,
     FIELD_LIMIT,
+    FIELD_LIMIT_KIND,
+    FIELD_LIMIT_LINK,
+    FIELD_LIMIT_SCOPE,
+    FIELD_LIMIT_RAISED_FROM,
     FIELD_LIMIT_SOURCE,
     FIELD_PERCENT,
-    FIELD_EVIDENCE,
+    FIELD_CEILING_PLACE,
+    FIELD_CEILING,
+    FIELD_CEILING_SHARE,
+    FIELD_CEILING_FILL,
+    FIELD_CEILING2_PLACE,
+    FIELD_CEILING2,
+    FIELD_LIMIT_BEFORE,
+    FIELD_LIMIT_AFTER,
+    FIELD_CARRIER,
+    FIELD_CARRIER_DEVICE,
     FIELD_ORIGIN,
     FIELD_STATUS,
     FIELD_REASON,
@@ -64,6 +80,7 @@ struct report_rows {
     const struct table *table;
     size_t fields[FIELDS]; /* columns */
     size_t *params;        /* columns of the benchmark's parameters; TABLE_NO_COLUMN: not there */
+    double *limits; /* of each row, by the best ceilings that the run measured at its place; NaN */
 };
 
 const char *row_text(const struct report_rows *rows, size_t row, enum row_field field);
@@ -78,12 +95,16 @@ struct report_point {
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
+    size_t n_twice;     /* launches that measured their ceiling before and after the samples */
+    size_t n_unsteady;  /* launches whose ceiling was another one after the samples: ceilings.h */
+    double unsteady;    /* by the largest share; 0: none */
     bool reference;     /* the limit is none, but what the same work reached: core/limit_remark.h */
     size_t n_two;       /* launches whose own samples fall on two levels */
     enum report_two two;
     struct levels levels;
-    const char *limit_source, *status, *reason, *disturbed, *origin; /* "" where there is none */
-    const char *throttle;                                            /* by what: "power cap" */
+    const char *limit_link, *limit_scope, *status, *origin; /* "" where there is none */
+    const char *carrier_device, *throttle;                  /* by what: "power cap" */
+    const char *limit_source, *reason, *disturbed; /* sentences, to be shown: no code reads them */
     const char *
         chose; /* NULL or ""; where launches chose differently: "isa avx512 in 3 of 5 launches, avx2 in 2" */
 };
@@ -92,12 +113,33 @@ struct report_case {
     const char *const *params; /* texts, in the order of the benchmark's parameters */
     const char *metric, *unit;
     struct report_point *points; /* one a run */
+    bool more_is_better;         /* of its values: by its metric, or else by its unit */
+};
+
+/* What the benchmarks of the runs said of their rows: told.h. */
+struct told_bench {
+    const char *name;
+    struct bench_rows rows;
+};
+
+struct told_headline {
+    const char *bench;
+    const struct bench_headline *rule;
+};
+
+struct told {
+    struct told_bench *benches; /* in the order of a report */
+    size_t n;
+    struct told_headline *headlines; /* of all of them, in that order */
+    size_t n_headlines;
+    json_t *before; /* of runs that keep none */
 };
 
 struct report_bench {
     const char *name;
-    const char **params; /* names */
-    bool *follows;       /* one a parameter: it follows from others, and makes no case */
+    const struct bench_rows *told; /* never NULL */
+    const char **params;           /* names */
+    bool *follows;                 /* one a parameter: it follows from others, and makes no case */
     size_t
         *sought_by; /* the same: the parameter that makes it an outcome where that is set; n_params:
                           none */
@@ -112,6 +154,7 @@ struct report {
     struct run_folder *runs;
     const char **names; /* of the runs, each once: A, B (2) */
     size_t n_runs, n_rows;
+    struct told told;
     bool borrowed; /* the runs are the caller's */
     struct report_bench *benches;
     size_t n_benches;
@@ -126,6 +169,5 @@ void report_release(struct report *r);
 
 const char *report_param(const struct report_bench *b, const struct report_case *c,
                          const char *name); /* "" where there is none */
-bool report_higher_is_better(const char *unit);
 
 #endif

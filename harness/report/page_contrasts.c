@@ -16,7 +16,7 @@ static const char *shared(const struct page *page, const struct contrast *at)
 
     for (size_t i = 0; i < at->bench->n_params; i++)
         if (word_in(at->rule->by, at->bench->params[i]) &&
-            strcmp(at->bench->params[i], at->rule->param) != 0)
+            strcmp(at->bench->params[i], at->rule->column) != 0)
             text = show_joined(&page->r->pool, text,
                                show_named_param(&page->r->pool, at->bench, i, at->base->params[i]));
     return text;
@@ -27,7 +27,7 @@ static void write_side(const struct page *page, const struct contrast *at,
 {
     const struct report_point *p = &c->points[at->run];
 
-    html_print(page->out, "<td>%s <b>%s</b> %s", report_param(at->bench, c, at->rule->param),
+    html_print(page->out, "<td>%s <b>%s</b> %s", report_param(at->bench, c, at->rule->column),
                show_number(&page->r->pool, p->value), c->unit);
     if (strcmp(p->origin, "measured") != 0)
         html_print(page->out, " <span class='badge'>%s</span>",

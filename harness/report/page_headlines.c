@@ -108,6 +108,14 @@ void page_headlines(const struct page *page)
                   ? "<p>No headline is taken from these rows: all are listed below.</p>\n"
                   : "<p>There is no row to take a headline from.</p>\n",
               out);
+    for (size_t run = 0; run < page->r->n_runs; run++) {
+        const char *note = headlines_unsteady_text(page->r, run);
+
+        if (*note)
+            html_print(out, "<p class='missing'>%s%s%s</p>\n",
+                       page->r->n_runs > 1 ? page->r->names[run] : "",
+                       page->r->n_runs > 1 ? ", " : "", note);
+    }
     if (*h->missing)
         html_print(out, "<p class='missing'>Not in %s: %s.</p>\n",
                    page->r->n_runs > 1 ? "any of these runs" : "this run", h->missing);

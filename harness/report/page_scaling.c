@@ -163,7 +163,7 @@ static void write_slow_hosts(const struct page *page)
     for (size_t i = 0; i < all->n; i++) {
         const struct matrix *m = &all->all[i];
 
-        for (size_t k = 0; m->hosts && report_higher_is_better(m->unit) && k < m->n_slow_hosts; k++)
+        for (size_t k = 0; m->hosts && m->more_is_better && k < m->n_slow_hosts; k++)
             html_print(out,
                        "<ul class='findings'><li class='warn'>%s%s%s. Communicators with a rank "
                        "there may go at that rate, those without do not, and one model cannot "

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/rules.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 static double number_of(const struct report_bench *b, const struct report_case *c, const char *name)
 {

@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/rules.h"
 #include "harness/report/scaling.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, bool *decided)
 {

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/rules.h"
 #include "harness/report/scaling_drawing.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 #define SIZES_DRAWN 3
 #define TICKS_MAX   64

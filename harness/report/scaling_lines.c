@@ -168,11 +168,9 @@ static void add_ideal(struct drawing *d, const struct scaling_series *s, double 
     line->plain = true;
     line->label = d->named[d->n - 1].series = label;
     for (size_t i = 0; i + 1 < d->n; i++) {
-        const char *other = d->lines[i].label;
-
-        if (!strcmp(other, label))
+        if (!strcmp(d->lines[i].label, label))
             line->n = 0;
-        else if (!strncmp(other, "ideal at ", 9)) /* a second limit */
+        else if (d->lines[i].plain) /* a second limit */
             line->colour = PLOT_COLOURS - 2;
     }
 }

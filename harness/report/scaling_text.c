@@ -130,7 +130,8 @@ static bool may_network_sum(const struct report_bench *b, const struct report_ca
     const char *backend = report_param(b, c, "backend");
     bool library =
         !strcmp(backend, "nccl") || !strcmp(backend, "mpi") || !strcmp(backend, "mpi-cuda");
-    bool rdma = strstr(p->limit_source, "InfiniBand") || strstr(p->limit_source, "RoCE");
+    bool rdma =
+        !strcmp(p->limit_link, LIMIT_LINK_INFINIBAND) || !strcmp(p->limit_link, LIMIT_LINK_ROCE);
 
     return library && rdma && !strcmp(report_param(b, c, "op"), "allreduce") &&
            p->percent <= SUM_MARGIN * 100 * 2 * (nodes - 1) / nodes;
@@ -148,7 +149,7 @@ static const char *explain(const struct report_bench *b, const struct report_cas
         nodes = ranks = NAN;
     if (!strcmp(report_param(b, c, "transport"), "shm") || nodes == 1)
         return "all ranks are on one node: memory carried it, not the link";
-    if (nodes < ranks && !strstr(p->limit_source, "any algorithm"))
+    if (nodes < ranks && strcmp(p->limit_scope, LIMIT_SCOPE_NODE) != 0)
         return "ranks of one node meet in its memory: the link carries less than bus bandwidth "
                "counts";
     if (may_network_sum(b, c, p, nodes))

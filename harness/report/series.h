@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From cases to plots. For each benchmark and metric: the x axis is the numeric parameter with the
- * most values (or the one that rules.h names), other parameters that vary and do not follow from
+ * most values (or the one that the benchmark names), other parameters that vary and do not follow from
  * those make lines, and where lines are too many, the parameters with the fewest values make plots of
  * their own. Without a numeric parameter that varies the cases are listed, one under another.
  * Several runs are laid over each other.

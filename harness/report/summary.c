@@ -19,6 +19,7 @@ enum { PIPE, OF, VALUE, INTERVAL, LIMIT, VERDICT, COLUMNS };
 
 struct line {
     const char *cells[COLUMNS];
+    size_t judged, shared; /* of the verdict: struct verdict */
 };
 
 /* What comes from files may hold what a terminal obeys: only what is printable is printed. */
@@ -46,7 +47,9 @@ static struct line line_of(struct report *r, const struct headlines *h, size_t i
     const struct headline_run *run = &at->runs[0];
     bool repeats = i && !strcmp(h->all[i - 1].pipe, at->pipe);
     struct line line = {
-        {repeats ? "" : at->pipe, at->label, "not measured", "", "", run->verdict.sentence}};
+        {repeats ? "" : at->pipe, at->label, "not measured", "", "", run->verdict.sentence},
+        run->verdict.judged,
+        run->verdict.shared};
     struct show_scale scale;
 
     const char *what = headline_what(&r->pool, run);
@@ -88,28 +91,26 @@ static void find_widths(const struct line *lines, size_t n, size_t line, size_t 
         widths[OF] = room;
 }
 
-/* Of a sentence that has no room, the judgement stays in the line: "low: 40 % of ..." begins with
- * it, in a word or two. How many bytes of it that are. */
-static size_t judgement(const char *sentence, size_t room)
+/* Of a verdict that has no room, the judgement stays in the line. How many bytes of it that are. */
+static size_t kept_bytes(const struct line *line, size_t room)
 {
-    size_t n = strcspn(sentence, ":;,");
+    const char *sentence = line->cells[VERDICT];
 
     if (width_of(sentence) <= room)
         return strlen(sentence);
-    return n <= room && sentence[n] == ':' ? n : 0;
+    return line->judged <= room ? line->judged : 0;
 }
 
-/* What of the sentence is to go under the line: not the share that the line shows. */
-static const char *rest_of(const struct line *line, size_t judged)
+/* What of the verdict is to go under the line: not the share that the line shows. */
+static const char *rest_of(const struct line *line, size_t kept)
 {
-    static const char of_limit[] = " of the limit";
-    const char *rest = line->cells[VERDICT] + judged, *share = line->cells[LIMIT];
+    const char *rest = line->cells[VERDICT] + kept;
 
-    rest += strspn(rest, ": ");
-    if (!*share || strncmp(rest, share, strlen(share)) != 0 ||
-        strncmp(rest + strlen(share), of_limit, strlen(of_limit)) != 0)
+    if (kept == line->judged)
+        rest += strspn(rest, ": ");
+    if (kept != line->judged || !line->shared || !*line->cells[LIMIT])
         return rest;
-    rest += strlen(share) + strlen(of_limit);
+    rest += line->shared;
     return rest + strspn(rest, ";, ");
 }
 
@@ -128,7 +129,7 @@ static void print_line(FILE *out, const struct line *line, const size_t *widths,
         of += c == OF ? next : 0;
         at += widths[c] + 2;
     }
-    size_t judged = judgement(sentence, width > at ? width - at : 0);
+    size_t judged = kept_bytes(line, width > at ? width - at : 0);
     if (judged)
         fprintf(out, "%*s%.*s", (int)pad, "", (int)judged, sentence);
     fputc('\n', out);
@@ -202,11 +203,14 @@ static int print_headlines(FILE *out, struct report *r, const struct headlines *
 
     if (!lines)
         return -ENOMEM;
-    lines[0] = (struct line){{"pipe", "of", "value", "interval", "of limit", "verdict"}};
+    lines[0] = (struct line){.cells = {"pipe", "of", "value", "interval", "of limit", "verdict"}};
     for (size_t i = 0; i < h->n; i++)
         lines[i + 1] = printable_line(&r->pool, line_of(r, h, i));
     fputc('\n', out);
     print_lines(out, lines, h->n + 1);
+    const char *unsteady = headlines_unsteady_text(r, 0);
+    if (*unsteady)
+        print_wrapped(out, r, unsteady);
     if (*h->missing)
         print_wrapped(out, r, pool_text(&r->pool, "not in this run: %s", h->missing));
     if (*h->unheaded)

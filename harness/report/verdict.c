@@ -32,7 +32,7 @@ static bool names_it(const char *cell, const char *subject)
 
 /* A finding is on this case when the rule names its subject, or a parameter of the case is it. */
 static bool is_about(const json_t *finding, const struct report_bench *b,
-                     const struct report_case *c, const struct headline_rule *rule)
+                     const struct report_case *c, const struct bench_headline *rule)
 {
     const char *subject = string_of(finding, "subject");
 
@@ -46,11 +46,11 @@ static bool is_about(const json_t *finding, const struct report_bench *b,
 
 static const char *join(struct pool *pool, const char *sentence, const char *more)
 {
-    return *more ? pool_text(pool, "%s; %s", sentence, more) : sentence;
+    return *more ? pool_text(pool, "%s%s%s", sentence, *sentence ? "; " : "", more) : sentence;
 }
 
 static const char *add_findings(struct report *r, size_t run, const struct report_bench *b,
-                                const struct report_case *c, const struct headline_rule *rule,
+                                const struct report_case *c, const struct bench_headline *rule,
                                 const char *sentence)
 {
     const json_t *machine = json_object_get(r->runs[run].meta, "machine");
@@ -67,9 +67,28 @@ static const char *add_findings(struct report *r, size_t run, const struct repor
 const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,
                                     const struct report_case *c)
 {
-    const char *all = add_findings(r, run, b, c, NULL, "");
+    return add_findings(r, run, b, c, NULL, "");
+}
 
-    return !strncmp(all, "; ", 2) ? all + 2 : all;
+/* "normal: 92 % of the limit": a judgement, and what it rests on. */
+static struct verdict judged(struct pool *pool, enum mood mood, const char *word, const char *rest)
+{
+    return (struct verdict){
+        .mood = mood, .sentence = pool_text(pool, "%s: %s", word, rest), .judged = strlen(word)};
+}
+
+#define OF_LIMIT    "%s of the limit"
+#define ABOVE_LIMIT "the limit is too low, or the data did not take that path"
+
+/* The same with the share of the limit, and what follows it. */
+static struct verdict judged_share(struct pool *pool, enum mood mood, const char *word,
+                                   double percent, const char *rest)
+{
+    const char *share = pool_text(pool, OF_LIMIT, show_percent(pool, percent));
+    struct verdict v = judged(pool, mood, word, pool_text(pool, "%s%s", share, rest));
+
+    v.shared = strlen(share);
+    return v;
 }
 
 static struct verdict without_value(struct pool *pool, const struct report_point *p)
@@ -77,40 +96,40 @@ static struct verdict without_value(struct pool *pool, const struct report_point
     const char *why = *p->reason ? p->reason : "no reason is given";
 
     if (!p->n_rows)
-        return (struct verdict){MOOD_OPEN, "not measured: this run has no such case"};
+        return verdict_no_case(pool);
     if (!strcmp(p->status, "wrong"))
-        return (struct verdict){MOOD_BAD, pool_text(pool, "wrong data: %s", why)};
+        return judged(pool, MOOD_BAD, "wrong data", why);
     if (!strcmp(p->status, "failed"))
-        return (struct verdict){MOOD_BAD, pool_text(pool, "failed: %s", why)};
-    return (struct verdict){MOOD_OPEN, pool_text(pool, "not measured: %s", why)};
+        return judged(pool, MOOD_BAD, "failed", why);
+    return judged(pool, MOOD_OPEN, "not measured", why);
 }
 
 /* A verdict holds only if it holds for the whole interval; without one there is none. */
 static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
 {
-    const char *share = show_percent(pool, p->percent);
     double low = 100 * p->low / p->limit, high = 100 * p->high / p->limit;
+    struct verdict v;
 
     if (isnan(low) || isnan(high)) {
         bool above = p->percent > LIMIT_EXCEEDED_PERCENT;
 
-        return (struct verdict){above ? MOOD_WARN : MOOD_OPEN,
-                                pool_text(pool, "undecided: %s of the limit in a single launch%s",
-                                          share, above ? ", above what is possible" : "")};
+        return judged_share(pool, above ? MOOD_WARN : MOOD_OPEN, "undecided", p->percent,
+                            above ? " in a single launch, above what is possible"
+                                  : " in a single launch");
     }
     if (low > LIMIT_EXCEEDED_PERCENT)
-        return (struct verdict){
-            MOOD_WARN,
-            pool_text(pool,
-                      "%s of the limit: the limit is too low, or the data did not take that path",
-                      share)};
-    if (high < low_below)
-        return (struct verdict){MOOD_WARN, pool_text(pool, "low: %s of the limit", share)};
+        return judged(pool, MOOD_WARN, pool_text(pool, OF_LIMIT, show_percent(pool, p->percent)),
+                      ABOVE_LIMIT);
+    if (high < low_below) {
+        v = judged_share(pool, MOOD_WARN, "low", p->percent, "");
+        v.low = true;
+        return v;
+    }
     if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
-        return (struct verdict){MOOD_GOOD, pool_text(pool, "normal: %s of the limit", share)};
-    return (struct verdict){MOOD_WARN,
-                            pool_text(pool, "undecided: %s of the limit, but it may be %s to %s",
-                                      share, show_percent(pool, low), show_percent(pool, high))};
+        return judged_share(pool, MOOD_GOOD, "normal", p->percent, "");
+    return judged_share(pool, MOOD_WARN, "undecided", p->percent,
+                        pool_text(pool, ", but it may be %s to %s", show_percent(pool, low),
+                                  show_percent(pool, high)));
 }
 
 bool point_is_measured(const struct report_point *p)
@@ -119,25 +138,29 @@ bool point_is_measured(const struct report_point *p)
 }
 
 static struct verdict against_limit(struct report *r, size_t run, const struct report_bench *b,
-                                    const struct report_case *c, const struct headline_rule *rule)
+                                    const struct report_case *c, const struct bench_headline *rule)
 {
     const struct report_point *p = &c->points[run];
-    struct verdict v = {MOOD_OPEN, "not judged: no limit is known"};
+    struct pool *pool = &r->pool;
+    struct verdict v;
 
     if (isnan(p->percent))
-        return v;
-    if (p->reference) {
-        v.sentence = pool_text(&r->pool, "not judged: %s of a reference, the best of the same work",
-                               show_percent(&r->pool, p->percent));
-        return v;
+        return judged(pool, MOOD_OPEN, "not judged", "no limit is known");
+    if (p->reference)
+        return judged(pool, MOOD_OPEN, "not judged",
+                      pool_text(pool, "%s of a reference, the best of the same work",
+                                show_percent(pool, p->percent)));
+    if (!c->more_is_better || !rule || !(rule->low_below > 0) || !point_is_measured(p)) {
+        const char *share = pool_text(pool, OF_LIMIT, show_percent(pool, p->percent));
+        bool above = c->more_is_better && p->percent > LIMIT_EXCEEDED_PERCENT;
+
+        return (struct verdict){.mood = above ? MOOD_WARN : MOOD_OPEN,
+                                .sentence =
+                                    above ? pool_text(pool, "%s: %s", share, ABOVE_LIMIT) : share,
+                                .shared = strlen(share)};
     }
-    if (!report_higher_is_better(c->unit) || !rule || isnan(rule->low_below) ||
-        !point_is_measured(p)) {
-        v.sentence = pool_text(&r->pool, "%s of the limit", show_percent(&r->pool, p->percent));
-        return v;
-    }
-    v = judge(&r->pool, p, rule->low_below);
-    if (!strncmp(v.sentence, "low", 3))
+    v = judge(pool, p, rule->low_below);
+    if (v.low)
         v.sentence = add_findings(r, run, b, c, rule, v.sentence);
     return v;
 }
@@ -167,12 +190,9 @@ static void warn(struct pool *pool, struct verdict *v, const char *remark)
 /* "disturbed in 2 of 3 launches (steal 3.1 %)": the first one's cause stands for all. */
 static const char *disturbance(struct pool *pool, const struct report_point *p)
 {
-    const char *end = strstr(p->disturbed, "; ");
-    int n = (int)(end ? (size_t)(end - p->disturbed) : strlen(p->disturbed));
-
     if (p->n_rows == 1)
-        return pool_text(pool, "disturbed: %.*s", n, p->disturbed);
-    return pool_text(pool, "disturbed in %zu of %zu launches (%.*s)", p->n_disturbed, p->n_rows, n,
+        return pool_text(pool, "disturbed: %s", p->disturbed);
+    return pool_text(pool, "disturbed in %zu of %zu launches (%s)", p->n_disturbed, p->n_rows,
                      p->disturbed);
 }
 
@@ -194,33 +214,6 @@ static void add_noise(struct pool *pool, const struct report_point *p, struct ve
     warn(pool, v, noisy);
 }
 
-/* "103 % of the limit: ...", of one launch: the median over launches has its own. */
-static bool is_limit_remark(const char *remark, size_t n)
-{
-    size_t digits = strspn(remark, "0123456789");
-    static const char words[] = " % of the limit: the limit is too low";
-
-    return digits && digits + sizeof(words) - 1 <= n &&
-           !strncmp(remark + digits, words, sizeof(words) - 1);
-}
-
-/* What the rows remark, but for how wide their intervals are and what is above the limit, which was
- * said. */
-static const char *other_remarks(struct pool *pool, const char *reason)
-{
-    const char *kept = "";
-
-    while (*reason) {
-        const char *end = strstr(reason, "; ");
-        size_t n = end ? (size_t)(end - reason) : strlen(reason);
-
-        if (strncmp(reason, "interval is ", 12) != 0 && !is_limit_remark(reason, n))
-            kept = pool_text(pool, "%s%s%.*s", kept, *kept ? "; " : "", (int)n, reason);
-        reason += n + (end ? 2 : 0);
-    }
-    return kept;
-}
-
 /* Said wherever it happened; power holds back most GPUs under full load, so that it is no alarm. */
 static void add_throttling(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
@@ -232,13 +225,18 @@ static void add_throttling(struct pool *pool, const struct report_point *p, stru
                                      : pool_text(pool, "GPU held back by %s", p->throttle));
 }
 
+static void say_first(struct pool *pool, struct verdict *v, const char *text)
+{
+    v->sentence = pool_text(pool, "%s; %s", text, v->sentence);
+    v->judged = v->shared = 0;
+}
+
 /* What users feel of a latency is its tail. */
 static void add_tail(struct pool *pool, const struct report_point *p, const char *unit,
-                     const struct headline_rule *rule, struct verdict *v)
+                     const struct bench_headline *rule, struct verdict *v)
 {
-    if (rule && (rule->flags & RULE_TAIL) && !isnan(p->p999))
-        v->sentence =
-            pool_text(pool, "p99.9 is %s %s; %s", show_number(pool, p->p999), unit, v->sentence);
+    if (rule && (rule->flags & HEADLINE_TAIL) && !isnan(p->p999))
+        say_first(pool, v, pool_text(pool, "p99.9 is %s %s", show_number(pool, p->p999), unit));
 }
 
 static void add_lost_launches(struct pool *pool, const struct report_point *p, struct verdict *v)
@@ -256,8 +254,13 @@ static void add_lost_launches(struct pool *pool, const struct report_point *p, s
         v->mood = MOOD_BAD;
 }
 
+struct verdict verdict_no_case(struct pool *pool)
+{
+    return judged(pool, MOOD_OPEN, "not measured", "this run has no such case");
+}
+
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
-                            const struct report_case *c, const struct headline_rule *rule)
+                            const struct report_case *c, const struct bench_headline *rule)
 {
     const struct report_point *p = &c->points[run];
     struct verdict v;
@@ -271,9 +274,12 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     if (!point_is_measured(p)) /* nothing to look into, but for launches that were lost */
         v.mood = MOOD_OPEN;
     add_lost_launches(&r->pool, p, &v);
-    v.sentence = join(&r->pool, v.sentence, other_remarks(&r->pool, p->reason));
+    if (p->n_unsteady)
+        v.sentence = join(&r->pool, v.sentence, "note 1"); /* headlines_unsteady_text() */
+    v.sentence = join(&r->pool, v.sentence, p->reason);
     if (!point_is_measured(p))
-        v.sentence = pool_text(&r->pool, "%s, not measured; %s",
-                               *p->origin ? p->origin : "of unknown origin", v.sentence);
+        say_first(
+            &r->pool, &v,
+            pool_text(&r->pool, "%s, not measured", *p->origin ? p->origin : "of unknown origin"));
     return v;
 }

@@ -13,10 +13,9 @@
 #include "core/csv.h"
 #include "core/limit_remark.h"
 #include "core/row.h"
-#include "core/units.h"
 #include "harness/hosts/group.h"
 #include "harness/hosts/pair.h"
-#include "harness/run/join.h"
+#include "harness/limits/limits_row.h"
 #include "harness/run/launch_cause.h"
 #include "harness/run/launch_parts.h"
 #include "harness/store/table.h"
@@ -83,18 +82,29 @@ static int make_stored_header(struct launching *g)
     return 0;
 }
 
-static bool is_rate(const struct table *t, size_t row)
+/* What a limit that was joined puts into a column; NULL: nothing. Of the one that it replaces nothing stays. */
+static const char *limit_cell(const struct joined_limit *limit, const char *column, char *text,
+                              size_t len)
 {
-    const struct unit *unit = units_find(table_text(t, row, "unit"));
-
-    return unit && unit->higher_is_better;
+    if (!strcmp(column, "limit_source"))
+        return limit->source;
+    if (!strcmp(column, "limit_kind"))
+        return limit->kind;
+    if (!strcmp(column, "limit_link"))
+        return limit->link;
+    if (!strcmp(column, "limit_scope") || !strcmp(column, "limit_raised_from"))
+        return "";
+    if (!strcmp(column, "limit"))
+        snprintf(text, len, "%.9g", limit->value);
+    else if (!strcmp(column, "percent_of_limit") && !isnan(limit->percent))
+        snprintf(text, len, "%.9g", limit->percent);
+    return text[0] ? text : NULL;
 }
 
 /* What the harness fills in for a column of a row; NULL: the benchmark's own value stays. `limit`
  * is NULL where none was joined. */
 static const char *filled(const struct launching *g, const struct joined_limit *limit,
-                          const struct table *t, size_t row, const char *column, char *text,
-                          size_t len)
+                          const char *column, char *text, size_t len)
 {
     text[0] = 0;
     if (!strcmp(column, "run"))
@@ -103,16 +113,8 @@ static const char *filled(const struct launching *g, const struct joined_limit *
         snprintf(text, len, "%u", g->l->case_number);
     else if (!strcmp(column, "repeat"))
         snprintf(text, len, "%u", g->l->repeat);
-    else if (limit && !strcmp(column, "limit_source"))
-        return limit->source;
-    else if (limit && !strcmp(column, "limit"))
-        snprintf(text, len, "%.9g", limit->value);
-    else if (limit && !strcmp(column, "percent_of_limit") && !isnan(limit->percent))
-        snprintf(text, len, "%.9g", limit->percent);
-    else if (limit && !strcmp(column, "reason") && is_rate(t, row))
-        return limit_remark_renew(table_text(t, row, "reason"),
-                                  table_number(t, row, "percent_of_limit"), limit->percent, text,
-                                  len);
+    else if (limit)
+        return limit_cell(limit, column, text, len);
     return text[0] ? text : NULL;
 }
 
@@ -126,15 +128,16 @@ static bool is_measured_here(const struct launching *g)
 
 static void print_rows(struct launching *g, const struct table *t, FILE *out)
 {
+    const struct bench_limit *rules = g->bench->rows.limits;
+
     for (size_t row = 0; row < t->n_rows; row++) {
         struct joined_limit limit;
         launch_print_between(g, out);
-        int joined = join_limit(is_measured_here(g) ? g->c->limits : NULL, g->c->cores, g->l->bench,
-                                t, row, &limit);
+        int joined =
+            is_measured_here(g) && limits_row(g->c->limits, g->c->cores, rules, t, row, &limit);
         for (size_t i = 0; i < t->n_columns; i++) {
-            char text[1024];
-            const char *ours =
-                filled(g, joined ? &limit : NULL, t, row, t->columns[i], text, sizeof(text));
+            char text[32];
+            const char *ours = filled(g, joined ? &limit : NULL, t->columns[i], text, sizeof(text));
             csv_print(out, ours ? ours : table_cell(t, row, i));
             fputc(i + 1 < t->n_columns ? ',' : '\n', out);
         }
@@ -181,6 +184,9 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
         launch_cause(r->err.text, cause, sizeof(cause));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
+    g->out->lost = launch_has_group(g->l) && r->status == PAIR_LOST;
+    if (g->out->lost)
+        snprintf(g->out->summary, sizeof(g->out->summary), "%.250s", line);
     if (known)
         snprintf(reason, len, "%s", known);
     else if (r->timed_out)
@@ -193,7 +199,7 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     else if (r->signal)
         snprintf(reason, len, "killed by signal %d (%s)%s%s", r->signal, strsignal(r->signal),
                  colon, line);
-    else if (r->status != 0 && r->status != 1 && r->status != 4)
+    else if (!g->out->lost && r->status != 0 && r->status != 1 && r->status != 4)
         snprintf(reason, len, "ended with status %d%s%s", r->status, colon, line);
 }
 

@@ -16,7 +16,7 @@ struct launch_context {
     const char *run; /* the run's name */
     uint64_t seed;
     double cores;         /* of the whole machine; 0: not known */
-    const json_t *limits; /* of this machine, see join.h; NULL: none */
+    const json_t *limits; /* of this machine, see limits_row.h; NULL: none */
     const struct hosts_run
         *hosts;        /* of launches between hosts; without a launcher: there are none */
     struct kept *kept; /* what earlier launches of this run chose; learns what this one does */
@@ -30,6 +30,7 @@ struct launched {
     struct launch_record record;
     bool cancelled;    /* to be forgotten: the launch stays to do */
     bool wrong;        /* a row says wrong data */
+    bool lost;         /* a rank was lost that none of it needed: see summary */
     bool known;        /* it failed, by what was told before: one of its hosts cannot take part */
     char summary[256]; /* one line for the log of a failure: "memory --op triad: killed by signal
                           11" */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whose failure began it: see launch_cause.h. The words are those of core/ranks: pulse.c, serve.c. */
+/* Whose failure began it: see launch_cause.h. The words are those of benches/allreduce: pulse.c, serve.c. */
 #include "harness/run/launch_cause.h"
 
 #include <ctype.h>

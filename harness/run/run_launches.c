@@ -59,7 +59,8 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
         pace_ended(&r->pace, &r->plan, i, clock_now_ns() - begin_ns);
         r->wrong |= launched.wrong;
         r->progress.done++;
-        if ((l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE) && !launched.known) {
+        bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
+        if ((failed && !launched.known) || launched.lost) {
             progress_clear(&r->progress);
             fprintf(stderr, "plumb run: %s %s: %s\n", l->bench, l->arguments, launched.summary);
         }

@@ -61,6 +61,16 @@ static json_t *clock_facts(void)
                      (json_int_t)q.resolution_ns, "cost_ns", q.cost_ns);
 }
 
+/* What each benchmark that is here says of its rows: a report needs no benchmark. */
+static json_t *told_benches(const struct bench_list *benches)
+{
+    json_t *all = json_object();
+
+    for (size_t i = 0; all && i < benches->n; i++)
+        json_object_set(all, benches->benches[i].name, benches->benches[i].told);
+    return all;
+}
+
 json_t *run_meta_make(const struct run_meta *m)
 {
     char hash[17], utc[24];
@@ -100,6 +110,7 @@ json_t *run_meta_make(const struct run_meta *m)
     json_object_set_new(meta, "machine", machine);
     json_object_set_new(meta, "library_settings", probe_settings((const char *const *)environ));
     json_object_set_new(meta, "limits", machine_limits(machine));
+    json_object_set_new(meta, "benchmarks", told_benches(m->benches));
     json_object_set_new(meta, "kept_options", kept_options(m->benches));
     return meta;
 }

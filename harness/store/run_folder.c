@@ -11,6 +11,7 @@
 
 #include "core/row.h"
 #include "core/units.h"
+#include "harness/store/schema1_sentences.h"
 #include "harness/text.h"
 
 #define FILE_BYTES_MAX ((size_t)16 << 30)
@@ -297,6 +298,9 @@ static int load_benches(struct run_folder *run, struct error e)
         run->n_benches++;
         strcpy(b->name, launches.all[i].bench);
         err = load_bench(run->path, b, &launches, e);
+        if (!err && json_integer_value(json_object_get(run->meta, "schema")) < 2 &&
+            (err = schema1_derive(&b->rows)) == -ENOMEM)
+            fail(e, err, "out of memory");
     }
     free(launches.all);
     return err;

@@ -66,8 +66,6 @@ static struct entry *index_find(const struct index *index, const struct table *t
 struct cutting {
     struct store *store;
     struct index index;
-    const struct table *table; /* of which a line is looked at */
-    size_t row;
     char *error;
     size_t len;
 };
@@ -88,7 +86,8 @@ static int load(struct cutting *c, const char *name, struct buffer *text, struct
     return table_parse_tail(path, text->text, text->size, t, &torn, c->error, c->len);
 }
 
-typedef int row_fn(struct cutting *c, struct entry *entry);
+/* What to do with a line of a table, which is the entry's. */
+typedef int row_fn(struct cutting *c, const struct table *t, size_t row, struct entry *entry);
 
 /* Takes out every line for which `keep` is false; a file that needs no change is not touched. */
 static int filter(struct cutting *c, const char *name, row_fn *keep)
@@ -103,10 +102,8 @@ static int filter(struct cutting *c, const char *name, row_fn *keep)
     size_t begin = t.header_end;
     err = buffer_add(&kept, text.text, t.header_end);
     for (size_t row = 0; !err && row < t.n_rows; row++) {
-        c->table = &t;
-        c->row = row;
         struct entry *entry = index_find(&c->index, &t, row, case_column, repeat_column);
-        if (entry && keep(c, entry))
+        if (entry && keep(c, &t, row, entry))
             err = buffer_add(&kept, text.text + begin, t.ends[row] - begin);
         begin = t.ends[row];
     }
@@ -123,23 +120,26 @@ out:
     return err == ABSENT ? 0 : err;
 }
 
-static int count_row(struct cutting *c, struct entry *entry)
+static int count_row(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
 {
     (void)c;
+    (void)t;
+    (void)row;
     entry->rows++;
     return 1;
 }
 
-static int note_wrong(struct cutting *c, struct entry *entry)
+static int note_wrong(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
 {
-    size_t status = table_column(c->table, "status");
-
-    entry->wrong |= !strcmp(table_cell(c->table, c->row, status), "wrong");
+    (void)c;
+    entry->wrong |= !strcmp(table_cell(t, row, table_column(t, "status")), "wrong");
     return 1;
 }
 
-static int is_committed(struct cutting *c, struct entry *entry)
+static int is_committed(struct cutting *c, const struct table *t, size_t row, struct entry *entry)
 {
+    (void)t;
+    (void)row;
     return c->store->plan->launches[entry->launch].state != LAUNCH_TODO;
 }
 

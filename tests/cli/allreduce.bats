@@ -112,6 +112,15 @@ all_good() {
     [[ $(of time reason) == *"less than one element"* ]]
 }
 
+@test "a broadcast over TCP is cut to segments for the hops of its chain, until --segment says otherwise" {
+    allreduce --np 4 --ranks 2,4 --size 4M --op broadcast --transport tcp
+    all_good
+    [ "$(of time chosen 2)" = 'ring, segments of 256K' ]
+    [ "$(of time chosen 4)" = 'ring, segments of 32K' ]
+    allreduce --np 4 --ranks 4 --size 4M --op broadcast --transport tcp --segment 256K
+    [ "$(of time chosen 4)" = 'ring, segments of 256K' ]
+}
+
 @test "one wrong element is found, in every operation, and told with its rank: wrong, exit 1" {
     local op
     for op in allreduce reduce-scatter all-gather all-to-all send-receive; do

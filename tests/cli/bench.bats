@@ -45,13 +45,19 @@ cell()
     grep -q -- '--budget TIME .*\[200ms\]$' "$out"
 }
 
-@test "--describe: a comment block and CSV that a program can read" {
+@test "--describe: JSON that a program can read" {
     bench --describe
     [ "$status" -eq 0 ]
-    grep -qx '# bench null' "$out"
-    grep -qx '# columns number;level;noise;spread;fault' "$out"
-    grep -q '^name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept$' "$out"
-    grep -q '^noise,own,,choice,1,1,normal,0,,none;normal;lognormal;ar1;two-levels,' "$out"
+    python3 - "$out" <<'END'
+import json, sys
+said = json.load(open(sys.argv[1]))
+assert [said[k] for k in ("bench", "needs", "origin", "backends")] == ["null", "", "simulated", []]
+noise = [o for o in said["options"] if o["name"] == "noise"]
+assert noise == [{"name": "noise", "owner": "own", "type": "choice", "list": True, "column": True, "kept": False, "default": ["normal"],
+                  "choices": ["none", "normal", "lognormal", "ar1", "two-levels"], "help": noise[0]["help"]}], noise
+assert [c["name"] for c in said["rows"]["columns"]] == ["number", "level", "noise", "spread", "fault"]
+assert said["rows"]["metrics"] == [{"name": "time", "units": "us"}]
+END
 }
 
 @test "--version" {
@@ -211,7 +217,8 @@ cell()
     [ "$status" -eq 0 ]
     [ "$(cell stop)" = time ]
     [ "$(cell status)" = noisy ]
-    grep -q 'wanted 0.1 %' "$out"
+    [ "$(cell width_wanted)" = 0.001 ]
+    [ "$(cell noise_kind)" = wide ]
 }
 
 @test "two levels are told with their shares" {

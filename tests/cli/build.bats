@@ -11,9 +11,10 @@ setup_file()
     tools=$BATS_FILE_TMPDIR/tools
     mkdir -p "$tree/benches" "$tree/configs" "$tools"
     cp -R "$root/Makefile" "$root/LICENSE" "$root/scripts" "$root/core" "$tree"
-    cp "$root/benches/null.c" "$root/benches/net.c" "$tree/benches"
+    cp -r "$root/benches/null" "$root/benches/net" "$tree/benches"
     echo 'suite: x' >"$tree/configs/quick.yaml"
-    # A pkg-config and a compiler that do not know the libraries, or headers, named in the file "missing".
+    # A pkg-config and a compiler that do not know the libraries, or headers, named in the file "missing". Their texts are the
+    # same in each run, so that ccache knows the compiler again.
     cat >"$tools/pkg-config" <<END
 #!/bin/bash
 while read -r name pc; do
@@ -25,7 +26,7 @@ END
 #!/bin/bash
 while read -r name pc; do
     [[ " \$* " != *" -l\$name "* && " \$* " != *" -include \$name "* ]] || exit 1
-done <"$tools/missing"
+done <"\${0%/*}/missing"
 exec $(command -v cc) "\$@"
 END
     # An nvcc that keeps what it was asked for.
@@ -49,7 +50,7 @@ END
     if [[ $cuda == /*:found ]]; then
         ln -s "${cuda%:found}" "$BATS_FILE_TMPDIR/include"
     fi
-    export root tree tools cuda
+    export root tree tools cuda CCACHE_COMPILERCHECK=content
     # Not those of a make that runs these tests; and no GPU, unless a test has one.
     unset MAKEFLAGS MAKELEVEL MFLAGS CC CFLAGS MPICC CUDA_HOME CUDA_PATH
     export NVCC=no
@@ -191,7 +192,7 @@ compiled()
 @test "a header builds again what includes it, and nothing else" {
     touch core/csv.h
     build
-    [ "$(compiled)" -eq "$(grep -l '"core/csv.h"' core/*.c core/*/*.c benches/*.c | wc -l)" ]
+    [ "$(compiled)" -eq "$(grep -l '"core/csv.h"' core/*.c core/*/*.c benches/*/*.c | wc -l)" ]
     grep -q '^  CC     core/csv.c$' <<<"$output"
 }
 
@@ -208,7 +209,7 @@ compiled()
 }
 
 @test "a new benchmark is found by itself" {
-    sed 's/"null"/"second"/' benches/null.c >benches/second.c
+    sed 's/"null"/"second"/' benches/null/null.c >benches/second.c
     build
     [ "$status" -eq 0 ]
     build/bin/plumb-second --version | grep -q '^plumb-second '
@@ -236,6 +237,29 @@ compiled()
     build V=1
     grep -qE -- '-O0 .*-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
     [ "$(compiled)" -eq 0 ]
+}
+
+@test "ccache is taken where it can write, is no change of flags, and CCACHE= does without" {
+    command -v ccache >/dev/null || skip 'ccache is not installed'
+    CCACHE_DIR=/proc/none build config
+    [ "$status" -eq 0 ]
+    [ "$(grep -c '^CCACHE' build/config.mk)" -eq 0 ]
+    export CCACHE_DIR=$BATS_TEST_TMPDIR/kept
+    build config
+    grep -qx 'CCACHE := ccache' build/config.mk
+    build
+    [ -z "$output" ]
+    touch core/csv.c
+    build V=1
+    grep -qE -- 'ccache cc .*-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
+    touch core/csv.c
+    build V=1 CCACHE=
+    grep -qE -- '-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
+    [[ $output != *'ccache cc'* ]]
+    touch core/csv.c
+    build -n V=1 CC='ccache cc' build/obj/core/csv.o
+    [[ $output == *'ccache cc '*'core/csv.c'* && $output != *'ccache ccache'* ]]
+    build
 }
 
 @test "SAN=1 builds to a folder of its own, with both sanitizers" {
@@ -300,12 +324,12 @@ with_nvcc()
     : >"$tools/asked"
     build
     [ -z "$output" ]
-    touch core/gpu/cuda/kernels_memory.cuh
+    touch core/hw/cuda/kernels_memory.cuh
     build
     [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 1 ]
     [ "$(grep -c -- -fatbin "$tools/asked")" -eq 1 ]
     [ "$(compiled)" -eq 1 ] # the file that takes in the image
-    touch core/gpu/cuda/event.c
+    touch core/hw/cuda/event.c
     build
     [ "$(compiled)" -eq 1 ]
     [ "$(grep -c '^  NVCC ' <<<"$output")" -eq 0 ]
@@ -334,7 +358,7 @@ with_nvcc()
     [ "$(grep -ac libcublasLt build/lib/plumbline/plumb-cuda.so)" -eq 0 ]
     cat >gemm.c <<'END'
 #include <dlfcn.h>
-#include "core/gpu/gpu.h"
+#include "core/hw/gpu.h"
 int main(void)
 {
     const struct gpu_ops *ops = dlsym(dlopen("build/lib/plumbline/plumb-cuda.so", RTLD_NOW), GPU_MODULE_SYMBOL);
@@ -375,6 +399,34 @@ END
     for word in run test lint format config install bundle clean; do
         grep -qE "^make $word " <<<"$output"
     done
+}
+
+@test "make machines: all once, then what a change makes old, and a composition that fails leaves none" {
+    mkdir -p tests/machines/compose.d tests/machines/recorded/root/proc
+    cp "$root"/tests/machines/{compose,rules.mk} tests/machines
+    cp "$root"/tests/machines/compose.d/{kvm-virtio,kvm-sriov} tests/machines/compose.d
+    build machines
+    [ "$status" -eq 0 ]
+    [ "$(<build/machines/kvm-virtio/root/sys/class/net/lo/operstate)" = unknown ]
+    [ -d build/machines/kvm-sriov/root/sys ]
+    [ build/machines/recorded/root/proc -ef tests/machines/recorded/root/proc ]
+    build SAN=1 machines
+    [[ $output == *'Nothing to be done'* ]]
+    touch -d '2 seconds ago' build/machines/*/root
+    touch tests/machines/compose.d/kvm-sriov -d '1 second ago'
+    touch tests/machines/compose{,.d/kvm-virtio} -d '3 seconds ago'
+    build machines
+    [ "$output" = '  MAKE   build/machines/kvm-sriov/root' ]
+    echo 'software_nic eth7 1500 up; false' >>tests/machines/compose.d/kvm-sriov
+    build machines
+    [ "$status" -ne 0 ]
+    [ "$(ls build/machines/kvm-sriov)" = root ]
+    [ ! -e build/machines/kvm-sriov/root/sys/class/net/eth7 ]
+    echo 'software_nic eth7 1500 up' >>tests/machines/compose.d/kvm-virtio
+    sed -i '$d' tests/machines/compose.d/kvm-sriov
+    build machines
+    [ -e build/machines/kvm-virtio/root/sys/class/net/eth7 ]
+    rm -r tests
 }
 
 @test "make clean leaves the sources alone" {

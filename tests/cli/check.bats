@@ -98,7 +98,7 @@ json() { # json FILE EXPRESSION on the object o
     made b --seed 2 --detail "$net=own: eth0 sent 12 GB, 100 % of the bytes" --steal "$net=30"
     check 4 b --baseline a
     grep -qx 'refused: 1' out
-    grep -q 'refused: another path: RDMA in the baseline, sockets in this run, by the column evidence' out
+    grep -q 'refused: another path: RDMA in the baseline, sockets in this run, by the column carrier' out
     # Of the same path it is only left out.
     made c --seed 2 --detail "$net=own: mlx5_0:1 sent 12 GB, 100 % of the bytes" --steal "$net=30"
     check 0 c --baseline a

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb-allreduce over libraries: MPI under its own launcher, and NCCL on the simulated device.
 
+# waits: for launchers and time-outs
+
 bats_require_minimum_version 1.5.0
 load rows
 load processes

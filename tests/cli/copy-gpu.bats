@@ -90,7 +90,7 @@ machine()
             else print $3, pair in gbps ? gbps[pair] : 7, pair
         }' | within 0.05
     [ "$(cells reason | grep -c 'have no peer access, says the driver')" -eq 2 ]
-    [ "$(cells source destination path | grep -c 'peer access, rank 0, atomics$')" -eq 10 ]
+    [ "$(cells source destination path atomics | grep -c 'peer access, rank 0.native$')" -eq 10 ]
     [ "$(cells source destination address | grep '^cuda:2 cuda:7 ')" = \
         "cuda:2 cuda:7 0000:3b:00.0+0000:bb:00.0" ]
 }
@@ -112,7 +112,7 @@ machine()
         { print $1, ($3 == "off" ? 0.45 * 12.5 : 30) * ($2 == "read" ? 0.5 : 1), $2, $3 }' | within 0.05
     [ "$(cells access evidence | grep -c '^off .*, not held')" -eq 2 ]
     [ "$(cells access evidence | grep -c '^on .*, not held')" -eq 0 ]
-    [ "$(cells path | sort -u | paste -sd,)" = "peer access, rank 0, atomics,through host memory" ]
+    [ "$(cells path | sort -u | paste -sd,)" = "peer access, rank 0,through host memory" ]
     copy --source cuda:0 --destination cuda:1 --size 4M --direction both
     [ "$(cells direction | paste -sd ' ')" = "forward reverse sum" ]
     cells value direction | awk '{ print $1, $2 == "sum" ? 40 : 20, $2 }' | within 0.05

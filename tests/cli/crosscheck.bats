@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb crosscheck with witnesses, and a benchmark of ours, that print what they are told; and once with the real ones.
 
+# waits: for programs that take their time
+
 bats_require_minimum_version 1.5.0
 load rows
 

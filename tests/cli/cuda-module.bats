@@ -58,7 +58,7 @@ memory()
 @test "memory operations: every access is of 16 bytes, U of them are in flight, and one at a time for the rest" {
     nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
     newest=$(sed -n 's/^CUDA_PTX := .* //p' build/config.mk)
-    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/gpu/cuda/kernels.cu \
+    "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/hw/cuda/kernels.cu \
         -o "$BATS_TEST_TMPDIR/kernels.ptx"
     awk '
         /\.entry [a-z]+_f(32|64)_u[1248]/ {
@@ -155,6 +155,7 @@ older_toolkit()
     [[ $(sed -n 's/^CUDA_RELEASE := //p' build/config.mk) == 13.* ]] || skip "the toolkit here is not of CUDA 13"
     older=$BATS_TEST_TMPDIR/older
     mkdir -p "$older/bin" "$older/include"
+    # shellcheck disable=SC2016 # the shell of the made-up nvcc expands it
     printf '#!/bin/sh\ncase $* in --version) echo "release 12.8, V12.8.1" ;; *-fatbin*) for o; do :; done; cp "%s" "$o" ;; *) exec "%s" "$@" ;; esac\n' \
         "$PWD/$image" "$nvcc" >"$older/bin/nvcc"
     chmod +x "$older/bin/nvcc"

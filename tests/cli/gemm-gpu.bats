@@ -241,10 +241,10 @@ near()
 @test "plumb list's question: library and GPUs" {
     machine
     "$bin" --describe >"$out"
-    grep -q '^# backend cublaslt present: cuBLASLt [0-9]' "$out"
-    grep -q '^# backend cublaslt-best present: ' "$out"
-    grep -q '^# backend cuda:1 present: Simulated GPU' "$out"
+    grep -q '"name": "cublaslt", "state": "present: cuBLASLt [0-9]' "$out"
+    grep -q '"name": "cublaslt-best", "state": "present: ' "$out"
+    grep -q '"name": "cuda:1", "state": "present address=[0-9a-f:.]* origin=simulated: Simulated GPU' "$out"
     fault no_device
     "$bin" --describe >"$out"
-    grep -q '^# backend cublaslt absent: .' "$out"
+    grep -q '"name": "cublaslt", "state": "absent: .' "$out"
 }

@@ -25,7 +25,7 @@ needs_library()
 {
     local name
     for name; do
-        "$bin" --describe | grep -q "^# backend $name present" || skip "$name is not here"
+        "$bin" --describe | grep -q "{\"name\": \"$name\", \"state\": \"present" || skip "$name is not here"
     done
 }
 
@@ -167,7 +167,7 @@ needs_library()
 
 @test "plumb list's question: which libraries are here" {
     "$bin" --describe >"$out"
-    [ "$(grep -c '^# backend \(onednn\|openblas\|openblas-best\) \(present\|absent\): ' "$out")" -eq 3 ]
+    [ "$(grep -Ec '"name": "(onednn|openblas|openblas-best)", "state": "(present|absent): ' "$out")" -eq 3 ]
 }
 
 @test "without --dtype: what CPUs multiply, and nothing that they do not" {

@@ -207,13 +207,13 @@ all_good()
 
 @test "sizes: by default those of a GPU, of latency from the first-level cache on" {
     "$bin" --describe --device cuda >"$out"
-    grep -q '^size,.*,262144;1048576;4194304;16777216;67108864;268435456;1073741824;4294967296,' "$out"
+    grep -q '"name": "size", .*\["262144", "1048576", "4194304", "16777216", "67108864", "268435456", "1073741824", "4294967296"\]' "$out"
     "$bin" --describe --device host,cuda:1 >"$out"
-    grep -q '^size,.*,262144;1048576;' "$out"
+    grep -q '"name": "size", .*\["262144", "1048576"' "$out"
     "$bin" --describe --device cuda --op latency >"$out"
-    grep -q '^size,.*,16384;65536;262144;.*;1073741824,' "$out"
+    grep -q '"name": "size", .*\["16384", "65536", "262144", .*, "1073741824"\]' "$out"
     "$bin" --describe >"$out"
-    grep -q '^size,.*,16384;32768;65536;' "$out"
+    grep -q '"name": "size", .*\["16384", "32768", "65536"' "$out"
     memory --op write --size 1G
     [ "$status" -eq 0 ]
     [ "$(cells status | sort -u)" = skipped ]

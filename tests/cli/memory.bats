@@ -82,9 +82,9 @@ limits_agree() {
 
 @test "latency alone has sizes up to 16 times the last cache, bandwidth up to 4 times" {
     HWLOC_SYNTHETIC=$two_nodes "$bin" --describe --op latency >"$out"
-    grep -q '^size,.*;268435456,' "$out"
+    grep -q '"name": "size", .*, "268435456"\]' "$out"
     HWLOC_SYNTHETIC=$two_nodes "$bin" --describe --op latency,read >"$out"
-    grep -q '^size,.*;67108864,' "$out"
+    grep -q '"name": "size", .*, "67108864"\]' "$out"
 }
 
 @test "stores: whether the lines that are written are read before is a column" {
@@ -188,7 +188,7 @@ END
 
 @test "sizes: by default from 16K to 4 times the last caches together" {
     HWLOC_SYNTHETIC=$two_nodes "$bin" --describe >"$out"
-    grep -q '^size,.*,16384;32768;.*;67108864,' "$out"
+    grep -q '"name": "size", .*\["16384", "32768", .*, "67108864"\]' "$out"
 }
 
 @test "nodes: remote memory is bound to the other node, or the row says why not" {

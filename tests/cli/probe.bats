@@ -4,6 +4,11 @@
 
 load ../sim/env
 
+setup_file()
+{
+    make -s -C "$BATS_TEST_DIRNAME/../.." machines
+}
+
 setup()
 {
     cd "$BATS_TEST_DIRNAME/../.." || exit
@@ -61,10 +66,10 @@ fake_nvml()
 }
 
 @test "--sysroot reads the tree, and only the tree" {
-    probe --sysroot tests/machines/arm64-server/root
+    probe --sysroot build/machines/arm64-server/root
     [ "$status" -eq 0 ]
     cmp "$out" tests/machines/arm64-server/expected.txt
-    probe --sysroot=tests/machines/nvlink-8gpu/root --json
+    probe --sysroot=build/machines/nvlink-8gpu/root --json
     cmp "$out" tests/machines/nvlink-8gpu/expected.json
 }
 
@@ -374,6 +379,6 @@ record_functions()
 
 @test "NVML: not asked about a recorded machine" {
     fake_nvml
-    probe --json --sysroot tests/machines/nvlink-8gpu/root
+    probe --json --sysroot build/machines/nvlink-8gpu/root
     cmp "$out" tests/machines/nvlink-8gpu/expected.json
 }

@@ -2,6 +2,10 @@
 # shellcheck shell=bash
 # For bats: processes that a test looks for before it does something to them.
 
+# What is promised of a process that is lost, stopped, hangs or is late: it is named within 10 s. A test that reads whole seconds, and when a program has
+# ended, sees up to two more.
+export NAMED_S=12
+
 # at_work TICKS PID...: has each of them used so much CPU time, in hundredths of a second? To be there is not to be at work: who has used more
 # than a start takes is past it, on however busy a machine.
 at_work()
@@ -11,4 +15,16 @@ at_work()
     for pid; do
         cat "/proc/$pid/stat" 2>/dev/null
     done | awk -v ticks="$ticks" -v n=$# '$14 + $15 >= ticks { past++ } END { exit past < n }'
+}
+
+# until_at_work PATTERN: process $victim, the one whose command line matches, is past its start; $said: a file to show where it never is.
+until_at_work()
+{
+    local _
+    for _ in $(seq 600); do
+        victim=$(pgrep -f "$1") && at_work 30 "$victim" && return 0
+        sleep 0.05
+    done
+    cat "${said-said}"
+    return 1
 }

@@ -229,6 +229,16 @@ make_run() { # make_run DIR [options of make-run.py]
     [[ "$output" == *'it has no column "metric"'* ]]
 }
 
+@test "README.md shows the headlines of its reference run" {
+    command -v python3 >/dev/null || skip "python3 is not installed"
+    run=$(sed -n 's/^<!-- \(results.*\): the first headline of each component -->$/\1/p' "$top/README.md")
+    "$plumb" report "$top/$run" --out page > out
+    python3 "$top/tests/tools/readme-table.py" page/report.html > made
+    sed -n '/^<!-- results/,/^<!-- end/p' "$top/README.md" | grep -v '^<!--' > shown
+    [ "$(wc -l < made)" -ge 8 ]
+    diff shown made
+}
+
 @test "net: what carried it, what it cost in CPU, and metrics of other units in plots of their own" {
     mkdir r
     cat > r/run.json <<'END'

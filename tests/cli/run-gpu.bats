@@ -216,10 +216,10 @@ END
         grep -q ',skipped,.*none.so' "r/$bench.csv"
     done
     [ "$(grep -c none.so said)" -eq 1 ]
-    grep -q '^no GPU: .*none.so' said
+    grep -q '^no GPU was measured: .*none.so' said
     run grep -c 'GPU matrix core' said
     [ "$output" -eq 0 ]
-    [ "$(grep -c "<p class='missing'>no GPU: " r/report.html)" -eq 1 ]
+    [ "$(grep -c "<p class='missing'>no GPU was measured: " r/report.html)" -eq 1 ]
     run grep -c "class='verdict warn'\|class='verdict bad'" r/report.html
     [ "$output" -eq 0 ]
     [ "$(cut -d, -f1 r/plan.csv | sort | uniq -c | tr -s ' ' | tr '\n' ';')" = " 4 skip; 1 state;" ]

@@ -3,8 +3,10 @@
 # plumb run --hosts: both ends started by a stand-in for ssh, which runs the command here; by mpirun where there is one.
 
 load rows
+load processes
 
 # takes: host-ports
+# waits: for ends that do not come
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"
@@ -190,6 +192,7 @@ import socket, time
 held = []
 for port in range(21600, 21650):
     s = socket.socket()
+    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1) # as who listens: what a run before left is no holder
     try:
         s.bind(("127.0.0.1", port)); s.listen(); held.append(s)
     except OSError:
@@ -231,6 +234,34 @@ assert rows["8"]["status"] == "failed" and rows["8"]["reason"], rows["8"]
 assert rows["64"]["status"] in ("ok", "noisy"), rows["64"]
 END
     none_left
+}
+
+@test "an end that is stopped is named within 10 s: the listener by the leader, the leader by the harness" {
+    cat > t.yaml <<'END'
+suite: t
+about: a test
+defaults: {repeat: 1, budget: 60s, warmup: 20ms, min-samples: 100000000, max-samples: 100000000}
+cases:
+  - {bench: net, transport: tcp, pattern: latency, size: 8, no-cpu: "true"}
+END
+    for end in leader listener; do
+        rm -rf r
+        over_hosts > said 2>&1 &
+        run_pid=$!
+        until_at_work "^$work/bin/plumb-net 127"
+        [ $end = leader ] || victim=$(pgrep -f "^$work/bin/plumb-net --listen" | paste -sd ' ')
+        # shellcheck disable=SC2086 # a listener is two processes
+        kill -STOP $victim
+        begin=$SECONDS status=0
+        wait "$run_pid" || status=$?
+        echo "took $((SECONDS - begin)) s" && cat said r/log/*
+        [ "$status" -eq 4 ]
+        [ $end = listener ] ||
+            cells reason | grep -q "'alpha', which leads, says nothing, and 'beta' has given it up: .*does not answer"
+        [ $end = leader ] || cells reason | grep -q '127.0.0.1 .* for 6.5 s on a data connection: its process was stopped, or'
+        ((SECONDS - begin <= NAMED_S))
+        none_left
+    done
 }
 
 @test "over the time-out: both ends are gone, the launch is late" {
@@ -354,7 +385,7 @@ END
 }
 
 @test "what a killed launch left is taken away by the next, and nothing else" {
-    local name dead
+    local dead
     sleep 0 & dead=$!
     wait "$dead"
     mkdir -p tmp

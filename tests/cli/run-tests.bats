@@ -47,6 +47,22 @@ last_line_is()
     last_line_is '3 passed, 0 failed, 0 skipped'
 }
 
+@test "a run of all shows what the sources have grown to, and how long a whole build took; neither is judged" {
+    program test_one <<<'printf "1..1\nok 1 - a\n"'
+    printf '#!/bin/sh\necho "house $*"\nexit 1\n' >"$tree/scripts/house"
+    chmod +x "$tree/scripts/house"
+    echo 'HAVE_CMOCKA := yes' >"$tree/build/config.mk"
+    run_tests --only '*'
+    [ "$status" -eq 0 ]
+    grep -qE '^house --short --test-seconds [0-9]+ --make-seconds [0-9]+$' <<<"$output"
+    [[ ${lines[-1]} == '1 passed, 0 failed, '* ]]
+    mkdir -p "$tree/build/obj" && touch "$tree/build/obj/x.o"
+    run_tests --only '*'
+    grep -qE '^house --short --test-seconds [0-9]+$' <<<"$output"
+    run_tests
+    [[ $output != *house* ]]
+}
+
 @test "a case that fails: exit 1, and its output is shown whole" {
     program test_one <<<'printf "1..2\nok 1 - a\nnot ok 2 - b\n# 1 is not 2\n"; exit 1'
     run_tests
@@ -233,6 +249,87 @@ END
     hermit two ''
     TEST_JOBS=1 run_tests --only 'cli/*'
     [ "$status" -eq 0 ]
+    last_line_is '2 passed, 0 failed, 0 skipped'
+}
+
+# crowd NAME N [LINE]: a bats file that passes where N of its kind run at once.
+crowd()
+{
+    bats_file "$1" <<END
+${3-}
+%test "with others" {
+    touch "$tree/here.$1"
+    for try in \$(seq 150); do
+        [ "\$(find "$tree" -maxdepth 1 -name 'here.*' | wc -l)" -lt $2 ] || return 0
+        sleep 0.1
+    done
+    false
+}
+END
+}
+
+@test "files that wait run beside as many as compute" {
+    crowd one 4
+    crowd two 4
+    crowd three 4 '# waits: for time-outs'
+    crowd four 4 '# waits: for peers'
+    TEST_JOBS=2 run_tests --only 'cli/*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    last_line_is '4 passed, 0 failed, 0 skipped'
+}
+
+@test "units that wait say so in C" {
+    crowd one 3
+    crowd two 3
+    program test_three <<END
+touch "$tree/here.three"
+for try in \$(seq 150); do
+    [ "\$(find "$tree" -maxdepth 1 -name 'here.*' | wc -l)" -lt 3 ] || exec printf '1..1\nok 1 - a\n'
+    sleep 0.1
+done
+END
+    echo '/* waits: for time-outs */' >"$tree/tests/unit/test_three.c"
+    TEST_JOBS=2 run_tests --only '[cu]*i*/*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    [[ ${lines[-1]} == '3 passed, 0 failed, '* ]]
+}
+
+@test "files that compute run no more at once than are asked for, and one at once is one, whether it waits or not" {
+    local name
+    for name in one two three; do
+        hermit $name ''
+        sed -i "s|mkdir \(.*\)|mkdir \1 2>/dev/null \|\| mkdir \1.2|; s|rmdir \(.*\)|rmdir \1.2 2>/dev/null \|\| rmdir \1|" \
+            "$tree/tests/cli/$name.bats"
+    done
+    TEST_JOBS=2 run_tests --only 'cli/*'
+    last_line_is '3 passed, 0 failed, 0 skipped'
+    for name in one two three; do
+        hermit $name ''
+        sed -i 's/^# takes:.*/# waits: for time-outs/' "$tree/tests/cli/$name.bats"
+    done
+    TEST_JOBS=1 run_tests --only 'cli/*'
+    last_line_is '3 passed, 0 failed, 0 skipped'
+}
+
+@test "tests run beside the build with sanitizers, and those that it builds after it" {
+    echo 'HAVE_SANITIZERS := yes' >>"$tree/build/config.mk"
+    mkdir -p "$tree/build-san/tests"
+    program test_one <<<"touch '$tree/ran'; printf '1..1\\nok 1 - a\\n'"
+    cat >"$tree/make" <<END
+#!/bin/bash
+[[ \$* == *SAN=1* ]] || exit 0
+for try in \$(seq 150); do
+    [[ ! -e $tree/ran ]] || break
+    sleep 0.1
+done
+[[ -e $tree/ran ]] || exit 2
+cp "$tree/build/tests/test_one" "$tree/build-san/tests/"
+END
+    chmod +x "$tree/make"
+    fake_make=$tree/make
+    TEST_JOBS=2 run_tests --only 'units*'
+    [ "$status" -eq 0 ] || { echo "$output"; false; }
+    grep -q '^ok    build/units-san .* built ' <<<"$output"
     last_line_is '2 passed, 0 failed, 0 skipped'
 }
 

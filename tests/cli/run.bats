@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # plumb run: plans, launches, faults, resume, interrupts and full disks, on the null benchmark.
 
+# waits: for launches that hang
+
 setup() {
     top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
     bin="${PLUMB_BIN:-$top/build/bin}"

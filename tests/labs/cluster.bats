@@ -4,6 +4,7 @@
 # scripts/lab-cluster: what it makes, and that nothing stays behind; that its links carry what it says is in net-cluster.bats.
 
 # takes: cluster
+# waits: for hosts that come up
 bats_require_minimum_version 1.5.0
 load env
 

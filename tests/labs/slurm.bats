@@ -3,6 +3,7 @@
 # A real slurmctld and slurmd over the hosts of a lab: what srun starts finds itself, and the batch job measures its nodes.
 
 # takes: cluster
+# waits: for a queue
 bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows

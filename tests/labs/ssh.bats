@@ -5,6 +5,7 @@
 # and leaves nothing behind. Runs are started on node0, which has no part in them.
 
 # takes: cluster
+# waits: for connections that break
 bats_require_minimum_version 1.5.0
 load env
 load ../cli/rows

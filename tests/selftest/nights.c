@@ -71,12 +71,15 @@ static void set_cases(struct stage *s, const struct world *w, const enum class *
     for (size_t c = 0; c < w->cases; c++) {
         size_t n = 0;
 
-        for (size_t t = 0; t < now; t++)
-            if (taken[t])
-                s->a[c][n++] = (struct decide_run){.values = s->nights.values[c][t],
-                                                   .n = WORLD_LAUNCHES,
-                                                   .role = role[t],
-                                                   .breaks = breaks[t]};
+        for (size_t t = 0; t < now; t++) {
+            if (!taken[t])
+                continue;
+            s->a[c][n] = (struct decide_run){.values = s->nights.values[c][t],
+                                             .n = WORLD_LAUNCHES,
+                                             .role = role[t],
+                                             .breaks = breaks[t]};
+            n++;
+        }
         s->b[c] = (struct decide_run){.values = s->nights.values[c][now], .n = WORLD_LAUNCHES};
         s->cases[c] = (struct decide_case){
             .a = {s->a[c], n}, .b = {&s->b[c], 1}, .margin = MARGIN, .higher_is_better = true};

@@ -26,7 +26,7 @@ units: sim
 
 $(SIM_DIR)/obj/%.o: tests/sim/%.c $(BUILD)/flags
 	@mkdir -p $(@D)
-	$(call say,CC,$<)$(CC) $(ALL_CFLAGS) -O3 -fPIC $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
+	$(call say,CC,$<)$(compile) $(ALL_CFLAGS) -O3 -fPIC $(CUDA_CFLAGS) -MMD -MP -c $< -o $@
 
 sim_link = $(call say,LINK,$@)$(CC) -shared $(SANITIZE) $(LDFLAGS) -Wl,-soname,$(@F) \
 	-Wl,--version-script=tests/sim/exports.map $(filter %.o,$^) -o $@ -lpthread -lm -ldl

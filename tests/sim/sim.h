@@ -12,8 +12,8 @@
 #ifndef PLUMB_TESTS_SIM_SIM_H
 #define PLUMB_TESTS_SIM_SIM_H
 
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/task.h"
 

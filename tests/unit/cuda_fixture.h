@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/gpu/gpu.h"
+#include "core/hw/gpu.h"
 
 /* Over the real driver and its GPUs, rather than simulated ones: PLUMB_TEST_GPU=real. */
 bool cuda_fixture_real(void);

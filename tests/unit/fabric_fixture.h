@@ -12,7 +12,7 @@
 #ifndef PLUMB_TESTS_UNIT_FABRIC_FIXTURE_H
 #define PLUMB_TESTS_UNIT_FABRIC_FIXTURE_H
 
-#include "core/transport/fabric.h"
+#include "core/wire/fabric.h"
 
 struct fabric_outcome {
     int rc;

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/gpu/gpu.h"
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/gpu.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 
 #define NOTHING 0xee
 

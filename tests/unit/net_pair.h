@@ -15,7 +15,7 @@
 #ifndef PLUMB_TESTS_UNIT_NET_PAIR_H
 #define PLUMB_TESTS_UNIT_NET_PAIR_H
 
-#include "core/net/net.h"
+#include "core/wire/net.h"
 
 enum { NET_PAIR_LEADER, NET_PAIR_PEER, NET_PAIR_ENDS };
 

@@ -6,7 +6,7 @@
 #include <dirent.h>
 #include <stdio.h>
 
-#include "core/transport/tcp/tcp.h"
+#include "core/wire/tcp/tcp.h"
 #include "net_pair.h"
 
 #define MiB ((uint64_t)1 << 20)

@@ -58,7 +58,7 @@ static inline struct scene_run scene_begin(const struct fake_run *root, const ch
     struct scene_run r = {root, name, bench, params, n, 0, NULL, NULL};
     char path[256];
 
-    scene_file(root, name, "run.json", "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n");
+    scene_file(root, name, "run.json", "{\"schema\": 2, \"run\": \"one\", \"machine\": {}}\n");
     snprintf(path, sizeof(path), "%s/%s.csv", name, bench);
     r.rows = fake_run_open(root, path, "w");
     snprintf(path, sizeof(path), "%s/plan.csv", name);

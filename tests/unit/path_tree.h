@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#include "core/net/path.h"
+#include "core/evidence.h"
+#include "core/hw/path.h"
 #include "tests/unit/scratch_tree.h"
 
 #define GB 1e9
@@ -132,6 +133,29 @@ static inline struct path *begin(const struct scratch *s)
     return p;
 }
 
+static inline bool is_verb(const char *word)
+{
+    return !strncmp(word, "sent ", 5) || !strncmp(word, "received ", 9) ||
+           !strncmp(word, "moved ", 6) || !strncmp(word, "over ", 5);
+}
+
+/* What these words say, as a reader takes them: the first device that moved something. */
+static inline unsigned carrier_in(const char *text)
+{
+    const char *blank = text, *word = text;
+
+    if (!strncmp(text, "shared memory", 13))
+        return CARRIER_SHARED_MEMORY;
+    for (; (blank = strchr(word, ' ')); word = blank + 1)
+        if (is_verb(blank + 1))
+            break;
+    if (!blank || strchr(",;)", blank[-1]) || !strncmp(word, "together ", 9))
+        return 0;
+    if (memchr(word, ':', (size_t)(blank - word)))
+        return CARRIER_RDMA;
+    return strncmp(word, "lo ", 3) ? CARRIER_SOCKETS : CARRIER_LOOPBACK;
+}
+
 static inline void end(struct path *p, const struct path_claim *claims, size_t n,
                        enum path_verdict verdict, const char *text)
 {
@@ -140,6 +164,7 @@ static inline void end(struct path *p, const struct path_claim *claims, size_t n
     path_end(p, claims, n, &proof);
     assert_string_equal(proof.text, text);
     assert_int_equal(proof.verdict, verdict);
+    assert_int_equal(proof.carriers, carrier_in(text));
 }
 #define END(p, verdict, text, ...)                                                                 \
     end(p, (const struct path_claim[]){__VA_ARGS__},                                               \

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "benches/allreduce/order.h"
 #include "core/clock.h"
 #include "core/group/world_parts.h"
-#include "core/ranks/order.h"
 #include "tests/unit/fake_collective.h"
 
 struct fixture {

@@ -34,9 +34,9 @@ int main(void)
 #include <string.h>
 #include <unistd.h>
 
-#include "core/gpu/cuda/driver.h"
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/cuda/driver.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 
 #ifndef SIM_DIR
 #define SIM_DIR "build/sim" /* the Makefile says it in full */

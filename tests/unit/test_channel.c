@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Channels: frames arrive whole, in order and unchanged; a peer that dies, hangs or lies is named. */
+/* waits: for peers that are silent */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <errno.h>

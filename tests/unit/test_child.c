@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Child processes: output, status, deadlines, and that nothing is left behind. */
+/* waits: for deadlines */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>

@@ -10,9 +10,9 @@
 
 #include <cmocka.h>
 
+#include "benches/allreduce/place.h"
+#include "benches/allreduce/work_state.h"
 #include "core/group/world_parts.h"
-#include "core/ranks/place.h"
-#include "core/ranks/work_state.h"
 
 /* nodes: a letter for each rank. */
 static struct world *make(const char *nodes)
@@ -93,7 +93,7 @@ static void check_bound(const char *nodes, enum place_fill fill, enum collective
     unsigned n = (unsigned)strlen(nodes), members[16];
 
     place_members(w, fill, n, members);
-    double got = place_bound(w, op, members, n, NULL, NULL);
+    double got = place_bound(w, op, members, n, NULL, false, NULL);
     if (isnan(want))
         assert_true(isnan(got));
     else
@@ -116,6 +116,39 @@ static void test_bound(void **state)
     check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_SEND_RECEIVE, 1);
     check_bound("aabb", PLACE_FILL_RANK, COLLECTIVE_SEND_RECEIVE, 0.5);
     check_bound("aabb", PLACE_FILL_NODE, COLLECTIVE_REDUCE_SCATTER, 1.5);
+}
+
+/* Two of three nodes are of one machine, which is told at the first of them; of a machine that is told nowhere nothing is known of all. */
+static void test_busy_machines(void **state)
+{
+    const unsigned machine[] = {0, 0, 1};
+    struct session_node nodes[] = {
+        {.member = 0, .busy_cores = 1.5, .softirq_cores = 0.5},
+        {.member = 1, .busy_cores = NAN, .softirq_cores = NAN},
+        {.member = 2, .busy_cores = 2, .softirq_cores = 0},
+    };
+    double busy, softirq;
+
+    (void)state;
+    rows_machines(nodes, 3, machine, 2, &busy, &softirq);
+    assert_true(busy == 3.5 && softirq == 0.5);
+    nodes[2].busy_cores = nodes[2].softirq_cores = NAN;
+    rows_machines(nodes, 3, machine, 2, &busy, &softirq);
+    assert_true(isnan(busy) && isnan(softirq));
+}
+
+/* A switch that adds takes a vector from each node and gives each the sum: n ranks that share it so get 2 (n-1)/n of their link in busbw, more than by
+ * messages among themselves. Nothing else gets faster by it. */
+static void test_sums_on_the_way(void **state)
+{
+    (void)state;
+    for (int op = 0; op < COLLECTIVE_OPS; op++) {
+        const unsigned members[] = {0, 1, 2, 3};
+        struct world *w = make("abcd");
+        double got = place_bound(w, op, members, 4, NULL, true, NULL);
+        assert_true(fabs(got - (op == COLLECTIVE_ALLREDUCE ? 1.5 : 1)) < 1e-12);
+        world_free(w);
+    }
 }
 
 /* The node with the fewest sends (reduce-scatter) or receives (all-gather) the most: of "aaab", b 3 of 4 blocks. */
@@ -142,7 +175,7 @@ static void check_rates(const char *nodes, enum collective_op op, const double *
     unsigned n = (unsigned)strlen(nodes), members[16], named = 99;
 
     place_members(w, PLACE_FILL_NODE, n, members);
-    double got = place_bound(w, op, members, n, rates, &named);
+    double got = place_bound(w, op, members, n, rates, false, &named);
     if (isnan(want) ? !isnan(got) : !(fabs(got - want) < 1e-12))
         fail_msg("%s %d: %.9g, not %.9g", nodes, op, got, want);
     assert_int_equal(named, slowest);
@@ -211,9 +244,14 @@ static void test_late(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_order),    cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_machines), cmocka_unit_test(test_bound),
-        cmocka_unit_test(test_uneven),   cmocka_unit_test(test_rates),
+        cmocka_unit_test(test_order),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_machines),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_sums_on_the_way),
+        cmocka_unit_test(test_busy_machines),
+        cmocka_unit_test(test_uneven),
+        cmocka_unit_test(test_rates),
         cmocka_unit_test(test_late),
     };
 

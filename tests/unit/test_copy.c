@@ -16,10 +16,10 @@
 
 #include <cmocka.h>
 
+#include "benches/copy/transfer.h"
 #include "core/clock.h"
-#include "core/device/copy_ceiling.h"
+#include "core/hw/copy_ceiling.h"
 #include "core/pattern.h"
-#include "core/transfer.h"
 
 #define SLOW_NS 30000000u
 
@@ -220,9 +220,8 @@ static void make_lanes(const struct fixture *f, struct lanes *l, size_t bytes, u
 {
     char error[160];
 
-    *l = (struct lanes){
-        .ends = {{&device_host, 0}, {&device_host, 0}}, .bytes = bytes, .used = used};
-    assert_int_equal(lanes_alloc(l, f->topo, DEVICE_BASE, error, sizeof(error)), 0);
+    *l = (struct lanes){.ends = {{.gpu = false}, {.gpu = false}}, .bytes = bytes, .used = used};
+    assert_int_equal(lanes_alloc(l, f->topo, HOST_PAGES_BASE, error, sizeof(error)), 0);
 }
 
 static struct transfer_config config_of(const struct fixture *f, const struct lanes *l,
@@ -265,7 +264,7 @@ static void run_transfer(const struct fixture *f, const struct transport_ops *op
 {
     struct lanes l;
     struct transfer *t;
-    struct device_where where[2];
+    struct host_where where[2];
     uint64_t ns[3] = {0};
     char text[160];
 

@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <math.h>
 
-#include "core/gpu/gpu_copy.h"
+#include "benches/copy/gpu_copy.h"
 #include "tests/unit/fake_copy_gpu.h"
 
 static void make_memory(struct gpu_copy_memory *m, struct gpu *gpu, enum copy_memory kind,
@@ -314,8 +314,10 @@ struct fixture {
     struct gpu_copy c;
 };
 
-static const struct bench copy_bench = {
-    .name = "copy", .columns = (const char *const[]){"numa", "clock", "load", "address", NULL}};
+static const struct bench_column copy_columns[] = {
+    {.name = "numa"}, {.name = "clock"}, {.name = "load"}, {.name = "address"}, {.name = NULL}};
+static const struct bench_rows copy_rows = {.columns = copy_columns};
+static const struct bench copy_bench = {.name = "copy", .rows = &copy_rows};
 
 static struct fixture *fixture(void)
 {
@@ -329,7 +331,7 @@ static struct fixture *fixture(void)
     f.c = (struct gpu_copy){.params = &f.params,
                             .engine = COPY_CE,
                             .memory = COPY_PINNED,
-                            .ends = {{&device_host, 0}, {&device_gpu, 0}},
+                            .ends = {{.gpu = false}, {.gpu = true}},
                             .gpu = {NULL, &f.gpu},
                             .each = 1,
                             .gpus = 1};

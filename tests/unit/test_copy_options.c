@@ -10,7 +10,7 @@
 #include <cmocka.h>
 #include <errno.h>
 
-#include "core/device/copy_work.h"
+#include "benches/copy/copy_work.h"
 #include "core/option_value.h"
 
 enum { PLACE = 2 }; /* places in the table */
@@ -105,7 +105,7 @@ static void test_a_gpu_and_itself_is_no_pair(void **state)
 
 static void test_who_runs_it(void **state)
 {
-    struct place host = {&device_host, 0}, gpu = {&device_gpu, 0};
+    struct place host = {.gpu = false}, gpu = {.gpu = true};
 
     (void)state;
     for (int i = 0; i < 4; i++) {

@@ -13,8 +13,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/net/cpu.h"
-#include "core/net/machine.h"
+#include "core/hw/machine.h"
 #include "tests/unit/scratch_tree.h"
 
 static void test_sums(void **state)

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/gpu/gpu_kernels.h"
+#include "core/hw/gpu_kernels.h"
 #include "cuda_fixture.h"
 
 #define TEXT_BYTES 2048

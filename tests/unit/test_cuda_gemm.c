@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "core/gpu/gpu_gemm.h"
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/gpu_gemm.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 #include "cuda_fixture.h"
 
 #define M    48

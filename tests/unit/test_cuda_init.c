@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "core/net/party.h"
+#include "benches/net/party.h"
 #include "cuda_fixture.h"
 #include "scratch_tree.h"
 

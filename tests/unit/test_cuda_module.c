@@ -16,8 +16,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 #include "cuda_fixture.h"
 
 #define SEED 7

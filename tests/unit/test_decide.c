@@ -325,7 +325,7 @@ static void a_night_far_off_is_no_loss_before_nights_are_known(void **state)
     assert_int_equal(s.cases[0].decision, DECISION_INCONCLUSIVE);
     assert_true(s.cases[0].p_worse < 0.01 && s.cases[0].p_likely < s.cases[0].p_worse);
     assert_int_equal(s.cases[0].obstacle, OBSTACLE_SHAPE); /* no other case lay as far off */
-    scene_scale(&s, 0, 0.7); /* no night is as far off as that */
+    scene_scale(&s, 0, 0.7);                               /* no night is as far off as that */
     decided(s.cases, MANY, true);
     assert_int_equal(s.cases[0].decision, DECISION_WORSE);
 }

@@ -419,14 +419,45 @@ static void waits_are_counted_and_attended_to(void **state)
 static void segments_are_the_same_for_all(void **state)
 {
     (void)state;
-    assert_int_equal(engine_segment("tcp", 1 << 30, 100), 128);
-    assert_int_equal(engine_segment("tcp", 100, 1 << 20), 128);
-    assert_int_equal(engine_segment("tcp", 0, 0), 64);
+    assert_int_equal(engine_segment("tcp", 1 << 30, 1, 100), 128);
+    assert_int_equal(engine_segment("tcp", 100, 1, 1 << 20), 128);
+    assert_int_equal(engine_segment("tcp", 0, 1, 0), 64);
     for (uint64_t bytes = 1; bytes < 1u << 30; bytes = bytes * 3 + 1) {
-        uint64_t segment = engine_segment("shm", bytes, 0);
+        uint64_t segment = engine_segment("shm", bytes, 1, 0);
         assert_int_equal(segment % 64, 0);
         assert_true(segment > 0 && segment < bytes + 64);
     }
+}
+
+/* When the last of n members in a chain has all of it, if a link carries a byte in each unit of time and a segment goes on once it has come whole. */
+static uint64_t chain_time(uint64_t bytes, unsigned n, uint64_t segment)
+{
+    uint64_t through[16] = {0}; /* of each link, its last segment so far */
+
+    for (uint64_t at = 0; at < bytes; at += segment) {
+        uint64_t length = bytes - at < segment ? bytes - at : segment, came = 0;
+        for (unsigned link = 0; link + 1 < n; link++) {
+            uint64_t begin = came > through[link] ? came : through[link];
+            came = through[link] = begin + length;
+        }
+    }
+    return through[n - 2];
+}
+
+static void a_chain_is_filled_soon(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 16; n++)
+        for (uint64_t bytes = 1 << 20; bytes <= 1u << 30; bytes *= 2) {
+            uint64_t segment = engine_segment("tcp", bytes, n - 1, 0);
+            uint64_t time = chain_time(bytes, n, segment), least = (n - 2) * (32u << 10);
+            assert_true(segment >= 32 << 10 && segment <= 256 << 10);
+            assert_true(time <= bytes + bytes / 64 + least);
+            assert_int_equal(engine_segment("rdma", bytes, n - 1, 0), segment);
+        }
+    assert_int_equal(engine_segment("tcp", 8 << 20, 6, 0), 32 << 10);
+    assert_int_equal(engine_segment("tcp", 8 << 20, 6, 256 << 10), 256 << 10);
+    assert_int_equal(engine_segment("shm", 8 << 20, 6, 0), 256 << 10); /* there is no line */
 }
 
 static void a_large_ring_opens(void **state)
@@ -456,6 +487,7 @@ int main(void)
         cmocka_unit_test(any_schedule_does_what_its_list_says),
         cmocka_unit_test(waits_are_counted_and_attended_to),
         cmocka_unit_test(segments_are_the_same_for_all),
+        cmocka_unit_test(a_chain_is_filled_soon),
         cmocka_unit_test(a_large_ring_opens),
     };
 

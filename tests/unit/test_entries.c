@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/device/entries.h"
+#include "benches/memory/entries.h"
 
 #define BYTES (3 * KERNEL_BLOCK)
 

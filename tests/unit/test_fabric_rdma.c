@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/net/nic.h"
+#include "core/hw/nic.h"
 #include "core/pattern.h"
 #include "core/rng.h"
 #include "rdma_scene.h"

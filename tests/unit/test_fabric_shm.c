@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core/clock.h"
+#include "core/wire/fabric_shm.h"
 #include "fabric_fixture.h"
 
 static int wait_for_end(struct world *w, void *arg)
@@ -99,11 +101,160 @@ static void another_process_memory_is_not_taken(void **state)
     close(shorter);
 }
 
+#define PATIENCE_NS 20000000000u
+
+/* Rank 0 sends, then sleeps for an answer. Rank 1 takes what it sent: that is no reason to wake it; the answer is. */
+static int wake_for_an_answer(struct fabric_party *p)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct fabric_shm_head *head = fabric_shm_link_of(l)->peer_head;
+    uint64_t begin_ns = clock_now_ns();
+    char in[8], out[8] = "ball";
+    int err = fabric_receive(p->fabric, l, in, 8);
+
+    if (!p->rank) {
+        err = err ? err : fabric_send(p->fabric, l, out, 8);
+        return err ? err : fabric_until(p, l, 8, 8);
+    }
+    while (!atomic_load(&head->sleeping) && clock_now_ns() - begin_ns < PATIENCE_NS)
+        ;
+    uint32_t events = atomic_load(&head->events), sleeping = atomic_load(&head->sleeping);
+    if (sleeping & ~FABRIC_SHM_FOR_DATA)
+        return fabric_fault(p, -EINVAL, "rank 0 sleeps for %u", sleeping);
+    err = err ? err : fabric_until(p, l, 0, 8);
+    if (!err && atomic_load(&head->events) != events)
+        return fabric_fault(p, -EINVAL, "rank 0 was woken for nothing");
+    err = err ? err : fabric_send(p->fabric, l, out, 8);
+    return err ? err : fabric_until(p, l, 8, 8);
+}
+
+static void who_sleeps_is_not_woken_for_nothing(void **state)
+{
+    struct fabric_outcome outcomes[2];
+    struct fabric_fixture x = {
+        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = wake_for_an_answer};
+
+    (void)state;
+    x.options.crowded = true;
+    fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+}
+
+/* What rank 1 does to its own ring before it receives, and what it has then. */
+struct brief_case {
+    size_t bytes;
+    bool ring, brief, end; /* each: is it spoilt? */
+    bool right;
+};
+
+static const struct brief_case briefs[] = {
+    {8, true, false, false, true},  {1, true, false, false, true},
+    {48, true, false, false, true}, {8, false, true, true, true},
+    {8, true, false, true, false},  {49, true, false, false, false},
+    {49, false, true, false, true}, {8, false, false, false, true},
+    {40, false, true, false, false}};
+
+static void spoil(struct fabric_shm_ring *r, size_t ring_bytes, const struct brief_case *b)
+{
+    for (size_t i = 0; i < b->bytes && b->ring; i++)
+        r->data[(atomic_load(&r->read) + i) & (ring_bytes - 1)] ^= 0x55;
+    for (size_t i = 0; i < FABRIC_SHM_BRIEF / 8 && b->brief; i++)
+        atomic_fetch_xor(&r->brief[i], 0x5555555555555555u);
+    if (b->end)
+        atomic_store(&r->brief_end, 0);
+}
+
+static int send_brief(struct fabric_party *p, const struct brief_case *b)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    uint64_t begin_ns = clock_now_ns(), sent = l->sent, received = l->received;
+    char out[64], in[64] = "";
+    int err;
+
+    for (size_t i = 0; i < sizeof(out); i++)
+        out[i] = (char)(i * 7 + b->bytes + 1);
+    if (!p->rank) {
+        err = fabric_send(p->fabric, l, out, b->bytes);
+        return err ? err : fabric_until(p, l, sent + b->bytes, received);
+    }
+    struct fabric_shm_ring *r = fabric_shm_link_of(l)->in;
+    while (atomic_load(&r->written) == atomic_load(&r->read))
+        if (clock_now_ns() - begin_ns > PATIENCE_NS)
+            return fabric_fault(p, -ETIME, "nothing came");
+    spoil(r, fabric_shm_of(p->fabric)->ring_bytes, b);
+    err = fabric_receive(p->fabric, l, in, b->bytes);
+    err = err ? err : fabric_until(p, l, sent, received + b->bytes);
+    if (!err && !memcmp(in, out, b->bytes) != b->right)
+        return fabric_fault(p, -EINVAL, "case %zu: it has come from the other place",
+                            (size_t)(b - briefs));
+    return err;
+}
+
+static int send_briefs(struct fabric_party *p)
+{
+    int err = 0;
+
+    for (size_t i = 0; i < sizeof(briefs) / sizeof(*briefs) && !err; i++) {
+        err = send_brief(p, &briefs[i]);
+        err = err ? err : fabric_barrier(p);
+    }
+    return err;
+}
+
+static void short_messages_lie_beside_their_count(void **state)
+{
+    struct fabric_outcome outcomes[2];
+    struct fabric_fixture x = {
+        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = send_briefs};
+
+    (void)state;
+    fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+}
+
+/* Many short ones around the end of the ring, now and then a longer one between them: none is taken for another. */
+static int stream_of_shorts(struct fabric_party *p)
+{
+    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    unsigned char data[4096];
+    uint64_t moved = 0;
+    int err = 0;
+
+    for (unsigned i = 0; i < 60000 && !err; i++) {
+        size_t bytes = i % 97 == 5 ? 4001 : 1 + i * 31 % 60;
+        for (size_t k = 0; k < bytes && !p->rank; k++)
+            data[k] = (unsigned char)(i * 13 + k * 5);
+        err = p->rank ? fabric_receive(p->fabric, l, data, bytes)
+                      : fabric_send(p->fabric, l, data, bytes);
+        moved += bytes;
+        err = err ? err : fabric_until(p, l, p->rank ? 0 : moved, p->rank ? moved : 0);
+        for (size_t k = 0; k < bytes && p->rank && !err; k++)
+            if (data[k] != (unsigned char)(i * 13 + k * 5))
+                err = fabric_fault(p, -EINVAL, "message %u of %zu: byte %zu", i, bytes, k);
+    }
+    return err;
+}
+
+static void a_stream_of_short_messages_is_right(void **state)
+{
+    struct fabric_outcome outcomes[2];
+    struct fabric_fixture x = {
+        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = stream_of_shorts};
+
+    (void)state;
+    x.options.message_most = 4096;
+    fabric_fixture_run(&x, outcomes);
+    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_is_of_one_machine),
         cmocka_unit_test(another_process_memory_is_not_taken),
+        cmocka_unit_test(who_sleeps_is_not_woken_for_nothing),
+        cmocka_unit_test(short_messages_lie_beside_their_count),
+        cmocka_unit_test(a_stream_of_short_messages_is_right),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

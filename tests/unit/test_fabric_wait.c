@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who waits for messages over shared memory and TCP: it sleeps, and is woken when there is something to do. */
+/* waits: for messages */
 #include <errno.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/transport/fabric_shm.h"
+#include "core/wire/fabric_shm.h"
 #include "fabric_fixture.h"
 
 #define BOTH 2
@@ -201,12 +205,107 @@ static void who_joins_is_called_back(void **state)
     }
 }
 
+/* In place of the system's, for the fabrics, too. */
+static unsigned yields, looked;
+static uint64_t others_ns; /* what others take when they are given way */
+
+int sched_yield(void)
+{
+    const struct timespec pause = {.tv_nsec = (long)others_ns};
+
+    yields++;
+    return others_ns ? nanosleep(&pause, NULL) : (int)syscall(SYS_sched_yield);
+}
+
+#define THIRD 3
+
+static int third_time(struct fabric *f)
+{
+    (void)f;
+    return ++looked == THIRD;
+}
+
+static int never(struct fabric *f)
+{
+    (void)f;
+    looked++;
+    return 0;
+}
+
+static int spin_once(struct fabric *f, int (*look)(struct fabric *f), uint64_t wait_ns)
+{
+    yields = looked = 0;
+    return fabric_spin(f, look, 2, clock_now_ns(), wait_ns);
+}
+
+/* What came first: the third look, or the end of a spin, of which a machine with other work may leave little: then again. */
+static void spin_to_third(bool crowded, unsigned expected_yields)
+{
+    struct fabric f = {0};
+    int rc = 0;
+
+    for (unsigned i = 0; i < 100000 && !rc; i++) {
+        f = (struct fabric){.options.crowded = crowded};
+        rc = spin_once(&f, third_time, 1000000000);
+    }
+    assert_int_equal(rc, 1);
+    assert_int_equal(looked, THIRD);
+    assert_int_equal(yields, expected_yields);
+}
+
+static void who_shares_a_cpu_gives_way(void **state)
+{
+    (void)state;
+    spin_to_third(true, THIRD);
+    spin_to_third(false, 1); /* two looks, and one that follows it */
+}
+
+static void no_way_is_given_to_strangers(void **state)
+{
+    struct fabric f = {.options.crowded = true};
+
+    (void)state;
+    others_ns = 1000000;
+    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    others_ns = 0;
+    assert_int_equal(yields, 1);
+    assert_true(f.yield_ns != 0);
+    f.yield_ns = clock_now_ns() + 60000000000u;
+    assert_int_equal(spin_once(&f, never, 1000000000), 0); /* it is to sleep at once */
+    assert_int_equal(yields + looked, 0);
+    f.options.crowded = false;
+    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    assert_int_equal(yields, 0);
+    assert_true(looked >= 2);
+    f.yield_ns = 1;
+    assert_int_equal(spin_once(&f, never, 1000000000), 0);
+    assert_true(yields >= 1);
+}
+
+/* A CPU that was away for a millisecond is not given away for twenty. */
+static void strangers_cost_a_twentieth(void **state)
+{
+    struct fabric f = {.options.crowded = true};
+    uint64_t begin_ns = clock_now_ns(), given_ns;
+
+    (void)state;
+    others_ns = 1000000;
+    spin_once(&f, never, 1000000000);
+    given_ns = clock_now_ns() - begin_ns;
+    others_ns = 0;
+    assert_true(f.yield_ns >= begin_ns + 20 * 1000000);
+    assert_true(f.yield_ns <= begin_ns + 21 * given_ns);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_joins_is_called_back),
         cmocka_unit_test(who_waits_sleeps),
         cmocka_unit_test(who_sleeps_is_woken),
+        cmocka_unit_test(who_shares_a_cpu_gives_way),
+        cmocka_unit_test(no_way_is_given_to_strangers),
+        cmocka_unit_test(strangers_cost_a_twentieth),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/net/framing.h"
+#include "core/hw/framing.h"
+#include "core/wire/net.h"
 
 static void near(double have, double want, int line)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the matrix libraries behind their ops tables: right results, threads where they belong,
  * and a clear word where a library is missing. What changes the process runs in a child. */
-#include "core/blas/library.h"
+#include "benches/gemm/library.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,8 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/blas/openblas_core.h"
-#include "core/blas/threads.h"
+#include "benches/gemm/threads.h"
 #include "core/clock.h"
 
 #define SEED   3
@@ -365,11 +364,11 @@ static void cpu_lists(void **state)
     char text[32], tight[6];
 
     (void)state;
-    assert_string_equal(cpus_text(cpus, 5, text, sizeof(text)), "0-3,8");
-    assert_string_equal(cpus_text(cpus, 1, text, sizeof(text)), "8");
-    assert_string_equal(cpus_text(cpus, 5, tight, sizeof(tight)), "0-3,8");
+    assert_string_equal(topo_cpus_text(cpus, 5, text, sizeof(text)), "0-3,8");
+    assert_string_equal(topo_cpus_text(cpus, 1, text, sizeof(text)), "8");
+    assert_string_equal(topo_cpus_text(cpus, 5, tight, sizeof(tight)), "0-3,8");
     const unsigned odd[] = {1, 3, 5, 7};
-    assert_string_equal(cpus_text(odd, 4, tight, sizeof(tight)), "1,3..");
+    assert_string_equal(topo_cpus_text(odd, 4, tight, sizeof(tight)), "1,3..");
 }
 
 static void task_times_follow_the_task(void **state)

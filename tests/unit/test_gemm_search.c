@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the search for the fastest shape and of the contest among algorithms, on made-up rates
  * and a made-up clock. */
-#include "core/blas/search.h"
+#include "benches/gemm/search.h"
 
 #include <errno.h>
 #include <math.h>
@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include "core/blas/contest.h"
 
 /* --- the search ----------------------------------------------------------------------------- */
 

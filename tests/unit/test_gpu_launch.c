@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
+#include "benches/launch/gpu_launch.h"
 #include "core/clock.h"
-#include "core/gpu/gpu_kernels.h"
-#include "core/gpu/gpu_launch.h"
-#include "core/gpu/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
+#include "core/hw/gpu_values.h"
 
 #define CALL_NS 100000u
 #define WAIT_NS 1000000u
@@ -364,7 +364,8 @@ static void test_what_is_timed(void **state)
         uint64_t ns = 0, best = UINT64_MAX;
 
         assert_int_equal(launch_open(&l, &gpu, op_of(cases[i].op), 2, 64), 0);
-        for (int k = 0; k < 5; k++) {
+        /* A wait that is timed never takes less; what does not wait may, on a busy machine. */
+        for (int k = 0; k < 5 || (!cases[i].waits && best >= WAIT_NS && k < 1000); k++) {
             assert_int_equal(launch_once(&l, &ns), 0);
             best = ns < best ? ns : best;
         }

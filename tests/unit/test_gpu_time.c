@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
-#include "core/gpu/gpu_time.h"
+#include "core/hw/gpu_time.h"
 
 struct gpu {
     struct gpu_base base;

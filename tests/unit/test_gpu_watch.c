@@ -12,9 +12,9 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/gpu/gpu_held.h"
-#include "core/gpu/gpu_watch.h"
-#include "core/gpu/nvml.h"
+#include "core/hw/gpu_held.h"
+#include "core/hw/gpu_watch.h"
+#include "core/hw/nvml.h"
 
 struct nvml_device { /* what the made-up library says of it */
     const char *address;
@@ -249,7 +249,8 @@ static void test_held_back(void **state)
     assert_true(l.looks == 2 && l.throttled_looks == 1);
     assert_true(l.throttled_ms == 90);
     assert_true(l.clock_mhz_low == 1500 && l.clock_mhz_high == 1980);
-    assert_string_equal(l.throttle, "power cap; set: application clocks");
+    assert_string_equal(l.throttle, "power cap");
+    assert_string_equal(l.clocks_set, "application clocks");
     assert_says(&l, "GPU held back in 1 of 2 looks (power cap)");
     assert_says(&l, "GPU clock 1500 to 1980 MHz");
 }
@@ -259,16 +260,17 @@ static void test_names(void **state)
 {
     static const struct {
         unsigned bits;
-        const char *throttle;
+        const char *throttle, *set;
         double held;
     } cases[] = {
-        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL, "thermal slowdown", 1},
-        {NVML_REASON_HW_SLOWDOWN, "hardware slowdown", 1},
-        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_POWER_BRAKE, "power brake", 1},
-        {NVML_REASON_BOARD_LIMIT | NVML_REASON_RELIABILITY, "", 0}, /* of a later driver: unknown */
-        {NVML_REASON_SYNC_BOOST | NVML_REASON_DISPLAY_CLOCKS, "set: sync boost, display clocks", 0},
-        {NVML_REASON_APPLICATION_CLOCKS, "set: application clocks", 0},
-        {NVML_REASON_IDLE, "", 0},
+        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_HW_THERMAL, "thermal slowdown", "", 1},
+        {NVML_REASON_HW_SLOWDOWN, "hardware slowdown", "", 1},
+        {NVML_REASON_HW_SLOWDOWN | NVML_REASON_POWER_BRAKE, "power brake", "", 1},
+        {NVML_REASON_BOARD_LIMIT | NVML_REASON_RELIABILITY, "", "",
+         0}, /* of a later driver: unknown */
+        {NVML_REASON_SYNC_BOOST | NVML_REASON_DISPLAY_CLOCKS, "", "sync boost, display clocks", 0},
+        {NVML_REASON_APPLICATION_CLOCKS, "", "application clocks", 0},
+        {NVML_REASON_IDLE, "", "", 0},
     };
 
     (void)state;
@@ -278,6 +280,7 @@ static void test_names(void **state)
         look(watch);
         struct gpu_ledger l = finish(watch);
         assert_string_equal(l.throttle, cases[i].throttle);
+        assert_string_equal(l.clocks_set, cases[i].set);
         assert_true(l.throttled_looks == cases[i].held);
         if (!cases[i].held)
             assert_calm(&l);
@@ -546,7 +549,8 @@ static void test_samples_in_words(void **state)
     gpu_ledger_none(&l);
     l.looks = 30;
     l.throttled_looks = 12;
-    snprintf(l.throttle, sizeof(l.throttle), "power cap; set: sync boost");
+    snprintf(l.throttle, sizeof(l.throttle), "power cap");
+    snprintf(l.clocks_set, sizeof(l.clocks_set), "sync boost");
     l.samples = 200;
     l.throttled_samples = 37;
     assert_says(&l, "GPU held back in 12 of 30 looks (power cap), 37 of 200 samples");

@@ -9,7 +9,8 @@
 
 #include <cmocka.h>
 
-#include "harness/run/join.h"
+#include "harness/limits/limits_row.h"
+#include "tests/unit/built_benches.h"
 
 static const char rows[] = "op,threads,node,memory_node,level,metric,unit,value\n"
                            "triad,64,any,local,DRAM,bandwidth,GB/s,150\n"
@@ -21,6 +22,21 @@ static const char rows[] = "op,threads,node,memory_node,level,metric,unit,value\
                            "triad,32,any,local,DRAM,bandwidth,GB/s,75\n";
 
 static double cores = 64;
+static struct bench_list benches;
+
+static int load_benches(void **state)
+{
+    (void)state;
+    benches = built_benches();
+    return 0;
+}
+
+static int release_benches(void **state)
+{
+    (void)state;
+    bench_list_release(&benches);
+    return 0;
+}
 
 static int joined(json_t *limits, const char *bench, size_t row, struct joined_limit *out)
 {
@@ -28,7 +44,7 @@ static int joined(json_t *limits, const char *bench, size_t row, struct joined_l
     char error[256];
 
     assert_int_equal(table_parse("t", rows, strlen(rows), &t, error, sizeof(error)), 0);
-    int found = join_limit(limits, cores, bench, &t, row, out);
+    int found = limits_row(limits, cores, rows_of(&benches, bench)->limits, &t, row, out);
     table_release(&t);
     return found;
 }
@@ -65,5 +81,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_join)};
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, load_benches, release_benches);
 }

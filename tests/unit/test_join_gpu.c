@@ -11,7 +11,8 @@
 
 #include <cmocka.h>
 
-#include "harness/run/join.h"
+#include "harness/limits/limits_row.h"
+#include "tests/unit/built_benches.h"
 
 /* Two GPUs with NVLink between them, a third one without and of another rate; the second one's way
  * to the root is slower than its link. */
@@ -48,11 +49,13 @@ static const char limits_text[] =
     " \"source\": \"nvml\", \"detail\": \"4 NVLinks\"}]";
 
 static json_t *limits;
+static struct bench_list benches;
 
 static int load_limits(void **state)
 {
     (void)state;
     limits = json_loads(limits_text, 0, NULL);
+    benches = built_benches();
     return limits ? 0 : -1;
 }
 
@@ -60,6 +63,7 @@ static int free_limits(void **state)
 {
     (void)state;
     json_decref(limits);
+    bench_list_release(&benches);
     return 0;
 }
 
@@ -73,7 +77,7 @@ static double limit_of(const char *bench, const char *header, const char *row,
     snprintf(text, sizeof(text), "%s\n%s\n", header, row);
     if (table_parse("t", text, strlen(text), &t, error, sizeof(error)))
         fail_msg("the test's own table: %s", error);
-    int found = join_limit(limits, 64, bench, &t, 0, out);
+    int found = limits_row(limits, 64, rows_of(&benches, bench)->limits, &t, 0, out);
     table_release(&t);
     return found ? out->value : NAN;
 }

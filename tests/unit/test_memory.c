@@ -14,12 +14,12 @@
 
 #include <cmocka.h>
 
-#include "core/cache_level.h"
+#include "benches/memory/arrays.h"
+#include "benches/memory/chase.h"
 #include "core/ceilings.h"
-#include "core/device/arrays.h"
-#include "core/device/chase.h"
 #include "core/evidence.h"
-#include "core/placement.h"
+#include "core/hw/topo.h"
+#include "core/hw/place.h"
 #include "core/rng.h"
 
 #define BYTES (4 * KERNEL_BLOCK)
@@ -321,12 +321,11 @@ static int close_team(void **state)
 
 static void open_arrays(const struct fixture *f, struct arrays *a, int op, int type, uint64_t bytes)
 {
-    struct arrays_config config = {.device = &device_host,
-                                   .topo = f->topo,
+    struct arrays_config config = {.topo = f->topo,
                                    .op = (enum kernel_op)op,
                                    .type = (enum kernel_type)type,
                                    .bytes = bytes,
-                                   .memory = DEVICE_BASE,
+                                   .memory = HOST_PAGES_BASE,
                                    .node = -1,
                                    .seed = 7};
     char error[160] = "";
@@ -467,8 +466,7 @@ static void test_arrays_sizes(void **state)
 static void test_arrays_too_small(void **state)
 {
     const struct fixture *f = *state;
-    struct arrays_config config = {.device = &device_host,
-                                   .topo = f->topo,
+    struct arrays_config config = {.topo = f->topo,
                                    .op = KERNEL_TRIAD,
                                    .bytes = 3 * KERNEL_BLOCK * f->threads - 1,
                                    .node = -1};
@@ -604,6 +602,39 @@ static void test_limit(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         assert_true(fabs(arrays_limit(cases[i].op, cases[i].fills, cases[i].c) - cases[i].gbps) <
                     1e-9);
+}
+
+/* A part whose rate is not known leaves the whole unknown; one that is not used does not. */
+static void test_limit_of_unknown_parts(void **state)
+{
+    const struct limit_parts loads = {.rate = {60, NAN}, .share = 1},
+                             stores = {.rate = {NAN, 20}, .share = 0},
+                             no_loads = {.rate = {NAN, 20}, .share = 2.0 / 3, .fill = 1.0 / 3},
+                             no_stores = {.rate = {60, NAN}, .share = 2.0 / 3};
+
+    (void)state;
+    assert_true(limit_of_parts(&loads) == 60 && limit_of_parts(&stores) == 20);
+    assert_true(isnan(limit_of_parts(&no_loads)) && isnan(limit_of_parts(&no_stores)));
+}
+
+/* Places that differ in anything are different; one that cannot be told whole is none. */
+static void test_ceiling_places(void **state)
+{
+    const unsigned cpus[] = {0, 1, 2, 8};
+    unsigned odd[120];
+    char place[CEILING_PLACE], other[CEILING_PLACE];
+
+    (void)state;
+    ceiling_place(place, "loads", cpus, 4, "%d bytes", 4096);
+    assert_string_equal(place, "loads, CPUs 0-2,8, 4096 bytes");
+    ceiling_place(other, "loads", cpus, 3, "%d bytes", 4096);
+    assert_string_not_equal(place, other);
+    for (unsigned i = 0; i < 120; i++)
+        odd[i] = 2 * i + 1;
+    ceiling_place(other, "loads", odd, 120, "%d bytes", 4096);
+    assert_string_equal(other, "");
+    ceiling_place(other, "loads", cpus, 4, "%0*d", CEILING_PLACE, 1);
+    assert_string_equal(other, "");
 }
 
 /* A machine made of two ports, each of which moves one line at a time: one brings lines in, the other takes lines out. With `fills` a line is
@@ -776,6 +807,56 @@ static void test_small_pages_are_told_by_their_cost(void **state)
     assert_int_equal(chase_translation(at, sizeof(at), 1, &t), -ERANGE);
 }
 
+/* A TLB that always takes the entry used longest ago, of so many entries for aligned pages of that size. Misses of
+ * the second time round the chain. */
+static unsigned misses_of(struct chase *c, unsigned entries, uint64_t page_bytes)
+{
+    static uint64_t used[1 << 18], tags[1 << 18]; /* by page: when; the entries in use, in order */
+    uint64_t now = 0, pages = 0;
+    unsigned missed = 0;
+
+    memset(used, 0, sizeof(used));
+    for (uint64_t i = 0; i < 2 * c->lines; i++) {
+        uint64_t page = (uint64_t)((char *)c->now - c->at) / page_bytes, younger = 0;
+
+        assert_true(page < 1 << 18);
+        /* How many others were used since: more than there are entries, and it is gone. */
+        for (uint64_t k = pages; used[page] && k && used[tags[k - 1]] > used[page]; k--)
+            younger++;
+        missed += i >= c->lines && (!used[page] || younger >= entries);
+        uint64_t at = used[page] ? pages - 1 - younger : pages++;
+        memmove(tags + at, tags + at + 1, (pages - 1 - at) * sizeof(*tags));
+        tags[pages - 1] = page;
+        used[page] = ++now;
+        chase_run(c, 1);
+    }
+    return missed;
+}
+
+/* Far loads miss the largest TLB of small pages, even where it joins four neighbours; of huge pages they need no
+ * more entries than near ones, which hardly miss anything. */
+static void test_translation_defeats_joined_pages(void **state)
+{
+    size_t bytes = (size_t)CHASE_TRANSLATION_LINES * CHASE_TRANSLATION_GROUP;
+    char *at = aligned_alloc(2 << 20, bytes);
+    struct chase far, near;
+
+    (void)state;
+    assert_non_null(at);
+    assert_int_equal(chase_translation_build(at, bytes, 5, &far, &near), 0);
+    assert_int_equal(chase_look(&far), 0);
+    assert_int_equal(chase_look(&near), 0);
+    assert_true(misses_of(&far, 4096, 4 * 4096) > far.lines * 9 / 10);
+    assert_int_equal(misses_of(&near, 256, 4096), 0);
+    assert_int_equal(misses_of(&far, 64, 2 << 20), 0);
+    assert_int_equal(misses_of(&near, 64, 2 << 20), 0);
+    assert_int_equal(misses_of(&near, 16, 2 << 20) > 0, misses_of(&far, 16, 2 << 20) > 0);
+    chase_release(&far);
+    chase_release(&near);
+    assert_int_equal(chase_translation_build(at, bytes - 1, 5, &far, &near), -ERANGE);
+    free(at);
+}
+
 /* Two packages, a node and an L3 of 8 MiB each, four cores with 1 MiB and 32 KiB. */
 #define TWO_NODES                                                                                  \
     "pack:2 [numa(memory=8GB)] l3:1(size=8388608) l2:4(size=1048576) l1:1(size=32768) core:1 pu:1"
@@ -885,7 +966,7 @@ static void test_places(void **state)
 
     (void)state;
     assert_int_equal(place_find("node1", topo, &place, error, sizeof(error)), 0);
-    assert_ptr_equal(place.device, &device_host);
+    assert_false(place.gpu);
     assert_int_equal(place.index, 1);
     assert_int_equal(place_find("node2", topo, &place, error, sizeof(error)), -ENODEV);
     assert_non_null(strstr(error, "node0, node1"));
@@ -911,45 +992,45 @@ static bool thp_is_off(void)
 static void test_host_memory(void **state)
 {
     const struct fixture *f = *state;
-    struct device_buffer b[2];
-    struct device_where w;
+    struct host_buffer b[2];
+    struct host_where w;
     char error[160];
     const size_t bytes = (size_t)5 << 20;
 
-    assert_int_equal(device_host.alloc(&b[0], f->topo, bytes, DEVICE_BASE, -1, error, 160), 0);
-    assert_int_equal(device_host.alloc(&b[1], f->topo, bytes, DEVICE_THP, -1, error, 160), 0);
+    assert_int_equal(host_alloc(&b[0], f->topo, bytes, HOST_PAGES_BASE, -1, error, 160), 0);
+    assert_int_equal(host_alloc(&b[1], f->topo, bytes, HOST_PAGES_THP, -1, error, 160), 0);
     for (int i = 0; i < 2; i++)
         assert_int_equal((uintptr_t)b[i].at % (2u << 20), 0);
-    device_host.where(b, 2, &w);
+    host_where(b, 2, &w);
     assert_true(w.huge_known);
     assert_true(w.resident_bytes == 0 && w.looked_at == 0);
     assert_true(isnan(evidence_huge_share(&w)));
     for (int i = 0; i < 2; i++)
         memset(b[i].at, 1, bytes);
-    device_host.where(&b[0], 1, &w);
+    host_where(&b[0], 1, &w);
     assert_true(w.resident_bytes == bytes && w.huge_bytes == 0);
     if (w.nodes_known)
         assert_int_equal(w.looked_at, 256);
-    device_host.where(&b[1], 1, &w);
+    host_where(&b[1], 1, &w);
     if (thp_is_off())
         assert_true(w.huge_bytes == 0);
     else
         assert_true(evidence_huge_share(&w) > 0.5 && evidence_huge_share(&w) <= 1);
-    device_host.where(b, 2, &w);
+    host_where(b, 2, &w);
     assert_true(w.resident_bytes >= 2 * bytes);
     for (int i = 0; i < 2; i++)
-        device_host.free(&b[i]);
-    device_host.free(&b[0]); /* a freed one is left alone */
+        host_free(&b[i]);
+    host_free(&b[0]); /* a freed one is left alone */
 }
 
 static void test_host_refuses(void **state)
 {
     const struct fixture *f = *state;
-    struct device_buffer b;
+    struct host_buffer b;
     char error[160] = "";
 
-    assert_true(device_host.available() > 1 << 20);
-    int err = device_host.alloc(&b, f->topo, (size_t)1 << 46, DEVICE_HUGETLB, -1, error, 160);
+    assert_true(host_available() > 1 << 20);
+    int err = host_alloc(&b, f->topo, (size_t)1 << 46, HOST_PAGES_HUGETLB, -1, error, 160);
     assert_int_equal(err, -EOPNOTSUPP); /* 64 TiB of reserved pages */
     assert_non_null(strstr(error, "vm.nr_hugepages"));
     assert_null(b.at);
@@ -957,19 +1038,19 @@ static void test_host_refuses(void **state)
 
 static void test_evidence_text(void **state)
 {
-    struct device_where w = {.huge_known = true,
-                             .resident_bytes = 400,
-                             .huge_bytes = 100,
-                             .nodes_known = true,
-                             .looked_at = 10,
-                             .elsewhere = 1,
-                             .on_node = {[1] = 9}};
+    struct host_where w = {.huge_known = true,
+                           .resident_bytes = 400,
+                           .huge_bytes = 100,
+                           .nodes_known = true,
+                           .looked_at = 10,
+                           .elsewhere = 1,
+                           .on_node = {[1] = 9}};
     char text[128];
 
     (void)state;
     assert_string_equal(evidence_pages(&w, text, sizeof(text)),
                         "node1 9/10 pages looked at, other nodes 1/10, 25 % on huge pages");
-    w = (struct device_where){0};
+    w = (struct host_where){0};
     assert_string_equal(evidence_pages(&w, text, sizeof(text)),
                         "node unknown (move_pages refused), page size unknown (no smaps)");
     char tiny[8] = "";
@@ -1027,6 +1108,7 @@ int main(void)
         cmocka_unit_test(test_chase_is_one_cycle),
         cmocka_unit_test(test_chase_goes_page_by_page),
         cmocka_unit_test(test_small_pages_are_told_by_their_cost),
+        cmocka_unit_test(test_translation_defeats_joined_pages),
         cmocka_unit_test(test_cache_levels),
         cmocka_unit_test(test_placement),
         cmocka_unit_test(test_placement_words),
@@ -1036,6 +1118,8 @@ int main(void)
         cmocka_unit_test(test_evidence_text),
         cmocka_unit_test(test_ceilings),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_limit_of_unknown_parts),
+        cmocka_unit_test(test_ceiling_places),
         cmocka_unit_test(test_limit_of_machines),
         cmocka_unit_test(test_best_of_two_ceilings),
     };

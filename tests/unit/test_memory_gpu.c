@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "core/gpu/gpu_arrays.h"
-#include "core/gpu/gpu_memory.h"
-#include "core/gpu/gpu_tune.h"
+#include "benches/memory/gpu_arrays.h"
+#include "benches/memory/gpu_memory.h"
+#include "benches/memory/gpu_tune.h"
 #include "core/rng.h"
 
 #define SMS    10u

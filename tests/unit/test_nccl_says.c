@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "core/collective/nccl_says.h"
+#include "core/evidence.h"
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "
 
@@ -32,9 +33,11 @@ static void algorithm_by_name(void **state)
 
     (void)state;
     assert_string_equal(s.algorithm, "ring/simple, channels 0-3");
+    assert_true(s.members_add);
     s = parse(LINE
               "AllReduce: 8 Bytes -> Algo COLLNET_DIRECT proto LL128 channel{Lo..Hi}={2..2}\n");
     assert_string_equal(s.algorithm, "collnet-direct/ll128, channels 2-2");
+    assert_false(s.members_add);
 }
 
 static void algorithm_by_number(void **state)
@@ -57,6 +60,7 @@ static void algorithm_of_the_last_call(void **state)
 
     (void)state;
     assert_string_equal(s.algorithm, "nvls-tree/simple, channels 0-15");
+    assert_false(s.members_add);
 }
 
 static void wires(void **state)
@@ -68,6 +72,14 @@ static void wires(void **state)
 
     (void)state;
     assert_string_equal(s.wires, "P2P/CUMEM and SHM and NET/IB");
+    assert_int_equal(s.carriers, CARRIER_PEER | CARRIER_SHARED_MEMORY | CARRIER_RDMA);
+    assert_true(s.network);
+    s = parse(LINE "Channel 00/0 : 3[3] -> 0[0] [send] via NET/Socket/0\n");
+    assert_int_equal(s.carriers, CARRIER_SOCKETS);
+    s = parse(LINE "Channel 00/0 : 3[3] -> 0[0] [send] via NET/AWS Libfabric/0\n");
+    assert_true(s.network && !s.carriers);
+    s = parse(LINE "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n");
+    assert_false(s.network);
     assert_true(s.heard);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the leader makes of a peer that is silent, and of one that is long at work and says so: order.h's beats. */
+/* waits: for a peer that is silent */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -12,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/net/lead.h"
+#include "benches/net/lead.h"
 #include "net_pair.h"
 
 #define LONG_NS 11500000000u /* longer than a silent peer is given */

@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "core/net/lead_state.h"
-#include "core/net/net_session.h"
-#include "core/net/net_work.h"
+#include "benches/net/lead_state.h"
+#include "benches/net/net_session.h"
+#include "benches/net/net_work.h"
 
 #define GB_EACH                                                                                    \
     (12.5 * 1428 / 1538) /* iWARP of 100 Gb/s at MTU 1500, in messages that fill its segments */

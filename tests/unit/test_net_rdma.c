@@ -16,7 +16,8 @@
 
 #include <cmocka.h>
 
-#include "core/net/nic.h"
+#include "core/hw/nic.h"
+#include "core/wire/net.h"
 #include "net_pair.h"
 #include "net_pair_channel.h"
 

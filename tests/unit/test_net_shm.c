@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/transport/shm_net.h"
+#include "core/wire/shm_net.h"
 #include "net_pair.h"
 
 #define MiB ((uint64_t)1 << 20)

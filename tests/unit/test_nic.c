@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the system says of interfaces and RDMA ports: recorded machines (tests/machines), and small made-up trees. */
+/* What the system says of interfaces and RDMA ports: the machines of tests/machines, and small made-up trees. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <math.h>
@@ -13,10 +13,9 @@
 
 #include <cmocka.h>
 
-#include "core/net/nic.h"
+#include "core/hw/nic.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/scratch_tree.h"
-
-#define MACHINE(name) "tests/machines/" name "/root"
 
 static void check_line(double have, const char *source, double want, const char *text)
 {

@@ -9,9 +9,9 @@
 
 #include <cmocka.h>
 
-#include "core/net/framing.h"
-#include "core/net/nic.h"
-#include "core/net/nic_parts.h"
+#include "core/hw/framing.h"
+#include "core/hw/nic.h"
+#include "core/wire/net.h"
 #include "tests/unit/path_tree.h"
 
 /* As its transport hands it over. */

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/net/nic.h"
+#include "core/hw/nic.h"
 #include "scratch_tree.h"
 
 static const char nic[] = "0000:03:00.0", gpu[] = "0000:04:00.0";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options: lists and ranges, bounds, hints, what --help and --describe print, and that a bad word
+/* Options: lists and ranges, bounds, hints, what --help prints, and that a bad word
  * changes nothing. */
 #include <errno.h>
 #include <setjmp.h>
@@ -361,21 +361,6 @@ static void test_help_shows_what_is_set_now(void **state)
     assert_null(strstr(text, "secret"));
 }
 
-static void test_describe_is_csv(void **state)
-{
-    char text[4096];
-
-    read_all(opts_describe, *state, text, sizeof(text));
-    assert_non_null(strstr(
-        text, "name,owner,letter,type,list,column,default,min,max,choices,help,when,scope,kept\n"));
-    assert_non_null(strstr(text, "\nthreads,own,t,integer,1,1,6,1,64,,threads,,,0\n"));
-    assert_non_null(
-        strstr(text, "\nsize,own,s,size,1,1,4096;1048576,8,,,\"bytes, of each array\",,,0\n"));
-    assert_non_null(
-        strstr(text, "\nmode,own,,choice,1,1,copy,0,,read;write;copy,what is done,,,0\n"));
-    assert_non_null(strstr(text, "\noutput,all,O,string,0,0,,0,,,a file,,,0\n"));
-}
-
 static void test_distance(void **state)
 {
     char long_text[80];
@@ -422,7 +407,6 @@ int main(void)
         cmocka_unit_test(test_bad_default_is_found),
         test(test_pick_chooses_from_each_list),
         test(test_help_shows_what_is_set_now),
-        test(test_describe_is_csv),
         cmocka_unit_test(test_distance),
         cmocka_unit_test(test_nearest),
     };

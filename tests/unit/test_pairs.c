@@ -311,7 +311,7 @@ static void test_margin_is_in_the_plan(void **state)
 /* Figures beside the samples are not judged, but CPU time per byte. */
 static void test_figures_are_left_out(void **state)
 {
-    struct scene_run r = scene_begin(*state, "a", "memory", params, 4);
+    struct scene_run r = scene_begin(*state, "a", "net", params, 4);
     struct row row;
 
     add(&r, "1", triad, (double[]){10}, 1);

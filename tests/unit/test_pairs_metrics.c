@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Whether each metric is judged was decided: every one that the sources of the benchmarks name is in the table of
- * harness/report/rules_pairs.c, and docs/schema.md says what that says. UPDATE=1 writes its table anew.
+ * Whether each metric is judged was decided: every one that the sources of the benchmarks name is in a table of
+ * theirs, and docs/schema.md says what these say. UPDATE=1 writes its tables anew.
  */
 #include <ftw.h>
 
-#include "harness/report/rules.h"
+#include "core/units.h"
+#include "harness/report/told.h"
+#include "tests/unit/built_benches.h"
 #include "tests/unit/pairs_scene.h"
 
 #define DOCUMENT  "docs/schema.md"
@@ -107,11 +109,12 @@ static int read_source(const char *path, const struct stat *st, int type, struct
     return 0;
 }
 
-static bool is_listed(const char *name)
+static bool is_listed(const struct bench_list *benches, const char *name)
 {
-    for (const struct rule_metric *m = rule_metrics; m->name; m++)
-        if (!strcmp(m->name, name))
-            return true;
+    for (size_t i = 0; i < benches->n; i++)
+        for (const struct bench_metric *m = benches->benches[i].rows.metrics; m->name; m++)
+            if (!strcmp(m->name, name))
+                return true;
     return false;
 }
 
@@ -125,6 +128,7 @@ static bool is_found(const char *name)
 
 static void test_every_metric_is_listed(void **state)
 {
+    struct bench_list benches = built_benches();
     size_t missing = 0;
 
     (void)state;
@@ -132,17 +136,20 @@ static void test_every_metric_is_listed(void **state)
     assert_int_equal(nftw("benches", read_source, 16, FTW_PHYS), 0);
     assert_int_equal(nftw("core", read_source, 16, FTW_PHYS), 0);
     for (size_t i = 0; i < n_found; i++)
-        if (!is_listed(found[i].name)) {
-            print_error("'%s' of %s is not in rule_metrics: is it to be judged?\n", found[i].name,
-                        found[i].file);
+        if (!is_listed(&benches, found[i].name)) {
+            print_error("'%s' of %s is in no table of metrics: is it to be judged?\n",
+                        found[i].name, found[i].file);
             missing++;
         }
     /* Those that are listed and not found: they are gone, or the search has become blind. */
-    for (const struct rule_metric *m = rule_metrics; m->name; m++)
-        if (!is_found(m->name)) {
-            print_error("'%s' of rule_metrics is named in no source\n", m->name);
-            missing++;
-        }
+    for (size_t i = 0; i < benches.n; i++)
+        for (const struct bench_metric *m = benches.benches[i].rows.metrics; m->name; m++)
+            if (!is_found(m->name)) {
+                print_error("metric '%s' of %s is named in no source\n", m->name,
+                            benches.benches[i].name);
+                missing++;
+            }
+    bench_list_release(&benches);
     assert_int_equal(missing, 0);
 }
 
@@ -266,29 +273,89 @@ static void test_a_figure_that_one_side_left_out(void **state)
 
 /* --- what the document says --- */
 
-static char *metrics_table(void)
+static const char *better_of(const struct bench_metric *m)
 {
+    char unit[32];
+
+    if (m->better)
+        return m->better == BETTER_MORE ? "more" : "less";
+    snprintf(unit, sizeof(unit), "%.*s", (int)strcspn(m->units, " "), m->units);
+    return units_find(unit)->higher_is_better ? "more" : "less";
+}
+
+static void print_metrics(FILE *out, const struct bench_info *b)
+{
+    for (const struct bench_metric *m = b->rows.metrics; m->name; m++)
+        fprintf(out, "| %s | `%s` | %s | %s | %s%s |\n", b->name, m->name, m->units, better_of(m),
+                m->unjudged ? "no: " : "yes", m->unjudged ? m->unjudged : "");
+}
+
+static void print_headlines(FILE *out, const struct bench_info *b)
+{
+    for (const struct bench_headline *h = b->rows.headlines; h->pipe; h++) {
+        fprintf(out, "| %s | %s | %s%s%s%s | %s | %s |", b->name, h->pipe,
+                strcmp(h->label, "%s") ? h->label : "",
+                h->by ? (strcmp(h->label, "%s") ? " `" : "`") : "", h->by ? h->by : "",
+                h->by ? "`" : "", h->at ? h->at : "", h->where);
+        if (h->low_below > 0)
+            fprintf(out, " %g %% |\n", h->low_below);
+        else
+            fputs(" |\n", out);
+    }
+}
+
+static void print_choices(FILE *out, const struct bench_info *b)
+{
+    size_t n = 0;
+
+    for (const struct bench_column *c = b->rows.columns; c->name; c++)
+        if (c->left_by) {
+            if (n++)
+                fprintf(out, ", `%s`", c->name);
+            else
+                fprintf(out, "| %s | `%s`", b->name, c->name);
+            if (*c->left_by)
+                fprintf(out, " (`%s`)", c->left_by);
+        }
+    if (n)
+        fputs(" |\n", out);
+}
+
+static const struct document {
+    const char *head, *columns;
+    void (*print)(FILE *out, const struct bench_info *b);
+} documents[] = {
+    {"<!-- metrics: made from plumb-BENCH --describe -->\n",
+     "| benchmark | metric | unit | better is | judged |\n|---|---|---|---|---|\n", print_metrics},
+    {"<!-- choices: made from plumb-BENCH --describe -->\n",
+     "| benchmark | parameters (the word) |\n|---|---|\n", print_choices},
+    {"<!-- headlines: made from plumb-BENCH --describe -->\n",
+     "| benchmark | part | line | of cases | that match | low below |\n|---|---|---|---|---|---|\n",
+     print_headlines},
+};
+
+static char *table_of(const struct document *d)
+{
+    struct bench_list benches = built_benches();
     char *text;
     size_t size;
     FILE *out = open_memstream(&text, &size);
 
-    fputs("| benchmark | metric | judged |\n|---|---|---|\n", out);
-    for (const struct rule_metric *m = rule_metrics; m->name; m++)
-        fprintf(out, "| %s | `%s` | %s%s |\n", m->bench ? m->bench : "any", m->name,
-                m->judged ? "yes" : "no: ", m->judged ? "" : m->why);
+    fputs(d->columns, out);
+    for (size_t i = 0; i < benches.n; i++)
+        d->print(out, &benches.benches[i]);
     fclose(out);
+    bench_list_release(&benches);
     return text;
 }
 
-static void test_document(void **state)
+static void check_document(const struct document *d)
 {
-    static const char head[] = "<!-- metrics: made from harness/report/rules_pairs.c -->\n",
-                      tail[] = "<!-- end -->";
-    char *text = read_file(DOCUMENT), *table = metrics_table(), *begin = strstr(text, head);
+    static const char tail[] = "<!-- end -->";
+    char *text = read_file(DOCUMENT), *table = table_of(d), *begin = strstr(text, d->head);
 
-    (void)state;
     assert_non_null(begin);
-    begin += strlen(head);
+    begin += strlen(d->head);
     char *end = strstr(begin, tail);
     assert_non_null(end);
     if (getenv("UPDATE")) {
@@ -298,11 +365,18 @@ static void test_document(void **state)
         fprintf(out, "%.*s%s%s", (int)(begin - text), text, table, end);
         fclose(out);
     } else if (strlen(table) != (size_t)(end - begin) || memcmp(table, begin, strlen(table))) {
-        fail_msg("%s does not say what rule_metrics say: UPDATE=1 %s writes it", DOCUMENT,
+        fail_msg("%s does not say what the benchmarks say: UPDATE=1 %s writes it", DOCUMENT,
                  "build/tests/test_pairs_metrics");
     }
     free(table);
     free(text);
+}
+
+static void test_document(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(documents) / sizeof(*documents); i++)
+        check_document(&documents[i]);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scene_make, scene_remove)

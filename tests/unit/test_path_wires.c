@@ -10,8 +10,9 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/net/framing.h"
-#include "core/net/nic.h"
+#include "core/hw/framing.h"
+#include "core/hw/nic.h"
+#include "core/wire/net.h"
 #include "tests/unit/path_tree.h"
 
 /* "eth0+eth1", or why not. */

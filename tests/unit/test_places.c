@@ -51,17 +51,24 @@ static char *defaults[] = {"read", "host", "node0", "node0", "other", "out", NUL
  * them. */
 static const char program[] =
     "#!/bin/sh\n"
-    "case \"$*\" in *--version*) exit 0 ;; *cuda*) op='read;write' ;; *) op=read ;; esac\n"
+    "case \"$*\" in *--version*) exit 0 ;; *cuda*) op='\"read\", \"write\"' ;; *) op='\"read\"' ;; "
+    "esac\n"
     "cat <<END\n"
-    "# help a fake\n"
-    "# columns op;device;source;destination\n"
-    "name,owner,letter,type,list,column,default,min,max,choices,help\n"
-    "op,fake,,choice,1,1,$op,0,0,read;write,x\n"
-    "device,fake,,custom,1,1,host,0,0,,x\n"
-    "source,fake,,custom,1,1,node0,0,0,,x\n"
-    "destination,fake,,custom,1,1,node0,0,0,,x\n"
-    "kind,fake,,choice,0,0,other,0,0,gpus;other,x\n"
-    "way,fake,,choice,1,0,out,0,0,out;in,x\n"
+    "{\"bench\": \"fake\", \"help\": \"a fake\", \"options\": [\n"
+    "{\"name\": \"op\", \"type\": \"choice\", \"list\": true, \"column\": true, \"default\": [$op],"
+    " \"choices\": [\"read\", \"write\"]},\n"
+    "{\"name\": \"device\", \"type\": \"custom\", \"list\": true, \"column\": true,"
+    " \"default\": [\"host\"]},\n"
+    "{\"name\": \"source\", \"type\": \"custom\", \"list\": true, \"column\": true,"
+    " \"default\": [\"node0\"]},\n"
+    "{\"name\": \"destination\", \"type\": \"custom\", \"list\": true, \"column\": true,"
+    " \"default\": [\"node0\"]},\n"
+    "{\"name\": \"kind\", \"type\": \"choice\", \"default\": [\"other\"],"
+    " \"choices\": [\"gpus\", \"other\"]},\n"
+    "{\"name\": \"way\", \"type\": \"choice\", \"list\": true, \"default\": [\"out\"],"
+    " \"choices\": [\"out\", \"in\"]}],\n"
+    "\"rows\": {\"columns\": [{\"name\": \"op\"}, {\"name\": \"device\"}, {\"name\": \"source\"},"
+    " {\"name\": \"destination\"}]}}\n"
     "END\n";
 static char program_path[] = "/tmp/plumb-places-XXXXXX";
 
@@ -86,7 +93,7 @@ static char *columns[] = {"op", "device", "source", "destination", NULL};
 /* Two benchmarks that see the same n GPUs beside a library each. */
 struct fakes {
     struct bench_backend backends[GPUS_MAX + 2];
-    char names[GPUS_MAX][32], states[GPUS_MAX][64];
+    char names[GPUS_MAX][32];
     struct bench_info benches[2];
     struct bench_list list;
 };
@@ -96,12 +103,15 @@ static struct fakes *fakes_make(size_t n)
     struct fakes *f = calloc(1, sizeof(*f));
 
     assert_non_null(f);
-    f->backends[0] = (struct bench_backend){"library", "present: 1.2"};
-    f->backends[1] = (struct bench_backend){"cuda", "absent: no driver: install one"};
+    f->backends[0] = (struct bench_backend){.name = "library", .detail = "1.2", .state = "present"};
+    f->backends[1] = (struct bench_backend){
+        .name = "cuda", .detail = "no driver: install one", .state = "absent"};
     for (size_t i = 0; i < n; i++) {
         snprintf(f->names[i], sizeof(f->names[i]), "cuda:%zu", i);
-        snprintf(f->states[i], sizeof(f->states[i]), "present: A GPU at 0000:%02zx:00.0", 16 + i);
-        f->backends[i + 1] = (struct bench_backend){f->names[i], f->states[i]};
+        f->backends[i + 1] =
+            (struct bench_backend){.name = f->names[i], .detail = "A GPU", .state = "present"};
+        snprintf(f->backends[i + 1].address, sizeof(f->backends[i + 1].address), "0000:%02zx:00.0",
+                 16 + i);
     }
     for (size_t i = 0; i < 2; i++)
         f->benches[i] = (struct bench_info){.name = i ? "mover" : "fake",
@@ -328,13 +338,13 @@ static void test_rank_is_the_order_of_the_bus(void **state)
     struct fakes *f = fakes_make(3);
 
     (void)state;
-    strcpy(f->states[0], "present: NVIDIA A10 at 0000:C1:00.0");
-    strcpy(f->states[1], "present: A GPU at 0000:3b:00.0 (simulated)");
-    strcpy(f->states[2], "present: 12:34 at 0000:af:00.0");
+    strcpy(f->backends[1].address, "0000:c1:00.0");
+    strcpy(f->backends[2].address, "0000:3b:00.0");
+    strcpy(f->backends[3].address, "0000:af:00.0");
     assert_int_equal(places_gpu_rank(&f->benches[0], 0), 2);
     assert_int_equal(places_gpu_rank(&f->benches[0], 1), 0);
     assert_int_equal(places_gpu_rank(&f->benches[0], 2), 1);
-    strcpy(f->states[0], "present: no answer");
+    strcpy(f->backends[1].address, "");
     assert_int_equal(places_gpu_rank(&f->benches[0], 0), 0);
     assert_int_equal(places_gpu_number(&f->benches[0], "cuda:2"), 2);
     assert_true(places_gpu_number(&f->benches[0], "cuda:3") == SIZE_MAX);
@@ -348,11 +358,11 @@ static void test_a_broken_gpu_stays(void **state)
     struct suite s;
 
     (void)state;
-    strcpy(f->states[1], "absent: fell off the bus");
+    strcpy(f->backends[2].state, "absent");
     parse(f, "suite: a\ncases: [{bench: fake, op: read, device: gpus}]\n", &s);
     assert_int_equal(s.n, 2);
     suite_release(&s);
-    strcpy(f->states[0], "absent: fell off the bus");
+    strcpy(f->backends[1].state, "absent");
     parse(f, "suite: a\ncases: [{bench: fake, op: read, device: gpus}]\n", &s);
     assert_int_equal(s.n, 1);
     assert_int_equal(s.cases[0].stand_in, STAND_IN_NO_GPU);

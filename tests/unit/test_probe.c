@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The probe: the recorded machines against their expected output, and its conclusions one by one on
+ * The probe: the machines of tests/machines against their expected output, and its conclusions one by one on
  * trees that hold only the evidence.
  */
 #include "harness/probe/probe.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
 
-#include <dirent.h>
 #include <errno.h>
 
-#define MACHINES   "tests/machines"
 #define PCI_DEVICE "sys/bus/pci/devices/0000:00:03.0"
 #define DMI(vendor, product)                                                                       \
     {"sys/class/dmi/id/sys_vendor", vendor "\n"},                                                  \
@@ -24,7 +23,7 @@ static char *read_text(const char *machine, const char *file)
     char path[512], *text = calloc(1, 1 << 20);
     FILE *f;
 
-    snprintf(path, sizeof(path), MACHINES "/%s/%s", machine, file);
+    snprintf(path, sizeof(path), MACHINES_EXPECTED "/%s/%s", machine, file);
     f = fopen(path, "r");
     if (!f)
         fail_msg("cannot open \"%s\": run this from the root of the source", path);
@@ -63,12 +62,13 @@ static char *printed(const json_t *machine)
     return text;
 }
 
-static void check_machine(const char *name)
+static void check_machine(const char *name, void *arg)
 {
     char root[512], *json, *line_end, *text;
     json_t *machine;
 
-    snprintf(root, sizeof(root), MACHINES "/%s/root", name);
+    (void)arg;
+    snprintf(root, sizeof(root), MACHINE("%s"), name);
     assert_int_equal(probe_machine(root, &machine), 0);
     json = json_dumps(machine, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     line_end = realloc(json, strlen(json) + 2);
@@ -83,26 +83,8 @@ static void check_machine(const char *name)
 
 static void test_recorded_machines(void **state)
 {
-    DIR *dir = opendir(MACHINES);
-    struct dirent *entry;
-    char root[512];
-    struct stat st;
-    int count = 0;
-
     (void)state;
-    if (!dir) {
-        fail_msg("cannot open \"%s\": run this from the root of the source", MACHINES);
-        return;
-    }
-    while ((entry = readdir(dir))) {
-        snprintf(root, sizeof(root), MACHINES "/%s/root", entry->d_name);
-        if (entry->d_name[0] == '.' || stat(root, &st) || !S_ISDIR(st.st_mode))
-            continue;
-        check_machine(entry->d_name);
-        count++;
-    }
-    closedir(dir);
-    assert_true(count >= 8);
+    assert_true(machines_each(check_machine, NULL) >= 8);
 }
 
 /* ---- conclusions ---- */
@@ -118,6 +100,22 @@ static const struct virtual_case {
     {"none", 'n', {{"proc/cpuinfo", "Features\t: fp asimd\n"}, DMI("Amazon EC2", "c7g.metal")}},
     {"nitro", 'y', {{"proc/cpuinfo", "Features\t: fp asimd\n"}, DMI("Amazon EC2", "c7g.large")}},
     {"nitro", 'y', {{"proc/cpuinfo", GUEST_CPU}, DMI("Amazon EC2", "p5.48xlarge")}},
+    {"kvm", 'y', {{"proc/cpuinfo", "Features\t: fp asimd\n"}, DMI("oVirt", "oVirt Node")}},
+    {"kvm", 'y', {{"proc/cpuinfo", "Features\t: fp asimd\n"}, DMI("oVirt", "RHEL")}},
+    {"kvm",
+     'y',
+     {{"proc/cpuinfo", "Features\t: fp asimd\n"},
+      DMI("Red Hat", "RHEL"),
+      {"sys/class/dmi/id/product_family", "RHV\n"}}},
+    {"kvm",
+     'y',
+     {{"proc/cpuinfo", "Features\t: fp asimd\n"}, DMI("Scaleway", "SCW-COPARM1-2C-8G")}},
+    {"none", 'n', {{"proc/cpuinfo", METAL_CPU}, DMI("Scaleway", "C2")}},
+    {"qemu",
+     'y',
+     {{"proc/cpuinfo", "Features\t: fp asimd\n"},
+      DMI("OpenStack Foundation", "OpenStack Nova"),
+      {"sys/class/dmi/id/chassis_asset_tag", "HUAWEICLOUD\n"}}},
     {"hyper-v",
      'y',
      {{"proc/cpuinfo", GUEST_CPU}, DMI("Microsoft Corporation", "Virtual Machine")}},

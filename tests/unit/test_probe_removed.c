@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * One property of the probe, over the recorded machines: with any files taken away, each fact is what it
+ * One property of the probe, over the machines of tests/machines: with any files taken away, each fact is what it
  * was, or null with a reason, or a weaker word for the same. Never none, 0, physical or another value;
  * no entry and no finding comes from nothing. Each file by itself, then sets of them by fixed seeds.
  */
 #include "harness/probe/probe.h"
+#include "tests/unit/machines.h"
 #include "tests/unit/probe_cases.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <ftw.h>
-
-#define MACHINES "tests/machines"
 
 enum { FILES_MAX = 8192, SETS = 60, TAKEN_MAX = 24 };
 
@@ -38,7 +36,7 @@ static void copy_machine(const char *name, struct scratch *s)
     char command[512];
 
     scratch_open(s);
-    snprintf(command, sizeof(command), "cp -a " MACHINES "/%s/root %s/root", name, s->root);
+    snprintf(command, sizeof(command), "cp -aH " MACHINE("%s") " %s/root", name, s->root);
     assert_int_equal(system(command), 0);
     n_files = 0;
     snprintf(command, sizeof(command), "%s/root", s->root);
@@ -343,8 +341,13 @@ static size_t take_set(unsigned long long *seed, size_t *taken)
     return kept;
 }
 
-static void check_machine(const char *name, size_t *probes, size_t *wrong)
+struct total {
+    size_t probes, wrong;
+};
+
+static void check_machine(const char *name, void *arg)
 {
+    struct total *total = arg;
     struct copy c = {.machine = name};
     unsigned long long seed = 1;
     size_t taken[TAKEN_MAX];
@@ -365,32 +368,20 @@ static void check_machine(const char *name, size_t *probes, size_t *wrong)
     }
     json_decref(c.whole);
     drop_copy(&c.s);
-    *probes += c.probes;
-    *wrong += c.wrong + l.wrong;
+    total->probes += c.probes;
+    total->wrong += c.wrong + l.wrong;
 }
 
 static void test_a_fact_without_its_file_is_unknown(void **state)
 {
-    DIR *dir = opendir(MACHINES);
-    size_t probes = 0, wrong = 0;
-    struct dirent *entry;
-    char root[512];
-    struct stat st;
+    struct total total = {0};
 
     (void)state;
-    if (!dir) {
-        fail_msg("cannot open \"%s\": run this from the root of the source", MACHINES);
-        return;
-    }
-    while ((entry = readdir(dir))) {
-        snprintf(root, sizeof(root), MACHINES "/%s/root", entry->d_name);
-        if (entry->d_name[0] != '.' && !stat(root, &st) && S_ISDIR(st.st_mode))
-            check_machine(entry->d_name, &probes, &wrong);
-    }
-    closedir(dir);
-    print_message("%zu probes with files taken away, %zu facts that do not hold\n", probes, wrong);
-    assert_true(probes > 1000);
-    assert_int_equal(wrong, 0);
+    assert_true(machines_each(check_machine, &total) >= 8);
+    print_message("%zu probes with files taken away, %zu facts that do not hold\n", total.probes,
+                  total.wrong);
+    assert_true(total.probes > 1000);
+    assert_int_equal(total.wrong, 0);
 }
 
 int main(void)

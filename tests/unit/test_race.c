@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/device/copy_ceiling.h"
-#include "core/device/race.h"
+#include "benches/memory/race.h"
+#include "core/hw/copy_ceiling.h"
 
 #define WAYS 6
 

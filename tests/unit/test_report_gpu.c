@@ -553,10 +553,11 @@ static void a_gpu_that_was_held_back_says_so(void **state)
 
     begin(w, "gemm", gemm_params, COUNT(gemm_params));
     row = row_of(w, "throughput", "TFLOP/s", 700);
-    row.gpu_throttle = "power cap; set: application clocks";
+    row.gpu_throttle = "power cap";
+    row.gpu_clocks_set = "application clocks";
     add(w, &row, "cuda:0", "bf16", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
     row = row_of(w, "throughput", "TFLOP/s", 60);
-    row.gpu_throttle = "set: application clocks";
+    row.gpu_clocks_set = "application clocks";
     add(w, &row, "cuda:0", "f64", "random", "cublaslt", "", "8192", "8192", "8192", "", "A");
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
@@ -622,7 +623,8 @@ static void no_gpu_is_one_quiet_line(void **state)
     struct report r = loaded(w);
     struct headlines h = headlines_of(&r);
     assert_string_equal(h.no_gpu, "no CUDA driver: install one");
-    assert_string_equal(headlines_no_gpu_text(&r.pool, &h), "no GPU: no CUDA driver: install one");
+    assert_string_equal(headlines_no_gpu_text(&r.pool, &h),
+                        "no GPU was measured: no CUDA driver: install one");
     assert_int_equal(h.n, 1);
     assert_false(has_line(&h, "GPU matrix core"));
     assert_null(strstr(h.missing, "GPU"));
@@ -632,8 +634,8 @@ static void no_gpu_is_one_quiet_line(void **state)
     assert_int_equal(report_make(paths, 1, NULL, error, sizeof(error)), 0);
     snprintf(path, sizeof(path), "%s/report.html", w->f.path);
     assert_int_equal(file_read(path, 10u << 20, &page), 0);
-    assert_non_null(
-        strstr(page.text, "<p class='missing'>no GPU: no CUDA driver: install one</p>"));
+    assert_non_null(strstr(
+        page.text, "<p class='missing'>no GPU was measured: no CUDA driver: install one</p>"));
     assert_null(strstr(page.text, "verdict warn"));
     assert_null(strstr(page.text, "verdict bad"));
     buffer_release(&page);

@@ -96,7 +96,8 @@ static void test_table_shows_reference(void **state)
 
     (void)state;
     start(&row);
-    row.limit_source = "reference: best loads";
+    row.limit_kind = "reference";
+    row.limit_source = "no code reads this: measured";
     row.percent_of_limit = 88.25;
     row.status = "ok";
     char *table = printed(print_table, &row);

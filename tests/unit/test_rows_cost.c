@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/ranks/work_state.h"
+#include "benches/allreduce/work_state.h"
 #include "tests/unit/session_fixture.h"
 
 #define ELEMENTS   (3u << 14) /* in blocks for 2, 3 and 4 */
@@ -45,10 +45,15 @@ static double told_gb(const struct fixture *f, unsigned n)
     return bytes / 1e9;
 }
 
+static const struct bench_column columns_of_rows[] = {
+    {.name = "nodes"},     {.name = "vector_bytes"}, {.name = "chosen"}, {.name = "rank"},
+    {.name = "rank_host"}, {.name = "scope"},        {.name = "detail"}, {.name = NULL}};
+static const struct bench_rows rows = {.columns = columns_of_rows};
+
 /* The same by the row: of threads that ran for a second. */
 static double row_gb(const struct fixture *f, unsigned n)
 {
-    static const struct bench columns = {.columns = collective_bench_columns};
+    static const struct bench columns = {.rows = &rows};
     struct collective_work *w = calloc(1, sizeof(*w));
     struct collective_params params = {0};
     struct point pt = {.bench = &columns, .params = &params};
@@ -205,7 +210,7 @@ static double figure_of(const struct point *pt, const char *metric)
 
 static struct told finish(struct collective_work *w)
 {
-    static const struct bench columns = {.columns = collective_bench_columns};
+    static const struct bench columns = {.rows = &rows};
     struct collective_params params = {0};
     struct point pt = {.bench = &columns, .params = &params};
     struct told told;

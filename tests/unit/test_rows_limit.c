@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "benches/allreduce/session_state.h"
+#include "benches/allreduce/work_state.h"
 #include "core/group/world_parts.h"
-#include "core/ranks/session_state.h"
-#include "core/ranks/work_state.h"
 #include "tests/unit/wires.h"
 
 /* A point that is over, of ranks on nodes "a", "b" and so on. */
@@ -287,6 +287,37 @@ static void test_named(void **state)
     done(o);
 }
 
+/* Four nodes of equal lines, so that a switch that sums would double what is possible but for a third: those of Ethernet do not, of InfiniBand
+ * nobody knows it of MPI, also where the card's PCIe link is what bounds, and where the library says who added it is known. */
+static void test_switches(void **state)
+{
+    static const char unsure[] = "not known: InfiniBand's switches may add (SHARP), and the "
+                                 "library does not say whether they did";
+
+    (void)state;
+    struct over *o = over("abcd", "mpi");
+    for (unsigned i = 0; i < 4; i++)
+        o->nodes[i].wire = wire("eth0", 100);
+    limit_is(o, 100 * TCP, "a's eth0" BY "sysfs: 100 Gb/s" LESS MOST);
+    for (unsigned i = 0; i < 4; i++) {
+        snprintf(o->nodes[i].wire.rails[0].kind, sizeof(o->nodes[i].wire.rails[0].kind),
+                 "infiniband");
+        o->nodes[i].wire.rails[0].mtu_bytes = 4096;
+    }
+    for (int narrow = 0; narrow < 2; narrow++) {
+        for (unsigned i = 0; i < 4 && narrow; i++)
+            o->nodes[i].wire.rails[0].pcie = (struct net_pcie){.gt_s = 8, .width = 4};
+        o->pt.series[1].limit = 0;
+        rows_limit(&o->pt, &o->w);
+        if (o->pt.series[1].limit > 0 || !strstr(o->pt.series[1].limit_source, unsure))
+            fail_msg("%g: %s", o->pt.series[1].limit, o->pt.series[1].limit_source);
+    }
+    o->accounts[0].told.members_add = 1;
+    rows_limit(&o->pt, &o->w);
+    assert_true(o->pt.series[1].limit > 3.8 && o->pt.series[1].limit < 4); /* 31.5 Gb/s of PCIe */
+    done(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -294,6 +325,7 @@ int main(void)
         cmocka_unit_test(test_own),        cmocka_unit_test(test_own_cards),
         cmocka_unit_test(test_own_within), cmocka_unit_test(test_own_not_added),
         cmocka_unit_test(test_own_many),   cmocka_unit_test(test_named),
+        cmocka_unit_test(test_switches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "core/limit_remark.h"
 #include "core/runner.h"
 
 #define REMARK "% of the limit: the limit is too low, or the data did not take that path"
@@ -19,9 +20,11 @@
 struct params {
     double limit;
     const char *source;
+    unsigned kind;                  /* enum limit_kind */
     bool is_time, endless, unknown; /* the limit is infinite, or no number */
     bool both;                      /* a latency and a bandwidth, of times that differ too much */
     bool slower;                    /* each sample than the one before */
+    bool steps;                     /* 40 samples alike, then 40 others 0.2 % slower */
 };
 
 static int setup(struct point *pt)
@@ -33,7 +36,9 @@ static int setup(struct point *pt)
     if (p->both)
         point_series(pt, "latency", "ns", 0);
     s->limit = p->endless ? INFINITY : p->unknown ? NAN : p->limit;
+    s->limit_kind = (enum limit_kind)p->kind;
     s->limit_source = p->source;
+    s->parts = (struct limit_parts){.place = {"the only path"}, .rate = {p->limit}, .share = 1};
     return 0;
 }
 
@@ -45,6 +50,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     ns[0] = 1000 * inner;
     if (p->slower)
         ns[0] = 10 * inner * (100 + n++);
+    if (p->steps)
+        ns[0] = (1000 + 2 * (n++ / 40 % 2)) * inner;
     if (p->both)
         ns[0] = ns[1] = 500 * inner * (1 + n++ % 7);
     return 0;
@@ -63,6 +70,12 @@ static const struct opt options[] = {
      .min = 0,
      .max = 1000000,
      .help = "of the row"},
+    {.name = "kind",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct params, kind),
+     .def = "told",
+     .choices = limit_kinds,
+     .help = "how the limit is known"},
     {.name = "source",
      .type = OPT_STRING,
      .offset = offsetof(struct params, source),
@@ -85,6 +98,10 @@ static const struct opt options[] = {
      .type = OPT_FLAG,
      .offset = offsetof(struct params, slower),
      .help = "and slower"},
+    {.name = "steps",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct params, steps),
+     .help = "of 40 samples"},
     {.name = NULL},
 };
 
@@ -129,6 +146,18 @@ static char *rows_of(char **words, int n, bool csv, uint64_t rows)
     return text;
 }
 
+/* The table wraps its remarks: each run of blanks and line ends becomes one blank. */
+static char *flat(char *text)
+{
+    char *to = text;
+
+    for (const char *at = text; *at; at++)
+        if (!strchr(" \n", *at) || (to > text && to[-1] != ' '))
+            *to++ = *at == '\n' ? ' ' : *at;
+    *to = 0;
+    return text;
+}
+
 static void above_the_limit(void **state)
 {
     static const struct {
@@ -146,7 +175,7 @@ static void above_the_limit(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char *words[] = {"fake", "--limit", (char *)cases[i].limit, (char *)cases[i].flag};
-        char *text = rows_of(words, cases[i].flag ? 4 : 3, true, 1);
+        char *text = flat(rows_of(words, cases[i].flag ? 4 : 3, false, 1));
 
         if (cases[i].remark ? !strstr(text, cases[i].remark) : strstr(text, REMARK) != NULL)
             fail_msg("limit %s: %s", cases[i].limit, text);
@@ -171,17 +200,17 @@ static double cell(const char *csv, const char *column)
 static void measured_ceilings_are_raised(void **state)
 {
     static const struct {
-        const char *limit, *source, *flag;
-        double becomes, percent;
-        bool remark;
+        const char *limit, *kind, *flag;
+        double becomes, percent,
+            from;       /* from NaN: it was not raised, or not by so much that it is told */
+        bool is_shared; /* the ceiling that the limit is made of is told, and raised with it */
     } cases[] = {
-        {"0.8", "measured: x", NULL, 1, 100, true},
-        {"0.8", "reference: x", NULL, 1, 100, true},
-        {"0.997", "measured: x", NULL, 1, 100, false},
-        {"1.25", "measured: x", NULL, 1.25, 80, false},
-        {"0.8", "sysfs: x", NULL, 0.8, 125, false},
-        {"0.8", "", NULL, 0.8, 125, false},
-        {"800", "measured: x", "--time", 800, 125, false},
+        {"0.8", "measured", NULL, 1, 100, 0.8, true},
+        {"0.8", "reference", NULL, 1, 100, 0.8, true},
+        {"0.997", "measured", NULL, 1, 100, NAN, true},
+        {"1.25", "measured", NULL, 1.25, 80, NAN, true},
+        {"0.8", "told", NULL, 0.8, 125, NAN, false},
+        {"800", "measured", "--time", 800, 125, NAN, true},
     };
 
     (void)state;
@@ -189,16 +218,22 @@ static void measured_ceilings_are_raised(void **state)
         char *words[] = {"fake",
                          "--limit",
                          (char *)cases[i].limit,
-                         "--source",
-                         (char *)cases[i].source,
+                         "--kind",
+                         (char *)cases[i].kind,
                          (char *)cases[i].flag};
-        char *text = rows_of(words, cases[i].flag ? 6 : 5, true, 1);
+        size_t n = cases[i].flag ? 6 : 5;
+        char *text = rows_of(words, n, true, 1), *table = flat(rows_of(words, n, false, 1));
+        double from = cell(text, "limit_raised_from");
 
         if (fabs(cell(text, "limit") - cases[i].becomes) > 1e-6 ||
             fabs(cell(text, "percent_of_limit") - cases[i].percent) > 1e-6 ||
-            !strstr(text, "was exceeded and is raised") == cases[i].remark)
-            fail_msg("limit %s, %s: %s", cases[i].limit, cases[i].source, text);
+            !isnan(cell(text, "ceiling")) != cases[i].is_shared ||
+            (cases[i].is_shared && fabs(cell(text, "ceiling") - cases[i].becomes) > 1e-6) ||
+            (isnan(cases[i].from) ? !isnan(from) : fabs(from - cases[i].from) > 1e-6) ||
+            !strstr(table, "was exceeded and is raised") != isnan(cases[i].from))
+            fail_msg("limit %s, %s: %s%s", cases[i].limit, cases[i].kind, text, table);
         free(text);
+        free(table);
     }
 }
 
@@ -239,12 +274,32 @@ static void noise_is_told_once(void **state)
     (void)state;
     assert_int_equal(count(table, "interval is "), 1);
     assert_int_equal(count(table, " noisy"), 2);
-    assert_int_equal(count(csv, "interval is "), 2);
+    assert_int_equal(count(csv, ",0.01,wide,"), 2);
+    assert_int_equal(count(csv, "interval is "), 0);
     free(table);
     free(csv);
 }
 
-/* In the same words, however many there are: launches of one case then say one thing. */
+/* A narrow interval of samples that all say the same is no proof, and the row says so. */
+static void few_independent_samples_are_noisy(void **state)
+{
+    char *words[] = {"fake", "--steps", "--limit", "0"};
+
+    (void)state;
+    samples = 100;
+    char *text = rows_of(words, 4, true, 1), *table = flat(rows_of(words, 4, false, 1));
+
+    samples = 50;
+
+    if (!strstr(text, ",noisy,") || !strstr(text, ",dependent,") ||
+        !strstr(table, " independent samples, wanted 20, when sampling"))
+        fail_msg("%s%s", text, table);
+    free(table);
+    assert_true(cell(text, "effective_samples") < 20);
+    free(text);
+}
+
+/* In the same words, however many there are. */
 static void too_few_samples(void **state)
 {
     static const struct {
@@ -252,11 +307,9 @@ static void too_few_samples(void **state)
         const char *flag, *reason;
         uint64_t rows;
     } cases[] = {
-        {1, "--both", ",too few samples for an interval,", 2},
-        {3, "--both", ",too few samples for an interval,", 2},
-        {19, "--slower", ",too few samples for an interval,", 1},
-        {20, "--slower", ",too few samples for an interval: each is like the one before,", 1},
-        {49, "--slower", ",too few samples for an interval: each is like the one before,", 1},
+        {1, "--both", ",0.01,few,", 2},      {3, "--both", ",0.01,few,", 2},
+        {19, "--slower", ",0.01,few,", 1},   {20, "--slower", ",0.01,alike,", 1},
+        {49, "--slower", ",0.01,alike,", 1},
     };
 
     (void)state;
@@ -275,8 +328,11 @@ static void too_few_samples(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(above_the_limit),       cmocka_unit_test(measured_ceilings_are_raised),
-        cmocka_unit_test(no_number_is_no_limit), cmocka_unit_test(noise_is_told_once),
+        cmocka_unit_test(above_the_limit),
+        cmocka_unit_test(measured_ceilings_are_raised),
+        cmocka_unit_test(no_number_is_no_limit),
+        cmocka_unit_test(noise_is_told_once),
+        cmocka_unit_test(few_independent_samples_are_noisy),
         cmocka_unit_test(too_few_samples),
     };
 

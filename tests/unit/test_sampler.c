@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
+#include "core/levels.h"
 #include "core/rng.h"
 #include "core/sampler.h"
 #include "core/stats.h"
@@ -389,6 +390,150 @@ static void test_every_series_must_converge(void **state)
     finish(f, &s);
 }
 
+/* Noise whose neighbours are alike, and two levels, by a generator of its own: a multiplicative congruential one (L'Ecuyer 1999, table 2,
+ * modulus 2^61 - 1) and Box and Muller's. */
+enum course { INDEPENDENT, AR_50, AR_90, AR_99, AR_999, TWO_LEVELS, COURSES };
+
+static const struct {
+    const char *name;
+    double phi, stay;  /* samples on a level, on average */
+    double wrong_most; /* % of runs that converge and miss the median */
+} courses[] = {
+    [INDEPENDENT] = {"independent", 0, 0, 8},
+    [AR_50] = {"AR(1), phi 0.5", 0.5, 0, 8},
+    [AR_90] = {"AR(1), phi 0.9", 0.9, 0, 8},
+    [AR_99] = {"AR(1), phi 0.99", 0.99, 0, 8},
+    [AR_999] = {"AR(1), phi 0.999 (a drift)", 0.999, 0, 8},
+    [TWO_LEVELS] = {"two levels 50/50, 60 samples each", 0, 60, 50},
+};
+
+struct source {
+    enum course course;
+    double spread; /* as a share */
+    double at;     /* the wander, in standard deviations; or the level, -1 or 1 */
+    uint64_t state;
+};
+
+static double source_uniform(struct source *s)
+{
+    s->state = (uint64_t)((unsigned __int128)s->state * 437799614237992725u % 2305843009213693951u);
+    return (double)s->state / 2305843009213693951.0;
+}
+
+static double source_normal(struct source *s)
+{
+    double radius = sqrt(-2 * log(source_uniform(s)));
+
+    return radius * cos(2 * M_PI * source_uniform(s));
+}
+
+static int source_take(void *arg, uint64_t inner, uint64_t *ns)
+{
+    struct source *s = arg;
+    double phi = courses[s->course].phi, stay = courses[s->course].stay, noise = source_normal(s);
+
+    if (stay > 0)
+        s->at = source_uniform(s) < 1 / stay ? -s->at : s->at;
+    else
+        s->at = phi * s->at + sqrt(1 - phi * phi) * noise;
+    double share = stay > 0 ? 0.025 * s->at + 0.2 * s->spread * noise : s->spread * s->at;
+    ns[0] = (uint64_t)llround(1e9 * (double)inner * (1 + share));
+    return 0;
+}
+
+struct ends {
+    double covered, converged, wrong, samples; /* % of runs; mean number */
+};
+
+/* What can be known of two levels: both were seen, and how often they changed. */
+static void changed_enough(const struct samples *s)
+{
+    struct levels levels;
+    unsigned changes = 0;
+
+    assert_int_equal(levels_of_samples(s->ns[0], s->n, &levels), 0);
+    for (uint64_t i = 1; i < s->n; i++)
+        changes += (s->ns[0][i] > 1e9) != (s->ns[0][i - 1] > 1e9);
+    assert_true(!levels.two || s->stop != SAMPLER_CONVERGED || changes >= STATS_INDEPENDENT_MIN);
+}
+
+static struct ends ends_of(enum course course, double spread, int runs)
+{
+    struct sampler_config c = usual;
+    struct ends e = {0};
+
+    c.max_samples = 2000;
+    for (int i = 0; i < runs; i++) {
+        struct source source = {course, spread, 0, 4711 + 7919 * (uint64_t)i};
+        struct samples s;
+        struct median_ci ci;
+
+        for (int skip = 0; skip < 20; skip++)
+            source_uniform(&source);
+        source.at = courses[course].stay > 0 ? (source_uniform(&source) < 0.5 ? 1 : -1)
+                                             : source_normal(&source);
+        assert_int_equal(sampler_run(&c, source_take, &source, 1, &s), 0);
+        assert_int_equal(stats_ci_samples(s.ns[0], s.n, 0.95, &ci), 0);
+        bool covers = ci.low <= 1e9 && 1e9 <= ci.high, stands = s.stop == SAMPLER_CONVERGED;
+        assert_true(!stands || s.doubt[0] == SAMPLER_SURE);
+        if (course == TWO_LEVELS)
+            changed_enough(&s);
+        e.covered += 100.0 * covers / runs;
+        e.converged += 100.0 * stands / runs;
+        e.wrong += 100.0 * (stands && !covers) / runs;
+        e.samples += (double)s.n / runs;
+        samples_release(&s);
+    }
+    return e;
+}
+
+/* docs/statistics.md has this table. */
+static void test_what_converges_is_mostly_right(void **state)
+{
+    int bad = 0;
+
+    (void)state;
+    for (enum course course = INDEPENDENT; course < COURSES; course++)
+        for (int wide = 0; wide < (course < AR_999 ? 2 : 1); wide++) {
+            struct ends e = ends_of(course, wide ? 0.03 : 0.01, 300);
+
+            print_message(
+                "  %-34s %d %%: covered %5.1f %%, converged %5.1f %%, converged and wrong "
+                "%4.1f %%, %4.0f samples\n",
+                courses[course].name, wide ? 3 : 1, e.covered, e.converged, e.wrong, e.samples);
+            bad += e.wrong > courses[course].wrong_most;
+            bad += course <= AR_99 && e.covered < 92;
+            bad += course == INDEPENDENT && e.converged < 99;
+        }
+    assert_int_equal(bad, 0);
+}
+
+/* Narrow enough, of samples that all tell the same: one step of a fifth of the width. */
+static int step_once(void *arg, uint64_t inner, uint64_t *ns)
+{
+    struct fake *f = arg;
+    int err = take(arg, inner, ns);
+
+    ns[0] += f->calls > 150 ? 200 * inner : 0;
+    return err;
+}
+
+static void test_few_independent_samples_do_not_converge(void **state)
+{
+    struct fake *f = fake_new(100000, 0.0005);
+    struct sampler_config c = usual;
+    struct samples s;
+
+    (void)state;
+    c.min_samples = 300;
+    c.max_samples = 320;
+    assert_int_equal(sampler_run(&c, step_once, f, 1, &s), 0);
+    assert_int_equal(s.stop, SAMPLER_SAMPLES);
+    assert_int_equal(s.doubt[0], SAMPLER_DEPENDENT);
+    assert_true(s.independent[0] >= 1 && s.independent[0] < STATS_INDEPENDENT_MIN);
+    finish(f, &s);
+}
+
 static void test_series_stay_in_step(void **state)
 {
     struct fake *f = fake_new(100000, 0.05);
@@ -499,6 +644,8 @@ int main(void)
         cmocka_unit_test(test_warm_up_waits_for_the_level),
         cmocka_unit_test(test_warm_up_is_bounded),
         cmocka_unit_test(test_every_series_must_converge),
+        cmocka_unit_test(test_what_converges_is_mostly_right),
+        cmocka_unit_test(test_few_independent_samples_do_not_converge),
         cmocka_unit_test(test_series_stay_in_step),
         cmocka_unit_test(test_length_counts_the_slowest_series),
         cmocka_unit_test(test_wrong_number_of_series),

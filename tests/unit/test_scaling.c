@@ -402,7 +402,7 @@ static bool is_named(size_t cases)
         texts[i][2] = "4";
         texts[i][3] = sizes[i / RANKS];
         points[i] = (struct report_point){.n_values = 1, .value = i % RANKS == 2 ? 90 : 3};
-        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i]};
+        all[i] = (struct report_case){texts[i], "late_share", "percent", &points[i], false};
     }
     assert_int_equal(stragglers_make(&r, &found), 0);
     assert_int_equal(found.n, RANKS);

@@ -292,6 +292,36 @@ static void a_ring_talks_to_neighbours_alone(void **state)
     schedule_release(&s);
 }
 
+/* From the root on, whoever gets the vector passes it on: all members know how many hops that makes. */
+static void a_chain_tells_its_hops(void **state)
+{
+    (void)state;
+    for (unsigned n = 2; n <= 9; n++)
+        for (unsigned m = 0; m < n; m++) {
+            struct schedule s;
+            unsigned hops = 0, at = 0;
+            for (bool on = true; on; hops += on) {
+                on = false;
+                assert_int_equal(
+                    schedule_make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, at, false), 0);
+                for (size_t i = 0; i < s.n && !on; i++)
+                    if (s.actions[i].kind == ACTION_SEND) {
+                        at = s.actions[i].peer;
+                        on = true;
+                    }
+                schedule_release(&s);
+            }
+            assert_int_equal(
+                schedule_make(&s, SCHEDULE_RING, COLLECTIVE_BROADCAST, 100, n, m, false), 0);
+            assert_int_equal(s.hops, hops);
+            schedule_release(&s);
+            assert_int_equal(
+                schedule_make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, n, m, false), 0);
+            assert_int_equal(s.hops, 1);
+            schedule_release(&s);
+        }
+}
+
 /* Who is through has something from everyone: so all have come. */
 static void a_barrier_hears_of_everyone(void **state)
 {
@@ -319,6 +349,7 @@ int main(void)
         cmocka_unit_test(every_operation_is_right),
         cmocka_unit_test(links_carry_what_the_formula_says),
         cmocka_unit_test(a_ring_talks_to_neighbours_alone),
+        cmocka_unit_test(a_chain_tells_its_hops),
         cmocka_unit_test(a_barrier_hears_of_everyone),
     };
 

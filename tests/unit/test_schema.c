@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "core/evidence.h"
+#include "core/limit_remark.h"
 #include "core/row.h"
 #include "core/units.h"
 
@@ -41,10 +43,14 @@ static void print_columns(FILE *out)
 
 static void print_words(FILE *out)
 {
-    static const struct {
+    static const char *const scopes[] = {LIMIT_SCOPE_NODE, NULL};
+    const struct {
         const char *column;
         const char *const *words;
-    } lists[] = {{"status", row_statuses}, {"stop", row_stops}, {"origin", row_origins}};
+    } lists[] = {{"status", row_statuses},    {"stop", row_stops},
+                 {"origin", row_origins},     {"noise_kind", row_noises},
+                 {"limit_kind", limit_kinds}, {"limit_link", limit_links},
+                 {"limit_scope", scopes},     {"carrier", carriers}};
 
     fputs("| column | values |\n|---|---|\n", out);
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {

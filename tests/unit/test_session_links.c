@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Signs of life by IPv6, what is said at once, and between whom the network is dead. */
+/* waits: for signs of life that do not come */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

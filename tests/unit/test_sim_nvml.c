@@ -13,7 +13,7 @@
 
 #include <glob.h>
 
-#include "core/gpu/nvml.h"
+#include "core/hw/nvml.h"
 
 static void nvml_load(struct nvml *n)
 {

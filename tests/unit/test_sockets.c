@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
+#include "benches/allreduce/order.h"
 #include "core/collective/library.h"
 #include "core/collective/sockets.h"
-#include "core/ranks/order.h"
 #include "tests/unit/path_tree.h"
 
 static const char *const names[] = {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "harness/plan/only.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "tests/tools/fake_bench.h"
@@ -272,13 +273,54 @@ static void test_turns_are_read_whole_or_not_at_all(void **state)
     }
 }
 
-static void test_only(void **state)
+static bool keeps_measured(const char *only, const char *key, const char *label)
 {
+    const char *const patterns[] = {only, NULL};
+
+    return only_keeps(patterns, &(struct only_case){.key = key, .label = label});
+}
+
+/* A case that was measured is kept by what kept its launch: the key has what the command line had. */
+static void test_only_alike(void **state)
+{
+    static const char key[] =
+        "memory|device=host|memory_node=local|op=triad|size=65536|bandwidth|GB/s",
+                      label[] = "memory triad 64 KiB: bandwidth",
+                      command[] = "--device host --memory-node local --op triad --size 65536";
+    static const struct {
+        const char *only;
+        bool keep;
+    } both[] = {{"memory", true},
+                {"triad", true},
+                {"op triad", true},
+                {"op=triad", true},
+                {"size 64K", true},
+                {"--size 64KiB", true},
+                {"size=65536", true},
+                {"memory*triad", true},
+                {"memory_node=local", true},
+                {"memory-node l", true},
+                {"copy|op triad", true},
+                {"op read|size 8", false},
+                {"op=read", false},
+                {"size 128K", false},
+                {"mem*=triad|size=65536", true},
+                {"nothing|other", false},
+                {"memory|device=h*", true},
+                {"launch|op=triad", false},
+                {"op read|", false},
+                {"", true}};
+
     (void)state;
-    assert_true(plan_matches(NULL, "gemm", "--size 4096"));
-    assert_true(plan_matches("gemm", "gemm", "--size 4096"));
-    assert_true(plan_matches("size 4*6", "gemm", "--size 4096"));
-    assert_false(plan_matches("memory", "gemm", "--size 4096"));
+    for (size_t i = 0; i < sizeof(both) / sizeof(*both); i++) {
+        if (plan_keeps(NULL, both[i].only, "memory", command) != both[i].keep)
+            fail_msg("'%s' and the command line", both[i].only);
+        if (keeps_measured(both[i].only, key, label) != both[i].keep)
+            fail_msg("'%s' and the key", both[i].only);
+    }
+    assert_true(keeps_measured("triad 64 KiB", key, label));
+    assert_true(keeps_measured(key, key, label));
+    assert_true(only_keeps(NULL, &(struct only_case){.key = key}));
 }
 
 /* A name of a benchmark is that benchmark, though the pattern would be found elsewhere too. */
@@ -366,7 +408,7 @@ int main(void)
         cmocka_unit_test(test_shuffled),
         cmocka_unit_test(test_plan_text_comes_back),
         cmocka_unit_test(test_turns_are_read_whole_or_not_at_all),
-        cmocka_unit_test(test_only),
+        cmocka_unit_test(test_only_alike),
         cmocka_unit_test(test_keeps),
         cmocka_unit_test(test_keeps_sizes),
     };

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/topo.h"
+#include "core/hw/topo.h"
 
 /* Two packages with a NUMA node each, of three cores with two threads; CPU numbers as Linux gives
  * them: first threads first. */

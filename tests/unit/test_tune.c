@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "core/net/tune.h"
+#include "benches/net/tune.h"
 
 #define N(steps) (sizeof(steps) / sizeof(*(steps)))
 

@@ -8,7 +8,7 @@
 #define PLUMB_TESTS_TWISTED_FABRIC_H
 
 #include "core/rng.h"
-#include "core/transport/fabric.h"
+#include "core/wire/fabric.h"
 
 struct twisted_message {
     unsigned char *at, *copy; /* the memory, and what it should hold until it is through */

@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "core/ranks/session_state.h"
+#include "benches/allreduce/session_state.h"
 
 static inline struct net_rail rail(const char *name, double gbps)
 {

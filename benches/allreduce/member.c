@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One rank's part of a point, from open to close: see order.h. What it does in between: member_run.c, member_check.c, prove.c. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/allreduce/order.h"
+#include "core/clock.h"
+#include "core/hw/machine.h"
+
+#define LOOK_NS         20000000u /* between two looks at the channels */
+#define LIBRARY_OPEN_NS 120000000000u
+#define LIBRARY_STEP_NS 30000000000u
+#define WATCHDOG_NS     10000000000u /* after the process itself should have noticed */
+#define SLOWEST_GBPS    0.01         /* a network may be as slow as this */
+#define CALL_NS         20000000u    /* and a message, to each */
+#define TIMES_SLOWER    4            /* than before it may be */
+
+static int attend(struct collective *c, uint64_t still_ns)
+{
+    struct member *m = c->attend_arg;
+    uint64_t now_ns = clock_now_ns();
+
+    if (still_ns >= m->still_ns)
+        return collective_fail(c, -ETIMEDOUT, "nothing has moved for %.3g s",
+                               (double)still_ns / 1e9);
+    if (now_ns - m->looked_ns < LOOK_NS)
+        return 0;
+    m->looked_ns = now_ns;
+    watchdog_feed(m->dog);
+    if (!m->look)
+        return 0;
+    hand_hold(m->handed ? m->hand : NULL);
+    __atomic_store_n(&m->fed_ns, now_ns, __ATOMIC_RELAXED);
+    int err = m->look(m);
+    hand_let(m->handed ? m->hand : NULL);
+    return err;
+}
+
+static const struct world_member *info(const struct member *m, unsigned member)
+{
+    return world_member(m->world, m->members[member]);
+}
+
+/* Which machines and nodes the members are on, and whether this one stands for its own. */
+static void look_around(struct member *m)
+{
+    const struct world_member *own = info(m, m->c.me);
+
+    m->first_of_node = m->first_of_machine = true;
+    for (unsigned i = 0; i < m->c.n; i++) {
+        const struct world_member *o = info(m, i);
+        m->c.other_nodes |= o->node != own->node;
+        if (i >= m->c.me)
+            continue;
+        m->first_of_node &= o->node != own->node;
+        m->first_of_machine &= o->node != own->node && !machine_same(o->machine, own->machine);
+    }
+}
+
+/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine that nobody has seen. A library on
+ * GPUs has threads that carry the bytes: they would inherit the one CPU and wait there for this thread, and it places them itself. */
+static void take_seat(struct member *m, unsigned seat, unsigned seats)
+{
+    unsigned cpus[WORLD_RANKS_MAX];
+
+    m->point.crowded = m->topo && seats > topo_cpus(m->topo);
+    if (!m->topo || m->point.crowded || m->c.ops->device_memory ||
+        topo_spread(m->topo, -1, seats, cpus))
+        return;
+    m->bound = !topo_bind_self(m->topo, cpus[seat]);
+}
+
+static void prepare(struct member *m, const struct collective_order *order, const uint32_t *members)
+{
+    m->open = true;
+    m->point = order->point;
+    if (m->device && m->device[0])
+        snprintf(m->point.device, sizeof(m->point.device), "%s", m->device);
+    for (unsigned i = 0; i < order->n; i++)
+        m->members[i] = members[i];
+    m->operation_ns = 0;
+    m->ran = m->cpu_known = false;
+    m->looked_ns = 0;
+    m->still_ns = COLLECTIVE_STILL_NS;
+    m->c = (struct collective){.point = &m->point,
+                               .world = m->world,
+                               .topo = m->topo,
+                               .members = m->members,
+                               .n = order->n,
+                               .me = order->me,
+                               .n_calls = order->n_calls,
+                               .attend = attend,
+                               .attend_arg = m};
+    look_around(m);
+}
+
+static int find_backend(struct member *m)
+{
+    const struct collective_ops *ops = m->find(m->point.backend);
+    char why[COLLECTIVE_ERROR_BYTES] = "";
+
+    if (!ops)
+        return collective_fail(&m->c, -EOPNOTSUPP, "this build knows no backend '%s'",
+                               m->point.backend);
+    int err = ops->supports ? ops->supports(&m->point, m->c.n, why, sizeof(why)) : 0;
+    if (err)
+        return collective_fail(&m->c, err, "%s", why);
+    m->c.ops = ops;
+    return 0;
+}
+
+/* Not known is not wrong: without a library that tells, nothing is told. */
+static void watch_gpu(struct member *m)
+{
+    if (m->c.gpu[0] && world_rank(m->world) && !gpu_watch_open(&m->watch))
+        gpu_watch_add(m->watch, m->c.gpu);
+}
+
+int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,
+                const struct collective_call *calls)
+{
+    size_t size = order->n_calls * sizeof(*calls);
+
+    prepare(m, order, members);
+    if (m->device && strlen(m->device) >= sizeof(m->point.device))
+        return collective_fail(&m->c, -EOPNOTSUPP, "'%.60s...' names more devices than can be told",
+                               m->device);
+    m->calls = malloc(size);
+    if (!m->calls)
+        return collective_fail(&m->c, -ENOMEM, "out of memory");
+    memcpy(m->calls, calls, size);
+    m->c.calls = m->calls;
+    int err = find_backend(m);
+    if (err)
+        return err;
+    if (!m->c.ops->own && !m->handed) /* before it is bound, so that the watchdog is not */
+        err = watchdog_open(&m->dog);
+    if (err)
+        return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
+    take_seat(m, order->seat, order->seats);
+    member_watch(m, COLLECTIVE_ASK_OPEN, NULL);
+    err = m->c.ops->open(&m->c);
+    watchdog_rest(m->dog);
+    watch_gpu(m);
+    return err ? collective_fail(&m->c, err, "'%s' cannot be opened: %s", m->c.ops->name,
+                                 strerror(-err))
+               : 0;
+}
+
+int member_cards(struct member *m, struct card_list *cards)
+{
+    unsigned peers[WORLD_RANKS_MAX], n = 0;
+    int err = m->c.ops->peers ? m->c.ops->peers(&m->c, peers, &n) : 0;
+
+    for (unsigned i = 0; i < n && !err; i++) {
+        struct collective_card card = {.member = peers[i]};
+        err = m->c.ops->card(&m->c, peers[i], &card);
+        if (!err)
+            err = cards_add(cards, peers[i], card.bytes, card.len);
+    }
+    return err ? collective_fail(&m->c, err, "no card for a peer: %s", strerror(-err)) : 0;
+}
+
+static unsigned unpack(const struct card_list *list, struct collective_card *cards)
+{
+    const uint8_t *bytes;
+    unsigned n = 0;
+
+    for (size_t at = 0; cards_next(list, &at, &cards[n].member, &bytes, &cards[n].len); n++)
+        memcpy(cards[n].bytes, bytes, cards[n].len);
+    return n;
+}
+
+int member_join(struct member *m, const struct card_list *list)
+{
+    struct collective_card *cards = malloc((list->n + 1u) * sizeof(*cards));
+
+    if (!cards)
+        return collective_fail(&m->c, -ENOMEM, "out of memory");
+    unsigned n = unpack(list, cards);
+    member_watch(m, COLLECTIVE_ASK_JOIN, NULL);
+    int err = m->c.ops->join(&m->c, cards, n);
+    watchdog_rest(m->dog);
+    free(cards);
+    if (err)
+        return collective_fail(&m->c, err, "'%s' cannot connect: %s", m->c.ops->name,
+                               strerror(-err));
+    return member_fill(m, m->point.seed);
+}
+
+int member_links(struct member *m)
+{
+    bool can = m->open && m->c.ops && m->c.ops->unheard;
+
+    m->c.error[0] = 0;
+    return can ? m->c.ops->unheard(&m->c) : 0;
+}
+
+void member_close(struct member *m)
+{
+    if (!m->open)
+        return;
+    member_watch(m, COLLECTIVE_ASK_CLOSE, NULL);
+    if (m->c.ops)
+        m->c.ops->close(&m->c);
+    watchdog_close(m->dog);
+    m->dog = NULL;
+    if (m->bound)
+        topo_unbind_self(m->topo);
+    overlap_close(&m->overlap);
+    path_close(m->path);
+    m->path = NULL;
+    gpu_watch_close(m->watch);
+    m->watch = NULL;
+    free(m->calls);
+    m->calls = NULL;
+    m->bound = m->open = false;
+}
+
+/* All that one operation could take, on a network that is not broken. */
+static uint64_t slowest_ns(const struct member *m)
+{
+    double bytes = 0;
+
+    if (m->operation_ns)
+        return TIMES_SLOWER * m->operation_ns;
+    for (unsigned i = 0; i < m->c.n_calls; i++)
+        bytes += 2 * (double)m->calls[i].count * (double)collective_type_bytes(m->point.type);
+    return (uint64_t)(bytes / SLOWEST_GBPS) + (uint64_t)CALL_NS * m->c.n_calls * m->c.n;
+}
+
+uint64_t member_patience_ns(const struct member *m, enum collective_request request,
+                            const struct session_run *run)
+{
+    if (request == COLLECTIVE_ASK_OPEN || request == COLLECTIVE_ASK_JOIN)
+        return LIBRARY_OPEN_NS;
+    if (request != COLLECTIVE_ASK_RUN && request != COLLECTIVE_ASK_CHECK)
+        return LIBRARY_STEP_NS;
+    double each = (double)slowest_ns(m);
+    if (run)
+        each = (each + (double)run->gap_ns + TIMES_SLOWER * (double)run->overlap_ns) *
+               (double)run->operations;
+    each += COLLECTIVE_STILL_NS;
+    return each < 1e18 ? (uint64_t)each : (uint64_t)1e18;
+}
+
+void member_watch(struct member *m, enum collective_request request, const struct session_run *run)
+{
+    static const char *const steps[COLLECTIVE_REQUESTS] = {
+        [COLLECTIVE_ASK_OPEN] = "opening",
+        [COLLECTIVE_ASK_JOIN] = "connecting",
+        [COLLECTIVE_ASK_RUN] = "an operation",
+        [COLLECTIVE_ASK_CHECK] = "the operation checked",
+        [COLLECTIVE_ASK_CLOSE] = "disconnecting"};
+    char name[WORLD_NAME_MAX + 32], what[160];
+
+    m->still_ns = COLLECTIVE_STILL_NS;
+    if (!m->dog && !m->handed)
+        return;
+    m->still_ns = member_patience_ns(m, request, run);
+    __atomic_store_n(&m->limit_ns, m->still_ns, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
+    if (!m->dog)
+        return;
+    snprintf(what, sizeof(what), "%s: %s by '%s'",
+             world_name(m->world, world_rank(m->world), name, sizeof(name)), steps[request],
+             m->c.ops->name);
+    watchdog_set(m->dog, m->still_ns + WATCHDOG_NS, what);
+}

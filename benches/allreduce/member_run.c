@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is timed: operations after a barrier, and the work beside them. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "benches/allreduce/order.h"
+#include "core/clock.h"
+
+#define NAP_NS 50000000u /* a gap is slept through in naps, so that the channels are seen to */
+
+/* Ours are done by this thread alone; libraries have threads of their own that move data. */
+static uint64_t cpu_now_ns(const struct member *m)
+{
+    struct timespec t;
+
+    if (clock_gettime(m->c.ops->own ? CLOCK_THREAD_CPUTIME_ID : CLOCK_PROCESS_CPUTIME_ID, &t))
+        return 0;
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* What the readings around an operation add to its CPU time: it is measured beside each, as caches and clocks differ. */
+static uint64_t reading_ns(const struct member *m)
+{
+    uint64_t before_ns = cpu_now_ns(m);
+
+    clock_now_ns();
+    clock_now_ns();
+    return cpu_now_ns(m) - before_ns;
+}
+
+bool member_is_absent(const struct member *m)
+{
+    return m->point.inject == COLLECTIVE_ABSENT && m->c.n > 1 && m->c.me == m->c.n - 1;
+}
+
+static int blocking(struct member *m)
+{
+    int err = 0;
+
+    for (unsigned call = 0; call < m->c.n_calls && !err; call++)
+        err = m->c.ops->run(&m->c, call);
+    return err;
+}
+
+/* The calls that are on their way, one after another. */
+struct flight {
+    struct member *m;
+    unsigned call;
+    bool landed;
+};
+
+static int move_on(struct flight *f)
+{
+    const struct collective_ops *ops = f->m->c.ops;
+    bool done = false;
+    int err = f->landed ? 0 : ops->test(&f->m->c, &done);
+
+    if (err || !done)
+        return err;
+    f->landed = ++f->call == f->m->c.n_calls;
+    return f->landed ? 0 : ops->start(&f->m->c, f->call);
+}
+
+/* What stands still is told by the backend's test(); this only sees to the channels. The watchdog, or the leader, ends what never lands. */
+static int land(struct flight *f, uint64_t patience_ns)
+{
+    uint64_t begin_ns = clock_now_ns();
+    int err = 0;
+
+    while (!err && !f->landed) {
+        err = move_on(f);
+        if (!err && !f->landed)
+            err = f->m->c.attend(&f->m->c, 0);
+        if (!err && clock_now_ns() - begin_ns > patience_ns)
+            err = collective_fail(&f->m->c, -ETIMEDOUT, "an operation has not ended after %.0f s",
+                                  (double)patience_ns / 1e9);
+    }
+    return err;
+}
+
+static int overlapped(struct member *m, const struct overlap_work *work, uint64_t patience_ns)
+{
+    struct flight f = {.m = m};
+    int err = m->c.ops->start(&m->c, 0);
+
+    for (uint64_t i = 0; i < work->slices && !err; i++) {
+        overlap_slice(&m->overlap, work);
+        err = move_on(&f);
+        if (!err)
+            err = m->c.attend(&m->c, 0);
+    }
+    return err ? err : land(&f, patience_ns);
+}
+
+static int sleep_through(struct member *m, uint64_t gap_ns)
+{
+    uint64_t begin_ns = clock_now_ns(), gone_ns = 0;
+    int err = 0;
+
+    for (; !err && gone_ns < gap_ns; gone_ns = clock_now_ns() - begin_ns) {
+        uint64_t nap_ns = gap_ns - gone_ns < NAP_NS ? gap_ns - gone_ns : NAP_NS;
+        nanosleep(&(struct timespec){.tv_nsec = (long)nap_ns}, NULL);
+        err = m->c.attend(&m->c, 0);
+    }
+    return err;
+}
+
+static int open_overlap(struct member *m)
+{
+    if (!m->c.ops->start || !m->c.ops->test)
+        return collective_fail(&m->c, -EOPNOTSUPP,
+                               "'%s' has no operations that do not block: leave --overlap out",
+                               m->c.ops->name);
+    int err = m->overlap.matrices ? 0 : overlap_open(&m->overlap);
+    return err ? collective_fail(&m->c, err, "out of memory") : 0;
+}
+
+/* A broadcast's root is done before the others have begun: one after another without a pause they would tell a rate, not the time that one
+ * takes. */
+static bool is_apart(const struct member *m, const struct session_run *run)
+{
+    return run->gap_ns || m->point.op == COLLECTIVE_BROADCAST;
+}
+
+/* Between two operations that are timed each by itself: none of it counts. */
+static int part(struct member *m, const struct session_run *run, struct collective_times *times)
+{
+    uint64_t waited_ns = m->c.waited_ns, blocked_ns = m->c.blocked_ns;
+    int err = run->gap_ns ? sleep_through(m, run->gap_ns) : 0;
+
+    times->reading_ns += reading_ns(m);
+    if (!err)
+        err = m->c.ops->barrier(&m->c);
+    m->c.waited_ns = waited_ns;
+    m->c.blocked_ns = blocked_ns;
+    return err;
+}
+
+static int operations(struct member *m, const struct session_run *run,
+                      const struct overlap_work *work, struct collective_times *times)
+{
+    uint64_t patience_ns = member_patience_ns(m, COLLECTIVE_ASK_RUN, run);
+    uint64_t first_ns = 0, from_ns = 0, to_ns = 0;
+    bool apart = is_apart(m, run);
+    int err = 0;
+
+    for (uint64_t i = 0; i < run->operations && !err; i++) {
+        bool first = !i || apart, last = i + 1 == run->operations || apart;
+        err = i && apart ? part(m, run, times) : 0;
+        if (err)
+            break;
+        /* The clock is read inside of the CPU's, which costs more. */
+        from_ns = first ? cpu_now_ns(m) : from_ns;
+        first_ns = i ? first_ns : from_ns;
+        times->ns -= first ? clock_now_ns() : 0;
+        err = run->overlap_ns ? overlapped(m, work, patience_ns) : blocking(m);
+        times->ns += last ? clock_now_ns() : 0;
+        to_ns = last ? cpu_now_ns(m) : to_ns;
+        times->cpu_ns += last ? to_ns - from_ns : 0;
+    }
+    times->span_cpu_ns = to_ns - first_ns;
+    return err;
+}
+
+static int after_barrier(struct member *m, const struct session_run *run,
+                         struct collective_times *times)
+{
+    struct overlap_work work = {0};
+    int err = run->gap_ns ? sleep_through(m, run->gap_ns) : 0;
+
+    if (err)
+        return err;
+    if (run->overlap_ns)
+        work = overlap_work(&m->overlap, run->overlap_ns);
+    times->reading_ns = reading_ns(m);
+    uint64_t begin_ns = clock_now_ns();
+    err = m->c.ops->barrier(&m->c);
+    times->begin_ns = clock_now_ns();
+    times->slack_ns = times->begin_ns - begin_ns;
+    m->c.waited_ns = m->c.blocked_ns = 0;
+    if (!err)
+        err = operations(m, run, &work, times);
+    times->end_ns = clock_now_ns();
+    times->waited_ns = m->c.waited_ns;
+    times->blocked_ns = m->c.blocked_ns;
+    return err;
+}
+
+int member_run(struct member *m, const struct session_run *run, struct collective_times *times)
+{
+    *times = (struct collective_times){0};
+    int err = run->overlap_ns ? open_overlap(m) : 0;
+    if (err)
+        return err;
+    member_watch(m, COLLECTIVE_ASK_RUN, run);
+    err = after_barrier(m, run, times);
+    watchdog_rest(m->dog);
+    if (err)
+        return collective_fail(&m->c, err, "%s", strerror(-err));
+    if (m->watch)
+        gpu_watch_look(m->watch); /* between samples */
+    m->ran = true;
+    m->operation_ns = times->ns / run->operations + 1;
+    return 0;
+}
+
+int member_overlap_alone(struct member *m, uint64_t overlap_ns, uint64_t *ns)
+{
+    int err = open_overlap(m);
+
+    if (err)
+        return err;
+    struct overlap_work work = overlap_work(&m->overlap, overlap_ns);
+    uint64_t begin_ns = clock_now_ns();
+    for (uint64_t i = 0; i < work.slices && !err; i++) {
+        overlap_slice(&m->overlap, &work);
+        err = m->c.attend(&m->c, 0);
+    }
+    *ns = clock_now_ns() - begin_ns;
+    return err;
+}

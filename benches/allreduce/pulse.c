@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Signs of life beside the channels: see pulse.h. */
+#include "benches/allreduce/pulse.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "benches/allreduce/pulse_parts.h"
+#include "core/clock.h"
+
+#define TURN_MS  100
+#define TURN_NS  100000000u
+#define PAUSE_NS 500000000u /* a turn that took longer: this process itself stood still */
+
+static uint64_t since(uint64_t then_ns, uint64_t now_ns)
+{
+    return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+static void beat(struct pulse *p, uint64_t now_ns)
+{
+    struct pulse_beat b = {.come = p->come};
+
+    if (now_ns - p->beat_ns < PULSE_BEAT_NS)
+        return;
+    p->beat_ns = now_ns;
+    for (unsigned i = 0; i < p->n; i++)
+        pulse_say(&p->peers[i], &b);
+}
+
+/* What did not look did not hear either. */
+static void forgive(struct pulse *p, uint64_t now_ns)
+{
+    uint64_t gap_ns = now_ns - p->turn_ns;
+
+    p->turn_ns = now_ns;
+    if (gap_ns <= PAUSE_NS)
+        return;
+    p->stood_ns = gap_ns > p->stood_ns ? gap_ns : p->stood_ns;
+    for (unsigned i = 0; i < p->n; i++)
+        p->peers[i].heard_ns += gap_ns;
+}
+
+static const char gone[] = "is gone: it was killed, or has ended";
+
+/* At once, since a launcher may kill this process, too, before it can make a row of it. Those that end thereafter may do so for it, or be killed like
+ * it: they are not named. */
+static void say_gone(struct pulse *p)
+{
+    char name[WORLD_NAME_MAX + 32];
+
+    if (!p->leads || p->quiet)
+        return;
+    for (unsigned rank = 1; rank < p->n; rank++) {
+        if (!p->peers[rank].gone)
+            continue;
+        fprintf(stderr, "%s %s\n", world_name(p->world, rank, name, sizeof(name)), gone);
+        p->quiet = true;
+    }
+}
+
+/* Ended connections wake it; what others say can wait for the turn. */
+static void turn(struct pulse *p)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    pthread_mutex_lock(&p->lock);
+    forgive(p, now_ns);
+    if (p->n_listeners)
+        pulse_welcome(p);
+    for (unsigned i = 0; i < p->n; i++)
+        pulse_hear(p, i, now_ns);
+    pulse_try_on(p, now_ns);
+    say_gone(p);
+    beat(p, now_ns);
+    for (unsigned i = 0; i < p->n; i++)
+        p->fds[i] = (struct pollfd){.fd = p->peers[i].fd, .events = POLLRDHUP};
+    pthread_mutex_unlock(&p->lock);
+    poll(p->fds, p->n, TURN_MS);
+}
+
+static void *live(void *arg)
+{
+    struct pulse *p = arg;
+
+    while (!__atomic_load_n(&p->over, __ATOMIC_ACQUIRE))
+        turn(p);
+    return NULL;
+}
+
+int pulse_start(struct pulse *p)
+{
+    p->since_ns = p->turn_ns = clock_now_ns();
+    int err = -pthread_create(&p->thread, NULL, live, p);
+    p->started = !err;
+    return err;
+}
+
+void pulse_close(struct pulse *p)
+{
+    if (!p)
+        return;
+    __atomic_store_n(&p->over, true, __ATOMIC_RELEASE);
+    if (p->started)
+        pthread_join(p->thread, NULL);
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->peers[i].fd >= 0)
+            close(p->peers[i].fd);
+    for (size_t i = 0; i < p->n_listeners; i++)
+        close(p->listeners[i]);
+    for (unsigned i = 0; i < p->n_trials; i++)
+        close(p->trials[i].fd);
+    free(p->pairs);
+    pthread_mutex_destroy(&p->lock);
+    free(p->fds);
+    free(p->peers);
+    free(p);
+}
+
+void pulse_part(struct pulse *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->quiet = true;
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pulse_at(struct pulse *p, uint64_t request)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->at = request != 0;
+    p->come = request ? request : p->come;
+    free(p->pairs); /* what was found out was of the one before */
+    p->pairs = NULL;
+    p->since_ns = clock_now_ns();
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* By its rank: those of another rank than 0 have rank 0 alone. */
+static struct pulse_peer *peer_of(struct pulse *p, unsigned rank)
+{
+    return &p->peers[p->n > 1 ? rank : 0];
+}
+
+bool pulse_hears(struct pulse *p, unsigned rank)
+{
+    if (!p)
+        return false;
+    pthread_mutex_lock(&p->lock);
+    bool heard = peer_of(p, rank)->heard;
+    pthread_mutex_unlock(&p->lock);
+    return heard;
+}
+
+static bool is_absent(const struct pulse *p, const struct pulse_peer *peer, uint64_t now_ns)
+{
+    return p->leads && p->at && peer->last.come < p->come &&
+           since(p->since_ns, now_ns) > PULSE_ABSENT_NS;
+}
+
+static int judge(const struct pulse *p, const struct pulse_peer *peer, uint64_t now_ns,
+                 const char **what)
+{
+    uint64_t silent_ns = since(peer->heard_ns, now_ns);
+
+    if (!peer->heard)
+        return 0;
+    if (peer->gone) {
+        *what = gone;
+        return -ECONNRESET;
+    }
+    *what = "does not answer: it hangs or was cut off";
+    if (silent_ns > (p->leads ? PULSE_SILENT_NS : PULSE_LEADER_NS))
+        return -ETIMEDOUT;
+    *what = "answers, but has not come to the operation: it is kept by something else";
+    return is_absent(p, peer, now_ns) ? -ETIMEDOUT : 0;
+}
+
+/* Who stood still for so long that the others gave it up is not to blame them. */
+static void say(const struct pulse *p, unsigned rank, const char *what, char *text, size_t len)
+{
+    char name[WORLD_NAME_MAX + 32];
+    size_t used = 0;
+
+    if (p->stood_ns > PULSE_SILENT_NS)
+        used = (size_t)snprintf(text, len, "%s itself stood still for %.0f s; after that, ",
+                                world_name(p->world, world_rank(p->world), name, sizeof(name)),
+                                (double)p->stood_ns / 1e9);
+    if (used < len)
+        snprintf(text + used, len - used, "%s %s", world_name(p->world, rank, name, sizeof(name)),
+                 what);
+}
+
+int pulse_lost(struct pulse *p, const unsigned *ranks, unsigned n, unsigned *rank, char *text,
+               size_t len)
+{
+    const char *what = NULL;
+    int err = 0;
+
+    if (!p)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    uint64_t now_ns = clock_now_ns();
+    /* What this process has slept through is for its thread to see first. */
+    for (unsigned i = 0; i < n && !err && since(p->turn_ns, now_ns) <= PAUSE_NS; i++) {
+        *rank = ranks[i];
+        err = judge(p, peer_of(p, ranks[i]), now_ns, &what);
+    }
+    if (err)
+        say(p, *rank, what, text, len);
+    pthread_mutex_unlock(&p->lock);
+    return err;
+}
+
+int pulse_gone(struct pulse *p, unsigned *rank, char *text, size_t len)
+{
+    int err = 0;
+
+    if (!p)
+        return 0;
+    pthread_mutex_lock(&p->lock);
+    for (*rank = 1; *rank < p->n && !p->peers[*rank].gone;)
+        ++*rank;
+    if (*rank < p->n) {
+        err = -ECONNRESET;
+        say(p, *rank, gone, text, len);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return err;
+}

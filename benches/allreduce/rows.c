@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* allreduce: what is said of its rows. */
+#include "benches/net/net_metrics.h"
+
+static const struct bench_column columns[] = {
+    {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "vector_bytes",
+     .width = BENCH_COLUMN_ASIDE,
+     .flags = COLUMN_OUTCOME | COLUMN_DECIDES | COLUMN_BYTES},
+    {.name = "chosen", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = "rank", .width = 4},
+    {.name = "rank_host", .width = 9, .flags = COLUMN_OUTCOME},
+    {.name = "scope", .width = 8},
+    {.name = "detail", .width = BENCH_COLUMN_ASIDE, .flags = COLUMN_OUTCOME},
+    {.name = NULL},
+};
+
+#define SAME  "the same samples as another metric, turned round"
+#define APART "what another case measures by itself"
+
+static const struct bench_metric metrics[] = {
+    {.name = "time", .units = "us", .where = "model!="},
+    {.name = "algbw", .units = "GB/s", .unjudged = SAME},
+    {.name = "busbw", .units = "GB/s", .unjudged = SAME, .where = "model="},
+    {.name = "operation_alone", .units = "us", .unjudged = APART},
+    {.name = "product_alone", .units = "us", .unjudged = APART},
+    {.name = "overlap",
+     .units = "percent",
+     .unjudged = "made of `time` and of what other cases measure"},
+    {.name = "late_share", .units = "percent", .unjudged = NET_STATE},
+    {.name = "waited_share", .units = "percent", .unjudged = NET_STATE},
+    {.name = "blocked_share", .units = "percent", .unjudged = NET_STATE},
+    NET_METRICS,
+    {.name = NULL},
+};
+
+/* Bus bandwidth is what a wire carries: of its payload a ring leaves little; libraries' own choices leave more. */
+static const struct bench_headline headlines[] = {
+    {.pipe = "Allreduce",
+     .label = "largest vector, over",
+     .where = "metric=busbw op=allreduce model= transport!=",
+     .by = "transport",
+     .at = "+ranks +size",
+     .low_below = 85,
+     .subjects = "network cpu numa",
+     .flags = HEADLINE_QUIET},
+    {.pipe = "Allreduce",
+     .label = "largest vector, by",
+     .where = "metric=busbw op=allreduce model= transport=",
+     .by = "backend",
+     .at = "+ranks +size",
+     .low_below = 85,
+     .subjects = "network cpu numa",
+     .flags = HEADLINE_QUIET},
+    {.pipe = "Allreduce latency",
+     .label = "smallest vector, over",
+     .where = "metric=time op=allreduce model= transport!=",
+     .by = "transport",
+     .at = "+ranks -size",
+     .subjects = "network cpu numa clock",
+     .flags = HEADLINE_QUIET | HEADLINE_TAIL},
+    {.pipe = "Allreduce latency",
+     .label = "smallest vector, by",
+     .where = "metric=time op=allreduce model= transport=",
+     .by = "backend",
+     .at = "+ranks -size",
+     .subjects = "network cpu numa clock",
+     .flags = HEADLINE_QUIET | HEADLINE_TAIL},
+    {.pipe = "Gradients",
+     .label = "all of",
+     .where = "metric=time model!=",
+     .by = "model",
+     .at = "+ranks",
+     .subjects = "network cpu numa",
+     .flags = HEADLINE_QUIET},
+    {.pipe = NULL},
+};
+
+static const struct bench_plot plots[] = {
+    {.x = "size",
+     .lines = "backend transport ranks scope op dtype",
+     .ignore = "rank",
+     .undrawn = "algbw late_share waited_share blocked_share",
+     .elsewhere = "model!=",
+     .flags = PLOT_BYTES},
+    {.x = NULL},
+};
+
+static const struct bench_pipe pipes[] = {{.pipe = "Collectives"}, {.pipe = NULL}};
+
+const struct bench_rows bench_rows = {
+    .stage = STAGE_GROUP,
+    .columns = columns,
+    .metrics = metrics,
+    .headlines = headlines,
+    .plots = plots,
+    .pipes = pipes,
+};

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The ranks that are led: they do what rank 0 asks, request by request, until it says goodbye. See order.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "benches/allreduce/ending.h"
+#include "benches/allreduce/order.h"
+#include "core/group/beat.h"
+
+#define SLICE_NS     1000000000u
+#define ABSENT_NS    50000000u
+#define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
+
+/* How far a point has come: requests out of turn are refused, since each builds on the one before. */
+enum state { NOTHING, OPENED, JOINED };
+
+struct server {
+    struct channel *channel;
+    struct member m;
+    enum state state;
+    bool given_up; /* rank 0 has, of the request that is being worked on */
+    struct collective_order order;
+    struct card_list cards; /* that have come for this member */
+    int cards_err;
+    char in[CHANNEL_FRAME_MAX];
+    struct {
+        struct collective_reply head;
+        union collective_body body;
+    } out;
+    size_t out_len; /* of the body */
+};
+_Static_assert(sizeof(struct collective_reply) % _Alignof(union collective_body) == 0,
+               "the body begins where the head ends");
+
+static int echo(struct server *s, const void *what, size_t len)
+{
+    return channel_send(s->channel, COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY, what, len);
+}
+
+static int cut_off(struct server *s)
+{
+    return collective_fail(&s->m.c, -ECONNRESET, "%s", channel_error(s->channel));
+}
+
+/* One frame that comes while a request is worked on. 1: there is none. */
+static int look_once(struct server *s, bool answers, uint64_t wait_ns)
+{
+    char frame[64];
+    uint16_t type = 0;
+    size_t len = 0;
+    int err = channel_recv(s->channel, &type, frame, sizeof(frame), &len, wait_ns);
+
+    if (err == -EAGAIN || err == -ETIMEDOUT)
+        return 1;
+    if (err && err != -EMSGSIZE)
+        return cut_off(s);
+    if (!err && type == COLLECTIVE_ASK_ECHO)
+        return answers && echo(s, frame, len) ? cut_off(s) : 0;
+    if (!err && type == COLLECTIVE_ASK_GIVE_UP) {
+        s->given_up = true;
+        return 1;
+    }
+    return collective_fail(&s->m.c, -EPROTO, "a request came before the last one was answered");
+}
+
+static int look(struct member *m)
+{
+    struct server *s = m->arg;
+    int err = 0;
+
+    while (!err && !s->given_up)
+        err = look_once(s, true, 0);
+    if (s->given_up)
+        return collective_fail(&m->c, -ECANCELED, "rank 0 has given up");
+    return err < 0 ? err : 0;
+}
+
+/* The fault of a rank that never runs and answers nothing, until rank 0 gives up. */
+static int be_absent(struct server *s)
+{
+    int err = 0;
+
+    while (err >= 0 && !s->given_up)
+        err = look_once(s, false, ABSENT_NS);
+    return err < 0 ? err : collective_fail(&s->m.c, -ECANCELED, "rank 0 has given up");
+}
+
+void hello_watch(struct collective_hello *hello)
+{
+    struct timespec t = {.tv_sec = (time_t)(hello->idle_ns / 1000000000u),
+                         .tv_nsec = (long)(hello->idle_ns % 1000000000u)};
+    struct cpu_reading before, after;
+    bool known = !cpu_read(&before);
+
+    while (nanosleep(&t, &t) && errno == EINTR) {
+    }
+    if (!known || cpu_read(&after))
+        return;
+    hello->idle_cores = cpu_busy(&before, &after);
+    hello->idle_softirq = cpu_softirq(&before, &after);
+}
+
+static int hello(struct server *s, size_t len)
+{
+    struct collective_hello *own = &s->out.body.hello;
+
+    if (len != sizeof(*own))
+        return -EPROTO;
+    memcpy(own, s->in, len);
+    hello_fill(own, s->m.topo);
+    if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
+        hello_watch(own);
+    if (!s->m.pulse)
+        member_stand_beside(&s->m, own);
+    s->out_len = sizeof(*own);
+    return 0;
+}
+
+/* The calls follow in frames of their own. */
+static int take_calls(struct server *s, struct collective_call *calls, unsigned n)
+{
+    int err = 0;
+
+    for (unsigned have = 0; have < n && !err;) {
+        uint16_t type = 0;
+        size_t len = 0, left = (n - have) * sizeof(*calls);
+        err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, CHANNEL_WAIT_NS);
+        if (!err && (type != COLLECTIVE_ASK_CALLS || !len || len > left || len % sizeof(*calls)))
+            err = -EPROTO;
+        if (!err)
+            memcpy(calls + have, s->in, len);
+        have += (unsigned)(len / sizeof(*calls));
+    }
+    return err;
+}
+
+static int open_sound(struct server *s, const uint32_t *members)
+{
+    struct collective_call *calls = malloc(s->order.n_calls * sizeof(*calls));
+    struct card_list cards = {0};
+    int err = calls ? take_calls(s, calls, s->order.n_calls) : -ENOMEM;
+
+    if (!err && !calls_sound(&s->order.point, calls, s->order.n_calls))
+        err = -EPROTO;
+    if (!err)
+        err = member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_OPEN,
+                                                    .order = &s->order,
+                                                    .members = members,
+                                                    .calls = calls});
+    if (!err)
+        err = member_cards(&s->m, &cards);
+    if (!err)
+        err = cards_send(s->channel, COLLECTIVE_ASK_CARDS | COLLECTIVE_REPLY, &cards);
+    s->out.body.n = cards.n;
+    s->out_len = sizeof(s->out.body.n);
+    cards_free(&cards);
+    free(calls);
+    return err;
+}
+
+static int open_point(struct server *s, size_t len)
+{
+    uint32_t members[WORLD_RANKS_MAX];
+    unsigned size = world_size(s->m.world);
+
+    if (len < sizeof(s->order) || s->m.open)
+        return -EPROTO;
+    memcpy(&s->order, s->in, sizeof(s->order));
+    len -= sizeof(s->order);
+    if (!order_sound(&s->order, size) || len != s->order.n * sizeof(*members))
+        return -EPROTO;
+    memcpy(members, s->in + sizeof(s->order), len);
+    if (!members_sound(&s->order, members, world_rank(s->m.world), size))
+        return -EPROTO;
+    cards_free(&s->cards);
+    s->cards_err = 0;
+    return open_sound(s, members);
+}
+
+static int join(struct server *s, size_t len)
+{
+    uint32_t n = 0;
+
+    if (len != sizeof(n))
+        return -EPROTO;
+    memcpy(&n, s->in, len);
+    if (s->cards_err || n != s->cards.n)
+        return s->cards_err ? s->cards_err : -EPROTO;
+    return member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &s->cards});
+}
+
+static int run(struct server *s, size_t len)
+{
+    struct member_job job = {.what = COLLECTIVE_ASK_RUN};
+
+    if (len != sizeof(job.run))
+        return -EPROTO;
+    memcpy(&job.run, s->in, len);
+    if (!job.run.operations)
+        return -EPROTO;
+    s->out_len = sizeof(s->out.body.times);
+    int err = member_is_absent(&s->m) ? be_absent(s) : member_do(&s->m, &job);
+    s->out.body.times = job.times;
+    return err;
+}
+
+static int overlap(struct server *s, size_t len)
+{
+    struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP};
+
+    if (len != sizeof(job.overlap_ns))
+        return -EPROTO;
+    memcpy(&job.overlap_ns, s->in, len);
+    s->out_len = sizeof(job.ns);
+    int err = member_do(&s->m, &job);
+    s->out.body.ns = job.ns;
+    return err;
+}
+
+static int mark(struct server *s, size_t len)
+{
+    return len ? -EPROTO : member_mark(&s->m);
+}
+
+static int tell(struct server *s, size_t len)
+{
+    member_tell(&s->m, &s->out.body.account);
+    s->out_len = sizeof(s->out.body.account);
+    return len ? -EPROTO : 0;
+}
+
+static int check(struct server *s, size_t len)
+{
+    return len ? -EPROTO : member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CHECK});
+}
+
+static int prove(struct server *s, size_t len)
+{
+    struct collective_claims claims;
+
+    if (len != sizeof(claims))
+        return -EPROTO;
+    memcpy(&claims, s->in, len);
+    if (!claims_sound(&claims))
+        return -EPROTO;
+    member_prove(&s->m, &claims, &s->out.body.proof);
+    s->out_len = sizeof(s->out.body.proof);
+    return 0;
+}
+
+static int links(struct server *s, size_t len)
+{
+    return len ? -EPROTO : member_links(&s->m);
+}
+
+static int close_point(struct server *s, size_t len)
+{
+    member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
+    return len ? -EPROTO : 0;
+}
+
+static const struct {
+    int (*answer)(struct server *s, size_t len);
+    enum state from, to, then; /* taken in states from..to, which it leads to `then` */
+} requests[COLLECTIVE_REQUESTS] = {
+    [COLLECTIVE_ASK_HELLO] = {hello, NOTHING, NOTHING, NOTHING},
+    [COLLECTIVE_ASK_OPEN] = {open_point, NOTHING, NOTHING, OPENED},
+    [COLLECTIVE_ASK_JOIN] = {join, OPENED, OPENED, JOINED},
+    [COLLECTIVE_ASK_RUN] = {run, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_OVERLAP] = {overlap, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_MARK] = {mark, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_TELL] = {tell, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_CHECK] = {check, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_PROVE] = {prove, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_LINKS] = {links, JOINED, JOINED, JOINED},
+    [COLLECTIVE_ASK_CLOSE] = {close_point, NOTHING, JOINED, NOTHING},
+};
+
+static int do_request(struct server *s, uint16_t type, size_t len)
+{
+    if (type >= COLLECTIVE_REQUESTS || !requests[type].answer || s->state < requests[type].from ||
+        s->state > requests[type].to)
+        return -EPROTO;
+    int err = requests[type].answer(s, len);
+    if (!err)
+        s->state = requests[type].then;
+    return err;
+}
+
+static int answer(struct server *s, uint16_t type, size_t len)
+{
+    memset(&s->out, 0, sizeof(s->out));
+    s->out_len = 0;
+    s->given_up = false;
+    s->m.c.error[0] = 0;
+    int err = do_request(s, type, len);
+    if (err)
+        snprintf(s->out.head.error, sizeof(s->out.head.error), "%s",
+                 s->m.c.error[0]  ? s->m.c.error
+                 : err == -EPROTO ? "a request that cannot be, or not now"
+                                  : strerror(-err));
+    s->out.head.err = err;
+    return channel_send(s->channel, type | COLLECTIVE_REPLY, &s->out,
+                        sizeof(s->out.head) + (err ? 0 : s->out_len));
+}
+
+static int take(struct server *s, uint16_t type, size_t len)
+{
+    switch (type) {
+    case COLLECTIVE_ASK_ECHO:
+        return echo(s, s->in, len);
+    case COLLECTIVE_ASK_GIVE_UP: /* of what has been answered */
+    case COLLECTIVE_ASK_CALLS:   /* of an order that was refused */
+        return 0;
+    case COLLECTIVE_ASK_CARDS:
+        if (!s->cards_err)
+            s->cards_err =
+                s->state == OPENED ? cards_take(&s->cards, s->in, len, s->order.n) : -EPROTO;
+        return 0;
+    default:
+        return answer(s, type, len);
+    }
+}
+
+/* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of others. */
+static int serve(struct server *s)
+{
+    for (;;) {
+        uint16_t type = 0;
+        size_t len = 0;
+        int err = channel_recv(s->channel, &type, s->in, sizeof(s->in), &len, SLICE_NS);
+        if (err == -ETIMEDOUT)
+            err = ending_heed(&s->m) ? -ECONNRESET : channel_alive(s->channel);
+        else if (!err && type == COLLECTIVE_ASK_BYE)
+            return 0;
+        else if (!err && (err = take(s, type, len)) == -ETIMEDOUT)
+            err = ending_untaken(&s->m, s->channel);
+        else if (err == -ECONNRESET || err == -EHOSTUNREACH)
+            ending_cut(&s->m, s->channel);
+        if (err)
+            return err;
+    }
+}
+
+int session_serve(struct world *w, void *arg)
+{
+    const struct session_service *service = arg;
+    struct server *s = calloc(1, sizeof(*s));
+    struct topo *topo = NULL;
+    struct beat *beat = NULL;
+
+    if (!s)
+        return WATCHDOG_STATUS;
+    s->channel = world_channel(w, 0);
+    int err = topo_open(&topo);
+    s->m = (struct member){.world = w,
+                           .topo = topo,
+                           .find = service && service->find ? service->find : collective_find,
+                           .device = service ? service->device : NULL,
+                           .look = look,
+                           .await = ending_await,
+                           .arg = s};
+    if (!err)
+        err = beat_start(&beat, &s->channel, 1, BEAT_LEADING_NS);
+    if (!err || err == -EOPNOTSUPP)
+        err = serve(s);
+    beat_end(beat);
+    member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
+    member_stand_alone(&s->m);
+    cards_free(&s->cards);
+    topo_close(topo);
+    free(s);
+    return err ? WATCHDOG_STATUS : 0;
+}

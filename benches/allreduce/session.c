@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A point's life, led by rank 0: see session.h and order.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/allreduce/session_state.h"
+#include "core/clock.h"
+#include "core/hw/machine.h"
+
+const char *session_error(const struct session *s)
+{
+    return s->error;
+}
+
+const char *session_loss(const struct session *s)
+{
+    return s->loss;
+}
+
+bool session_broken(const struct session *s)
+{
+    return s->broken;
+}
+
+void session_find(struct session *s, const struct collective_ops *(*find)(const char *name))
+{
+    s->own.find = find;
+}
+
+/* While rank 0 waits in its own part: has another one failed? Who, is found out after it. */
+static int look(struct member *m)
+{
+    session_watch(m->arg);
+    if (session_receive(m->arg, 0) || (!m->handed && session_heed(m->arg)))
+        return collective_fail(&m->c, -ECANCELED, "another rank has failed");
+    return 0;
+}
+
+/* FNV-1a over the CPUs, in the order of topo_spread(), which is the same for the same CPUs. */
+void hello_fill(struct collective_hello *hello, const struct topo *topo)
+{
+    unsigned n = topo ? topo_cpus(topo) : 0, *cpus = calloc(n + 1, sizeof(*cpus));
+    uint32_t hash = 2166136261u;
+
+    hello->idle_cores = hello->idle_softirq = NAN;
+    hello->cpus = n;
+    if (cpus && n && !topo_spread(topo, -1, n, cpus))
+        for (unsigned i = 0; i < n; i++)
+            hash = (hash ^ cpus[i]) * 16777619u;
+    hello->cpus_hash = hash;
+    free(cpus);
+}
+
+static bool same_machine(const struct session *s, unsigned a, unsigned b)
+{
+    const struct world_member *x = world_member(s->world, a), *y = world_member(s->world, b);
+
+    return x->node == y->node || machine_same(x->machine, y->machine);
+}
+
+static bool is_first_of_machine(const struct session *s, unsigned rank)
+{
+    for (unsigned i = 0; i < rank; i++)
+        if (same_machine(s, i, rank))
+            return false;
+    return true;
+}
+
+static int greet(struct session *s, uint64_t idle_ns)
+{
+    struct collective_hello *own = &s->peers[0].hello;
+    int err = 0;
+
+    own->beside = s->size > 1 && !strcmp(world_group(s->world), "mpi");
+    member_stand_beside(&s->own, own);
+    for (unsigned rank = 1; rank < s->size && !err; rank++) {
+        struct collective_hello hello = {.idle_ns = is_first_of_machine(s, rank) ? idle_ns : 0,
+                                         .beside = own->beside,
+                                         .port = own->port};
+        err = session_post(s, rank, COLLECTIVE_ASK_HELLO, &hello, sizeof(hello));
+    }
+    own->idle_ns = idle_ns;
+    hello_fill(own, s->topo);
+    if (!err && idle_ns)
+        hello_watch(own);
+    err = session_settle(s, err ? -ECANCELED : 0, COLLECTIVE_ASK_HELLO, NULL);
+    for (unsigned rank = 1; rank < s->size && !err; rank++)
+        s->peers[rank].hello = s->peers[rank].body.hello;
+    if (!err)
+        session_say_deaf(s);
+    return err;
+}
+
+/* To all ranks, where the channels are ours. */
+static int session_beat(struct session *s)
+{
+    struct channel *channels[WORLD_RANKS_MAX];
+
+    for (unsigned rank = 0; rank < s->size; rank++)
+        channels[rank] = world_channel(s->world, rank);
+    int err = beat_start(&s->beat, channels, s->size, BEAT_LED_NS);
+    return err == -EOPNOTSUPP ? 0 : err;
+}
+
+int session_open(struct session **session, struct world *w, const struct topo *topo,
+                 uint64_t idle_ns)
+{
+    struct session *s = calloc(1, sizeof(*s));
+    int err;
+
+    *session = s;
+    if (!s)
+        return -ENOMEM;
+    s->world = w;
+    s->topo = topo;
+    s->size = world_size(w);
+    s->own = (struct member){.world = w,
+                             .topo = topo,
+                             .find = collective_find,
+                             .look = look,
+                             .await = session_await,
+                             .arg = s};
+    s->peers = calloc(s->size, sizeof(*s->peers));
+    s->times = calloc(s->size, sizeof(*s->times));
+    s->accounts = calloc(s->size, sizeof(*s->accounts));
+    s->all = calloc(s->size, sizeof(*s->all));
+    s->nodes = calloc(s->size, sizeof(*s->nodes));
+    if (!s->peers || !s->times || !s->accounts || !s->all || !s->nodes) {
+        s->size = 0;
+        return session_fail(s, -ENOMEM, "out of memory for %u ranks", world_size(w));
+    }
+    err = session_beat(s);
+    return err ? session_fail(s, err, "no signs of life can be given: %s", strerror(-err))
+               : greet(s, idle_ns);
+}
+
+void session_close(struct session *s)
+{
+    if (!s)
+        return;
+    session_finish(s);
+    pulse_part(s->own.pulse);
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
+        cards_free(&s->peers[rank].cards);
+    }
+    beat_end(s->beat);
+    bool left = hand_left(s->own.hand); /* it may still look at all of this */
+    member_stand_alone(&s->own);
+    if (left)
+        return;
+    free(s->peers);
+    free(s->times);
+    free(s->accounts);
+    free(s->all);
+    free(s->nodes);
+    free(s);
+}
+
+/* Among the members that may use the same CPUs of the same machine. */
+static void find_seat(const struct session *s, unsigned member, struct collective_order *order)
+{
+    unsigned rank = s->members[member];
+
+    order->seat = order->seats = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        unsigned other = s->members[i];
+        if (!same_machine(s, rank, other) ||
+            s->peers[rank].hello.cpus_hash != s->peers[other].hello.cpus_hash)
+            continue;
+        order->seat += i < member;
+        order->seats++;
+    }
+}
+
+static int send_calls(struct session *s, unsigned rank, const struct collective_call *calls,
+                      unsigned n)
+{
+    int err = 0;
+
+    for (unsigned i = 0; i < n && !err; i += COLLECTIVE_CALLS_FRAME) {
+        unsigned some = n - i < COLLECTIVE_CALLS_FRAME ? n - i : COLLECTIVE_CALLS_FRAME;
+        err = session_send(s, rank, COLLECTIVE_ASK_CALLS, calls + i, some * sizeof(*calls));
+    }
+    return err;
+}
+
+struct whole_order {
+    struct collective_order order;
+    uint32_t members[WORLD_RANKS_MAX];
+};
+
+static int post_order(struct session *s, unsigned member, struct whole_order *w,
+                      const struct collective_call *calls)
+{
+    struct session_peer *p = session_peer(s, member);
+    size_t len = sizeof(w->order) + s->n * sizeof(*w->members);
+
+    w->order.me = member;
+    find_seat(s, member, &w->order);
+    cards_free(&p->cards);
+    p->open = true;
+    int err = session_post(s, s->members[member], COLLECTIVE_ASK_OPEN, w, len);
+    return err ? err : send_calls(s, s->members[member], calls, w->order.n_calls);
+}
+
+static int open_all(struct session *s, const struct collective_point *point,
+                    const struct collective_call *calls, unsigned n_calls, struct card_list *cards)
+{
+    struct whole_order w = {
+        .order = {.point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial}};
+    struct member_job job = {
+        .what = COLLECTIVE_ASK_OPEN, .order = &w.order, .members = w.members, .calls = calls};
+    int err = 0;
+
+    for (unsigned i = 0; i < s->n; i++)
+        w.members[i] = s->members[i];
+    for (unsigned i = 1; i < s->n && !err; i++)
+        err = post_order(s, i, &w, calls);
+    w.order.me = 0;
+    find_seat(s, 0, &w.order);
+    s->own.c.error[0] = 0;
+    err = err ? -ECANCELED : member_do(&s->own, &job);
+    if (!err)
+        err = member_cards(&s->own, cards);
+    return session_settle(s, err, COLLECTIVE_ASK_OPEN, NULL);
+}
+
+/* Cards of one member go to those that they are for, in its name. */
+static int route_from(const struct session *s, unsigned from, const struct card_list *cards,
+                      struct card_list *to)
+{
+    const uint8_t *card;
+    size_t at = 0, len;
+    unsigned target;
+    int err = 0;
+
+    while (!err && cards_next(cards, &at, &target, &card, &len))
+        err = target < s->n ? cards_add(&to[target], from, card, len) : -EPROTO;
+    return err;
+}
+
+static int join_member(struct session *s, unsigned member, const struct card_list *cards)
+{
+    unsigned rank = s->members[member];
+    struct channel *c = world_channel(s->world, rank);
+    uint32_t n = cards->n;
+    int err = cards_send(c, COLLECTIVE_ASK_CARDS, cards);
+
+    if (err) {
+        session_lose(s, rank, err, channel_error(c));
+        return err;
+    }
+    return session_post(s, rank, COLLECTIVE_ASK_JOIN, &n, sizeof(n));
+}
+
+static int route_all(struct session *s, const struct card_list *own, struct card_list *to)
+{
+    int err = route_from(s, 0, own, to);
+
+    for (unsigned i = 1; i < s->n && !err; i++)
+        err = route_from(s, i, &session_peer(s, i)->cards, to);
+    if (err)
+        return collective_fail(&s->own.c, err, "cards cannot be passed on: %s", strerror(-err));
+    for (unsigned i = 1; i < s->n && !err; i++)
+        err = join_member(s, i, &to[i]) ? -ECANCELED : 0;
+    return err;
+}
+
+static int join_all(struct session *s, const struct card_list *own)
+{
+    struct card_list *to = calloc(s->n, sizeof(*to));
+
+    if (!to)
+        return session_fail(s, -ENOMEM, "out of memory for the cards of %u ranks", s->n);
+    int err = route_all(s, own, to);
+    if (!err)
+        err =
+            member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &to[0]});
+    for (unsigned i = 0; i < s->n; i++)
+        cards_free(&to[i]);
+    free(to);
+    return session_settle(s, err, COLLECTIVE_ASK_JOIN, NULL);
+}
+
+static void reset(struct session *s, const unsigned *members, unsigned n)
+{
+    s->error[0] = 0;
+    s->told = false;
+    s->n_nodes = 0;
+    s->seconds = 0;
+    s->n = n;
+    memcpy(s->members, members, n * sizeof(*members));
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        s->peers[rank].err = 0;
+        s->peers[rank].silent = false;
+    }
+}
+
+/* Nobody has asked for a while: is somebody gone? Only a member's loss is this point's. */
+static void count_ranks(struct session *s)
+{
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct channel *c = world_channel(s->world, rank);
+        int err = s->peers[rank].gone ? 0 : channel_alive(c);
+        if (err)
+            session_lose(s, rank, err, channel_error(c));
+        s->peers[rank].err = 0;
+    }
+}
+
+int session_begin(struct session *s, const struct collective_point *p, const unsigned *members,
+                  unsigned n, const struct collective_call *calls, unsigned n_calls)
+{
+    struct card_list cards = {0};
+
+    session_finish(s);
+    reset(s, members, n);
+    count_ranks(s);
+    int err = session_heed(s) ? session_settle(s, -ECANCELED, COLLECTIVE_ASK_OPEN, NULL)
+                              : open_all(s, p, calls, n_calls, &cards);
+    if (!err)
+        err = join_all(s, &cards);
+    cards_free(&cards);
+    if (err)
+        session_finish(s);
+    return err;
+}
+
+int session_run(struct session *s, const struct session_run *run,
+                const struct collective_times **times, uint64_t *slowest)
+{
+    struct member_job job = {.what = COLLECTIVE_ASK_RUN, .run = *run};
+    int err = session_post_all(s, COLLECTIVE_ASK_RUN, run, sizeof(*run));
+
+    err = err ? -ECANCELED : member_do(&s->own, &job);
+    s->times[0] = job.times;
+    err = session_settle(s, err, COLLECTIVE_ASK_RUN, run);
+    *slowest = 0;
+    for (unsigned i = 0; i < s->n && !err; i++) {
+        if (i)
+            s->times[i] = session_peer(s, i)->body.times;
+        if (s->times[i].ns > *slowest)
+            *slowest = s->times[i].ns;
+    }
+    *times = s->times;
+    s->operations += run->operations;
+    s->runs++;
+    return err;
+}
+
+int session_overlap_alone(struct session *s, uint64_t overlap_ns, uint64_t *ns)
+{
+    struct member_job job = {.what = COLLECTIVE_ASK_OVERLAP, .overlap_ns = overlap_ns};
+    int err = session_post_all(s, COLLECTIVE_ASK_OVERLAP, &overlap_ns, sizeof(overlap_ns));
+
+    err = err ? -ECANCELED : member_do(&s->own, &job);
+    *ns = job.ns;
+    err = session_settle(s, err, COLLECTIVE_ASK_OVERLAP, NULL);
+    for (unsigned i = 1; i < s->n && !err; i++)
+        if (session_peer(s, i)->body.ns > *ns)
+            *ns = session_peer(s, i)->body.ns;
+    return err;
+}
+
+/* The others first: what is still under way then ends here with an error that nobody reads. */
+void session_finish(struct session *s)
+{
+    char error[sizeof(s->error)];
+
+    memcpy(error, s->error, sizeof(error));
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct session_peer *p = &s->peers[rank];
+        p->err = 0;
+        if (p->open && !p->gone)
+            session_post(s, rank, COLLECTIVE_ASK_CLOSE, NULL, 0);
+        p->open = false;
+        cards_free(&p->cards);
+    }
+    member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
+    session_settle(s, 0, COLLECTIVE_ASK_CLOSE, NULL);
+    memcpy(s->error, error, sizeof(error));
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a rank has failed: everybody gives up, and it is found out who it was. See session.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/allreduce/session_state.h"
+#include "core/clock.h"
+#include "core/hw/nic.h"
+
+#define ANSWER_NS 1000000000u /* for an echo */
+#define LEAVE_NS  2000000000u /* to give up, for ranks that answer */
+#define LATE_NS   300000000u  /* for the others */
+#define SLICE_NS  5000000u
+#define QUIET_NS  3000000000u /* without a sign of life */
+#define NAMES     4           /* of ranks in one sentence */
+
+_Static_assert(COLLECTIVE_STILL_NS + ANSWER_NS + LEAVE_NS + LATE_NS < BEAT_NAMED_NS,
+               "who hangs is named in time");
+
+int session_fail(struct session *s, int err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(s->error, sizeof(s->error), format, args);
+    va_end(args);
+    return err;
+}
+
+__attribute__((format(printf, 2, 3))) static void say(struct session *s, const char *format, ...)
+{
+    size_t used = strlen(s->error);
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(s->error + used, sizeof(s->error) - used, format, args);
+    va_end(args);
+}
+
+typedef bool peer_is_fn(const struct session *s, const struct session_peer *p);
+
+static bool owes_echo(const struct session *s, const struct session_peer *p)
+{
+    return p->pending && p->echoed != s->echo;
+}
+
+static bool owes_reply(const struct session *s, const struct session_peer *p)
+{
+    (void)s;
+    return p->pending && !p->silent;
+}
+
+static bool owes_anything(const struct session *s, const struct session_peer *p)
+{
+    (void)s;
+    return p->pending != 0;
+}
+
+static bool any(const struct session *s, peer_is_fn *is)
+{
+    for (unsigned rank = 1; rank < s->size; rank++)
+        if (is(s, &s->peers[rank]))
+            return true;
+    return false;
+}
+
+static void wait_while(struct session *s, peer_is_fn *is, uint64_t wait_ns)
+{
+    uint64_t begin_ns = clock_now_ns();
+
+    session_receive(s, 0);
+    while (any(s, is) && clock_now_ns() - begin_ns < wait_ns)
+        session_receive(s, SLICE_NS);
+}
+
+static void send_to_pending(struct session *s, enum collective_request request, const void *data,
+                            size_t len)
+{
+    for (unsigned rank = 1; rank < s->size; rank++)
+        if (s->peers[rank].pending)
+            session_send(s, rank, request, data, len);
+}
+
+/* "rank 2 (node2)", "rank 1 (a), rank 2 (b) and 5 more". Returns how many. */
+static unsigned name_all(struct session *s, peer_is_fn *is)
+{
+    char name[WORLD_NAME_MAX + 32];
+    unsigned n = 0;
+
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        if (!is(s, &s->peers[rank]) || ++n > NAMES)
+            continue;
+        say(s, "%s%s", n > 1 ? ", " : "", world_name(s->world, rank, name, sizeof(name)));
+    }
+    if (n > NAMES)
+        say(s, " and %u more", n - NAMES);
+    return n;
+}
+
+static bool is_silent(const struct session *s, const struct session_peer *p)
+{
+    (void)s;
+    return p->silent;
+}
+
+static bool is_lost(const struct session *s, const struct session_peer *p)
+{
+    (void)s;
+    return p->gone && p->err && !p->silent;
+}
+
+/* Or was lost before. */
+static bool has_ended(const struct session *s, const struct session_peer *p)
+{
+    return is_lost(s, p) && !(p->cut && p->err != -ECONNRESET);
+}
+
+/* An error that says more goes before one that follows from it. */
+static int weight(int err)
+{
+    switch (err) {
+    case 0:
+        return 0;
+    case -ECANCELED:
+        return 1;
+    case -ETIMEDOUT:
+        return 2;
+    case -ECONNRESET:
+        return 3;
+    case -EBADMSG:
+        return 5;
+    default:
+        return 4;
+    }
+}
+
+/* What the ranks say, most telling first: the first of these. Rank 0 is this one. */
+static unsigned most_telling(const struct session *s, int own_err, int *err)
+{
+    unsigned best = 0;
+
+    *err = own_err;
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        const struct session_peer *p = &s->peers[rank];
+        if (!p->gone && weight(p->err) > weight(*err)) {
+            *err = p->err;
+            best = rank;
+        }
+    }
+    return best;
+}
+
+static void say_one(struct session *s, unsigned rank)
+{
+    const char *text = rank ? s->peers[rank].error : s->stuck[0] ? s->stuck : s->own.c.error;
+    char name[WORLD_NAME_MAX + 32];
+
+    say(s, "%s: %s", world_name(s->world, rank, name, sizeof(name)), text);
+}
+
+/* All answer, and yet nothing moves: what each of them waits for. */
+static void say_still(struct session *s, int own_err)
+{
+    if (s->stuck[0]) {
+        say_one(s, 0);
+        return;
+    }
+    say(s, "nothing moves, though all ranks answer");
+    for (unsigned rank = 0; rank < s->size; rank++) {
+        bool still = rank ? s->peers[rank].err == -ETIMEDOUT : own_err == -ETIMEDOUT;
+        if (!still)
+            continue;
+        say(s, "; ");
+        say_one(s, rank);
+    }
+}
+
+/* It was to answer, or to give up, and has not. */
+static void lose_late(struct session *s, unsigned rank)
+{
+    char text[COLLECTIVE_ERROR_BYTES], name[WORLD_NAME_MAX + 32];
+
+    snprintf(text, sizeof(text), "%s %s", world_name(s->world, rank, name, sizeof(name)),
+             s->peers[rank].silent ? "did not answer: it hangs or was cut off"
+                                   : "answers, but does not give up");
+    session_lose(s, rank, -ETIMEDOUT, text);
+}
+
+/* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and not only those that wait. */
+static void ask_links(struct session *s)
+{
+    char still[SESSION_ERROR_BYTES];
+    bool dead = member_links(&s->own) != 0;
+
+    memcpy(still, s->error, sizeof(still));
+    session_post_all(s, COLLECTIVE_ASK_LINKS, NULL, 0);
+    wait_while(s, owes_anything, LEAVE_NS);
+    s->error[0] = 0;
+    if (dead)
+        say_one(s, 0);
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        struct session_peer *p = &s->peers[rank];
+        if (p->pending)
+            lose_late(s, rank);
+        if (p->err != -EHOSTUNREACH || p->gone)
+            continue;
+        say(s, "%s", dead ? "; " : "");
+        say_one(s, rank);
+        dead = true;
+    }
+    if (!dead)
+        memcpy(s->error, still, sizeof(still));
+}
+
+static void say_lost(struct session *s)
+{
+    unsigned n = 0;
+
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        const struct session_peer *p = &s->peers[rank];
+        if (is_lost(s, p) && n++ < NAMES)
+            say(s, "%s%s", n > 1 ? "; " : "", p->error);
+    }
+}
+
+static bool is_cut_off(const struct session *s, const struct session_peer *p)
+{
+    return is_silent(s, p) || (p->gone && p->cut);
+}
+
+/* Or is about to be: they are not found out all at once. */
+static bool seems_cut_off(struct session *s, unsigned rank)
+{
+    const struct session_peer *p = &s->peers[rank];
+    struct channel *c = world_channel(s->world, rank);
+
+    if (p->gone || is_cut_off(s, p))
+        return is_cut_off(s, p);
+    return channel_base(c)->ops->quiet_ns && channel_base(c)->ops->quiet_ns(c) >= QUIET_NS;
+}
+
+/* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is there, or has ended. */
+static unsigned nodes_cut_off(struct session *s)
+{
+    const struct world_member *own = world_member(s->world, 0), *other;
+
+    if (!any(s, is_cut_off))
+        return 0;
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        other = world_member(s->world, rank);
+        if (other->node == own->node)
+            continue;
+        if (!seems_cut_off(s, rank))
+            return 0;
+    }
+    return world_nodes(s->world) - 1;
+}
+
+/* Who has lost all others at once, or whose own link is down, is the one to name. */
+static bool is_cut(struct session *s)
+{
+    const struct sockaddr_storage *own = &world_member(s->world, 0)->address;
+    char name[WORLD_NAME_MAX + 32], why[160];
+    unsigned nodes = nodes_cut_off(s);
+
+    world_name(s->world, 0, name, sizeof(name));
+    s->error[0] = 0;
+    if (own->ss_family != AF_UNSPEC && any(s, is_cut_off) &&
+        nic_is_cut((const void *)own, why, sizeof(why)))
+        say(s, "%s, which leads, is cut off: %s", name, why);
+    else if (nodes > 1)
+        say(s,
+            "%s, which leads, has lost all %u other hosts at once: it is cut off, or they all are",
+            name, nodes);
+    if (s->error[0])
+        snprintf(s->loss, sizeof(s->loss), "%.380s", s->error);
+    return s->error[0] != 0;
+}
+
+static int blame(struct session *s, int own_err)
+{
+    int err;
+    unsigned rank = most_telling(s, own_err, &err);
+    bool lost = any(s, is_lost), silent = any(s, is_silent);
+
+    if (is_cut(s))
+        return -ECONNRESET;
+    s->error[0] = 0;
+    if (weight(err) > weight(-ECONNRESET)) {
+        say_one(s, rank);
+        if (!lost && !silent)
+            return err;
+        say(s, "; ");
+    } else if (lost) {
+        err = any(s, has_ended) ? -ECONNRESET : -ETIMEDOUT;
+    } else if (silent) {
+        err = -ETIMEDOUT;
+    } else if (err == -ETIMEDOUT) {
+        say_still(s, own_err);
+        if (s->own.c.ops && s->own.c.ops->unheard)
+            ask_links(s);
+    } else {
+        say_one(s, rank);
+    }
+    if (lost)
+        say_lost(s);
+    if (lost && silent)
+        say(s, "; ");
+    if (silent)
+        say(s, "%s",
+            name_all(s, is_silent) == 1 ? " does not answer: it hangs or was cut off"
+                                        : " do not answer: they hang or were cut off");
+    return err;
+}
+
+void session_say_loss(struct session *s, const char *text)
+{
+    const char *mark = getenv(WORLD_LAUNCHED) ? WORLD_LOST : "";
+
+    if (s->broken && !s->said && !strcmp(world_group(s->world), "sock"))
+        fprintf(stderr, "%s%s\n", mark, text);
+    s->said |= s->broken;
+}
+
+int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
+{
+    uint64_t gone_ns = clock_now_ns() - s->posted_ns;
+
+    s->echo++;
+    send_to_pending(s, COLLECTIVE_ASK_ECHO, &s->echo, sizeof(s->echo));
+    wait_while(s, owes_echo, deaf_ns > gone_ns + ANSWER_NS ? deaf_ns - gone_ns : ANSWER_NS);
+    for (unsigned rank = 1; rank < s->size; rank++)
+        s->peers[rank].silent = owes_echo(s, &s->peers[rank]);
+    send_to_pending(s, COLLECTIVE_ASK_GIVE_UP, NULL, 0);
+    wait_while(s, owes_reply, LEAVE_NS);
+    wait_while(s, owes_anything, LATE_NS);
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        if (!s->peers[rank].pending)
+            continue;
+        lose_late(s, rank);
+    }
+    int err = blame(s, own_err);
+    session_say_loss(s, s->error);
+    return err;
+}

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The hooks of the benchmark `allreduce`: from options to a point that runs. See work.h; rows: row_values.c, who takes part: party.c. */
+#include "benches/allreduce/work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "benches/allreduce/work_state.h"
+#include "core/clock.h"
+#include "core/evidence.h"
+#include "core/group/mpi.h"
+#include "core/hw/gpu.h"
+#include "core/hw/gpu_watch.h"
+#include "core/wire/fabric.h"
+
+#define IDLE_NS           1000000000u /* how long idle machines are watched */
+#define SAMPLE_NS         2000000u /* long against what a barrier leaves of differences between starts */
+#define LOCAL_MOST        4        /* processes that nobody asked for */
+#define ITERATION_SAMPLES 20       /* that --iterations come in */
+
+const char *const collective_fills[] = {"node", "rank", NULL};
+const char *const collective_scalings[] = {"weak", "strong", NULL};
+const char *const collective_injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
+
+/* Processes, where the command line does not say: what the launcher started, as many as a communicator wants, or a few. */
+static unsigned default_np(const struct opts *o)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned long most = 0;
+
+    if (mpi_launched() > 1)
+        return mpi_launched();
+    for (size_t i = 0; i < ranks->n; i++) {
+        unsigned long n = strtoul(ranks->texts[i], NULL, 10);
+        most = n > most ? n : most;
+    }
+    if (most)
+        return (unsigned)most;
+    return cpus < 2 ? 2 : cpus > LOCAL_MOST ? LOCAL_MOST : (unsigned)cpus;
+}
+
+/* 0 among the ranks stands for 1, 2, 4, ... and all. */
+static int set_ranks(struct opts *o, unsigned np)
+{
+    const struct opt_values *ranks = opts_values(o, "ranks");
+    char text[256] = "";
+    size_t at = 0;
+
+    for (size_t i = 0; i < ranks->n; i++)
+        if (!strcmp(ranks->texts[i], "0"))
+            at = 1;
+    if (!at)
+        return 0;
+    at = 0;
+    for (unsigned n = 1; n < np; n *= 2)
+        at += (size_t)snprintf(text + at, sizeof(text) - at, "%u,", n);
+    snprintf(text + at, sizeof(text) - at, "%u", np);
+    return opts_set(o, "ranks", text);
+}
+
+static uint64_t number_of(const struct opts *o, const char *name)
+{
+    const struct opt_values *v = opts_values(o, name);
+
+    return v->n ? strtoull(v->texts[0], NULL, 10) : 0;
+}
+
+/* nccl-tests' users give the least, the most, and a factor or a step. */
+static int set_sizes(struct opts *o)
+{
+    uint64_t least = number_of(o, "min-bytes"), most = number_of(o, "max-bytes");
+    uint64_t factor = number_of(o, "step-factor"), step = number_of(o, "step-bytes");
+    char text[96];
+
+    if (!least && !most)
+        return 0;
+    least = least ? least : most;
+    most = most ? most : least;
+    if (step && !factor)
+        snprintf(text, sizeof(text), "%llu..%llu+%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)step);
+    else
+        snprintf(text, sizeof(text), "%llu..%llux%llu", (unsigned long long)least,
+                 (unsigned long long)most, (unsigned long long)(factor ? factor : 2));
+    return opts_set(o, "size", least == most ? strtok(text, ".") : text);
+}
+
+static bool is_given(const struct opts *o, const char *name)
+{
+    return opts_values(o, name)->given;
+}
+
+/* Between machines shared memory is no way; a launcher's MPI is what people compare with. */
+static int set_transports(struct opts *o)
+{
+    bool far = is_given(o, "leader") || is_given(o, "listen") || mpi_launched() > 1;
+
+    return far ? opts_default(o, "transport", "tcp,rdma") : 0;
+}
+
+int collective_bench_defaults(struct opts *o)
+{
+    char text[24];
+    int err;
+
+    snprintf(text, sizeof(text), "%u", default_np(o));
+    err = opts_default(o, "np", text);
+    if (!err)
+        err = set_ranks(o, (unsigned)number_of(o, "np"));
+    if (!err)
+        err = set_sizes(o);
+    if (!err)
+        err = set_transports(o);
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "budget", "1h");
+    if (!err && is_given(o, "iterations"))
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
+    if (!err && is_given(o, "warmup-iterations") && !number_of(o, "warmup-iterations"))
+        err = opts_default(o, "warmup", "0");
+    if (!err && !is_given(o, "size") && !is_given(o, "min-bytes") && !is_given(o, "max-bytes"))
+        err = opts_set(o, "sizes-chosen", "true");
+    return err;
+}
+
+bool collective_type_words(const char *word, char *list, size_t len)
+{
+    static const char *const others[][2] = {
+        {"float", "f32"},   {"float32", "f32"},   {"half", "f16"},
+        {"float16", "f16"}, {"bfloat16", "bf16"}, {"double", "f64"},
+        {"float64", "f64"}, {"int32", "i32"},     {"int", "i32"}};
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+        if (!strcmp(word, others[i][0])) {
+            snprintf(list, len, "%s", others[i][1]);
+            return true;
+        }
+    return false;
+}
+
+int collective_bench_instead(struct opts *o, const struct bench_common *common,
+                             const volatile int *cancel)
+{
+    struct collective_params p = {0};
+    char unknown[320];
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &p))
+        return 2;
+    if (p.leader && !p.rank) {
+        fprintf(stderr,
+                "%s: --leader HOST is for ranks 1 and on: say which by --rank, or leave --leader "
+                "out and --listen on this one\n",
+                program_invocation_short_name);
+        return 2;
+    }
+    if (collective_group(&p) == COLLECTIVE_MPI && p.np != mpi_launched()) {
+        fprintf(stderr,
+                "%s: --np %llu, but the launcher started %u: leave --np out, and take --ranks for "
+                "fewer\n",
+                program_invocation_short_name, (unsigned long long)p.np, mpi_launched());
+        return 2;
+    }
+    if (collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np") &&
+        mpi_unknown_says(unknown, sizeof(unknown))) {
+        fprintf(stderr,
+                "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
+                "processes of this one alone\n",
+                program_invocation_short_name, unknown);
+        return 2;
+    }
+    int status = collective_serve(&p, cancel);
+    return status < 0 && p.who ? collective_who(&p, cancel) : status;
+}
+
+/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a backend. */
+bool collective_bench_wanted(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    const struct collective_ops *ops = collective_find(collective_names[p->backend]);
+    struct collective_point c;
+    struct collective_call call;
+    unsigned n_calls = 1, n = (unsigned)p->ranks;
+    char why[256];
+
+    if (p->model && p->model[0])
+        return p->op == COLLECTIVE_ALLREDUCE;
+    if (p->sizes_chosen && ops->chosen_most && p->size > ops->chosen_most)
+        return false;
+    bool can = !collective_point_of(pt, n, &c, &call, &n_calls) &&
+               (!ops->supports || !ops->supports(&c, n, why, sizeof(why)));
+    pt->reason[0] = 0;
+    return can;
+}
+
+int collective_bench_open(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct collective_work));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+void collective_bench_close(struct point *ctx)
+{
+    collective_leave(ctx->bench_state);
+    free(ctx->bench_state);
+}
+
+static int open_session(struct point *pt, struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+    char error[512] = "";
+    int err = collective_world(w, p, pt->cancel, error, sizeof(error));
+
+    /* Whoever started the ranks one by one looks there, and may try another port. */
+    if (err && collective_group(p) == COLLECTIVE_SOCK)
+        fprintf(stderr, "plumb-allreduce: %s\n", error);
+    if (!err)
+        err = session_open(&w->session, w->world, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);
+    if (err && !error[0])
+        snprintf(error, sizeof(error), "%s",
+                 w->session ? session_error(w->session) : strerror(-err));
+    if (err)
+        collective_leave(w);
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return 0;
+}
+
+/*
+ * Ranks that were lost, and the points that are left. Processes that were forked here are started anew, if they can be: a child of a process that has
+ * used a GPU cannot use it. Ranks that came by sockets are kept: those that are left serve on, and a communicator with a lost one fails by its name. Of a
+ * launcher's ranks none is left: it ends them all.
+ */
+static void count_losses(struct collective_work *w)
+{
+    const char *group = world_group(w->world);
+    bool mpi = !strcmp(group, "mpi");
+
+    if (!session_broken(w->session))
+        return;
+    if (mpi && !w->unreachable) {
+        w->unreachable = -EPIPE;
+        snprintf(w->why_unreachable, sizeof(w->why_unreachable),
+                 "a rank was lost in an earlier case: %s", session_loss(w->session));
+    }
+    if (mpi || (!strcmp(group, "local") && !gpus_used()))
+        collective_leave(w);
+}
+
+/* One world for all points, as long as it can be kept. */
+static int need_session(struct point *pt, struct collective_work *w)
+{
+    if (w->session)
+        count_losses(w);
+    if (w->session)
+        return 0;
+    if (w->unreachable)
+        return point_reason(pt, w->unreachable, "%s", w->why_unreachable);
+    int err = open_session(pt, w);
+    if (err && err != -EINTR) {
+        w->unreachable = err;
+        snprintf(w->why_unreachable, sizeof(w->why_unreachable), "%s", pt->reason);
+    }
+    return err;
+}
+
+static int choose_members(struct point *pt, struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+    unsigned size = world_size(w->world), most, fewest;
+
+    w->n = (unsigned)p->ranks;
+    if (w->n > size)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "a communicator of %u ranks, but there are %u: give --np %u, or start "
+                            "more",
+                            w->n, size, w->n);
+    place_members(w->world, p->fill, w->n, w->members);
+    w->n_machines = place_machines(w->world, w->members, w->n, w->machine);
+    point_column(pt, "nodes", "%u", place_nodes(w->world, w->members, w->n, &most, &fewest));
+    return 0;
+}
+
+/* Rank 0's GPU, as its backend takes it: its clocks, and whether it is simulated, go into the rows. The other ranks watch theirs. */
+static int watch_gpu(struct point *pt, const struct collective_work *w)
+{
+    const struct collective_params *p = pt->params;
+    unsigned local = world_member(w->world, 0)->local;
+    struct gpu *gpu;
+
+    if (!collective_find(collective_names[p->backend])->device_memory)
+        return 0;
+    unsigned count = gpus_count(point_gpus(pt));
+    if (w->n > 1)
+        snprintf(pt->watch_of, sizeof(pt->watch_of), "rank 0: ");
+    return point_gpu(pt, count ? local % count : 0, &gpu);
+}
+
+/* Ranks may share a GPU, each of which reads its counters. */
+static void add_gpus(struct point *pt, struct collective_work *w)
+{
+    char text[192], name[WORLD_NAME_MAX + 32];
+    struct gpu_sight sights[WORLD_RANKS_MAX] = {{0}};
+    unsigned n = 0;
+
+    w->gpus.disturbed[0] = 0;
+    for (; n < w->n && session_gpu(w->session, n); n++) {
+        const struct gpu_ledger *gpu = session_gpu(w->session, n);
+        sights[n] = (struct gpu_sight){w->machine[n], session_gpu_address(w->session, n), gpu};
+        if (n && *gpu_ledger_disturbance(gpu, text, sizeof(text)))
+            evidence_add(w->gpus.disturbed, sizeof(w->gpus.disturbed), "%s: %s",
+                         world_name(w->world, w->members[n], name, sizeof(name)), text);
+    }
+    gpu_ledger_join(sights, n, &w->gpus.same, &w->gpus.ledger);
+    if (n > 1)
+        pt->elsewhere = &w->gpus;
+}
+
+int collective_bench_setup(struct point *pt)
+{
+    const struct collective_params *p = pt->params;
+    struct collective_work *w = pt->bench_state;
+
+    w->begun = false;
+    w->samples = w->operations = 0;
+    w->overlap.n = 0;
+    w->clocks_differ = false;
+    memset(w->each, 0, sizeof(w->each));
+    memset(w->machines, 0, sizeof(w->machines));
+    w->n = (unsigned)p->ranks;
+    pt->sample_ns = p->gap_ns || p->overlap ? 0 : SAMPLE_NS;
+    if (p->iterations) /* in so many samples as an interval wants */
+        pt->max_inner = p->iterations > ITERATION_SAMPLES ? p->iterations / ITERATION_SAMPLES : 1;
+    int err = collective_point_of(pt, w->n, &w->point, w->calls, &w->n_calls);
+    w->vector_bytes = 0;
+    for (unsigned i = 0; !err && i < w->n_calls; i++)
+        w->vector_bytes += w->calls[i].count * collective_type_bytes(p->dtype);
+    rows_series(pt, w); /* so that a row that fails says what it was to measure */
+    if (err || !point_topo(pt))
+        return err ? err : -EIO;
+    err = need_session(pt, w);
+    if (!err)
+        err = choose_members(pt, w);
+    if (!err)
+        err = watch_gpu(pt, w);
+    if (err)
+        return err;
+    err = session_begin(w->session, &w->point, w->members, w->n, w->calls, w->n_calls);
+    if (err)
+        return point_reason(pt, err, "%s", session_error(w->session));
+    err = p->overlap ? work_overlap_size(w) : 0;
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_begin(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+    int err = session_mark(w->session);
+
+    w->begun = true;
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    const struct collective_params *p = pt->params;
+    struct collective_work *w = pt->bench_state;
+    struct session_run run = {.operations = inner,
+                              .gap_ns = p->gap_ns,
+                              .overlap_ns = p->overlap ? w->overlap.wanted_ns : 0};
+    const struct collective_times *times;
+    uint64_t slowest = 0;
+    int err = p->overlap ? work_overlap_alone(w) : 0;
+
+    uint64_t begin_ns = clock_now_ns();
+    if (!err)
+        err = session_run(w->session, &run, &times, &slowest);
+    if (err)
+        return point_reason(pt, err, "%s", session_error(w->session));
+    uint64_t wall_ns = clock_now_ns() - begin_ns;
+    for (size_t i = 0; i < pt->n_series; i++)
+        ns[i] = slowest;
+    if (pt->watch)
+        gpu_watch_look(pt->watch); /* between samples */
+    if (!w->begun)
+        return 0;
+    w->operations += inner;
+    if (p->overlap)
+        work_overlap_both(w, slowest);
+    rows_count(w, times, slowest, wall_ns);
+    pt->enough = p->iterations && w->operations >= p->iterations;
+    return 0;
+}
+
+int collective_bench_check(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+    int err = session_end(w->session);
+
+    rows_finish(pt, w);
+    add_gpus(pt, w);
+    if (!err && session_broken(w->session))
+        point_reason(pt, 0, "a rank that has no part in this is lost: %s",
+                     session_loss(w->session));
+    return err ? point_reason(pt, err, "%s", session_error(w->session)) : 0;
+}
+
+int collective_bench_evidence(struct point *pt)
+{
+    rows_evidence(pt, pt->bench_state);
+    return 0;
+}
+
+void collective_bench_teardown(struct point *pt)
+{
+    struct collective_work *w = pt->bench_state;
+
+    if (w->session)
+        session_finish(w->session);
+}
+
+void collective_bench_backends(bench_say_fn *say, void *arg)
+{
+    for (size_t i = 0; collective_names[i]; i++) {
+        const struct collective_ops *ops = collective_find(collective_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, ops->name, "present");
+    }
+    for (size_t i = 0; fabric_names[i]; i++) {
+        const struct fabric_ops *ops = fabric_find(fabric_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, ops->name, "present");
+    }
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy: bytes from one place to another, within a process, between two, and to, from and between GPUs. */
+#include <errno.h>
+#include <stddef.h>
+
+#include "benches/copy/copy_work.h"
+#include "core/bench.h"
+#include "core/hw/gpu.h"
+
+#define AT(field) .offset = offsetof(struct copy_params, field)
+#define CHOICE(field, names)                                                                       \
+    .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
+#define PLACE(field)                                                                               \
+    .type = OPT_CUSTOM, .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE, AT(field),                     \
+    .arg = "nodeN|cuda:N", .make_default = place_all_nodes, .parse = place_read_any,               \
+    .expand = place_words_of_nodes
+
+#define TWO_GPUS "source=" PLACES_OF_GPUS " destination=" PLACES_OF_GPUS " source!=@destination"
+#define HOST_AND_GPU                                                                               \
+    "source=" PLACES_OF_HOST " destination=" PLACES_OF_GPUS " | source=" PLACES_OF_GPUS            \
+    " destination=" PLACES_OF_HOST
+
+static const struct opt_scope pairs = {TWO_GPUS, "copies between two GPUs"};
+/* A GPU that loads always reads. */
+static const struct opt_scope pairs_but_loads = {TWO_GPUS " metric!=load-latency",
+                                                 "copies between two GPUs"};
+static const struct opt_scope host_and_gpu = {HOST_AND_GPU, "copies between host and GPU"};
+static const struct opt_scope with_host = {
+    "source=" PLACES_OF_HOST " | destination=" PLACES_OF_HOST, "copies from or to the host"};
+
+static const struct opt options[] = {
+    {.name = "engine",
+     CHOICE(engine, copy_engines),
+     .def = "memcpy,shm,pipe,cma",
+     .help =
+         "memcpy: in one process; shm, pipe, cma (by process_vm_readv), cma-write (by "
+         "process_vm_writev): between two; with a GPU, ce: its copy engine, sm: a kernel; auto: "
+         "memcpy or ce"},
+    {.name = "source",
+     PLACE(source),
+     .tried = "device from src",
+     .help = "where the bytes come from; nodes, gpus: all of them"},
+    {.name = "destination",
+     PLACE(destination),
+     .tried = "device to dst dest",
+     .help = "where they go"},
+    {.name = "direction",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
+     AT(direction),
+     .choices = copy_directions,
+     .def = "one-way",
+     .help = "both: at once, with a row for forward, reverse and sum"},
+    {.name = "memory",
+     CHOICE(memory, copy_memories),
+     .def = "pageable",
+     .scope = &with_host,
+     .help =
+         "of the host; huge: transparent huge pages, hugetlb: from the reserved pool; with a "
+         "GPU also pinned, pinned-huge, wc (write-combined), managed; auto: pageable or pinned"},
+    {.name = "op",
+     CHOICE(op, copy_ops),
+     .def = "write",
+     .scope = &pairs_but_loads,
+     .help = "between GPUs: the source's GPU writes or the destination's reads"},
+    {.name = "access",
+     CHOICE(access, copy_accesses),
+     .def = "on",
+     .scope = &pairs,
+     .help = "between GPUs: peer access, or off: through host memory"},
+    {.name = "together",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(together),
+     .def = "none",
+     .arg = "none|all|cuda:N+..",
+     .parse = copy_read_together,
+     .scope = &host_and_gpu,
+     .help =
+         "between host and GPU: the same copy at once on these GPUs too, against this one alone"},
+    {.name = "metric",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST,
+     AT(metric),
+     .def = "bandwidth",
+     .choices = copy_metrics,
+     .help = "latency: one message a sample, from the call to its arrival; load-latency: a GPU's "
+             "dependent loads from the other end's memory"},
+    {.name = "size",
+     .letter = 's',
+     .type = OPT_SIZE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(size),
+     .def = "8,1K,64K,1M,16M,256M",
+     .min = 1,
+     .help = "of one message"},
+    {.name = "pairs",
+     .type = OPT_CHOICE,
+     .flags = OPT_SWEEP,
+     AT(pairs),
+     .def = "all",
+     .scope = &pairs,
+     .choices = copy_pairs,
+     .help = "of GPUs in a sweep; sampled: of more than 8, each with its neighbours and the one "
+             "half-way round"},
+    {.name = "inject",
+     .type = OPT_CHOICE,
+     .flags = OPT_HIDDEN,
+     AT(inject),
+     .def = "none",
+     .choices = copy_injects,
+     .help = "for tests: spoil the data, or let the peer die"},
+    {.name = NULL},
+};
+
+static int setup(struct point *pt)
+{
+    struct place ends[2];
+    int err = copy_ends(pt, ends);
+
+    if (!err)
+        return work_setup(pt, copy_work_of(ends));
+    copy_series(pt, copy_directions[COPY_ONE_WAY], 0);
+    return err;
+}
+
+const struct bench bench = {
+    .name = "copy",
+    .help = "copies between NUMA nodes, two processes, host and GPU, and GPUs",
+    .about = "memcpy copies within one process by a thread at the source; shm, pipe and cma move "
+             "messages\n"
+             "between two processes bound to CPUs of the source and the destination. Time ends "
+             "when the\n"
+             "receiver has the last byte, on its own reading of the machine's one clock. GB/s "
+             "count each\n"
+             "byte of payload once, however often it is copied on its way. Both directions at once "
+             "give a\n"
+             "row for each and one for the sum: the bytes of both over the longer time. The limit "
+             "is the\n"
+             "best copy by one core within a process at the same size.\n\n"
+             "With a GPU at one end or both, ce copies by its copy engine and sm by a kernel, in "
+             "the GPU's\n"
+             "own time (its events), held until all is queued; latency, and what the driver stages "
+             "(pageable\n"
+             "and managed memory), by the host's clock. docs/copy.md says more.",
+    .needs = "",
+    .options = options,
+    .params_size = sizeof(struct copy_params),
+    .defaults = copy_defaults,
+    .rows = &bench_rows,
+    .open = copy_open,
+    .close = copy_close,
+    .wanted = copy_wanted,
+    .backends = gpus_say,
+    .setup = setup,
+    .sample = work_sample,
+    .check = work_check,
+    .evidence = work_evidence,
+    .teardown = work_teardown,
+    .sample_ns = BENCH_SAMPLE_DEFAULT,
+};

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the devices that `copy` runs on share: see copy_work.h. */
+#include "benches/copy/copy_work.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/hw/gpu.h"
+
+#define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
+
+const char *const copy_engines[] = {"auto",      "memcpy", "shm", "pipe", "cma",
+                                    "cma-write", "ce",     "sm",  NULL};
+const char *const copy_directions[] = {"one-way", "both", NULL};
+const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
+                                     "pinned-huge", "wc",       "managed", NULL};
+const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
+const char *const copy_ops[] = {"write", "read", NULL};
+const char *const copy_accesses[] = {"on", "off", NULL};
+const char *const copy_pairs[] = {"all", "sampled", NULL};
+const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
+
+int copy_open(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct copy_session));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+void copy_close(struct point *ctx)
+{
+    struct copy_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    ceilings_release(&session->nodes);
+    free(session);
+}
+
+/* Of one GPU there are no pairs: that is how the machine is, not a name that is wrong. */
+static int refuse_lonely(struct point *pt, const struct place ends[2])
+{
+    struct gpu *gpu;
+
+    if (!ends[0].gpu || !ends[1].gpu || ends[0].index == ends[1].index ||
+        gpus_count(point_gpus(pt)) != 1)
+        return 0;
+    int err = point_gpu(pt, 0, &gpu);
+    return err ? err
+               : point_reason(pt, -ENODEV,
+                              "a pair takes two GPUs: this machine shows one, " PLACE_GPU_PREFIX
+                              "0");
+}
+
+int copy_ends(struct point *pt, struct place ends[2])
+{
+    const struct copy_params *p = pt->params;
+    const char *const names[2] = {p->source, p->destination};
+    char error[160];
+    int err = 0;
+
+    if (!point_topo(pt))
+        return -EIO;
+    for (int i = 0; !err && i < 2; i++)
+        err = place_find(names[i], point_topo(pt), &ends[i], error, sizeof(error));
+    for (int i = 0; !err && i < 2; i++) /* one name each, however it was asked for */
+        point_option(pt, i ? "destination" : "source", "%s", place_name(ends[i]).text);
+    return err ? point_reason(pt, err, "%s", error) : refuse_lonely(pt, ends);
+}
+
+const struct device_work *copy_work_of(const struct place ends[2])
+{
+    return ends[0].gpu || ends[1].gpu ? &gpu_copy_work : &host_copy_work;
+}
+
+struct series *copy_series(struct point *pt, const char *direction, double bytes)
+{
+    const struct copy_params *p = pt->params;
+    struct series *s = p->metric == COPY_LATENCY ? point_series(pt, "latency", "us", bytes)
+                       : p->metric == COPY_LOAD_LATENCY
+                           ? point_series(pt, "load-latency", "ns", 1)
+                           : point_series(pt, "bandwidth", "GB/s", bytes);
+
+    s->set[0].column = "direction";
+    s->set[0].value = direction;
+    return s;
+}
+
+/* By its name alone: whether it is here shows when the point is set up. */
+static bool leads(const char *name)
+{
+    struct place place;
+    char error[160];
+
+    return !place_parse(name, PLACE_ANY, &place, error, sizeof(error)) && place.gpu;
+}
+
+static bool any_leads(const struct opts *o)
+{
+    static const char *const names[] = {"source", "destination"};
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct opt_values *v = opts_values(o, names[i]);
+        for (size_t k = 0; v && k < v->n; k++)
+            if (leads(v->texts[k]))
+                return true;
+    }
+    return false;
+}
+
+int copy_defaults(struct opts *o)
+{
+    const char *engine = any_leads(o) ? copy_engines[COPY_ENGINE_AUTO] : NULL;
+    int err = opts_default(o, "engine", engine);
+
+    return err ? err : opts_default(o, "memory", engine);
+}
+
+bool copy_pair_sampled(unsigned from, unsigned to, unsigned n)
+{
+    unsigned step = (to + n - from % n) % n;
+
+    return n <= PAIRS_ALL || step == 1 || step == n - 1 || step == n / 2 || step == n - n / 2;
+}
+
+bool copy_wanted(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+    struct place from, to;
+    char error[160];
+
+    if (place_parse(p->source, PLACE_GPU, &from, error, sizeof(error)) ||
+        place_parse(p->destination, PLACE_GPU, &to, error, sizeof(error)))
+        return true;
+    if (from.index == to.index)
+        return false;
+    return p->pairs != COPY_PAIRS_SAMPLED ||
+           copy_pair_sampled(from.index, to.index, gpus_count(point_gpus(pt)));
+}
+
+int copy_read_together(const char *text, void *value, char *error, size_t len)
+{
+    char name[64];
+    struct place place;
+    int err = 0;
+
+    *(const char **)value = text;
+    if (!strcmp(text, "none") || !strcmp(text, "all"))
+        return 0;
+    for (const char *at = text; !err; at += strcspn(at, "+") + 1) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "+"), at);
+        err = place_parse(name, PLACE_GPU, &place, error, len);
+        if (err)
+            snprintf(error, len, "'%s' is not a GPU: none, all, or GPUs such as cuda:1+cuda:2",
+                     name);
+        if (!at[strcspn(at, "+")])
+            break;
+    }
+    return err;
+}

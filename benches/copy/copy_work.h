@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the benchmark `copy` and the devices that it runs on share: its parameters, the names of their
+ * values, what is kept from point to point, and the ends of a point.
+ */
+#ifndef PLUMB_BENCHES_COPY_COPY_WORK_H
+#define PLUMB_BENCHES_COPY_COPY_WORK_H
+
+#include "core/bench.h"
+#include "core/ceilings.h"
+#include "core/hw/place.h"
+#include "core/work.h"
+
+/* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce,
+ * or sm where it takes loads. */
+enum copy_engine {
+    COPY_ENGINE_AUTO,
+    COPY_MEMCPY,
+    COPY_SHM,
+    COPY_PIPE,
+    COPY_CMA,
+    COPY_CMA_WRITE,
+    COPY_CE,
+    COPY_SM,
+};
+enum copy_direction { COPY_ONE_WAY, COPY_BOTH };
+/* Of the host's side; auto: pageable, or pinned where a GPU is at the other end. */
+enum copy_memory {
+    COPY_MEMORY_AUTO,
+    COPY_PAGEABLE,
+    COPY_HUGE,
+    COPY_HUGETLB,
+    COPY_PINNED,
+    COPY_PINNED_HUGE,
+    COPY_WRITE_COMBINED,
+    COPY_MANAGED,
+};
+enum copy_metric { COPY_BANDWIDTH, COPY_LATENCY, COPY_LOAD_LATENCY };
+enum copy_op { COPY_WRITE, COPY_READ };        /* between GPUs: who runs the copy */
+enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on or off */
+enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
+enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
+
+/* NULL-terminated, in the order of the enums. */
+extern const char *const copy_engines[],
+    *const copy_directions[], *const copy_memories[], *const copy_metrics[],
+                                                          *const copy_ops[],
+                                                              *const copy_accesses[],
+                                                                  *const copy_pairs[],
+                                                                      *const copy_injects[];
+
+struct copy_params {
+    int engine, direction, memory, metric, op, access, pairs, inject;
+    const char *source, *destination, *together;
+    uint64_t size;
+};
+
+/* pt->bench_state: outlives the points. */
+struct copy_session {
+    struct ceilings ceilings; /* copies by one core, by size and places */
+    struct ceilings nodes;    /* what a GPU and each node reached, to set one against the other */
+};
+int copy_open(struct point *ctx); /* 0 or -ENOMEM */
+void copy_close(struct point *ctx);
+
+/* Source and destination. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where there
+ * is one. */
+int copy_ends(struct point *pt, struct place ends[2]);
+
+/* What runs copies between these ends: the GPU's code where an end is one. */
+const struct device_work *copy_work_of(const struct place ends[2]);
+
+/* For the option `together`, as struct opt's `parse`: "none", "all", "cuda:1+cuda:2". */
+int copy_read_together(const char *text, void *value, char *error, size_t len);
+
+/* For struct bench: where any place is a GPU and none is given, engine and memory are "auto". */
+int copy_defaults(struct opts *o);
+
+/* Is this point's combination worth a measurement in a sweep? Not: a GPU and itself, pairs of GPUs
+ * outside of the sample that was asked for. */
+bool copy_wanted(struct point *pt);
+
+/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair is;
+ * above, each with the next one and with the one half-way round, both ways: every GPU is met four
+ * times, as source and as destination, and no step between neighbours is left out. */
+bool copy_pair_sampled(unsigned from, unsigned to, unsigned n);
+
+/* A series of `bytes` in GB/s, or where the point is about latency in us. */
+struct series *copy_series(struct point *pt, const char *direction, double bytes);
+
+extern const struct device_work host_copy_work, gpu_copy_work;
+
+#endif

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies with a GPU at one end or both: see gpu_copy.h. */
+#include "benches/copy/gpu_copy.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/evidence.h"
+#include "core/stats.h"
+
+/* ---- The ways to take one sample of a GPU's copies ---- */
+
+/* An engine that begins and ends costs some us between the events, which shall stay far under 1 %. */
+#define SAMPLE_NS 4000000u
+#define FINER     4 /* several lanes: more copies of each, so that they end together */
+
+void gpu_copy_level_add(struct gpu_copy_level *l, double value)
+{
+    l->last[l->n++ % GPU_COPY_RATIOS] = value;
+}
+
+double gpu_copy_level_median(const struct gpu_copy_level *l)
+{
+    return l->n ? stats_median(l->last, l->n < GPU_COPY_RATIOS ? l->n : GPU_COPY_RATIOS) : NAN;
+}
+
+/* Run. How copies are made, and how a sample is taken: sets c->run, the column `clock`, and what the
+ * sampler must know of it. */
+static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
+{
+    bool managed = gpu_copy_host_end(c) >= 0 && c->memory == COPY_MANAGED;
+
+    if (managed)
+        return c->engine == COPY_SM ? GPU_COPY_FAULTS : GPU_COPY_MIGRATE;
+    return c->engine == COPY_SM ? GPU_COPY_KERNEL : GPU_COPY_ENGINE;
+}
+
+static int keep_time(struct gpu_copy *c, int err, uint64_t ns, uint64_t inner)
+{
+    if (!err)
+        gpu_copy_level_add(&c->time_ns, (double)ns / (double)inner);
+    return err;
+}
+
+static int run_one(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    uint64_t span;
+    int err = gpu_copy_time_by_events(c->all, 1, inner, &c->alone, ns, &span);
+
+    return keep_time(c, err, *ns, inner);
+}
+
+static int run_both(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    int err = gpu_copy_time_by_events(c->all, 2, inner, &c->alone, ns, &ns[2]);
+
+    if (!err)
+        gpu_copy_level_add(&c->overlap, c->alone.overlap);
+    return keep_time(c, err, ns[2], inner);
+}
+
+static int run_by_host(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    int err = gpu_copy_time_by_host(c->all[0], inner, ns);
+
+    return keep_time(c, err, *ns, inner);
+}
+
+static int run_moving(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    int err = gpu_copy_time_moving(c->all[0], inner, ns);
+
+    return keep_time(c, err, *ns, inner);
+}
+
+static bool by_host_clock(const struct gpu_copy *c)
+{
+    bool buffered =
+        gpu_copy_host_end(c) >= 0 && (c->memory == COPY_PAGEABLE || c->memory == COPY_HUGE ||
+                                      c->memory == COPY_HUGETLB || c->memory == COPY_MANAGED);
+
+    return buffered || c->params->metric == COPY_LATENCY;
+}
+
+static void gpu_copy_choose_run(struct point *pt, struct gpu_copy *c)
+{
+    enum gpu_copy_how h = gpu_copy_how_of(c);
+
+    if (h == GPU_COPY_MIGRATE || h == GPU_COPY_FAULTS)
+        c->run = run_moving;
+    else if (by_host_clock(c))
+        c->run = run_by_host;
+    else if (c->gpus > 1)
+        c->run = gpu_copy_run_together;
+    else
+        c->run = c->each == 2 ? run_both : run_one;
+    if (c->params->metric == COPY_LOAD_LATENCY)
+        c->run = gpu_copy_run_chain;
+    if (c->params->metric == COPY_LATENCY)
+        pt->sample_ns = 0;
+    else
+        pt->sample_ns = c->each * c->gpus > 1 ? SAMPLE_NS * FINER : SAMPLE_NS;
+    if (!by_host_clock(c))
+        pt->max_inner = gpu_copy_most(c->each * c->gpus, c->lanes[0].staged);
+    point_column(pt, "clock", "%s", by_host_clock(c) ? "host" : "events");
+}
+
+/* ---- Copies to, from, between and within GPUs ---- */
+
+#define OVERLAP                                                                                    \
+    0.9 /* lanes that run beside one another for less of their time are worth a remark */
+
+bool gpu_copy_peers(const struct gpu_copy *c)
+{
+    return c->ends[0].gpu && c->ends[1].gpu && c->ends[0].index != c->ends[1].index;
+}
+
+bool gpu_copy_local(const struct gpu_copy *c)
+{
+    return c->ends[0].gpu && c->ends[1].gpu && c->ends[0].index == c->ends[1].index;
+}
+
+int gpu_copy_host_end(const struct gpu_copy *c)
+{
+    return !c->ends[0].gpu ? 0 : !c->ends[1].gpu ? 1 : -1;
+}
+
+/* Which GPU runs the copies from `end`: of two GPUs the one that writes, or the one that reads. */
+static struct gpu *runs(const struct gpu_copy *c, int end)
+{
+    bool reads = c->params->op == COPY_READ || c->params->metric == COPY_LOAD_LATENCY;
+
+    if (!c->gpu[0] || !c->gpu[1])
+        return c->gpu[0] ? c->gpu[0] : c->gpu[1];
+    return c->gpu[reads ? 1 - end : end];
+}
+
+struct gpu *gpu_copy_main(const struct gpu_copy *c)
+{
+    return runs(c, 0);
+}
+
+/* The GPU that was lost, or else one whose driver said something in this point. */
+static struct gpu *blame(const struct gpu_copy *c)
+{
+    struct gpu *all[GPU_COPY_GPUS_MAX + 2] = {gpu_copy_main(c), c->gpu[0], c->gpu[1]}, *said = NULL;
+
+    for (unsigned g = 1; g < c->gpus; g++)
+        all[g + 2] = c->others[g];
+    for (unsigned i = 0; i < GPU_COPY_GPUS_MAX + 2; i++) {
+        if (all[i] && gpu_base(all[i])->lost)
+            return all[i];
+        if (all[i] && !said && gpu_error(all[i])[0])
+            said = all[i];
+    }
+    return said;
+}
+
+int gpu_copy_failed(struct point *pt, const struct gpu_copy *c, int err)
+{
+    struct gpu *blamed = blame(c);
+
+    return blamed ? point_gpu_failed(pt, blamed, err)
+                  : point_reason(pt, err, "copying failed: %s", strerror(-err));
+}
+
+int gpu_copy_open_gpu(struct point *pt, unsigned index, struct gpu **gpu)
+{
+    int err = point_gpu(pt, index, gpu);
+
+    if (!err)
+        gpu_base(*gpu)->error[0] = 0; /* what it said in earlier points */
+    return err;
+}
+
+static int open_gpus(struct point *pt, struct gpu_copy *c)
+{
+    int err = 0;
+
+    for (int end = 0; !err && end < 2; end++)
+        if (end && gpu_copy_local(c))
+            c->gpu[1] = c->gpu[0];
+        else if (c->ends[end].gpu)
+            err = gpu_copy_open_gpu(pt, c->ends[end].index, &c->gpu[end]);
+    if (err)
+        return err;
+    const char *from = c->gpu[0] ? gpu_base(c->gpu[0])->facts.address : "",
+               *to = c->gpu[1] && c->gpu[1] != c->gpu[0] ? gpu_base(c->gpu[1])->facts.address : "";
+    point_column(pt, "address", "%s%s%s", from, *from && *to ? "+" : "", to);
+    c->gpus = 1;
+    return gpu_copy_open_others(pt, c);
+}
+
+static int enable_peers(struct point *pt, struct gpu_copy *c)
+{
+    if (!gpu_copy_peers(c) || c->params->access != COPY_DIRECT)
+        return 0;
+    c->peers_enabled = true;
+    for (int end = 0; end < 2; end++) {
+        int err = gpu_ops(c->gpu[end])->peer(c->gpu[end], c->gpu[1 - end], true);
+        if (err) {
+            point_column(pt, "path", "%s", "");
+            point_column(pt, "atomics", "%s", "");
+            return point_gpu_failed(pt, c->gpu[end], err);
+        }
+    }
+    return 0;
+}
+
+/* Copies after this one shall not find access that they did not ask for. */
+static void disable_peers(struct gpu_copy *c)
+{
+    for (int end = 0; c->peers_enabled && end < 2; end++)
+        gpu_ops(c->gpu[0])->peer(c->gpu[end], c->gpu[1 - end], false);
+}
+
+static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
+                      struct gpu_copy_memory *m)
+{
+    struct gpu *gpu = g ? c->others[g] : c->gpu[end] ? c->gpu[end] : gpu_copy_main(c);
+    struct copy_memory_config config = {.gpu = gpu,
+                                        .kind = c->memory,
+                                        .on_host = end == gpu_copy_host_end(c),
+                                        .node = gpu_copy_node(pt, c, g),
+                                        .bytes = c->params->size};
+    char error[GPU_ERROR_BYTES + 64];
+    int err = gpu_copy_memory_alloc(m, point_topo(pt), &config, error, sizeof(error));
+
+    return err ? point_reason(pt, err, "%s", error) : 0;
+}
+
+/* Lane of direction d with GPU g: memory, stream, events. A chain of loads takes its source only. */
+static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
+{
+    struct gpu_copy_lane *l = &c->lanes[g * c->each + (unsigned)d];
+    int from = d, to = 1 - d;
+    unsigned beside = gpu_copy_peers(c) ? 1 : c->each; /* lanes on this GPU */
+    int err;
+
+    *l = (struct gpu_copy_lane){.gpu = g ? c->others[g] : runs(c, from),
+                                .how = gpu_copy_how_of(c),
+                                .to_device = from == gpu_copy_host_end(c),
+                                .staged = gpu_copy_peers(c) && c->params->access == COPY_STAGED,
+                                .bytes = c->params->size};
+    c->all[g * c->each + (unsigned)d] = l;
+    bool one_sided = l->how == GPU_COPY_MIGRATE || c->params->metric == COPY_LOAD_LATENCY;
+    if (l->how == GPU_COPY_MIGRATE)
+        err = alloc_side(pt, c, g, gpu_copy_host_end(c), &l->src);
+    else
+        err = alloc_side(pt, c, g, from, &l->src);
+    if (!err && !one_sided)
+        err = alloc_side(pt, c, g, to, &l->dst);
+    if (err)
+        return err;
+    err = gpu_copy_lane_open(l, beside, pt->watch);
+    return err ? gpu_copy_failed(pt, c, err) : 0;
+}
+
+static int open_lanes(struct point *pt, struct gpu_copy *c)
+{
+    int err = 0;
+
+    for (unsigned g = 0; !err && g < c->gpus; g++) {
+        err = gpu_copy_node_begin(pt, c, g);
+        for (unsigned d = 0; !err && d < c->each; d++)
+            err = open_lane(pt, c, g, (int)d);
+        gpu_copy_node_end(pt, c, g);
+    }
+    return err;
+}
+
+static uint64_t lane_seed(uint64_t seed, unsigned lane)
+{
+    return seed * 2 * GPU_COPY_GPUS_MAX + lane;
+}
+
+/* A first copy of each lane finds what does not work, and has the driver load what it loads late:
+ * it could not while a stream is held. */
+static int warm_lanes(struct point *pt, struct gpu_copy *c)
+{
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < c->each * c->gpus; i++) {
+        uint64_t seed = lane_seed(pt->common->seed, i);
+        err = gpu_copy_lane_fill(&c->lanes[i], seed);
+        if (!err)
+            err = gpu_copy_lane_once(&c->lanes[i]);
+        if (!err)
+            err = gpu_copy_lane_fill(&c->lanes[i], seed);
+    }
+    return err ? gpu_copy_failed(pt, c, err) : 0;
+}
+
+static void choose_series(struct point *pt, const struct gpu_copy *c)
+{
+    double bytes = (double)c->params->size;
+
+    if (c->gpus > 1) {
+        gpu_copy_together_series(pt, c);
+    } else if (c->params->direction == COPY_ONE_WAY) {
+        copy_series(pt, "one-way", bytes);
+    } else {
+        copy_series(pt, "forward", bytes);
+        copy_series(pt, "reverse", bytes);
+        copy_series(pt, "sum", 2 * bytes);
+    }
+}
+
+/* What can be said before memory is taken; the rows of what is refused have their metric, too. */
+static int prepare(struct point *pt, struct gpu_copy *c)
+{
+    int err = copy_ends(pt, c->ends);
+
+    if (!err) {
+        gpu_copy_resolve(pt, c);
+        topo_unbind_self(point_topo(pt)); /* a driver's threads are bound as who starts it */
+        err = open_gpus(pt, c);
+    }
+    choose_series(pt, c);
+    if (!err)
+        err = gpu_copy_refuse(pt, c);
+    return err ? err : gpu_copy_fits(pt, c);
+}
+
+static int setup(struct point *pt)
+{
+    struct gpu_copy *c = calloc(1, sizeof(*c));
+    int err;
+
+    pt->state = c;
+    if (!c)
+        return -ENOMEM;
+    c->params = pt->params;
+    c->cpu = -1;
+    c->each = c->params->direction == COPY_BOTH ? 2 : 1;
+    if ((err = prepare(pt, c)) || (err = gpu_copy_bind(pt, c)) || (err = enable_peers(pt, c)) ||
+        (err = open_lanes(pt, c)))
+        return err;
+    gpu_copy_choose_run(pt, c);
+    return c->params->metric == COPY_LOAD_LATENCY ? gpu_copy_chain_open(pt, c) : warm_lanes(pt, c);
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct gpu_copy *c = pt->state;
+    int err = c->run(c, inner, ns);
+
+    c->inner = inner;
+    return err ? gpu_copy_failed(pt, c, err) : 0;
+}
+
+/* What each lane left: all that was timed wrote the same. */
+static int check_lanes(struct point *pt, struct gpu_copy *c, uint64_t seed, const char *when)
+{
+    size_t wrong_at;
+
+    for (unsigned i = 0; i < c->each * c->gpus; i++) {
+        int err = gpu_copy_lane_check(&c->lanes[i], lane_seed(seed, i), &wrong_at);
+        if (err)
+            return gpu_copy_failed(pt, c, err);
+        if (wrong_at != COPY_MEMORY_RIGHT)
+            return point_reason(pt, -EBADMSG, "wrong data %s: byte %zu of %llu%s", when, wrong_at,
+                                (unsigned long long)c->params->size,
+                                i % c->each ? ", on the way back" : "");
+    }
+    return 0;
+}
+
+static int run_all_lanes(struct gpu_copy *c)
+{
+    uint64_t ns[SAMPLER_SERIES_MAX];
+
+    return c->run(c, 1, ns);
+}
+
+/* The last timed copy; then one more of other data, which no earlier copy can have left there. */
+static int check(struct point *pt)
+{
+    struct gpu_copy *c = pt->state;
+    struct gpu_copy_lane *first = &c->lanes[0];
+    uint64_t other_seed = pt->common->seed + 1;
+    int err = 0;
+
+    if (c->chain)
+        return gpu_copy_chain_check(pt, c);
+    if (c->params->inject == COPY_CORRUPT)
+        err = gpu_copy_memory_spoil(first->dst.at ? &first->dst : &first->src);
+    if (err)
+        return gpu_copy_failed(pt, c, err);
+    if ((err = check_lanes(pt, c, pt->common->seed, "after the last timed copy")))
+        return err;
+    for (unsigned i = 0; !err && i < c->each * c->gpus; i++)
+        err = gpu_copy_lane_fill(&c->lanes[i], lane_seed(other_seed, i));
+    if (!err)
+        err = run_all_lanes(c);
+    if (err)
+        return gpu_copy_failed(pt, c, err);
+    return check_lanes(pt, c, other_seed, "in a copy of fresh data");
+}
+
+static void describe(struct point *pt, const struct gpu_copy *c)
+{
+    const struct gpu_copy_lane *l = &c->lanes[0];
+    const struct gpu_base *gpu = gpu_base(l->gpu);
+    char *text = pt->evidence;
+    size_t len = sizeof(pt->evidence);
+
+    evidence_add(text, len, "%s:%u %s", gpu->ops->name, gpu->index, gpu->facts.name);
+    if (c->chain)
+        evidence_add(text, len, "one thread of kernel chase_cg");
+    else if (l->kernel)
+        evidence_add(text, len, "kernel %s, %u blocks of %u", l->kernel_name, l->grid, l->block);
+    else
+        evidence_add(text, len,
+                     l->how == GPU_COPY_MIGRATE ? "the driver's prefetch" : "the driver's copy");
+    if (l->staged)
+        evidence_add(text, len, "not held");
+    evidence_add(text, len, "called from cpu%d", c->cpu);
+    if (c->gpus > 1)
+        evidence_add(text, len, "%u GPUs at once", c->gpus);
+}
+
+static void remark_overlap(struct point *pt, const struct gpu_copy *c)
+{
+    double share = gpu_copy_level_median(&c->overlap);
+
+    if (share < OVERLAP)
+        point_reason(
+            pt, 0,
+            "the first to be done was so after %.0f %% of the time: the rest of the others' "
+            "bytes went without it",
+            100 * share);
+}
+
+static int evidence(struct point *pt)
+{
+    struct gpu_copy *c = pt->state;
+    char text[160];
+
+    describe(pt, c);
+    gpu_copy_node_verdict(pt, c);
+    remark_overlap(pt, c);
+    if (gpu_timer_disagreement(&c->lanes[0].timer, text, sizeof(text))[0])
+        point_reason(pt, 0, "%s", text);
+    return gpu_copy_together_verdict(pt, c);
+}
+
+static void teardown(struct point *pt)
+{
+    struct gpu_copy *c = pt->state;
+
+    if (!c)
+        return;
+    gpu_copy_chain_close(c);
+    for (unsigned i = 0; i < c->each * c->gpus; i++)
+        gpu_copy_lane_close(&c->lanes[i]);
+    disable_peers(c);
+    if (c->cpu >= 0)
+        topo_unbind_self(point_topo(pt));
+    free(c);
+}
+
+const struct device_work gpu_copy_work = {
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+};

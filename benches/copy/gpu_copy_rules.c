@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What can be copied between these ends, and which GPUs copy at once: see gpu_copy.h. */
+#include "benches/copy/gpu_copy.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- The same copy on several GPUs at once, against one alone ---- */
+
+#define SHARED     0.9 /* a GPU that keeps less of its rate shares something */
+#define PAIR_TRIES 9
+
+static bool is_taken(const struct gpu_copy *c, unsigned index)
+{
+    bool taken = gpu_base(gpu_copy_main(c))->index == index;
+
+    for (unsigned g = 1; !taken && g < c->gpus; g++)
+        taken = gpu_base(c->others[g])->index == index;
+    return taken;
+}
+
+static int add_gpu(struct point *pt, struct gpu_copy *c, unsigned index)
+{
+    if (is_taken(c, index))
+        return 0;
+    if (c->gpus == GPU_COPY_GPUS_MAX)
+        return point_reason(pt, -EOPNOTSUPP, "over %d GPUs at once", GPU_COPY_GPUS_MAX);
+    int err = gpu_copy_open_gpu(pt, index, &c->others[c->gpus]);
+    c->gpus += !err;
+    return err;
+}
+
+/* "cuda:1+cuda:2" */
+static int add_named(struct point *pt, struct gpu_copy *c)
+{
+    char *names = strdup(c->params->together), *rest = names, error[160] = "";
+    int err = names ? 0 : -ENOMEM;
+
+    for (char *name; !err && (name = strsep(&rest, "+")) != NULL;) {
+        struct place place;
+        err = place_find(name, point_topo(pt), &place, error, sizeof(error));
+        if (!err && !place.gpu) {
+            snprintf(error, sizeof(error), "option '--together': '%s' is not a GPU", name);
+            err = -EINVAL;
+        }
+        if (err)
+            point_reason(pt, err, "%s", error);
+        else
+            err = add_gpu(pt, c, place.index);
+    }
+    free(names);
+    return err;
+}
+
+int gpu_copy_open_others(struct point *pt, struct gpu_copy *c)
+{
+    bool all = !strcmp(c->params->together, "all");
+    int err = 0;
+
+    if (!strcmp(c->params->together, "none") || gpu_copy_host_end(c) < 0)
+        return 0;
+    for (unsigned i = 0; all && !err && i < gpus_count(point_gpus(pt)); i++)
+        err = add_gpu(pt, c, i);
+    if (!all)
+        err = add_named(pt, c);
+    if (!err && c->gpus < 2)
+        return point_reason(pt, -EOPNOTSUPP, "there is no other GPU to copy at the same time");
+    return err;
+}
+
+static void add_series(struct point *pt, const struct gpu_copy *c, const char *load)
+{
+    double bytes = (double)c->params->size;
+    const char *const names[] = {"forward", "reverse", "sum"};
+    unsigned n = c->each == 1 ? 1 : 3;
+
+    for (unsigned i = 0; i < n; i++) {
+        struct series *s =
+            copy_series(pt, n == 1 ? "one-way" : names[i], i == 2 ? 2 * bytes : bytes);
+        s->set[1].column = "load";
+        s->set[1].value = load;
+    }
+}
+
+void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c)
+{
+    add_series(pt, c, "alone");
+    add_series(pt, c, "together");
+    struct series *s = copy_series(pt, c->each == 1 ? "one-way" : "sum",
+                                   (double)c->params->size * c->each * c->gpus);
+    s->set[1].column = "load";
+    s->set[1].value = "all";
+    s->set[2].column = "address"; /* no one link's limit is its limit */
+    s->set[2].value = "";
+}
+
+/* This GPU's times alone (ns[0], and both ways ns[1] and their span ns[2]), then with the others, then
+ * the span of all: as the series are. */
+int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
+{
+    uint64_t each[GPU_COPY_GPUS_MAX * 2], span;
+    unsigned rows = c->each == 1 ? 1 : 3;
+    int err = gpu_copy_time_by_events(c->all, c->each, inner, &c->alone, each, &span);
+
+    if (err)
+        return err;
+    gpu_copy_level_add(&c->time_ns, (double)each[0] / (double)inner);
+    memcpy(ns, each, c->each * sizeof(*ns));
+    if (rows == 3)
+        ns[2] = span;
+    err = gpu_copy_time_by_events(c->all, c->each * c->gpus, inner, &c->beside, each, &span);
+    if (err)
+        return err;
+    memcpy(ns + rows, each, c->each * sizeof(*ns));
+    if (rows == 3 && (err = gpu_copy_span(c->all, 2, inner, &c->beside, &ns[rows + 2])))
+        return err;
+    ns[2 * rows] = span;
+    gpu_copy_level_add(&c->overlap, c->beside.overlap);
+    gpu_copy_level_add(&c->together, (double)ns[0] / (double)ns[rows]);
+    return 0;
+}
+
+/* What this GPU keeps of its rate when GPU number g alone copies beside it. */
+static int measure_pair(struct gpu_copy *c, unsigned g, double *kept)
+{
+    struct gpu_copy_lane *lanes[4];
+    struct gpu_copy_pace alone_pace = {0}, both_pace = {0};
+    struct gpu_copy_level level = {0};
+    uint64_t alone[2], both[4], span;
+    unsigned each = c->each;
+    int err = 0;
+
+    memcpy(lanes, c->all, each * sizeof(*lanes));
+    memcpy(lanes + each, c->all + g * each, each * sizeof(*lanes));
+    for (int i = 0; !err && i < PAIR_TRIES; i++) {
+        err = gpu_copy_time_by_events(lanes, each, c->inner, &alone_pace, alone, &span);
+        if (!err)
+            err = gpu_copy_time_by_events(lanes, 2 * each, c->inner, &both_pace, both, &span);
+        if (!err)
+            gpu_copy_level_add(&level, (double)alone[0] / (double)both[0]);
+    }
+    *kept = gpu_copy_level_median(&level);
+    return err;
+}
+
+static int find_sharers(struct gpu_copy *c, char *text, size_t len)
+{
+    size_t at = 0;
+    int err = 0;
+
+    text[0] = 0;
+    for (unsigned g = 1; !err && g < c->gpus; g++) {
+        double kept = NAN;
+        err = measure_pair(c, g, &kept);
+        if (!err && kept < SHARED && at < len)
+            at += (size_t)snprintf(text + at, len - at, "%s%s:%u (%.0f %%)", at ? ", " : "",
+                                   gpu_ops(c->others[g])->name, gpu_base(c->others[g])->index,
+                                   100 * kept);
+    }
+    return err;
+}
+
+int gpu_copy_together_verdict(struct point *pt, struct gpu_copy *c)
+{
+    double kept = gpu_copy_level_median(&c->together);
+    char sharers[160];
+
+    if (c->gpus < 2 || !(kept < SHARED))
+        return 0;
+    if (c->gpus == 2)
+        return point_reason(pt, 0,
+                            "beside %s:%u this GPU keeps %.0f %% of its rate: they share a link",
+                            gpu_ops(c->others[1])->name, gpu_base(c->others[1])->index, 100 * kept);
+    int err = find_sharers(c, sharers, sizeof(sharers));
+    if (err)
+        return gpu_copy_failed(pt, c, err);
+    if (sharers[0])
+        point_reason(
+            pt, 0,
+            "with all %u at once this GPU keeps %.0f %% of its rate: it shares a link with "
+            "%s",
+            c->gpus, 100 * kept, sharers);
+    else
+        point_reason(
+            pt, 0,
+            "with all %u at once this GPU keeps %.0f %% of its rate, but beside any single "
+            "one over %.0f %%: what is shared is farther up, such as the host's memory",
+            c->gpus, 100 * kept, 100 * SHARED);
+    return 0;
+}
+
+/* ---- Which copies with a GPU there are, and what is said of those that there are not ---- */
+
+#define KEPT_FREE ((uint64_t)64 << 20) /* of a GPU's memory, for the driver itself */
+
+static int refuse(struct point *pt, const char *why)
+{
+    return point_reason(pt, -EOPNOTSUPP, "%s", why);
+}
+
+static bool pages_of_host(enum copy_memory memory)
+{
+    return memory == COPY_PAGEABLE || memory == COPY_HUGE || memory == COPY_HUGETLB;
+}
+
+static bool wants_together(const struct gpu_copy *c)
+{
+    return strcmp(c->params->together, "none") != 0;
+}
+
+/* What the options came to. Those that say nothing between these ends are empty already. */
+static void show_options(struct point *pt, const struct gpu_copy *c)
+{
+    point_option(pt, "engine", "%s", copy_engines[c->engine]);
+    if (gpu_copy_host_end(c) >= 0)
+        point_option(pt, "memory", "%s", copy_memories[c->memory]);
+    if (c->params->metric == COPY_LOAD_LATENCY && gpu_copy_peers(c))
+        point_option(pt, "op", "%s", copy_ops[COPY_READ]);
+}
+
+static int refuse_engine(struct point *pt, const struct gpu_copy *c)
+{
+    if (c->engine < COPY_CE)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' copies between places of the host: with a GPU at an end take "
+                            "--engine ce or sm",
+                            copy_engines[c->engine]);
+    if (c->params->inject == COPY_PEER_DIES)
+        return refuse(pt, "there is no other process that could die");
+    return 0;
+}
+
+static int refuse_metric(struct point *pt, const struct gpu_copy *c)
+{
+    const struct copy_params *p = c->params;
+
+    if (p->metric == COPY_BANDWIDTH)
+        return 0;
+    if (p->direction == COPY_BOTH)
+        return refuse(pt, "a latency is that of one copy at a time: take --direction one-way");
+    if (wants_together(c) && gpu_copy_host_end(c) >= 0)
+        return refuse(pt, "a latency is that of one copy at a time: take --together none");
+    if (p->metric == COPY_LATENCY)
+        return 0;
+    if (c->engine != COPY_SM)
+        return refuse(pt, "loads are a kernel's: take --engine sm");
+    if (gpu_copy_host_end(c) == 1)
+        return refuse(pt, "a GPU loads from the source: make it the destination");
+    return 0;
+}
+
+/* Memory that the driver copies through a buffer of its own while the call lasts, or that moves. */
+static int refuse_memory(struct point *pt, const struct gpu_copy *c)
+{
+    bool several = c->params->direction == COPY_BOTH || wants_together(c);
+
+    if (gpu_copy_host_end(c) < 0)
+        return 0;
+    if (pages_of_host(c->memory) && c->engine == COPY_SM)
+        return point_reason(
+            pt, -EOPNOTSUPP,
+            "a kernel does not reach '%s' memory: take --memory pinned, or --engine "
+            "ce",
+            copy_memories[c->memory]);
+    if (pages_of_host(c->memory) && several)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "a copy of '%s' memory keeps its thread until it is done, so that "
+                            "several do not run at once: take --memory pinned",
+                            copy_memories[c->memory]);
+    /* Its address in the device need not be the host's, and where it is not, a kernel that takes the
+     * host's is the end of the context. */
+    if (c->memory == COPY_WRITE_COMBINED && c->engine == COPY_SM)
+        return refuse(pt, "a kernel does not read or write write-combined memory: take --memory "
+                          "pinned, or --engine ce");
+    if (c->memory != COPY_MANAGED)
+        return 0;
+    if (several)
+        return refuse(pt, "managed memory is moved one way at a time: take --direction one-way and "
+                          "--together none");
+    if (c->params->metric == COPY_LOAD_LATENCY)
+        return refuse(pt,
+                      "managed memory moves to the GPU that loads from it: take --memory pinned");
+    if (c->engine == COPY_SM && gpu_copy_host_end(c) == 1)
+        return refuse(pt, "managed pages go back to the host by the CPU's faults, not by a kernel: "
+                          "--engine ce moves them");
+    return 0;
+}
+
+void gpu_copy_resolve(struct point *pt, struct gpu_copy *c)
+{
+    const struct copy_params *p = c->params;
+
+    c->engine = p->engine;
+    c->memory = p->memory;
+    if (c->engine == COPY_ENGINE_AUTO)
+        c->engine = p->metric == COPY_LOAD_LATENCY ? COPY_SM : COPY_CE;
+    if (c->memory == COPY_MEMORY_AUTO)
+        c->memory = COPY_PINNED;
+    show_options(pt, c);
+}
+
+static int refuse_peers(struct point *pt, const struct gpu_copy *c)
+{
+    const struct gpu_ops *ops = gpu_ops(c->gpu[0]);
+    struct gpu_link there = {0}, back = {0};
+    int err = ops->link(c->ends[0].index, c->ends[1].index, &there);
+
+    if (!err)
+        err = ops->link(c->ends[1].index, c->ends[0].index, &back);
+    if (err)
+        return gpu_copy_failed(pt, c, err);
+    if (c->params->access == COPY_STAGED) {
+        point_column(pt, "path", "through host memory");
+        if (c->engine == COPY_SM)
+            return refuse(pt, "a kernel reaches another GPU's memory by peer access alone: take "
+                              "--access on, or --engine ce");
+        return 0;
+    }
+    if (!there.access || !back.access)
+        return point_reason(
+            pt, -EOPNOTSUPP,
+            "%s:%u and %s:%u have no peer access, says the driver: look at the IOMMU "
+            "and at ACS, in a guest at its topology; --access off measures the way "
+            "through host memory",
+            ops->name, c->ends[0].index, ops->name, c->ends[1].index);
+    if (there.performance >= 0)
+        point_column(pt, "path", "peer access, rank %d", there.performance);
+    else
+        point_column(pt, "path", "peer access");
+    point_column(pt, "atomics", there.atomics ? "native" : "none");
+    return 0;
+}
+
+static int refuse_host(struct point *pt, const struct gpu_copy *c)
+{
+    const struct gpu_facts *facts = &gpu_base(gpu_copy_main(c))->facts;
+
+    if (c->memory == COPY_PINNED_HUGE && !facts->host_register)
+        return refuse(pt, "this GPU's driver does not page-lock memory that is there already: take "
+                          "--memory pinned");
+    if (c->memory == COPY_MANAGED && (!facts->managed || !facts->managed_concurrent))
+        return refuse(pt,
+                      "here managed memory does not move by page faults: that takes Linux, a GPU "
+                      "from Pascal on, and no vGPU without unified memory");
+    return 0;
+}
+
+int gpu_copy_refuse(struct point *pt, struct gpu_copy *c)
+{
+    const struct gpu_facts *facts = &gpu_base(gpu_copy_main(c))->facts;
+    int err = refuse_engine(pt, c);
+
+    if (err || (err = refuse_metric(pt, c)) || (err = refuse_memory(pt, c)))
+        return err;
+    if (gpu_copy_local(c))
+        point_column(pt, "path", "within the GPU");
+    if (c->engine == COPY_CE && c->params->direction == COPY_BOTH && facts->copy_engines == 1)
+        point_reason(pt, 0, "this GPU has one copy engine: the directions take turns");
+    if (gpu_copy_peers(c))
+        return refuse_peers(pt, c);
+    return gpu_copy_local(c) ? 0 : refuse_host(pt, c);
+}
+
+static int too_large(struct point *pt, uint64_t needed, uint64_t available, const char *where)
+{
+    return point_reason(pt, -EOPNOTSUPP, "%llu MiB are needed %s, %llu are free",
+                        (unsigned long long)(needed >> 20), where,
+                        (unsigned long long)(available >> 20));
+}
+
+static int fits_in_gpu(struct point *pt, const struct gpu_copy *c, struct gpu *gpu)
+{
+    uint64_t buffers = c->each, available = 0;
+    char where[24];
+
+    if (gpu_copy_local(c) || (c->memory == COPY_MANAGED && c->engine == COPY_SM))
+        buffers *= 2;
+    int err = gpu_ops(gpu)->free_bytes(gpu, &available);
+    if (err)
+        return point_gpu_failed(pt, gpu, err);
+    snprintf(where, sizeof(where), "on %s:%u", gpu_ops(gpu)->name, gpu_base(gpu)->index);
+    available = available > KEPT_FREE ? available - KEPT_FREE : 0;
+    if (c->params->size > available / buffers)
+        return too_large(pt, c->params->size * buffers, available, where);
+    return 0;
+}
+
+static int fits_in_host(struct point *pt, const struct gpu_copy *c)
+{
+    uint64_t buffers = (uint64_t)c->each * c->gpus, available = host_available();
+
+    available -= available / 8;
+    if (c->params->size > available / buffers)
+        return too_large(pt, c->params->size * buffers, available, "of the host");
+    return 0;
+}
+
+int gpu_copy_fits(struct point *pt, const struct gpu_copy *c)
+{
+    int err = gpu_copy_host_end(c) < 0 ? 0 : fits_in_host(pt, c);
+
+    for (int end = 0; !err && end < 2; end++)
+        if (c->gpu[end])
+            err = fits_in_gpu(pt, c, c->gpu[end]);
+    for (unsigned g = 1; !err && g < c->gpus; g++)
+        err = fits_in_gpu(pt, c, c->others[g]);
+    return err;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the benchmark copy does on the host: see copy_work.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/copy/copy_work.h"
+#include "benches/copy/transfer.h"
+#include "core/clock.h"
+#include "core/evidence.h"
+#include "core/hw/copy_ceiling.h"
+
+static const struct transport_ops *const transports[] = {[COPY_SHM] = &transport_shm,
+                                                         [COPY_PIPE] = &transport_pipe,
+                                                         [COPY_CMA] = &transport_cma,
+                                                         [COPY_CMA_WRITE] = &transport_cma_write};
+
+struct state {
+    const struct copy_params *params;
+    int engine; /* never auto */
+    enum host_pages memory;
+    struct lanes lanes;
+    unsigned cpus[2]; /* of the ends */
+    struct transfer *transfer;
+    uint64_t runs;
+};
+
+/* A CPU for each end, two different ones where there are; a node without CPUs is served by any. */
+static int choose_cpus(struct point *pt, struct state *st)
+{
+    const struct topo *topo = point_topo(pt);
+    int from = (int)st->lanes.ends[0].index, to = (int)st->lanes.ends[1].index;
+
+    if (from == to && !topo_spread(topo, from, 2, st->cpus))
+        return 0;
+    for (int i = 0; i < 2; i++)
+        if (topo_spread(topo, (int)st->lanes.ends[i].index, 1, &st->cpus[i]) &&
+            topo_spread(topo, -1, 1, &st->cpus[i]))
+            return -ERANGE;
+    if (st->cpus[0] == st->cpus[1] && (st->engine != COPY_MEMCPY || st->lanes.used == 2))
+        point_reason(pt, 0, "both ends share CPU %u: no other may be used there", st->cpus[0]);
+    return 0;
+}
+
+/* Copies by one core, from one end's memory to the other's. */
+static int measure_ceiling(struct point *pt, const struct state *st, unsigned from, double *gbps)
+{
+    struct lanes l = {.ends = {st->lanes.ends[from], st->lanes.ends[1 - from]},
+                      .bytes = st->lanes.bytes,
+                      .used = 1};
+    char error[160] = "";
+    int err = topo_bind_self(point_topo(pt), st->cpus[from]);
+
+    if (!err)
+        err = lanes_alloc(&l, point_topo(pt), st->memory, error, sizeof(error));
+    if (!err) {
+        lanes_fill(&l, 0, pt->common->seed);
+        lanes_fill(&l, 1, pt->common->seed);
+        *gbps = copy_ceiling(lanes_in(&l, 1), lanes_out(&l, 0), l.bytes);
+    }
+    lanes_free(&l);
+    return err ? point_reason(pt, err, "%s", error[0] ? error : strerror(-err)) : 0;
+}
+
+static int find_ceiling(struct point *pt, const struct state *st, unsigned from, char *place,
+                        double *gbps)
+{
+    struct ceilings *ceilings = &((struct copy_session *)pt->bench_state)->ceilings;
+
+    ceiling_place(place, "copies by one core", &st->cpus[from], 1,
+                  "%zu bytes, from node %u to node %u, memory %d", st->lanes.bytes,
+                  st->lanes.ends[from].index, st->lanes.ends[1 - from].index, st->memory);
+    if (!ceilings_find(ceilings, place, gbps))
+        return 0;
+    int err = measure_ceiling(pt, st, from, gbps);
+    return err ? err : ceilings_add(ceilings, place, *gbps);
+}
+
+/* The rows: one-way; or forward, reverse and, of bandwidths, their sum. */
+static void choose_series(struct point *pt, const struct copy_params *p)
+{
+    double bytes = (double)p->size;
+
+    if (p->direction == COPY_ONE_WAY) {
+        copy_series(pt, "one-way", bytes);
+        return;
+    }
+    copy_series(pt, "forward", bytes);
+    copy_series(pt, "reverse", bytes);
+    if (p->metric == COPY_BANDWIDTH)
+        copy_series(pt, "sum", 2 * bytes);
+}
+
+/* A user-space copy is held against its own kind; what the kernel does for a pipe or an attached process is another thing. */
+static int set_limits(struct point *pt, const struct state *st)
+{
+    static const char *const sources[][2] = {
+        {"measured: best copy by one core within a process, same size",
+         "measured: the two directions' best copies by one core, added"},
+        {"reference: best copy by one core within a process, same size",
+         "reference: the two directions' best copies by one core, added"}};
+    bool copies = st->engine == COPY_MEMCPY || st->engine == COPY_SHM;
+    double gbps[3] = {0};
+    int err = 0;
+
+    for (unsigned i = 0; !err && i < st->lanes.used; i++) {
+        err = find_ceiling(pt, st, i, pt->series[i].parts.place[0], &gbps[i]);
+        gbps[2] += gbps[i];
+    }
+    if (pt->n_series == 3) /* of both, the sum: a place of its own */
+        ceiling_place(pt->series[2].parts.place[0], "copies by two cores, added", st->cpus, 2,
+                      "%zu bytes, nodes %u and %u, memory %d", st->lanes.bytes,
+                      st->lanes.ends[0].index, st->lanes.ends[1].index, st->memory);
+    for (size_t i = 0; i < pt->n_series; i++) {
+        pt->series[i].limit = pt->series[i].parts.rate[0] = gbps[i];
+        pt->series[i].parts.share = 1;
+        pt->series[i].limit_kind = copies ? LIMIT_REFERENCE : LIMIT_MEASURED;
+        pt->series[i].limit_source = sources[copies][i == 2];
+    }
+    return err;
+}
+
+static int explain(struct point *pt, int err)
+{
+    const struct state *st = pt->state;
+    bool attach = st->engine == COPY_CMA || st->engine == COPY_CMA_WRITE;
+
+    if (attach && (err == -EPERM || err == -EACCES || err == -ENOSYS))
+        return point_reason(pt, -EOPNOTSUPP,
+                            "cross-memory attach is refused (%s): as root, sysctl "
+                            "kernel.yama.ptrace_scope=1; in a container, --cap-add SYS_PTRACE",
+                            strerror(-err));
+    if (err == -ECONNRESET || err == -EPIPE)
+        return point_reason(pt, -ECONNRESET, "the process at the other end died");
+    if (err == -ETIMEDOUT)
+        return point_reason(pt, err, "the process at the other end stood still");
+    return point_reason(pt, err, "'%s' failed: %s", copy_engines[st->engine], strerror(-err));
+}
+
+static int find_ends(struct point *pt, struct state *st)
+{
+    int err = copy_ends(pt, st->lanes.ends);
+
+    if (err)
+        return err;
+    uint64_t needed = st->lanes.bytes * 2 * st->lanes.used, available = host_available();
+    if (needed > available - available / 8)
+        return point_reason(pt, -EOPNOTSUPP, "%llu MiB are needed, %llu available",
+                            (unsigned long long)(needed >> 20),
+                            (unsigned long long)(available >> 20));
+    return choose_cpus(pt, st);
+}
+
+/* What the host takes of parameters that were meant for GPUs too. */
+static int take_params(struct point *pt, struct state *st)
+{
+    static const enum host_pages kinds[] = {[COPY_MEMORY_AUTO] = HOST_PAGES_BASE,
+                                            [COPY_PAGEABLE] = HOST_PAGES_BASE,
+                                            [COPY_HUGE] = HOST_PAGES_THP,
+                                            [COPY_HUGETLB] = HOST_PAGES_HUGETLB};
+    const struct copy_params *p = st->params;
+
+    st->engine = p->engine == COPY_ENGINE_AUTO ? COPY_MEMCPY : p->engine;
+    point_option(pt, "engine", "%s", copy_engines[st->engine]);
+    if (p->memory == COPY_MEMORY_AUTO)
+        point_option(pt, "memory", "pageable");
+    if (st->engine >= COPY_CE)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' takes a GPU at one end: --source or --destination cuda:0",
+                            copy_engines[st->engine]);
+    if (p->memory > COPY_HUGETLB)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "'%s' memory comes from a GPU's driver: it takes a GPU at one end",
+                            copy_memories[p->memory]);
+    if (p->metric == COPY_LOAD_LATENCY)
+        return point_reason(
+            pt, -EOPNOTSUPP,
+            "loads are those of a GPU: of the host's memory this benchmark has none");
+    st->memory = kinds[p->memory];
+    st->lanes.bytes = p->size;
+    st->lanes.used = p->direction == COPY_BOTH ? 2 : 1;
+    return 0;
+}
+
+static int open_transfer(struct point *pt, struct state *st)
+{
+    const struct copy_params *p = st->params;
+    struct transfer_config config = {.topo = point_topo(pt),
+                                     .lanes = &st->lanes,
+                                     .cpus = {st->cpus[0], st->cpus[1]},
+                                     .transport = transports[st->engine],
+                                     .settle = p->metric == COPY_LATENCY,
+                                     .seed = pt->common->seed,
+                                     .fault = (enum transfer_fault)p->inject};
+    int err = transfer_open(&st->transfer, &config);
+
+    return err ? explain(pt, err) : 0;
+}
+
+static int setup(struct point *pt)
+{
+    const struct copy_params *p = pt->params;
+    struct state *st = calloc(1, sizeof(*st));
+    char error[160] = "";
+
+    pt->state = st;
+    if (!st || !point_topo(pt))
+        return st ? -EIO : -ENOMEM;
+    st->params = p;
+    choose_series(pt, p);
+    int err = take_params(pt, st);
+    if (err || (err = find_ends(pt, st)) != 0)
+        return err;
+    if (p->metric == COPY_LATENCY)
+        pt->sample_ns = 0;
+    else if ((err = set_limits(pt, st)) != 0)
+        return err;
+    err = lanes_alloc(&st->lanes, point_topo(pt), st->memory, error, sizeof(error));
+    return err ? point_reason(pt, err, "%s", error) : open_transfer(pt, st);
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct state *st = pt->state;
+    int err = transfer_run(st->transfer, inner, ns);
+
+    if (err)
+        return explain(pt, err);
+    st->runs++;
+    return 0;
+}
+
+static int check(struct point *pt)
+{
+    struct state *st = pt->state;
+    int err = transfer_verify(st->transfer, pt->common->seed + 1);
+
+    if (err)
+        return explain(pt, err);
+    if (transfer_wrong(st->transfer))
+        return point_reason(pt, -EBADMSG, "wrong data in %llu of %llu messages that were looked at",
+                            (unsigned long long)transfer_wrong(st->transfer),
+                            (unsigned long long)(st->runs + 1) * st->lanes.used);
+    return 0;
+}
+
+/* A message is timed from the sender's reading of the clock to the receiver's. The remark is the same
+ * in all launches, so that it is shown once. */
+static void tell_clock(struct point *pt, const struct state *st)
+{
+    if (st->params->metric != COPY_LATENCY)
+        return;
+    point_reason(pt, 0, "one way, and one reading of the clock is in it");
+    evidence_add(pt->evidence, sizeof(pt->evidence), "a reading of the clock takes %.3g ns",
+                 clock_measure().cost_ns);
+}
+
+static int evidence(struct point *pt)
+{
+    struct state *st = pt->state;
+    struct host_where where[2];
+    char text[96];
+    int err = transfer_where(st->transfer, where);
+
+    if (err)
+        return err;
+    transfer_describe(st->transfer, pt->evidence, sizeof(pt->evidence));
+    tell_clock(pt, st);
+    for (int end = 0; end < 2; end++) {
+        double share = evidence_huge_share(&where[end]);
+        evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", end ? "destination" : "source",
+                     evidence_pages(&where[end], text, sizeof(text)));
+        if (st->memory == HOST_PAGES_THP && share < 0.95)
+            point_reason(pt, 0, "asked for huge pages, but only %.3g %% of the %s is on them",
+                         100 * share, end ? "destination" : "source");
+    }
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    struct state *st = pt->state;
+
+    if (!st)
+        return;
+    transfer_close(st->transfer);
+    lanes_free(&st->lanes);
+    free(st);
+}
+
+const struct device_work host_copy_work = {
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+};

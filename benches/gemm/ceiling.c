@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the vector units can do at most: see ceiling.h. */
+#include "benches/gemm/ceiling.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "benches/gemm/ceiling_sums.h"
+#include "core/team.h"
+
+/*
+ * ---- CPU features. The only place, with the ceiling loops, that asks for the
+ * architecture. ----
+ */
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#include <stdint.h>
+
+/* Bits of XCR0: the kernel saves these registers, so that a process may use them. */
+#define XCR0_AVX    0x6u
+#define XCR0_AVX512 0xe6u
+#define XCR0_AMX    0x60000u
+
+static uint32_t xcr0_read(void)
+{
+    uint32_t low, high;
+
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return low;
+}
+
+static bool bit(uint32_t word, unsigned number)
+{
+    return word >> number & 1;
+}
+
+void cpu_features_read(struct cpu_features *f)
+{
+    uint32_t a, b1, c1, d1, b7, c7, d7, a71, b, c, d, xcr0 = 0;
+
+    *f = (struct cpu_features){0};
+    if (!__get_cpuid(1, &a, &b1, &c1, &d1) || !bit(c1, 27))
+        return; /* no XGETBV: older than AVX */
+    xcr0 = xcr0_read();
+    if (!__get_cpuid_count(7, 0, &a, &b7, &c7, &d7) || (xcr0 & XCR0_AVX) != XCR0_AVX)
+        return;
+    if (!a || !__get_cpuid_count(7, 1, &a71, &b, &c, &d))
+        a71 = 0;
+    f->avx2 = bit(b7, 5);
+    f->fma = bit(c1, 12);
+    f->avx_vnni = bit(a71, 4);
+    if ((xcr0 & XCR0_AVX512) == XCR0_AVX512) {
+        f->avx512f = bit(b7, 16);
+        f->avx512 = f->avx512f && bit(b7, 17) && bit(b7, 28) && bit(b7, 30) && bit(b7, 31);
+        f->avx512_vnni = f->avx512 && bit(c7, 11);
+        f->avx512_bf16 = f->avx512 && bit(a71, 5);
+    }
+    if ((xcr0 & XCR0_AMX) == XCR0_AMX) {
+        f->amx_tile = bit(d7, 24);
+        f->amx_bf16 = f->amx_tile && bit(d7, 22);
+        f->amx_int8 = f->amx_tile && bit(d7, 25);
+    }
+}
+
+#elif defined(__aarch64__)
+#include <sys/auxv.h>
+
+/* From the kernel's uapi/asm/hwcap.h. */
+#define HWCAP_BIT_ASIMD   1
+#define HWCAP_BIT_ASIMDDP 20
+#define HWCAP_BIT_SVE     22
+#define HWCAP2_BIT_I8MM   13
+#define HWCAP2_BIT_BF16   14
+
+void cpu_features_read(struct cpu_features *f)
+{
+    unsigned long one = getauxval(AT_HWCAP), two = getauxval(AT_HWCAP2);
+
+    *f = (struct cpu_features){
+        .neon = one >> HWCAP_BIT_ASIMD & 1,
+        .dotprod = one >> HWCAP_BIT_ASIMDDP & 1,
+        .sve = one >> HWCAP_BIT_SVE & 1,
+        .bf16 = two >> HWCAP2_BIT_BF16 & 1,
+        .i8mm = two >> HWCAP2_BIT_I8MM & 1,
+    };
+}
+
+#else
+
+void cpu_features_read(struct cpu_features *f)
+{
+    *f = (struct cpu_features){0};
+}
+#endif
+
+const char *cpu_features_widest(const struct cpu_features *f)
+{
+    if (f->avx512f)
+        return "avx512";
+    if (f->avx2)
+        return "avx2";
+    if (f->sve)
+        return "sve";
+    return f->neon ? "neon" : "no unit that this program knows";
+}
+
+/*
+ * ---- Ceiling loops in plain C with 128-bit vectors, for CPUs that no other file knows. A library with
+ * better instructions may exceed them, and its row then says so. ----
+ */
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double f64x2 __attribute__((vector_size(16)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+
+#define PLAIN         __attribute__((noinline))
+#define STEP(s, x, y) ((s) * (x) + (y))
+
+CEILING_LOOP(f32_plain, PLAIN, f32x4, f32x4, 12, STEP)
+CEILING_LOOP(f64_plain, PLAIN, f64x2, f64x2, 12, STEP)
+CEILING_LOOP(int_plain, PLAIN, u32x4, u32x4, 12, STEP)
+
+static bool always(const struct cpu_features *f)
+{
+    (void)f;
+    return true;
+}
+
+#define MEASURED "measured: register-only "
+
+const struct ceiling_loop ceiling_generic[] = {
+    {GEMM_F32, MEASURED "plain C loop of 128 bits", 12 * 4 * 2, always, f32_plain},
+    {GEMM_F64, MEASURED "plain C loop of 128 bits", 12 * 2 * 2, always, f64_plain},
+    {GEMM_BF16, MEASURED "plain C loop of 128 bits in f32", 12 * 4 * 2, always, f32_plain},
+    {GEMM_INT8, MEASURED "plain C loop of 128 bits in 32-bit integers", 12 * 4 * 2, always,
+     int_plain},
+    {.run = NULL},
+};
+
+/* ---- Measuring the ceiling ---- */
+
+#define RUN_NS      2000000u /* long against the microseconds that a team's start costs */
+#define RUNS        25
+#define RUNS_FIRST  5   /* of each loop */
+#define NEAR        0.8 /* of the fastest: whether it stays there is not decided yet */
+#define TURNS_FIRST 1000
+
+static const struct ceiling_loop *const tables[] = {ceiling_amx, ceiling_x86, ceiling_arm,
+                                                    ceiling_generic};
+
+size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
+                     const struct ceiling_loop *loops[CEILING_LOOPS_MAX])
+{
+    size_t n = 0;
+
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++)
+        for (const struct ceiling_loop *loop = tables[t]; loop->run; loop++)
+            if (loop->dtype == dtype && loop->usable(f) && n < CEILING_LOOPS_MAX)
+                loops[n++] = loop;
+    return n;
+}
+
+struct run {
+    const struct ceiling_loop *loop;
+    uint64_t turns;
+    const void *in;
+    char *out;         /* CEILING_OUT_BYTES for each thread */
+    uint64_t *each_ns; /* of each thread */
+};
+
+static void run_member(void *arg, unsigned thread, unsigned threads)
+{
+    const struct run *run = arg;
+
+    (void)threads;
+    run->loop->run(run->turns, run->in, run->out + (size_t)thread * CEILING_OUT_BYTES);
+}
+
+/* Operands that keep sums finite: 0x3e.. read as a float, a bf16 or a double is a fraction; read
+ * as bytes they are small. */
+static void fill_operands(unsigned char *in)
+{
+    for (unsigned i = 0; i < CEILING_IN_BYTES; i++)
+        in[i] = (unsigned char)(i & 1 ? 0x3e : 0x10 + i % 61);
+}
+
+static uint64_t run_once(struct team *team, struct run *run)
+{
+    uint64_t ns;
+
+    team_run(team, run_member, run, &ns, run->each_ns);
+    return ns;
+}
+
+/* Each thread at its own speed: cores of two kinds do not wait for each other. */
+static double rate_of(const struct run *run, unsigned threads)
+{
+    double operations = run->loop->operations * (double)run->turns, rate = 0;
+
+    for (unsigned i = 0; i < threads; i++)
+        rate += operations / (double)(run->each_ns[i] ? run->each_ns[i] : 1);
+    return rate;
+}
+
+static double best_rate(struct team *team, struct run *run, int runs)
+{
+    double best = 0;
+    uint64_t ns = run_once(team, run);
+
+    while (ns < RUN_NS / 2) { /* also brings the clock up */
+        run->turns *= ns < RUN_NS / 16 ? 8 : 2;
+        ns = run_once(team, run);
+    }
+    for (int i = 0; i < runs; i++) {
+        run_once(team, run);
+        double rate = rate_of(run, team_size(team));
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* All loops briefly, then those near the front for as long as a maximum needs: a wide unit may be slower than a
+ * narrow one, and a type's own instruction than the detour by another type. */
+static void race(struct team *team, struct run *run, const struct ceiling_loop *const *loops,
+                 size_t n, struct ceiling_rate *best)
+{
+    double rates[CEILING_LOOPS_MAX] = {0}, front = 0;
+
+    *best = (struct ceiling_rate){loops[0], 0};
+    for (size_t i = 0; i < n; i++) {
+        run->loop = loops[i];
+        run->turns = TURNS_FIRST;
+        rates[i] = best_rate(team, run, RUNS_FIRST);
+        front = rates[i] > front ? rates[i] : front;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (rates[i] < NEAR * front)
+            continue;
+        run->loop = loops[i];
+        run->turns = TURNS_FIRST;
+        double rate = best_rate(team, run, RUNS);
+
+        rate = rates[i] > rate ? rates[i] : rate;
+        if (rate > best->operations_per_ns)
+            *best = (struct ceiling_rate){loops[i], rate};
+    }
+}
+
+int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
+                    const struct topo *topo, const unsigned *cpus, unsigned n,
+                    struct ceiling_rate *best)
+{
+    unsigned char *in = aligned_alloc(64, CEILING_IN_BYTES);
+    char *out = aligned_alloc(64, (size_t)n * CEILING_OUT_BYTES);
+    uint64_t *each_ns = calloc(n, sizeof(*each_ns));
+    struct run run = {.in = in, .out = out, .each_ns = each_ns};
+    struct team *team;
+    int err = !n_loops || n_loops > CEILING_LOOPS_MAX ? -EINVAL : 0;
+
+    if (!err)
+        err = in && out && each_ns ? team_open(&team, topo, cpus, n) : -ENOMEM;
+    if (!err) {
+        fill_operands(in);
+        race(team, &run, loops, n_loops, best);
+        team_close(team);
+    }
+    free(in);
+    free(out);
+    free(each_ns);
+    return err;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The loops of x86-64: see ceiling_sums.h. */
+#include "benches/gemm/ceiling.h"
+
+/*
+ * ---- Ceiling loops for the tile unit of x86-64 (AMX). A tile is 16 rows of 64 bytes; one instruction
+ * adds the product of a 16 x 64-byte and a transposed-in-pairs 64-byte x 16 tile to a 16 x 16 tile
+ * of 4-byte sums (Intel SDM, TDPBF16PS and TDPBUSD). Six tiles are sums, two are operands: the
+ * latency is 52 cycles, the throughput one in 16.
+ *
+ * Linux gives the tile registers to a process that asks (Documentation/arch/x86/xstate.rst); the
+ * permission is the whole process', and new threads inherit it. ----
+ */
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define ARCH_REQ_XCOMP_PERM 0x1023
+#define XFEATURE_XTILEDATA  18
+
+#define TILES      8
+#define ROWS       16
+#define ROW_BYTES  64
+#define TILE_BYTES (ROWS * ROW_BYTES)
+#define SUMS       6
+
+/* The memory that LDTILECFG reads, palette 1. */
+struct tile_config {
+    uint8_t palette, start_row, reserved[14];
+    uint16_t row_bytes[16];
+    uint8_t rows[16];
+};
+
+_Static_assert(sizeof(struct tile_config) == 64, "LDTILECFG reads 64 bytes");
+_Static_assert(CEILING_IN_BYTES >= 2 * TILE_BYTES && CEILING_OUT_BYTES >= TILE_BYTES,
+               "two operand tiles in, one tile of sums out");
+
+static bool permitted(void)
+{
+    return !syscall(SYS_arch_prctl, ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA);
+}
+
+static void fill_config(struct tile_config *config)
+{
+    *config = (struct tile_config){.palette = 1};
+    for (int i = 0; i < TILES; i++) {
+        config->row_bytes[i] = ROW_BYTES;
+        config->rows[i] = ROWS;
+    }
+}
+
+/* The intrinsics take tile numbers as constants. Each sum is stored over the one before: what
+ * counts is that it is used. */
+#define TILE_LOOP(NAME, UNIT, MULTIPLY)                                                            \
+    __attribute__((target("amx-tile," UNIT), noinline)) static void NAME(                          \
+        uint64_t turns, const void *in, void *out)                                                 \
+    {                                                                                              \
+        struct tile_config config;                                                                 \
+        fill_config(&config);                                                                      \
+        _tile_loadconfig(&config);                                                                 \
+        _tile_loadd(6, in, ROW_BYTES);                                                             \
+        _tile_loadd(7, (const char *)in + TILE_BYTES, ROW_BYTES);                                  \
+        _tile_zero(0);                                                                             \
+        _tile_zero(1);                                                                             \
+        _tile_zero(2);                                                                             \
+        _tile_zero(3);                                                                             \
+        _tile_zero(4);                                                                             \
+        _tile_zero(5);                                                                             \
+        for (; turns; turns--) {                                                                   \
+            MULTIPLY(0, 6, 7);                                                                     \
+            MULTIPLY(1, 6, 7);                                                                     \
+            MULTIPLY(2, 6, 7);                                                                     \
+            MULTIPLY(3, 6, 7);                                                                     \
+            MULTIPLY(4, 6, 7);                                                                     \
+            MULTIPLY(5, 6, 7);                                                                     \
+        }                                                                                          \
+        _tile_stored(0, out, ROW_BYTES);                                                           \
+        _tile_stored(1, out, ROW_BYTES);                                                           \
+        _tile_stored(2, out, ROW_BYTES);                                                           \
+        _tile_stored(3, out, ROW_BYTES);                                                           \
+        _tile_stored(4, out, ROW_BYTES);                                                           \
+        _tile_stored(5, out, ROW_BYTES);                                                           \
+        _tile_release();                                                                           \
+    }
+
+TILE_LOOP(tile_bf16, "amx-bf16", _tile_dpbf16ps)
+TILE_LOOP(tile_int8, "amx-int8", _tile_dpbusd)
+
+static bool has_bf16(const struct cpu_features *f)
+{
+    return f->amx_bf16 && permitted();
+}
+
+static bool has_int8(const struct cpu_features *f)
+{
+    return f->amx_int8 && permitted();
+}
+
+/* One instruction: 16 x 16 sums of 32 (bf16) or 64 (int8) products. */
+const struct ceiling_loop ceiling_amx[] = {
+    {GEMM_BF16, "measured: register-only amx_bf16 tile loop", SUMS * 16.0 * 16 * 32 * 2, has_bf16,
+     tile_bf16},
+    {GEMM_INT8, "measured: register-only amx_int8 tile loop", SUMS * 16.0 * 16 * 64 * 2, has_int8,
+     tile_int8},
+    {.run = NULL},
+};
+
+#else
+const struct ceiling_loop ceiling_amx[] = {{.run = NULL}};
+#endif
+
+/* ---- Ceiling loops for the vector units of x86-64, widest first. The tile unit is in ceiling_amx.c. ---- */
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#include "benches/gemm/ceiling_sums.h"
+
+#define TARGET(t) __attribute__((target(t), noinline))
+
+/* Assembly, not intrinsics: compilers copy and spill the sums of some intrinsics, and would take
+ * what does not depend on the sum out of the loop. FMA is sum x + y, near y / (1 - x). */
+#define ASM(text, s, x, y)                                                                         \
+    __extension__({                                                                                \
+        __asm__ volatile(text : "+v"(s) : "v"(x), "v"(y));                                         \
+        s;                                                                                         \
+    })
+#define ASM_TEMPORARY(text, type, s, x, y)                                                         \
+    __extension__({                                                                                \
+        type t;                                                                                    \
+        __asm__ volatile(text : "+x"(s), "=&x"(t) : "x"(x), "x"(y));                               \
+        s;                                                                                         \
+    })
+#define STEP_F32_FMA(s, x, y)  ASM("vfmadd213ps %2, %1, %0", s, x, y)
+#define STEP_F64_FMA(s, x, y)  ASM("vfmadd213pd %2, %1, %0", s, x, y)
+#define STEP_BF16(s, x, y)     ASM("vdpbf16ps %2, %1, %0", s, x, y)
+#define STEP_VNNI(s, x, y)     ASM("vpdpbusd %2, %1, %0", s, x, y)
+#define STEP_VNNI_256(s, x, y) ASM("%{vex%} vpdpbusd %2, %1, %0", s, x, y)
+#define STEP_F32_SSE(s, x, y)  ASM("mulps %1, %0\n\taddps %2, %0", s, x, y)
+#define STEP_F64_SSE(s, x, y)  ASM("mulpd %1, %0\n\taddpd %2, %0", s, x, y)
+#define STEP_INT8_256(s, x, y)                                                                     \
+    ASM_TEMPORARY("vpmaddubsw %3, %2, %1\n\tvpmaddwd %3, %1, %1\n\tvpaddd %1, %0, %0", __m256i, s, \
+                  x, y)
+#define STEP_INT8_128(s, x, y)                                                                     \
+    ASM_TEMPORARY("movdqa %2, %1\n\tpmaddwd %3, %1\n\tpaddd %1, %0", __m128i, s, x, y)
+
+CEILING_LOOP(f32_512, TARGET("avx512f"), __m512, __m512, 20, STEP_F32_FMA)
+CEILING_LOOP(f64_512, TARGET("avx512f"), __m512d, __m512d, 20, STEP_F64_FMA)
+CEILING_LOOP(bf16_512, TARGET("avx512f"), __m512, __m512i, 20, STEP_BF16)
+CEILING_LOOP(int8_512, TARGET("avx512f"), __m512i, __m512i, 20, STEP_VNNI)
+CEILING_LOOP(f32_256, TARGET("avx2"), __m256, __m256, 12, STEP_F32_FMA)
+CEILING_LOOP(f64_256, TARGET("avx2"), __m256d, __m256d, 12, STEP_F64_FMA)
+CEILING_LOOP(vnni_256, TARGET("avx2"), __m256i, __m256i, 12, STEP_VNNI_256)
+CEILING_LOOP(int8_256, TARGET("avx2"), __m256i, __m256i, 8, STEP_INT8_256)
+CEILING_LOOP(f32_128, TARGET("sse2"), __m128, __m128, 12, STEP_F32_SSE)
+CEILING_LOOP(f64_128, TARGET("sse2"), __m128d, __m128d, 12, STEP_F64_SSE)
+CEILING_LOOP(int8_128, TARGET("sse2"), __m128i, __m128i, 8, STEP_INT8_128)
+
+static bool has_avx512f(const struct cpu_features *f)
+{
+    return f->avx512f;
+}
+
+static bool has_avx512_bf16(const struct cpu_features *f)
+{
+    return f->avx512_bf16;
+}
+
+static bool has_avx512_vnni(const struct cpu_features *f)
+{
+    return f->avx512_vnni;
+}
+
+static bool has_fma(const struct cpu_features *f)
+{
+    return f->avx2 && f->fma;
+}
+
+static bool has_avx_vnni(const struct cpu_features *f)
+{
+    return f->avx_vnni;
+}
+
+static bool has_avx2(const struct cpu_features *f)
+{
+    return f->avx2;
+}
+
+static bool has_sse2(const struct cpu_features *f)
+{
+    (void)f; /* every x86-64 CPU */
+    return true;
+}
+
+#define MEASURED "measured: register-only "
+#define BY_F32   " (no bf16 loop is faster here)"
+
+/* Operations: sums x lanes x 2 for a multiply-add; a dot-product step adds 2 (bf16) or 4 (int8)
+ * products a lane; vpmaddubsw makes 32 products of 256 bits, pmaddwd 8 of 128. */
+const struct ceiling_loop ceiling_x86[] = {
+    {GEMM_F32, MEASURED "avx512f FMA loop", 20 * 16 * 2, has_avx512f, f32_512},
+    {GEMM_F32, MEASURED "avx2 FMA loop", 12 * 8 * 2, has_fma, f32_256},
+    {GEMM_F32, MEASURED "sse2 multiply and add loop", 12 * 4 * 2, has_sse2, f32_128},
+    {GEMM_F64, MEASURED "avx512f FMA loop", 20 * 8 * 2, has_avx512f, f64_512},
+    {GEMM_F64, MEASURED "avx2 FMA loop", 12 * 4 * 2, has_fma, f64_256},
+    {GEMM_F64, MEASURED "sse2 multiply and add loop", 12 * 2 * 2, has_sse2, f64_128},
+    {GEMM_BF16, MEASURED "avx512_bf16 vdpbf16ps loop", 20 * 16 * 2 * 2, has_avx512_bf16, bf16_512},
+    {GEMM_BF16, MEASURED "avx512f f32 FMA loop" BY_F32, 20 * 16 * 2, has_avx512f, f32_512},
+    {GEMM_BF16, MEASURED "avx2 f32 FMA loop" BY_F32, 12 * 8 * 2, has_fma, f32_256},
+    {GEMM_BF16, MEASURED "sse2 f32 loop" BY_F32, 12 * 4 * 2, has_sse2, f32_128},
+    {GEMM_INT8, MEASURED "avx512_vnni vpdpbusd loop", 20 * 16 * 4 * 2, has_avx512_vnni, int8_512},
+    {GEMM_INT8, MEASURED "avx_vnni vpdpbusd loop", 12 * 8 * 4 * 2, has_avx_vnni, vnni_256},
+    {GEMM_INT8, MEASURED "avx2 vpmaddubsw loop", 8 * 32 * 2, has_avx2, int8_256},
+    {GEMM_INT8, MEASURED "sse2 pmaddwd loop", 8 * 8 * 2, has_sse2, int8_128},
+    {.run = NULL},
+};
+
+#else
+const struct ceiling_loop ceiling_x86[] = {{.run = NULL}};
+#endif

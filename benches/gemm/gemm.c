@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm: dense matrix products by the libraries that people use, against what the unit could do. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/gemm/library.h"
+#include "benches/gemm/matrix.h"
+#include "core/bench.h"
+#include "core/hw/place.h"
+
+#define DEFAULT_SIZE 1024
+
+enum fault { FAULT_NONE, FAULT_ENTRY };
+
+struct params {
+    struct gemm_asked ask;
+    int fault;
+    uint64_t size, search_ns; /* 0: not given */
+    struct gemm_shape shape;  /* m 0: not given */
+};
+
+struct state {
+    const struct gemm_where *where;
+    struct gemm_run *run;
+};
+
+static int open_pool(struct point *ctx)
+{
+    struct gemm_pool *pool;
+    int err = gemm_pool_open(&pool);
+
+    ctx->bench_state = pool;
+    return err;
+}
+
+static void close_pool(struct point *ctx)
+{
+    gemm_pool_close(ctx->bench_state);
+}
+
+static void list_backends(bench_say_fn *say, void *arg)
+{
+    for (const struct gemm_where *const *at = gemm_wheres; *at; at++)
+        (*at)->backends(say, arg);
+}
+
+/* Each device has its own types. */
+static int default_types(struct opts *o)
+{
+    const struct opt_values *devices = opts_values(o, "device");
+    char text[80];
+
+    gemm_types_text(devices->texts, devices->n, text, sizeof(text));
+    return opts_default(o, "dtype", text[0] ? text : NULL);
+}
+
+/* In a sweep over devices and libraries, a library that is of another device says nothing. */
+static bool wanted(struct point *pt)
+{
+    const struct params *p = pt->params;
+    const struct gemm_where *where = NULL;
+    char error[160];
+    unsigned index;
+
+    return !p->ask.library ||
+           gemm_where_find(p->ask.device, &where, &index, error, sizeof(error)) ||
+           gemm_libraries[p->ask.library - 1]->where == where;
+}
+
+static void show_shape(struct point *pt, const struct gemm_shape *shape)
+{
+    point_column(pt, "m", "%llu", (unsigned long long)shape->m);
+    point_column(pt, "n", "%llu", (unsigned long long)shape->n);
+    point_column(pt, "k", "%llu", (unsigned long long)shape->k);
+    pt->series[0].quantity = gemm_operations(shape);
+}
+
+/* What can be said of the shape before anything is tried. */
+static int read_shape(struct point *pt, struct gemm_shape *shape)
+{
+    const struct params *p = pt->params;
+    uint64_t size = p->size ? p->size : DEFAULT_SIZE;
+
+    if ((p->size != 0) + (p->shape.m != 0) + (p->search_ns != 0) > 1)
+        return point_reason(pt, -EINVAL,
+                            "--size, --shape and --search exclude each other: give one");
+    *shape = p->shape.m ? p->shape : (struct gemm_shape){size, size, size};
+    if (!p->search_ns)
+        show_shape(pt, shape);
+    return 0;
+}
+
+static int setup(struct point *pt)
+{
+    const struct params *p = pt->params;
+    struct state *s = calloc(1, sizeof(*s));
+    struct gemm_request q = {0};
+    struct gemm_shape shape = {0};
+    char error[160] = "";
+    int err;
+
+    point_series(pt, "throughput", gemm_dtypes[p->ask.dtype].unit, 0);
+    pt->state = s;
+    if (!s)
+        return -ENOMEM;
+    if ((err = read_shape(pt, &shape)))
+        return err;
+    if (!point_topo(pt))
+        return -EIO;
+    err = gemm_where_find(p->ask.device, &s->where, &q.index, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    if ((err = gemm_resolve(pt, &p->ask, s->where, &q)) ||
+        (err = s->where->open(pt, &q, &s->run)) ||
+        (err = s->where->limit ? s->where->limit(s->run) : 0) ||
+        (err = p->search_ns ? gemm_seek(s->where, s->run, p->search_ns, &shape) : 0))
+        return err;
+    show_shape(pt, &shape);
+    return gemm_begin(s->where, s->run, &shape, false);
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    const struct state *s = pt->state;
+
+    return s->where->sample(s->run, inner, ns);
+}
+
+static int check(struct point *pt)
+{
+    const struct params *p = pt->params;
+    const struct state *s = pt->state;
+    struct gemm_check c;
+    int err = s->where->check(s->run, p->fault == FAULT_ENTRY, &c);
+
+    if (err == -EBADMSG)
+        point_reason(pt, 0, "%zu of %zu entries are wrong: C[%zu][%zu] is %.9g, not %.9g +/- %.2g",
+                     c.wrong, c.entries, c.row, c.column, c.got, c.want, c.bound);
+    return err;
+}
+
+static int evidence(struct point *pt)
+{
+    const struct state *s = pt->state;
+
+    return s->where->evidence(s->run);
+}
+
+static void teardown(struct point *pt)
+{
+    struct state *s = pt->state;
+
+    if (s && s->run) {
+        s->where->end(s->run);
+        s->where->close(s->run);
+    }
+    free(s);
+}
+
+static const char *default_threads(void)
+{
+    static char text[16] = "1";
+    struct topo *topo;
+
+    if (!topo_open(&topo)) {
+        snprintf(text, sizeof(text), "%u", topo_cores(topo));
+        topo_close(topo);
+    }
+    return text;
+}
+
+static const char *const data_kinds[] = {"random", "zeros", NULL}; /* enum gpu_data */
+static const char *const faults[] = {"none", "entry", NULL};
+
+#define AT(member) offsetof(struct params, member)
+
+static const struct opt_scope on_cpus = {.when = "device=" PLACES_OF_HOST,
+                                         .what = "products on the host's CPUs"};
+static const struct opt_scope by_onednn = {.when = "device=" PLACES_OF_HOST " library=auto,onednn",
+                                           .what = "--library onednn on the host's CPUs"};
+static const struct opt_scope by_openblas = {.when =
+                                                 "device=" PLACES_OF_HOST " library=auto,openblas*",
+                                             .what = "--library openblas on the host's CPUs"};
+
+static const struct opt options[] = {
+    {.name = "device",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE,
+     .offset = AT(ask.device),
+     .def = "host",
+     .arg = "host|cuda[:N]",
+     .parse = place_read_device,
+     .expand = place_words,
+     .help = "where to multiply: this machine's CPUs, or a GPU; gpus: all of them"},
+    {.name = "dtype",
+     .letter = 'd',
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.dtype),
+     .def = "f32,f64,bf16,int8",
+     .choices = gemm_dtype_names,
+     .help = "element type; with --device cuda all of them. int8 is u8 x s8 on CPUs and s8 x s8 on "
+             "GPUs; e5m2 is e5m2 x e4m3, since no unit multiplies two e5m2"},
+    {.name = "accumulate",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.sums),
+     .def = "default",
+     .choices = gemm_sums_names,
+     .help =
+         "type of the sums; default: s32 for int8, f64 for f64, fast for e4m3 and e5m2 (f32 with "
+         "fewer bits on some units, as frameworks take it), else f32; f16 is for f16"},
+    {.name = "layout",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.layout),
+     .def = "auto",
+     .choices = gemm_layout_names,
+     .help =
+         "nn: B is stored as k x n; nt: as n x k (a model's weights); auto: nn, but nt for 8-bit "
+         "types on a GPU"},
+    {.name = "data",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.data),
+     .def = "random",
+     .choices = data_kinds,
+     .help = "zeros take less power: a GPU then runs faster than with any real data"},
+    {.name = "library",
+     .letter = 'l',
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.library),
+     .def = "auto",
+     .choices = gemm_library_names,
+     .left_by = "auto",
+     .help =
+         "who multiplies; auto: onednn, openblas for f64, cublaslt on a GPU; openblas-best: with "
+         "the kernels that fit this CPU, where openblas takes lesser ones; cublaslt-best: the "
+         "fastest of all that its heuristics answer"},
+    {.name = "threads",
+     .letter = 't',
+     .type = OPT_U64,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(ask.threads),
+     .make_default = default_threads,
+     .min = 1,
+     .max = 4096,
+     .scope = &on_cpus,
+     .left_by = "",
+     .help = "one bound to each CPU, whole cores first; default: the cores of the affinity mask"},
+    {.name = "size",
+     .letter = 's',
+     .type = OPT_U64,
+     .flags = OPT_LIST,
+     .offset = AT(size),
+     .min = 1,
+     .max = GEMM_DIM_MAX,
+     .help = "square products, m = n = k; 1024 when neither this nor --shape or --search is given"},
+    {.name = "shape",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST,
+     .offset = AT(shape),
+     .arg = "MxNxK",
+     .parse = gemm_shape_parse,
+     .help = "products of A (m x k) and B (k x n), in place of --size: 2048x6144x4096"},
+    {.name = "search",
+     .type = OPT_DURATION,
+     .flags = OPT_COLUMN,
+     .offset = AT(search_ns),
+     .help = "look for the shape with the highest rate, so long at most, and measure that one"},
+    {.name = "onednn-file",
+     .type = OPT_STRING,
+     .flags = OPT_SWEEP, /* for those of its points that take it */
+     .offset = AT(ask.files[GEMM_FILE_ONEDNN]),
+     .arg = "FILE",
+     .scope = &by_onednn,
+     .help = "this libdnnl.so, not the system's"},
+    {.name = "openblas-file",
+     .type = OPT_STRING,
+     .flags = OPT_SWEEP, /* for those of its points that take it */
+     .offset = AT(ask.files[GEMM_FILE_OPENBLAS]),
+     .arg = "FILE",
+     .scope = &by_openblas,
+     .help = "this libopenblas.so, not the system's"},
+    {.name = "inject",
+     .type = OPT_CHOICE,
+     .flags = OPT_HIDDEN,
+     .offset = AT(fault),
+     .def = "none",
+     .choices = faults,
+     .help = "spoil the result, to test the check"},
+    {.name = NULL},
+};
+
+const struct bench bench = {
+    .name = "gemm",
+    .help = "dense matrix products (GEMM): what the matrix units give through the usual libraries",
+    .about =
+        "Times C = A B on row-major matrices of random values: the library's call alone, repeated. "
+        "What a user does once\n"
+        "is done before: oneDNN's primitive is made and B reordered into its layout (as a "
+        "model's weights are); OpenBLAS packs\n"
+        "inside of each call; cuBLASLt's heuristics are asked. 2mnk operations count for a "
+        "product. "
+        "On CPUs the limit is measured\n"
+        "in the same place by a loop that only multiplies and adds registers. On a GPU its own "
+        "events time, and products take\n"
+        "turns on operands that its cache cannot hold. C is checked against f64 on up to 1024 "
+        "entries, int8 exactly.",
+    .needs = "",
+    .options = options,
+    .params_size = sizeof(struct params),
+    .rows = &bench_rows,
+    .defaults = default_types,
+    .wanted = wanted,
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+    .backends = list_backends,
+    .open = open_pool,
+    .close = close_pool,
+    .sample_ns = 5 * BENCH_SAMPLE_DEFAULT, /* threads start and end some us apart */
+};

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matrix libraries as small ops tables, and the places that they run in: the host's CPUs
+ * (host_blas.c) and a GPU (gpu_blas.c). Each library is opened at run time, so that one build
+ * serves machines with and without it. The place owns the operands, times the products with its
+ * own clock and says what carried them; the library multiplies.
+ *
+ * What a process keeps between matrix products: the libraries it has opened (a failure is kept too,
+ * so that it is not tried again for every case) and the ceilings it has measured.
+ *
+ * What a case of matrix products asks for, made into what a place and a library can do; and the
+ * search for the fastest shape there.
+ */
+#ifndef PLUMB_BENCHES_GEMM_LIBRARY_H
+#define PLUMB_BENCHES_GEMM_LIBRARY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "benches/gemm/ceiling.h"
+#include "benches/gemm/matrix.h"
+#include "core/bench.h"
+#include "core/hw/gpu_values.h"
+#include "core/hw/topo.h"
+
+#define GEMM_WHY_BYTES 384
+
+struct gemm_run;
+
+/* What a case asks for, but for its shape. */
+struct gemm_request {
+    const struct gemm_library *library;
+    const struct gemm_form *form;
+    bool b_is_nk; /* layout nt */
+    enum gpu_data data;
+    unsigned index; /* of the place: which GPU */
+    unsigned threads;
+    const char *file; /* this library file, not the system's; NULL */
+};
+
+/*
+ * A place. The order of calls for a point:
+ *
+ *   open -> limit -> (begin -> sample, many times -> check, evidence -> end)* -> close
+ *
+ * Hooks return 0 or -errno, having said why by point_reason(): -ENODEV and -EOPNOTSUPP mean that it
+ * cannot be done here. All are required, but for those that say otherwise.
+ */
+struct gemm_where {
+    const char *name; /* for messages: "the host's CPUs" */
+    bool gpu;         /* of GPUs; else the host */
+    const struct gemm_form *forms;
+    bool transposes; /* takes B in layout nt */
+
+    /* Opens the library, and what it runs on; sets the columns that say which. */
+    int (*open)(struct point *pt, const struct gemm_request *request, struct gemm_run **run);
+    void (*close)(struct gemm_run *run); /* also what an open left half-way; never NULL */
+    /* Makes the operands, and everything that a user does once. `brief`: a search is only passing
+     * by, choices are to be made fast. */
+    int (*begin)(struct gemm_run *run, const struct gemm_shape *shape, bool brief);
+    void (*end)(struct gemm_run *run); /* harmless without a begin */
+    int (*sample)(struct gemm_run *run, uint64_t inner, uint64_t *ns);
+    /* Holds what the last sample has left against f64. `spoil`: a wrong entry is put in before, to
+     * test the check. */
+    int (*check)(struct gemm_run *run, bool spoil, struct gemm_check *out);
+    int (*evidence)(struct gemm_run *run);
+    /* Sets the series' limit, between open and begin: what is physically possible here. NULL: that
+     * is known from elsewhere, or not at all. */
+    int (*limit)(struct gemm_run *run);
+    /* How many cores, or multiprocessors, work on a product: a search tries shapes that they can
+     * share evenly. */
+    unsigned (*units)(const struct gemm_run *run);
+    /* Says which of its libraries are here, as struct bench's `backends`. */
+    void (*backends)(bench_say_fn *say, void *arg);
+};
+
+extern const struct gemm_where gemm_on_host, gemm_on_gpu;
+extern const struct gemm_form gemm_gpu_forms[];      /* gpu_forms.c */
+extern const struct gemm_where *const gemm_wheres[]; /* NULL-terminated */
+
+/* What the places' own structs begin with. */
+struct gemm_run {
+    struct point *pt;
+    struct gemm_request request;
+    struct gemm_shape shape; /* from begin on */
+};
+
+/* Files that options name. */
+enum gemm_file { GEMM_FILE_NONE, GEMM_FILE_ONEDNN, GEMM_FILE_OPENBLAS, GEMM_FILES };
+
+/* The CPUs of a run: thread i on cpus[i]; thread 0 is the caller. */
+struct gemm_threads {
+    const struct topo *topo;
+    const unsigned *cpus;
+    unsigned n;
+};
+
+/*
+ * A library. Those of the host have these hooks, called in the order
+ *
+ *   open -> (bind -> (prepare -> run, many times -> finish)*)* -> close.
+ *
+ * A process opens each library once, while the caller may use all the CPUs that a later bind
+ * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
+ * be bound (threads_unbind_self() in threads.h). Every hook that can fail says why in `why` (no
+ * full stop): 0; -ENODEV: the library is not here; -EOPNOTSUPP: it cannot do this; any other
+ * -errno: an error.
+ */
+struct gemm_library {
+    const char *name; /* of the option and the column: "onednn" */
+    const struct gemm_where *where;
+    unsigned dtypes;     /* a bit 1u << enum gemm_dtype for each type that it serves */
+    enum gemm_file file; /* the option that names its file */
+    unsigned candidates; /* on a GPU: how many of the heuristics' answers are tried */
+    /* What the names of variables of the environment that steer it begin with; NULL-terminated, or NULL. */
+    const char *const *steered_by;
+
+    struct gemm_engine *(*open)(const char *file, int *err, char *why);
+    int (*bind)(struct gemm_engine *e, const struct gemm_threads *threads, char *why);
+    /* Everything that a user does once: primitives, packing. The problem must live until finish. */
+    int (*prepare)(struct gemm_engine *e, const struct gemm_problem *p, char *why);
+    /* The timed thing: C = A B, `inner` times over. 0 or -errno. */
+    int (*run)(struct gemm_engine *e, uint64_t inner);
+    void (*finish)(struct gemm_engine *e); /* undoes prepare; harmless without one */
+    void (*close)(struct gemm_engine *e);
+};
+
+/* An opened library of the host; the libraries' own structs begin with it. */
+struct gemm_engine {
+    const struct gemm_library *library;
+    char kernel[64];             /* version and kernels in use; after prepare they are final */
+    char remark[GEMM_WHY_BYTES]; /* what its rows should say, or "" */
+};
+
+/* Ends with NULL. The first that serves a type in a place is the one to take by default. */
+extern const struct gemm_library *const gemm_libraries[];
+/* For an option: "auto", then their names in the same order; NULL-terminated. */
+extern const char *const gemm_library_names[];
+
+extern const struct gemm_library gemm_onednn;        /* onednn.c */
+extern const struct gemm_library gemm_openblas;      /* openblas.c: as it comes */
+extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels that fit the CPU */
+extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
+extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
+
+/* The variables of `environment` that steer a library, but for numbers of threads, which are set by --threads:
+ * "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is none. Returns text. */
+const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
+                          char *text, size_t len);
+
+/* The library to take by default for a type in a place; NULL: none has it. */
+const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype);
+
+/* The types that a place's libraries serve, a bit each. */
+unsigned gemm_types_of(const struct gemm_where *where);
+
+/* For the implementations. Writes a reason; returns err. */
+int gemm_why(char *why, int err, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+struct gemm_symbol {
+    const char *name;
+    size_t offset; /* of the function pointer in the struct that is filled */
+    int optional;
+};
+
+/* Opens `file`, or else the first of `names` (NULL-terminated) that is there. NULL with -ENODEV:
+ * the reason names the Debian package. An engine keeps its handle open when it is closed: libraries
+ * whose threads still wait for work must not be unmapped. */
+void *gemm_dlopen(const char *file, const char *const *names, const char *package, int *err,
+                  char *why);
+
+/* Fills function pointers in *table from symbols (ends with a NULL name). 0 or -ENODEV. */
+int gemm_dlsym(void *handle, const struct gemm_symbol *symbols, void *table, char *why);
+
+struct gemm_pool;
+
+int gemm_pool_open(struct gemm_pool **pool); /* 0 or -ENOMEM */
+void gemm_pool_close(struct gemm_pool *pool);
+
+/* The opened library, or NULL with *err and the reason as its open() left them. `file` counts at
+ * the first call for a library. The caller must be able to use all CPUs: see library.h. */
+struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool, const struct gemm_library *library,
+                                     const char *file, int *err, char *why);
+
+struct gemm_ceiling {
+    double operations_per_ns; /* of all threads together */
+    const char *source;       /* for limit_source; static */
+};
+
+/* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
+ * `again` is set: then the higher of both is kept. 0 or -errno of ceiling_measure(). */
+int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
+                      const struct gemm_threads *threads, bool again, struct gemm_ceiling *out);
+
+/* As options have it: numbers of choices. */
+struct gemm_asked {
+    const char *device; /* "host", "cuda:1" */
+    int dtype, library, layout, sums, data;
+    uint64_t threads;
+    const char *files[GEMM_FILES];
+};
+
+/* The place of "host", "cuda:1" and its number there; whether a GPU is there shows when it is opened.
+ * 0; -EINVAL with *error. */
+int gemm_where_find(const char *device, const struct gemm_where **where, unsigned *index,
+                    char *error, size_t len);
+
+/* The types that all of these devices together have, as an option's list: "f64,f32,bf16". "" where
+ * none of them is a device, or the host alone is asked for, whose types are the default. */
+const char *gemm_types_text(char *const *devices, size_t n, char *text, size_t len);
+
+/* The request in that place; sets the options' columns to what they come to (the library that auto
+ * means). 0; -EOPNOTSUPP with the reason and what to take. */
+int gemm_resolve(struct point *pt, const struct gemm_asked *asked, const struct gemm_where *where,
+                 struct gemm_request *request);
+
+/* where->begin, unless the sums would overflow. */
+int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struct gemm_shape *shape,
+               bool brief);
+
+/* Searches (search.h) for at most budget_ns in a run that is open; no begin is in effect before or
+ * after. 0 with *shape and a remark on the search; or -errno with the reason. */
+int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t budget_ns,
+              struct gemm_shape *shape);
+
+/* Which of OpenBLAS' kernel sets fits a CPU. A build for many CPUs (DYNAMIC_ARCH) chooses one when
+it is loaded, by the CPU's family and model: a CPU that is newer than the library gets a set that
+may use half of its vector width. OPENBLAS_CORETYPE overrides the choice. */
+/* The value of OPENBLAS_CORETYPE that fits `f` better than the kernel set `current` (what
+ * openblas_get_corename() says), or NULL when none is known to. A set that this table does not
+ * know, one of a newer release, is never called worse. */
+const char *openblas_better_core(const struct cpu_features *f, const char *current);
+
+#endif

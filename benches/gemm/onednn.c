@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Matrix products by oneDNN: a matmul primitive whose weights (B) are in the layout that the
+ * library asks for, reordered once in prepare, as a framework does with the weights of a model.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "benches/gemm/library.h"
+#include "benches/gemm/onednn_abi.h"
+#include "benches/gemm/threads.h"
+
+struct onednn {
+    struct gemm_engine base;
+    struct dnnl_api api;
+    void *handle, *engine, *stream;
+    bool release3;
+    /* from prepare to finish */
+    void *matmul, *a, *b, *c;
+};
+
+/* Element types of A, B and C. */
+static const int types[GEMM_DTYPES][3] = {
+    [GEMM_F32] = {DNNL_F32, DNNL_F32, DNNL_F32},
+    [GEMM_BF16] = {DNNL_BF16, DNNL_BF16, DNNL_F32},
+    [GEMM_INT8] = {DNNL_U8, DNNL_S8, DNNL_S32},
+};
+
+#define AT(member) offsetof(struct dnnl_api, member)
+
+static const struct gemm_symbol symbols[] = {
+    {"dnnl_version", AT(version), 0},
+    {"dnnl_engine_create", AT(engine_create), 0},
+    {"dnnl_engine_destroy", AT(engine_destroy), 0},
+    {"dnnl_stream_create", AT(stream_create), 0},
+    {"dnnl_stream_destroy", AT(stream_destroy), 0},
+    {"dnnl_stream_wait", AT(stream_wait), 0},
+    {"dnnl_memory_create", AT(memory_create), 0},
+    {"dnnl_memory_destroy", AT(memory_destroy), 0},
+    {"dnnl_primitive_create", AT(primitive_create), 0},
+    {"dnnl_primitive_destroy", AT(primitive_destroy), 0},
+    {"dnnl_primitive_execute", AT(primitive_execute), 0},
+    {"dnnl_primitive_desc_destroy", AT(pd_destroy), 0},
+    {"dnnl_primitive_desc_query", AT(pd_query), 0},
+    {"dnnl_primitive_desc_query_md", AT(pd_query_md), 0},
+    {"dnnl_reorder_primitive_desc_create", AT(reorder_pd_create), 0},
+    {"dnnl_memory_desc_init_by_tag", AT(md2_init), 1},
+    {"dnnl_matmul_desc_init", AT(matmul2_init), 1},
+    {"dnnl_primitive_desc_create", AT(pd2_create), 1},
+    {"dnnl_memory_desc_create_with_tag", AT(md3_create), 1},
+    {"dnnl_memory_desc_destroy", AT(md3_destroy), 1},
+    {"dnnl_matmul_primitive_desc_create", AT(matmul3_create), 1},
+    {NULL, 0, 0},
+};
+
+static int failed(char *why, const char *call, int status)
+{
+    static const char *const names[] = {"success",
+                                        "out of memory",
+                                        "invalid arguments",
+                                        "unimplemented",
+                                        "no further implementation",
+                                        "runtime error"};
+    int known = status >= 0 && status < (int)(sizeof(names) / sizeof(names[0]));
+
+    return gemm_why(why, status == DNNL_UNIMPLEMENTED ? -EOPNOTSUPP : -EIO,
+                    "oneDNN: %s failed with %d (%s)", call, status,
+                    known ? names[status] : "unknown");
+}
+
+/* Calls into oneDNN inside of functions that have `why` and a label `out`. */
+#define CHECK(call)                                                                                \
+    do {                                                                                           \
+        int status_ = (call);                                                                      \
+        if (status_ != DNNL_SUCCESS) {                                                             \
+            err = failed(why, #call, status_);                                                     \
+            goto out;                                                                              \
+        }                                                                                          \
+    } while (0)
+
+static void onednn_close(struct gemm_engine *base)
+{
+    struct onednn *e = (struct onednn *)base;
+
+    if (e->stream)
+        e->api.stream_destroy(e->stream);
+    if (e->engine)
+        e->api.engine_destroy(e->engine);
+    if (e->handle)
+        omp_release(e->handle);
+    free(e);
+}
+
+static int start(struct onednn *e, const char *file, char *why)
+{
+    static const char *const names[] = {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so", NULL};
+    int err = 0;
+
+    e->handle = gemm_dlopen(file, names, "libdnnl2 (or libdnnl3)", &err, why);
+    if (err || (err = gemm_dlsym(e->handle, symbols, &e->api, why)))
+        goto out;
+    const struct dnnl_version *v = e->api.version();
+    e->release3 = v->major >= 3;
+    bool complete = e->release3 ? e->api.md3_create && e->api.md3_destroy && e->api.matmul3_create
+                                : e->api.md2_init && e->api.matmul2_init && e->api.pd2_create;
+    if (v->major < 2 || !complete) {
+        err = gemm_why(why, -ENODEV, "oneDNN %d.%d is not a release this program knows: 2 or 3",
+                       v->major, v->minor);
+        goto out;
+    }
+    snprintf(e->base.kernel, sizeof(e->base.kernel), "%d.%d.%d", v->major, v->minor, v->patch);
+    CHECK(e->api.engine_create(&e->engine, DNNL_CPU, 0));
+    CHECK(e->api.stream_create(&e->stream, e->engine, DNNL_STREAM_IN_ORDER));
+out:
+    return err;
+}
+
+static struct gemm_engine *onednn_open(const char *file, int *err, char *why)
+{
+    struct onednn *e = calloc(1, sizeof(*e));
+
+    if (!e) {
+        *err = gemm_why(why, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    e->base.library = &gemm_onednn;
+    *err = start(e, file, why);
+    if (*err) {
+        onednn_close(&e->base);
+        return NULL;
+    }
+    return &e->base;
+}
+
+static int onednn_bind(struct gemm_engine *base, const struct gemm_threads *threads, char *why)
+{
+    struct onednn *e = (struct onednn *)base;
+    unsigned runtime = e->api.version()->cpu_runtime;
+
+    if (runtime == DNNL_RUNTIME_OMP)
+        return omp_bind(e->handle, threads, why);
+    if (runtime == DNNL_RUNTIME_SEQ && threads->n == 1)
+        return topo_bind_self(threads->topo, threads->cpus[0]);
+    return gemm_why(why, -EOPNOTSUPP,
+                    "this oneDNN does not run on OpenMP: its threads cannot be bound");
+}
+
+/* Three row-major descriptors; B also in the layout of the library's choice. */
+struct descriptors {
+    void *a, *b, *b_any, *c;
+    struct {
+        _Alignas(16) unsigned char bytes[DNNL2_MEMORY_DESC_ROOM];
+    } room[4]; /* release 2 */
+};
+
+static int describe(struct onednn *e, void **md, void *room, uint64_t rows, uint64_t columns,
+                    int type, int tag)
+{
+    int64_t dims[DNNL_DIMS_MAX] = {(int64_t)rows, (int64_t)columns};
+
+    if (e->release3)
+        return e->api.md3_create(md, 2, dims, type, tag);
+    *md = room;
+    return e->api.md2_init(room, 2, dims, type, tag);
+}
+
+static int describe_all(struct onednn *e, const struct gemm_problem *p, struct descriptors *d,
+                        char *why)
+{
+    const struct gemm_shape *s = &p->shape;
+    const int *t = types[p->dtype];
+    int err = 0;
+
+    CHECK(describe(e, &d->a, &d->room[0], s->m, s->k, t[0], DNNL_TAG_AB));
+    CHECK(describe(e, &d->b, &d->room[1], s->k, s->n, t[1], DNNL_TAG_AB));
+    CHECK(describe(e, &d->b_any, &d->room[2], s->k, s->n, t[1], DNNL_TAG_ANY));
+    CHECK(describe(e, &d->c, &d->room[3], s->m, s->n, t[2], DNNL_TAG_AB));
+out:
+    return err;
+}
+
+static void forget(struct onednn *e, struct descriptors *d)
+{
+    void *all[] = {d->a, d->b, d->b_any, d->c};
+
+    for (int i = 0; e->release3 && i < 4; i++)
+        if (all[i])
+            e->api.md3_destroy(all[i]);
+}
+
+static int matmul_pd(struct onednn *e, const struct descriptors *d, void **pd)
+{
+    if (e->release3)
+        return e->api.matmul3_create(pd, e->engine, d->a, d->b_any, NULL, d->c, NULL);
+    _Alignas(16) unsigned char desc[DNNL2_MATMUL_DESC_ROOM];
+    int status = e->api.matmul2_init(desc, d->a, d->b_any, NULL, d->c);
+    return status ? status : e->api.pd2_create(pd, desc, NULL, e->engine, NULL);
+}
+
+/* Brings B into the layout that the matmul wants: e->b. */
+static int pack(struct onednn *e, const struct gemm_problem *p, const struct descriptors *d,
+                const void *matmul, char *why)
+{
+    void *pd = NULL, *reorder = NULL, *plain = NULL;
+    const void *wanted = e->api.pd_query_md(matmul, DNNL_QUERY_WEIGHTS_MD, 0);
+    int err = wanted ? 0 : failed(why, "the layout of B", -1);
+
+    if (err)
+        return err;
+    CHECK(e->api.memory_create(&plain, d->b, e->engine, p->b));
+    CHECK(e->api.memory_create(&e->b, wanted, e->engine, DNNL_ALLOCATE));
+    CHECK(e->api.reorder_pd_create(&pd, d->b, e->engine, wanted, e->engine, NULL));
+    CHECK(e->api.primitive_create(&reorder, pd));
+    const struct dnnl_arg args[] = {{DNNL_ARG_SRC, plain}, {DNNL_ARG_DST, e->b}};
+    CHECK(e->api.primitive_execute(reorder, e->stream, 2, args));
+    CHECK(e->api.stream_wait(e->stream));
+out:
+    if (reorder)
+        e->api.primitive_destroy(reorder);
+    if (pd)
+        e->api.pd_destroy(pd);
+    if (plain)
+        e->api.memory_destroy(plain);
+    return err;
+}
+
+static void name_kernel(struct onednn *e, const void *pd)
+{
+    const struct dnnl_version *v = e->api.version();
+    const char *name = NULL;
+
+    if (e->api.pd_query(pd, DNNL_QUERY_IMPL_INFO_STR, 0, &name) || !name)
+        name = "";
+    snprintf(e->base.kernel, sizeof(e->base.kernel), "%d.%d.%d %s", v->major, v->minor, v->patch,
+             name);
+}
+
+static int onednn_prepare(struct gemm_engine *base, const struct gemm_problem *p, char *why)
+{
+    struct onednn *e = (struct onednn *)base;
+    struct descriptors d = {0};
+    void *pd = NULL;
+    int status, err = describe_all(e, p, &d, why);
+
+    if (err)
+        goto out;
+    status = matmul_pd(e, &d, &pd);
+    if (status) {
+        err = status == DNNL_UNIMPLEMENTED
+                  ? gemm_why(why, -EOPNOTSUPP, "oneDNN has no %s product for this CPU",
+                             gemm_dtypes[p->dtype].name)
+                  : failed(why, "matmul", status);
+        goto out;
+    }
+    name_kernel(e, pd);
+    CHECK(e->api.primitive_create(&e->matmul, pd));
+    CHECK(e->api.memory_create(&e->a, d.a, e->engine, p->a));
+    CHECK(e->api.memory_create(&e->c, d.c, e->engine, p->c));
+    err = pack(e, p, &d, pd, why);
+out:
+    if (pd)
+        e->api.pd_destroy(pd);
+    forget(e, &d);
+    return err;
+}
+
+static int onednn_run(struct gemm_engine *base, uint64_t inner)
+{
+    struct onednn *e = (struct onednn *)base;
+    const struct dnnl_arg args[] = {
+        {DNNL_ARG_SRC, e->a}, {DNNL_ARG_WEIGHTS, e->b}, {DNNL_ARG_DST, e->c}};
+    int status = 0;
+
+    for (; inner && !status; inner--)
+        status = e->api.primitive_execute(e->matmul, e->stream, 3, args);
+    if (!status)
+        status = e->api.stream_wait(e->stream);
+    return status ? -EIO : 0;
+}
+
+static void onednn_finish(struct gemm_engine *base)
+{
+    struct onednn *e = (struct onednn *)base;
+    void **memories[] = {&e->a, &e->b, &e->c};
+
+    if (e->matmul)
+        e->api.primitive_destroy(e->matmul);
+    e->matmul = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (*memories[i])
+            e->api.memory_destroy(*memories[i]);
+        *memories[i] = NULL;
+    }
+}
+
+static const char *const steers[] = {"ONEDNN_", "DNNL_", "MKLDNN_", "OMP_",
+                                     "GOMP_",   "KMP_",  "MKL_",    NULL};
+
+const struct gemm_library gemm_onednn = {
+    .name = "onednn",
+    .where = &gemm_on_host,
+    .dtypes = 1u << GEMM_F32 | 1u << GEMM_BF16 | 1u << GEMM_INT8,
+    .file = GEMM_FILE_ONEDNN,
+    .steered_by = steers,
+    .open = onednn_open,
+    .bind = onednn_bind,
+    .prepare = onednn_prepare,
+    .run = onednn_run,
+    .finish = onednn_finish,
+    .close = onednn_close,
+};

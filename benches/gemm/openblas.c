@@ -1,0 +1,475 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* OpenBLAS: see library.h. */
+#include "benches/gemm/library.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <link.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "benches/gemm/ceiling.h"
+#include "benches/gemm/threads.h"
+
+/* ---- OpenBLAS' kernel sets ---- */
+
+/* Names as openblas_get_corename() gives them (driver/others/dynamic.c, dynamic_arm64.c). */
+static const char *const with_avx2[] = {"Haswell", "Zen", "Excavator", NULL};
+static const char *const before_avx2[] = {
+    "Unknown",   "Katmai",       "Coppermine",  "Northwood",  "Prescott",    "Banias",
+    "Atom",      "Core2",        "Penryn",      "Dunnington", "Nehalem",     "Athlon",
+    "Opteron",   "Opteron_SSE3", "Barcelona",   "Nano",       "Sandybridge", "Bobcat",
+    "Bulldozer", "Piledriver",   "Steamroller", NULL};
+static const char *const without_sve[] = {"armv8",     "cortexa53", "cortexa55",  "cortexa57",
+                                          "cortexa72", "cortexa73", "neoversen1", NULL};
+
+static bool is_one_of(const char *const *names, const char *name)
+{
+    for (; *names; names++)
+        if (!strcasecmp(*names, name))
+            return true;
+    return false;
+}
+
+const char *openblas_better_core(const struct cpu_features *f, const char *current)
+{
+    bool old = is_one_of(before_avx2, current);
+
+    /* Cooperlake and SapphireRapids differ from SkylakeX in bf16 alone, and every release since
+     * 0.3.0 knows SkylakeX. */
+    if (f->avx512 && (old || is_one_of(with_avx2, current)))
+        return "SKYLAKEX";
+    if (f->avx2 && f->fma && old)
+        return "HASWELL";
+    if (f->sve && is_one_of(without_sve, current))
+        return "NEOVERSEV1";
+    return NULL;
+}
+
+/* ---- A second instance of a library ---- */
+
+static int copy_all(int from, int to)
+{
+    struct stat st;
+
+    if (fstat(from, &st))
+        return -errno;
+    for (off_t at = 0; at < st.st_size;) {
+        ssize_t n = sendfile(to, from, &at, (size_t)(st.st_size - at));
+        if (n < 0 && errno != EINTR)
+            return -errno;
+        if (!n)
+            return -EIO; /* it has become shorter */
+    }
+    return 0;
+}
+
+/* The DT_SONAME of a loaded library, or NULL. */
+static const char *soname_of(const struct link_map *map)
+{
+    const char *strings = NULL;
+    const ElfW(Dyn) *name = NULL;
+
+    for (const ElfW(Dyn) *d = map->l_ld; d->d_tag != DT_NULL; d++) {
+        if (d->d_tag == DT_STRTAB)
+            strings = (const char *)d->d_un.d_ptr; /* glibc has relocated it */
+        else if (d->d_tag == DT_SONAME)
+            name = d;
+    }
+    return strings && name ? strings + name->d_un.d_val : NULL;
+}
+
+/* Changes the first letter of the name wherever it stands as a string of its own. */
+static int rename_in(int fd, const char *soname)
+{
+    struct stat st;
+    size_t len = strlen(soname) + 1; /* with its end */
+
+    if (fstat(fd, &st))
+        return -errno;
+    char *data = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (data == MAP_FAILED)
+        return -errno;
+    char *at = data, *end = data + st.st_size;
+    while ((at = memmem(at, (size_t)(end - at), soname, len)) != NULL) {
+        if (at > data && !at[-1])
+            *at = '_';
+        at += len;
+    }
+    munmap(data, (size_t)st.st_size);
+    return 0;
+}
+
+/* The copy's descriptor, or -errno. */
+static int copy_file(const char *path, const char *soname)
+{
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    int to = from < 0 ? -1 : memfd_create("plumb-library", MFD_CLOEXEC);
+    int err = to < 0 ? -errno : copy_all(from, to);
+
+    if (!err && soname)
+        err = rename_in(to, soname);
+
+    if (from >= 0)
+        close(from);
+    if (err && to >= 0)
+        close(to);
+    return err ? err : to;
+}
+
+static void *open_with(const char *path, const char *name, const char *value)
+{
+    const char *had = getenv(name);
+    char *old = had ? strdup(had) : NULL;
+
+    setenv(name, value, 1);
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (old)
+        setenv(name, old, 1);
+    else
+        unsetenv(name);
+    free(old);
+    return handle;
+}
+
+/*
+ * Opens a private copy of the library that `symbol` (an address in it) belongs to, while the
+ * environment holds name=value. The copy lies in memory (memfd_create) and carries another soname,
+ * so that the loader takes it for another library and never hands it out for the original; it has
+ * its own state and threads and saw the environment as it was when it was loaded. The environment is put back. Costs the library's size in memory.
+ *
+ * NULL with *err: -errno of the copy, or -ENODEV when the loader refuses it; *why (not to be freed)
+ * says what failed. Never closed.
+ */
+static void *private_copy_open(const void *symbol, const char *name, const char *value, int *err,
+                               const char **why)
+{
+    struct link_map *map = NULL;
+    Dl_info info;
+    char path[64];
+    void *handle = NULL;
+
+    *err = -ENODEV;
+    *why = "the loader does not know its file";
+    if (!dladdr1(symbol, &info, (void **)&map, RTLD_DL_LINKMAP) || !info.dli_fname || !map)
+        return NULL;
+    int fd = copy_file(info.dli_fname, soname_of(map));
+    if (fd < 0) {
+        *err = fd;
+        *why = strerror(-fd);
+        return NULL;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    handle = open_with(path, name, value);
+    if (handle) { /* fd stays open: another file under this name would be taken for this library */
+        *err = 0;
+        return handle;
+    }
+    close(fd);
+    *why = dlerror();
+    if (!*why)
+        *why = "unknown error";
+    return NULL;
+}
+
+/*
+ * ---- Matrix products by OpenBLAS: cblas_sgemm and cblas_dgemm, in two libraries: as it comes, and with
+ * kernels that fit the CPU where the ones it chose do not. ----
+ */
+
+/* cblas.h */
+enum { ROW_MAJOR = 101, NO_TRANSPOSE = 111 };
+/* openblas_get_parallel() */
+enum { PARALLEL_NONE, PARALLEL_PTHREAD, PARALLEL_OPENMP };
+
+struct openblas_api {
+    char *(*config)(void);
+    char *(*core)(void);
+    int (*parallel)(void);
+    int (*threads)(void);
+    void (*set_threads)(int n);
+    void (*sgemm)(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
+                  int lda, const float *b, int ldb, float beta, float *c, int ldc);
+    void (*dgemm)(int order, int ta, int tb, int m, int n, int k, double alpha, const double *a,
+                  int lda, const double *b, int ldb, double beta, double *c, int ldc);
+};
+
+struct openblas {
+    struct gemm_engine base;
+    struct openblas_api api;
+    void *handle;
+    struct task_list workers; /* the threads that this instance has started, in their order */
+    const struct gemm_problem *problem; /* from prepare to finish */
+};
+
+#define AT(member) offsetof(struct openblas_api, member)
+
+static const struct gemm_symbol symbols[] = {
+    {"openblas_get_config", AT(config), 0},
+    {"openblas_get_corename", AT(core), 0},
+    {"openblas_get_parallel", AT(parallel), 0},
+    {"openblas_get_num_threads", AT(threads), 0},
+    {"openblas_set_num_threads", AT(set_threads), 0},
+    {"cblas_sgemm", AT(sgemm), 0},
+    {"cblas_dgemm", AT(dgemm), 0},
+    {NULL, 0, 0},
+};
+
+static void openblas_close(struct gemm_engine *base)
+{
+    struct openblas *e = (struct openblas *)base;
+
+    if (e->handle && e->api.parallel && e->api.parallel() == PARALLEL_OPENMP)
+        omp_release(e->handle);
+    free(e->workers.ids);
+    free(e);
+}
+
+/* "0.3.21 Haswell" from "OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH ...". */
+static void name_kernel(struct openblas *e)
+{
+    char version[32] = "";
+
+    if (sscanf(e->api.config(), "OpenBLAS %31s", version) != 1)
+        snprintf(version, sizeof(version), "unknown version");
+    snprintf(e->base.kernel, sizeof(e->base.kernel), "%s %s", version, e->api.core());
+}
+
+static int load_default(struct openblas *e, const void *file, char *why)
+{
+    static const char *const names[] = {"libopenblas.so.0", "libopenblas.so", NULL};
+    int err;
+
+    e->handle = gemm_dlopen(file, names, "libopenblas0", &err, why);
+    return err ? err : gemm_dlsym(e->handle, symbols, &e->api, why);
+}
+
+static const char *better_core(const struct openblas *e)
+{
+    struct cpu_features features;
+
+    cpu_features_read(&features);
+    return openblas_better_core(&features, e->api.core());
+}
+
+/* Says so when the kernels are below what the CPU has. */
+static void remark_core(struct openblas *e)
+{
+    struct cpu_features features;
+    const char *better = better_core(e), *asked = getenv("OPENBLAS_CORETYPE");
+
+    cpu_features_read(&features);
+    if (better)
+        gemm_why(e->base.remark, 0,
+                 "OpenBLAS runs its '%s' kernels%s, below this CPU's %s: --library openblas-best "
+                 "takes '%s'",
+                 e->api.core(), asked ? " (OPENBLAS_CORETYPE is set)" : "",
+                 cpu_features_widest(&features), better);
+}
+
+/* Something that may start threads of the library. */
+typedef int act_fn(struct openblas *e, const void *arg, char *why);
+
+/* Runs `act` and adds the threads that it has started to e->workers. */
+static int noting_workers(struct openblas *e, act_fn *act, const void *arg, char *why)
+{
+    struct task_list before = {0}, after = {0};
+    int err = tasks_read(&before);
+
+    if (err)
+        gemm_why(why, err, "cannot read /proc/self/task: %s", strerror(-err));
+    else if (!(err = act(e, arg, why)) && !(err = tasks_read(&after)))
+        err = tasks_add_new(&e->workers, &before, &after);
+    free(before.ids);
+    free(after.ids);
+    return err;
+}
+
+static int load_plain(struct openblas *e, const char *file, char *why)
+{
+    int err = noting_workers(e, load_default, file, why);
+
+    if (!err)
+        remark_core(e);
+    return err;
+}
+
+static int load_copy(struct openblas *e, const void *core, char *why)
+{
+    const char *reason;
+    void *function;
+    int err;
+
+    memcpy(&function, &e->api.core, sizeof(function));
+    void *copy = private_copy_open(function, "OPENBLAS_CORETYPE", core, &err, &reason);
+    if (!copy)
+        return gemm_why(why, err, "cannot load OpenBLAS a second time: %s", reason);
+    dlclose(e->handle);
+    e->handle = copy;
+    err = gemm_dlsym(copy, symbols, &e->api, why);
+    if (!err && strcasecmp(e->api.core(), core))
+        err = gemm_why(why, -EOPNOTSUPP, "this OpenBLAS has no '%s' kernels: it takes '%s'",
+                       (const char *)core, e->api.core());
+    return err;
+}
+
+/* Loads the default first: it knows its file, and which kernels it would take. It is let go again,
+ * else its threads would be taken for another instance's when that one is opened later. */
+static int load_best(struct openblas *e, const char *file, char *why)
+{
+    int err = load_default(e, file, why);
+    const char *core = err ? NULL : better_core(e);
+
+    if (err)
+        return err;
+    if (core)
+        return noting_workers(e, load_copy, core, why);
+    gemm_why(why, 0, "OpenBLAS' own choice, '%s', fits this CPU: library openblas measures it",
+             e->api.core());
+    dlclose(e->handle);
+    e->handle = NULL;
+    return -EOPNOTSUPP;
+}
+
+typedef int load_fn(struct openblas *e, const char *file, char *why);
+
+static struct gemm_engine *open_as(const struct gemm_library *library, load_fn *load,
+                                   const char *file, int *err, char *why)
+{
+    struct openblas *e = calloc(1, sizeof(*e));
+
+    if (!e) {
+        *err = gemm_why(why, -ENOMEM, "out of memory");
+        return NULL;
+    }
+    e->base.library = library;
+    *err = load(e, file, why);
+    if (*err) {
+        openblas_close(&e->base);
+        return NULL;
+    }
+    name_kernel(e);
+    return &e->base;
+}
+
+static struct gemm_engine *openblas_open(const char *file, int *err, char *why)
+{
+    return open_as(&gemm_openblas, load_plain, file, err, why);
+}
+
+static struct gemm_engine *openblas_best_open(const char *file, int *err, char *why)
+{
+    return open_as(&gemm_openblas_best, load_best, file, err, why);
+}
+
+static int set_threads(struct openblas *e, const void *n, char *why)
+{
+    (void)why;
+    e->api.set_threads((int)*(const unsigned *)n);
+    return 0;
+}
+
+/* Worker i takes part i + 1 of the work (blas_server.c); one that a smaller number of threads
+ * leaves idle may still step in for another, so it is kept on the same CPUs. */
+static int bind_workers(struct openblas *e, const struct gemm_threads *t, char *why)
+{
+    int err = topo_bind_self(t->topo, t->cpus[0]);
+
+    for (size_t i = 0; !err && i < e->workers.n; i++)
+        err = task_bind(t->topo, e->workers.ids[i], t->cpus[(i + 1) % t->n]);
+    if (err)
+        return gemm_why(why, err, "cannot bind a thread of OpenBLAS: %s", strerror(-err));
+    if (e->workers.n + 1 < t->n)
+        return gemm_why(why, -EOPNOTSUPP, "OpenBLAS has started %zu of %u threads",
+                        e->workers.n + 1, t->n);
+    return 0;
+}
+
+static int openblas_bind(struct gemm_engine *base, const struct gemm_threads *threads, char *why)
+{
+    struct openblas *e = (struct openblas *)base;
+    int kind = e->api.parallel(), err;
+
+    if (kind == PARALLEL_NONE && threads->n > 1)
+        return gemm_why(why, -EOPNOTSUPP,
+                        "this OpenBLAS has no threads: install Debian package "
+                        "'libopenblas0-pthread', or take --threads 1");
+    err = noting_workers(e, set_threads, &threads->n, why);
+    if (err)
+        return err;
+    if (kind != PARALLEL_NONE && e->api.threads() != (int)threads->n)
+        return gemm_why(why, -EOPNOTSUPP, "this OpenBLAS runs at most %d threads, not %u",
+                        e->api.threads(), threads->n);
+    if (kind == PARALLEL_OPENMP)
+        return omp_bind(e->handle, threads, why);
+    return bind_workers(e, threads, why);
+}
+
+static int openblas_prepare(struct gemm_engine *base, const struct gemm_problem *p, char *why)
+{
+    (void)why;
+    ((struct openblas *)base)->problem = p;
+    return 0;
+}
+
+static int openblas_run(struct gemm_engine *base, uint64_t inner)
+{
+    const struct openblas *e = (const struct openblas *)base;
+    const struct gemm_problem *p = e->problem;
+    int m = (int)p->shape.m, n = (int)p->shape.n, k = (int)p->shape.k;
+
+    if (p->dtype == GEMM_F64)
+        for (; inner; inner--)
+            e->api.dgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, p->a, k, p->b, n, 0,
+                         p->c, n);
+    else
+        for (; inner; inner--)
+            e->api.sgemm(ROW_MAJOR, NO_TRANSPOSE, NO_TRANSPOSE, m, n, k, 1, p->a, k, p->b, n, 0,
+                         p->c, n);
+    return 0;
+}
+
+static void openblas_finish(struct gemm_engine *base)
+{
+    ((struct openblas *)base)->problem = NULL;
+}
+
+static const char *const steers[] = {"OPENBLAS_", "GOTO_", "OMP_", "GOMP_", NULL};
+/* Its kernels are what --library openblas-best says. */
+static const char *const steers_best[] = {"OPENBLAS_BLOCK", "GOTO_", "OMP_", "GOMP_", NULL};
+
+const struct gemm_library gemm_openblas = {
+    .name = "openblas",
+    .where = &gemm_on_host,
+    .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
+    .file = GEMM_FILE_OPENBLAS,
+    .steered_by = steers,
+    .open = openblas_open,
+    .bind = openblas_bind,
+    .prepare = openblas_prepare,
+    .run = openblas_run,
+    .finish = openblas_finish,
+    .close = openblas_close,
+};
+
+const struct gemm_library gemm_openblas_best = {
+    .name = "openblas-best",
+    .where = &gemm_on_host,
+    .dtypes = 1u << GEMM_F64 | 1u << GEMM_F32,
+    .file = GEMM_FILE_OPENBLAS,
+    .steered_by = steers_best,
+    .open = openblas_best_open,
+    .bind = openblas_bind,
+    .prepare = openblas_prepare,
+    .run = openblas_run,
+    .finish = openblas_finish,
+    .close = openblas_close,
+};

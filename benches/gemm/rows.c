@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm: what is said of its rows. */
+#include "core/bench_rows.h"
+
+static const struct bench_column columns[] = {
+    {.name = "m", .sought_by = "search"},
+    {.name = "n", .sought_by = "search"},
+    {.name = "k", .sought_by = "search"},
+    {.name = "cpus", .flags = COLUMN_OUTCOME},
+    {.name = "kernel", .flags = COLUMN_OUTCOME | COLUMN_LIBRARY},
+    {.name = "address", .flags = COLUMN_OUTCOME},
+    {.name = "candidates", .flags = COLUMN_OUTCOME},
+    {.name = "gap_percent", .flags = COLUMN_OUTCOME},
+    {.name = NULL},
+};
+
+static const struct bench_metric metrics[] = {{.name = "throughput", .units = "TFLOP/s TOP/s"},
+                                              {.name = NULL}};
+
+/* Below 70 % of what a loop of multiplications reaches on the same CPUs, the library is at fault or the CPU is busy
+ * with other work. On a GPU power is the bound, which leaves 60 to 90 % of the datasheet's rate for random data at
+ * 8192. */
+static const struct bench_headline headlines[] = {
+    {.pipe = "GPU matrix core",
+     .label = "%s",
+     .where = "metric=throughput data!=zeros",
+     .by = "dtype",
+     .low_below = 55,
+     .subjects = "gpu clock",
+     .flags = HEADLINE_GPU},
+    {.pipe = "Matrix core",
+     .label = "%s",
+     .where = "metric=throughput data!=zeros",
+     .by = "dtype",
+     .low_below = 70,
+     .subjects = "cpu clock limits"},
+    {.pipe = NULL},
+};
+
+static const struct bench_contrast contrasts[] = {
+    {.title = "random data against zeros",
+     .where = "metric=throughput data=random",
+     .column = "data",
+     .other = "data=zeros",
+     .by = "dtype",
+     .lower = "zeros are %s slower",
+     .higher = "zeros are %s faster: they take less power, so numbers taken on zeros promise too "
+               "much",
+     .same = "zeros make no difference: power is not what bounds it",
+     .flags = HEADLINE_GPU},
+    {.title = "the best candidate against the library's own choice",
+     .where = "metric=throughput library=*-best data!=zeros",
+     .column = "library",
+     .other = "library!=*-best",
+     .by = "dtype",
+     .lower = "the library's own choice is %s slower than the best of its candidates",
+     .higher = "the library's own choice is %s faster than the best that the search found",
+     .same = "the library's own choice is as fast as the best of its candidates",
+     .flags = HEADLINE_GPU},
+    {.title = NULL},
+};
+
+static const struct bench_plot plots[] = {
+    {.x = "m", .lines = "m n k dtype library", .ignore = "accumulate layout", .square = "m n k"},
+    {.x = "m",
+     .lines = "dtype library data device m n k",
+     .ignore = "threads",
+     .square = "m n k",
+     .flags = PLOT_GPU},
+    {.x = NULL},
+};
+
+static const struct bench_pipe pipes[] = {
+    {.pipe = "GPU matrix core", .flags = HEADLINE_GPU}, {.pipe = "Matrix core"}, {.pipe = NULL}};
+
+/* The highest figure counts: the library takes the faster unit. Sums in 16 bits have a rate of their
+ * own on some GPUs. */
+static const struct bench_limit limits[] = {
+    {.where = "dtype=f64", .of = LIMIT_GPU, .figures = "f64_tensor_tflops f64_tflops"},
+    {.where = "dtype=f32", .of = LIMIT_GPU, .figures = "f32_matrix_tflops f32_tflops"},
+    {.where = "dtype=tf32", .of = LIMIT_GPU, .figures = "tf32_tflops"},
+    {.where = "dtype=f16 accumulate=f16,*fast*",
+     .of = LIMIT_GPU,
+     .figures = "f16_tflops f16_f16acc_tflops"},
+    {.where = "dtype=f16", .of = LIMIT_GPU, .figures = "f16_tflops"},
+    {.where = "dtype=bf16", .of = LIMIT_GPU, .figures = "bf16_tflops"},
+    {.where = "dtype=e4m3,e5m2 accumulate=f16,*fast*",
+     .of = LIMIT_GPU,
+     .figures = "fp8_tflops fp8_f16acc_tflops"},
+    {.where = "dtype=e4m3,e5m2", .of = LIMIT_GPU, .figures = "fp8_tflops"},
+    {.where = "dtype=int8", .of = LIMIT_GPU, .figures = "int8_tops"},
+    {.where = NULL},
+};
+
+const struct bench_rows bench_rows = {
+    .stage = STAGE_COMPUTE,
+    .columns = columns,
+    .metrics = metrics,
+    .headlines = headlines,
+    .contrasts = contrasts,
+    .plots = plots,
+    .pipes = pipes,
+    .limits = limits,
+};

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch: what it costs to make a GPU do something, by the host's clock. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/launch/gpu_launch.h"
+#include "core/bench.h"
+#include "core/evidence.h"
+#include "core/hw/gpu.h"
+#include "core/hw/gpu_watch.h"
+#include "core/hw/place.h"
+
+/* For a percentile to p99.9; and one at least 10 ms long, of which 200 do. */
+#define MIN_SAMPLES    "10000"
+#define MANY_SAMPLE_NS 10000000u
+#define MANY_SAMPLES   200
+
+#define NODE_NEAR (-2) /* that of the GPU */
+
+struct params {
+    const char *device;
+    int op, node;
+    uint64_t nodes, size;
+};
+
+struct state {
+    const struct params *params;
+    struct launch launch;
+    bool open, bound;
+};
+
+static int parse_node(const char *text, void *value, char *error, size_t len)
+{
+    if (strcmp(text, "near") != 0)
+        return placement_parse_node(text, value, error, len);
+    *(int *)value = NODE_NEAR;
+    return 0;
+}
+
+#define AT(field) .offset = offsetof(struct params, field)
+
+static const struct opt_scope graphs = {"op=graph*", "graphs (--op graph, graph-complete)"};
+static const struct opt_scope allocations = {
+    "op=*alloc*", "allocations (--op alloc, alloc-ordered, pinned-alloc)"};
+
+static const struct opt options[] = {
+    {.name = "device",
+     .letter = 'd',
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE,
+     AT(device),
+     .def = "cuda",
+     .arg = "cuda[:N]",
+     .parse = place_read_gpu,
+     .expand = place_words,
+     .help = "the GPU; gpus: each of them"},
+    {.name = "op",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(op),
+     .def = "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
+            "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
+     .choices = launch_names,
+     .help = "what is done: see docs/launch.md"},
+    {.name = "nodes",
+     .type = OPT_U64,
+     .flags = OPT_COLUMN,
+     AT(nodes),
+     .def = "20",
+     .min = 1,
+     .max = 100000,
+     .scope = &graphs,
+     .help = "kernels in a graph"},
+    {.name = "size",
+     .letter = 's',
+     .type = OPT_SIZE,
+     .flags = OPT_COLUMN,
+     AT(size),
+     .def = "4K",
+     .min = 1,
+     .scope = &allocations,
+     .help = "of an allocation"},
+    {.name = "node",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(node),
+     .def = "near",
+     .arg = "near|any|N",
+     .parse = parse_node,
+     .left_by = "near",
+     .help = "NUMA node whose CPUs make the calls; near: the GPU's"},
+    {.name = NULL},
+};
+
+static int set_defaults(struct opts *o)
+{
+    return opts_default(o, "min-samples", MIN_SAMPLES);
+}
+
+static int find_gpu(struct point *pt, const char *name, struct gpu **gpu)
+{
+    char error[160] = "";
+    struct place place;
+    int err = place_parse(name, PLACE_GPU, &place, error, sizeof(error));
+
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return point_gpu(pt, place.index, gpu);
+}
+
+/* Memory that the operation takes must be there: else it is not the call that is measured. */
+static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op *op, uint64_t bytes)
+{
+    uint64_t need = launch_needs(op, bytes), has = UINT64_MAX;
+    int err = need ? launch_has(gpu, op, &has) : 0;
+
+    if (err)
+        return point_gpu_failed(pt, gpu, err);
+    if (need > has)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "needs %.3f GB of %s, has %.3f GB: take a smaller --size",
+                            (double)need * 1e-9,
+                            op->flags & LAUNCH_ON_HOST ? "the host's memory" : "the GPU's memory",
+                            (double)has * 1e-9);
+    return 0;
+}
+
+/* The calls come from CPUs of one node, whichever the scheduler likes. */
+static int bind_to(struct point *pt, struct state *st, int node)
+{
+    int err;
+
+    point_option(pt, "node", "%s", "any");
+    if (node < 0)
+        return 0;
+    err = launch_bind(point_topo(pt), (unsigned)node);
+    if (err == -EOPNOTSUPP)
+        return point_reason(pt, err, "no CPU of node %d may be used here", node);
+    if (err)
+        return point_reason(pt, err, "cannot bind to the CPUs of node %d: %s", node,
+                            strerror(-err));
+    st->bound = true;
+    point_option(pt, "node", "%d", node);
+    return 0;
+}
+
+static void choose_series(struct point *pt, const struct launch_op *op, uint64_t nodes)
+{
+    bool many = op->flags & LAUNCH_MANY;
+
+    point_series(pt, many ? "interval" : "latency", "us", 0);
+    if (many || !strcmp(op->name, "graph-complete"))
+        point_series(pt, "rate", "Mop/s", (double)nodes);
+    if (many) {
+        pt->sample_ns = MANY_SAMPLE_NS;
+        pt->max_samples = pt->max_samples < MANY_SAMPLES ? pt->max_samples : MANY_SAMPLES;
+    }
+}
+
+static int setup(struct point *pt)
+{
+    const struct params *p = pt->params;
+    const struct launch_op *op = launch_find(launch_names[p->op]);
+    struct state *st = calloc(1, sizeof(*st));
+    struct gpu *gpu = NULL;
+
+    pt->state = st;
+    if (!st || !point_topo(pt))
+        return st ? -EIO : -ENOMEM;
+    st->params = p;
+    choose_series(pt, op, op->flags & LAUNCH_NODES ? p->nodes : 1);
+    int err = find_gpu(pt, p->device, &gpu);
+    if (err)
+        return err;
+    point_option(pt, "device", "%s:%u", gpu_ops(gpu)->name, gpu_base(gpu)->index);
+    point_column(pt, "address", "%s", gpu_base(gpu)->facts.address);
+    err = check_room(pt, gpu, op, p->size);
+    if (err)
+        return err;
+    err = bind_to(pt, st, p->node == NODE_NEAR ? gpu_base(gpu)->facts.numa_node : p->node);
+    if (err)
+        return err;
+    st->open = true;
+    err = launch_open(&st->launch, gpu, op, p->nodes, p->size);
+    return err ? point_gpu_failed(pt, gpu, err) : 0;
+}
+
+/* A look at the GPU's clocks leaves cold caches behind. */
+static int look(struct point *pt, struct state *st)
+{
+    return gpu_watch_look(pt->watch) ? launch_again(&st->launch) : 0;
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct state *st = pt->state;
+    int err =
+        pt->sample_ns ? launch_many(&st->launch, inner, &ns[0]) : launch_once(&st->launch, ns);
+
+    for (size_t i = 1; i < pt->n_series; i++)
+        ns[i] = ns[0];
+    if (!err)
+        err = look(pt, st);
+    return err ? point_gpu_failed(pt, st->launch.gpu, err) : 0;
+}
+
+static int check(struct point *pt)
+{
+    struct state *st = pt->state;
+    char what[160] = "";
+    int err = launch_check(&st->launch, pt->common->seed + st->launch.count, what, sizeof(what));
+
+    if (err == -EBADMSG)
+        return point_reason(pt, err, "%s", what);
+    return err ? point_gpu_failed(pt, st->launch.gpu, err) : 0;
+}
+
+static int evidence(struct point *pt)
+{
+    const struct state *st = pt->state;
+
+    evidence_add(pt->evidence, sizeof(pt->evidence),
+                 "%s: %llu operations, then a kernel wrote %d words that were compared",
+                 gpu_base(st->launch.gpu)->facts.name, (unsigned long long)st->launch.count,
+                 LAUNCH_WORDS);
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    struct state *st = pt->state;
+
+    if (!st)
+        return;
+    if (st->open)
+        launch_close(&st->launch);
+    if (st->bound)
+        topo_unbind_self(point_topo(pt));
+    free(st);
+}
+
+const struct bench bench = {
+    .name = "launch",
+    .help = "launch cost and the latency of calls to a GPU",
+    .about = "Each sample is one operation, timed by the host's clock from the call to its return, "
+             "so that\n"
+             "percentiles up to p99.9 are those of operations (10000 of them unless --min-samples "
+             "or the\n"
+             "budget says otherwise). launch-rate alone takes many in a row. A GPU that is shared "
+             "in time\n"
+             "slices or reached over a network shows here first, in p99.9 and max.",
+    .needs = "gpu",
+    .options = options,
+    .params_size = sizeof(struct params),
+    .rows = &bench_rows,
+    .defaults = set_defaults,
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+    .backends = gpus_say,
+};

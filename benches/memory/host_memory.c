@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory on the host: the hooks of the benchmark for CPUs, their caches and their memory. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "benches/memory/arrays.h"
+#include "benches/memory/host_latency.h"
+#include "benches/memory/memory_work.h"
+#include "core/evidence.h"
+#include "core/hw/place.h"
+#include "core/hw/topo.h"
+#include "core/units.h"
+
+struct state {
+    const struct memory_params *params;
+    struct placement place;
+    struct team *team;
+    struct arrays arrays;
+    struct host_latency latency;
+    kernel_fn *kernel;
+    uint64_t runs;
+    bool wrong, fills;             /* stores read the line first that they fill */
+    struct arrays_ceiling ceiling; /* before the samples */
+    char keys[2][CEILING_PLACE];   /* places of loads and of stores: struct memory_session */
+    char threads_text[24];
+};
+
+/* Up to so many times the last cache, where that is hidden 64 MiB. */
+static const char *sizes_up_to(unsigned times, char *text, size_t len)
+{
+    struct topo *topo = NULL;
+    uint64_t last = 0, most = host_available() / 4;
+    char size[24];
+
+    if (!topo_open(&topo))
+        last = topo_last_cache_bytes(topo);
+    topo_close(topo);
+    last = times * (last ? last : (uint64_t)64 << 20);
+    last = last < most ? last : most;
+    snprintf(text, len, "16K..%s",
+             units_format_size(last < 65536 ? 65536 : last, size, sizeof(size)));
+    return text;
+}
+
+const char *memory_host_sizes(void)
+{
+    static char text[48]; /* made once, then read only */
+
+    return sizes_up_to(4, text, sizeof(text));
+}
+
+const char *memory_host_latency_sizes(void)
+{
+    static char text[48]; /* made once, then read only */
+
+    return sizes_up_to(LATENCY_FAR_TIMES, text, sizeof(text));
+}
+
+static const struct host_isa *choose_isa(struct point *pt, const struct memory_params *p)
+{
+    struct memory_session *session = pt->bench_state;
+
+    if (!session->isa)
+        session->isa = host_isa_best();
+    const struct host_isa *isa = p->isa ? host_isa_find(memory_isas[p->isa]) : session->isa;
+    if (!isa)
+        point_reason(pt, 0, "this CPU has no '%s'", memory_isas[p->isa]);
+    return isa;
+}
+
+/* Columns that say nothing here are empty; threads are those that ran, not "0". */
+static void set_columns(struct series *s, struct state *st, bool reads_only, bool latency)
+{
+    snprintf(st->threads_text, sizeof(st->threads_text), "%u", st->place.threads);
+    s->set[0].column = "threads";
+    s->set[0].value = st->threads_text;
+    if (reads_only) {
+        s->set[1].column = "stores";
+        s->set[1].value = "";
+    }
+    if (latency) {
+        s->set[2].column = "dtype";
+        s->set[2].value = "";
+    }
+}
+
+static void set_level(struct point *pt, struct state *st, uint64_t set_bytes)
+{
+    const char *level = cache_level(point_topo(pt), st->place.cpus, st->place.threads,
+                                    set_bytes / st->place.threads);
+    bool allocates = st->params->op != MEMORY_LATENCY &&
+                     kernel_stores((enum kernel_op)st->params->op) &&
+                     st->params->stores == MEMORY_REGULAR && strcmp(level, "L1") != 0;
+
+    point_column(pt, "level", "%s", level);
+    point_column(pt, "working_set", "%llu", (unsigned long long)set_bytes);
+    point_column(pt, "write_allocate", "%s", allocates ? "yes" : "no");
+    st->fills = allocates && *level; /* where a guest hides the caches the limit errs upwards */
+}
+
+/* What is known of loads (or stores) alone: their rate and the number of the form that reached it. */
+static void recall(const struct ceilings *known, const char *key, double *gbps, unsigned *form)
+{
+    char form_key[CEILING_PLACE + 8];
+    double number;
+
+    snprintf(form_key, sizeof(form_key), "%s/form", key);
+    if (!ceilings_find(known, key, gbps) && !ceilings_find(known, form_key, &number))
+        *form = (unsigned)number;
+}
+
+static int remember(struct ceilings *known, const char *key, double gbps, unsigned form)
+{
+    char form_key[CEILING_PLACE + 8];
+
+    snprintf(form_key, sizeof(form_key), "%s/form", key);
+    if (!form || !*key)
+        return 0;
+    int err = ceilings_raise(known, key, gbps);
+    return err ? err : ceilings_raise(known, form_key, form);
+}
+
+static int remember_both(struct point *pt, const struct state *st, const struct arrays_ceiling *c)
+{
+    struct ceilings *known = &((struct memory_session *)pt->bench_state)->ceilings;
+    int err = remember(known, st->keys[0], c->read_gbps, c->read_form);
+
+    return err ? err : remember(known, st->keys[1], c->write_gbps, c->write_form);
+}
+
+static double limit_of(const struct state *st, const struct arrays_ceiling *c)
+{
+    return arrays_limit((enum kernel_op)st->params->op, st->fills, c);
+}
+
+/* Looks up or measures what loads alone and stores alone reach in the same place. */
+static int find_limit(struct point *pt, struct state *st)
+{
+    struct ceilings *known = &((struct memory_session *)pt->bench_state)->ceilings;
+    const struct memory_params *p = st->params;
+    struct arrays_ceiling *c = &st->ceiling;
+    const char *paths[] = {"loads", p->stores == MEMORY_NT ? "nt stores" : "regular stores"};
+
+    for (int k = 0; k < 2; k++)
+        ceiling_place(st->keys[k], paths[k], st->place.cpus, st->place.threads,
+                      "%llu bytes, memory %d, pages %s", (unsigned long long)p->size,
+                      st->place.memory_node, memory_pages[p->pages]);
+    recall(known, st->keys[0], &c->read_gbps, &c->read_form);
+    recall(known, st->keys[1], &c->write_gbps, &c->write_form);
+    arrays_ceiling(&st->arrays, st->team, c);
+    return remember_both(pt, st, c);
+}
+
+static void set_parts(const struct state *st, const struct arrays_ceiling *c, struct series *s)
+{
+    s->parts = arrays_limit_parts((enum kernel_op)st->params->op, st->fills, c);
+    memcpy(s->parts.place, st->keys, sizeof(st->keys));
+    s->limit = limit_of_parts(&s->parts);
+}
+
+/* Loads alone and stores alone are what their ceilings are made of. */
+static void set_limit(struct point *pt, const struct state *st)
+{
+    static const char *const sources[] = {
+        [KERNEL_READ] = "reference: best loads at this size and place",
+        [KERNEL_WRITE] = "reference: best stores at this size and place",
+    };
+    enum kernel_op op = (enum kernel_op)st->params->op;
+    struct series *s = &pt->series[0];
+
+    set_parts(st, &st->ceiling, s);
+    s->limit_kind = LIMIT_MEASURED;
+    s->limit_source = "measured: best loads and best stores at this size and place, at the same "
+                      "time";
+    if (st->fills)
+        s->limit_source = "measured: best loads, the lines that stores fill among them, and best "
+                          "stores at this size and place, at the same time";
+    if ((size_t)op < sizeof(sources) / sizeof(*sources) && sources[op]) {
+        s->limit_kind = LIMIT_REFERENCE;
+        s->limit_source = sources[op];
+    }
+}
+
+static kernel_fn *choose_kernel(struct point *pt, const struct state *st,
+                                const struct host_isa *isa)
+{
+    const struct memory_params *p = st->params;
+    uint64_t first = topo_cache_bytes(point_topo(pt), 1);
+    bool near = arrays_set_bytes(&st->arrays) / st->place.threads <= (first ? first : 32768);
+    enum kernel_form form = p->stores == MEMORY_NT ? KERNEL_NT : near ? KERNEL_NEAR : KERNEL_FAR;
+
+    return isa->kernels[p->op][p->dtype][form];
+}
+
+static int setup_bandwidth(struct point *pt, struct state *st)
+{
+    const struct memory_params *p = st->params;
+    const struct host_isa *isa = choose_isa(pt, p);
+    struct arrays_config config = {.topo = point_topo(pt),
+                                   .op = (enum kernel_op)p->op,
+                                   .type = (enum kernel_type)p->dtype,
+                                   .bytes = p->size,
+                                   .memory = (enum host_pages)p->pages,
+                                   .node = st->place.memory_node,
+                                   .nt = p->stores == MEMORY_NT,
+                                   .seed = pt->common->seed};
+    char error[160];
+
+    if (!isa)
+        return -EOPNOTSUPP;
+    point_column(pt, "isa", "%s", isa->name);
+    point_column(pt, "bytes_rule", "stream");
+    int err = arrays_open(&st->arrays, &config, st->team, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err == -ERANGE ? -EOPNOTSUPP : err, "%s", error);
+    set_level(pt, st, arrays_set_bytes(&st->arrays));
+    st->kernel = choose_kernel(pt, st, isa);
+    if (!st->kernel)
+        return point_reason(pt, -EOPNOTSUPP, "'%s' has no non-temporal stores", isa->name);
+    err = find_limit(pt, st);
+    if (err)
+        return err;
+    pt->series[0].quantity = (double)arrays_pass_bytes(&st->arrays);
+    set_limit(pt, st);
+    if (p->inject == MEMORY_CORRUPT && !kernel_stores(config.op))
+        arrays_spoil(&st->arrays);
+    return 0;
+}
+
+static int setup_latency(struct point *pt, struct state *st)
+{
+    const struct memory_params *p = st->params;
+    int err = host_latency_open(&st->latency, pt, p, &st->place);
+
+    if (err)
+        return err;
+    if (st->latency.chains[LATENCY_BY_PAGE].order)
+        set_columns(point_series(pt, "latency_page_by_page", "ns", 0), st, true, true);
+    set_level(pt, st, st->latency.chains[LATENCY_RANDOM].lines * CHASE_LINE);
+    if (p->inject == MEMORY_CORRUPT)
+        st->latency.chains[LATENCY_RANDOM].hops++;
+    return 0;
+}
+
+/* What cannot be. */
+static int refuse(struct point *pt, const struct memory_params *p)
+{
+    uint64_t available = host_available();
+
+    if (p->op == MEMORY_LATENCY && p->threads > 1)
+        return point_reason(pt, -EOPNOTSUPP, "latency is that of one thread: --threads 1");
+    if (p->op != MEMORY_LATENCY && p->size > available - available / 8)
+        return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB are available",
+                            (unsigned long long)(available >> 20));
+    return 0;
+}
+
+static int setup(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    bool latency = p->op == MEMORY_LATENCY;
+    struct state *st = calloc(1, sizeof(*st));
+    struct topo *topo = point_topo(pt);
+    char error[160];
+
+    pt->state = st;
+    if (!st || !topo)
+        return st ? -EIO : -ENOMEM;
+    st->params = p;
+    int err = placement_resolve(topo, latency ? 1 : (unsigned)p->threads, p->node, p->memory_node,
+                                &st->place, error, sizeof(error));
+    struct series *s =
+        latency ? point_series(pt, "latency", "ns", 0) : point_series(pt, "bandwidth", "GB/s", 0);
+    point_option(pt, "launch", "%s", "");
+    point_option(pt, "engine", "%s", "");
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = refuse(pt, p);
+    if (err)
+        return err;
+    set_columns(s, st, latency || !kernel_stores((enum kernel_op)p->op), latency);
+    err = team_open(&st->team, topo, st->place.cpus, st->place.threads);
+    if (err)
+        return point_reason(pt, err, "threads could not be started and bound: %s", strerror(-err));
+    return latency ? setup_latency(pt, st) : setup_bandwidth(pt, st);
+}
+
+/* A scalar of its own for every sample: what the check finds was written by the last one. */
+static int sample_bandwidth(struct state *st, uint64_t inner, uint64_t *ns)
+{
+    arrays_time(&st->arrays, st->team, st->kernel, inner, (double)(3 + st->runs++ % 5), ns);
+    if (st->params->op == KERNEL_READ && !arrays_sums_right(&st->arrays))
+        st->wrong = true;
+    return 0;
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    struct state *st = pt->state;
+
+    if (st->params->op != MEMORY_LATENCY)
+        return sample_bandwidth(st, inner, ns);
+    host_latency_sample(&st->latency, st->team, inner, ns);
+    return 0;
+}
+
+/* The ceilings once more, when nothing needs the arrays any more. The best of both counts, here and for what is measured next in this place;
+ * where the two disagree, the machine changed meanwhile: the row has both. */
+static int confirm_limit(struct point *pt, struct state *st)
+{
+    struct arrays_ceiling again, best;
+    struct series *s = &pt->series[0];
+
+    arrays_ceiling_again(&st->arrays, st->team, &st->ceiling, &again);
+    s->limit_before = limit_of(st, &st->ceiling);
+    s->limit_after = limit_of(st, &again);
+    best = arrays_ceiling_best(&st->ceiling, &again);
+    set_parts(st, &best, s);
+    return remember_both(pt, st, &best);
+}
+
+static int check(struct point *pt)
+{
+    struct state *st = pt->state;
+    char error[160] = "";
+
+    if (st->params->op == MEMORY_LATENCY)
+        return host_latency_check(&st->latency, pt);
+    if (st->params->inject == MEMORY_CORRUPT && st->params->op != KERNEL_READ)
+        arrays_spoil(&st->arrays);
+    int err = arrays_check(&st->arrays, st->team, error, sizeof(error));
+    if (!err && st->wrong)
+        err = point_reason(pt, -EBADMSG, "wrong data: a sample's sum was not right");
+    else if (err)
+        point_reason(pt, err, "%s", error);
+    int remembered = confirm_limit(pt, st);
+    return err ? err : remembered;
+}
+
+static int evidence(struct point *pt)
+{
+    struct state *st = pt->state;
+    struct host_where where;
+    bool latency = st->params->op == MEMORY_LATENCY;
+
+    host_where(latency ? &st->latency.buffer : st->arrays.buffers, latency ? 1 : st->arrays.threads,
+               &where);
+    evidence_pages(&where, pt->evidence, sizeof(pt->evidence));
+    double share = evidence_huge_share(&where);
+    if (st->params->pages != HOST_PAGES_BASE && share < 0.95)
+        point_reason(pt, 0, "asked for '%s' pages, but only %.3g %% of the memory is on huge ones",
+                     memory_pages[st->params->pages], 100 * share);
+    if (latency)
+        host_latency_judge_pages(&st->latency, pt, share);
+    return 0;
+}
+
+static void teardown(struct point *pt)
+{
+    struct state *st = pt->state;
+
+    if (!st)
+        return;
+    arrays_close(&st->arrays);
+    host_latency_close(&st->latency);
+    team_close(st->team);
+    placement_release(&st->place);
+    free(st);
+}
+
+const struct device_work host_memory_work = {
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .evidence = evidence,
+    .teardown = teardown,
+};

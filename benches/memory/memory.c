@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory: bandwidth and latency of every level of the memory hierarchy, of the host and of GPUs. */
+#include <errno.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "benches/memory/memory_work.h"
+#include "core/bench.h"
+#include "core/hw/gpu.h"
+#include "core/hw/place.h"
+#include "core/work.h"
+
+#define AT(field) .offset = offsetof(struct memory_params, field)
+#define CHOICE(field, names)                                                                       \
+    .type = OPT_CHOICE, .flags = OPT_LIST | OPT_COLUMN, AT(field), .choices = (names)
+
+static const struct opt_scope on_host = {"device=" PLACES_OF_HOST, "the host's memory"};
+static const struct opt_scope by_stores = {"device=" PLACES_OF_HOST " op!=read,latency",
+                                           "operations of the host that store"};
+static const struct opt_scope on_gpu = {"device=" PLACES_OF_GPUS " op!=latency",
+                                        "a GPU's bandwidth"};
+static const struct opt_scope by_kernel = {"device=" PLACES_OF_GPUS " op!=latency engine=kernel",
+                                           "bandwidth by a GPU's kernels"};
+static const struct opt_scope typed = {
+    "device=" PLACES_OF_HOST " op!=latency | op!=latency engine=kernel",
+    "bandwidth of entries: not latency, not the driver's copies"};
+
+static int read_device(const char *text, void *value, char *error, size_t len)
+{
+    struct place place;
+    char ignored[160];
+    int err = place_read_device(text, value, error, len);
+    size_t at = strlen(error);
+
+    if (err && !place_parse(text, PLACE_PART, &place, ignored, sizeof(ignored)))
+        snprintf(error + at, len - at, "; --node and --memory-node choose nodes");
+    return err;
+}
+
+static const struct opt options[] = {
+    {.name = "device",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_PLACE,
+     AT(device),
+     .def = "host",
+     .arg = "host|cuda[:N]",
+     .parse = read_device,
+     .expand = place_words,
+     .help = "whose memory, and who goes over it; gpus: every GPU"},
+    {.name = "op",
+     CHOICE(op, memory_ops),
+     .def = "triad",
+     .help = "what each pass does; latency: dependent loads in random order"},
+    {.name = "dtype",
+     CHOICE(dtype, memory_types),
+     .def = "f64",
+     .scope = &typed,
+     .help = "type of the entries"},
+    {.name = "stores",
+     CHOICE(stores, memory_stores),
+     .def = "regular",
+     .scope = &by_stores,
+     .help = "nt: non-temporal, round the caches (host)"},
+    {.name = "pages",
+     CHOICE(pages, memory_pages),
+     .def = "thp",
+     .scope = &on_host,
+     .help = "base, transparent huge, or huge from the reserved pool (host; vm.nr_hugepages)"},
+    {.name = "threads",
+     .letter = 't',
+     .type = OPT_U64,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(threads),
+     .def = "0",
+     .max = 65536,
+     .scope = &on_host,
+     .left_by = "0",
+     .help = "0: one a core; latency takes one (host)"},
+    {.name = "node",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(node),
+     .def = "any",
+     .arg = "any|N",
+     .parse = placement_parse_node,
+     .scope = &on_host,
+     .help = "NUMA node whose CPUs run the threads (host)"},
+    {.name = "memory-node",
+     .type = OPT_CUSTOM,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(memory_node),
+     .def = "local",
+     .arg = "local|remote|N",
+     .parse = placement_parse_memory,
+     .scope = &on_host,
+     .help = "NUMA node of the memory; local: each thread's own (host)"},
+    {.name = "launch",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
+     AT(launch),
+     .choices = memory_launches,
+     .def = "both",
+     .scope = &by_kernel,
+     .help = "shape of the kernel: the best that a search found, the simplest, or a row for each "
+             "(GPU)"},
+    {.name = "engine",
+     CHOICE(engine, memory_engines),
+     .def = "kernel",
+     .scope = &on_gpu,
+     .help = "driver: its own copy, and its set for write (GPU)"},
+    {.name = "size",
+     .letter = 's',
+     .type = OPT_SIZE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     AT(size),
+     .make_default = memory_host_sizes,
+     .min = 1024,
+     .help = "working set: all arrays of all threads together"},
+    {.name = "isa",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_KEPT,
+     AT(isa),
+     .def = "auto",
+     .choices = memory_isas,
+     .scope = &on_host,
+     .left_by = "auto", /* by a timing test: it may fall one way or the other */
+     .help = "vector unit; auto: the widest that loads faster than the next, decided once for each "
+             "case of a run (host)"},
+    {.name = "inject",
+     .type = OPT_CHOICE,
+     .flags = OPT_HIDDEN,
+     AT(inject),
+     .def = "none",
+     .choices = memory_injects,
+     .help = "for tests: spoil the data, which must be found"},
+    {.name = NULL},
+};
+
+static int setup(struct point *pt)
+{
+    const struct memory_params *p = pt->params;
+    const struct topo *topo = point_topo(pt);
+    struct place place;
+    char error[160];
+
+    if (!topo)
+        return -EIO;
+    int err = place_find(p->device, topo, &place, error, sizeof(error));
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    return work_setup(pt, place.gpu ? &gpu_memory_work : &host_memory_work);
+}
+
+const struct bench bench = {
+    .name = "memory",
+    .help = "bandwidth and load latency of caches and memory",
+    .about =
+        "Each thread goes over its own part of the arrays. GB/s count what the program names (the\n"
+        "STREAM rule: read and write 1 array, copy and scale 2, add and triad 3), each once a "
+        "pass;\n"
+        "the read of a line that a regular store is about to fill is not counted "
+        "(write_allocate=yes\n"
+        "says that the hardware does it in addition). latency: ns for one dependent load, along a\n"
+        "random cycle through every cache line, page walks included; latency_page_by_page: the\n"
+        "same, but all loads from a page before the next. The limit is what the best loads alone, "
+        "of the lines\n"
+        "that stores fill too, and the best stores alone reach at the same size and place, both "
+        "at\n"
+        "the same time.\n"
+        "On a GPU all threads go over the arrays together, 16 bytes an access.",
+    .needs = "",
+    .options = options,
+    .params_size = sizeof(struct memory_params),
+    .defaults = memory_defaults,
+    .rows = &bench_rows,
+    .open = memory_open,
+    .close = memory_close,
+    .setup = setup,
+    .sample = work_sample,
+    .check = work_check,
+    .evidence = work_evidence,
+    .teardown = work_teardown,
+    .backends = gpus_say,
+    .sample_ns = BENCH_SAMPLE_DEFAULT,
+};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory: what is said of its rows. */
+#include "core/bench_rows.h"
+
+static const struct bench_column columns[] = {
+    {.name = "level", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "isa"},
+    {.name = "working_set", .flags = COLUMN_OUTCOME},
+    {.name = "bytes_rule", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "write_allocate", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "hardware_pages", .flags = COLUMN_OUTCOME},
+    {.name = "address", .flags = COLUMN_OUTCOME},
+    {.name = "shape", .flags = COLUMN_OUTCOME},
+    {.name = NULL},
+};
+
+static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB/s"},
+                                              {.name = "latency", .units = "ns"},
+                                              {.name = "latency_page_by_page", .units = "ns"},
+                                              {.name = NULL}};
+
+#define GPU_MEMORY(what, operation, by)                                                            \
+    {                                                                                              \
+        .pipe = "GPU memory", .label = what,                                                       \
+        .where = "metric=bandwidth op=" operation " engine" by "driver level!=L2 level!=",         \
+        .at = "+size", .low_below = 75, .subjects = "", .flags = HEADLINE_GPU                      \
+    }
+#define HOST_MEMORY(measure) measure " level!=L1,L2,L3,L4"
+
+/* Host: below 60 % of a measured ceiling or of a bus' peak, something other than the memory bounds: well-tuned code
+ * on a healthy machine stays above. HBM and GDDR give 85 to 95 % of their pins' rate. */
+static const struct bench_headline headlines[] = {
+    GPU_MEMORY("triad", "triad", "!="),
+    GPU_MEMORY("read", "read", "!="),
+    GPU_MEMORY("copy", "copy", "!="),
+    GPU_MEMORY("copy by the driver", "copy", "="),
+    {.pipe = "GPU memory",
+     .label = "triad in L2",
+     .where = "metric=bandwidth op=triad level=L2",
+     .subjects = "",
+     .flags = HEADLINE_GPU},
+    {.pipe = "GPU latency",
+     .label = "load from",
+     .where = "metric=latency op=latency level!=",
+     .by = "level",
+     .at = "+size",
+     .subjects = "",
+     .stage = STAGE_LATENCY,
+     .flags = HEADLINE_GPU},
+    {.pipe = "Caches",
+     .label = "triad in",
+     .where = "metric=bandwidth op=triad level!=DRAM level!=",
+     .by = "level",
+     .low_below = 60,
+     .subjects = "cpu limits"},
+    {.pipe = "Memory",
+     .label = "triad",
+     .where = HOST_MEMORY("metric=bandwidth op=triad"),
+     .at = "+size",
+     .low_below = 60,
+     .subjects = "memory numa limits"},
+    {.pipe = "Memory",
+     .label = "read",
+     .where = HOST_MEMORY("metric=bandwidth op=read"),
+     .at = "+size",
+     .low_below = 60,
+     .subjects = "memory numa limits"},
+    {.pipe = "Latency",
+     .label = "load from memory, page by page",
+     .where = HOST_MEMORY("metric=latency_page_by_page op=latency"),
+     .at = "+size",
+     .low_below = 60,
+     .subjects = "memory numa clock",
+     .stage = STAGE_LATENCY},
+    {.pipe = "Latency",
+     .label = "random load, page walks included",
+     .where = HOST_MEMORY("metric=latency op=latency"),
+     .at = "+size",
+     .low_below = 60,
+     .subjects = "memory numa clock",
+     .stage = STAGE_LATENCY},
+    {.pipe = NULL},
+};
+
+static const struct bench_contrast contrasts[] = {
+    {.title = "tuned launch against plain",
+     .where = "metric=bandwidth launch=tuned level!=L2 level!=",
+     .column = "launch",
+     .other = "launch=plain",
+     .by = "op",
+     .lower = "a plain launch is %s slower than the tuned one",
+     .higher = "a plain launch is %s faster than the tuned one",
+     .same = "a plain launch is as fast",
+     .flags = HEADLINE_GPU},
+    {.title = NULL},
+};
+
+static const struct bench_plot plots[] = {
+    {.x = "size", .lines = "op stores", .flags = PLOT_BYTES | PLOT_CACHE_MARKS},
+    {.x = "size",
+     .lines = "op launch engine device",
+     .ignore = "stores pages threads node memory_node isa",
+     .flags = PLOT_BYTES | PLOT_GPU},
+    {.x = NULL},
+};
+
+static const struct bench_pipe pipes[] = {
+    {.pipe = "GPU memory", .flags = HEADLINE_GPU}, {.pipe = "Memory"}, {.pipe = NULL}};
+
+/* Threads on every core of all nodes, each with its own memory: all channels of the machine may serve
+ * them. */
+static const struct bench_limit limits[] = {
+    {.where = "level=HBM,DRAM address!=", .of = LIMIT_GPU, .figures = "memory_gbytes_per_s"},
+    {.where = "unit=GB/s level=DRAM node=any memory_node=local address=",
+     .of = LIMIT_MACHINE,
+     .figures = "dram.gbytes_per_s"},
+    {.where = NULL},
+};
+
+const struct bench_rows bench_rows = {
+    .stage = STAGE_MEMORY,
+    .columns = columns,
+    .metrics = metrics,
+    .headlines = headlines,
+    .contrasts = contrasts,
+    .plots = plots,
+    .pipes = pipes,
+    .limits = limits,
+};

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The leader's side of a point's life: see lead.h and order.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "benches/net/lead_state.h"
+#include "core/hw/machine.h"
+#include "core/hw/nic.h"
+
+#define WHY_WAIT_NS 1200000000u /* for the peer's view of an error: two signs of life */
+
+_Static_assert(NET_STILL_NS + WHY_WAIT_NS < BEAT_NAMED_NS, "who hangs is named in time");
+
+static bool is_loss(int err)
+{
+    static const int losses[] = {-ETIMEDOUT,   -ECONNRESET, -EPIPE,       -EHOSTUNREACH,
+                                 -ENETUNREACH, -ENETDOWN,   -ECONNABORTED};
+
+    for (size_t i = 0; i < sizeof(losses) / sizeof(*losses); i++)
+        if (err == losses[i])
+            return true;
+    return false;
+}
+
+/* A peer that is lost is not to blame where this end's own link is down: the one of the channel, or of what was measured. */
+static bool is_cut(const struct net_lead *l, char *why, size_t len)
+{
+    const struct net_rails *rails = &l->told[NET_OWN].rails;
+
+    if (!l->same_machine && l->address.ss_family != AF_UNSPEC &&
+        nic_is_cut((const void *)&l->address, why, len))
+        return true;
+    for (unsigned i = 0; i < rails->n; i++)
+        if (nic_is_down(rails->rails[i].name) == 1) {
+            snprintf(why, len, "its interface '%.64s' is down", rails->rails[i].name);
+            return true;
+        }
+    return false;
+}
+
+const char *net_lead_error(struct net_lead *l)
+{
+    char why[160];
+
+    if (!is_loss(l->err) || !is_cut(l, why, sizeof(why)))
+        return l->error;
+    snprintf(l->said, sizeof(l->said), "%s, which leads, is cut off: %s",
+             l->hello[NET_OWN].host[0] ? l->hello[NET_OWN].host : "this end", why);
+    return l->said;
+}
+
+bool net_lead_broken(const struct net_lead *l)
+{
+    return l->broken;
+}
+
+int net_lead_fail(struct net_lead *l, int err, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(l->error, sizeof(l->error), format, args);
+    va_end(args);
+    l->err = err;
+    return err;
+}
+
+int net_lead_send(struct net_lead *l, enum net_request request, const void *data, size_t len)
+{
+    int err = channel_send(l->channel, (uint16_t)request, data, len);
+
+    if (!err)
+        return 0;
+    l->broken = true;
+    return net_lead_fail(l, err, "%s", channel_error(l->channel));
+}
+
+/* The peer's next frame that is no beat. Once this end has failed the peer has had its time: it answers soon, or beats. */
+static int receive(struct net_lead *l, uint16_t *type, size_t *n, uint64_t wait_ns)
+{
+    uint64_t start_ns = clock_now_ns(), past_ns;
+    uint64_t quiet_ns = !net_beats(l->channel)            ? wait_ns
+                        : atomic_load(&l->end.error_code) ? WHY_WAIT_NS
+                                                          : CHANNEL_WAIT_NS;
+    int err;
+
+    do {
+        past_ns = clock_now_ns() - start_ns;
+        uint64_t left_ns = past_ns < wait_ns ? wait_ns - past_ns : 1;
+        err = channel_recv(l->channel, type, l->in, sizeof(l->in), n,
+                           left_ns < quiet_ns ? left_ns : quiet_ns);
+    } while (!err && *type == NET_BEAT && past_ns < wait_ns);
+    return err;
+}
+
+int net_lead_reply(struct net_lead *l, enum net_request request, void *data, size_t size,
+                   size_t *len, uint64_t wait_ns)
+{
+    uint16_t type = 0;
+    size_t n = 0;
+    const struct net_reply *head = (const void *)l->in;
+    int err = receive(l, &type, &n, wait_ns);
+
+    if (err || n < sizeof(*head) || type != (request | NET_REPLY)) {
+        l->broken = true;
+        if (!err && type == NET_BEAT)
+            return net_lead_fail(l, -ETIMEDOUT, "%s is still at work after %u s: it hangs",
+                                 channel_peer(l->channel), (unsigned)(wait_ns / 1000000000u));
+        return err ? net_lead_fail(l, err, "%s", channel_error(l->channel))
+                   : net_lead_fail(l, -EPROTO, "%s answered something else than was asked",
+                                   channel_peer(l->channel));
+    }
+    n -= sizeof(*head);
+    if (head->err > 0)
+        return net_lead_fail(l, -EPROTO, "%s answered what is no error", channel_peer(l->channel));
+    if (head->err) {
+        l->peer_failed = true;
+        return net_lead_fail(l, head->err, "%s: %.*s", channel_peer(l->channel),
+                             (int)sizeof(head->error) - 1, head->error);
+    }
+    if (len)
+        *len = n;
+    else if (n != size)
+        return net_lead_fail(l, -EPROTO, "%s answered %zu bytes where %zu were expected",
+                             channel_peer(l->channel), n, size);
+    if (n > size)
+        return net_lead_fail(l, -EPROTO, "%s answered too much", channel_peer(l->channel));
+    if (n)
+        memcpy(data, l->in + sizeof(*head), n);
+    return 0;
+}
+
+int net_lead_ask(struct net_lead *l, enum net_request request, void *data, size_t size)
+{
+    int err = net_lead_send(l, request, NULL, 0);
+
+    return err ? err : net_lead_reply(l, request, data, size, NULL, STEP_WAIT_NS);
+}
+
+/* An error at this end is often that the connection broke: why it broke, the peer may know. */
+int net_lead_own(struct net_lead *l, int err)
+{
+    struct net_reading reading;
+    char own[NET_ERROR_BYTES];
+
+    if (!err)
+        return 0;
+    snprintf(own, sizeof(own), "%s", l->end.error[0] ? l->end.error : strerror(-err));
+    uint32_t flags = 0;
+    if (l->broken || net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags)) ||
+        !net_lead_reply(l, NET_ASK_READ, &reading, sizeof(reading), NULL, WHY_WAIT_NS))
+        return net_lead_fail(l, err, "%s", own);
+    snprintf(l->peer_error, sizeof(l->peer_error), "%.380s", l->error);
+    return net_lead_fail(l, err, "%s; %s", own, l->peer_error);
+}
+
+static int greet(struct net_lead *l, uint64_t idle_ns)
+{
+    struct net_hello own = {.idle_ns = idle_ns, .idle_cores = NAN, .idle_softirq = NAN};
+
+    machine_id(own.machine);
+    gethostname(own.host, sizeof(own.host) - 1);
+    int err = net_lead_send(l, NET_ASK_HELLO, &own, sizeof(own));
+    if (err)
+        return err;
+    if (idle_ns)
+        net_watch_idle(idle_ns, &own);
+    err = net_lead_reply(l, NET_ASK_HELLO, &l->hello[NET_PEER], sizeof(own), NULL,
+                         idle_ns + CHANNEL_WAIT_NS);
+    l->hello[NET_OWN] = own;
+    l->hello[NET_PEER].machine[sizeof(own.machine) - 1] = 0;
+    l->same_machine = machine_same(own.machine, l->hello[NET_PEER].machine);
+    if (l->same_machine) {
+        l->hello[NET_PEER].idle_cores = own.idle_cores;
+        l->hello[NET_PEER].idle_softirq = own.idle_softirq;
+    }
+    l->hello[NET_PEER].host[sizeof(own.host) - 1] = 0;
+    return err;
+}
+
+int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *topo,
+                  uint64_t idle_ns)
+{
+    struct net_lead *l = calloc(1, sizeof(*l));
+
+    *lead = l;
+    if (!l) {
+        channel_close(c);
+        return -ENOMEM;
+    }
+    l->channel = c;
+    l->topo = topo;
+    struct sockaddr_storage peer;
+    if (channel_address(c, &l->address, &peer))
+        l->address.ss_family = AF_UNSPEC;
+    int err = beat_start(&l->beat, &c, 1, BEAT_LED_NS);
+    if (err && err != -EOPNOTSUPP)
+        return net_lead_fail(l, err, "no signs of life can be given: %s", strerror(-err));
+    return greet(l, idle_ns);
+}
+
+void net_lead_close(struct net_lead *l)
+{
+    if (!l)
+        return;
+    net_lead_finish(l);
+    if (!l->broken)
+        channel_send(l->channel, NET_ASK_BYE, NULL, 0);
+    beat_end(l->beat);
+    channel_close(l->channel);
+    free(l);
+}
+
+unsigned net_lead_thread_count(const struct net_lead *l)
+{
+    return net_threads(&l->end);
+}
+
+bool net_lead_polls(const struct net_lead *l)
+{
+    return l->end.ops->polls && l->end.ops->polls(l->end.point);
+}
+
+bool net_lead_same_machine(const struct net_lead *l)
+{
+    return l->same_machine;
+}
+
+double net_lead_idle_cores(const struct net_lead *l, enum net_side side)
+{
+    return l->hello[side].idle_cores;
+}
+
+const char *net_lead_host(const struct net_lead *l)
+{
+    return l->hello[NET_PEER].host;
+}
+
+/* This end first: it says what CPUs it takes of a machine that both share. */
+static int open_both(struct net_lead *l, const struct net_local *peers)
+{
+    struct net_order order = {.point = l->order.point, .local = *peers};
+    int err = net_end_open(&l->end, &l->order, l->channel, l->topo, true, l->same_machine);
+
+    if (err)
+        return net_lead_fail(l, err, "%s", l->end.error);
+    if (order.point.inject == NET_CORRUPT)
+        order.point.seed++;
+    if (l->same_machine) {
+        order.n_cpus = l->end.n_cpus;
+        for (unsigned i = 0; i < l->end.n_cpus; i++)
+            order.cpus[i] = l->end.cpus[i];
+    }
+    err = net_lead_send(l, NET_ASK_OPEN, &order, sizeof(order));
+    l->peer_open = !err;
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_OPEN, &l->told[NET_PEER].rails, sizeof(struct net_rails),
+                             NULL, STEP_WAIT_NS);
+    if (!err && !net_rails_sound(&l->told[NET_PEER].rails))
+        err = net_lead_fail(l, -EPROTO, "%s told devices that cannot be", channel_peer(l->channel));
+    if (!err && l->told[NET_PEER].rails.n != l->end.n_rails)
+        err = net_lead_fail(l, -EINVAL,
+                            "this end has %u devices, %s has %u: give as many on both sides",
+                            l->end.n_rails, channel_peer(l->channel), l->told[NET_PEER].rails.n);
+    net_end_rails(&l->end, &l->told[NET_OWN].rails);
+    return err;
+}
+
+static int connect_both(struct net_lead *l)
+{
+    char theirs[NET_CARD_MAX], own[NET_CARD_MAX];
+    size_t n_theirs = 0, n_own = 0;
+    int err = net_lead_send(l, NET_ASK_CARD, NULL, 0);
+
+    int own_err = err ? 0 : l->end.ops->card(&l->end, own, &n_own);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_CARD, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
+    if (err || own_err)
+        return err ? err : net_lead_own(l, own_err);
+    err = net_lead_send(l, NET_ASK_JOIN, own, n_own);
+    own_err = err ? 0 : l->end.ops->join(&l->end, theirs, n_theirs);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_JOIN, NULL, 0, NULL, STEP_WAIT_NS);
+    if (own_err && !(err && l->peer_failed))
+        return net_lead_fail(l, own_err, "%s", l->end.error);
+    return err;
+}
+
+int net_lead_begin(struct net_lead *l, const struct net_point *point, const struct net_local *own,
+                   const struct net_local *peers)
+{
+    l->order = (struct net_order){.point = *point, .local = *own};
+    l->error[0] = 0;
+    l->err = 0;
+    l->peer_failed = false;
+    l->open = true;
+    l->n_blocks = 0;
+    l->block_ns = NET_BLOCK_NS;
+    memset(l->told, 0, sizeof(l->told));
+    int err = open_both(l, peers);
+    if (!err)
+        err = connect_both(l);
+    if (!err) {
+        net_prove_begin(&l->end); /* bytes may come as soon as the peer starts */
+        err = net_lead_ask(l, NET_ASK_START, NULL, 0);
+    }
+    if (!err)
+        err = net_lead_own(l, net_workers_start(&l->end));
+    net_end_rails(&l->end, &l->told[NET_OWN].rails); /* card() and join() may know more */
+    if (!err)
+        err = net_lead_first_reading(l);
+    if (err)
+        net_lead_finish(l);
+    return err;
+}
+
+const struct net_told *net_lead_told(const struct net_lead *l, enum net_side side)
+{
+    return &l->told[side];
+}
+
+/* The peer's end first: what is still under way then ends here with an error that nobody reads. */
+void net_lead_finish(struct net_lead *l)
+{
+    char error[sizeof(l->error)];
+    int err = l->err;
+
+    if (!l->open)
+        return;
+    memcpy(error, l->error, sizeof(error));
+    atomic_store(&l->end.give_up, true);
+    if (l->peer_open && !l->broken)
+        net_lead_ask(l, NET_ASK_CLOSE, NULL, 0);
+    l->peer_open = false;
+    net_end_close(&l->end);
+    memcpy(l->error, error, sizeof(error));
+    l->err = err;
+    l->open = false;
+}

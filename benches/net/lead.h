@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The leader: points one after another with one peer, samples of them, and what both ends say. Errors are 0 or
+ * -errno, with a sentence in net_lead_error() that names the end that failed.
+ */
+#ifndef PLUMB_BENCHES_NET_LEAD_H
+#define PLUMB_BENCHES_NET_LEAD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "benches/net/order.h"
+#include "core/limit_remark.h"
+
+#define NET_QUANTITY 1e9 /* bytes, or messages: a stream's sample is the time that so many take */
+#define NET_BLOCKS   64  /* readings of CPU time that are kept */
+#define NET_BLOCK_NS 1000000000u
+
+struct net_lead;
+
+/* Greets the peer; with idle_ns both ends measure how busy their machines are while nothing runs. Takes the
+ * channel in any case: it is closed with the lead. */
+int net_lead_open(struct net_lead **lead, struct channel *c, const struct topo *topo,
+                  uint64_t idle_ns);
+void net_lead_close(struct net_lead *lead); /* NULL is left alone */
+const char *net_lead_error(struct net_lead *lead);
+/* The peer is gone or does not answer any more: no further point can be led. */
+bool net_lead_broken(const struct net_lead *lead);
+
+/* Opens a point at both ends, connects, and starts what streams and answers. On an error the point is closed. */
+int net_lead_begin(struct net_lead *lead, const struct net_point *point,
+                   const struct net_local *own, const struct net_local *peers);
+
+/* Waits until `window_ns` after the last reading and until something has arrived in each rate, then: ns[0..n)
+ * as net_lead_rates() counts them. A call begins where the one before ended. */
+int net_lead_stream(struct net_lead *lead, uint64_t window_ns, const volatile int *cancel,
+                    uint64_t *ns);
+/* One message there and back: the time of one way. */
+int net_lead_ping(struct net_lead *lead, uint64_t *ns);
+
+/* What net_lead_stream() measures: each rail of each direction, where there are several the sum of a
+ * direction, and the sum of both. */
+struct net_rate_name {
+    const char *direction; /* of net_direction_word(), or "sum" */
+    char rail[64];         /* "" where there is one; "all" for a sum of them */
+    double limit_gbps;     /* GB/s, of the slower end; NAN: not known, or parts of it are shared */
+    enum limit_kind limit_kind;
+    const char *limit_link; /* NULL: none */
+    char limit_source[200];
+};
+#define NET_RATES_MAX (NET_DIRECTIONS * (NET_RAILS_MAX + 1) + 1)
+unsigned net_lead_rates(struct net_lead *lead, struct net_rate_name *rates);
+/* What rows call a direction: "forward" or "reverse" where it is streamed alone; where both are, "both-forward" or "both-reverse", which
+ * are other cases. */
+const char *net_direction_word(const struct net_point *p, enum net_direction d);
+
+/* Whole messages that have arrived since net_lead_mark(), of all rates. */
+uint64_t net_lead_messages(const struct net_lead *lead);
+
+/* All bytes since net_lead_mark() over all of the time, stalls and all, by the clock of the end that counts them:
+ * GB/s, all rates' sum. After net_lead_end(). */
+double net_lead_average(const struct net_lead *lead);
+
+/* The longest time between two readings that saw arrivals, since net_lead_mark(): a sample in which the stream
+ * stalled takes this long, and is one sample all the same. */
+uint64_t net_lead_longest_ns(const struct net_lead *lead);
+
+/* Call when the warm-up is over: CPU time, facts and the load's rate count from here. */
+int net_lead_mark(struct net_lead *lead);
+
+/* Stops, drains, compares data, and takes the proof of the path. 0; -EBADMSG: wrong data, or the bytes went
+ * another way; or as any. */
+int net_lead_end(struct net_lead *lead);
+
+/* After net_lead_end(). What the threads of one end, or its machine, have spent since net_lead_mark(). */
+enum net_side { NET_OWN, NET_PEER, NET_SIDES };
+struct net_cost {
+    double bytes; /* arrived meanwhile, both directions */
+    double seconds;
+    double cpu_seconds; /* with the readings at both ends in it: what CPUs did fits into that */
+    double threads_s;   /* CPU seconds of all threads that move data */
+    double machine_s;   /* of the whole machine, less what it spends when idle; NAN: not measured */
+    double softirq_s;
+};
+/* Blocks of about a second: up to NET_BLOCKS; how many. */
+unsigned net_lead_costs(struct net_lead *lead, enum net_side side, struct net_cost *costs);
+/* Of one thread over all of the sampling: CPU seconds a second. How many threads; cores NULL: only that. */
+unsigned net_lead_threads(struct net_lead *lead, enum net_side side, double *cores);
+
+const struct net_told *net_lead_told(const struct net_lead *lead, enum net_side side);
+bool net_lead_same_machine(const struct net_lead *lead);
+unsigned net_lead_thread_count(const struct net_lead *lead); /* that serve a direction at one end */
+bool net_lead_polls(const struct net_lead *lead); /* they are busy whatever there is to do */
+/* Busy before anything ran; NAN: not measured. */
+double net_lead_idle_cores(const struct net_lead *lead, enum net_side side);
+const char *net_lead_host(const struct net_lead *lead); /* the peer's name of itself */
+
+/* Closes the point at both ends, however far it came. */
+void net_lead_finish(struct net_lead *lead);
+
+#endif

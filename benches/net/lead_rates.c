@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From both ends' readings to rates and costs: see lead.h and net.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "benches/net/lead_state.h"
+#include "core/clock.h"
+
+#define AGAIN_NS                                                                                   \
+    1000000u /* until the next look, where nothing had arrived; twice as long each time, */
+#define AGAIN_MOST_NS 20000000u /* up to this */
+#define CLUMPS                                                                                     \
+    8 /* messages of each connection that a window holds at least, where whole ones are counted */
+
+/* The end whose tallies count a direction. */
+static enum net_side counter_of(const struct net_lead *l, int direction)
+{
+    bool by_sender = l->end.ops->counted_by_sender(l->end.point, direction);
+
+    return by_sender == (direction == NET_FORWARD) ? NET_OWN : NET_PEER;
+}
+
+static const struct net_rate *rate_of(const struct net_lead *l, const struct net_pair *pair,
+                                      int direction, unsigned rail)
+{
+    return &pair->of[counter_of(l, direction)].rates[direction][rail];
+}
+
+/* It proved who it is, not that it is sound. */
+static int check_reading(struct net_lead *l, const struct net_reading *r,
+                         const struct net_reading *last)
+{
+    bool sound = r->n_workers <= NET_WORKERS_MAX && r->now_ns >= last->now_ns;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned i = 0; i < NET_RAILS_MAX; i++)
+            sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
+                     r->rates[d][i].messages >= last->rates[d][i].messages;
+    return sound ? 0
+                 : net_lead_fail(l, -EPROTO, "%s told readings that cannot be",
+                                 channel_peer(l->channel));
+}
+
+static int read_both(struct net_lead *l, struct net_pair *pair, uint32_t flags)
+{
+    struct net_pair now;
+    int err = net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags));
+
+    net_read(&l->end, &now.of[NET_OWN], flags);
+    if (!err)
+        err = net_lead_reply(l, NET_ASK_READ, &now.of[NET_PEER], sizeof(now.of[NET_PEER]), NULL,
+                             CHANNEL_WAIT_NS);
+    int own_err = atomic_load(&l->end.error_code);
+    if (own_err)
+        return net_lead_own(l, own_err);
+    if (!err)
+        err = check_reading(l, &now.of[NET_PEER], &l->last.of[NET_PEER]);
+    if (!err)
+        *pair = now;
+    return err;
+}
+
+static bool streams(const struct net_lead *l)
+{
+    return l->end.point->stream[NET_FORWARD] || l->end.point->stream[NET_REVERSE];
+}
+
+/* Connections that share a line fairly end their messages at about the same time. Where a message counts when it
+ * is whole, a window of few of them would begin or end in the middle of such a clump. */
+static uint64_t enough_messages(const struct net_lead *l)
+{
+    const struct net_point *p = l->end.point;
+
+    if (!l->end.ops->counts_whole)
+        return 0;
+    return CLUMPS * ((p->connections + l->end.n_rails - 1) / l->end.n_rails);
+}
+
+/* Does each rate have arrivals between the two? A rate needs two moments: the first reading has none before it. */
+static bool all_moved(const struct net_lead *l, const struct net_pair *from,
+                      const struct net_pair *to)
+{
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++) {
+            const struct net_rate *a = rate_of(l, from, d, rail), *b = rate_of(l, to, d, rail);
+            if (!a->last_ns || b->bytes <= a->bytes || b->last_ns <= a->last_ns ||
+                b->messages - a->messages < enough_messages(l))
+                return false;
+        }
+    return true;
+}
+
+static bool all_began(const struct net_lead *l, const struct net_pair *pair)
+{
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            if (!rate_of(l, pair, d, rail)->last_ns)
+                return false;
+    return true;
+}
+
+static void sleep_until(uint64_t until_ns, const volatile int *cancel)
+{
+    for (uint64_t now_ns = clock_now_ns(); now_ns < until_ns && !(cancel && *cancel);
+         now_ns = clock_now_ns()) {
+        struct timespec t = {.tv_sec = (time_t)((until_ns - now_ns) / 1000000000u),
+                             .tv_nsec = (long)((until_ns - now_ns) % 1000000000u)};
+        nanosleep(&t, NULL);
+    }
+}
+
+static void pause_for(uint64_t *again_ns, const volatile int *cancel)
+{
+    sleep_until(clock_now_ns() + *again_ns, cancel);
+    *again_ns = 2 * *again_ns < AGAIN_MOST_NS ? 2 * *again_ns : AGAIN_MOST_NS;
+}
+
+static int still(struct net_lead *l)
+{
+    return net_lead_fail(
+        l, -ETIMEDOUT,
+        "nothing has arrived for %.3g s between this end and %s: is the link up, and "
+        "does nothing on the way drop it",
+        (double)NET_STILL_NS / 1e9, channel_peer(l->channel));
+}
+
+int net_lead_first_reading(struct net_lead *l)
+{
+    uint64_t begin_ns = clock_now_ns();
+    uint64_t again_ns = AGAIN_NS;
+
+    l->last = (struct net_pair){0};
+    int err = read_both(l, &l->last, NET_READ_MACHINE);
+    while (!err && streams(l) && !all_began(l, &l->last)) {
+        if (clock_now_ns() - begin_ns > NET_STILL_NS)
+            return still(l);
+        pause_for(&again_ns, NULL);
+        err = read_both(l, &l->last, NET_READ_MACHINE);
+    }
+    l->last_ns = clock_now_ns();
+    l->mark = l->block = l->final = l->last;
+    return err;
+}
+
+static double bytes_between(const struct net_lead *l, const struct net_pair *from,
+                            const struct net_pair *to)
+{
+    double bytes = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            bytes += (double)(rate_of(l, to, d, rail)->bytes - rate_of(l, from, d, rail)->bytes);
+    return bytes;
+}
+
+/* The kernel's counts may go back a little. */
+static double seconds_between(uint64_t a_ns, uint64_t b_ns)
+{
+    return (double)(int64_t)(b_ns - a_ns) / 1e9;
+}
+
+/* All that CPUs did between two readings was done in that time: no thread takes more than one of them. */
+static double cpu_seconds(const struct net_reading *a, const struct net_reading *b)
+{
+    return (double)(b->now_ns - a->from_ns) / 1e9;
+}
+
+static struct net_cost cost_between(const struct net_lead *l, enum net_side side,
+                                    const struct net_pair *from, const struct net_pair *to)
+{
+    const struct net_reading *a = &from->of[side], *b = &to->of[side];
+    struct net_cost cost = {.bytes = bytes_between(l, from, to),
+                            .seconds = (double)(b->now_ns - a->now_ns) / 1e9,
+                            .cpu_seconds = cpu_seconds(a, b)};
+
+    for (unsigned i = 0; i < b->n_workers && i < NET_WORKERS_MAX; i++)
+        cost.threads_s += seconds_between(a->worker_ns[i], b->worker_ns[i]);
+    cost.machine_s = cost.softirq_s = NAN;
+    if (a->machine_known &&
+        b->machine_known) { /* less what it does when idle: NAN where that was not measured */
+        const struct net_hello *h = &l->hello[side];
+        cost.machine_s = seconds_between(a->busy_ns, b->busy_ns) - h->idle_cores * cost.seconds;
+        cost.softirq_s =
+            seconds_between(a->softirq_ns, b->softirq_ns) - h->idle_softirq * cost.seconds;
+    }
+    return cost;
+}
+
+/* Twice as long, half as many: nothing is left out however long a point runs. */
+static void merge_blocks(struct net_lead *l)
+{
+    for (unsigned i = 0; i < NET_BLOCKS / 2; i++)
+        for (int side = 0; side < NET_SIDES; side++) {
+            struct net_cost *a = &l->blocks[2 * i].of[side], *b = &l->blocks[2 * i + 1].of[side];
+            l->blocks[i].of[side] =
+                (struct net_cost){.bytes = a->bytes + b->bytes,
+                                  .seconds = a->seconds + b->seconds,
+                                  .cpu_seconds = a->cpu_seconds + b->cpu_seconds,
+                                  .threads_s = a->threads_s + b->threads_s,
+                                  .machine_s = a->machine_s + b->machine_s,
+                                  .softirq_s = a->softirq_s + b->softirq_s};
+        }
+    l->n_blocks = NET_BLOCKS / 2;
+    l->block_ns *= 2;
+}
+
+static void end_block(struct net_lead *l, uint64_t at_least_ns)
+{
+    if (l->last.of[NET_OWN].now_ns - l->block.of[NET_OWN].now_ns < at_least_ns)
+        return;
+    if (l->n_blocks == NET_BLOCKS)
+        merge_blocks(l);
+    for (int side = 0; side < NET_SIDES; side++)
+        l->blocks[l->n_blocks].of[side] = cost_between(l, side, &l->block, &l->last);
+    l->n_blocks++;
+    l->block = l->last;
+}
+
+int net_lead_mark(struct net_lead *l)
+{
+    struct net_pair now = {0};
+    int err = read_both(l, &now, NET_READ_MACHINE | NET_READ_MARK);
+
+    if (err)
+        return err;
+    l->mark = l->block = now;
+    l->n_blocks = 0;
+    l->block_ns = NET_BLOCK_NS;
+    l->longest_ns = 0;
+    return 0;
+}
+
+uint64_t net_lead_longest_ns(const struct net_lead *l)
+{
+    return l->longest_ns;
+}
+
+int net_lead_last_reading(struct net_lead *l)
+{
+    int err = read_both(l, &l->final, NET_READ_MACHINE);
+
+    if (!err && streams(l)) {
+        l->last = l->final;
+        end_block(l, l->n_blocks ? NET_BLOCK_NS / 2 : 1);
+    }
+    return err;
+}
+
+/* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are bytes over their size. */
+static double speed(const struct net_lead *l, const struct net_rate *a, const struct net_rate *b)
+{
+    double bytes_per_ns = (double)(b->bytes - a->bytes) / (double)(b->last_ns - a->last_ns);
+
+    return l->end.point->count_messages ? bytes_per_ns / (double)l->end.point->message_bytes
+                                        : bytes_per_ns;
+}
+
+static uint64_t to_ns(double per_ns)
+{
+    return (uint64_t)llround(NET_QUANTITY / per_ns);
+}
+
+static void fill_rates(const struct net_lead *l, const struct net_pair *from,
+                       const struct net_pair *to, uint64_t *ns)
+{
+    double all = 0;
+    unsigned n = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        double sum = 0;
+        if (!l->end.point->stream[d])
+            continue;
+        for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
+            double one = speed(l, rate_of(l, from, d, rail), rate_of(l, to, d, rail));
+            ns[n++] = to_ns(one);
+            sum += one;
+        }
+        if (l->end.n_rails > 1)
+            ns[n++] = to_ns(sum);
+        all += sum;
+    }
+    if (l->end.point->stream[NET_FORWARD] && l->end.point->stream[NET_REVERSE])
+        ns[n++] = to_ns(all);
+}
+
+/* What the machine spends is looked at once a block: the look itself costs. */
+static uint32_t flags_now(const struct net_lead *l)
+{
+    return clock_now_ns() - l->block.of[NET_OWN].now_ns >= l->block_ns ? NET_READ_MACHINE : 0;
+}
+
+int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *cancel,
+                    uint64_t *ns)
+{
+    struct net_pair now = {0};
+    uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved_ns, moved = 0;
+    uint32_t flags;
+    int err;
+
+    sleep_until(l->last_ns + window_ns, cancel);
+    moved_ns = clock_now_ns();
+    while (!(err = read_both(l, &now, flags = flags_now(l))) && !all_moved(l, &l->last, &now)) {
+        uint64_t bytes = (uint64_t)bytes_between(l, &l->last, &now);
+        if (bytes != moved)
+            moved_ns = clock_now_ns();
+        moved = bytes;
+        if (cancel && *cancel)
+            return -EINTR;
+        if (clock_now_ns() - moved_ns > NET_STILL_NS)
+            return still(l);
+        pause_for(&again_ns, cancel);
+    }
+    if (err)
+        return err;
+    fill_rates(l, &l->last, &now, ns);
+    l->last = now;
+    l->last_ns = clock_now_ns();
+    if (l->last_ns - begin_ns > l->longest_ns)
+        l->longest_ns = l->last_ns - begin_ns;
+    if (flags & NET_READ_MACHINE)
+        end_block(l, l->block_ns);
+    return 0;
+}
+
+double net_lead_average(const struct net_lead *l)
+{
+    double gbps = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++) {
+        enum net_side side = counter_of(l, d);
+        double ns = (double)(l->final.of[side].now_ns - l->mark.of[side].now_ns);
+        for (unsigned rail = 0; l->end.point->stream[d] && ns > 0 && rail < l->end.n_rails; rail++)
+            gbps += (double)(rate_of(l, &l->final, d, rail)->bytes -
+                             rate_of(l, &l->mark, d, rail)->bytes) /
+                    ns;
+    }
+    return gbps;
+}
+
+uint64_t net_lead_messages(const struct net_lead *l)
+{
+    uint64_t n = 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
+            n += rate_of(l, &l->last, d, rail)->messages - rate_of(l, &l->mark, d, rail)->messages;
+    return n;
+}
+
+int net_lead_ping(struct net_lead *l, uint64_t *ns)
+{
+    const struct net_ops *ops = l->end.ops;
+    int err = ops->ping(&l->end, false, ns);
+
+    if (err)
+        return net_lead_own(l, err);
+    if (!ops->ping_is_whole || !ops->ping_is_whole(l->end.point))
+        *ns /= 2;
+    return 0;
+}
+
+unsigned net_lead_costs(struct net_lead *l, enum net_side side, struct net_cost *costs)
+{
+    for (unsigned i = 0; i < l->n_blocks; i++)
+        costs[i] = l->blocks[i].of[side];
+    return l->n_blocks;
+}
+
+unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
+{
+    const struct net_reading *a = &l->mark.of[side], *b = &l->final.of[side];
+    double seconds = cpu_seconds(a, b);
+
+    for (unsigned i = 0; cores && i < b->n_workers && i < NET_WORKERS_MAX; i++)
+        cores[i] = seconds_between(a->worker_ns[i], b->worker_ns[i]) / seconds;
+    return b->n_workers;
+}

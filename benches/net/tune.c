@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The search for the plateau: see tune.h. */
+#include "benches/net/tune.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "benches/net/party.h"
+#include "core/units.h"
+
+#define STEPS_MAX  24
+#define WINDOW_NS  50000000u
+#define WARM_UPS   6  /* windows */
+#define WINDOWS    10 /* that count */
+#define GAIN_LEAST 1.02
+#define START_SIZE 1048576u
+
+struct tune {
+    struct net_params params; /* as found so far */
+    struct topo *topo;
+    struct net_lead *lead;
+    const volatile int *cancel;
+    char *error;
+    size_t len;
+};
+
+size_t tune_plateau(const struct tune_step *steps, size_t n)
+{
+    double best = 0;
+    size_t at = 0;
+
+    for (size_t i = 0; i < n; i++)
+        best = steps[i].gbps > best ? steps[i].gbps : best;
+    while (at < n - 1 && steps[at].gbps < TUNE_SHARE * best)
+        at++;
+    return at;
+}
+
+bool tune_goes_on(const struct tune_step *steps, size_t n)
+{
+    if (n < 3)
+        return true;
+    double before = steps[n - 3].gbps;
+    return steps[n - 1].gbps > GAIN_LEAST * before || steps[n - 2].gbps > GAIN_LEAST * before;
+}
+
+static int keep_error(struct tune *t, int err)
+{
+    snprintf(t->error, t->len, "%s", net_lead_error(t->lead));
+    return err;
+}
+
+/* Bytes over time, stalls and all, of half a second in the steady state. */
+static int measure(struct tune *t, double *gbps)
+{
+    struct net_point point;
+    struct net_local own, peers;
+    uint64_t ns[NET_RATES_MAX];
+
+    net_point_of(&t->params, 1, &point);
+    net_party_locals(&t->params, &own, &peers);
+    int err = net_lead_begin(t->lead, &point, &own, &peers);
+    for (int i = 0; !err && i < WARM_UPS + WINDOWS && !*t->cancel; i++) {
+        err = i == WARM_UPS ? net_lead_mark(t->lead) : 0;
+        err = err ? err : net_lead_stream(t->lead, WINDOW_NS, t->cancel, ns);
+    }
+    if (!err)
+        err = *t->cancel ? -EINTR : net_lead_end(t->lead);
+    if (err)
+        keep_error(t, err);
+    *gbps = err ? 0 : net_lead_average(t->lead);
+    net_lead_finish(t->lead);
+    return err;
+}
+
+/* Doubles *value from `first` to `last`, keeps the least that is on the plateau. */
+static int search(struct tune *t, const char *what, uint64_t *value, uint64_t first, uint64_t last)
+{
+    struct tune_step steps[STEPS_MAX];
+    size_t n = 0;
+    int err = 0;
+
+    for (uint64_t v = first; !err && v <= last && n < STEPS_MAX && tune_goes_on(steps, n); v *= 2) {
+        *value = steps[n].value = v;
+        err = measure(t, &steps[n].gbps);
+        if (!err)
+            fprintf(stderr, "%s: tune: %s %" PRIu64 ": %.4g GB/s\n", program_invocation_short_name,
+                    what, v, steps[n].gbps);
+        n++;
+    }
+    if (err)
+        return err;
+    *value = steps[tune_plateau(steps, n)].value;
+    return 0;
+}
+
+static int search_all(struct tune *t, bool rdma)
+{
+    uint64_t rails = 1;
+
+    for (const char *p = t->params.device; p && *p; p++)
+        rails += *p == '+';
+    t->params.pattern = NET_BANDWIDTH;
+    t->params.size = START_SIZE;
+    int err = search(t, "streams", &t->params.streams, rails, rails * 16);
+    if (!err && rdma)
+        err = search(t, "depth", &t->params.depth, 1, 1024);
+    return err ? err : search(t, "size", &t->params.size, 4096, 16u << 20);
+}
+
+static int set_number(struct opts *o, const char *name, uint64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    return opts_set(o, name, text);
+}
+
+/* What was found is what the sweep then is. */
+static int keep_found(struct tune *t, struct opts *o, bool rdma)
+{
+    char size[24];
+    int err = set_number(o, "streams", t->params.streams);
+
+    if (!err && rdma)
+        err = set_number(o, "depth", t->params.depth);
+    if (!err)
+        err = set_number(o, "size", t->params.size);
+    if (!err)
+        err = opts_set(o, "pattern", "bandwidth");
+    if (err) {
+        snprintf(t->error, t->len, "%.200s", o->error);
+        return err;
+    }
+    fprintf(stderr, "%s: tune: the plateau begins at %" PRIu64 " stream%s",
+            program_invocation_short_name, t->params.streams, t->params.streams == 1 ? "" : "s");
+    if (rdma)
+        fprintf(stderr, ", depth %" PRIu64, t->params.depth);
+    fprintf(stderr, ", size %s (within %.0f %% of the best)\n",
+            units_format_size(t->params.size, size, sizeof(size)), 100 * (1 - TUNE_SHARE));
+    return 0;
+}
+
+static int refuse(const struct opts *o, const struct net_params *p, char *error, size_t len)
+{
+    if (opts_values(o, "transport")->n != 1)
+        snprintf(error, len, "--tune looks for one transport's plateau: --transport tcp, say");
+    else if (net_party_kind(p) == NET_GROUP_MPI)
+        snprintf(error, len, "--tune takes a listener or a process here as its peer, not ranks");
+    else if (p->secret_file && !strcmp(p->secret_file, "-"))
+        snprintf(error, len,
+                 "--tune meets the peer twice, and stdin tells the secret but once: give "
+                 "--secret-file a file");
+    else if (net_party_kind(p) == NET_GROUP_LOCAL && net_party_gpu(p->peer_memory))
+        snprintf(
+            error, len,
+            "--tune forks a peer, and after it another one, which could use no GPU by then: for "
+            "--peer-memory %s start a listener (%s --listen) and give its host",
+            p->peer_memory, program_invocation_short_name);
+    else if (opts_values(o, "size")->given || opts_values(o, "streams")->given ||
+             opts_values(o, "depth")->given)
+        snprintf(error, len, "--tune finds --streams, --depth and --size: leave them out");
+    else
+        return 0;
+    return -EINVAL;
+}
+
+int net_tune(struct opts *o, const struct net_params *p, const volatile int *cancel, char *error,
+             size_t len)
+{
+    struct tune t = {.params = *p, .cancel = cancel, .error = error, .len = len};
+    struct net_secret secret = {0};
+    struct channel *c = NULL;
+    bool rdma = !strcmp(net_names[p->transport], "rdma");
+
+    t.params.sizes_chosen = false;
+    int err = refuse(o, p, error, len);
+    if (!err && (err = topo_open(&t.topo)))
+        snprintf(error, len, "hwloc cannot read this machine's topology: %s", strerror(-err));
+    if (err)
+        return err;
+    err = net_party_open(&c, p, &secret, cancel, error, len);
+    if (!err) {
+        err = net_lead_open(&t.lead, c, t.topo, 0);
+        if (err && t.lead)
+            keep_error(&t, err);
+    }
+    if (!err)
+        err = search_all(&t, rdma);
+    net_lead_close(t.lead);
+    topo_close(t.topo);
+    return err ? err : keep_found(&t, o, rdma);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * null: measures nothing. Its samples are drawn from a known distribution, so that the path from a
+ * sample to a report can be tested against the truth, and so that the harness can be timed alone.
+ * Its rows say origin=simulated.
+ */
+#include "core/bench.h"
+
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/rng.h"
+
+enum noise { NOISE_NONE, NOISE_NORMAL, NOISE_LOGNORMAL, NOISE_AR1, NOISE_TWO_LEVELS };
+enum fault {
+    FAULT_NONE,
+    FAULT_SKIP,
+    FAULT_FAIL,
+    FAULT_WRONG,
+    FAULT_CRASH,
+    FAULT_HANG,
+    FAULT_GARBAGE
+};
+
+struct params {
+    uint64_t number, level_ns, sleep_ns;
+    double spread;
+    int noise, fault;
+};
+
+struct state {
+    struct rng rng;
+    double last;   /* of the autoregressive noise */
+    double median; /* of the noise, so that --level is that of the samples */
+};
+
+#define AR1_PHI      0.9
+#define SECOND_LEVEL 1.1
+#define SECOND_SHARE 0.3
+
+static double below(double x, double level, double spread)
+{
+    return spread > 0 ? 0.5 * erfc((level - x) / spread / sqrt(2)) : x >= level;
+}
+
+/* Of 1 and SECOND_LEVEL mixed, each with normal noise: where half of the samples lie below. */
+static double median_of_levels(double spread)
+{
+    double low = 1, high = SECOND_LEVEL;
+
+    for (int i = 0; i < 60; i++) {
+        double x = (low + high) / 2;
+        double share = (1 - SECOND_SHARE) * below(x, 1, spread) +
+                       SECOND_SHARE * below(x, SECOND_LEVEL, spread);
+
+        *(share < 0.5 ? &low : &high) = x;
+    }
+    return low;
+}
+
+static double disturbance(const struct params *p, struct state *s)
+{
+    double z = p->noise == NOISE_NONE ? 0 : rng_normal(&s->rng);
+
+    switch (p->noise) {
+    case NOISE_LOGNORMAL:
+        return exp(p->spread * z);
+    case NOISE_AR1:
+        s->last = AR1_PHI * s->last + sqrt(1 - AR1_PHI * AR1_PHI) * z;
+        return 1 + p->spread * s->last;
+    case NOISE_TWO_LEVELS:
+        return ((rng_double(&s->rng) < SECOND_SHARE ? SECOND_LEVEL : 1) + p->spread * z) /
+               s->median;
+    default:
+        return 1 + p->spread * z;
+    }
+}
+
+/* Every case, and every repetition of one, has draws of its own. */
+static uint64_t seed_of(const struct point *pt)
+{
+    const struct params *p = pt->params;
+    uint64_t spread,
+        state = pt->common->seed,
+        parts[] = {pt->repeat, p->number, p->level_ns, (uint64_t)p->noise, (uint64_t)p->fault};
+
+    memcpy(&spread, &p->spread, sizeof(spread));
+    state = rng_splitmix64(&state) ^ spread;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        state = rng_splitmix64(&state) ^ parts[i];
+    return state;
+}
+
+static int setup(struct point *pt)
+{
+    const struct params *p = pt->params;
+    struct state *s = calloc(1, sizeof(*s));
+
+    if (!s)
+        return -ENOMEM;
+    pt->state = s;
+    rng_seed(&s->rng, seed_of(pt));
+    s->median = median_of_levels(p->spread);
+    s->last = rng_normal(&s->rng);
+    point_series(pt, "time", "us", 0);
+    if (p->fault == FAULT_SKIP)
+        return point_reason(pt, -EOPNOTSUPP, "asked to be skipped");
+    if (p->fault == FAULT_FAIL)
+        return point_reason(pt, -EIO, "asked to fail");
+    if (p->fault == FAULT_GARBAGE)
+        puts("this is \"not a row");
+    return 0;
+}
+
+static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    const struct params *p = pt->params;
+
+    if (p->fault == FAULT_CRASH)
+        raise(SIGSEGV);
+    if (p->fault == FAULT_HANG)
+        pause();
+    if (p->sleep_ns)
+        usleep((useconds_t)(p->sleep_ns / 1000));
+    double value = (double)p->level_ns * disturbance(p, pt->state) * (double)inner;
+    *ns = value < 1 ? 1 : (uint64_t)llround(value);
+    return 0;
+}
+
+static int check(struct point *pt)
+{
+    const struct params *p = pt->params;
+
+    return p->fault == FAULT_WRONG ? point_reason(pt, -EBADMSG, "asked to be wrong") : 0;
+}
+
+static void teardown(struct point *pt)
+{
+    free(pt->state);
+}
+
+static const char *const noises[] = {"none", "normal", "lognormal", "ar1", "two-levels", NULL};
+static const char *const faults[] = {"none",  "skip", "fail",    "wrong",
+                                     "crash", "hang", "garbage", NULL};
+
+#define AT(member) offsetof(struct params, member)
+
+static const struct opt options[] = {
+    {.name = "number",
+     .type = OPT_U64,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(number),
+     .def = "1",
+     .help = "a number that makes cases differ"},
+    {.name = "level",
+     .type = OPT_DURATION,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(level_ns),
+     .def = "100us",
+     .min = 1,
+     .max = 1000000000000,
+     .help = "true median of the simulated time, whatever the noise"},
+    {.name = "noise",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(noise),
+     .def = "normal",
+     .choices = noises,
+     .help = "how samples scatter: two-levels has 30 % of them 10 % above the others, ar1 is "
+             "correlated with "
+             "phi 0.9"},
+    {.name = "spread",
+     .type = OPT_FRACTION,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(spread),
+     .def = "1%",
+     .help = "standard deviation as a share of the level"},
+    {.name = "sleep",
+     .type = OPT_DURATION,
+     .offset = AT(sleep_ns),
+     .def = "0s",
+     .help = "really wait so long in each sample"},
+    {.name = "fault",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST | OPT_COLUMN,
+     .offset = AT(fault),
+     .def = "none",
+     .choices = faults,
+     .help = "misbehave, to test the harness"},
+    {.name = NULL},
+};
+
+static const struct bench_metric metrics[] = {{.name = "time", .units = "us"}, {.name = NULL}};
+static const struct bench_rows rows = {.metrics = metrics};
+
+const struct bench bench = {
+    .name = "null",
+    .help = "measures nothing: simulated samples of a known distribution, to test the suite itself",
+    .about = "No clock is read: each sample is drawn from the distribution that --noise names "
+             "around --level. The rows say\n"
+             "origin=simulated. Use it to see what the statistics make of a known truth, and to "
+             "time the harness alone.",
+    .needs = "",
+    .options = options,
+    .params_size = sizeof(struct params),
+    .rows = &rows,
+    .origin = "simulated",
+    .setup = setup,
+    .sample = sample,
+    .check = check,
+    .teardown = teardown,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a benchmark says of its rows, as data: see bench_rows.h. */
+#include "core/bench_rows.h"
+
+#include <stddef.h>
+
+const char *const bench_stage_names[] = {"",        "compute", "memory", "copy", "call",
+                                         "latency", "network", "group",  NULL};
+static const char *const better_names[] = {"", "more", "less", NULL};
+static const char *const limit_names[] = {"machine", "gpu", "host link", "peer link", NULL};
+
+#define TEXT(s, member)                                                                            \
+    {                                                                                              \
+#member, ROWS_TEXT, offsetof(struct s, member), 0, NULL                                    \
+    }
+#define NEEDED(s, member)                                                                          \
+    {                                                                                              \
+#member, ROWS_TEXT, offsetof(struct s, member), ROWS_NEEDED, NULL                          \
+    }
+#define NUMBER(s, member)                                                                          \
+    {                                                                                              \
+#member, ROWS_NUMBER, offsetof(struct s, member), 0, NULL                                  \
+    }
+#define FLAG(s, name, bit)                                                                         \
+    {                                                                                              \
+        name, ROWS_FLAG, offsetof(struct s, flags), bit, NULL                                      \
+    }
+#define CHOICE(s, member, from)                                                                    \
+    {                                                                                              \
+#member, ROWS_CHOICE, offsetof(struct s, member), 0, from                                  \
+    }
+#define END                                                                                        \
+    {                                                                                              \
+        NULL, ROWS_TEXT, 0, 0, NULL                                                                \
+    }
+
+static const struct rows_field columns[] = {
+    NEEDED(bench_column, name),
+    FLAG(bench_column, "outcome", COLUMN_OUTCOME),
+    FLAG(bench_column, "decides", COLUMN_DECIDES),
+    FLAG(bench_column, "library", COLUMN_LIBRARY),
+    FLAG(bench_column, "bytes", COLUMN_BYTES),
+    FLAG(bench_column, "place", COLUMN_PLACE),
+    TEXT(bench_column, sought_by),
+    TEXT(bench_column, left_by),
+    END,
+};
+
+static const struct rows_field metrics[] = {
+    NEEDED(bench_metric, name),
+    TEXT(bench_metric, units),
+    CHOICE(bench_metric, better, better_names),
+    TEXT(bench_metric, unjudged),
+    TEXT(bench_metric, where),
+    END,
+};
+
+static const struct rows_field headlines[] = {
+    NEEDED(bench_headline, pipe),
+    NEEDED(bench_headline, label),
+    NEEDED(bench_headline, where),
+    TEXT(bench_headline, by),
+    TEXT(bench_headline, at),
+    NUMBER(bench_headline, low_below),
+    TEXT(bench_headline, subjects),
+    CHOICE(bench_headline, stage, bench_stage_names),
+    FLAG(bench_headline, "gpu", HEADLINE_GPU),
+    FLAG(bench_headline, "tail", HEADLINE_TAIL),
+    FLAG(bench_headline, "quiet", HEADLINE_QUIET),
+    FLAG(bench_headline, "over", HEADLINE_OVER),
+    FLAG(bench_headline, "cost", HEADLINE_COST),
+    END,
+};
+
+static const struct rows_field contrasts[] = {
+    NEEDED(bench_contrast, title),
+    NEEDED(bench_contrast, where),
+    NEEDED(bench_contrast, column),
+    NEEDED(bench_contrast, other),
+    TEXT(bench_contrast, by),
+    NEEDED(bench_contrast, lower),
+    NEEDED(bench_contrast, higher),
+    NEEDED(bench_contrast, same),
+    FLAG(bench_contrast, "gpu", HEADLINE_GPU),
+    END,
+};
+
+static const struct rows_field plots[] = {
+    NEEDED(bench_plot, x),
+    TEXT(bench_plot, lines),
+    TEXT(bench_plot, ignore),
+    TEXT(bench_plot, square),
+    TEXT(bench_plot, undrawn),
+    TEXT(bench_plot, elsewhere),
+    FLAG(bench_plot, "gpu", PLOT_GPU),
+    FLAG(bench_plot, "bytes", PLOT_BYTES),
+    FLAG(bench_plot, "cache_marks", PLOT_CACHE_MARKS),
+    END,
+};
+
+static const struct rows_field pipes[] = {
+    NEEDED(bench_pipe, pipe),
+    TEXT(bench_pipe, where),
+    FLAG(bench_pipe, "gpu", HEADLINE_GPU),
+    END,
+};
+
+static const struct rows_field limits[] = {
+    NEEDED(bench_limit, where), CHOICE(bench_limit, of, limit_names),
+    TEXT(bench_limit, figures), NUMBER(bench_limit, times),
+    TEXT(bench_limit, remark),  END,
+};
+
+#define LIST(member)                                                                               \
+    {                                                                                              \
+#member, offsetof(struct bench_rows, member), sizeof(*((struct bench_rows *)0)->member),   \
+            member                                                                                 \
+    }
+
+const struct rows_list rows_lists[] = {
+    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),
+    LIST(plots),   LIST(pipes),   LIST(limits),    {NULL, 0, 0, NULL},
+};

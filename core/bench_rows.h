@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a benchmark says of its rows: the columns, metrics and limits, and how a report shows and
+ * judges them. The tables stand in the benchmark's own folder; --describe prints them as JSON, run.json
+ * keeps them, and the harness, which knows no benchmark by name, reads them from there into the same
+ * structs.
+ *
+ * Every table ends with an entry whose first member is NULL. `where` and the like are conditions
+ * (core/condition.h) on the columns of a row, and on `metric` and `unit`. A member that is not named
+ * is not there: a text NULL, a number 0, a flag false.
+ */
+#ifndef PLUMB_CORE_BENCH_ROWS_H
+#define PLUMB_CORE_BENCH_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Where things stand in a report: from the arithmetic units outwards. GPUs come before CPUs. */
+enum bench_stage {
+    STAGE_NONE, /* behind all others */
+    STAGE_COMPUTE,
+    STAGE_MEMORY,
+    STAGE_COPY,
+    STAGE_CALL,
+    STAGE_LATENCY,
+    STAGE_NETWORK,
+    STAGE_GROUP,
+    STAGES
+};
+
+enum {
+    COLUMN_OUTCOME =
+        1, /* follows from the others, and makes no case: it may differ between launches */
+    COLUMN_DECIDES = 2, /* an outcome: where it differs between runs it is another quantity */
+    COLUMN_LIBRARY = 4, /* an outcome: names the library that did the work, and its version */
+    COLUMN_BYTES = 8,   /* a size in bytes. Of options: OPT_SIZE says so */
+    COLUMN_PLACE =
+        16, /* a place: "host", "cuda:0". Of options: OPT_PLACE says so. A case is on a GPU
+                           where one of these is */
+};
+
+/* For the table for people: not a column there, but told once for the rows that it holds for. */
+#define BENCH_COLUMN_ASIDE (-1)
+
+/* A column of parameters: one that setup fills by point_column(). --describe tells the options that
+ * are columns, too. */
+struct bench_column {
+    const char *name;
+    int width; /* in the table for people; 0: as most; or BENCH_COLUMN_ASIDE */
+    unsigned flags;
+    const char *sought_by; /* the column that, where it is set, makes this one an outcome */
+    const char *left_by;   /* of an option: see opt.left_by */
+};
+
+enum bench_better { BETTER_BY_UNIT, BETTER_MORE, BETTER_LESS };
+
+struct bench_metric {
+    const char *name;
+    const char *units;        /* names of units_table, with blanks between */
+    enum bench_better better; /* by the unit: a rate more, a time less */
+    const char *unjudged;     /* why compare, check and history pass no verdict; NULL: they do */
+    const char
+        *where; /* of a launch that died before its first row: what it was to measure. NULL: no
+                          launch is for this metric */
+};
+
+enum {
+    HEADLINE_GPU = 1,   /* of cases on a GPU alone; without it, of those on none */
+    HEADLINE_TAIL = 2,  /* the sentence names the slowest in a thousand */
+    HEADLINE_QUIET = 4, /* no line where all such cases were skipped: what they need is a luxury */
+    HEADLINE_OVER = 8,  /* the line says over which device: the first word of the column `detail` */
+    HEADLINE_COST = 16, /* the line says what it cost in CPU */
+};
+
+/* One line of the report's first table: the best of the cases that it is for. */
+struct bench_headline {
+    const char *pipe;  /* "Memory" */
+    const char *label; /* what the line is of; the value of `by` follows; "%s": that value alone */
+    const char *where; /* of which cases */
+    const char *by;    /* a line for each value of this column; NULL: one line */
+    const char *at;    /* "+size": only cases at the largest size of their line; "-size": smallest;
+                          several, one after another: "+ranks +size" */
+    double low_below;  /* % of the limit below which it is called low; 0: not judged */
+    const char *subjects; /* of the machine's findings that may explain a low value: "cpu clock" */
+    enum bench_stage stage; /* STAGE_NONE: the benchmark's own */
+    unsigned flags;
+};
+
+/* Cases that differ in one column alone, set side by side: each case that matches `where` against the
+ * one that has another value of `column`. */
+struct bench_contrast {
+    const char *title;  /* "the library's choice against the best of its candidates" */
+    const char *where;  /* of the first case */
+    const char *column; /* in which they differ */
+    const char *other;  /* condition of the second case */
+    const char *by;     /* columns: of each combination of their values the best case is taken */
+    const char *lower, *higher; /* "%s" is by how much the second is below or above the first */
+    const char *same;           /* there is no difference that matters */
+    unsigned flags;             /* HEADLINE_GPU */
+};
+
+/* How plots of the cases on a GPU, or on none, are cut; and how their labels are made. */
+struct bench_plot {
+    const char *x;      /* column of the x axis */
+    const char *lines;  /* columns that make lines before others, best first: "op stores" */
+    const char *ignore; /* columns that say nothing of their own here: "accumulate" */
+    const char
+        *square; /* columns that are equal where x says all: "m n k" of square products. Cases
+                           in which they differ are listed in plots of their own */
+    const char *undrawn;   /* metrics that are shown elsewhere, or say the same as another */
+    const char *elsewhere; /* condition of cases that are drawn elsewhere */
+    unsigned flags;
+};
+
+enum {
+    PLOT_GPU = 1,         /* of cases on a GPU; else of those on none */
+    PLOT_BYTES = 2,       /* x is a size in bytes */
+    PLOT_CACHE_MARKS = 4, /* x is a working set: mark the caches' sizes */
+};
+
+/* The part of the machine that a case measures, for comparing: one for each case, the first that
+ * fits. */
+struct bench_pipe {
+    const char *pipe; /* "Matrix core" */
+    const char *where;
+    unsigned flags; /* HEADLINE_GPU */
+};
+
+enum bench_limit_of {
+    LIMIT_MACHINE, /* `figures` are keys of limits of the whole machine, whose threads (column
+                        `threads`) fill all of its cores */
+    LIMIT_GPU,     /* figures of the GPU that the column `address` names */
+    LIMIT_HOST_LINK, /* of the slowest link between the host and the GPUs of `address`, "A" or "A+B" */
+    LIMIT_PEER_LINK, /* of the links between these two; where there are none as LIMIT_HOST_LINK */
+};
+
+/* A limit of this machine that holds for rows, in place of a ceiling that the benchmark measured: the
+ * first of the table that fits and is known. */
+struct bench_limit {
+    const char *where;
+    enum bench_limit_of of;
+    const char *figures; /* "f64_tensor_tflops f64_tflops"; of several the highest. NULL of links */
+    double times;        /* of the limit: 2 for the sum of both directions; 0: once */
+    const char *remark;  /* before the limit's source: "both directions" */
+};
+
+struct bench_rows {
+    enum bench_stage stage;
+    const struct bench_column *columns;
+    const struct bench_metric *metrics;
+    const struct bench_headline *headlines;
+    const struct bench_contrast *contrasts;
+    const struct bench_plot *plots;
+    const struct bench_pipe *pipes;
+    const struct bench_limit *limits;
+};
+
+/* The same as data: names of JSON members and where they are kept, for who writes and who reads. */
+enum rows_field_type { ROWS_TEXT, ROWS_NUMBER, ROWS_FLAG, ROWS_CHOICE };
+
+#define ROWS_NEEDED 1u /* no entry lacks it */
+
+struct rows_field {
+    const char *name;
+    enum rows_field_type type;
+    size_t offset;
+    unsigned flag; /* ROWS_FLAG: this bit of an unsigned; ROWS_TEXT: ROWS_NEEDED, or 0 */
+    const char *const
+        *choices; /* ROWS_CHOICE: names of an enum's values; the first is not written */
+};
+
+struct rows_list {
+    const char *name;                /* "columns" */
+    size_t offset;                   /* of the table in struct bench_rows */
+    size_t size;                     /* of an entry */
+    const struct rows_field *fields; /* ends with a NULL name */
+};
+
+extern const struct rows_list rows_lists[];   /* ends with a NULL name */
+extern const char *const bench_stage_names[]; /* of enum bench_stage; ends with NULL */
+
+#endif

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * GPUs: the table of operations that a module (plumb-cuda.so) fills in, and how it is found. Programs
+ * are not linked with any GPU library: the module is opened at first use, and what is missing is a
+ * reason with a remedy, which becomes a skipped row.
+ *
+ * Errors are 0 or -errno, as everywhere: -ENODEV and -EOPNOTSUPP mean "not here" (skipped), -ENOMEM out
+ * of memory, any other is a failure. A call of an opened device that fails leaves a sentence in
+ * gpu_error(): the driver's call, code and text, and what to do. After an error of a kernel or of the
+ * device itself (-EIO), every call of it fails until it is opened again. A device that does not answer
+ * (-ETIMEDOUT, see stream_wait) is never asked anything again, nor closed: each of these would wait for
+ * it too. Its memory goes with the process.
+ *
+ * Threads: one thread uses a device and its streams at a time.
+ */
+#ifndef PLUMB_CORE_HW_GPU_H
+#define PLUMB_CORE_HW_GPU_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define GPU_MODULE_ABI    4u
+#define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
+#define GPU_ERROR_BYTES   320
+
+struct gpu;        /* an opened device; begins with struct gpu_base */
+struct gpu_stream; /* operations in order; of one device */
+struct gpu_event;
+struct gpu_kernel;
+struct gpu_graph;
+struct gpu_gemm;
+
+/* What the driver tells. What it does not is 0 or "" (numa_node: -1). */
+struct gpu_facts {
+    char name[96], address[24] /* "0000:3b:00.0" */, uuid[48];
+    int numa_node;
+    unsigned major, minor; /* compute capability */
+    unsigned sms, copy_engines, max_threads_per_sm;
+    uint64_t memory_bytes, l2_bytes;
+    double clock_mhz, memory_clock_mhz; /* the highest */
+    unsigned memory_bus_bits;
+    bool ecc, integrated, managed, managed_concurrent, host_register;
+    bool rdma, dmabuf;                   /* other devices can reach its memory; by a dma-buf file */
+    int driver_version, toolkit_version; /* 12040 is 12.4 */
+};
+
+enum gpu_memory {
+    GPU_DEVICE,
+    GPU_PINNED,         /* host memory, page-locked, mapped into the device */
+    GPU_WRITE_COMBINED, /* the same, round the host's caches: slow to read by the CPU */
+    GPU_MANAGED,        /* moves between both by page faults */
+};
+
+/* How two devices reach one another. */
+struct gpu_link {
+    bool access;     /* peer access is possible */
+    bool atomics;    /* native atomics over it: NVLink, as a rule */
+    int performance; /* the driver's rank, 0 is the best; -1 unknown */
+};
+
+struct gpu_gemm_ops; /* gpu_gemm.h */
+
+struct gpu_ops {
+    const char *name; /* of its places: "cuda" for cuda:0, cuda:1, ... */
+    unsigned abi;     /* GPU_MODULE_ABI */
+
+    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy; -ELIBBAD, the same, where the driver is of an older major
+     * version than the toolkit that this module was built with: one of an older toolkit may do. Once it has started, another call finds it so. */
+    int (*init)(char *error, size_t len);
+    /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one that
+     * failed. */
+    const char *(*origin)(void);
+    unsigned (*count)(void);
+    int (*facts)(unsigned index, struct gpu_facts *facts);
+    int (*link)(unsigned from, unsigned to, struct gpu_link *link);
+
+    /* A device that was lost or had a failing kernel is reset first. */
+    int (*open)(unsigned index, struct gpu **gpu, char *error, size_t len);
+    void (*close)(struct gpu *gpu); /* NULL is left alone */
+    int (*free_bytes)(struct gpu *gpu, uint64_t *bytes);
+
+    /* Zeroed: no. A buffer of GPU_PINNED has the same address on both sides; one of GPU_WRITE_COMBINED is for
+     * copy() and the host alone.
+     * Host memory comes from the node of the calling thread (bind it first). */
+    int (*alloc)(struct gpu *gpu, enum gpu_memory kind, size_t bytes, void **at);
+    void (*free)(struct gpu *gpu, enum gpu_memory kind, void *at); /* NULL is left alone */
+    /* Page-locks host memory that is there already (huge pages, say), same address on both sides. */
+    int (*pin)(struct gpu *gpu, void *at, size_t bytes);
+    void (*unpin)(struct gpu *gpu, void *at);
+
+    int (*stream_open)(struct gpu *gpu, struct gpu_stream **stream);
+    void (*stream_close)(struct gpu_stream *stream);
+    /* Until all of it is done, asking again and again. Gives up with -ETIMEDOUT when that takes
+     * longer than anything may (see struct gpu_base), or soon after the program was told to end. */
+    int (*stream_wait)(struct gpu_stream *stream);
+    /* The same by the driver's own call, for those who time that one: it may never return. */
+    int (*stream_sync)(struct gpu_stream *stream);
+    int (*stream_query)(struct gpu_stream *stream); /* 0 done, -EAGAIN not yet */
+    /* What is queued next in this stream waits until `event` (of any stream) was reached. */
+    int (*stream_after)(struct gpu_stream *stream, struct gpu_event *event);
+    /* The driver's own stream (CUstream), for a library that queues work into it; its device's context is made the
+     * calling thread's, which such a library wants too. NULL with gpu_error(). */
+    void *(*stream_native)(struct gpu_stream *stream);
+
+    /* What is queued from here on waits for gpu_release(), so that the cost of queueing is not in the
+     * times. A hold that is not released ends by itself after GPU_HOLD_NS, and the next stream_wait
+     * then fails with -ETIMEDOUT. Queue no more than GPU_HELD_MAX operations meanwhile: the driver's
+     * queue is bounded, and a full one would wait for itself. */
+    int (*hold)(struct gpu_stream *stream);
+    int (*release)(struct gpu_stream *stream);
+
+    int (*event_open)(struct gpu *gpu, struct gpu_event **event);
+    void (*event_close)(struct gpu_event *event);
+    int (*event_record)(struct gpu_event *event, struct gpu_stream *stream);
+    int (*event_wait)(struct gpu_event *event);  /* as stream_wait */
+    int (*event_sync)(struct gpu_event *event);  /* as stream_sync */
+    int (*event_query)(struct gpu_event *event); /* 0 reached, -EAGAIN not yet */
+    /* Between two reached events of one device, by its own clock (half a us fine, as a rule). */
+    int (*event_elapsed)(struct gpu_event *from, struct gpu_event *to, double *ns);
+
+    /* By a copy engine, where the driver takes one; either side any memory the driver knows, pageable
+     * host memory too. */
+    int (*copy)(struct gpu_stream *stream, void *dst, const void *src, size_t bytes);
+    int (*set)(struct gpu_stream *stream, void *dst, uint32_t word, size_t bytes /* of 4 */);
+    /* Moves pages of GPU_MANAGED memory to the device, or to the host. */
+    int (*prefetch)(struct gpu_stream *stream, void *at, size_t bytes, bool to_device);
+
+    /* A kernel of gpu_kernels.h by its name; lives as long as the device is open. */
+    int (*kernel)(struct gpu *gpu, const char *name, struct gpu_kernel **kernel);
+    /* Blocks of so many threads that an SM holds at a time; 0: not even one. */
+    int (*occupancy)(struct gpu_kernel *kernel, unsigned block, unsigned *blocks_per_sm);
+    /* `args`: the kernel's one argument, a struct of gpu_kernels.h; copied before the call returns. */
+    int (*launch)(struct gpu_stream *stream, struct gpu_kernel *kernel, unsigned grid,
+                  unsigned block, const void *args);
+
+    /* Lets kernels and copies of `gpu` use memory of `other` directly, or no longer. */
+    int (*peer)(struct gpu *gpu, struct gpu *other, bool enable);
+
+    /* What is queued between begin and end is not done but kept as a graph. */
+    int (*graph_begin)(struct gpu_stream *stream);
+    int (*graph_end)(struct gpu_stream *stream, struct gpu_graph **graph);
+    int (*graph_launch)(struct gpu_stream *stream, struct gpu_graph *graph);
+    void (*graph_close)(struct gpu_graph *graph);
+
+    /* For what a call of the driver costs: one that only asks it (free memory: goes to the kernel
+     * driver or, where the GPU is mediated, to the host), and memory taken and given back in stream
+     * order. */
+    int (*driver_call)(struct gpu *gpu);
+    int (*alloc_ordered)(struct gpu_stream *stream, size_t bytes, void **at);
+    int (*free_ordered)(struct gpu_stream *stream, void *at);
+
+    /* A range of GPU_DEVICE memory as a dma-buf file, which an RDMA device can register; the caller closes it. Both of
+     * whole pages of the host, else -EINVAL. -EOPNOTSUPP: the driver, the kernel or the GPU has no such thing. */
+    int (*export_memory)(struct gpu *gpu, void *at, size_t bytes, int *fd);
+    /* What other devices have written into its memory, and said so, is there for what is queued from here on; where the
+     * device keeps that order by itself, or its driver cannot make it, nothing is done. */
+    int (*flush_writes)(struct gpu *gpu);
+
+    const struct gpu_gemm_ops *gemm; /* NULL: no library for matrix products was built in */
+};
+
+#define GPU_HOLD_NS  10000000000u
+#define GPU_HELD_MAX 256
+
+struct gpu_base { /* what every struct gpu begins with */
+    const struct gpu_ops *ops;
+    unsigned index;
+    struct gpu_facts facts;
+    char error[GPU_ERROR_BYTES]; /* of the last call that failed */
+    bool lost;                   /* it must be opened again */
+    bool silent;                 /* it does not answer: lost for good */
+    /* A wait gives up after GPU_PATIENCE_NS and what the work is expected to take, where that is
+     * known to be long, and GPU_PATIENCE_TIMES the longest wait so far; and GPU_CANCEL_NS after it
+     * sees *cancel set (NULL: never). */
+    uint64_t patience_ns;             /* 0: GPU_PATIENCE_NS */
+    uint64_t expected_ns, longest_ns; /* the first is set where a product is planned */
+    const volatile int *cancel;
+};
+
+#define GPU_PATIENCE_NS    60000000000u
+#define GPU_PATIENCE_TIMES 20
+#define GPU_CANCEL_NS      1000000000u
+
+static inline struct gpu_base *gpu_base(struct gpu *gpu)
+{
+    return (struct gpu_base *)gpu;
+}
+
+static inline const struct gpu_ops *gpu_ops(struct gpu *gpu)
+{
+    return gpu_base(gpu)->ops;
+}
+
+static inline const char *gpu_error(struct gpu *gpu)
+{
+    return gpu_base(gpu)->error;
+}
+
+/*
+ * The module and its devices, opened once in a process (gpus.c).
+ *
+ * The module is $PLUMB_CUDA_MODULE where that is set, else plumb-cuda.so beside the program or in
+ * ../lib/plumbline or ../lib. Where that is too new for the driver, plumb-cuda12.so (built with CUDA 12) at the same places. */
+struct gpus;
+
+struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
+void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
+/* Waits for devices that are opened from now on end soon after *cancel is set. */
+void gpus_heed(struct gpus *gpus, const volatile int *cancel);
+/* This process, or the one that it was forked from, has started a GPU's driver: a child that is forked from here on can use no GPU
+ * (gpus_module() says so there). */
+bool gpus_used(void);
+/* A device does not answer, of these or of others that were opened in this process: leave by _exit(), since what the driver does at exit() may wait for it. */
+bool gpus_silent(const struct gpus *gpus);
+
+/* The module's table, started; NULL where there is none or it does not start, with the reason (not
+ * to be freed) in *why: what is missing, and what to do. */
+const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
+unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
+/* "simulated" where a library underneath is a stand-in, whether it started or not; else "measured". */
+const char *gpus_origin(struct gpus *gpus);
+/* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error:
+ * -ENODEV where there is no GPU, -EINVAL where there are, but none of that number. */
+int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, size_t len);
+
+/* For a benchmark's `backends` hook: says each GPU ("cuda:0", "present: NAME at ADDRESS"), or once
+ * that there is none, and why ("cuda", "absent: ..."). */
+typedef void gpus_say_fn(void *arg, const char *name, const char *state);
+void gpus_say(gpus_say_fn *say, void *arg);
+void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg);
+
+#endif

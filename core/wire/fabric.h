@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages between the processes of a world: what collectives of our own are made of (core/collective). A fabric is this
+ * process' end of one transport; it has a link to each rank that it talks to. A transport is a const table of operations.
+ *
+ * The life of a fabric:
+ *
+ *   fabric_open -> fabric_link for each peer -> fabric_card for each peer, exchanged by the caller -> fabric_join, in all ranks
+ *   at the same time -> send, receive, progress -> fabric_close
+ *
+ * On a link messages keep their order, each way on its own. A message is posted by fabric_send() here and by fabric_receive() of the same
+ * length there; neither waits. Posted memory is left alone until its bytes are through: link->sent and link->received count them, and
+ * only fabric_progress() moves them. Bytes of a message may get through bit by bit (TCP, shared memory) or all at once (RDMA): `received`
+ * bytes of the oldest posted messages are in their place.
+ *
+ * Nothing blocks but fabric_join(), and fabric_progress() no longer than it is told. One thread uses a fabric at a time. A fabric is closed when all
+ * ranks have what they wait for: what still goes to a peer that has closed, if it is only the word that a message came, may fail there.
+ *
+ * Errors: 0 or -errno, with a sentence in f->error that names the peer: -ECONNRESET (it is gone), -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and
+ * -ENODEV (cannot be done here: a skipped row). A peer that stands still is the caller's to notice: see fabric_progress().
+ */
+#ifndef PLUMB_CORE_WIRE_FABRIC_H
+#define PLUMB_CORE_WIRE_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/group/world.h"
+#include "core/wire/net.h"
+
+#define FABRIC_CARD_MAX    512 /* bytes */
+#define FABRIC_POSTS       32  /* messages of a link that may be posted and not through, each way */
+#define FABRIC_ERROR_BYTES 384
+#define FABRIC_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
+#define FABRIC_SPINS_NS    50000       /* before it sleeps for the system to wake it */
+#define FABRIC_LATE_NS     400000 /* a CPU that was given way comes back so late: others have work */
+#define FABRIC_LATE_SHARE  20     /* none is given way again for so many times as long */
+
+struct fabric;
+
+/* Written by the transport. */
+struct fabric_link {
+    unsigned peer;   /* rank of the world */
+    char device[64]; /* what carries its bytes here, after join: "eth0", "lo", "mlx5_0:1", "shm" */
+    uint64_t posted_out, sent; /* bytes since join; sent <= posted_out */
+    uint64_t posted_in, received;
+    uint64_t messages_out, messages_in; /* whole ones that are through */
+    void *state;                        /* the transport's */
+};
+
+struct fabric_options {
+    /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a machine take them in turn, and
+     * a transport sees its rank's own alone. */
+    const char *device;
+    struct net_tcp tcp;    /* zerocopy and mode are left aside */
+    struct net_rdma rdma;  /* verb is left aside */
+    uint64_t message_most; /* no message will be longer: for what must be set aside */
+    bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
+    int node; /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread runs */
+    /* join calls it some times a second while it waits, and ends with what it says where that is not 0. NULL: it does not. */
+    int (*attend)(void *arg);
+    void *attend_arg;
+};
+
+struct fabric_ops {
+    const char *name; /* shm tcp rdma */
+    const char *help;
+    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+
+    int (*open)(struct fabric *f);
+    /* Memory that will be sent from or received into; all of it is known before link(). Kept until close. NULL: any memory will do. */
+    int (*memory)(struct fabric *f, void *at, size_t bytes);
+    int (*link)(struct fabric *f, struct fabric_link *l);
+    int (*card)(struct fabric *f, struct fabric_link *l, void *card,
+                size_t *len); /* for this peer */
+    /* cards[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links stand, when attend() ends it, or when
+     * none more has come to stand for FABRIC_JOIN_NS. Sets link->device. */
+    int (*join)(struct fabric *f, const void *const *cards, const size_t *lens);
+
+    int (*send)(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
+    int (*receive)(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
+    /* Moves what can be moved. 1: something moved; 0: nothing did, for wait_ns (0: it only looked); -errno. It may return 0 early. */
+    int (*progress)(struct fabric *f, uint64_t wait_ns);
+
+    /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not required. */
+    void (*describe)(const struct fabric *f, char *text, size_t len);
+    /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came between the mark and the end. Not required. */
+    size_t (*facts)(struct fabric *f, struct net_fact *facts);
+    /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told, and nothing been heard of it for so long? Not required. */
+    bool (*unheard)(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns);
+    /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment. 0, or -ENODATA. Not required. */
+    int (*rail)(const struct fabric *f, struct net_rail *rail);
+    void (*close)(struct fabric *f); /* undoes open, also one that failed half-way */
+};
+
+struct fabric {
+    const struct fabric_ops *ops;
+    const struct world *world;
+    struct fabric_options options;
+    struct fabric_link *links; /* grown by fabric_link(), fixed after join */
+    unsigned n_links;
+    uint64_t yield_ns; /* of fabric_spin(): no CPU is given way before that */
+    char error[FABRIC_ERROR_BYTES];
+    void *state;
+};
+
+extern const struct fabric_ops fabric_shm, fabric_tcp, fabric_rdma;
+extern const char *const fabric_names[]; /* "shm", "tcp", "rdma", NULL */
+const struct fabric_ops *fabric_find(const char *name);
+
+int fabric_open(struct fabric **f, const struct fabric_ops *ops, const struct world *world,
+                const struct fabric_options *options, char *error, size_t len);
+void fabric_close(struct fabric *f); /* NULL is left alone */
+int fabric_memory(struct fabric *f, void *at, size_t bytes);
+/* The index in f->links of the link to that rank, made where there is none; or -errno. */
+int fabric_link(struct fabric *f, unsigned rank);
+int fabric_card(struct fabric *f, unsigned link, void *card, size_t *len);
+int fabric_join(struct fabric *f, const void *const *cards, const size_t *lens);
+
+/* 0; -EAGAIN: FABRIC_POSTS are posted already; or -errno. bytes > 0 and at most options.message_most. */
+static inline int fabric_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+{
+    return f->ops->send(f, l, at, bytes);
+}
+
+static inline int fabric_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+{
+    return f->ops->receive(f, l, at, bytes);
+}
+
+static inline int fabric_progress(struct fabric *f, uint64_t wait_ns)
+{
+    return f->ops->progress(f, wait_ns);
+}
+
+/* The rank of the first peer to which bytes are under way and from which nothing has been heard for so long, and the device that they take; -1: none, or it
+ * is not known. After join. */
+int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device);
+
+/* For transports, in join. */
+static inline int fabric_attend(struct fabric *f)
+{
+    return f->options.attend ? f->options.attend(f->options.attend_arg) : 0;
+}
+
+/* For transports, before they sleep: looks until something moves, for wait_ns and FABRIC_SPINS_NS at the most, `looks` times between two readings of the
+ * clock, each of which comes after it has given way to whoever wants this CPU. That may be the rank that it waits for, and costs less than to sleep and be
+ * woken: crowded, it gives way before each look. A CPU that comes back late was another program's: then for some time it spins alone, or, crowded, returns at
+ * once. What look() said. */
+int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks, uint64_t start_ns,
+                uint64_t wait_ns);
+
+/* Keeps a sentence and returns err. */
+int fabric_fail(struct fabric *f, int err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#endif

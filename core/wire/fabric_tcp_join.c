@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the connections of fabric_tcp.h come about. Of two ranks the higher connects; each rank does all its links at once, those that it
+ * makes and those that it awaits, so that no two wait for each other. Whoever connects is a guest until it has said a
+ * token: guests have a few places and little time, the oldest makes way, and none holds up another.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/hw/nic.h"
+#include "core/wire/fabric_tcp.h"
+
+#define BACKLOG    4096
+#define GUESTS     64
+#define GUEST_NS   5000000000u
+#define ADMISSIONS 64u /* at once, of what may be a flood of strangers */
+
+struct guest {
+    int fd; /* -1: a free place */
+    uint64_t since_ns;
+    size_t got;
+    struct fabric_tcp_hello hello;
+};
+
+struct party {
+    struct fabric *f;
+    struct guest guests[GUESTS];
+    struct pollfd *polls; /* rails, guests, links */
+    unsigned missing;     /* links */
+};
+
+/* Ranks of one network share its ports: each takes the next one after the first. */
+static uint32_t port_of_rank(const struct fabric *f)
+{
+    unsigned own = world_rank(f->world);
+    const struct world_member *self = world_member(f->world, own);
+    uint32_t port = f->options.tcp.data_port;
+
+    for (unsigned i = 0; i < own && port; i++) {
+        const struct world_member *m = world_member(f->world, i);
+        port += self->network ? m->network == self->network : m->node == self->node;
+    }
+    return port;
+}
+
+static int refuse_listen(struct fabric *f, const struct sockaddr_storage *a, int err)
+{
+    char text[80];
+
+    return fabric_fail(
+        f, err, "cannot listen for data on %s: %s; a free --data-port, or none, lets it choose",
+        tcp_address_text(a, text, sizeof(text)), strerror(-err));
+}
+
+static int listen_on(struct fabric *f, struct tcp_rail *rail)
+{
+    struct fabric_tcp *t = fabric_tcp_of(f);
+    socklen_t len = sizeof(rail->address);
+    uint32_t port = port_of_rank(f);
+    int one = 1;
+
+    if (port > UINT16_MAX)
+        return fabric_fail(f, -EINVAL, "port %u is none: a lower --data-port", port);
+    rail->listener = socket(rail->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (rail->listener < 0)
+        return fabric_fail(f, -errno, "a TCP socket: %s", strerror(errno));
+    t->end.same_machine =
+        true; /* not bound to an interface: near peers come over the loopback one */
+    int err = tcp_prepare_socket(&t->end, rail->listener, rail);
+    if (err)
+        return fabric_tcp_end_failed(f, err);
+    /* The port has one place in both families. */
+    ((struct sockaddr_in *)&rail->address)->sin_port = htons((uint16_t)port);
+    setsockopt(rail->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+    if (bind(rail->listener, (struct sockaddr *)&rail->address, rail->address_bytes) ||
+        listen(rail->listener, BACKLOG) ||
+        getsockname(rail->listener, (struct sockaddr *)&rail->address, &len))
+        return refuse_listen(f, &rail->address, -errno);
+    return 0;
+}
+
+int fabric_tcp_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+{
+    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct tcp_rail *rail = &t->tcp.rails[fabric_tcp_link_of(l)->rail];
+    struct fabric_tcp_card own = {0};
+    int err = rail->listener < 0 ? listen_on(f, rail) : 0;
+
+    memcpy(&own.address, &rail->address, sizeof(own.address));
+    memcpy(own.nonce, t->nonce, sizeof(own.nonce));
+    memcpy(card, &own, sizeof(own));
+    *len = sizeof(own);
+    return err;
+}
+
+static int read_card(struct fabric *f, struct fabric_link *l, const void *card, size_t len)
+{
+    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
+    char name[128];
+
+    world_name(f->world, l->peer, name, sizeof(name));
+    if (len != sizeof(tl->theirs))
+        return fabric_fail(f, -EPROTO, "%s sent an address that this rank cannot read", name);
+    memcpy(&tl->theirs, card, sizeof(tl->theirs));
+    if (tl->theirs.address.ss_family != rail->address.ss_family)
+        return fabric_fail(
+            f, -EOPNOTSUPP,
+            "this rank has an IPv%c address, %s an IPv%c one: name addresses of one kind",
+            rail->address.ss_family == AF_INET ? '4' : '6', name,
+            rail->address.ss_family == AF_INET ? '6' : '4');
+    struct sockaddr_in6 *six = (struct sockaddr_in6 *)&tl->theirs.address;
+    if (six->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
+        six->sin6_scope_id = if_nametoindex(rail->interface);
+    return 0;
+}
+
+static void show_out(struct guest *g)
+{
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+}
+
+/* A free place, or that of the oldest guest. */
+static struct guest *place_for(struct party *p)
+{
+    struct guest *oldest = &p->guests[0];
+
+    for (unsigned i = 0; i < GUESTS && oldest->fd >= 0; i++)
+        if (p->guests[i].fd < 0 || p->guests[i].since_ns < oldest->since_ns)
+            oldest = &p->guests[i];
+    show_out(oldest);
+    return oldest;
+}
+
+static int listen_to(struct party *p, struct guest *g, uint64_t now_ns)
+{
+    size_t left = sizeof(g->hello) - g->got;
+
+    if (g->fd < 0)
+        return 0;
+    ssize_t n = recv(g->fd, (char *)&g->hello + g->got, left, MSG_DONTWAIT);
+    if (n > 0)
+        g->got += (size_t)n;
+    if (g->got == sizeof(g->hello)) {
+        int rc = fabric_tcp_welcome(p->f, g->fd, &g->hello);
+        if (rc > 0)
+            g->fd = -1; /* it is the link's now */
+        p->missing -= rc > 0;
+        show_out(g);
+        return rc < 0 ? rc : 0;
+    }
+    if (!n || (n < 0 && errno != EAGAIN && errno != EINTR) || now_ns - g->since_ns > GUEST_NS)
+        show_out(g);
+    return 0;
+}
+
+/* What a guest has to say is there, as a rule, when it comes: so a flood of silent ones does not push
+ * it out. */
+static int let_in(struct party *p, int listener, uint64_t now_ns)
+{
+    int fd = 0, err = 0;
+
+    for (unsigned n = 0; !err && p->missing && n < ADMISSIONS; n++) {
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            break;
+        struct guest *g = place_for(p);
+        *g = (struct guest){.fd = fd, .since_ns = now_ns};
+        err = listen_to(p, g, now_ns);
+    }
+    if (fd < 0 && (errno == EMFILE || errno == ENFILE))
+        err = fabric_fail(p->f, -errno, "no connection more can be taken: %s (ulimit -n)",
+                          strerror(errno));
+    return err;
+}
+
+/* Returns where the links' begin. */
+static unsigned wait_for_some(struct party *p)
+{
+    struct fabric_tcp *t = fabric_tcp_of(p->f);
+    unsigned n = 0, links;
+
+    for (unsigned i = 0; i < t->end.n_rails; i++)
+        p->polls[n++] = (struct pollfd){.fd = t->tcp.rails[i].listener, .events = POLLIN};
+    for (unsigned i = 0; i < GUESTS; i++)
+        p->polls[n++] = (struct pollfd){.fd = p->guests[i].fd, .events = POLLIN};
+    links = n;
+    for (unsigned i = 0; i < p->f->n_links; i++) {
+        enum fabric_tcp_step step = fabric_tcp_link_of(&p->f->links[i])->step;
+        int fd =
+            step == FABRIC_TCP_CALLS || step == FABRIC_TCP_ASKS ? t->tcp.connections[i].fd : -1;
+        p->polls[n++] =
+            (struct pollfd){.fd = fd, .events = step == FABRIC_TCP_CALLS ? POLLOUT : POLLIN};
+    }
+    poll(p->polls, n, TCP_TICK_NS / 1000000);
+    return links;
+}
+
+static int too_late(struct fabric *f)
+{
+    for (unsigned i = 0; i < f->n_links; i++) {
+        const struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
+        const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
+        char name[128], text[80];
+        world_name(f->world, f->links[i].peer, name, sizeof(name));
+        if (tl->step == FABRIC_TCP_AWAITED)
+            return fabric_fail(f, -ETIMEDOUT,
+                               "%s has not connected to %s: is a firewall between, or no route "
+                               "(--data-port names the port)",
+                               name, tcp_address_text(&rail->address, text, sizeof(text)));
+        if (tl->step != FABRIC_TCP_STANDS)
+            return fabric_fail(f, -ETIMEDOUT,
+                               "%s did not answer at %s, asked from '%.15s': is a firewall between "
+                               "(--data-port names the port), or no route",
+                               name, tcp_address_text(&tl->theirs.address, text, sizeof(text)),
+                               rail->interface);
+    }
+    return 0;
+}
+
+/* One turn: those who come, then those who are called. */
+static int turn(struct party *p, unsigned links, uint64_t now_ns)
+{
+    struct fabric *f = p->f;
+    int err = 0;
+
+    for (unsigned i = 0; i < GUESTS && !err; i++)
+        err = listen_to(p, &p->guests[i], now_ns);
+    for (unsigned i = 0; i < fabric_tcp_of(f)->end.n_rails && !err; i++)
+        err = let_in(p, fabric_tcp_of(f)->tcp.rails[i].listener, now_ns);
+    for (unsigned i = 0; i < f->n_links && !err; i++) {
+        struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
+        if (tl->step == FABRIC_TCP_AWAITED || tl->step == FABRIC_TCP_STANDS)
+            continue;
+        err = fabric_tcp_call(f, &f->links[i], p->polls[links + i].revents, now_ns);
+        p->missing -= tl->step == FABRIC_TCP_STANDS;
+    }
+    return err;
+}
+
+static int meet(struct party *p)
+{
+    uint64_t since_ns = clock_now_ns(), now_ns = since_ns;
+    unsigned links = 0, before = p->f->n_links;
+    int err = 0;
+
+    p->missing = before;
+    for (unsigned i = 0; i < GUESTS; i++)
+        p->guests[i].fd = -1;
+    while (!err && p->missing && now_ns - since_ns < fabric_tcp_of(p->f)->wait_ns) {
+        err = turn(p, links, now_ns);
+        since_ns = p->missing < before ? now_ns : since_ns;
+        before = p->missing;
+        links = p->missing && !err ? wait_for_some(p) : links;
+        if (p->missing && !err && (err = fabric_attend(p->f)) != 0)
+            fabric_fail(p->f, err, "the wait for %u ranks was ended", p->missing);
+        now_ns = clock_now_ns();
+    }
+    for (unsigned i = 0; i < GUESTS; i++)
+        show_out(&p->guests[i]);
+    return err || !p->missing ? err : too_late(p->f);
+}
+
+/* Which device the kernel sends the peer's bytes out by. */
+static void name_device(struct fabric *f, struct fabric_link *l)
+{
+    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[fabric_tcp_link_of(l)->rail];
+    struct sockaddr_storage own, peer;
+    socklen_t own_len = sizeof(own), peer_len = sizeof(peer), len = sizeof(l->device);
+    int fd = fabric_tcp_fd(f, l);
+
+    if (!getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, l->device, &len) && len && l->device[0])
+        return;
+    if (getsockname(fd, (struct sockaddr *)&own, &own_len) ||
+        getpeername(fd, (struct sockaddr *)&peer, &peer_len) ||
+        nic_of_route((struct sockaddr *)&own, (struct sockaddr *)&peer, l->device,
+                     sizeof(l->device)))
+        snprintf(l->device, sizeof(l->device), "%s", rail->interface);
+}
+
+/* What is told of the whole is told by the first link to another node. */
+static void choose_main(struct fabric *f)
+{
+    struct fabric_tcp *t = fabric_tcp_of(f);
+    uint32_t node = world_member(f->world, world_rank(f->world))->node;
+
+    t->main = 0;
+    while (t->main < f->n_links && world_member(f->world, f->links[t->main].peer)->node == node)
+        t->main++;
+    t->main = t->main < f->n_links ? t->main : 0;
+    t->end.rails[0] = t->end.rails[fabric_tcp_link_of(&f->links[t->main])->rail];
+    t->end.n_rails = 1;
+    t->tcp.first = 0;
+    t->tcp.n = t->point.connections = f->n_links;
+}
+
+int fabric_tcp_join(struct fabric *f, const void *const *cards, const size_t *lens)
+{
+    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct party *p = calloc(1, sizeof(*p));
+    int err = 0;
+
+    if (p)
+        p->polls = calloc(NET_RAILS_MAX + GUESTS + f->n_links, sizeof(*p->polls));
+    if (!p || !p->polls) {
+        free(p);
+        return fabric_fail(f, -ENOMEM, "out of memory");
+    }
+    p->f = f;
+    for (unsigned i = 0; i < f->n_links && !err; i++)
+        err = read_card(f, &f->links[i], cards[i], lens[i]);
+    err = err ? err : meet(p);
+    free(p->polls);
+    free(p);
+    for (unsigned i = 0; i < NET_RAILS_MAX; i++) {
+        if (t->tcp.rails[i].listener >= 0)
+            close(t->tcp.rails[i].listener);
+        t->tcp.rails[i].listener = -1;
+    }
+    for (unsigned i = 0; i < f->n_links && !err; i++) {
+        name_device(f, &f->links[i]);
+        t->tcp.connections[i].retransmits = tcp_retransmits(t->tcp.connections[i].fd);
+    }
+    if (!err)
+        choose_main(f);
+    return err;
+}

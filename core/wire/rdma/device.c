@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which ports of which devices carry the bytes: rails. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/wire/rdma/rdma.h"
+
+#define NO_DEVICE                                                                                  \
+    "no RDMA device: 'ibv_devices' lists none; load the card's driver and ib_uverbs (in a "        \
+    "container: --device=/dev/infiniband), or make a soft one: rdma link add rxe0 type rxe "       \
+    "netdev "                                                                                      \
+    "eth0"
+#define NO_PROVIDER                                                                                \
+    "no RDMA device can be opened, though the kernel has '%s': install ibverbs-providers, and "    \
+    "let "                                                                                         \
+    "this process reach /dev/infiniband"
+
+static unsigned mtu_bytes(enum ibv_mtu mtu)
+{
+    return 128u << mtu;
+}
+
+/* The first name in /sys/class/infiniband; false: there is none. */
+static bool kernel_has(char *name, size_t len)
+{
+    DIR *folder = opendir("/sys/class/infiniband");
+    const struct dirent *entry;
+    bool any = false;
+
+    while (folder && !any && (entry = readdir(folder)) != NULL)
+        if (entry->d_name[0] != '.') {
+            snprintf(name, len, "%.60s", entry->d_name);
+            any = true;
+        }
+    if (folder)
+        closedir(folder);
+    return any;
+}
+
+static int no_device(struct net_end *e)
+{
+    char name[64];
+
+    if (kernel_has(name, sizeof(name)))
+        return rdma_fail(e, -ENODEV, NO_PROVIDER, name);
+    return rdma_fail(e, -ENODEV, NO_DEVICE);
+}
+
+/* Devices without reliable connections: EFA and usNIC. */
+static bool has_connections(const struct ibv_device *d)
+{
+    return d->transport_type == IBV_TRANSPORT_IB || d->transport_type == IBV_TRANSPORT_IWARP;
+}
+
+static int open_device(struct net_end *e, struct rdma_rail *rail, struct ibv_device *d)
+{
+    snprintf(rail->device, sizeof(rail->device), "%s", ibv_get_device_name(d));
+    rail->own = ibv_open_device(d);
+    if (!rail->own)
+        return rdma_fail(e, errno == EACCES ? -EACCES : -ENODEV,
+                         "'%s' cannot be opened: %s; let this user read and write /dev/infiniband",
+                         rail->device, strerror(errno));
+    rdma_sysfs_driver(rail);
+    if (!has_connections(d))
+        return rdma_fail(e, -EOPNOTSUPP,
+                         "'%s' (%s) has no reliable connections (RC): it cannot do these verbs; "
+                         "use tcp over its interface",
+                         rail->device, rail->driver);
+    if (ibv_query_device(rail->own, &rail->attr))
+        return rdma_fail(e, -ENODEV, "'%s' does not say what it can do: %s", rail->device,
+                         strerror(errno));
+    return 0;
+}
+
+static int open_port(struct net_end *e, struct rdma_rail *rail, unsigned port)
+{
+    rail->port = port;
+    if (port < 1 || port > rail->attr.phys_port_cnt)
+        return rdma_fail(e, -EINVAL, "'%s' has no port %u: it has 1..%u", rail->device, port,
+                         rail->attr.phys_port_cnt);
+    if (ibv_query_port(rail->own, (uint8_t)port, &rail->port_attr))
+        return rdma_fail(e, -ENODEV, "port '%s:%u' says nothing: %s", rail->device, port,
+                         strerror(errno));
+    if (rail->port_attr.state != IBV_PORT_ACTIVE)
+        return rdma_fail(e, -ENODEV,
+                         "port '%s:%u' is not active but %s: bring its link up (and, for "
+                         "InfiniBand, a subnet manager)",
+                         rail->device, port, ibv_port_state_str(rail->port_attr.state));
+    return 0;
+}
+
+static int choose_mtu(struct net_end *e, struct rdma_rail *rail)
+{
+    unsigned active = mtu_bytes(rail->port_attr.active_mtu), asked = e->point->rdma.mtu;
+
+    if (asked && (asked < 256 || asked > 4096 || asked & (asked - 1)))
+        return rdma_fail(e, -EINVAL, "a path MTU is 256, 512, 1024, 2048 or 4096, not %u", asked);
+    if (asked > active)
+        return rdma_fail(e, -EINVAL,
+                         "MTU %u is more than the active %u of '%s:%u': ask for less, or raise the "
+                         "interface's",
+                         asked, active, rail->device, rail->port);
+    rail->mtu_bytes = asked ? asked : active;
+    return 0;
+}
+
+static const char *const protocols[] = {[RDMA_INFINIBAND] = "infiniband",
+                                        [RDMA_ROCE_1] = "roce v1",
+                                        [RDMA_ROCE_2] = "roce v2",
+                                        [RDMA_IWARP] = "iwarp"};
+
+/* "roce v2, rxe": the protocol first, then what the device is where that is not a plain card. */
+static void describe(const struct rdma_rail *rail, struct net_rail *out)
+{
+    char gid[96];
+    const char *what = rail->software                        ? rail->software
+                       : !strcmp(rail->driver, "vmw_pvrdma") ? "PVRDMA"
+                       : rail->is_function                   ? "SR-IOV function"
+                                                             : "";
+
+    *out = (struct net_rail){
+        .node = rdma_sysfs_node(rail), .mtu_bytes = rail->mtu_bytes, .vlan = rail->vlan};
+    snprintf(out->name, sizeof(out->name), "%.48s:%u", rail->device, rail->port);
+    snprintf(out->kind, sizeof(out->kind), "%s%s%s", protocols[rail->protocol], *what ? ", " : "",
+             what);
+    if (rdma_gid_in_use(rail))
+        out->gid = (uint16_t)(rail->gid_index + 1);
+    rdma_gid_text(rail, gid, sizeof(gid));
+    snprintf(out->text, sizeof(out->text), "%.80s, MTU %u, %s, firmware %.24s", gid,
+             rail->mtu_bytes, *rail->driver ? rail->driver : "driver unknown", rail->attr.fw_ver);
+}
+
+static int check_verb(struct net_end *e, const struct rdma_rail *rail)
+{
+    if (rail->protocol != RDMA_IWARP)
+        return 0;
+    if (e->point->rdma.verb == NET_WRITE_IMM)
+        return rdma_fail(e, -EOPNOTSUPP,
+                         "'%s' is iWARP, which has no write with immediate data: %s", rail->device,
+                         rdma_of(e)->instead);
+    if (e->point->rdma.mtu || e->point->rdma.gid_index >= 0)
+        return rdma_fail(e, -EOPNOTSUPP, "'%s' is iWARP, which has neither path MTU nor GIDs",
+                         rail->device);
+    return 0;
+}
+
+/* The port stands: how it is addressed, its MTU, its protection domain. */
+static int finish(struct net_end *e, struct rdma_rail *rail)
+{
+    struct rdma_end *r = rdma_of(e);
+    int err = rdma_gid_choose(e, rail, &r->own);
+
+    if (!err)
+        err = check_verb(e, rail);
+    if (!err)
+        err = choose_mtu(e, rail);
+    if (err)
+        return err;
+    r->by_cm |= rail->protocol == RDMA_IWARP;
+    rail->context = rail->own;
+    if (r->by_cm && (err = rdma_cm_open(e, rail)) != 0)
+        return err;
+    fcntl(rail->context->async_fd, F_SETFL, O_NONBLOCK);
+    rail->pd = ibv_alloc_pd(rail->context);
+    if (!rail->pd)
+        return rdma_no_memory(e, "a protection domain", rail, 0, errno);
+    describe(rail, &e->rails[e->n_rails]);
+    e->rails[e->n_rails++].simulated = r->gpu && r->core->gpu->simulated(r->gpu);
+    return 0;
+}
+
+/* "mlx5_0:1": the port may be left out. */
+static int open_named(struct net_end *e, struct rdma_rail *rail, struct ibv_device **list, int n,
+                      const char *name)
+{
+    const char *colon = strchr(name, ':');
+    size_t len = colon ? (size_t)(colon - name) : strlen(name);
+    char *end = NULL;
+    unsigned long port = colon ? strtoul(colon + 1, &end, 10) : 1;
+
+    if (end && (*end || end == colon + 1))
+        return rdma_fail(e, -EINVAL, "'%s' is no port: DEVICE or DEVICE:PORT", name);
+    for (int i = 0; i < n; i++) {
+        if (strncmp(ibv_get_device_name(list[i]), name, len) || ibv_get_device_name(list[i])[len])
+            continue;
+        int err = open_device(e, rail, list[i]);
+        return err ? err : open_port(e, rail, (unsigned)port);
+    }
+    char have[160];
+    size_t at = 0;
+    have[0] = 0;
+    for (int i = 0; i < n && at < sizeof(have); i++)
+        at += (size_t)snprintf(have + at, sizeof(have) - at, "%s%s", i ? ", " : "",
+                               ibv_get_device_name(list[i]));
+    return rdma_fail(e, -ENODEV, "there is no RDMA device '%.*s': there are %s", (int)len, name,
+                     have);
+}
+
+/* How good an active port is for an end that was told none; 0: not at all. */
+static int worth(struct net_end *e, const struct rdma_rail *rail, unsigned port,
+                 const struct sockaddr_storage *own)
+{
+    struct ibv_port_attr attr;
+
+    if (ibv_query_port(rail->own, (uint8_t)port, &attr) || attr.state != IBV_PORT_ACTIVE)
+        return 0;
+    return 1 + (e->local->node >= 0 && rdma_sysfs_node(rail) == e->local->node) +
+           2 * rdma_gid_has(rail->own, port, own);
+}
+
+/* The best active port of all devices; in `name` as the user would ask for it. */
+static bool find_best(struct net_end *e, struct ibv_device **list, int n,
+                      const struct sockaddr_storage *own, char *name, size_t len)
+{
+    int most = 0;
+
+    for (int i = 0; i < n; i++) {
+        struct rdma_rail rail = {.own = has_connections(list[i]) ? ibv_open_device(list[i]) : NULL};
+        if (!rail.own)
+            continue;
+        snprintf(rail.device, sizeof(rail.device), "%s", ibv_get_device_name(list[i]));
+        if (ibv_query_device(rail.own, &rail.attr))
+            rail.attr.phys_port_cnt = 0;
+        for (unsigned port = 1; port <= rail.attr.phys_port_cnt; port++) {
+            int value = worth(e, &rail, port, own);
+            if (value > most)
+                snprintf(name, len, "%.48s:%u", rail.device, port);
+            most = value > most ? value : most;
+        }
+        ibv_close_device(rail.own);
+    }
+    return most > 0;
+}
+
+static int open_all(struct net_end *e, struct ibv_device **list, int n)
+{
+    struct rdma_end *r = rdma_of(e);
+    char names[sizeof(e->local->devices)], *save = NULL;
+    int err = 0;
+
+    snprintf(names, sizeof(names), "%s", e->local->devices);
+    if (!*names && !find_best(e, list, n, &r->own, names, sizeof(names))) {
+        char any[64];
+        snprintf(any, sizeof(any), "%s", ibv_get_device_name(list[0]));
+        err = open_named(e, &r->rails[r->n_rails++], list, n, any); /* says what is wrong */
+        return err ? err : rdma_fail(e, -ENODEV, "no port of any RDMA device is active");
+    }
+    for (char *name = strtok_r(names, "+", &save); name && !err;
+         name = strtok_r(NULL, "+", &save)) {
+        if (r->n_rails == NET_RAILS_MAX)
+            return rdma_fail(e, -EINVAL, "more than %d devices", NET_RAILS_MAX);
+        struct rdma_rail *rail = &r->rails[r->n_rails++];
+        err = open_named(e, rail, list, n, name);
+        if (!err)
+            err = finish(e, rail);
+    }
+    return err;
+}
+
+int rdma_devices_open(struct net_end *e)
+{
+    int n = 0;
+    struct ibv_device **list = ibv_get_device_list(&n);
+    int err = list && n ? open_all(e, list, n) : no_device(e);
+
+    if (list)
+        ibv_free_device_list(list);
+    if (!err && e->n_rails > 1 && e->n_rails > e->point->connections)
+        err = rdma_fail(e, -EINVAL, "%u devices need at least as many connections, not %u",
+                        e->n_rails, e->point->connections);
+    return err;
+}
+
+void rdma_devices_close(struct rdma_end *r)
+{
+    for (unsigned i = 0; i < r->n_rails; i++) {
+        struct rdma_rail *rail = &r->rails[i];
+        rdma_memory_close(r, &rail->in);
+        rdma_memory_close(r, &rail->out);
+        rdma_memory_close(r, &rail->told);
+        rdma_memory_close(r, &rail->heard);
+        if (rail->pd)
+            ibv_dealloc_pd(rail->pd);
+        if (rail->anchor)
+            rdma_destroy_id(rail->anchor);
+        if (rail->own)
+            ibv_close_device(rail->own);
+    }
+}
+
+static void say_port(const struct rdma_rail *rail, unsigned port,
+                     void (*say)(void *arg, const char *name, const char *state), void *arg)
+{
+    char name[64], state[160];
+    struct ibv_port_attr attr;
+
+    snprintf(name, sizeof(name), "%.48s:%u", rail->device, port);
+    if (ibv_query_port(rail->own, (uint8_t)port, &attr))
+        snprintf(state, sizeof(state), "absent: its state cannot be read");
+    else if (attr.state != IBV_PORT_ACTIVE)
+        snprintf(state, sizeof(state), "absent: port is %s", ibv_port_state_str(attr.state));
+    else
+        snprintf(state, sizeof(state), "present: %s, %s, MTU %u",
+                 rail->own->device->transport_type == IBV_TRANSPORT_IWARP ? "iWARP"
+                 : attr.link_layer == IBV_LINK_LAYER_ETHERNET             ? "RoCE"
+                                                                          : "InfiniBand",
+                 rail->driver, mtu_bytes(attr.active_mtu));
+    say(arg, name, state);
+}
+
+void rdma_devices_say(void (*say)(void *arg, const char *name, const char *state), void *arg)
+{
+    int n = 0;
+    struct ibv_device **list = ibv_get_device_list(&n);
+
+    if (!list || !n)
+        say(arg, "rdma", "absent: " NO_DEVICE);
+    for (int i = 0; list && i < n; i++) {
+        struct rdma_rail rail = {.own = ibv_open_device(list[i])};
+        snprintf(rail.device, sizeof(rail.device), "%s", ibv_get_device_name(list[i]));
+        if (!rail.own || ibv_query_device(rail.own, &rail.attr)) {
+            say(arg, rail.device, "absent: it cannot be opened; see /dev/infiniband");
+        } else {
+            rdma_sysfs_driver(&rail);
+            if (!has_connections(list[i]))
+                say(arg, rail.device, "absent: it has no reliable connections (RC)");
+            for (unsigned p = 1; has_connections(list[i]) && p <= rail.attr.phys_port_cnt; p++)
+                say_port(&rail, p, say, arg);
+        }
+        if (rail.own)
+            ibv_close_device(rail.own);
+    }
+    if (list)
+        ibv_free_device_list(list);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The memory that both ends share, and the transport's table: see shm_net.h. */
+#include "core/wire/shm_net.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/hw/copy_ceiling.h"
+
+/* How the peer finds the leader's memory. The token proves that it is this memory. */
+struct shm_card {
+    int32_t pid, fd;
+    uint64_t bytes;
+};
+
+/* The first page of the memory; rings follow, two to a connection. */
+struct shm_head {
+    uint8_t token[CHANNEL_TOKEN_BYTES];
+};
+
+static bool counted_by_sender(const struct net_point *p, enum net_direction d)
+{
+    (void)p;
+    (void)d;
+    return false;
+}
+
+static bool needs_worker(const struct net_point *p, enum net_direction d, bool sends)
+{
+    (void)p;
+    (void)d;
+    (void)sends;
+    return true;
+}
+
+static bool polls(const struct net_point *p)
+{
+    (void)p;
+    return true;
+}
+
+static void backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+{
+    say(arg, "shm", "present: between two processes of this machine");
+}
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + SHM_PAGE_BYTES - 1) / SHM_PAGE_BYTES * SHM_PAGE_BYTES;
+}
+
+static int shm_open_end(struct net_end *e)
+{
+    struct shm_net *s = calloc(1, sizeof(*s));
+
+    e->state = s;
+    if (!s)
+        return net_fail(e, -ENOMEM, "out of memory");
+    s->fd = -1;
+    s->still_ns = NET_STILL_NS;
+    if (!e->same_machine)
+        return net_fail(e, -EOPNOTSUPP, "shared memory is for two ends on one machine");
+    if (e->local->devices[0])
+        return net_fail(e, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
+                        e->local->devices);
+    s->n = e->point->connections + (e->point->ping ? 1 : 0);
+    s->map_bytes = SHM_PAGE_BYTES + 2 * s->n * sizeof(struct shm_ring);
+    size_t bytes = (e->point->connections + 1u) * sizeof(*s->connections);
+    s->connections = aligned_alloc(_Alignof(struct shm_connection), bytes);
+    if (!s->connections)
+        return net_fail(e, -ENOMEM, "out of memory");
+    memset(s->connections, 0, bytes);
+    e->n_rails = 1;
+    e->rails[0] = (struct net_rail){.name = "shm", .kind = "shm", .node = -1};
+    snprintf(e->rails[0].text, sizeof(e->rails[0].text), "ring of %u KiB, %u KiB at once",
+             SHM_RING_BYTES >> 10, SHM_CHUNK_BYTES >> 10);
+    return 0;
+}
+
+/* Small messages are taken many at once, into a buffer that holds whole ones. */
+static uint64_t set_sizes(struct net_end *e)
+{
+    struct shm_net *s = shm_of(e);
+    uint64_t bytes = 0;
+
+    for (unsigned i = 0; i < s->n; i++) {
+        struct shm_connection *c = &s->connections[i];
+        bool ping = i == e->point->connections;
+        c->message_bytes = ping ? e->point->ping_bytes : e->point->message_bytes;
+        uint64_t at_once = ping || c->message_bytes >= SHM_RECEIVE_LEAST
+                               ? 1
+                               : SHM_RECEIVE_LEAST / c->message_bytes;
+        for (int d = 0; d < NET_DIRECTIONS; d++) {
+            if (shm_goes(e, i, (enum net_direction)d) && shm_sends(e, (enum net_direction)d))
+                c->out_bytes = c->message_bytes;
+            else if (shm_goes(e, i, (enum net_direction)d))
+                c->in_bytes = c->message_bytes * at_once;
+        }
+        bytes += rounded(c->out_bytes) + rounded(c->in_bytes);
+    }
+    return bytes;
+}
+
+/* Both ends' buffers and half of the rings each, of one memory. */
+static int refuse_size(struct net_end *e, uint64_t buffers)
+{
+    uint64_t need = buffers + shm_of(e)->map_bytes / 2, available = host_available();
+
+    if (available == UINT64_MAX || need <= (available - available / 8) / 2)
+        return 0;
+    return net_fail(
+        e, -EOPNOTSUPP,
+        "buffers and rings of all connections need %llu MiB of memory, %llu can be had: "
+        "smaller messages or fewer connections",
+        (unsigned long long)(need >> 20),
+        (unsigned long long)((available - available / 8) / 2 >> 20));
+}
+
+static int make_buffers(struct net_end *e)
+{
+    struct shm_net *s = shm_of(e);
+    uint64_t bytes = set_sizes(e);
+    char error[160] = "";
+
+    int err = refuse_size(e, bytes);
+    if (err)
+        return err;
+    err = host_alloc(&s->buffer, e->topo, bytes + SHM_PAGE_BYTES, HOST_PAGES_THP, e->memory_node,
+                     error, sizeof(error));
+    if (err)
+        return net_fail(e, err, "%s", error);
+    char *at = s->buffer.at;
+    for (unsigned i = 0; i < s->n; i++) {
+        struct shm_connection *c = &s->connections[i];
+        c->out = at;
+        c->in = at + rounded(c->out_bytes);
+        at = c->in + rounded(c->in_bytes);
+    }
+    return 0;
+}
+
+static int map_memory(struct net_end *e, int fd)
+{
+    struct shm_net *s = shm_of(e);
+    void *at = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+    if (at == MAP_FAILED)
+        return net_fail(e, -errno, "%zu MiB of shared memory cannot be mapped: %m",
+                        s->map_bytes >> 20);
+    s->map = at;
+    struct shm_ring *rings = (struct shm_ring *)((char *)at + SHM_PAGE_BYTES);
+    for (unsigned i = 0; i < s->n; i++) {
+        s->connections[i].out_ring = &rings[2 * i + (e->leader ? NET_FORWARD : NET_REVERSE)];
+        s->connections[i].in_ring = &rings[2 * i + (e->leader ? NET_REVERSE : NET_FORWARD)];
+    }
+    return 0;
+}
+
+static int make_memory(struct net_end *e)
+{
+    struct shm_net *s = shm_of(e);
+
+    s->fd = memfd_create("plumb-shm", MFD_CLOEXEC);
+    if (s->fd < 0 || ftruncate(s->fd, (off_t)s->map_bytes))
+        return net_fail(e, -errno, "shared memory cannot be made: %m");
+    int err = map_memory(e, s->fd);
+    if (err)
+        return err;
+    err = channel_token(e->channel, "shm", 0, ((struct shm_head *)s->map)->token);
+    return err ? net_fail(e, err, "no token for shared memory: %s", channel_error(e->channel)) : 0;
+}
+
+/* No thread hands over more than it can copy: from a message's buffer into the ring, or out of it. */
+static void measure_limit(struct net_end *e)
+{
+    struct shm_connection *c = &shm_of(e)->connections[0];
+    struct net_rail *rail = &e->rails[0];
+    size_t bytes = e->point->message_bytes;
+
+    if (!e->point->connections || !c->out_bytes || topo_bind_self(e->topo, e->cpus[0]))
+        return;
+    bytes = bytes < SHM_RING_BYTES ? bytes : SHM_RING_BYTES;
+    rail->line_gbps = 8 * copy_ceiling(c->out_ring->data, c->out, bytes);
+    snprintf(rail->line_source, sizeof(rail->line_source),
+             "reference: best copy of as much by one core, a thread each");
+    memset(c->out_ring->data, 0, bytes);
+    topo_unbind_self(e->topo);
+}
+
+static int shm_card(struct net_end *e, void *card, size_t *len)
+{
+    struct shm_net *s = shm_of(e);
+    int err = make_buffers(e);
+
+    if (!err && e->leader)
+        err = make_memory(e);
+    if (!err && e->leader)
+        measure_limit(e);
+    struct shm_card own = {.pid = getpid(), .fd = s->fd, .bytes = s->map_bytes};
+    memcpy(card, &own, sizeof(own));
+    *len = sizeof(own);
+    return err;
+}
+
+/* A number of another namespace of processes leads to nothing, or to something else. */
+static int is_it(struct net_end *e, int fd)
+{
+    struct shm_net *s = shm_of(e);
+    uint8_t right[CHANNEL_TOKEN_BYTES];
+    struct stat st;
+
+    if (fstat(fd, &st) || (size_t)st.st_size != s->map_bytes)
+        return net_fail(e, -EOPNOTSUPP,
+                        "what /proc shows of %s is not its memory: are the two in different "
+                        "containers",
+                        channel_peer(e->channel));
+    int err = map_memory(e, fd);
+    err = err ? err : channel_token(e->channel, "shm", 0, right);
+    if (!err && memcmp(((struct shm_head *)s->map)->token, right, sizeof(right)) != 0)
+        err = net_fail(e, -EPROTO, "the memory that /proc shows of %s is another's",
+                       channel_peer(e->channel));
+    return err;
+}
+
+/* The leader's memory is there before its card is. */
+static int shm_join(struct net_end *e, const void *card, size_t len)
+{
+    struct shm_card theirs;
+    char path[64];
+
+    if (len != sizeof(theirs))
+        return net_fail(e, -EPROTO, "%s did not say where its memory is", channel_peer(e->channel));
+    if (e->leader)
+        return 0;
+    memcpy(&theirs, card, sizeof(theirs));
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", theirs.pid, theirs.fd);
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return net_fail(e, -EOPNOTSUPP,
+                        "the memory of %s (%s) cannot be opened: %m; both ends must be one user's "
+                        "and in one container",
+                        channel_peer(e->channel), path);
+    int err = is_it(e, fd);
+    close(fd);
+    return err;
+}
+
+static void shm_close_end(struct net_end *e)
+{
+    struct shm_net *s = shm_of(e);
+
+    if (!s)
+        return;
+    if (s->map)
+        munmap(s->map, s->map_bytes);
+    if (s->fd >= 0)
+        close(s->fd);
+    host_free(&s->buffer);
+    free(s->connections);
+    free(s);
+    e->state = NULL;
+}
+
+const struct net_ops net_shm = {
+    .name = "shm",
+    .help = "memory that two processes of one machine share",
+    .backends = backends,
+    .counted_by_sender = counted_by_sender,
+    .needs_worker = needs_worker,
+    .polls = polls,
+    .open = shm_open_end,
+    .card = shm_card,
+    .join = shm_join,
+    .work = shm_work,
+    .ping = shm_ping,
+    .pong = shm_pong,
+    .check = shm_check,
+    .close = shm_close_end,
+};

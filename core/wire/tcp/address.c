@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which addresses of this machine the connections start from: see tcp.h. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/wire/tcp/tcp.h"
+
+static size_t size_of(const struct sockaddr *a)
+{
+    return a->sa_family == AF_INET ? 4 : 16;
+}
+
+static const void *bytes_of(const struct sockaddr *a)
+{
+    return a->sa_family == AF_INET
+               ? (const void *)&((const struct sockaddr_in *)(const void *)a)->sin_addr
+               : (const void *)&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr;
+}
+
+static bool is_ip(const struct sockaddr *a)
+{
+    return a && (a->sa_family == AF_INET || a->sa_family == AF_INET6);
+}
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+    return is_ip(a) && is_ip(b) && a->sa_family == b->sa_family &&
+           !memcmp(bytes_of(a), bytes_of(b), size_of(a));
+}
+
+/* All of 127.0.0.0/8 belongs to the loopback interface, which lists one address of it. */
+static bool is_loopback(const struct sockaddr *a)
+{
+    return a->sa_family == AF_INET && *(const uint8_t *)bytes_of(a) == 127;
+}
+
+static socklen_t length_of(const struct sockaddr *a)
+{
+    return a->sa_family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+}
+
+const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len)
+{
+    char host[64] = "?", port[8] = "?";
+
+    getnameinfo((const struct sockaddr *)a, length_of((const struct sockaddr *)a), host,
+                sizeof(host), port, sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV);
+    snprintf(text, len, "%s port %s", host, port);
+    return text;
+}
+
+/* The interface that has this address; NULL: none of this machine. */
+static const struct ifaddrs *owner_of(const struct ifaddrs *all, const struct sockaddr *a)
+{
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+        if (same_address(i->ifa_addr, a) ||
+            (is_loopback(a) && is_ip(i->ifa_addr) && i->ifa_flags & IFF_LOOPBACK))
+            return i;
+    return NULL;
+}
+
+bool tcp_is_local(const struct sockaddr *address)
+{
+    struct ifaddrs *all = NULL;
+
+    bool local = !getifaddrs(&all) && owner_of(all, address);
+    freeifaddrs(all);
+    return local;
+}
+
+/* "lo eth0": interfaces with an address, each once. */
+static const char *list_interfaces(const struct ifaddrs *all, char *text, size_t len)
+{
+    size_t at = 0;
+
+    text[0] = 0;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        const struct ifaddrs *before = all;
+        if (!is_ip(i->ifa_addr))
+            continue;
+        while (before != i && !(is_ip(before->ifa_addr) && !strcmp(before->ifa_name, i->ifa_name)))
+            before = before->ifa_next;
+        if (before == i && at < len)
+            at += (size_t)snprintf(text + at, len - at, "%s%s", at ? " " : "", i->ifa_name);
+    }
+    return text;
+}
+
+static int take(struct net_end *e, const struct sockaddr *a, const char *interface, bool named)
+{
+    struct tcp_rail *rail = &tcp_of(e)->rails[e->n_rails];
+
+    if (e->n_rails == NET_RAILS_MAX)
+        return net_fail(e, -EINVAL, "at most %d interfaces can be used at once", NET_RAILS_MAX);
+    memcpy(&rail->address, a, length_of(a));
+    if (a->sa_family == AF_INET)
+        ((struct sockaddr_in *)&rail->address)->sin_port = 0;
+    else
+        ((struct sockaddr_in6 *)&rail->address)->sin6_port = 0;
+    rail->address_bytes = length_of(a);
+    rail->named = named;
+    rail->listener = -1;
+    snprintf(rail->interface, sizeof(rail->interface), "%s", interface);
+    e->n_rails++;
+    return 0;
+}
+
+/* The address of an interface: of the channel's family where it is known, IPv4 before IPv6, none that
+ * holds for its link alone where there is another. */
+static const struct ifaddrs *best_address(const struct ifaddrs *all, const char *name, int family)
+{
+    const struct ifaddrs *best = NULL;
+    int best_rank = 0;
+
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        if (!is_ip(i->ifa_addr) || strcmp(i->ifa_name, name) != 0 ||
+            (family && i->ifa_addr->sa_family != family))
+            continue;
+        bool link = i->ifa_addr->sa_family == AF_INET6 &&
+                    IN6_IS_ADDR_LINKLOCAL(
+                        &((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr);
+        int rank = i->ifa_addr->sa_family == AF_INET ? 3 : link ? 1 : 2;
+        if (rank > best_rank) {
+            best = i;
+            best_rank = rank;
+        }
+    }
+    return best;
+}
+
+static int take_interface(struct net_end *e, const struct ifaddrs *all, const char *name,
+                          int family)
+{
+    const struct ifaddrs *i = best_address(all, name, family);
+    const char *kind = family == AF_INET ? "IPv4 " : family == AF_INET6 ? "IPv6 " : "";
+
+    if (!i)
+        return net_fail(e, -EINVAL, "interface '%s' has no %saddress", name, kind);
+    if (!(i->ifa_flags & IFF_UP))
+        return net_fail(e, -EINVAL, "interface '%s' is down: ip link set %s up", name, name);
+    return take(e, i->ifa_addr, name, true);
+}
+
+/* An interface's name, or an address of one. */
+static int take_device(struct net_end *e, const struct ifaddrs *all, const char *text, int family)
+{
+    struct addrinfo want = {.ai_flags = AI_NUMERICHOST, .ai_socktype = SOCK_STREAM}, *found = NULL;
+    char names[160];
+
+    if (if_nametoindex(text))
+        return take_interface(e, all, text, family);
+    if (getaddrinfo(text, NULL, &want, &found))
+        return net_fail(e, -EINVAL, "no network interface '%s' here: there are %s", text,
+                        list_interfaces(all, names, sizeof(names)));
+    const struct ifaddrs *owner = owner_of(all, found->ai_addr);
+    int err = owner ? take(e, found->ai_addr, owner->ifa_name, false)
+                    : net_fail(e, -EINVAL, "'%s' is no address of this machine: it has %s", text,
+                               list_interfaces(all, names, sizeof(names)));
+    freeaddrinfo(found);
+    return err;
+}
+
+/* An IPv4 peer of a socket that takes both families shows as IPv6. */
+static void unmap(struct sockaddr_storage *a)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in four = {.sin_family = AF_INET};
+
+    memcpy(&six, a, sizeof(six));
+    if (a->ss_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&six.sin6_addr))
+        return;
+    memcpy(&four.sin_addr, (const char *)&six.sin6_addr + 12, 4);
+    memset(a, 0, sizeof(*a));
+    memcpy(a, &four, sizeof(four));
+}
+
+/* Where the channel does not go by IP, the one interface that leads elsewhere. */
+static int take_only(struct net_end *e, const struct ifaddrs *all)
+{
+    const struct ifaddrs *only = NULL;
+    char names[160];
+
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        if (!is_ip(i->ifa_addr) || !(i->ifa_flags & IFF_UP) || i->ifa_flags & IFF_LOOPBACK)
+            continue;
+        if (only && strcmp(only->ifa_name, i->ifa_name) != 0)
+            return net_fail(e, -ENODEV, "which network is meant is not clear: name one of %s",
+                            list_interfaces(all, names, sizeof(names)));
+        only = i;
+    }
+    if (e->same_machine || !only)
+        return take_device(e, all, "127.0.0.1", 0);
+    return take_interface(e, all, only->ifa_name, 0);
+}
+
+/* As the channel goes. Between two addresses of one machine that is the loopback interface, whatever
+ * interface has the addresses. */
+static int take_chosen(struct net_end *e, const struct ifaddrs *all, bool known,
+                       const struct sockaddr_storage *own, const struct sockaddr_storage *peer)
+{
+    const struct sockaddr *a = (const struct sockaddr *)own;
+    const struct ifaddrs *owner = known ? owner_of(all, a) : NULL;
+    char text[80];
+
+    if (!known)
+        return take_only(e, all);
+    if (!owner)
+        return net_fail(e, -ENODEV, "%s is no address of this machine any more",
+                        tcp_address_text(own, text, sizeof(text)));
+    if (owner_of(all, (const struct sockaddr *)peer))
+        for (const struct ifaddrs *i = all; i; i = i->ifa_next)
+            if (i->ifa_flags & IFF_LOOPBACK)
+                return take(e, a, i->ifa_name, false);
+    return take(e, a, owner->ifa_name, false);
+}
+
+static uint32_t mtu_of(const char *interface)
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int mtu = 0;
+
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%.15s", interface);
+    if (fd >= 0 && !ioctl(fd, SIOCGIFMTU, &request))
+        mtu = request.ifr_mtu;
+    if (fd >= 0)
+        close(fd);
+    return mtu > 0 ? (uint32_t)mtu : 0;
+}
+
+static int take_all(struct net_end *e, const struct ifaddrs *all)
+{
+    struct sockaddr_storage own, peer;
+    bool known = !channel_address(e->channel, &own, &peer);
+    char list[sizeof(e->local->devices)], *rest = NULL;
+    int err = 0;
+
+    if (known) {
+        unmap(&own);
+        unmap(&peer);
+    }
+    if (!e->local->devices[0])
+        return take_chosen(e, all, known, &own, &peer);
+    snprintf(list, sizeof(list), "%s", e->local->devices);
+    for (char *one = strtok_r(list, "+", &rest); one && !err; one = strtok_r(NULL, "+", &rest))
+        err = take_device(e, all, one, known ? own.ss_family : 0);
+    return err;
+}
+
+int tcp_find_rails(struct net_end *e)
+{
+    struct ifaddrs *all = NULL;
+
+    int err = getifaddrs(&all)
+                  ? net_fail(e, -errno, "network interfaces cannot be listed: %s", strerror(errno))
+                  : take_all(e, all);
+    freeifaddrs(all);
+    for (unsigned i = 0; i < e->n_rails && !err; i++) {
+        struct net_rail *rail = &e->rails[i];
+        *rail = (struct net_rail){
+            .node = -1, .kind = "tcp", .ipv6 = tcp_of(e)->rails[i].address.ss_family == AF_INET6};
+        snprintf(rail->name, sizeof(rail->name), "%s", tcp_of(e)->rails[i].interface);
+        rail->mtu_bytes = mtu_of(rail->name);
+    }
+    return err;
+}
+
+void tcp_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+{
+    struct ifaddrs *all = NULL;
+
+    if (getifaddrs(&all))
+        return;
+    for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
+        char host[64], state[128];
+        if (!is_ip(i->ifa_addr) || best_address(all, i->ifa_name, 0) != i ||
+            getnameinfo(i->ifa_addr, length_of(i->ifa_addr), host, sizeof(host), NULL, 0,
+                        NI_NUMERICHOST))
+            continue;
+        snprintf(state, sizeof(state), "%s: %s, MTU %u", i->ifa_flags & IFF_UP ? "present" : "down",
+                 host, mtu_of(i->ifa_name));
+        say(arg, i->ifa_name, state);
+    }
+    freeifaddrs(all);
+}

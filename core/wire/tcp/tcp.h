@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages over TCP: what the files of this room share. The transport is net_tcp (core/wire/net.h).
+ *
+ * A message is a run of message_bytes of a connection's stream: the sender hands over each with one
+ * send() (several where it is longer than TCP_SEND_MOST), as iperf3 does with its -l; so a rate of
+ * messages is one of calls. The receiver takes whatever is there, up to what its buffer holds, which
+ * is a whole number of messages, and counts messages by their last byte.
+ */
+#ifndef PLUMB_CORE_WIRE_TCP_TCP_H
+#define PLUMB_CORE_WIRE_TCP_TCP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "core/hw/host_buffer.h"
+#include "core/wire/net.h"
+
+#define TCP_SEND_MOST ((size_t)1 << 20) /* bytes of one send() */
+#define TCP_RECEIVE_LEAST                                                                          \
+    ((size_t)128 << 10)       /* a receive buffer has so many bytes, or one message */
+#define TCP_TICK_NS 20000000u /* a call that waits comes back so often to look at flags */
+
+/* An address of this machine that a rail's connections are bound to. */
+struct tcp_rail {
+    struct sockaddr_storage address;
+    socklen_t address_bytes;
+    char interface[64];
+    bool named;   /* the interface was asked for by name: sockets are bound to it, too */
+    int listener; /* peer: -1 where there is none */
+};
+
+/* Sends without a copy: how many, and what became of them. */
+struct tcp_zerocopy {
+    uint64_t sent;                 /* calls */
+    _Atomic uint64_t done, copied; /* of them; `copied`: the kernel copied all the same */
+};
+
+/* Who sends and who receives on a connection are two threads: each has lines of its own. */
+struct tcp_connection {
+    int fd;               /* -1: none */
+    uint32_t retransmits; /* when it was joined */
+    size_t message_bytes;
+    size_t out_bytes, in_bytes; /* 0: this end does not send, receive on it */
+    _Alignas(64) char *out;     /* one message */
+    size_t out_at;              /* in the present one */
+    bool out_ready;             /* it has been filled */
+    struct tcp_zerocopy zerocopy;
+    _Alignas(64) char *in; /* whole messages as they arrive */
+    size_t in_at;
+    uint64_t in_total; /* bytes since the last check */
+    bool in_ready;     /* it has been touched */
+};
+
+struct tcp_guard { /* guard.c */
+    pthread_t thread;
+    bool started;
+    _Atomic bool end;
+    _Atomic uint64_t turns; /* messages that came over the ping's connection */
+};
+
+struct tcp {
+    struct tcp_guard guard;
+    struct tcp_rail rails[NET_RAILS_MAX];
+    struct tcp_connection *connections; /* number `connections` of the point is the ping's */
+    unsigned first, n;                  /* those that exist: [first, n) */
+    struct host_buffer buffer;
+    uint64_t still_ns; /* nothing moved for so long: given up */
+    uint64_t wait_ns;  /* the same while connections are made */
+};
+
+static inline struct tcp *tcp_of(const struct net_end *e)
+{
+    return e->state;
+}
+
+static inline bool tcp_sends(const struct net_end *e, enum net_direction d)
+{
+    return (d == NET_FORWARD) == e->leader;
+}
+
+/* address.c: where rails start. Fills in t->rails and e->rails; 0 or net_fail(). */
+int tcp_find_rails(struct net_end *e);
+bool tcp_is_local(const struct sockaddr *address); /* of an interface of this machine */
+void tcp_backends(void (*say)(void *arg, const char *name, const char *state), void *arg);
+/* "10.77.0.1 port 5201"; text needs 80 bytes. */
+const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len);
+
+/* connect.c: the card is the addresses where the peer listens. */
+int tcp_card(struct net_end *e, void *card, size_t *len);
+int tcp_join(struct net_end *e, const void *card, size_t len);
+
+/* socket.c: options, and whole messages outside of what is measured. */
+int tcp_try_options(struct net_end *e); /* what can be refused is refused before a byte is sent */
+int tcp_prepare_socket(struct net_end *e, int fd, const struct tcp_rail *rail);
+int tcp_finish_socket(struct net_end *e, struct tcp_connection *c);
+void tcp_describe_rails(struct net_end *e); /* algorithm, segment and buffers as they really are */
+/* Nothing moved at *since_ns (0: it just did) or now: 0, or net_fail(-ETIMEDOUT) after `limit_ns`. */
+int tcp_still(struct net_end *e, uint64_t *since_ns, uint64_t limit_ns);
+int tcp_broken(struct net_end *e, int err, const char *doing); /* net_fail(): a call said -errno */
+int tcp_send_all(struct net_end *e, int fd, const void *data, size_t len);
+int tcp_receive_all(struct net_end *e, int fd, void *data, size_t len);
+
+/* guard.c: while pings go there and back, calls on their connection wait without a time-out of their own. Stopped, they
+ * have one again. Both are left alone where it is so already. */
+int tcp_guard_start(struct net_end *e);
+int tcp_guard_stop(struct net_end *e);
+
+/* buffers.c */
+int tcp_make_buffers(struct net_end *e);
+void tcp_ready_out(struct net_end *e, unsigned number, enum net_direction d, unsigned round);
+void tcp_ready_in(struct tcp_connection *c);
+
+/* stream.c, epoll.c: net_ops.work by mode. */
+int tcp_work(struct net_worker *w);
+int tcp_work_epoll(struct net_worker *w);
+/* One send, one receive: bytes moved, 0: nothing can now, or -errno. Whole messages are counted. */
+int tcp_send_flags(const struct net_end *e);
+ssize_t tcp_push(struct net_end *e, unsigned number, int flags);
+ssize_t tcp_pull(struct net_worker *w, unsigned number, int flags);
+
+/* zerocopy.c */
+void tcp_zerocopy_sent(struct tcp_connection *c); /* one more */
+int tcp_zerocopy_reap(struct tcp_connection *c);  /* takes note of what the kernel is done with */
+/* Until it is done with one more, or with all. */
+int tcp_zerocopy_wait(struct net_end *e, struct tcp_connection *c, bool all);
+
+/* ping.c, check.c, facts.c: hooks of net_ops. */
+int tcp_ping(struct net_end *e, bool last, uint64_t *ns);
+int tcp_pong(struct net_end *e);
+int tcp_check(struct net_end *e);
+size_t tcp_facts(struct net_end *e, struct net_fact *facts);
+uint32_t tcp_retransmits(int fd); /* of segments, since the connection was made */
+/* Are segments under way that have not been acknowledged, and has no acknowledgement of any come for so long? */
+bool tcp_unheard(int fd, uint64_t for_ns);
+struct tcp_info;
+socklen_t tcp_read_info(int fd, struct tcp_info *info); /* how much of it this kernel filled in */
+
+#endif

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The limit of a row: see limits_row.h. */
+#include "harness/limits/limits_row.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/condition.h"
+#include "core/limit_remark.h"
+
+#define ADDRESS_BYTES 64
+#define FIGURE_BYTES  64
+
+/* The row, and the GPUs that it names. */
+struct subject {
+    const json_t *limits;
+    const struct table *rows;
+    size_t row;
+    double cores;
+    char address[2][ADDRESS_BYTES]; /* "" where there is none */
+    bool simulated;
+};
+
+/* A limit that was found; limit NULL: none. */
+struct found {
+    const json_t *limit;
+    double value;
+    const char *link; /* for limit_link; NULL: none of those that have a word */
+};
+
+static const char *cell_of(const void *arg, const char *name, size_t len)
+{
+    const struct subject *s = arg;
+    char column[64];
+
+    if (len >= sizeof(column))
+        return "";
+    memcpy(column, name, len);
+    column[len] = 0;
+    return table_text(s->rows, s->row, column);
+}
+
+static const char *string_of(const json_t *limit, const char *key)
+{
+    const char *text = json_string_value(json_object_get(limit, key));
+
+    return text ? text : "";
+}
+
+static bool may_take(const struct subject *s, const json_t *limit)
+{
+    return json_number_value(json_object_get(limit, "value")) > 0 &&
+           !(s->simulated && !strcmp(string_of(limit, "source"), "datasheet"));
+}
+
+static struct found found_limit(const json_t *limit)
+{
+    return (struct found){.limit = limit,
+                          .value = json_number_value(json_object_get(limit, "value"))};
+}
+
+static struct found find_key(const struct subject *s, const char *key)
+{
+    const json_t *limit;
+    size_t i;
+
+    json_array_foreach (s->limits, i, limit)
+        if (!strcmp(string_of(limit, "key"), key) && may_take(s, limit))
+            return found_limit(limit);
+    return (struct found){0};
+}
+
+/* gpu.N.<figure> of the GPU at this address. */
+static struct found find_figure(const struct subject *s, const char *address, const char *figure)
+{
+    const json_t *limit;
+    size_t i;
+
+    json_array_foreach (s->limits, i, limit) {
+        const char *key = string_of(limit, "key"), *dot = strrchr(key, '.');
+
+        if (*address && !strncmp(key, "gpu.", 4) && !strcmp(dot + 1, figure) &&
+            !strcmp(string_of(limit, "address"), address) && may_take(s, limit))
+            return found_limit(limit);
+    }
+    return (struct found){0};
+}
+
+static struct found lower_of(struct found a, struct found b)
+{
+    return !a.limit || (b.limit && b.value < a.value) ? b : a;
+}
+
+static struct found higher_of(struct found a, struct found b)
+{
+    return !a.limit || (b.limit && b.value > a.value) ? b : a;
+}
+
+/* Of several figures the highest. */
+static struct found find_figures(const struct subject *s, const struct bench_limit *rule)
+{
+    struct found found = {0};
+    char figure[FIGURE_BYTES];
+
+    for (const char *at = rule->figures; at && *at; at += strspn(at, " ")) {
+        size_t n = strcspn(at, " ");
+
+        if (n < sizeof(figure)) {
+            memcpy(figure, at, n);
+            figure[n] = 0;
+            found =
+                higher_of(found, rule->of == LIMIT_MACHINE ? find_key(s, figure)
+                                                           : find_figure(s, s->address[0], figure));
+        }
+        at += n;
+    }
+    return found;
+}
+
+static struct found host_link(const struct subject *s, const char *address)
+{
+    struct found chip = find_figure(s, address, "c2c_gbytes_per_s"), slot;
+    char own[ADDRESS_BYTES + 32], path[ADDRESS_BYTES + 32];
+
+    if (chip.limit)
+        return chip;
+    snprintf(own, sizeof(own), "pcie.%s.gbytes_per_s", address);
+    snprintf(path, sizeof(path), "pcie.%s.path_gbytes_per_s", address);
+    slot = lower_of(find_key(s, own), find_key(s, path));
+    slot.link = LIMIT_LINK_PCIE;
+    return slot;
+}
+
+/* One end that is not known may be the slower one. */
+static struct found host_links(const struct subject *s)
+{
+    struct found first = host_link(s, s->address[0]), second;
+
+    if (!*s->address[1])
+        return first;
+    second = host_link(s, s->address[1]);
+    return first.limit && second.limit ? lower_of(first, second) : (struct found){0};
+}
+
+static struct found peer_link(const struct subject *s)
+{
+    const char *a = s->address[0], *b = s->address[1];
+    char there[2 * ADDRESS_BYTES + 32], back[2 * ADDRESS_BYTES + 32];
+    struct found links;
+
+    if (!*b)
+        return host_links(s);
+    snprintf(there, sizeof(there), "p2p.%s+%s.nvlink_gbytes_per_s", a, b);
+    snprintf(back, sizeof(back), "p2p.%s+%s.nvlink_gbytes_per_s", b, a);
+    links = find_key(s, there);
+    links = links.limit ? links : find_key(s, back);
+    links.link = LIMIT_LINK_NVLINK;
+    return links.limit ? links : host_links(s);
+}
+
+static struct found find_limit(const struct subject *s, const struct bench_limit *rule)
+{
+    bool all_cores = s->cores > 0 && table_number(s->rows, s->row, "threads") >= s->cores;
+
+    if (rule->of == LIMIT_MACHINE)
+        return all_cores ? find_figures(s, rule) : (struct found){0};
+    if (!*s->address[0])
+        return (struct found){0};
+    return rule->of == LIMIT_GPU         ? find_figures(s, rule)
+           : rule->of == LIMIT_HOST_LINK ? host_links(s)
+                                         : peer_link(s);
+}
+
+static void read_addresses(struct subject *s)
+{
+    const char *cell = table_text(s->rows, s->row, "address");
+    size_t n = strcspn(cell, "+");
+    bool two = cell[n] == '+';
+
+    if (n >= ADDRESS_BYTES || (two && strlen(cell + n + 1) >= ADDRESS_BYTES))
+        return;
+    snprintf(s->address[0], ADDRESS_BYTES, "%.*s", (int)n, cell);
+    snprintf(s->address[1], ADDRESS_BYTES, "%s", two ? cell + n + 1 : "");
+}
+
+static void fill(const struct subject *s, const struct bench_limit *rule, struct found found,
+                 struct joined_limit *out)
+{
+    const char *source = string_of(found.limit, "source"),
+               *detail = string_of(found.limit, "detail");
+
+    out->value = found.value * (rule->times > 0 ? rule->times : 1);
+    out->kind = limit_kinds[limit_kind_of(source)];
+    out->link = found.link ? found.link : "";
+    out->percent = 100 * table_number(s->rows, s->row, "value") / out->value;
+    snprintf(out->source, sizeof(out->source), "%s%s%s%s%s", *source ? source : "unknown",
+             rule->remark || *detail ? ": " : "", rule->remark ? rule->remark : "",
+             rule->remark ? "; " : "", detail);
+}
+
+int limits_row(const json_t *limits, double cores, const struct bench_limit *rules,
+               const struct table *rows, size_t row, struct joined_limit *out)
+{
+    struct subject s = {.limits = limits, .rows = rows, .row = row, .cores = cores};
+
+    s.simulated = !strcmp(table_text(rows, row, "origin"), "simulated");
+    read_addresses(&s);
+    for (const struct bench_limit *rule = rules; rule->where; rule++) {
+        struct found found = {0};
+
+        if (condition_holds(rule->where, cell_of, &s))
+            found = find_limit(&s, rule);
+        if (!found.limit ||
+            strcmp(string_of(found.limit, "unit"), table_text(rows, row, "unit")) != 0)
+            continue;
+        fill(&s, rule, found, out);
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,118 @@
+#!/usr/bin/env bats
+# SPDX-License-Identifier: Apache-2.0
+# A benchmark is known in one place, its folder: a new one, one of another name, and names that no other place may have.
+
+setup() {
+    top="$(cd "$BATS_TEST_DIRNAME/../.." && pwd)"
+    cd "$top" || return 1
+    bin="${PLUMB_BIN:-$top/build/bin}"
+    export PLUMB_CONFIGS=$top/configs
+    work="$(mktemp -d)"
+}
+
+teardown() {
+    cd / || return 1
+    rm -rf "$work"
+}
+
+# A copy of the tree, with what was compiled of it.
+copy_of_tree() {
+    mkdir -p "$work/tree/tests" "$work/tree/build" "$work/tree/benches"
+    cp -a Makefile core harness scripts "$work/tree/"
+    cp -a tests/sim "$work/tree/tests/"
+    cp -a build/obj build/config* build/flags build/gen "$work/tree/build/"
+}
+
+run_at() { # run_at SPEED FOLDER
+    printf 'suite: t\ndefaults: {repeat: 4, budget: 20ms, warmup: 1ms}\ncases:\n  - {bench: dial, turns: [1, 4], speed: %s}\n' \
+        "$1" >"$2.yaml"
+    "$new" run "$2.yaml" --out "$2" >"$2.said" 2>/dev/null
+}
+
+@test "a new benchmark is one folder: it is built, planned, judged, drawn, and has its headline" {
+    [ -e build/obj/core.a ] || skip "nothing was compiled here"
+    copy_of_tree
+    cp -r tests/tools/dial "$work/tree/benches/"
+    make -s -C "$work/tree" CC="$(sed 's/ -std=.*//' build/flags)" build/bin/plumb build/bin/plumb-dial
+    new=$work/tree/build/bin/plumb
+    cd "$work"
+    run_at 100 a
+    run_at 80 b
+    grep -q '^Dial  by hand (turns 4)  100.0 Mop/s .* 83.3 %  *normal: 83.3 % of the limit' a.said
+    grep -q '^Dial  by hand (turns 4)  80.00 Mop/s .* 66.7 %  *low: 66.7 % of the limit' b.said
+    [ "$(cd a/plots && ls ./*.svg)" = ./dial-rate.svg ]
+    "$new" compare a b --csv - >pairs.csv 2>/dev/null || [ $? -eq 1 ]
+    python3 - <<'END'
+import csv
+pairs = [(p["key"], p["pipe"], p["verdict"], p["differs"]) for p in csv.DictReader(open("pairs.csv"))]
+assert sorted(pairs) == [("dial|turns=%d|%s" % (n, m), "Dial", "worse", "setting 100 against 80")
+                         for n in (1, 4) for m in ("hits|percent", "rate|Mop/s")], pairs
+END
+    # the runs keep what that takes: no benchmark is asked
+    rm build -rf tree/build/bin/plumb-dial
+    "$new" compare a b --csv - 2>/dev/null | cmp - pairs.csv
+    "$new" report a | grep -q '^Dial  by hand'
+}
+
+# A run of before, as if its benchmark had told of its rows, and had another name.
+renamed() { # renamed RUN FROM TO
+    cp -r "$top/results/reference/$1" "$work/$1-$3"
+    rm -rf "$work/$1-$3/plots" "$work/$1-$3/report.html"
+    [ "$2" = "$3" ] || mv "$work/$1-$3/$2.csv" "$work/$1-$3/$3.csv"
+    [ ! -e "$work/$1-$3/samples/$2.csv" ] || [ "$2" = "$3" ] || mv "$work/$1-$3/samples/$2.csv" "$work/$1-$3/samples/$3.csv"
+    "$bin/plumb-$2" --csv --describe | python3 -c '
+import csv, json, os, sys
+folder, old, new = sys.argv[1:]
+said = json.load(sys.stdin)["rows"]
+meta = json.load(open(folder + "/run.json"))
+meta["benchmarks"] = {new: said}
+json.dump(meta, open(folder + "/run.json", "w"))
+plan = list(csv.reader(open(folder + "/plan.csv")))
+at = plan[0].index("bench")
+with open(folder + "/plan.csv", "w") as out:
+    write = csv.writer(out, lineterminator="\n")
+    write.writerow(plan[0])
+    for row in plan[1:]:
+        if row[at] != old:
+            continue
+        row[at] = new
+        write.writerow(row)
+for name in os.listdir(folder):
+    if name.endswith(".csv") and name not in ("plan.csv", new + ".csv"):
+        os.remove(folder + "/" + name)
+' "$work/$1-$3" "$2" "$3"
+}
+
+@test "two runs whose benchmark has another name pair and judge as they did, and are reported alike" {
+    local name
+    for name in gemm foo; do
+        renamed xeon-amx-2vcpu gemm $name
+        renamed epyc-zen5-2vcpu gemm $name
+        "$bin/plumb" compare "$work/xeon-amx-2vcpu-$name" "$work/epyc-zen5-2vcpu-$name" --csv - 2>/dev/null |
+            sed 's/\bgemm\([ |]\)/foo\1/g' | sort >"$work/$name.pairs"
+        "$bin/plumb" report "$work/epyc-zen5-2vcpu-$name" --out "$work/out" 2>/dev/null | grep -v '^report:' >"$work/$name.said"
+    done
+    [ "$(grep -c ',compared,' "$work/foo.pairs")" -eq 7 ]
+    cmp "$work/gemm.pairs" "$work/foo.pairs"
+    cmp "$work/gemm.said" "$work/foo.said"
+    grep -q '^Matrix core' "$work/foo.said"
+}
+
+# In texts of the code, a benchmark is named by its program, beside the word bench, or, where its name is no everyday word, at all.
+named() {
+    local names='gemm|memory|copy|launch|net|allreduce|null'
+    # comments apart, which may give an example
+    grep -rn '"' core harness --include='*.[ch]' | sed -E 's,/\*.*,,; /^[^:]+:[0-9]+: \*/d; /^[^:]+:[0-9]+:#include/d' |
+        grep -E "plumb[- ]($names)\\b|[Bb]ench[^\"]*\"($names)\"|\"($names)\"[^\"]*[Bb]ench|\"(gemm|allreduce)\"|\"($names) --"
+}
+
+# What may: a table of outside programs and of ours that do the same; what a collective does, as MPI calls it; a word of a script's answers.
+allowed='^harness/crosscheck/witness.c:|^core/collective/collective.c:.*"allreduce", "reduce-scatter"|^harness/report/(fit|scaling_text).c:.*op.*"allreduce"|^harness/hosts/script_group.c:.*plumb-net %s'
+
+@test "nothing in core or harness names a benchmark" {
+    run named
+    found=$(grep -vE "$allowed" <<<"$output" || true)
+    [ -z "$found" ] || { printf 'these name a benchmark:\n%s\n' "$found"; false; }
+    # the search is not blind
+    grep -q 'harness/crosscheck/witness.c' <<<"$output"
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dial: what is said of its rows. */
+#include "core/bench_rows.h"
+
+static const struct bench_column columns[] = {{.name = "setting", .flags = COLUMN_OUTCOME},
+                                              {.name = NULL}};
+
+static const struct bench_metric metrics[] = {
+    {.name = "rate", .units = "Mop/s"},
+    {.name = "hits", .units = "percent", .better = BETTER_MORE},
+    {.name = "spare", .units = "us", .unjudged = "the same samples, turned round"},
+    {.name = NULL},
+};
+
+static const struct bench_headline headlines[] = {
+    {.pipe = "Dial",
+     .label = "by hand",
+     .where = "metric=rate",
+     .at = "+turns",
+     .low_below = 70,
+     .subjects = "cpu"},
+    {.pipe = NULL},
+};
+
+static const struct bench_plot plots[] = {{.x = "turns", .undrawn = "spare hits"}, {.x = NULL}};
+static const struct bench_pipe pipes[] = {{.pipe = "Dial"}, {.pipe = NULL}};
+
+const struct bench_rows bench_rows = {
+    .stage = STAGE_CALL,
+    .columns = columns,
+    .metrics = metrics,
+    .headlines = headlines,
+    .plots = plots,
+    .pipes = pipes,
+};

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Copies a run folder with all its sentences replaced, for tests that no verdict and no number hangs on one.
+
+A folder of schema 1 is written as one of schema 2: what its sentences say becomes columns, by rules of this file's own.
+
+usage: rewrite-sentences.py FROM TO keep|plain|traps|bare
+
+keep    sentences as they are
+plain   each is of a number of its own, xxxxxxxxxxxxxx qz7z, as long as the next one's
+traps   the same with words that a program could trip over: eth0 sent 3 GB qz7z
+bare    writes the file FROM to TO without sentences of plain and traps
+"""
+import csv
+import json
+import os
+import re
+import shutil
+import sys
+
+PROSE = ("reason", "evidence", "limit_source", "disturbed", "detail", "peer_detail")
+TRAPS = ("interval is +/- 90 %, wanted 1 %", "103 % of the limit: the limit is too low", "own: mlx5_0:1 sent 12.4 GB",
+         "shared memory", "eth0 received 3 GB", "via NET/IB and P2P/CUMEM", "reference: x", "measured: x", "18 NVLinks",
+         "less RoCE v2 framing", "InfiniBand", "any algorithm", "the measured ceiling, 9 GB/s, was exceeded and is raised",
+         "too few samples for an interval", "no GPU", "low", "set: clocks", "GID 3", "absent: x", "wrong data",
+         "itself stood still for 3 s", "rank 0 is gone: x", "steal 99 %")
+MARK = re.compile("(?:x+|" + "|".join(re.escape(trap) for trap in TRAPS) + r") qz\d+z")
+ADDED = ("width_wanted", "noise_kind", "limit_kind", "limit_link", "limit_scope", "limit_raised_from", "carrier",
+         "carrier_device", "gpu_clocks_set")
+
+
+def columns_of(row):
+    """What schema 2 has of a row of schema 1."""
+    new = dict.fromkeys(ADDED, "")
+    source, evidence = row["limit_source"], row["evidence"]
+    if row["limit"]:
+        kind = source.split(":")[0]
+        new["limit_kind"] = kind if kind in ("sysfs", "nvml", "datasheet", "measured", "reference") else "told"
+    for link, word in (("nvlink", "NVLink"), ("infiniband", "InfiniBand"), ("roce", "RoCE"), ("pcie", "narrower than")):
+        new["limit_link"] = new["limit_link"] or (link if word in source else "")
+    new["limit_scope"] = "node" if "any algorithm" in source else ""
+    kinds = []
+    for device in re.findall(r"(?:^|: )([a-z][a-z0-9_:]*) (?:over [a-z0-9]+ )?(?:sent|received|moved) ", evidence):
+        kinds.append("rdma" if ":" in device else "loopback" if device == "lo" else "sockets")
+    kinds += ["shm"] * ("shared memory" in evidence)
+    new["carrier"] = "+".join(k for k in ("rdma", "sockets", "loopback", "shm") if k in kinds)
+    if "peer_detail" in row:
+        new["carrier_device"] = row["detail"].split(" ")[0]
+    left = []
+    for remark in row["reason"].split("; "):
+        width = re.match(r"interval is .*wanted ([0-9.e+-]+) %", remark)
+        raised = re.match(r"the measured ceiling, (\S+) .*exceeded and is raised", remark)
+        if width:
+            new.update(noise_kind="wide", width_wanted=f"{float(width[1]) / 100:.9g}")
+        elif raised:
+            new["limit_raised_from"] = raised[1]
+        elif remark.startswith("too few samples for an interval"):
+            new["noise_kind"] = "alike" if "like" in remark else "few"
+        elif not re.match(r"\d+ % of the limit: the limit is", remark):
+            left.append(remark)
+    return dict(row, **new, reason="; ".join(left))
+
+
+class Sentences:
+    def __init__(self, how):
+        self.how = how
+        self.known = {}
+
+    def of(self, text):
+        if self.how == "keep" or not text:
+            return text
+        n = self.known.setdefault(text, len(self.known))
+        trap = TRAPS[n % len(TRAPS)]
+        return f"{trap if self.how == 'traps' else 'x' * len(trap)} qz{n}z"
+
+
+def main(source, target, how):
+    if how == "bare":
+        with open(source, encoding="utf-8") as file, open(target, "w", encoding="utf-8") as out:
+            out.write(MARK.sub("", file.read()))
+        return
+    sentences = Sentences(how)
+    shutil.copytree(source, target, ignore=shutil.ignore_patterns("report.html", "plots", "log"))
+    with open(os.path.join(target, "run.json"), encoding="utf-8") as file:
+        meta = json.load(file)
+    old, meta["schema"] = meta["schema"], 2
+    for finding in meta["machine"].get("findings") or []:
+        finding["text"] = sentences.of(finding["text"])
+    with open(os.path.join(target, "run.json"), "w", encoding="utf-8") as file:
+        json.dump(meta, file)
+    for name in sorted(os.listdir(target)):
+        path = os.path.join(target, name)
+        if not name.endswith(".csv") or name == "plan.csv":
+            continue
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = [columns_of(row) if old == 1 else row for row in csv.DictReader(file)]
+        for row in rows:
+            row.update({column: sentences.of(row[column]) for column in PROSE if column in row})
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            out = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            out.writeheader()
+            out.writerows(rows)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

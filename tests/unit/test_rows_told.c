@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What benchmarks say of their rows: their tables name columns that there are, what is written is read, and what is damaged is
+ * refused. */
+#include <errno.h>
+#include <string.h>
+
+#include "core/condition.h"
+#include "harness/store/rows_told.h"
+#include "tests/unit/built_benches.h"
+
+struct checking {
+    const struct bench_info *b;
+    const char *where; /* in which text it stands */
+};
+
+static bool is_column(const struct bench_info *b, const char *name, size_t len)
+{
+    for (const struct bench_column *c = b->rows.columns; c->name; c++)
+        if (strlen(c->name) == len && !memcmp(c->name, name, len))
+            return true;
+    return false;
+}
+
+static bool check_name(void *arg, const char *name, size_t len)
+{
+    /* the harness adds the hosts between which it was */
+    static const char others[] = "metric unit from to";
+    const struct checking *c = arg;
+    char text[64];
+
+    snprintf(text, sizeof(text), "%.*s", (int)len, name);
+    if (!is_column(c->b, name, len) && !word_in(others, text))
+        fail_msg("%s has no column '%s': '%s'", c->b->name, text, c->where);
+    return false;
+}
+
+static void check_condition(const struct bench_info *b, const char *where)
+{
+    if (where)
+        condition_names(where, check_name, &(struct checking){b, where});
+}
+
+static void check_words(const struct bench_info *b, const char *words)
+{
+    for (const char *at = words; at && *at; at += strspn(at, " +-")) {
+        size_t n = strcspn(at, " +-");
+
+        if (n)
+            check_name(&(struct checking){b, words}, at, n);
+        at += n;
+    }
+}
+
+static void check_rows(const struct bench_info *b)
+{
+    for (const struct bench_column *c = b->rows.columns; c->name; c++)
+        check_words(b, c->sought_by);
+    for (const struct bench_metric *m = b->rows.metrics; m->name; m++)
+        check_condition(b, m->where);
+    for (const struct bench_headline *h = b->rows.headlines; h->pipe; h++) {
+        check_condition(b, h->where);
+        check_words(b, h->by);
+        check_words(b, h->at);
+    }
+    for (const struct bench_contrast *c = b->rows.contrasts; c->title; c++) {
+        check_condition(b, c->where);
+        check_condition(b, c->other);
+        check_words(b, c->column);
+        check_words(b, c->by);
+    }
+    for (const struct bench_plot *p = b->rows.plots; p->x; p++) {
+        check_words(b, p->x);
+        check_words(b, p->lines);
+        check_words(b, p->ignore);
+        check_words(b, p->square);
+        check_condition(b, p->elsewhere);
+    }
+    for (const struct bench_pipe *p = b->rows.pipes; p->pipe; p++)
+        check_condition(b, p->where);
+    for (const struct bench_limit *l = b->rows.limits; l->where; l++)
+        check_condition(b, l->where);
+}
+
+/* A word that names no column never fits, and nobody would see it. */
+static void test_tables_name_columns_that_there_are(void **state)
+{
+    struct bench_list benches = built_benches();
+
+    (void)state;
+    for (size_t i = 0; i < benches.n; i++)
+        check_rows(&benches.benches[i]);
+    bench_list_release(&benches);
+}
+
+static int read_text(const char *text, struct bench_rows *rows, json_t **json)
+{
+    char error[200] = "";
+
+    *json = json_loads(text, 0, NULL);
+    assert_non_null(*json);
+    return rows_told_read(*json, rows, error, sizeof(error));
+}
+
+static void test_what_is_written_is_read(void **state)
+{
+    struct bench_rows rows;
+    json_t *json;
+
+    (void)state;
+    assert_int_equal(
+        read_text("{\"stage\": \"copy\", \"columns\": [{\"name\": \"a\"}, {\"name\": \"b\","
+                  " \"bytes\": true, \"outcome\": true, \"left_by\": \"\"}],"
+                  " \"headlines\": [{\"pipe\": \"P\", \"label\": \"l\", \"where\": \"a=1\","
+                  " \"low_below\": 70, \"gpu\": true, \"later\": [1]}],"
+                  " \"limits\": [{\"where\": \"\", \"of\": \"peer link\"}], \"later\": {}}",
+                  &rows, &json),
+        0);
+    assert_int_equal(rows.stage, STAGE_COPY);
+    assert_int_equal(rows.columns[1].flags, COLUMN_BYTES | COLUMN_OUTCOME);
+    assert_string_equal(rows.columns[1].left_by, "");
+    assert_null(rows.columns[0].left_by);
+    assert_null(rows.columns[2].name);
+    assert_true(rows.headlines[0].low_below == 70);
+    assert_int_equal(rows.headlines[0].flags, HEADLINE_GPU);
+    assert_int_equal(rows.limits[0].of, LIMIT_PEER_LINK);
+    assert_null(rows.plots[0].x);
+    rows_told_release(&rows);
+    json_decref(json);
+}
+
+static void test_what_is_damaged_is_refused(void **state)
+{
+    static const char *const damaged[] = {
+        "[]",
+        "{\"stage\": \"nowhere\"}",
+        "{\"stage\": 3}",
+        "{\"columns\": [{}]}",
+        "{\"columns\": [3]}",
+        "{\"columns\": [{\"name\": 3}]}",
+        "{\"columns\": [{\"name\": \"a\", \"bytes\": \"yes\"}]}",
+        "{\"headlines\": [{\"pipe\": \"P\", \"label\": \"l\"}]}",
+        "{\"headlines\": [{\"pipe\": \"P\", \"label\": \"l\", \"where\": \"\", \"low_below\": "
+        "\"x\"}]}",
+        "{\"limits\": [{\"where\": \"\", \"of\": \"a\"}]}",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(damaged) / sizeof(*damaged); i++) {
+        struct bench_rows rows;
+        json_t *json;
+
+        if (read_text(damaged[i], &rows, &json) != -EBADMSG)
+            fail_msg("taken: %s", damaged[i]);
+        assert_null(rows.columns);
+        json_decref(json);
+    }
+}
+
+static void test_runs_of_before(void **state)
+{
+    json_t *before = rows_told_before(), *told;
+    const char *name;
+
+    (void)state;
+    assert_int_equal(json_object_size(before), 7);
+    json_object_foreach (before, name, told) {
+        struct bench_rows rows;
+        char error[200] = "";
+
+        if (rows_told_read(told, &rows, error, sizeof(error)))
+            fail_msg("%s: %s", name, error);
+        assert_non_null(rows.columns[0].name);
+        rows_told_release(&rows);
+    }
+    json_decref(before);
+}
+
+static void test_columns_of_two_versions(void **state)
+{
+    struct bench_rows now, then;
+    json_t *a, *b;
+
+    (void)state;
+    assert_int_equal(read_text("{\"columns\": [{\"name\": \"x\", \"bytes\": true}]}", &now, &a), 0);
+    assert_int_equal(
+        read_text("{\"columns\": [{\"name\": \"x\"}, {\"name\": \"y\", \"outcome\": true}]}", &then,
+                  &b),
+        0);
+    assert_int_equal(rows_told_add_columns(&now, &then), 0);
+    assert_int_equal(now.columns[0].flags, COLUMN_BYTES);
+    assert_string_equal(now.columns[1].name, "y");
+    assert_int_equal(now.columns[1].flags, COLUMN_OUTCOME);
+    assert_null(now.columns[2].name);
+    rows_told_release(&now);
+    rows_told_release(&then);
+    json_decref(a);
+    json_decref(b);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tables_name_columns_that_there_are),
+        cmocka_unit_test(test_what_is_written_is_read),
+        cmocka_unit_test(test_what_is_damaged_is_refused),
+        cmocka_unit_test(test_runs_of_before),
+        cmocka_unit_test(test_columns_of_two_versions),
+    };
+
+    return cmocka_run_group_tests_name("rows_told", tests, NULL, NULL);
+}

@@ -124,6 +124,15 @@ static int by_reason(const void *left, const void *right)
     return order ? order : (a > b) - (a < b);
 }
 
+/* As the cases came. */
+static int by_first(const void *left, const void *right)
+{
+    const struct view_left *a = left, *b = right;
+    int order = left_rank(a->pairs[0]) - left_rank(b->pairs[0]);
+
+    return order ? order : (a->pairs[0] > b->pairs[0]) - (a->pairs[0] < b->pairs[0]);
+}
+
 static void add_left(struct view *v, const struct pair **at)
 {
     const struct pair *pair = *at;
@@ -155,6 +164,7 @@ static int fill_left(struct view *v)
     qsort(left, n, sizeof(*left), by_reason);
     for (size_t i = 0; i < n; i++)
         add_left(v, &left[i]);
+    qsort(v->left, v->n_left, sizeof(*v->left), by_first); /* no order hangs on a sentence */
     return 0;
 }
 

@@ -279,15 +279,31 @@ struct lack {
     size_t run_index, row, n;
 };
 
-static int compare_lacks(const void *x, const void *y)
+static int compare_kinds(const struct lack *a, const struct lack *b)
 {
-    const struct lack *a = x, *b = y;
     int d = (a->run_index > b->run_index) - (a->run_index < b->run_index);
 
     d = d ? d : strcmp(a->bench, b->bench);
-    d = d ? d : strcmp(a->status, b->status);
-    d = d ? d : strcmp(a->reason, b->reason);
+    return d ? d : strcmp(a->status, b->status);
+}
+
+/* As the rows came. */
+static int compare_rows(const void *x, const void *y)
+{
+    const struct lack *a = x, *b = y;
+    int d = compare_kinds(a, b);
+
     return d ? d : (a->row > b->row) - (a->row < b->row);
+}
+
+/* Those of one reason side by side. */
+static int compare_reasons(const void *x, const void *y)
+{
+    const struct lack *a = x, *b = y;
+    int d = compare_kinds(a, b);
+
+    d = d ? d : strcmp(a->reason, b->reason);
+    return d ? d : compare_rows(x, y);
 }
 
 struct lacks {
@@ -319,7 +335,7 @@ static size_t merge_lacks(struct lacks *lacks)
 {
     size_t kept = 0;
 
-    qsort(lacks->all, lacks->n, sizeof(*lacks->all), compare_lacks);
+    qsort(lacks->all, lacks->n, sizeof(*lacks->all), compare_reasons);
     for (size_t i = 0; i < lacks->n; i++) {
         struct lack *last = kept ? &lacks->all[kept - 1] : NULL, *at = &lacks->all[i];
 
@@ -329,6 +345,7 @@ static size_t merge_lacks(struct lacks *lacks)
         else
             lacks->all[kept++] = *at;
     }
+    qsort(lacks->all, kept, sizeof(*lacks->all), compare_rows); /* no order hangs on a sentence */
     return kept;
 }
 

@@ -2,18 +2,18 @@
 set encoding utf8
 
 $line0 << END
- 1024 0.449761055 0.431520041 0.468114485
- 2048 0.452465973 0.430487141 0.470330072
+ 1024 0.489059563 0.480826762 0.499152283
+ 2048 0.480841377 0.473576142 0.488218069
 END
 $line1 << END
- 1024 0.375338598 0.296357846 0.446853591
- 2048 0.415768483 0.393388523 0.44009789
+ 1024 0.451432805 0.441485321 0.46421841
+ 2048 0.459974466 0.458057418 0.461899537
 END
 $line2 << END
- 2048 0.886645977 0.860435096 0.913069025
+ 2048 0.95648621 0.941435095 0.975000446
 END
 $line3 << END
- 1024 0.178153792 0.158213529 0.194776914
+ 1024 0.195149506 0.192389883 0.197948713
 END
 set terminal svg dynamic noenhanced size 800,500 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'gemm-throughput.svg'
@@ -25,12 +25,18 @@ set grid lt 1 lw 0.5 lc rgb '#dddddd'
 set xlabel 'm = n = k'
 set ylabel 'throughput (TFLOP/s)'
 set ytics nomirror
-set yrange [0:*]
+set yrange [0:1.15562676]
 set xtics nomirror ('1024' 1024, '2048' 2048)
 set xrange [1003.52:2068.48]
 set title 'gemm throughput: device host, data random, threads 2'
 set tmargin 3
 set key below left Left reverse samplen 3 width 1 height 1.5
+set arrow from graph 0.0096, first 0.541404839 to graph 0.9904, first 0.541404839 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 0.5414' at graph 0.9904, first 0.541404839 right offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.9712, first 1.07002478 to graph 0.9904, first 1.07002478 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 1.07' at graph 0.9904, first 1.07002478 right offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.0096, first 0.26820506 to graph 0.0288, first 0.26820506 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 0.2682' at graph 0.0096, first 0.26820506 left offset 0,0.5 tc rgb '#808080'
 plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'f32, onednn', $line1 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#d55e00' notitle, $line1 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#d55e00' title 'f32, openblas', $line2 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#cc79a7' notitle, $line2 using 1:2 with linespoints lw 1.5 dt 1 pt 11 ps 0.7 lc rgb '#cc79a7' title 'bf16, onednn', $line3 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#e69f00' notitle, $line3 using 1:2 with linespoints lw 1.5 dt 1 pt 13 ps 0.7 lc rgb '#e69f00' title 'f64, openblas'
 unset output
 
@@ -44,32 +50,38 @@ set grid lt 1 lw 0.5 lc rgb '#dddddd'
 set xlabel 'm = n = k'
 set ylabel 'throughput (TFLOP/s)'
 set ytics nomirror
-set yrange [0:*]
+set yrange [0:1.15562676]
 set xtics nomirror ('1024' 1024, '2048' 2048)
 set xrange [1003.52:2068.48]
 set title 'gemm throughput: device host, data random, threads 2'
 set tmargin 3
 set key below left Left reverse samplen 3 width 1 height 1.5
+set arrow from graph 0.0096, first 0.541404839 to graph 0.9904, first 0.541404839 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 0.5414' at graph 0.9904, first 0.541404839 right offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.9712, first 1.07002478 to graph 0.9904, first 1.07002478 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 1.07' at graph 0.9904, first 1.07002478 right offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.0096, first 0.26820506 to graph 0.0288, first 0.26820506 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 0.2682' at graph 0.0096, first 0.26820506 left offset 0,0.5 tc rgb '#808080'
 plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'f32, onednn', $line1 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#d55e00' notitle, $line1 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#d55e00' title 'f32, openblas', $line2 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#cc79a7' notitle, $line2 using 1:2 with linespoints lw 1.5 dt 1 pt 11 ps 0.7 lc rgb '#cc79a7' title 'bf16, onednn', $line3 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#e69f00' notitle, $line3 using 1:2 with linespoints lw 1.5 dt 1 pt 13 ps 0.7 lc rgb '#e69f00' title 'f64, openblas'
 unset output
 
 $line0 << END
- 32768 1064.1207 851.759585 1329.42779
- 524288 337.204291 282.429094 393.500772
- 8388608 172.445221 122.352684 223.200715
- 134217728 40.8404264 31.7005877 52.6154417
+ 32768 1309.5932 1236.23409 1385.0515
+ 524288 381.561024 368.636394 399.009893
+ 8388608 205.180142 196.950627 212.969675
+ 134217728 49.0015383 45.6405039 52.6100843
 END
 $line1 << END
- 134217728 47.2324208 38.4187812 58.0679946
+ 134217728 49.1839655 46.1965313 52.2789528
 END
 $line2 << END
- 134217728 30.5891338 25.264239 39.784868
+ 134217728 34.563876 32.1647043 37.7087255
 END
 $line3 << END
- 134217728 36.0770884 31.6842531 40.8818974
+ 134217728 46.1888502 43.8446145 49.0689752
 END
 $line4 << END
- 134217728 50.4629291 34.19319 72.1651701
+ 134217728 73.5264964 51.1228939 123.943312
 END
 set terminal svg dynamic noenhanced size 800,500 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'memory-bandwidth.svg'
@@ -130,11 +142,11 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 32768 1.02778571 0.985892296 1.06865061
- 524288 4.03351111 3.8429223 4.30291418
- 8388608 142.819265 132.225105 156.294151
- 134217728 168.054062 162.613804 174.357971
- 536870912 216.799841 185.86157 263.376779
+ 32768 0.971918867 0.942117035 0.998587003
+ 524288 3.88013466 3.75209195 4.02182208
+ 8388608 15.6673492 14.218221 17.2350162
+ 134217728 156.20139 152.805804 160.091668
+ 536870912 175.716707 166.700768 187.859154
 END
 set terminal svg dynamic noenhanced size 800,480 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'memory-latency.svg'
@@ -195,11 +207,11 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 32768 1.01848237 0.988289833 1.04237546
- 524288 3.10024687 2.9569144 3.31286278
- 8388608 118.062523 98.4431254 150.800406
- 134217728 122.112136 112.856407 134.473363
- 536870912 122.831512 115.731797 129.481648
+ 32768 0.96912439 0.938879079 1.00034403
+ 524288 2.98868411 2.8493617 3.11442061
+ 8388608 9.59124862 9.20553894 10.0219703
+ 134217728 108.032944 99.6849941 117.163107
+ 536870912 109.85055 104.11011 116.153197
 END
 set terminal svg dynamic noenhanced size 800,480 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'memory-latency_page_by_page.svg'
@@ -260,26 +272,26 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 1048576 55.8238832 53.9763653 57.5706185
- 268435456 13.2345603 9.17747916 18.5706064
+ 1048576 58.5484514 57.9977267 59.3148201
+ 268435456 19.1590466 18.3486376 20.0052492
 END
 $line1 << END
- 1048576 41.0589053 24.0828652 70.0013759
+ 1048576 41.649298 19.3502407 77.9099557
 END
 $line2 << END
- 1048576 2.63486023 2.09333623 3.42266619
+ 1048576 3.89539513 3.60511015 4.19884295
 END
 $line3 << END
- 1048576 13.0905456 11.8487806 14.5634329
+ 1048576 15.2497533 14.5791472 15.8354099
 END
 $line4 << END
- 1048576 17.7494643 10.5879015 29.1453907
+ 1048576 26.0318469 25.431171 26.5886027
 END
 $line5 << END
- 1048576 17.7347699 10.5685541 29.1507817
+ 1048576 26.0438855 25.4292227 26.6408951
 END
 $line6 << END
- 1048576 35.4050981 21.1371081 58.2215086
+ 1048576 51.9841556 50.7785009 53.0137947
 END
 set terminal svg dynamic noenhanced size 800,520 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'copy-bandwidth.svg'
@@ -293,14 +305,14 @@ set ylabel 'bandwidth (GB/s)'
 set ytics nomirror
 set logscale x 2
 set format x '%g'
-set yrange [0:66.8400186]
+set yrange [0:70.7285964]
 set xtics nomirror ('1M' 1048576, '256M' 268435456)
 set xrange [938501.809:299919482]
 set title 'copy bandwidth: source node0, destination node0, memory pageable'
 set tmargin 3
 set key below left Left reverse samplen 3 width 1 height 1.5
-set arrow from graph 0.0096, first 61.8889061 to graph 0.0288, first 61.8889061 nohead dt 3 lw 1 lc rgb '#808080'
-set label 'limit 61.89' at graph 0.0096, first 61.8889061 left offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.0096, first 65.4894411 to graph 0.0288, first 65.4894411 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 65.49' at graph 0.0096, first 65.4894411 left offset 0,0.5 tc rgb '#808080'
 plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'memcpy, one-way', $line1 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#d55e00' notitle, $line1 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#d55e00' title 'shm, one-way', $line2 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#009e73' notitle, $line2 using 1:2 with linespoints lw 1.5 dt 1 pt 9 ps 0.7 lc rgb '#009e73' title 'pipe, one-way', $line3 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#cc79a7' notitle, $line3 using 1:2 with linespoints lw 1.5 dt 1 pt 11 ps 0.7 lc rgb '#cc79a7' title 'cma, one-way', $line4 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#e69f00' notitle, $line4 using 1:2 with linespoints lw 1.5 dt 1 pt 13 ps 0.7 lc rgb '#e69f00' title 'shm, forward', $line5 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#56b4e9' notitle, $line5 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#56b4e9' title 'shm, reverse', $line6 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#6b6b00' notitle, $line6 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#6b6b00' title 'shm, sum'
 unset output
 
@@ -316,20 +328,20 @@ set ylabel 'bandwidth (GB/s)'
 set ytics nomirror
 set logscale x 2
 set format x '%g'
-set yrange [0:66.8400186]
+set yrange [0:70.7285964]
 set xtics nomirror ('1M' 1048576, '256M' 268435456)
 set xrange [938501.809:299919482]
 set title 'copy bandwidth: source node0, destination node0, memory pageable'
 set tmargin 3
 set key below left Left reverse samplen 3 width 1 height 1.5
-set arrow from graph 0.0096, first 61.8889061 to graph 0.0288, first 61.8889061 nohead dt 3 lw 1 lc rgb '#808080'
-set label 'limit 61.89' at graph 0.0096, first 61.8889061 left offset 0,0.5 tc rgb '#808080'
+set arrow from graph 0.0096, first 65.4894411 to graph 0.0288, first 65.4894411 nohead dt 3 lw 1 lc rgb '#808080'
+set label 'limit 65.49' at graph 0.0096, first 65.4894411 left offset 0,0.5 tc rgb '#808080'
 plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'memcpy, one-way', $line1 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#d55e00' notitle, $line1 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#d55e00' title 'shm, one-way', $line2 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#009e73' notitle, $line2 using 1:2 with linespoints lw 1.5 dt 1 pt 9 ps 0.7 lc rgb '#009e73' title 'pipe, one-way', $line3 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#cc79a7' notitle, $line3 using 1:2 with linespoints lw 1.5 dt 1 pt 11 ps 0.7 lc rgb '#cc79a7' title 'cma, one-way', $line4 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#e69f00' notitle, $line4 using 1:2 with linespoints lw 1.5 dt 1 pt 13 ps 0.7 lc rgb '#e69f00' title 'shm, forward', $line5 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#56b4e9' notitle, $line5 using 1:2 with linespoints lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#56b4e9' title 'shm, reverse', $line6 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 lc rgb '#6b6b00' notitle, $line6 using 1:2 with linespoints lw 1.5 dt 1 pt 5 ps 0.7 lc rgb '#6b6b00' title 'shm, sum'
 unset output
 
 $line0 << END
- 0 0.142748519 0.0668434342 0.425
- 1 34.3358312 31.3786105 38.5945
+ 0 0.100930039 0.095 0.106296716
+ 1 27.9546859 25.4969965 31.331
 END
 set terminal svg dynamic noenhanced size 800,160 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'net-latency.svg'
@@ -376,12 +388,10 @@ plot $line0 using 3:1:($4-$3):(0) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 0 0.260025498 0.182272812 0.351483752
- 1 0.447270399 NaN NaN
- 2 0.138102148 NaN NaN
- 3 0.100229628 0.0682014326 0.166459038
+ 0 0.189119108 0.169476907 0.209632324
+ 1 0.0748179849 0.0713900142 0.0788283088
 END
-set terminal svg dynamic noenhanced size 800,200 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
+set terminal svg dynamic noenhanced size 800,160 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'net-cpu_per_gb.svg'
 reset
 set datafile missing '?'
@@ -392,16 +402,16 @@ set xlabel 'cpu_per_gb (s/GB)'
 set ylabel ''
 set ytics nomirror
 set xrange [0:*]
-set ytics nomirror ('own, threads' 0, 'both, machine' 1, 'both, softirq' 2, 'peer, threads' 3)
-set yrange [3.4:-0.5]
-set xtics nomirror 0.1
-set title 'net cpu_per_gb: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0'
+set ytics nomirror ('own' 0, 'peer' 1)
+set yrange [1.4:-0.5]
+set xtics nomirror 0.05
+set title 'net cpu_per_gb: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0, scope threads'
 set tmargin 3
 unset key
 plot $line0 using 3:1:($4-$3):(0) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 2:1 with points lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'cpu_per_gb'
 unset output
 
-set terminal pngcairo noenhanced size 1600,400 font 'DejaVu Sans,20' background '#ffffff' linewidth 2 pointscale 2
+set terminal pngcairo noenhanced size 1600,320 font 'DejaVu Sans,20' background '#ffffff' linewidth 2 pointscale 2
 set output 'net-cpu_per_gb.png'
 reset
 set datafile missing '?'
@@ -412,22 +422,20 @@ set xlabel 'cpu_per_gb (s/GB)'
 set ylabel ''
 set ytics nomirror
 set xrange [0:*]
-set ytics nomirror ('own, threads' 0, 'both, machine' 1, 'both, softirq' 2, 'peer, threads' 3)
-set yrange [3.4:-0.5]
-set xtics nomirror 0.1
-set title 'net cpu_per_gb: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0'
+set ytics nomirror ('own' 0, 'peer' 1)
+set yrange [1.4:-0.5]
+set xtics nomirror 0.05
+set title 'net cpu_per_gb: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0, scope threads'
 set tmargin 3
 unset key
 plot $line0 using 3:1:($4-$3):(0) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 2:1 with points lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'cpu_per_gb'
 unset output
 
 $line0 << END
- 0 0.983393158 0.966048702 0.996120531
- 1 1.58112019 NaN NaN
- 2 0.48819706 NaN NaN
- 3 0.37921068 0.268964522 0.588792685
+ 0 0.977899124 0.951183773 0.997762343
+ 1 0.379430426 0.341565674 0.418121214
 END
-set terminal svg dynamic noenhanced size 800,200 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
+set terminal svg dynamic noenhanced size 800,160 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'net-cpu_cores.svg'
 reset
 set datafile missing '?'
@@ -438,16 +446,16 @@ set xlabel 'cpu_cores (cores)'
 set ylabel ''
 set ytics nomirror
 set xrange [0:*]
-set ytics nomirror ('own, threads' 0, 'both, machine' 1, 'both, softirq' 2, 'peer, threads' 3)
-set yrange [3.4:-0.5]
+set ytics nomirror ('own' 0, 'peer' 1)
+set yrange [1.4:-0.5]
 set xtics nomirror 0.2
-set title 'net cpu_cores: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0'
+set title 'net cpu_cores: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0, scope threads'
 set tmargin 3
 unset key
 plot $line0 using 3:1:($4-$3):(0) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 2:1 with points lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'cpu_cores'
 unset output
 
-set terminal pngcairo noenhanced size 1600,400 font 'DejaVu Sans,20' background '#ffffff' linewidth 2 pointscale 2
+set terminal pngcairo noenhanced size 1600,320 font 'DejaVu Sans,20' background '#ffffff' linewidth 2 pointscale 2
 set output 'net-cpu_cores.png'
 reset
 set datafile missing '?'
@@ -458,22 +466,22 @@ set xlabel 'cpu_cores (cores)'
 set ylabel ''
 set ytics nomirror
 set xrange [0:*]
-set ytics nomirror ('own, threads' 0, 'both, machine' 1, 'both, softirq' 2, 'peer, threads' 3)
-set yrange [3.4:-0.5]
+set ytics nomirror ('own' 0, 'peer' 1)
+set yrange [1.4:-0.5]
 set xtics nomirror 0.2
-set title 'net cpu_cores: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0'
+set title 'net cpu_cores: transport tcp, direction forward, size 1M, streams 1, threads 1, node near, peer_node near, mode blocking, busy_poll 0, buffer 0, scope threads'
 set tmargin 3
 unset key
 plot $line0 using 3:1:($4-$3):(0) with vectors heads size screen 0.005,90 lw 1 lc rgb '#0072b2' notitle, $line0 using 2:1 with points lw 1.5 dt 1 pt 7 ps 0.7 lc rgb '#0072b2' title 'cpu_cores'
 unset output
 
 $line0 << END
- 8 0.0245981732 0.0227226835 0.0267764997
- 1048576 17.2183572 16.2639649 18.2373692
+ 8 0.0223903535 0.0207381557 0.0241718686
+ 1048576 15.8083378 15.3668904 16.3135185
 END
 $line1 << END
- 8 0.677100884 0.306372381 1.49643256
- 1048576 74.9604272 51.8211406 127.113
+ 8 0.47357378 0.255990262 1.14585062
+ 1048576 59.4857447 57.6626891 61.8263529
 END
 set terminal svg dynamic noenhanced size 800,480 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'allreduce-time.svg'
@@ -522,24 +530,24 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 8 0.999339369 0.998626504 0.999868885
- 1048576 0.998702414 0.99802907 0.999193993
+ 8 0.999572629 0.999448846 0.999674444
+ 1048576 0.998996817 0.997655359 0.999934036
 END
 $line1 << END
- 8 1.00468017 0.966137398 1.04476056
- 1048576 0.997729727 0.970165524 1.03372692
+ 8 0.984061032 0.972944806 0.996667418
+ 1048576 0.997245557 0.950596444 1.0461839
 END
 $line2 << END
  8 0 0 0
  1048576 0 0 0
 END
 $line3 << END
- 8 1.97338054 1.95188629 1.99530694
- 1048576 1.95383921 1.87830127 2.02597969
+ 8 1.99204546 1.97238327 2.00588446
+ 1048576 1.95430223 1.81857784 2.05561067
 END
 $line4 << END
- 8 1.91799133 1.8838232 1.94275519
- 1048576 1.96189487 1.88824637 2.03841593
+ 8 1.99061248 1.9243716 2.04406727
+ 1048576 1.93438529 1.76491103 2.12013319
 END
 $line5 << END
  8 0 0 0
@@ -588,8 +596,8 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 8 0.0118150801 0.00534604984 0.0261120118
- 1048576 13.9883988 8.24916413 20.2345328
+ 8 0.0168928276 0.00698171286 0.0312511903
+ 1048576 17.6273495 16.960017 18.1846534
 END
 set terminal svg dynamic noenhanced size 800,480 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'allreduce-busbw.svg'
@@ -638,8 +646,8 @@ plot $line0 using 1:3:(0):($4-$3) with vectors heads size screen 0.005,90 lw 1 l
 unset output
 
 $line0 << END
- 8 85.4013728 38.8977115 187.501891
- 1048576 0.0731246018 0.0500047301 0.12608211
+ 8 59.2612503 32.0693719 143.191363
+ 1048576 0.0574291446 0.0556500013 0.0593707343
 END
 set terminal svg dynamic noenhanced size 800,480 font 'Helvetica,Arial,sans-serif,13' background '#ffffff'
 set output 'allreduce-cpu_per_gb.svg'

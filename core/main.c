@@ -9,6 +9,7 @@
 #include "core/bench.h"
 #include "core/build_info.h"
 #include "core/describe.h"
+#include "core/exit_code.h"
 #include "core/option_scope.h"
 #include "core/runner.h"
 #include "core/stats.h"
@@ -119,8 +120,8 @@ static void on_alarm(int number)
     if (write(STDERR_FILENO, "plumb-", 6) < 0 ||
         write(STDERR_FILENO, bench.name, strlen(bench.name)) < 0 ||
         write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
-        _exit(4);
-    _exit(4);
+        _exit(EXIT_INCOMPLETE);
+    _exit(EXIT_INCOMPLETE);
 }
 
 static void catch_signals(void)
@@ -155,7 +156,7 @@ static int run(struct opts *o, const struct bench_common *common, bool *stuck)
     if (common->output_path && !(out = fopen(common->output_path, "we"))) {
         fprintf(stderr, "plumb-%s: cannot write '%s': %s\n", bench.name, common->output_path,
                 strerror(errno));
-        return 2;
+        return EXIT_USAGE;
     }
     catch_signals();
     int err = runner_run(&bench, o, common, out, &cancel, &result);
@@ -167,10 +168,10 @@ static int run(struct opts *o, const struct bench_common *common, bool *stuck)
         err = -EIO;
     }
     if (err == -EINVAL || err == -E2BIG)
-        return 2;
+        return EXIT_USAGE;
     if (err || result.failed || result.interrupted)
-        return 4;
-    return result.wrong ? 1 : 0;
+        return EXIT_INCOMPLETE;
+    return result.wrong ? EXIT_BAD : EXIT_GOOD;
 }
 
 static int instead(struct opts *o, const struct bench_common *common)
@@ -187,7 +188,7 @@ int main(int argc, char **argv)
     struct bench_common common = {0};
     struct opts o;
     bool stuck = false;
-    int status = 2, err = opts_init(&o, tables);
+    int status = EXIT_USAGE, err = opts_init(&o, tables);
 
     if (!err)
         err = opts_parse(&o, argc, argv);
@@ -212,7 +213,7 @@ int main(int argc, char **argv)
         else
             printf("plumb-%s %s (%s, %s, %s)\n", bench.name, PLUMB_VERSION,
                    *build_commit() ? build_commit() : "no commit", build_compiler(), build_flags());
-        status = 0;
+        status = EXIT_GOOD;
     } else {
         status = instead(&o, &common);
         if (status < 0)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite_expand.h"
 #include "harness/run/run.h"
@@ -161,11 +162,11 @@ int cmd_list(int argc, char **argv)
         bool help = !strcmp(argv[1], "--help") || !strcmp(argv[1], "-h");
         fprintf(help ? stdout : stderr, "usage: plumb list\nBenchmarks, backends and suites that "
                                         "are here; what is missing says why.\n");
-        return help ? 0 : 2;
+        return help ? EXIT_GOOD : EXIT_USAGE;
     }
     if (bench_list_load(&benches)) {
         fputs("plumb list: out of memory\n", stderr);
-        return 4;
+        return EXIT_INCOMPLETE;
     }
     list_benches(&benches);
     list_backends(&benches);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/build_info.h"
+#include "core/exit_code.h"
 #include "core/option.h"
 #include "core/version.h"
 #include "harness/check/check_cmd.h"
@@ -69,7 +70,7 @@ static int unknown(const char *name)
         fprintf(stderr, "plumb: no command or benchmark '%s': see plumb --help and plumb list\n",
                 name);
     bench_list_release(&benches);
-    return 2;
+    return EXIT_USAGE;
 }
 
 static int run_bench(int argc, char **argv)
@@ -83,7 +84,7 @@ static int run_bench(int argc, char **argv)
     execv(path, argv);
     fprintf(stderr, "plumb: cannot start '%s': %s\n", path, strerror(errno));
     free(path);
-    return 2;
+    return EXIT_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -92,7 +93,7 @@ int main(int argc, char **argv)
 
     if (!strcmp(name, "--help") || !strcmp(name, "-h") || !strcmp(name, "help")) {
         print_help(argc > 1 ? stdout : stderr);
-        return argc > 1 ? 0 : 2;
+        return argc > 1 ? EXIT_GOOD : EXIT_USAGE;
     }
     if (!strcmp(name, "--version")) {
         printf("plumb %s (%s, %s, %s)\n", PLUMB_VERSION,

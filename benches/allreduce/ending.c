@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/exit_code.h"
 #include "core/hw/nic.h"
 
 #define LATE_NS 10000000000u /* after rank 0 should have noticed */
@@ -65,5 +66,5 @@ int ending_await(struct member *m)
     if (!lost)
         say(m, why);
     fflush(stderr);
-    _exit(WATCHDOG_STATUS);
+    _exit(EXIT_INCOMPLETE);
 }

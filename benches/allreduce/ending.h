@@ -11,7 +11,7 @@ int ending_heed(const struct member *m);
 int ending_untaken(const struct member *m, struct channel *channel);
 /* The channel to rank 0 is cut: said, where it is a socket's; of processes of one machine rank 0 says what there is to say. */
 void ending_cut(const struct member *m, struct channel *channel);
-/* member.await, while the rank is in a library: 0, or the process ends there and then with WATCHDOG_STATUS. */
+/* member.await, while the rank is in a library: 0, or the process ends there and then with EXIT_INCOMPLETE. */
 int ending_await(struct member *m);
 
 #endif

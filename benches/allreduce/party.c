@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "benches/allreduce/work_state.h"
+#include "core/exit_code.h"
 #include "core/group/mpi.h"
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4 };
 
 enum collective_group collective_group(const struct collective_params *p)
 {

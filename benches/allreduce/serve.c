@@ -9,6 +9,7 @@
 
 #include "benches/allreduce/ending.h"
 #include "benches/allreduce/order.h"
+#include "core/exit_code.h"
 #include "core/group/beat.h"
 
 #define SLICE_NS     1000000000u
@@ -354,7 +355,7 @@ int session_serve(struct world *w, void *arg)
     struct beat *beat = NULL;
 
     if (!s)
-        return WATCHDOG_STATUS;
+        return EXIT_INCOMPLETE;
     s->channel = world_channel(w, 0);
     int err = topo_open(&topo);
     s->m = (struct member){.world = w,
@@ -374,5 +375,5 @@ int session_serve(struct world *w, void *arg)
     cards_free(&s->cards);
     topo_close(topo);
     free(s);
-    return err ? WATCHDOG_STATUS : 0;
+    return err ? EXIT_INCOMPLETE : 0;
 }

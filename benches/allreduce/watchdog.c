@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/exit_code.h"
 
 #define LOOK_NS 100000000
 
@@ -27,7 +28,7 @@ static void bark(const struct watchdog *d)
     fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
             (double)d->ns / 1e9);
     fflush(stderr);
-    _exit(WATCHDOG_STATUS);
+    _exit(EXIT_INCOMPLETE);
 }
 
 static void *watch(void *arg)

@@ -8,8 +8,6 @@
 
 #include <stdint.h>
 
-#define WATCHDOG_STATUS 4 /* of the process that it ends */
-
 struct watchdog;
 
 int watchdog_open(struct watchdog **d);

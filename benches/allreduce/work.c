@@ -11,6 +11,7 @@
 #include "benches/allreduce/work_state.h"
 #include "core/clock.h"
 #include "core/evidence.h"
+#include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
@@ -149,20 +150,20 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
 
     (void)common;
     if (opts_apply(o, o->tables[0], NULL, &p))
-        return 2;
+        return EXIT_USAGE;
     if (p.leader && !p.rank) {
         fprintf(stderr,
                 "%s: --leader HOST is for ranks 1 and on: say which by --rank, or leave --leader "
                 "out and --listen on this one\n",
                 program_invocation_short_name);
-        return 2;
+        return EXIT_USAGE;
     }
     if (collective_group(&p) == COLLECTIVE_MPI && p.np != mpi_launched()) {
         fprintf(stderr,
                 "%s: --np %llu, but the launcher started %u: leave --np out, and take --ranks for "
                 "fewer\n",
                 program_invocation_short_name, (unsigned long long)p.np, mpi_launched());
-        return 2;
+        return EXIT_USAGE;
     }
     if (collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np") &&
         mpi_unknown_says(unknown, sizeof(unknown))) {
@@ -170,7 +171,7 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
                 "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
                 "processes of this one alone\n",
                 program_invocation_short_name, unknown);
-        return 2;
+        return EXIT_USAGE;
     }
     int status = collective_serve(&p, cancel);
     return status < 0 && p.who ? collective_who(&p, cancel) : status;

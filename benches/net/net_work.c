@@ -10,6 +10,7 @@
 #include "benches/net/net_session.h"
 #include "benches/net/party.h"
 #include "benches/net/tune.h"
+#include "core/exit_code.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
 
@@ -35,7 +36,7 @@ int net_bench_instead(struct opts *o, const struct bench_common *common, const v
 
     (void)common;
     if (opts_apply(o, o->tables[0], NULL, &params))
-        return 2;
+        return EXIT_USAGE;
     int status = net_party_serve(&params, cancel);
     return status < 0 && params.tune ? tune(o, &params, cancel) : status;
 }

@@ -7,12 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4 };
 
 void net_party_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
 {

@@ -6,14 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/exit_code.h"
 #include "harness/against/against.h"
 #include "harness/against/wire.h"
 #include "harness/cancel.h"
 #include "harness/plan/suite_expand.h"
 #include "harness/run/launch.h"
 #include "harness/run/run_meta.h"
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4 };
 
 struct agent {
     struct bench_list benches;

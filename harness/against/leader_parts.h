@@ -3,10 +3,9 @@
 #ifndef PLUMB_AGAINST_LEADER_PARTS_H
 #define PLUMB_AGAINST_LEADER_PARTS_H
 
+#include "core/exit_code.h"
 #include "harness/against/against.h"
 #include "harness/against/target.h"
-
-enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 struct leader {
     const struct against_options *options;

@@ -130,7 +130,7 @@ static void print_help(const struct opts *o)
 static int fail(const struct check_command *c)
 {
     fprintf(stderr, "plumb check: %s\n", c->error);
-    return CHECK_USAGE;
+    return EXIT_USAGE;
 }
 
 static int refuse(struct check_command *c, const char *why)
@@ -222,7 +222,7 @@ static int run(struct check_command *c, int argc, char **argv)
     }
     if (c->options.help) {
         print_help(&c->o);
-        return CHECK_GOOD;
+        return EXIT_GOOD;
     }
     return settle(c) ? fail(c) : check_run(c);
 }
@@ -231,7 +231,7 @@ int cmd_check(int argc, char **argv)
 {
     const struct opt *tables[] = {check_table, NULL};
     struct check_command c = {0};
-    int status = CHECK_USAGE;
+    int status = EXIT_USAGE;
 
     if (!opts_init(&c.o, tables))
         status = run(&c, argc, argv);

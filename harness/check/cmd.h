@@ -3,11 +3,10 @@
 #ifndef PLUMB_CHECK_CMD_PARTS_H
 #define PLUMB_CHECK_CMD_PARTS_H
 
+#include "core/exit_code.h"
 #include "core/option.h"
 #include "harness/check/baseline.h"
 #include "harness/check/output.h"
-
-enum { CHECK_GOOD = 0, CHECK_USAGE = 2, CHECK_INCOMPLETE = 4, CHECK_DAMAGED = 5 };
 
 struct check_options {
     const char *baseline, *history, *only, *reason, *junit, *markdown, *json;

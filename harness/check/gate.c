@@ -7,15 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "harness/check/words.h"
 
 int gate_exit(enum gate_verdict verdict)
 {
-    static const int codes[] = {[GATE_PASSED] = 0,
-                                [GATE_LOST] = 1,
-                                [GATE_UNDECIDED] = 3,
-                                [GATE_INCOMPLETE] = 4,
-                                [GATE_FIRST] = 3};
+    static const int codes[] = {[GATE_PASSED] = EXIT_GOOD,
+                                [GATE_LOST] = EXIT_BAD,
+                                [GATE_UNDECIDED] = EXIT_UNDECIDED,
+                                [GATE_INCOMPLETE] = EXIT_INCOMPLETE,
+                                [GATE_FIRST] = EXIT_UNDECIDED};
 
     return codes[verdict];
 }

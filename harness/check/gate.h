@@ -37,10 +37,10 @@ enum gate_state {
 
 enum gate_verdict {
     GATE_PASSED,
-    GATE_LOST,       /* exit 1: a case regressed, or gave wrong data */
-    GATE_UNDECIDED,  /* exit 3 */
-    GATE_INCOMPLETE, /* exit 4 */
-    GATE_FIRST       /* exit 3: there is nothing to hold the run against yet */
+    GATE_LOST,       /* EXIT_BAD: a case regressed, or gave wrong data */
+    GATE_UNDECIDED,  /* EXIT_UNDECIDED */
+    GATE_INCOMPLETE, /* EXIT_INCOMPLETE */
+    GATE_FIRST       /* EXIT_UNDECIDED: there is nothing to hold the run against yet */
 };
 
 struct gate_case {

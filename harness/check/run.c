@@ -14,9 +14,9 @@ static int exit_of(int err)
 {
     switch (err) {
     case -EBADMSG:
-        return CHECK_DAMAGED;
+        return EXIT_DAMAGED;
     default:
-        return CHECK_USAGE;
+        return EXIT_USAGE;
     }
 }
 
@@ -75,7 +75,7 @@ static int exit_of_rest(const struct check_kept *kept)
 
     return kept->acceptance.n_keys && (verdict == GATE_LOST || verdict == GATE_INCOMPLETE)
                ? gate_exit(verdict)
-               : CHECK_GOOD;
+               : EXIT_GOOD;
 }
 
 /* What was judged, judged anew. A loss is never hidden behind a file that could not be written, but one
@@ -132,14 +132,14 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
         r.n_differences = pairs_machine_differences(p, &r.differences);
     if (err || p->report.pool.failed) {
         fputs("plumb check: out of memory\n", stderr);
-        return CHECK_USAGE;
+        return EXIT_USAGE;
     }
     r.advice = advice_of(o, b, &r.gate);
     err = o->accept ? check_accepted_keys(c, &r.gate, &keys, &n_keys) : 0;
     if (!err)
         return tell(c, &r);
     fprintf(stderr, "plumb check: %s\n", c->error);
-    return CHECK_USAGE;
+    return EXIT_USAGE;
 }
 
 int check_run(struct check_command *c)
@@ -158,7 +158,7 @@ int check_run(struct check_command *c)
     if (!err) {
         err = load(c, &b, &p);
         /* Runs in which nothing was measured. */
-        status = err == -EINVAL ? CHECK_INCOMPLETE : exit_of(err);
+        status = err == -EINVAL ? EXIT_INCOMPLETE : exit_of(err);
     } else {
         status = exit_of(err);
     }

@@ -7,13 +7,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/exit_code.h"
 #include "core/option.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/outputs.h"
 #include "harness/compare/view.h"
 #include "harness/plan/only.h"
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_UNDECIDED = 3, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 struct options {
     double margin;

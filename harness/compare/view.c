@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "harness/compare/forest.h"
 #include "harness/compare/view_words.h"
 
@@ -239,10 +240,10 @@ int view_make(struct pairs *p, struct view *v)
 int view_exit(const struct view *v)
 {
     if (v->p->overall.n_worse)
-        return 1;
+        return EXIT_BAD;
     if (v->n_failed_b || v->n_lacking || v->n_thinned || v->n_unfinished)
-        return 4;
-    return v->p->overall.decision == DECISION_INCONCLUSIVE ? 3 : 0;
+        return EXIT_INCOMPLETE;
+    return v->p->overall.decision == DECISION_INCONCLUSIVE ? EXIT_UNDECIDED : EXIT_GOOD;
 }
 
 double view_axis_at(const struct view_axis *axis, double ratio)

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "harness/report/show.h"
 
 #define NAMES_MAX 4 /* runs of a side that are named */
@@ -228,7 +229,7 @@ static const char *verdict_text(struct view *v)
                        : o->decision == DECISION_INCONCLUSIVE ? undecided_text(v)
                                                               : good_text(v);
 
-    if (view_exit(v) == 4)
+    if (view_exit(v) == EXIT_INCOMPLETE)
         text = pool_text(v->pool, "incomplete: %s; of %s: %s", missing_text(v),
                          v->n_unfinished ? "what is there" : "the others", text);
     else if (*missing_text(v))
@@ -341,7 +342,7 @@ int words_make(struct view *v)
     v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
     v->name_a = view_printable(v->pool, short_name(v, 0, v->p->n_a));
     v->name_b = view_printable(v->pool, short_name(v, v->p->n_a, v->p->n_b));
-    v->name = view_exit(v) == 4 ? "incomplete" : decision_name(v->p->overall.decision);
+    v->name = view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_name(v->p->overall.decision);
     v->verdict = view_printable(v->pool, verdict_text(v));
     v->basis = basis_text(v);
     count_obstacles(v);

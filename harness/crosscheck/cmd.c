@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plumb crosscheck: the command. */
+#include "core/exit_code.h"
 #include "harness/cancel.h"
 #include "harness/crosscheck/crosscheck.h"
 
@@ -9,14 +10,6 @@
 
 #include "core/option.h"
 #include "harness/crosscheck/check.h"
-
-enum {
-    EXIT_GOOD = 0,
-    EXIT_WORSE = 1,
-    EXIT_USAGE = 2,
-    EXIT_UNDECIDED = 3,
-    EXIT_INCOMPLETE = 4,
-};
 
 #define AT(member) offsetof(struct check_options, member)
 
@@ -151,7 +144,7 @@ static int status_of(const struct check *c)
         undecided = undecided || (done && m->judgement.verdict == VERDICT_UNDECIDED);
         worse = worse || (done && (m->judgement.verdict == VERDICT_WORSE || m->judgement.suspect));
     }
-    return worse            ? EXIT_WORSE
+    return worse            ? EXIT_BAD
            : failed || !ran ? EXIT_INCOMPLETE
            : undecided      ? EXIT_UNDECIDED
                             : EXIT_GOOD;

@@ -4,14 +4,13 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/exit_code.h"
 #include "harness/command.h"
 #include "harness/compare/forest.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/pick.h"
-
-enum { EXIT_GOOD = 0, EXIT_WORSE = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 #define DATABASE "results/history.db"
 #define FOLDER   "results"
@@ -285,7 +284,7 @@ static int run_from(const struct pick_source *s, const struct options *options, 
     if (!err)
         err = show(options, &t, error, len);
     if (!err)
-        *status = has_failed(options, &t) ? EXIT_WORSE : h.n_left_out ? EXIT_DAMAGED : EXIT_GOOD;
+        *status = has_failed(options, &t) ? EXIT_BAD : h.n_left_out ? EXIT_DAMAGED : EXIT_GOOD;
     trends_release(&t);
     history_release(&h);
     return err;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/exit_code.h"
 #include "harness/child.h"
 #include "harness/hosts/pair_order.h"
 #include "harness/hosts/talk.h"
@@ -21,7 +22,6 @@
 #define GONE_NS    7000000000ull  /* for rank 0 to say who is gone, and to end */
 #define SILENT_NS  500000000ull   /* for rank 0 to say why all others have given it up, */
 #define MUTE_NS    6000000000ull  /* and it has said nothing for so long before that */
-#define INCOMPLETE 4              /* exit status of a benchmark */
 #define SLICE_MS   200
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
@@ -200,7 +200,7 @@ static int look_for_silence(struct work *w)
         const struct end *e = &w->ends[i];
         if (!end_is_over(e) && w->seats[i].host == w->seats[0].host)
             continue;
-        if (!end_is_over(e) || e->status != INCOMPLETE)
+        if (!end_is_over(e) || e->status != EXIT_INCOMPLETE)
             return 0;
         last = !last || e->ended_ns > last->ended_ns ? e : last;
     }
@@ -271,7 +271,7 @@ static int run_each(struct work *w)
         status = finish(w);
     if (!status)
         status = tell_loss(w);
-    bool lost = status == INCOMPLETE || status == PAIR_LOST;
+    bool lost = status == EXIT_INCOMPLETE || status == PAIR_LOST;
     if (status != PAIR_FAILED) /* the others end by themselves, but who was lost */
         ends_wait(w->ends, w->started, lost ? END_LOST_NS : END_GRACE_NS);
     return status;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/exit_code.h"
 #include "harness/child.h"
 #include "harness/hosts/pair_order.h"
 #include "harness/hosts/talk.h"
@@ -19,7 +20,6 @@
 #define BREAK_NS                                                                                   \
     700000000ull /* for the way to the listener to break, where the leader has lost it */
 #define SLICE_MS   200
-#define INCOMPLETE 4   /* exit status of a benchmark: a case of it failed */
 #define BROKE      255 /* ssh's own, when it lost its connection: a benchmark has none such */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
@@ -162,7 +162,7 @@ static int take_rows(struct work *w, const struct end *e)
     struct stream_parts parts;
 
     if (w->n == 2 && !stream_parts(e->output.text, e->output.size, w->talk.token, &parts) &&
-        parts.status == INCOMPLETE) {
+        parts.status == EXIT_INCOMPLETE) {
         ends_wait(&w->ends[LISTENER], 1, BREAK_NS);
         if (listener->ended && listener->status == BROKE)
             return give_up_broken(w, listener);
@@ -214,7 +214,7 @@ static int run_two(struct work *w)
         status = wait_until_there(w, &w->ends[LEADER], false);
     if (!status)
         status = finish(w, &w->ends[LEADER]);
-    if (status != PAIR_FAILED && status != INCOMPLETE) /* the listener ends by itself */
+    if (status != PAIR_FAILED && status != EXIT_INCOMPLETE) /* the listener ends by itself */
         ends_wait(w->ends, w->n, END_GRACE_NS);
     return status;
 }

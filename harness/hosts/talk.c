@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/exit_code.h"
 #include "core/group/meet.h"
 #include "core/group/secret.h"
 #include "harness/child.h"
@@ -146,7 +147,7 @@ int talk_take_parts(struct talk *t, const struct end *e, const char *program)
                    ? talk_give_up(t, "the connection to '%s' broke before its rows had come: %s",
                                   e->name, *e->last ? e->last : "it ended without a word")
                    : talk_stopped(t, e, program);
-    if (parts.status != 0 && parts.status != 1 && parts.status != 4)
+    if (!exit_has_rows(parts.status))
         return talk_give_up(t, "on '%s' it ended with status %d%s%s", e->name, parts.status,
                             *e->last ? ": " : "", e->last);
     int err = write_all(STDOUT_FILENO, parts.rows, parts.n_rows);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* plumb probe [--json] [--sysroot DIR] */
+#include "core/exit_code.h"
 #include "harness/probe/probe.h"
 
 #include <errno.h>
@@ -7,8 +8,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4 };
 
 static const char usage[] =
     "usage: plumb probe [--json] [--sysroot DIR]\n"

@@ -4,10 +4,9 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/exit_code.h"
 #include "harness/command.h"
 #include "harness/report/report.h"
-
-enum { EXIT_GOOD = 0, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 struct options {
     const char *out, *baseline;

@@ -11,6 +11,7 @@
 
 #include "core/clock.h"
 #include "core/csv.h"
+#include "core/exit_code.h"
 #include "core/limit_remark.h"
 #include "core/row.h"
 #include "harness/hosts/group.h"
@@ -199,7 +200,7 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     else if (r->signal)
         snprintf(reason, len, "killed by signal %d (%s)%s%s", r->signal, strsignal(r->signal),
                  colon, line);
-    else if (!g->out->lost && r->status != 0 && r->status != 1 && r->status != 4)
+    else if (!g->out->lost && !exit_has_rows(r->status))
         snprintf(reason, len, "ended with status %d%s%s", r->status, colon, line);
 }
 

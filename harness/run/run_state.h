@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/exit_code.h"
 #include "harness/hosts/hosts_run.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
@@ -15,8 +16,6 @@
 #include "harness/run/kept.h"
 #include "harness/run/progress.h"
 #include "harness/store/store.h"
-
-enum { EXIT_GOOD = 0, EXIT_BAD = 1, EXIT_USAGE = 2, EXIT_INCOMPLETE = 4, EXIT_DAMAGED = 5 };
 
 struct run_options {
     const char *out, *resume, *only;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/exit_code.h"
+#include "core/group/notice.h"
 #include "core/hw/nic.h"
 
 #define LATE_NS 10000000000u /* after rank 0 should have noticed */
@@ -20,14 +21,25 @@ static void say(const struct member *m, const char *why)
             world_name(m->world, world_rank(m->world), name, sizeof(name)), why);
 }
 
+static void blame(const struct member *m, unsigned rank, int err, const char *why)
+{
+    struct notice lost = pulse_notice(m->pulse, rank, err);
+    char name[WORLD_NAME_MAX + 32];
+
+    notice_send(&lost, "%s: %s: this process ends",
+                world_name(m->world, world_rank(m->world), name, sizeof(name)), why);
+}
+
 int ending_heed(const struct member *m)
 {
     char text[COLLECTIVE_ERROR_BYTES];
     unsigned leader = 0;
     int err = pulse_lost(m->pulse, &leader, 1, &leader, text, sizeof(text));
 
-    if (err)
+    if (err && pulse_stood_still(m->pulse))
         say(m, text);
+    else if (err)
+        blame(m, leader, err, text);
     return err;
 }
 

@@ -8,6 +8,7 @@
 #include "benches/allreduce/work_state.h"
 #include "core/exit_code.h"
 #include "core/group/mpi.h"
+#include "core/group/notice.h"
 
 enum collective_group collective_group(const struct collective_params *p)
 {
@@ -19,7 +20,8 @@ enum collective_group collective_group(const struct collective_params *p)
 static void say_ready(void *arg, const char *address, uint16_t port)
 {
     (void)arg;
-    fprintf(stderr, "%s: listening on %s port %u\n", program_invocation_short_name, address, port);
+    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
+                program_invocation_short_name, address, port);
 }
 
 static struct world_meeting meeting_of(const struct collective_params *p,
@@ -135,7 +137,7 @@ static int serve(const struct collective_params *p, const volatile int *cancel, 
 
 static int tell(int err, const char *error)
 {
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, error[0] ? error : strerror(-err));
+    notice_error(err, error[0] ? error : strerror(-err));
     return exit_of(err);
 }
 

@@ -14,6 +14,7 @@
 
 #include "benches/allreduce/pulse_parts.h"
 #include "core/clock.h"
+#include "core/group/notice.h"
 
 #define TURN_MS  100
 #define TURN_NS  100000000u
@@ -48,7 +49,21 @@ static void forgive(struct pulse *p, uint64_t now_ns)
         p->peers[i].heard_ns += gap_ns;
 }
 
-static const char gone[] = "is gone: it was killed, or has ended";
+struct notice pulse_notice(const struct pulse *p, unsigned rank, int err)
+{
+    struct notice lost = {.kind = err == -ECONNRESET ? NOTICE_GONE : NOTICE_SILENT, .rank = rank};
+
+    snprintf(lost.host, sizeof(lost.host), "%s", world_member(p->world, rank)->host);
+    return lost;
+}
+
+bool pulse_stood_still(struct pulse *p)
+{
+    pthread_mutex_lock(&p->lock);
+    bool stood = p->stood_ns > PULSE_SILENT_NS;
+    pthread_mutex_unlock(&p->lock);
+    return stood;
+}
 
 /* At once, since a launcher may kill this process, too, before it can make a row of it. Those that end thereafter may do so for it, or be killed like
  * it: they are not named. */
@@ -61,7 +76,9 @@ static void say_gone(struct pulse *p)
     for (unsigned rank = 1; rank < p->n; rank++) {
         if (!p->peers[rank].gone)
             continue;
-        fprintf(stderr, "%s %s\n", world_name(p->world, rank, name, sizeof(name)), gone);
+        struct notice lost = pulse_notice(p, rank, -ECONNRESET);
+        notice_send(&lost, "%s %s", world_name(p->world, rank, name, sizeof(name)),
+                    notice_words(lost.kind));
         p->quiet = true;
     }
 }
@@ -176,10 +193,10 @@ static int judge(const struct pulse *p, const struct pulse_peer *peer, uint64_t 
     if (!peer->heard)
         return 0;
     if (peer->gone) {
-        *what = gone;
+        *what = notice_words(NOTICE_GONE);
         return -ECONNRESET;
     }
-    *what = "does not answer: it hangs or was cut off";
+    *what = notice_words(NOTICE_SILENT);
     if (silent_ns > (p->leads ? PULSE_SILENT_NS : PULSE_LEADER_NS))
         return -ETIMEDOUT;
     *what = "answers, but has not come to the operation: it is kept by something else";
@@ -233,7 +250,7 @@ int pulse_gone(struct pulse *p, unsigned *rank, char *text, size_t len)
         ++*rank;
     if (*rank < p->n) {
         err = -ECONNRESET;
-        say(p, *rank, gone, text, len);
+        say(p, *rank, notice_words(NOTICE_GONE), text, len);
     }
     pthread_mutex_unlock(&p->lock);
     return err;

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 
+#include "core/group/notice.h"
 #include "core/group/world.h"
 
 #define PULSE_BEAT_NS   500000000u
@@ -37,6 +38,10 @@ bool pulse_hears(struct pulse *p, unsigned rank);
  * caller is not among them. NULL: none. */
 int pulse_lost(struct pulse *p, const unsigned *ranks, unsigned n, unsigned *rank, char *text,
                size_t len);
+/* The fact that goes with pulse_lost(), for the launcher. */
+struct notice pulse_notice(const struct pulse *p, unsigned rank, int err);
+/* Did this process stop for longer than a rank may be silent? Then what it says of others proves nothing. */
+bool pulse_stood_still(struct pulse *p);
 /* Rank 0: the first of all that is gone. A launcher of MPI ends all ranks then, whether they need it or not. */
 int pulse_gone(struct pulse *p, unsigned *rank, char *text, size_t len);
 /* Rank 0, where these, the caller not among them, are alive and yet nothing moves: can TCP connections be made between their hosts? Each call

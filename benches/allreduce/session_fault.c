@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "benches/allreduce/session_state.h"
 #include "core/clock.h"
+#include "core/group/notice.h"
 #include "core/hw/nic.h"
 
 #define ANSWER_NS 1000000000u /* for an echo */
@@ -318,10 +318,8 @@ static int blame(struct session *s, int own_err)
 
 void session_say_loss(struct session *s, const char *text)
 {
-    const char *mark = getenv(WORLD_LAUNCHED) ? WORLD_LOST : "";
-
     if (s->broken && !s->said && !strcmp(world_group(s->world), "sock"))
-        fprintf(stderr, "%s%s\n", mark, text);
+        notice_send(&(struct notice){.kind = NOTICE_LOST}, "%s", text);
     s->said |= s->broken;
 }
 

@@ -13,6 +13,8 @@
 #include "core/evidence.h"
 #include "core/exit_code.h"
 #include "core/group/mpi.h"
+#include "core/group/notice.h"
+#include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/wire/fabric.h"
@@ -217,7 +219,7 @@ static int open_session(struct point *pt, struct collective_work *w)
 
     /* Whoever started the ranks one by one looks there, and may try another port. */
     if (err && collective_group(p) == COLLECTIVE_SOCK)
-        fprintf(stderr, "plumb-allreduce: %s\n", error);
+        notice_error(err, error);
     if (!err)
         err = session_open(&w->session, w->world, point_topo(pt), p->no_cpu ? 0 : IDLE_NS);
     if (err && !error[0])

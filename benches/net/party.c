@@ -10,6 +10,7 @@
 #include "core/exit_code.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
+#include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
 
@@ -123,7 +124,8 @@ void net_party_end(void)
 static void say_ready(void *arg, const char *address, uint16_t port)
 {
     (void)arg;
-    fprintf(stderr, "%s: listening on %s port %u\n", program_invocation_short_name, address, port);
+    notice_send(&(struct notice){.kind = NOTICE_LISTENING}, "%s: listening on %s port %u",
+                program_invocation_short_name, address, port);
 }
 
 static int listen_for(const struct net_params *p, const volatile int *cancel, char *error,
@@ -222,7 +224,6 @@ int net_party_serve(const struct net_params *p, const volatile int *cancel)
                        : listen_for(p, cancel, error, sizeof(error));
     }
     if (err)
-        fprintf(stderr, "%s: %s\n", program_invocation_short_name,
-                error[0] ? error : strerror(-err));
+        notice_error(err, error[0] ? error : strerror(-err));
     return lead && !err ? -1 : exit_of(err);
 }

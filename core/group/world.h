@@ -26,10 +26,6 @@
 #define WORLD_KEY_BYTES 32
 #define WORLD_NAME_MAX  64
 
-/* Set by `plumb run`, which takes a line of rank 0 on standard error that begins so as: a rank is lost, and what can be measured without it goes on. */
-#define WORLD_LAUNCHED "PLUMB_LAUNCHED"
-#define WORLD_LOST     "plumb-lost "
-
 struct world_member {
     char host[WORLD_NAME_MAX];    /* as it calls itself */
     char machine[WORLD_NAME_MAX]; /* of the running kernel: net/machine.h; "": not known */

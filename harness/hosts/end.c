@@ -5,6 +5,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,7 +17,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/group/world.h"
 #include "harness/child.h"
 #include "harness/hosts/stream.h"
 
@@ -100,34 +100,47 @@ static bool says_anything(const char *line)
     return false;
 }
 
-/* "rank 3: " for a line that begins with "plumb-rank 3 "; *text: what follows. */
-static void take_rank(const char **text, char *rank, size_t len)
+/* "rank 3: " for a line that begins with "plumb-rank 3 "; *text: what follows. Returns the number, or -1. */
+static long take_rank(const char **text, char *rank, size_t len)
 {
     static const char mark[] = "plumb-rank ";
     char *end;
 
     rank[0] = 0;
     if (strncmp(*text, mark, sizeof(mark) - 1) != 0)
-        return;
+        return -1;
     unsigned long number = strtoul(*text + sizeof(mark) - 1, &end, 10);
-    if (*end != ' ')
-        return;
+    if (*end != ' ' || number > UINT_MAX)
+        return -1;
     snprintf(rank, len, "rank %lu: ", number);
     *text = end + 1;
+    return (long)number;
 }
 
-/* "plumb-lost 'rank 3 (node3)' is gone" of a rank 0 that goes on without it. */
-static void take_loss(struct end *e, const char **text, const char *rank)
+static void take_cause(struct end_cause *cause, const struct notice *n, long speaker)
 {
-    if (strncmp(*text, WORLD_LOST, sizeof(WORLD_LOST) - 1) != 0)
+    bool found = cause->lost.kind != NOTICE_NONE;
+
+    if (speaker < 0 || n->rank == (unsigned long)speaker || (found && (speaker || !cause->speaker)))
         return;
-    *text += sizeof(WORLD_LOST) - 1;
-    snprintf(e->loss, sizeof(e->loss), "%s%.440s", rank, *text);
+    *cause = (struct end_cause){.lost = *n, .speaker = (unsigned)speaker};
+}
+
+static void take_notice(struct end *e, const struct notice *n, long speaker, const char *rank,
+                        const char *text)
+{
+    e->listening |= n->kind == NOTICE_LISTENING;
+    e->taken |= n->kind == NOTICE_PORT_TAKEN;
+    if (n->kind == NOTICE_LOST)
+        snprintf(e->loss, sizeof(e->loss), "%s%.440s", rank, text);
+    if (n->kind == NOTICE_GONE || n->kind == NOTICE_SILENT)
+        take_cause(&e->cause, n, speaker);
 }
 
 static void take_line(struct end *e)
 {
     const char *text = e->line;
+    struct notice notice;
     char rank[40];
 
     if (e->line_len && e->line[e->line_len - 1] == '\r') /* ssh's own lines end so */
@@ -135,14 +148,12 @@ static void take_line(struct end *e)
     e->line[e->line_len] = 0;
     e->line_len = 0;
     stream_printable(e->line);
-    bool is_greeting = strstr(e->line, ": listening on ") != NULL;
-    e->listening |= is_greeting;
-    e->taken |= strstr(e->line, "the port is taken") != NULL;
-    take_rank(&text, rank, sizeof(rank));
-    take_loss(e, &text, rank);
+    long speaker = take_rank(&text, rank, sizeof(rank));
+    text = notice_read(text, &notice);
+    take_notice(e, &notice, speaker, rank, text);
     if (!says_anything(text))
         return;
-    if (!is_greeting)
+    if (notice.kind != NOTICE_LISTENING)
         e->said_ns = clock_now_ns();
     if (!*e->first)
         snprintf(e->first, sizeof(e->first), "%s%.440s", rank, text);
@@ -287,6 +298,6 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
         close_one(&e->err);
         words_release(&e->command);
         buffer_release(&e->output);
-        *e = (struct end){.in = -1, .out = -1, .err = -1};
+        *e = (struct end){.in = -1, .out = -1, .err = -1, .cause = e->cause};
     }
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "core/group/notice.h"
 #include "harness/hosts/words.h"
 #include "harness/text.h"
 
@@ -25,6 +26,13 @@ static inline uint64_t end_grace_ns(bool told, int status, bool job)
     return told ? END_TERM_NS : status && !job ? END_FAILED_NS : END_STOP_NS;
 }
 
+/* Which rank was lost first, as the ranks behind one end report it. Rank 0 leads and judges first: its first word counts, else the first of any other
+ * rank. What a rank reports of itself counts for nothing. It stays after ends_stop(). */
+struct end_cause {
+    struct notice lost; /* kind NOTICE_NONE: nobody is named */
+    unsigned speaker;
+};
+
 /* One of them. `name` is told before each line that it writes to standard error, and the rank where the line begins with
  * "plumb-rank R ". */
 struct end {
@@ -38,10 +46,11 @@ struct end {
     size_t line_len;
     char first[512],
         last[512];  /* the first line that says anything, and the last: "rank 3: what" */
-    char loss[512]; /* what it said of a rank that it has lost (WORLD_LOST); "": nothing */
+    char loss[512]; /* NOTICE_LOST: its sentence; "": none came */
+    struct end_cause cause;
     uint64_t
         said_ns; /* when it wrote its last line there, but for the one that it listens; 0: it has not */
-    bool listening, taken; /* what the listener said */
+    bool listening, taken; /* NOTICE_LISTENING and NOTICE_PORT_TAKEN came */
     bool ended;
     int status; /* once it has ended; 128 + signal */
     uint64_t ended_ns;
@@ -64,7 +73,7 @@ void ends_allow(unsigned n);
 /* Until all have ended, or for so long. */
 void ends_wait(struct end *ends, unsigned n, uint64_t for_ns);
 
-/* Hangs up, waits, and kills what is left. Forgets its output. */
+/* Hangs up, waits, and kills what is left. Forgets all but their causes. */
 void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns);
 
 #endif

@@ -303,6 +303,19 @@ static int run(struct work *w)
     return status;
 }
 
+/* Ranks that ended since another one was lost explain nothing: the one that was lost first is the reason. */
+static void tell_cause(const struct work *w)
+{
+    for (unsigned i = 0; i < w->started; i++) {
+        const struct end_cause *c = &w->ends[i].cause;
+        if (c->lost.kind == NOTICE_NONE)
+            continue;
+        dprintf(STDERR_FILENO, "rank %u (%s) %s (said by rank %u)\n", c->lost.rank, c->lost.host,
+                notice_words(c->lost.kind), c->speaker);
+        return;
+    }
+}
+
 int group_body(void *arg)
 {
     const struct group *g = arg;
@@ -316,6 +329,8 @@ int group_body(void *arg)
         ends_stop(w.ends, w.started, end_grace_ns(stop, status, g->run->launcher->ranks));
     if (status == PAIR_FAILED || status == PAIR_LOST)
         dprintf(STDERR_FILENO, "%s\n", w.talk.reason);
+    if (status == PAIR_FAILED)
+        tell_cause(&w);
     free(w.ends);
     free(w.states);
     free(w.seats);

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "core/group/notice.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/words.h"
 
@@ -93,6 +94,9 @@ extern const char script_pair[], script_group[], script_check[];
 
 /* Is a program of this name in PATH (or, with a '/', at that place)? */
 bool launcher_has_program(const char *name);
+
+/* The benchmark writes its notices (core/group/notice.h). */
+#define SCRIPT_LAUNCHED NOTICE_LAUNCHED "=1; export " NOTICE_LAUNCHED "; "
 
 /* Of what is run on a host: before a folder is made, those of launches that were killed with all that would have cleaned up go. They have a file
  * `owner` of this user's, of this boot and namespace of processes, by a process that is dead. A folder of which any of this is not known stays. */

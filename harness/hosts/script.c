@@ -10,7 +10,7 @@
  * The watcher, `w`, waits for the end of standard input, which is the end of the connection.
  */
 const char script_pair[] =
-    "t=$1 m=$2 x=$3; shift 3; r=0; h=$(uname -n); "
+    "t=$1 m=$2 x=$3; shift 3; r=0; h=$(uname -n); " SCRIPT_LAUNCHED
     "[ $m = ranks ] && r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}}; "
     "b=begin; [ $r = 0 ] || b=peer; "
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "

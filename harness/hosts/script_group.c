@@ -12,7 +12,7 @@
  * who it was.
  */
 const char script_group[] =
-    "t=$1 m=$2 f=$3 n=$4 x=$5; shift 5; h=$(uname -n); b=begin; "
+    "t=$1 m=$2 f=$3 n=$4 x=$5; shift 5; h=$(uname -n); b=begin; " SCRIPT_LAUNCHED
     "[ $m = ranks ] && f=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${SLURM_PROCID:-0}}} && n=1 && "
     "[ $f != 0 ] && b=peer; "
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
@@ -27,7 +27,7 @@ const char script_group[] =
     "( trap - EXIT; exec 3<&-; while IFS= read -r l || [ -n \"$l\" ]; do "
     "printf \"plumb-rank %s %s\\n\" $i \"$l\" >&2; done ) <\"$d/e$i\" >/dev/null & q=\"$q $! \"; "
     "case $m$i in "
-    "lead0) printf \"%s\\n\" \"$s\" | PLUMB_LAUNCHED=1 \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" "
+    "lead0) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" "
     "2>\"$d/e$i\" 3<&- "
     "& ;; "
     "ranks0) \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 2>\"$d/e$i\" & ;; "

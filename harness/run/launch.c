@@ -17,7 +17,6 @@
 #include "harness/hosts/group.h"
 #include "harness/hosts/pair.h"
 #include "harness/limits/limits_row.h"
-#include "harness/run/launch_cause.h"
 #include "harness/run/launch_parts.h"
 #include "harness/store/table.h"
 #include "harness/text.h"
@@ -178,11 +177,9 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
 {
     const struct child_result *r = &g->out->child;
     const char *known = known_problem(g);
-    char line[400], cause[400] = "";
+    char line[400];
 
     last_line(r->err.text, line, sizeof(line));
-    if (launch_has_group(g->l))
-        launch_cause(r->err.text, cause, sizeof(cause));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
     g->out->lost = launch_has_group(g->l) && r->status == PAIR_LOST;
@@ -193,7 +190,7 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     else if (r->timed_out)
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
     else if (launch_has_hosts(g->l) && r->status == PAIR_FAILED)
-        snprintf(reason, len, "%s", *cause ? cause : line);
+        snprintf(reason, len, "%s", line);
     else if (r->flooded)
         snprintf(reason, len, "stopped: its rows, messages or samples were over %u MiB",
                  CHILD_OUTPUT_MAX >> 20);

@@ -20,8 +20,10 @@ NULL = os.environ.get("FAKE_NULL", "plumb-null")
 OWN = {"np": "2", "ranks": None, "rank": None, "listen": None, "leader": None, "port": None, "secret-file": None}
 
 
-def say(text):
-    print("plumb-gather:", text, file=sys.stderr, flush=True)
+def say(text, notice=""):
+    """To people; with a fact for who launched this, as core/group/notice.h has them."""
+    front = f"plumb-notice {notice} " if notice and "PLUMB_LAUNCHED" in os.environ else ""
+    print(f"{front}plumb-gather:", text, file=sys.stderr, flush=True)
 
 
 def parse(words):
@@ -79,9 +81,9 @@ def gather(own, secret):
         s.bind((own["listen"], int(own["port"])))
         s.listen(64)
     except OSError:
-        say(f"cannot listen on {own['listen']} port {own['port']}: the port is taken")
+        say(f"cannot listen on {own['listen']} port {own['port']}: the port is taken", "port-taken")
         sys.exit(2)
-    say(f"listening on {own['listen']} port {own['port']}")
+    say(f"listening on {own['listen']} port {own['port']}", "listening")
     others, wait = {}, float(os.environ.get("FAKE_WAIT", "20"))
     # On a busy machine ranks start one after another: who is late is told from the others' coming, not from the clock alone.
     while len(others) < int(own["np"]) - 1:

@@ -9,8 +9,6 @@
 #include "harness/report/scaling.h"
 #include "harness/report/show.h"
 
-#define SUM_MARGIN 1.02 /* its packets have other headers than those of the limit */
-
 /* GB/s of a time in us for a byte. */
 static double rate_of(double b_us)
 {
@@ -120,25 +118,8 @@ const char *scaling_forecast_text(struct report *r, const struct scaling_series 
                      f->inside, show_count(&r->pool, f->n, "size"));
 }
 
-/*
- * A network that sums sends each byte of an allreduce over a link once, where the limit has 2 (H-1) / H of it, and of no other operation fewer than its
- * limit has: a broadcast's or a block of a reduce-scatter crosses once anyway. Ethernet's switches do not sum TCP.
- */
-static bool may_network_sum(const struct report_bench *b, const struct report_case *c,
-                            const struct report_point *p, double nodes)
-{
-    const char *backend = report_param(b, c, "backend");
-    bool library =
-        !strcmp(backend, "nccl") || !strcmp(backend, "mpi") || !strcmp(backend, "mpi-cuda");
-    bool rdma =
-        !strcmp(p->limit_link, LIMIT_LINK_INFINIBAND) || !strcmp(p->limit_link, LIMIT_LINK_ROCE);
-
-    return library && rdma && !strcmp(report_param(b, c, "op"), "allreduce") &&
-           p->percent <= SUM_MARGIN * 100 * 2 * (nodes - 1) / nodes;
-}
-
 /* What carries bytes past the wire that the limit is of. A limit that is the most of any algorithm has counted what ranks of one node exchange in its
- * memory, but not a network that sums. */
+ * memory. Where switches may sum, the row has no limit. */
 static const char *explain(const struct report_bench *b, const struct report_case *c,
                            const struct report_point *p)
 {
@@ -152,9 +133,6 @@ static const char *explain(const struct report_bench *b, const struct report_cas
     if (nodes < ranks && strcmp(p->limit_scope, LIMIT_SCOPE_NODE) != 0)
         return "ranks of one node meet in its memory: the link carries less than bus bandwidth "
                "counts";
-    if (may_network_sum(b, c, p, nodes))
-        return "the library may let the network sum (in-network reduction): each byte then "
-               "crosses a link once, and bus bandwidth counts it nearly twice";
     return "";
 }
 

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/backend.h"
 #include "core/bench_rows.h"
 #include "core/ceilings.h"
 #include "core/figure.h"
@@ -58,8 +59,6 @@ struct series {
     struct limit_parts parts;             /* of a measured limit; setup or check may set them */
     double limit_before, limit_after;     /* where it was measured twice: not 0 */
 };
-
-typedef void bench_say_fn(void *arg, const char *name, const char *state);
 
 struct bench {
     const char *name; /* "memory"; the binary is plumb-memory */
@@ -111,10 +110,9 @@ struct bench {
     int (*open)(struct point *ctx);
     void (*close)(struct point *ctx);
 
-    /* Not required. Says which of its backends (libraries, engines, devices) are here: calls say(arg,
-     * name, state) for each, state being "present" or "absent" (an interface: "down"), then facts for the harness (" address=0000:3b:00.0
-     * origin=simulated"), then for people ": " and what it is, or why it is absent. For plumb list. */
-    void (*backends)(bench_say_fn *say, void *arg);
+    /* Not required. Says which of its backends (libraries, engines, devices) are here, for plumb
+     * list and for plans. */
+    void (*backends)(backend_say_fn *say, void *arg);
 
     uint64_t sample_ns; /* wanted length of one sample; 0: one operation a sample (latency);
                            BENCH_SAMPLE_DEFAULT */

@@ -7,13 +7,23 @@
 #include "core/json_out.h"
 #include "core/runner.h"
 
-static void say_backend(void *arg, const char *name, const char *state)
+static void say_backend(void *arg, const struct backend *b)
 {
     struct json_out *j = arg;
 
     json_out_open(j, NULL, '{');
-    json_out_text(j, "name", name);
-    json_out_text(j, "state", state);
+    json_out_text(j, "name", b->name);
+    json_out_text(j, "state", backend_state_name(b->state));
+    if (b->version)
+        json_out_text(j, "version", b->version);
+    if (b->what)
+        json_out_text(j, "what", b->what);
+    if (b->why)
+        json_out_text(j, "why", b->why);
+    if (b->address)
+        json_out_text(j, "address", b->address);
+    if (b->simulated)
+        json_out_text(j, "origin", "simulated");
     json_out_close(j, '}');
 }
 

@@ -3,7 +3,8 @@
  * What a benchmark answers to --describe: one JSON object, from which the harness knows all that it knows of it.
  *
  *   bench, help, needs, origin   as in struct bench
- *   backends   a list of {name, state}
+ *   backends   a list of {name, state (present, absent, down), version, what, why, address, origin (simulated)}:
+ *              core/backend.h; what is not known is not there
  *   options    a list of {name, owner (own, all), letter, type, list, column, kept, default (a list), min, max, choices,
  *              help, when, scope}; what an option has not is not there
  *   rows       {stage, columns, metrics, headlines, contrasts, plots, pipes, limits}: core/bench_rows.h. Its columns are

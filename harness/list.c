@@ -24,9 +24,9 @@ static void list_benches(const struct bench_list *benches)
 
 static bool same_backend(const struct bench_backend *x, const struct bench_backend *y)
 {
-    return !strcmp(x->name, y->name) && !strcmp(x->state, y->state) &&
-           x->simulated == y->simulated && !strcmp(x->address, y->address) &&
-           !strcmp(x->detail, y->detail);
+    return !strcmp(x->name, y->name) && x->state == y->state && x->simulated == y->simulated &&
+           !strcmp(x->address, y->address) && !strcmp(x->version, y->version) &&
+           !strcmp(x->what, y->what) && !strcmp(x->why, y->why);
 }
 
 static const struct bench_backend *find_backend(const struct bench_info *b,
@@ -63,6 +63,22 @@ static void widen(int *width, const char *text)
     *width = n > *width ? n : *width;
 }
 
+static void print_backend(const struct bench_backend *b, int who_width, const char *who,
+                          int name_width)
+{
+    const char *const texts[] = {b->version, b->what, b->why};
+    const char *between = ": ";
+
+    printf("  %-*s  %-*s  %s", who_width, who, name_width, b->name, backend_state_name(b->state));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        if (!*texts[i])
+            continue;
+        printf("%s%s", between, texts[i]);
+        between = ", ";
+    }
+    printf("%s%s%s\n", *b->address ? " at " : "", b->address, b->simulated ? " (simulated)" : "");
+}
+
 /* Prints, or where `print` is not set only finds out how wide the columns are. */
 static void each_backend(const struct bench_list *benches, bool print, int *who_width,
                          int *name_width)
@@ -78,10 +94,7 @@ static void each_backend(const struct bench_list *benches, bool print, int *who_
             widen(who_width, who);
             widen(name_width, backend->name);
             if (print)
-                printf("  %-*s  %-*s  %s%s%s%s%s%s\n", *who_width, who, *name_width, backend->name,
-                       backend->state, *backend->detail ? ": " : "", backend->detail,
-                       *backend->address ? " at " : "", backend->address,
-                       backend->simulated ? " (simulated)" : "");
+                print_backend(backend, *who_width, who, *name_width);
         }
 }
 

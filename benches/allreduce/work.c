@@ -14,7 +14,6 @@
 #include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
-#include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/wire/fabric.h"
@@ -425,20 +424,20 @@ void collective_bench_teardown(struct point *pt)
         session_finish(w->session);
 }
 
-void collective_bench_backends(bench_say_fn *say, void *arg)
+void collective_bench_backends(backend_say_fn *say, void *arg)
 {
     for (size_t i = 0; collective_names[i]; i++) {
         const struct collective_ops *ops = collective_find(collective_names[i]);
         if (ops->backends)
             ops->backends(say, arg);
         else
-            say(arg, ops->name, "present");
+            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }
     for (size_t i = 0; fabric_names[i]; i++) {
         const struct fabric_ops *ops = fabric_find(fabric_names[i]);
         if (ops->backends)
             ops->backends(say, arg);
         else
-            say(arg, ops->name, "present");
+            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }
 }

@@ -53,7 +53,7 @@ int collective_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);
 int collective_bench_check(struct point *pt);
 int collective_bench_evidence(struct point *pt);
 void collective_bench_teardown(struct point *pt);
-void collective_bench_backends(bench_say_fn *say, void *arg);
+void collective_bench_backends(backend_say_fn *say, void *arg);
 
 /* Columns that are outcomes. */
 

@@ -40,7 +40,7 @@ static void close_pool(struct point *ctx)
     gemm_pool_close(ctx->bench_state);
 }
 
-static void list_backends(bench_say_fn *say, void *arg)
+static void list_backends(backend_say_fn *say, void *arg)
 {
     for (const struct gemm_where *const *at = gemm_wheres; *at; at++)
         (*at)->backends(say, arg);

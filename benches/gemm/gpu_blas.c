@@ -442,39 +442,44 @@ static unsigned gpu_units(const struct gemm_run *run)
     return gpu_base(((const struct gpu_run *)run)->gpu)->facts.sms;
 }
 
-/* The library as the first GPU has it. */
-static void library_state(struct gpus *gpus, char *state, size_t len)
+/* The library as the first GPU has it; `text` is for its words. */
+static struct backend library_backend(struct gpus *gpus, char text[GPU_ERROR_BYTES])
 {
-    const char *why = "out of memory";
-    const struct gpu_ops *ops = gpus ? gpus_module(gpus, &why) : NULL;
-    char error[GPU_ERROR_BYTES] = "there is no GPU";
+    struct backend b = {.why = "out of memory"};
+    const struct gpu_ops *ops = gpus ? gpus_module(gpus, &b.why) : NULL;
     struct gpu_gemm *gemm = NULL;
     struct gpu *gpu;
 
     if (!ops)
-        snprintf(state, len, "absent: %s", why);
-    else if (!ops->gemm)
-        snprintf(state, len, "absent: the GPU module was built without cublasLt.h");
-    else if (gpus_get(gpus, 0, &gpu, error, sizeof(error)))
-        snprintf(state, len, "absent: %s", error);
-    else if (ops->gemm->open(gpu, &gemm))
-        snprintf(state, len, "absent: %s", gpu_error(gpu));
-    else
-        snprintf(state, len, "present: %s%s", ops->gemm->version(gemm),
-                 strcmp(ops->origin(), "simulated") ? "" : " (simulated)");
+        return b;
+    b.why = text;
+    b.simulated = !strcmp(ops->origin(), "simulated");
+    snprintf(text, GPU_ERROR_BYTES, "there is no GPU");
+    if (!ops->gemm) {
+        b.why = "the GPU module was built without cublasLt.h";
+    } else if (!gpus_get(gpus, 0, &gpu, text, GPU_ERROR_BYTES)) {
+        bool opens = !ops->gemm->open(gpu, &gemm);
+        snprintf(text, GPU_ERROR_BYTES, "%s", opens ? ops->gemm->version(gemm) : gpu_error(gpu));
+        b.state = opens ? BACKEND_PRESENT : BACKEND_ABSENT;
+        b.version = opens ? text : NULL;
+        b.why = opens ? NULL : text;
+    }
     if (gemm)
         ops->gemm->close(gemm);
+    return b;
 }
 
-static void gpu_backends(bench_say_fn *say, void *arg)
+static void gpu_backends(backend_say_fn *say, void *arg)
 {
     struct gpus *gpus = gpus_open();
-    char state[GPU_ERROR_BYTES + 16];
+    char text[GPU_ERROR_BYTES];
+    struct backend library = library_backend(gpus, text);
 
-    library_state(gpus, state, sizeof(state));
-    for (const struct gemm_library *const *at = gemm_libraries; *at; at++)
+    for (const struct gemm_library *const *at = gemm_libraries; *at; at++) {
+        library.name = (*at)->name;
         if ((*at)->where == &gemm_on_gpu)
-            say(arg, (*at)->name, state);
+            say(arg, &library);
+    }
     gpus_say_on(gpus, say, arg);
     gpus_close(gpus);
 }

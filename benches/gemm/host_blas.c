@@ -237,17 +237,18 @@ static unsigned host_units(const struct gemm_run *run)
     return run->request.threads;
 }
 
-static void host_backends(bench_say_fn *say, void *arg)
+static void host_backends(backend_say_fn *say, void *arg)
 {
     for (const struct gemm_library *const *at = gemm_libraries; *at; at++) {
-        char why[GEMM_WHY_BYTES] = "", state[GEMM_WHY_BYTES + 16];
+        char why[GEMM_WHY_BYTES] = "";
         int err;
         if ((*at)->where != &gemm_on_host)
             continue;
         struct gemm_engine *engine = (*at)->open(NULL, &err, why);
-        snprintf(state, sizeof(state), "%s: %s", engine ? "present" : "absent",
-                 engine ? engine->kernel : why);
-        say(arg, (*at)->name, state);
+        say(arg, &(struct backend){.name = (*at)->name,
+                                   .state = engine ? BACKEND_PRESENT : BACKEND_ABSENT,
+                                   .version = engine ? engine->kernel : NULL,
+                                   .why = engine ? NULL : why});
         if (engine)
             (*at)->close(engine);
     }

@@ -71,7 +71,7 @@ struct gemm_where {
      * share evenly. */
     unsigned (*units)(const struct gemm_run *run);
     /* Says which of its libraries are here, as struct bench's `backends`. */
-    void (*backends)(bench_say_fn *say, void *arg);
+    void (*backends)(backend_say_fn *say, void *arg);
 };
 
 extern const struct gemm_where gemm_on_host, gemm_on_gpu;

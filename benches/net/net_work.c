@@ -335,13 +335,13 @@ void net_bench_teardown(struct point *pt)
     s->bound = false;
 }
 
-void net_bench_backends(bench_say_fn *say, void *arg)
+void net_bench_backends(backend_say_fn *say, void *arg)
 {
     for (size_t i = 0; net_names[i]; i++) {
         const struct net_ops *ops = net_find(net_names[i]);
         if (ops->backends)
             ops->backends(say, arg);
         else
-            say(arg, ops->name, "present");
+            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }
 }

@@ -54,7 +54,7 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);
 int net_bench_check(struct point *pt);
 int net_bench_evidence(struct point *pt);
 void net_bench_teardown(struct point *pt);
-void net_bench_backends(bench_say_fn *say, void *arg);
+void net_bench_backends(backend_say_fn *say, void *arg);
 
 /* Columns that are outcomes. */
 

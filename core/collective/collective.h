@@ -33,6 +33,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/backend.h"
 #include "core/group/world.h"
 #include "core/hw/topo.h"
 #include "core/wire/net.h"
@@ -174,7 +175,7 @@ struct collective_ops {
     bool own;             /* over a fabric: `transport` and what belongs to it say something */
     bool device_memory;   /* its buffers are a GPU's */
     bool blocks; /* it waits in a library for good where a rank is gone, without attend() */
-    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+    void (*backends)(backend_say_fn *say, void *arg);
 
     /* Could this point be run, as far as can be told from it alone? 0; -EOPNOTSUPP with why. */
     int (*supports)(const struct collective_point *p, unsigned n, char *why, size_t len);

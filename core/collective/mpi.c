@@ -35,42 +35,45 @@ struct mpi_state {
     bool stuck;             /* MPI may still write to the buffers */
 };
 
-static const struct mpi_module *present(char *state, size_t len)
-{
-    char error[256], version[128];
-    const struct mpi_module *mpi = mpi_module_find(error, sizeof(error));
+#define MPI_WORDS 256
 
-    if (!mpi) {
-        snprintf(state, len, "absent: %s", error);
+/* NULL: it is absent. */
+static const struct mpi_module *present(struct backend *b, char text[MPI_WORDS])
+{
+    const struct mpi_module *mpi = mpi_module_find(text, MPI_WORDS);
+
+    b->why = mpi ? NULL : text;
+    if (!mpi)
         return NULL;
-    }
-    mpi->version(version, sizeof(version));
-    snprintf(state, len, "present: %s, under mpirun or srun", version);
+    mpi->version(text, MPI_WORDS);
+    b->state = BACKEND_PRESENT;
+    b->version = text;
+    b->what = "under mpirun or srun";
     return mpi;
 }
 
-static void mpi_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void mpi_backends(backend_say_fn *say, void *arg)
 {
-    char state[448];
+    struct backend b = {.name = "mpi"};
+    char text[MPI_WORDS];
 
-    present(state, sizeof(state));
-    say(arg, "mpi", state);
+    present(&b, text);
+    say(arg, &b);
 }
 
-static void mpi_cuda_backends(void (*say)(void *arg, const char *name, const char *state),
-                              void *arg)
+static void mpi_cuda_backends(backend_say_fn *say, void *arg)
 {
-    char state[448], why[256] = "";
-    const struct mpi_module *mpi = present(state, sizeof(state));
+    struct backend b = {.name = "mpi-cuda"};
+    char text[MPI_WORDS], why[MPI_WORDS] = "";
+    const struct mpi_module *mpi = present(&b, text);
     struct gpus *gpus = mpi ? gpus_open() : NULL;
     const char *no_gpu = "out of memory";
-    size_t used = strlen(state);
 
     if (mpi && (!gpus || !gpus_module(gpus, &no_gpu)))
-        snprintf(state, sizeof(state), "absent: %s", no_gpu);
+        b = (struct backend){.name = "mpi-cuda", .why = no_gpu};
     else if (mpi && !mpi->cuda_aware(why, sizeof(why)))
-        snprintf(state + used, sizeof(state) - used, "; %s", why);
-    say(arg, "mpi-cuda", state);
+        b.why = why;
+    say(arg, &b);
     gpus_close(gpus);
 }
 

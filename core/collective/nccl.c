@@ -40,21 +40,22 @@ static const struct nccl_module *module_of(char *error, size_t len)
     return nccl && !nccl->open(error, len) ? nccl : NULL;
 }
 
-static void nccl_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void nccl_backends(backend_say_fn *say, void *arg)
 {
-    char error[GPU_ERROR_BYTES] = "", version[64], state[GPU_ERROR_BYTES + 64];
+    struct backend b = {.name = "nccl"};
+    char error[GPU_ERROR_BYTES] = "", version[64];
     const struct nccl_module *nccl = module_of(error, sizeof(error));
     struct gpus *gpus = nccl ? gpus_open() : NULL;
-    const char *why = error;
 
-    if (!nccl || !gpus || !gpus_module(gpus, &why)) {
-        snprintf(state, sizeof(state), "absent: %s", why);
-    } else {
+    b.why = error;
+    if (nccl && gpus && gpus_module(gpus, &b.why)) {
         nccl->version(version, sizeof(version));
-        snprintf(state, sizeof(state), "present: %s%s", version,
-                 nccl->simulated() ? " (simulated)" : "");
+        b.state = BACKEND_PRESENT;
+        b.version = version;
+        b.why = NULL;
+        b.simulated = nccl->simulated();
     }
-    say(arg, "nccl", state);
+    say(arg, &b);
     gpus_close(gpus);
 }
 

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/backend.h"
+
 #define GPU_MODULE_ABI    4u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
 #define GPU_ERROR_BYTES   320
@@ -226,8 +228,7 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
 
 /* For a benchmark's `backends` hook: says each GPU ("cuda:0", "present: NAME at ADDRESS"), or once
  * that there is none, and why ("cuda", "absent: ..."). */
-typedef void gpus_say_fn(void *arg, const char *name, const char *state);
-void gpus_say(gpus_say_fn *say, void *arg);
-void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg);
+void gpus_say(backend_say_fn *say, void *arg);
+void gpus_say_on(struct gpus *gpus, backend_say_fn *say, void *arg);
 
 #endif

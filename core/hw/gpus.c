@@ -213,28 +213,28 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
     return err;
 }
 
-void gpus_say_on(struct gpus *gpus, gpus_say_fn *say, void *arg)
+void gpus_say_on(struct gpus *gpus, backend_say_fn *say, void *arg)
 {
     const char *why = "out of memory";
     const struct gpu_ops *ops = gpus ? gpus_module(gpus, &why) : NULL;
-    char name[32], state[GPU_ERROR_BYTES + 64];
+    char name[32];
 
-    if (!ops) {
-        snprintf(state, sizeof(state), "absent: %s", why);
-        say(arg, "cuda", state);
-    }
+    if (!ops)
+        say(arg, &(struct backend){.name = "cuda", .why = why});
     for (unsigned i = 0; ops && i < gpus->count; i++) {
         struct gpu_facts facts;
         int err = ops->facts(i, &facts);
         snprintf(name, sizeof(name), "%s:%u", ops->name, i);
-        snprintf(state, sizeof(state), "present%s%s origin=%s: %s",
-                 err ? "" : " address=", err ? "" : facts.address, ops->origin(),
-                 err ? "no answer" : facts.name);
-        say(arg, name, state);
+        say(arg, &(struct backend){.name = name,
+                                   .state = BACKEND_PRESENT,
+                                   .what = err ? NULL : facts.name,
+                                   .why = err ? "no answer" : NULL,
+                                   .address = err ? NULL : facts.address,
+                                   .simulated = !strcmp(ops->origin(), "simulated")});
     }
 }
 
-void gpus_say(gpus_say_fn *say, void *arg)
+void gpus_say(backend_say_fn *say, void *arg)
 {
     struct gpus *gpus = gpus_open();
 

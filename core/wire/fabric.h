@@ -26,6 +26,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/backend.h"
 #include "core/group/world.h"
 #include "core/wire/net.h"
 
@@ -66,7 +67,7 @@ struct fabric_options {
 struct fabric_ops {
     const char *name; /* shm tcp rdma */
     const char *help;
-    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+    void (*backends)(backend_say_fn *say, void *arg);
 
     int (*open)(struct fabric *f);
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until close. NULL: any memory will do. */

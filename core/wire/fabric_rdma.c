@@ -29,7 +29,7 @@ static int open_fabric(struct fabric *f)
     return module ? module->fabric_open(f, &core) : fabric_fail(f, -EOPNOTSUPP, "%s", why);
 }
 
-static void backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void backends(backend_say_fn *say, void *arg)
 {
     net_rdma.backends(say, arg);
 }

@@ -10,9 +10,11 @@
 
 #include "core/hw/machine.h"
 
-static void backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void backends(backend_say_fn *say, void *arg)
 {
-    say(arg, "shm", "present: between processes of this machine");
+    say(arg, &(struct backend){.name = "shm",
+                               .state = BACKEND_PRESENT,
+                               .what = "between processes of this machine"});
 }
 
 static int shm_open_fabric(struct fabric *f)

@@ -30,6 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/backend.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/hw/nic.h"
@@ -203,7 +204,7 @@ struct net_ops {
     bool (*ping_is_whole)(const struct net_point *p);
 
     /* Says what it has to work with here: "eth0", "present: 25 Gb/s". As bench.backends. */
-    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+    void (*backends)(backend_say_fn *say, void *arg);
 
     /* Is the sender the one that knows what has arrived (RDMA completions), not the receiver (TCP)? */
     bool (*counted_by_sender)(const struct net_point *p, enum net_direction d);

@@ -45,17 +45,16 @@ static const struct rdma_module *module_of(const struct net_end *e)
     return ((const struct rdma_state *)e->state)->module;
 }
 
-static void rdma_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void rdma_backends(backend_say_fn *say, void *arg)
 {
-    char why[NET_ERROR_BYTES], state[NET_ERROR_BYTES + 16];
+    char why[NET_ERROR_BYTES];
     const struct rdma_module *module = rdma_module_load(why, sizeof(why));
 
     if (module) {
         module->backends(say, arg);
         return;
     }
-    snprintf(state, sizeof(state), "absent: %s", why);
-    say(arg, "rdma", state);
+    say(arg, &(struct backend){.name = "rdma", .why = why});
 }
 
 /* A write is through when its completion says so: nothing tells the receiver. A read is the receiver's own. Sends,

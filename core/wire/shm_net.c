@@ -44,9 +44,11 @@ static bool polls(const struct net_point *p)
     return true;
 }
 
-static void backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void backends(backend_say_fn *say, void *arg)
 {
-    say(arg, "shm", "present: between two processes of this machine");
+    say(arg, &(struct backend){.name = "shm",
+                               .state = BACKEND_PRESENT,
+                               .what = "between two processes of this machine"});
 }
 
 static size_t rounded(size_t bytes)

@@ -342,7 +342,8 @@ int words_make(struct view *v)
     v->b = view_printable(v->pool, side_text(v, v->p->n_a, v->p->n_b));
     v->name_a = view_printable(v->pool, short_name(v, 0, v->p->n_a));
     v->name_b = view_printable(v->pool, short_name(v, v->p->n_a, v->p->n_b));
-    v->name = view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_name(v->p->overall.decision);
+    v->name =
+        view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_name(v->p->overall.decision);
     v->verdict = view_printable(v->pool, verdict_text(v));
     v->basis = basis_text(v);
     count_obstacles(v);

@@ -19,8 +19,8 @@
 #define SILENT_NS  500000000ull   /* for a leader that was given up to say why */
 #define BREAK_NS                                                                                   \
     700000000ull /* for the way to the listener to break, where the leader has lost it */
-#define SLICE_MS   200
-#define BROKE      255 /* ssh's own, when it lost its connection: a benchmark has none such */
+#define SLICE_MS 200
+#define BROKE    255 /* ssh's own, when it lost its connection: a benchmark has none such */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 

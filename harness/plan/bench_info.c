@@ -140,51 +140,45 @@ static int read_options(struct bench_info *b, const json_t *options)
     return err;
 }
 
-static void take_fact(struct bench_backend *b, const char *fact)
+/* What this program does not know counts as absent. */
+static enum backend_state state_of(const char *name)
 {
-    static const char address[] = "address=";
-    size_t n = strlen(address);
+    static const enum backend_state known[] = {BACKEND_PRESENT, BACKEND_DOWN};
 
-    if (!strncmp(fact, address, n))
-        for (size_t i = 0; fact[n + i] && i + 1 < sizeof(b->address); i++)
-            b->address[i] = (char)tolower((unsigned char)fact[n + i]);
-    b->simulated |= !strcmp(fact, "origin=simulated");
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(backend_state_name(known[i]), name))
+            return known[i];
+    return BACKEND_ABSENT;
 }
 
-/* "present address=0000:3b:00.0 origin=measured: NVIDIA A10": see backends() of struct bench. */
-static void read_state(struct bench_backend *b, char *text)
+static int read_backend(struct bench_backend *b, const json_t *told)
 {
-    bool ends = false;
+    const char *address = text_in(told, "address");
 
-    for (bool first = true; text && !ends; first = false) {
-        char *word = strsep(&text, " ");
-        size_t n = strlen(word);
-        ends = n && word[n - 1] == ':';
-        word[n - ends] = 0;
-        if (first)
-            snprintf(b->state, sizeof(b->state), "%s", word);
-        else
-            take_fact(b, word);
-    }
-    b->detail = strdup(ends && text ? text : "");
+    *b = (struct bench_backend){.name = strdup(text_in(told, "name")),
+                                .version = strdup(text_in(told, "version")),
+                                .what = strdup(text_in(told, "what")),
+                                .why = strdup(text_in(told, "why")),
+                                .state = state_of(text_in(told, "state")),
+                                .simulated = !strcmp(text_in(told, "origin"), "simulated")};
+    for (size_t i = 0; address[i] && i + 1 < sizeof(b->address); i++)
+        b->address[i] = (char)tolower((unsigned char)address[i]);
+    return b->name && b->version && b->what && b->why ? 0 : -ENOMEM;
 }
 
 static int read_backends(struct bench_info *b, const json_t *backends)
 {
     const json_t *backend;
     size_t i;
+    int err = 0;
 
     b->backends = calloc(json_array_size(backends) + 1, sizeof(*b->backends));
     if (!b->backends)
         return -ENOMEM;
-    json_array_foreach (backends, i, backend) {
-        struct bench_backend *new = &b->backends[b->n_backends++];
-        char *state = strdup(text_in(backend, "state"));
-        *new = (struct bench_backend){.name = strdup(text_in(backend, "name"))};
-        read_state(new, state);
-        free(state);
-    }
-    return 0;
+    json_array_foreach (backends, i, backend)
+        if (!err)
+            err = read_backend(&b->backends[b->n_backends++], backend);
+    return err;
 }
 
 /* Names of the columns of its rows, by what is told of them. */
@@ -232,7 +226,9 @@ void bench_info_release(struct bench_info *b)
     }
     for (size_t i = 0; i < b->n_backends; i++) {
         free(b->backends[i].name);
-        free(b->backends[i].detail);
+        free(b->backends[i].version);
+        free(b->backends[i].what);
+        free(b->backends[i].why);
     }
     free(b->options);
     free(b->defaults);

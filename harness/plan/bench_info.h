@@ -12,15 +12,16 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "core/backend.h"
 #include "core/option.h"
 #include "harness/store/rows_told.h"
 
+/* As core/backend.h; a text that is not known is "". */
 struct bench_backend {
-    char *name, *detail; /* detail, for people: what it is, or why it is absent; "" */
-    char state[12];      /* "present", "absent"; of an interface also "down" */
+    char *name, *version, *what, *why;
+    enum backend_state state;
     bool simulated;
-    char address
-        [16]; /* of a GPU: its PCI address, in lower case, so that addresses sort as texts; "": not told */
+    char address[16]; /* in lower case, so that addresses sort as texts */
 };
 
 struct bench_info {

@@ -23,7 +23,7 @@ size_t places_gpu_count(const struct bench_info *b)
     for (size_t i = 0; i < b->n_backends && n < PLACES_GPUS_MAX; i++) {
         if (!places_is_gpu(b, i))
             continue;
-        works |= !strcmp(b->backends[i].state, "present");
+        works |= b->backends[i].state == BACKEND_PRESENT;
         n++;
     }
     return works ? n : 0;

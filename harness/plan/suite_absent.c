@@ -21,7 +21,7 @@ static const struct bench_backend *absent(const struct suite_case *c)
 {
     for (size_t i = 0; i < c->bench->n_backends; i++) {
         const struct bench_backend *b = &c->bench->backends[i];
-        if (!strcmp(b->state, "absent") && names_it(c->arguments, b->name))
+        if (b->state == BACKEND_ABSENT && names_it(c->arguments, b->name))
             return b;
     }
     return NULL;

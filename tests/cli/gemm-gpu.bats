@@ -241,10 +241,10 @@ near()
 @test "plumb list's question: library and GPUs" {
     machine
     "$bin" --describe >"$out"
-    grep -q '"name": "cublaslt", "state": "present: cuBLASLt [0-9]' "$out"
-    grep -q '"name": "cublaslt-best", "state": "present: ' "$out"
-    grep -q '"name": "cuda:1", "state": "present address=[0-9a-f:.]* origin=simulated: Simulated GPU' "$out"
+    grep -q '"name": "cublaslt", "state": "present", "version": "cuBLASLt [0-9]' "$out"
+    grep -q '"name": "cublaslt-best", "state": "present", "version": "' "$out"
+    grep -q '"name": "cuda:1", "state": "present", "what": "Simulated GPU[^"]*", "address": "[0-9a-f:.]*", "origin": "simulated"' "$out"
     fault no_device
     "$bin" --describe >"$out"
-    grep -q '"name": "cublaslt", "state": "absent: .' "$out"
+    grep -q '"name": "cublaslt", "state": "absent", "why": ".' "$out"
 }

@@ -340,6 +340,15 @@ END
     [ "$(cells status | grep -c failed)" -eq 0 ]
 }
 
+@test "no word of a rank decides: with all of them nonsense it listens, and another port is taken" {
+    hold_ports 24607 24615
+    FAKE_NONSENSE=1 over_hosts --port 24600
+    kill "$holder"
+    grep -q 'zzzzz' r/log/*
+    [ "$(grep -c 'listening\|taken\|plumb-notice' r/log/*)" -eq 0 ]
+    [ "$(cells status | grep -c failed)" -eq 0 ]
+}
+
 @test "a dry run shows the command lines and starts nothing" {
     run over_hosts --dry-run
     [ "$status" -eq 0 ]

@@ -143,3 +143,12 @@ END
     cat "$work/found"
     [ ! -s "$work/found" ]
 }
+
+# What ranks and hosts write is for people; notices (core/group/notice.h) and marks are for the launcher. Which MPI mpirun is of, its
+# version alone says.
+@test "no code searches what a launch writes for words" {
+    grep -rnE '\b(strstr|strcasestr)\([^"]*"[^"]*[A-Za-z]{3}' harness/hosts harness/run --include='*.c' |
+        grep -v '^harness/hosts/launcher_mpi\.c:' >"$work/found" || true
+    cat "$work/found"
+    [ ! -s "$work/found" ]
+}

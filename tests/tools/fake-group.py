@@ -22,6 +22,8 @@ OWN = {"np": "2", "ranks": None, "rank": None, "listen": None, "leader": None, "
 
 def say(text, notice=""):
     """To people; with a fact for who launched this, as core/group/notice.h has them."""
+    if os.environ.get("FAKE_NONSENSE"):
+        text = "".join("z" if c.isalnum() else c for c in text)
     front = f"plumb-notice {notice} " if notice and "PLUMB_LAUNCHED" in os.environ else ""
     print(f"{front}plumb-gather:", text, file=sys.stderr, flush=True)
 

@@ -66,12 +66,11 @@ void play(unsigned size, struct scene *scene)
     assert_string_equal(fabric_first_fault(outcomes, size), "");
 }
 
-static void find(void *arg, const char *name, const char *state)
+static void find(void *arg, const struct backend *b)
 {
     bool *found = arg;
 
-    (void)name;
-    *found |= !strncmp(state, "present", 7);
+    *found |= b->state == BACKEND_PRESENT;
 }
 
 bool have_port(void)

@@ -18,8 +18,7 @@ static struct end say(const char *text)
 {
     struct end e = {.name = "node", .silent = true};
 
-    words_add_all(&e.command,
-                  (const char *[]){"sh", "-c", "printf %s \"$0\" >&2", text, NULL});
+    words_add_all(&e.command, (const char *[]){"sh", "-c", "printf %s \"$0\" >&2", text, NULL});
     assert_int_equal(end_start(&e), 0);
     ends_wait(&e, 1, 20000000000ull);
     assert_true(end_is_over(&e));
@@ -98,8 +97,8 @@ static void check_flags(const char *text, bool listening, bool taken, const char
 static void test_flags(void **state)
 {
     (void)state;
-    check_flags("plumb-net: listening on 127.0.0.1 port 1\nthe port is taken\nplumb-lost x\n", false,
-                false, "");
+    check_flags("plumb-net: listening on 127.0.0.1 port 1\nthe port is taken\nplumb-lost x\n",
+                false, false, "");
     check_flags("plumb-notice listening zzz\n", true, false, "");
     check_flags("plumb-rank 0 plumb-notice port-taken zzz\r\n", false, true, "");
     check_flags("plumb-rank 0 plumb-notice lost zzz\n", false, false, "rank 0: zzz");
@@ -108,7 +107,8 @@ static void test_flags(void **state)
 /* What a person reads has no notice in it, and the first and the last line are those of people. */
 static void test_sentences(void **state)
 {
-    struct end e = say("plumb-notice listening on port 1\nplumb-rank 0 plumb-notice lost the last\n");
+    struct end e =
+        say("plumb-notice listening on port 1\nplumb-rank 0 plumb-notice lost the last\n");
 
     (void)state;
     assert_string_equal(e.first, "on port 1");
@@ -155,8 +155,8 @@ static void test_written(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_leader), cmocka_unit_test(test_others_follow),
-        cmocka_unit_test(test_nobody), cmocka_unit_test(test_flags),
+        cmocka_unit_test(test_leader),    cmocka_unit_test(test_others_follow),
+        cmocka_unit_test(test_nobody),    cmocka_unit_test(test_flags),
         cmocka_unit_test(test_sentences), cmocka_unit_test(test_written),
     };
 

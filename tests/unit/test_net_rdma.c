@@ -36,14 +36,14 @@ struct found {
     char name[64], absent[256];
 };
 
-static void find(void *arg, const char *name, const char *state)
+static void find(void *arg, const struct backend *b)
 {
     struct found *f = arg;
 
-    if (!strncmp(state, "present", 7) && !f->name[0])
-        snprintf(f->name, sizeof(f->name), "%s", name);
+    if (b->state == BACKEND_PRESENT && !f->name[0])
+        snprintf(f->name, sizeof(f->name), "%s", b->name);
     if (!f->absent[0])
-        snprintf(f->absent, sizeof(f->absent), "%s: %s", name, state);
+        snprintf(f->absent, sizeof(f->absent), "%s: %s", b->name, b->why ? b->why : b->what);
 }
 
 /* The first active port; skips the test where there is none. */

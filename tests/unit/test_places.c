@@ -103,13 +103,14 @@ static struct fakes *fakes_make(size_t n)
     struct fakes *f = calloc(1, sizeof(*f));
 
     assert_non_null(f);
-    f->backends[0] = (struct bench_backend){.name = "library", .detail = "1.2", .state = "present"};
+    f->backends[0] =
+        (struct bench_backend){.name = "library", .version = "1.2", .state = BACKEND_PRESENT};
     f->backends[1] = (struct bench_backend){
-        .name = "cuda", .detail = "no driver: install one", .state = "absent"};
+        .name = "cuda", .why = "no driver: install one", .state = BACKEND_ABSENT};
     for (size_t i = 0; i < n; i++) {
         snprintf(f->names[i], sizeof(f->names[i]), "cuda:%zu", i);
         f->backends[i + 1] =
-            (struct bench_backend){.name = f->names[i], .detail = "A GPU", .state = "present"};
+            (struct bench_backend){.name = f->names[i], .what = "A GPU", .state = BACKEND_PRESENT};
         snprintf(f->backends[i + 1].address, sizeof(f->backends[i + 1].address), "0000:%02zx:00.0",
                  16 + i);
     }
@@ -358,11 +359,11 @@ static void test_a_broken_gpu_stays(void **state)
     struct suite s;
 
     (void)state;
-    strcpy(f->backends[2].state, "absent");
+    f->backends[2].state = BACKEND_ABSENT;
     parse(f, "suite: a\ncases: [{bench: fake, op: read, device: gpus}]\n", &s);
     assert_int_equal(s.n, 2);
     suite_release(&s);
-    strcpy(f->backends[1].state, "absent");
+    f->backends[1].state = BACKEND_ABSENT;
     parse(f, "suite: a\ncases: [{bench: fake, op: read, device: gpus}]\n", &s);
     assert_int_equal(s.n, 1);
     assert_int_equal(s.cases[0].stand_in, STAND_IN_NO_GPU);

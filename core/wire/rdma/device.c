@@ -293,42 +293,48 @@ void rdma_devices_close(struct rdma_end *r)
     }
 }
 
-static void say_port(const struct rdma_rail *rail, unsigned port,
-                     void (*say)(void *arg, const char *name, const char *state), void *arg)
+static void say_port(const struct rdma_rail *rail, unsigned port, backend_say_fn *say, void *arg)
 {
-    char name[64], state[160];
+    char name[64], text[160];
+    struct backend b = {.name = name};
     struct ibv_port_attr attr;
 
     snprintf(name, sizeof(name), "%.48s:%u", rail->device, port);
-    if (ibv_query_port(rail->own, (uint8_t)port, &attr))
-        snprintf(state, sizeof(state), "absent: its state cannot be read");
-    else if (attr.state != IBV_PORT_ACTIVE)
-        snprintf(state, sizeof(state), "absent: port is %s", ibv_port_state_str(attr.state));
-    else
-        snprintf(state, sizeof(state), "present: %s, %s, MTU %u",
+    if (ibv_query_port(rail->own, (uint8_t)port, &attr)) {
+        b.why = "its state cannot be read";
+    } else if (attr.state != IBV_PORT_ACTIVE) {
+        snprintf(text, sizeof(text), "port is %s", ibv_port_state_str(attr.state));
+        b.why = text;
+    } else {
+        snprintf(text, sizeof(text), "%s, %s, MTU %u",
                  rail->own->device->transport_type == IBV_TRANSPORT_IWARP ? "iWARP"
                  : attr.link_layer == IBV_LINK_LAYER_ETHERNET             ? "RoCE"
                                                                           : "InfiniBand",
                  rail->driver, mtu_bytes(attr.active_mtu));
-    say(arg, name, state);
+        b.state = BACKEND_PRESENT;
+        b.what = text;
+    }
+    say(arg, &b);
 }
 
-void rdma_devices_say(void (*say)(void *arg, const char *name, const char *state), void *arg)
+void rdma_devices_say(backend_say_fn *say, void *arg)
 {
     int n = 0;
     struct ibv_device **list = ibv_get_device_list(&n);
 
     if (!list || !n)
-        say(arg, "rdma", "absent: " NO_DEVICE);
+        say(arg, &(struct backend){.name = "rdma", .why = NO_DEVICE});
     for (int i = 0; list && i < n; i++) {
         struct rdma_rail rail = {.own = ibv_open_device(list[i])};
         snprintf(rail.device, sizeof(rail.device), "%s", ibv_get_device_name(list[i]));
         if (!rail.own || ibv_query_device(rail.own, &rail.attr)) {
-            say(arg, rail.device, "absent: it cannot be opened; see /dev/infiniband");
+            say(arg, &(struct backend){.name = rail.device,
+                                       .why = "it cannot be opened; see /dev/infiniband"});
         } else {
             rdma_sysfs_driver(&rail);
             if (!has_connections(list[i]))
-                say(arg, rail.device, "absent: it has no reliable connections (RC)");
+                say(arg, &(struct backend){.name = rail.device,
+                                           .why = "it has no reliable connections (RC)"});
             for (unsigned p = 1; has_connections(list[i]) && p <= rail.attr.phys_port_cnt; p++)
                 say_port(&rail, p, say, arg);
         }

@@ -20,6 +20,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
+#include "core/backend.h"
 #include "core/wire/rdma/rdma_module.h"
 
 #define RDMA_POLL_BATCH   32
@@ -188,7 +189,7 @@ static inline uint64_t rdma_piece_bytes(const struct rdma_shape *s, uint64_t pie
 /* device.c: fills in r->rails and e->rails. */
 int rdma_devices_open(struct net_end *e);
 void rdma_devices_close(struct rdma_end *r);
-void rdma_devices_say(void (*say)(void *arg, const char *name, const char *state), void *arg);
+void rdma_devices_say(backend_say_fn *say, void *arg);
 
 /* sysfs.c */
 void rdma_sysfs_driver(struct rdma_rail *rail);

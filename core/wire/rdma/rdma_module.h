@@ -6,11 +6,12 @@
 #ifndef PLUMB_CORE_WIRE_RDMA_RDMA_MODULE_H
 #define PLUMB_CORE_WIRE_RDMA_RDMA_MODULE_H
 
+#include "core/backend.h"
 #include "core/wire/fabric.h"
 #include "core/wire/net.h"
 
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
-#define RDMA_MODULE_ABI    4u
+#define RDMA_MODULE_ABI    5u
 
 /* Memory of a GPU, for the module, which knows none (core/wire/rdma_gpu.c). Errors are said by net_fail(), but for
  * export_memory()'s, which is a reason among others. */
@@ -55,7 +56,7 @@ struct rdma_fabric_core {
 struct rdma_module {
     uint32_t abi;
     uint32_t layout; /* rdma_layout() of the sources it was built from */
-    void (*backends)(void (*say)(void *arg, const char *name, const char *state), void *arg);
+    void (*backends)(backend_say_fn *say, void *arg);
     /* What the system says of the ports (line, PCIe link) the program puts into the rails: nic_fill_rdma(). */
     int (*open)(struct net_end *e, const struct rdma_core *core);
     int (*card)(struct net_end *e, void *card, size_t *len);

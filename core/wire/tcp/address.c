@@ -274,21 +274,22 @@ int tcp_find_rails(struct net_end *e)
     return err;
 }
 
-void tcp_backends(void (*say)(void *arg, const char *name, const char *state), void *arg)
+void tcp_backends(backend_say_fn *say, void *arg)
 {
     struct ifaddrs *all = NULL;
 
     if (getifaddrs(&all))
         return;
     for (const struct ifaddrs *i = all; i; i = i->ifa_next) {
-        char host[64], state[128];
+        char host[64], what[128];
         if (!is_ip(i->ifa_addr) || best_address(all, i->ifa_name, 0) != i ||
             getnameinfo(i->ifa_addr, length_of(i->ifa_addr), host, sizeof(host), NULL, 0,
                         NI_NUMERICHOST))
             continue;
-        snprintf(state, sizeof(state), "%s: %s, MTU %u", i->ifa_flags & IFF_UP ? "present" : "down",
-                 host, mtu_of(i->ifa_name));
-        say(arg, i->ifa_name, state);
+        snprintf(what, sizeof(what), "%s, MTU %u", host, mtu_of(i->ifa_name));
+        say(arg, &(struct backend){.name = i->ifa_name,
+                                   .state = i->ifa_flags & IFF_UP ? BACKEND_PRESENT : BACKEND_DOWN,
+                                   .what = what});
     }
     freeifaddrs(all);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "core/backend.h"
 #include "core/hw/host_buffer.h"
 #include "core/wire/net.h"
 
@@ -84,7 +85,7 @@ static inline bool tcp_sends(const struct net_end *e, enum net_direction d)
 /* address.c: where rails start. Fills in t->rails and e->rails; 0 or net_fail(). */
 int tcp_find_rails(struct net_end *e);
 bool tcp_is_local(const struct sockaddr *address); /* of an interface of this machine */
-void tcp_backends(void (*say)(void *arg, const char *name, const char *state), void *arg);
+void tcp_backends(backend_say_fn *say, void *arg);
 /* "10.77.0.1 port 5201"; text needs 80 bytes. */
 const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len);
 

@@ -250,68 +250,54 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
     }
 }
 
-#define JOINED_MAX 300
-#define BETWEEN    "; " /* remarks, in the cells too */
-#define CUT        "..."
+#define JOINED_MAX 300 /* bytes; further texts are left out */
 
-static bool has_remark(const char *list, const char *remark, size_t len)
+/* What the launches of a case say, each text once. */
+struct texts {
+    const char **all;
+    size_t n, bytes;
+    bool cut;
+};
+
+static void add_text(struct texts *t, const char *text)
 {
-    while (*list) {
-        const char *end = strstr(list, BETWEEN);
-        size_t n = end ? (size_t)(end - list) : strlen(list);
-
-        if (n == len && !memcmp(list, remark, len))
-            return true;
-        list += n + (end ? strlen(BETWEEN) : 0);
-    }
-    return false;
-}
-
-static const char *add_remarks(struct pool *pool, const char *list, const char *text)
-{
-    while (*text) {
-        const char *end = strstr(text, BETWEEN);
-        size_t n = end ? (size_t)(end - text) : strlen(text);
-
-        if (n && !has_remark(list, text, n))
-            list = pool_text(pool, "%s%s%.*s", list, *list ? BETWEEN : "", (int)n, text);
-        text += n + (end ? strlen(BETWEEN) : 0);
-    }
-    return list;
+    for (size_t i = 0; i < t->n; i++)
+        if (!strcmp(t->all[i], text))
+            return;
+    if (!*text || t->cut)
+        return;
+    t->cut = t->bytes > JOINED_MAX;
+    t->all[t->n++] = t->cut ? "..." : text;
+    t->bytes += strlen(text);
 }
 
 /* What a row's reason leaves to its columns. How wide its interval is and how far it is above its limit, the verdict says of all launches. */
-static const char *says_of(struct pool *pool, const struct report_rows *rows, size_t row)
+static void add_says(struct pool *pool, const struct report_rows *rows, size_t row, struct texts *t)
 {
+    static const unsigned kinds[] = {ROW_SAYS_RAISED, ROW_SAYS_NONE};
     char text[ROW_SAYS_BYTES];
     struct row r = {.unit = row_text(rows, row, FIELD_UNIT),
                     .noise = row_text(rows, row, FIELD_NOISE),
                     .limit_raised_from = row_number(rows, row, FIELD_LIMIT_RAISED_FROM)};
 
-    return pool_text(pool, "%s", row_says(&r, ROW_SAYS_RAISED | ROW_SAYS_NONE, text));
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+        add_text(t, pool_text(pool, "%s", row_says(&r, kinds[i], text)));
 }
 
-static const char *add_texts(struct pool *pool, const char *joined, const char *text)
-{
-    if (!*text)
-        return joined;
-    if (strlen(joined) > JOINED_MAX)
-        return has_remark(joined, CUT, strlen(CUT)) ? joined
-                                                    : pool_text(pool, "%s" BETWEEN CUT, joined);
-    return add_remarks(pool, joined, text);
-}
-
-/* The different remarks of the launches, each once: "a; b". Where they are many, the first. */
+/* The different texts of the launches, each once: "a; b". Where they are long, the first. */
 static const char *join_texts(struct pool *pool, const struct report_rows *rows,
                               const struct report_point *p, enum row_field field)
 {
+    struct texts t = {.all = pool_alloc(pool, 3 * p->n_rows + 1, sizeof(*t.all))};
     const char *joined = "";
 
-    for (size_t i = 0; i < p->n_rows; i++) {
-        joined = add_texts(pool, joined, row_text(rows, p->rows[i], field));
+    for (size_t i = 0; t.all && i < p->n_rows; i++) {
+        add_text(&t, row_text(rows, p->rows[i], field));
         if (field == FIELD_REASON)
-            joined = add_texts(pool, joined, says_of(pool, rows, p->rows[i]));
+            add_says(pool, rows, p->rows[i], &t);
     }
+    for (size_t i = 0; i < t.n; i++)
+        joined = pool_text(pool, "%s%s%s", joined, *joined ? "; " : "", t.all[i]);
     return joined;
 }
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "harness/child.h"
-#include "harness/hosts/pair.h"
+#include "harness/hosts/host_launch.h"
 #include "harness/hosts/stream.h"
 #include "harness/hosts/talk.h"
 
@@ -68,8 +68,8 @@ static int compare_build(struct host *h, const char *bench, const char *ours)
         struct host_program *p = &h->programs[i];
         if (strcmp(p->bench, bench) != 0 || !p->version)
             continue;
-        pair_build(p->version, theirs_text, sizeof(theirs_text));
-        pair_build(ours, ours_text, sizeof(ours_text));
+        host_build(p->version, theirs_text, sizeof(theirs_text));
+        host_build(ours, ours_text, sizeof(ours_text));
         if (!strcmp(theirs_text, ours_text))
             continue;
         talk_say_other_build(h->name, p->version, ours, problem, sizeof(problem));

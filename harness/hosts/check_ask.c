@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "harness/child.h"
 #include "harness/hosts/check.h"
-#include "harness/hosts/pair_order.h"
+#include "harness/hosts/host_launch.h"
 #include "harness/hosts/talk.h"
 
 #define AT_ONCE       32 /* connections */
@@ -143,7 +143,7 @@ static int add_programs(const struct batch *b, struct host *h, struct words *w)
 
     for (size_t i = 0; i < h->n_programs; i++) {
         const struct bench_info *bench = bench_list_find(b->benches, h->programs[i].bench);
-        pair_program(b->run, h, bench ? bench->path : "", path, sizeof(path));
+        host_program_path(b->run, h, bench ? bench->path : "", path, sizeof(path));
         free(h->programs[i].path); /* it may be asked twice */
         h->programs[i].path = strdup(path);
         if (!h->programs[i].path)
@@ -257,7 +257,7 @@ int check_ask(struct hosts_run *run, const struct bench_list *benches)
 {
     struct batch *b = calloc(1, sizeof(*b));
     unsigned at_once = run->launcher->ranks ? JOBS_AT_ONCE : AT_ONCE;
-    int err = b ? pair_token(b->token) : -ENOMEM;
+    int err = b ? host_token(b->token) : -ENOMEM;
 
     for (size_t i = 0; !err && i < run->hosts.n; i++) {
         if (!run->hosts.all[i].n_programs)

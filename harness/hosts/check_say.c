@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "harness/hosts/check.h"
-#include "harness/hosts/pair.h"
+#include "harness/hosts/host_launch.h"
 #include "harness/hosts/stream.h"
 
 #define NETWORKS_SHOWN 4
@@ -81,7 +81,7 @@ static void build_text(const struct host *h, char *text, size_t len)
     if (!version)
         snprintf(text, len, "none");
     else
-        pair_build(version, text, len);
+        host_build(version, text, len);
     if (bad && version)
         snprintf(text + strlen(text), len - strlen(text), " see below");
 }

@@ -10,7 +10,7 @@
 #include "core/units.h"
 #include "harness/child.h"
 #include "harness/hosts/check.h"
-#include "harness/hosts/group.h"
+#include "harness/hosts/host_launch.h"
 #include "harness/store/table.h"
 
 #define TRIAL_NS 100000000000ull /* ranks wait for each other for a minute */
@@ -132,10 +132,10 @@ static int take_problem(struct hosts_run *run, const struct bench_info *bench, c
 int check_trial(struct hosts_run *run, const struct bench_info *bench)
 {
     static const char *const who[] = {"--who", NULL};
-    struct group group = {.run = run, .program = bench->path, .arguments = who};
+    struct host_launch group = {.run = run, .program = bench->path, .arguments = who};
     struct child_result r = {0};
     char why[700] = "";
-    int err = child_run(&(struct child_spec){.body = group_body,
+    int err = child_run(&(struct child_spec){.body = host_launch_body,
                                              .body_arg = &group,
                                              .samples = true,
                                              .timeout_ns = TRIAL_NS + run->wait_ns},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The processes that hold the ends of a launch on other hosts: started, listened to, ended; between end.c, pair.c, group.c
- * and check.c. */
+/* The processes that hold the ends of a launch on other hosts: started, listened to, ended; between end.c, host_launch.c
+ * and check_ask.c. */
 #ifndef PLUMB_HARNESS_END_H
 #define PLUMB_HARNESS_END_H
 

@@ -61,6 +61,8 @@ int hosts_add(struct hosts *hosts, const char *name, const char *address, int li
 unsigned hosts_slots(const struct hosts *hosts); /* of all */
 /* What keeps a launch of this benchmark off the host; NULL: nothing that is known. */
 const char *host_problem(const struct host *host, const char *bench);
+/* Their names, "a;b;c", as plans and rows have them. New text, NULL when memory is short. */
+char *hosts_names(const struct hosts *hosts);
 const struct host *hosts_find(const struct hosts *hosts, const char *name);
 
 /* Marks those that are this machine. */

@@ -225,6 +225,19 @@ int hosts_add(struct hosts *hosts, const char *name, const char *address, int li
     return good ? 0 : -ENOMEM;
 }
 
+char *hosts_names(const struct hosts *hosts)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    for (size_t i = 0; out && i < hosts->n; i++)
+        fprintf(out, "%s%s", i ? ";" : "", hosts->all[i].name);
+    if (out)
+        fclose(out);
+    return text;
+}
+
 const struct host *hosts_find(const struct hosts *hosts, const char *name)
 {
     for (size_t i = 0; i < hosts->n; i++)

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/rng.h"
-#include "harness/hosts/group.h"
 #include "harness/plan/suite_expand.h"
 
 static bool is_spread(const struct suite_case *c)
@@ -205,7 +204,7 @@ static int prepare(struct spreading *s, uint64_t seed)
 
     s->used = calloc(n * n + 1, sizeof(*s->used));
     s->bouts = spread_tournament(n);
-    s->names = group_names(s->hosts);
+    s->names = hosts_names(s->hosts);
     if (!s->used || !s->bouts || !s->names)
         return -ENOMEM;
     return n > SPREAD_ALL ? draw_sample(s, seed) : 0;

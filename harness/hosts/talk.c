@@ -12,7 +12,7 @@
 #include "core/group/meet.h"
 #include "core/group/secret.h"
 #include "harness/child.h"
-#include "harness/hosts/pair_order.h"
+#include "harness/hosts/host_launch.h"
 
 int talk_give_up(struct talk *t, const char *format, ...)
 {
@@ -21,7 +21,7 @@ int talk_give_up(struct talk *t, const char *format, ...)
     va_start(args, format);
     vsnprintf(t->reason, sizeof(t->reason), format, args);
     va_end(args);
-    return PAIR_FAILED;
+    return HOST_LAUNCH_FAILED;
 }
 
 static int ask_own_version(struct talk *t)
@@ -41,7 +41,7 @@ static int ask_own_version(struct talk *t)
 
 int talk_begin(struct talk *t)
 {
-    int err = pair_token(t->token);
+    int err = host_token(t->token);
 
     if (!err)
         err = meet_secret_make(t->secret, sizeof(t->secret));
@@ -81,7 +81,7 @@ static int say_unreached(struct talk *t, const struct end *e)
         return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
                             launcher_by(t->run, by), why_of(t->run, e), e->status);
     talk_say_unreached(t->run, e, t->reason, sizeof(t->reason));
-    return PAIR_FAILED;
+    return HOST_LAUNCH_FAILED;
 }
 
 void talk_say_missing(const char *program, const char *host, const struct stream_hello *missing,
@@ -104,7 +104,7 @@ int talk_stopped(struct talk *t, const struct end *e, const char *program)
     else
         talk_give_up(t, "on '%s': %s", e->name,
                      *e->last ? e->last : "it ended before its time, without a word");
-    return PAIR_FAILED;
+    return HOST_LAUNCH_FAILED;
 }
 
 int talk_mute(struct talk *t, const struct end *e)
@@ -123,19 +123,19 @@ void talk_say_other_build(const char *host, const char *theirs, const char *ours
     snprintf(text, len,
              "the version on '%s' differs: it has %s, this machine %s; install the same build on "
              "all hosts",
-             host, pair_build(theirs, there, sizeof(there)), pair_build(ours, here, sizeof(here)));
+             host, host_build(theirs, there, sizeof(there)), host_build(ours, here, sizeof(here)));
 }
 
 int talk_check_version(struct talk *t, const char *name, const char *version)
 {
     char theirs[STREAM_TEXT_MAX], ours[STREAM_TEXT_MAX];
 
-    pair_build(version, theirs, sizeof(theirs));
-    pair_build(t->version, ours, sizeof(ours));
+    host_build(version, theirs, sizeof(theirs));
+    host_build(t->version, ours, sizeof(ours));
     if (!strcmp(theirs, ours))
         return 0;
     talk_say_other_build(name, version, t->version, t->reason, sizeof(t->reason));
-    return PAIR_FAILED;
+    return HOST_LAUNCH_FAILED;
 }
 
 int talk_take_parts(struct talk *t, const struct end *e, const char *program)

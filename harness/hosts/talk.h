@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a launch on other hosts knows of itself, and its words for what goes wrong there; between talk.c, pair.c and
- * group.c. */
+/* What a launch on other hosts knows of itself, and its words for what goes wrong there; between talk.c,
+ * host_launch.c and check_ask.c. */
 #ifndef PLUMB_HARNESS_TALK_H
 #define PLUMB_HARNESS_TALK_H
 
@@ -17,7 +17,7 @@ struct talk {
     char reason[768];
 };
 
-/* All that return an int: 0, or PAIR_FAILED with the reason set. */
+/* All that return an int: 0, or HOST_LAUNCH_FAILED with the reason set. */
 
 /* Makes token and secret, and asks this machine's version. */
 int talk_begin(struct talk *t);
@@ -31,7 +31,7 @@ int talk_mute(struct talk *t, const struct end *e);
 /* That of a host, by name, against ours. */
 int talk_check_version(struct talk *t, const char *name, const char *version);
 /* Hands the rows and samples of an end on to our own standard output and CHILD_SAMPLES_FD. Returns the benchmark's exit
- * status, or PAIR_FAILED. */
+ * status, or HOST_LAUNCH_FAILED. */
 int talk_take_parts(struct talk *t, const struct end *e, const char *program);
 
 /* "cannot reach 'node2' by ssh: why; what to do", of an end that said nothing of its own. */

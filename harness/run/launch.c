@@ -14,8 +14,6 @@
 #include "core/exit_code.h"
 #include "core/limit_remark.h"
 #include "core/row.h"
-#include "harness/hosts/group.h"
-#include "harness/hosts/pair.h"
 #include "harness/limits/limits_row.h"
 #include "harness/run/launch_parts.h"
 #include "harness/store/table.h"
@@ -182,14 +180,14 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     last_line(r->err.text, line, sizeof(line));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
-    g->out->lost = launch_has_group(g->l) && r->status == PAIR_LOST;
+    g->out->lost = launch_has_group(g->l) && r->status == HOST_LAUNCH_LOST;
     if (g->out->lost)
         snprintf(g->out->summary, sizeof(g->out->summary), "%.250s", line);
     if (known)
         snprintf(reason, len, "%s", known);
     else if (r->timed_out)
         snprintf(reason, len, "over its time-out of %.3g s", (double)g->l->timeout_ns * 1e-9);
-    else if (launch_has_hosts(g->l) && r->status == PAIR_FAILED)
+    else if (launch_has_hosts(g->l) && r->status == HOST_LAUNCH_FAILED)
         snprintf(reason, len, "%s", line);
     else if (r->flooded)
         snprintf(reason, len, "stopped: its rows, messages or samples were over %u MiB",
@@ -299,17 +297,17 @@ static int make_log(struct launching *g)
     return n < 0 ? -ENOMEM : 0;
 }
 
-static int make_pair(struct launching *g, struct pair *pair)
+struct host_launch launch_over_hosts(const struct hosts_run *hosts, const struct launch *l,
+                                     const char *program, const char *const *arguments)
 {
-    const struct hosts *hosts = &g->c->hosts->hosts;
+    bool pair = launch_has_pair(l);
 
-    *pair = (struct pair){.run = g->c->hosts,
-                          .from = hosts_find(hosts, g->l->from),
-                          .to = hosts_find(hosts, g->l->to),
-                          .program = g->bench->path,
-                          .arguments = g->argv + 1,
-                          .number = g->l->case_number * 7 + g->l->repeat};
-    return pair->from && pair->to ? 0 : -EINVAL;
+    return (struct host_launch){.run = hosts,
+                                .from = pair ? hosts_find(&hosts->hosts, l->from) : NULL,
+                                .to = pair ? hosts_find(&hosts->hosts, l->to) : NULL,
+                                .program = program,
+                                .arguments = arguments,
+                                .number = l->case_number * 7 + l->repeat};
 }
 
 /* A launch that is not tried leaves what one that said nothing would. */
@@ -330,23 +328,16 @@ static int start_and_wait(struct launching *g)
                               .cancel = g->c->cancel,
                               .tick = g->c->tick,
                               .tick_arg = g->c->tick_arg};
-    struct group group;
-    struct pair pair;
-    int err = 0;
+    struct host_launch over;
 
-    if (launch_has_pair(g->l)) {
-        err = make_pair(g, &pair);
-        spec.body = pair_body;
-        spec.body_arg = &pair;
-    } else if (launch_has_group(g->l)) {
-        group = (struct group){.run = g->c->hosts,
-                               .program = g->bench->path,
-                               .arguments = g->argv + 1,
-                               .number = g->l->case_number * 7 + g->l->repeat};
-        spec.body = group_body;
-        spec.body_arg = &group;
-    }
-    return err ? err : child_run(&spec, &g->out->child);
+    if (!launch_has_hosts(g->l))
+        return child_run(&spec, &g->out->child);
+    over = launch_over_hosts(g->c->hosts, g->l, g->bench->path, g->argv + 1);
+    if (launch_has_pair(g->l) && (!over.from || !over.to))
+        return -EINVAL;
+    spec.body = host_launch_body;
+    spec.body_arg = &over;
+    return child_run(&spec, &g->out->child);
 }
 
 static int launch_found(struct launching *g)

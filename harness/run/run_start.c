@@ -8,11 +8,10 @@
 #include "core/clock.h"
 #include "core/csv.h"
 #include "harness/hosts/check.h"
-#include "harness/hosts/group.h"
-#include "harness/hosts/pair.h"
 #include "harness/hosts/spread.h"
 #include "harness/plan/suite_expand.h"
 #include "harness/run/estimate.h"
+#include "harness/run/launch.h"
 #include "harness/run/run_meta.h"
 #include "harness/run/run_state.h"
 #include "harness/text.h"
@@ -30,7 +29,6 @@ void run_say_time(const struct run *r)
 static char *commands_of(const struct run *r, const struct launch *l)
 {
     const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
-    unsigned number = l->case_number * 7 + l->repeat;
     struct words w = {0};
     char *commands = NULL;
 
@@ -38,17 +36,11 @@ static char *commands_of(const struct run *r, const struct launch *l)
         return NULL;
     words_split(&w, l->arguments);
     words_add(&w, "--csv");
-    const char *const *arguments = (const char *const *)w.all;
-    if (launch_has_group(l) && !w.err)
-        commands = group_commands(&(struct group){
-            .run = &r->hosts, .program = bench->path, .arguments = arguments, .number = number});
-    else if (!w.err)
-        commands = pair_commands(&(struct pair){.run = &r->hosts,
-                                                .from = hosts_find(&r->hosts.hosts, l->from),
-                                                .to = hosts_find(&r->hosts.hosts, l->to),
-                                                .program = bench->path,
-                                                .arguments = arguments,
-                                                .number = number});
+    if (!w.err) {
+        struct host_launch over =
+            launch_over_hosts(&r->hosts, l, bench->path, (const char *const *)w.all);
+        commands = host_launch_commands(&over);
+    }
     words_release(&w);
     return commands;
 }
@@ -286,7 +278,7 @@ static bool has_hosts_of(const struct run *r, const struct launch *l)
         return false;
     if (launch_has_pair(l))
         return hosts_find(&r->hosts.hosts, l->from) && hosts_find(&r->hosts.hosts, l->to);
-    char *all = group_names(&r->hosts.hosts);
+    char *all = hosts_names(&r->hosts.hosts);
     bool same = all && !strcmp(all, l->hosts);
     free(all);
     return same;

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
+#include "harness/hosts/host_launch.h"
 #include "harness/hosts/hosts.h"
-#include "harness/hosts/pair.h"
 #include "harness/hosts/spread.h"
 #include "harness/hosts/stream.h"
 #include "harness/hosts/words.h"
@@ -268,9 +268,9 @@ static void compares_builds(void **state)
     char text[64];
 
     (void)state;
-    assert_string_equal(pair_build("plumb-net 0.1.0 (abc-dirty, gcc 12, -O2)", text, sizeof(text)),
+    assert_string_equal(host_build("plumb-net 0.1.0 (abc-dirty, gcc 12, -O2)", text, sizeof(text)),
                         "0.1.0 (abc-dirty)");
-    assert_string_equal(pair_build("nonsense", text, sizeof(text)), "nonsense");
+    assert_string_equal(host_build("nonsense", text, sizeof(text)), "nonsense");
 }
 
 int main(void)

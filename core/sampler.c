@@ -91,8 +91,8 @@ bool sampler_is_steady(const double *last, size_t n)
     for (size_t i = 0; i < n; i++)
         deviation[i] = fabs(last[i] - (i < n / 2 ? first : second));
     /* The standard error of the difference of two medians of n/2 samples, from the median absolute
-     * deviation (x 1.4826 for a normal). */
-    double noise = 1.4826 * 1.2533 * stats_median(deviation, n) * sqrt(4.0 / (double)n);
+     * deviation. */
+    double noise = STATS_MAD_TO_SD * 1.2533 * stats_median(deviation, n) * sqrt(4.0 / (double)n);
     double change = fabs(first - second);
     return change <= STEADY_CHANGE * fabs(second) || change <= noise;
 }

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAD_TO_SD     1.4826
+#include "core/stats.h"
+
 #define CLIPPED_SHARE 0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
 #define CLIPPED_WORTH 0.93   /* of a degree of freedom, where values are clipped */
 /* Correlation counts less its error, times this, so that independent values pay nothing for it; with
@@ -27,11 +28,6 @@ void change_sort(double *x, size_t n)
     }
 }
 
-double change_median(const double *sorted, size_t n)
-{
-    return n % 2 ? sorted[n / 2] : (sorted[n / 2 - 1] + sorted[n / 2]) / 2;
-}
-
 static double clip(double value, double reach)
 {
     return fmax(-reach, fmin(reach, value));
@@ -39,7 +35,7 @@ static double clip(double value, double reach)
 
 double change_mean(const double *sorted, size_t n, double reach)
 {
-    double middle = change_median(sorted, n), sum = 0;
+    double middle = stats_quantile_sorted(sorted, n, .5), sum = 0;
 
     for (size_t i = 0; i < n; i++)
         sum += clip(sorted[i] - middle, reach);
@@ -54,7 +50,7 @@ static double bulk(const double *sorted, size_t n, double middle)
     for (size_t i = 0; i < n; i++)
         away[i] = fabs(sorted[i] - middle);
     change_sort(away, n);
-    return fmax(MAD_TO_SD * change_median(away, n), CHANGE_SCALE);
+    return fmax(STATS_MAD_TO_SD * stats_quantile_sorted(away, n, .5), CHANGE_SCALE);
 }
 
 double change_level(const double *x, size_t n)
@@ -63,7 +59,8 @@ double change_level(const double *x, size_t n)
 
     memcpy(sorted, x, n * sizeof(*x));
     change_sort(sorted, n);
-    return change_mean(sorted, n, CHANGE_CLIP * bulk(sorted, n, change_median(sorted, n)));
+    return change_mean(sorted, n,
+                       CHANGE_CLIP * bulk(sorted, n, stats_quantile_sorted(sorted, n, .5)));
 }
 
 /* Distances from the segments' levels of up to CHANGE_MEMORY values before `at`, in time order. */

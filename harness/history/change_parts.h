@@ -42,7 +42,6 @@ struct change_noise {
 };
 
 void change_sort(double *x, size_t n);
-double change_median(const double *sorted, size_t n);
 
 /* How much correlation makes a mean of many values less sure: its variance is so many times that of independent ones. */
 double change_growth(const double *rest, size_t n);

@@ -4,16 +4,17 @@
 #include <string.h>
 
 #include "core/dist.h"
+#include "core/stats.h"
 #include "harness/history/change_parts.h"
 
-#define DIFFERENCE_TO_SD (MAD_TO_SD / M_SQRT2) /* from the median distance between neighbours */
-#define MAD_TO_SD        1.4826
-#define CLIPPED_SHARE    0.9377 /* as in change_noise.c */
-#define DIFFERENCES      120
-#define NEAR             5  /* values around one, whose median it is held against */
-#define FIRST            20 /* values of a level that tell at a glance whether it was left */
-#define PARAMETERS       4  /* of a ramp: level, total, and its two ends */
-#define AS_A_STEP        4  /* what a ramp must explain more, in variances, to be none */
+#define DIFFERENCE_TO_SD                                                                           \
+    (STATS_MAD_TO_SD / M_SQRT2) /* from the median distance between neighbours */
+#define CLIPPED_SHARE 0.9377    /* as in change_noise.c */
+#define DIFFERENCES   120
+#define NEAR          5  /* values around one, whose median it is held against */
+#define FIRST         20 /* values of a level that tell at a glance whether it was left */
+#define PARAMETERS    4  /* of a ramp: level, total, and its two ends */
+#define AS_A_STEP     4  /* what a ramp must explain more, in variances, to be none */
 
 static double median_of(const double *x, size_t n)
 {
@@ -21,7 +22,7 @@ static double median_of(const double *x, size_t n)
 
     memcpy(sorted, x, n * sizeof(*x));
     change_sort(sorted, n);
-    return change_median(sorted, n);
+    return stats_quantile_sorted(sorted, n, .5);
 }
 
 /* From successive differences, as von Neumann's (1941), but by their median: a slip is next to nothing in them, and a stray

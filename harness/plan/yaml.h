@@ -3,6 +3,10 @@
 // error. A small layer over libyaml's document API, shared by the suite parser, the shape sets and
 // the hardware figures.
 //
+// libcyaml does not serve here: its schema is fixed before a file is read, and the keys of a case are
+// the options of its benchmark. It reads 010 as 8, keeps no lines for later errors, and an error has
+// neither the allowed keys nor a hint.
+//
 // What is accepted is the plain part of YAML: maps, lists and scalars. Refused, each with
 // "name:line: what": anchors, aliases, tags, a second document, a key that is not a text or stands
 // twice in its map, a NUL inside a text, nesting beyond YAML_DEPTH_MAX, more than YAML_NODES_MAX

@@ -8,8 +8,6 @@
 
 #include "core/stats.h"
 
-#define MAD_TO_SIGMA 1.4826 /* of a normal distribution */
-
 struct judging {
     const struct link *links;
     size_t n, n_hosts;
@@ -94,7 +92,7 @@ static double others_median(struct judging *j, double *noise)
     median = stats_median(j->others, n);
     for (size_t i = 0; i < n; i++)
         j->others[i] = fabs(j->others[i] - median);
-    *noise = n ? LINKS_NOISE * MAD_TO_SIGMA * stats_median(j->others, n) / median : NAN;
+    *noise = n ? LINKS_NOISE * STATS_MAD_TO_SD * stats_median(j->others, n) / median : NAN;
     return median;
 }
 

@@ -9,10 +9,10 @@
 #include <string.h>
 
 #include "benches/gemm/gpu_operands.h"
-#include "benches/gemm/search.h"
 #include "core/clock.h"
 #include "core/hw/gpu_gemm.h"
 #include "core/hw/gpu_time.h"
+#include "core/search.h"
 
 /* ---- What products on a GPU are made of: see struct gemm_form. ---- */
 
@@ -281,12 +281,13 @@ static int run_loose(struct gpu_run *r)
     return err ? err : gpu_ops(r->gpu)->stream_wait(r->timer.stream);
 }
 
-/* One candidate's time for a product, for the contest. */
-static int time_candidate(void *arg, unsigned i, double *ns)
+/* A run of the contest: the time of one product. */
+static int time_candidate(void *arg, unsigned i, uint64_t passes, struct search_run *run)
 {
     struct gpu_run *r = arg;
     uint64_t all_ns = 0, n = 1;
 
+    (void)passes;
     r->candidate = i;
     int err = run_loose(r);
     if (err && err != -ENOMEM && !gpu_base(r->gpu)->lost)
@@ -301,30 +302,24 @@ static int time_candidate(void *arg, unsigned i, double *ns)
         err = gpu_timer_run(&r->timer, queue_product, r, n, KERNELS_EACH, &all_ns);
     }
     r->products += n;
-    *ns = (double)all_ns / (double)n;
+    *run = (struct search_run){.cost = (double)all_ns / (double)n, .ns = all_ns};
     return err;
-}
-
-static uint64_t now_ns(void *arg)
-{
-    (void)arg;
-    return clock_now_ns();
 }
 
 static int choose_candidate(struct gpu_run *r, unsigned n, bool brief)
 {
-    const struct contest contest = {.n = n < CONTEST_MAX ? n : CONTEST_MAX,
-                                    .time = time_candidate,
-                                    .now_ns = now_ns,
-                                    .arg = r,
-                                    .budget_ns = brief ? CONTEST_BRIEF_NS : CONTEST_NS};
-    struct contest_result result;
-    int err = contest_run(&contest, &result);
+    const struct search contest = {.policy = &search_contest,
+                                   .n = n,
+                                   .run = time_candidate,
+                                   .arg = r,
+                                   .budget_ns = brief ? CONTEST_BRIEF_NS : CONTEST_NS};
+    struct search_result result;
+    int err = search_run(&contest, &result);
 
     if (err)
         return gpu_failed(r, err);
     r->candidate = result.best;
-    r->tried = result.timed;
+    r->tried = result.tried;
     r->gap = result.gap;
     return 0;
 }

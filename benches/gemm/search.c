@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fastest of several ways, and of all shapes: see search.h. */
+/* The fastest of all shapes: see search.h. */
 #include "benches/gemm/search.h"
 
 #include <errno.h>
@@ -13,142 +13,6 @@
 #include "core/clock.h"
 #include "core/stats.h"
 
-/* ---- Choosing the fastest ---- */
-
-struct contestant {
-    double ns[CONTEST_ROUNDS];
-    unsigned n; /* times; 0: it was not timed, or cannot */
-    bool goes_on;
-};
-
-struct race {
-    const struct contest *config;
-    struct contestant each[CONTEST_MAX];
-    uint64_t begin_ns;
-};
-
-static uint64_t elapsed_ns(const struct race *r)
-{
-    return r->config->now_ns(r->config->arg) - r->begin_ns;
-}
-
-static int time_one(struct race *r, unsigned i)
-{
-    struct contestant *c = &r->each[i];
-    double ns = 0;
-    int err = r->config->time(r->config->arg, i, &ns);
-
-    if (!err)
-        c->ns[c->n++] = ns;
-    return err == -EOPNOTSUPP ? 0 : err;
-}
-
-static double median(const struct contestant *c)
-{
-    return stats_median(c->ns, c->n);
-}
-
-/* Takes half of the time at most: the rest is for the rounds. */
-static int first_round(struct race *r)
-{
-    int err = 0;
-
-    for (unsigned i = 0; !err && i < r->config->n; i++)
-        if (!i || elapsed_ns(r) < r->config->budget_ns / 2)
-            err = time_one(r, i);
-    return err;
-}
-
-/* How many can go through all of the rounds that there must be in the time that is left. */
-static unsigned count_finalists(const struct race *r, double fastest_ns)
-{
-    double used_ns = (double)elapsed_ns(r), budget_ns = (double)r->config->budget_ns;
-    double fit = (budget_ns - used_ns) / (CONTEST_ROUNDS_MIN * fastest_ns);
-
-    return fit < 1 ? 1 : fit > CONTEST_FINAL ? CONTEST_FINAL : (unsigned)fit;
-}
-
-/* Number 0, and the fastest of those that are near the fastest. */
-static void choose_finalists(struct race *r)
-{
-    double fastest_ns = INFINITY;
-
-    for (unsigned i = 0; i < r->config->n; i++)
-        if (r->each[i].n && r->each[i].ns[0] < fastest_ns)
-            fastest_ns = r->each[i].ns[0];
-    unsigned most = count_finalists(r, fastest_ns);
-    double limit = fastest_ns * (1 + CONTEST_NEAR);
-    for (unsigned chosen = 0; chosen < most; chosen++) {
-        struct contestant *next = NULL;
-        for (unsigned i = 0; i < r->config->n; i++) {
-            struct contestant *c = &r->each[i];
-            if (c->n && !c->goes_on && c->ns[0] <= limit && (!next || c->ns[0] < next->ns[0]))
-                next = c;
-        }
-        if (next)
-            next->goes_on = true;
-    }
-    r->each[0].goes_on = r->each[0].n > 0;
-}
-
-/* One round of the finalists. It is finished also where it is late: nobody gets a time that the
- * others do not get. */
-static int next_round(struct race *r, bool backwards)
-{
-    unsigned n = r->config->n;
-    int err = 0;
-
-    for (unsigned i = 0; !err && i < n; i++) {
-        unsigned at = backwards ? n - 1 - i : i;
-        if (r->each[at].goes_on)
-            err = time_one(r, at);
-    }
-    return err;
-}
-
-static void judge(const struct race *r, struct contest_result *out)
-{
-    const struct contestant *first = &r->each[0], *best = NULL;
-
-    for (unsigned i = 0; i < r->config->n; i++) {
-        const struct contestant *c = &r->each[i];
-        out->timed += c->n > 0;
-        if (c->goes_on && c->n && (!best || median(c) < median(best)))
-            best = c;
-    }
-    if (!best)
-        return;
-    out->gap = first->n ? median(first) / median(best) - 1 : NAN;
-    if (out->gap <= CONTEST_TIE) {
-        best = first;
-        out->gap = 0;
-    }
-    out->best = (unsigned)(best - r->each);
-}
-
-int contest_run(const struct contest *config, struct contest_result *out)
-{
-    struct race r = {.config = config, .begin_ns = config->now_ns(config->arg)};
-
-    *out = (struct contest_result){0};
-    int err = config->n && config->n <= CONTEST_MAX ? first_round(&r) : -EINVAL;
-    if (err)
-        return err;
-    choose_finalists(&r);
-    for (unsigned round = 1; !err && round < CONTEST_ROUNDS; round++) {
-        if (round < CONTEST_ROUNDS_MIN || round % 2 || elapsed_ns(&r) < config->budget_ns)
-            err = next_round(&r, round % 2);
-        else
-            break;
-    }
-    if (err)
-        return err;
-    judge(&r, out);
-    return out->timed ? 0 : -EOPNOTSUPP;
-}
-
-/* ---- The search for the fastest shape ---- */
-
 #define SHORTEST      256
 #define FIRST_SQUARE  512
 #define LAST_SQUARE   16384
@@ -160,18 +24,21 @@ int contest_run(const struct contest *config, struct contest_result *out)
 #define NEIGHBOURS    16 /* 6 by doubling, 6 by steps, 4 that fit the units */
 #define BUDGET_SHARES 8
 
-struct search {
+static const struct search_policy uphill = {.gain = GEMM_SEARCH_GAIN,
+                                            .patience = GEMM_SEARCH_PATIENCE};
+
+/* Where the search is: the shapes that are next, squares first, and those that were thought of. */
+struct climb {
     const struct gemm_search *config;
     struct gemm_search_result *out;
-    struct gemm_shape seen[TRIES_MAX];
+    struct gemm_shape list[NEIGHBOURS], seen[TRIES_MAX];
+    size_t n, at;
     unsigned n_seen;
-    double mark;     /* rate at the last gain */
-    unsigned barren; /* tries since then */
-    uint64_t begin_ns;
-    bool over;
+    double before; /* the best rate when the list was made */
+    uint64_t step; /* 0: the list is that of squares */
 };
 
-static bool is_seen(const struct search *s, const struct gemm_shape *x)
+static bool is_seen(const struct climb *s, const struct gemm_shape *x)
 {
     for (unsigned i = 0; i < s->n_seen; i++)
         if (s->seen[i].m == x->m && s->seen[i].n == x->n && s->seen[i].k == x->k)
@@ -180,7 +47,7 @@ static bool is_seen(const struct search *s, const struct gemm_shape *x)
 }
 
 /* So that slow machines do not spend their time on one shape. */
-static bool takes_too_long(const struct search *s, const struct gemm_shape *x)
+static bool takes_too_long(const struct climb *s, const struct gemm_shape *x)
 {
     double rate = s->out->operations_per_ns;
 
@@ -188,56 +55,8 @@ static bool takes_too_long(const struct search *s, const struct gemm_shape *x)
                            (double)s->config->budget_ns / BUDGET_SHARES;
 }
 
-static void stop(struct search *s, enum gemm_search_stop why)
-{
-    s->out->stop = why;
-    s->over = true;
-}
-
-static void note(struct search *s, const struct gemm_shape *x, double rate)
-{
-    s->out->tried++;
-    s->barren++;
-    if (rate > s->out->operations_per_ns) {
-        s->out->operations_per_ns = rate;
-        s->out->best = *x;
-    }
-    if (rate > s->mark * (1 + GEMM_SEARCH_GAIN)) {
-        s->mark = rate;
-        s->barren = 0;
-    }
-    if (s->barren >= GEMM_SEARCH_PATIENCE)
-        stop(s, GEMM_STOP_NO_GAIN);
-}
-
-/* Tries a shape, unless it was or cannot be. 0 or -errno. */
-static int try_shape(struct search *s, const struct gemm_shape *x)
-{
-    double rate = 0;
-
-    if (is_seen(s, x))
-        return 0;
-    if (s->n_seen == TRIES_MAX)
-        stop(s, GEMM_STOP_EXHAUSTED);
-    else if (s->config->now_ns(s->config->arg) - s->begin_ns >= s->config->budget_ns)
-        stop(s, GEMM_STOP_BUDGET);
-    if (s->over)
-        return 0;
-    s->seen[s->n_seen++] = *x;
-    if (takes_too_long(s, x)) {
-        s->out->too_long++;
-        return 0;
-    }
-    int err = s->config->rate(s->config->arg, x, &rate);
-    if (!err)
-        note(s, x, rate);
-    else if (err == -EOPNOTSUPP || err == -ENOMEM)
-        s->out->refused++;
-    return err == -EOPNOTSUPP || err == -ENOMEM ? 0 : err;
-}
-
 /* Within bounds, and a multiple of the smallest step. */
-static uint64_t clamp(const struct search *s, uint64_t side)
+static uint64_t clamp(const struct climb *s, uint64_t side)
 {
     uint64_t longest = s->config->longest;
 
@@ -245,7 +64,7 @@ static uint64_t clamp(const struct search *s, uint64_t side)
     return side < SHORTEST ? SHORTEST : side > longest ? longest : side;
 }
 
-static void add(const struct search *s, struct gemm_shape *list, size_t *n, struct gemm_shape x)
+static void add(const struct climb *s, struct gemm_shape *list, size_t *n, struct gemm_shape x)
 {
     list[(*n)++] = (struct gemm_shape){clamp(s, x.m), clamp(s, x.n), clamp(s, x.k)};
 }
@@ -256,7 +75,7 @@ static uint64_t nearest(uint64_t side, uint64_t of)
 }
 
 /* m and n in tiles that fill all units the same number of times: f x g of them at once. */
-static void add_even(const struct search *s, struct gemm_shape *list, size_t *n)
+static void add_even(const struct climb *s, struct gemm_shape *list, size_t *n)
 {
     struct gemm_shape b = s->out->best;
     unsigned units = s->config->units, f = 1;
@@ -275,7 +94,7 @@ static void add_even(const struct search *s, struct gemm_shape *list, size_t *n)
 }
 
 /* Where to look from the best shape so far. */
-static size_t neighbours(const struct search *s, uint64_t step, struct gemm_shape *list)
+static size_t neighbours(const struct climb *s, uint64_t step, struct gemm_shape *list)
 {
     struct gemm_shape b = s->out->best;
     size_t n = 0;
@@ -294,67 +113,114 @@ static size_t neighbours(const struct search *s, uint64_t step, struct gemm_shap
     return n;
 }
 
-static int try_squares(struct search *s)
+static size_t squares(const struct climb *s, struct gemm_shape *list)
 {
-    int err = 0;
+    size_t n = 0;
 
-    for (uint64_t side = FIRST_SQUARE; !err && !s->over && side <= LAST_SQUARE; side *= 2)
+    for (uint64_t side = FIRST_SQUARE; side <= LAST_SQUARE; side *= 2)
         if (side <= s->config->longest)
-            err = try_shape(s, &(struct gemm_shape){side, side, side});
-    return err;
+            list[n++] = (struct gemm_shape){side, side, side};
+    return n;
 }
 
-/* Tries neighbours until one is faster. */
-static int look_round(struct search *s, uint64_t step, bool *faster)
+/* The shapes round the best one: with the same step where a better one was found, else a smaller
+ * one. false: there is none left. */
+static bool make_list(struct climb *s)
 {
-    struct gemm_shape list[NEIGHBOURS];
-    double before = s->out->operations_per_ns;
-    size_t n = neighbours(s, step, list);
-    int err = 0;
+    double rate = s->out->operations_per_ns;
 
-    *faster = false;
-    for (size_t i = 0; !err && !s->over && !*faster && i < n; i++) {
-        err = try_shape(s, &list[i]);
-        *faster = s->out->operations_per_ns > before;
-    }
-    return err;
+    if (!s->out->best.m)
+        return false;
+    if (!s->step)
+        s->step = STEP_FIRST;
+    else if (!(rate > s->before))
+        s->step /= 2;
+    s->before = rate;
+    s->n = neighbours(s, s->step, s->list);
+    s->at = 0;
+    return s->step >= STEP_LAST;
 }
 
-static int climb(struct search *s)
+/* The next shape that was not thought of yet. */
+static bool next_shape(void *arg, unsigned i, const struct search_result *so_far)
 {
-    uint64_t step = STEP_FIRST;
-    bool faster;
-    int err = 0;
+    struct climb *s = arg;
 
-    while (!err && !s->over && step >= STEP_LAST) {
-        err = look_round(s, step, &faster);
-        step = faster ? step : step / 2;
+    (void)i;
+    (void)so_far;
+    for (;;) {
+        bool found = s->step && s->out->operations_per_ns > s->before;
+        if ((s->at == s->n || found) && !make_list(s))
+            return false;
+        const struct gemm_shape *x = &s->list[s->at++];
+        if (is_seen(s, x))
+            continue;
+        if (s->n_seen == TRIES_MAX)
+            return false;
+        s->seen[s->n_seen++] = *x;
+        if (!takes_too_long(s, x))
+            return true;
+        s->out->too_long++;
     }
-    return err;
+}
+
+/* A run of a search. Its unit of work is an operation. */
+static int rate_shape(void *arg, unsigned i, uint64_t passes, struct search_run *run)
+{
+    struct climb *s = arg;
+    const struct gemm_shape *x = &s->seen[s->n_seen - 1];
+    double rate = 0;
+    int err = s->config->rate(s->config->arg, x, &rate);
+
+    (void)i;
+    (void)passes;
+    if (!err && rate > s->out->operations_per_ns) {
+        s->out->operations_per_ns = rate;
+        s->out->best = *x;
+    }
+    *run = (struct search_run){.cost = 1 / rate};
+    return err == -ENOMEM ? -EOPNOTSUPP : err;
+}
+
+static uint64_t now_of(void *arg)
+{
+    const struct climb *s = arg;
+
+    return s->config->now_ns ? s->config->now_ns(s->config->arg) : clock_now_ns();
 }
 
 int gemm_search_run(const struct gemm_search *config, struct gemm_search_result *out)
 {
-    struct search s = {.config = config, .out = out, .begin_ns = config->now_ns(config->arg)};
+    struct climb s = {.config = config, .out = out};
+    const struct search search = {.policy = &uphill,
+                                  .n = TRIES_MAX,
+                                  .run = rate_shape,
+                                  .next = next_shape,
+                                  .now_ns = now_of,
+                                  .arg = &s,
+                                  .budget_ns = config->budget_ns};
+    struct search_result found;
 
-    *out = (struct gemm_search_result){.stop = GEMM_STOP_EXHAUSTED};
-    int err = try_squares(&s);
-    if (!err && out->best.m)
-        err = climb(&s);
-    out->elapsed_ns = config->now_ns(config->arg) - s.begin_ns;
-    return err;
+    *out = (struct gemm_search_result){0};
+    s.n = squares(&s, s.list);
+    int err = search_run(&search, &found);
+    out->tried = found.tried;
+    out->refused = found.refused;
+    out->elapsed_ns = found.elapsed_ns;
+    out->stop = found.stop;
+    return err == -EOPNOTSUPP ? 0 : err;
 }
 
 const char *gemm_search_text(const struct gemm_search_result *r, char *text, size_t len)
 {
     char why[64];
 
-    if (r->stop == GEMM_STOP_NO_GAIN)
+    if (r->stop == SEARCH_NO_GAIN)
         snprintf(why, sizeof(why), "no gain over %g %% in the last %d", 100 * GEMM_SEARCH_GAIN,
                  GEMM_SEARCH_PATIENCE);
     else
         snprintf(why, sizeof(why), "%s",
-                 r->stop == GEMM_STOP_BUDGET ? "its time was over" : "all near it were tried");
+                 r->stop == SEARCH_TIME ? "its time was over" : "all near it were tried");
     int n = snprintf(text, len, "the best of %u shapes in %.3g s; stopped: %s", r->tried,
                      (double)r->elapsed_ns * 1e-9, why);
     if (r->refused + r->too_long && n > 0 && (size_t)n < len)
@@ -413,18 +279,11 @@ static int rate_of(void *arg, const struct gemm_shape *shape, double *rate)
     return err;
 }
 
-static uint64_t now_ns(void *arg)
-{
-    (void)arg;
-    return clock_now_ns();
-}
-
 int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t budget_ns,
               struct gemm_shape *shape)
 {
     struct seek seek = {.where = where, .run = run};
     const struct gemm_search search = {.rate = rate_of,
-                                       .now_ns = now_ns,
                                        .arg = &seek,
                                        .budget_ns = budget_ns,
                                        .longest = LONGEST,

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The ceilings of arrays: see arrays.h. */
+#include <errno.h>
 #include <math.h>
 #include <stdbool.h>
 
 #include "benches/memory/arrays.h"
-#include "benches/memory/race.h"
+#include "core/search.h"
 
-#define UNITS  2 /* the widest vector units */
-#define STORED 3 /* no zeros: some memory takes lines of zeros twice as fast */
-
-_Static_assert(UNITS *KERNEL_STREAMS <= RACE_WAYS_MAX && UNITS * KERNEL_FORMS <= RACE_WAYS_MAX,
-               "all forms take part");
+#define UNITS     2 /* the widest vector units */
+#define FORMS_MAX (UNITS * (KERNEL_STREAMS > KERNEL_FORMS ? KERNEL_STREAMS : KERNEL_FORMS))
+#define STORED    3 /* no zeros: some memory takes lines of zeros twice as fast */
 
 /* The forms of one loop, and what they go over. */
 struct forms {
@@ -20,7 +19,7 @@ struct forms {
     struct form {
         kernel_fn *kernel;
         unsigned streams; /* a thread's memory is cut down to whole blocks of so many parts */
-    } forms[RACE_WAYS_MAX];
+    } forms[FORMS_MAX];
 };
 
 static void add_form(struct forms *f, kernel_fn *kernel, unsigned streams)
@@ -77,30 +76,38 @@ static double as_one(struct arrays *a, unsigned streams)
     return (double)bytes * a->threads;
 }
 
-/* A race_fn. */
-static double run_form(void *arg, unsigned way, uint64_t passes, uint64_t *ns)
+/* A run of a search. Its unit of work is a byte. */
+static int run_form(void *arg, unsigned way, uint64_t passes, struct search_run *run)
 {
     struct forms *f = arg;
     double bytes = as_one(f->arrays, f->forms[way].streams);
 
-    if (bytes > 0)
-        arrays_time(f->arrays, f->team, f->forms[way].kernel, passes, STORED, ns);
-    return bytes;
+    if (!(bytes > 0))
+        return -EOPNOTSUPP;
+    arrays_time(f->arrays, f->team, f->forms[way].kernel, passes, STORED, &run->ns);
+    run->cost = (double)run->ns / (bytes * (double)passes);
+    return 0;
 }
 
-/* By the form with this number, counted from 1, or by the best of all, whose number is then written. */
+/* By the form with this number, counted from 1, or by the best of all, whose number is then written.
+ * 0 where none moves anything. */
 static double best_rate(struct arrays *a, struct team *team, void (*list)(struct forms *),
                         unsigned *number)
 {
     struct forms f = {.arrays = a, .team = team};
-    double gbps;
+    struct search search = {.policy = &search_peak, .run = run_form, .arg = &f};
+    struct search_result best;
 
     list(&f);
-    if (*number)
-        return race_alone(run_form, &f, *number - 1);
-    gbps = race_best(run_form, &f, f.n, number);
-    ++*number;
-    return gbps;
+    search.n = f.n;
+    if (*number) {
+        f.forms[0] = f.forms[*number - 1];
+        search.n = 1;
+    }
+    int err = search_run(&search, &best);
+    if (!*number)
+        *number = best.best + 1;
+    return err ? 0 : 1 / best.cost;
 }
 
 static bool loads(enum kernel_op op)

@@ -7,28 +7,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/clock.h"
+#include "core/search.h"
 
 #define CANDIDATES_MAX 512
 #define GRID_MAX       INT32_MAX /* blocks in x, of every GPU since 2012 */
-#define KEEP_SHARE     4         /* a quarter goes on to the next round ... */
-#define RUNS_GROWTH    3         /* ... and is timed three times as often */
-#define FINALISTS      4
-#define STRIDE         7919 /* a prime: shapes are tried all over the space from the start */
 
 static const unsigned unrolls[] = {1, 2, 4, 8};
 static const unsigned blocks[] = {128, 256, 512, 1024};
 
-struct candidate {
-    struct gpu_shape shape;
-    uint64_t ns; /* the least of its runs; UINT64_MAX: none yet */
-};
-
-struct search {
+struct shapes {
     const struct gpu_tune_space *space;
-    struct candidate *all;
-    size_t n;
-    uint64_t end_ns;
+    struct gpu_shape *all;
+    unsigned n;
 };
 
 /* Blocks until each access of the array has a thread. */
@@ -59,20 +49,20 @@ const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len
     return text;
 }
 
-static void add(struct search *s, struct gpu_shape shape, uint64_t grid)
+static void add(struct shapes *s, struct gpu_shape shape, uint64_t grid)
 {
-    const struct gpu_shape *last = s->n ? &s->all[s->n - 1].shape : NULL;
+    const struct gpu_shape *last = s->n ? &s->all[s->n - 1] : NULL;
     unsigned most = cover(s->space, &shape);
 
     shape.grid = grid < most ? (unsigned)grid : most;
     bool again = last && last->unroll == shape.unroll && last->streaming == shape.streaming &&
                  last->block == shape.block && last->grid == shape.grid;
     if (!again && s->n < CANDIDATES_MAX)
-        s->all[s->n++] = (struct candidate){shape, UINT64_MAX};
+        s->all[s->n++] = shape;
 }
 
 /* 1, 2, 4, ... blocks on each SM, as many as fit, and as many as cover the array. */
-static void add_grids(struct search *s, struct gpu_shape shape)
+static void add_grids(struct shapes *s, struct gpu_shape shape)
 {
     unsigned each = s->space->blocks_per_sm(s->space->arg, &shape);
 
@@ -84,7 +74,7 @@ static void add_grids(struct search *s, struct gpu_shape shape)
         add(s, shape, GRID_MAX);
 }
 
-static void list_candidates(struct search *s)
+static void list_candidates(struct shapes *s)
 {
     for (size_t u = 0; u < sizeof(unrolls) / sizeof(unrolls[0]); u++)
         for (size_t b = 0; b < sizeof(blocks) / sizeof(blocks[0]); b++)
@@ -92,69 +82,31 @@ static void list_candidates(struct search *s)
                 add_grids(s, (struct gpu_shape){unrolls[u], streaming, blocks[b], 0});
 }
 
-static int compare(const void *a, const void *b)
+/* A run of a search. */
+static int time_shape(void *arg, unsigned i, uint64_t passes, struct search_run *run)
 {
-    const struct candidate *x = a, *y = b;
+    struct shapes *s = arg;
+    int err = s->space->time(s->space->arg, &s->all[i], &run->ns);
 
-    return x->ns < y->ns ? -1 : x->ns > y->ns;
-}
-
-static int time_one(struct search *s, struct candidate *c)
-{
-    uint64_t ns;
-    int err = s->space->time(s->space->arg, &c->shape, &ns);
-
-    if (!err && ns < c->ns) /* what disturbs can only lengthen */
-        c->ns = ns;
+    (void)passes;
+    run->cost = (double)run->ns;
     return err;
-}
-
-/* Times the first n candidates once, in an order that is spread over them; stops when the time is
- * over. 0, 1 when it was, or -errno. */
-static int time_all(struct search *s, size_t n)
-{
-    for (size_t i = 0, at = 0; i < n; i++, at = (at + STRIDE) % n) {
-        if (clock_now_ns() >= s->end_ns && s->all[0].ns != UINT64_MAX)
-            return 1;
-        int err = time_one(s, &s->all[at]);
-        if (err)
-            return err;
-    }
-    return 0;
-}
-
-/* Halving: the time goes to those that may be the best. */
-static int halve(struct search *s, unsigned *tried)
-{
-    int over = time_all(s, s->n);
-
-    *tried = 0;
-    for (size_t i = 0; i < s->n; i++)
-        *tried += s->all[i].ns != UINT64_MAX ? 1 : 0;
-    qsort(s->all, s->n, sizeof(*s->all), compare);
-    size_t n = *tried;
-    for (unsigned runs = RUNS_GROWTH; !over && n > FINALISTS; runs *= RUNS_GROWTH) {
-        n = n / KEEP_SHARE > FINALISTS ? n / KEEP_SHARE : FINALISTS;
-        for (unsigned i = 0; !over && i < runs; i++)
-            over = time_all(s, n);
-        qsort(s->all, n, sizeof(*s->all), compare);
-    }
-    return over < 0 ? over : 0;
 }
 
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best)
 {
-    struct search s = {.space = space, .end_ns = clock_now_ns() + budget_ns};
-    int err;
+    struct shapes s = {.space = space, .all = calloc(CANDIDATES_MAX, sizeof(*s.all))};
+    struct search search = {
+        .policy = &search_halving, .run = time_shape, .arg = &s, .budget_ns = budget_ns};
+    struct search_result found;
 
     *best = (struct gpu_tuned){0};
-    s.all = calloc(CANDIDATES_MAX, sizeof(*s.all));
     if (!s.all)
         return -ENOMEM;
     list_candidates(&s);
-    err = s.n ? halve(&s, &best->tried) : -EOPNOTSUPP;
-    best->shape = s.all[0].shape;
-    best->of = (unsigned)s.n;
+    search.n = s.n;
+    int err = search_run(&search, &found);
+    *best = (struct gpu_tuned){.shape = s.all[found.best], .tried = found.tried, .of = s.n};
     free(s.all);
     return err;
 }

@@ -46,7 +46,7 @@ struct gpu_tuned {
     unsigned tried, of; /* shapes timed, of so many: fewer when the time was over */
 };
 
-/* The fastest shape, the plain one among them, in about budget_ns. 0, or -errno of time(), -ENOMEM, or
+/* The fastest shape, the plain one among them, in about budget_ns (over 0). 0, or -errno of time(), -ENOMEM, or
  * -EOPNOTSUPP when no shape runs. */
 int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best);
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +15,6 @@
 #define WINDOW_NS  50000000u
 #define WARM_UPS   6  /* windows */
 #define WINDOWS    10 /* that count */
-#define GAIN_LEAST 1.02
 #define START_SIZE 1048576u
 
 struct tune {
@@ -26,25 +26,8 @@ struct tune {
     size_t len;
 };
 
-size_t tune_plateau(const struct tune_step *steps, size_t n)
-{
-    double best = 0;
-    size_t at = 0;
-
-    for (size_t i = 0; i < n; i++)
-        best = steps[i].gbps > best ? steps[i].gbps : best;
-    while (at < n - 1 && steps[at].gbps < TUNE_SHARE * best)
-        at++;
-    return at;
-}
-
-bool tune_goes_on(const struct tune_step *steps, size_t n)
-{
-    if (n < 3)
-        return true;
-    double before = steps[n - 3].gbps;
-    return steps[n - 1].gbps > GAIN_LEAST * before || steps[n - 2].gbps > GAIN_LEAST * before;
-}
+const struct search_policy tune_policy = {
+    .gain = 0.02, .patience = 2, .favoured = UINT_MAX, .tie = 1 / TUNE_SHARE - 1};
 
 static int keep_error(struct tune *t, int err)
 {
@@ -75,25 +58,52 @@ static int measure(struct tune *t, double *gbps)
     return err;
 }
 
-/* Doubles *value from `first` to `last`, keeps the least that is on the plateau. */
+/* A value that is doubled from `first` to `last`. */
+struct doubling {
+    struct tune *tune;
+    const char *what;
+    uint64_t *value, first, last;
+};
+
+static bool double_value(void *arg, unsigned i, const struct search_result *so_far)
+{
+    struct doubling *d = arg;
+
+    (void)so_far;
+    *d->value = d->first << i;
+    return *d->value <= d->last;
+}
+
+/* A run of a search. Its unit of work is a byte. */
+static int measure_value(void *arg, unsigned i, uint64_t passes, struct search_run *run)
+{
+    struct doubling *d = arg;
+    double gbps;
+    int err = measure(d->tune, &gbps);
+
+    (void)i;
+    (void)passes;
+    if (!err)
+        fprintf(stderr, "%s: tune: %s %" PRIu64 ": %.4g GB/s\n", program_invocation_short_name,
+                d->what, *d->value, gbps);
+    *run = (struct search_run){.cost = 1 / gbps};
+    return err;
+}
+
+/* Leaves the least value that is on the plateau in *value. */
 static int search(struct tune *t, const char *what, uint64_t *value, uint64_t first, uint64_t last)
 {
-    struct tune_step steps[STEPS_MAX];
-    size_t n = 0;
-    int err = 0;
+    struct doubling d = {t, what, value, first, last};
+    const struct search search = {.policy = &tune_policy,
+                                  .n = STEPS_MAX,
+                                  .run = measure_value,
+                                  .next = double_value,
+                                  .arg = &d};
+    struct search_result found;
+    int err = search_run(&search, &found);
 
-    for (uint64_t v = first; !err && v <= last && n < STEPS_MAX && tune_goes_on(steps, n); v *= 2) {
-        *value = steps[n].value = v;
-        err = measure(t, &steps[n].gbps);
-        if (!err)
-            fprintf(stderr, "%s: tune: %s %" PRIu64 ": %.4g GB/s\n", program_invocation_short_name,
-                    what, v, steps[n].gbps);
-        n++;
-    }
-    if (err)
-        return err;
-    *value = steps[tune_plateau(steps, n)].value;
-    return 0;
+    *value = first << found.best;
+    return err;
 }
 
 static int search_all(struct tune *t, bool rdma)

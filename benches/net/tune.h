@@ -8,19 +8,13 @@
 #define PLUMB_BENCHES_NET_TUNE_H
 
 #include "benches/net/net_work.h"
+#include "core/search.h"
 
 #define TUNE_SHARE 0.95
 
-/* What a search was told of each step, and where the plateau begins. */
-struct tune_step {
-    uint64_t value;
-    double gbps;
-};
-
-/* The smallest value whose rate is at least TUNE_SHARE of the best: its index. n > 0. Pure; for tests. */
-size_t tune_plateau(const struct tune_step *steps, size_t n);
-/* Is it worth to go on: did the last two doublings gain anything? Pure; for tests. */
-bool tune_goes_on(const struct tune_step *steps, size_t n);
+/* Doubles a value until the last two doublings gained less than 2 %. The least one within TUNE_SHARE
+ * of the best wins. For tests. */
+extern const struct search_policy tune_policy;
 
 /* 0, or -errno with error. */
 int net_tune(struct opts *o, const struct net_params *p, const volatile int *cancel, char *error,

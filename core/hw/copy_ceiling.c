@@ -2,17 +2,18 @@
 /* The ceiling of copies: see copy_ceiling.h. */
 #include "core/hw/copy_ceiling.h"
 
-#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/hw/host_kernels.h"
+#include "core/search.h"
 
-#define RUNS   3         /* of each way, at least ... */
-#define NS     10000000u /* ... and for so long */
-#define RUN_NS 100000u
-#define UNITS  2 /* the widest vector units */
+#define UNITS    2 /* the widest vector units */
+#define WAYS_MAX (1 + UNITS * KERNEL_FORMS)
+
+static const struct search_stage stages[] = {{3, 10000000, 0, 0, 0}, {0}};
+static const struct search_policy best_run = {.stages = stages, .run_ns = 100000};
 
 /* One loop for the ceiling and for what is held against it: inlined, they would differ by a cycle. */
 __attribute__((noinline)) void copy_by_memcpy(void *dst, const void *src, size_t bytes,
@@ -29,48 +30,47 @@ static void libc_copy(struct kernel_args *k)
     copy_by_memcpy(k->dst, k->a, k->bytes, k->passes);
 }
 
-static uint64_t timed(kernel_fn *copy, struct kernel_args *args, uint64_t passes)
+struct copies {
+    struct kernel_args args;
+    unsigned n;
+    kernel_fn *ways[WAYS_MAX];
+};
+
+/* A run of a search. Its unit of work is a pass. */
+static int time_copy(void *arg, unsigned i, uint64_t passes, struct search_run *run)
 {
-    args->passes = passes;
+    struct copies *c = arg;
+
+    c->args.passes = passes;
     uint64_t begin = clock_now_ns();
-    copy(args);
-    return clock_now_ns() - begin;
+    c->ways[i](&c->args);
+    run->ns = clock_now_ns() - begin;
+    run->cost = (double)run->ns / (double)passes;
+    return 0;
 }
 
-/* ns a pass, the least of all runs: what disturbs can only lengthen. Short runs, in which the clock
- * weighs, do not count; the number of passes grows until there are none. */
-static double best_pass_ns(kernel_fn *copy, struct kernel_args *args)
+static void list_copies(struct copies *c)
 {
-    uint64_t passes = 1, spent_ns = 0;
-    double best = INFINITY;
+    int units = 0;
 
-    for (int runs = 0; runs < RUNS || spent_ns < NS;) {
-        uint64_t ns = timed(copy, args, passes);
-        if (ns < RUN_NS) {
-            passes *= 2;
+    c->ways[c->n++] = libc_copy;
+    for (size_t i = 0; host_isas[i] && units < UNITS && c->args.bytes % KERNEL_BLOCK == 0; i++) {
+        if (!host_isas[i]->present())
             continue;
-        }
-        best = fmin(best, (double)ns / (double)passes);
-        spent_ns += ns;
-        runs++;
+        units++;
+        for (int form = 0; form < KERNEL_FORMS; form++)
+            if (host_isas[i]->kernels[KERNEL_COPY][KERNEL_F64][form])
+                c->ways[c->n++] = host_isas[i]->kernels[KERNEL_COPY][KERNEL_F64][form];
     }
-    return best;
 }
 
 double copy_ceiling(void *dst, const void *src, size_t bytes)
 {
-    struct kernel_args args = {.dst = dst, .a = src, .bytes = bytes};
-    double best = best_pass_ns(libc_copy, &args);
-    int units = 0;
+    struct copies copies = {.args = {.dst = dst, .a = src, .bytes = bytes}};
+    struct search search = {.policy = &best_run, .run = time_copy, .arg = &copies};
+    struct search_result best;
 
-    for (size_t i = 0; host_isas[i] && units < UNITS && bytes % KERNEL_BLOCK == 0; i++) {
-        if (!host_isas[i]->present())
-            continue;
-        units++;
-        for (int form = 0; form < KERNEL_FORMS; form++) {
-            kernel_fn *copy = host_isas[i]->kernels[KERNEL_COPY][KERNEL_F64][form];
-            best = copy ? fmin(best, best_pass_ns(copy, &args)) : best;
-        }
-    }
-    return (double)bytes / best;
+    list_copies(&copies);
+    search.n = copies.n;
+    return search_run(&search, &best) ? 0 : (double)bytes / best.cost;
 }

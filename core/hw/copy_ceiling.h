@@ -11,8 +11,8 @@
 void copy_by_memcpy(void *dst, const void *src, size_t bytes, uint64_t count);
 
 /* The best of several short runs of memcpy and of the copy kernels (every vector unit; stores that
- * are regular and non-temporal) by the calling thread, in GB/s of payload: each byte counts once. The
- * buffers start on a cache line, `bytes` long; dst is overwritten. */
+ * are regular and non-temporal) by the calling thread, in GB/s of payload: each byte counts once. 0 where
+ * there is no memory for that. The buffers start on a cache line, `bytes` long; dst is overwritten. */
 double copy_ceiling(void *dst, const void *src, size_t bytes);
 
 #endif

@@ -125,7 +125,7 @@ static void test_tune_stops(void **state)
 
     (void)state;
     rng_seed(&m.rng, 7);
-    assert_int_equal(gpu_tune(&space, 0, &tuned), 0); /* no time: one was tried */
+    assert_int_equal(gpu_tune(&space, 1, &tuned), 0); /* no time: one was tried */
     assert_int_equal(tuned.tried, 1);
     assert_true(tuned.of > 50 && tuned.shape.grid > 0);
 

@@ -2,6 +2,7 @@
 /* Where a plateau begins, and when a search for it ends. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -9,33 +10,53 @@
 
 #include "benches/net/tune.h"
 
-#define N(steps) (sizeof(steps) / sizeof(*(steps)))
+/* Rates in the order of the doublings, the last one 0. */
+static bool is_there(void *arg, unsigned i, const struct search_result *so_far)
+{
+    (void)so_far;
+    return ((const double *)arg)[i] > 0;
+}
+
+static int take(void *arg, unsigned i, uint64_t passes, struct search_run *run)
+{
+    (void)passes;
+    *run = (struct search_run){.cost = 1 / ((const double *)arg)[i]};
+    return 0;
+}
+
+static struct search_result tune(const double *gbps)
+{
+    double copy[16] = {0};
+    const struct search search = {
+        .policy = &tune_policy, .n = 15, .run = take, .next = is_there, .arg = copy};
+    struct search_result result;
+
+    for (int i = 0; gbps[i] > 0; i++)
+        copy[i] = gbps[i];
+    assert_int_equal(search_run(&search, &result), 0);
+    return result;
+}
 
 static void test_plateau(void **state)
 {
-    static const struct tune_step rising[] = {{1, 2.0}, {2, 4.0}, {4, 7.7}, {8, 8.0}, {16, 7.9}},
-                                  flat[] = {{1, 5.0}, {2, 5.1}}, one[] = {{1, 3.0}},
-                                  late[] = {{1, 1.0}, {2, 2.0}, {4, 4.0}},
-                                  dip[] = {{1, 7.5}, {2, 8.0}, {4, 3.0}};
-
     (void)state;
-    assert_int_equal(tune_plateau(rising, N(rising)), 2); /* 7.7 is over 95 % of 8.0 */
-    assert_int_equal(tune_plateau(flat, N(flat)), 0);
-    assert_int_equal(tune_plateau(one, N(one)), 0);
-    assert_int_equal(tune_plateau(late, N(late)), 2);
-    assert_int_equal(tune_plateau(dip, N(dip)), 1); /* 7.5 is 93.75 % */
+    /* 7.7 is over 95 % of 8.0 */
+    assert_int_equal(tune((const double[]){2.0, 4.0, 7.7, 8.0, 7.9, 0}).best, 2);
+    assert_int_equal(tune((const double[]){5.0, 5.1, 0}).best, 0);
+    assert_int_equal(tune((const double[]){3.0, 0}).best, 0);
+    assert_int_equal(tune((const double[]){1.0, 2.0, 4.0, 0}).best, 2);
+    assert_int_equal(tune((const double[]){7.5, 8.0, 3.0, 0}).best, 1); /* 7.5 is 93.75 % */
 }
 
 static void test_goes_on(void **state)
 {
-    static const struct tune_step steps[] = {{1, 1.0}, {2, 2.0}, {4, 2.01}, {8, 2.02}, {16, 4.0}};
-
     (void)state;
-    assert_true(tune_goes_on(steps, 0));
-    assert_true(tune_goes_on(steps, 2));
-    assert_true(tune_goes_on(steps, 3));  /* 2.01 is far over the 1.0 of two doublings before */
-    assert_false(tune_goes_on(steps, 4)); /* neither of the last two gained 2 % on 2.0 */
-    assert_true(tune_goes_on(steps, 5));
+    /* 2.01 is far over the 1.0 of two doublings before; neither of the next two gained 2 % on 2.0 */
+    struct search_result r = tune((const double[]){1.0, 2.0, 2.01, 2.02, 4.0, 0});
+    assert_int_equal(r.tried, 4);
+    assert_int_equal(r.best, 1);
+    assert_int_equal(r.stop, SEARCH_NO_GAIN);
+    assert_int_equal(tune((const double[]){1.0, 2.0, 2.01, 4.0, 8.0, 0}).tried, 5);
 }
 
 int main(void)

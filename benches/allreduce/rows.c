@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* allreduce: what is said of its rows. */
-#include "benches/net/net_metrics.h"
+#include "core/wire/options.h"
 
 static const struct bench_column columns[] = {
     {.name = "nodes", .width = 5, .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
@@ -27,10 +27,10 @@ static const struct bench_metric metrics[] = {
     {.name = "overlap",
      .units = "percent",
      .unjudged = "made of `time` and of what other cases measure"},
-    {.name = "late_share", .units = "percent", .unjudged = NET_STATE},
-    {.name = "waited_share", .units = "percent", .unjudged = NET_STATE},
-    {.name = "blocked_share", .units = "percent", .unjudged = NET_STATE},
-    NET_METRICS,
+    {.name = "late_share", .units = "percent", .unjudged = WIRE_STATE},
+    {.name = "waited_share", .units = "percent", .unjudged = WIRE_STATE},
+    {.name = "blocked_share", .units = "percent", .unjudged = WIRE_STATE},
+    WIRE_METRICS,
     {.name = NULL},
 };
 

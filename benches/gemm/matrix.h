@@ -78,6 +78,10 @@ struct gemm_form {
     int compute;             /* the place's own */
 };
 
+/* Of the types GEMM_EL_A x GEMM_EL_B -> GEMM_EL_C: members of a form. */
+#define GEMM_ENTRIES(A, B, C, SUMS)                                                                \
+    .a = GEMM_EL_##A, .b = GEMM_EL_##B, .c = GEMM_EL_##C, .accumulate = (SUMS)
+
 /* The form for a type and sums, the first of its type where the default is asked for; NULL: none. A
  * table of forms ends with accumulate NULL. */
 const struct gemm_form *gemm_form_find(const struct gemm_form *forms, enum gemm_dtype dtype,

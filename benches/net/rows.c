@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* net: what is said of its rows. */
-#include "benches/net/net_metrics.h"
+#include "core/wire/options.h"
 
 static const struct bench_column columns[] = {
     {.name = "side", .width = 4},
@@ -21,8 +21,8 @@ static const struct bench_metric metrics[] = {
     {.name = "average_bandwidth",
      .units = "GB/s"}, /* of stalls the median of the windows knows nothing */
     {.name = "load_bandwidth", .units = "GB/s"}, /* less of it makes loaded_latency look better */
-    {.name = "longest_window", .units = "ms", .unjudged = NET_COUNTS},
-    NET_METRICS,
+    {.name = "longest_window", .units = "ms", .unjudged = WIRE_COUNTS},
+    WIRE_METRICS,
     {.name = NULL},
 };
 

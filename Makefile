@@ -106,6 +106,7 @@ $(call obj,$(wildcard harness/history/history_db_sqlite*.c)): ALL_CFLAGS += $(SQ
 
 # The report's style sheet and scripts are part of its object files (.incbin).
 $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harness/report/*.js)
+$(call obj,harness/document/page.c): harness/document/document.css
 
 # So is what benchmarks of before said of their rows.
 $(call obj,harness/store/rows_told.c): harness/store/benches-before.json

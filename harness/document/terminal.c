@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A document for a terminal: see document.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "core/wrap.h"
+#include "harness/document/tree.h"
+#include "harness/report/utf8.h"
+
+#define GAP          2  /* blanks between columns */
+#define COLUMN_LEAST 12 /* a column of texts is not made narrower */
+#define HANG         2  /* what goes on in the next line */
+
+struct pen {
+    FILE *out;
+    struct pool *pool;
+    struct document_terminal at;
+};
+
+/* ---- texts */
+
+static bool is_utf8_locale(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        const char *value = getenv(names[i]);
+
+        if (value && *value)
+            return strcasestr(value, "utf-8") || strcasestr(value, "utf8");
+    }
+    return false;
+}
+
+struct document_terminal document_terminal_of(FILE *out)
+{
+    const char *no_colour = getenv("NO_COLOR"), *term = getenv("TERM");
+    int fd = fileno(out);
+    bool is_terminal = fd >= 0 && isatty(fd) && term && *term && strcmp(term, "dumb") != 0;
+
+    return (struct document_terminal){.width = wrap_width(out),
+                                      .colour = is_terminal && !(no_colour && *no_colour),
+                                      .utf8 = is_utf8_locale()};
+}
+
+/* What comes from files may hold what a terminal obeys: only what is printable is kept. */
+static const char *clean(const struct pen *p, const char *text)
+{
+    char *kept = pool_alloc(p->pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
+    size_t n, used, at = 0;
+
+    for (; kept && *text; text += used, at += n) {
+        const char *c = utf8_printable(text, &n, &used);
+
+        if (n > 1 && !p->at.utf8) {
+            c = "?";
+            n = 1;
+        }
+        memcpy(kept + at, c, n);
+    }
+    return kept ? kept : "";
+}
+
+static size_t columns_of(const char *text)
+{
+    return wrap_columns(text, strlen(text));
+}
+
+/* As wrap_take(), but a word that is longer than the line is cut: no line is longer than asked. */
+static size_t take(const char *text, size_t width, size_t *next)
+{
+    size_t n = wrap_take(text, width, next);
+
+    if (wrap_columns(text, n) <= width)
+        return n;
+    for (n = 0; text[n] && wrap_columns(text, n + 1) <= width; n++)
+        ;
+    while (((unsigned char)text[n] & 0xc0) == 0x80)
+        n++;
+    *next = n;
+    return n;
+}
+
+static void blanks(const struct pen *p, size_t n)
+{
+    fprintf(p->out, "%*s", (int)n, "");
+}
+
+static void toned(const struct pen *p, enum tone tone, const char *text, size_t n)
+{
+    bool colour = p->at.colour && tone != TONE_NONE;
+
+    if (colour)
+        fputs(tone == TONE_BAD ? "\033[1;31m" : "\033[33m", p->out);
+    fwrite(text, 1, n, p->out);
+    if (colour)
+        fputs("\033[0m", p->out);
+}
+
+static void bold(const struct pen *p, const char *text)
+{
+    fprintf(p->out, p->at.colour ? "\033[1m%s\033[0m" : "%s", text);
+}
+
+/* The text from column `at` on, further lines from column `hang` on; ends the line. */
+static void flow(const struct pen *p, const char *text, size_t at, size_t hang)
+{
+    size_t next, n = take(text, p->at.width > at ? p->at.width - at : 1, &next);
+
+    fwrite(text, 1, n, p->out);
+    fputc('\n', p->out);
+    for (text += next; *text; text += next) {
+        n = take(text, p->at.width - hang, &next);
+        blanks(p, hang);
+        fwrite(text, 1, n, p->out);
+        fputc('\n', p->out);
+    }
+}
+
+static void title(const struct pen *p, const char *text)
+{
+    fputs(p->at.colour ? "\033[1m" : "", p->out);
+    flow(p, text, 0, 0);
+    fputs(p->at.colour ? "\033[0m" : "", p->out);
+}
+
+/* ---- tables */
+
+struct columns {
+    size_t *widths; /* 0: it goes under the line */
+    size_t n;
+};
+
+static const char *shown(const struct pen *p, const struct cell *cell)
+{
+    const char *text = cell_shown(p->pool, cell), *notes = cell_notes(p->pool, cell);
+
+    return clean(p, *text && *notes ? pool_text(p->pool, "%s %s", text, notes)
+                    : *notes        ? notes
+                                    : text);
+}
+
+static size_t line_width(const struct columns *c)
+{
+    size_t width = 0;
+
+    for (size_t i = 0; i < c->n; i++)
+        width += c->widths[i] ? c->widths[i] + (width ? GAP : 0) : 0;
+    return width;
+}
+
+static void natural_widths(const struct pen *p, const struct document_table *t, struct columns *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        c->widths[i] = columns_of(t->columns[i].name);
+        for (const struct document_row *row = t->rows; row; row = row->next) {
+            size_t width = columns_of(shown(p, &row->cells[i]));
+
+            c->widths[i] = width > c->widths[i] ? width : c->widths[i];
+        }
+        if (!c->widths[i])
+            c->widths[i] = 1;
+    }
+}
+
+/* The widest column of texts that may still be made narrower; n: none. */
+static size_t widest_text(const struct document_table *t, const struct columns *c, size_t least)
+{
+    size_t found = c->n;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (!t->columns[i].number && c->widths[i] > least &&
+            (found == c->n || c->widths[i] > c->widths[found]))
+            found = i;
+    return found;
+}
+
+/* The last column of those that leave first; n: none is left. */
+static size_t first_to_go(const struct document_table *t, const struct columns *c)
+{
+    size_t found = c->n;
+
+    for (size_t i = 0; i < c->n; i++)
+        if (c->widths[i] && t->columns[i].place != COLUMN_STAYS &&
+            (found == c->n || t->columns[i].place >= t->columns[found].place))
+            found = i;
+    return found;
+}
+
+/* Texts are wrapped, then columns leave the line, then texts are wrapped as far as need be. */
+static void fit_widths(const struct pen *p, const struct document_table *t, struct columns *c)
+{
+    size_t i;
+
+    natural_widths(p, t, c);
+    while (line_width(c) > p->at.width && (i = widest_text(t, c, 2 * COLUMN_LEAST)) < c->n)
+        c->widths[i]--;
+    while (line_width(c) > p->at.width && (i = first_to_go(t, c)) < c->n)
+        c->widths[i] = 0;
+    while (line_width(c) > p->at.width && (i = widest_text(t, c, 1)) < c->n)
+        c->widths[i]--;
+}
+
+static void print_header(const struct pen *p, const struct document_table *t,
+                         const struct columns *c)
+{
+    size_t pad = 0;
+
+    for (size_t i = 0; i < c->n; i++) {
+        const char *name = t->columns[i].name;
+        size_t n, next, width = c->widths[i];
+
+        if (!width)
+            continue;
+        n = take(name, width, &next);
+        if (t->columns[i].number)
+            pad += width - wrap_columns(name, n);
+        blanks(p, pad);
+        fwrite(name, 1, n, p->out);
+        pad = GAP + (t->columns[i].number ? 0 : width - wrap_columns(name, n));
+    }
+    fputc('\n', p->out);
+}
+
+/* One line of a row's cells; false where none of them has anything left. */
+static bool print_cells(const struct pen *p, const struct document_table *t,
+                        const struct columns *c, const struct document_row *row, const char **texts)
+{
+    size_t pad = 0;
+    bool any = false;
+
+    for (size_t i = 0; i < c->n; i++)
+        any = any || (c->widths[i] && *texts[i]);
+    for (size_t i = 0; any && i < c->n; i++) {
+        size_t next = 0, width = c->widths[i], n = width ? take(texts[i], width, &next) : 0;
+        size_t blank = width - wrap_columns(texts[i], n);
+
+        if (!width)
+            continue;
+        if (n) {
+            blanks(p, pad + (t->columns[i].number ? blank : 0));
+            toned(p, row->cells[i].tone, texts[i], n);
+            pad = t->columns[i].number ? GAP : blank + GAP;
+        } else {
+            pad += width + GAP;
+        }
+        texts[i] += next;
+    }
+    if (any)
+        fputc('\n', p->out);
+    return any;
+}
+
+static void print_under(const struct pen *p, const struct document_table *t,
+                        const struct columns *c, const struct document_row *row)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < c->n; i++) {
+        const char *cell = shown(p, &row->cells[i]);
+
+        if (!c->widths[i] && *cell)
+            text = pool_text(p->pool, "%s%s%s: %s", text, *text ? "; " : "",
+                             clean(p, t->columns[i].name), cell);
+    }
+    if (!*text)
+        return;
+    blanks(p, 2 * HANG);
+    flow(p, text, 2 * HANG, 2 * HANG);
+}
+
+static void print_table(const struct pen *p, const struct document_table *t)
+{
+    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns};
+    const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
+    const struct document_row *above = NULL;
+
+    if (!c.widths || !texts)
+        return;
+    fit_widths(p, t, &c);
+    print_header(p, t, &c);
+    for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
+        for (size_t i = 0; i < c.n; i++)
+            texts[i] = !i && row_repeats(above, row) ? "" : shown(p, &row->cells[i]);
+        while (print_cells(p, t, &c, row, texts))
+            ;
+        print_under(p, t, &c, row);
+    }
+}
+
+/* ---- blocks */
+
+/* Of the answers that follow each other: the widest label. */
+static size_t label_width(const struct pen *p, const struct block *first)
+{
+    size_t width = 0;
+
+    for (const struct block *b = first; b && b->kind == BLOCK_ANSWER; b = b->next) {
+        size_t n = columns_of(clean(p, b->label));
+
+        width = n > width ? n : width;
+    }
+    return width + GAP;
+}
+
+static void print_answer(const struct pen *p, const struct block *b, size_t width)
+{
+    const char *label = clean(p, b->label), *word = clean(p, b->word), *text = clean(p, b->text);
+    size_t at = width;
+
+    bold(p, label);
+    blanks(p, width - columns_of(label));
+    if (*word) {
+        toned(p, b->tone, word, strlen(word));
+        fputs(*text ? ": " : "", p->out);
+        at += columns_of(word) + (*text ? 2 : 0);
+    }
+    flow(p, text, at, width);
+    for (const struct answer_line *line = b->lines; line; line = line->next) {
+        blanks(p, width);
+        flow(p,
+             clean(p, *line->command ? pool_text(p->pool, "%s: %s", line->text, line->command)
+                                     : line->text),
+             width, width + HANG);
+    }
+}
+
+static void print_notes(const struct pen *p, const struct block *b)
+{
+    const struct note *note = b->notes;
+
+    for (size_t i = 0; note && i < b->n_notes; i++, note = note->next) {
+        int n = fprintf(p->out, "(%zu) ", note->number);
+
+        flow(p, clean(p, note->text), n > 0 ? (size_t)n : 0, n > 0 ? (size_t)n : 0);
+    }
+}
+
+static void print_blocks(const struct pen *p, const struct document *d);
+
+static void print_block(const struct pen *p, const struct block *b, size_t answers)
+{
+    switch (b->kind) {
+    case BLOCK_HEADING:
+        title(p, clean(p, b->text));
+        break;
+    case BLOCK_PARAGRAPH:
+        flow(p, clean(p, b->text), 0, 0);
+        break;
+    case BLOCK_ANSWER:
+        print_answer(p, b, answers);
+        break;
+    case BLOCK_ITEM:
+        fputs("- ", p->out);
+        flow(p, clean(p, b->text), HANG, HANG);
+        break;
+    case BLOCK_TABLE:
+        if (b->table && b->table->n_rows)
+            print_table(p, b->table);
+        break;
+    case BLOCK_NOTES:
+        print_notes(p, b);
+        break;
+    case BLOCK_FIGURE:
+        flow(p, clean(p, pool_text(p->pool, "figure: %s", b->text)), 0, HANG);
+        break;
+    case BLOCK_FOLD:
+        title(p, clean(p, b->text));
+        if (p->at.folds && b->fold)
+            print_blocks(p, b->fold);
+        break;
+    }
+}
+
+static bool same_group(const struct block *a, const struct block *b)
+{
+    return a->kind == b->kind && (a->kind == BLOCK_ANSWER || a->kind == BLOCK_ITEM);
+}
+
+static void print_blocks(const struct pen *p, const struct document *d)
+{
+    const struct block *above = NULL;
+    size_t answers = 0;
+
+    for (const struct block *b = d->blocks; b; above = b, b = b->next) {
+        if (above && !same_group(above, b) && above->kind != BLOCK_HEADING)
+            fputc('\n', p->out);
+        if (b->kind == BLOCK_ANSWER && !(above && same_group(above, b)))
+            answers = label_width(p, b);
+        print_block(p, b, answers);
+    }
+}
+
+int document_write_terminal(const struct document *d, const struct document_terminal *terminal,
+                            FILE *out)
+{
+    struct pen p = {out, d ? d->pool : NULL, *terminal};
+
+    if (p.at.width < DOCUMENT_WIDTH_LEAST)
+        p.at.width = DOCUMENT_WIDTH_LEAST;
+    if (d)
+        print_blocks(&p, d);
+    return document_result(d, out);
+}

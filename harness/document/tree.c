@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The tree of a document: see document.h. */
+#include "harness/document/tree.h"
+
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/units.h"
+
+struct document *document_new(struct pool *pool)
+{
+    struct document *d = pool_alloc(pool, 1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->pool = pool;
+    d->end = &d->blocks;
+    d->notes_end = &d->notes;
+    d->root = d;
+    return d;
+}
+
+/* NULL where memory is short, or was before. */
+static struct block *add(struct document *d, enum block_kind kind)
+{
+    struct block *b = d ? pool_alloc(d->pool, 1, sizeof(*b)) : NULL;
+
+    if (!b)
+        return NULL;
+    b->kind = kind;
+    b->text = b->label = b->word = b->anchor = b->svg = "";
+    b->lines_end = &b->lines;
+    *d->end = b;
+    d->end = &b->next;
+    d->last = b;
+    return b;
+}
+
+void document_heading(struct document *d, unsigned level, const char *text, const char *anchor)
+{
+    struct block *b = add(d, BLOCK_HEADING);
+
+    if (!b)
+        return;
+    b->level = level;
+    b->text = text;
+    b->anchor = anchor;
+}
+
+static void add_text(struct document *d, enum block_kind kind, const char *text)
+{
+    struct block *b = add(d, kind);
+
+    if (b)
+        b->text = text;
+}
+
+void document_paragraph(struct document *d, const char *text)
+{
+    add_text(d, BLOCK_PARAGRAPH, text);
+}
+
+void document_item(struct document *d, const char *text)
+{
+    add_text(d, BLOCK_ITEM, text);
+}
+
+void document_answer(struct document *d, const char *label, const char *word, enum tone tone,
+                     const char *text)
+{
+    struct block *b = add(d, BLOCK_ANSWER);
+
+    if (!b)
+        return;
+    b->label = label;
+    b->word = word;
+    b->tone = tone;
+    b->text = text;
+}
+
+void document_answer_more(struct document *d, const char *text, const char *command)
+{
+    struct answer_line *line = d ? pool_alloc(d->pool, 1, sizeof(*line)) : NULL;
+
+    if (!line || !d->last || d->last->kind != BLOCK_ANSWER)
+        return;
+    line->text = text;
+    line->command = command;
+    *d->last->lines_end = line;
+    d->last->lines_end = &line->next;
+}
+
+struct cell cell_text(const char *text)
+{
+    return (struct cell){.kind = *text ? CELL_TEXT : CELL_EMPTY, .text = text};
+}
+
+struct cell cell_value(double value, const char *unit)
+{
+    return (struct cell){
+        .kind = isnan(value) ? CELL_EMPTY : CELL_VALUE, .text = unit, .value = value};
+}
+
+struct cell cell_interval(double value, double low, double high)
+{
+    bool none = isnan(value) || isnan(low) || isnan(high);
+
+    return (struct cell){.kind = none ? CELL_EMPTY : CELL_INTERVAL,
+                         .text = "",
+                         .value = value,
+                         .low = low,
+                         .high = high};
+}
+
+struct cell cell_share(double percent, bool reference)
+{
+    return (struct cell){.kind = isnan(percent) ? CELL_EMPTY : CELL_SHARE,
+                         .text = "",
+                         .value = percent,
+                         .reference = reference};
+}
+
+struct cell cell_word(const char *word, enum tone tone)
+{
+    return (struct cell){.kind = CELL_WORD, .text = word, .tone = tone};
+}
+
+void cell_note(struct cell *cell, size_t note)
+{
+    for (size_t i = 0; i < cell->n_notes; i++)
+        if (cell->notes[i] == note)
+            return;
+    if (note && cell->n_notes < CELL_NOTES_MAX)
+        cell->notes[cell->n_notes++] = note;
+}
+
+struct document_table *document_table(struct document *d, const struct document_column *columns,
+                                      size_t n)
+{
+    struct block *b = add(d, BLOCK_TABLE);
+    struct document_table *t = b ? pool_alloc(d->pool, 1, sizeof(*t)) : NULL;
+
+    if (!t)
+        return NULL;
+    t->pool = d->pool;
+    t->columns = columns;
+    t->n_columns = n;
+    t->end = &t->rows;
+    t->spare = pool_alloc(d->pool, n, sizeof(*t->spare));
+    b->table = t;
+    return t->spare ? t : NULL;
+}
+
+struct cell *document_row(struct document_table *t)
+{
+    struct document_row *row = pool_alloc(t->pool, 1, sizeof(*row));
+
+    if (row)
+        row->cells = pool_alloc(t->pool, t->n_columns, sizeof(*row->cells));
+    if (!row || !row->cells)
+        return t->spare;
+    for (size_t i = 0; i < t->n_columns; i++)
+        row->cells[i].text = "";
+    *t->end = row;
+    t->end = &row->next;
+    t->n_rows++;
+    return row->cells;
+}
+
+size_t document_note(struct document *d, const char *text)
+{
+    struct document *root = d ? d->root : NULL;
+    struct note *note;
+
+    if (!root || !*text)
+        return 0;
+    for (note = root->notes; note; note = note->next)
+        if (!strcmp(note->text, text))
+            return note->number;
+    note = pool_alloc(root->pool, 1, sizeof(*note));
+    if (!note)
+        return 0;
+    note->text = text;
+    note->number = ++root->n_notes;
+    if (!root->listed)
+        root->listed = note;
+    *root->notes_end = note;
+    root->notes_end = &note->next;
+    return note->number;
+}
+
+void document_notes(struct document *d)
+{
+    struct document *root = d ? d->root : NULL;
+    struct block *b = root && root->listed ? add(d, BLOCK_NOTES) : NULL;
+
+    if (!b)
+        return;
+    b->notes = root->listed;
+    b->n_notes = root->n_notes - root->n_listed;
+    root->n_listed = root->n_notes;
+    root->listed = NULL;
+}
+
+void document_figure(struct document *d, const char *svg, const char *caption)
+{
+    struct block *b = add(d, BLOCK_FIGURE);
+
+    if (!b)
+        return;
+    b->svg = svg;
+    b->text = caption;
+}
+
+struct document *document_fold(struct document *d, const char *title)
+{
+    struct block *b = add(d, BLOCK_FOLD);
+
+    if (!b)
+        return NULL;
+    b->text = title;
+    b->fold = document_new(d->pool);
+    if (b->fold)
+        b->fold->root = d->root;
+    return b->fold;
+}
+
+/* ---- what the writers share */
+
+const char *document_number(struct pool *pool, double value)
+{
+    double size = fabs(value);
+
+    if (isnan(value))
+        return "";
+    if (size != 0 && (size < 1e-4 || size >= 1e7))
+        return pool_text(pool, "%.4g", value);
+    if (size >= 1000)
+        return pool_text(pool, "%.0f", value);
+    return pool_text(pool, "%.*f",
+                     size == 0     ? 0
+                     : size >= 100 ? 1
+                     : size >= 10  ? 2
+                                   : 3 - (int)floor(log10(size)),
+                     value);
+}
+
+const char *document_percent(struct pool *pool, double percent)
+{
+    if (isnan(percent))
+        return "";
+    return pool_text(pool,
+                     fabs(percent) < 10      ? "%.2g %%"
+                     : fabs(percent) < 999.5 ? "%.3g %%"
+                                             : "%.0f %%",
+                     percent);
+}
+
+const char *cell_shown(struct pool *pool, const struct cell *cell)
+{
+    char sides[64] = "";
+
+    switch (cell->kind) {
+    case CELL_EMPTY:
+        return "";
+    case CELL_TEXT:
+    case CELL_WORD:
+        return cell->text;
+    case CELL_VALUE:
+        return pool_text(pool, "%s%s%s", document_number(pool, cell->value), *cell->text ? " " : "",
+                         cell->text);
+    case CELL_INTERVAL:
+        units_format_interval(cell->low, cell->high, cell->value, sides, sizeof(sides));
+        return pool_text(pool, "%s", sides);
+    case CELL_SHARE:
+        return pool_text(pool, "%s%s", cell->reference ? "ref. " : "",
+                         document_percent(pool, cell->value));
+    }
+    return "";
+}
+
+const char *cell_notes(struct pool *pool, const struct cell *cell)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < cell->n_notes; i++)
+        text = pool_text(pool, "%s%s%zu", text, *text ? "," : "", cell->notes[i]);
+    return *text ? pool_text(pool, "(%s)", text) : "";
+}
+
+bool row_repeats(const struct document_row *above, const struct document_row *row)
+{
+    return above && row->cells[0].kind == CELL_TEXT && above->cells[0].kind == CELL_TEXT &&
+           !row->cells[0].n_notes && !strcmp(above->cells[0].text, row->cells[0].text);
+}
+
+int document_result(const struct document *d, FILE *out)
+{
+    if (!d || d->pool->failed)
+        return -ENOMEM;
+    return ferror(out) ? -EIO : 0;
+}

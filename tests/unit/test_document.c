@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of documents: each writer says the same, no line is longer than asked, colour is for tones
+ * alone, and no text breaks out of its format. */
+#include "harness/document/document.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/wrap.h"
+#include "harness/report/utf8.h"
+
+static const struct document_column columns[] = {
+    {"component", COLUMN_STAYS, false},    {"test", COLUMN_STAYS, false},
+    {"value", COLUMN_STAYS, true},         {"+/-", COLUMN_GOES_LAST, true},
+    {"of limit", COLUMN_GOES_FIRST, true}, {"word", COLUMN_STAYS, false}};
+
+enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
+
+/* A document with every block, in which `name` stands wherever a text may. */
+static struct document *made(struct pool *pool, const char *name)
+{
+    struct document *d = document_new(pool), *fold;
+
+    document_heading(d, 2, name, name);
+    document_answer(d, "Machine", "", TONE_NONE, name);
+    document_answer(d, "Trust", "D", TONE_LOW, name);
+    document_answer_more(d, name, name);
+    document_paragraph(d, name);
+    document_item(d, name);
+    document_item(d, "second");
+    struct document_table *t = document_table(d, columns, COLUMNS);
+
+    assert_non_null(t);
+    for (int i = 0; i < 2; i++) {
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text("Memory");
+        row[1] = cell_text(name);
+        row[2] = cell_value(73.53, "GB/s");
+        row[3] = cell_interval(100, 90, 120);
+        row[4] = cell_share(44.83, i);
+        row[5] = cell_word(i ? "failed" : "normal", i ? TONE_BAD : TONE_NONE);
+        cell_note(&row[1], document_note(d, name));
+        cell_note(&row[2], document_note(d, "the same"));
+        cell_note(&row[2], document_note(d, "the same"));
+    }
+    document_notes(d);
+    document_figure(d, "<svg></svg>", name);
+    fold = document_fold(d, name);
+    document_paragraph(fold, name);
+    return d;
+}
+
+enum format { TERMINAL, HTML, MARKDOWN };
+
+static char *written(const char *name, enum format format, struct document_terminal at)
+{
+    struct pool pool = {0};
+    struct document *d = made(&pool, name);
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+    int err = format == TERMINAL ? document_write_terminal(d, &at, out)
+              : format == HTML   ? document_write_html(d, out)
+                                 : document_write_markdown(d, out);
+
+    assert_int_equal(err, 0);
+    fclose(out);
+    pool_release(&pool);
+    return text;
+}
+
+static const struct document_terminal wide = {.width = 200, .utf8 = true, .folds = true};
+
+static size_t count(const char *text, const char *what)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+static void assert_has(const char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("no \"%s\" in:\n%s", what, text);
+}
+
+static void a_terminal_gets_an_aligned_table(void **state)
+{
+    (void)state;
+    char *text = written("triad", TERMINAL, wide);
+
+    assert_has(text, "component  test                value             +/-     of limit  word\n"
+                     "Memory     triad (1)  73.53 GB/s (2)  -10 % to +20 %       44.8 %  normal\n"
+                     "           triad (1)  73.53 GB/s (2)  -10 % to +20 %  ref. 44.8 %  failed\n");
+    free(text);
+}
+
+static void equal_notes_are_listed_once(void **state)
+{
+    (void)state;
+    for (int format = TERMINAL; format <= MARKDOWN; format++) {
+        char *text = written("triad", (enum format)format, wide);
+
+        assert_int_equal(count(text, "the same"), 1);
+        free(text);
+    }
+    char *text = written("triad", TERMINAL, wide);
+
+    assert_has(text, "\n(1) triad\n(2) the same\n");
+    free(text);
+}
+
+static void columns_leave_the_line_by_their_place(void **state)
+{
+    (void)state;
+    struct document_terminal at = {.width = 76, .utf8 = true};
+    char *text = written("triad over a working set that is long", TERMINAL, at);
+
+    assert_has(text, "\n    of limit: 44.8 %\n");
+    assert_null(strstr(text, "value:"));
+    free(text);
+}
+
+static void assert_fits(const char *text, size_t width)
+{
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n");
+
+        if (wrap_columns(line, n) > width)
+            fail_msg("%zu columns: %.*s", wrap_columns(line, n), (int)n, line);
+        line += n + (line[n] == '\n');
+    }
+}
+
+static const char *const names[] = {
+    "triad",
+    "a name of a good many words that has to go on in a second line, and in a third one, wherever "
+    "it stands",
+    "wordwithoutanyblankthatislongerthanthelineofaterminalandhastobecutsomewhereinsideofitasitfitsn"
+    "owhere",
+    "0123456789abcdef0123456789abcdef \xc3\xa4\xc3\xb6\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80 "
+    "\xc3\xa4\xc3\xb6\xc3\xbc",
+};
+
+static void no_line_is_longer_than_asked(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        for (size_t width = 1; width <= 200; width += width < 64 ? 1 : 17) {
+            struct document_terminal at = {.width = width, .utf8 = true, .folds = true};
+            char *text = written(names[i], TERMINAL, at);
+
+            assert_fits(text, width < DOCUMENT_WIDTH_LEAST ? DOCUMENT_WIDTH_LEAST : width);
+            free(text);
+        }
+}
+
+/* All but blanks and line ends, of which the notes' signs and names of columns are a part. */
+static void keep_letters(const char *text, char *kept)
+{
+    for (; *text; text++)
+        if (*text > ' ')
+            *kept++ = *text;
+    *kept = '\0';
+}
+
+static void no_fact_is_cut(void **state)
+{
+    (void)state;
+    struct document_terminal narrow = {.width = 60, .utf8 = true};
+    char letters[512], all[16384];
+    char *text = written(names[1], TERMINAL, narrow);
+
+    keep_letters(names[1], letters);
+    keep_letters(text, all);
+    assert_true(count(all, letters) >=
+                5); /* of all but the table's cell, which stands beside others */
+    assert_int_equal(count(text, "44.8 %"), 2);
+    assert_int_equal(count(text, "-10 % to +20 %"), 2);
+    free(text);
+}
+
+static void colour_is_for_tones_and_for_terminals_that_show_it(void **state)
+{
+    (void)state;
+    struct document_terminal at = wide;
+    char *text = written("triad", TERMINAL, at);
+
+    assert_null(strchr(text, 033));
+    free(text);
+    at.colour = true;
+    text = written("triad", TERMINAL, at);
+    assert_int_equal(count(text, "\033[1;31m"), 1);
+    assert_int_equal(count(text, "\033[33m"), 1);
+    assert_has(text, "\033[1;31mfailed\033[0m");
+    free(text);
+}
+
+static void a_file_is_no_terminal(void **state)
+{
+    (void)state;
+    FILE *out = tmpfile();
+
+    setenv("LC_ALL", "C", 1);
+    setenv("TERM", "xterm", 1);
+    assert_false(document_terminal_of(out).colour);
+    assert_false(document_terminal_of(out).utf8);
+    assert_int_equal(document_terminal_of(out).width, WRAP_DEFAULT);
+    setenv("LC_ALL", "de_DE.UTF-8", 1);
+    assert_true(document_terminal_of(out).utf8);
+    fclose(out);
+}
+
+static void without_utf8_all_is_ascii(void **state)
+{
+    (void)state;
+    struct document_terminal at = wide;
+
+    at.utf8 = false;
+    char *text = written(names[3], TERMINAL, at);
+
+    for (const char *c = text; *c; c++)
+        assert_true((unsigned char)*c < 0x80);
+    assert_has(text, "cdef ????? ???");
+    free(text);
+}
+
+/* ---- hostile texts */
+
+static uint64_t next_random(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return *seed >> 33;
+}
+
+static void hostile_name(uint64_t *seed, char *name, size_t len)
+{
+    static const char *const parts[] = {
+        "<script>",   "</td>", "&amp;", "'",        "\"",   "|",
+        "\\",         "`",     "```",   "\033[31m", "\r",   "\n",
+        "\n# ",       "1. ",   "- ",    "**",       "_",    "[a](b)",
+        "<!--",       "-->",   "]]>",   "\xff",     "\xc3", "\xed\xa0\x80",
+        "\xc2\x9b",   "\x7f",  "%s%n",  "@all",     "~~",   "<svg onload=x>",
+        "</details>", "a",     " ",     "\t",       "\b"};
+    size_t n = 1 + next_random(seed) % 8;
+
+    *name = '\0';
+    for (size_t i = 0; i < n; i++) {
+        const char *part = parts[next_random(seed) % (sizeof(parts) / sizeof(*parts))];
+
+        if (strlen(name) + strlen(part) + 1 < len)
+            strcat(name, part);
+    }
+}
+
+/* The tags of a page, without their attributes: texts of cells cannot add any, nor end one. */
+static void keep_tags(const char *text, char *tags, size_t len)
+{
+    size_t at = 0;
+    bool inside = false, name = false;
+    char quote = 0;
+
+    for (; *text && at + 2 < len; text++) {
+        if (quote)
+            quote = *text == quote ? 0 : quote;
+        else if (inside && (*text == '\'' || *text == '"'))
+            quote = *text;
+        else if (!inside && *text == '<')
+            inside = name = true;
+        else if (inside && *text == '>')
+            inside = name = false, tags[at++] = '>';
+        name = name && *text != ' ';
+        if (name)
+            tags[at++] = *text;
+    }
+    tags[at] = '\0';
+}
+
+static void hostile_names_add_no_element(const char *name)
+{
+    char plain_tags[16384], tags[16384];
+    char *plain = written("a", HTML, wide), *text = written(name, HTML, wide);
+
+    keep_tags(plain, plain_tags, sizeof(plain_tags));
+    keep_tags(text, tags, sizeof(tags));
+    assert_string_equal(tags, plain_tags);
+    free(plain);
+    free(text);
+}
+
+/* Cells of a table's lines: as many as without the name. HTML of our own alone. */
+static void hostile_names_add_no_cell(const char *name)
+{
+    char *text = written(name, MARKDOWN, wide);
+
+    for (const char *line = text; *line;) {
+        size_t n = strcspn(line, "\n"), bars = 0;
+
+        for (size_t i = 0; i < n; i += line[i] == '\\' ? 2 : 1)
+            bars += line[i] == '|';
+        if (*line == '|')
+            assert_int_equal(bars, COLUMNS + 1);
+        line += n + (line[n] == '\n');
+    }
+    assert_int_equal(count(text, "<summary>"), 1);
+    free(text);
+}
+
+static void hostile_names_do_not_reach_a_terminal(const char *name)
+{
+    char *text = written(name, TERMINAL, wide);
+    size_t n, used;
+
+    for (const char *c = text; *c; c += used) {
+        const char *shown = utf8_printable(c, &n, &used);
+
+        if (*c != '\n')
+            assert_true(shown == c);
+    }
+    assert_fits(text, wide.width);
+    free(text);
+}
+
+static void hostile_names_stay_texts(void **state)
+{
+    uint64_t seed = 1;
+    char name[256];
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        hostile_name(&seed, name, sizeof(name));
+        hostile_names_add_no_element(name);
+        hostile_names_add_no_cell(name);
+        hostile_names_do_not_reach_a_terminal(name);
+    }
+}
+
+static void what_is_not_measured_is_an_empty_cell(void **state)
+{
+    (void)state;
+    assert_int_equal(cell_value(NAN, "GB/s").kind, CELL_EMPTY);
+    assert_int_equal(cell_value(0, "GB/s").kind, CELL_VALUE);
+    assert_int_equal(cell_interval(1, NAN, 2).kind, CELL_EMPTY);
+    assert_int_equal(cell_share(NAN, false).kind, CELL_EMPTY);
+    assert_int_equal(cell_text("").kind, CELL_EMPTY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_terminal_gets_an_aligned_table),
+        cmocka_unit_test(equal_notes_are_listed_once),
+        cmocka_unit_test(columns_leave_the_line_by_their_place),
+        cmocka_unit_test(no_line_is_longer_than_asked),
+        cmocka_unit_test(no_fact_is_cut),
+        cmocka_unit_test(colour_is_for_tones_and_for_terminals_that_show_it),
+        cmocka_unit_test(a_file_is_no_terminal),
+        cmocka_unit_test(without_utf8_all_is_ascii),
+        cmocka_unit_test(hostile_names_stay_texts),
+        cmocka_unit_test(what_is_not_measured_is_an_empty_cell),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

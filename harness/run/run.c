@@ -39,6 +39,14 @@ static const struct opt run_table[] = {
      .arg = "PATTERN",
      .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
              "[..] as in a shell; sizes as 65536, 64K or 64KiB); given again: those too"},
+    {.name = "repeat",
+     .type = OPT_U64,
+     .offset = AT(repeat),
+     .min = 1,
+     .max = SUITE_REPEAT_MAX,
+     .arg = "N",
+     .help = "launch every case so often, whatever the suite says: more launches show smaller "
+             "differences"},
     {.name = "seed",
      .type = OPT_U64,
      .offset = AT(seed),
@@ -161,7 +169,8 @@ static int refuse_with_resume(const struct opts *o, struct run *r)
 {
     static const char *const names[] = {
         "out",        "only", "seed",      "dry-run",       "hosts", "launcher", "rsh",
-        "remote-dir", "port", "host-wait", "launcher-args", "slots", "against",  "of"};
+        "remote-dir", "port", "host-wait", "launcher-args", "slots", "against",  "of",
+        "repeat"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!opts_values(o, names[i])->given)
@@ -213,7 +222,8 @@ static int unite_only(struct opts *o, int argc, char **argv)
 static int refuse_with_against(const struct opts *o, struct run *r)
 {
     static const char *const names[] = {"hosts",      "slots", "launcher",  "rsh",
-                                        "remote-dir", "port",  "host-wait", "launcher-args"};
+                                        "remote-dir", "port",  "host-wait", "launcher-args",
+                                        "repeat"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (!opts_values(o, names[i])->given)

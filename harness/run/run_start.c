@@ -164,6 +164,14 @@ static int spread_over_hosts(struct run *r)
     return err;
 }
 
+/* What cannot be run here is said once. */
+static void repeat_cases(struct suite *suite, uint64_t repeat)
+{
+    for (size_t i = 0; repeat && i < suite->n; i++)
+        if (suite->cases[i].stand_in == STAND_IN_NOT)
+            suite->cases[i].repeats = (unsigned)repeat;
+}
+
 /* Reads suite and benchmarks, makes the plan. Returns an exit code. */
 static int make_plan(struct run *r, const char *suite_name, struct buffer *config)
 {
@@ -179,6 +187,8 @@ static int make_plan(struct run *r, const char *suite_name, struct buffer *confi
     if (!err)
         err = suite_parse(path, config->text, config->size, configs, &r->benches, &r->suite,
                           r->error, sizeof(r->error));
+    if (!err)
+        repeat_cases(&r->suite, r->options.repeat);
     if (!err)
         suite_unite_absent(&r->suite, r->hosts.launcher != NULL);
     if (!err)

@@ -22,7 +22,7 @@ struct run_options {
     const char *hosts, *rsh, *remote_dir, *launcher_args;
     const char *against, *of; /* commands that start targets: harness/against */
     int launcher;             /* of run_launchers; -1: not given */
-    uint64_t seed, port, host_wait_ns, slots;
+    uint64_t seed, port, host_wait_ns, slots, repeat; /* repeat: 0: as the suite says */
     bool retry, dry_run, no_report, agent, help;
 };
 

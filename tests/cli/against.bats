@@ -491,7 +491,7 @@ END
 }
 
 @test "options that say nothing of a run in turn are refused" {
-    for option in "--hosts hosts" "--launcher ssh" "--slots 2"; do
+    for option in "--hosts hosts" "--launcher ssh" "--slots 2" "--repeat 2"; do
         # shellcheck disable=SC2086 # two words
         run "$plumb" run t.yaml --against true $option
         [ "$status" -eq 2 ]

@@ -82,6 +82,17 @@ END
     "$plumb" run --help | tr -s '\n ' ' ' | grep -q 'sizes as 65536, 64K or 64KiB'
 }
 
+@test "--repeat launches every case so often, whatever the suite says" {
+    small_suite
+    "$plumb" run t.yaml --dry-run --repeat 7 > plan
+    [ "$(tail -n +2 plan | wc -l)" -eq 56 ]
+    [ "$(tail -n +2 plan | cut -d, -f3 | sort -n | tail -n 1)" -eq 7 ]
+    "$plumb" run t.yaml --dry-run --repeat 1 > plan
+    [ "$(tail -n +2 plan | wc -l)" -eq 8 ]
+    run "$plumb" run t.yaml --dry-run --repeat 0
+    [ "$status" -eq 2 ]
+}
+
 @test "the same seed plans the same cases in the same order, another seed another" {
     small_suite
     "$plumb" run t.yaml --dry-run --seed 7 > a
@@ -453,7 +464,7 @@ END
     small_suite
     "$plumb" run t.yaml --out r --no-report
     cp -r r before
-    for option in "--dry-run" "--only x" "--seed 3" "--out q"; do
+    for option in "--dry-run" "--only x" "--seed 3" "--out q" "--repeat 2"; do
         # shellcheck disable=SC2086 # an option and its value
         run "$plumb" run --resume r $option
         [ "$status" -eq 2 ]

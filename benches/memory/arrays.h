@@ -47,19 +47,14 @@ int arrays_open(struct arrays *a, const struct arrays_config *config, struct tea
                 char *error, size_t len);
 void arrays_close(struct arrays *a); /* a zeroed one is left alone */
 
-/* The kernels' arguments as arrays_open() leaves them, for who gave the kernels other arrays; and the
- * contents as well: random numbers where the operation reads, and what is no number where it writes, by
- * each thread in its own part. */
-void arrays_lay_out(struct arrays *a);
-void arrays_fill(struct arrays *a, struct team *team);
-
 /* The timed thing: the kernel over all parts, `passes` times, with this scalar. ns: first start to
  * last end. */
 void arrays_time(struct arrays *a, struct team *team, kernel_fn *kernel, uint64_t passes,
                  double scalar, uint64_t *ns);
 
-/* Is every entry of every array what the last arrays_time() of the config's own operation must have left?
- * Each thread checks its own part. Of KERNEL_READ: are the sums right? 0, or -EBADMSG with *error. */
+/* Is every entry of every array what the last arrays_time() of the config's own operation must
+ * have left? Each thread checks its own part. Of KERNEL_READ: are the sums right? 0, or
+ * -EBADMSG with *error. */
 int arrays_check(struct arrays *a, struct team *team, char *error, size_t len);
 
 /* Are the sums of the last arrays_time() of KERNEL_READ right? Cheap. */
@@ -68,19 +63,22 @@ bool arrays_sums_right(const struct arrays *a);
 uint64_t arrays_set_bytes(const struct arrays *a);  /* the working set */
 uint64_t arrays_pass_bytes(const struct arrays *a); /* counted for one pass, by the STREAM rule */
 
-/* What this place can deliver and take at this size. A form's number tells which of the loops reached a rate, counted from 1 on; 0: the rate
- * is not known. */
+/* What this place can deliver and take at this size. A form's number tells which of the loops
+ * reached a rate, counted from 1 on; 0: the rate is not known. */
 struct arrays_ceiling {
     double read_gbps, write_gbps;
     unsigned read_form, write_form;
 };
 
-/* Measures what *ceiling does not know yet and the operation needs, loads unless it only writes and stores unless it only reads: the best
- * of short runs that only load, and that only store in the operation's way, over the same memory, on the two widest vector units and in all
- * forms of the loop. A form that is behind after a run or two gets no more of them (race.h). The arrays are as after arrays_open(). */
+/* Measures what *ceiling does not know yet and the operation needs, loads unless it only writes
+ * and stores unless it only reads: the best of short runs that only load, and that only store in
+ * the operation's way, over the same memory, on the two widest vector units and in all forms of
+ * the loop. A form that is behind after a run or two gets no more of them (core/search.h). The
+ * arrays are as after arrays_open(). */
 void arrays_ceiling(struct arrays *a, struct team *team, struct arrays_ceiling *ceiling);
 
-/* The same once more with the forms of `before` alone, to see whether the place is what it was. The arrays hold anything afterwards. */
+/* The same once more with the forms of `before` alone, to see whether the place is what it was. The
+ * arrays hold anything afterwards. */
 void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arrays_ceiling *before,
                           struct arrays_ceiling *ceiling);
 
@@ -88,10 +86,14 @@ void arrays_ceiling_again(struct arrays *a, struct team *team, const struct arra
 struct arrays_ceiling arrays_ceiling_best(const struct arrays_ceiling *a,
                                           const struct arrays_ceiling *b);
 
-/* The bound in GB/s for an operation of r arrays read and w written, all that must be read at the read ceiling R and all stores at the
- * write ceiling W, were both done at the same time:  (r + w) / max((r + f) / R, w / W)
- * fills: a line is read before a regular store fills it, so that f = w. Where stores alone are faster than loads alone, the hardware leaves
- * such reads out, and no more than f = w R / W of them are sure. Without fills, and where nothing else is read, f = 0. */
+/*
+ * The bound in GB/s for an operation of r arrays read and w written: all reads at the read ceiling R
+ * and all stores at the write ceiling W, both at the same time.
+ *     (r + w) / max((r + f) / R, w / W)
+ * fills: a line is read before a regular store fills it, so that f = w. If stores alone are faster
+ * than loads alone, the hardware leaves some of these reads out: only f = w R / W of them are sure.
+ * Without fills, or if nothing else is read, f = 0.
+ */
 double arrays_limit(enum kernel_op op, bool fills, const struct arrays_ceiling *ceiling);
 /* What it is made of, without the places. */
 struct limit_parts arrays_limit_parts(enum kernel_op op, bool fills,

@@ -135,10 +135,11 @@ int chase_check(const struct chase *c)
 #define TRANSLATION_MOST 400  /* where no two of them agree */
 #define TRANSLATION_NEAR 1.05 /* the second best of the best */
 #define HUGE_PAGE        (2u << 20)
-#define NEAR_LINES       (CHASE_TRANSLATION_LINES / (CHASE_TRANSLATION_LINES * GROUP_LINES / HUGE_LINES))
 #define GROUP_LINES      (CHASE_TRANSLATION_GROUP / CHASE_LINE)
 #define HUGE_LINES       (HUGE_PAGE / CHASE_LINE)
-/* Of huge pages both are alike; a walk for a small one costs as much as a load from the cache, or more. */
+#define NEAR_LINES       (HUGE_LINES / GROUP_LINES) /* in each huge page */
+/* Of huge pages both are alike; a walk for a small one costs as much as a load from the
+ * cache, or more. */
 #define SMALL_FROM 1.5
 
 struct shortest {
@@ -156,8 +157,9 @@ static void run_shortest(struct chase *c, struct shortest *s)
     s->first = fmin(s->first, ns);
 }
 
-/* The place of a line of each kind: at random in its group; or the k-th of its huge page, in pages that
- * move on from one huge page to the next, so that they do not meet in the same sets of a cache. */
+/* The place of a line of each kind: at random in its group; or the k-th of its huge page, in
+ * pages that move on from one huge page to the next, so that they do not meet in the same sets
+ * of a cache. */
 static uint32_t far_line(struct rng *rng, uint32_t i)
 {
     return i * GROUP_LINES + (uint32_t)rng_below(rng, GROUP_LINES);

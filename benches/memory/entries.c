@@ -8,6 +8,8 @@
 
 #include "core/rng.h"
 
+#define ENTRIES_BLOCK 64u
+
 /* A cache line as a vector, which the compiler cuts into whatever vectors the CPU has. */
 typedef uint64_t words __attribute__((vector_size(ENTRIES_BLOCK), may_alias));
 typedef double f64s __attribute__((vector_size(ENTRIES_BLOCK), may_alias));
@@ -17,8 +19,9 @@ typedef float f32s __attribute__((vector_size(ENTRIES_BLOCK), may_alias));
 #define COUNT(type) (ENTRIES_BLOCK / ((type) == KERNEL_F32 ? sizeof(float) : sizeof(double)))
 #define COUNT_MAX   (ENTRIES_BLOCK / sizeof(float))
 
-/* Eight xorshift64 generators side by side (G. Marsaglia, "Xorshift RNGs", 2003): no multiplication,
- * which vector units lack for 64 bits, and one number does not wait for its neighbour. */
+/* Eight xorshift64 generators side by side (G. Marsaglia, "Xorshift RNGs", 2003): no
+ * multiplication, which vector units lack for 64 bits, and one number does not wait
+ * for its neighbour. */
 struct stream {
     words state;
 };
@@ -36,8 +39,8 @@ static inline void stream_step(struct stream *s)
     s->state ^= s->state << 17;
 }
 
-/* Ten random bits as the upper ones of a mantissa whose exponent stands for 1024 are a number from 1024
- * to 2047: no conversion, which vector units lack for 64 bits, too. */
+/* Ten random bits as the upper ones of a mantissa whose exponent stands for 1024 are a number from
+ * 1024 to 2047: no conversion, which vector units lack for 64 bits, too. */
 static inline void next_f64(struct stream *s, f64s *entries)
 {
     stream_step(s);
@@ -102,9 +105,9 @@ static struct formula formula_of(enum kernel_op op, double scalar)
 
 /* Written once for both types.
  *
- * differ_*: the bits in which anything differs from what it must be; no entry is 0 or negative, so equal
- * values have equal bits. An array that the operation has not got is NULL; as a source it takes part as
- * random numbers times 0. */
+ * differ_*: the bits in which anything differs from what it must be; no entry is 0 or negative, so
+ * equal values have equal bits. An array that the operation has not got is NULL; as a source it
+ * takes part as random numbers times 0. */
 #define OF_TYPE(type, vec, elem)                                                                   \
     static uint64_t fill_##type(vec *p, size_t blocks, uint64_t seed)                              \
     {                                                                                              \
@@ -188,7 +191,8 @@ static bool find(const void *at, enum kernel_type type, size_t first, const doub
     return false;
 }
 
-/* Which one it is, when it is known that there is one. In double, which holds every value exactly. */
+/* Which one it is, when it is known that there is one. In double, which holds
+ * every value exactly. */
 static void find_first(const struct formula *f, enum kernel_type type,
                        const struct kernel_args *args, uint64_t seed_a, uint64_t seed_b,
                        struct entries_wrong *wrong)

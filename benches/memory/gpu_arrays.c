@@ -147,8 +147,8 @@ static double expected(const struct gpu_arrays *x, double scalar, uint64_t i)
     }
 }
 
-/* Are the n entries at `at`, of which the first is number `first`, right? Returns how many are, up to
- * the first that is not. */
+/* Are the n entries at `at`, of which the first is number `first`, right? Returns how many are, up
+ * to the first that is not. */
 static uint64_t right_entries(const struct gpu_arrays *x, const void *at, uint64_t first,
                               uint64_t n, double scalar)
 {

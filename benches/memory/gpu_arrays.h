@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arrays in a GPU's memory that its memory kernels go over. Their entries follow from their
- * positions (gpu_values.h), so that they are made there and checked here, bit by bit, without a copy of
- * them.
+ * positions (gpu_values.h), so that they are made there and checked here, bit by bit, without a
+ * copy of them.
  */
 #ifndef PLUMB_BENCHES_MEMORY_GPU_ARRAYS_H
 #define PLUMB_BENCHES_MEMORY_GPU_ARRAYS_H
@@ -34,9 +34,9 @@ struct gpu_arrays {
 uint64_t gpu_arrays_bytes(enum kernel_op op, uint64_t size);
 
 /* Takes the memory, fills what is read with random numbers and what is written with what is no
- * number, and clears the sum. What KERNEL_READ reads repeats after four times the second-level cache
- * (or 64 MiB), so that the host can know the sum of gigabytes. 0, or -errno with the reason in
- * gpu_error(). */
+ * number, and clears the sum. What KERNEL_READ reads repeats after four times the second-level
+ * cache (or 64 MiB), so that the host can know the sum of gigabytes. 0, or -errno with the
+ * reason in gpu_error(). */
 int gpu_arrays_open(struct gpu_arrays *x, struct gpu *gpu, struct gpu_stream *stream,
                     enum kernel_op op, enum kernel_type type, uint64_t size, uint64_t seed);
 void gpu_arrays_close(struct gpu_arrays *x); /* a zeroed one is left alone */

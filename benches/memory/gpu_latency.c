@@ -14,8 +14,8 @@
 #define LINE_WORDS    (LINE / sizeof(uint64_t))
 #define STAGING_BYTES ((size_t)1 << 20)
 
-/* The first-level cache is empty when a kernel starts, so that a sample's first time round the chain is
- * served by the next level: 256 lines at 200 ns are 0.3 % of this. */
+/* The first-level cache is empty when a kernel starts, so that a sample's first time round the
+ * chain is served by the next level: 256 lines at 200 ns are 0.3 % of this. */
 #define NEAR_SAMPLE_NS 20000000u
 #define NEAR_BYTES     ((uint64_t)512 << 10)
 #define FAR_SAMPLE_NS  2000000u
@@ -32,7 +32,8 @@ struct state {
     bool wrong;            /* a sample ended elsewhere */
 };
 
-/* Words are written here, and followed there: addresses are the device's, and never looked behind. */
+/* Words are written here, and followed there: addresses are the device's, and
+ * never looked behind. */
 static const uint64_t *line_at(const struct state *st, uint32_t line)
 {
     return st->chain + line * LINE_WORDS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory on a GPU: bandwidth by its own kernels, and by the driver's copy and set. */
-#include "benches/memory/gpu_memory_run.h"
+#include "benches/memory/gpu_memory.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,10 +8,294 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "benches/memory/gpu_arrays.h"
+#include "core/clock.h"
 #include "core/evidence.h"
+#include "core/hw/gpu_time.h"
+#include "core/hw/place.h"
 
-/* A pass over a set that L2 holds takes less than a launch, so that all passes of a sample are inside
- * one; and samples are longer, since the faster of two kinds of launch must be long enough, too. */
+struct gpu_passes {
+    const struct memory_params *params;
+    struct gpu *gpu;
+    struct gpu_timer timer;
+    struct gpu_arrays arrays;
+    bool inside; /* all passes of a run are inside one launch */
+    uint64_t tune_passes;
+};
+
+/* One row: a kernel with its shape, or the driver. */
+struct gpu_variant {
+    const char *name; /* of the launch: "tuned", "plain"; "": the driver's */
+    struct gpu_shape shape;
+    char text[64];             /* of the shape */
+    struct gpu_kernel *kernel; /* NULL: the driver's */
+    double scalar;             /* of the last run */
+};
+
+/* ---- What bandwidth and latency share ---- */
+
+#define L1_SURE_BYTES  ((uint64_t)32 << 10)
+#define L1_NEVER_BYTES ((uint64_t)512 << 10)
+#define GDDR_BITS_MAX  512u
+#define KEPT_FREE      16u /* a 16th of the memory that is free is left alone */
+
+/* A set so many times L2 takes next to nothing from it: with less, marked stores and random order
+ * leave up to a quarter there, and a row in HBM would be faster than HBM. */
+#define PAST_L2 8
+
+const char *gpu_memory_level(const struct gpu_facts *facts, uint64_t set_bytes)
+{
+    if (!facts->l2_bytes)
+        return "";
+    if (set_bytes <= facts->l2_bytes / 2)
+        return "L2";
+    if (set_bytes < PAST_L2 * facts->l2_bytes)
+        return "";
+    return facts->memory_bus_bits > GDDR_BITS_MAX ? "HBM" : "DRAM";
+}
+
+const char *gpu_latency_level(const struct gpu_facts *facts, uint64_t set_bytes)
+{
+    if (set_bytes <= L1_SURE_BYTES)
+        return "L1";
+    return set_bytes < L1_NEVER_BYTES ? "" : gpu_memory_level(facts, set_bytes);
+}
+
+int gpu_memory_refuse(struct point *pt, const struct memory_params *p)
+{
+    if (p->engine != MEMORY_DRIVER)
+        return 0;
+    if (p->op == MEMORY_LATENCY)
+        return point_reason(pt, -EOPNOTSUPP, "the driver has nothing for latency: --engine kernel");
+    if (p->op != KERNEL_COPY && p->op != KERNEL_WRITE)
+        return point_reason(pt, -EOPNOTSUPP,
+                            "the driver has a copy and a set (--op copy,write), no '%s'",
+                            memory_ops[p->op]);
+    return 0;
+}
+
+static int check_room(struct point *pt, struct gpu *gpu, uint64_t set_bytes)
+{
+    uint64_t free_bytes;
+    int err = gpu_ops(gpu)->free_bytes(gpu, &free_bytes);
+
+    if (err)
+        return point_gpu_failed(pt, gpu, err);
+    if (set_bytes > free_bytes - free_bytes / KEPT_FREE)
+        return point_reason(pt, -EOPNOTSUPP, "not enough memory: %llu MiB of the GPU's are free",
+                            (unsigned long long)(free_bytes >> 20));
+    return 0;
+}
+
+int gpu_memory_open(struct point *pt, const struct memory_params *p, uint64_t set_bytes,
+                    struct gpu **gpu)
+{
+    char error[160];
+    struct place place;
+    int err = place_find(p->device, point_topo(pt), &place, error, sizeof(error));
+
+    *gpu = NULL;
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    point_option(pt, "device", "%s", place_name(place).text);
+    point_column(pt, "working_set", "%llu", (unsigned long long)set_bytes);
+    err = point_gpu(pt, place.index, gpu);
+    if (err)
+        return err;
+    const struct gpu_facts *facts = &gpu_base(*gpu)->facts;
+    point_column(pt, "address", "%s", facts->address);
+    point_column(pt, "level", "%s",
+                 p->op == MEMORY_LATENCY ? gpu_latency_level(facts, set_bytes)
+                                         : gpu_memory_level(facts, set_bytes));
+    return check_room(pt, *gpu, set_bytes);
+}
+
+/* ---- Runs and launch shapes ---- */
+
+#define TUNE_NS     3000000000u /* of one search */
+#define TUNE_RUN_NS 100000u     /* of one timing in it, at least */
+#define TUNE_PASSES ((uint64_t)1 << 20)
+#define WAKE_NS     50000000u /* work before it: an idle GPU takes some ms to raise its clocks */
+
+/* What is queued, again and again. */
+struct work {
+    struct gpu_passes *m;
+    const struct gpu_variant *variant;
+    struct gpu_pass_args args;
+    uint32_t word;
+};
+
+static int queue_kernel(void *arg, struct gpu_stream *stream, uint64_t i)
+{
+    struct work *w = arg;
+
+    (void)i;
+    return gpu_ops(w->m->gpu)->launch(stream, w->variant->kernel, w->variant->shape.grid,
+                                      w->variant->shape.block, &w->args);
+}
+
+static int queue_driver_copy(void *arg, struct gpu_stream *stream, uint64_t i)
+{
+    struct work *w = arg;
+
+    (void)i;
+    return gpu_ops(w->m->gpu)->copy(stream, w->args.dst, w->args.a, w->args.bytes);
+}
+
+static int queue_driver_set(void *arg, struct gpu_stream *stream, uint64_t i)
+{
+    struct work *w = arg;
+
+    (void)i;
+    return gpu_ops(w->m->gpu)->set(stream, w->args.dst, w->word, w->args.bytes);
+}
+
+static struct work work_of(struct gpu_passes *m, const struct gpu_variant *v, uint64_t passes)
+{
+    const struct gpu_arrays *x = &m->arrays;
+    struct work w = {.m = m, .variant = v};
+    float narrow = (float)v->scalar;
+
+    w.args = (struct gpu_pass_args){.dst = x->dst,
+                                    .a = x->a,
+                                    .b = x->b,
+                                    .bytes = x->bytes,
+                                    .passes = m->inside ? passes : 1,
+                                    .scalar = v->scalar,
+                                    .sum = x->sum};
+    memcpy(&w.word, &narrow, sizeof(w.word));
+    return w;
+}
+
+/* The timed thing: so many passes. 0, or -errno with the reason in gpu_error(). */
+static int gpu_variant_run(struct gpu_passes *m, const struct gpu_variant *v, uint64_t passes,
+                           uint64_t *ns)
+{
+    struct work w = work_of(m, v, passes);
+    gpu_queue_fn *queue = v->kernel                      ? queue_kernel
+                          : m->params->op == KERNEL_COPY ? queue_driver_copy
+                                                         : queue_driver_set;
+
+    return gpu_timer_run(&m->timer, queue, &w, m->inside ? 1 : passes, 1, ns);
+}
+
+static int find_kernel(struct gpu_passes *m, const struct gpu_shape *shape,
+                       struct gpu_kernel **kernel)
+{
+    char name[40];
+
+    snprintf(name, sizeof(name), "%s_%s_u%u%s", memory_ops[m->params->op],
+             memory_types[m->params->dtype], shape->unroll, shape->streaming ? "_cs" : "");
+    return gpu_ops(m->gpu)->kernel(m->gpu, name, kernel);
+}
+
+static unsigned occupancy(void *arg, const struct gpu_shape *shape)
+{
+    struct gpu_passes *m = arg;
+    struct gpu_kernel *kernel;
+    unsigned blocks;
+
+    if (find_kernel(m, shape, &kernel) || gpu_ops(m->gpu)->occupancy(kernel, shape->block, &blocks))
+        return 0;
+    return blocks;
+}
+
+static int time_shape(void *arg, const struct gpu_shape *shape, uint64_t *ns)
+{
+    struct gpu_passes *m = arg;
+    struct gpu_variant v = {.shape = *shape, .scalar = 2};
+    int err = find_kernel(m, shape, &v.kernel);
+
+    return err ? err : gpu_variant_run(m, &v, m->tune_passes, ns);
+}
+
+/* Where all passes are inside a launch (see gpu_tune.h), and for reads, which add up into one word
+ * at the end of each block: with more blocks that would be what is timed. */
+static bool must_be_resident(const struct gpu_passes *m)
+{
+    return m->inside || !kernel_stores((enum kernel_op)m->params->op);
+}
+
+static struct gpu_tune_space space_of(struct gpu_passes *m)
+{
+    return (struct gpu_tune_space){.bytes = m->arrays.bytes,
+                                   .sms = gpu_base(m->gpu)->facts.sms,
+                                   .resident = must_be_resident(m),
+                                   .blocks_per_sm = occupancy,
+                                   .arg = m,
+                                   .time = time_shape};
+}
+
+/* As many passes as a short run of the plain shape takes; runs of them until the clocks are up. */
+static int choose_tune_passes(struct gpu_passes *m, const struct gpu_tune_space *space)
+{
+    struct gpu_shape plain;
+    uint64_t ns = 0, end_ns = clock_now_ns() + WAKE_NS;
+    int err = gpu_shape_plain(space, &plain);
+
+    for (m->tune_passes = 1; !err && m->tune_passes < TUNE_PASSES; m->tune_passes *= 2) {
+        err = time_shape(m, &plain, &ns);
+        if (ns >= TUNE_RUN_NS)
+            break;
+    }
+    while (!err && clock_now_ns() < end_ns)
+        err = time_shape(m, &plain, &ns);
+    return err;
+}
+
+static int search(struct gpu_passes *m, struct gpu_tuned *tuned)
+{
+    struct gpu_tune_space space = space_of(m);
+    int err = choose_tune_passes(m, &space);
+
+    return err ? err : gpu_tune(&space, TUNE_NS, tuned);
+}
+
+static int find_tuned(struct point *pt, struct gpu_passes *m, struct gpu_shape *shape)
+{
+    struct memory_session *session = pt->bench_state;
+    struct gpu_tuned fresh;
+    char key[64];
+
+    snprintf(key, sizeof(key), "%u/%s/%s/%" PRIu64, gpu_base(m->gpu)->index,
+             memory_ops[m->params->op], memory_types[m->params->dtype], m->arrays.bytes);
+    const struct gpu_tuned *tuned = gpu_tunings_find(&session->tunings, key);
+    int err = 0;
+    if (!tuned) {
+        err = search(m, &fresh);
+        if (!err)
+            err = gpu_tunings_add(&session->tunings, key, &fresh);
+        tuned = &fresh;
+    }
+    if (err)
+        return err;
+    if (tuned->tried < tuned->of)
+        point_reason(pt, 0, "the search for the best launch ran out of time: %u of %u shapes tried",
+                     tuned->tried, tuned->of);
+    *shape = tuned->shape;
+    return 0;
+}
+
+/* The shape and the kernel of a variant, by its name; the tuned one is searched for once in a
+ * process. A remark in the reason where the search was cut short. Errors as above. */
+static int gpu_variant_choose(struct point *pt, struct gpu_passes *m, struct gpu_variant *v)
+{
+    struct gpu_tune_space space = space_of(m);
+    int err = 0;
+
+    if (!*v->name)
+        return 0;
+    if (!strcmp(v->name, memory_launches[MEMORY_TUNED]))
+        err = find_tuned(pt, m, &v->shape);
+    else
+        err = gpu_shape_plain(&space, &v->shape);
+    gpu_shape_text(&v->shape, v->text, sizeof(v->text));
+    return err ? err : find_kernel(m, &v->shape, &v->kernel);
+}
+
+/* A pass over a set that L2 holds takes less than a launch, so that all passes of a sample
+ * are inside one; and samples are longer, since the faster of two kinds of launch must be
+ * long enough, too. */
 #define L2_SAMPLE_NS 2000000u
 #define VARIANTS_MAX 2
 

@@ -9,6 +9,9 @@
 
 #include "core/search.h"
 
+#define GPU_ACCESS_BYTES 16u
+#define GPU_PLAIN_BLOCK  256u
+
 #define CANDIDATES_MAX 512
 #define GRID_MAX       INT32_MAX /* blocks in x, of every GPU since 2012 */
 

@@ -7,12 +7,146 @@
 #include <string.h>
 
 #include "benches/memory/arrays.h"
-#include "benches/memory/host_latency.h"
+#include "benches/memory/chase.h"
 #include "benches/memory/memory_work.h"
 #include "core/evidence.h"
+#include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
+#include "core/team.h"
 #include "core/units.h"
+
+/* So many times the last cache serves a sixteenth of the loads at most. */
+#define LATENCY_FAR_TIMES 16u
+
+enum { LATENCY_RANDOM, LATENCY_BY_PAGE, LATENCY_CHAINS };
+
+/*
+ * Two chains of pointers through one buffer, followed in turns. The random one goes through all
+ * lines and pays for the translation of nearly every load. The other goes page by page and pays for
+ * one in 32. A timing test tells whether the hardware translates small pages: a guest cannot ask.
+ */
+struct host_latency {
+    struct host_buffer buffer;
+    struct chase chains[LATENCY_CHAINS];
+    bool small_pages; /* the hardware's; of too little memory not told: false */
+};
+
+/* ---- Load latency ---- */
+
+/* What there is room for, in whole pages, and what is to be said of it. */
+static uint64_t chain_bytes(struct point *pt, const struct memory_params *p)
+{
+    uint64_t half = host_available() / 2, last = topo_last_cache_bytes(point_topo(pt));
+    uint64_t bytes = p->size <= half ? p->size : half / CHASE_PAGE * CHASE_PAGE;
+    char text[24];
+
+    if (bytes < p->size)
+        point_reason(pt, 0, "the chain has %s, half of the available memory, not what was asked",
+                     units_format_size(bytes >> 20 << 20, text, sizeof(text)));
+    if (last && bytes > last && bytes < LATENCY_FAR_TIMES * last)
+        point_reason(pt, 0,
+                     "the chain is %.2g times the last cache, which serves a part of the loads: "
+                     "memory's own latency takes %d times",
+                     (double)bytes / (double)last, LATENCY_FAR_TIMES);
+    return bytes;
+}
+
+static int build(struct host_latency *l, struct point *pt, uint64_t bytes)
+{
+    struct chase_translation t;
+    uint64_t seed = pt->common->seed;
+    int err = chase_translation(l->buffer.at, bytes, seed, &t);
+
+    if (err && err != -ERANGE)
+        return err;
+    /* Lines that a second-level cache cannot hold are slow by themselves, and would pass
+     * for small pages. */
+    bool told = !err && topo_cache_bytes(point_topo(pt), 2) >= CHASE_TRANSLATION_CACHE;
+
+    l->small_pages = told && chase_pages_are_small(&t);
+    point_column(pt, "hardware_pages", "%s", !told ? "" : l->small_pages ? "small" : "huge");
+    err = chase_build(&l->chains[LATENCY_RANDOM], l->buffer.at, bytes, seed);
+    /* Of one page there is no order of pages. */
+    return err || bytes < 2 * CHASE_PAGE
+               ? err
+               : chase_build_pages(&l->chains[LATENCY_BY_PAGE], l->buffer.at, bytes, seed);
+}
+
+/* Allocates and builds. A remark if the chain is shorter than asked (half of the memory at most),
+ * or less than 16 times the last cache. 0 or -errno, with the reason set. */
+static int host_latency_open(struct host_latency *l, struct point *pt,
+                             const struct memory_params *p, const struct placement *place)
+{
+    uint64_t bytes = chain_bytes(pt, p);
+    char error[160] = "";
+    int err = host_alloc(&l->buffer, point_topo(pt), bytes, (enum host_pages)p->pages,
+                         place->memory_node, error, sizeof(error));
+
+    if (err)
+        return point_reason(pt, err, "%s", error);
+    err = build(l, pt, bytes);
+    if (err)
+        return err;
+    for (int i = 0; i < LATENCY_CHAINS; i++)
+        if (l->chains[i].order &&
+            chase_look(&l->chains[i])) /* a walk along it would end anywhere */
+            return point_reason(pt, -EBADMSG,
+                                "wrong data: a line of the chain does not lead to the next");
+    return 0;
+}
+
+struct hops {
+    struct chase *chase;
+    uint64_t n;
+};
+
+static void run_hops(void *arg, unsigned thread, unsigned threads)
+{
+    struct hops *hops = arg;
+
+    (void)thread;
+    (void)threads;
+    chase_run(hops->chase, hops->n);
+}
+
+static void host_latency_sample(struct host_latency *l, struct team *team, uint64_t inner,
+                                uint64_t *ns)
+{
+    for (int i = 0; i < LATENCY_CHAINS; i++) {
+        struct hops hops = {&l->chains[i], inner};
+
+        if (l->chains[i].order)
+            team_run(team, run_hops, &hops, &ns[i], NULL);
+    }
+}
+
+static int host_latency_check(const struct host_latency *l, struct point *pt)
+{
+    for (int i = 0; i < LATENCY_CHAINS; i++)
+        if (l->chains[i].order && chase_check(&l->chains[i]))
+            return point_reason(pt, -EBADMSG, "wrong data: the chain of pointers leads elsewhere");
+    return 0;
+}
+
+/* A remark if the system here set huge pages (`share` of the memory) and the hardware
+ * has small ones. */
+static void host_latency_judge_pages(const struct host_latency *l, struct point *pt, double share)
+{
+    if (l->small_pages && share >= 0.95)
+        point_reason(pt, 0,
+                     "huge pages of this system only: the hardware translates small ones, "
+                     "and `latency` pays for that");
+}
+
+static void host_latency_close(struct host_latency *l)
+{
+    for (int i = 0; i < LATENCY_CHAINS; i++)
+        chase_release(&l->chains[i]);
+    host_free(&l->buffer);
+}
+
+/* ---- The hooks ---- */
 
 struct state {
     const struct memory_params *params;
@@ -101,7 +235,8 @@ static void set_level(struct point *pt, struct state *st, uint64_t set_bytes)
     st->fills = allocates && *level; /* where a guest hides the caches the limit errs upwards */
 }
 
-/* What is known of loads (or stores) alone: their rate and the number of the form that reached it. */
+/* What is known of loads (or stores) alone: their rate and the number of the form
+ * that reached it. */
 static void recall(const struct ceilings *known, const char *key, double *gbps, unsigned *form)
 {
     char form_key[CEILING_PLACE + 8];
@@ -307,8 +442,9 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
     return 0;
 }
 
-/* The ceilings once more, when nothing needs the arrays any more. The best of both counts, here and for what is measured next in this place;
- * where the two disagree, the machine changed meanwhile: the row has both. */
+/* The ceilings once more, when nothing needs the arrays any more. The best of both counts, here and
+ * for what is measured next in this place; where the two disagree, the machine changed meanwhile:
+ * the row has both. */
 static int confirm_limit(struct point *pt, struct state *st)
 {
     struct arrays_ceiling again, best;

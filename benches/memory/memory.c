@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "benches/memory/memory_work.h"
@@ -10,6 +11,20 @@
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
 #include "core/work.h"
+
+/* Sizes of any GPU, four times apart; those that do not fit are skipped with the reason. */
+#define GPU_SIZES         "256K..4Gx4"
+#define GPU_SIZES_LATENCY "16K..1Gx4"
+
+const char *const memory_ops[] = {"read", "write", "copy",    "scale",
+                                  "add",  "triad", "latency", NULL};
+const char *const memory_types[] = {"f32", "f64", NULL};
+static const char *const memory_stores[] = {"regular", "nt", NULL};
+const char *const memory_pages[] = {"base", "thp", "hugetlb", NULL};
+const char *const memory_isas[] = {"auto", "avx512", "avx2", "sse2", "neon", "generic", NULL};
+const char *const memory_launches[] = {"both", "tuned", "plain", NULL};
+static const char *const memory_engines[] = {"kernel", "driver", NULL};
+static const char *const memory_injects[] = {"none", "corrupt", NULL};
 
 #define AT(field) .offset = offsetof(struct memory_params, field)
 #define CHOICE(field, names)                                                                       \
@@ -137,6 +152,37 @@ static const struct opt options[] = {
     {.name = NULL},
 };
 
+/* The sizes where none is given. With a GPU among the devices they are constant, so that rows of
+ * different models can be compared. Latency alone has its own. */
+static int choose_defaults(struct opts *o)
+{
+    const struct opt_values *devices = opts_values(o, "device"), *ops = opts_values(o, "op");
+    bool gpu = false, latency = ops && ops->n;
+
+    for (size_t i = 0; devices && i < devices->n; i++)
+        gpu = gpu || strcmp(devices->texts[i], "host") != 0;
+    for (size_t i = 0; ops && i < ops->n; i++)
+        latency = latency && !strcmp(ops->texts[i], memory_ops[MEMORY_LATENCY]);
+    if (!gpu)
+        return opts_default(o, "size", latency ? memory_host_latency_sizes() : NULL);
+    return opts_default(o, "size", latency ? GPU_SIZES_LATENCY : GPU_SIZES);
+}
+
+static int open_session(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct memory_session));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+static void close_session(struct point *ctx)
+{
+    struct memory_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    gpu_tunings_release(&session->tunings);
+    free(session);
+}
+
 static int setup(struct point *pt)
 {
     const struct memory_params *p = pt->params;
@@ -172,10 +218,10 @@ const struct bench bench = {
     .needs = "",
     .options = options,
     .params_size = sizeof(struct memory_params),
-    .defaults = memory_defaults,
+    .defaults = choose_defaults,
     .rows = &bench_rows,
-    .open = memory_open,
-    .close = memory_close,
+    .open = open_session,
+    .close = close_session,
     .setup = setup,
     .sample = work_sample,
     .check = work_check,

@@ -14,19 +14,16 @@
 
 enum { MEMORY_LATENCY = KERNEL_OPS }; /* the operation after those of enum kernel_op */
 enum { MEMORY_REGULAR, MEMORY_NT };
-enum { MEMORY_PAGES_DEFAULT = 1 }; /* thp */
-enum { MEMORY_ISA_AUTO };
 enum { MEMORY_BOTH, MEMORY_TUNED, MEMORY_PLAIN };
 enum { MEMORY_KERNEL, MEMORY_DRIVER };
 enum { MEMORY_SOUND, MEMORY_CORRUPT };
 
-/* NULL-terminated, in the order of the enums. */
-extern const char *const memory_ops[],
-    *const memory_types[], *const memory_stores[], *const memory_pages[],
-                                                       *const memory_isas[],
-                                                           *const memory_launches[],
-                                                               *const memory_engines[],
-                                                                   *const memory_injects[];
+/* The words of options, in the order of their numbers; NULL after the last. */
+extern const char *const memory_ops[];
+extern const char *const memory_types[];
+extern const char *const memory_pages[];
+extern const char *const memory_isas[]; /* 0: the best one */
+extern const char *const memory_launches[];
 
 struct memory_params {
     const char *device;
@@ -41,17 +38,12 @@ struct memory_session {
     struct ceilings ceilings;   /* bandwidth of the host by size and placement */
     struct gpu_tunings tunings; /* shapes that were found best */
 };
-int memory_open(struct point *ctx); /* 0 or -ENOMEM */
-void memory_close(struct point *ctx);
 
-/* The default sizes, as text of an option. The host's: 16K, 32K, ... up to 4 times the last cache, where
- * that is hidden 256 MiB; at most a quarter of the memory. */
+/* The host's default sizes, as the text of an option: 16K, 32K, ... up to four times the last cache
+ * (256 MiB if the cache is hidden), and at most a quarter of the memory. Latency goes up to sixteen
+ * times the last cache. */
 const char *memory_host_sizes(void);
-/* The same for latency alone: up to 16 times the last cache. */
 const char *memory_host_latency_sizes(void);
-/* For struct bench: the sizes of GPUs, where any is among the devices and no size is given: constant,
- * so that rows of different models can be compared; and those of latency, where that is the only one. */
-int memory_defaults(struct opts *o);
 
 extern const struct device_work host_memory_work, gpu_memory_work;
 

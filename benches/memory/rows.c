@@ -27,8 +27,9 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
     }
 #define HOST_MEMORY(measure) measure " level!=L1,L2,L3,L4"
 
-/* Host: below 60 % of a measured ceiling or of a bus' peak, something other than the memory bounds: well-tuned code
- * on a healthy machine stays above. HBM and GDDR give 85 to 95 % of their pins' rate. */
+/* Host: below 60 % of a measured ceiling or of a bus' peak, something other than the memory
+ * bounds: well-tuned code on a healthy machine stays above. HBM and GDDR give 85 to 95 % of
+ * their pins' rate. */
 static const struct bench_headline headlines[] = {
     GPU_MEMORY("triad", "triad", "!="),
     GPU_MEMORY("read", "read", "!="),
@@ -107,8 +108,8 @@ static const struct bench_plot plots[] = {
 static const struct bench_pipe pipes[] = {
     {.pipe = "GPU memory", .flags = HEADLINE_GPU}, {.pipe = "Memory"}, {.pipe = NULL}};
 
-/* Threads on every core of all nodes, each with its own memory: all channels of the machine may serve
- * them. */
+/* Threads on every core of all nodes, each with its own memory: all channels of the machine
+ * may serve them. */
 static const struct bench_limit limits[] = {
     {.where = "level=HBM,DRAM address!=", .of = LIMIT_GPU, .figures = "memory_gbytes_per_s"},
     {.where = "unit=GB/s level=DRAM node=any memory_node=local address=",

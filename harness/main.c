@@ -11,7 +11,7 @@
 #include "core/exit_code.h"
 #include "core/option.h"
 #include "core/version.h"
-#include "harness/check/check_cmd.h"
+#include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"
 #include "harness/history/history.h"

@@ -3,19 +3,116 @@
 #include "harness/check/baseline.h"
 
 #include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "core/units.h"
-#include "harness/check/sift.h"
 #include "harness/compare/run_paths.h"
 #include "harness/compare/steal.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/scratch.h"
+#include "harness/store/run_folder.h"
 #include "harness/text.h"
+
+#define BASELINE_ANCHORS 10 /* the first since the start: what slipped slowly shows against these */
+
+#define BASELINE_SPREAD 20 /* others, which tell how runs differ */
+
+struct sift_list {
+    size_t n;
+    char names[320]; /* "n3 (interrupted), n4 (stopped)"; the first few */
+};
+
+struct sift {
+    char host[128], suite[128]; /* of the run that is judged; "": not known */
+    struct sift_list unfinished, hosts, suites;
+};
+
+/* Which run folders may be a baseline of a run: those of runs that came to their end. Those of another
+ * host or suite are told by name. The history does both by itself. */
+
+#define NAMED_MAX 4
+
+/* What run.json does not say is the same as anything. */
+static void keep(char *to, size_t len, const char *text)
+{
+    snprintf(to, len, "%s", strcmp(text, "unknown") != 0 ? text : "");
+}
+
+static void sift_init(struct sift *s, const char *run)
+{
+    struct run_folder folder = {0};
+    char error[256];
+
+    *s = (struct sift){0};
+    if (!run_folder_load(run, &folder, error, sizeof(error))) {
+        struct history_run r = history_run_of(&folder);
+
+        keep(s->host, sizeof(s->host), r.host);
+        keep(s->suite, sizeof(s->suite), r.suite);
+    }
+    run_folder_release(&folder);
+}
+
+static void add(struct sift_list *list, const char *name, const char *what)
+{
+    size_t used = strlen(list->names), len = sizeof(list->names) - used;
+
+    if (list->n++ < NAMED_MAX)
+        snprintf(list->names + used, len, "%s%.40s (%.30s)", used ? ", " : "", name, what);
+}
+
+static bool is_other(const char *own, const char *other)
+{
+    return *own && strcmp(other, "unknown") != 0 && strcmp(own, other) != 0;
+}
+
+/* Is this run folder a baseline? One that cannot be read is: who loads it says why it cannot. */
+static bool sift_takes(struct sift *s, const char *path)
+{
+    struct run_folder folder = {0};
+    char error[256];
+    bool takes = true;
+
+    if (!run_folder_load(path, &folder, error, sizeof(error))) {
+        struct history_run r = history_run_of(&folder);
+        const char *state = json_string_value(json_object_get(folder.meta, "state"));
+
+        takes = !state || !strcmp(state, "complete");
+        if (!takes)
+            add(&s->unfinished, r.name, state);
+        else if (is_other(s->host, r.host))
+            add(&s->hosts, r.name, r.host);
+        else if (is_other(s->suite, r.suite))
+            add(&s->suites, r.name, r.suite);
+    }
+    run_folder_release(&folder);
+    return takes;
+}
+
+static void tell(const struct sift_list *list, const char *what, char *text, size_t len)
+{
+    size_t used = strlen(text);
+
+    if (!list->n)
+        return;
+    used += (size_t)snprintf(text + used, len - used, "; %zu %s: %s", list->n, what, list->names);
+    if (list->n > NAMED_MAX && used < len)
+        snprintf(text + used, len - used, " and %zu more", list->n - NAMED_MAX);
+}
+
+/* Adds what was found to a sentence: "; left out, as ...". */
+static void sift_tell(const struct sift *s, char *text, size_t len)
+{
+    tell(&s->unfinished, "left out, as not measured to the end", text, len);
+    tell(&s->hosts, "of another host, whose levels may be others", text, len);
+    tell(&s->suites, "of another suite", text, len);
+}
 
 #define TOLD_MAX 3 /* accepted levels in the line; the JSON has all */
 
@@ -37,7 +134,7 @@ __attribute__((format(printf, 3, 4))) static int fail(struct finding *f, int err
     return err;
 }
 
-static int add(struct finding *f, const char *path, const char *name)
+static int add_baseline(struct finding *f, const char *path, const char *name)
 {
     struct baseline *b = f->b;
     char **paths = reallocarray(b->paths, b->n + 2, sizeof(*paths));
@@ -90,7 +187,7 @@ static int find_folders(struct finding *f)
     sift_init(&sift, f->asked->run);
     for (size_t i = 0; !err && i < runs.n; i++)
         if (!is_same(runs.all[i], f->asked->run) && sift_takes(&sift, runs.all[i]))
-            err = add(f, runs.all[i], base_name(runs.all[i]));
+            err = add_baseline(f, runs.all[i], base_name(runs.all[i]));
     if (!err && !f->b->n && sift.unfinished.n)
         err = refuse_unfinished(f, &sift);
     else if (!err && !f->b->n)
@@ -120,7 +217,7 @@ static int restore(struct finding *f, struct history_db *db, const struct histor
     if (!err)
         err = history_db_restore(db, run->id, folder, f->error, f->len);
     if (!err)
-        err = add(f, folder, run->name);
+        err = add_baseline(f, folder, run->name);
     free(folder);
     return err;
 }
@@ -366,11 +463,6 @@ static int find_history(struct finding *f)
 bool baseline_is_history(const char *spec)
 {
     return !strcmp(spec, "history") || !strncmp(spec, "history:", 8);
-}
-
-bool baseline_is_level(const struct baseline *b, size_t i)
-{
-    return !b->choice.n_roles || b->choice.roles[0].runs[i].role == DECIDE_LEVEL;
 }
 
 size_t baseline_levels(const struct baseline *b)

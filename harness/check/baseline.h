@@ -9,9 +9,7 @@
 
 #include "harness/history/history_db.h"
 
-#define BASELINE_LAST    10 /* runs of the history, unless it is said */
-#define BASELINE_ANCHORS 10 /* the first since the start: what slipped slowly shows against these */
-#define BASELINE_SPREAD  20 /* others, which tell how runs differ */
+#define BASELINE_LAST 10 /* runs of the history, unless it is said */
 
 struct baseline {
     char **paths, **names;        /* NULL-ended, oldest first */
@@ -31,9 +29,8 @@ struct baseline_asked {
 };
 
 bool baseline_is_history(const char *spec);
-/* Is it one that the run is held against? Others tell how runs differ, or of a slow slip. */
-bool baseline_is_level(const struct baseline *b, size_t i);
-size_t baseline_levels(const struct baseline *b); /* how many are */
+/* How many are runs that the run is held against. Others tell how runs differ, or of a slow slip. */
+size_t baseline_levels(const struct baseline *b);
 
 /* 0; -EINVAL (the spec, or nothing is left of it) and others as pairs_load() and history_db_open().
  * *b is to be released in any case. */

@@ -108,8 +108,23 @@ bool gate_is_blind(const struct decide_case *c, double see);
  * keeps it from being proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells no p, beyond
  * SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
  * have one, and the first baseline would stay the only one. */
-#define SUSPECT_LEVEL  0.05
-#define SUSPECT_LOSSES 4
 bool gate_is_suspect(const struct decide_case *c, double see, size_t n);
+
+/* ---- The gate's sentences: the same on the terminal and in every file ---- */
+
+/* The figures of a case that was held against a baseline; "" where they cannot be told. */
+struct words_figures {
+    const char *ratio;    /* "0.948 (0.941 to 0.955)" */
+    const char *proof;    /* "p 2e-07" */
+    const char *smallest; /* "1.2 %" */
+};
+struct words_figures words_figures(struct pool *pool, const struct pair *pair);
+
+const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
+
+/* What is said of a case, with what differs beside its figures; in one line. */
+const char *words_whole(struct pool *pool, const struct gate_case *c);
+/* "kernel 6.1 against 6.5; plumb 0.1 against 0.2", baseline against run; "": nothing differs. */
+const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n);
 
 #endif

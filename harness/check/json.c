@@ -3,11 +3,16 @@
  */
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/version.h"
+#include "harness/check/baseline.h"
+#include "harness/check/gate.h"
 #include "harness/check/output.h"
 #include "harness/compare/view.h"
+
+#define CHECK_JSON_SCHEMA 1
 
 #define DIGITS 12 /* of a figure: 0.05, and not 0.050000000000000003 */
 

@@ -8,8 +8,6 @@
 #include "harness/check/baseline.h"
 #include "harness/check/gate.h"
 
-#define CHECK_JSON_SCHEMA 1
-
 /* What became of the run in the history. */
 struct check_kept {
     const char *sentence; /* "" : it was not asked for */

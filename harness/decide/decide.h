@@ -15,7 +15,7 @@
  *             by maximum likelihood), and each case's is moderated by it. The quieter half of the
  *             cases is counted in that fit, not believed: a case whose launches all fell on one of
  *             two levels looks quiet and is not. With too few cases for a fit, what the runs of the others
- *             differ by beside their launches counts a little for each (few_share() in parts.h)
+ *             differ by beside their launches counts a little for each (few_share() in spread.h)
  *             Of two runs that were measured in turn, what varies are the differences of launches
  *             that stood next to each other; of several such pairs of runs, the means of these
  *             Runs of a gate stand in time order: they are held against the mean of a block of six at most, so
@@ -30,12 +30,12 @@
  *             with UNREST_FREEDOM degrees of freedom a case. Of fewer than DECIDE_UNREST_CASES cases it is not known,
  *             and nothing is decided: overall.runs_unknown
  *   shape     what runs differ by beyond their launches may have heavy tails, which few runs do not show: the degrees of
- *             freedom that the other cases lend to a case shrink by it, less with each run that is known (power.c)
+ *             freedom that the other cases lend to a case shrink by it, less with each run that is known (decide.c)
  *   sway      of several runs: where all cases moved together, by no more than the baselines did, the same scale
  *             widens all errors; so does what runs far apart in time differ by more than those of a block
  *   chance    how often a p as small is seen where nothing changed: among the baselines, each against the others of its
  *             block, or of one run a side among what moved the other way. If it is more often than p, it is that often
- *             (chance.c)
+ *             (unrest.c)
  *   together  far more cases moved one way than the other, by their own spread; if none of them is proven, it says so
  *   anchor    runs of A may be an older level (DECIDE_ANCHOR) that B is held against as well, at half of the alarm level.
  *             A loss is one where all of its interval is beyond the margin, too
@@ -62,8 +62,6 @@
 #include <stddef.h>
 
 #define DECIDE_FEW_LAUNCHES 5
-#define DECIDE_ALARM_LEVEL  0.005 /* of a suite; kept below the 1 % that is promised */
-#define DECIDE_CONFIDENCE   0.95
 #define DECIDE_POWER        0.8 /* of `smallest` */
 #define DECIDE_MORE_MAX     1000
 

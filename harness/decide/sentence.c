@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Decisions in words. */
-#include "harness/decide/decide.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "harness/decide/decide.h"
 
 #define MORE_DIGITS_MAX 6
 #define RUNS_TO_TELL    2 /* baselines beside one, so that three tell how runs differ */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the launches of a case to its change and to what is seen to vary. */
-#include "harness/decide/parts.h"
+#include "harness/decide/spread.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 
+#include "core/dist.h"
 #include "core/stats.h"
+
+/* Values are written with 9 digits: launches that agree to the last one have this variance, not 0. */
+#define VARIANCE_LEAST 1e-18
 
 /* One side as it is read. */
 struct half {
@@ -321,4 +326,201 @@ enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
     if (c->best_of)
         hold_against_best(c, &half_a, m);
     return m->within_df > 0 || m->between_df > 0 ? OBSTACLE_NONE : OBSTACLE_ONE_LAUNCH;
+}
+
+/* How the spreads of a suite's cases scatter: variance_i ~ variance * F(df_i, freedom), by maximum
+ * likelihood. What is below the median variance is counted (by F's distribution function), not
+ * believed. */
+
+/* Beyond the last but one a suite cannot tell the difference; the last is as good as infinite. */
+static const double freedoms[] = {0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 1e4};
+#define N_FREEDOMS (sizeof(freedoms) / sizeof(freedoms[0]))
+
+struct spread {
+    double variance, df;
+};
+
+struct fit {
+    const struct spread *all; /* ascending in variance; the censored ones again ascending in df */
+    size_t n, censored;
+    double threshold;
+};
+
+static int by_variance(const void *a, const void *b)
+{
+    double x = ((const struct spread *)a)->variance, y = ((const struct spread *)b)->variance;
+
+    return (x > y) - (x < y);
+}
+
+static int by_df(const void *a, const void *b)
+{
+    double x = ((const struct spread *)a)->df, y = ((const struct spread *)b)->df;
+
+    return (x > y) - (x < y);
+}
+
+/* log P(F(df, freedom) <= x) */
+static double log_below(double x, double df, double freedom)
+{
+    double p = dist_beta_cdf(df * x / (df * x + freedom), df / 2, freedom / 2);
+
+    return log(fmax(p, 1e-300));
+}
+
+/* The part of log density of F at x that does not hang on x */
+static double log_scale(double df, double freedom)
+{
+    int sign;
+
+    return lgamma_r((df + freedom) / 2, &sign) - lgamma_r(df / 2, &sign) -
+           lgamma_r(freedom / 2, &sign) + df / 2 * log(df / freedom);
+}
+
+static double log_likelihood(const struct fit *f, double freedom, double log_variance)
+{
+    double variance = exp(log_variance), sum = 0, df = NAN, same = NAN;
+
+    for (size_t i = 0; i < f->censored; i++) {
+        if (f->all[i].df != df) {
+            df = f->all[i].df;
+            same = log_below(f->threshold / variance, df, freedom);
+        }
+        sum += same;
+    }
+    df = NAN;
+    for (size_t i = f->censored; i < f->n; i++) {
+        double x = f->all[i].variance / variance;
+
+        if (f->all[i].df != df) {
+            df = f->all[i].df;
+            same = log_scale(df, freedom) - log_variance;
+        }
+        sum += same + (df / 2 - 1) * log(x) - (df + freedom) / 2 * log1p(df * x / freedom);
+    }
+    return sum;
+}
+
+/* The best log variance for these degrees of freedom, by golden section. */
+static double best_variance(const struct fit *f, double freedom, double *likelihood)
+{
+    const double golden = 0.6180339887498949;
+    double low = log(f->threshold) - 6, high = log(f->threshold) + 6;
+    double x = high - golden * (high - low), y = low + golden * (high - low);
+    double at_x = log_likelihood(f, freedom, x), at_y = log_likelihood(f, freedom, y);
+
+    while (high - low > 0.01) {
+        if (at_x > at_y) {
+            high = y;
+            y = x;
+            at_y = at_x;
+            x = high - golden * (high - low);
+            at_x = log_likelihood(f, freedom, x);
+        } else {
+            low = x;
+            x = y;
+            at_x = at_y;
+            y = low + golden * (high - low);
+            at_y = log_likelihood(f, freedom, y);
+        }
+    }
+    *likelihood = fmax(at_x, at_y);
+    return at_x > at_y ? x : y;
+}
+
+static void fit_best(const struct fit *f, struct prior *out)
+{
+    double best = -INFINITY;
+
+    for (size_t i = 0; i < N_FREEDOMS; i++) {
+        double likelihood, at = best_variance(f, freedoms[i], &likelihood);
+
+        if (likelihood > best) {
+            best = likelihood;
+            out->freedom = freedoms[i];
+            out->variance = exp(at);
+        }
+    }
+}
+
+int prior_fit(const double *variances, const double *df, size_t n, struct prior *out)
+{
+    struct spread *all = malloc((n ? n : 1) * sizeof(*all));
+    struct fit f = {.all = all};
+    double total = 0;
+
+    *out = (struct prior){.most = INFINITY};
+    if (!all)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        if (df[i] > 0)
+            all[f.n++] = (struct spread){fmax(variances[i], VARIANCE_LEAST), df[i]};
+    }
+    if (f.n >= DECIDE_PRIOR_CASES) {
+        qsort(all, f.n, sizeof(*all), by_variance);
+        f.censored = f.n / 2;
+        f.threshold = all[f.censored].variance;
+        qsort(all, f.censored, sizeof(*all), by_df);
+        for (size_t i = f.censored; i < f.n; i++)
+            total += all[i].df;
+        fit_best(&f, out);
+        out->most = total;
+    }
+    free(all);
+    return 0;
+}
+
+double prior_moderate(const struct prior *prior, double variance, double *df)
+{
+    double together = prior->freedom + *df;
+
+    if (prior->freedom > 0)
+        variance = (prior->freedom * prior->variance + *df * variance) / together;
+    /* No case is known better than the whole suite; nor worse than by itself. */
+    *df = fmax(*df, fmin(together, prior->most));
+    return variance;
+}
+
+/* ---- What runs differ by, in a suite of too few cases for a fit ---- */
+
+/* Variance of a run's mean by its launches alone; 0 where they do not tell it. */
+static double of_launches(const struct measure *m, const struct prior *launches)
+{
+    double df = m->within_df;
+
+    return df > 0 ? prior_moderate(launches, m->within, &df) * m->inverse_launches : 0;
+}
+
+static bool has_a_say(const struct measure *m)
+{
+    return m->by_runs && !m->paired && m->between_df > 0;
+}
+
+void few_share(struct measure *m, const size_t *judged, size_t n, const struct prior *launches,
+               double *ratios)
+{
+    double sum = 0, df = 0;
+
+    for (size_t k = 0; k < n; k++) {
+        const struct measure *c = &m[judged[k]];
+        double alone = of_launches(c, launches);
+
+        ratios[k] = has_a_say(c) && alone > 0 ? c->between / alone : NAN;
+        if (isnan(ratios[k]))
+            continue;
+        sum += c->between_df * ratios[k];
+        df += c->between_df;
+    }
+    for (size_t k = 0; k < n; k++) {
+        struct measure *c = &m[judged[k]];
+
+        if (isnan(ratios[k]) || !(df > c->between_df))
+            continue;
+        double others = df - c->between_df, ratio = (sum - c->between_df * ratios[k]) / others;
+        double lent = fmin(FEW_SHARE * others, FEW_FREEDOM), together = lent + c->between_df;
+
+        c->between =
+            (lent * ratio * of_launches(c, launches) + c->between_df * c->between) / together;
+        c->between_df = together;
+    }
 }

@@ -1,10 +1,123 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a suite as a whole says of its runs: see decide.h. */
+#include "harness/decide/unrest.h"
+
+#include <errno.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/dist.h"
 #include "core/stats.h"
-#include "harness/decide/parts.h"
+
+/* Of normal values it is known as well as 0.8 n values would tell; of cases that are not alike, less. */
+#define UNREST_FREEDOM 0.65
+#define P_LEAST        1e-300
+
+/*
+ * What the data themselves say of chance: comparisons in which nothing changed, made by the same
+ * method.
+ *
+ * With several baselines each is held against the others of its block. With one, what moved the
+ * other way stands for it: of two runs that are alike, either may be the lower one. If the method's
+ * assumptions held, the p of these would be uniform. Where small ones are more frequent, by heavy
+ * tails, runs on two levels or cases that move together, their tail is fitted (Hill 1975,
+ * doi:10.1214/aos/1176343247, on p) and every p is read by it. It is never made smaller.
+ */
+
+#define TAIL_LEAST 4
+#define TAIL_CASES 20 /* of fewer the smallest four are no tail */
+#define TAIL_PRIOR 2  /* so many values of a uniform p are counted with it */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+/* How far a fitted factor is off is told by its own error; what is left counts for more than it says, since what is to be
+ * bounded lies further out than all that was seen. */
+void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
+{
+    size_t k = n / rule->one_in > TAIL_LEAST ? n / rule->one_in : TAIL_LEAST;
+    double sum = TAIL_PRIOR;
+
+    *t = (struct tail){.factor = 1};
+    if (n < TAIL_CASES)
+        return;
+    qsort(p, n, sizeof(*p), ascending);
+    t->share = (double)k / (double)n;
+    t->edge = fmax(p[k], P_LEAST);
+    for (size_t i = 0; i < k; i++)
+        sum += log(t->edge / fmax(p[i], P_LEAST));
+    double weight = (double)k + TAIL_PRIOR, over = sum / weight - 1 - rule->dead / sqrt(weight);
+
+    t->factor = 1 + rule->more * fmax(0, over);
+}
+
+/* Above the edge in proportion: a p that a tenth of those without a change had, or less, is no smaller than a tenth. */
+static double read_one(const struct tail *t, double p)
+{
+    if (!(t->edge > 0))
+        return p;
+    double part = p / t->edge;
+
+    return fmax(p, fmin(1, t->share * (part < 1 ? pow(part, 1 / t->factor) : part)));
+}
+
+double tail_read(const struct tail t[2], double p)
+{
+    return fmax(read_one(&t[0], p), read_one(&t[1], p));
+}
+
+static double nominal_one(const struct tail *t, double p)
+{
+    if (!(t->edge > 0))
+        return p;
+    double part = p / t->share;
+
+    return fmin(p, t->edge * (part < 1 ? pow(part, t->factor) : part));
+}
+
+double tail_nominal(const struct tail t[2], double p)
+{
+    return fmin(nominal_one(&t[0], p), nominal_one(&t[1], p));
+}
+
+/* How far each run of A is from the mean of its block, at its place among A's runs; NaN: it has no value, or stands alone. */
+void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out)
+{
+    size_t n = spread_means(&c->a, means), at = 0, r = 0;
+    struct block b;
+
+    for (size_t i = 0; i < c->a.n; i++)
+        out[i] = NAN;
+    while (at < n) {
+        size_t from = at;
+
+        at = spread_block(means, n, at, in_order, &b);
+        for (size_t i = from; i < at; i++, r++) {
+            while (c->a.runs[r].n == 0)
+                r++;
+            /* scaled to the spread of one run */
+            if (b.n > 1)
+                out[r] = (means[i].mean - b.mean) * sqrt((double)b.n / (double)(b.n - 1)) *
+                         (c->higher_is_better ? 1 : -1);
+        }
+    }
+}
+
+/* One-sided p of such a deviation by what the others scatter; floor: what launches alone make of
+ * the variance. */
+static double deviation_p(const struct measure *m, const struct prior *runs, double floor,
+                          double off)
+{
+    double df = m->between_df - 1;
+    double squares = fmax(m->between * m->between_df - off * off, 0);
+    double variance = fmax(prior_moderate(runs, df > 0 ? squares / df : 0, &df), floor);
+
+    return df > 0 && variance > 0 ? dist_t_cdf(off / sqrt(variance), df) : NAN;
+}
 
 #define BEYOND    6
 #define OF_NORMAL 1.046 /* what the formula gives for normal values of spread 1, by simulation */
@@ -39,7 +152,7 @@ static double scale(const double *z, size_t n)
     return sqrt((double)n * above) / fabs(below) / OF_NORMAL;
 }
 
-double normal_score(double t, double df)
+static double normal_score(double t, double df)
 {
     double p = fmax(dist_t_cdf(-fabs(t), df), P_LEAST);
 
@@ -323,4 +436,36 @@ void ask_suite(struct work *w, const struct decide_case *cases, struct decide_ov
         ask_together(w, MOVED_AMID, overall);
     fit_tails(w, true, w->judge.losses);
     fit_tails(w, false, w->judge.gains);
+}
+
+/* Holm 1979, "A simple sequentially rejective multiple test procedure", Scand. J. Statist. 6,
+ * 65. */
+
+struct candidate {
+    double p;
+    size_t i;
+};
+
+static int by_p(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+
+    return (x->p > y->p) - (x->p < y->p);
+}
+
+int holm(const double *p, size_t n, double level, bool *proven)
+{
+    struct candidate *order = malloc((n ? n : 1) * sizeof(*order));
+
+    if (!order)
+        return -ENOMEM;
+    for (size_t i = 0; i < n; i++) {
+        order[i] = (struct candidate){p[i], i};
+        proven[i] = false;
+    }
+    qsort(order, n, sizeof(*order), by_p);
+    for (size_t k = 0; k < n && order[k].p <= level / (double)(n - k); k++)
+        proven[order[k].i] = true;
+    free(order);
+    return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/dist.h"
-#include "harness/decide/parts.h"
+#include "harness/decide/unrest.h"
 
 struct moments {
     double n, mean, variance;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/decide/parts.h"
+#include "harness/decide/unrest.h"
 
 enum { MOST = 4, RUNS = 6, LAUNCHES = 5 };
 

@@ -11,7 +11,7 @@
 
 #include "core/dist.h"
 #include "core/rng.h"
-#include "harness/decide/parts.h"
+#include "harness/decide/unrest.h"
 
 /* Mean square of n normal numbers: chi-square over its degrees of freedom. */
 static double mean_square(struct rng *r, size_t n)

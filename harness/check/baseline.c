@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "core/units.h"
-#include "harness/compare/run_paths.h"
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
+#include "harness/compare/pairs_sides.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/scratch.h"

@@ -11,8 +11,8 @@
 #include "core/option.h"
 #include "harness/check/baseline.h"
 #include "harness/check/output.h"
-#include "harness/compare/outputs.h"
-#include "harness/compare/steal.h"
+#include "harness/compare/compare.h"
+#include "harness/compare/pairs.h"
 #include "harness/plan/only.h"
 
 /* ---- plumb check: its files, and what goes to stdout ---- */

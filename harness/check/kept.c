@@ -12,7 +12,7 @@
 #include "harness/check/check.h"
 #include "harness/check/gate.h"
 #include "harness/check/output.h"
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 #include "harness/history/history_db_build.h"
 #include "harness/plan/only.h"
 #include "harness/report/show.h"

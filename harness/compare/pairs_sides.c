@@ -1,18 +1,212 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which runs may stand on which side: see pairs.h and pairs_parts.h. */
+/* Which runs may stand on which side: see pairs.h and pairs_sides.h. */
+#include "harness/compare/pairs_sides.h"
+
+#include <dirent.h>
 #include <errno.h>
+#include <jansson.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "harness/compare/pairs_parts.h"
+#include "core/row.h"
+#include "core/units.h"
+
+/* ---- Which run folders a path means ---- */
+
+struct found {
+    char *path, *started;
+};
+
+struct found_list {
+    struct found *all;
+    size_t n, room;
+};
+
+static void found_release(struct found_list *list)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->all[i].path);
+        free(list->all[i].started);
+    }
+    free(list->all);
+    *list = (struct found_list){0};
+}
+
+static bool is_run(const char *path)
+{
+    char *meta;
+    bool is = asprintf(&meta, "%s/run.json", path) >= 0;
+
+    if (is) {
+        is = !access(meta, F_OK);
+        free(meta);
+    }
+    return is;
+}
+
+static int no_memory(char *error, size_t len)
+{
+    snprintf(error, len, "out of memory");
+    return -ENOMEM;
+}
+
+static int check_schema(const json_t *meta, const char *path, char *error, size_t len)
+{
+    const json_t *schema = json_object_get(meta, "schema");
+
+    if (!json_is_integer(schema) || json_integer_value(schema) < 1) {
+        snprintf(error, len,
+                 "'%s/run.json' names no schema: it is not of this program, or was damaged", path);
+        return -EPROTO;
+    }
+    if (json_integer_value(schema) > ROW_SCHEMA_VERSION) {
+        snprintf(error, len,
+                 "'%s/run.json' has schema %" JSON_INTEGER_FORMAT
+                 ", this program reads up to %d: compare with the program that made it, or a newer "
+                 "one",
+                 path, json_integer_value(schema), ROW_SCHEMA_VERSION);
+        return -EPROTO;
+    }
+    return 0;
+}
+
+/* When the run was started; a run.json that is no JSON is left to run_folder_load(), which says why. */
+static int read_start(const char *path, char **started, char *error, size_t len)
+{
+    char *file;
+    int err = 0;
+
+    if (asprintf(&file, "%s/run.json", path) < 0)
+        return no_memory(error, len);
+    json_t *meta = json_load_file(file, JSON_REJECT_DUPLICATES, NULL);
+    free(file);
+    if (json_is_object(meta))
+        err = check_schema(meta, path, error, len);
+    const char *text = json_string_value(json_object_get(meta, "started_utc"));
+    if (!err && !(*started = strdup(text ? text : "")))
+        err = no_memory(error, len);
+    json_decref(meta);
+    return err;
+}
+
+static int add_found(struct found_list *list, const char *path, char *error, size_t len)
+{
+    struct found f = {0};
+
+    if (list->n == list->room) {
+        size_t room = list->room ? 2 * list->room : 16;
+        struct found *grown = realloc(list->all, room * sizeof(*grown));
+        if (!grown)
+            return no_memory(error, len);
+        list->all = grown;
+        list->room = room;
+    }
+    int err = read_start(path, &f.started, error, len);
+    if (!err && !(f.path = strdup(path)))
+        err = no_memory(error, len);
+    list->all[list->n++] = f;
+    return err;
+}
+
+static int add_if_run(struct found_list *list, const char *folder, const char *name, char *error,
+                      size_t len)
+{
+    char *path;
+    int err = 0;
+
+    if (*name == '.')
+        return 0;
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return no_memory(error, len);
+    if (is_run(path))
+        err = add_found(list, path, error, len);
+    free(path);
+    return err;
+}
+
+static int list_folder(struct found_list *list, const char *path, char *error, size_t len)
+{
+    DIR *dir = opendir(path);
+    struct dirent *entry;
+    int err = 0;
+
+    if (!dir) {
+        err = -errno;
+        snprintf(error, len, "cannot read '%s': %s", path, strerror(-err));
+        return err == -ENOTDIR ? -ENOENT : err;
+    }
+    while (!err && (entry = readdir(dir)) != NULL)
+        err = add_if_run(list, path, entry->d_name, error, len);
+    closedir(dir);
+    if (!err && !list->n) {
+        snprintf(error, len,
+                 "'%s' is neither a run folder nor a folder of them: no run.json is there", path);
+        err = -ENOENT;
+    }
+    return err;
+}
+
+/* By their start, which is ISO 8601; of one second by name. */
+static int compare_found(const void *x, const void *y)
+{
+    const struct found *a = x, *b = y;
+    int d = strcmp(a->started, b->started);
+
+    return d ? d : strcmp(a->path, b->path);
+}
+
+static int take_found(struct run_paths *paths, struct found_list *list, char *error, size_t len)
+{
+    char **grown = realloc(paths->all, (paths->n + list->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return no_memory(error, len);
+    paths->all = grown;
+    for (size_t i = 0; i < list->n; i++) {
+        paths->all[paths->n++] = list->all[i].path;
+        list->all[i].path = NULL;
+    }
+    return 0;
+}
+
+int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len)
+{
+    struct found_list list = {0};
+    struct stat st;
+    int err = 0;
+
+    if (stat(path, &st)) {
+        err = errno == ENOTDIR ? -ENOENT : -errno;
+        snprintf(error, len, "there is no run folder '%s': %s", path, strerror(errno));
+        return err;
+    }
+    err = is_run(path) ? add_found(&list, path, error, len) : list_folder(&list, path, error, len);
+    if (!err && list.n)
+        qsort(list.all, list.n, sizeof(*list.all), compare_found);
+    if (!err)
+        err = take_found(paths, &list, error, len);
+    found_release(&list);
+    return err;
+}
+
+void run_paths_release(struct run_paths *paths)
+{
+    for (size_t i = 0; i < paths->n; i++)
+        free(paths->all[i]);
+    free(paths->all);
+    *paths = (struct run_paths){0};
+}
 
 static const json_t *meta_of(const struct pairs *p, size_t run)
 {
     return p->report.runs[run].meta;
 }
 
-const char *sides_against(const struct pairs *p, size_t run, const char *key)
+/* What run.json says of the run of two targets that it is part of; "" where it says nothing. */
+static const char *sides_against(const struct pairs *p, size_t run, const char *key)
 {
     const json_t *against = json_object_get(meta_of(p, run), "against");
     const char *text = json_string_value(json_object_get(against, key));
@@ -28,7 +222,9 @@ static bool are_the_two_targets(const struct pairs *p, size_t x, size_t y)
            strcmp(sides_against(p, x, "side"), sides_against(p, y, "side")) != 0;
 }
 
-size_t sides_partner(const struct pairs *p, size_t run)
+/* The run of the other side that was measured in turn with this one (plumb run --against);
+ * SIZE_MAX: none there. */
+static size_t sides_partner(const struct pairs *p, size_t run)
 {
     bool of_a = run < p->n_a;
 
@@ -172,4 +368,179 @@ const char *pairs_unfinished(const struct pairs *p, size_t *n)
         ++*n;
     }
     return first;
+}
+
+/* ---- Launches that were measured in turn, side by side ---- */
+
+/* The row of that launch whose value counts; SIZE_MAX: none. *twice: there are several. */
+static size_t partner_of(const struct report_rows *rows, const struct report_point *p,
+                         const char *repeat, double steal_limit, bool *twice)
+{
+    size_t found = SIZE_MAX;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        if (!row_counts(rows, p->rows[i], steal_limit) ||
+            strcmp(row_text(rows, p->rows[i], FIELD_REPEAT), repeat) != 0)
+            continue;
+        *twice |= found != SIZE_MAX;
+        found = p->rows[i];
+    }
+    return found;
+}
+
+static int compare_turns(const void *x, const void *y)
+{
+    const struct planned_turn *a = x, *b = y;
+    int d = strcmp(a->case_id, b->case_id);
+
+    return d ? d : strcmp(a->repeat, b->repeat);
+}
+
+/* Of a run of an older version, which kept no record: its pairs went a b, b a ... along the plan, and it says so. */
+static enum launch_turn turn_by_order(const struct table *plan, size_t row, bool of_a)
+{
+    uint64_t order;
+
+    if (units_parse_u64(table_text(plan, row, "order"), &order))
+        return TURN_NONE;
+    return (order % 2 == 1) == of_a ? TURN_FIRST : TURN_SECOND;
+}
+
+static void read_run(const struct pairs *p, size_t run, struct run_turns *turns)
+{
+    const struct table *plan = &p->report.runs[run].plan;
+    bool recorded = table_column(plan, "turn") != TABLE_NO_COLUMN;
+    bool of_a = !strcmp(sides_against(p, run, "side"), "a");
+
+    if (!recorded && strcmp(sides_against(p, run, "order"), "ABBA") != 0)
+        return;
+    for (turns->n = 0; turns->n < plan->n_rows; turns->n++) {
+        struct planned_turn *t = &turns->all[turns->n];
+
+        *t = (struct planned_turn){.case_id = table_text(plan, turns->n, "case"),
+                                   .repeat = table_text(plan, turns->n, "repeat")};
+        if (!recorded)
+            t->turn = turn_by_order(plan, turns->n, of_a);
+        else if (!launch_turn_parse(table_text(plan, turns->n, "turn"), &t->turn))
+            t->turn = TURN_NONE;
+    }
+    qsort(turns->all, turns->n, sizeof(*turns->all), compare_turns);
+}
+
+int turns_read(struct pairing *g)
+{
+    struct pool *pool = &g->p->report.pool;
+    size_t n = g->p->report.n_runs;
+
+    g->turns = pool_alloc(pool, n, sizeof(*g->turns));
+    for (size_t i = 0; g->turns && i < n; i++) {
+        size_t lines = g->p->report.runs[i].plan.n_rows;
+
+        g->turns[i] = (struct run_turns){pool_alloc(pool, lines + 1, sizeof(*g->turns[i].all)), 0};
+        if (g->turns[i].all)
+            read_run(g->p, i, &g->turns[i]);
+    }
+    return pool->failed ? -ENOMEM : 0;
+}
+
+static enum launch_turn turn_of_row(const struct run_turns *turns, const struct report_rows *rows,
+                                    size_t row)
+{
+    const struct planned_turn key = {.case_id = row_text(rows, row, FIELD_CASE),
+                                     .repeat = row_text(rows, row, FIELD_REPEAT)};
+    const struct planned_turn *found =
+        bsearch(&key, turns->all, turns->n, sizeof(key), compare_turns);
+
+    return found ? found->turn : TURN_NONE;
+}
+
+/* A case in one pair of runs: what each has, and the launches that both have, each beside its partner. */
+struct turn_side {
+    const struct report_rows *rows;
+    const struct report_point *point;
+    const struct run_turns *turns;
+    double *values;
+    bool *first;
+};
+
+struct turn {
+    struct turn_side a, b;
+    size_t n;
+    bool unknown; /* of a launch, who went first */
+};
+
+static struct turn_side side_of(const struct pairing *g, size_t run, const struct report_bench *b,
+                                const struct report_case *c, size_t most)
+{
+    struct pool *pool = &g->p->report.pool;
+
+    return (struct turn_side){&b->rows[run], &c->points[run], &g->turns[run],
+                              pool_alloc(pool, most, sizeof(double)),
+                              pool_alloc(pool, most, sizeof(bool))};
+}
+
+static struct turn turn_of(const struct pairing *g, size_t i, const struct report_bench *b,
+                           const struct report_case *c)
+{
+    size_t run = g->a.first + i, most = c->points[run].n_rows + 1;
+
+    return (struct turn){.a = side_of(g, run, b, c, most),
+                         .b = side_of(g, sides_partner(g->p, run), b, c, most)};
+}
+
+static void add_launch(struct turn *t, size_t own, size_t other)
+{
+    enum launch_turn a = turn_of_row(t->a.turns, t->a.rows, own);
+    enum launch_turn b = turn_of_row(t->b.turns, t->b.rows, other);
+
+    t->unknown |= !a || !b || a == b;
+    t->a.values[t->n] = row_number(t->a.rows, own, FIELD_VALUE);
+    t->b.values[t->n] = row_number(t->b.rows, other, FIELD_VALUE);
+    t->a.first[t->n] = a == TURN_FIRST;
+    t->b.first[t->n++] = b == TURN_FIRST;
+}
+
+static void add_launches(struct turn *t, double limit, bool *twice)
+{
+    for (size_t i = 0; i < t->a.point->n_rows; i++) {
+        size_t row = t->a.point->rows[i];
+        const char *repeat = row_text(t->a.rows, row, FIELD_REPEAT);
+        size_t own = partner_of(t->a.rows, t->a.point, repeat, limit, twice);
+        size_t other = partner_of(t->b.rows, t->b.point, repeat, limit, twice);
+
+        if (own == row && other != SIZE_MAX)
+            add_launch(t, own, other);
+    }
+}
+
+static struct decide_run run_of(const struct turn *t, const struct turn_side *side)
+{
+    return (struct decide_run){
+        .values = side->values, .n = t->n, .went_first = t->unknown ? NULL : side->first};
+}
+
+bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
+                    struct decide_case *decide)
+{
+    struct pool *pool = &g->p->report.pool;
+    size_t n = g->p->n_a, all = 0;
+    struct decide_run *runs_a = pool_alloc(pool, n, sizeof(*runs_a));
+    struct decide_run *runs_b = pool_alloc(pool, n, sizeof(*runs_b));
+    bool twice = false;
+
+    for (size_t i = 0; runs_a && runs_b && i < n; i++) {
+        struct turn t = turn_of(g, i, b, c);
+
+        if (pool->failed)
+            return false;
+        add_launches(&t, g->options->steal_limit, &twice);
+        runs_a[i] = run_of(&t, &t.a);
+        runs_b[i] = run_of(&t, &t.b);
+        all += t.n;
+    }
+    if (twice || all < 2)
+        return false;
+    decide->a = (struct decide_side){runs_a, n};
+    decide->b = (struct decide_side){runs_b, n};
+    return true;
 }

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "core/exit_code.h"
-#include "harness/compare/forest.h"
-#include "harness/compare/view_words.h"
+#include "harness/compare/text.h"
+#include "harness/report/show.h"
+#include "harness/report/utf8.h"
 
 static bool is_ready(const struct pair *pair)
 {
@@ -249,4 +250,268 @@ int view_exit(const struct view *v)
 double view_axis_at(const struct view_axis *axis, double ratio)
 {
     return log(ratio / axis->low) / log(axis->high / axis->low);
+}
+
+/* ---- What holds of one case, as texts ---- */
+
+#define DECIMALS      3
+#define DECIMALS_MOST 6
+
+const char *view_printable(struct pool *pool, const char *text)
+{
+    size_t n, used, at = 0;
+    char *kept = pool_alloc(pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
+
+    for (; kept && *text; text += used, at += n) {
+        const char *c = utf8_printable(text, &n, &used);
+
+        memcpy(kept + at, c, n);
+    }
+    return kept ? kept : "";
+}
+
+const char *view_percent(struct pool *pool, double share)
+{
+    return isfinite(share) ? pool_text(pool, "%.3g %%", 100 * share) : "";
+}
+
+/* As many digits as mean something of a loss that is not measured but reckoned with. */
+static const char *smallest_text(struct pool *pool, double share)
+{
+    if (share > 0.995)
+        return "over 99 %";
+    return isfinite(share) ? pool_text(pool, "%.*f %%", share < 0.0995 ? 1 : 0, 100 * share) : "";
+}
+
+/* Would `value` be written as `mark` is, though it is another? */
+static bool hides(double value, double mark, int decimals)
+{
+    double unit = pow(10, -decimals);
+
+    return value != mark && isfinite(value) && round(value / unit) == round(mark / unit);
+}
+
+/* What no digits that are written would tell apart is the same, and asks for none. */
+static int decimals_to_tell(double value, double mark)
+{
+    int decimals = DECIMALS;
+
+    while (decimals < DECIMALS_MOST && hides(value, mark, decimals))
+        decimals++;
+    return hides(value, mark, decimals) ? DECIMALS : decimals;
+}
+
+/* As many as tell an end of the interval from 1 and from the margin, on which the verdict hangs. */
+static int decimals_of(const struct decide_case *c)
+{
+    const double marks[] = {1, 1 - c->margin, 1 / (1 - c->margin)}, ends[] = {c->low, c->high};
+    int decimals = DECIMALS;
+
+    for (size_t i = 0; i < 2 * sizeof(marks) / sizeof(*marks); i++) {
+        int needed = decimals_to_tell(ends[i % 2], marks[i / 2]);
+
+        decimals = needed > decimals ? needed : decimals;
+    }
+    return decimals;
+}
+
+static const char *number(struct pool *pool, double value, int decimals)
+{
+    if (!isfinite(value))
+        return isnan(value) ? "" : "unbounded";
+    return value < 100 && value >= 0.01 ? pool_text(pool, "%.*f", decimals, value)
+                                        : show_number(pool, value);
+}
+
+bool view_is_beyond_alone(const struct pair *pair)
+{
+    return pair->decide.decision == DECISION_INCONCLUSIVE && pair->decide.beyond &&
+           pair->decide.obstacle == OBSTACLE_NONE;
+}
+
+struct view_figures view_figures(struct pool *pool, const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+    int decimals = decimals_of(c);
+    struct view_figures f = {.ratio = number(pool, c->ratio, decimals),
+                             .interval = "",
+                             .verdict = decision_name(c->decision),
+                             .more = "",
+                             .smallest = smallest_text(pool, c->smallest)};
+
+    if (!isnan(c->low) && !isnan(c->high))
+        f.interval = pool_text(pool, "%s to %s", number(pool, c->low, decimals),
+                               number(pool, c->high, decimals));
+    f.both = !*f.ratio     ? "no ratio"
+             : *f.interval ? pool_text(pool, "%s (%s)", f.ratio, f.interval)
+                           : pool_text(pool, "%s (no interval)", f.ratio);
+    if (c->beyond && c->decision != DECISION_INCONCLUSIVE)
+        f.verdict = pool_text(pool, "%s, beyond", f.verdict);
+    else if (view_is_beyond_alone(pair))
+        f.verdict = pool_text(pool, "%s, beyond by itself", f.verdict);
+    if (c->decision == DECISION_INCONCLUSIVE && c->more_launches)
+        f.more = pool_text(pool, "+%zu", c->more_launches);
+    return f;
+}
+
+const char *view_left_text(struct pool *pool, const struct view_left *left)
+{
+    return pool_text(pool, "%s%s", left->state == PAIR_REFUSED ? "not comparable: " : "",
+                     left->reason);
+}
+
+const char *view_explain(struct view *v)
+{
+    bool runs = v->p->overall.by_runs;
+
+    return pool_text(
+        v->pool,
+        "A ratio is B over A, turned round where lower is better, so that below 1 B has lost; its "
+        "95 %% interval stands beside. Equivalent: the whole interval lies within the margin. "
+        "Worse, better: a difference is proven, over the whole suite, and is not within the "
+        "margin; beyond: the whole interval is past the margin. Inconclusive: neither, which is "
+        "not the same as alike; \"more\" are the further %s a side that would decide, if nothing "
+        "else changes. \"Would show\" is the smallest loss that this data would have proven four "
+        "times in five.",
+        runs ? "runs (or launches, where there is one run)" : "launches");
+}
+
+/* ---- What to know before believing a comparison ---- */
+
+#define REMARKS_MAX 6
+
+static void remark(struct view *v, const char *text)
+{
+    v->remarks[v->n_remarks++] = view_printable(v->pool, text);
+}
+
+static const char *command_of(const struct view *v, size_t run)
+{
+    const json_t *against = json_object_get(v->p->report.runs[run].meta, "against");
+    const char *command = json_string_value(json_object_get(against, "command"));
+
+    return command ? command : "";
+}
+
+/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts" */
+static const char *target_text(struct view *v, size_t first)
+{
+    size_t end = first < v->p->n_a ? v->p->n_a : v->p->report.n_runs;
+    const char *command = command_of(v, first), *more = "";
+
+    for (size_t run = first + 1; run < end; run++)
+        if (strcmp(command, command_of(v, run)) != 0)
+            more = " in one run, and another target in others";
+    return *command ? pool_text(v->pool, "what '%s' starts%s", command, more)
+                    : pool_text(v->pool, "the plumb that led the run%s", more);
+}
+
+/* The first case of those that lost launches: "'triad': 1 of 5 launches of B failed" */
+static const char *thinned_text(struct view *v)
+{
+    for (size_t i = 0; i < v->p->n; i++)
+        if (v->p->all[i].state == PAIR_READY && v->p->all[i].failed_b)
+            return pool_text(v->pool, "'%s', %s", v->p->all[i].label, v->p->all[i].reason);
+    return "";
+}
+
+/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to each other; the first that does
+ * not; and whether any of these rests on what varies between runs. */
+struct turns {
+    size_t n_paired, n_alone;
+    const struct pair *alone;
+    bool alone_by_runs;
+};
+
+static struct turns count_turns(const struct view *v)
+{
+    struct turns t = {0};
+
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+
+        if (pair->state != PAIR_READY || !isfinite(pair->decide.ratio))
+            continue;
+        if (pair->decide.by_pairs) {
+            t.n_paired++;
+            continue;
+        }
+        t.alone = t.n_alone++ ? t.alone : pair;
+        t.alone_by_runs |= pair->decide.by_runs;
+    }
+    return t;
+}
+
+/* "; not so in 2 cases, such as 'triad': ..." */
+static const char *alone_text(struct view *v, const struct turns *t)
+{
+    if (!t->n_alone)
+        return "";
+    return pool_text(v->pool,
+                     "; not so in %s%s '%s': a launch says the case twice, or not two of its "
+                     "launches have a partner, and each side stands by itself",
+                     show_count(v->pool, t->n_alone, "case"), t->n_alone > 1 ? ", such as" : ",",
+                     t->alone->label);
+}
+
+static const char *in_turn_text(struct view *v, const struct turns *t)
+{
+    const char *several =
+        v->p->n_a > 1
+            ? pool_text(v->pool, ": how they vary from one to another of %zu pairs of runs",
+                        v->p->n_a)
+            : "";
+    const char *used =
+        t->n_paired
+            ? pool_text(v->pool,
+                        "each launch of B stood next to one of A, and the differences of the two "
+                        "make the intervals%s",
+                        several)
+            : "but in no case do the intervals come from the differences of two launches next to "
+              "each other";
+
+    return pool_text(v->pool, "measured in turn: %s%s; A is %s, B is %s", used, alone_text(v, t),
+                     target_text(v, 0), target_text(v, v->p->n_a));
+}
+
+/* "": none, or nothing was measured in turn. */
+static const char *unused_turn_text(struct view *v)
+{
+    size_t first, n = pairs_without_partner(v->p, &first);
+
+    if (!n)
+        return "";
+    return pool_text(v->pool,
+                     "runs here were measured in turn, and are held against each other as if they "
+                     "were not: '%s'%s no run of its own on the other side that it stood next to; "
+                     "name that, too, or leave it out",
+                     v->p->report.runs[first].path,
+                     n > 1 ? pool_text(v->pool, " (and %zu more) has", n - 1) : " has");
+}
+
+int words_remarks(struct view *v)
+{
+    const struct turns turns = count_turns(v);
+    const char *unused = unused_turn_text(v);
+
+    v->remarks = pool_alloc(v->pool, REMARKS_MAX, sizeof(*v->remarks));
+    if (!v->remarks)
+        return -ENOMEM;
+    if (v->p->in_turn && v->n_ready)
+        remark(v, in_turn_text(v, &turns));
+    if (v->p->n_a == 1 && v->p->n_b == 1 && v->n_ready && (turns.n_alone || !turns.n_paired))
+        remark(v, "one run a side: what differs between two moments of one machine (a boot, "
+                  "neighbours, temperature) is in no interval here; several runs a side would tell "
+                  "it (plumb compare A1 A2 --against B1 B2), or both measured in turn (plumb run "
+                  "--against)");
+    if (*unused && v->n_ready)
+        remark(v, unused);
+    if (turns.alone_by_runs)
+        remark(v, "where a side has several runs, what varies between runs makes the intervals, "
+                  "not what varies between launches");
+    if (v->n_thinned)
+        remark(v, pool_text(v->pool, "some launches of B failed in %s that the others decide%s: %s",
+                            show_count(v->pool, v->n_thinned, "case"),
+                            v->n_thinned > 1 ? ", such as" : "", thinned_text(v)));
+    return 0;
 }

@@ -114,4 +114,18 @@ void view_print_html_section(FILE *out,
 int view_print_csv(FILE *out, struct view *v);
 int view_print_json(FILE *out, struct view *v);
 
+/* ---- The sentences of a comparison (view_words.c) ---- */
+
+/* Sides, verdict, basis, remarks and obstacles. 0 or -ENOMEM. */
+int words_make(struct view *v);
+
+/* The remarks alone: what to know before believing the verdict. 0 or -ENOMEM. */
+int words_remarks(struct view *v);
+
+/* "NUMA nodes: 2 against 1" */
+const char *words_difference(struct pool *pool, const struct machine_difference *difference);
+
+/* Is the pipe one of "Memory, GPU memory"? */
+bool words_has_pipe(const char *pipes, const char *pipe);
+
 #endif

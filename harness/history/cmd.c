@@ -6,8 +6,8 @@
 
 #include "core/exit_code.h"
 #include "harness/command.h"
-#include "harness/compare/forest.h"
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
+#include "harness/compare/text.h"
 #include "harness/history/history.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/pick.h"

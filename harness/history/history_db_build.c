@@ -87,7 +87,7 @@ static int compare_placed(const void *a, const void *b)
     return d ? d : strcmp(x->series.key, y->series.key);
 }
 
-/* What ends a part of a key is written as %7C in it: harness/compare/pairs_text.c. */
+/* What ends a part of a key is written as %7C in it: harness/compare/pairs.c. */
 static const char *plain_part(struct pool *pool, const char *part, const char *end)
 {
     char *text = pool_alloc(pool, (size_t)(end - part) + 1, 1), *to = text;

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 #include "harness/history/history_db_build.h"
 #include "harness/plan/only.h"
 #include "harness/text.h"

@@ -3,7 +3,7 @@
 #ifndef PLUMB_HISTORY_DB_SQLITE_ADD_H
 #define PLUMB_HISTORY_DB_SQLITE_ADD_H
 
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/history_db_sqlite.h"
 

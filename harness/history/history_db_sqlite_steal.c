@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What other guests took of the CPU, filled in where a history is older than the column: see history_db_sqlite.h. */
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 
 #include <errno.h>
 #include <math.h>

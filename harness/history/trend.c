@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/stats.h"
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 
 static bool is_value(double value)
 {

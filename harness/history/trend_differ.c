@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/compare/view_words.h"
+#include "harness/compare/view.h"
 #include "harness/history/trend.h"
 #include "harness/report/show.h"
 

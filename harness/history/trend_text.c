@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/compare/steal.h"
+#include "harness/compare/pairs.h"
 #include "harness/history/trend.h"
 #include "harness/report/utf8.h"
 

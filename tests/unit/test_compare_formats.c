@@ -2,7 +2,7 @@
 /* What plumb compare writes for programs, whatever the texts hold, and how it reads its words. */
 #include <errno.h>
 
-#include "harness/compare/cmd.h"
+#include "harness/compare/compare.h"
 #include "tests/unit/compare_scene.h"
 
 static void csv_quotes_and_leaves_empty_what_is_not_known(void **state)

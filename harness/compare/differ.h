@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The inside of pairs_machine_differences(): see pairs.h. Whatever a run.json holds, these tell or are "". */
-#ifndef PLUMB_COMPARE_DIFFER_PARTS_H
-#define PLUMB_COMPARE_DIFFER_PARTS_H
+#ifndef PLUMB_COMPARE_DIFFER_H
+#define PLUMB_COMPARE_DIFFER_H
 
 #include <jansson.h>
 
@@ -24,11 +24,6 @@ struct differ {
         *word; /* only that is asked for, and of the last run against the others; NULL */
 };
 
-void differ_all(struct differ *d);
-
-/* The same for an environment: see pairs.h. texts: of the runs. */
-void differ_environment(struct differ *d, const char *what, const char *const *texts,
-                        const char *pipes);
 /* A list that is there and empty says so where the environment is asked for. */
 const char *differ_listed(const struct differ *d, const json_t *list, const char *text);
 

@@ -1,18 +1,176 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb compare: the command. */
-#include "harness/compare/cmd.h"
+/* plumb report, with verdicts where a baseline is given: see compare.h. */
+#include "harness/compare/compare.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "core/exit_code.h"
 #include "core/option.h"
-#include "harness/compare/compare.h"
-#include "harness/compare/outputs.h"
+#include "core/wrap.h"
+#include "harness/compare/text.h"
 #include "harness/compare/view.h"
 #include "harness/plan/only.h"
+#include "harness/report/report.h"
+
+#define COMPARE_MARGIN 0.05 /* where neither the user nor the suite says one */
+
+/* ---- Which folders are on which side ---- */
+
+static int add(char ***list, size_t *n, const char *text, size_t len)
+{
+    char **longer = realloc(*list, (*n + 1) * sizeof(**list));
+
+    if (!longer)
+        return -ENOMEM;
+    *list = longer;
+    longer[*n] = strndup(text, len);
+    if (!longer[*n])
+        return -ENOMEM;
+    ++*n;
+    return 0;
+}
+
+/* A folder whose name has a comma in it is one folder. */
+static int add_word(char ***list, size_t *n, const char *word)
+{
+    int err = 0;
+
+    if (!access(word, F_OK))
+        return add(list, n, word, strlen(word));
+    while (!err && *word) {
+        size_t len = strcspn(word, ",");
+
+        if (len)
+            err = add(list, n, word, len);
+        word += len + (word[len] == ',');
+    }
+    return err;
+}
+
+static bool has_run(const char *pair, const char *side)
+{
+    char *meta;
+    bool has = asprintf(&meta, "%s/%s/run.json", pair, side) >= 0;
+
+    if (has) {
+        json_t *run = json_load_file(meta, 0, NULL);
+
+        has = json_is_object(json_object_get(run, "against"));
+        json_decref(run);
+        free(meta);
+    }
+    return has;
+}
+
+/* What plumb run --against leaves. */
+static bool is_pair(const char *path)
+{
+    return has_run(path, "a") && has_run(path, "b");
+}
+
+static int add_side(char ***list, size_t *n, const char *pair, const char *side)
+{
+    char *path;
+
+    if (asprintf(&path, "%s/%s", pair, side) < 0)
+        return -ENOMEM;
+    int err = add(list, n, path, strlen(path));
+    free(path);
+    return err;
+}
+
+static int add_pair(struct compare_sides *sides, const char *path)
+{
+    int err = add_side(&sides->a, &sides->n_a, path, "a");
+
+    return err ? err : add_side(&sides->b, &sides->n_b, path, "b");
+}
+
+static int check(size_t before, size_t behind, bool marked, char *error, size_t len)
+{
+    if (!before && !behind)
+        snprintf(error, len,
+                 "which runs? Name two, for example: plumb compare results/bare "
+                 "results/guest");
+    else if (marked && (!before || !behind))
+        snprintf(error, len, "no run is named %s --against: A stands before it, B behind it",
+                 before ? "behind" : "before");
+    else if (!marked && before == 1)
+        snprintf(error, len,
+                 "against which run? Name two: the first is what the second is held "
+                 "against");
+    else if (!marked && before > 2)
+        snprintf(error, len,
+                 "%zu folders are named, and not which of them belong together: put --against "
+                 "between the two sides",
+                 before);
+    else
+        return 0;
+    return -EINVAL;
+}
+
+int compare_sides(char *const *words, size_t n, const size_t *before, struct compare_sides *sides,
+                  char *error, size_t len)
+{
+    size_t n_a = before ? *before : 1;
+    int err;
+
+    *sides = (struct compare_sides){0};
+    if (!before && n == 1 && is_pair(words[0]))
+        return add_pair(sides, words[0]);
+    err = check(before ? n_a : n, before ? n - n_a : 0, before != NULL, error, len);
+    for (size_t i = 0; !err && i < n; i++)
+        err = i < n_a ? add_word(&sides->a, &sides->n_a, words[i])
+                      : add_word(&sides->b, &sides->n_b, words[i]);
+    if (!err && (!sides->n_a || !sides->n_b)) {
+        snprintf(error, len, "the name of a run is empty");
+        err = -EINVAL;
+    }
+    return err;
+}
+
+static void release(char **list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        free(list[i]);
+    free(list);
+}
+
+void compare_sides_release(struct compare_sides *sides)
+{
+    release(sides->a, sides->n_a);
+    release(sides->b, sides->n_b);
+    *sides = (struct compare_sides){0};
+}
+
+/* ---- Where the outputs of one command go ---- */
+
+int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, size_t len)
+{
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n; k++) {
+            if (!all[i].path || !all[k].path || strcmp(all[i].path, all[k].path) != 0)
+                continue;
+            if (!strcmp(all[i].path, "-"))
+                snprintf(error, len,
+                         "%s and %s both go to stdout, where they would mix: give one of them a "
+                         "file of its own",
+                         all[i].option, all[k].option);
+            else
+                snprintf(error, len, "%s and %s both write '%.300s': give each a file of its own",
+                         all[i].option, all[k].option, all[i].path);
+            return -EINVAL;
+        }
+    return 0;
+}
+
+/* ---- plumb compare: the command ---- */
 
 struct options {
     double margin;
@@ -295,4 +453,80 @@ int cmd_compare(int argc, char **argv)
     free(c.only);
     opts_release(&c.o);
     return status;
+}
+
+struct verdicts {
+    struct pairs pairs;
+    struct view view;
+};
+
+static void close_verdicts(void *verdicts)
+{
+    struct verdicts *of = verdicts;
+
+    pairs_release(&of->pairs);
+    free(of);
+}
+
+static int open_verdicts(const char *run, const char *baseline, void **verdicts, char *error,
+                         size_t len)
+{
+    const struct pairs_options options = {.margin = COMPARE_MARGIN};
+    struct verdicts *of = calloc(1, sizeof(*of));
+    int err;
+
+    if (!of)
+        return -ENOMEM;
+    err = pairs_load(&of->pairs, &baseline, 1, &run, 1, &options, error, len);
+    if (!err)
+        err = pairs_refuse_same(&of->pairs, error, len);
+    if (!err)
+        err = view_make(&of->pairs, &of->view);
+    if (err)
+        close_verdicts(of);
+    else
+        *verdicts = of;
+    return err == -EPROTO || err == -EEXIST ? -EINVAL
+                                            : err; /* nothing is damaged: another program's run */
+}
+
+static void write_section(FILE *out, void *verdicts)
+{
+    struct verdicts *of = verdicts;
+
+    view_print_html_section(out, &of->view);
+    if (of->pairs.report.pool.failed)
+        fputs("<p class='banner'>Memory was short: the verdicts above are not whole.</p>\n", out);
+}
+
+static void write_line(FILE *out, void *verdicts)
+{
+    struct view *v = &((struct verdicts *)verdicts)->view;
+    const struct text t = {.out = out, .v = v, .width = wrap_width(out)};
+
+    text_wrapped(&t, 0, pool_text(v->pool, "against the baseline: %s: %s", v->name, v->verdict));
+}
+
+int compare_report(const char *a, const char *b, const char *out, char *error, size_t len)
+{
+    const char *const runs[] = {a, b};
+    void *verdicts = NULL;
+    int err = open_verdicts(b, a, &verdicts, error, len);
+    const struct report_section section = {write_section, verdicts};
+
+    /* what cannot be compared may be shown all the same */
+    err = report_make_with(runs, 2, out, err ? NULL : &section, error, len);
+    if (verdicts)
+        close_verdicts(verdicts);
+    return err;
+}
+
+int cmd_report(int argc, char **argv)
+{
+    static const struct report_judge judge = {.open = open_verdicts,
+                                              .section = write_section,
+                                              .line = write_line,
+                                              .close = close_verdicts};
+
+    return report_command(argc, argv, &judge);
 }

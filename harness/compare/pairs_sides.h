@@ -1,12 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of pairs: shared by harness/compare/pairs*.c alone. See pairs.h. */
-#ifndef PLUMB_COMPARE_PAIRS_PARTS_H
-#define PLUMB_COMPARE_PAIRS_PARTS_H
+/* The sides of a comparison while they are paired: their run folders, who was measured in turn with whom
+ * (pairs_sides.c), and what each says of a case (pairs_values.c). See pairs.h. */
+#ifndef PLUMB_COMPARE_PAIRS_SIDES_H
+#define PLUMB_COMPARE_PAIRS_SIDES_H
+
+#include <stddef.h>
 
 #include "harness/compare/pairs.h"
-#include "harness/compare/run_paths.h"
 #include "harness/plan/plan.h"
 #include "harness/report/suite_index.h"
+
+/* Run folders behind paths: each path a run, or a folder of runs, which come in the order of their
+ * start. */
+struct run_paths {
+    char **all;
+    size_t n;
+};
+
+/* Adds those of one path. 0; -ENOENT: no run there; -EPROTO: a run of a schema that this program does
+ * not know, or of none; -ENOMEM, other -errno. error says which and why. */
+int run_paths_add(struct run_paths *paths, const char *path, char *error, size_t len);
+void run_paths_release(struct run_paths *paths);
 
 /* One side of a comparison while it is being paired. */
 struct side {
@@ -45,18 +59,6 @@ int sides_refuse_mixed(const struct pairs *p, char *error, size_t len);
 /* -EEXIST with error set: a side has one run twice, by its path or as a copy: what varies between runs would seem known. */
 int sides_refuse_twice(const struct pairs *p, char *error, size_t len);
 
-/* The launches' values of one side, launches of a run in time order. Returns how many its level has; the
- * pool's `failed` is set where memory is short. */
-size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
-                   const struct report_case *c, struct decide_side *out);
-
-/* Labels of all cases; those of two cases never read the same. 0 or -ENOMEM. */
-int pairs_label(struct pairs *p);
-
-/* What run.json says of the run of two targets that it is part of; "" where it says nothing. */
-const char *sides_against(const struct pairs *p, size_t run, const char *key);
-/* The run of the other side that was measured in turn with this one (plumb run --against); SIZE_MAX: none there. */
-size_t sides_partner(const struct pairs *p, size_t run);
 /* Has every run of a side its partner on the other? */
 bool sides_in_turn(const struct pairs *p);
 /* Fills in g->turns: what the plans of runs that were measured in turn say of who went first. 0 or -ENOMEM. */
@@ -67,14 +69,14 @@ int turns_read(struct pairing *g);
 bool launches_align(struct pairing *g, const struct report_bench *b, const struct report_case *c,
                     struct decide_case *decide);
 
-/* Has the row a value that may be held against another? */
-bool row_is_usable(const struct report_rows *rows, size_t row);
-/* Did others take more of the CPU (steal) than this share while it was measured? 0: it is not asked. */
-bool row_is_taken(const struct report_rows *rows, size_t row, double limit);
-/* It is usable, and not taken. */
+/* The launches' values of one side, launches of a run in time order. Returns how many its level has; the
+ * pool's `failed` is set where memory is short. */
+size_t side_values(struct pairing *g, const struct side *side, const struct report_bench *b,
+                   const struct report_case *c, struct decide_side *out);
+
+/* Has the row a value that may be held against another, and did others take no more of the CPU (steal) while it was
+ * measured than this share? 0: it is not asked. */
 bool row_counts(const struct report_rows *rows, size_t row, double limit);
-/* Did one launch print both rows? */
-bool rows_are_one_launch(const struct report_rows *rows, size_t x, size_t y);
 /* How many launches of a side are left out for that, "3 of 5 launches of B (12 to 31 %)"; "": none. */
 const char *side_taken(struct pairing *g, const struct pair *pair, const struct side *side);
 

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison as Markdown, CSV and JSON. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "harness/compare/text.h"
+#include "harness/compare/view.h"
+#include "harness/report/markdown_text.h"
+#include "harness/report/show.h"
+
+/* ---- A comparison as Markdown that GitHub renders. What comes from files is escaped. ---- */
+
+#define BLOCK_WIDTH 110 /* columns of a code block that GitHub shows without a scroll bar */
+#define CASES_MOST  20  /* of a pipe: a comment on GitHub ends at 64 KiB */
+#define NAMED_MAX   10
+
+static void put_cell(FILE *out, const char *text)
+{
+    fputs(" | ", out);
+    markdown_text(out, text);
+}
+
+static void print_head(FILE *out, struct view *v)
+{
+    fprintf(out, "## %s: ", v->name);
+    markdown_text(out, v->verdict);
+    fputs("\n\nRests on ", out);
+    markdown_text(out, v->basis);
+    fputs(".\n\n- A: ", out);
+    markdown_text(out, v->a);
+    fputs("\n- B: ", out);
+    markdown_text(out, v->b);
+    fputc('\n', out);
+    for (size_t i = 0; i < v->n_remarks; i++) {
+        fputs("\n> ", out);
+        markdown_text(out, v->remarks[i]);
+        fputc('\n', out);
+    }
+}
+
+static void print_pipes(FILE *out, struct view *v)
+{
+    if (!v->n_pipes)
+        return;
+    fputs("\n| pipe | cases | worse | inconclusive | better | equivalent | worst: B / A (95 %) | "
+          "verdict | case |\n|---|---:|---:|---:|---:|---:|---|---|---|\n",
+          out);
+    for (size_t i = 0; i < v->n_pipes; i++) {
+        const struct view_pipe *pipe = &v->pipes[i];
+        struct view_figures f = {.both = "", .verdict = ""};
+
+        if (pipe->worst)
+            f = view_figures(v->pool, pipe->worst);
+        fputs("| ", out);
+        markdown_text(out, pipe->name);
+        fprintf(out, " | %zu | %zu | %zu | %zu | %zu", pipe->n, pipe->counts[DECISION_WORSE],
+                pipe->counts[DECISION_INCONCLUSIVE], pipe->counts[DECISION_BETTER],
+                pipe->counts[DECISION_EQUIVALENT]);
+        put_cell(out, f.both);
+        put_cell(out, f.verdict);
+        put_cell(out, pipe->worst ? pipe->worst->label : "");
+        fputs(" |\n", out);
+    }
+}
+
+/* As wide a fence as the longest row of backticks inside could ask for: labels come from files. */
+static void print_forest(FILE *out, struct view *v)
+{
+    const struct text t = {
+        .out = out, .v = v, .width = BLOCK_WIDTH, .most = CASES_MOST, .utf8 = true, .causes = true};
+
+    if (!v->n_ready)
+        return;
+    fputs("\n~~~~~~~~~~text", out);
+    text_forest(&t);
+    fputs("~~~~~~~~~~\n", out);
+}
+
+static void print_differences(FILE *out, const struct view *v)
+{
+    if (!v->n_differences)
+        return;
+    fputs("\n### What differs between the two sides\n\n| what | A | B | may weigh on |\n"
+          "|---|---|---|---|\n",
+          out);
+    for (size_t i = 0; i < v->n_differences; i++) {
+        const struct machine_difference *d = &v->differences[i];
+
+        fputs("| ", out);
+        markdown_text(out, d->what);
+        put_cell(out, *d->a ? d->a : "not known");
+        put_cell(out, *d->b ? d->b : "not known");
+        put_cell(out, *d->pipes ? d->pipes : "all");
+        fputs(" |\n", out);
+    }
+}
+
+static void print_left(FILE *out, struct view *v)
+{
+    if (v->n_left)
+        fputs("\n### Not compared\n\n", out);
+    for (size_t i = 0; i < v->n_left; i++) {
+        const struct view_left *left = &v->left[i];
+
+        fprintf(out, "- **%s**: ", show_count(v->pool, left->n, "case"));
+        markdown_text(out, view_left_text(v->pool, left));
+        fputc('\n', out);
+        for (size_t k = 0; k < left->n && k < NAMED_MAX; k++) {
+            fputs("  - ", out);
+            markdown_text(out, left->pairs[k]->label);
+            fputc('\n', out);
+        }
+        if (left->n > NAMED_MAX)
+            fprintf(out, "  - and %zu more\n", left->n - NAMED_MAX);
+    }
+}
+
+int view_print_markdown(FILE *out, struct view *v)
+{
+    print_head(out, v);
+    print_pipes(out, v);
+    print_forest(out, v);
+    for (size_t i = 0; i < v->n_obstacles; i++) {
+        fputc('\n', out);
+        markdown_text(out, v->obstacles[i].text);
+        fputc('\n', out);
+    }
+    print_differences(out, v);
+    print_left(out, v);
+    if (v->n_ready)
+        fprintf(out, "\n<sub>%s</sub>\n", view_explain(v));
+    return ferror(out) ? -EIO : 0;
+}
+
+/* A comparison as CSV: a line a case, whatever became of it; an empty cell is what cannot be
+ * told. */
+
+static const char header[] =
+    "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
+    "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
+    "reason,differs,by_pairs\n";
+
+static void put_text(FILE *out, const char *text)
+{
+    if (!strpbrk(text, ",\"\r\n")) {
+        fputs(text, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *text; text++)
+        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
+    fputc('"', out);
+}
+
+static void put_number(FILE *out, double value)
+{
+    fputc(',', out);
+    if (isfinite(value))
+        fprintf(out, "%.9g", value);
+}
+
+static void put_count(FILE *out, const struct decide_side *side)
+{
+    size_t runs = 0, launches = 0;
+
+    for (size_t i = 0; i < side->n; i++) {
+        runs += side->runs[i].n > 0;
+        launches += side->runs[i].n;
+    }
+    fprintf(out, ",%zu,%zu", runs, launches);
+}
+
+static void put_decision(FILE *out, const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+
+    fprintf(out, ",%s,%s,%s", decision_name(c->decision), c->proven ? "yes" : "no",
+            c->beyond ? "yes" : "no");
+    put_number(out, c->ratio);
+    put_number(out, c->low);
+    put_number(out, c->high);
+    put_number(out, c->margin);
+    put_number(out, c->a_value);
+    put_number(out, c->b_value);
+    fputc(',', out);
+    put_text(out, pair->c->unit);
+    put_count(out, &c->a);
+    put_count(out, &c->b);
+    put_number(out, c->p_worse);
+    put_number(out, c->p_better);
+    if (c->more_launches)
+        fprintf(out, ",%zu,%s", c->more_launches, c->by_runs ? "runs" : "launches");
+    else
+        fputs(",,", out);
+    put_number(out, c->smallest);
+}
+
+static const char *state_name(const struct pair *pair)
+{
+    static const char *const names[] = {[PAIR_READY] = "compared",
+                                        [PAIR_REFUSED] = "not comparable",
+                                        [PAIR_LOST_A] = "no value in A",
+                                        [PAIR_LOST_B] = "no value in B",
+                                        [PAIR_LOST_BOTH] = "no value in either",
+                                        [PAIR_TAKEN] = "taken CPU",
+                                        [PAIR_LEFT_OUT] = "left out"};
+
+    return pair->state == PAIR_LOST_B && pair->failed_b ? "B failed" : names[pair->state];
+}
+
+int view_print_csv(FILE *out, struct view *v)
+{
+    fputs(header, out);
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+        const char *texts[] = {pair->pipe, pair->key, pair->label, state_name(pair)};
+
+        for (size_t k = 0; k < 4; k++) {
+            fputs(k ? "," : "", out);
+            put_text(out, texts[k]);
+        }
+        if (pair->state == PAIR_READY)
+            put_decision(out, pair);
+        else
+            fputs(",,,,,,,,,,,,,,,,,,,", out);
+        fputc(',', out);
+        put_text(out, pair->reason);
+        fputc(',', out);
+        put_text(out, pair->differs);
+        fprintf(out, ",%s\n",
+                pair->state != PAIR_READY ? ""
+                : pair->decide.by_pairs   ? "yes"
+                                          : "no");
+    }
+    return ferror(out) ? -EIO : 0;
+}
+
+/* ---- A comparison as JSON: null is what cannot be told ---- */
+
+#define JSON_SCHEMA 1
+
+static json_t *number(double value)
+{
+    return isfinite(value) ? json_real(value) : json_null();
+}
+
+/* Bytes that are no UTF-8 would be refused by jansson. */
+static json_t *text(struct view *v, const char *from)
+{
+    return json_string(view_printable(v->pool, from));
+}
+
+static json_t *runs_json(struct view *v, size_t first, size_t n)
+{
+    json_t *runs = json_array();
+
+    for (size_t i = first; i < first + n; i++)
+        json_array_append_new(runs, json_pack("{s:o, s:o}", "name", text(v, v->p->report.names[i]),
+                                              "path", text(v, v->p->report.runs[i].path)));
+    return runs;
+}
+
+static json_t *counts_json(const size_t *counts)
+{
+    json_t *o = json_object();
+
+    for (int d = 0; d < VIEW_DECISIONS; d++)
+        json_object_set_new(o, decision_name((enum decision)d),
+                            json_integer((json_int_t)counts[d]));
+    return o;
+}
+
+static json_t *pipe_json(struct view *v, const struct view_pipe *pipe)
+{
+    return json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v, pipe->name), "cases",
+                     (json_int_t)pipe->n, "counts", counts_json(pipe->counts), "worst",
+                     pipe->worst ? text(v, pipe->worst->key) : json_null());
+}
+
+static json_t *values_json(const struct decide_side *side)
+{
+    json_t *runs = json_array();
+
+    for (size_t i = 0; i < side->n; i++) {
+        json_t *launches = json_array();
+
+        for (size_t k = 0; k < side->runs[i].n; k++)
+            json_array_append_new(launches, number(side->runs[i].values[k]));
+        json_array_append_new(runs, launches);
+    }
+    return runs;
+}
+
+static void add_decision(struct view *v, json_t *o, const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {{"ratio", c->ratio},
+                   {"ratio_low", c->low},
+                   {"ratio_high", c->high},
+                   {"margin", c->margin},
+                   {"a_value", c->a_value},
+                   {"b_value", c->b_value},
+                   {"p_worse", c->p_worse},
+                   {"p_better", c->p_better},
+                   {"standard_error", c->error},
+                   {"degrees_of_freedom", c->freedom},
+                   {"smallest_loss_shown", c->smallest}};
+
+    json_object_set_new(o, "verdict", json_string(decision_name(c->decision)));
+    json_object_set_new(o, "proven", json_boolean(c->proven));
+    json_object_set_new(o, "beyond", json_boolean(c->beyond));
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++)
+        json_object_set_new(o, numbers[i].name, number(numbers[i].value));
+    json_object_set_new(
+        o, "more", c->more_launches ? json_integer((json_int_t)c->more_launches) : json_null());
+    json_object_set_new(o, "more_of", json_string(c->by_runs ? "runs" : "launches"));
+    json_object_set_new(o, "by_pairs", json_boolean(c->by_pairs));
+    json_object_set_new(o, "a_launches", values_json(&c->a));
+    json_object_set_new(o, "b_launches", values_json(&c->b));
+    json_object_set_new(o, "differs", text(v, pair->differs));
+}
+
+static json_t *case_json(struct view *v, const struct pair *pair)
+{
+    static const char *const states[] = {
+        [PAIR_READY] = "compared",   [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
+        [PAIR_LOST_B] = "lost-b",    [PAIR_LOST_BOTH] = "lost-both", [PAIR_TAKEN] = "taken",
+        [PAIR_LEFT_OUT] = "left-out"};
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "key", text(v, pair->key), "label",
+                          text(v, pair->label), "pipe", text(v, pair->pipe), "unit",
+                          text(v, pair->c->unit), "state", states[pair->state], "failed_b",
+                          (int)pair->failed_b, "reason", text(v, pair->reason));
+
+    if (o && pair->state == PAIR_READY)
+        add_decision(v, o, pair);
+    return o;
+}
+
+static json_t *difference_json(struct view *v, const struct machine_difference *d)
+{
+    return json_pack("{s:o, s:o, s:o, s:o}", "what", text(v, d->what), "a",
+                     *d->a ? text(v, d->a) : json_null(), "b", *d->b ? text(v, d->b) : json_null(),
+                     "pipes", text(v, d->pipes));
+}
+
+int view_print_json(FILE *out, struct view *v)
+{
+    const struct decide_overall *all = &v->p->overall;
+    size_t counts[VIEW_DECISIONS] = {[DECISION_EQUIVALENT] = all->n_equivalent,
+                                     [DECISION_BETTER] = all->n_better,
+                                     [DECISION_WORSE] = all->n_worse,
+                                     [DECISION_INCONCLUSIVE] = all->n_inconclusive};
+    json_t *pipes = json_array(), *cases = json_array(), *differences = json_array();
+    json_t *o;
+    int err = -ENOMEM;
+
+    for (size_t i = 0; i < v->n_pipes; i++)
+        json_array_append_new(pipes, pipe_json(v, &v->pipes[i]));
+    for (size_t i = 0; i < v->p->n; i++)
+        json_array_append_new(cases, case_json(v, &v->p->all[i]));
+    for (size_t i = 0; i < v->n_differences; i++)
+        json_array_append_new(differences, difference_json(v, &v->differences[i]));
+    o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", JSON_SCHEMA,
+                  "verdict", decision_name(all->decision), "exit", view_exit(v), "sentence",
+                  text(v, v->verdict), "basis", text(v, v->basis), "counts", counts_json(counts),
+                  "a", runs_json(v, 0, v->p->n_a), "b", runs_json(v, v->p->n_a, v->p->n_b), "pipes",
+                  pipes, "cases", cases, "differences", differences);
+    if (o) {
+        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+        json_decref(o);
+    }
+    return err;
+}

@@ -15,7 +15,6 @@
 #include "harness/compare/pairs_sides.h"
 #include "harness/history/history_db.h"
 #include "harness/history/history_db_build.h"
-#include "harness/history/scratch.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
 

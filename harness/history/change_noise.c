@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noise of a series before a place: see change_parts.h. */
-#include "harness/history/change_parts.h"
+/* The noise of a series, where it moved, and by how much: see change_noise.h. */
+#include "harness/history/change_noise.h"
 
 #include <math.h>
 #include <string.h>
 
+#include "core/dist.h"
 #include "core/stats.h"
+
+/* ---- The noise of a series before a place ---- */
 
 #define CLIPPED_SHARE 0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
 #define CLIPPED_WORTH 0.93   /* of a degree of freedom, where values are clipped */
@@ -163,4 +166,283 @@ static double growth_of(const struct change_noise *noise, size_t k)
 double change_error(const struct change_noise *noise, size_t k)
 {
     return noise->sd * sqrt(growth_of(noise, k) + growth_of(noise, noise->n_level));
+}
+
+/* ---- Where a step lies, and whether order alone can explain it ---- */
+
+#define PLACE_SHARE 0.95
+
+static double log_choose(size_t n, size_t k)
+{
+    return lgamma((double)n + 1) - lgamma((double)k + 1) - lgamma((double)(n - k) + 1);
+}
+
+/* P(j or more of k are among the first j + q of m + k in random order). */
+static double first_of(size_t j, size_t k, size_t q, size_t m)
+{
+    double sum = 0, all = log_choose(m + k, j + q);
+
+    for (size_t i = j; i <= k && i <= j + q; i++)
+        if (j + q - i <= m)
+            sum += exp(log_choose(k, i) + log_choose(m, j + q - i) - all);
+    return fmin(sum, 1);
+}
+
+/* Distances seen before that lie at least as far out as `cut`, on its side. */
+static size_t beyond(const struct change_noise *noise, double cut, bool up)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < noise->n_rest; i++)
+        n += up ? noise->rest[i] >= cut : noise->rest[i] <= cut;
+    return n;
+}
+
+double change_chance(const struct change_noise *noise, const double *sorted, size_t k)
+{
+    bool up = sorted[k / 2] > noise->level;
+    double least = 1;
+
+    /* The cut lies at the value that j of k reach. The few that do not reach it may be stray. */
+    for (size_t j = k / 2 + 1; j <= k; j++) {
+        double cut = (up ? sorted[k - j] : sorted[j - 1]) - noise->level;
+
+        if ((cut > 0) != up)
+            break;
+        least = fmin(least, first_of(j, k, beyond(noise, cut, up), noise->n_rest));
+    }
+    return least;
+}
+
+bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
+                     double share)
+{
+    size_t n = noise->n_level + k;
+    double middle = ((double)n - 1) / 2, along = 0, square = 0, reach = CHANGE_CLIP * noise->sd;
+
+    for (size_t i = 0; i < n; i++) {
+        double level = i < n - k ? 0 : step, at = (double)i - middle;
+
+        along += at * (level + fmax(-reach, fmin(reach, x[i] - noise->level - level)));
+        square += at * at;
+    }
+    return along * along / square > share * step * step * (double)k * (double)(n - k) / (double)n;
+}
+
+size_t change_split(const double *x, size_t n, size_t head, size_t tail)
+{
+    double all = 0, before = 0, after, across, best = -INFINITY;
+    size_t at = head;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < i; j++)
+            all += fabs(x[i] - x[j]);
+    after = all;
+    /* One value at a time moves from the part behind to the part before. */
+    for (size_t i = 0; i + tail < n; i++) {
+        double m = (double)i + 1, k = (double)(n - i - 1), energy;
+
+        for (size_t j = 0; j < i; j++)
+            before += fabs(x[i] - x[j]);
+        for (size_t j = i + 1; j < n; j++)
+            after -= fabs(x[i] - x[j]);
+        across = all - before - after;
+        if (i + 1 < head)
+            continue;
+        energy = m * k / (m + k) *
+                 (2 * across / (m * k) - (m > 1 ? 2 * before / (m * (m - 1)) : 0) -
+                  (k > 1 ? 2 * after / (k * (k - 1)) : 0));
+        if (energy > best) {
+            best = energy;
+            at = i + 1;
+        }
+    }
+    return at;
+}
+
+/* The log likelihood of a step at `at`, less what all places share. */
+static double likelihood(const double *x, size_t at, size_t n, double before, double after,
+                         double sd)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double away = fmin(fabs(x[i] - (i < at ? before : after)) / sd, 2 * CHANGE_CLIP);
+
+        sum -= away * away / 2;
+    }
+    return sum;
+}
+
+/* The smallest range of places that holds the step between two levels with 95 %: of x[0..n). */
+static void change_place(const double *x, size_t n, double before, double after, double sd,
+                         size_t *low, size_t *high)
+{
+    double best = -INFINITY, sum = 0, below = 0, top = (1 + PLACE_SHARE) / 2;
+    double weight[2 * CHANGE_WINDOW];
+
+    for (size_t at = 1; at < n; at++) {
+        weight[at] = likelihood(x, at, n, before, after, sd);
+        best = fmax(best, weight[at]);
+    }
+    for (size_t at = 1; at < n; at++)
+        sum += weight[at] = exp(weight[at] - best);
+    *low = *high = 1;
+    for (size_t at = 1; at < n; at++) {
+        if (below < (1 - top) * sum)
+            *low = at;
+        if (below < top * sum)
+            *high = at;
+        below += weight[at];
+    }
+}
+
+/* ---- What is said of changes once all values are there ---- */
+
+/* A series with its segments, as change_describe() has it. */
+struct described {
+    const double *raw;
+    double *x;
+    size_t n;
+    struct change_segment *segments;
+    size_t n_segments;
+};
+
+static size_t end_of(const struct described *d, size_t segment)
+{
+    return segment + 1 < d->n_segments ? d->segments[segment + 1].begin : d->n;
+}
+
+/* The end of a line of n values is known as well as the mean of a quarter of them. */
+static size_t worth_of_slip(const struct change_point *slip, size_t at)
+{
+    return at - slip->end + (slip->end - slip->at) / 4;
+}
+
+/* The step between two segments, from their values nearest to it. */
+static void describe_step(const struct described *d, size_t i, struct change_point *p)
+{
+    size_t begin = d->segments[i].begin, end = end_of(d, i + 1);
+    struct change_noise noise;
+    double step, error, t, after;
+
+    begin = p->at - begin > CHANGE_WINDOW ? p->at - CHANGE_WINDOW : begin;
+    end = end - p->at > CHANGE_WINDOW ? p->at + CHANGE_WINDOW : end;
+    change_noise_at(d->x, p->at, d->segments, i + 1, &noise);
+    if (i && p[-1].kind == CHANGE_SLIP && noise.n_level > worth_of_slip(&p[-1], p->at))
+        noise.n_level = worth_of_slip(&p[-1], p->at);
+    after = change_level(d->x + p->at, end - p->at);
+    step = after - noise.level;
+    error = change_error(&noise, end - p->at);
+    t = dist_t_quantile((1 + CHANGE_CONFIDENCE) / 2, noise.freedom);
+    p->end = p->at;
+    p->before = exp(noise.level);
+    p->after = exp(after);
+    p->ratio = exp(step);
+    p->low = exp(step - t * error);
+    p->high = exp(step + t * error);
+    change_place(d->x + begin, end - begin, noise.level, after, noise.sd, &p->at_low, &p->at_high);
+    p->at_low += begin;
+    p->at_high += begin;
+}
+
+/* Long series are told by the means of `thin` values. */
+static size_t thin_out(const double *x, size_t n, size_t thin, double *thinned)
+{
+    size_t k = 0;
+
+    for (size_t end = n % thin; end + thin <= n; end += thin) {
+        double sum = 0;
+
+        for (size_t i = 0; i < thin; i++)
+            sum += x[end + i];
+        thinned[k++] = sum / (double)thin;
+    }
+    return k;
+}
+
+/* The values that tell of a slip: those of the level before it, and up to the next change or to where it has ended for long;
+ * at least those that it was told by. */
+struct view {
+    size_t begin, end, thin;
+    size_t first; /* the last value of the first mean */
+};
+
+static struct view view_of(const struct described *d, size_t i, const struct change_point *p)
+{
+    size_t at = d->segments[i + 1].begin, begin = d->segments[i].begin, end = end_of(d, i + 1);
+    struct view v;
+
+    begin = i && p[-1].end > begin ? p[-1].end : begin;
+    v.begin = at - begin > CHANGE_WINDOW ? at - CHANGE_WINDOW : begin;
+    v.end = end > p->end + CHANGE_WINDOW ? p->end + CHANGE_WINDOW : end;
+    if (v.end - v.begin < CHANGE_SLIP_FIRST && v.end <= p->seen)
+        v.end = p->seen + 1;
+    v.thin = 1 + (v.end - v.begin - 1) / CHANGE_REACH;
+    v.first = v.begin + (v.end - v.begin) % v.thin + v.thin - 1;
+    return v;
+}
+
+/* The last value before the slip is told from those that the change after it leaves. */
+static size_t last_before(const struct described *d, size_t i, const struct change_point *p,
+                          const struct view *v)
+{
+    size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
+
+    if (!last)
+        last = end > v->first + CHANGE_SHORT ? end - 1 - CHANGE_SHORT : v->first;
+    return last > v->first ? (last - v->first) / v->thin : 0;
+}
+
+static void fill_slip(const struct change_ramp *ramp, const struct change_ramp_range *range,
+                      const struct view *v, struct change_point *p)
+{
+    double a_run = ramp->total / (double)((ramp->end - ramp->before) * v->thin);
+
+    p->before = exp(ramp->level);
+    p->after = exp(ramp->level + ramp->total);
+    p->ratio = exp(ramp->total);
+    p->low = exp(range->low);
+    p->high = exp(range->high);
+    p->goes_on = range->goes_on;
+    p->a_run = exp(a_run);
+    p->a_run_low = exp(range->run_low / (double)v->thin);
+    p->a_run_high = exp(range->run_high / (double)v->thin);
+    p->at_low = v->first + range->before_low * v->thin + 1;
+    p->at_high = v->first + range->before_high * v->thin + 1;
+}
+
+/* The slip between two segments, or the step that explains its values as well. */
+static void describe_slip(const struct described *d, size_t i, struct change_point *p)
+{
+    struct change_segment *now = &d->segments[i + 1];
+    struct view v = view_of(d, i, p);
+    double thinned[CHANGE_REACH];
+    struct change_ramp ramp;
+    struct change_ramp_range range;
+    size_t n;
+
+    memcpy(d->x + now->begin, d->raw + now->begin, (v.end - now->begin) * sizeof(*d->x));
+    n = thin_out(d->x + v.begin, v.end - v.begin, v.thin, thinned);
+    change_ramp_fit(thinned, n, v.begin < CHANGE_FIRST ? CHANGE_FIRST : CHANGE_SHORT,
+                    last_before(d, i, p, &v), &ramp, &range);
+    p->at = now->begin = v.first + ramp.before * v.thin + 1;
+    if (range.is_step) {
+        p->kind = CHANGE_STEP;
+        describe_step(d, i, p);
+        return;
+    }
+    p->end = v.first + ramp.end * v.thin;
+    p->end = p->end < end_of(d, i + 1) ? p->end : end_of(d, i + 1) - 1;
+    fill_slip(&ramp, &range, &v, p);
+    change_straighten(d->x, p->at, p->end + 1, log(p->a_run));
+}
+
+void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
+                     size_t n_segments, struct change_point *points)
+{
+    const struct described d = {raw, x, n, segments, n_segments};
+
+    for (size_t i = 0; i + 1 < n_segments; i++)
+        (points[i].kind == CHANGE_SLIP ? describe_slip : describe_step)(&d, i, &points[i]);
 }

@@ -3,6 +3,8 @@
 #ifndef PLUMB_HISTORY_DB_BUILD_H
 #define PLUMB_HISTORY_DB_BUILD_H
 
+#include <stddef.h>
+
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
 
@@ -55,5 +57,13 @@ json_t *history_accepted_json(struct history *h);
 
 /* The cases of one run alone, each READY one with its launches on both sides. As pairs_load(). */
 int history_cases(struct pairs *p, const char *path, char *error, size_t len);
+
+/* ---- A folder for the while: runs of the history lie there while they are read as folders ---- */
+
+/* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -ENOMEM or other -errno with error set: *folder is
+ * NULL. */
+int scratch_make(char **folder, char *error, size_t len);
+/* With all that lies in it; NULL is let be. */
+void scratch_remove(char *folder);
 
 #endif

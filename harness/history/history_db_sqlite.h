@@ -7,11 +7,8 @@
 #include <sqlite3.h>
 #include <stdio.h>
 
+#include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
-
-#define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
-#define HISTORY_SCHEMA      4
-#define HISTORY_BUSY_MS     60000
 
 struct history_db {
     sqlite3 *sqlite;
@@ -28,8 +25,6 @@ sqlite3_stmt *history_statement(struct history_db *db, const char *sql, const ch
 int history_execute(struct history_db *db, const char *sql, const char *types, ...);
 /* The file's schema; -1: it cannot be read. */
 int64_t history_schema(struct history_db *db);
-/* Makes the tables, or those that an older schema lacks, from what the file has. 0 or -errno with error set. */
-int history_schema_make(struct history_db *db, char *error, size_t len);
 /* The number of that environment, which is added where it is new. 0: it went wrong, or json is NULL. Within a
  * transaction that writes. */
 int64_t history_environment_id(struct history_db *db, const char *json);
@@ -55,10 +50,6 @@ int history_marks(struct history_db *db, const struct history_run *run, struct p
 int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
                      struct history_acceptance **all, size_t *n, char *error, size_t len);
 
-/* Fills in what others took of the CPU in the launches whose rows the file keeps. 0 or -errno with error set. Within a
- * transaction that writes. */
-int history_fill_steal(struct history_db *db, char *error, size_t len);
-
 /* As history_db_restore(), but -EILSEQ where a file's name in the history leads out of the folder: of the errors the one that
  * is of this run alone, and for good. */
 int history_restore(struct history_db *db, int64_t id, const char *folder, char *error, size_t len);
@@ -77,7 +68,27 @@ static inline int history_out_of_memory(char *error, size_t len)
     return -ENOMEM;
 }
 
-/* One number; `other` where there is no row or it went wrong. */
-int64_t history_number(struct history_db *db, const char *sql, int64_t other);
+/* A run on its way into the history: history_db_sqlite_add.c, and its marks. */
+struct adding {
+    struct history_db *db;
+    const char *path;
+    const struct run_folder *folder; /* what lies there now */
+    struct history_run run;
+    const char *state; /* "complete"; "" */
+    int64_t ended;     /* launches that have, well or not */
+    enum history_standing standing;
+    struct history_judged *judged;
+    struct pool *settled_in; /* where what it settles is to live */
+    struct pairs cases;
+    char *error;
+    size_t len;
+};
+
+/* Settles the gains of earlier runs by those of this one, which may be a baseline then. Before the run is
+ * written, within the transaction; id: it is there already, 0: it is not. 0 or -errno with a->error set. */
+int marks_settle(struct adding *a, int64_t id);
+/* Once a->run is written: keeps who settled what, what was accepted, and the gains of a run on probation.
+ * anew: also of a run that was there. */
+int marks_write(struct adding *a, bool anew);
 
 #endif

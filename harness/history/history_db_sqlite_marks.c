@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/history/history_db_sqlite_add.h"
+#include "harness/history/history_db_sqlite.h"
 
 #define MARK_SCHEMA 4 /* before it nothing is known of single cases */
 
@@ -38,7 +38,7 @@ struct settling {
 };
 
 /* Of the runs before this one, back to the last start. started_utc counts whole seconds: see EARLIER() of
- * history_db_sqlite_runs.c. */
+ * history_db_sqlite_read.c. */
 #define OPEN_GAINS                                                                                 \
     "WITH earlier AS (SELECT * FROM runs WHERE host = ?1 AND suite = ?2"                           \
     " AND (started_utc, id) < (?3, ifnull(nullif(?4, 0), 9223372036854775807)))"                   \

@@ -57,7 +57,7 @@ struct trends {
     size_t n_taken;           /* cases of which launches are left out, as others took the CPU */
     size_t n_gone;            /* runs in which a case has none left */
     size_t n_runs;            /* that a case is of */
-    struct trend_pair *pairs; /* trend_differ.c's memory */
+    struct trend_pair *pairs; /* trend.c's memory */
     size_t n_pairs, pairs_room;
 };
 
@@ -83,7 +83,6 @@ double trend_level(const struct trend *t, size_t segment);
  * runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
 #define TREND_SPARK_WIDTH 60
 #define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
-void trend_spark(const struct trend *t, bool utf8, char *line, char *marks);
 
 /* Texts come from files: what would move a terminal is replaced. */
 void trend_put(FILE *out, const char *text);
@@ -109,10 +108,6 @@ void trend_end_text(const struct trend *t, const struct change_point *p, char *t
 /* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
 void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
 
-/* Fills t->steps. 0 or -ENOMEM. Part of trends_make(). */
-int trend_differ_make(struct trends *all, struct trend *t);
-
-#define TREND_DIFFER_SHOWN 8
 /* Does the history keep all that could differ? */
 bool trend_differ_known(const struct trend_differ *d);
 /* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none. */

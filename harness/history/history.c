@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plumb history: the command. */
+#include "harness/history/history.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
@@ -8,7 +10,6 @@
 #include "harness/command.h"
 #include "harness/compare/pairs.h"
 #include "harness/compare/text.h"
-#include "harness/history/history.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/pick.h"
 

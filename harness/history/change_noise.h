@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The parts of change points; used by change*.c alone. All values are logarithms. */
-#ifndef PLUMB_HISTORY_CHANGE_PARTS_H
-#define PLUMB_HISTORY_CHANGE_PARTS_H
+/* What the values of a series say of its noise and of a change in it (change_noise.c), and of a slip
+ * (change_slip.c): what the search for changes (change.c) stands on. All values are logarithms. */
+#ifndef PLUMB_HISTORY_CHANGE_NOISE_H
+#define PLUMB_HISTORY_CHANGE_NOISE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -124,76 +125,5 @@ void change_describe(const double *raw, double *x, size_t n, struct change_segme
 /* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest energy
  * distance. */
 size_t change_split(const double *x, size_t n, size_t head, size_t tail);
-
-/* The smallest range of places that holds the step between two levels with 95 %: of x[0..n). */
-void change_place(const double *x, size_t n, double before, double after, double sd, size_t *low,
-                  size_t *high);
-
-/* --- the search --- */
-
-#define CHANGE_KNOTS  24
-#define CHANGE_RECORD 1.35 /* a change exceeds what was seen before it by this much */
-
-enum {
-    CHANGE_LENGTHS_SHORT,
-    CHANGE_LENGTHS_MAIN,
-    CHANGE_LENGTHS_LONG,
-    CHANGE_LENGTHS_SLIP,
-    CHANGE_LENGTHS
-};
-
-struct change_search {
-    const double *raw; /* logarithms */
-    double *x;         /* the same, those of a slip moved to the level that it leads to */
-    size_t n;
-    double level, least, least_slip;
-    double knots[CHANGE_LENGTHS][CHANGE_KNOTS]; /* t that a step must reach, by 1 / sqrt(freedom) */
-    double *record; /* after so many values: the most that a step had of its threshold */
-    struct change_segment *segments;
-    size_t n_segments;
-    struct change_noise *noises; /* of place at: noises[at % (CHANGE_TAIL + 1)] */
-    struct change_point *points; /* one less than segments; `at` of the kept values */
-    bool slips;              /* the newest change is a slip that the newest values are on still */
-    double slope;            /* of the newest slip */
-    double calm;             /* the variance around it when it was told */
-    struct change_slip slip; /* of the look that is being taken */
-};
-
-/* What the newest values say of a new level. */
-struct change_find {
-    double part; /* the most that a step has of its threshold; below 1: there is none */
-    double p;
-    bool up;
-};
-
-static inline struct change_segment *change_newest(const struct change_search *s)
-{
-    return &s->segments[s->n_segments - 1];
-}
-
-static inline bool change_is_slip(const struct change_search *s)
-{
-    return s->n_segments > 1 && s->points[s->n_segments - 2].kind == CHANGE_SLIP;
-}
-
-/* The t that a step of such a length, or a slip, must reach. */
-double change_threshold(const struct change_search *s, double freedom, size_t length);
-/* A change at `at` is told by x[0..end). */
-void change_add_point(struct change_search *s, enum change_kind kind, size_t at, size_t end,
-                      double p, bool up);
-/* What was known of the noise from the newest change on is of the old level. */
-void change_learn_anew(struct change_search *s, size_t end);
-void change_forget_records(struct change_search *s, size_t end);
-
-/* Where the newest change is a slip: are the newest of x[0..end) on it still? Where they left it is found, too. */
-bool change_slip_follow(struct change_search *s, size_t end);
-/* The newest value is held against the slip that the others are on. */
-void change_slip_extend(struct change_search *s, size_t end);
-/* Is the newest change, which was told as a step, a slip? step: another is about to be told in its direction. */
-bool change_step_goes_on(struct change_search *s, size_t end, bool step);
-/* Where the newest values say that the level moved: a slip is told in place of the step if it explains them better. */
-bool change_step_is_slip(struct change_search *s, size_t end, const struct change_find *step);
-/* Is there a slip that no step tells of? */
-void change_slip_look(struct change_search *s, size_t end);
 
 #endif

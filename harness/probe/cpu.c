@@ -1,10 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the processor is, the vector features that decide a GEMM, and who steers its clock. */
-#include "harness/probe/facts.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/probe/facts.h"
 
 static const char freq[] = "sys/devices/system/cpu/cpufreq";
 

@@ -1,16 +1,16 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory modules from the firmware's SMBIOS table (DSP0134: structure 17, "Memory Device"), and the
  * bandwidth they could give: channels x MT/s x bus width. SMBIOS does not number channels; they are
  * read from the locator strings where every module's names one, and are unknown otherwise.
  */
-#include "harness/probe/facts.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/probe/facts.h"
 
 static const char table_path[] = "sys/firmware/dmi/tables/DMI";
 

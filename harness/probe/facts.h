@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the parts of the probe share: the context that is passed down, the small language in which
  * facts are written (set a value, or null and why), and the parts themselves, in the order in which
@@ -8,9 +8,9 @@
 #ifndef PLUMB_PROBE_FACTS_H
 #define PLUMB_PROBE_FACTS_H
 
-#include "harness/probe/tree.h"
-
 #include <jansson.h>
+
+#include "harness/probe/tree.h"
 
 struct pci; /* pci.h */
 
@@ -82,14 +82,13 @@ bool text_field(const char *text, const char *key, char *buf, size_t size);
 /* Whether a list of words separated by white space has the word. */
 bool text_word(const char *words, const char *word);
 
-void probe_host(struct probe *p);
 void probe_cpu(struct probe *p);
 void probe_topology(struct probe *p); /* adds to "cpu"; "caches", "numa" */
+void probe_numa(struct probe *p);     /* "numa", by the kernel's files: hwloc changes some of it */
 void probe_memory(struct probe *p);
 void probe_dmi_memory(struct probe *p, json_t *memory);
 void probe_virtualization(struct probe *p);
 void probe_container(struct probe *p, json_t *virtualization);
-void probe_limits(struct probe *p, json_t *virtualization);
 void probe_pci(struct probe *p);
 /* Whether a network driver's devices are made by hypervisors. */
 bool net_guest_driver(const char *driver);

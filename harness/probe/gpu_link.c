@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NVLinks, lane by lane and added up for each peer; and how every two GPUs reach one another. */
-#include "harness/probe/gpu_parts.h"
-#include "harness/probe/pci.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/probe/gpu.h"
+#include "harness/probe/pci.h"
 
 enum { PAIRS_MAX = 4096 };
 

@@ -1,10 +1,12 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How much memory there is and in which pages it comes. */
-#include "harness/probe/facts.h"
-
+#include <errno.h>
+#include <hwloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/probe/facts.h"
 
 static const char thp[] = "sys/kernel/mm/transparent_hugepage";
 static const char hugetlb[] = "sys/kernel/mm/hugepages";
@@ -86,4 +88,156 @@ void probe_memory(struct probe *p)
     set_choice(p, pages, "defrag", "defrag");
     memory_hugetlb(p, memory);
     probe_dmi_memory(p, memory);
+}
+
+/* NUMA nodes, each as its own files tell it: a node without CPUs has none, whoever is near it. */
+
+#define NODES "sys/devices/system/node"
+
+enum { NODES_MAX = 65536, TEXT_MAX = 65536 };
+
+/* The numbers of a list that is nothing but numbers and blanks; NULL where it is not. */
+static json_t *number_list(char *text)
+{
+    json_t *list = json_array();
+    char *save = NULL;
+
+    for (char *word = strtok_r(text, " \n", &save); word; word = strtok_r(NULL, " \n", &save)) {
+        if (digits_number(word) < 0) {
+            json_decref(list);
+            return NULL;
+        }
+        json_array_append_new(list, json_integer(digits_number(word)));
+    }
+    if (json_array_size(list))
+        return list;
+    json_decref(list);
+    return NULL;
+}
+
+/* A file that fills the buffer may have been cut, and a cut list is none. */
+static int read_whole(const struct tree *tree, const char *path, char *text)
+{
+    size_t length;
+    int rc = tree_read(tree, path, text, TEXT_MAX, &length);
+
+    return rc ? rc : length == TEXT_MAX - 1 ? -EFBIG : 0;
+}
+
+static void set_distances(struct probe *p, json_t *node, const char *folder, char *text)
+{
+    struct path path = tree_join(folder, "distance");
+    int rc = read_whole(&p->tree, path.s, text);
+    json_t *list = rc ? NULL : number_list(text);
+
+    if (list)
+        json_object_set_new(node, "distances", list);
+    else
+        fact_set_unknown(node, "distances", "/%s: %s", path.s,
+                         rc ? fact_errno(rc) : "no list of numbers");
+}
+
+/* The mask "ff,00000000" as the list "32-39"; NULL where it is none. */
+static char *list_of_mask(const char *mask)
+{
+    hwloc_bitmap_t cpus = hwloc_bitmap_alloc();
+    char *list = NULL;
+
+    if (cpus && mask[0] && strspn(mask, "0123456789abcdefABCDEF,") == strlen(mask) &&
+        !hwloc_bitmap_sscanf(cpus, mask))
+        hwloc_bitmap_list_asprintf(&list, cpus);
+    hwloc_bitmap_free(cpus);
+    return list;
+}
+
+/* cpulist, or the older cpumap. */
+static void set_cpus(struct probe *p, json_t *node, const char *folder, char *text)
+{
+    struct path path = tree_join(folder, "cpulist");
+    int rc = read_whole(&p->tree, path.s, text);
+    char *list = NULL;
+
+    text[strcspn(text, "\n")] = '\0';
+    if (!rc && cpulist_count(text, NODES_MAX) < 0)
+        rc = -EINVAL;
+    if (rc && !read_whole(&p->tree, tree_join(folder, "cpumap").s, text)) {
+        text[strcspn(text, "\n")] = '\0';
+        list = list_of_mask(text);
+    }
+    if (!rc || list)
+        json_object_set_new(node, "cpus", json_string(list ? list : text));
+    else
+        fact_set_unknown(node, "cpus", "/%s: %s", path.s, fact_errno(rc));
+    free(list);
+}
+
+/* "Node 0 MemTotal:       527983468 kB". */
+static void set_memory(struct probe *p, json_t *node, const char *folder, char *text)
+{
+    struct path path = tree_join(folder, "meminfo");
+    int rc = read_whole(&p->tree, path.s, text);
+    char *at = rc ? NULL : strstr(text, "MemTotal:");
+    unsigned long long kib;
+
+    if (at && sscanf(at, "MemTotal: %15llu kB", &kib) == 1)
+        fact_set_number(node, "memory_bytes", (long long)kib * 1024);
+    else
+        fact_set_unknown(node, "memory_bytes", "/%s: %s", path.s,
+                         rc ? fact_errno(rc) : "without MemTotal");
+}
+
+static void add_node(struct probe *p, json_t *list, long long number)
+{
+    json_t *node = json_object();
+    char folder[64], *text = malloc(TEXT_MAX);
+
+    json_array_append_new(list, node);
+    snprintf(folder, sizeof(folder), "%s/node%lld", NODES, number);
+    fact_set_number(node, "node", number);
+    if (text) {
+        set_cpus(p, node, folder, text);
+        set_memory(p, node, folder, text);
+        set_distances(p, node, folder, text);
+    }
+    free(text);
+}
+
+/* Those of the folders; where the list of those online counts others, some were not read. */
+static int add_nodes(struct probe *p, json_t *list)
+{
+    struct names names;
+    char line[TREE_LINE];
+    int rc = tree_list(&p->tree, NODES, &names), online = -1;
+
+    for (size_t i = 0; !rc && i < names.count; i++)
+        if (!strncmp(names.name[i], "node", 4) && digits_number(names.name[i] + 4) >= 0)
+            add_node(p, list, digits_number(names.name[i] + 4));
+    names_free(&names);
+    if (!rc && !tree_line(&p->tree, NODES "/online", line, sizeof(line)))
+        online = cpulist_count(line, NODES_MAX);
+    if (!rc && (!json_array_size(list) || (online >= 0 && online != (int)json_array_size(list))))
+        rc = -ENODATA;
+    return rc;
+}
+
+void probe_numa(struct probe *p)
+{
+    json_t *numa = fact_object(p->machine, "numa"), *list = json_array();
+    long long balancing;
+    int rc;
+
+    if (!tree_number(&p->tree, "proc/sys/kernel/numa_balancing", &balancing))
+        fact_set_bool(numa, "balancing", balancing != 0);
+    else
+        fact_set_unknown(numa, "balancing", "/proc/sys/kernel/numa_balancing: not there");
+    rc = add_nodes(p, list);
+    if (!rc)
+        json_object_set(numa, "nodes", list);
+    else if (tree_absent(&p->tree, NODES)) {
+        fact_list(numa, "nodes");
+        fact_set_text(numa, "nodes_why", "this kernel knows no NUMA nodes");
+    } else
+        fact_set_unknown(numa, "nodes", "/" NODES ": %s",
+                         rc == -ENODATA ? "fewer nodes there than are online" : fact_errno(rc));
+    json_decref(list);
 }

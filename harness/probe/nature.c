@@ -1,13 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a PCI function is the real thing: physical, passthrough (physical, lent to a guest),
  * sriov-vf, paravirtual, emulated, vgpu, or unknown. The evidence is always told. GPUs may be judged
  * again by gpu.c, where NVML or the driver's product name knows more.
  */
-#include "harness/probe/pci.h"
-
 #include <stdio.h>
 #include <string.h>
+
+#include "harness/probe/pci.h"
 
 struct known {
     long vendor, first, last; /* device ids, inclusive */
@@ -137,13 +137,6 @@ static bool is_vf_id(const struct pci *pci, const struct pci_device *d, json_t *
     else if (*listed && named_vf(name) && because)
         fact_say(because, "pci.ids calls %04lx:%04lx \"%s\"", d->vendor, d->device, name);
     return known || (*listed && named_vf(name));
-}
-
-bool pci_is_vf_id(const struct pci *pci, const struct pci_device *d)
-{
-    bool listed;
-
-    return is_vf_id(pci, d, NULL, &listed);
 }
 
 /* A device that a hypervisor makes, or that passes as one; NULL where it is neither. */

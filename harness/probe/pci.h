@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every PCI function of the machine, with the bridges above it and the link it has to them. */
 #ifndef PLUMB_PROBE_PCI_H
 #define PLUMB_PROBE_PCI_H
@@ -51,10 +51,6 @@ bool pci_path_address(const char *path, char *buf, size_t size);
 
 struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device);
 
-/* The machine's pci.ids, with an index over its vendors; NULL where it has none. */
-struct pci_ids *pci_ids_load(const struct tree *tree);
-void pci_ids_free(struct pci_ids *ids);
-
 /* Names from pci.ids; false where the list is not there or does not know. */
 bool pci_vendor_name(const struct pci *pci, long vendor, char *buf, size_t size);
 bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf, size_t size);
@@ -63,17 +59,11 @@ bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf,
  * NULL where several do. */
 const char *pci_guest_mark(const struct pci_device *device, const char **name);
 
-/* Whether it is a virtual function by its id alone. */
-bool pci_is_vf_id(const struct pci *pci, const struct pci_device *device);
-
 /*
  * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5 GT/s,
  * 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where unknown.
  */
 double pci_gbytes_per_s(double gt_s, int width);
-
-/* Adds "link", "uplinks", "path_gbytes_per_s" and, for lost lanes or speed, a finding. */
-void pci_report_links(struct probe *p, struct pci_device *device);
 
 /* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB, NODE,
  * SYS; NULL where it does not show. Both must be reported ones. */

@@ -1,12 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table that people read: the machine, its processor and memory. */
 #include "harness/probe/print.h"
-#include "harness/probe/facts.h"
-#include "harness/probe/probe.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>
+
+#include "harness/probe/facts.h"
+#include "harness/probe/probe.h"
 
 const char *print_text(const json_t *object, const char *key)
 {
@@ -161,7 +162,7 @@ static void print_mitigations(FILE *out, const json_t *host)
     print_line(out, "mitigations", "%zu not affected, %zu mitigated%s", fine, mitigated, names);
 }
 
-void print_machine(FILE *out, const json_t *machine)
+static void print_machine(FILE *out, const json_t *machine)
 {
     const json_t *host = json_object_get(machine, "host");
     const char *product = fact_string(host, "product");
@@ -270,7 +271,7 @@ static void print_count(const json_t *cpu, const char *key, const char *one, cha
              fact_integer(cpu, key, 0) == 1 ? "" : "s");
 }
 
-void print_processor(FILE *out, const json_t *machine)
+static void print_processor(FILE *out, const json_t *machine)
 {
     const json_t *cpu = json_object_get(machine, "cpu");
     char family[96] = "", number[3][24], count[3][48];
@@ -380,7 +381,7 @@ static void print_nodes(FILE *out, const json_t *machine)
                                         : print_text(machine, "numa_why"));
 }
 
-void print_memory(FILE *out, const json_t *machine)
+static void print_memory(FILE *out, const json_t *machine)
 {
     const json_t *memory = json_object_get(machine, "memory");
     double total = fact_number(memory, "total_bytes", 0);

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plumb probe: what this machine is, bare metal or virtual, and what bounds its pipes.
  *

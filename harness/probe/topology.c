@@ -1,12 +1,10 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Sockets, cores, threads and caches, from hwloc. hwloc trusts the files it reads; a recorded tree is
  * looked through first, so that a pipe, an endless file or an absurd processor number is an answer
  * here and not a hang or an abort there. Of objects that do not fit together hwloc drops some without
- * a word, and of those whose files lack it has none: each count is held against the files (shape.c).
+ * a word, and of those whose files lack it has none: each count is held against the files (topology.c).
  */
-#include "harness/probe/facts.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <hwloc.h>
@@ -15,11 +13,132 @@
 #include <string.h>
 
 #include "core/hw/topo.h"
-#include "harness/probe/shape.h"
+#include "harness/probe/facts.h"
+
+enum shape { SHAPE_CORES, SHAPE_PACKAGES, SHAPE_CACHES };
+
+/* ---- Cores, packages and caches as the files name them ---- */
+
+#define CPUS "sys/devices/system/cpu"
+
+enum { MASK = 16384, INDEXES_MAX = 16 };
+
+static int by_text(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static size_t distinct(struct names *masks)
+{
+    size_t count = 0;
+
+    if (masks->count)
+        qsort(masks->name, masks->count, sizeof(*masks->name), by_text);
+    for (size_t i = 0; i < masks->count; i++)
+        count += i == 0 || strcmp(masks->name[i], masks->name[i - 1]) != 0;
+    return count;
+}
+
+static void say_lacking(char *lacking, const char *path, int rc)
+{
+    if (!lacking[0])
+        snprintf(lacking, TREE_LINE, "/%.160s: %.60s", path, fact_errno(rc));
+}
+
+/* Adds the mask in a file, with a label before it; masks of machines with many CPUs are long. */
+static int add_mask(const struct tree *tree, struct names *masks, const char *label,
+                    const char *path)
+{
+    char text[MASK], entry[MASK + 64];
+    int rc = tree_read(tree, path, text, sizeof(text), NULL);
+
+    text[strcspn(text, "\n")] = '\0';
+    if (!rc && !text[0])
+        rc = -ENODATA;
+    if (!rc)
+        snprintf(entry, sizeof(entry), "%s%s", label, text);
+    return rc ? rc : names_add(masks, entry);
+}
+
+/* Under its name of today or the one before Linux 5.2. */
+static void add_topology(const struct tree *tree, const char *cpu, const char *file,
+                         const char *older, struct names *masks)
+{
+    struct path folder = tree_join(tree_join(CPUS, cpu).s, "topology");
+
+    if (add_mask(tree, masks, "", tree_join(folder.s, file).s))
+        add_mask(tree, masks, "", tree_join(folder.s, older).s);
+}
+
+static void add_cache(const struct tree *tree, const char *index, struct names *masks,
+                      char *lacking)
+{
+    char label[64], level[16], type[32];
+    struct path map = tree_join(index, "shared_cpu_map");
+    int rc = tree_line_at(tree, index, "type", type, sizeof(type));
+
+    if (rc) {
+        say_lacking(lacking, tree_join(index, "type").s, rc);
+        return;
+    }
+    if (strcmp(type, "Data") != 0 && strcmp(type, "Unified") != 0)
+        return;
+    rc = tree_line_at(tree, index, "level", level, sizeof(level));
+    if (rc) {
+        say_lacking(lacking, tree_join(index, "level").s, rc);
+        return;
+    }
+    snprintf(label, sizeof(label), "%s %s ", level, type);
+    rc = add_mask(tree, masks, label, map.s);
+    if (rc)
+        say_lacking(lacking, map.s, rc);
+}
+
+static void add_caches(const struct tree *tree, const char *cpu, struct names *masks, char *lacking)
+{
+    struct path folder = tree_join(tree_join(CPUS, cpu).s, "cache");
+    struct names names;
+
+    tree_list(tree, folder.s, &names);
+    for (size_t i = 0; i < names.count && i < INDEXES_MAX; i++)
+        if (!strncmp(names.name[i], "index", 5))
+            add_cache(tree, tree_join(folder.s, names.name[i]).s, masks, lacking);
+    names_free(&names);
+}
+
+/* "cpu12" of an online CPU; the folders beside it are cpufreq and cpuidle. */
+static bool is_cpu(const char *name)
+{
+    return !strncmp(name, "cpu", 3) && digits_number(name + 3) >= 0;
+}
+
+/* How many different sets of CPUs the files of all CPUs name for cores, packages, or data and
+ * unified caches (each level by itself). lacking, of TREE_LINE bytes: the first file that should be
+ * there and could not be read, with why; "" where there is none. */
+static size_t shape_masks(const struct tree *tree, enum shape shape, char *lacking)
+{
+    struct names cpus, masks = {0};
+    size_t count;
+
+    lacking[0] = '\0';
+    tree_list(tree, CPUS, &cpus);
+    for (size_t i = 0; i < cpus.count; i++) {
+        if (!is_cpu(cpus.name[i]))
+            continue;
+        if (shape == SHAPE_CORES)
+            add_topology(tree, cpus.name[i], "core_cpus", "thread_siblings", &masks);
+        else if (shape == SHAPE_PACKAGES)
+            add_topology(tree, cpus.name[i], "package_cpus", "core_siblings", &masks);
+        else
+            add_caches(tree, cpus.name[i], &masks, lacking);
+    }
+    count = distinct(&masks);
+    names_free(&cpus);
+    names_free(&masks);
+    return count;
+}
 
 enum { CPUS_MAX = 65536, FILE_MAX = 65536, CPUINFO_MAX = 64 << 20, DEPTH_MAX = 8 };
-
-#define CPUS  "sys/devices/system/cpu"
 #define NODES "sys/devices/system/node"
 
 /*
@@ -275,7 +394,7 @@ static void set_cache_size(json_t *cache, const char *key, const char *file, lon
         fact_set_unknown(cache, key, "the cache's file \"%s\" could not be read", file);
 }
 
-static void add_cache(json_t *caches, hwloc_obj_t object)
+static void add_cache_topology(json_t *caches, hwloc_obj_t object)
 {
     const struct hwloc_cache_attr_s *attr = &object->attr->cache;
     json_t *cache = json_object(), *same;
@@ -321,7 +440,7 @@ static bool no_caches(const struct probe *p)
 }
 
 /* Data and unified caches, L1 first; instruction caches bound none of our pipes. */
-static void add_caches(struct probe *p, hwloc_topology_t topology)
+static void add_caches_topology(struct probe *p, hwloc_topology_t topology)
 {
     json_t *caches = json_array();
     char lacking[TREE_LINE] = "";
@@ -330,7 +449,7 @@ static void add_caches(struct probe *p, hwloc_topology_t topology)
     for (int level = HWLOC_OBJ_L1CACHE; level <= HWLOC_OBJ_L5CACHE; level++) {
         for (hwloc_obj_t o = NULL;
              (o = hwloc_get_next_obj_by_type(topology, (hwloc_obj_type_t)level, o)); objects++)
-            add_cache(caches, o);
+            add_cache_topology(caches, o);
         check_level(p, caches, topology, level);
     }
     if (!lacking[0] && masks != objects)
@@ -381,7 +500,7 @@ void probe_topology(struct probe *p)
     set_count(p, cpu, "sockets", topology, HWLOC_OBJ_PACKAGE);
     set_count(p, cpu, "cores", topology, HWLOC_OBJ_CORE);
     set_threads(p, cpu, topology);
-    add_caches(p, topology);
+    add_caches_topology(p, topology);
     probe_numa(p);
     hwloc_topology_destroy(topology);
 }

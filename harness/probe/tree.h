@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to the
  * root, and links are followed inside it (".." at the root stays there, an absolute target starts
@@ -41,7 +41,6 @@ bool tree_exists(const struct tree *tree, const char *path);
  * machine: its folder, or the nearest one above that is there, is listed and has other entries.
  * Recording: plumb/absent, one path a line, names it or a folder above it.
  */
-void tree_load_absent(struct tree *tree); /* tree_open() does it */
 bool tree_absent(const struct tree *tree, const char *path);
 bool tree_absent_at(const struct tree *tree, const char *folder, const char *file);
 

@@ -4,8 +4,8 @@
  * moves data to and from GPU memory without the processor. Each adds its keys to the object it is given;
  * what is not known becomes null with its why.
  */
-#ifndef PLUMB_PROBE_GPU_PARTS_H
-#define PLUMB_PROBE_GPU_PARTS_H
+#ifndef PLUMB_PROBE_GPU_H
+#define PLUMB_PROBE_GPU_H
 
 #include "core/hw/nvml.h"
 #include "harness/probe/facts.h"
@@ -20,6 +20,10 @@ unsigned nvml_count(const struct nvml *nvml);
 /* Everything that NVML knows about one GPU. */
 void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
 
+/* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with those
+ * in "devices"; "toolkit_version": the one on this machine. */
+void probe_cuda(struct probe *p, json_t *gpus);
+
 /* gpu_link.c */
 
 /* "nvlink": lanes and speed over all, and for each peer. */
@@ -27,21 +31,9 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
 /* "pairs": for every two GPUs how they reach one another. nvml may be NULL, then why says why. */
 void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why);
 
-/* gpu_cuda.c */
+/* gpu.c */
 
-/* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with those
- * in "devices"; "toolkit_version": the one on this machine. */
-void probe_cuda(struct probe *p, json_t *gpus);
-
-/* gpu_direct.c */
-
-/* "driver_flavour", "peer_memory_module" and "gpudirect". */
-void probe_gpudirect(struct probe *p, json_t *gpus);
-
-/* findings_gpu.c: sentences on GPUs, among the findings. */
-void probe_gpu_findings(struct probe *p);
-
-/* gpu.c: a GPU that only a library shows, without its place on the PCI bus. */
+/* A GPU that only a library shows, without its place on the PCI bus. */
 json_t *gpu_add_unseen(json_t *list, const char *address, const char *source);
 
 #endif

@@ -11,6 +11,7 @@ const char *const limit_kinds[] = {[LIMIT_TOLD] = "told",
                                    [LIMIT_DATASHEET] = "datasheet",
                                    [LIMIT_MEASURED] = "measured",
                                    [LIMIT_REFERENCE] = "reference",
+                                   [LIMIT_OUTDATED] = "outdated",
                                    NULL};
 const char *const limit_links[] = {LIMIT_LINK_NVLINK, LIMIT_LINK_PCIE, LIMIT_LINK_INFINIBAND,
                                    LIMIT_LINK_ROCE, NULL};

@@ -13,7 +13,8 @@ enum limit_kind {
     LIMIT_NVML,      /* "nvml": NVIDIA's driver does */
     LIMIT_DATASHEET, /* "datasheet": the vendor or a standard does */
     LIMIT_MEASURED,  /* "measured": what no program exceeds, by other loops than the row's own */
-    LIMIT_REFERENCE, /* "reference": the same work on the same machine; no verdict hangs on it */
+    LIMIT_REFERENCE, /* "reference": the same work on the same machine; no verdict depends on it */
+    LIMIT_OUTDATED,  /* "outdated": measured in a way that was corrected since; no verdict depends on it */
 };
 extern const char *const limit_kinds[]; /* by that number; ends with NULL */
 enum limit_kind limit_kind_of(const char *word);

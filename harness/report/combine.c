@@ -201,7 +201,9 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
         if (!is_usable(rows, p->rows[i]) || isnan(limit))
             continue;
         p->limit = fmax(p->limit, limit); /* NaN: the first */
-        if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE)
+        if (kind_of(rows, p->rows[i]) == LIMIT_OUTDATED)
+            p->outdated = true;
+        if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE || p->outdated)
             p->reference = true;
         change = ceiling_change(row_number(rows, p->rows[i], FIELD_LIMIT_BEFORE),
                                 row_number(rows, p->rows[i], FIELD_LIMIT_AFTER));

@@ -99,6 +99,7 @@ struct report_point {
     size_t n_unsteady;  /* launches whose ceiling was another one after the samples: ceilings.h */
     double unsteady;    /* by the largest share; 0: none */
     bool reference;     /* the limit is none, but what the same work reached: core/limit_remark.h */
+    bool outdated;      /* so is it, because an earlier version measured it */
     size_t n_two;       /* launches whose own samples fall on two levels */
     enum report_two two;
     struct levels levels;

@@ -148,8 +148,10 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
         return judged(pool, MOOD_OPEN, "not judged", "no limit is known");
     if (p->reference)
         return judged(pool, MOOD_OPEN, "not judged",
-                      pool_text(pool, "%s of a reference, the best of the same work",
-                                show_percent(pool, p->percent)));
+                      pool_text(pool, "%s of %s", show_percent(pool, p->percent),
+                                p->outdated ? "a limit that an earlier version measured, in a way "
+                                              "since corrected: measure again"
+                                            : "a reference, the best of the same work"));
     if (!c->more_is_better || !rule || !(rule->low_below > 0) || !point_is_measured(p)) {
         const char *share = pool_text(pool, OF_LIMIT, show_percent(pool, p->percent));
         bool above = c->more_is_better && p->percent > LIMIT_EXCEEDED_PERCENT;

@@ -102,13 +102,20 @@ static int take_reason(const char *reason, struct said *s)
 
 /* ---- `limit_source` */
 
+/* What schema 1 measured as a limit is no limit: stores left their fill read out, loops raced themselves, and the
+ * first loop that ran stood for the fastest. Its rows do not tell which of these hold. So no verdict depends on it. */
+static const char *kind_today(enum limit_kind kind)
+{
+    return limit_kinds[kind == LIMIT_MEASURED ? LIMIT_OUTDATED : kind];
+}
+
 static void take_limit(const char *limit, const char *source, struct said *s)
 {
     size_t n = strcspn(source, ":");
 
     for (int kind = LIMIT_TOLD + 1; *limit && limit_kinds[kind]; kind++)
         if (strlen(limit_kinds[kind]) == n && begins(source, limit_kinds[kind]))
-            s->kind = limit_kinds[kind];
+            s->kind = kind_today((enum limit_kind)kind);
     if (*limit && !*s->kind)
         s->kind = limit_kinds[LIMIT_TOLD];
     if (strstr(source, "NVLink"))

@@ -229,6 +229,13 @@ make_run() { # make_run DIR [options of make-run.py]
     [[ "$output" == *'it has no column "metric"'* ]]
 }
 
+@test "a limit that schema 1 measured is shown, and judges nothing" {
+    # Its limit of triad in L3 leaves the fill read out: the machine would be called low.
+    "$plumb" report "$top/results/reference/xeon-amx-2vcpu" > out 2> err
+    grep -q 'triad in L3.* ref\. 56\.7 % *not judged' out
+    ! grep -E '  (low|normal|undecided)$' out
+}
+
 @test "README.md shows the headlines of its reference run" {
     command -v python3 >/dev/null || skip "python3 is not installed"
     run=$(sed -n 's/^<!-- \(results.*\): the first headline of each component -->$/\1/p' "$top/README.md")

@@ -3,7 +3,7 @@
 #ifndef PLUMB_CORE_EVIDENCE_H
 #define PLUMB_CORE_EVIDENCE_H
 
-#include "core/hw/host_buffer.h"
+#include <stddef.h>
 
 /* The kinds of path that carried a row's bytes: the column carrier, as words with '+' between them. 0: not told. */
 enum {
@@ -18,13 +18,6 @@ enum {
 extern const char *const carriers[]; /* by bit; ends with NULL */
 const char *carriers_print(unsigned kinds, char text[CARRIERS_BYTES]); /* returns text */
 unsigned carriers_read(const char *text); /* 0 where a word is none of them */
-
-/* "node0 256/256 pages looked at, 100 % on huge pages": from move_pages and smaps. What the system
- * does not tell is said to be unknown. Returns text. */
-const char *evidence_pages(const struct host_where *where, char *text, size_t len);
-
-/* The share of the resident pages that are huge, 0 to 1; NaN when not known. */
-double evidence_huge_share(const struct host_where *where);
 
 /* Adds a remark to a text that holds others: ", " between them; cut when it is too long. */
 void evidence_add(char *text, size_t len, const char *format, ...)

@@ -12,6 +12,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 #include "core/option_scope.h"
 #include "core/rng.h"
 

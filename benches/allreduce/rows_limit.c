@@ -8,6 +8,7 @@
 #include "core/evidence.h"
 #include "core/hw/framing.h"
 #include "core/hw/nic.h"
+#include "core/limit_remark.h"
 
 #define EACH_NODE   ", the most that any algorithm gets through each node's link"
 #define TOO_EARLY   "the case ended before its links were looked at"

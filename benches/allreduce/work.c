@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "benches/allreduce/work_state.h"
+#include "core/backend.h"
 #include "core/clock.h"
 #include "core/evidence.h"
 #include "core/exit_code.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Memory at one end of a GPU's copies: of the device, or of the host in the kinds that a driver tells
- * apart. Filled with words that are a function of their position (gpu_values.h), so that any part of
+ * apart. Filled with words that are a function of their position (gpu_kernels.h), so that any part of
  * what arrived can be checked without keeping a second copy of it.
  *
  * A lane: copies of one message by one GPU, one after the other, from memory to memory. Several lanes
@@ -16,7 +16,6 @@
 
 #include "benches/copy/copy_work.h"
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_time.h"
 #include "core/hw/host_buffer.h"
 
 #define COPY_MEMORY_RIGHT SIZE_MAX

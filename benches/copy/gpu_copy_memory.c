@@ -10,7 +10,7 @@
 
 #include "core/evidence.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
+#include "core/hw/host_buffer.h"
 
 /* ---- Memory of a GPU's copies ---- */
 
@@ -339,13 +339,13 @@ static void look_at_pages(struct point *pt, const struct gpu_copy *c)
 
     host_where(&pages, 1, &where);
     evidence_add(pt->evidence, sizeof(pt->evidence), "host memory: %s",
-                 evidence_pages(&where, text, sizeof(text)));
+                 host_where_text(&where, text, sizeof(text)));
     if (where.looked_at && gpu_copy_node(pt, c, 0) >= 0 && node < HOST_NODES_MAX &&
         (double)(where.looked_at - where.on_node[node]) > ELSEWHERE_SHARE * (double)where.looked_at)
         point_reason(pt, 0, "%llu of %llu pages looked at are not on node%u",
                      (unsigned long long)(where.looked_at - where.on_node[node]),
                      (unsigned long long)where.looked_at, node);
-    double share = evidence_huge_share(&where);
+    double share = host_huge_share(&where);
     if ((c->memory == COPY_HUGE || c->memory == COPY_PINNED_HUGE) && share < 0.95)
         point_reason(pt, 0, "asked for huge pages, but only %.3g %% is on them", 100 * share);
 }

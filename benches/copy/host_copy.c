@@ -9,7 +9,8 @@
 #include "benches/copy/transfer.h"
 #include "core/clock.h"
 #include "core/evidence.h"
-#include "core/hw/copy_ceiling.h"
+#include "core/hw/host_buffer.h"
+#include "core/hw/host_kernels.h"
 
 static const struct transport_ops *const transports[] = {[COPY_SHM] = &transport_shm,
                                                          [COPY_PIPE] = &transport_pipe,
@@ -268,9 +269,9 @@ static int evidence(struct point *pt)
     transfer_describe(st->transfer, pt->evidence, sizeof(pt->evidence));
     tell_clock(pt, st);
     for (int end = 0; end < 2; end++) {
-        double share = evidence_huge_share(&where[end]);
+        double share = host_huge_share(&where[end]);
         evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", end ? "destination" : "source",
-                     evidence_pages(&where[end], text, sizeof(text)));
+                     host_where_text(&where[end], text, sizeof(text)));
         if (st->memory == HOST_PAGES_THP && share < 0.95)
             point_reason(pt, 0, "asked for huge pages, but only %.3g %% of the %s is on them",
                          100 * share, end ? "destination" : "source");

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/hw/copy_ceiling.h"
+#include "core/hw/host_kernels.h"
 #include "core/pattern.h"
 #include "core/team.h"
 

@@ -9,6 +9,7 @@
 #include "benches/gemm/matrix.h"
 #include "core/bench.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 
 #define DEFAULT_SIZE 1024
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "benches/gemm/gpu_operands.h"
+#include "core/backend.h"
 #include "core/clock.h"
-#include "core/hw/gpu_gemm.h"
-#include "core/hw/gpu_time.h"
+#include "core/hw/gpu.h"
 #include "core/search.h"
 
 /* ---- What products on a GPU are made of: see struct gemm_form. ---- */

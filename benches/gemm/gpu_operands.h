@@ -2,7 +2,7 @@
 /*
  * Operands of matrix products in a GPU's memory: several sets of A, B and C, which products take
  * in turn, so that the second-level cache never holds what the next one reads. A and B are
- * functions of the position (gpu_values.h): the check computes them again, and of C only the rows
+ * functions of the position (gpu_kernels.h): the check computes them again, and of C only the rows
  * that it looks at are fetched.
  */
 #ifndef PLUMB_BENCHES_GEMM_GPU_OPERANDS_H
@@ -10,7 +10,7 @@
 
 #include "benches/gemm/matrix.h"
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
 
 /* Between two uses of a set at least so many times the cache's size are touched. */
 #define GPU_OPERANDS_CACHES 3
@@ -41,7 +41,7 @@ struct gpu_operands {
 uint64_t gpu_operands_sets(const struct gpu_operands_config *config, uint64_t l2_bytes,
                            uint64_t room, uint64_t *set_bytes);
 
-/* The type of an operand in gpu_values.h, by its element. */
+/* The type of an operand in gpu_kernels.h, by its element. */
 enum gpu_value gpu_value_of_element(enum gemm_element type);
 
 /* Allocates `sets` sets and fills A and B. 0 or -errno with gpu_error(). */

@@ -13,6 +13,7 @@
 #include "benches/gemm/threads.h"
 #include "core/clock.h"
 #include "core/hw/host_buffer.h"
+#include "core/hw/topo.h"
 
 struct host_run {
     struct gemm_run base;

@@ -20,7 +20,7 @@
 #include "benches/gemm/ceiling.h"
 #include "benches/gemm/matrix.h"
 #include "core/bench.h"
-#include "core/hw/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
 #include "core/hw/topo.h"
 
 #define GEMM_WHY_BYTES 384

@@ -9,7 +9,6 @@
 
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/topo.h"
 

@@ -10,6 +10,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 
 /* For a percentile to p99.9; and one at least 10 ms long, of which 200 do. */
 #define MIN_SAMPLES    "10000"

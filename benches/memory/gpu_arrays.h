@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The arrays in a GPU's memory that its memory kernels go over. Their entries follow from their
- * positions (gpu_values.h), so that they are made there and checked here, bit by bit, without a
+ * positions (gpu_kernels.h), so that they are made there and checked here, bit by bit, without a
  * copy of them.
  */
 #ifndef PLUMB_BENCHES_MEMORY_GPU_ARRAYS_H
@@ -9,7 +9,6 @@
 
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 #include "core/hw/host_kernels.h"
 
 /* Arrays start on a line of every cache, and are whole lines long. */

@@ -11,7 +11,7 @@
 #include "benches/memory/gpu_arrays.h"
 #include "core/clock.h"
 #include "core/evidence.h"
-#include "core/hw/gpu_time.h"
+#include "core/hw/gpu.h"
 #include "core/hw/place.h"
 
 struct gpu_passes {

@@ -9,7 +9,6 @@
 #include "benches/memory/arrays.h"
 #include "benches/memory/chase.h"
 #include "benches/memory/memory_work.h"
-#include "core/evidence.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
@@ -484,8 +483,8 @@ static int evidence(struct point *pt)
 
     host_where(latency ? &st->latency.buffer : st->arrays.buffers, latency ? 1 : st->arrays.threads,
                &where);
-    evidence_pages(&where, pt->evidence, sizeof(pt->evidence));
-    double share = evidence_huge_share(&where);
+    host_where_text(&where, pt->evidence, sizeof(pt->evidence));
+    double share = host_huge_share(&where);
     if (st->params->pages != HOST_PAGES_BASE && share < 0.95)
         point_reason(pt, 0, "asked for '%s' pages, but only %.3g %% of the memory is on huge ones",
                      memory_pages[st->params->pages], 100 * share);

@@ -13,6 +13,7 @@
 #include "core/exit_code.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 
 #define WINDOW_NS       20000000u   /* of a stream's sample */
 #define IDLE_NS         1000000000u /* how long the idle machines are watched */

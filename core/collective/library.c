@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/hw/machine.h"
 #include "core/hw/nic.h"
-#include "core/hw/nic_sys.h"
 
 struct library_part library_part(const struct collective *c, const struct collective_call *call)
 {

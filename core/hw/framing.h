@@ -32,7 +32,6 @@
 #include <stdint.h>
 
 #include "core/hw/nic.h"
-#include "core/limit_remark.h"
 
 struct framing_tcp {
     unsigned mtu;     /* of the interface: IP packets */

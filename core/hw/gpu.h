@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "core/backend.h"
+#include "core/hw/gpu_kernels.h"
 
 #define GPU_MODULE_ABI    4u
 #define GPU_MODULE_SYMBOL "plumb_gpu_module" /* const struct gpu_ops, the module's one symbol */
@@ -61,7 +62,7 @@ struct gpu_link {
     int performance; /* the driver's rank, 0 is the best; -1 unknown */
 };
 
-struct gpu_gemm_ops; /* gpu_gemm.h */
+struct gpu_gemm_ops;
 
 struct gpu_ops {
     const char *name; /* of its places: "cuda" for cuda:0, cuda:1, ... */
@@ -200,7 +201,7 @@ static inline const char *gpu_error(struct gpu *gpu)
 }
 
 /*
- * The module and its devices, opened once in a process (gpus.c).
+ * The module and its devices, opened once in a process (gpu.c).
  *
  * The module is $PLUMB_CUDA_MODULE where that is set, else plumb-cuda.so beside the program or in
  * ../lib/plumbline or ../lib. Where that is too new for the driver, plumb-cuda12.so (built with CUDA 12) at the same places. */
@@ -230,5 +231,85 @@ int gpus_get(struct gpus *gpus, unsigned index, struct gpu **gpu, char *error, s
  * that there is none, and why ("cuda", "absent: ..."). */
 void gpus_say(backend_say_fn *say, void *arg);
 void gpus_say_on(struct gpus *gpus, backend_say_fn *say, void *arg);
+
+/* Matrix products of a GPU module's library (cuBLASLt). Row-major and dense: A is m x k, B is k x n
+ * or, where `b_is_nk`, given as its transpose (n x k: each column of B contiguous, as a model's
+ * weights are and as 8-bit units need it), C is m x n. All in device memory. */
+
+enum gpu_gemm_compute {
+    GPU_GEMM_F64,
+    GPU_GEMM_F32,     /* f32 multiplied and summed as f32 */
+    GPU_GEMM_TF32,    /* f32 rounded to 10 bits of fraction, summed in f32 */
+    GPU_GEMM_F32_SUM, /* narrower types, summed in f32 */
+    GPU_GEMM_F32_FAST, /* 8-bit floating types: partial sums kept with fewer bits, as frameworks do */
+    GPU_GEMM_F16_SUM, /* f16 summed in f16 */
+    GPU_GEMM_S32_SUM,
+};
+
+enum gpu_gemm_c { GPU_GEMM_C_F64, GPU_GEMM_C_F32, GPU_GEMM_C_F16, GPU_GEMM_C_BF16, GPU_GEMM_C_S32 };
+
+struct gpu_gemm_problem {
+    enum gpu_value a, b;
+    enum gpu_gemm_c c;
+    enum gpu_gemm_compute compute;
+    bool b_is_nk;
+    uint64_t m, n, k;
+};
+
+struct gpu_gemm_ops {
+    /* -ENODEV where the library is not here; gpu_error() says which, and what to do. */
+    int (*open)(struct gpu *gpu, struct gpu_gemm **gemm);
+    void (*close)(struct gpu_gemm *gemm);                /* NULL is left alone */
+    const char *(*version)(const struct gpu_gemm *gemm); /* "cuBLASLt 13.1.0" */
+
+    /* Asks the library's heuristics for at most `most` ways to compute this problem, its choice
+     * first, which fit in the workspace; their number in *n. -EOPNOTSUPP: none, on this device. One
+     * plan at a time; unplan in any case. */
+    int (*plan)(struct gpu_gemm *gemm, const struct gpu_gemm_problem *problem, unsigned most,
+                unsigned *n);
+    void (*unplan)(struct gpu_gemm *gemm);
+    uint64_t (*workspace_bytes)(const struct gpu_gemm *gemm); /* taken by open */
+    /* "algo 66 tile 128x256 stages 4 split-k 1": what candidate i is. Returns text. */
+    const char *(*describe)(struct gpu_gemm *gemm, unsigned i, char *text, size_t len);
+    /* Queues C = A B by candidate i. */
+    int (*run)(struct gpu_gemm *gemm, unsigned i, struct gpu_stream *stream, const void *a,
+               const void *b, void *c);
+};
+
+/* Timing work on a GPU: by events of its own stream, with the cost of queueing kept out (the stream
+ * is held until all is queued), and by the host's clock beside it, as a check: the events' clock
+ * cannot have run longer than the host's between release and return, and not much shorter. */
+
+struct gpu_watch; /* gpu_watch.h */
+
+/* Queues operation number `i` of a sample. 0 or -errno. */
+typedef int gpu_queue_fn(void *arg, struct gpu_stream *stream, uint64_t i);
+
+struct gpu_timer {
+    struct gpu *gpu;
+    struct gpu_stream *stream;
+    struct gpu_event *begin, *end;
+    struct gpu_watch *watch; /* looked at while the device works; NULL: not */
+    /* Of the run that the host saw end soonest: the one that a busy host disturbed least. */
+    double device_ns, host_ns;
+    uint64_t compared; /* runs that were long enough to compare */
+};
+
+int gpu_timer_open(struct gpu_timer *t, struct gpu *gpu, struct gpu_watch *watch);
+void gpu_timer_close(struct gpu_timer *t); /* also what an open left half-way; a zeroed one */
+
+/* Times `n` operations that `queue` puts into t->stream one after the other; each operation may queue
+ * up to `each` things (calls of gpu_ops). More than GPU_HELD_MAX things are held and timed in parts,
+ * and the parts' times added. 0 with *ns, or -errno. */
+int gpu_timer_run(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_t n, unsigned each,
+                  uint64_t *ns);
+
+/* For those that time by themselves: the same span by both clocks, the host's from the release to the end
+ * of the wait. Too short ones are left out. */
+void gpu_timer_compare(struct gpu_timer *t, double device_ns, double host_ns);
+
+/* How the two clocks compare: "" where they agree (or nothing was long enough to tell), else a
+ * sentence for the reason: events say 5.1 % less than the host's clock. Returns text. */
+const char *gpu_timer_disagreement(const struct gpu_timer *t, char *text, size_t len);
 
 #endif

@@ -10,8 +10,12 @@
 
 #include "core/clock.h"
 #include "core/evidence.h"
-#include "core/hw/gpu_held.h"
 #include "core/hw/nvml.h"
+
+/* Reasons that hold a device back; others only bound its clocks. */
+#define GPU_HELD_BACK                                                                              \
+    (NVML_REASON_POWER_CAP | NVML_REASON_SW_THERMAL | NVML_REASON_HW_THERMAL |                     \
+     NVML_REASON_POWER_BRAKE | NVML_REASON_HW_SLOWDOWN | NVML_REASON_BOARD_LIMIT)
 
 /* ---- Windows in which a GPU was held back ---- */
 

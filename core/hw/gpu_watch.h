@@ -66,4 +66,23 @@ bool gpu_ledger_sound(struct gpu_ledger *l);
  * it was not. */
 const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_t len);
 
+/* When the GPUs of a case were held back, and by what: what gpu_watch.c found out, for each
+ * sample. */
+
+#define GPU_HELD_WINDOWS 512
+
+struct gpu_held {
+    struct {
+        uint64_t from_ns, to_ns;
+        unsigned reasons;
+    } windows[GPU_HELD_WINDOWS]; /* in order of both ends; they may overlap */
+    size_t n;
+    unsigned always;
+};
+
+/* Held back at some time between these, neither of which is before the one added last. When there
+ * are too many, the last one becomes longer: it may say too much, never too little. 0: nothing is added. */
+void gpu_held_add(struct gpu_held *held, uint64_t from_ns, uint64_t to_ns, unsigned reasons);
+unsigned gpu_held_between(const struct gpu_held *held, uint64_t from_ns, uint64_t to_ns);
+
 #endif

@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The host's memory: see host_buffer.h. */
+#include "core/hw/host_buffer.h"
+
 #include <errno.h>
 #include <hwloc.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "core/hw/host_buffer.h"
+#include "core/evidence.h"
+#include "core/hw/topo.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
@@ -216,4 +220,37 @@ void host_where(const struct host_buffer *buffers, size_t n, struct host_where *
     look_at_sizes(buffers, n, w);
     for (size_t i = 0; i < n; i++)
         look_at_nodes(&buffers[i], PAGES_LOOKED_AT / n, w);
+}
+
+double host_huge_share(const struct host_where *where)
+{
+    if (!where->huge_known || !where->resident_bytes)
+        return NAN;
+    return (double)where->huge_bytes / (double)where->resident_bytes;
+}
+
+static void print_nodes(const struct host_where *where, char *text, size_t len)
+{
+    if (!where->nodes_known)
+        evidence_add(text, len, "node unknown (move_pages refused)");
+    for (int i = 0; i < HOST_NODES_MAX; i++)
+        if (where->on_node[i])
+            evidence_add(text, len, "node%d %" PRIu64 "/%" PRIu64 " pages looked at", i,
+                         where->on_node[i], where->looked_at);
+    if (where->elsewhere)
+        evidence_add(text, len, "other nodes %" PRIu64 "/%" PRIu64, where->elsewhere,
+                     where->looked_at);
+}
+
+const char *host_where_text(const struct host_where *where, char *text, size_t len)
+{
+    double share = host_huge_share(where);
+
+    text[0] = 0;
+    print_nodes(where, text, len);
+    if (isnan(share))
+        evidence_add(text, len, "page size unknown (no smaps)");
+    else
+        evidence_add(text, len, "%.3g %% on huge pages", 100 * share);
+    return text;
 }

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/hw/topo.h"
+struct topo;
 
 enum host_pages {
     HOST_PAGES_BASE,    /* pages of the smallest size */
@@ -49,5 +49,12 @@ void host_free(struct host_buffer *buffer); /* a zeroed or freed one is left alo
 
 /* Where the pages of n buffers lie, all together. Never fails: see the *_known. */
 void host_where(const struct host_buffer *buffers, size_t n, struct host_where *where);
+
+/* "node0 256/256 pages looked at, 100 % on huge pages": from move_pages and smaps. What the system
+ * does not tell is said to be unknown. Returns text. */
+const char *host_where_text(const struct host_where *where, char *text, size_t len);
+
+/* The share of the resident pages that are huge, 0 to 1; NaN when not known. */
+double host_huge_share(const struct host_where *where);
 
 #endif

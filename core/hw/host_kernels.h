@@ -82,4 +82,20 @@ const struct host_isa *host_isa_worth(const uint64_t *ns);
 unsigned kernel_arrays(enum kernel_op op);
 bool kernel_stores(enum kernel_op op); /* it writes dst */
 
+/* The vector units' tables, one from each host_kernels_*.c; host_kernels.c alone needs them. */
+
+extern const struct host_isa host_isa_avx512, host_isa_avx2, host_isa_sse2, host_isa_neon,
+    host_isa_generic;
+
+/* The best that one core can do to copy a buffer within a process: what any way between two
+ * processes is held against. */
+
+/* Copies the same bytes `count` times. */
+void copy_by_memcpy(void *dst, const void *src, size_t bytes, uint64_t count);
+
+/* The best of several short runs of memcpy and of the copy kernels (every vector unit; stores that
+ * are regular and non-temporal) by the calling thread, in GB/s of payload: each byte counts once. 0 where
+ * there is no memory for that. The buffers start on a cache line, `bytes` long; dst is overwritten. */
+double copy_ceiling(void *dst, const void *src, size_t bytes);
+
 #endif

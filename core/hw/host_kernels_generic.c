@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels as the compiler's own vectors of 16 bytes: any CPU, no non-temporal stores. */
-#include "core/hw/host_isa.h"
+#include "core/hw/host_kernels.h"
 
 #define K_ISA     host_isa_generic
 #define K_NAME    "generic"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels for Arm's Advanced SIMD, which every 64-bit Arm CPU has: 16 bytes a load or store. */
 #if defined(__aarch64__)
-#include "core/hw/host_isa.h"
+#include "core/hw/host_kernels.h"
 
 #define K_ISA     host_isa_neon
 #define K_NAME    "neon"

@@ -3,7 +3,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "core/hw/host_isa.h"
+#include "core/hw/host_kernels.h"
 
 #define K_ISA     host_isa_sse2
 #define K_NAME    "sse2"

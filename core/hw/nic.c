@@ -15,7 +15,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/hw/nic_sys.h"
+#include "core/hw/machine.h"
 
 /* ---- The PCIe link of a network card ---- */
 

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RDMA ports, and the lines of rails: see nic.h. */
-#include "core/hw/nic.h"
-
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/hw/framing.h"
-#include "core/hw/nic_sys.h"
+#include "core/hw/machine.h"
+#include "core/hw/nic.h"
 
 /* ---- What the system says of links by which a library's bytes went: see nic_fill_wires() in nic.h. ---- */
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,51 +11,367 @@
 
 #include "core/clock.h"
 #include "core/evidence.h"
-#include "core/hw/nic_sys.h"
-#include "core/hw/path_parts.h"
+#include "core/hw/machine.h"
+#include "core/hw/path_view.h"
 
-/* ---- The words of a proof. ---- */
+/* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see path_wires() in path.h. ---- */
+
+#define PORTS_MOST    0.01   /* of the least: more, and RDMA had a part in it */
+#define IPOIB_HEADERS 0.15   /* of an interface's bytes: what its port counts beside them */
+#define IPOIB_MOST    0.5    /* of the least: so much are no headers */
+#define CARRIER_SHARE 0.1    /* of all that interfaces moved: less is of others */
+#define PACKET_MOST   4096.0 /* bytes of RDMA in one */
+#define SLOWER        0.95   /* of the line of what carried them */
+#define NAMES_BYTES   64
+
+struct sockets {
+    const struct path_view *v;
+    const double *least;
+    double due, moved, line; /* bytes that must have gone; that interfaces moved; Gb/s, NAN */
+    char names[NAMES_BYTES];
+};
+
+static double asked(const struct sockets *s, const double ways[COUNTER_WAYS])
+{
+    double sum = 0;
+
+    for (int way = 0; way < COUNTER_WAYS; way++)
+        sum += s->least[way] > 0 ? ways[way] : 0;
+    return sum;
+}
+
+static bool is_interface(const struct path_device *d)
+{
+    return !d->port && d->moved.known && !d->same_bytes && strcmp(d->name, "lo") != 0;
+}
+
+static bool is_hardware(const struct path_device *d)
+{
+    return d->port && !d->facts.software;
+}
+
+static const struct path_device *ipoib_of(const struct path_view *v, const struct path_device *d)
+{
+    const struct path_device *i = path_find(v, d->facts.interface);
+
+    return !strcmp(d->facts.link_layer, "InfiniBand") && i && i->moved.known ? i : NULL;
+}
+
+/* Interfaces alone moved what must have gone, each way. */
+static bool interfaces_met(struct sockets *s)
+{
+    double all[COUNTER_WAYS] = {0};
+    bool met = true;
+
+    for (size_t i = 0; i < s->v->n; i++)
+        for (int way = 0; way < COUNTER_WAYS; way++)
+            all[way] += is_interface(&s->v->list[i]) ? s->v->list[i].moved.bytes[way] : 0;
+    for (int way = 0; way < COUNTER_WAYS; way++)
+        met &= all[way] >= PATH_MET * s->least[way];
+    s->moved = asked(s, all);
+    return met;
+}
+
+/* A port whose data may show in its interface's counters alone, or a device in software that sent packets: it may have been RDMA. */
+static bool may_be_rdma(const struct sockets *s, const struct path_device *d)
+{
+    const struct path_device *i = path_find(s->v, d->facts.interface);
+
+    if (d->facts.software)
+        return d->moved.packets_known &&
+               asked(s, d->moved.packets) * PACKET_MOST >= IPOIB_MOST * s->due;
+    return d->moved.at_least || (i && is_interface(i) && !nic_counts_apart(d->facts.driver) &&
+                                 asked(s, i->moved.bytes) > PORTS_MOST * s->due);
+}
+
+static bool is_up(const struct path_view *v, const struct path_device *d)
+{
+    char state[32] = "";
+
+    sys_line(v->root, state, sizeof(state), "sys/class/infiniband/%s/ports/%u/state",
+             d->facts.device, d->facts.port);
+    return !strncmp(state, "4:", 2); /* "4: ACTIVE" */
+}
+
+/* What ports moved beside IPoIB is nothing, or headers of it. */
+static bool ports_are_idle(const struct sockets *s)
+{
+    double most = PORTS_MOST * s->due, moved = 0, headers = 0;
+
+    for (size_t i = 0; i < s->v->n; i++) {
+        const struct path_device *d = &s->v->list[i];
+        const struct path_device *within = is_hardware(d) ? ipoib_of(s->v, d) : NULL;
+        if (d->port && (may_be_rdma(s, d) || (is_hardware(d) && !d->moved.known && is_up(s->v, d))))
+            return false;
+        if (!is_hardware(d) || !d->moved.known)
+            continue;
+        moved += asked(s, d->moved.bytes);
+        moved -= within ? fmin(asked(s, within->moved.bytes), asked(s, d->moved.bytes)) : 0;
+        headers += within ? IPOIB_HEADERS * asked(s, within->moved.bytes) : 0;
+    }
+    return moved < most + fmin(headers, IPOIB_MOST * s->due);
+}
+
+/* Those that carried the bytes: their names, and the sum of their lines. */
+static void name_interfaces(struct sockets *s)
+{
+    struct path_words names = {s->names, sizeof(s->names), 0, 0};
+
+    for (size_t i = 0; i < s->v->n; i++) {
+        const struct path_device *d = &s->v->list[i];
+        struct nic nic;
+        if (!is_interface(d) || !(asked(s, d->moved.bytes) > CARRIER_SHARE * s->moved))
+            continue;
+        path_say(&names, "%s%s", names.used ? "+" : "", d->name);
+        s->line += !nic_read(s->v->root, d->name, &nic) && nic.line_gbps > 0 ? nic.line_gbps : NAN;
+    }
+}
+
+/* The first port that is up; the sum of all their lines. */
+static const struct path_device *find_port(const struct sockets *s, double *line)
+{
+    const struct path_device *first = NULL;
+
+    *line = 0;
+    for (size_t i = 0; i < s->v->n; i++) {
+        const struct path_device *d = &s->v->list[i];
+        if (!is_hardware(d) || !d->moved.known || !is_up(s->v, d))
+            continue;
+        first = first ? first : d;
+        *line += d->facts.line_gbps > 0 ? d->facts.line_gbps : NAN;
+    }
+    return first;
+}
+
+/* Does the processor say that a hypervisor runs it? x86 does. */
+static bool is_guest(const char *root)
+{
+    char path[256], line[8192];
+    bool guest = false;
+
+    snprintf(path, sizeof(path), "%s/proc/cpuinfo", root ? root : "");
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return false;
+    while (!guest && fgets(line, sizeof(line), in))
+        guest = !strncmp(line, "flags", 5) && strstr(line, " hypervisor");
+    fclose(in);
+    return guest;
+}
+
+static void find_sockets(const struct path_view *v, const double least[COUNTER_WAYS],
+                         struct path_wires *wires)
+{
+    struct path_words say = {wires->sockets, sizeof(wires->sockets), 0, 0};
+    struct sockets s = {.v = v, .least = least, .due = path_sum(least)};
+    const struct path_device *port;
+    double line;
+
+    if (!interfaces_met(&s) || !ports_are_idle(&s))
+        return;
+    port = find_port(&s, &line);
+    if (!port)
+        return;
+    name_interfaces(&s);
+    wires->fell_back = !(line < SLOWER * s.line);
+    wires->infiniband = !strcmp(port->facts.link_layer, "InfiniBand");
+    wires->guest = is_guest(v->root);
+    path_say(&say, "sockets of %s carried the bytes (%s), not RDMA, though %s is up%s", s.names,
+             path_amount(v, s.moved).text, port->name, wires->fell_back ? "" : ", which is slower");
+    memcpy(wires->carriers, s.names, sizeof(s.names));
+}
+
+/* Which links carried what went between machines, where nothing is claimed of any: see path_wires()
+ * in path.h. */
+
+/* Of a way, what links besides moved: a limit holds to no more than that. */
+#define OTHERS_MOST 0.005
+#define SHARE_LEAST 0.5 /* of an equal share */
+#define SHOWN       3
+
+struct wire {
+    const struct path_device *device; /* that it is called by: what moved more */
+    double moved[COUNTER_WAYS];
+    bool at_least, carried[COUNTER_WAYS];
+};
+
+struct wires {
+    const struct path_view *v;
+    struct wire *list;
+    size_t n;
+};
+
+/* Devices in software count none: their interface does. */
+static bool counts(const struct path_device *d)
+{
+    return d->moved.known && !d->same_bytes && strcmp(d->name, "lo") != 0;
+}
+
+/* The RDMA port that is on this interface. */
+static const struct path_device *port_on(const struct path_view *v, const struct path_device *i)
+{
+    for (size_t k = 0; k < v->n && !i->port; k++)
+        if (v->list[k].port && counts(&v->list[k]) && !strcmp(v->list[k].facts.interface, i->name))
+            return &v->list[k];
+    return NULL;
+}
+
+static struct wire wire_of(const struct path_view *v, const struct path_device *d)
+{
+    const struct path_device *i = d->port ? path_find(v, d->facts.interface) : NULL;
+    bool apart = nic_counts_apart(d->facts.driver);
+    struct wire w = {d, {d->moved.bytes[0], d->moved.bytes[1]}, d->moved.at_least, {false}};
+
+    if (!i || !counts(i))
+        return w;
+    /* An InfiniBand port counts its IPoIB's bytes, too. */
+    if (!strcmp(d->facts.link_layer, "InfiniBand")) {
+        if (path_sum(i->moved.bytes) > path_sum(d->moved.bytes) / 2)
+            w.device = i;
+        return w;
+    }
+    for (int way = 0; way < COUNTER_WAYS; way++) {
+        double beside = i->moved.bytes[way];
+        w.moved[way] = apart ? w.moved[way] + beside : fmax(w.moved[way], beside);
+    }
+    w.at_least |= i->moved.at_least;
+    if (path_sum(i->moved.bytes) > path_sum(d->moved.bytes))
+        w.device = i;
+    return w;
+}
+
+static int find_links(struct wires *w, const struct path_view *v)
+{
+    *w = (struct wires){.v = v, .list = calloc(v->n + 1, sizeof(*w->list))};
+    for (size_t i = 0; i < v->n && w->list; i++)
+        if (counts(&v->list[i]) && !port_on(v, &v->list[i]))
+            w->list[w->n++] = wire_of(v, &v->list[i]);
+    return w->list ? 0 : -1;
+}
+
+static double all_moved(const struct wires *w, int way)
+{
+    double all = 0;
+
+    for (size_t i = 0; i < w->n; i++)
+        all += w->list[i].moved[way];
+    return all;
+}
+
+/* Did they all together move what must have gone? Said where not. */
+static bool is_met(const struct wires *w, const double least[COUNTER_WAYS], struct path_words *say)
+{
+    const struct path_device *lo = path_find(w->v, "lo");
+    double all = 0, due = 0;
+    bool met = true, by_lo = lo && lo->moved.known;
+
+    for (int way = 0; way < COUNTER_WAYS; way++) {
+        double moved = least[way] > 0 ? all_moved(w, way) : 0;
+        all += moved;
+        due += least[way];
+        met &= moved >= PATH_MET * least[way];
+        by_lo = by_lo && lo->moved.bytes[way] >= PATH_MET * least[way];
+    }
+    if (!met)
+        path_say(say, "of at least %s that went between machines, all links that count moved %s",
+                 path_amount(w->v, due).text, path_amount(w->v, all).text);
+    if (!met && by_lo)
+        path_say(say, ", lo %s", path_amount(w->v, path_sum(lo->moved.bytes)).text);
+    return met;
+}
+
+/* Marks those that carried that way's bytes. False: their shares do not tell. */
+static bool find_carriers(struct wires *w, int way)
+{
+    double all = all_moved(w, way), rest = all;
+    unsigned k = 0;
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct wire *one = &w->list[i];
+        one->carried[way] = one->moved[way] > OTHERS_MOST * all;
+        k += one->carried[way];
+        rest -= one->carried[way] ? one->moved[way] : 0;
+    }
+    for (size_t i = 0; i < w->n; i++)
+        if (w->list[i].carried[way] && w->list[i].moved[way] < SHARE_LEAST * all / k)
+            return false;
+    return rest <= OTHERS_MOST * all && k <= PATH_WIRES_MAX;
+}
+
+static int by_bytes(const void *a, const void *b)
+{
+    double x = path_sum(((const struct wire *)a)->moved);
+    double y = path_sum(((const struct wire *)b)->moved);
+
+    return (x < y) - (x > y);
+}
+
+/* "eth0 60 % out, 61 % in; eth1 ...", of those that moved most. */
+static void say_shares(struct wires *w, const double least[COUNTER_WAYS], struct path_words *say)
+{
+    static const char *const names[] = {"out", "in"};
+
+    qsort(w->list, w->n, sizeof(*w->list), by_bytes);
+    path_say(say, "which links carried the bytes is not sure:");
+    for (size_t i = 0; i < w->n && i < SHOWN; i++) {
+        path_say(say, "%s %s", i ? ";" : "", w->list[i].device->name);
+        for (int way = 0; way < COUNTER_WAYS; way++)
+            if (least[way] > 0)
+                path_say(say, "%s %.3g %% %s", way && least[0] > 0 ? "," : "",
+                         100 * w->list[i].moved[way] / all_moved(w, way), names[way]);
+    }
+}
+
+/* The same links both ways, where both ways had to be gone. */
+static bool choose(struct wires *w, const double least[COUNTER_WAYS], struct path_wires *wires)
+{
+    int first = least[COUNTER_OUT] > 0 ? COUNTER_OUT : COUNTER_IN;
+
+    for (int way = 0; way < COUNTER_WAYS; way++)
+        if (least[way] > 0 && !find_carriers(w, way))
+            return false;
+    for (size_t i = 0; i < w->n; i++) {
+        const struct wire *one = &w->list[i];
+        for (int way = 0; way < COUNTER_WAYS; way++)
+            if (least[way] > 0 &&
+                (one->carried[way] != one->carried[first] || (one->carried[way] && one->at_least)))
+                return false;
+    }
+    for (size_t i = 0; i < w->n; i++)
+        if (w->list[i].carried[first])
+            memcpy(wires->devices[wires->n++], w->list[i].device->name, sizeof(*wires->devices));
+    return true;
+}
+
+static void find_wires(const struct path_view *v, const double least[COUNTER_WAYS],
+                       struct path_wires *wires, bool *lacking)
+{
+    struct path_words say = {wires->why, sizeof(wires->why), 0, 0};
+    struct wires w;
+
+    *wires = (struct path_wires){0};
+    *lacking = false;
+    if (path_sum(least) < PATH_TOO_FEW_BYTES) {
+        path_say(&say, "%s between machines are too few to tell",
+                 path_amount(v, path_sum(least)).text);
+        return;
+    }
+    if (find_links(&w, v))
+        path_say(&say, "out of memory");
+    else if (!is_met(&w, least, &say))
+        *lacking = true;
+    else {
+        find_sockets(v, least, wires);
+        if (!choose(&w, least, wires))
+            say_shares(&w, least, &say);
+    }
+    free(w.list);
+}
+
+/* ---- The devices that moved most. ---- */
 
 #define MOST_DEVICES 3
 #define WORTH_SAYING 0.01 /* of what the first one moved */
-
-void path_say(struct path_words *w, const char *format, ...)
-{
-    va_list args;
-    int n;
-
-    va_start(args, format);
-    n = vsnprintf(w->text + w->used, w->len - w->used, format, args);
-    va_end(args);
-    if (n > 0)
-        w->used += (size_t)n < w->len - w->used ? (size_t)n : w->len - w->used - 1;
-}
-
-void path_carried_by(struct path_words *w, const struct path_device *d)
-{
-    if (w->carriers)
-        return;
-    if (strchr(d->name, ':')) /* of a port, or several of them together */
-        w->carriers = CARRIER_RDMA;
-    else
-        w->carriers = strcmp(d->name, "lo") ? CARRIER_SOCKETS : CARRIER_LOOPBACK;
-}
-
-struct path_amount path_amount(const struct path_view *v, double amount)
-{
-    static const char *const units[] = {"B", "kB", "MB", "GB", "TB"};
-    struct path_amount a;
-    size_t i = 0;
-
-    if (v->by == PATH_PACKETS) {
-        snprintf(a.text, sizeof(a.text), "%.0f packets", amount);
-        return a;
-    }
-    for (; amount >= 999.5 && i < 4; i++)
-        amount /= 1e3;
-    snprintf(a.text, sizeof(a.text), amount >= 100 ? "%.0f %s" : "%.3g %s", amount, units[i]);
-    return a;
-}
 
 static bool is_before(const struct path_device *a, const struct path_device *b)
 {
@@ -100,195 +415,7 @@ static void path_say_most(const struct path_view *v, struct path_words *w)
         path_say(w, "no device's counters can be read");
 }
 
-/* ---- Which devices move the same bytes: by the links that the system shows between interfaces. ---- */
-
-enum { DEPTH_MAX = 6 };
-
-struct descent {
-    const char *root, *below;
-    unsigned depth;
-};
-
-static bool is_above(const char *root, const char *upper, const char *below, unsigned depth);
-
-static int step_down(void *arg, const char *entry)
-{
-    struct descent *d = arg;
-
-    return !strncmp(entry, "lower_", 6) && is_above(d->root, entry + 6, d->below, d->depth + 1);
-}
-
-/* A bond, bridge or VLAN `upper` that stands, over whatever is between, on `below`. */
-static bool is_above(const char *root, const char *upper, const char *below, unsigned depth)
-{
-    struct descent d = {root, below, depth};
-
-    if (sys_exists(root, "sys/class/net/%s/lower_%s", upper, below))
-        return true;
-    return depth < DEPTH_MAX && sys_list(root, step_down, &d, "sys/class/net/%s", upper) != 0;
-}
-
-/* Does `d` move what the claimed device `c` moves? */
-static bool moves_same(const struct path_view *v, const struct path_device *d,
-                       const struct path_device *c)
-{
-    if (c->port)
-        return !d->port && c->facts.software && !strcmp(c->facts.interface, d->name);
-    if (d->port)
-        return !strcmp(d->facts.link_layer, "InfiniBand") && !strcmp(d->facts.interface, c->name);
-    return is_above(v->root, d->name, c->name, 0) || is_above(v->root, c->name, d->name, 0);
-}
-
-/* Over another interface of the list, which counts the bytes already. */
-static bool is_stacked(const struct path_view *v, const struct path_device *d)
-{
-    for (size_t i = 0; i < v->n && !d->port; i++)
-        if (!v->list[i].port && &v->list[i] != d && is_above(v->root, d->name, v->list[i].name, 0))
-            return true;
-    return false;
-}
-
-/* Marks the devices that move the same bytes as another. */
-static void path_relate(struct path_view *v)
-{
-    for (size_t i = 0; i < v->n; i++) {
-        struct path_device *d = &v->list[i];
-        if (d->claimed)
-            continue;
-        d->same_bytes = is_stacked(v, d);
-        for (size_t k = 0; k < v->n && !d->same_bytes; k++)
-            d->same_bytes = v->list[k].claimed && moves_same(v, d, &v->list[k]);
-    }
-}
-
-/* ---- What is held to have gone through a claimed device, by what its driver counts. ---- */
-
-#define DEFAULT_SEGMENT 1400.0
-#define NARROW_BYTES    (4 * 4294967296.0)
-
-bool path_is_none(const struct path_device *d)
-{
-    return !d->name[0] || !strcmp(d->name, "shm");
-}
-
-double path_segment_bytes(const struct path_device *d)
-{
-    double segment = d->mtu_bytes > 0 ? d->mtu_bytes : DEFAULT_SEGMENT;
-
-    return d->message_bytes > 0 && d->message_bytes < segment ? d->message_bytes : segment;
-}
-
-/* Payload of packets that are full but for the last of each message: the most that so many can have carried. */
-static double of_packets(const struct path_device *d, double packets)
-{
-    double message = d->message_bytes > 0 ? d->message_bytes : path_segment_bytes(d);
-
-    return packets * message / ceil(message / path_segment_bytes(d));
-}
-
-static const struct path_device *own_interface(const struct path_view *v,
-                                               const struct path_device *d)
-{
-    return d->port && d->facts.interface[0] ? path_find(v, d->facts.interface) : NULL;
-}
-
-static const struct moved *own_bytes(const struct path_view *v, const struct path_device *d)
-{
-    const struct path_device *i = own_interface(v, d);
-
-    return i && i->moved.known ? &i->moved : NULL;
-}
-
-static bool is_infiniband(const struct path_device *d)
-{
-    return d->port && !strcmp(d->facts.link_layer, "InfiniBand");
-}
-
-static double carried_bytes(const struct path_view *v, const struct path_device *d, int way)
-{
-    const struct moved *m = &d->moved, *interface = own_bytes(v, d);
-    double claim = d->claim[PATH_BYTES][way];
-    double packets = m->packets_known ? of_packets(d, m->packets[way]) : NAN;
-
-    if (m->known && is_infiniband(d) && interface)
-        return fmax(0, m->bytes[way] - interface->bytes[way]); /* less IPoIB */
-    if (m->known && m->narrow && claim >= NARROW_BYTES && packets >= m->bytes[way])
-        return packets;
-    if (m->known)
-        return m->bytes[way];
-    /* rxe: packets say that it was rxe, the interface how many bytes. Between two of its own queue pairs there is none. */
-    if (m->packets_known && interface && packets >= PATH_MET * claim &&
-        interface->bytes[way] >= PATH_MET * claim)
-        return interface->bytes[way];
-    if (m->packets_known)
-        return packets;
-    return d->facts.software && interface ? interface->bytes[way] : NAN;
-}
-
-static double carried_packets(const struct path_view *v, const struct path_device *d, int way)
-{
-    const struct path_device *i = own_interface(v, d);
-    const struct moved *interface = i && i->moved.packets_known ? &i->moved : NULL;
-
-    if (d->moved.packets_known && is_infiniband(d) && interface)
-        return fmax(0, d->moved.packets[way] - interface->packets[way]);
-    if (d->moved.packets_known)
-        return d->moved.packets[way];
-    return d->facts.software && interface ? interface->packets[way] : NAN;
-}
-
-/* Soft-iWARP is TCP: between two ends on one machine the kernel takes lo, whatever interface the device is on. */
-static void take_lo(struct path_view *v, struct path_device *d)
-{
-    const struct moved *own = own_bytes(v, d);
-    struct path_device *lo = path_find(v, "lo");
-    bool met = true, by_lo = true;
-
-    if (strcmp(d->facts.driver, "siw") != 0 || !lo || !lo->moved.known || !own)
-        return;
-    for (int way = 0; way < COUNTER_WAYS; way++) {
-        met &= own->bytes[way] >= PATH_MET * d->claim[PATH_BYTES][way];
-        by_lo &= lo->moved.bytes[way] >= PATH_MET * d->claim[PATH_BYTES][way];
-    }
-    if (met || !by_lo)
-        return;
-    strcpy(d->facts.interface, "lo");
-    lo->same_bytes = true;
-}
-
-/* All of them together. A device in software counts nothing that tells without a claim of its own. */
-static void carry_set(struct path_view *v)
-{
-    struct path_device *set = &v->set;
-
-    memset(set->got, 0, sizeof(set->got));
-    set->moved = (struct moved){.known = true};
-    for (size_t i = 0; i < v->n; i++) {
-        const struct path_device *d = &v->list[i];
-        for (int by = 0; by < PATH_MEASURES && d->in_set; by++)
-            for (int way = 0; way < COUNTER_WAYS; way++)
-                set->got[by][way] += d->facts.software ? NAN : d->got[by][way];
-        set->moved.at_least |= d->in_set && d->moved.at_least;
-    }
-}
-
-void path_carry(struct path_view *v)
-{
-    for (size_t i = 0; i < v->n; i++)
-        if (v->list[i].claimed)
-            take_lo(v, &v->list[i]);
-    for (size_t i = 0; i < v->n; i++) {
-        struct path_device *d = &v->list[i];
-        for (int way = 0; way < COUNTER_WAYS && d->claimed; way++) {
-            d->got[PATH_BYTES][way] = path_is_none(d) ? 0 : carried_bytes(v, d, way);
-            d->got[PATH_PACKETS][way] = path_is_none(d) ? 0 : carried_packets(v, d, way);
-        }
-    }
-    if (v->set.name[0])
-        carry_set(v);
-}
-
-/* ---- Proof of the path: see path.h. Here the counters become a list of devices with what they moved and what is claimed of them. ---- */
+/* ---- Counters before and after. ---- */
 
 #define LOOK_AGAIN_NS 100000000
 
@@ -326,14 +453,6 @@ void path_close(struct path *p)
     free(p);
 }
 
-struct path_device *path_find(const struct path_view *v, const char *name)
-{
-    for (size_t i = 0; i < v->n; i++)
-        if (!strcmp(v->list[i].name, name))
-            return &v->list[i];
-    return NULL;
-}
-
 bool path_is_interfaces(const struct path *p, const char *devices)
 {
     char name[PATH_DEVICES_BYTES], device[NIC_NAME];
@@ -347,111 +466,6 @@ bool path_is_interfaces(const struct path *p, const char *devices)
         at += n;
     }
     return devices[0];
-}
-
-static struct path_device *add_device(struct path_view *v, const char *name)
-{
-    struct path_device *d = &v->list[v->n++];
-    char device[NIC_NAME];
-    unsigned port;
-
-    *d = (struct path_device){0};
-    snprintf(d->name, sizeof(d->name), "%s", name);
-    d->port = strchr(name, ':') && !nic_parse_port(v->root, name, device, &port);
-    if (d->port)
-        nic_read_port(v->root, device, port, &d->facts);
-    return d;
-}
-
-/* By any of its names. */
-static struct path_device *find_or_add(struct path_view *v, const char *claimed, size_t len)
-{
-    char name[sizeof(v->list->name)], device[NIC_NAME];
-    struct path_device *d;
-    unsigned port;
-
-    snprintf(name, sizeof(name), "%.*s", (int)(len < 61 ? len : 61), claimed);
-    /* "mlx5_0" is its first port. */
-    if (!path_find(v, name) && !strchr(name, ':') && !nic_parse_port(v->root, name, device, &port))
-        strcat(name, ":1");
-    d = path_find(v, name);
-    if (!d)
-        d = add_device(v, name);
-    d->claimed = true;
-    return d;
-}
-
-static unsigned devices_of(const struct path_claim *claim)
-{
-    unsigned n = 1;
-
-    for (const char *at = claim->device; (at = strchr(at, '+')); at++)
-        n++;
-    return n;
-}
-
-/* Of devices that are claimed together none is claimed alone. */
-static struct path_device *add_set(struct path_view *v, const struct path_claim *claim)
-{
-    for (const char *at = claim->device; *at; at += *at == '+') {
-        size_t n = strcspn(at, "+");
-        find_or_add(v, at, n)->in_set = true;
-        at += n;
-    }
-    snprintf(v->set.name, sizeof(v->set.name), "%.63s", claim->device);
-    v->set.claimed = true;
-    return &v->set;
-}
-
-/* Of several claims on one device the messages of the last one count; they are of one point, so of one size. */
-static void add_claim(struct path_view *v, const struct path_claim *claim)
-{
-    struct path_device *d = devices_of(claim) > 1
-                                ? add_set(v, claim)
-                                : find_or_add(v, claim->device, strlen(claim->device));
-
-    d->at_least |= claim->at_least;
-    d->claim[PATH_BYTES][COUNTER_OUT] += claim->out_bytes;
-    d->claim[PATH_BYTES][COUNTER_IN] += claim->in_bytes;
-    d->claim[PATH_PACKETS][COUNTER_OUT] += claim->out_messages;
-    d->claim[PATH_PACKETS][COUNTER_IN] += claim->in_messages;
-    d->message_bytes = claim->message_bytes;
-    d->mtu_bytes = claim->mtu_bytes;
-}
-
-static int make_view(struct path_view *v, const char *root, const struct counters *now,
-                     const struct path_claim *claims, size_t n)
-{
-    size_t more = 1;
-
-    for (size_t i = 0; i < n; i++)
-        more += devices_of(&claims[i]);
-    *v = (struct path_view){.root = root, .list = calloc(now->n + more, sizeof(*v->list))};
-    if (!v->list)
-        return -ENOMEM;
-    for (size_t i = 0; i < now->n; i++)
-        add_device(v, now->list[i].name);
-    for (size_t i = 0; i < n; i++)
-        add_claim(v, &claims[i]);
-    path_relate(v);
-    return 0;
-}
-
-static int look(const struct path *p, struct path_view *v, const struct path_claim *claims,
-                size_t n)
-{
-    struct counters now;
-    int rc = counters_read(&now, p->root);
-
-    if (rc)
-        return rc;
-    if (!v->list)
-        rc = make_view(v, p->root, &now, claims, n);
-    for (size_t i = 0; !rc && i < v->n; i++)
-        v->list[i].moved = counters_moved(counters_find(&p->before, v->list[i].name),
-                                          counters_find(&now, v->list[i].name));
-    counters_free(&now);
-    return rc;
 }
 
 static bool look_again(struct path *p, uint64_t begin_ns)
@@ -473,7 +487,7 @@ void path_end(struct path *p, const struct path_claim *claims, size_t n, struct 
 
     p->settled = false;
     do {
-        rc = look(p, &v, claims, n);
+        rc = path_look(&v, p->root, &p->before, claims, n);
         if (!rc)
             path_judge(&v, proof, &lacking);
     } while (!rc && lacking && look_again(p, begin_ns));
@@ -495,9 +509,9 @@ void path_wires(struct path *p, double least_out, double least_in, struct path_w
     int rc;
 
     do {
-        rc = look(p, &v, NULL, 0);
+        rc = path_look(&v, p->root, &p->before, NULL, 0);
         if (!rc)
-            path_find_wires(&v, least, wires, &lacking);
+            find_wires(&v, least, wires, &lacking);
     } while (!rc && lacking && !p->settled && look_again(p, begin_ns));
     if (rc) {
         *wires = (struct path_wires){0};
@@ -511,7 +525,7 @@ void path_tell(struct path *p, struct path_proof *proof)
 {
     struct path_words w = {proof->text, sizeof(proof->text), 0, 0};
     struct path_view v = {0};
-    int rc = look(p, &v, NULL, 0);
+    int rc = path_look(&v, p->root, &p->before, NULL, 0);
 
     proof->verdict = PATH_UNKNOWN;
     proof->text[0] = '\0';

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/hw/gpu.h"
+#include "core/hw/topo.h"
 #include "core/option.h"
 #include "core/units.h"
 

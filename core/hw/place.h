@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/hw/topo.h"
+struct topo;
 
 struct place {
     bool gpu;       /* else memory and CPUs of the host */

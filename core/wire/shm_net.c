@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/hw/copy_ceiling.h"
+#include "core/hw/host_kernels.h"
 
 /* How the peer finds the leader's memory. The token proves that it is this memory. */
 struct shm_card {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kernels do to the data, bit for bit: gpu_kernels.h and gpu_values.h say it. */
+/* What the kernels do to the data, bit for bit: gpu_kernels.h says it. */
 #include "tests/sim/sim.h"
 
 #include <math.h>

@@ -13,7 +13,6 @@
 #define PLUMB_TESTS_SIM_SIM_H
 
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 #include "tests/sim/machine.h"
 #include "tests/sim/task.h"
 

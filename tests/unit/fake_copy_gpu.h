@@ -12,7 +12,6 @@
 
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 
 #define NOTHING 0xee
 

@@ -36,7 +36,6 @@ int main(void)
 
 #include "core/hw/cuda/driver.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 
 #ifndef SIM_DIR
 #define SIM_DIR "build/sim" /* the Makefile says it in full */

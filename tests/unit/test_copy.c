@@ -18,7 +18,7 @@
 
 #include "benches/copy/transfer.h"
 #include "core/clock.h"
-#include "core/hw/copy_ceiling.h"
+#include "core/hw/host_kernels.h"
 #include "core/pattern.h"
 
 #define SLOW_NS 30000000u

@@ -14,9 +14,8 @@
 
 #include <cmocka.h>
 
-#include "core/hw/gpu_gemm.h"
+#include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 #include "cuda_fixture.h"
 
 #define M    48

@@ -17,7 +17,6 @@
 
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 #include "cuda_fixture.h"
 
 #define SEED 7

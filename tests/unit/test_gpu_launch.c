@@ -14,7 +14,6 @@
 #include "benches/launch/gpu_launch.h"
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/gpu_values.h"
 
 #define CALL_NS 100000u
 #define WAIT_NS 1000000u

@@ -12,7 +12,7 @@
 #include <errno.h>
 
 #include "core/clock.h"
-#include "core/hw/gpu_time.h"
+#include "core/hw/gpu.h"
 
 struct gpu {
     struct gpu_base base;

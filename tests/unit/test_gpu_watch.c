@@ -12,7 +12,6 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/hw/gpu_held.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/nvml.h"
 

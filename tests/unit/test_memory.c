@@ -18,8 +18,9 @@
 #include "benches/memory/chase.h"
 #include "core/ceilings.h"
 #include "core/evidence.h"
-#include "core/hw/topo.h"
+#include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 #include "core/rng.h"
 
 #define BYTES (4 * KERNEL_BLOCK)
@@ -1004,7 +1005,7 @@ static void test_host_memory(void **state)
     host_where(b, 2, &w);
     assert_true(w.huge_known);
     assert_true(w.resident_bytes == 0 && w.looked_at == 0);
-    assert_true(isnan(evidence_huge_share(&w)));
+    assert_true(isnan(host_huge_share(&w)));
     for (int i = 0; i < 2; i++)
         memset(b[i].at, 1, bytes);
     host_where(&b[0], 1, &w);
@@ -1015,7 +1016,7 @@ static void test_host_memory(void **state)
     if (thp_is_off())
         assert_true(w.huge_bytes == 0);
     else
-        assert_true(evidence_huge_share(&w) > 0.5 && evidence_huge_share(&w) <= 1);
+        assert_true(host_huge_share(&w) > 0.5 && host_huge_share(&w) <= 1);
     host_where(b, 2, &w);
     assert_true(w.resident_bytes >= 2 * bytes);
     for (int i = 0; i < 2; i++)
@@ -1048,10 +1049,10 @@ static void test_evidence_text(void **state)
     char text[128];
 
     (void)state;
-    assert_string_equal(evidence_pages(&w, text, sizeof(text)),
+    assert_string_equal(host_where_text(&w, text, sizeof(text)),
                         "node1 9/10 pages looked at, other nodes 1/10, 25 % on huge pages");
     w = (struct host_where){0};
-    assert_string_equal(evidence_pages(&w, text, sizeof(text)),
+    assert_string_equal(host_where_text(&w, text, sizeof(text)),
                         "node unknown (move_pages refused), page size unknown (no smaps)");
     char tiny[8] = "";
     evidence_add(tiny, sizeof(tiny), "much too long");

@@ -19,8 +19,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/hw/counters.h"
 #include "core/hw/path.h"
+#include "core/hw/path_view.h"
 #include "tests/unit/path_tree.h"
 
 static void test_proved(void **state)

@@ -12,8 +12,9 @@
 #include <errno.h>
 
 #include "core/hw/gpu.h"
-#include "core/hw/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
 #include "core/hw/place.h"
+#include "core/hw/topo.h"
 
 static int setup(void **state)
 {

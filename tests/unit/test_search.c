@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "core/hw/copy_ceiling.h"
+#include "core/hw/host_kernels.h"
 #include "core/search.h"
 
 #define WAYS 6

@@ -10,7 +10,7 @@ CUDA_NAMES := $(foreach kind,tiles stages clusters,$(CUDA_GEN)/cublaslt_$(kind).
 
 # The kernels: machine code (sm_) and PTX (compute_), no code for the host.
 CUDA_KERNELS := $(wildcard core/hw/cuda/kernels*.cu core/hw/cuda/kernels*.cuh) core/hw/gpu_kernels.h \
-	core/hw/gpu_values.h
+	core/hw/gpu_kernels.h
 CUDA_TARGETS := $(foreach c,$(CUDA_CODES),-gencode arch=compute_$(c),code=sm_$(c)) \
 	$(foreach c,$(sort $(CUDA_PTX)),-gencode arch=compute_$(c),code=compute_$(c))
 NVCCFLAGS ?= -allow-unsupported-compiler -Wno-deprecated-gpu-targets

@@ -4,7 +4,7 @@
 #define PLUMB_CORE_HW_CUDA_GEMM_H
 
 #include "core/hw/cuda/gemm_library.h"
-#include "core/hw/gpu_gemm.h"
+#include "core/hw/gpu.h"
 
 struct gpu_gemm {
     struct gpu *gpu;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernels of gpu_kernels.h, by their names. */
 #include "core/hw/cuda/kernels_memory.cuh"
-#include "core/hw/gpu_values.h"
+#include "core/hw/gpu_kernels.h"
 
 /*
  * Blocks of up to so many threads must fit into an SM's registers: with 8 accesses of two arrays in

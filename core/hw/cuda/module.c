@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "core/hw/cuda/gpu_cuda.h"
-#include "core/hw/gpu_gemm.h"
+#include "core/hw/gpu.h"
 
 /* There without gemm.c too, which is left out where cublasLt.h is not found: NULL then. */
 extern const struct gpu_gemm_ops cuda_gemm_ops __attribute__((weak, visibility("hidden")));

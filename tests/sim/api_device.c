@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver's interface: errors by name, and what devices are. */
-#include "core/hw/cuda/driver.h"
+#include "core/hw/cuda/gpu_cuda.h"
 #include "tests/sim/sim.h"
 
 #include <stdio.h>

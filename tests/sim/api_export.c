@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Device memory for RDMA devices: exported as a file, and what they wrote made sure of. */
-#include "core/hw/cuda/driver.h"
+#include "core/hw/cuda/gpu_cuda.h"
 #include "tests/sim/export.h"
 #include "tests/sim/sim.h"
 

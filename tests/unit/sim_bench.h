@@ -34,7 +34,7 @@ int main(void)
 #include <string.h>
 #include <unistd.h>
 
-#include "core/hw/cuda/driver.h"
+#include "core/hw/cuda/gpu_cuda.h"
 #include "core/hw/gpu_kernels.h"
 
 #ifndef SIM_DIR

@@ -43,8 +43,8 @@ $(eval $(call CUDA_NAMES_RULE,clusters,CUBLASLT_CLUSTER_SHAPE))
 
 $(CUDA_OBJ): ALL_CFLAGS += $(CUDA_CFLAGS) -I$(patsubst %/cuda,%,$(CUDA_GEN)) -fPIC -fvisibility=hidden
 $(CUDA_OBJ): $(CUDA_GEN)/flags
-$(call obj,core/hw/cuda/kernel.c): $(CUDA_GEN)/image.h $(CUDA_GEN)/kernels.fatbin
-$(call obj,core/hw/cuda/gemm_text.c): $(CUDA_NAMES)
+$(call obj,core/hw/cuda/module.c): $(CUDA_GEN)/image.h $(CUDA_GEN)/kernels.fatbin
+$(call obj,core/hw/cuda/gemm.c): $(CUDA_NAMES)
 
 # A library that it opens is looked for in the folder above it too: a bundle has its libraries there. With sanitizers
 # it takes from the program what it lacks.

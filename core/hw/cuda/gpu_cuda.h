@@ -3,8 +3,127 @@
 #ifndef PLUMB_CORE_HW_CUDA_GPU_CUDA_H
 #define PLUMB_CORE_HW_CUDA_GPU_CUDA_H
 
-#include "core/hw/cuda/driver.h"
+#include <cuda.h>
+#include <stddef.h>
+
 #include "core/hw/gpu.h"
+
+/* The CUDA driver's interface, opened at run time: libcuda.so.1 comes with the driver and nothing
+ * else is needed to move bytes and run kernels, so that a run-time library of some version is one
+ * thing less to carry and to go wrong. Symbols are those of the header that this was built with. */
+
+/*
+ * Where headers of CUDA 11, 12 and 13 differ. Names as in 13: its header leads to the second version of
+ * what had two.
+ */
+#if CUDA_VERSION < 13000
+#define cuDeviceGetUuid cuDeviceGetUuid_v2
+#endif
+/* Since 12.2; an older driver says that it does not know it. */
+#define CUDA_ATTRIBUTE_HOST_NUMA_ID ((CUdevice_attribute)134)
+/* Of memory that other devices reach: since 11.3, the last one 11.7. */
+#define CUDA_ATTRIBUTE_RDMA            ((CUdevice_attribute)116)
+#define CUDA_ATTRIBUTE_RDMA_FLUSH      ((CUdevice_attribute)117)
+#define CUDA_ATTRIBUTE_RDMA_ORDERING   ((CUdevice_attribute)118)
+#define CUDA_ATTRIBUTE_DMABUF          ((CUdevice_attribute)124)
+#define CUDA_RDMA_FLUSH_BY_HOST        1
+#define CUDA_RDMA_ORDERED              100 /* for the GPU itself; and more */
+#define CUDA_RDMA_TO_OWNER             100
+#define CUDA_RANGE_DMABUF              1
+#define CUDA_RESULT_CONTAINED          ((CUresult)226)
+#define CUDA_RESULT_TENSOR_MEMORY_LEAK ((CUresult)721)
+#define CUDA_RESULT_MPS_CLIENT_ENDED   ((CUresult)810)
+
+/* Every function that is called. The header's macros turn cuMemAlloc into cuMemAlloc_v2 and so on. */
+#define CUDA_FUNCTIONS(X)                                                                          \
+    X(cuInit)                                                                                      \
+    X(cuDriverGetVersion)                                                                          \
+    X(cuGetErrorName)                                                                              \
+    X(cuGetErrorString)                                                                            \
+    X(cuDeviceGetCount)                                                                            \
+    X(cuDeviceGet)                                                                                 \
+    X(cuDeviceGetName)                                                                             \
+    X(cuDeviceGetUuid)                                                                             \
+    X(cuDeviceGetPCIBusId)                                                                         \
+    X(cuDeviceTotalMem)                                                                            \
+    X(cuDeviceGetAttribute)                                                                        \
+    X(cuDeviceCanAccessPeer)                                                                       \
+    X(cuDeviceGetP2PAttribute)                                                                     \
+    X(cuDevicePrimaryCtxRetain)                                                                    \
+    X(cuDevicePrimaryCtxRelease)                                                                   \
+    X(cuDevicePrimaryCtxReset)                                                                     \
+    X(cuCtxSetCurrent)                                                                             \
+    X(cuCtxSynchronize)                                                                            \
+    X(cuCtxEnablePeerAccess)                                                                       \
+    X(cuCtxDisablePeerAccess)                                                                      \
+    X(cuMemGetInfo)                                                                                \
+    X(cuMemAlloc)                                                                                  \
+    X(cuMemFree)                                                                                   \
+    X(cuMemHostAlloc)                                                                              \
+    X(cuMemHostGetDevicePointer)                                                                   \
+    X(cuMemFreeHost)                                                                               \
+    X(cuMemHostRegister)                                                                           \
+    X(cuMemHostUnregister)                                                                         \
+    X(cuMemAllocManaged)                                                                           \
+    X(cuMemPrefetchAsync)                                                                          \
+    X(cuMemAllocAsync)                                                                             \
+    X(cuMemFreeAsync)                                                                              \
+    X(cuMemcpyAsync)                                                                               \
+    X(cuMemsetD32Async)                                                                            \
+    X(cuStreamCreate)                                                                              \
+    X(cuStreamDestroy)                                                                             \
+    X(cuStreamSynchronize)                                                                         \
+    X(cuStreamQuery)                                                                               \
+    X(cuStreamWaitEvent)                                                                           \
+    X(cuStreamBeginCapture)                                                                        \
+    X(cuStreamEndCapture)                                                                          \
+    X(cuGraphInstantiateWithFlags)                                                                 \
+    X(cuGraphLaunch)                                                                               \
+    X(cuGraphExecDestroy)                                                                          \
+    X(cuGraphDestroy)                                                                              \
+    X(cuEventCreate)                                                                               \
+    X(cuEventDestroy)                                                                              \
+    X(cuEventRecord)                                                                               \
+    X(cuEventSynchronize)                                                                          \
+    X(cuEventQuery)                                                                                \
+    X(cuEventElapsedTime)                                                                          \
+    X(cuModuleLoadData)                                                                            \
+    X(cuModuleUnload)                                                                              \
+    X(cuModuleGetFunction)                                                                         \
+    X(cuFuncGetAttribute)                                                                          \
+    X(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                 \
+    X(cuLaunchKernel)
+
+struct cuda_driver {
+    void *library;
+    int version; /* 13000 is 13.0 */
+#define CUDA_DECLARE(name) __typeof__(&name) name;
+    CUDA_FUNCTIONS(CUDA_DECLARE)
+#undef CUDA_DECLARE
+    /* NULL in an older driver: of 11.7 and 11.3. Older headers do not know them. */
+    CUresult (*cuMemGetHandleForAddressRange)(void *handle, CUdeviceptr at, size_t bytes, int kind,
+                                              unsigned long long flags);
+    CUresult (*cuFlushGPUDirectRDMAWrites)(int target, int scope);
+};
+
+/* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what to
+ * do. Once in a process. */
+int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len);
+
+/* Moves managed pages to `device`; to the host where that is CU_DEVICE_CPU. */
+static inline CUresult cuda_driver_prefetch(const struct cuda_driver *driver, CUdeviceptr at,
+                                            size_t bytes, CUdevice device, CUstream stream)
+{
+#if CUDA_VERSION < 13000
+    return driver->cuMemPrefetchAsync(at, bytes, device, stream);
+#else
+    CUmemLocation to = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device};
+
+    if (device == CU_DEVICE_CPU)
+        to = (CUmemLocation){.type = CU_MEM_LOCATION_TYPE_HOST};
+    return driver->cuMemPrefetchAsync(at, bytes, to, 0, stream);
+#endif
+}
 
 #define CUDA_GPUS_MAX 256
 
@@ -43,23 +162,12 @@ struct gpu_stream {
     uint32_t turn; /* the last hold's number; held while control->go is behind */
 };
 
-struct gpu_event {
-    struct gpu *gpu;
-    CUevent event;
-};
-
 struct gpu_kernel {
     struct gpu *gpu;
     CUfunction function;
     unsigned block_max;
     struct gpu_kernel *next;
     char name[64];
-};
-
-struct gpu_graph {
-    struct gpu *gpu;
-    CUgraph graph;
-    CUgraphExec exec;
 };
 
 /* CUDA(gpu, cuMemAlloc, &at, bytes): the call, and 0 or -errno with gpu_error() set. */
@@ -76,7 +184,6 @@ int cuda_error_add(struct gpu *gpu, int err, const char *format, ...)
 const char *cuda_error_text(const struct cuda_driver *driver, CUresult result, char *text,
                             size_t len);
 int cuda_errno(CUresult result);
-const char *cuda_error_hint(CUresult result); /* what to do; "" where nothing is to be said */
 
 /* Makes the device's context this thread's; each call of the table begins with it. -EIO for a device
  * that was lost. */
@@ -89,21 +196,14 @@ bool cuda_enter_quietly(struct gpu *gpu);
 /* "12.3 GiB". Returns text. */
 const char *cuda_size_text(uint64_t bytes, char *text, size_t len);
 
-/* wait.c: asks until the answer is another than -EAGAIN, which it returns; -ETIMEDOUT, and the device is
- * silent, when it gives up. */
-typedef int cuda_query_fn(void *arg);
-int cuda_wait(struct gpu *gpu, cuda_query_fn *query, void *arg);
-
-/* facts.c */
+/* device.c */
 int cuda_facts(unsigned index, struct gpu_facts *facts);
 int cuda_link(unsigned from, unsigned to, struct gpu_link *link);
 
-/* device.c */
 int cuda_open(unsigned index, struct gpu **gpu, char *error, size_t len);
 void cuda_close(struct gpu *gpu);
 int cuda_peer(struct gpu *gpu, struct gpu *other, bool enable);
 
-/* memory.c */
 int cuda_free_bytes(struct gpu *gpu, uint64_t *bytes);
 int cuda_driver_call(struct gpu *gpu);
 int cuda_alloc(struct gpu *gpu, enum gpu_memory kind, size_t bytes, void **at);
@@ -113,43 +213,11 @@ void cuda_unpin(struct gpu *gpu, void *at);
 int cuda_alloc_ordered(struct gpu_stream *stream, size_t bytes, void **at);
 int cuda_free_ordered(struct gpu_stream *stream, void *at);
 
-/* export.c */
 int cuda_export(struct gpu *gpu, void *at, size_t bytes, int *fd);
 int cuda_flush_writes(struct gpu *gpu);
 
-/* stream.c */
-int cuda_stream_open(struct gpu *gpu, struct gpu_stream **stream);
-void cuda_stream_close(struct gpu_stream *stream);
-int cuda_stream_wait(struct gpu_stream *stream);
-int cuda_stream_sync(struct gpu_stream *stream);
-int cuda_stream_query(struct gpu_stream *stream);
-int cuda_stream_after(struct gpu_stream *stream, struct gpu_event *event);
-void *cuda_stream_native(struct gpu_stream *stream);
-int cuda_hold(struct gpu_stream *stream);
-int cuda_release(struct gpu_stream *stream);
+/* module.c */
 bool cuda_held(const struct gpu_stream *stream);
-int cuda_copy(struct gpu_stream *stream, void *dst, const void *src, size_t bytes);
-int cuda_set(struct gpu_stream *stream, void *dst, uint32_t word, size_t bytes);
-int cuda_prefetch(struct gpu_stream *stream, void *at, size_t bytes, bool to_device);
-
-/* event.c */
-int cuda_event_open(struct gpu *gpu, struct gpu_event **event);
-void cuda_event_close(struct gpu_event *event);
-int cuda_event_record(struct gpu_event *event, struct gpu_stream *stream);
-int cuda_event_wait(struct gpu_event *event);
-int cuda_event_sync(struct gpu_event *event);
-int cuda_event_query(struct gpu_event *event);
-int cuda_event_elapsed(struct gpu_event *from, struct gpu_event *to, double *ns);
-int cuda_graph_begin(struct gpu_stream *stream);
-int cuda_graph_end(struct gpu_stream *stream, struct gpu_graph **graph);
-int cuda_graph_launch(struct gpu_stream *stream, struct gpu_graph *graph);
-void cuda_graph_close(struct gpu_graph *graph);
-
-/* kernel.c */
-int cuda_kernel(struct gpu *gpu, const char *name, struct gpu_kernel **kernel);
-int cuda_occupancy(struct gpu_kernel *kernel, unsigned block, unsigned *blocks_per_sm);
-int cuda_launch(struct gpu_stream *stream, struct gpu_kernel *kernel, unsigned grid, unsigned block,
-                const void *args);
 void cuda_kernels_close(struct gpu *gpu); /* the kernels and their module */
 
 #endif

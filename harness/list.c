@@ -7,7 +7,7 @@
 
 #include "core/exit_code.h"
 #include "harness/plan/plan.h"
-#include "harness/plan/suite_expand.h"
+#include "harness/plan/suite.h"
 #include "harness/run/run.h"
 
 static void list_benches(const struct bench_list *benches)

@@ -10,7 +10,7 @@
 #include "harness/against/against.h"
 #include "harness/against/wire.h"
 #include "harness/cancel.h"
-#include "harness/plan/suite_expand.h"
+#include "harness/plan/suite.h"
 #include "harness/run/launch.h"
 #include "harness/run/run_meta.h"
 

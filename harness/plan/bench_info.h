@@ -26,8 +26,8 @@ struct bench_backend {
 
 struct bench_info {
     char *name, *path, *help, *needs, *origin;
-    struct opt *
-        options; /* ends with a NULL name; offset is not used; OPT_LIST, OPT_COLUMN and OPT_KEPT are set */
+    /* Ends with a NULL name; offset is not used; OPT_LIST, OPT_COLUMN and OPT_KEPT are set. */
+    struct opt *options;
     char **defaults; /* for each option: its values as one text, "a,b"; "" when unset */
     size_t n_own;    /* the first n_own options are the benchmark's, the others are those that all
                         share */
@@ -42,19 +42,12 @@ struct bench_info {
 struct bench_list {
     struct bench_info *benches; /* by name */
     size_t n;
-    char *
-        problems; /* a line for each program that could not be asked, "" when all answered; owned */
+    char *problems; /* a line for each program without a description, "" when none; owned */
 };
 
 /* Finds and asks all, at the same time. 0 or -ENOMEM. */
 int bench_list_load(struct bench_list *list);
 void bench_list_release(struct bench_list *list);
-
-/* Asks one program, whose path it takes over; `words` as below, or NULL. 0, or -errno with what is
- * wrong in error. */
-int bench_info_ask(const char *name, char *path, const char *const *words, struct bench_info *b,
-                   char *error, size_t len);
-void bench_info_release(struct bench_info *b);
 
 /* Asks for the defaults that hold beside other options: `words` are those, as on a command line,
  * ended by NULL. A new array as bench_info.defaults, ended by NULL (texts_free), or NULL with

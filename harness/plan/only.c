@@ -99,7 +99,7 @@ static bool takes_size(const struct bench_info *b, const char *word, size_t n)
     return !b && n > 2 && !memcmp(word, "--", 2);
 }
 
-/* The command line, where the values of options of sizes that are among the pattern's are marked. */
+/* The command line; values of sizes that are among the pattern's are marked. */
 static int mark_sizes(const struct bench_info *b, const char *command, const struct sizes *sizes,
                       struct buffer *out)
 {

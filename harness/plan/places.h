@@ -10,6 +10,7 @@
 #define PLUMB_HARNESS_PLACES_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "harness/plan/bench_info.h"
 #include "harness/text.h"
@@ -18,16 +19,12 @@
 #define PLACES_NO_GPU       "cuda:0"
 #define PLACES_NO_OTHER_GPU "cuda:1"
 
-#define PLACES_GPUS_MAX 1024
-
 struct places_read {
     bool word;      /* a word stands in the text */
     bool every_gpu; /* `gpus` stands in the text */
     bool no_gpu;    /* it asks for GPUs, and there is none */
 };
 
-/* Is backend i a GPU (rather than a library or an engine)? Its name is KIND:NUMBER then. */
-bool places_is_gpu(const struct bench_info *b, size_t backend);
 /* GPUs of which one at least works: those that fail are counted too, since they give a row each. 0
  * where none works. */
 size_t places_gpu_count(const struct bench_info *b);
@@ -42,8 +39,27 @@ size_t places_gpu_rank(const struct bench_info *b, size_t number);
 /* Does an option of this type take places? Numbers and choices have no use for these words. */
 bool places_taken_by(const struct opt *opt);
 
-/* A comma-separated list with the words replaced, and a GPU's other names by its one name. 0 or -ENOMEM; *out is the caller's to release. */
+/* A comma-separated list with the words replaced, and a GPU's other names by its one name. 0 or
+ * -ENOMEM; *out is the caller's to release. */
 int places_expand(const struct bench_info *b, const char *text, struct buffer *out,
                   struct places_read *read);
+
+/* ---- Pairs ---- */
+
+/*
+ * Which pairs of GPUs a plan takes where there are too many for all of them.
+ *
+ * Up to PAIRS_ALL GPUs: every one of the n (n - 1). Above: of the GPUs in the order of the bus,
+ * each with the next one (that is where a shared switch is, and the step to the next switch), each
+ * with the one half way round (far), and further ones drawn by the seed: PAIRS_SAMPLED in all, or 8
+ * more than the fixed ones where those are as many. So every GPU is twice a source and twice a
+ * destination, and the same seed gives the same pairs.
+ */
+
+#define PAIRS_ALL     8
+#define PAIRS_SAMPLED 40
+
+/* taken: n x n, [from * n + to], to be freed; NULL when memory is short. *count is how many. */
+bool *pairs_choose(unsigned n, uint64_t seed, unsigned *count);
 
 #endif

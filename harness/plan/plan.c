@@ -9,7 +9,7 @@
 #include "core/csv.h"
 #include "core/rng.h"
 #include "core/units.h"
-#include "harness/plan/pairs.h"
+#include "harness/plan/places.h"
 
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
@@ -56,8 +56,8 @@ static int add_launch(struct plan *plan, const struct suite_case *c, unsigned nu
     return is_whole(l) ? 0 : -ENOMEM;
 }
 
-/* The pairs of a tournament stay where the shuffle put any of them, bout by bout, so that launches that follow each other
- * are of other hosts; within a bout the shuffle holds. */
+/* The pairs of a tournament stay where the shuffle put any of them, bout by bout, so that launches
+ * that follow each other are of other hosts; within a bout the shuffle holds. */
 static void order_bouts(const struct suite *suite, uint32_t *order, size_t n)
 {
     size_t at = 0;
@@ -108,7 +108,7 @@ struct choice {
     uint32_t *cases;
     size_t n, launches;
     unsigned rounds;
-    bool *pairs; /* of pair_gpus GPUs, see pairs.h; NULL: not asked for yet */
+    bool *pairs; /* of pair_gpus GPUs, see places.h; NULL: not asked for yet */
     unsigned pair_gpus, pair_count;
 };
 

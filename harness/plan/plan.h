@@ -2,7 +2,8 @@
 /*
  * A plan: every launch of a run, one line each, in the order they are run. Repeats are interleaved:
  * each round runs every case once, in an order shuffled by the seed, so that drift of the machine
- * does not look like a difference between cases. The pairs of hosts of a tournament keep its order (hosts/spread.h).
+ * does not look like a difference between cases. The pairs of hosts of a tournament keep its order
+ * (hosts/spread.h).
  */
 #ifndef PLUMB_HARNESS_PLAN_H
 #define PLUMB_HARNESS_PLAN_H
@@ -16,7 +17,8 @@
 
 enum launch_state { LAUNCH_TODO, LAUNCH_DONE, LAUNCH_SKIP, LAUNCH_FAIL, LAUNCH_LATE };
 
-/* Of a launch that is measured in turn with one of another target (harness/against): before it, or after it. */
+/* Of a launch that is measured in turn with one of another target (harness/against): before it, or
+ * after it. */
 enum launch_turn { TURN_NONE, TURN_FIRST, TURN_SECOND };
 
 struct launch {
@@ -41,7 +43,7 @@ struct plan {
 };
 
 /* Takes the cases that `only` keeps (NULL: all), see plan_keeps; of the pairs of many GPUs those
- * that pairs.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
+ * that places.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
@@ -68,9 +70,10 @@ bool plan_has_pairs(const struct plan *plan);
 bool plan_has_groups(const struct plan *plan);
 bool plan_has_hosts(const struct plan *plan);
 
-/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and `hosts`; where the suite says a margin, with `margin`;
- * where launches are measured in turn, with `turn`. State and rows have a
- * fixed width ("todo,0000"), so that they can be overwritten in place. */
+/* Writes plan.csv; sets mark_at. Where a launch is for hosts, with columns `from`, `to` and
+ * `hosts`; where the suite says a margin, with `margin`; where launches are measured in turn, with
+ * `turn`. State and rows have a fixed width ("todo,0000"), so that they can be overwritten in
+ * place. */
 int plan_print(FILE *out, struct plan *plan);
 /* Reads plan.csv back. 0, -EBADMSG with error, -ENOMEM. */
 int plan_from_table(const struct table *t, struct plan *plan, char *error, size_t len);

@@ -2,17 +2,146 @@
 /* Reading a suite: see suite.h. Its expansion into cases is in suite_expand.c. */
 #include "harness/plan/suite.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "core/option.h"
 #include "core/units.h"
-#include "harness/plan/suite_ask.h"
-#include "harness/plan/suite_expand.h"
+#include "harness/child.h"
+#include "harness/plan/places.h"
 #include "harness/plan/suite_option.h"
 #include "harness/plan/yaml.h"
 #include "harness/text.h"
+
+/* ---- Asking a benchmark about a case ---- */
+
+#define ASK_TIMEOUT_NS 20000000000ull
+
+/* Options as words of a command line, each ended by a NUL. */
+struct words {
+    struct buffer texts;
+    size_t n;
+};
+
+static int add_option(struct words *w, const struct opt *opt, const struct opt_values *v)
+{
+    int err = buffer_add(&w->texts, "--", 2);
+
+    err = err ? err : buffer_add(&w->texts, opt->name, strlen(opt->name));
+    for (size_t k = 0; !err && k < v->n; k++) {
+        err = buffer_add(&w->texts, k ? "," : "=", 1);
+        err = err ? err : buffer_add(&w->texts, v->texts[k], strlen(v->texts[k]));
+    }
+    w->n++;
+    return err ? err : buffer_add(&w->texts, "", 1);
+}
+
+/* Those that are given: all, or only the custom ones. */
+static int add_options(struct words *w, const struct case_draft *draft, bool custom_only)
+{
+    int err = buffer_add(&w->texts, "", 0);
+
+    for (size_t i = 0; !err && i < draft->n; i++) {
+        const struct opt *opt = &draft->bench->options[i];
+        if (draft->values[i].given && (opt->type == OPT_CUSTOM || !custom_only))
+            err = add_option(w, opt, &draft->values[i]);
+    }
+    return err;
+}
+
+/* NULL-terminated, with room for one before and one behind. The texts are the words'. */
+static const char **argv_of(const struct words *w, const char *first, const char *last)
+{
+    const char **argv = calloc(w->n + 3, sizeof(*argv)), *word = w->texts.text;
+
+    if (!argv)
+        return NULL;
+    argv[0] = first;
+    for (size_t i = 0; i < w->n; i++, word += strlen(word) + 1)
+        argv[1 + i] = word;
+    argv[1 + w->n] = last;
+    return argv;
+}
+
+/* The benchmark reads its options before it says its version, and touches no device for that. */
+static int ask_version(const struct case_draft *draft, const struct words *w, char *error,
+                       size_t len)
+{
+    struct child_result result = {0};
+    const char **argv = argv_of(w, draft->bench->path, "--version");
+
+    if (!argv)
+        return -ENOMEM;
+    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = ASK_TIMEOUT_NS}, &result);
+    if (err)
+        snprintf(error, len, "cannot ask '%s': %s", draft->bench->path, strerror(-err));
+    else if (result.status) {
+        err = -EINVAL;
+        snprintf(error, len, "%.*s", (int)strcspn(result.err.text, "\n"), result.err.text);
+    }
+    child_result_release(&result);
+    free(argv);
+    return err;
+}
+
+/* Are the texts right that only it can judge? `map` is where the case stands. 0, or -errno with the
+ * error in the document. */
+static int suite_ask_customs(const struct case_draft *draft, struct yaml_value map)
+{
+    struct words w = {0};
+    char error[512] = "out of memory";
+    int err = add_options(&w, draft, true);
+
+    if (!err && w.n)
+        err = ask_version(draft, &w, error, sizeof(error));
+    buffer_release(&w.texts);
+    return err ? yaml_fail(map, "%s", error) : 0;
+}
+
+static bool is_on_gpu(const struct case_draft *draft)
+{
+    for (size_t i = 0; i < draft->n; i++) {
+        const struct opt_values *v = &draft->values[i];
+        if (!v->given || !places_taken_by(&draft->bench->options[i]))
+            continue;
+        for (size_t k = 0; k < v->n; k++)
+            if (places_gpu_number(draft->bench, v->texts[k]) != SIZE_MAX)
+                return true;
+    }
+    return false;
+}
+
+static bool leaves_a_list(const struct case_draft *draft)
+{
+    for (size_t i = 0; i < draft->bench->n_own; i++)
+        if (!draft->values[i].given && draft->bench->options[i].flags & OPT_LIST)
+            return true;
+    return false;
+}
+
+/* Sets draft->defaults where a case on a GPU leaves a list to its default values, which may be
+ * others there than on the host. 0, or -errno with the error in the document. */
+static int suite_ask_defaults(struct case_draft *draft, struct yaml_value map)
+{
+    struct words w = {0};
+    char error[512] = "out of memory";
+    int err = 0;
+
+    if (draft->no_gpu || !is_on_gpu(draft) || !leaves_a_list(draft))
+        return 0;
+    err = add_options(&w, draft, false);
+    const char **argv = err ? NULL : argv_of(&w, "", NULL);
+    if (argv)
+        draft->defaults = bench_ask_defaults(draft->bench, argv + 1, error, sizeof(error));
+    free(argv);
+    buffer_release(&w.texts);
+    return draft->defaults ? 0 : yaml_fail(map, "%s", error);
+}
 
 #define DEFAULT_REPEATS    5 /* fewer do not tell a loss from two levels: docs/deciding.md */
 #define DEFAULT_TIMEOUT_NS 120000000000ull
@@ -44,7 +173,8 @@ const char *const suite_betweens[] = {
     [BETWEEN_SAMPLE] = "sample", [BETWEEN_NONE] = "none",   [BETWEEN_NONE + 1] = NULL,
 };
 
-/* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group. NULL: it may. */
+/* What the key may say of this benchmark: pairs of hosts are nothing to one that needs a group.
+ * NULL: it may. */
 static const char *refuse_between(const struct bench_info *b, enum suite_between between)
 {
     if (bench_needs(b, "peer") || (bench_needs(b, "group") && between == BETWEEN_NONE))
@@ -263,4 +393,77 @@ void suite_release(struct suite *suite)
     free(suite->name);
     free(suite->about);
     *suite = (struct suite){0};
+}
+
+/* ---- Where suites are ---- */
+
+#define SUITES_MAX 64 /* among which a mistyped name is looked for */
+
+char *suite_configs_folder(void)
+{
+    char own[4000] = "", path[4200];
+    const char *places[4], *env = getenv("PLUMB_CONFIGS");
+    size_t n = 0;
+
+    if (env && *env)
+        return strdup(env);
+    program_folder(own, sizeof(own));
+    places[n++] = "configs";
+    places[n++] = "/../../configs";
+    places[n++] = "/../share/plumbline/configs";
+    places[n++] = "/../configs";
+    for (size_t i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s%s", i ? own : "", places[i]);
+        if (!access(path, R_OK | X_OK))
+            return strdup(path);
+    }
+    return NULL;
+}
+
+static int is_suite(const struct dirent *entry)
+{
+    const char *dot = strrchr(entry->d_name, '.');
+
+    return dot && dot != entry->d_name && !strcmp(dot, ".yaml");
+}
+
+/* Says that there is no such suite, and which one may have been meant. */
+static void say_missing(const char *configs, const char *name, char *error, size_t len)
+{
+    const char *names[SUITES_MAX + 1] = {NULL};
+    struct dirent **entries = NULL;
+    int n = scandir(configs, &entries, is_suite, alphasort);
+
+    for (int i = 0; i < n && i < SUITES_MAX; i++) {
+        *strrchr(entries[i]->d_name, '.') = 0;
+        names[i] = entries[i]->d_name;
+    }
+    const char *near = opts_nearest(name, names);
+    snprintf(error, len, "no suite '%s' in '%s'%s%s%s; `plumb list` shows the suites", name,
+             configs, near ? ": did you mean '" : "", near ? near : "", near ? "'?" : "");
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    free(entries);
+}
+
+char *suite_find(const char *name, char *error, size_t len)
+{
+    char *configs = NULL, *path = NULL;
+
+    if (strchr(name, '/') || strstr(name, ".yaml"))
+        return strdup(name);
+    configs = suite_configs_folder();
+    if (!configs)
+        snprintf(error, len,
+                 "no folder 'configs' here or beside the program: set PLUMB_CONFIGS, or give the "
+                 "suite's file");
+    else if (asprintf(&path, "%s/%s.yaml", configs, name) < 0)
+        path = NULL;
+    if (path && access(path, R_OK)) {
+        say_missing(configs, name, error, len);
+        free(path);
+        path = NULL;
+    }
+    free(configs);
+    return path;
 }

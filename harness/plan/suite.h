@@ -11,11 +11,11 @@
  *       op: [read, triad]          # every combination of the lists is a case
  *       size: 16K..128M x2
  *
- * Every key but bench, repeat, timeout, margin, between and shapes is an option of the benchmark; option and
- * value are checked against what the benchmark says of itself. A list option that is not named
- * takes all of its default values. No two cases are the same measurement: an option that says nothing
- * of a combination is left out of it, and a case that was there before only adds its repeats. `gpus`, `gpu` and `nodes` stand for what the machine has: see
- * places.h.
+ * Every key but bench, repeat, timeout, margin, between and shapes is an option of the benchmark;
+ * option and value are checked against what the benchmark says of itself. A list option that is not
+ * named takes all of its default values. No two cases are the same measurement: an option that does
+ * not apply to a combination is not part of it, and a second equal case only adds its repeats.
+ * `gpus`, `gpu` and `nodes` stand for what the machine has: see places.h.
  */
 #ifndef PLUMB_HARNESS_SUITE_H
 #define PLUMB_HARNESS_SUITE_H
@@ -30,8 +30,8 @@
 /* A case that cannot be measured here, and is kept so that the run says why: once a benchmark. */
 enum suite_stand_in { STAND_IN_NOT, STAND_IN_NO_GPU, STAND_IN_NO_OTHER_GPU };
 
-/* Which hosts a case that needs a peer is run between, where a run has hosts: see hosts/spread.h. One that needs a group is run
- * over all of them at once, unless it says none. */
+/* Which hosts a case that needs a peer is run between, where a run has hosts: see hosts/spread.h.
+ * One that needs a group is run over all of them at once, unless it says none. */
 enum suite_between { BETWEEN_RING, BETWEEN_FIRST, BETWEEN_ALL, BETWEEN_SAMPLE, BETWEEN_NONE };
 extern const char *const suite_betweens[]; /* ring first all sample none NULL */
 
@@ -73,5 +73,12 @@ char *suite_find(const char *name, char *error, size_t len);
 /* The first folder "configs" of: $PLUMB_CONFIGS, ./configs, beside the program (../../configs in
  * the tree, ../share/plumbline/configs installed). New text or NULL. */
 char *suite_configs_folder(void);
+
+void suite_case_release(struct suite_case *c);
+
+/* Of a benchmark that needs a peer or a group: cases of a backend that is absent here (RDMA without
+ * an adapter) become one, launched once. Its row gives the reason. Cases for other hosts, which may
+ * have the backend, stay. */
+void suite_unite_absent(struct suite *suite, bool has_hosts);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Expansion of suites: see suite_expand.h. */
-#include "harness/plan/suite_expand.h"
-
+/* Expansion of suites: see suite.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +8,7 @@
 #include "core/option_value.h"
 #include "core/units.h"
 #include "harness/plan/places.h"
+#include "harness/plan/suite.h"
 #include "harness/plan/suite_option.h"
 #include "harness/text.h"
 
@@ -429,4 +428,120 @@ int case_draft_expand(struct case_draft *draft, struct suite *suite, char *error
         err = add_combinations(suite, draft, total, pick, error, len);
     free(pick);
     return err;
+}
+
+/* ---- Cases of a suite that measure the same ---- */
+
+void suite_case_release(struct suite_case *c)
+{
+    free(c->arguments);
+    free(c->from);
+    free(c->to);
+    free(c->hosts);
+    free(c->meaning);
+    c->arguments = c->meaning = NULL;
+}
+
+/* Those that measure the same stand together, the first of the suite in front. */
+static int by_meaning(const void *a, const void *b)
+{
+    const struct suite_case *x = *(struct suite_case *const *)a;
+    const struct suite_case *y = *(struct suite_case *const *)b;
+    int order = strcmp(x->bench->name, y->bench->name);
+
+    if (!order)
+        order = strcmp(x->meaning, y->meaning);
+    return order ? order : (x > y) - (x < y);
+}
+
+static bool same(const struct suite_case *x, const struct suite_case *y)
+{
+    return x->bench == y->bench && !strcmp(x->meaning, y->meaning);
+}
+
+int suite_unite(struct suite *suite)
+{
+    struct suite_case **sorted = calloc(suite->n + 1, sizeof(struct suite_case *)), *first;
+    size_t kept = 0;
+
+    if (!sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < suite->n; i++)
+        sorted[i] = &suite->cases[i];
+    qsort(sorted, suite->n, sizeof(struct suite_case *), by_meaning);
+    first = sorted[0];
+    for (size_t i = 1; i < suite->n; i++) {
+        if (!same(first, sorted[i])) {
+            first = sorted[i];
+            continue;
+        }
+        if (sorted[i]->repeats > first->repeats)
+            first->repeats = sorted[i]->repeats;
+        sorted[i]->repeats = 0;
+    }
+    for (size_t i = 0; i < suite->n; i++) {
+        struct suite_case *c = &suite->cases[i];
+        free(c->meaning);
+        c->meaning = NULL;
+        if (c->repeats)
+            suite->cases[kept++] = *c;
+        else
+            suite_case_release(c);
+    }
+    suite->n = kept;
+    free(sorted);
+    return 0;
+}
+
+/* ---- Cases on a device that is not there ---- */
+
+/* Is one of the words the name of this backend? */
+static bool names_it(const char *arguments, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = arguments; n && (at = strstr(at, name)) != NULL; at++)
+        if ((at == arguments || at[-1] == ' ') && (!at[n] || at[n] == ' '))
+            return true;
+    return false;
+}
+
+/* The backend that the case asks for and that is absent here; NULL: there is none. */
+static const struct bench_backend *absent(const struct suite_case *c)
+{
+    for (size_t i = 0; i < c->bench->n_backends; i++) {
+        const struct bench_backend *b = &c->bench->backends[i];
+        if (b->state == BACKEND_ABSENT && names_it(c->arguments, b->name))
+            return b;
+    }
+    return NULL;
+}
+
+static bool was_before(const struct suite *suite, size_t n, const struct suite_case *c,
+                       const struct bench_backend *missing)
+{
+    for (size_t i = 0; i < n; i++)
+        if (suite->cases[i].bench == c->bench && absent(&suite->cases[i]) == missing)
+            return true;
+    return false;
+}
+
+void suite_unite_absent(struct suite *suite, bool has_hosts)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < suite->n; i++) {
+        struct suite_case c = suite->cases[i];
+        bool elsewhere = has_hosts && c.between != BETWEEN_NONE;
+        bool others = bench_needs(c.bench, "peer") || bench_needs(c.bench, "group");
+        const struct bench_backend *missing = others && !elsewhere ? absent(&c) : NULL;
+        if (missing && was_before(suite, kept, &c, missing)) {
+            suite_case_release(&c);
+            continue;
+        }
+        if (missing)
+            c.repeats = 1;
+        suite->cases[kept++] = c;
+    }
+    suite->n = kept;
 }

@@ -3,9 +3,9 @@
 // error. A small layer over libyaml's document API, shared by the suite parser, the shape sets and
 // the hardware figures.
 //
-// libcyaml does not serve here: its schema is fixed before a file is read, and the keys of a case are
-// the options of its benchmark. It reads 010 as 8, keeps no lines for later errors, and an error has
-// neither the allowed keys nor a hint.
+// libcyaml does not serve here: its schema is fixed before a file is read, and the keys of a case
+// are the options of its benchmark. It reads 010 as 8, keeps no lines for later errors, and an
+// error has neither the allowed keys nor a hint.
 //
 // What is accepted is the plain part of YAML: maps, lists and scalars. Refused, each with
 // "name:line: what": anchors, aliases, tags, a second document, a key that is not a text or stands

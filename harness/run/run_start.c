@@ -9,7 +9,7 @@
 #include "core/csv.h"
 #include "harness/hosts/check.h"
 #include "harness/hosts/spread.h"
-#include "harness/plan/suite_expand.h"
+#include "harness/plan/suite.h"
 #include "harness/run/estimate.h"
 #include "harness/run/launch.h"
 #include "harness/run/run_meta.h"

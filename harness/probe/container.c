@@ -307,27 +307,62 @@ static const char *runtime_called(const char *value)
     return "unknown kind";
 }
 
-/* Marks of a container's own group; docker.service and the like, on a host, must not match. */
-static const char *runtime_in_path(const char *text)
+/* Runtimes name a group after the container: "docker-0123456789ab.scope". */
+static bool is_id(const char *text)
+{
+    return strspn(text, "0123456789abcdef") >= 12;
+}
+
+/* Marks of a container's own group, one part of the path at a time: "/docker/0123456789ab". Services of a host are
+ * none, whatever their names: docker.service, actions.runner.build-machine-1.service. */
+static const char *runtime_of_group(const char *before, const char *part)
 {
     static const struct {
         const char *mark, *name;
+        bool id; /* an identifier follows */
     } marks[] = {
-        {"kubepods", "kubernetes"},
-        {"libpod-", "podman"},
-        {"/docker/", "docker"},
-        {"/docker-", "docker"},
-        {"/lxc/", "lxc"},
-        {"lxc.payload", "lxc"},
-        {"cri-containerd", "kubernetes"},
-        {"machine-", "systemd-nspawn"},
-        {"/garden/", "garden"},
+        {"kubepods", "kubernetes", false},        {"libpod-", "podman", true},
+        {"docker-", "docker", true},              {"lxc.payload", "lxc", false},
+        {"cri-containerd-", "kubernetes", false}, {"crio-", "kubernetes", true},
     };
+    size_t n = strlen(part);
+    bool scope = n > 6 && !strcmp(part + n - 6, ".scope");
 
-    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
-        if (strstr(text, marks[i].mark))
+    if (n > 8 && !strcmp(part + n - 8, ".service"))
+        return NULL;
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++) {
+        size_t length = strlen(marks[i].mark);
+
+        if (!strncmp(part, marks[i].mark, length) && (!marks[i].id || is_id(part + length)))
             return marks[i].name;
-    return NULL;
+    }
+    if (strstr(part, ":cri-containerd:"))
+        return "kubernetes";
+    if (scope && !strncmp(part, "machine-", 8))
+        return "systemd-nspawn";
+    if (!strcmp(before, "docker") && is_id(part))
+        return "docker";
+    return !strcmp(before, "lxc") ? "lxc" : !strcmp(before, "garden") ? "garden" : NULL;
+}
+
+/* `text`: /proc/PID/cgroup, "0::/a/b" in each line; it is cut up. */
+static const char *runtime_in_path(char *text)
+{
+    const char *found = NULL;
+    char *save = NULL;
+
+    for (char *line = strtok_r(text, "\n", &save); line && !found;
+         line = strtok_r(NULL, "\n", &save)) {
+        char *next = NULL;
+        const char *before = "";
+
+        for (char *part = strtok_r(line, "/", &next); part && !found;
+             part = strtok_r(NULL, "/", &next)) {
+            found = runtime_of_group(before, part);
+            before = part;
+        }
+    }
+    return found;
 }
 
 static void look_files(struct inside *in)

@@ -298,6 +298,24 @@ void print_rdma(FILE *out, const json_t *machine)
     finish(out, &table);
 }
 
+/* Of this value and all in it: a fact that is null says why beside it, "X_why". */
+static size_t n_unknown(const json_t *value)
+{
+    size_t n = 0, i;
+    const char *key;
+    json_t *child;
+
+    json_array_foreach ((json_t *)value, i, child)
+        n += n_unknown(child);
+    json_object_foreach ((json_t *)value, key, child) {
+        char why[128];
+
+        snprintf(why, sizeof(why), "%s_why", key);
+        n += n_unknown(child) + (json_is_null(child) && json_object_get(value, why));
+    }
+    return n;
+}
+
 void print_findings(FILE *out, const json_t *machine)
 {
     static const char *const severities[] = {"warn", "info"};
@@ -305,7 +323,13 @@ void print_findings(FILE *out, const json_t *machine)
     size_t i;
 
     fprintf(out, "\nFINDINGS\n");
-    if (!json_array_size(list))
+    size_t unknown = n_unknown(machine);
+
+    if (!json_array_size(list) && unknown)
+        print_line(out, "none",
+                   "nothing to hold back a measurement in what was read; %zu facts are unknown",
+                   unknown);
+    else if (!json_array_size(list))
         print_line(out, "none", "nothing found that would hold back a measurement");
     for (int pass = 0; pass < 2; pass++)
         json_array_foreach (list, i, finding)

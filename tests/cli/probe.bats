@@ -182,6 +182,8 @@ record_functions()
     [ "$status" -eq 4 ]
     says "$out" FINDINGS
     says "$err" 'the processor could not be read'
+    # Nothing was read: that nothing was found is no good news.
+    grep -Eq '^  none +nothing to hold back a measurement in what was read; [1-9][0-9]* facts are unknown$' "$out"
 }
 
 @test "incomplete: exit 4 where the output cannot be written" {

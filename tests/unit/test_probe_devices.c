@@ -45,6 +45,9 @@ static const struct nature_case {
     {GUEST_CPU, "1b36:0010", "1af4:1100", "010802", "emulated", "nvme"},
     {GUEST_CPU, "10de:2330", "10de:16c1", "030200", "unknown", "gpu"},
     {GUEST_CPU, "1002:740f", "1002:0c34", "038000", "passthrough", "gpu"},
+    /* An id that pci.ids lacks may be a virtual function's; one that it has is named. */
+    {GUEST_CPU, "19e5:0222", "19e5:0051", "020000", "unknown", "ethernet"},
+    {GUEST_CPU, "1002:74b5", "1002:0000", "038000", "sriov-vf", "gpu"},
     {"Features\t: fp\n", "15b3:101d", "15b3:0043", "020000", "unknown", "ethernet"},
 };
 
@@ -61,7 +64,7 @@ static void test_natures(void **state)
         if (!strcmp(c->cpu, METAL_CPU))
             put_metal(&s);
         scratch_put(&s, "proc/cpuinfo", c->cpu);
-        scratch_put(&s, "usr/share/misc/pci.ids", "1002  AMD\n\t740f  Aldebaran\n");
+        scratch_put(&s, "usr/share/misc/pci.ids", "1002  AMD\n\t740f  Aldebaran\n\t74b5  Aqua VF\n");
         put_device(&s, c->id, c->subsystem, c->class_code);
         assert_int_equal(probe_machine(s.root, &machine), 0);
         d = json_array_get(json_object_get(machine, "pci"), 0);

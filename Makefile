@@ -26,7 +26,7 @@ SUITE ?= quick
 BOOTSTRAP ?= yes
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
-VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/version.h)
+VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/build_info.h)
 
 # What this machine has to build with, found once. Goals that do not build do without.
 CONFIG := build/config.mk
@@ -55,8 +55,8 @@ ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rp
 CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
 HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
 
-# core/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
-CORE_SRC := $(filter-out core/main.c,$(wildcard core/*.c core/*/*.c core/wire/tcp/*.c))
+# core/bench/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
+CORE_SRC := $(filter-out core/bench/main.c,$(wildcard core/*.c core/*/*.c core/wire/tcp/*.c))
 # One of these two: what proves a secret, or says that nothing here can.
 CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
 HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
@@ -126,7 +126,7 @@ $(CORE_LIB).list: FORCE
 
 link = $(CC) $(ALL_LDFLAGS) $(filter %.o,$^) $(filter %.a,$^) -o $@
 $(foreach b,$(BENCHES),$(eval $(BUILD)/bin/plumb-$(b): $(call obj,$(wildcard benches/$(b).c benches/$(b)/*.c))))
-$(BENCH_BIN): $(BUILD)/obj/core/main.o $(CORE_LIB)
+$(BENCH_BIN): $(BUILD)/obj/core/bench/main.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CORE_LIBS)
 

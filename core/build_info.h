@@ -3,6 +3,8 @@
 #ifndef PLUMB_CORE_BUILD_INFO_H
 #define PLUMB_CORE_BUILD_INFO_H
 
+#define PLUMB_VERSION "0.1.0"
+
 /* `git describe` of the checkout, with "-dirty" when it had changes; "" when it was no checkout. */
 const char *build_commit(void);
 

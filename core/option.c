@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/option_value.h"
 #include "core/units.h"
 
 const struct opt *opts_at(const struct opts *o, size_t i)

@@ -1,9 +1,11 @@
-// SPDX-License-Identifier: Apache-2.0
-// Seeded random numbers: the same seed gives the same numbers on every machine.
-//
-// The generator is xoshiro256** 1.0 by David Blackman and Sebastiano Vigna, its state filled from
-// one 64-bit seed by splitmix64 (https://prng.di.unimi.it/). It is fast and passes BigCrush; it is
-// not for secrets. A state belongs to one thread: give every thread its own, from its own seed.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Seeded random numbers: the same seed gives the same numbers on every machine.
+ *
+ * The generator is xoshiro256** 1.0 by David Blackman and Sebastiano Vigna, its state filled from
+ * one 64-bit seed by splitmix64 (https://prng.di.unimi.it/). It is fast and passes BigCrush; it is
+ * not for secrets. A state belongs to one thread: give every thread its own, from its own seed.
+ */
 #ifndef PLUMB_CORE_RNG_H
 #define PLUMB_CORE_RNG_H
 
@@ -35,5 +37,25 @@ double rng_normal(struct rng *r);
 
 // Fisher-Yates shuffle in place: each order is equally likely.
 void rng_shuffle_u32(struct rng *r, uint32_t *a, size_t n);
+
+/* Random bytes that both ends of a transfer can make up and check: a function of seed and
+ * position. */
+
+#define PATTERN_RIGHT SIZE_MAX
+
+/* The seed of what follows the first `offset` bytes (of 8) of a pattern: it can be made up in parts. */
+static inline uint64_t pattern_after(uint64_t seed, size_t offset)
+{
+    return seed + offset / 8 * 0x9e3779b97f4a7c15u;
+}
+
+void pattern_fill(void *at, size_t bytes, uint64_t seed);
+/* The offset of the first wrong byte, or PATTERN_RIGHT. */
+size_t pattern_check(const void *at, size_t bytes, uint64_t seed);
+
+/* Changes up to 16 words, the first and the last among them, to what belongs to message `number`:
+ * cheap enough for every message, and a buffer that was not transferred anew is found. */
+void pattern_stamp(void *at, size_t bytes, uint64_t number);
+size_t pattern_check_stamp(const void *at, size_t bytes, uint64_t number);
 
 #endif

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ceilings.h"
-#include "core/limit_remark.h"
 #include "core/row.h"
+#include "core/row_facts.h"
+#include "core/text.h"
 #include "core/units.h"
-#include "core/wrap.h"
 
 #define STATUS_COLUMNS 7    /* "skipped", and two blanks before it */
 #define INDENT         4    /* of what stands under a row */

@@ -1,11 +1,187 @@
-// SPDX-License-Identifier: Apache-2.0
-// Summary of a series of samples: quantiles, mean and deviation. The interval is in interval.c.
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A series of samples: quantiles, mean and deviation, how far samples depend on each other, intervals. See stats.h. */
 #include "core/stats.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/dist.h"
+#include "core/rng.h"
+
+struct correlation {
+    double time;   // in samples, >= 1; NaN: cannot be told
+    double window; // samples over which the autocovariance was added up, beyond the first pair
+};
+
+/* ---- Autocorrelation times ---- */
+
+// Found by simulation (docs/statistics.md).
+#define CORRELATION_MIN 8    // samples below which correlation is not judged
+#define BLOCKS_MAX      4096 // longer series are summed into blocks before their autocovariances
+#define RANKED_MAX      4096 // values that ranks are told by; of a longer series evenly spread ones
+#define LAGS_SHARE      0.25 // of the series, the longest lag looked at
+#define NEIGHBOUR_LIMIT 1.3  // of 1 / sqrt(n): a lone lag-one correlation below counts as chance
+
+// A score of each sample, less their mean, summed into blocks where the series is long: the sum over
+// a block has the same long-run variance per sample, and autocovariances cost blocks x lags.
+struct scores {
+    double *z;
+    size_t blocks;
+    size_t length;   // samples in a block; a rest at the end that fills no block is left out
+    double variance; // of the score of one sample
+};
+
+// What samples are scored by: by its rank among these values, or where there are none by its side of
+// the median.
+struct scale {
+    double median;
+    double *sorted;
+    size_t n;
+};
+
+static size_t count_below(const struct scale *s, double x, bool or_equal)
+{
+    size_t low = 0, high = s->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (s->sorted[middle] < x || (or_equal && s->sorted[middle] == x))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static double score(const struct scale *s, double x)
+{
+    if (!s->sorted)
+        return (x > s->median) - (x < s->median);
+    return (double)count_below(s, x, false) + (double)count_below(s, x, true) - (double)s->n;
+}
+
+static void scores_fill(struct scores *s, const double *x, const struct scale *scale)
+{
+    double used = (double)(s->blocks * s->length);
+    double sum = 0, squares = 0;
+
+    for (size_t b = 0; b < s->blocks; b++) {
+        s->z[b] = 0;
+        for (size_t i = b * s->length; i < (b + 1) * s->length; i++) {
+            double z = score(scale, x[i]);
+
+            s->z[b] += z;
+            squares += z * z;
+        }
+        sum += s->z[b];
+    }
+    s->variance = squares / used - (sum / used) * (sum / used);
+    for (size_t b = 0; b < s->blocks; b++)
+        s->z[b] -= sum / (double)s->blocks;
+}
+
+static double autocovariance(const struct scores *s, size_t lag)
+{
+    double sum = 0;
+
+    for (size_t i = lag; i < s->blocks; i++)
+        sum += s->z[i] * s->z[i - lag];
+    return sum / (double)s->blocks;
+}
+
+// After Geyer's initial positive sequence (1992): the autocovariances in pairs of neighbours, as
+// long as a pair is above its own standard error under independence.
+static struct correlation correlation_of_scores(const struct scores *s)
+{
+    double count = (double)s->blocks;
+    double gamma0 = autocovariance(s, 0), gamma1 = autocovariance(s, 1);
+    double sum = gamma0 + gamma1;
+    size_t lags = 2;
+
+    if (!(gamma0 > 0 && s->variance > 0))
+        return (struct correlation){.time = NAN};
+    for (; lags < s->blocks * LAGS_SHARE; lags += 2) {
+        double pair = autocovariance(s, lags) + autocovariance(s, lags + 1);
+
+        if (!(pair > gamma0 * sqrt(2 / count)))
+            break;
+        sum += pair;
+    }
+    if (lags == 2 && gamma1 < NEIGHBOUR_LIMIT * gamma0 / sqrt(count))
+        sum = gamma0;
+    // Taking off the mean of the series lowers each autocovariance by the variance of that mean,
+    // which is the sum itself over the length.
+    double all = (2 * sum - gamma0) / (1 - 2 * (double)lags / count * (sum > gamma0));
+    double time = all / (double)s->length / s->variance;
+
+    return (struct correlation){fmax(1, time), (double)(lags - 2) * (double)s->length};
+}
+
+static int correlation_by(const double *x, size_t n, const struct scale *scale,
+                          struct correlation *out)
+{
+    *out = (struct correlation){.time = NAN};
+    if (n < CORRELATION_MIN)
+        return 0;
+    struct scores s = {.length = (n + BLOCKS_MAX - 1) / BLOCKS_MAX};
+
+    s.blocks = n / s.length;
+    s.z = malloc(s.blocks * sizeof(*s.z));
+    if (!s.z)
+        return -ENOMEM;
+    scores_fill(&s, x, scale);
+    *out = correlation_of_scores(&s);
+    free(s.z);
+    return 0;
+}
+
+/* Of sign(x - median): on which side of the median samples fall. O(n). 0 or -ENOMEM. */
+static int correlation_of_signs(const double *x, size_t n, double median, struct correlation *out)
+{
+    return correlation_by(x, n, &(struct scale){.median = median}, out);
+}
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+
+    return (x > y) - (x < y);
+}
+
+static int correlation_of_ranks(const double *x, size_t n, struct correlation *out)
+{
+    struct scale scale = {.n = n < RANKED_MAX ? n : RANKED_MAX};
+
+    scale.sorted = malloc(scale.n * sizeof(*scale.sorted));
+    if (!scale.sorted)
+        return -ENOMEM;
+    for (size_t i = 0; i < scale.n; i++)
+        scale.sorted[i] = x[(size_t)((double)i / (double)scale.n * (double)n)];
+    qsort(scale.sorted, scale.n, sizeof(*scale.sorted), ascending);
+    int err = correlation_by(x, n, &scale, out);
+
+    free(scale.sorted);
+    return err;
+}
+
+/* The longer of that and of the same of the ranks. A slow wander, or a second level that is rarely
+ * visited, moves ranks before it moves the median. O(n). 0 or -ENOMEM. */
+static int correlation_longest(const double *x, size_t n, double median, struct correlation *out)
+{
+    struct correlation ranks;
+    int err = correlation_of_signs(x, n, median, out);
+
+    if (!err)
+        err = correlation_of_ranks(x, n, &ranks);
+    if (!err && ranks.time > out->time)
+        *out = ranks;
+    return err;
+}
 
 double stats_quantile_sorted(const double *sorted, size_t n, double p)
 {
@@ -124,4 +300,256 @@ int stats_summarise(const double *x, size_t n, double confidence, struct summary
     quantiles_set(sorted, n, out);
     free(sorted);
     return 0;
+}
+
+/* ---- The interval of the median of a series of samples, and of the medians of launches ---- */
+
+// Found by simulation (docs/statistics.md). Each trades width on independent samples for coverage
+// on correlated ones, or the reverse.
+#define DF_MIN        1.5 // degrees of freedom of the t factor: at least this,
+#define DF_PER_WINDOW 5   // and n over this many windows of summation
+#define TOLD_FROM     50  // from here on the interval is widened by what the samples tell
+
+// Launches from which on the order statistics of their medians say something too.
+#define LAUNCHES_RANKED 5
+
+static void swap_doubles(double *a, double *b)
+{
+    double t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+// The k-th smallest (from 0) of a[0..n); reorders a. Wirth's form of Hoare's quickselect; the pivot
+// is the median of three taken from anywhere, so that sorted and organ-pipe series cost O(n) too.
+static double select_rank(double *a, size_t n, size_t k)
+{
+    uint64_t state = 0x9e3779b97f4a7c15u;
+    ptrdiff_t lo = 0, hi = (ptrdiff_t)n - 1, rank = (ptrdiff_t)k;
+
+    while (lo < hi) {
+        double p[3];
+
+        for (int i = 0; i < 3; i++)
+            p[i] = a[lo + (ptrdiff_t)((rng_splitmix64(&state) >> 1) % (uint64_t)(hi - lo + 1))];
+        double pivot = fmax(fmin(p[0], p[1]), fmin(fmax(p[0], p[1]), p[2]));
+        ptrdiff_t i = lo, j = hi;
+
+        while (i <= j) {
+            while (a[i] < pivot)
+                i++;
+            while (a[j] > pivot)
+                j--;
+            if (i <= j)
+                swap_doubles(&a[i++], &a[j--]);
+        }
+        if (rank <= j)
+            hi = j;
+        else if (rank >= i)
+            lo = i;
+        else
+            break;
+    }
+    return a[rank];
+}
+
+// The value at a position between 1 and n, linear between neighbours; reorders a.
+static double select_position(double *a, size_t n, double position)
+{
+    double whole = floor(position);
+    double below = select_rank(a, n, (size_t)whole - 1);
+
+    if (position == whole)
+        return below;
+    return below + (position - whole) * (select_rank(a, n, (size_t)whole) - below);
+}
+
+// Position (from 1) of the lower end of the interval for independent samples, after Hettmansperger
+// and Sheather (1986): the ranks with just more and just less confidence than asked, and between
+// them their interpolation. 0 where even [min, max] has less confidence than asked.
+static double lower_position(size_t n, double confidence)
+{
+    double tail = (1 - confidence) / 2;
+    double middle = (double)(n + 1) / 2;
+    size_t d = 0, above = n / 2 + 1; // P(X < d) <= tail < P(X < above)
+
+    while (above - d > 1) {
+        size_t half = d + (above - d) / 2;
+
+        if (dist_fair_binomial_cdf(half - 1, n) <= tail)
+            d = half;
+        else
+            above = half;
+    }
+    if (d == 0)
+        return 0;
+    double wide = 1 - 2 * dist_fair_binomial_cdf(d - 1, n);
+    double narrow = fmax(0, 1 - 2 * dist_fair_binomial_cdf(d, n));
+    double share = (wide - confidence) / (wide - narrow);
+    double nd = (double)n, dd = (double)d;
+
+    double lambda = (nd - dd) * share / (dd + (nd - 2 * dd) * share);
+
+    return dd + lambda * fmin(1, middle - dd);
+}
+
+// How much wider correlation makes the interval: the root of the autocorrelation time, and
+// Student's t over the normal quantile, since that time is itself an estimate, and poor where it is
+// long beside the series.
+static double widening(size_t n, struct correlation c, double confidence)
+{
+    if (isnan(c.time) || c.time <= 1)
+        return 1;
+    double p = (1 + confidence) / 2;
+    double df = (double)n / (DF_PER_WINDOW * c.window);
+
+    return sqrt(c.time) * dist_t_quantile(p, fmax(DF_MIN, df)) / dist_normal_quantile(p);
+}
+
+// The interval from the order statistics of a (reordered), its reach from the middle rank times
+// factor. Where the ranks run out it ends at the extremes: a value that was never seen, below 0
+// even, would be an invention, and simulation shows that going further covers no more.
+static void interval_set(double *a, size_t n, double confidence, double factor,
+                         struct median_ci *out)
+{
+    double middle = (double)(n + 1) / 2;
+    double independent = lower_position(n, confidence);
+
+    out->low = out->high = NAN;
+    if (independent == 0)
+        return;
+    double reach = fmin((middle - independent) * factor, middle - 1);
+
+    out->low = select_position(a, n, middle - reach);
+    out->high = select_position(a, n, middle + reach);
+}
+
+int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out)
+{
+    struct correlation c;
+    int rc = stats_check(x, n, confidence);
+
+    if (rc)
+        return rc;
+    double *copy = malloc(n * sizeof(*copy));
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, x, n * sizeof(*copy));
+    out->median = select_position(copy, n, (double)(n + 1) / 2);
+    rc = correlation_longest(x, n, out->median, &c);
+    if (rc == 0) {
+        out->autocorrelation_time = c.time;
+        out->effective_n = (double)n / c.time;
+        interval_set(copy, n, confidence, widening(n, c, confidence), out);
+    }
+    free(copy);
+    return rc;
+}
+
+// Correlation of neighbours by their ranks, less its mean for independent samples, in standard errors.
+static double neighbours(const double *x, size_t n)
+{
+    double squares = 0, products = 0, last = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        double rank = 0.5 * (1 - (double)n) - 0.5; // less its mean; x[i] itself adds a half
+
+        for (size_t k = 0; k < n; k++)
+            rank += x[k] < x[i] ? 1 : x[k] == x[i] ? 0.5 : 0;
+        squares += rank * rank;
+        products += rank * last;
+        last = rank;
+    }
+    return squares > 0 ? (products / squares + 1 / (double)n) * sqrt((double)n) : 0;
+}
+
+// Below STATS_INTERVAL_FROM strong correlation looks like none; up to TOLD_FROM it is seen, but not how far it
+// goes. Samples that are all equal are as independent as a coarse clock lets them be.
+static bool is_told(const double *x, size_t n)
+{
+    size_t equal = 1;
+
+    while (equal < n && x[equal] == x[0])
+        equal++;
+    return equal == n || n >= TOLD_FROM || (n >= STATS_INTERVAL_FROM && neighbours(x, n) < 1);
+}
+
+int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out)
+{
+    int rc = stats_ci_median(x, n, confidence, out);
+
+    if (!rc && !is_told(x, n))
+        out->low = out->high = NAN;
+    return rc;
+}
+
+// Student's t on x, or on its logarithms.
+static void student_set(const double *x, size_t n, double confidence, bool logs,
+                        struct median_ci *out)
+{
+    double mean = 0, squares = 0;
+
+    for (size_t i = 0; i < n; i++)
+        mean += (logs ? log(x[i]) : x[i]) / (double)n;
+    for (size_t i = 0; i < n; i++)
+        squares += pow((logs ? log(x[i]) : x[i]) - mean, 2);
+    double df = (double)n - 1;
+    double half = dist_t_quantile((1 + confidence) / 2, df) * sqrt(squares / df / (double)n);
+
+    out->low = logs ? exp(mean - half) : mean - half;
+    out->high = logs ? exp(mean + half) : mean + half;
+}
+
+int stats_ci_launches(const double *medians, size_t n, double confidence, struct median_ci *out)
+{
+    int rc = stats_check(medians, n, confidence);
+    double least = INFINITY, most = -INFINITY;
+
+    if (rc)
+        return rc;
+    *out = (struct median_ci){stats_median(medians, n), NAN, NAN, (double)n, NAN};
+    for (size_t i = 0; i < n; i++) {
+        least = fmin(least, medians[i]);
+        most = fmax(most, medians[i]);
+    }
+    if (n < 2)
+        return 0;
+    student_set(medians, n, confidence, least > 0, out);
+    if (n < LAUNCHES_RANKED)
+        return 0;
+    double *copy = malloc(n * sizeof(*copy));
+    struct median_ci ranks;
+
+    if (!copy)
+        return -ENOMEM;
+    memcpy(copy, medians, n * sizeof(*copy));
+    interval_set(copy, n, confidence, 1, &ranks);
+    free(copy);
+    out->low = fmin(out->low, isnan(ranks.low) ? least : ranks.low);
+    out->high = fmax(out->high, isnan(ranks.high) ? most : ranks.high);
+    return 0;
+}
+
+double stats_median(const double *x, size_t n)
+{
+    double *copy = stats_check(x, n, 0.5) ? NULL : malloc(n * sizeof(*copy));
+
+    if (!copy)
+        return NAN;
+    memcpy(copy, x, n * sizeof(*copy));
+    double median = select_position(copy, n, (double)(n + 1) / 2);
+
+    free(copy);
+    return median;
+}
+
+double stats_autocorrelation_time(const double *x, size_t n)
+{
+    struct correlation c;
+
+    if (stats_check(x, n, 0.5) || correlation_of_signs(x, n, stats_median(x, n), &c))
+        return NAN;
+    return c.time;
 }

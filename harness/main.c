@@ -10,7 +10,6 @@
 #include "core/build_info.h"
 #include "core/exit_code.h"
 #include "core/option.h"
-#include "core/version.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"

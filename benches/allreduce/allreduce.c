@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "benches/allreduce/work.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/wire/fabric.h"
 #include "core/wire/options.h"
 

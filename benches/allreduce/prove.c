@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "benches/allreduce/order.h"
-#include "core/evidence.h"
 #include "core/hw/nic.h"
+#include "core/row_facts.h"
 #include "core/units.h"
 
 #define NOWHERE        "nowhere0"

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "benches/allreduce/work_state.h"
-#include "core/evidence.h"
 #include "core/hw/machine.h"
+#include "core/row_facts.h"
 
 #define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */
 #define READING_MOST  0.25 /* of the CPU time around the operations: what reading it may cost */

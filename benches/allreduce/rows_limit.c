@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "benches/allreduce/work_state.h"
-#include "core/evidence.h"
 #include "core/hw/framing.h"
 #include "core/hw/nic.h"
-#include "core/limit_remark.h"
+#include "core/row_facts.h"
 
 #define EACH_NODE   ", the most that any algorithm gets through each node's link"
 #define TOO_EARLY   "the case ended before its links were looked at"

@@ -11,12 +11,12 @@
 #include "benches/allreduce/work_state.h"
 #include "core/backend.h"
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
+#include "core/row_facts.h"
 #include "core/wire/fabric.h"
 
 #define IDLE_NS           1000000000u /* how long idle machines are watched */

@@ -3,7 +3,7 @@
 #ifndef PLUMB_BENCHES_ALLREDUCE_WORK_H
 #define PLUMB_BENCHES_ALLREDUCE_WORK_H
 
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/collective/collective.h"
 
 enum collective_scaling {

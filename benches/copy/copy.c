@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 #include "benches/copy/copy_work.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 
 #define AT(field) .offset = offsetof(struct copy_params, field)

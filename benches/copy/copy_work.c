@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/evidence.h"
 #include "core/hw/gpu.h"
+#include "core/row_facts.h"
 
 #define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
 

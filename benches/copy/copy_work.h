@@ -6,10 +6,8 @@
 #ifndef PLUMB_BENCHES_COPY_COPY_WORK_H
 #define PLUMB_BENCHES_COPY_COPY_WORK_H
 
-#include "core/bench.h"
-#include "core/ceilings.h"
+#include "core/bench/bench.h"
 #include "core/hw/place.h"
-#include "core/work.h"
 
 /* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce,
  * or sm where it takes loads. */

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/evidence.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/host_buffer.h"
+#include "core/row_facts.h"
 
 /* ---- Memory of a GPU's copies ---- */
 

@@ -8,9 +8,9 @@
 #include "benches/copy/copy_work.h"
 #include "benches/copy/transfer.h"
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/host_kernels.h"
+#include "core/row_facts.h"
 
 static const struct transport_ops *const transports[] = {[COPY_SHM] = &transport_shm,
                                                          [COPY_PIPE] = &transport_pipe,

@@ -11,8 +11,9 @@
 
 #include "core/clock.h"
 #include "core/hw/host_kernels.h"
-#include "core/pattern.h"
-#include "core/team.h"
+#include "core/hw/team.h"
+#include "core/hw/topo.h"
+#include "core/rng.h"
 
 /* ---- Buffers of a transfer ---- */
 

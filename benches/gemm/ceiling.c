@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "benches/gemm/ceiling_sums.h"
-#include "core/team.h"
+#include "core/hw/team.h"
 
 /*
  * ---- CPU features. The only place, with the ceiling loops, that asks for the

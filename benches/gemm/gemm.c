@@ -7,7 +7,7 @@
 
 #include "benches/gemm/library.h"
 #include "benches/gemm/matrix.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 

@@ -19,7 +19,7 @@
 
 #include "benches/gemm/ceiling.h"
 #include "benches/gemm/matrix.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/topo.h"
 

@@ -5,12 +5,12 @@
 #include <string.h>
 
 #include "benches/launch/gpu_launch.h"
-#include "core/bench.h"
-#include "core/evidence.h"
+#include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
+#include "core/row_facts.h"
 
 /* For a percentile to p99.9; and one at least 10 ms long, of which 200 do. */
 #define MIN_SAMPLES    "10000"

@@ -7,10 +7,10 @@
 #ifndef PLUMB_BENCHES_MEMORY_ARRAYS_H
 #define PLUMB_BENCHES_MEMORY_ARRAYS_H
 
-#include "core/ceilings.h"
+#include "core/bench/bench.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/host_kernels.h"
-#include "core/team.h"
+#include "core/hw/team.h"
 
 struct arrays_config {
     const struct topo *topo;

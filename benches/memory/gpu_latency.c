@@ -5,9 +5,9 @@
 
 #include "benches/memory/chase.h"
 #include "benches/memory/gpu_memory.h"
-#include "core/evidence.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
+#include "core/row_facts.h"
 
 #define LINE          128u /* of the caches of every NVIDIA GPU: one pointer in each */
 #define LINE_WORDS    (LINE / sizeof(uint64_t))

@@ -10,9 +10,9 @@
 
 #include "benches/memory/gpu_arrays.h"
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
+#include "core/row_facts.h"
 
 struct gpu_passes {
     const struct memory_params *params;

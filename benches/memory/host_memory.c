@@ -11,8 +11,8 @@
 #include "benches/memory/memory_work.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
+#include "core/hw/team.h"
 #include "core/hw/topo.h"
-#include "core/team.h"
 #include "core/units.h"
 
 /* So many times the last cache serves a sixteenth of the loads at most. */

@@ -7,10 +7,9 @@
 #include <string.h>
 
 #include "benches/memory/memory_work.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
-#include "core/work.h"
 
 /* Sizes of any GPU, four times apart; those that do not fit are skipped with the reason. */
 #define GPU_SIZES         "256K..4Gx4"

@@ -7,10 +7,8 @@
 #define PLUMB_BENCHES_MEMORY_MEMORY_WORK_H
 
 #include "benches/memory/gpu_tune.h"
-#include "core/bench.h"
-#include "core/ceilings.h"
+#include "core/bench/bench.h"
 #include "core/hw/host_kernels.h"
-#include "core/work.h"
 
 enum { MEMORY_LATENCY = KERNEL_OPS }; /* the operation after those of enum kernel_op */
 enum { MEMORY_REGULAR, MEMORY_NT };

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "benches/net/order.h"
-#include "core/limit_remark.h"
+#include "core/row_facts.h"
 
 #define NET_QUANTITY 1e9 /* bytes, or messages: a stream's sample is the time that so many take */
 #define NET_BLOCKS   64  /* readings of CPU time that are kept */

@@ -3,7 +3,7 @@
 #include <stddef.h>
 
 #include "benches/net/net_work.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/place.h"
 #include "core/wire/options.h"
 

@@ -7,8 +7,8 @@
 
 #include "benches/net/net_session.h"
 #include "benches/net/net_work.h"
-#include "core/evidence.h"
 #include "core/hw/machine.h"
+#include "core/row_facts.h"
 
 #define BUSY_CORES    0.95 /* of a thread: it has no time left */
 #define MACHINE_LEAST 0.97 /* of its threads: ticks are coarse */

@@ -5,7 +5,7 @@
 
 #include "benches/net/lead.h"
 #include "benches/net/party.h"
-#include "core/bench.h"
+#include "core/bench/bench.h"
 
 struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
     double *ns;

@@ -3,7 +3,7 @@
 #ifndef PLUMB_BENCHES_NET_NET_WORK_H
 #define PLUMB_BENCHES_NET_NET_WORK_H
 
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/wire/net.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };

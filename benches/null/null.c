@@ -4,7 +4,7 @@
  * sample to a report can be tested against the truth, and so that the harness can be timed alone.
  * Its rows say origin=simulated.
  */
-#include "core/bench.h"
+#include "core/bench/bench.h"
 
 #include <errno.h>
 #include <math.h>

@@ -117,7 +117,7 @@ struct collective_told {
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
     char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
     uint32_t
-        carriers; /* the kinds of path that a library says that it connected, as in evidence.h; 0: not told */
+        carriers; /* the kinds of path that a library says that it connected, as in row_facts.h; 0: not told */
     uint32_t n_flows, n_facts, has_rail;
     uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
     uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */

@@ -14,8 +14,8 @@
 #include "core/collective/library.h"
 #include "core/collective/nccl_state.h"
 #include "core/collective/sockets.h"
-#include "core/evidence.h"
 #include "core/module.h"
+#include "core/row_facts.h"
 
 #define WORD_BYTES 256
 

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/evidence.h"
+#include "core/row_facts.h"
 
 #define TEXT_MAX (4u << 20) /* of many channels and peers */
 

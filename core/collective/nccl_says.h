@@ -13,7 +13,7 @@ struct nccl_says {
     char algorithm
         [64]; /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
     char wires[64];    /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
-    unsigned carriers; /* the kinds of path that these are: evidence.h */
+    unsigned carriers; /* the kinds of path that these are: row_facts.h */
     bool network;      /* one of them is a network */
     char devices[64];  /* of its network, "mlx5_0:1 mlx5_1:1" */
     unsigned n_devices;

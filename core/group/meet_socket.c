@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/build_info.h"
 #include "core/group/meet_socket.h"
-#include "core/version.h"
 
 #define BACKLOG 1024
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/hw/nvml.h"
+#include "core/row_facts.h"
 
 /* Reasons that hold a device back; others only bound its clocks. */
 #define GPU_HELD_BACK                                                                              \

@@ -10,9 +10,9 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/hw/machine.h"
 #include "core/hw/path_view.h"
+#include "core/row_facts.h"
 
 /* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see path_wires() in path.h. ---- */
 

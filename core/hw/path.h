@@ -57,7 +57,7 @@ struct path_proof {
     enum path_verdict verdict;
     char text
         [PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 100 % of the bytes; lo 0.0 %" */
-    /* What kind of path the first device of `text` is that moved something: one of evidence.h; 0: none did. */
+    /* What kind of path the first device of `text` is that moved something: one of row_facts.h; 0: none did. */
     uint32_t carriers;
 };
 

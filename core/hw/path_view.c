@@ -11,8 +11,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/evidence.h"
 #include "core/hw/machine.h"
+#include "core/row_facts.h"
 
 /* ---- Counters of interfaces and RDMA ports ---- */
 

@@ -33,7 +33,7 @@ struct place_name {
 #define PLACE_GPU   4u /* "cuda:0" */
 #define PLACE_ANY   7u
 
-/* For conditions of options (option_scope.h): the value is one of these, in its one name. */
+/* For conditions of options (option.h): the value is one of these, in its one name. */
 #define PLACES_OF_HOST "host,node*"
 #define PLACES_OF_GPUS "cuda:*"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 
 #include "core/hw/nic.h"
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/rdma/rdma_module.h"
 
 static const struct rdma_fabric_core core = {

@@ -36,7 +36,7 @@
 #include "core/hw/nic.h"
 #include "core/hw/path.h"
 #include "core/hw/topo.h"
-#include "core/limit_remark.h"
+#include "core/row_facts.h"
 
 #define NET_CONNECTIONS_MAX 256
 #define NET_WORKERS_MAX     64
@@ -298,7 +298,7 @@ static inline bool net_over(const struct net_end *e)
     return atomic_load_explicit(&e->give_up, memory_order_relaxed);
 }
 
-/* Data of a message: pattern.h with this seed, so that each connection and direction has its own. `round`:
+/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its own. `round`:
  * 0 streamed, 1 the fresh one of check(). */
 static inline uint64_t net_seed(const struct net_point *p, enum net_direction d,
                                 unsigned connection, unsigned round)

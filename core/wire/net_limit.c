@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/hw/framing.h"
-#include "core/limit_remark.h"
+#include "core/row_facts.h"
 #include "core/wire/net.h"
 
 /* TCP as a rail has it. The headers of a full segment are what the MTU holds beside the payload; where a smaller

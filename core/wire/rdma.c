@@ -5,7 +5,7 @@
 
 #include "core/hw/nic.h"
 #include "core/module.h"
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/rdma/rdma_module.h"
 
 static const struct module_kind kind = {

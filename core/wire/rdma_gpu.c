@@ -12,7 +12,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/rdma/rdma_module.h"
 
 #define STAGING (1u << 20) /* of 8 */

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <sched.h>
 
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/shm_net.h"
 
 #define TURNS_A_YIELD 64u

@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/against/against.h"
 #include "harness/against/common.h"
 #include "harness/against/leader_parts.h"

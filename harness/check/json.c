@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/version.h"
+#include "core/build_info.h"
 #include "harness/check/baseline.h"
 #include "harness/check/gate.h"
 #include "harness/check/output.h"

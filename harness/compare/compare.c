@@ -12,7 +12,7 @@
 
 #include "core/exit_code.h"
 #include "core/option.h"
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/compare/text.h"
 #include "harness/compare/view.h"
 #include "harness/plan/only.h"

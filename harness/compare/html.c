@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/version.h"
+#include "core/build_info.h"
 #include "harness/compare/view.h"
 #include "harness/report/assets.h"
 #include "harness/report/html.h"

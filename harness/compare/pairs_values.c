@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/evidence.h"
+#include "core/row_facts.h"
 #include "harness/compare/pairs.h"
 #include "harness/report/shares.h"
 #include "harness/report/show.h"

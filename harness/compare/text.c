@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/report/show.h"
 
 /* ---- Intervals in characters ---- */

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/crosscheck/check.h"
 #include "harness/store/store.h"
 

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "core/text.h"
 #include "core/units.h"
-#include "core/wrap.h"
 #include "harness/crosscheck/check.h"
 
 const char *show_state(const struct comparison *m)

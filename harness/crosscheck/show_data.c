@@ -4,7 +4,7 @@
 #include <jansson.h>
 #include <math.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/crosscheck/check.h"
 
 /* One comparison as name and value, so that both formats have the same of it. */

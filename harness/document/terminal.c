@@ -6,7 +6,7 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/document/tree.h"
 #include "harness/report/utf8.h"
 

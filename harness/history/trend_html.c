@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/version.h"
+#include "core/build_info.h"
 #include "harness/history/trend.h"
 #include "harness/report/assets.h"
 #include "harness/report/html.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db_build.h"
 #include "harness/history/trend.h"

@@ -20,7 +20,7 @@
 struct joined_limit {
     double value;
     char source[320];
-    const char *kind, *link; /* for limit_kind and limit_link: see core/limit_remark.h */
+    const char *kind, *link; /* for limit_kind and limit_link: see core/row_facts.h */
     double percent;          /* of the row's value; NaN where it has none */
 };
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
 #include "core/rng.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "harness/plan/places.h"
 

@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/option_scope.h"
-#include "core/option_value.h"
+#include "core/option.h"
 #include "core/units.h"
 #include "harness/plan/places.h"
 #include "harness/plan/suite.h"

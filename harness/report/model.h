@@ -96,9 +96,9 @@ struct report_point {
     double p999;        /* the launches' 99.9 % quantiles: their median */
     size_t n_throttled; /* launches in which a GPU was held back */
     size_t n_twice;     /* launches that measured their ceiling before and after the samples */
-    size_t n_unsteady;  /* launches whose ceiling was another one after the samples: ceilings.h */
+    size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
     double unsteady;    /* by the largest share; 0: none */
-    bool reference;     /* the limit is none, but what the same work reached: core/limit_remark.h */
+    bool reference;     /* the limit is none, but what the same work reached: core/row_facts.h */
     bool outdated;      /* so is it, because an earlier version measured it */
     size_t n_two;       /* launches whose own samples fall on two levels */
     enum report_two two;

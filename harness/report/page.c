@@ -4,8 +4,8 @@
 
 #include <string.h>
 
+#include "core/build_info.h"
 #include "core/units.h"
-#include "core/version.h"
 #include "harness/report/assets.h"
 #include "harness/report/html.h"
 #include "harness/report/show.h"

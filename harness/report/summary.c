@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/report/headline.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"

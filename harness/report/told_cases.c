@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/limit_remark.h"
+#include "core/row_facts.h"
 #include "core/units.h"
 #include "harness/report/told.h"
 

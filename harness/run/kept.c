@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/option_value.h"
+#include "core/option.h"
 #include "core/units.h"
 #include "harness/report/suite_index.h"
 #include "harness/store/run_folder.h"

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/csv.h"
 #include "core/exit_code.h"
-#include "core/limit_remark.h"
 #include "core/row.h"
+#include "core/row_facts.h"
+#include "core/text.h"
 #include "harness/limits/limits_row.h"
 #include "harness/run/launch_parts.h"
 #include "harness/store/table.h"

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/csv.h"
 #include "core/row.h"
+#include "core/text.h"
 #include "harness/plan/places.h"
 #include "harness/run/launch_parts.h"
 

@@ -9,7 +9,6 @@
 
 #include "core/build_info.h"
 #include "core/clock.h"
-#include "core/version.h"
 #include "harness/limits/limits.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"

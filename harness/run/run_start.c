@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/hosts/check.h"
 #include "harness/hosts/spread.h"
 #include "harness/plan/suite.h"

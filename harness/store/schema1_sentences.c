@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
-#include "core/evidence.h"
-#include "core/limit_remark.h"
 #include "core/row.h"
+#include "core/row_facts.h"
+#include "core/text.h"
 
 #define BETWEEN "; " /* remarks of a reason */
 

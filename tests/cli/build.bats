@@ -190,19 +190,19 @@ compiled()
 }
 
 @test "a header builds again what includes it, and nothing else" {
-    touch core/csv.h
+    touch core/text.h
     build
-    [ "$(compiled)" -eq "$(grep -l '"core/csv.h"' core/*.c core/*/*.c benches/*/*.c | wc -l)" ]
-    grep -q '^  CC     core/csv.c$' <<<"$output"
+    [ "$(compiled)" -eq "$(grep -l '"core/text.h"' core/*.c core/*/*.c benches/*/*.c | wc -l)" ]
+    grep -q '^  CC     core/text.c$' <<<"$output"
 }
 
 @test "a header that is gone is no error" {
     echo '#define LEVEL 1' >core/extra.h
-    sed -i '1i #include "core/extra.h"' core/csv.c
+    sed -i '1i #include "core/extra.h"' core/text.c
     build
     [ "$status" -eq 0 ]
     rm core/extra.h
-    sed -i 1d core/csv.c
+    sed -i 1d core/text.c
     build
     [ "$status" -eq 0 ]
     [ "$(compiled)" -eq 1 ]
@@ -233,9 +233,9 @@ compiled()
 }
 
 @test "V=1 shows the commands" {
-    touch core/csv.c
+    touch core/text.c
     build V=1
-    grep -qE -- '-O0 .*-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
+    grep -qE -- '-O0 .*-c core/text.c -o build/obj/core/text.o$' <<<"$output"
     [ "$(compiled)" -eq 0 ]
 }
 
@@ -249,16 +249,16 @@ compiled()
     grep -qx 'CCACHE := ccache' build/config.mk
     build
     [ -z "$output" ]
-    touch core/csv.c
+    touch core/text.c
     build V=1
-    grep -qE -- 'ccache cc .*-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
-    touch core/csv.c
+    grep -qE -- 'ccache cc .*-c core/text.c -o build/obj/core/text.o$' <<<"$output"
+    touch core/text.c
     build V=1 CCACHE=
-    grep -qE -- '-c core/csv.c -o build/obj/core/csv.o$' <<<"$output"
+    grep -qE -- '-c core/text.c -o build/obj/core/text.o$' <<<"$output"
     [[ $output != *'ccache cc'* ]]
-    touch core/csv.c
-    build -n V=1 CC='ccache cc' build/obj/core/csv.o
-    [[ $output == *'ccache cc '*'core/csv.c'* && $output != *'ccache ccache'* ]]
+    touch core/text.c
+    build -n V=1 CC='ccache cc' build/obj/core/text.o
+    [[ $output == *'ccache cc '*'core/text.c'* && $output != *'ccache ccache'* ]]
     build
 }
 
@@ -434,5 +434,5 @@ END
     [ "$status" -eq 0 ]
     [ ! -e build ]
     [ ! -e build-san ]
-    [ -f core/main.c ]
+    [ -f core/bench/main.c ]
 }

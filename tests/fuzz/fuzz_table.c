@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 #include "harness/store/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/pattern.h"
 #include "core/rng.h"
 #include "fabric_fixture.h"
 

@@ -5,8 +5,8 @@
 
 #include <math.h>
 
-#include "core/evidence.h"
 #include "core/hw/path.h"
+#include "core/row_facts.h"
 #include "tests/unit/scratch_tree.h"
 
 #define GB 1e9

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How plumb compare shows ratios: their figures, bars and axes. */
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/compare/text.h"
 #include "tests/unit/compare_scene.h"
 

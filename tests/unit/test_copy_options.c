@@ -11,7 +11,7 @@
 #include <errno.h>
 
 #include "benches/copy/copy_work.h"
-#include "core/option_value.h"
+#include "core/option.h"
 
 enum { PLACE = 2 }; /* places in the table */
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/wrap.h"
+#include "core/text.h"
 #include "harness/report/utf8.h"
 
 static const struct document_column columns[] = {

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "fabric_fixture.h"
 
 #define RANKS_MAX 32

@@ -14,7 +14,6 @@
 
 #include "core/clock.h"
 #include "core/hw/nic.h"
-#include "core/pattern.h"
 #include "core/rng.h"
 #include "rdma_scene.h"
 

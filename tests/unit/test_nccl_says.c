@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/collective/nccl_says.h"
-#include "core/evidence.h"
+#include "core/row_facts.h"
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/option_scope.h"
+#include "core/option.h"
 
 static const struct opt_scope pairs = {"from=cuda:* to=cuda:* from!=@to", "pairs"};
 static const struct opt_scope either = {"from=host,node* | to=host,node*", "copies with the host"};

@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/csv.h"
 #include "core/row.h"
+#include "core/text.h"
 
 #define CELLS_MAX 128
 

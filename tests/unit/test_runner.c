@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "core/limit_remark.h"
-#include "core/runner.h"
+#include "core/bench/runner.h"
+#include "core/row_facts.h"
 
 #define REMARK "% of the limit: the limit is too low, or the data did not take that path"
 

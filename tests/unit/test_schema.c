@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/evidence.h"
-#include "core/limit_remark.h"
 #include "core/row.h"
+#include "core/row_facts.h"
 #include "core/units.h"
 
 #define DOCUMENT  "docs/schema.md"

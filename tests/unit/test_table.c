@@ -15,7 +15,7 @@
 
 #include <cmocka.h>
 
-#include "core/csv.h"
+#include "core/text.h"
 
 static struct table parsed(const char *text)
 {
@@ -194,7 +194,7 @@ static void keeps_what_is_wanted(void **state)
     table_release(&t);
 }
 
-/* What core/csv.h writes comes back as it was. */
+/* What core/text.h writes comes back as it was. */
 static void reads_what_core_writes(void **state)
 {
     (void)state;

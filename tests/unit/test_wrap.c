@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/wrap.h"
+#include "core/text.h"
 
 static void check(const char *text, size_t indent, size_t width, const char *want)
 {

@@ -296,13 +296,6 @@ int cuda_free_ordered(struct gpu_stream *stream, void *at)
 /* Memory of the device for other devices: as a file that they can register, and when what they
  * wrote is there. */
 
-static int gpu_attribute(const struct gpu *gpu, CUdevice_attribute what)
-{
-    int value = 0;
-
-    return gpu->driver->cuDeviceGetAttribute(&value, what, gpu->device) ? 0 : value;
-}
-
 /* What the driver's own code would not say. */
 static int can_export(struct gpu *gpu)
 {
@@ -342,8 +335,8 @@ int cuda_flush_writes(struct gpu *gpu)
     int err = cuda_enter(gpu);
 
     if (err || !gpu->driver->cuFlushGPUDirectRDMAWrites ||
-        gpu_attribute(gpu, CUDA_ATTRIBUTE_RDMA_ORDERING) >= CUDA_RDMA_ORDERED ||
-        !(gpu_attribute(gpu, CUDA_ATTRIBUTE_RDMA_FLUSH) & CUDA_RDMA_FLUSH_BY_HOST))
+        attribute(gpu->device, CUDA_ATTRIBUTE_RDMA_ORDERING) >= CUDA_RDMA_ORDERED ||
+        !(attribute(gpu->device, CUDA_ATTRIBUTE_RDMA_FLUSH) & CUDA_RDMA_FLUSH_BY_HOST))
         return err;
     return CUDA(gpu, cuFlushGPUDirectRDMAWrites, 0 /* this context */, CUDA_RDMA_TO_OWNER);
 }

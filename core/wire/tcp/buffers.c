@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/tcp/tcp.h"
 
 #define ALIGN 4096u

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/pattern.h"
+#include "core/rng.h"
 #include "core/wire/tcp/tcp.h"
 
 static int compare(struct net_end *e, unsigned number, enum net_direction d, unsigned round,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dial: a benchmark that no other file knows, for tests/cli/adding.bats. It "turns" as fast as it is told. */
-#include "core/bench.h"
+#include "core/bench/bench.h"
 
 #define LIMIT_MOPS 120
 

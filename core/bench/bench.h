@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a benchmark is. A folder in benches/ (or one C file) defines `const struct bench bench`; core/main.c owns
- * main() and does the rest: options, the sweep over their lists, warm-up, sampling, statistics, the
+ * What a benchmark is. A folder in benches/ (or one C file) defines `const struct bench bench`;
+ * core/bench/main.c owns main() and does the rest: options, the sweep over their lists, warm-up, sampling, statistics, the
  * ledger and the rows.
  *
  * The life of one point (one choice of parameters):  setup -> sample, many times -> check ->
  * evidence -> teardown.
  */
-#ifndef PLUMB_CORE_BENCH_H
-#define PLUMB_CORE_BENCH_H
+#ifndef PLUMB_CORE_BENCH_BENCH_H
+#define PLUMB_CORE_BENCH_BENCH_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,12 +16,10 @@
 
 #include "core/backend.h"
 #include "core/bench_rows.h"
-#include "core/ceilings.h"
-#include "core/figure.h"
 #include "core/hw/topo.h"
 #include "core/ledger.h"
-#include "core/limit_remark.h"
 #include "core/option.h"
+#include "core/row_facts.h"
 #include "core/sampler.h"
 
 #define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
@@ -40,6 +38,7 @@ struct bench_common {
 
 struct point;
 struct device_work;
+
 struct gpu;
 struct gpus;
 struct gpu_watch;
@@ -54,7 +53,7 @@ struct series {
     } set[SERIES_SET_MAX]; /* columns whose value is this series' own: {"direction", "forward"} */
     double limit;          /* in the unit; NAN or 0: none known here */
     enum limit_kind limit_kind;
-    const char *limit_link, *limit_scope; /* see limit_remark.h; NULL: none */
+    const char *limit_link, *limit_scope; /* see row_facts.h; NULL: none */
     const char *limit_source;             /* for people: "measured: ..."; must outlive the point */
     struct limit_parts parts;             /* of a measured limit; setup or check may set them */
     double limit_before, limit_after;     /* where it was measured twice: not 0 */
@@ -71,7 +70,7 @@ struct bench {
     const struct opt
         *options; /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one
                            says nothing of has an empty column, is measured once for all of its
-                           values, and refuses the only one given: option_scope.h */
+                           values, and refuses the only one given: option.h */
     size_t params_size; /* of the struct that the options' offsets refer to */
     const struct bench_rows
         *rows;          /* what is said of its rows, further columns among them; NULL: nothing */
@@ -145,14 +144,14 @@ struct point {
     bool noisy;           /* check may set it, with the reason: whatever the intervals are */
     bool enough;          /* sample may set it: no further ones are wanted */
     const char *origin;   /* "measured", unless the benchmark or the device says otherwise */
-    const struct device_work *work; /* see device/work.h */
+    const struct device_work *work; /* see work_setup() */
     char columns[BENCH_COLUMNS_MAX][128];
     struct {
         char name[40], value[64];
     } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
-    unsigned carriers;        /* set with it, where it is proved: evidence.h */
+    unsigned carriers;        /* set with it, where it is proved: row_facts.h */
     char carrier_device[64];  /* what this end opened for the bytes; "": none */
     int carrier_gid;          /* of RoCE, from 1 on: the index of its GID, and 1; 0: none */
     struct figure *figures;   /* use point_figure() */
@@ -210,5 +209,74 @@ extern const struct bench_rows bench_rows;
 
 /* Its own columns, ended by a NULL name; never NULL. */
 const struct bench_column *bench_columns(const struct bench *b);
+
+/* A figure: what a point tells beside its series, a row of its own. It has no time series: one
+ * value, or some few that were taken while the series were sampled (blocks of a second). Its row
+ * has no stop rule: `samples` says how many values there are, the value is their median, and with
+ * enough of them it has an interval. */
+
+#define FIGURE_VALUES_MAX 64
+#define FIGURE_SET_MAX    4
+
+struct figure {
+    char metric[32], unit[16]; /* the unit: a name of units_table */
+    struct {
+        char column[24], value[64];
+    } set[FIGURE_SET_MAX]; /* columns whose value is this figure's own */
+    double values[FIGURE_VALUES_MAX];
+    size_t n;
+    char remark[128]; /* why its value is to be taken with care: the row is noisy; "" */
+    struct figure *next;
+};
+
+/* Adds one to the point and returns it; NULL: out of memory (said in the reason; the calls below leave NULL alone).
+ * Those without a value give no row. */
+struct figure *point_figure(struct point *pt, const char *metric, const char *unit);
+void figure_set(struct figure *f, const char *column, const char *value);
+void figure_value(struct figure *f, double value); /* those beyond FIGURE_VALUES_MAX abort: a bug */
+
+void figure_remark(struct figure *f, const char *remark);
+
+void figures_release(struct point *pt);
+
+/* ---- Measured ceilings of this process, so that each is measured once ---- */
+
+/* "loads, CPUs 0-3, <detail>": a place. "" where the CPUs are too many ranges to be told. */
+void ceiling_place(char place[CEILING_PLACE], const char *path, const unsigned *cpus, unsigned n,
+                   const char *detail, ...) __attribute__((format(printf, 5, 6)));
+
+struct ceilings { /* zeroed: empty */
+    struct ceiling {
+        char key[CEILING_PLACE + 8]; /* what was measured: parameters as text */
+        double value;
+    } * all;
+    size_t n;
+};
+
+/* 0 with *value, or -ENOENT. */
+int ceilings_find(const struct ceilings *c, const char *key, double *value);
+int ceilings_add(struct ceilings *c, const char *key, double value); /* 0 or -ENOMEM */
+/* The same, or where the key is there with a lower value, this one. */
+int ceilings_raise(struct ceilings *c, const char *key, double value);
+void ceilings_release(struct ceilings *c);
+
+/* What a benchmark does on one kind of device. A benchmark that runs on several hands its hooks on
+ * to the table of the device that was asked for, and knows no device by name. */
+
+/* As the hooks of struct bench, all required. setup keeps what it needs in pt->state. */
+struct device_work {
+    int (*setup)(struct point *pt);
+    int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
+    int (*check)(struct point *pt);
+    int (*evidence)(struct point *pt);
+    void (*teardown)(struct point *pt);
+};
+
+/* For a benchmark's own hooks: setup takes the table on, the others follow pt->work. */
+int work_setup(struct point *pt, const struct device_work *work);
+int work_sample(struct point *pt, uint64_t inner, uint64_t *ns);
+int work_check(struct point *pt);
+int work_evidence(struct point *pt);
+void work_teardown(struct point *pt);
 
 #endif

@@ -7,10 +7,159 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bench.h"
+#include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
+#include "core/hw/topo.h"
 #include "core/units.h"
+
+/* ---- Measured ceilings ---- */
+
+int ceilings_find(const struct ceilings *c, const char *key, double *value)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->all[i].key, key)) {
+            *value = c->all[i].value;
+            return 0;
+        }
+    return -ENOENT;
+}
+
+int ceilings_add(struct ceilings *c, const char *key, double value)
+{
+    struct ceiling *grown = realloc(c->all, (c->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    c->all = grown;
+    snprintf(grown[c->n].key, sizeof(grown[c->n].key), "%s", key);
+    grown[c->n++].value = value;
+    return 0;
+}
+
+int ceilings_raise(struct ceilings *c, const char *key, double value)
+{
+    for (size_t i = 0; i < c->n; i++)
+        if (!strcmp(c->all[i].key, key)) {
+            c->all[i].value = value > c->all[i].value ? value : c->all[i].value;
+            return 0;
+        }
+    return ceilings_add(c, key, value);
+}
+
+void ceilings_release(struct ceilings *c)
+{
+    free(c->all);
+    *c = (struct ceilings){0};
+}
+
+void ceiling_place(char place[CEILING_PLACE], const char *path, const unsigned *cpus, unsigned n,
+                   const char *detail, ...)
+{
+    char list[CEILING_PLACE / 2], rest[CEILING_PLACE];
+    va_list ap;
+
+    va_start(ap, detail);
+    int len = vsnprintf(rest, sizeof(rest), detail, ap);
+    va_end(ap);
+    topo_cpus_text(cpus, n, list, sizeof(list));
+    if (strstr(list, "..") || len >= (int)sizeof(rest) ||
+        snprintf(place, CEILING_PLACE, "%s, CPUs %s, %s", path, list, rest) >= CEILING_PLACE)
+        place[0] = 0;
+}
+
+/* ---- Figures ---- */
+
+static void bug(const struct figure *f, const char *what)
+{
+    fprintf(stderr, "figure '%s': %s\n", f->metric, what);
+    abort();
+}
+
+struct figure *point_figure(struct point *pt, const char *metric, const char *unit)
+{
+    struct figure **at = &pt->figures, *f = calloc(1, sizeof(*f));
+
+    if (!f) {
+        point_reason(pt, -ENOMEM, "out of memory for the row of '%s'", metric);
+        return NULL;
+    }
+    snprintf(f->metric, sizeof(f->metric), "%s", metric);
+    snprintf(f->unit, sizeof(f->unit), "%s", unit);
+    if (!units_find(f->unit))
+        bug(f, "its unit is not in the table");
+    while (*at)
+        at = &(*at)->next;
+    *at = f;
+    return f;
+}
+
+void figure_set(struct figure *f, const char *column, const char *value)
+{
+    size_t i = 0;
+
+    if (!f)
+        return;
+    while (i < FIGURE_SET_MAX && f->set[i].column[0])
+        i++;
+    if (i == FIGURE_SET_MAX)
+        bug(f, "too many columns are set");
+    snprintf(f->set[i].column, sizeof(f->set[i].column), "%s", column);
+    snprintf(f->set[i].value, sizeof(f->set[i].value), "%s", value);
+}
+
+void figure_value(struct figure *f, double value)
+{
+    if (!f)
+        return;
+    if (f->n == FIGURE_VALUES_MAX)
+        bug(f, "too many values");
+    f->values[f->n++] = value;
+}
+
+void figure_remark(struct figure *f, const char *remark)
+{
+    if (f)
+        snprintf(f->remark, sizeof(f->remark), "%s", remark);
+}
+
+void figures_release(struct point *pt)
+{
+    while (pt->figures) {
+        struct figure *next = pt->figures->next;
+        free(pt->figures);
+        pt->figures = next;
+    }
+}
+
+/* ---- Handing on a benchmark's hooks ---- */
+
+int work_setup(struct point *pt, const struct device_work *work)
+{
+    pt->work = work;
+    return work->setup(pt);
+}
+
+int work_sample(struct point *pt, uint64_t inner, uint64_t *ns)
+{
+    return pt->work->sample(pt, inner, ns);
+}
+
+int work_check(struct point *pt)
+{
+    return pt->work->check(pt);
+}
+
+int work_evidence(struct point *pt)
+{
+    return pt->work->evidence(pt);
+}
+
+void work_teardown(struct point *pt)
+{
+    if (pt->work)
+        pt->work->teardown(pt);
+}
 
 struct topo *point_topo(struct point *pt)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Teams of threads: see team.h. */
-#include "core/team.h"
+#include "core/hw/team.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/hw/topo.h"
 
 #define SPINS_BEFORE_SLEEP 20000 /* about 50 us: longer than the work between two samples */
 #define SPINS_BEFORE_YIELD 20000

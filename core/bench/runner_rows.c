@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From samples to rows: see runner_state.h. */
-#include "core/runner_state.h"
+/* From samples to rows: see runner.h. */
+#include "core/bench/runner.h"
 
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/csv.h"
-#include "core/evidence.h"
 #include "core/hw/gpu_watch.h"
 #include "core/levels.h"
+#include "core/row_facts.h"
 #include "core/stats.h"
+#include "core/text.h"
 #include "core/units.h"
 
 #define OUTCOME_WIDTH 12 /* of their columns in the table: holds a PCI address */

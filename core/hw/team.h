@@ -3,14 +3,13 @@
  * A team of bound threads that run one function together. Thread 0 is the caller. The time of a run
  * is from the first thread's start to the last one's end: the slowest counts, as over ranks.
  */
-#ifndef PLUMB_CORE_TEAM_H
-#define PLUMB_CORE_TEAM_H
+#ifndef PLUMB_CORE_HW_TEAM_H
+#define PLUMB_CORE_HW_TEAM_H
 
 #include <stdint.h>
 
-#include "core/hw/topo.h"
-
 struct team;
+struct topo;
 
 typedef void team_fn(void *arg, unsigned thread, unsigned threads);
 

@@ -1,9 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Wrapped lines: see wrap.h. */
-#include "core/wrap.h"
+/* Text: see text.h. */
+#include "core/text.h"
 
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+
+/* ---- CSV ---- */
+
+void csv_print(FILE *out, const char *field)
+{
+    if (!field)
+        return;
+    if (!strpbrk(field, ",\"\r\n")) {
+        fputs(field, out);
+        return;
+    }
+    fputc('"', out);
+    for (; *field; field++) {
+        if (*field == '"')
+            fputc('"', out);
+        fputc(*field, out);
+    }
+    fputc('"', out);
+}
+
+void csv_print_number(FILE *out, double value)
+{
+    if (!isnan(value))
+        fprintf(out, "%.9g", value);
+}
 
 #define LEAST 60 /* columns: on less a table is no table any more */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The runner: see runner.h. */
-#include "core/runner_state.h"
+#include "core/bench/runner.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/evidence.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
-#include "core/option_scope.h"
+#include "core/option.h"
 #include "core/rng.h"
+#include "core/row_facts.h"
 
 static size_t count_points(const struct runner *r)
 {

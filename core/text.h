@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lines that fit a terminal: broken at blanks, never inside a word or a number. */
-#ifndef PLUMB_CORE_WRAP_H
-#define PLUMB_CORE_WRAP_H
+/* Text: fields of CSV, and lines that fit a terminal. */
+#ifndef PLUMB_CORE_TEXT_H
+#define PLUMB_CORE_TEXT_H
 
 #include <stddef.h>
 #include <stdio.h>
+
+/* ---- Writing CSV (RFC 4180). Reading is the harness' affair. ---- */
+
+/* One field, quoted if it holds , " CR or LF; NULL prints nothing. */
+void csv_print(FILE *out, const char *field);
+void csv_print_number(FILE *out, double value); /* nine digits; NaN prints nothing: not measured */
+
+/* ---- Lines that fit a terminal: broken at blanks, never inside a word or a number ---- */
 
 #define WRAP_DEFAULT 100 /* columns, where there is no terminal to ask */
 

@@ -124,7 +124,7 @@ static int still(struct net_lead *l)
         l, -ETIMEDOUT,
         "nothing has arrived for %.3g s between this end and %s: is the link up, and "
         "does nothing on the way drop it",
-        (double)NET_STILL_NS / 1e9, channel_peer(l->channel));
+        (double)net_still_ns(&l->end) / 1e9, channel_peer(l->channel));
 }
 
 int net_lead_first_reading(struct net_lead *l)
@@ -135,7 +135,7 @@ int net_lead_first_reading(struct net_lead *l)
     l->last = (struct net_pair){0};
     int err = read_both(l, &l->last, NET_READ_MACHINE);
     while (!err && streams(l) && !all_began(l, &l->last)) {
-        if (clock_now_ns() - begin_ns > NET_STILL_NS)
+        if (clock_now_ns() - begin_ns > net_still_ns(&l->end))
             return still(l);
         pause_for(&again_ns, NULL);
         err = read_both(l, &l->last, NET_READ_MACHINE);
@@ -309,7 +309,7 @@ int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *
         moved = bytes;
         if (cancel && *cancel)
             return -EINTR;
-        if (clock_now_ns() - moved_ns > NET_STILL_NS)
+        if (clock_now_ns() - moved_ns > net_still_ns(&l->end))
             return still(l);
         pause_for(&again_ns, cancel);
     }

@@ -43,6 +43,7 @@
 #define NET_BYTES_MAX       (1ull << 40) /* of a message */
 #define NET_CARD_MAX        32768        /* bytes */
 #define NET_STILL_NS        6500000000u /* nothing moved for so long: the peer or the path is gone */
+#define NET_SLOWEST_NS      20          /* a byte, over the slowest network: 0.4 Gbit/s */
 #define NET_ERROR_BYTES     384
 #define NET_FACTS_MAX       24
 
@@ -291,6 +292,16 @@ static inline bool net_drained(const struct net_end *e, unsigned i)
 {
     return atomic_load_explicit(&e->expect_known, memory_order_acquire) &&
            atomic_load_explicit(&e->counts[i].received, memory_order_relaxed) >= e->expect[i];
+}
+
+/* For so long nothing may be seen to move. A message that counts when it is whole takes its time:
+ * each connection may have one under way, and they share a link. */
+static inline uint64_t net_still_ns(const struct net_end *e)
+{
+    const struct net_point *p = e->point;
+    uint64_t bytes = p->connections * p->message_bytes + p->ping_bytes;
+
+    return NET_STILL_NS + (e->ops->counts_whole ? NET_SLOWEST_NS * bytes : 0);
 }
 
 static inline bool net_over(const struct net_end *e)

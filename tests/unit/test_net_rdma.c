@@ -787,12 +787,24 @@ static void test_a_link_that_goes_down(void **state)
     net_pair_close(&pair);
 }
 
+/* A message of 1 GiB takes 8.6 s at 1 Gbit/s, and counts when all of it is there. */
+static void test_a_large_message_takes_its_time(void **state)
+{
+    struct net_point p = {.connections = 2, .message_bytes = 1 << 30};
+    struct net_end rdma = {.ops = &net_rdma, .point = &p}, tcp = {.ops = &net_tcp, .point = &p};
+
+    (void)state;
+    assert_true(net_still_ns(&rdma) > NET_STILL_NS + 2 * 8600000000u);
+    assert_int_equal(net_still_ns(&tcp), NET_STILL_NS);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_absent_says_why),
         cmocka_unit_test(test_no_device_says_what_to_do),
         cmocka_unit_test(test_a_read_is_whole),
+        cmocka_unit_test(test_a_large_message_takes_its_time),
         cmocka_unit_test(test_verbs),
         cmocka_unit_test(test_both_ways_many_connections),
         cmocka_unit_test(test_pieces),

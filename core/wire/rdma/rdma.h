@@ -268,7 +268,7 @@ int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers, unsign
 
 /* wait.c: a wait without end or deadline is no wait. */
 struct rdma_wait {
-    uint64_t since_ns, limit_ns;
+    uint64_t since_ns;
     unsigned empty;
     const char *what; /* for messages: "what was sent to it", "a message" */
 };

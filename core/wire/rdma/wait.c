@@ -187,7 +187,7 @@ static int look_around(struct net_end *e, struct rdma_queue *q, struct rdma_wait
         return err;
     if (!w->since_ns)
         w->since_ns = now_ns;
-    if (now_ns - w->since_ns < (w->limit_ns ? w->limit_ns : NET_STILL_NS))
+    if (now_ns - w->since_ns < net_still_ns(e))
         return 0;
     return rdma_fail(e, -ETIMEDOUT,
                      "nothing moved on connection %u of '%s' to %s for %u s: %s did not come "

@@ -9,7 +9,8 @@
 #include "core/clock.h"
 #include "core/hw/machine.h"
 
-#define LOOK_NS         20000000u /* between two looks at the channels */
+#define LOOK_NS         20000000u   /* between two looks at the channels */
+#define LINKS_NS        1000000000u /* and at the links, of our own backends */
 #define LIBRARY_OPEN_NS 120000000000u
 #define LIBRARY_STEP_NS 30000000000u
 #define WATCHDOG_NS     10000000000u /* after the process itself should have noticed */
@@ -17,25 +18,58 @@
 #define CALL_NS         20000000u    /* and a message, to each */
 #define TIMES_SLOWER    4            /* than before it may be */
 
-static int attend(struct collective *c, uint64_t still_ns)
+/* A slow rank keeps others waiting for as long as its bytes take. So it is a fault that nothing
+ * moves in any rank, and none that nothing moves here. */
+static bool is_stuck(struct member *m, uint64_t still_ns)
 {
-    struct member *m = c->attend_arg;
-    uint64_t now_ns = clock_now_ns();
+    if (still_ns < m->still_ns)
+        return false;
+    return !m->c.ops->own || !m->others_still_ns || m->others_still_ns(m) >= m->still_ns;
+}
 
-    if (still_ns >= m->still_ns)
-        return collective_fail(c, -ETIMEDOUT, "nothing has moved for %.3g s",
-                               (double)still_ns / 1e9);
-    if (now_ns - m->looked_ns < LOOK_NS)
-        return 0;
-    m->looked_ns = now_ns;
-    watchdog_feed(m->dog);
-    if (!m->look)
-        return 0;
+static int say_stuck(struct member *m, uint64_t still_ns)
+{
+    m->c.error[0] = 0; /* that rank 0 has given up follows from it */
+    return collective_fail(&m->c, -ETIMEDOUT, "nothing has moved for %.3g s",
+                           (double)still_ns / 1e9);
+}
+
+static int look(struct member *m, uint64_t now_ns)
+{
     hand_hold(m->handed ? m->hand : NULL);
     __atomic_store_n(&m->fed_ns, now_ns, __ATOMIC_RELAXED);
     int err = m->look(m);
     hand_let(m->handed ? m->hand : NULL);
     return err;
+}
+
+/* One dead link is found though others still move. */
+static int look_at_links(struct member *m, uint64_t now_ns)
+{
+    if (!m->c.ops->own || now_ns - m->links_ns < LINKS_NS)
+        return 0;
+    m->links_ns = now_ns;
+    return member_links(m, COLLECTIVE_STILL_NS);
+}
+
+static int attend(struct collective *c, uint64_t still_ns)
+{
+    struct member *m = c->attend_arg;
+    uint64_t now_ns = clock_now_ns();
+    int err = 0;
+
+    m->moved_ns = now_ns - still_ns;
+    if (is_stuck(m, still_ns))
+        return say_stuck(m, still_ns);
+    if (now_ns - m->looked_ns < LOOK_NS)
+        return 0;
+    m->looked_ns = now_ns;
+    watchdog_feed(m->dog);
+    if (m->look)
+        err = look(m, now_ns);
+    if (err == -ECANCELED && c->ops->own && still_ns >= m->still_ns)
+        return say_stuck(m, still_ns);
+    return err ? err : look_at_links(m, now_ns);
 }
 
 static const struct world_member *info(const struct member *m, unsigned member)
@@ -190,12 +224,11 @@ int member_join(struct member *m, const struct card_list *list)
     return member_fill(m, m->point.seed);
 }
 
-int member_links(struct member *m)
+int member_links(struct member *m, uint64_t for_ns)
 {
     bool can = m->open && m->c.ops && m->c.ops->unheard;
 
-    m->c.error[0] = 0;
-    return can ? m->c.ops->unheard(&m->c) : 0;
+    return can ? m->c.ops->unheard(&m->c, for_ns) : 0;
 }
 
 void member_close(struct member *m)

@@ -73,6 +73,7 @@ static int do_handed(struct member *m, struct member_job *job)
 int member_do(struct member *m, struct member_job *job)
 {
     job->member = m;
+    m->moved_ns = m->links_ns = clock_now_ns();
     if (hand_left(m->hand))
         return -ECANCELED;
     if (job->what == COLLECTIVE_ASK_OPEN) {

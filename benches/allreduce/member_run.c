@@ -70,7 +70,7 @@ static int land(struct flight *f, uint64_t patience_ns)
 
     while (!err && !f->landed) {
         err = move_on(f);
-        if (!err && !f->landed)
+        if (!err && !f->landed && !f->m->c.ops->own) /* ours attend by themselves */
             err = f->m->c.attend(&f->m->c, 0);
         if (!err && clock_now_ns() - begin_ns > patience_ns)
             err = collective_fail(&f->m->c, -ETIMEDOUT, "an operation has not ended after %.0f s",

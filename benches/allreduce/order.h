@@ -4,8 +4,11 @@
  * its reply begins with struct collective_reply, and nothing follows where err is not 0. Structs are sent as they are: see
  * session_protocol().
  *
- * While a member works on a request its channel carries two things more: an echo, which it answers at once, and the word to give up, which ends
- * the request with -ECANCELED. Both may also come when nothing is asked.
+ * While a member works on a request its channel carries two things more, which may also come when
+ * nothing is asked:
+ * - An echo. The member answers at once, with how long nothing has moved in it. So rank 0 knows
+ *   whether anything moves in any rank.
+ * - The word to give up, which ends the request with -ECANCELED.
  */
 #ifndef PLUMB_BENCHES_ALLREDUCE_ORDER_H
 #define PLUMB_BENCHES_ALLREDUCE_ORDER_H
@@ -35,19 +38,27 @@ enum collective_request {
     COLLECTIVE_ASK_PROVE,   /* struct collective_claims; struct collective_proof */
     COLLECTIVE_ASK_CLOSE,   /* -; - : the point is over, however far it came */
     COLLECTIVE_ASK_BYE,     /* the session is over; no reply */
-    COLLECTIVE_ASK_ECHO,    /* uint32_t; the same comes back, at any time */
+    COLLECTIVE_ASK_ECHO,    /* uint32_t; struct collective_echo, at any time */
     COLLECTIVE_ASK_GIVE_UP, /* no reply of its own */
     COLLECTIVE_ASK_LINKS,   /* -; - : -EHOSTUNREACH where a link of it is dead */
     COLLECTIVE_REQUESTS
 };
-#define COLLECTIVE_REPLY       0x8000u
-#define COLLECTIVE_CLAIMS_MAX  32
+#define COLLECTIVE_REPLY      0x8000u
+#define COLLECTIVE_CLAIMS_MAX 32
+/* Where nothing moves, a link that was silent for so long is to blame: TCP has sent again four
+ * times, and not all ends fall silent at once. */
+#define COLLECTIVE_UNHEARD_NS  3500000000u
 #define COLLECTIVE_CALLS_FRAME 2048 /* calls of a frame */
 
 struct collective_reply {
     int32_t err;
     uint32_t reserved; /* so that what follows begins where it ends */
     char error[COLLECTIVE_ERROR_BYTES];
+};
+
+struct collective_echo {
+    uint32_t number;   /* of the echo that was asked for */
+    uint32_t still_ms; /* nothing has moved in this rank for so long */
 };
 
 struct collective_hello {
@@ -106,10 +117,14 @@ struct member {
     const char *device;       /* of its own command line, or NULL */
     /* Looks after the channels while this rank waits: as collective.attend, with c.error. */
     int (*look)(struct member *m);
+    /* How long nothing has moved in all other ranks that rank 0 waits for, as far as this one
+     * knows. UINT64_MAX: there are none. */
+    uint64_t (*others_still_ns)(struct member *m);
     void *arg;
-    uint64_t looked_ns;
-    uint64_t
-        still_ns; /* what stands still for so long, or takes as long in a library, has failed */
+    uint64_t looked_ns, links_ns;
+    uint64_t moved_ns; /* when something last moved here */
+    /* What stands still for so long in all ranks, or takes as long in a library, has failed. */
+    uint64_t still_ns;
     struct collective_point point;
     unsigned members[WORLD_RANKS_MAX];
     struct collective_call *calls;
@@ -168,8 +183,8 @@ void member_tell(struct member *m, struct collective_account *account);
 int member_check(struct member *m);
 void member_prove(struct member *m, const struct collective_claims *claims,
                   struct collective_proof *proof);
-/* Nothing has moved for long: 0; -EHOSTUNREACH where a link of it tells why, in c.error. */
-int member_links(struct member *m);
+/* 0; -EHOSTUNREACH where a link of it has sent what nobody acknowledged for so long, in c.error. */
+int member_links(struct member *m, uint64_t for_ns);
 void member_close(struct member *m); /* however far it came; harmless when nothing is open */
 
 /* How long one request may take before something must be wrong, where a backend waits in a library and

@@ -9,6 +9,7 @@
 
 #include "benches/allreduce/ending.h"
 #include "benches/allreduce/order.h"
+#include "core/clock.h"
 #include "core/exit_code.h"
 #include "core/group/beat.h"
 
@@ -23,7 +24,8 @@ struct server {
     struct channel *channel;
     struct member m;
     enum state state;
-    bool given_up; /* rank 0 has, of the request that is being worked on */
+    bool given_up;     /* rank 0 has, of the request that is being worked on */
+    uint64_t asked_ns; /* rank 0 has last asked something */
     struct collective_order order;
     struct card_list cards; /* that have come for this member */
     int cards_err;
@@ -39,7 +41,18 @@ _Static_assert(sizeof(struct collective_reply) % _Alignof(union collective_body)
 
 static int echo(struct server *s, const void *what, size_t len)
 {
-    return channel_send(s->channel, COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY, what, len);
+    uint64_t now_ns = clock_now_ns();
+    struct collective_echo own = {.still_ms = (uint32_t)((now_ns - s->m.moved_ns) / 1000000)};
+
+    s->asked_ns = now_ns;
+    memcpy(&own.number, what, len < sizeof(own.number) ? len : sizeof(own.number));
+    return channel_send(s->channel, COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY, &own, sizeof(own));
+}
+
+/* While rank 0 asks, it is rank 0 that judges: it hears of all. */
+static uint64_t others_still_ns(struct member *m)
+{
+    return clock_now_ns() - ((struct server *)m->arg)->asked_ns;
 }
 
 static int cut_off(struct server *s)
@@ -255,7 +268,7 @@ static int prove(struct server *s, size_t len)
 
 static int links(struct server *s, size_t len)
 {
-    return len ? -EPROTO : member_links(&s->m);
+    return len ? -EPROTO : member_links(&s->m, COLLECTIVE_UNHEARD_NS);
 }
 
 static int close_point(struct server *s, size_t len)
@@ -298,6 +311,7 @@ static int answer(struct server *s, uint16_t type, size_t len)
     s->out_len = 0;
     s->given_up = false;
     s->m.c.error[0] = 0;
+    s->asked_ns = clock_now_ns();
     int err = do_request(s, type, len);
     if (err)
         snprintf(s->out.head.error, sizeof(s->out.head.error), "%s",
@@ -363,6 +377,7 @@ int session_serve(struct world *w, void *arg)
                            .find = service && service->find ? service->find : collective_find,
                            .device = service ? service->device : NULL,
                            .look = look,
+                           .others_still_ns = others_still_ns,
                            .await = ending_await,
                            .arg = s};
     if (!err)

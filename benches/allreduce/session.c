@@ -34,9 +34,15 @@ void session_find(struct session *s, const struct collective_ops *(*find)(const 
 static int look(struct member *m)
 {
     session_watch(m->arg);
-    if (session_receive(m->arg, 0) || (!m->handed && session_heed(m->arg)))
+    if (session_receive(m->arg, 0) || (m->c.ops->own && session_listen(m->arg)) ||
+        (!m->handed && session_heed(m->arg)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
+}
+
+static uint64_t others_still_ns(struct member *m)
+{
+    return session_still_ns(m->arg);
 }
 
 /* FNV-1a over the CPUs, in the order of topo_spread(), which is the same for the same CPUs. */
@@ -121,6 +127,7 @@ int session_open(struct session **session, struct world *w, const struct topo *t
                              .topo = topo,
                              .find = collective_find,
                              .look = look,
+                             .others_still_ns = others_still_ns,
                              .await = session_await,
                              .arg = s};
     s->peers = calloc(s->size, sizeof(*s->peers));

@@ -10,7 +10,9 @@
 #define SEND_WAIT_NS    8000000000u
 #define SLICE_NS        5000000u    /* of waiting for one rank, before all others are looked at */
 #define ECHO_EVERY_NS   1000000000u /* from ranks that are at work */
-#define WATCH_EVERY_NS  500000000u  /* of ranks that are asked nothing */
+#define DOUBT_NS        5000000000u /* nothing has moved for so long: from here on */
+#define DOUBT_EVERY_NS  100000000u
+#define WATCH_EVERY_NS  500000000u /* of ranks that are asked nothing */
 #define LIBRARY_JOIN_NS CHANNEL_WAIT_NS
 #define CONNECT_NS      1000000000u /* of a join, in which a rank does not look at its channel */
 #define RANK_NS         100000000u  /* to start each rank */
@@ -70,7 +72,8 @@ int session_post(struct session *s, unsigned rank, enum collective_request reque
     p->pending = (uint16_t)request;
     p->err = 0;
     p->silent = false;
-    p->heard_ns = s->posted_ns = clock_now_ns();
+    p->still_ns = 0;
+    p->heard_ns = s->posted_ns = s->echoed_ns = s->listened_ns = clock_now_ns();
     return 0;
 }
 
@@ -107,9 +110,13 @@ static void take_reply(struct session *s, struct session_peer *p, size_t len)
 
 static bool is_echo(struct session *s, struct session_peer *p, uint16_t type, size_t len)
 {
-    if (type != (COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY) || len != sizeof(p->echoed))
+    struct collective_echo echo;
+
+    if (type != (COLLECTIVE_ASK_ECHO | COLLECTIVE_REPLY) || len != sizeof(echo))
         return false;
-    memcpy(&p->echoed, s->in, len);
+    memcpy(&echo, s->in, len);
+    p->echoed = echo.number;
+    p->still_ns = echo.still_ms * 1000000ull;
     return true;
 }
 
@@ -177,7 +184,8 @@ bool session_receive(struct session *s, uint64_t wait_ns)
     return failed;
 }
 
-/* A frame of a rank that was asked nothing is none of this protocol. */
+/* An echo may come after the reply to what was asked. No other frame of a rank that was asked
+ * nothing is of this protocol. */
 static void watch_one(struct session *s, unsigned rank)
 {
     struct session_peer *p = &s->peers[rank];
@@ -187,6 +195,8 @@ static void watch_one(struct session *s, unsigned rank)
     int err =
         p->gone || p->pending ? -EAGAIN : channel_recv(c, &type, s->in, sizeof(s->in), &len, 0);
 
+    if (!err && is_echo(s, p, type, len))
+        return;
     if (!err)
         lose_liar(s, rank, -EPROTO);
     else if (err != -EAGAIN)
@@ -216,12 +226,66 @@ bool session_awaits(const struct session *s)
     return false;
 }
 
-static void echo_all(struct session *s)
+void session_echo(struct session *s)
 {
     s->echo++;
     for (unsigned rank = 1; rank < s->size; rank++)
         if (s->peers[rank].pending)
             session_send(s, rank, COLLECTIVE_ASK_ECHO, &s->echo, sizeof(s->echo));
+}
+
+/* A rank that has not answered for long may have told what is not true any more. */
+uint64_t session_still_ns(const struct session *s)
+{
+    uint64_t now_ns = clock_now_ns(), least_ns = UINT64_MAX;
+
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        const struct session_peer *p = &s->peers[rank];
+        uint64_t still_ns = p->pending ? now_ns - p->heard_ns : UINT64_MAX;
+        if (p->pending && p->still_ns > still_ns)
+            still_ns = p->still_ns;
+        if (still_ns < least_ns)
+            least_ns = still_ns;
+    }
+    return least_ns;
+}
+
+/* Requests at which a rank looks at its channel all the time. */
+static bool attends(enum collective_request request)
+{
+    return request == COLLECTIVE_ASK_RUN || request == COLLECTIVE_ASK_CHECK ||
+           request == COLLECTIVE_ASK_OVERLAP;
+}
+
+/* While this rank did not look, it could not hear the others. */
+static void forgive(struct session *s, uint64_t now_ns)
+{
+    uint64_t gap_ns = now_ns - s->listened_ns;
+
+    s->listened_ns = now_ns;
+    for (unsigned rank = 1; rank < s->size && gap_ns > ECHO_EVERY_NS; rank++) {
+        uint64_t *heard_ns = &s->peers[rank].heard_ns;
+        *heard_ns = now_ns - *heard_ns > gap_ns ? *heard_ns + gap_ns : now_ns;
+    }
+}
+
+bool session_listen(struct session *s)
+{
+    uint64_t now_ns = clock_now_ns();
+    uint64_t every_ns = session_still_ns(s) < DOUBT_NS ? ECHO_EVERY_NS : DOUBT_EVERY_NS;
+    bool silent = false;
+
+    forgive(s, now_ns);
+    if (now_ns - s->echoed_ns >= every_ns) {
+        session_echo(s);
+        s->echoed_ns = now_ns;
+    }
+    for (unsigned rank = 1; rank < s->size; rank++) {
+        const struct session_peer *p = &s->peers[rank];
+        silent |= p->pending && attends((enum collective_request)p->pending) &&
+                  now_ns - p->heard_ns >= COLLECTIVE_STILL_NS;
+    }
+    return silent;
 }
 
 /* The rank that has been quiet for longest has been so since then. */
@@ -263,31 +327,33 @@ static uint64_t quiet_ns_of(const struct session *s, enum collective_request req
 /* And how long it may be at it without looking at its channel, from when it was asked. */
 static uint64_t deaf_ns_of(const struct session *s, enum collective_request request)
 {
-    bool attends = request == COLLECTIVE_ASK_RUN || request == COLLECTIVE_ASK_CHECK ||
-                   request == COLLECTIVE_ASK_OVERLAP;
-
     if (request == COLLECTIVE_ASK_JOIN && s->own.c.ops && s->own.c.ops->own)
         return CONNECT_NS + touch_ns(s);
-    return attends ? 0 : quiet_ns_of(s, request, NULL);
+    return attends(request) ? 0 : quiet_ns_of(s, request, NULL);
+}
+
+/* Nothing moves in our own backends, though all answer; how long a library may take is
+ * quiet_ns_of()'s. */
+static bool is_stuck(const struct session *s, enum collective_request request)
+{
+    return s->own.c.ops && s->own.c.ops->own && attends(request) &&
+           session_still_ns(s) >= COLLECTIVE_STILL_NS;
 }
 
 int session_settle(struct session *s, int own_err, enum collective_request request,
                    const struct session_run *run)
 {
-    uint64_t begin_ns = clock_now_ns(), echoed_ns = begin_ns;
+    uint64_t begin_ns = clock_now_ns();
     uint64_t quiet_ns = quiet_ns_of(s, request, run);
     bool failed = session_receive(s, 0) || own_err;
 
     while (!failed && session_awaits(s)) {
-        uint64_t now_ns = clock_now_ns();
-        if (now_ns - echoed_ns >= ECHO_EVERY_NS) {
-            echo_all(s);
-            echoed_ns = now_ns;
-        }
+        session_listen(s);
         failed = session_receive(s, SLICE_NS) || session_heed(s);
         session_watch(s);
         uint64_t since_ns = quiet_since(s, begin_ns);
-        failed |= session_awaits(s) && clock_now_ns() >= since_ns + quiet_ns;
+        failed |=
+            session_awaits(s) && (clock_now_ns() >= since_ns + quiet_ns || is_stuck(s, request));
     }
     return failed ? session_give_up(s, own_err, deaf_ns_of(s, request)) : 0;
 }

@@ -193,9 +193,10 @@ static void lose_late(struct session *s, unsigned rank)
 static void ask_links(struct session *s)
 {
     char still[SESSION_ERROR_BYTES];
-    bool dead = member_links(&s->own) != 0;
 
     memcpy(still, s->error, sizeof(still));
+    s->own.c.error[0] = 0;
+    bool dead = member_links(&s->own, COLLECTIVE_UNHEARD_NS) != 0;
     session_post_all(s, COLLECTIVE_ASK_LINKS, NULL, 0);
     wait_while(s, owes_anything, LEAVE_NS);
     s->error[0] = 0;
@@ -327,8 +328,7 @@ int session_give_up(struct session *s, int own_err, uint64_t deaf_ns)
 {
     uint64_t gone_ns = clock_now_ns() - s->posted_ns;
 
-    s->echo++;
-    send_to_pending(s, COLLECTIVE_ASK_ECHO, &s->echo, sizeof(s->echo));
+    session_echo(s);
     wait_while(s, owes_echo, deaf_ns > gone_ns + ANSWER_NS ? deaf_ns - gone_ns : ANSWER_NS);
     for (unsigned rank = 1; rank < s->size; rank++)
         s->peers[rank].silent = owes_echo(s, &s->peers[rank]);

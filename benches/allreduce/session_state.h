@@ -17,7 +17,8 @@ struct session_peer {
     bool silent;      /* it did not answer an echo, the last time that all were asked */
     uint32_t echoed;  /* number of the last echo that it answered */
     uint64_t heard_ns;
-    int err; /* of its last reply, or of its loss */
+    uint64_t still_ns; /* nothing had moved in it for so long, as it said then */
+    int err;           /* of its last reply, or of its loss */
     char error[COLLECTIVE_ERROR_BYTES];
     union collective_body body;
     struct card_list cards; /* from it */
@@ -35,6 +36,7 @@ struct session {
     bool said; /* the first loss, on stderr */
     unsigned members[WORLD_RANKS_MAX], n;
     uint32_t echo; /* the last one's number */
+    uint64_t echoed_ns, listened_ns;
     uint64_t watched_ns;
     uint64_t posted_ns; /* when the last request was sent */
     struct collective_times *times;
@@ -75,6 +77,13 @@ int session_post_all(struct session *s, enum collective_request request, const v
 /* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns whether a rank has failed since it was asked. */
 bool session_receive(struct session *s, uint64_t wait_ns);
 bool session_awaits(const struct session *s);
+/* All whose reply is awaited are asked for an echo. */
+void session_echo(struct session *s);
+/* The same from time to time, from the start of a request. True: a rank that can answer at this
+ * request has not for too long. */
+bool session_listen(struct session *s);
+/* How long nothing has moved in any rank whose reply is awaited; UINT64_MAX: there is none. */
+uint64_t session_still_ns(const struct session *s);
 /* Takes the signs of life of ranks of which nothing is awaited. Who is lost is said, and is not this point's loss; NULL is left alone. */
 void session_watch(struct session *s);
 void session_lose(struct session *s, unsigned rank, int err, const char *text);

@@ -42,7 +42,7 @@
 #define COLLECTIVE_CARD_MAX    1024
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
-#define COLLECTIVE_STILL_NS    6500000000u /* nothing moved for so long: somebody is gone */
+#define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
 #define COLLECTIVE_BYTES_MAX   (1ull << 36)
 
 enum collective_op {
@@ -153,8 +153,9 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
     char gpu[24];     /* PCI address of the GPU that this member's are in; "": of none */
     bool other_nodes; /* members are on more than one */
     uint64_t waited_ns, blocked_ns; /* since the session last zeroed them */
-    /* To be called at least ten times a second by what waits: 0; -ECANCELED: the leader has given up; -ECONNRESET, -ETIMEDOUT: a
-     * rank is gone, said in error already. `still_ns`: how long nothing has moved. */
+    /* To be called at least ten times a second by what waits or works for long. `still_ns`: how
+     * long nothing has moved here. 0; -ECANCELED: the leader has given up; -ECONNRESET, -ETIMEDOUT:
+     * a rank is gone, or nothing moves in any rank, said in error already. */
     int (*attend)(struct collective *c, uint64_t still_ns);
     void *attend_arg;
     char error[COLLECTIVE_ERROR_BYTES];
@@ -195,8 +196,9 @@ struct collective_ops {
     int (*start)(struct collective *c, unsigned call);
     int (*test)(struct collective *c, bool *done);
 
-    /* After join, where nothing has moved for long: does a link of this member tell why? 0: no; -EHOSTUNREACH, said in error. NULL: it is never known. */
-    int (*unheard)(struct collective *c);
+    /* After join: has a link of this member sent something, and heard nothing of its peer for so
+     * long? 0: no; -EHOSTUNREACH, said in error. NULL: it is never known. */
+    int (*unheard)(struct collective *c, uint64_t for_ns);
 
     /* Bytes to the input, from the result. NULL: c->input and c->result are in host memory. */
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);

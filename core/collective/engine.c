@@ -9,10 +9,11 @@
 #include "core/clock.h"
 #include "core/collective/engine_parts.h"
 
-#define LINE_BYTES 64u
-#define ATTEND_NS  50000000u
-#define WAIT_NS    20000000u
-#define FILL_SHARE 64u
+#define LINE_BYTES    64u
+#define ATTEND_NS     50000000u
+#define ATTEND_ROUNDS 16u /* between two looks at the clock while bytes move without a pause */
+#define WAIT_NS       20000000u
+#define FILL_SHARE    64u
 
 static uint64_t round_up(uint64_t bytes)
 {
@@ -272,38 +273,49 @@ static int wait(struct engine *e, uint64_t wait_ns)
 int engine_progress(struct engine *e, uint64_t wait_ns)
 {
     int moved = engine_move(e), came = 0;
+    bool copied = false;
 
     if (moved >= 0 && !engine_finished(e) && e->n_open)
         came = fabric_progress(e->fabric, 0);
-    if (!moved && !came && !engine_finished(e) && !engine_copy(e))
+    if (!moved && !came && !engine_finished(e))
+        copied = engine_copy(e);
+    if (!moved && !came && !copied && !engine_finished(e))
         came = wait(e, wait_ns);
     if (came < 0)
         return collective_fail(e->c, came, "%s", e->fabric->error);
-    if (moved > 0 || came > 0)
+    if (moved > 0 || came > 0 || copied)
         e->idle_since_ns = 0;
     if (came > 0)
         moved = engine_move(e);
     return moved < 0 ? moved : engine_finished(e);
 }
 
+/* A fabric may count a message when all of it is there, and those of all ways may share a link. */
+static uint64_t message_ns(const struct engine *e)
+{
+    return NET_SLOWEST_NS * engine_segment_bytes(e) * e->n_ways;
+}
+
 int engine_attend(struct engine *e)
 {
     struct collective *c = e->c;
-    uint64_t now_ns = clock_now_ns();
+    uint64_t now_ns = clock_now_ns(), idle_ns = e->idle_since_ns ? now_ns - e->idle_since_ns : 0;
 
     if (!c->attend || now_ns - e->attended_ns < ATTEND_NS)
         return 0;
     e->attended_ns = now_ns;
-    return c->attend(c, e->idle_since_ns ? now_ns - e->idle_since_ns : 0);
+    return c->attend(c, idle_ns > message_ns(e) ? idle_ns - message_ns(e) : 0);
 }
 
+/* Where bytes never cease to move, the clock is read now and then: who asks is to be answered. */
 int engine_run(struct engine *e, void *input, void *result)
 {
     int done = engine_begin(e, input, result);
 
     while (!done) {
         done = engine_progress(e, WAIT_NS);
-        if (!done && e->idle_since_ns)
+        e->rounds = (e->rounds + 1) % ATTEND_ROUNDS;
+        if (!done && (e->idle_since_ns || !e->rounds))
             done = engine_attend(e);
     }
     return done < 0 ? done : 0;

@@ -67,6 +67,7 @@ struct engine {
     uint32_t *copies, n_copies, next_copy;
     uint64_t idle_since_ns; /* 0: something has just moved */
     uint64_t attended_ns;
+    unsigned rounds; /* modulo ATTEND_ROUNDS, over operations */
 };
 
 /* Has all been done that elements begin to end of the action want? */

@@ -6,9 +6,6 @@
 
 #include "core/collective/own_parts.h"
 
-/* TCP has sent it again four times by then; 3 s before COLLECTIVE_STILL_NS, as not all ends fall silent at once. */
-#define UNHEARD_NS 3500000000u
-
 static enum schedule_algorithm algorithm_of(const struct collective *c)
 {
     if (c->ops == &collective_halving)
@@ -291,12 +288,12 @@ static int own_test(struct collective *c, bool *done)
     return state ? (state < 0 ? state : 0) : engine_attend(e);
 }
 
-static int own_unheard(struct collective *c)
+static int own_unheard(struct collective *c, uint64_t for_ns)
 {
     const struct own *o = c->state;
     char name[WORLD_NAME_MAX + 32];
     const char *device;
-    int peer = o && o->fabric ? fabric_unheard(o->fabric, UNHEARD_NS, &device) : -1;
+    int peer = o && o->fabric ? fabric_unheard(o->fabric, for_ns, &device) : -1;
 
     if (peer < 0)
         return 0;

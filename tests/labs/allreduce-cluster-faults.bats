@@ -131,6 +131,36 @@ stops_within() {
     in_time 20 nobody
 }
 
+# came_to I BYTES: so many have come to host I.
+came_to() { (($(on "$1" cat /sys/class/net/eth0/statistics/rx_bytes) > $2)); }
+
+# A chain over a link of 8 Mbit/s: rank 0 is done at once, and waits for 8 s for the others.
+slow_chain=(--ranks 3 --backend ring --op broadcast --size 8M --warmup 0s --budget 1s --min-samples 1)
+
+@test "an operation takes longer than a rank may stand still, over a slow link: nobody is lost" {
+    scripts/lab-cluster rate 200mbit
+    scripts/lab-cluster rate 8mbit --host 2
+    ranks 3
+    lead 3 "${slow_chain[@]}" || { cat "$out" "$out.err" && false; }
+    wait
+    cut -c 1-300 "$out"
+    [[ $(of time status) == @(ok|noisy) ]]
+    awk -v us="$(of time value)" 'BEGIN { exit !(us > 8e6) }'
+}
+
+@test "a rank is stopped in the middle of a long operation, while others wait for it: it is named in time" {
+    scripts/lab-cluster rate 200mbit
+    scripts/lab-cluster rate 8mbit --host 2
+    ranks 3
+    lead 3 "${slow_chain[@]}" &
+    client=$!
+    in_time 40 came_to 2 2000000
+    stops_within "$NAMED_S" pkill -STOP -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
+    [[ $(of time reason) == *'rank 2 (node2)'*'does not answer'* && $(of time reason) != *'rank '[01]* ]]
+    pkill -KILL -f -- "[-]-rank 2 --leader node0 --secret-file $secret"
+    in_time 20 nobody
+}
+
 @test "the link of rank 0's own host goes down, or it loses all others at once: rank 0 names itself" {
     local fault words
     scripts/lab-cluster rate 200mbit

@@ -150,6 +150,7 @@ static void note_cpu(const struct collective *c)
 static int misbehave(struct collective *c)
 {
     const struct fake_state *s = c->state;
+    uint64_t begin_ns = clock_now_ns();
     int err = 0;
 
     if (s->runs != fake->fault_run)
@@ -161,6 +162,10 @@ static int misbehave(struct collective *c)
     if (is_faulty(c, FAKE_FAILS))
         return collective_fail(c, -EIO, "fake: the cable is out");
     while (!err && is_faulty(c, FAKE_STILL)) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        err = c->attend(c, clock_now_ns() - begin_ns);
+    }
+    while (!err && is_faulty(c, FAKE_SLOW) && clock_now_ns() - begin_ns < FAKE_SLOW_NS) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         err = c->attend(c, 0);
     }

@@ -376,8 +376,27 @@ static int easy_progress(struct fabric *f, uint64_t wait_ns)
     return moved ? 1 : dead_progress(f, wait_ns);
 }
 
-/* One of two members, whose peer does nothing. */
-static void lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), struct collective *of)
+static uint64_t one_more(uint64_t through, uint64_t posted)
+{
+    return through + 4 < posted ? through + 4 : posted;
+}
+
+/* Bytes never cease to move, and are slow. */
+static int steady_progress(struct fabric *f, uint64_t wait_ns)
+{
+    struct fabric_link *l = &f->links[0];
+
+    (void)wait_ns;
+    for (int i = 0; i < 5; i++)
+        wait_one_ms();
+    l->sent = one_more(l->sent, l->posted_out);
+    l->received = one_more(l->received, l->posted_in);
+    return 1;
+}
+
+/* One of two members, whose peer does nothing. Returns how long it has seen nothing move. */
+static uint64_t lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), uint64_t segment,
+                       struct collective *of)
 {
     struct team t = {.p = {.count = 100}, .size = 4};
     struct visits v = {.last = 4};
@@ -388,7 +407,7 @@ static void lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), struct c
         schedule_make(&me->schedule, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, 2, 0, 0), 0);
     me->input = must(calloc(100, 4));
     me->result = must(calloc(100, 4));
-    open_engine(&t, 0, 256);
+    open_engine(&t, 0, segment);
     struct fabric_ops ops = *t.net.fabrics[0]->ops;
     ops.progress = progress;
     const struct fabric_ops *real = t.net.fabrics[0]->ops;
@@ -397,10 +416,10 @@ static void lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), struct c
     me->c.attend_arg = &v;
     assert_int_equal(engine_run(me->engine, me->input, me->result), -ECANCELED);
     assert_int_equal(v.n, v.last);
-    assert_true(v.still_ns >= 100000000);
     *of = me->c;
     t.net.fabrics[0]->ops = real;
     team_close(&t);
+    return v.still_ns;
 }
 
 static void waits_are_counted_and_attended_to(void **state)
@@ -408,12 +427,24 @@ static void waits_are_counted_and_attended_to(void **state)
     struct collective c;
 
     (void)state;
-    lonely(easy_progress, &c); /* all that can go is gone */
+    assert_true(lonely(easy_progress, 256, &c) >= 100000000); /* all that can go is gone */
     assert_true(c.waited_ns >= 50000000);
     assert_int_equal(c.blocked_ns, 0);
-    lonely(dead_progress, &c);
+    assert_true(lonely(dead_progress, 256, &c) >= 100000000);
     assert_true(c.blocked_ns >= 50000000);
     assert_int_equal(c.waited_ns, 0);
+}
+
+/* Who asks is answered, and told that bytes move; a message that counts when it is whole takes its
+ * time. */
+static void long_work_is_attended_to(void **state)
+{
+    struct collective c;
+
+    (void)state;
+    assert_int_equal(lonely(steady_progress, 256, &c), 0);
+    assert_int_equal(c.waited_ns + c.blocked_ns, 0);
+    assert_int_equal(lonely(dead_progress, 64 << 20, &c), 0); /* 2.7 s of one each way */
 }
 
 static void segments_are_the_same_for_all(void **state)
@@ -486,6 +517,7 @@ int main(void)
         cmocka_unit_test(long_ones_go_through_few_slots),
         cmocka_unit_test(any_schedule_does_what_its_list_says),
         cmocka_unit_test(waits_are_counted_and_attended_to),
+        cmocka_unit_test(long_work_is_attended_to),
         cmocka_unit_test(segments_are_the_same_for_all),
         cmocka_unit_test(a_chain_is_filled_soon),
         cmocka_unit_test(a_large_ring_opens),

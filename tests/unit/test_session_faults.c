@@ -422,6 +422,41 @@ static void test_still(void **state)
     stop(&f);
 }
 
+/* A rank may answer an echo after the reply to what was asked. */
+static void test_late_echo(void **state)
+{
+    uint32_t number = 1;
+    struct fixture f;
+
+    (void)state;
+    start(&f, 3);
+    assert_int_equal(
+        channel_send(world_channel(f.w, 2), COLLECTIVE_ASK_ECHO, &number, sizeof(number)), 0);
+    usleep(600000); /* ranks that are asked nothing are looked at twice a second */
+    OK(whole(&f, 2));
+    assert_string_equal(session_loss(f.s), "");
+    OK(whole(&f, 3));
+    stop(&f);
+}
+
+/* An operation takes longer than anything may stand still, of another rank and of rank 0: while
+ * bytes move in one rank, those that wait for it are not lost, and it is not. */
+static void test_slow(void **state)
+{
+    struct fixture f;
+
+    (void)state;
+    start(&f, 3);
+    fake->fault = FAKE_SLOW;
+    for (fake->fault_rank = 0; fake->fault_rank < 3; fake->fault_rank += 2) {
+        uint64_t begin_ns = clock_now_ns();
+        OK(whole(&f, 3));
+        assert_true(clock_now_ns() - begin_ns >= FAKE_SLOW_NS);
+        assert_false(session_broken(f.s));
+    }
+    stop(&f);
+}
+
 /* With a name, or a pattern of them: these tests alone. */
 int main(int argc, char **argv)
 {
@@ -432,7 +467,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_absent),       cmocka_unit_test(test_killed),
         cmocka_unit_test(test_stopped),      cmocka_unit_test(test_killed_between),
         cmocka_unit_test(test_still),        cmocka_unit_test(test_stuck),
-        cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_cut_off),      cmocka_unit_test(test_slow),
+        cmocka_unit_test(test_late_echo),
     };
 
     if (argc > 1)

@@ -2,8 +2,8 @@
 /*
  * A document that is made once and written for a terminal, as HTML and as Markdown.
  *
- * It is a list of blocks in the order in which they are added: headings, paragraphs, answers, lists,
- * tables, notes, figures, and folds, which hold blocks of their own.
+ * It is a list of blocks, in the order in which they are added: headings, paragraphs, answers,
+ * lists, tables, notes, figures, and folds, which hold blocks of their own.
  *
  *   memory    All is in the pool of document_new(), and lives as long as it. Texts are not copied:
  *             they must live as long, too. When memory is short, pool->failed is set and every
@@ -50,7 +50,8 @@ void document_item(struct document *d, const char *text);
 
 /* ---- tables */
 
-/* Which columns leave the line first where a terminal is narrow: they go under it, by their names. */
+/* Which columns leave the line first where a terminal is narrow: they go under it, with their names.
+ */
 enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST };
 
 struct document_column {
@@ -75,10 +76,10 @@ struct cell {
 
 struct cell cell_text(const char *text);
 struct cell cell_value(double value, const char *unit); /* NaN: an empty cell; so the next two */
-struct cell cell_interval(double value, double low, double high); /* "+/- 1.3 %", by its value */
+struct cell cell_interval(double value, double low, double high); /* "+/- 1.3 %", "-5.4/+8.7 %" */
 struct cell cell_share(double percent, bool reference);
 struct cell cell_word(const char *word, enum tone tone);
-/* Adds the number of a note, at most CELL_NOTES_MAX of them; 0 adds none. */
+/* Adds the number of a note, at most CELL_NOTES_MAX of them, in rising order; 0 adds none. */
 void cell_note(struct cell *cell, size_t note);
 
 /* columns are the caller's, and live as long as the document. A first column with the same text as
@@ -92,6 +93,18 @@ struct cell *document_row(struct document_table *t);
 size_t document_note(struct document *d, const char *text);
 /* Lists the notes that were numbered so far and not listed yet. */
 void document_notes(struct document *d);
+
+/* ---- terms */
+
+struct document_term {
+    const char *word, *meaning;
+};
+
+/* In HTML, the first time that a word stands in an answer, a cell, a note or a list, it links to its
+ * meaning, "#term-0" for the first; also before an "s" or "es". The terms are the caller's, as columns. */
+void document_link_terms(struct document *d, const struct document_term *terms, size_t n);
+/* Lists them: what those links lead to. */
+void document_terms(struct document *d, const struct document_term *terms, size_t n);
 
 /* svg: markup that this program made, written as it is in HTML; the others show the caption. */
 void document_figure(struct document *d, const char *svg, const char *caption);

@@ -102,6 +102,17 @@ static void write_notes(const struct block *b, FILE *out)
     fputc('\n', out);
 }
 
+static void write_terms(const struct block *b, FILE *out)
+{
+    for (size_t i = 0; i < b->n_terms; i++) {
+        fputs("- **", out);
+        markdown_text(out, b->terms[i].word);
+        fputs("**: ", out);
+        markdown_text(out, b->terms[i].meaning);
+        fputc('\n', out);
+    }
+}
+
 static void write_blocks(const struct document *d, FILE *out);
 
 static void write_block(struct pool *pool, const struct block *b, FILE *out)
@@ -137,6 +148,9 @@ static void write_block(struct pool *pool, const struct block *b, FILE *out)
         fputs("Figure: ", out);
         markdown_text(out, b->text);
         fputc('\n', out);
+        break;
+    case BLOCK_TERMS:
+        write_terms(b, out);
         break;
     case BLOCK_FOLD:
         fputs("<details><summary>", out);

@@ -10,9 +10,8 @@
 #include "harness/document/tree.h"
 #include "harness/report/utf8.h"
 
-#define GAP          2  /* blanks between columns */
-#define COLUMN_LEAST 12 /* a column of texts is not made narrower */
-#define HANG         2  /* what goes on in the next line */
+#define GAP  2 /* blanks between columns */
+#define HANG 2 /* what goes on in the next line */
 
 struct pen {
     FILE *out;
@@ -132,6 +131,7 @@ static void title(const struct pen *p, const char *text)
 struct columns {
     size_t *widths; /* 0: it goes under the line */
     size_t n;
+    bool groups; /* the first column goes above the lines that have the same text in it */
 };
 
 static const char *shown(const struct pen *p, const struct cell *cell)
@@ -149,7 +149,7 @@ static size_t line_width(const struct columns *c)
 
     for (size_t i = 0; i < c->n; i++)
         width += c->widths[i] ? c->widths[i] + (width ? GAP : 0) : 0;
-    return width;
+    return width + (c->groups ? HANG : 0);
 }
 
 static void natural_widths(const struct pen *p, const struct document_table *t, struct columns *c)
@@ -178,36 +178,66 @@ static size_t widest_text(const struct document_table *t, const struct columns *
     return found;
 }
 
-/* The last column of those that leave first; n: none is left. */
-static size_t first_to_go(const struct document_table *t, const struct columns *c)
+/* The last column of those at this place; n: none is left. */
+static size_t last_of_place(const struct document_table *t, const struct columns *c,
+                            enum column_place place)
 {
-    size_t found = c->n;
-
-    for (size_t i = 0; i < c->n; i++)
-        if (c->widths[i] && t->columns[i].place != COLUMN_STAYS &&
-            (found == c->n || t->columns[i].place >= t->columns[found].place))
-            found = i;
-    return found;
+    for (size_t i = c->n; i-- > 0;)
+        if (c->widths[i] && t->columns[i].place == place)
+            return i;
+    return c->n;
 }
 
-/* Texts are wrapped, then columns leave the line, then texts are wrapped as far as need be. */
-static void fit_widths(const struct pen *p, const struct document_table *t, struct columns *c)
+static void wrap_texts(const struct pen *p, const struct document_table *t, struct columns *c,
+                       size_t least)
 {
     size_t i;
 
+    while (line_width(c) > p->at.width && (i = widest_text(t, c, least)) < c->n)
+        c->widths[i]--;
+}
+
+/* A first column that repeats itself can go above its lines. */
+static bool has_groups(const struct document_table *t)
+{
+    bool any = false;
+
+    for (const struct document_row *row = t->rows; row; row = row->next) {
+        if (row->cells[0].kind != CELL_TEXT || row->cells[0].n_notes)
+            return false;
+        any = any || (row->next && row_repeats(row, row->next));
+    }
+    return any;
+}
+
+/* Texts are wrapped before a column leaves the line, and then more of it. */
+static void fit_widths(const struct pen *p, const struct document_table *t, struct columns *c)
+{
+    static const struct {
+        size_t least; /* columns of text are wrapped to this */
+        enum column_place leaves;
+    } steps[] = {{18, COLUMN_GOES_FIRST}, {14, COLUMN_GOES_LAST}, {1, COLUMN_STAYS}};
+    size_t i;
+
     natural_widths(p, t, c);
-    while (line_width(c) > p->at.width && (i = widest_text(t, c, 2 * COLUMN_LEAST)) < c->n)
-        c->widths[i]--;
-    while (line_width(c) > p->at.width && (i = first_to_go(t, c)) < c->n)
-        c->widths[i] = 0;
-    while (line_width(c) > p->at.width && (i = widest_text(t, c, 1)) < c->n)
-        c->widths[i]--;
+    wrap_texts(p, t, c, 30);
+    if (line_width(c) > p->at.width && has_groups(t)) {
+        c->groups = true;
+        natural_widths(p, t, c);
+        c->widths[0] = 0;
+    }
+    for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++) {
+        wrap_texts(p, t, c, steps[step].least);
+        while (line_width(c) > p->at.width && steps[step].leaves != COLUMN_STAYS &&
+               (i = last_of_place(t, c, steps[step].leaves)) < c->n)
+            c->widths[i] = 0;
+    }
 }
 
 static void print_header(const struct pen *p, const struct document_table *t,
                          const struct columns *c)
 {
-    size_t pad = 0;
+    size_t pad = c->groups ? HANG : 0;
 
     for (size_t i = 0; i < c->n; i++) {
         const char *name = t->columns[i].name;
@@ -229,7 +259,7 @@ static void print_header(const struct pen *p, const struct document_table *t,
 static bool print_cells(const struct pen *p, const struct document_table *t,
                         const struct columns *c, const struct document_row *row, const char **texts)
 {
-    size_t pad = 0;
+    size_t pad = c->groups ? HANG : 0;
     bool any = false;
 
     for (size_t i = 0; i < c->n; i++)
@@ -260,11 +290,12 @@ static void print_under(const struct pen *p, const struct document_table *t,
     const char *text = "";
 
     for (size_t i = 0; i < c->n; i++) {
-        const char *cell = shown(p, &row->cells[i]);
+        const char *cell = shown(p, &row->cells[i]), *name = clean(p, t->columns[i].name);
+        bool named = !strncmp(cell, name, strlen(name)); /* "+/- 3 %" */
 
-        if (!c->widths[i] && *cell)
-            text = pool_text(p->pool, "%s%s%s: %s", text, *text ? "; " : "",
-                             clean(p, t->columns[i].name), cell);
+        if (!c->widths[i] && *cell && !(c->groups && !i))
+            text = pool_text(p->pool, "%s%s%s%s%s", text, *text ? "; " : "", named ? "" : name,
+                             named ? "" : ": ", cell);
     }
     if (!*text)
         return;
@@ -274,7 +305,7 @@ static void print_under(const struct pen *p, const struct document_table *t,
 
 static void print_table(const struct pen *p, const struct document_table *t)
 {
-    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns};
+    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns, false};
     const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
     const struct document_row *above = NULL;
 
@@ -283,6 +314,8 @@ static void print_table(const struct pen *p, const struct document_table *t)
     fit_widths(p, t, &c);
     print_header(p, t, &c);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
+        if (c.groups && !row_repeats(above, row))
+            title(p, shown(p, &row->cells[0]));
         for (size_t i = 0; i < c.n; i++)
             texts[i] = !i && row_repeats(above, row) ? "" : shown(p, &row->cells[i]);
         while (print_cells(p, t, &c, row, texts))
@@ -339,6 +372,13 @@ static void print_notes(const struct pen *p, const struct block *b)
     }
 }
 
+static void print_terms(const struct pen *p, const struct block *b)
+{
+    for (size_t i = 0; i < b->n_terms; i++)
+        flow(p, clean(p, pool_text(p->pool, "%s: %s", b->terms[i].word, b->terms[i].meaning)), 0,
+             HANG);
+}
+
 static void print_blocks(const struct pen *p, const struct document *d);
 
 static void print_block(const struct pen *p, const struct block *b, size_t answers)
@@ -366,6 +406,9 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         break;
     case BLOCK_FIGURE:
         flow(p, clean(p, pool_text(p->pool, "figure: %s", b->text)), 0, HANG);
+        break;
+    case BLOCK_TERMS:
+        print_terms(p, b);
         break;
     case BLOCK_FOLD:
         title(p, clean(p, b->text));

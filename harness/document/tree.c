@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/units.h"
-
 struct document *document_new(struct pool *pool)
 {
     struct document *d = pool_alloc(pool, 1, sizeof(*d));
@@ -128,11 +126,15 @@ struct cell cell_word(const char *word, enum tone tone)
 
 void cell_note(struct cell *cell, size_t note)
 {
-    for (size_t i = 0; i < cell->n_notes; i++)
-        if (cell->notes[i] == note)
-            return;
-    if (note && cell->n_notes < CELL_NOTES_MAX)
-        cell->notes[cell->n_notes++] = note;
+    size_t at = 0;
+
+    while (at < cell->n_notes && cell->notes[at] < note)
+        at++;
+    if (!note || cell->n_notes == CELL_NOTES_MAX || (at < cell->n_notes && cell->notes[at] == note))
+        return;
+    for (size_t i = cell->n_notes++; i > at; i--)
+        cell->notes[i] = cell->notes[i - 1];
+    cell->notes[at] = note;
 }
 
 struct document_table *document_table(struct document *d, const struct document_column *columns,
@@ -203,6 +205,24 @@ void document_notes(struct document *d)
     root->listed = NULL;
 }
 
+void document_link_terms(struct document *d, const struct document_term *terms, size_t n)
+{
+    if (!d)
+        return;
+    d->linked = terms;
+    d->n_linked = n;
+}
+
+void document_terms(struct document *d, const struct document_term *terms, size_t n)
+{
+    struct block *b = add(d, BLOCK_TERMS);
+
+    if (!b)
+        return;
+    b->terms = terms;
+    b->n_terms = n;
+}
+
 void document_figure(struct document *d, const char *svg, const char *caption)
 {
     struct block *b = add(d, BLOCK_FIGURE);
@@ -257,10 +277,30 @@ const char *document_percent(struct pool *pool, double percent)
                      percent);
 }
 
+#define SIDES_ALIKE 1.25
+
+/* Two digits, and no more behind the point. */
+static const char *side_shown(struct pool *pool, double percent)
+{
+    return pool_text(pool, fabs(percent) < 9.95 ? "%+.2g" : "%+.0f", percent);
+}
+
+/* "+/- 1.3 %", or "-5.4/+8.7 %" where one side is longer. */
+static const char *interval_shown(struct pool *pool, const struct cell *cell)
+{
+    double below = 100 * (cell->low - cell->value) / fabs(cell->value);
+    double above = 100 * (cell->high - cell->value) / fabs(cell->value);
+    double longer = fmax(-below, above), shorter = fmin(-below, above);
+
+    if (cell->value == 0)
+        return "";
+    if (shorter >= 0 && longer <= SIDES_ALIKE * shorter)
+        return pool_text(pool, "+/- %s %%", side_shown(pool, longer) + 1);
+    return pool_text(pool, "%s/%s %%", side_shown(pool, below), side_shown(pool, above));
+}
+
 const char *cell_shown(struct pool *pool, const struct cell *cell)
 {
-    char sides[64] = "";
-
     switch (cell->kind) {
     case CELL_EMPTY:
         return "";
@@ -271,8 +311,7 @@ const char *cell_shown(struct pool *pool, const struct cell *cell)
         return pool_text(pool, "%s%s%s", document_number(pool, cell->value), *cell->text ? " " : "",
                          cell->text);
     case CELL_INTERVAL:
-        units_format_interval(cell->low, cell->high, cell->value, sides, sizeof(sides));
-        return pool_text(pool, "%s", sides);
+        return interval_shown(pool, cell);
     case CELL_SHARE:
         return pool_text(pool, "%s%s", cell->reference ? "ref. " : "",
                          document_percent(pool, cell->value));

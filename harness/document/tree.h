@@ -13,6 +13,7 @@ enum block_kind {
     BLOCK_TABLE,
     BLOCK_NOTES,
     BLOCK_FIGURE,
+    BLOCK_TERMS,
     BLOCK_FOLD
 };
 
@@ -50,6 +51,8 @@ struct block {
     struct document_table *table;
     const struct note *notes; /* n_notes from here */
     size_t n_notes;
+    const struct document_term *terms;
+    size_t n_terms;
     struct document *fold;
 };
 
@@ -58,6 +61,8 @@ struct document {
     struct block *blocks, **end, *last;
     struct note *notes, **notes_end, *listed; /* listed: the first that is not */
     size_t n_notes, n_listed;
+    const struct document_term *linked; /* terms that are linked to */
+    size_t n_linked;
     struct document *root; /* whose notes are used; itself outside of folds */
 };
 

@@ -273,24 +273,45 @@ static void add_text(struct texts *t, const char *text)
     t->bytes += strlen(text);
 }
 
-/* What a row's reason leaves to its columns. How wide its interval is and how far it is above its limit, the verdict says of all launches. */
+/* What a row's reason leaves to its columns. How wide its interval is and how far it is above its
+ * limit, the verdict says of all launches. */
 static void add_says(struct pool *pool, const struct report_rows *rows, size_t row, struct texts *t)
 {
-    static const unsigned kinds[] = {ROW_SAYS_RAISED, ROW_SAYS_NONE};
     char text[ROW_SAYS_BYTES];
-    struct row r = {.unit = row_text(rows, row, FIELD_UNIT),
-                    .noise = row_text(rows, row, FIELD_NOISE),
-                    .limit_raised_from = row_number(rows, row, FIELD_LIMIT_RAISED_FROM)};
+    struct row r = {.noise = row_text(rows, row, FIELD_NOISE), .limit_raised_from = NAN};
 
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-        add_text(t, pool_text(pool, "%s", row_says(&r, kinds[i], text)));
+    add_text(t, pool_text(pool, "%s", row_says(&r, ROW_SAYS_NONE, text)));
+}
+
+/* Each launch measures its own ceiling: one remark on all that were exceeded. */
+static void add_raised(struct pool *pool, const struct report_rows *rows,
+                       const struct report_point *p, struct texts *t)
+{
+    char text[ROW_SAYS_BYTES];
+    struct row r = {.unit = p->n_rows ? row_text(rows, p->rows[0], FIELD_UNIT) : "",
+                    .limit_raised_from = NAN};
+    double most = NAN;
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double from = row_number(rows, p->rows[i], FIELD_LIMIT_RAISED_FROM);
+
+        r.limit_raised_from = fmin(r.limit_raised_from, from);
+        most = fmax(most, from);
+    }
+    if (most > r.limit_raised_from)
+        add_text(t,
+                 pool_text(pool,
+                           "the measured ceilings, %.4g to %.4g %s, were exceeded and are raised",
+                           r.limit_raised_from, most, r.unit));
+    else
+        add_text(t, pool_text(pool, "%s", row_says(&r, ROW_SAYS_RAISED, text)));
 }
 
 /* The different texts of the launches, each once: "a; b". Where they are long, the first. */
 static const char *join_texts(struct pool *pool, const struct report_rows *rows,
                               const struct report_point *p, enum row_field field)
 {
-    struct texts t = {.all = pool_alloc(pool, 3 * p->n_rows + 1, sizeof(*t.all))};
+    struct texts t = {.all = pool_alloc(pool, 2 * p->n_rows + 2, sizeof(*t.all))};
     const char *joined = "";
 
     for (size_t i = 0; t.all && i < p->n_rows; i++) {
@@ -298,6 +319,10 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
         if (field == FIELD_REASON)
             add_says(pool, rows, p->rows[i], &t);
     }
+    if (t.all && field == FIELD_REASON)
+        add_raised(pool, rows, p, &t);
+    if (t.all && field == FIELD_REASON)
+        add_raised(pool, rows, p, &t);
     for (size_t i = 0; i < t.n; i++)
         joined = pool_text(pool, "%s%s%s", joined, *joined ? "; " : "", t.all[i]);
     return joined;
@@ -370,4 +395,9 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     take_levels(rows, p, scratch);
     take_texts(pool, rows, p);
     take_throttling(rows, p);
+}
+
+size_t combine_values(const struct report_rows *rows, const struct report_point *p, double *values)
+{
+    return collect(rows, p, FIELD_VALUE, values);
 }

@@ -15,4 +15,7 @@ int combine_ceilings(struct report *r, size_t run);
 /* Fills everything of *p but rows and n_rows from them. */
 void combine_launches(struct pool *pool, const struct report_rows *rows, struct report_point *p);
 
+/* The values of its usable launches, of which there is room for n_rows; returns how many. */
+size_t combine_values(const struct report_rows *rows, const struct report_point *p, double *values);
+
 #endif

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Headlines: one line a pipe (or two, or one per data type), the best case that the headlines of
- * the benchmarks let in, for each run by itself, and a plain sentence on it.
+ * the benchmarks let in, for each run by itself, and the verdict on it.
  *
  * "Best" is taken over cases that were measured and are ok or noisy; how many there were is said.
  */
 #ifndef PLUMB_REPORT_HEADLINE_H
 #define PLUMB_REPORT_HEADLINE_H
 
+#include "harness/document/document.h"
 #include "harness/report/contrast.h"
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
@@ -16,15 +17,32 @@
 #include "harness/report/scaling_ranks.h"
 #include "harness/report/told.h"
 
-enum mood { MOOD_GOOD, MOOD_OPEN, MOOD_WARN, MOOD_BAD }; /* open: nothing to judge by */
+enum verdict_kind {
+    VERDICT_NORMAL,
+    VERDICT_LOW,
+    VERDICT_ABOVE,     /* the limit */
+    VERDICT_UNDECIDED, /* the interval reaches across what is called low, or there is none */
+    VERDICT_NOT_JUDGED,
+    VERDICT_NO_LIMIT,
+    VERDICT_NOT_MEASURED,
+    VERDICT_OTHER_ORIGIN, /* simulated, modelled: no fact on this machine */
+    VERDICT_PARTLY_FAILED,
+    VERDICT_FAILED,
+    VERDICT_WRONG
+};
+
+struct verdict_remark {
+    struct verdict_remark *next;
+    const char *text;
+};
 
 struct verdict {
-    enum mood mood;
-    const char *sentence; /* "normal: 92 % of the limit; noisy ..." */
-    size_t judged,
-        shared; /* bytes of it: the judgement that it begins with, "normal"; behind that and ": " the share that a line of
-                              figures shows too, "92 % of the limit". 0: it says none, or something else first */
-    bool low;
+    enum verdict_kind kind;
+    const char *word; /* of the kind */
+    enum tone tone;
+    const char *range; /* undecided: the shares of the limit that it may have, "31 % to 76 %" */
+    double low_below;  /* the share of the limit, in %, that it was judged by; 0: it was not */
+    struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };
 
 struct headline_run {
@@ -73,14 +91,17 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
  * that it is neither normal nor low. */
 bool point_is_measured(const struct report_point *p);
 
-/* The one note on ceilings that were others before the samples than after, of a run: "" where none was.
- * Lines that it concerns say "note 1". */
-const char *headlines_unsteady_text(struct report *r, size_t run);
+/* The one remark on ceilings that were others before the samples than after, of a run: "" where none
+ * was. */
+const char *headlines_unsteady(struct report *r, size_t run);
 
 /* "no GPU: no driver: install it": one line, and no alarm. */
 const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
 
-/* The sentence on one point; rule NULL: its share of the limit is said, and not judged. */
+/* Adds a remark behind the others; "" adds none. */
+void verdict_remark(struct pool *pool, struct verdict *v, const char *text);
+
+/* rule NULL: its share of the limit is shown, and not judged. */
 struct verdict verdict_no_case(struct pool *pool); /* of a run that lacks the case */
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
                             const struct report_case *c, const struct bench_headline *rule);

@@ -103,7 +103,7 @@ const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h)
     return pool_text(pool, "no GPU was measured: %s", h->no_gpu);
 }
 
-const char *headlines_unsteady_text(struct report *r, size_t run)
+const char *headlines_unsteady(struct report *r, size_t run)
 {
     size_t n = 0, all = 0;
     double worst = 0;
@@ -120,7 +120,7 @@ const char *headlines_unsteady_text(struct report *r, size_t run)
         return "";
     return pool_text(
         &r->pool,
-        "note 1: the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
+        "the ceilings of %zu of %zu cases that measured them twice were unsteady: before "
         "and after the samples they differ by up to %.0f %%. The best of the run counts.",
         n, all, 100 * worst);
 }

@@ -7,12 +7,12 @@
 #include "harness/report/headline_cost.h"
 #include "harness/report/show.h"
 
+/* warn: somebody should look. */
 static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
 {
-    if (*text)
-        h->verdict.sentence = pool_text(&s->r->pool, "%s; %s", h->verdict.sentence, text);
-    if (warn && h->verdict.mood < MOOD_WARN)
-        h->verdict.mood = MOOD_WARN;
+    verdict_remark(&s->r->pool, &h->verdict, text);
+    if (warn && h->verdict.tone == TONE_NONE)
+        h->verdict.tone = TONE_LOW;
 }
 
 /* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */

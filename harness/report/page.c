@@ -6,9 +6,12 @@
 
 #include "core/build_info.h"
 #include "core/units.h"
+#include "harness/document/document.h"
 #include "harness/report/assets.h"
+#include "harness/report/glossary.h"
 #include "harness/report/html.h"
 #include "harness/report/show.h"
+#include "harness/report/summary.h"
 
 const char *meta_text(const json_t *object, const char *key)
 {
@@ -68,27 +71,9 @@ static void write_head(const struct page *page)
     write_colours(out, plot_colours_dark);
     fputs("}}\n", out);
     fputs(asset_style, out);
+    fputs(document_style, out);
     fputs("</style>\n</head>\n<body>\n", out);
     fputs(plot_svg_definitions, out);
-}
-
-struct launches {
-    size_t all, open, failed, late; /* late: of those that failed, over their time-out */
-};
-
-static struct launches count_launches(const struct run_folder *run)
-{
-    size_t state = table_column(&run->plan, "state");
-    struct launches n = {.all = run->plan.n_rows};
-
-    for (size_t i = 0; i < n.all; i++) {
-        const char *text = table_cell(&run->plan, i, state);
-
-        n.open += !strcmp(text, "todo");
-        n.late += !strcmp(text, "late");
-        n.failed += !strcmp(text, "fail") || !strcmp(text, "late");
-    }
-    return n;
 }
 
 /* Rows that the plan speaks of and that are not there: a loss of power took them. */
@@ -106,66 +91,17 @@ static size_t count_lost_rows(const struct run_folder *run)
     return promised > there ? promised - there : 0;
 }
 
-/* A launch that gave wrong data counts as one that failed in the plan, and its row says which. */
-static bool has_wrong(const struct report *r, size_t run)
-{
-    for (size_t b = 0; b < r->n_benches; b++) {
-        const struct report_rows *rows = &r->benches[b].rows[run];
-
-        for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-            if (!strcmp(row_text(rows, i, FIELD_STATUS), "wrong"))
-                return true;
-    }
-    return false;
-}
-
-static void write_failed(const struct page *page, size_t run, const struct launches *n)
-{
-    if (!n->failed)
-        return;
-    html_print(page->out, "<p class='banner'>%zu of %zu launches of %s failed", n->failed, n->all,
-               page->r->names[run]);
-    if (has_wrong(page->r, run))
-        fputs(" or gave wrong data", page->out);
-    if (n->late)
-        html_print(page->out, ", %zu of them over the time-out", n->late);
-    fputs(": their reasons stand under <a href='#quality'>Quality</a>.</p>\n", page->out);
-}
-
 static void write_facts_of_run(const struct page *page, size_t i)
 {
-    FILE *out = page->out;
-    const struct run_folder *run = &page->r->runs[i];
-    const json_t *host = json_object_get(json_object_get(run->meta, "machine"), "host");
-    const char *name = meta_text(host, "hostname");
-    struct launches n = count_launches(run);
-    size_t lost = count_lost_rows(run);
+    size_t lost = count_lost_rows(&page->r->runs[i]);
 
-    html_print(out,
-               "<p class='run'><b>%s</b> <span>%s %s</span> <span>suite %s</span> <span>%s</span>",
-               page->r->names[i], page_has_hosts(page, i) ? "started on" : "on",
-               *name ? name : "an unnamed host",
-               *meta_text(run->meta, "suite") ? meta_text(run->meta, "suite") : "not named",
-               *meta_text(run->meta, "started_utc") ? meta_text(run->meta, "started_utc")
-                                                    : "start not recorded");
-    html_print(out, " <span>%zu of %zu launches", n.all - n.open - n.failed, n.all);
-    if (n.failed)
-        html_print(out, ", %zu failed", n.failed);
-    fputs("</span></p>\n", out);
     page_hosts_line(page, i);
-    write_failed(page, i, &n);
-    if (n.open)
-        html_print(
-            out,
-            "<p class='banner'>Incomplete: %zu of %zu launches of %s were not run. Go on with "
-            "<code>plumb run --resume %s</code></p>\n",
-            n.open, n.all, page->r->names[i], run->path);
     if (lost)
         html_print(
-            out,
+            page->out,
             "<p class='banner'>%s of %s never reached the disk; what was launched for it is left "
             "out. <code>plumb run --resume %s</code> runs it again.</p>\n",
-            show_count(&page->r->pool, lost, "row"), page->r->names[i], run->path);
+            show_count(&page->r->pool, lost, "row"), page->r->names[i], page->r->runs[i].path);
 }
 
 static size_t count_unmeasured(const struct report_rows *rows)
@@ -215,10 +151,13 @@ static void write_origin_banner(const struct page *page, size_t run)
 
 static void write_top(const struct page *page)
 {
-    fputs("<header>\n<h1>Plumbline report</h1>\n", page->out);
+    fputs("<header>\n<h1>", page->out);
+    for (size_t i = 0; i < page->r->n_runs; i++)
+        html_print(page->out, "%s%s", i ? ", " : "", page->r->names[i]);
+    fputs("</h1>\n", page->out);
     for (size_t i = 0; i < page->r->n_runs; i++)
         write_facts_of_run(page, i);
-    fputs("<nav><a href='#headlines'>Headlines</a> ", page->out);
+    fputs("<nav><a href='#headlines'>Summary</a> ", page->out);
     if (page->verdicts)
         fputs("<a href='#verdicts'>Verdicts</a> ", page->out);
     if (page->headlines->contrasts.n)
@@ -238,40 +177,44 @@ static void write_top(const struct page *page)
         write_origin_banner(page, i);
 }
 
-void page_reading(const struct page *page)
+void page_fold(const struct page *page, const char *id, const char *title)
 {
-    fputs(
-        "<section id='reading'>\n<h2>How to read it</h2>\n<dl class='reading'>\n"
-        "<dt>value</dt><dd>The median of a launch's samples. Over several launches of a case: the "
-        "geometric mean of their medians, as in comparisons and histories.</dd>\n"
-        "<dt>interval</dt><dd>Of one launch: a distribution-free interval of its median, which "
-        "allows for autocorrelation (95 % unless the rows say otherwise). Of two to five launches: "
-        "from the lowest to the highest end of theirs, which is wider. From six launches on: the "
-        "distribution-free 95 % interval of the median over the launches' medians. In plots it is "
-        "the bar through a point.</dd>\n"
-        "<dt>limit</dt><dd>The most that is physically possible here; its source stands in the "
-        "column limit_source of each row. A value is called low below a share of it that differs "
-        "by pipe, and normal otherwise, as long as that is true of its whole interval; else it is "
-        "undecided. Where no limit is known nothing is called normal. Over several launches the "
-        "highest limit counts. A reference is no limit, but the best of the same work: nothing is "
-        "judged by it.</dd>\n"
-        "<dt>best of n</dt><dd>A headline shows the best of so many cases: chance alone puts it "
-        "above "
-        "what the same case gives the next time, the more so the more alike the cases are.</dd>\n"
-        "<dt>noisy</dt><dd>The interval is wider than was asked for when the time was up.</dd>\n"
-        "<dt>two levels</dt><dd>Samples, or launches, fall on two separate values: a median "
-        "between them would hide it, so both are given.</dd>\n"
-        "<dt>units</dt><dd>GB/s is 1e9 bytes a second, Gb/s 1e9 bits; sizes are binary: 64K is "
-        "65536 bytes. TFLOP/s counts 2mnk operations for a product, dense.</dd>\n"
-        "<dt>not measured</dt><dd>An empty cell. It is never a zero.</dd>\n</dl>\n</section>\n",
-        page->out);
+    html_print(page->out,
+               "<section>\n<details class='d-fold'><summary><h2>%s</h2></summary>\n"
+               "<div id='%s'>\n",
+               title, id);
+}
+
+void page_fold_end(const struct page *page)
+{
+    fputs("</div>\n</details>\n</section>\n", page->out);
+}
+
+/* The same blocks as on a terminal. */
+static void write_summary(const struct page *page)
+{
+    struct report *r = page->r;
+    struct document *d = document_new(&r->pool);
+
+    for (size_t run = 0; run < r->n_runs; run++) {
+        if (r->n_runs > 1)
+            document_heading(d, 3, r->names[run], "");
+        summary_answers(r, page->headlines, run, d);
+    }
+    summary_table(r, page->headlines, d);
+    glossary_link(d);
+    fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
+    document_write_html(d, page->out);
+    fputs("</section>\n", page->out);
 }
 
 void page_write(const struct page *page)
 {
+    struct document *words = document_new(&page->r->pool);
+
     write_head(page);
     write_top(page);
-    page_headlines(page);
+    write_summary(page);
     if (page->verdicts)
         page->verdicts->write(page->out, page->verdicts->context);
     page_contrasts(page);
@@ -282,7 +225,10 @@ void page_write(const struct page *page)
     page_quality(page);
     page_rows(page);
     page_again(page);
-    page_reading(page);
+    page_fold(page, "reading", "How to read it");
+    glossary_list(words);
+    document_write_html(words, page->out);
+    page_fold_end(page);
     fputs("</main>\n<footer>Made by plumb " PLUMB_VERSION
           ". This page holds all that it shows and asks for nothing else.</footer>\n<script>\n",
           page->out);

@@ -21,7 +21,10 @@ struct page {
 
 void page_write(const struct page *page);
 
-void page_headlines(const struct page *page);
+/* A section that is folded: what nobody needs for an answer. Paper shows it where it is unfolded. */
+void page_fold(const struct page *page, const char *id, const char *title);
+void page_fold_end(const struct page *page);
+
 void page_contrasts(const struct page *page); /* nothing where there are none; so page_matrices */
 void page_matrices(const struct page *page);
 void page_machine(const struct page *page);
@@ -33,7 +36,6 @@ void page_figure(const struct page *page, size_t figure); /* which has been draw
 void page_quality(const struct page *page);
 void page_rows(const struct page *page);
 void page_again(const struct page *page);
-void page_reading(const struct page *page);
 
 /* Of a run between hosts: which they are, what started things there, which pairs the rows are of. Else nothing. */
 bool page_has_hosts(const struct page *page, size_t run);

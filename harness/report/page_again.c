@@ -91,8 +91,9 @@ static void write_run(const struct page *page, size_t i)
 
 void page_again(const struct page *page)
 {
-    fputs("<section id='again'>\n<h2>How to do it again</h2>\n", page->out);
+    page_fold(page, "again", "How to do it again");
     for (size_t i = 0; i < page->r->n_runs; i++)
         write_run(page, i);
-    fputs("<p>The same seed plans the same cases in the same order.</p>\n</section>\n", page->out);
+    fputs("<p>The same seed plans the same cases in the same order.</p>\n", page->out);
+    page_fold_end(page);
 }

@@ -383,11 +383,11 @@ static void write_lacks(const struct page *page)
 
 void page_quality(const struct page *page)
 {
-    fputs("<section id='quality'>\n<h2>Quality</h2>\n", page->out);
+    page_fold(page, "quality", "Quality: what disturbed it, what has no value");
     write_counts(page);
     write_lacks(page);
     write_levels(page);
     write_choices(page);
     write_ledger(page);
-    fputs("</section>\n", page->out);
+    page_fold_end(page);
 }

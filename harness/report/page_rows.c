@@ -148,17 +148,15 @@ static void write_bench(const struct page *page, const struct report_bench *b)
 void page_rows(const struct page *page)
 {
     FILE *out = page->out;
-    const char *rows = show_count(&page->r->pool, page->r->n_rows, "row");
 
+    page_fold(page, "rows", "Every row");
     html_print(out,
-               "<section id='rows'>\n<h2>Every row</h2>\n<p>%s. Click a heading to sort by it; "
+               "<p>%s. Click a heading to sort by it; "
                "filter by words, or by a column, as in <code>op=triad threads&gt;1</code>.</p>\n"
                "<noscript><p class='banner'>The tables need JavaScript. The same rows are in the "
                "CSV files of the run folder, one for each benchmark.</p></noscript>\n"
-               "<p class='paper'>%s, not printed here: see the CSV files of the run "
-               "folder, one for each benchmark.</p>\n<div id='tables'></div>\n<script "
-               "type='application/json' id='data'>{\"runs\":[",
-               rows, rows);
+               "<div id='tables'></div>\n<script type='application/json' id='data'>{\"runs\":[",
+               show_count(&page->r->pool, page->r->n_rows, "row"));
     for (size_t i = 0; i < page->r->n_runs; i++) {
         fputs(i ? "," : "", out);
         html_json_string(out, page->r->names[i]);
@@ -168,5 +166,6 @@ void page_rows(const struct page *page)
         fputs(b ? ",\n" : "\n", out);
         write_bench(page, &page->r->benches[b]);
     }
-    fputs("]}</script>\n</section>\n", out);
+    fputs("]}</script>\n", out);
+    page_fold_end(page);
 }

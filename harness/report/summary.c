@@ -1,225 +1,651 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The headlines of one run as a table for a terminal. */
+/* The first screen of a run: see summary.h. */
+#include "harness/report/summary.h"
+
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "core/text.h"
-#include "harness/report/headline.h"
+#include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
-#include "harness/report/utf8.h"
+#include "harness/report/trust.h"
 
-#define SLOW_MAX      4  /* pairs of GPUs that are named */
-#define OF_LEAST      16 /* columns */
-#define VERDICT_LEAST 10 /* "not judged" */
-#define INDENT        2  /* of what stands under a line */
+#define SLOW_MAX   4   /* pairs of GPUs that are named */
+#define FAILED_MAX 2   /* tests that failed and are named; the table has all */
+#define REASON_MAX 130 /* bytes of a reason in an answer: the table has it whole */
+#define GIB        (1024.0 * 1024 * 1024)
 
-enum { PIPE, OF, VALUE, INTERVAL, LIMIT, VERDICT, COLUMNS };
-
-struct line {
-    const char *cells[COLUMNS];
-    size_t judged, shared; /* of the verdict: struct verdict */
+struct scene {
+    struct report *r;
+    struct pool *pool;
+    const struct headlines *h;
+    size_t run;
+    struct document *d;
 };
 
-/* What comes from files may hold what a terminal obeys: only what is printable is printed. */
-static const char *printable(struct pool *pool, const char *text)
+static bool is_kind(const struct headline_run *at, enum verdict_kind kind)
 {
-    size_t n, used, at = 0;
-    char *kept = pool_alloc(pool, 3 * strlen(text) + 1, 1); /* a replacement takes three bytes */
+    return at->verdict.kind == kind;
+}
 
-    for (; kept && *text; text += used, at += n) {
-        const char *c = utf8_printable(text, &n, &used);
+static bool is_measured_value(const struct headline_run *at)
+{
+    return at->point && at->point->n_values && point_is_measured(at->point);
+}
 
-        memcpy(kept + at, c, n);
+static bool has_failed(const struct headline_run *at)
+{
+    return at->verdict.tone == TONE_BAD;
+}
+
+static bool is_judged(const struct headline_run *at)
+{
+    return at->verdict.low_below > 0;
+}
+
+static const struct headline_run *line(const struct scene *s, size_t i)
+{
+    return &s->h->all[i].runs[s->run];
+}
+
+static const char *test_name(const struct scene *s, size_t i)
+{
+    return pool_text(s->pool, "%s, %s", s->h->all[i].pipe, s->h->all[i].label);
+}
+
+/* ---- the machine and the run */
+
+static const char *gpu_names(const struct scene *s, const json_t *machine)
+{
+    const json_t *devices = json_object_get(json_object_get(machine, "gpus"), "devices");
+    size_t n = json_array_size(devices);
+    const char *name = meta_text(json_array_get(devices, 0), "name"), *others = "";
+
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(meta_text(json_array_get(devices, i), "name"), name) != 0)
+            others = " and others";
+    if (!n)
+        return "";
+    return pool_text(
+        s->pool, "%zu x %s%s%s", n, *name ? name : "a GPU without a name", others,
+        strcmp(meta_text(json_array_get(devices, 0), "nature"), "simulated") ? "" : " (simulated)");
+}
+
+/* "Intel(R) Xeon(R) Processor" without its marks. */
+static const char *without_marks(struct pool *pool, const char *name)
+{
+    static const char *const marks[] = {"(R)", "(r)", "(TM)", "(tm)"};
+
+    for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
+        for (const char *at; (at = strstr(name, marks[i])) != NULL;)
+            name = pool_text(pool, "%.*s%s", (int)(at - name), name, at + strlen(marks[i]));
+    return name;
+}
+
+static const char *cpu_name(const struct scene *s, const json_t *cpu)
+{
+    const json_t *family = json_object_get(cpu, "family"), *model;
+    const char *text = without_marks(s->pool, meta_text(cpu, "model"));
+    long long n = json_integer_value(json_object_get(cpu, "threads"));
+
+    model = json_object_get(cpu, "model_number");
+    bool is_named = text[strcspn(text, "0123456789")]; /* "EPYC 9575F" needs no more */
+
+    if (!*text)
+        text = "CPU not known";
+    if (!is_named && json_is_integer(family) && json_is_integer(model))
+        text = pool_text(s->pool, "%s (family %lld, model %lld)", text, json_integer_value(family),
+                         json_integer_value(model));
+    return n > 0 ? pool_text(s->pool, "%s, %lld CPU%s", text, n, n == 1 ? "" : "s") : text;
+}
+
+static const char *nature(const struct scene *s, const json_t *machine)
+{
+    const char *name = meta_text(json_object_get(machine, "virtualization"), "hypervisor");
+
+    return !*name                 ? ""
+           : strcmp(name, "none") ? pool_text(s->pool, "virtual: %s", name)
+                                  : "bare metal";
+}
+
+static void answer_machine(const struct scene *s)
+{
+    const json_t *machine = json_object_get(s->r->runs[s->run].meta, "machine");
+    const json_t *bytes = json_object_get(json_object_get(machine, "memory"), "total_bytes");
+    const char *text = cpu_name(s, json_object_get(machine, "cpu"));
+
+    if (json_is_integer(bytes))
+        text = show_joined(s->pool, text,
+                           pool_text(s->pool, "%.1f GiB", (double)json_integer_value(bytes) / GIB));
+    text = show_joined(s->pool, text, gpu_names(s, machine));
+    document_answer(s->d, "Machine", "", TONE_NONE, text);
+}
+
+struct launches {
+    size_t all, open, failed, late; /* late: of those that failed, over their time-out */
+};
+
+static struct launches count_launches(const struct run_folder *run)
+{
+    size_t state = table_column(&run->plan, "state");
+    struct launches n = {.all = run->plan.n_rows};
+
+    for (size_t i = 0; i < n.all; i++) {
+        const char *text = table_cell(&run->plan, i, state);
+
+        n.open += !strcmp(text, "todo");
+        n.late += !strcmp(text, "late");
+        n.failed += !strcmp(text, "fail") || !strcmp(text, "late");
     }
-    return kept ? kept : "";
+    return n;
 }
 
-static size_t width_of(const char *text)
+/* "2026-11-23T12:02:03Z" without its seconds. */
+static const char *started(const struct scene *s, const json_t *meta)
 {
-    return wrap_columns(text, strlen(text));
+    const char *time = meta_text(meta, "started_utc");
+
+    return strlen(time) >= 16 ? pool_text(s->pool, "%.10s %.5s UTC", time, time + 11) : time;
 }
 
-static struct line line_of(struct report *r, const struct headlines *h, size_t i)
+/* "174 launches", "170 of 174 launches, 2 failed (1 over the time-out)" */
+static const char *launches_text(const struct scene *s, const struct launches *n)
 {
-    const struct headline *at = &h->all[i];
-    const struct headline_run *run = &at->runs[0];
-    bool repeats = i && !strcmp(h->all[i - 1].pipe, at->pipe);
-    struct line line = {
-        {repeats ? "" : at->pipe, at->label, "not measured", "", "", run->verdict.sentence},
-        run->verdict.judged,
-        run->verdict.shared};
+    size_t done = n->all - n->open - n->failed;
+    const char *text = pool_text(s->pool, "%zu launch%s", n->all, n->all == 1 ? "" : "es");
+
+    if (done < n->all)
+        text = pool_text(s->pool, "%zu of %s", done, text);
+    if (n->failed)
+        text = pool_text(s->pool, "%s, %zu failed", text, n->failed);
+    if (n->late)
+        text = pool_text(s->pool, "%s (%zu over the time-out)", text, n->late);
+    return text;
+}
+
+static void answer_run(const struct scene *s)
+{
+    const struct run_folder *run = &s->r->runs[s->run];
+    const json_t *machine = json_object_get(run->meta, "machine");
+    const json_t *host = json_object_get(machine, "host");
+    const char *suite = meta_text(run->meta, "suite"), *name = meta_text(host, "hostname");
+    const char *kind = nature(s, machine), *text = *suite ? suite : "suite not named";
+    size_t hosts = json_array_size(json_object_get(json_object_get(run->meta, "hosts"), "list"));
+    struct launches n = count_launches(run);
+
+    if (hosts)
+        text = pool_text(s->pool, "%s over %s, started", text, show_count(s->pool, hosts, "host"));
+    text = pool_text(s->pool, "%s on %s", text, *name ? name : "an unnamed host");
+    if (*kind)
+        text = pool_text(s->pool, "%s (%s)", text, kind);
+    text = show_joined(s->pool, text, started(s, run->meta));
+    text = show_joined(s->pool, text, launches_text(s, &n));
+    document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE, text);
+    if (n.open)
+        document_answer_more(s->d, "to go on",
+                             pool_text(s->pool, "plumb run --resume %s", run->path));
+}
+
+/* ---- trust */
+
+static const char *disturbed_text(const struct scene *s, const struct trust *t)
+{
+    const char *by = "";
+
+    if (t->steal_percent >= 1)
+        by = show_joined(s->pool, by,
+                         pool_text(s->pool, "CPU steal up to %.0f %%", t->steal_percent));
+    if (t->clock_percent >= 5)
+        by = show_joined(s->pool, by, pool_text(s->pool, "clock change %.0f %%", t->clock_percent));
+    if (t->quota_ms > 0)
+        by = show_joined(s->pool, by, "a CPU quota held it");
+    if (t->throttled)
+        by = show_joined(s->pool, by, "heat throttled it");
+    if (!*by && t->switched)
+        by = "other processes ran in between";
+    return pool_text(s->pool, "disturbed: %zu of %zu rows%s%s%s", t->disturbed, t->rows,
+                     *by ? " (" : "", by, *by ? ")" : "");
+}
+
+/* What was asked for, as it is to be typed again. */
+static const char *suite_argument(const json_t *meta)
+{
+    const json_t *command = json_object_get(meta, "command");
+    const char *word = json_string_value(json_array_get(command, 2));
+
+    return word && *word && *word != '-' ? word : meta_text(meta, "suite");
+}
+
+static void advise(const struct scene *s, const struct trust *t)
+{
+    const char *time = "", *suite = suite_argument(s->r->runs[s->run].meta);
+
+    if (isnan(t->next))
+        return;
+    if (t->repeats && !*suite) {
+        document_answer_more(s->d, pool_text(s->pool, "launch every case %zu times", t->repeats),
+                             "");
+        return;
+    }
+    if (!t->repeats) {
+        document_answer_more(
+            s->d, "measure again when the machine is quieter: at night, no neighbours", "");
+        return;
+    }
+    if (!isnan(t->minutes))
+        time = pool_text(s->pool, " in about %.0f min", fmax(1, ceil(t->minutes)));
+    document_answer_more(s->d, pool_text(s->pool, "for %.0f %%%s", 100 * t->next, time),
+                         pool_text(s->pool, "plumb run %s --repeat %zu", suite, t->repeats));
+}
+
+/* A case of a single launch shows nothing; else two digits. */
+static const char *trust_text(const struct scene *s, const struct trust *t)
+{
+    const char *of = pool_text(s->pool, "median of %zu case%s of %zu launch%s", t->cases,
+                               t->cases == 1 ? "" : "s", t->launches, t->launches == 1 ? "" : "es");
+
+    if (t->launches < 2)
+        return pool_text(s->pool, "a single launch of each case shows no loss (%s)",
+                         show_count(s->pool, t->cases, "case"));
+    return pool_text(s->pool,
+                     t->smallest < 0.0995 ? "smallest detectable loss %.2g %% (%s)"
+                                          : "smallest detectable loss %.0f %% (%s)",
+                     100 * t->smallest, of);
+}
+
+static int answer_trust(const struct scene *s)
+{
+    struct trust t;
+    char grade[2] = "";
+
+    if (trust_make(s->r, s->run, &t))
+        return -ENOMEM;
+    if (!t.grade) {
+        document_answer(s->d, "Trust", "none", TONE_LOW,
+                        "no judged case was measured on this machine");
+        return 0;
+    }
+    grade[0] = t.grade;
+    document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
+                    t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
+    if (t.disturbed)
+        document_answer_more(s->d, disturbed_text(s, &t), "");
+    advise(s, &t);
+    return 0;
+}
+
+/* ---- what failed, what is weakest */
+
+static bool is_weak(const struct headline_run *at)
+{
+    return at->verdict.tone != TONE_NONE || is_kind(at, VERDICT_UNDECIDED);
+}
+
+static bool any_failed(const struct scene *s)
+{
+    for (size_t i = 0; i < s->h->n; i++)
+        if (has_failed(line(s, i)))
+            return true;
+    return false;
+}
+
+static const char *shortened(const struct scene *s, const char *text)
+{
+    size_t n = strlen(text);
+
+    if (n <= REASON_MAX)
+        return text;
+    for (n = REASON_MAX; n && text[n] != ' '; n--)
+        ;
+    return pool_text(s->pool, "%.*s ...", (int)(n ? n : REASON_MAX), text);
+}
+
+static void answer_failed(const struct scene *s)
+{
+    size_t n = 0;
+    const char *names = "", *reason = "";
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *at = line(s, i);
+
+        if (!has_failed(at) || ++n > FAILED_MAX)
+            continue;
+        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", test_name(s, i));
+        reason = *reason || !at->point ? reason : at->point->reason;
+    }
+    if (n > FAILED_MAX)
+        names = pool_text(s->pool, "%s; %zu more", names, n - FAILED_MAX);
+    if (!n)
+        return;
+    document_answer(s->d, "Failed", pool_text(s->pool, "%zu of %zu tests", n, s->h->n), TONE_BAD,
+                    names);
+    if (*reason)
+        document_answer_more(s->d, shortened(s, reason), "");
+}
+
+/* How near it is to what is called low: above the limit comes before all, for then the limit or the
+ * path is wrong. */
+static double rank(const struct headline_run *at)
+{
+    double share = at->point->percent / at->verdict.low_below;
+
+    return is_kind(at, VERDICT_ABOVE) ? -2 : is_kind(at, VERDICT_LOW) ? share - 1 : share;
+}
+
+static size_t weakest(const struct scene *s)
+{
+    size_t found = s->h->n;
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const struct headline_run *at = line(s, i);
+
+        if (is_judged(at) && (found == s->h->n || rank(at) < rank(line(s, found))))
+            found = i;
+    }
+    return found;
+}
+
+/* Without what only bounds its time: by default it has more. */
+static const char *without(const struct scene *s, const char *arguments, const char *option)
+{
+    const char *at = strstr(arguments, option), *end;
+
+    if (!at || (at != arguments && at[-1] != ' '))
+        return arguments;
+    end = at + strlen(option);
+    end += strspn(end, " ");
+    end += strcspn(end, " ");
+    end += strspn(end, " ");
+    return pool_text(s->pool, "%.*s%s", (int)(at - arguments), arguments, end);
+}
+
+/* The launch's own command; "" where it needs other hosts. */
+static const char *command_of(const struct scene *s, const struct headline *h)
+{
+    const struct table *plan = &s->r->runs[s->run].plan;
+    const struct report_rows *rows = &h->bench->rows[s->run];
+    const char *id = row_text(rows, h->runs[s->run].point->rows[0], FIELD_CASE);
+    size_t column = table_column(plan, "case"), hosts = table_column(plan, "hosts");
+    size_t from = table_column(plan, "from"), i;
+    const char *arguments;
+
+    for (i = 0; i < plan->n_rows; i++)
+        if (!strcmp(table_cell(plan, i, column), id))
+            break;
+    if (i == plan->n_rows || *table_cell(plan, i, hosts) || *table_cell(plan, i, from))
+        return "";
+    arguments = table_cell(plan, i, table_column(plan, "arguments"));
+    arguments = without(s, without(s, arguments, "--budget "), "--warmup ");
+    return pool_text(s->pool, "plumb %s %s", h->bench->name, arguments);
+}
+
+static const char *weakness(const struct scene *s, size_t i)
+{
+    const struct headline_run *at = line(s, i);
+    const char *text = pool_text(s->pool, "%s, is at %s of its limit", test_name(s, i),
+                                 show_percent(s->pool, at->point->percent));
+
+    if (*at->verdict.range)
+        text = pool_text(s->pool, "%s (%s)", text, at->verdict.range);
+    else if (isnan(at->point->low))
+        text = pool_text(s->pool, "%s in a single launch", text);
+    return text;
+}
+
+static void answer_weakest(const struct scene *s)
+{
+    size_t i = weakest(s);
+    const struct headline_run *at;
+    const char *why, *command;
+
+    if (i == s->h->n) {
+        document_answer(s->d, "Weakest", "not known", TONE_NONE,
+                        "no test was measured against a limit of this machine");
+        return;
+    }
+    at = line(s, i);
+    document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
+    if (any_failed(s)) /* that comes first */
+        return;
+    why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, at->best);
+    why = *why || !is_weak(at) || is_kind(at, VERDICT_UNDECIDED) ? why : at->point->reason;
+    if (*why)
+        document_answer_more(s->d, shortened(s, why), "");
+    command = command_of(s, &s->h->all[i]);
+    if (*command)
+        document_answer_more(s->d, "to look closer", command);
+}
+
+/* ---- what is healthy, what is not known */
+
+/* "Network latency", of a list that has "Network". */
+static bool is_kind_of(const char *list, const char *pipe)
+{
+    size_t n = strcspn(pipe, " ");
+
+    for (; pipe[n] && *list; list += strcspn(list, ","), list += strspn(list, ", "))
+        if (strcspn(list, ",") == n && !memcmp(list, pipe, n))
+            return true;
+    return false;
+}
+
+/* Pipes of the tests for which `is` holds, each once, but for those of tests for which `not` does. */
+static const char *pipes_where(const struct scene *s, bool (*is)(const struct headline_run *),
+                               bool (*never)(const struct headline_run *))
+{
+    const char *list = "", *last = "";
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        const char *pipe = s->h->all[i].pipe;
+        bool any = false, shut = false;
+
+        if (!strcmp(pipe, last))
+            continue;
+        last = pipe;
+        for (size_t k = i; k < s->h->n && !strcmp(s->h->all[k].pipe, pipe); k++) {
+            any = any || is(line(s, k));
+            shut = shut || (never && never(line(s, k)));
+        }
+        if (any && !shut && !is_kind_of(list, pipe))
+            list = show_joined(s->pool, list, pipe);
+    }
+    return list;
+}
+
+static bool is_normal(const struct headline_run *at)
+{
+    return is_measured_value(at) && is_kind(at, VERDICT_NORMAL);
+}
+
+static bool is_undecided(const struct headline_run *at)
+{
+    return is_measured_value(at) && is_kind(at, VERDICT_UNDECIDED);
+}
+
+static bool is_without_limit(const struct headline_run *at)
+{
+    return is_measured_value(at) && !(at->verdict.low_below > 0) && !has_failed(at);
+}
+
+static bool is_unmeasured(const struct headline_run *at)
+{
+    return is_kind(at, VERDICT_NOT_MEASURED);
+}
+
+static bool is_not_of_here(const struct headline_run *at)
+{
+    return at->point && at->point->n_values && !point_is_measured(at->point);
+}
+
+static void answer_healthy(const struct scene *s)
+{
+    const char *list = pipes_where(s, is_normal, is_weak);
+    size_t normal = 0, judged = 0;
+
+    for (size_t i = 0; i < s->h->n; i++) {
+        normal += is_normal(line(s, i));
+        judged += is_judged(line(s, i));
+    }
+    document_answer(
+        s->d, "Healthy", "", TONE_NONE,
+        *list ? pool_text(s->pool, "%s (%zu of %zu judged tests are normal)", list, normal, judged)
+              : "no component is proven to be");
+}
+
+static const char *more(const struct scene *s, const char *text, const char *what, const char *list)
+{
+    if (!*list)
+        return text;
+    return pool_text(s->pool, "%s%s%s: %s", text, *text ? "; " : "", what, list);
+}
+
+static void answer_unknown(const struct scene *s)
+{
+    const char *text = "";
+
+    text = more(s, text, "undecided", pipes_where(s, is_undecided, NULL));
+    text = more(s, text, "not judged", pipes_where(s, is_without_limit, is_judged));
+    text = more(s, text, "simulated or modelled", pipes_where(s, is_not_of_here, NULL));
+    text = more(s, text, "not measured", pipes_where(s, is_unmeasured, NULL));
+    text = more(s, text, "not in this run", s->h->missing);
+    if (*s->h->no_gpu)
+        text = pool_text(s->pool, "%s%sno GPU was measured", text, *text ? "; " : "");
+    if (*text)
+        document_answer(s->d, "Unknown", "", TONE_NONE, text);
+}
+
+int summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d)
+{
+    const struct scene s = {r, &r->pool, h, run, d};
+    int err;
+
+    answer_machine(&s);
+    answer_run(&s);
+    err = answer_trust(&s);
+    answer_failed(&s);
+    answer_weakest(&s);
+    answer_healthy(&s);
+    answer_unknown(&s);
+    return err || r->pool.failed ? -ENOMEM : 0;
+}
+
+/* ---- the table */
+
+enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
+
+/* Of one run: without RUN. */
+static const struct document_column columns[COLUMNS] = {
+    [PIPE] = {"component", COLUMN_STAYS, false}, [TEST] = {"test", COLUMN_STAYS, false},
+    [RUN] = {"run", COLUMN_STAYS, false},        [VALUE] = {"value", COLUMN_STAYS, true},
+    [SIDES] = {"+/-", COLUMN_GOES_FIRST, true},  [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
+    [WORD] = {"word", COLUMN_STAYS, false}};
+
+struct lines {
+    struct document_table *table;
+    struct document_column columns[COLUMNS];
+    size_t at[COLUMNS]; /* of each of the above its place; COLUMNS: there is none */
+};
+
+static struct cell *cell_of(const struct lines *l, struct cell *row, size_t column)
+{
+    return &row[l->at[column]];
+}
+
+static void fill_row(const struct scene *s, const struct lines *l, size_t i)
+{
+    const struct headline_run *at = line(s, i);
+    const struct report_point *p = at->point;
+    const char *what = headline_what(s->pool, at), *label = s->h->all[i].label;
+    struct cell *row = document_row(l->table), *word = cell_of(l, row, WORD);
     struct show_scale scale;
 
-    const char *what = headline_what(&r->pool, run);
-    if (*what)
-        line.cells[OF] = pool_text(&r->pool, "%s (%s)", at->label, what);
-    if (!run->point || !run->point->n_values)
-        return line;
-    scale = show_scale(run->point->value, run->best->unit);
-    line.cells[VALUE] =
-        pool_text(&r->pool, "%s %s%s", show_number(&r->pool, run->point->value * scale.factor),
-                  scale.unit, show_origin(&r->pool, run->point->origin));
-    line.cells[INTERVAL] = show_scaled_interval(&r->pool, run->point, scale.factor);
-    line.cells[LIMIT] = show_share(&r->pool, run->point);
-    return line;
+    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].pipe);
+    *cell_of(l, row, TEST) = cell_text(*what ? pool_text(s->pool, "%s (%s)", label, what) : label);
+    if (s->r->n_runs > 1)
+        *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
+    *word = cell_word(at->verdict.word, at->verdict.tone);
+    for (const struct verdict_remark *m = at->verdict.remarks; m; m = m->next)
+        cell_note(word, document_note(s->d, m->text));
+    if (!p || !p->n_values)
+        return;
+    scale = show_scale(p->value, at->best->unit);
+    *cell_of(l, row, VALUE) = cell_value(p->value * scale.factor, scale.unit);
+    *cell_of(l, row, SIDES) = cell_interval(p->value, p->low, p->high);
+    *cell_of(l, row, SHARE) = cell_share(p->percent, p->reference);
 }
 
-static struct line printable_line(struct pool *pool, struct line line)
+/* The first few, of each matrix; the page has all. Slow hosts are remarks on their tests. */
+static void list_slow_pairs(const struct scene *s, const struct matrix *m, size_t *listed)
 {
-    for (size_t c = 0; c < COLUMNS; c++)
-        line.cells[c] = printable(pool, line.cells[c]);
-    return line;
+    if (m->vague)
+        document_item(s->d, pool_text(s->pool, "noisy: %s, %s: %s", m->metric, m->title,
+                                      matrix_vague_text(s->r, m)));
+    for (size_t k = 0; k < m->n * m->n; k++)
+        if (matrix_is_listed(m, k) && ++*listed <= SLOW_MAX)
+            document_item(s->d, pool_text(s->pool, "slow: %s, %s: %s%s", m->metric, m->title,
+                                          matrix_slow_text(s->r, m, k),
+                                          show_origin(s->pool, m->cells[k].point->origin)));
 }
 
-/* Of all columns before the verdict, two blanks after each. What a case is of may be long: it goes
- * on in the next line where it would push the verdict's first word off the line. */
-static void find_widths(const struct line *lines, size_t n, size_t line, size_t *widths)
+static void list_rest(const struct scene *s)
 {
-    size_t others = VERDICT_LEAST;
+    size_t listed = 0;
 
-    for (size_t c = 0; c < VERDICT; c++) {
-        widths[c] = 0;
-        for (size_t i = 0; i < n; i++)
-            if (width_of(lines[i].cells[c]) > widths[c])
-                widths[c] = width_of(lines[i].cells[c]);
-        others += c == OF ? 2 : widths[c] + 2;
-    }
-    size_t room = line > others + OF_LEAST ? line - others : OF_LEAST;
-    if (widths[OF] > room)
-        widths[OF] = room;
+    for (size_t i = 0; i < s->h->matrices.n; i++)
+        list_slow_pairs(s, &s->h->matrices.all[i], &listed);
+    if (listed > SLOW_MAX)
+        document_item(
+            s->d, pool_text(s->pool, "slow: %zu more pairs, see the report", listed - SLOW_MAX));
+    if (*s->h->unheaded)
+        document_item(s->d,
+                      pool_text(s->pool, "no headline from the rows here: %s", s->h->unheaded));
+    if (*s->h->no_gpu)
+        document_item(s->d, headlines_no_gpu_text(s->pool, s->h));
 }
 
-/* Of a verdict that has no room, the judgement stays in the line. How many bytes of it that are. */
-static size_t kept_bytes(const struct line *line, size_t room)
+static struct lines *new_lines(struct report *r, struct document *d)
 {
-    const char *sentence = line->cells[VERDICT];
+    struct lines *l = pool_alloc(&r->pool, 1, sizeof(*l));
+    size_t n = 0;
 
-    if (width_of(sentence) <= room)
-        return strlen(sentence);
-    return line->judged <= room ? line->judged : 0;
-}
-
-/* What of the verdict is to go under the line: not the share that the line shows. */
-static const char *rest_of(const struct line *line, size_t kept)
-{
-    const char *rest = line->cells[VERDICT] + kept;
-
-    if (kept == line->judged)
-        rest += strspn(rest, ": ");
-    if (kept != line->judged || !line->shared || !*line->cells[LIMIT])
-        return rest;
-    rest += line->shared;
-    return rest + strspn(rest, ";, ");
-}
-
-static void print_line(FILE *out, const struct line *line, const size_t *widths, size_t width)
-{
-    const char *of = line->cells[OF], *sentence = line->cells[VERDICT];
-    size_t at = 0, pad = 0, next;
-
-    for (size_t c = 0; c < VERDICT; c++) {
-        const char *text = line->cells[c];
-        size_t n = c == OF ? wrap_take(of, widths[OF], &next) : strlen(text);
-
-        if (n)
-            fprintf(out, "%*s%.*s", (int)pad, "", (int)n, text);
-        pad = (n ? 0 : pad) + widths[c] + 2 - wrap_columns(text, n);
-        of += c == OF ? next : 0;
-        at += widths[c] + 2;
-    }
-    size_t judged = kept_bytes(line, width > at ? width - at : 0);
-    if (judged)
-        fprintf(out, "%*s%.*s", (int)pad, "", (int)judged, sentence);
-    fputc('\n', out);
-    for (; *of; of += next) {
-        size_t n = wrap_take(of, widths[OF], &next);
-
-        fprintf(out, "%*s%.*s\n", (int)widths[PIPE] + 2, "", (int)n, of);
-    }
-    wrap_print(out, rest_of(line, judged), widths[PIPE] + 2 + INDENT, width);
-}
-
-static void print_lines(FILE *out, const struct line *lines, size_t n)
-{
-    size_t widths[COLUMNS], width = wrap_width(out), cells = 0;
-    struct line header = lines[0];
-
-    find_widths(lines, n, width, widths);
-    for (size_t c = 0; c < VERDICT; c++)
-        cells += widths[c] + 2;
-    if (cells + width_of(header.cells[VERDICT]) > width) /* verdicts are all under their lines */
-        header.cells[VERDICT] = "";
-    print_line(out, &header, widths, width);
-    for (size_t i = 1; i < n; i++)
-        print_line(out, &lines[i], widths, width);
-}
-
-/* A line that stands alone. */
-static void print_wrapped(FILE *out, struct report *r, const char *text)
-{
-    size_t width = wrap_width(out), next, n;
-
-    text = printable(&r->pool, text);
-    n = wrap_take(text, width, &next);
-    fprintf(out, "%.*s\n", (int)n, text);
-    wrap_print(out, text + next, INDENT, width);
-}
-
-/* The first few, of each matrix; the page has all. */
-static void print_slow_pairs(FILE *out, struct report *r, const struct matrices *matrices)
-{
-    size_t printed = 0, all = 0;
-
-    for (size_t i = 0; i < matrices->n; i++) {
-        const struct matrix *m = &matrices->all[i];
-
-        for (size_t k = 0; k < m->n_slow_hosts; k++)
-            print_wrapped(out, r,
-                          pool_text(&r->pool, "slow: %s, %s: %s", m->metric, m->title,
-                                    matrix_host_text(r, m, k)));
-        if (m->vague)
-            print_wrapped(out, r,
-                          pool_text(&r->pool, "noisy: %s, %s: %s", m->metric, m->title,
-                                    matrix_vague_text(r, m)));
-        for (size_t k = 0; k < m->n * m->n; k++) {
-            if (!matrix_is_listed(m, k) || ++all > SLOW_MAX)
-                continue;
-            printed++;
-            print_wrapped(out, r,
-                          pool_text(&r->pool, "slow: %s, %s: %s%s", m->metric, m->title,
-                                    matrix_slow_text(r, m, k),
-                                    show_origin(&r->pool, m->cells[k].point->origin)));
+    for (size_t i = 0; l && i < COLUMNS; i++)
+        if (i != RUN || r->n_runs > 1) {
+            l->at[i] = n;
+            l->columns[n++] = columns[i];
         }
-    }
-    if (all > printed)
-        fprintf(out, "slow: %zu more pairs, see the report\n", all - printed);
+    if (l)
+        l->table = document_table(d, l->columns, n);
+    return l && l->table ? l : NULL;
 }
 
-static int print_headlines(FILE *out, struct report *r, const struct headlines *h)
+void summary_table(struct report *r, const struct headlines *h, struct document *d)
 {
-    struct line *lines = pool_alloc(&r->pool, h->n + 1, sizeof(*lines));
+    struct scene s = {r, &r->pool, h, 0, d};
+    struct lines *l = h->n ? new_lines(r, d) : NULL;
 
-    if (!lines)
-        return -ENOMEM;
-    lines[0] = (struct line){.cells = {"pipe", "of", "value", "interval", "of limit", "verdict"}};
-    for (size_t i = 0; i < h->n; i++)
-        lines[i + 1] = printable_line(&r->pool, line_of(r, h, i));
+    if (!h->n)
+        document_paragraph(d, r->n_rows
+                                  ? "No headline is taken from these rows: the report lists them."
+                                  : "There is no row to take a headline from.");
+    for (size_t i = 0; l && i < h->n; i++)
+        for (s.run = 0; s.run < r->n_runs; s.run++)
+            fill_row(&s, l, i);
+    document_notes(d);
+    list_rest(&s);
+}
+
+static int write_summary(FILE *out, struct report *r, const struct headlines *h)
+{
+    struct document *d = document_new(&r->pool);
+    struct document_terminal terminal = document_terminal_of(out);
+    int err = summary_answers(r, h, 0, d);
+
+    if (err)
+        return err;
+    summary_table(r, h, d);
     fputc('\n', out);
-    print_lines(out, lines, h->n + 1);
-    const char *unsteady = headlines_unsteady_text(r, 0);
-    if (*unsteady)
-        print_wrapped(out, r, unsteady);
-    if (*h->missing)
-        print_wrapped(out, r, pool_text(&r->pool, "not in this run: %s", h->missing));
-    if (*h->unheaded)
-        print_wrapped(out, r,
-                      pool_text(&r->pool, "no headline from the rows here: %s", h->unheaded));
-    print_slow_pairs(out, r, &h->matrices);
-    if (*h->no_gpu)
-        print_wrapped(out, r, headlines_no_gpu_text(&r->pool, h));
-    return r->pool.failed ? -ENOMEM : ferror(out) ? -EIO : 0;
+    return document_write_terminal(d, &terminal, out);
 }
 
 int report_summary(FILE *out, const struct run_folder *run)
@@ -231,7 +657,7 @@ int report_summary(FILE *out, const struct run_folder *run)
     if (!err)
         err = headlines_make(&r, &headlines);
     if (!err)
-        err = print_headlines(out, &r, &headlines);
+        err = write_summary(out, &r, &headlines);
     report_release(&r);
     return err;
 }

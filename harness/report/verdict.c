@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plain sentence on one point: see headline.h. */
+/* The verdict on one point, and remarks on it: see headline.h. */
 #include <math.h>
 #include <string.h>
 
 #include "core/row_facts.h"
-#include "core/units.h"
 #include "harness/report/headline.h"
 #include "harness/report/show.h"
 
@@ -44,92 +43,124 @@ static bool is_about(const json_t *finding, const struct report_bench *b,
     return rule && word_in(rule->subjects, subject);
 }
 
-static const char *join(struct pool *pool, const char *sentence, const char *more)
+void verdict_remark(struct pool *pool, struct verdict *v, const char *text)
 {
-    return *more ? pool_text(pool, "%s%s%s", sentence, *sentence ? "; " : "", more) : sentence;
+    struct verdict_remark **end = &v->remarks,
+                          *remark = *text ? pool_alloc(pool, 1, sizeof(*remark)) : NULL;
+
+    if (!remark)
+        return;
+    while (*end)
+        end = &(*end)->next;
+    remark->text = text;
+    *end = remark;
 }
 
-static const char *add_findings(struct report *r, size_t run, const struct report_bench *b,
-                                const struct report_case *c, const struct bench_headline *rule,
-                                const char *sentence)
+static const char *findings_on(struct report *r, size_t run, const struct report_bench *b,
+                               const struct report_case *c, const struct bench_headline *rule)
 {
     const json_t *machine = json_object_get(r->runs[run].meta, "machine");
     const json_t *findings = json_object_get(machine, "findings");
+    const char *text = "";
     json_t *finding;
     size_t i;
 
     json_array_foreach (findings, i, finding)
         if (is_about(finding, b, c, rule))
-            sentence = join(&r->pool, sentence, string_of(finding, "text"));
-    return sentence;
+            text =
+                pool_text(&r->pool, "%s%s%s", text, *text ? "; " : "", string_of(finding, "text"));
+    return text;
 }
 
 const char *verdict_device_findings(struct report *r, size_t run, const struct report_bench *b,
                                     const struct report_case *c)
 {
-    return add_findings(r, run, b, c, NULL, "");
+    return findings_on(r, run, b, c, NULL);
 }
 
-/* "normal: 92 % of the limit": a judgement, and what it rests on. */
-static struct verdict judged(struct pool *pool, enum mood mood, const char *word, const char *rest)
-{
-    return (struct verdict){
-        .mood = mood, .sentence = pool_text(pool, "%s: %s", word, rest), .judged = strlen(word)};
-}
-
-#define OF_LIMIT    "%s of the limit"
 #define ABOVE_LIMIT "the limit is too low, or the data did not take that path"
+#define REFERENCE   "ref.: a share of the best of the same work, which is no limit"
+#define OUTDATED                                                                                   \
+    "ref.: a share of a limit that an earlier version measured, in a way since corrected: "        \
+    "measure "                                                                                     \
+    "again"
 
-/* The same with the share of the limit, and what follows it. */
-static struct verdict judged_share(struct pool *pool, enum mood mood, const char *word,
-                                   double percent, const char *rest)
+static struct verdict of_kind(enum verdict_kind kind)
 {
-    const char *share = pool_text(pool, OF_LIMIT, show_percent(pool, percent));
-    struct verdict v = judged(pool, mood, word, pool_text(pool, "%s%s", share, rest));
+    static const struct {
+        const char *word;
+        enum tone tone;
+    } kinds[] = {
+        [VERDICT_NORMAL] = {"normal", TONE_NONE},
+        [VERDICT_LOW] = {"low", TONE_LOW},
+        [VERDICT_ABOVE] = {"above limit", TONE_LOW},
+        [VERDICT_UNDECIDED] = {"undecided", TONE_NONE},
+        [VERDICT_NOT_JUDGED] = {"not judged", TONE_NONE},
+        [VERDICT_NO_LIMIT] = {"no limit", TONE_NONE},
+        [VERDICT_NOT_MEASURED] = {"not measured", TONE_NONE},
+        [VERDICT_OTHER_ORIGIN] = {"origin unknown", TONE_NONE},
+        [VERDICT_PARTLY_FAILED] = {"partly failed", TONE_BAD},
+        [VERDICT_FAILED] = {"failed", TONE_BAD},
+        [VERDICT_WRONG] = {"wrong data", TONE_BAD},
+    };
 
-    v.shared = strlen(share);
+    return (struct verdict){
+        .kind = kind, .word = kinds[kind].word, .tone = kinds[kind].tone, .range = ""};
+}
+
+struct verdict verdict_no_case(struct pool *pool)
+{
+    struct verdict v = of_kind(VERDICT_NOT_MEASURED);
+
+    verdict_remark(pool, &v, "this run has no such case");
     return v;
 }
 
 static struct verdict without_value(struct pool *pool, const struct report_point *p)
 {
-    const char *why = *p->reason ? p->reason : "no reason is given";
+    struct verdict v;
 
     if (!p->n_rows)
         return verdict_no_case(pool);
-    if (!strcmp(p->status, "wrong"))
-        return judged(pool, MOOD_BAD, "wrong data", why);
-    if (!strcmp(p->status, "failed"))
-        return judged(pool, MOOD_BAD, "failed", why);
-    return judged(pool, MOOD_OPEN, "not measured", why);
+    v = of_kind(!strcmp(p->status, "wrong")    ? VERDICT_WRONG
+                : !strcmp(p->status, "failed") ? VERDICT_FAILED
+                                               : VERDICT_NOT_MEASURED);
+    verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
+    return v;
+}
+
+static struct verdict of_single_launch(struct pool *pool, const struct report_point *p)
+{
+    struct verdict v = of_kind(VERDICT_UNDECIDED);
+
+    verdict_remark(pool, &v, "a single launch has no interval");
+    if (p->percent > LIMIT_EXCEEDED_PERCENT) {
+        v.tone = TONE_LOW;
+        verdict_remark(pool, &v, ABOVE_LIMIT);
+    }
+    return v;
 }
 
 /* A verdict holds only if it holds for the whole interval; without one there is none. */
 static struct verdict judge(struct pool *pool, const struct report_point *p, double low_below)
 {
-    double low = 100 * p->low / p->limit, high = 100 * p->high / p->limit;
+    double low = p->percent * p->low / p->value, high = p->percent * p->high / p->value;
     struct verdict v;
 
-    if (isnan(low) || isnan(high)) {
-        bool above = p->percent > LIMIT_EXCEEDED_PERCENT;
-
-        return judged_share(pool, above ? MOOD_WARN : MOOD_OPEN, "undecided", p->percent,
-                            above ? " in a single launch, above what is possible"
-                                  : " in a single launch");
-    }
-    if (low > LIMIT_EXCEEDED_PERCENT)
-        return judged(pool, MOOD_WARN, pool_text(pool, OF_LIMIT, show_percent(pool, p->percent)),
-                      ABOVE_LIMIT);
-    if (high < low_below) {
-        v = judged_share(pool, MOOD_WARN, "low", p->percent, "");
-        v.low = true;
+    if (isnan(low) || isnan(high))
+        return of_single_launch(pool, p);
+    if (low > LIMIT_EXCEEDED_PERCENT) {
+        v = of_kind(VERDICT_ABOVE);
+        verdict_remark(pool, &v, ABOVE_LIMIT);
         return v;
     }
+    if (high < low_below)
+        return of_kind(VERDICT_LOW);
     if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
-        return judged_share(pool, MOOD_GOOD, "normal", p->percent, "");
-    return judged_share(pool, MOOD_WARN, "undecided", p->percent,
-                        pool_text(pool, ", but it may be %s to %s", show_percent(pool, low),
-                                  show_percent(pool, high)));
+        return of_kind(VERDICT_NORMAL);
+    v = of_kind(VERDICT_UNDECIDED);
+    v.range = pool_text(pool, "%s to %s", show_percent(pool, low), show_percent(pool, high));
+    return v;
 }
 
 bool point_is_measured(const struct report_point *p)
@@ -141,96 +172,69 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
                                     const struct report_case *c, const struct bench_headline *rule)
 {
     const struct report_point *p = &c->points[run];
-    struct pool *pool = &r->pool;
+    bool is_rated = c->more_is_better && rule && rule->low_below > 0 && point_is_measured(p);
     struct verdict v;
 
     if (isnan(p->percent))
-        return judged(pool, MOOD_OPEN, "not judged", "no limit is known");
-    if (p->reference)
-        return judged(pool, MOOD_OPEN, "not judged",
-                      pool_text(pool, "%s of %s", show_percent(pool, p->percent),
-                                p->outdated ? "a limit that an earlier version measured, in a way "
-                                              "since corrected: measure again"
-                                            : "a reference, the best of the same work"));
-    if (!c->more_is_better || !rule || !(rule->low_below > 0) || !point_is_measured(p)) {
-        const char *share = pool_text(pool, OF_LIMIT, show_percent(pool, p->percent));
-        bool above = c->more_is_better && p->percent > LIMIT_EXCEEDED_PERCENT;
+        return of_kind(VERDICT_NO_LIMIT);
+    if (p->reference || !is_rated) {
+        bool above = !p->reference && c->more_is_better && p->percent > LIMIT_EXCEEDED_PERCENT;
 
-        return (struct verdict){.mood = above ? MOOD_WARN : MOOD_OPEN,
-                                .sentence =
-                                    above ? pool_text(pool, "%s: %s", share, ABOVE_LIMIT) : share,
-                                .shared = strlen(share)};
+        v = of_kind(above ? VERDICT_ABOVE : VERDICT_NOT_JUDGED);
+        verdict_remark(&r->pool, &v,
+                       p->reference && p->outdated ? OUTDATED
+                       : p->reference              ? REFERENCE
+                       : above                     ? ABOVE_LIMIT
+                                                   : "");
+        return v;
     }
-    v = judge(pool, p, rule->low_below);
-    if (v.low)
-        v.sentence = add_findings(r, run, b, c, rule, v.sentence);
+    v = judge(&r->pool, p, rule->low_below);
+    v.low_below = rule->low_below;
+    if (v.kind == VERDICT_LOW)
+        verdict_remark(&r->pool, &v, findings_on(r, run, b, c, rule));
     return v;
 }
 
-static const char *levels_text(struct pool *pool, const struct report_point *p)
+/* "alternates between 85.02 GB/s (64 %) and 224.8 GB/s (36 %), in 3 of 5 launches" */
+static const char *levels_text(struct pool *pool, const struct report_point *p, const char *unit)
 {
-    const char *of = "launches";
+    struct show_scale scale = show_scale(p->value, unit);
+    const char *text = pool_text(pool, "alternates between %s %s (%s) and %s %s (%s)",
+                                 show_number(pool, p->levels.low * scale.factor), scale.unit,
+                                 show_percent(pool, 100 * p->levels.share_low),
+                                 show_number(pool, p->levels.high * scale.factor), scale.unit,
+                                 show_percent(pool, 100 * p->levels.share_high));
 
-    if (p->two == TWO_SAMPLES)
-        of = p->n_values > 1 ? pool_text(pool, "samples of a launch (so in %zu of %zu launches)",
-                                         p->n_two, p->n_values)
-                             : "samples";
-    return pool_text(
-        pool, "two levels: %s in %s and %s in %s of the %s", show_number(pool, p->levels.low),
-        show_percent(pool, 100 * p->levels.share_low), show_number(pool, p->levels.high),
-        show_percent(pool, 100 * p->levels.share_high), of);
+    if (p->two == TWO_LAUNCHES)
+        return pool_text(pool, "%s from launch to launch", text);
+    return p->n_values > 1
+               ? pool_text(pool, "%s, in %zu of %zu launches", text, p->n_two, p->n_values)
+               : text;
 }
 
-static void warn(struct pool *pool, struct verdict *v, const char *remark)
-{
-    v->sentence = join(pool, v->sentence,
-                       remark); /* the judgement comes first: a narrow terminal cuts the rest */
-    if (v->mood < MOOD_WARN)
-        v->mood = MOOD_WARN;
-}
+/* By how much, and by what, the interval beside it and the ledger of noise say. */
+#define NOISY     "noisy: launches ended before their interval was as narrow as asked"
+#define DISTURBED "disturbed while it ran: see Trust"
 
-/* "disturbed in 2 of 3 launches (steal 3.1 %)": the first one's cause stands for all. */
-static const char *disturbance(struct pool *pool, const struct report_point *p)
+static void add_noise(struct pool *pool, const struct report_point *p, const char *unit,
+                      struct verdict *v)
 {
-    if (p->n_rows == 1)
-        return pool_text(pool, "disturbed: %s", p->disturbed);
-    return pool_text(pool, "disturbed in %zu of %zu launches (%s)", p->n_disturbed, p->n_rows,
-                     p->disturbed);
-}
-
-static void add_noise(struct pool *pool, const struct report_point *p, struct verdict *v)
-{
-    const char *noisy;
-    char sides[48];
-
     if (p->two != TWO_NOT)
-        warn(pool, v, levels_text(pool, p));
+        verdict_remark(pool, v, levels_text(pool, p, unit));
     if (!p->n_noisy)
         return;
-    noisy = p->n_rows > 1 ? pool_text(pool, "noisy in %zu of %zu launches", p->n_noisy, p->n_rows)
-                          : "noisy";
-    if (*units_format_interval(p->low, p->high, p->value, sides, sizeof(sides)))
-        noisy = pool_text(pool, "%s: %s", noisy, sides);
-    if (p->n_disturbed)
-        noisy = pool_text(pool, "%s, %s", noisy, disturbance(pool, p));
-    warn(pool, v, noisy);
+    verdict_remark(pool, v, NOISY);
+    verdict_remark(pool, v, p->n_disturbed ? DISTURBED : "");
 }
 
 /* Said wherever it happened; power holds back most GPUs under full load, so that it is no alarm. */
 static void add_throttling(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
-    if (!p->n_throttled)
-        return;
-    v->sentence = join(pool, v->sentence,
-                       p->n_rows > 1 ? pool_text(pool, "GPU held back by %s in %zu of %zu launches",
+    const char *held = p->n_rows > 1 ? pool_text(pool, "GPU held back by %s in %zu of %zu launches",
                                                  p->throttle, p->n_throttled, p->n_rows)
-                                     : pool_text(pool, "GPU held back by %s", p->throttle));
-}
+                                     : pool_text(pool, "GPU held back by %s", p->throttle);
 
-static void say_first(struct pool *pool, struct verdict *v, const char *text)
-{
-    v->sentence = pool_text(pool, "%s; %s", text, v->sentence);
-    v->judged = v->shared = 0;
+    verdict_remark(pool, v, p->n_throttled ? held : "");
 }
 
 /* What users feel of a latency is its tail. */
@@ -238,27 +242,33 @@ static void add_tail(struct pool *pool, const struct report_point *p, const char
                      const struct bench_headline *rule, struct verdict *v)
 {
     if (rule && (rule->flags & HEADLINE_TAIL) && !isnan(p->p999))
-        say_first(pool, v, pool_text(pool, "p99.9 is %s %s", show_number(pool, p->p999), unit));
+        verdict_remark(pool, v,
+                       pool_text(pool, "p99.9 is %s %s", show_number(pool, p->p999), unit));
+}
+
+/* Over all that was found out of those that are there. */
+static void take_kind(struct verdict *v, enum verdict_kind kind)
+{
+    struct verdict other = of_kind(kind);
+
+    v->kind = kind;
+    v->word = other.word;
+    v->tone = other.tone;
 }
 
 static void add_lost_launches(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
-    bool wrong = !strcmp(p->status, "wrong");
+    bool wrong = !strcmp(p->status, "wrong"), failed = !strcmp(p->status, "failed");
 
     if (p->n_values == p->n_rows)
         return;
-    warn(pool, v,
-         pool_text(pool, "%zu of %zu launches %s", p->n_rows - p->n_values, p->n_rows,
-                   wrong                           ? "gave wrong data"
-                   : !strcmp(p->status, "skipped") ? "were skipped"
-                                                   : "failed"));
-    if (wrong)
-        v->mood = MOOD_BAD;
-}
-
-struct verdict verdict_no_case(struct pool *pool)
-{
-    return judged(pool, MOOD_OPEN, "not measured", "this run has no such case");
+    verdict_remark(pool, v,
+                   pool_text(pool, "%zu of %zu launches %s", p->n_rows - p->n_values, p->n_rows,
+                             wrong                           ? "gave wrong data"
+                             : !strcmp(p->status, "skipped") ? "were skipped"
+                                                             : "failed"));
+    if (wrong || failed)
+        take_kind(v, wrong ? VERDICT_WRONG : VERDICT_PARTLY_FAILED);
 }
 
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
@@ -270,18 +280,15 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     if (!p->n_values)
         return without_value(&r->pool, p);
     v = against_limit(r, run, b, c, rule);
+    if (!point_is_measured(p)) { /* nothing to look into, but for launches that were lost */
+        take_kind(&v, VERDICT_OTHER_ORIGIN);
+        v.word = *p->origin ? p->origin : v.word;
+    }
     add_tail(&r->pool, p, c->unit, rule, &v);
     add_throttling(&r->pool, p, &v);
-    add_noise(&r->pool, p, &v);
-    if (!point_is_measured(p)) /* nothing to look into, but for launches that were lost */
-        v.mood = MOOD_OPEN;
+    add_noise(&r->pool, p, c->unit, &v);
     add_lost_launches(&r->pool, p, &v);
-    if (p->n_unsteady)
-        v.sentence = join(&r->pool, v.sentence, "note 1"); /* headlines_unsteady_text() */
-    v.sentence = join(&r->pool, v.sentence, p->reason);
-    if (!point_is_measured(p))
-        say_first(
-            &r->pool, &v,
-            pool_text(&r->pool, "%s, not measured", *p->origin ? p->origin : "of unknown origin"));
+    verdict_remark(&r->pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
+    verdict_remark(&r->pool, &v, p->reason);
     return v;
 }

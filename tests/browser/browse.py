@@ -5,9 +5,11 @@
 usage: browse.py REPORT.html CHECK...
 Each CHECK is a function below; the first that does not hold ends it with exit code 1.
 """
+import base64
 import json
 import os
 import pathlib
+import re
 import select
 import shutil
 import subprocess
@@ -287,9 +289,11 @@ def light_and_dark(browser, path):
         colour = "(e, p) => getComputedStyle(e)[p]"
         ground = browser.eval(f"({colour})(document.body, 'backgroundColor')")
         grounds[scheme] = luminance(ground)
-        for selector, part, least in (("body", "color", 7), (".interval", "color", 4.5),
-                                      (".verdict.good", "color", 4.5),
-                                      (".verdict.warn", "color", 4.5), ("a", "color", 4.5),
+        browser.eval("document.body.insertAdjacentHTML('beforeend', "
+                     "`<p class='d-low'>low</p><p class='d-bad'>failed</p>`)")
+        for selector, part, least in (("body", "color", 7), ("thead th", "color", 4.5),
+                                      (".d-low", "color", 4.5), (".d-bad", "color", 4.5),
+                                      ("a", "color", 4.5),
                                       ("figure .wide text", "fill", 7),
                                       ("figure .wide g.line path", "stroke", 2)):
             text = browser.eval(f"({colour})(document.querySelector({json.dumps(selector)}), "
@@ -297,6 +301,18 @@ def light_and_dark(browser, path):
             require(contrast(text, ground) >= least,
                     f"{scheme}: {selector} {text} on {ground}: {contrast(text, ground):.1f}")
     require(grounds["light"] > 0.8 and grounds["dark"] < 0.1, f"the ground changes: {grounds}")
+
+
+def printed_on_five_pages(browser, path):
+    """What is folded is not printed, unless it was unfolded."""
+    def pages():
+        pdf = base64.b64decode(browser.call("Page.printToPDF")["data"])
+        return len(re.findall(rb"/Type\s*/Page\b", pdf))
+    browser.open(path)
+    folded = pages()
+    require(2 <= folded <= 5, f"{folded} pages")
+    browser.eval("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    require(pages() > folded + 1, f"unfolded, {pages()} pages in place of {folded}")
 
 
 def hostile_texts_do_nothing(browser, path):

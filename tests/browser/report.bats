@@ -62,6 +62,11 @@ look() { # look RUN CHECK...
     look plain light_and_dark
 }
 
+@test "a run of the suite quick is printed on five pages" {
+    "${PLUMB_BIN:-$top/build/bin}/plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out "$BATS_FILE_TMPDIR/quick"
+    look quick printed_on_five_pages
+}
+
 @test "texts that try to be script or markup do nothing" {
     look hostile hostile_texts_do_nothing plots_are_there
 }

@@ -97,7 +97,7 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 
 @test "a slow host is named, in the headline and beside its matrix, and a good one is not" {
     [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 3 ] # and beside the models
-    grep -q "slow: bandwidth, .*: node3: its 5 links" <(tr '\n' ' ' < "$runs/bad.out" | sed 's/  */ /g')
+    grep -q "^([0-9]*) node3: its 5 links" "$runs/bad.out"
     [ "$(text bad | grep -c 'is .* below the median of its kind')" -eq 0 ]
     [ "$(text plain | grep -c 'links carry')" -eq 0 ]
     grep -q "<th scope='col' title='to node6'>node6</th>" "$runs/plain/report.html"
@@ -212,7 +212,7 @@ for row in rows:
                status="failed", reason="cannot reach node7")'
     sed -i 's/,0002,/,0001,/' "$dead/plan.csv"
     "$plumb" report "$dead" > "$BATS_TEST_TMPDIR/out"
-    tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'Allreduce .* not measured .* failed:\? *cannot reach node7'
+    tr '\n' ' ' < "$BATS_TEST_TMPDIR/out" | grep -q 'Allreduce .* failed .*([0-9]*) cannot reach node7'
     [ "$(grep -c 'Allreduce latency' "$BATS_TEST_TMPDIR/out")" -eq 0 ]
 }
 

@@ -99,9 +99,9 @@ static void a_terminal_gets_an_aligned_table(void **state)
     (void)state;
     char *text = written("triad", TERMINAL, wide);
 
-    assert_has(text, "component  test                value             +/-     of limit  word\n"
-                     "Memory     triad (1)  73.53 GB/s (2)  -10 % to +20 %       44.8 %  normal\n"
-                     "           triad (1)  73.53 GB/s (2)  -10 % to +20 %  ref. 44.8 %  failed\n");
+    assert_has(text, "component  test                value        +/-     of limit  word\n"
+                     "Memory     triad (1)  73.53 GB/s (2)  -10/+20 %       44.8 %  normal\n"
+                     "           triad (1)  73.53 GB/s (2)  -10/+20 %  ref. 44.8 %  failed\n");
     free(text);
 }
 
@@ -123,12 +123,57 @@ static void equal_notes_are_listed_once(void **state)
 static void columns_leave_the_line_by_their_place(void **state)
 {
     (void)state;
-    struct document_terminal at = {.width = 76, .utf8 = true};
+    struct document_terminal at = {.width = 60, .utf8 = true};
     char *text = written("triad over a working set that is long", TERMINAL, at);
 
     assert_has(text, "\n    of limit: 44.8 %\n");
     assert_null(strstr(text, "value:"));
     free(text);
+}
+
+/* Before a column leaves the line, the first one goes above those that share it. */
+static void a_narrow_table_has_groups(void **state)
+{
+    (void)state;
+    struct document_terminal at = {.width = 76, .utf8 = true};
+    char *text = written("triad over a working set that is long", TERMINAL, at);
+
+    assert_has(text,
+               "\n  test                                 value        +/-     of limit  word\n"
+               "Memory\n"
+               "  triad over a working set    73.53 GB/s (2)  -10/+20 %       44.8 %  normal\n"
+               "  that is long (1)\n"
+               "  triad over a working set    73.53 GB/s (2)");
+    assert_int_equal(count(text, "Memory"), 1);
+    free(text);
+}
+
+static void an_interval_has_one_side_where_both_are_alike(void **state)
+{
+    static const struct {
+        double low, high;
+        const char *shown;
+    } all[] = {{98.7, 101.4, "+/- 1.4 %"},   {94.62, 108.7, "-5.4/+8.7 %"},
+               {45.7, 242.2, "-54/+142 %"},  {90.04, 109.96, "+/- 10 %"},
+               {103, 108, "+3/+8 %"},        {100, 100, "+/- 0 %"},
+               {99.57, 100.43, "+/- 0.43 %"}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        struct pool pool = {0};
+        struct document *d = document_new(&pool);
+        struct document_table *t = document_table(d, columns, 1);
+        char *text;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        document_row(t)[0] = cell_interval(100, all[i].low, all[i].high);
+        assert_int_equal(document_write_terminal(d, &wide, out), 0);
+        fclose(out);
+        assert_has(text, all[i].shown);
+        free(text);
+        pool_release(&pool);
+    }
 }
 
 static void assert_fits(const char *text, size_t width)
@@ -186,7 +231,7 @@ static void no_fact_is_cut(void **state)
     assert_true(count(all, letters) >=
                 5); /* of all but the table's cell, which stands beside others */
     assert_int_equal(count(text, "44.8 %"), 2);
-    assert_int_equal(count(text, "-10 % to +20 %"), 2);
+    assert_int_equal(count(text, "-10/+20 %"), 2);
     free(text);
 }
 
@@ -355,12 +400,55 @@ static void what_is_not_measured_is_an_empty_cell(void **state)
     assert_int_equal(cell_text("").kind, CELL_EMPTY);
 }
 
+static const struct document_term terms[] = {{"launch", "one start"}, {"rank", "<one> process"}};
+
+static char *with_terms(bool is_linked)
+{
+    struct pool pool = {0};
+    struct document *d = document_new(&pool), *fold;
+    char *text = NULL;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    document_answer(d, "Run", "", TONE_NONE, "prank of 3 Launches, one launch, <3 ranks");
+    fold = document_fold(d, "more");
+    document_item(fold, "rank 3");
+    document_terms(d, terms, 2);
+    if (is_linked)
+        document_link_terms(d, terms, 2);
+    assert_int_equal(document_write_html(d, out), 0);
+    fclose(out);
+    pool_release(&pool);
+    return text;
+}
+
+/* Whole words, also of several, and only the first time; the meaning is a text as any other. */
+static void a_term_is_a_link_where_it_first_stands(void **state)
+{
+    (void)state;
+    char *text = with_terms(true);
+
+    assert_has(text,
+               "<dd>prank of 3 <a class='d-term' href='#term-0' title='one start'>Launches</a>"
+               ", one launch, &#60;3 <a class='d-term' href='#term-1' "
+               "title='&#60;one&#62; process'>ranks</a></dd>");
+    assert_has(text, "<li>rank 3</li>");
+    assert_has(text, "<dt id='term-1'>rank</dt><dd>&#60;one&#62; process</dd>");
+    free(text);
+    text = with_terms(false);
+    assert_int_equal(count(text, "<a "), 0);
+    free(text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_term_is_a_link_where_it_first_stands),
         cmocka_unit_test(a_terminal_gets_an_aligned_table),
         cmocka_unit_test(equal_notes_are_listed_once),
         cmocka_unit_test(columns_leave_the_line_by_their_place),
+        cmocka_unit_test(a_narrow_table_has_groups),
+        cmocka_unit_test(an_interval_has_one_side_where_both_are_alike),
         cmocka_unit_test(no_line_is_longer_than_asked),
         cmocka_unit_test(no_fact_is_cut),
         cmocka_unit_test(colour_is_for_tones_and_for_terminals_that_show_it),

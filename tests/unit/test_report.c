@@ -23,6 +23,7 @@
 #include "harness/report/utf8.h"
 #include "harness/text.h"
 #include "tests/unit/fake_run.h"
+#include "tests/unit/verdict_said.h"
 
 #define META "{\"schema\": 1, \"run\": \"one\", \"machine\": {}}\n"
 
@@ -363,7 +364,17 @@ static void the_best_latency_is_the_lowest(void **state)
     report_release(&r);
 }
 
-static void sentences_are_plain(void **state)
+/* Of the first run. */
+static void assert_said(const struct headlines *h, const char *pipe, const char *label,
+                        const char *said, enum tone tone)
+{
+    const struct verdict *v = &line_of(h, pipe, label)->runs[0].verdict;
+
+    assert_string_equal(verdict_said(v), said);
+    assert_int_equal(v->tone, tone);
+}
+
+static void verdicts_are_plain(void **state)
 {
     struct memory_case cases[8];
 
@@ -372,18 +383,13 @@ static void sentences_are_plain(void **state)
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
 
-    assert_string_equal(line_of(&h, "Caches", "triad in L1")->runs[0].verdict.sentence,
-                        "normal: 80 % of the limit");
-    assert_int_equal(line_of(&h, "Caches", "triad in L1")->runs[0].verdict.mood, MOOD_GOOD);
-    assert_string_equal(
-        line_of(&h, "Memory", "triad")->runs[0].verdict.sentence,
-        "normal: 75 % of the limit; noisy in 3 of 3 launches: +/- 1 %; because of a test");
-    assert_int_equal(line_of(&h, "Memory", "triad")->runs[0].verdict.mood, MOOD_WARN);
-    assert_string_equal(line_of(&h, "Memory", "read")->runs[0].verdict.sentence,
-                        "not measured: because of a test");
-    assert_string_equal(
-        line_of(&h, "Latency", "random load, page walks included")->runs[0].verdict.sentence,
-        "not judged: no limit is known");
+    assert_said(&h, "Caches", "triad in L1", "normal", TONE_NONE);
+    assert_said(&h, "Memory", "triad",
+                "normal; noisy: launches ended before their interval was as narrow as asked; "
+                "because of a test",
+                TONE_NONE);
+    assert_said(&h, "Memory", "read", "not measured; because of a test", TONE_NONE);
+    assert_said(&h, "Latency", "random load, page walks included", "no limit", TONE_NONE);
     report_release(&r);
 }
 
@@ -516,13 +522,13 @@ static void unsteady_ceilings_are_one_note(void **state)
 
     assert_int_equal(run->point->n_unsteady, 2);
     assert_near(run->point->unsteady, 0.21);
-    assert_non_null(strstr(run->verdict.sentence, "; note 1"));
+    assert_non_null(strstr(verdict_said(&run->verdict), "; the ceilings of 1 of 2 cases"));
     assert_int_equal(report_summary(out, &r.runs[0]), 0);
     fclose(out);
-    const char *note = strstr(text, "\nnote 1: the ceilings of 1 of 2 cases");
+    const char *note = strstr(text, ") the ceilings of 1 of 2 cases");
     assert_non_null(note);
     assert_non_null(strstr(note, "up to 21 %"));
-    assert_null(strstr(note + 2, "note 1: "));
+    assert_null(strstr(note + 10, "the ceilings of"));
     free(text);
     report_release(&r);
 }
@@ -534,13 +540,13 @@ static void a_reference_is_not_judged(void **state)
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
     const struct headline_run *run = &line_of(&h, "Memory", "triad")->runs[0];
+    static const char begin[] =
+        "not judged; ref.: a share of the best of the same work, which is no limit";
 
     assert_true(run->point->reference);
     assert_near(run->point->limit, 97.75);
-    assert_non_null(strstr(run->verdict.sentence, "of a reference, the best of the same work"));
-    assert_ptr_equal(strstr(run->verdict.sentence, "not judged: "), run->verdict.sentence);
-    assert_null(strstr(run->verdict.sentence, "of the limit"));
-    assert_int_equal(run->verdict.mood, MOOD_OPEN);
+    assert_memory_equal(verdict_said(&run->verdict), begin, sizeof(begin) - 1);
+    assert_int_equal(run->verdict.tone, TONE_NONE);
     report_release(&r);
 }
 
@@ -557,10 +563,8 @@ static void a_low_value_names_the_finding(void **state)
         "{\"severity\": \"warn\", \"subject\": \"mlx5_0\", \"text\": \"nor this\"}]}}");
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
-    const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
 
-    assert_string_equal(v->sentence, "low: 25 % of the limit; a channel is empty");
-    assert_int_equal(v->mood, MOOD_WARN);
+    assert_said(&h, "Memory", "triad", "low; a channel is empty", TONE_LOW);
     report_release(&r);
 }
 
@@ -568,9 +572,7 @@ static void a_low_value_names_the_finding(void **state)
 static void a_verdict_holds_for_the_whole_interval(void **state)
 {
     static const double values[] = {14.3, 14.5};
-    static const char *const sentences[] = {
-        "undecided: 59.6 % of the limit, but it may be 59 % to 60.2 %",
-        "undecided: 60.4 % of the limit, but it may be 59.8 % to 61 %"};
+    static const char *const ranges[] = {"59 % to 60.2 %", "59.8 % to 61 %"};
 
     for (int i = 0; i < 2; i++) {
         struct memory_case near = {"triad", "nt", "67108864", "DRAM", "bandwidth",
@@ -579,25 +581,25 @@ static void a_verdict_holds_for_the_whole_interval(void **state)
         write_memory(*state, &near, 1);
         struct report r = loaded(*state);
         struct headlines h = headlines_of(&r);
-        const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
 
-        assert_string_equal(v->sentence, sentences[i]);
-        assert_int_equal(v->mood, MOOD_WARN);
+        assert_said(&h, "Memory", "triad", "undecided", TONE_NONE);
+        assert_string_equal(line_of(&h, "Memory", "triad")->runs[0].verdict.range, ranges[i]);
         report_release(&r);
     }
 }
+
+#define ABOVE_LIMIT "the limit is too low, or the data did not take that path"
 
 /* Neither low nor normal, however far from the threshold. */
 static void one_launch_has_no_verdict(void **state)
 {
     static const struct {
         double value;
-        const char *sentence;
-        enum mood mood;
-    } all[] = {{6, "undecided: 25 % of the limit in a single launch", MOOD_OPEN},
-               {23, "undecided: 95.8 % of the limit in a single launch", MOOD_OPEN},
-               {30, "undecided: 125 % of the limit in a single launch, above what is possible",
-                MOOD_WARN}};
+        const char *said;
+        enum tone tone;
+    } all[] = {{6, "undecided; a single launch has no interval", TONE_NONE},
+               {23, "undecided; a single launch has no interval", TONE_NONE},
+               {30, "undecided; a single launch has no interval; " ABOVE_LIMIT, TONE_LOW}};
 
     for (int i = 0; i < 3; i++) {
         struct memory_case one = {"triad", "nt", "67108864",   "DRAM", "bandwidth",
@@ -606,10 +608,8 @@ static void one_launch_has_no_verdict(void **state)
         write_memory_launches(*state, &one, 1, 1);
         struct report r = loaded(*state);
         struct headlines h = headlines_of(&r);
-        const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
 
-        assert_string_equal(v->sentence, all[i].sentence);
-        assert_int_equal(v->mood, all[i].mood);
+        assert_said(&h, "Memory", "triad", all[i].said, all[i].tone);
         report_release(&r);
     }
 }
@@ -622,12 +622,8 @@ static void above_the_limit_is_not_normal(void **state)
     write_memory(*state, &high, 1);
     struct report r = loaded(*state);
     struct headlines h = headlines_of(&r);
-    const struct verdict *v = &line_of(&h, "Memory", "triad")->runs[0].verdict;
 
-    assert_string_equal(
-        v->sentence,
-        "125 % of the limit: the limit is too low, or the data did not take that path");
-    assert_int_equal(v->mood, MOOD_WARN);
+    assert_said(&h, "Memory", "triad", "above limit; " ABOVE_LIMIT, TONE_LOW);
     report_release(&r);
 }
 
@@ -642,8 +638,7 @@ static void wrong_data_is_the_worst(void **state)
     const struct headline_run *run = &line_of(&h, "Memory", "triad")->runs[0];
 
     assert_int_equal(run->point->n_values, 0);
-    assert_string_equal(run->verdict.sentence, "wrong data: because of a test");
-    assert_int_equal(run->verdict.mood, MOOD_BAD);
+    assert_said(&h, "Memory", "triad", "wrong data; because of a test", TONE_BAD);
     report_release(&r);
 }
 
@@ -691,8 +686,7 @@ static void an_unknown_benchmark_is_reported(void **state)
     const struct plot *plot = &figures->all[0].plot;
 
     assert_near(line_of(&h, "odd", "pace")->runs[0].point->value, 18);
-    assert_string_equal(line_of(&h, "odd", "pace")->runs[0].verdict.sentence,
-                        "simulated, not measured; not judged: no limit is known");
+    assert_said(&h, "odd", "pace", "simulated", TONE_NONE);
     assert_int_equal(figures->n, 1);
     assert_int_equal(plot->n_lines, 6);
     assert_string_equal(plot->x_label, "speed");
@@ -817,8 +811,8 @@ static void runs_stand_side_by_side(void **state)
     assert_near(line_of(&h, "Memory", "triad")->runs[0].point->value, 18);
     assert_near(line_of(&h, "Memory", "triad")->runs[1].point->value, 12);
     assert_null(latency->runs[1].best);
-    assert_string_equal(latency->runs[1].verdict.sentence,
-                        "not measured: this run has no such case");
+    assert_string_equal(verdict_said(&latency->runs[1].verdict),
+                        "not measured; this run has no such case");
     assert_true(figures_of(&r)->all[0].plot.lines[1].dashed);
     report_release(&r);
     fake_run_release(&other);
@@ -858,7 +852,7 @@ static void the_page_is_written_whole(void **state)
 
     assert_non_null(strstr(page, "<!doctype html>"));
     assert_non_null(strstr(page, "</html>"));
-    assert_non_null(strstr(page, "<b>18.00</b> GB/s"));
+    assert_non_null(strstr(page, ">18.00 GB/s</td>"));
     assert_non_null(strstr(page, "not measured"));
     assert_non_null(strstr(page, "because of a test"));
     assert_null(strstr(page, "src="));
@@ -889,7 +883,7 @@ static void without_gnuplot_the_page_says_so(void **state)
     free(path);
     char *page = read_file(*state, "report.html");
     assert_non_null(strstr(page, "there is no gnuplot: install the package gnuplot-nox"));
-    assert_non_null(strstr(page, "<b>18.00</b> GB/s"));
+    assert_non_null(strstr(page, ">18.00 GB/s</td>"));
     assert_null(strstr(page, "<figure"));
     free(page);
 }
@@ -963,8 +957,7 @@ static void a_failed_launch_is_in_the_headlines_of_its_own_kind(void **state)
         struct report r = loaded(*state);
         struct headlines h = headlines_of(&r);
         assert_int_equal(h.n, 1);
-        assert_non_null(
-            strstr(line_of(&h, own[i][1], own[i][2])->runs[0].verdict.sentence, "failed"));
+        assert_said(&h, own[i][1], own[i][2], "failed; cannot reach 'gone'", TONE_BAD);
         report_release(&r);
     }
 }
@@ -1143,8 +1136,8 @@ static void the_summary_is_a_table(void **state)
     fclose(out);
     assert_non_null(strstr(text, "\nMemory "));
     assert_non_null(strstr(text, "18.00 GB/s"));
-    assert_non_null(strstr(text, "17.82 to 18.18"));
-    assert_non_null(strstr(text, "  75 %      normal"));
+    assert_non_null(strstr(text, "  +/- 1 %  "));
+    assert_non_null(strstr(text, "  75 %  normal"));
     assert_null(strstr(text, "75 % of the limit")); /* the line says it */
     assert_non_null(strstr(text, "not in this run: Matrix core, Copies\n"));
     assert_int_equal(run.n_benches, 1); /* still the caller's */
@@ -1178,7 +1171,7 @@ static void a_page_says_whether_rows_are_there_or_only_no_headline(void **state)
 {
     static const char *const unknown[] = {"latency", "", "65536", ""};
     static const char none[] = "There is no row to take a headline from";
-    static const char unheaded[] = "No headline is taken from these rows: all are listed below";
+    static const char unheaded[] = "No headline is taken from these rows: the report lists them";
     struct writer w = begin(*state, "memory", memory_params, 4);
     struct row row = memory_row("1", 1, 18);
 
@@ -1254,7 +1247,7 @@ static void the_summary_fits_the_line(void **state)
     assert_int_equal(run_folder_load(((struct fake_run *)*state)->path, &run, error, 512), 0);
     assert_int_equal(report_summary(out, &run), 0);
     fclose(out);
-    assert_non_null(strstr(text, "  75 %      undecided"));
+    assert_non_null(strstr(text, "  75 %  undecided ("));
     assert_non_null(strstr(text, "the first remark"));
     assert_non_null(strstr(text, "123456.789\n"));
     for (const char *at = text; *at; at += strcspn(at, "\n") + 1)
@@ -1377,7 +1370,7 @@ int main(void)
         TEST(launches_without_intervals_bear_one),
         TEST(headlines_take_the_best_at_the_right_place),
         TEST(the_best_latency_is_the_lowest),
-        TEST(sentences_are_plain),
+        TEST(verdicts_are_plain),
         TEST(the_best_ceiling_of_a_run_counts),
         TEST(ceilings_of_one_place_are_shared),
         TEST(unsteady_ceilings_are_one_note),

@@ -13,6 +13,7 @@
 #include "harness/report/headline_cost.h"
 #include "harness/report/report.h"
 #include "tests/unit/fake_run.h"
+#include "tests/unit/verdict_said.h"
 
 static const char *const params[] = {"transport", "pattern", "direction", "size",
                                      "device",    "from",    "to",        "side",
@@ -297,7 +298,7 @@ static void the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size
     load(s);
     const struct headline_run *h = &line(s, "Network", "tcp")->runs[0];
     assert_true(h->point->value == 11);
-    assert_non_null(strstr(h->verdict.sentence, "slowest: a -> b"));
+    assert_non_null(strstr(verdict_said(&h->verdict), "slowest: a -> b"));
 }
 
 static void several_devices_count_as_their_sum(void **state)

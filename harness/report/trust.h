@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How far a run can be trusted: by the smallest loss that it could have shown, and what disturbed it.
+ *
+ *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
+ *             times in five, between this run and another one like it (harness/decide/decide.h,
+ *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all.
+ *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D
+ *   repeats   launches of each case that reach the next grade, if nothing else changes: errors
+ *             shrink with the root of their number
+ */
+#ifndef PLUMB_REPORT_TRUST_H
+#define PLUMB_REPORT_TRUST_H
+
+#include "harness/report/model.h"
+
+#define TRUST_REPEATS_MAX 50 /* more are no advice */
+
+struct trust {
+    char grade;             /* 'A' to 'D'; 0: nothing was measured */
+    double smallest;        /* 0.05: 5 %; 1: no loss could have been shown */
+    double next;            /* the loss of the next grade; NaN: there is none */
+    size_t cases;           /* that were counted */
+    size_t launches;        /* of each, in the median */
+    size_t repeats;         /* 0: more than TRUST_REPEATS_MAX, or none are needed */
+    double minutes;         /* that these take, by what the run took; NaN: not known */
+    size_t rows, disturbed; /* measured ones; those that were disturbed */
+    /* Of the disturbed rows, at most; 0: not by this. */
+    double steal_percent, clock_percent, quota_ms;
+    size_t throttled, switched; /* rows with thermal throttling; with involuntary switches */
+};
+
+/* 0 or -ENOMEM. */
+int trust_make(struct report *r, size_t run, struct trust *out);
+
+#endif

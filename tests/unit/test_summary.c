@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Tests of what every output begins with: the grade of trust from what the launches could show, the
+ * weakest component, what is healthy, what is not known; also of broken runs. */
+#include "harness/report/summary.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/decide/decide.h"
+#include "harness/report/trust.h"
+#include "tests/unit/fake_run.h"
+
+#define LINES_MAX 12
+#define MACHINE                                                                                    \
+    "\"machine\": {\"host\": {\"hostname\": \"box\"}, \"cpu\": {\"model\": \"Planted 9000\", "     \
+    "\"threads\": 4}, \"memory\": {\"total_bytes\": 8589934592}, \"virtualization\": "             \
+    "{\"hypervisor\": \"none\"}}"
+#define META                                                                                       \
+    "{\"schema\": 1, \"run\": \"one\", \"suite\": \"quick\", \"started_utc\": "                    \
+    "\"2026-11-23T12:02:03Z\", \"harness_cost\": {\"benchmarks_ms\": 120000}, " MACHINE "}\n"
+
+static const char *const memory_params[] = {"op", "stores", "size", "level"};
+static const char *const net_params[] = {"transport", "pattern", "size"};
+
+struct planted {
+    struct fake_run f;
+    FILE *plan;
+    size_t cases;
+};
+
+static int set_up(void **state)
+{
+    struct planted *p = calloc(1, sizeof(*p));
+
+    fake_run_init(&p->f);
+    fake_run_write(&p->f, "run.json", META);
+    p->plan = fake_run_open(&p->f, "plan.csv", "w");
+    fputs(FAKE_PLAN_HEADER, p->plan);
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct planted *p = *state;
+
+    fake_run_release(&p->f);
+    free(p);
+    return 0;
+}
+
+struct rows {
+    struct planted *p;
+    FILE *out;
+    const char *bench;
+    const char *const *params;
+    size_t n_params;
+};
+
+static struct rows begin(struct planted *p, const char *bench, const char *const *params, size_t n)
+{
+    struct rows r = {p, NULL, bench, params, n};
+    char name[64];
+
+    snprintf(name, sizeof(name), "%s.csv", bench);
+    r.out = fake_run_open(&p->f, name, "w");
+    row_print_csv_header(r.out, params, n);
+    return r;
+}
+
+/* Launches of one case around a value, which differ by `spread` (logarithms) from each to the next. */
+struct plant {
+    const char *values[4];
+    const char *metric, *unit, *status, *origin, *reason, *disturbed;
+    double value, spread, limit, steal;
+    unsigned launches;
+};
+
+static void plant(struct rows *r, const struct plant *what)
+{
+    char id[16];
+
+    snprintf(id, sizeof(id), "%zu", ++r->p->cases);
+    for (unsigned i = 0; i < what->launches; i++) {
+        struct row row;
+
+        fake_row_init(&row, id, i + 1, what->metric, what->unit,
+                      what->value * exp(what->spread * ((double)i - (what->launches - 1) / 2.0)));
+        row.param_names = r->params;
+        row.n_params = r->n_params;
+        for (size_t k = 0; k < r->n_params; k++)
+            row.params[k] = what->values[k];
+        row.limit = what->limit > 0 ? what->limit : NAN;
+        row.status = what->status ? what->status : "ok";
+        row.origin = what->origin ? what->origin : "measured";
+        row.reason = what->reason ? what->reason : "";
+        row.disturbed = what->disturbed ? what->disturbed : "";
+        row.ledger.steal_percent = what->steal;
+        if (what->status && !strcmp(what->status, "failed"))
+            row.value = NAN;
+        row_print_csv(r->out, &row);
+        fprintf(r->p->plan,
+                "%s,0001,1,%s,%u,%s,--op %s --size 1 --budget 200ms --warmup 100ms,60\n",
+                what->status && !strcmp(what->status, "failed") ? "fail" : "done", id, i + 1,
+                r->bench, what->values[0]);
+    }
+}
+
+static void end(struct rows *r)
+{
+    fclose(r->out);
+}
+
+/* What an output begins with, at 80 columns, and what its table says. */
+struct seen {
+    char *answers, *table;
+    struct trust trust;
+};
+
+static struct seen seen_of(const char *path)
+{
+    const struct document_terminal at = {.width = 80};
+    struct report r;
+    struct headlines h;
+    struct seen seen;
+    const char *paths[] = {path};
+    char error[512] = "";
+    size_t len;
+
+    if (report_load(&r, paths, 1, error, sizeof(error)))
+        fail_msg("%s", error);
+    assert_int_equal(headlines_make(&r, &h), 0);
+    struct document *answers = document_new(&r.pool), *table = document_new(&r.pool);
+    FILE *out = open_memstream(&seen.answers, &len);
+
+    assert_int_equal(trust_make(&r, 0, &seen.trust), 0);
+    assert_int_equal(summary_answers(&r, &h, 0, answers), 0);
+    assert_int_equal(document_write_terminal(answers, &at, out), 0);
+    fclose(out);
+    out = open_memstream(&seen.table, &len);
+    summary_table(&r, &h, table);
+    assert_int_equal(document_write_terminal(table, &at, out), 0);
+    fclose(out);
+    report_release(&r);
+    size_t lines = 0;
+
+    for (const char *c = seen.answers; *c; c++)
+        lines += *c == '\n';
+    if (lines > LINES_MAX)
+        fail_msg("%zu lines:\n%s", lines, seen.answers);
+    return seen;
+}
+
+static struct seen seen_planted(struct planted *p)
+{
+    fclose(p->plan);
+    return seen_of(p->f.path);
+}
+
+static void release(struct seen *s)
+{
+    free(s->answers);
+    free(s->table);
+}
+
+static void assert_says(const char *text, const char *what)
+{
+    if (!strstr(text, what))
+        fail_msg("no \"%s\" in:\n%s", what, text);
+}
+
+static void assert_not(const char *text, const char *what)
+{
+    if (strstr(text, what))
+        fail_msg("\"%s\" in:\n%s", what, text);
+}
+
+static const struct plant triad = {.values = {"triad", "regular", "1073741824", "DRAM"},
+                                   .metric = "bandwidth",
+                                   .unit = "GB/s",
+                                   .value = 90,
+                                   .spread = 0.001,
+                                   .limit = 100,
+                                   .launches = 5};
+
+/* Many cases of one spread, so that their variances are known as one: Student's t with many degrees of
+ * freedom. `n` cases, and the healthy triad is the first. */
+static void plant_many(struct rows *r, size_t n, double spread, unsigned launches)
+{
+    static const char *const sizes[] = {"1024",   "2048",   "4096",    "8192",
+                                        "16384",  "32768",  "65536",   "131072",
+                                        "262144", "524288", "1048576", "2097152"};
+
+    for (size_t i = 0; i < n; i++) {
+        struct plant p = triad;
+
+        p.values[0] = "copy";
+        p.values[2] = sizes[i];
+        p.values[3] = "L2";
+        p.spread = spread;
+        p.launches = launches;
+        plant(r, &p);
+    }
+}
+
+static void a_healthy_machine_is_said_to_be(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+
+    plant(&r, &triad);
+    plant_many(&r, 12, 0.001, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Machine  Planted 9000, 4 CPUs, 8.0 GiB\n");
+    assert_says(s.answers,
+                "Run      quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n");
+    assert_says(s.answers, "Trust    A: smallest detectable loss ");
+    assert_says(s.answers, "Weakest  normal: Memory, triad, is at 90 % of its limit\n"
+                           "         to look closer: plumb memory --op triad --size 1\n");
+    assert_says(s.answers, "Healthy  Memory (1 of 1 judged tests are normal)\n");
+    assert_not(s.answers, "--repeat");
+    assert_not(s.answers, "disturbed");
+    release(&s);
+}
+
+/* The spread is planted, so that the loss that could be shown is known by the judge's own formula for
+ * one such case: the grade lies where that is, and not at the smallest of the cases. */
+static char grade_of_spread(struct planted *p, double spread)
+{
+    struct rows r = begin(p, "memory", memory_params, 4);
+
+    plant(&r, &triad); /* quiet: one case must not lift the grade */
+    plant_many(&r, 12, spread, 5);
+    end(&r);
+    struct seen s = seen_planted(p);
+    char grade = s.trust.grade;
+    double log_loss = -log1p(-s.trust.smallest), error = spread * sqrt(2.5) * sqrt(2.0 / 5);
+
+    /* By hand: 13 cases are proven at 0.005 / 13, in 80 % of runs. That is 3.37 + 0.84 standard errors
+     * of a normal value, and 5.27 + 0.89 of Student's t with 8 degrees of freedom. */
+    assert_true(log_loss > 3.7 * error && log_loss < 6.2 * error);
+    release(&s);
+    return grade;
+}
+
+static void grades_follow_the_smallest_loss(void **state)
+{
+    assert_int_equal(grade_of_spread(*state, 0.001), 'A');
+}
+
+static void a_wider_spread_is_b(void **state)
+{
+    assert_int_equal(grade_of_spread(*state, 0.006), 'B');
+}
+
+static void a_wide_one_is_c(void **state)
+{
+    assert_int_equal(grade_of_spread(*state, 0.013), 'C');
+}
+
+static void the_widest_is_d(void **state)
+{
+    assert_int_equal(grade_of_spread(*state, 0.05), 'D');
+}
+
+/* More launches, and how long they take: two minutes for five launches. */
+static void advice_has_launches_and_minutes(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+
+    plant_many(&r, 12, 0.02, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+    double shrink = log1p(-s.trust.smallest) / log1p(-0.05);
+    size_t repeats = (size_t)ceil(5 * shrink * shrink);
+    char command[128];
+
+    assert_int_equal(s.trust.repeats, repeats);
+    snprintf(command, sizeof(command), "for 5 %% in about %.0f min: plumb run quick --repeat %zu\n",
+             ceil(2.0 * (double)repeats / 5), repeats);
+    assert_says(s.answers, command);
+    release(&s);
+}
+
+static void where_launches_do_not_help_a_quiet_machine_does(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+
+    plant_many(&r, 12, 0.4, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_int_equal(s.trust.repeats, 0);
+    assert_says(s.answers, "measure again when the machine is quieter");
+    assert_not(s.answers, "--repeat");
+    release(&s);
+}
+
+static void a_single_launch_shows_nothing(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant one = triad;
+
+    one.launches = 1;
+    plant(&r, &one);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_int_equal(s.trust.grade, 'D');
+    assert_says(s.answers, "Trust    D: a single launch of each case shows no loss (1 case)\n");
+    assert_says(s.answers, "plumb run quick --repeat 5\n");
+    assert_says(s.answers,
+                "Weakest  undecided: Memory, triad, is at 90 % of its limit in a single");
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    assert_says(s.answers, "Unknown  undecided: Memory");
+    release(&s);
+}
+
+static void what_disturbed_it_is_counted(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant noisy = triad;
+
+    noisy.disturbed = "steal 12.3 %";
+    noisy.steal = 12.3;
+    noisy.status = "noisy";
+    plant(&r, &noisy);
+    plant_many(&r, 3, 0.001, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "disturbed: 5 of 20 rows (CPU steal up to 12 %)\n");
+    assert_says(s.table, "normal (1,2)\n");
+    release(&s);
+}
+
+static void without_a_limit_nothing_is_weak_or_healthy(void **state)
+{
+    struct rows r = begin(*state, "net", net_params, 3);
+    struct plant p = {.values = {"tcp", "bandwidth", "1048576"},
+                      .metric = "bandwidth",
+                      .unit = "GB/s",
+                      .value = 5,
+                      .spread = 0.01,
+                      .launches = 5};
+
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers,
+                "Weakest  not known: no test was measured against a limit of this machine");
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    assert_says(s.answers, "not judged: Network");
+    assert_says(s.table, "  no limit\n");
+    release(&s);
+}
+
+static void what_failed_comes_first(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.status = "failed";
+    p.reason = "the benchmark was killed by signal 11";
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_int_equal(s.trust.grade, 0);
+    assert_says(s.answers,
+                "Run      quick on box (bare metal), 2026-11-23 12:02 UTC, 0 of 5 launches, 5\n"
+                "         failed\n");
+    assert_says(s.answers, "Trust    none: no judged case was measured on this machine\n");
+    assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n"
+                           "         the benchmark was killed by signal 11\n");
+    assert_says(s.answers, "Weakest  not known");
+    assert_says(s.table, "failed (1)\n");
+    release(&s);
+}
+
+static void wrong_data_is_never_healthy(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.status = "wrong";
+    p.reason = "element 3 is 7";
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n");
+    assert_says(s.table, "wrong data (1)\n");
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    release(&s);
+}
+
+static void a_simulated_device_says_nothing_of_this_machine(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.origin = "simulated";
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_int_equal(s.trust.grade, 0);
+    assert_says(s.answers, "Trust    none: no judged case was measured on this machine\n");
+    assert_says(s.answers, "Weakest  not known");
+    assert_says(s.answers, "simulated or modelled: Memory; not in");
+    assert_says(s.table, "simulated\n");
+    release(&s);
+}
+
+static void the_lowest_share_of_what_is_called_low_is_weakest(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant low = triad;
+
+    plant(&r, &triad);
+    low.values[0] = "read";
+    low.value = 40;
+    low.reason = "why it is low";
+    plant(&r, &low);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Weakest  low: Memory, read, is at 40 % of its limit\n"
+                           "         why it is low\n"
+                           "         to look closer: plumb memory --op read --size 1\n");
+    assert_says(s.answers, "Healthy  no component");
+    release(&s);
+}
+
+/* What is proven to be low is named before what may be lower, or may not. */
+static void a_proven_loss_comes_before_a_likely_one(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.value = 50;
+    p.spread = 0.3;
+    plant(&r, &p);
+    p.values[0] = "read";
+    p.value = 55;
+    p.spread = 0.001;
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Weakest  low: Memory, read, is at 55 % of its limit\n");
+    assert_says(s.answers, "Unknown  undecided: Memory");
+    release(&s);
+}
+
+static void reference_runs_have_an_answer(void **state){
+    static const struct {const char * path, *trust, *weakest;
+}
+runs[] = {
+    {"results/reference/epyc-zen4-2vcpu", "Trust    D: ", "Weakest  not known: "},
+    {"results/reference/epyc-zen5-2vcpu", "Trust    D: ", "Memory, triad, is at 44.8 %"},
+    {"results/reference/xeon-amx-2vcpu", "Trust    D: ", "Weakest  not known: "}
+}
+}
+;
+
+(void)state;
+for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+    struct seen s = seen_of(runs[i].path);
+
+    assert_says(s.answers, runs[i].trust);
+    assert_says(s.answers, runs[i].weakest);
+    release(&s);
+}
+}
+
+int main(void)
+{
+#define PLANTED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        PLANTED(a_healthy_machine_is_said_to_be),
+        PLANTED(grades_follow_the_smallest_loss),
+        PLANTED(a_wider_spread_is_b),
+        PLANTED(a_wide_one_is_c),
+        PLANTED(the_widest_is_d),
+        PLANTED(advice_has_launches_and_minutes),
+        PLANTED(where_launches_do_not_help_a_quiet_machine_does),
+        PLANTED(a_single_launch_shows_nothing),
+        PLANTED(what_disturbed_it_is_counted),
+        PLANTED(without_a_limit_nothing_is_weak_or_healthy),
+        PLANTED(what_failed_comes_first),
+        PLANTED(wrong_data_is_never_healthy),
+        PLANTED(a_simulated_device_says_nothing_of_this_machine),
+        PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
+        PLANTED(a_proven_loss_comes_before_a_likely_one),
+        cmocka_unit_test(reference_runs_have_an_answer),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

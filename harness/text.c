@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -38,6 +39,30 @@ void texts_free(char **texts)
     for (size_t i = 0; texts && texts[i]; i++)
         free(texts[i]);
     free(texts);
+}
+
+static char dash_of(char c)
+{
+    return c == '_' ? '-' : c;
+}
+
+const char *argument_value(const char *arguments, const char *name, size_t *len)
+{
+    size_t n = strlen(name);
+
+    for (const char *at = arguments; (at = strstr(at, "--")) != NULL;) {
+        bool begins = at == arguments || at[-1] == ' ';
+        size_t same = 0;
+
+        at += 2;
+        while (same < n && dash_of(at[same]) == dash_of(name[same]))
+            same++;
+        if (!begins || same < n || (at[n] != ' ' && at[n] != '='))
+            continue;
+        *len = strcspn(at + n + 1, " ");
+        return at + n + 1;
+    }
+    return NULL;
 }
 
 int file_read(const char *path, size_t max, struct buffer *b)

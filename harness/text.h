@@ -16,6 +16,10 @@ void buffer_release(struct buffer *b);
 
 void texts_free(char **texts); /* a NULL-terminated array and its texts; NULL is fine */
 
+/* The value of an option in "--op triad --memory-node 1", and its length; NULL: the option is not
+ * there. `name` is the option's or the column's: '-' and '_' are the same. */
+const char *argument_value(const char *arguments, const char *name, size_t *len);
+
 /* The whole file as a buffer. 0, -errno, or -EFBIG over `max` bytes. */
 int file_read(const char *path, size_t max, struct buffer *b);
 

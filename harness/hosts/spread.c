@@ -36,8 +36,8 @@ bool spread_has_groups(const struct suite *suite)
     return false;
 }
 
-/* The circle method: one host stays, the others go round, and those opposite each other meet. With an odd number one
- * place of the circle is empty, and who is opposite rests. */
+/* The circle method: one host stays, the others go round, and those opposite each other meet. With
+ * an odd number one place of the circle is empty, and the host opposite to it pauses. */
 unsigned *spread_tournament(size_t n)
 {
     unsigned *bouts = calloc(n * n + 1, sizeof(*bouts));
@@ -99,11 +99,9 @@ struct spreading {
     const struct hosts *hosts;
     struct suite_case *cases;
     size_t n, capacity;
-    bool *used;      /* pairs, [from * hosts->n + to] */
     unsigned *bouts; /* of the tournament: spread_tournament() */
     unsigned *drawn; /* of its sample, where there is one: 0 for those left out */
     char *names;     /* of all hosts */
-    struct spread *told;
 };
 
 static int append(struct spreading *s, const struct suite_case *c, const struct target *t)
@@ -121,8 +119,8 @@ static int append(struct spreading *s, const struct suite_case *c, const struct 
     return copy_case(c, t, &s->cases[s->n++]);
 }
 
-/* The hosts take their places in the circle by lot, so that what is drawn has nothing to do with the order of the file. The
- * ring's own pairs come behind, as bouts of two: every second one, and the others. */
+/* The hosts take their places in the circle by lot, so that the sample does not depend on the order
+ * of the file. The ring's own pairs come behind, in two bouts: every second one, and the others. */
 static int draw_sample(struct spreading *s, uint64_t seed)
 {
     size_t n = s->hosts->n;
@@ -174,9 +172,6 @@ static int append_pairs(struct spreading *s, const struct suite_case *c)
         if (!is_pair(c->between, n, i / n, i % n) ||
             (c->between == BETWEEN_SAMPLE && s->drawn && !t.bout))
             continue;
-        s->told->pairs += !s->used[i];
-        s->told->bouts = t.bout > s->told->bouts ? t.bout : s->told->bouts;
-        s->used[i] = true;
         err = append(s, c, &t);
     }
     return err;
@@ -189,9 +184,6 @@ static int append_all(struct spreading *s, const struct suite *suite)
     for (size_t i = 0; !err && i < suite->n; i++) {
         const struct suite_case *c = &suite->cases[i];
         bool spread = is_spread(c), group = is_group(c);
-        s->told->between += spread;
-        s->told->over += group;
-        s->told->here += !spread && !group;
         err = spread ? append_pairs(s, c)
                      : append(s, c, &(struct target){.hosts = group ? s->names : NULL});
     }
@@ -202,10 +194,9 @@ static int prepare(struct spreading *s, uint64_t seed)
 {
     size_t n = s->hosts->n;
 
-    s->used = calloc(n * n + 1, sizeof(*s->used));
     s->bouts = spread_tournament(n);
     s->names = hosts_names(s->hosts);
-    if (!s->used || !s->bouts || !s->names)
+    if (!s->bouts || !s->names)
         return -ENOMEM;
     return n > SPREAD_ALL ? draw_sample(s, seed) : 0;
 }
@@ -217,16 +208,13 @@ static void free_cases(struct suite_case *cases, size_t n)
     free(cases);
 }
 
-int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, struct spread *told,
-                 char *error, size_t len)
+int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, char *error,
+                 size_t len)
 {
-    struct spreading s = {.hosts = hosts, .told = told};
-
-    *told = (struct spread){0};
+    struct spreading s = {.hosts = hosts};
     int err = prepare(&s, seed);
     if (!err)
         err = append_all(&s, suite);
-    free(s.used);
     free(s.bouts);
     free(s.drawn);
     free(s.names);
@@ -243,4 +231,95 @@ int spread_suite(struct suite *suite, const struct hosts *hosts, uint64_t seed, 
     suite->cases = s.cases;
     suite->n = s.n;
     return 0;
+}
+
+/* The pair's place in a table of hosts->n by hosts->n. */
+static size_t pair_of(const struct hosts *hosts, const struct suite_case *c)
+{
+    return (size_t)(hosts_find(hosts, c->from) - hosts->all) * hosts->n +
+           (size_t)(hosts_find(hosts, c->to) - hosts->all);
+}
+
+/* A case of the suite stands once for every pair of hosts, one behind the other. */
+static void count(const struct suite *suite, const struct hosts *hosts, const bool *planned,
+                  bool *used, struct spread *spread)
+{
+    const struct suite_case *last = NULL;
+
+    for (size_t i = 0; i < suite->n; i++) {
+        const struct suite_case *c = &suite->cases[i];
+        if (!planned[i])
+            continue;
+        spread->over += c->hosts != NULL;
+        spread->here += !c->hosts && !c->from;
+        if (!c->from)
+            continue;
+        bool *pair = &used[pair_of(hosts, c)];
+        spread->between +=
+            !last || last->bench != c->bench || strcmp(last->arguments, c->arguments);
+        spread->pairs += !*pair;
+        spread->bouts = c->bout > spread->bouts ? c->bout : spread->bouts;
+        *pair = true;
+        last = c;
+    }
+}
+
+int spread_count(const struct suite *suite, const struct hosts *hosts, const struct plan *plan,
+                 struct spread *spread)
+{
+    bool *planned = calloc(suite->n + 1, sizeof(*planned));
+    bool *used = calloc(hosts->n * hosts->n + 1, sizeof(*used));
+    int err = planned && used ? 0 : -ENOMEM;
+
+    *spread = (struct spread){0};
+    for (size_t i = 0; !err && i < plan->n; i++)
+        planned[plan->launches[i].case_number - 1] = true;
+    if (!err)
+        count(suite, hosts, planned, used, spread);
+    free(planned);
+    free(used);
+    return err;
+}
+
+static const char *plural(size_t n, const char *one, const char *more)
+{
+    return n == 1 ? one : more;
+}
+
+static void print(const struct hosts_run *run, const struct spread *spread)
+{
+    const struct hosts *hosts = &run->hosts;
+    char by[LAUNCHER_BY_SIZE];
+
+    launcher_by(run, by);
+    fputs("plumb run: ", stderr);
+    if (spread->between) {
+        fprintf(stderr, "between hosts, %s: %zu %s over %zu %s", by, spread->between,
+                plural(spread->between, "case", "cases"), spread->pairs,
+                plural(spread->pairs, "pair", "pairs"));
+        if (spread->bouts > 1)
+            fprintf(stderr, " in %u bouts, in each of which no host is in two pairs",
+                    spread->bouts);
+        fputs("; ", stderr);
+    }
+    if (spread->over && !spread->between)
+        fprintf(stderr, "over all hosts, %s", by);
+    else if (spread->over)
+        fputs("over all hosts", stderr);
+    if (spread->over)
+        fprintf(stderr, ": %zu %s with %u ranks on %zu %s; ", spread->over,
+                plural(spread->over, "case", "cases"), hosts_slots(hosts), hosts->n,
+                plural(hosts->n, "host", "hosts"));
+    fprintf(stderr, "on this machine: %zu %s\n", spread->here,
+            plural(spread->here, "case", "cases"));
+}
+
+int spread_say(const struct hosts_run *run, const struct suite *suite, const struct plan *plan)
+{
+    struct spread spread;
+    int err = spread_count(suite, &run->hosts, plan, &spread);
+
+    if (!err)
+        print(run, &spread);
+    return err;
 }

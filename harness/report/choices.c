@@ -14,6 +14,7 @@
 #include "harness/report/combine.h"
 #include "harness/report/shares.h"
 #include "harness/report/show.h"
+#include "harness/text.h"
 #include "harness/report/told.h"
 
 /* What the launch was asked for; "" where the choice was left to the benchmark. Of several values the row says which it
@@ -23,7 +24,7 @@ static const char *asked_of(struct making *m, const struct suite_entry *entry,
 {
     const char *name = m->b->params[param], *word = told_left_by(m->b, name);
     size_t len = 0;
-    const char *value = entry ? suite_argument(entry->arguments, name, &len) : NULL;
+    const char *value = entry ? argument_value(entry->arguments, name, &len) : NULL;
 
     if (entry && (!value || (len == strlen(word) && !memcmp(value, word, len))))
         return "";

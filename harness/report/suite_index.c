@@ -142,21 +142,3 @@ const struct suite_entry *suite_entry_like(const struct suite_index *index,
 
     return found ? *found : NULL;
 }
-
-const char *suite_argument(const char *arguments, const char *param, size_t *len)
-{
-    size_t n = strlen(param);
-
-    for (const char *at = arguments; (at = strstr(at, "--")) != NULL;) {
-        size_t same = 0;
-
-        at += 2;
-        while (same < n && (at[same] == '-' ? '_' : at[same]) == param[same])
-            same++;
-        if (same < n || (at[n] != ' ' && at[n] != '='))
-            continue;
-        *len = strcspn(at + n + 1, " ");
-        return at + n + 1;
-    }
-    return NULL;
-}

@@ -27,7 +27,4 @@ const struct suite_entry *suite_entry_of(const struct suite_index *index, const 
 const struct suite_entry *suite_entry_like(const struct suite_index *index,
                                            const struct suite_entry *entry);
 
-/* The value of a parameter's option in "--op triad --memory-node 1", and its length; NULL: it is not there. */
-const char *suite_argument(const char *arguments, const char *param, size_t *len);
-
 #endif

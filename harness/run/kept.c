@@ -8,7 +8,6 @@
 
 #include "core/option.h"
 #include "core/units.h"
-#include "harness/report/suite_index.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
 
@@ -28,7 +27,7 @@ static bool column_of(const struct opt *opt, char column[NAME_MAX_BYTES])
 static bool is_left(const char *arguments, const char *column, const char *def)
 {
     size_t len;
-    const char *given = suite_argument(arguments, column, &len);
+    const char *given = argument_value(arguments, column, &len);
 
     return !given || (strlen(def) == len && !memcmp(given, def, len));
 }

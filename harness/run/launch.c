@@ -12,12 +12,147 @@
 #include "core/clock.h"
 #include "core/exit_code.h"
 #include "core/row.h"
-#include "core/row_facts.h"
 #include "core/text.h"
 #include "harness/limits/limits_row.h"
-#include "harness/run/launch_parts.h"
+#include "harness/plan/places.h"
 #include "harness/store/table.h"
 #include "harness/text.h"
+
+#define ARGUMENTS_MAX 128
+
+/* One launch while it goes on. */
+struct launching {
+    const struct launch_context *c;
+    const struct launch *l;
+    const struct bench_info *bench;
+    struct launched *out;
+    const struct kept_case *kept; /* choices of an earlier launch; NULL: none */
+    char *words;                  /* the arguments, split in place */
+    const char *argv[ARGUMENTS_MAX + 12];
+    char seed[24];
+};
+
+/* ---- The row of a launch without rows ---- */
+
+/* Names of the benchmark's parameters, ended by NULL; to be freed. NULL when memory is short. */
+static const char **column_names(const struct bench_info *b)
+{
+    const char **names = calloc(b->n_columns + 1, sizeof(*names));
+
+    for (size_t i = 0; names && i < b->n_columns; i++)
+        names[i] = b->columns[i];
+    return names;
+}
+
+/* In a run that has hosts: the columns in front of the benchmark's own. "from,to," if it needs a
+ * peer, "hosts," if it needs a group, "" else. */
+static const char *host_columns(const struct launching *g)
+{
+    if (!g->c->hosts || !g->c->hosts->launcher)
+        return "";
+    return bench_needs(g->bench, "peer")    ? "from,to,"
+           : bench_needs(g->bench, "group") ? "hosts,"
+                                            : "";
+}
+
+/* The values of these columns. */
+static void print_hosts(const struct launching *g, FILE *out)
+{
+    const char *columns = host_columns(g);
+
+    if (!*columns)
+        return;
+    if (!strcmp(columns, "hosts,")) {
+        csv_print(out, g->l->hosts);
+    } else {
+        csv_print(out, g->l->from);
+        fputc(',', out);
+        csv_print(out, g->l->to);
+    }
+    fputc(',', out);
+}
+
+/* The value of one parameter in the launch's arguments ("--size 4096"); "" when it is not there. */
+static const char *given_value(const struct launching *g, const char *option)
+{
+    size_t n = strlen(option);
+
+    for (size_t i = 1; g->argv[i]; i++) {
+        const char *word = g->argv[i];
+        if (strncmp(word, "--", 2) || strncmp(word + 2, option, n))
+            continue;
+        if (word[2 + n] == '=')
+            return word + 3 + n;
+        if (!word[2 + n] && g->argv[i + 1])
+            return g->argv[i + 1];
+    }
+    return "";
+}
+
+/* A parameter's value in this launch: as given, else the benchmark's one default; "" for a column
+ * that is an outcome. */
+static const char *parameter_value(const struct launching *g, const char *column)
+{
+    char option[64];
+
+    snprintf(option, sizeof(option), "%s", column);
+    for (char *at = option; (at = strchr(at, '_')) != NULL;)
+        *at = '-';
+    const char *value = given_value(g, option);
+    for (size_t i = 0; !*value && i < g->bench->n_own; i++)
+        if (!strcmp(g->bench->options[i].name, option) && !strchr(g->bench->defaults[i], ','))
+            value = g->bench->defaults[i];
+    return value;
+}
+
+/* A launch on a simulated device is one of these even where it died before it could say so. */
+static const char *origin_of(const struct launching *g)
+{
+    for (size_t i = 1; g->argv[i]; i++)
+        if (places_gpu_is_simulated(g->bench, g->argv[i]))
+            return "simulated";
+    return g->bench->origin ? g->bench->origin : "measured";
+}
+
+/* The row of a launch that gave none: its parameters, status failed and why. 0 or -ENOMEM. */
+static int print_failed_row(struct launching *g, const char *reason, FILE *out)
+{
+    const struct bench_info *b = g->bench;
+    const char **names = column_names(b);
+    char number[16], utc[24], host[256] = "unknown";
+    struct row row;
+
+    if (!names || b->n_columns > ROW_PARAMS_MAX) {
+        free(names);
+        return -ENOMEM;
+    }
+    row_init(&row);
+    row.param_names = names;
+    row.n_params = b->n_columns;
+    for (size_t i = 0; i < b->n_columns; i++)
+        row.params[i] = parameter_value(g, names[i]);
+    if (launch_has_pair(g->l))
+        snprintf(host, sizeof(host), "%s", g->l->from);
+    else if (launch_has_group(g->l))
+        snprintf(host, sizeof(host), "%.*s", (int)strcspn(g->l->hosts, ";"), g->l->hosts);
+    else
+        gethostname(host, sizeof(host) - 1);
+    snprintf(number, sizeof(number), "%u", g->l->case_number);
+    row.origin = origin_of(g);
+    row.status = "failed";
+    row.reason = reason;
+    row.run = g->c->run;
+    row.case_id = number;
+    row.repeat = g->l->repeat;
+    row.host = host;
+    row.time_utc = clock_utc(utc, sizeof(utc));
+    print_hosts(g, out);
+    row_print_csv(out, &row);
+    free(names);
+    return 0;
+}
+
+/* ---- Start, rows and samples ---- */
 
 /* A launch has a seed of its own, made from the run's: two launches of one case do not see the same
  * data. */
@@ -59,7 +194,7 @@ static char *make_header(const struct bench_info *b)
     char *text = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
-    const char **names = launch_column_names(b);
+    const char **names = column_names(b);
 
     if (out && names)
         row_print_csv_header(out, names, b->n_columns);
@@ -75,12 +210,13 @@ static int make_stored_header(struct launching *g)
     struct launched *o = g->out;
 
     o->stored_header = NULL;
-    if (asprintf(&o->stored_header, "%s%s", launch_host_columns(g), o->header) < 0)
+    if (asprintf(&o->stored_header, "%s%s", host_columns(g), o->header) < 0)
         return -ENOMEM;
     return 0;
 }
 
-/* What a limit that was joined puts into a column; NULL: nothing. Of the one that it replaces nothing stays. */
+/* The text that a joined limit puts into a column; NULL: none. It replaces the whole limit
+ * of the benchmark. */
 static const char *limit_cell(const struct joined_limit *limit, const char *column, char *text,
                               size_t len)
 {
@@ -130,7 +266,7 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
 
     for (size_t row = 0; row < t->n_rows; row++) {
         struct joined_limit limit;
-        launch_print_between(g, out);
+        print_hosts(g, out);
         int joined =
             is_measured_here(g) && limits_row(g->c->limits, g->c->cores, rules, t, row, &limit);
         for (size_t i = 0; i < t->n_columns; i++) {
@@ -264,7 +400,7 @@ static int take_rows(struct launching *g, char *reason, size_t len)
     FILE *out = open_memstream(&o->rows, &size);
     err = out ? 0 : -ENOMEM;
     if (!err && *reason) {
-        err = launch_failed_row(g, reason, out);
+        err = print_failed_row(g, reason, out);
         o->record.n_rows = 1;
         o->record.state = o->child.timed_out ? LAUNCH_LATE : LAUNCH_FAIL;
         snprintf(o->summary, sizeof(o->summary), "%.250s", reason);

@@ -4,6 +4,9 @@
 #ifndef PLUMB_HARNESS_LAUNCH_H
 #define PLUMB_HARNESS_LAUNCH_H
 
+#include <stdbool.h>
+#include <stdio.h>
+
 #include "harness/child.h"
 #include "harness/hosts/host_launch.h"
 #include "harness/plan/bench_info.h"

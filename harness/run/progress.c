@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress line: see progress.h. */
+/* The progress line and the estimates of time: see progress.h. */
 #include "harness/run/progress.h"
 
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -9,6 +12,7 @@
 
 #include "core/clock.h"
 #include "core/units.h"
+#include "harness/text.h"
 
 #define BAR 24
 
@@ -132,4 +136,200 @@ void progress_clear(struct progress *p)
         fputs("\r\033[K", p->out);
         fflush(p->out);
     }
+}
+
+/* ---- How long a plan measures ---- */
+
+/* A plan.csv may hold any number: cases beyond this one have no pace of their own. */
+#define CASES_MAX (1u << 20)
+
+/* The value of an option in a text of its own; false where it is not there. */
+static bool argument_of(const char *arguments, const char *name, char *value, size_t len)
+{
+    size_t size;
+    const char *at = argument_value(arguments, name, &size);
+
+    if (at)
+        snprintf(value, len, "%.*s", (int)size, at);
+    return at != NULL;
+}
+
+/* The times that all benchmarks share hold by default, too; one of a benchmark's own is spent where
+ * it is asked for. */
+static uint64_t launch_ns(const struct bench_info *b, const char *arguments)
+{
+    uint64_t sum_ns = 0, ns;
+    char value[64];
+
+    for (size_t i = 0; b->options[i].name; i++) {
+        if (b->options[i].type != OPT_DURATION)
+            continue;
+        if (!argument_of(arguments, b->options[i].name, value, sizeof(value)))
+            snprintf(value, sizeof(value), "%s", i < b->n_own ? "" : b->defaults[i]);
+        if (*value && !units_parse_duration(value, &ns))
+            sum_ns += ns;
+    }
+    return sum_ns;
+}
+
+/* The --np of a launch: given, or the benchmark's default. */
+static uint64_t own_ranks(const struct bench_info *b, const char *arguments)
+{
+    uint64_t ranks = 1;
+    char value[64] = "";
+
+    for (size_t i = 0; i < b->n_own && b->options[i].name; i++)
+        if (!strcmp(b->options[i].name, "np") &&
+            !argument_of(arguments, "np", value, sizeof(value)))
+            snprintf(value, sizeof(value), "%s", b->defaults[i]);
+    return units_parse_u64(value, &ranks) ? 1 : ranks;
+}
+
+/* A benchmark that needs a group measures communicators of 1, 2, 4 .. N ranks in one launch, unless
+ * --ranks selects them. */
+static unsigned points_of(const struct bench_info *b, const struct launch *l, unsigned group_ranks)
+{
+    uint64_t ranks = launch_has_group(l) ? group_ranks : own_ranks(b, l->arguments);
+    unsigned points = 1;
+    char value[64];
+
+    if (!bench_needs(b, "group"))
+        return 1;
+    if (argument_of(l->arguments, "ranks", value, sizeof(value)) && strcmp(value, "0") != 0) {
+        for (const char *at = value; (at = strchr(at, ',')) != NULL; at++)
+            points++;
+        return points;
+    }
+    for (uint64_t n = 1; n < ranks; n *= 2)
+        points++;
+    return points;
+}
+
+static uint64_t asked_ns(const struct bench_info *b, const struct launch *l, unsigned group_ranks)
+{
+    return b ? launch_ns(b, l->arguments) * points_of(b, l, group_ranks) : 0;
+}
+
+struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
+                              unsigned group_ranks)
+{
+    struct estimate e = {0};
+
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct launch *l = &plan->launches[i];
+        const struct bench_info *b = bench_list_find(benches, l->bench);
+
+        if (!b || l->state != LAUNCH_TODO)
+            continue;
+        uint64_t ns = asked_ns(b, l, group_ranks);
+        e.least_ns = !e.n || ns < e.least_ns ? ns : e.least_ns;
+        e.most_ns = ns > e.most_ns ? ns : e.most_ns;
+        e.all_ns += ns;
+        e.n++;
+    }
+    return e;
+}
+
+/* Rounded up: there is more to come on top. */
+static void long_time(uint64_t ns, char *text, size_t len)
+{
+    uint64_t s = (ns + 999999999) / 1000000000;
+
+    if (s < 90)
+        snprintf(text, len, "%llu s", (unsigned long long)s);
+    else if (s < 90 * 60)
+        snprintf(text, len, "%llu min", (unsigned long long)(s + 59) / 60);
+    else
+        snprintf(text, len, "%llu.%llu h", (unsigned long long)(s + 359) / 3600,
+                 (unsigned long long)(s + 359) / 360 % 10);
+}
+
+const char *estimate_text(const struct estimate *e, char *text, size_t len)
+{
+    char all[32], least[32], most[32];
+    bool same = e->least_ns == e->most_ns;
+
+    long_time(e->all_ns, all, sizeof(all));
+    units_format_duration(e->least_ns, least, sizeof(least));
+    units_format_duration(e->most_ns, most, sizeof(most));
+    snprintf(
+        text, len,
+        "asked for %s of warm-up and sampling (%zu %s x %s%s%s); start, set-up and checks come "
+        "on top: the time left is told as launches end",
+        all, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least, same ? "" : " to ", most);
+    return text;
+}
+
+int pace_make(struct pace *p, const struct bench_list *benches, const struct plan *plan,
+              unsigned group_ranks)
+{
+    *p = (struct pace){.n = plan->n, .n_benches = benches->n + 1};
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].case_number >= p->n_cases &&
+            plan->launches[i].case_number < CASES_MAX)
+            p->n_cases = plan->launches[i].case_number + 1;
+    p->asked_ns = calloc(p->n + 1, sizeof(*p->asked_ns));
+    p->bench = calloc(p->n + 1, sizeof(*p->bench));
+    p->case_ns = calloc(p->n_cases + 1, sizeof(*p->case_ns));
+    p->of_case = calloc(p->n_cases + 1, sizeof(*p->of_case));
+    p->bench_ns = calloc(p->n_benches, sizeof(*p->bench_ns));
+    p->of_bench = calloc(p->n_benches, sizeof(*p->of_bench));
+    if (!p->asked_ns || !p->bench || !p->case_ns || !p->of_case || !p->bench_ns || !p->of_bench)
+        return -ENOMEM;
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct bench_info *b = bench_list_find(benches, plan->launches[i].bench);
+
+        p->asked_ns[i] = asked_ns(b, &plan->launches[i], group_ranks);
+        p->bench[i] = b ? (size_t)(b - benches->benches) : benches->n;
+    }
+    return 0;
+}
+
+void pace_release(struct pace *p)
+{
+    free(p->of_bench);
+    free(p->bench_ns);
+    free(p->of_case);
+    free(p->case_ns);
+    free(p->bench);
+    free(p->asked_ns);
+    *p = (struct pace){0};
+}
+
+void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns)
+{
+    double beyond_ns = (double)ns - (double)p->asked_ns[i];
+    size_t number = plan->launches[i].case_number;
+
+    if (number < p->n_cases) {
+        p->case_ns[number] += (double)ns;
+        p->of_case[number]++;
+    }
+    p->bench_ns[p->bench[i]] += beyond_ns;
+    p->of_bench[p->bench[i]]++;
+    p->beyond_ns += beyond_ns;
+    p->ended++;
+}
+
+double pace_expects_ns(const struct pace *p, const struct plan *plan, size_t i)
+{
+    size_t number = plan->launches[i].case_number, bench = p->bench[i];
+
+    if (!p->ended)
+        return 0;
+    if (number < p->n_cases && p->of_case[number])
+        return p->case_ns[number] / (double)p->of_case[number];
+    double beyond_ns = p->of_bench[bench] ? p->bench_ns[bench] / (double)p->of_bench[bench]
+                                          : p->beyond_ns / (double)p->ended;
+    return fmax(0, (double)p->asked_ns[i] + beyond_ns);
+}
+
+double pace_left_ns(const struct pace *p, const struct plan *plan)
+{
+    double sum_ns = 0;
+
+    for (size_t i = 0; i < plan->n; i++)
+        if (plan->launches[i].state == LAUNCH_TODO)
+            sum_ns += pace_expects_ns(p, plan, i);
+    return sum_ns;
 }

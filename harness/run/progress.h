@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress line of a run: a bar, launch k of n, what is running, time left. Where there is no
- * terminal: a line a minute, or every $PLUMB_PROGRESS (10s). */
+/*
+ * How far a run is, and how long it takes.
+ *
+ *   progress   the line on the terminal: a bar, launch k of n, what is running, time left. Without
+ *              a terminal: a line a minute, or every $PLUMB_PROGRESS (10s)
+ *   estimate   the time that the launches of a plan were asked to measure, before the run
+ *   pace       the time that the launches to do will take, from those that ended
+ */
 #ifndef PLUMB_HARNESS_PROGRESS_H
 #define PLUMB_HARNESS_PROGRESS_H
 
@@ -9,14 +15,16 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "harness/plan/plan.h"
+
 struct progress {
     FILE *out;                  /* a terminal, for the bar */
     FILE *log;                  /* else where the lines go */
     uint64_t every_ns, next_ns; /* of these */
     size_t total, done, first;  /* launches; first: done before this start */
     uint64_t begin_ns;
-    /* What was left at left_at_ns, and of that what is not of the launch that runs; left_at_ns 0: that is not known, and
-     * launches count as equally long. */
+    /* The time that was left at left_at_ns, and the part of it that is of later launches. While
+     * left_at_ns is 0 they are unknown, and launches count as equally long. */
     uint64_t left_at_ns;
     double left_ns, rest_ns;
     char now[160]; /* what is running */
@@ -31,5 +39,58 @@ const char *progress_line(const struct progress *p, uint64_t now_ns, int width, 
                           size_t len);
 /* The same for a log. */
 const char *progress_log_line(const struct progress *p, uint64_t now_ns, char *text, size_t len);
+
+/* The time that launches are asked to measure: warm-up, samples, and other options that are
+ * durations. It is no bound:
+ *
+ *   - It leaves out the start and set-up of a benchmark, its ceilings, the check of its data, and
+ *     the further points of a launch that measures several.
+ *   - A launch whose interval is narrow ends earlier.
+ *
+ * Launches that ended tell the whole time: struct pace. */
+struct estimate {
+    uint64_t all_ns;
+    uint64_t least_ns, most_ns; /* of one launch */
+    size_t n;                   /* launches that are to do */
+};
+
+/* A launch that needs a group and names no --ranks measures a communicator for each power of two up
+ * to its ranks: `group_ranks` over hosts, its --np on this machine. */
+struct estimate estimate_plan(const struct bench_list *benches, const struct plan *plan,
+                              unsigned group_ranks);
+
+/* "asked for 12 min of warm-up and sampling (305 launches x 800 ms to 1.3 s); ..." */
+const char *estimate_text(const struct estimate *e, char *text, size_t len);
+
+/* How long launches take as a whole, by those that ended. Zeroed, it is empty. */
+struct pace {
+    size_t n, n_cases, n_benches, ended;
+    uint64_t *asked_ns;         /* of each launch, as in the estimate */
+    size_t *bench;              /* of each launch; n_benches - 1: one that is not here */
+    double *case_ns;            /* sums over the launches that ended, by case_number */
+    double *bench_ns;           /* the same of what they took beyond what was asked, by bench */
+    double beyond_ns;           /* of all of them */
+    size_t *of_case, *of_bench; /* how many these are */
+};
+
+/* While the pace is used, the plan's launches may change only their state. 0 or -ENOMEM; release it
+ * in any case. */
+int pace_make(struct pace *p, const struct bench_list *benches, const struct plan *plan,
+              unsigned group_ranks);
+void pace_release(struct pace *p);
+
+/* Launch i took this long, from before it was started until it was stored. */
+void pace_ended(struct pace *p, const struct plan *plan, size_t i, uint64_t ns);
+
+/* The time that launch i is expected to take, not below 0; 0 before any launch ended. It is the
+ * first of these that is known:
+ *
+ *   - the mean of its case's launches
+ *   - what it asks for, plus the mean that its benchmark's launches took beyond what they asked
+ *   - the same with the mean of all launches */
+double pace_expects_ns(const struct pace *p, const struct plan *plan, size_t i);
+
+/* The sum over all that are to do. */
+double pace_left_ns(const struct pace *p, const struct plan *plan);
 
 #endif

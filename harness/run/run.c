@@ -1,134 +1,571 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb run: see run.h. Its beginning is in run_start.c, its launches and its end in
- * run_launches.c, what goes into run.json in run_meta.c. */
+/* One run: its plan and folder, its launches, its end. See run.h. The command line is in cmd.c. */
 #include "harness/run/run.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "core/option.h"
-#include "harness/against/against.h"
-#include "harness/run/run_state.h"
+#include "core/clock.h"
+#include "core/exit_code.h"
+#include "core/text.h"
+#include "harness/cancel.h"
+#include "harness/hosts/check.h"
+#include "harness/hosts/hosts_run.h"
+#include "harness/hosts/spread.h"
+#include "harness/plan/plan.h"
+#include "harness/plan/suite.h"
+#include "harness/report/report.h"
+#include "harness/run/kept.h"
+#include "harness/run/launch.h"
+#include "harness/run/progress.h"
+#include "harness/run/run_meta.h"
+#include "harness/store/store.h"
+#include "harness/text.h"
 
-#define AT(member) offsetof(struct run_options, member)
-
-const char *const run_launchers[] = {"local", "ssh", "mpirun", "srun", NULL};
-
-static const struct opt run_table[] = {
-    {.name = "out",
-     .letter = 'o',
-     .type = OPT_STRING,
-     .offset = AT(out),
-     .arg = "DIR",
-     .help = "the run folder to make; default: results/SUITE-TIME"},
-    {.name = "resume",
-     .type = OPT_STRING,
-     .offset = AT(resume),
-     .arg = "DIR",
-     .help = "go on with a run that was stopped: what is done stays, and what failed, too, but "
-             "with --retry"},
-    {.name = "retry",
-     .type = OPT_FLAG,
-     .offset = AT(retry),
-     .help = "with --resume: launch again what failed or was over its time-out; not what gave "
-             "wrong data"},
-    {.name = "only",
-     .type = OPT_STRING,
-     .offset = AT(only),
-     .arg = "PATTERN",
-     .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
-             "[..] as in a shell; sizes as 65536, 64K or 64KiB); given again: those too"},
-    {.name = "repeat",
-     .type = OPT_U64,
-     .offset = AT(repeat),
-     .min = 1,
-     .max = SUITE_REPEAT_MAX,
-     .arg = "N",
-     .help = "launch every case so often, whatever the suite says: more launches show smaller "
-             "differences"},
-    {.name = "seed",
-     .type = OPT_U64,
-     .offset = AT(seed),
-     .def = "1",
-     .help = "of the order of the launches and of the data: the same seed, the same plan"},
-    {.name = "hosts",
-     .type = OPT_STRING,
-     .offset = AT(hosts),
-     .arg = "FILE",
-     .help = "run what needs a peer between these hosts, and what needs a group over all of them "
-             "(docs/hosts.md)"},
-    {.name = "slots",
-     .type = OPT_U64,
-     .offset = AT(slots),
-     .min = 1,
-     .max = HOSTS_SLOTS_MAX,
-     .arg = "N",
-     .help =
-         "ranks of a group on each host, whatever the hosts file says; default: its slots=, or 1"},
-    {.name = "launcher",
-     .type = OPT_CHOICE,
-     .offset = AT(launcher),
-     .choices = run_launchers,
-     .help = "what starts the ends of a pair and the ranks of a group; default: ssh with --hosts, "
-             "else local"},
-    {.name = "rsh",
-     .type = OPT_STRING,
-     .offset = AT(rsh),
-     .arg = "PROGRAM",
-     .help = "in place of ssh, called as PROGRAM HOST COMMAND; may hold arguments; $PLUMB_RSH"},
-    {.name = "remote-dir",
-     .type = OPT_STRING,
-     .offset = AT(remote_dir),
-     .arg = "DIR",
-     .help = "where the benchmarks are on the other hosts; default: where they are here"},
-    {.name = "port",
-     .type = OPT_U64,
-     .offset = AT(port),
-     .min = 1024,
-     .max = 65535,
-     .help = "the first of 100 for listeners on the hosts; default: 18600"},
-    {.name = "host-wait",
-     .type = OPT_DURATION,
-     .offset = AT(host_wait_ns),
-     .help = "a host that says nothing for so long is not there; default: 20s"},
-    {.name = "launcher-args",
-     .type = OPT_STRING,
-     .offset = AT(launcher_args),
-     .arg = "ARGS",
-     .help = "further arguments of mpirun or srun, in one word"},
-    {.name = "against",
-     .type = OPT_STRING,
-     .offset = AT(against),
-     .arg = "COMMAND",
-     .help = "measure in turn here and where COMMAND starts a plumb (\"ssh guest plumb\", "
-             "\"../other/build/bin/plumb\"), and compare (docs/against.md)"},
-    {.name = "of",
-     .type = OPT_STRING,
-     .offset = AT(of),
-     .arg = "COMMAND",
-     .help = "with --against: what is held against it, in place of this plumb here"},
-    {.name = "agent",
-     .type = OPT_FLAG,
-     .offset = AT(agent),
-     .help = "be the other side of --against: obeys what comes on standard input"},
-    {.name = "dry-run",
-     .letter = 'n',
-     .type = OPT_FLAG,
-     .offset = AT(dry_run),
-     .help = "print the plan and stop"},
-    {.name = "no-report",
-     .type = OPT_FLAG,
-     .offset = AT(no_report),
-     .help = "make no page: plumb report makes it later"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
-    {.name = NULL},
+struct run {
+    struct run_options options;
+    struct bench_list benches;
+    struct suite suite;
+    struct plan plan;
+    struct hosts_run hosts;
+    struct store *store; /* NULL after a good start: it was a dry run */
+    struct kept kept;
+    json_t *meta;
+    char *path, *name;
+    struct progress progress;
+    struct pace pace;
+    size_t failed, late, done;
+    bool wrong;
+    uint64_t planned_ns, child_ns; /* where the time went */
+    const volatile int *cancel;    /* set: the current launch ends, and no other starts */
+    char error[1024];
 };
 
-int run_fail(const struct run *r, int status)
+/* Prints r->error and returns status. */
+static int fail(const struct run *r, int status)
 {
     fprintf(stderr, "plumb run: %s\n", r->error);
     return status;
+}
+
+/* ---- The start of a run: its plan and its folder, new or found ---- */
+
+/* Prints how long the launches that are to do were asked to measure: see progress.h. */
+static void say_time(const struct run *r)
+{
+    struct estimate e = estimate_plan(&r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+    char text[320];
+
+    if (e.n)
+        fprintf(stderr, "plumb run: %s\n", estimate_text(&e, text, sizeof(text)));
+}
+
+/* The command lines of a launch on hosts; NULL: it has none. To be freed. */
+static char *commands_of(const struct run *r, const struct launch *l)
+{
+    const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
+    struct words w = {0};
+    char *commands = NULL;
+
+    if (!bench || !launch_has_hosts(l))
+        return NULL;
+    words_split(&w, l->arguments);
+    words_add(&w, "--csv");
+    if (!w.err) {
+        struct host_launch over =
+            launch_over_hosts(&r->hosts, l, bench->path, (const char *const *)w.all);
+        commands = host_launch_commands(&over);
+    }
+    words_release(&w);
+    return commands;
+}
+
+/* Between or over which hosts, and the command lines: one, or one for each connection. */
+static void print_hosts(const struct run *r, const struct launch *l)
+{
+    char *commands = commands_of(r, l);
+
+    printf(",");
+    csv_print(stdout, l->from);
+    printf(",");
+    csv_print(stdout, l->to);
+    printf(",");
+    csv_print(stdout, l->hosts);
+    printf(",");
+    csv_print(stdout, commands ? commands : "");
+    free(commands);
+}
+
+static void print_dry_run(const struct run *r)
+{
+    bool hosts = plan_has_hosts(&r->plan);
+
+    printf("order,case,repeat,bench,arguments%s\n", hosts ? ",from,to,hosts,commands" : "");
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct launch *l = &r->plan.launches[i];
+        printf("%zu,%u,%u,", i + 1, l->case_number, l->repeat);
+        csv_print(stdout, l->bench);
+        putchar(',');
+        csv_print(stdout, l->arguments);
+        if (hosts)
+            print_hosts(r, l);
+        putchar('\n');
+    }
+    fprintf(stderr, "plumb run: %zu %s planned, nothing was run\n", r->plan.n,
+            r->plan.n == 1 ? "launch" : "launches");
+    say_time(r);
+}
+
+static void say_pairs(const struct run *r)
+{
+    if (r->plan.pairs)
+        fprintf(stderr, "plumb run: sampled %u of %u pairs of GPUs; another --seed draws others\n",
+                r->plan.pairs, r->plan.pairs_of);
+}
+
+/* As it was given, without slashes at its end. */
+static int set_path(struct run *r, const char *path)
+{
+    size_t len = strlen(path);
+
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    r->path = strndup(path, len);
+    return r->path ? 0 : -ENOMEM;
+}
+
+static int choose_path(struct run *r)
+{
+    char path[512], stamp[32];
+    time_t now = time(NULL);
+    struct tm tm;
+
+    snprintf(r->error, sizeof(r->error), "out of memory");
+    if (r->options.out)
+        return set_path(r, r->options.out);
+    gmtime_r(&now, &tm);
+    strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm);
+    int err = store_make_results(r->error, sizeof(r->error));
+    if (err)
+        return err;
+    snprintf(path, sizeof(path), "results/%.400s-%s", r->suite.name, stamp);
+    return set_path(r, path);
+}
+
+static void take_name(struct run *r)
+{
+    const char *slash = strrchr(r->path, '/');
+
+    r->name = strdup(slash ? slash + 1 : r->path);
+}
+
+/* Reads the hosts before anything else is done with them. 0 or -errno with r->error. */
+static int read_hosts(struct run *r)
+{
+    const struct run_options *o = &r->options;
+    struct hosts_options given = {.file = o->hosts,
+                                  .launcher = o->launcher,
+                                  .rsh = o->rsh,
+                                  .remote_dir = o->remote_dir,
+                                  .arguments = o->launcher_args,
+                                  .port = o->port,
+                                  .slots = o->slots,
+                                  .wait_ns = o->host_wait_ns};
+
+    return hosts_run_make(&given, &r->hosts, r->error, sizeof(r->error));
+}
+
+/* Cases that need a peer go between the hosts, those that need a group over all of them. 0 or
+ * -errno with r->error. */
+static int spread_over_hosts(struct run *r)
+{
+    bool pairs = spread_has_pairs(&r->suite), groups = spread_has_groups(&r->suite);
+    int err = 0;
+
+    if (!r->hosts.launcher)
+        return 0;
+    if (!pairs && !groups) {
+        fprintf(stderr,
+                "plumb run: no case of suite '%s' is for several hosts: all run on this "
+                "machine\n",
+                r->suite.name);
+        hosts_run_release(&r->hosts);
+        return 0;
+    }
+    err = hosts_run_check(&r->hosts, pairs, groups, r->error, sizeof(r->error));
+    if (!err)
+        err = spread_suite(&r->suite, &r->hosts.hosts, r->options.seed, r->error, sizeof(r->error));
+    return err;
+}
+
+/* A case that stands for what is absent here has one launch: it gives the reason. */
+static void repeat_cases(struct suite *suite, uint64_t repeat)
+{
+    for (size_t i = 0; repeat && i < suite->n; i++)
+        if (suite->cases[i].stand_in == STAND_IN_NOT)
+            suite->cases[i].repeats = (unsigned)repeat;
+}
+
+/* Reads suite and benchmarks, makes the plan. Returns an exit code. */
+static int make_plan(struct run *r, const char *suite_name, struct buffer *config)
+{
+    char *path = suite_find(suite_name, r->error, sizeof(r->error));
+    char *configs = suite_configs_folder();
+    int err = path ? file_read(path, 1u << 20, config) : -ENOENT;
+
+    if (!err && (err = read_hosts(r)) != 0)
+        goto done;
+    if (path && err)
+        snprintf(r->error, sizeof(r->error), "cannot read the suite '%s': %s", path,
+                 strerror(-err));
+    if (!err)
+        err = suite_parse(path, config->text, config->size, configs, &r->benches, &r->suite,
+                          r->error, sizeof(r->error));
+    if (!err)
+        repeat_cases(&r->suite, r->options.repeat);
+    if (!err)
+        suite_unite_absent(&r->suite, r->hosts.launcher != NULL);
+    if (!err)
+        err = spread_over_hosts(r);
+    if (!err) {
+        err = plan_make(&r->suite, r->options.seed, r->options.only, &r->plan);
+        if (err == -ENOENT)
+            snprintf(r->error, sizeof(r->error),
+                     "no case of suite '%s' matches --only '%s': see --dry-run", r->suite.name,
+                     r->options.only);
+        if (!err && r->hosts.launcher)
+            err = spread_say(&r->hosts, &r->suite, &r->plan);
+        if (err && err != -ENOENT)
+            snprintf(r->error, sizeof(r->error), "cannot plan: %s", strerror(-err));
+    }
+done:
+    free(path);
+    free(configs);
+    return err ? fail(r, EXIT_USAGE) : EXIT_GOOD;
+}
+
+/* The hosts are asked before anything is measured. 0 or -errno with r->error. */
+static int ask_hosts(struct run *r)
+{
+    int err = plan_has_hosts(&r->plan) ? check_all(&r->hosts, &r->benches, &r->plan) : 0;
+
+    if (err)
+        snprintf(r->error, sizeof(r->error), "cannot ask the hosts: %s", strerror(-err));
+    return err;
+}
+
+/* Makes r ready to launch. Returns an exit code. */
+static int start_new(struct run *r, const char *suite_name, int argc, char **argv)
+{
+    struct buffer config = {0};
+    uint64_t begin_ns = clock_now_ns();
+    int status = make_plan(r, suite_name, &config);
+
+    r->planned_ns = clock_now_ns() - begin_ns;
+    if (status == EXIT_GOOD)
+        say_pairs(r);
+    if (status == EXIT_GOOD && r->options.dry_run) {
+        print_dry_run(r);
+    } else if (status == EXIT_GOOD && ask_hosts(r)) {
+        status = fail(r, EXIT_INCOMPLETE);
+    } else if (status == EXIT_GOOD) {
+        if (choose_path(r)) {
+            buffer_release(&config);
+            return fail(r, EXIT_INCOMPLETE);
+        }
+        take_name(r);
+        r->meta = !r->name
+                      ? NULL
+                      : run_meta_make(&(struct run_meta){
+                            .name = r->name,
+                            .benches = &r->benches,
+                            .suite = r->suite.name,
+                            .config = config.text,
+                            .config_size = config.size,
+                            .seed = r->options.seed,
+                            .only = r->options.only,
+                            .pairs = r->plan.pairs,
+                            .pairs_of = r->plan.pairs_of,
+                            .hosts = plan_has_hosts(&r->plan) ? hosts_run_meta(&r->hosts) : NULL,
+                            .argc = argc,
+                            .argv = argv});
+        snprintf(r->error, sizeof(r->error), "out of memory");
+        if (!r->meta ||
+            store_create(r->path, r->meta, &r->plan, &r->store, r->error, sizeof(r->error)))
+            status = fail(r, EXIT_INCOMPLETE);
+    }
+    buffer_release(&config);
+    return status;
+}
+
+/* The launches that are to do must be measured by the same program as those that are done. */
+static int check_same(struct run *r)
+{
+    int err = run_meta_same(r->meta, r->error, sizeof(r->error));
+
+    for (size_t i = 0; !err && i < r->plan.n; i++) {
+        const char *bench = r->plan.launches[i].bench;
+        if (r->plan.launches[i].state == LAUNCH_TODO && !bench_list_find(&r->benches, bench)) {
+            snprintf(r->error, sizeof(r->error),
+                     "the plan needs the benchmark '%s', which is not here: see plumb list", bench);
+            err = -ENOENT;
+        }
+    }
+    return err;
+}
+
+/* Is every host of this launch among those of run.json? */
+static bool has_hosts_of(const struct run *r, const struct launch *l)
+{
+    if (!launch_has_hosts(l))
+        return true;
+    if (!r->hosts.launcher)
+        return false;
+    if (launch_has_pair(l))
+        return hosts_find(&r->hosts.hosts, l->from) && hosts_find(&r->hosts.hosts, l->to);
+    char *all = hosts_names(&r->hosts.hosts);
+    bool same = all && !strcmp(all, l->hosts);
+    free(all);
+    return same;
+}
+
+static int check_hosts(struct run *r)
+{
+    for (size_t i = 0; i < r->plan.n; i++) {
+        const struct launch *l = &r->plan.launches[i];
+        if (has_hosts_of(r, l))
+            continue;
+        snprintf(r->error, sizeof(r->error),
+                 "'%s' is damaged: plan.csv names hosts, '%s', that run.json does not", r->path,
+                 launch_has_group(l) ? l->hosts : l->from);
+        return -EBADMSG;
+    }
+    return 0;
+}
+
+/* The same of the run in the folder options.resume. */
+static int start_again(struct run *r)
+{
+    int err = set_path(r, r->options.resume);
+
+    if (!err) /* r owns the path, release() frees it */
+        // NOLINTNEXTLINE(clang-analyzer-unix.Malloc)
+        err = run_meta_load(r->path, &r->meta, r->error, sizeof(r->error));
+    if (!err)
+        err = store_open(r->path, &r->plan, &r->store, r->error, sizeof(r->error));
+    if (!err && r->options.retry)
+        err = store_retry(r->store, r->error, sizeof(r->error));
+    if (!err)
+        err = hosts_run_from_meta(json_object_get(r->meta, "hosts"), &r->plan, &r->hosts, r->error,
+                                  sizeof(r->error));
+    if (!err)
+        err = check_hosts(r);
+    if (!err)
+        err = run_has_wrong(r->path, &r->wrong, r->error, sizeof(r->error));
+    if (!err)
+        err = kept_load(&r->kept, &r->benches, &r->plan, r->path, r->error, sizeof(r->error));
+    if (err)
+        return fail(r, err == -EBADMSG                     ? EXIT_DAMAGED
+                       : err == -ENOENT || err == -ENOTDIR ? EXIT_USAGE
+                                                           : EXIT_INCOMPLETE);
+    r->options.seed = run_meta_seed(r->meta);
+    const char *name = json_string_value(json_object_get(r->meta, "run"));
+    r->name = strdup(name ? name : ""); /* its own, also where the folder was moved */
+    if (check_same(r))
+        return fail(r, EXIT_USAGE);
+    return ask_hosts(r) ? fail(r, EXIT_INCOMPLETE) : EXIT_GOOD;
+}
+
+/* ---- The launches of a run, and its end ---- */
+
+static void count_state(struct run *r, enum launch_state state)
+{
+    r->failed += state == LAUNCH_FAIL;
+    r->late += state == LAUNCH_LATE;
+    r->done += state != LAUNCH_TODO;
+}
+
+static void tick(void *arg)
+{
+    progress_show(arg);
+}
+
+/* From now on the progress line counts down from the time that launch i and all later ones are
+ * expected to take. */
+static void expect_left(struct run *r, size_t i)
+{
+    struct progress *p = &r->progress;
+
+    if (!r->pace.ended)
+        return;
+    p->left_at_ns = clock_now_ns();
+    p->left_ns = pace_left_ns(&r->pace, &r->plan);
+    p->rest_ns = p->left_ns - pace_expects_ns(&r->pace, &r->plan, i);
+}
+
+/* Runs and commits launch i. 0, or -errno with r->error when the run cannot go on. */
+static int run_launch(struct run *r, size_t i, const struct launch_context *context)
+{
+    struct launch *l = &r->plan.launches[i];
+    struct launched launched;
+    uint64_t begin_ns = clock_now_ns();
+
+    expect_left(r, i);
+    snprintf(r->progress.now, sizeof(r->progress.now), "%s %s (launch %u)", l->bench, l->arguments,
+             l->repeat);
+    progress_show(&r->progress);
+    int err = launch_run(context, l, &launched);
+    r->child_ns += launched.child_ns;
+    if (err)
+        snprintf(r->error, sizeof(r->error), "cannot launch '%s %s': %s", l->bench, l->arguments,
+                 strerror(-err));
+    else if (!launched.cancelled)
+        err = store_commit(r->store, i, &launched.record, r->error, sizeof(r->error));
+    if (!err && !launched.cancelled) {
+        count_state(r, l->state);
+        pace_ended(&r->pace, &r->plan, i, clock_now_ns() - begin_ns);
+        r->wrong |= launched.wrong;
+        r->progress.done++;
+        bool failed = l->state == LAUNCH_FAIL || l->state == LAUNCH_LATE;
+        if ((failed && !launched.known) || launched.lost) {
+            progress_clear(&r->progress);
+            fprintf(stderr, "plumb run: %s %s: %s\n", l->bench, l->arguments, launched.summary);
+        }
+    }
+    launched_release(&launched);
+    return err;
+}
+
+static int run_launches(struct run *r)
+{
+    struct launch_context context = {.benches = &r->benches,
+                                     .run = r->name,
+                                     .seed = r->options.seed,
+                                     .limits = json_object_get(r->meta, "limits"),
+                                     .cores = run_meta_cores(r->meta),
+                                     .hosts = &r->hosts,
+                                     .kept = &r->kept,
+                                     .cancel = r->cancel,
+                                     .tick = tick,
+                                     .tick_arg = &r->progress};
+    int err = pace_make(&r->pace, &r->benches, &r->plan, hosts_slots(&r->hosts.hosts));
+
+    if (err)
+        snprintf(r->error, sizeof(r->error), "out of memory");
+    for (size_t i = 0; i < r->plan.n; i++)
+        if (r->plan.launches[i].state != LAUNCH_TODO)
+            count_state(r, r->plan.launches[i].state);
+    size_t to_do = r->plan.n - r->done;
+    fprintf(stderr, "plumb run: %zu launch%s%s into %s\n", to_do, to_do == 1 ? "" : "es",
+            r->done ? " to go" : "", r->path);
+    say_time(r);
+    progress_start(&r->progress, stderr, r->plan.n, r->done);
+    for (size_t i = 0; !err && !*r->cancel && i < r->plan.n; i++)
+        if (r->plan.launches[i].state == LAUNCH_TODO)
+            err = run_launch(r, i, &context);
+    progress_clear(&r->progress);
+    return err;
+}
+
+static void print_cost(const struct run *r)
+{
+    if (r->done && getenv("PLUMB_COST"))
+        fprintf(
+            stderr,
+            "plumb run: planning %.1f ms; storing %.1f ms, %.3f ms a launch; benchmarks %.1f ms\n",
+            (double)r->planned_ns * 1e-6, (double)store_spent_ns(r->store) * 1e-6,
+            (double)store_spent_ns(r->store) * 1e-6 / (double)r->done, (double)r->child_ns * 1e-6);
+}
+
+/* Prints and stores how the run ended. `err` is the error that stopped it, or 0. */
+static int finish(struct run *r, int err)
+{
+    bool complete = r->done == r->plan.n;
+    char error[1024];
+
+    print_cost(r);
+    run_meta_finish(r->meta,
+                    complete     ? "complete"
+                    : *r->cancel ? "interrupted"
+                                 : "stopped",
+                    r->planned_ns, store_spent_ns(r->store), r->child_ns);
+    int meta_err = store_meta(r->store, r->meta, error, sizeof(error));
+    int sync_err = store_close(r->store);
+    r->store = NULL;
+    if (err)
+        fprintf(stderr, "plumb run: %s\n", r->error);
+    else if (meta_err)
+        fprintf(stderr, "plumb run: %s\n", error);
+    else if (sync_err)
+        fprintf(stderr, "plumb run: cannot sync '%s' to the disk: %s\n", r->path,
+                strerror(-sync_err));
+    if (!complete)
+        fprintf(stderr,
+                "plumb run: %s: %zu of %zu launches are kept; go on with: %s run --resume %s\n",
+                *r->cancel ? "interrupted" : "stopped", r->done, r->plan.n, program_invocation_name,
+                r->path);
+    if (r->failed || r->late)
+        fprintf(stderr,
+                "plumb run: %zu %s failed, %zu %s over the time-out: see the rows' "
+                "reason, and in %s/log what they printed, if anything\n",
+                r->failed, r->failed == 1 ? "launch" : "launches", r->late,
+                r->late == 1 ? "was" : "were", r->path);
+    if (complete && (r->failed || r->late) && !r->wrong)
+        fprintf(stderr, "plumb run: to launch them again: %s run --resume %s --retry\n",
+                program_invocation_name, r->path);
+    if (!complete || err || meta_err || sync_err)
+        return EXIT_INCOMPLETE;
+    if (r->wrong)
+        return EXIT_BAD;
+    return r->failed || r->late ? EXIT_INCOMPLETE : EXIT_GOOD;
+}
+
+static int show_results(struct run *r, int status)
+{
+    const char *runs[] = {r->path};
+    struct run_folder folder;
+    char error[1024] = "";
+
+    if (r->options.no_report)
+        return status;
+    int err = run_folder_load(r->path, &folder, error, sizeof(error));
+    if (err) {
+        fprintf(stderr, "plumb run: %s\n", error);
+        return EXIT_DAMAGED;
+    }
+    report_summary(stdout, &folder);
+    run_folder_release(&folder);
+    err = report_make(runs, 1, NULL, error, sizeof(error));
+    if (err) {
+        fprintf(stderr, "plumb run: no report: %s\n", error);
+        return status == EXIT_GOOD ? EXIT_INCOMPLETE : status;
+    }
+    printf("\nreport: %s/report.html\n", r->path);
+    return status;
+}
+
+/* Launches all that is to do, stores, reports. Returns the exit code. */
+static int run_and_finish(struct run *r)
+{
+    r->cancel = cancel_on_signals();
+    int err = run_launches(r);
+    int status = finish(r, err);
+    return r->done && !*r->cancel ? show_results(r, status) : status;
+}
+
+/* ---- Both together ---- */
+
+static int load_benches(struct run *r)
+{
+    if (bench_list_load(&r->benches)) {
+        snprintf(r->error, sizeof(r->error), "out of memory");
+        return fail(r, EXIT_INCOMPLETE);
+    }
+    if (r->benches.problems)
+        fprintf(stderr, "plumb run: not used: %s", r->benches.problems);
+    return EXIT_GOOD;
 }
 
 static void release(struct run *r)
@@ -145,178 +582,28 @@ static void release(struct run *r)
     free(r->name);
 }
 
-static void print_help(const struct opts *o)
+int run_suite(const struct run_options *o, const char *suite, int argc, char **argv)
 {
-    puts("plumb run: measure a suite\n\n"
-         "usage: plumb run SUITE [options]\n"
-         "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
-         "       plumb run SUITE --against COMMAND [--of COMMAND]\n"
-         "       plumb run --resume DIR [--retry]\n\n"
-         "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
-         "launched several times,\n"
-         "in an order that is interleaved and shuffled by --seed. Each launch is stored before the "
-         "next one starts: a run\n"
-         "may be killed at any time and resumed. It ends with a table and a report.\n");
-    opts_help(o, stdout);
-    puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
-         "interrupt, a full disk), 5 damaged files;\n"
-         "      with --against, once both runs are whole, that of plumb compare: 1 worse, 3 "
-         "inconclusive, 0 equivalent or better");
-}
+    struct run r = {.options = *o};
+    int status = load_benches(&r);
 
-/* Options that would change what is measured belong to the start of a run. */
-static int refuse_with_resume(const struct opts *o, struct run *r)
-{
-    static const char *const names[] = {
-        "out",        "only", "seed",      "dry-run",       "hosts", "launcher", "rsh",
-        "remote-dir", "port", "host-wait", "launcher-args", "slots", "against",  "of",
-        "repeat"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!opts_values(o, names[i])->given)
-            continue;
-        snprintf(r->error, sizeof(r->error),
-                 "--%s does not go with --resume: the run folder has its plan and seed", names[i]);
-        return run_fail(r, EXIT_USAGE);
-    }
-    return EXIT_GOOD;
-}
-
-/* Is the value of this option the word after it? */
-static bool takes_next(const char *word)
-{
-    for (const struct opt *opt = run_table; word[0] == '-' && opt->name; opt++) {
-        bool named = word[1] == '-' && !strcmp(word + 2, opt->name);
-        bool lettered = opt->letter && word[1] == opt->letter && !word[2];
-        if (opt->type != OPT_FLAG && (named || lettered))
-            return true;
-    }
-    return false;
-}
-
-/* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
- * opts_parse(), which has found every value there. */
-static int unite_only(struct opts *o, int argc, char **argv)
-{
-    char *all = NULL;
-    size_t size = 0, n = 0;
-    FILE *text = open_memstream(&all, &size);
-
-    if (!text)
-        return -ENOMEM;
-    for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
-        const char *word = argv[at];
-        bool next = takes_next(word);
-        at += next;
-        if (!strcmp(word, "--only") || !strncmp(word, "--only=", 7))
-            fprintf(text, "%s%s", n++ ? "|" : "", next ? argv[at] : word + 7);
-    }
-    int err = fclose(text) ? -ENOMEM : 0;
-    if (!err && n > 1)
-        err = opts_set(o, "only", all);
-    free(all);
-    return err;
-}
-
-/* Options of a run between hosts; a run in turn has none. */
-static int refuse_with_against(const struct opts *o, struct run *r)
-{
-    static const char *const names[] = {"hosts",      "slots", "launcher",  "rsh",
-                                        "remote-dir", "port",  "host-wait", "launcher-args",
-                                        "repeat"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!opts_values(o, names[i])->given)
-            continue;
-        snprintf(r->error, sizeof(r->error),
-                 "--%s does not go with --against: measure both sides by plumb run --hosts, and "
-                 "hold them against each other by plumb compare",
-                 names[i]);
-        return run_fail(r, EXIT_USAGE);
-    }
-    return EXIT_GOOD;
-}
-
-static int run_in_turn(const struct opts *o, struct run *r, int argc, char **argv)
-{
-    const struct run_options *given = &r->options;
-    const struct against_options options = {.of = given->of,
-                                            .against = given->against,
-                                            .out = given->out,
-                                            .only = given->only,
-                                            .seed = given->seed,
-                                            .dry_run = given->dry_run,
-                                            .no_report = given->no_report,
-                                            .argc = argc,
-                                            .argv = argv};
-
-    if (given->resume)
-        return against_resume(given->resume, &options);
-    return refuse_with_against(o, r) ? EXIT_USAGE : against_run(o->args[0], &options);
-}
-
-static int run_parsed(struct opts *o, struct run *r, int argc, char **argv)
-{
-    bool resume = r->options.resume != NULL;
-
-    if (r->options.agent)
-        return against_agent();
-    if (resume && refuse_with_resume(o, r))
-        return EXIT_USAGE;
-    if (r->options.retry && (!resume || against_is_pair(r->options.resume))) {
-        snprintf(r->error, sizeof(r->error),
-                 resume ? "--retry does not go with the two runs of --against"
-                        : "--retry goes with --resume DIR: it launches again what failed there");
-        return run_fail(r, EXIT_USAGE);
-    }
-    if (r->options.of && !r->options.against) {
-        snprintf(r->error, sizeof(r->error), "--of says what --against is held against: give both");
-        return run_fail(r, EXIT_USAGE);
-    }
-
-    if (o->n_args != (resume ? 0 : 1)) {
-        snprintf(r->error, sizeof(r->error),
-                 resume ? "--resume takes no suite: the run folder has its plan"
-                        : "which suite? For example: plumb run quick (plumb list shows them)");
-        return run_fail(r, EXIT_USAGE);
-    }
-    if (r->options.against || (resume && against_is_pair(r->options.resume)))
-        return run_in_turn(o, r, argc, argv);
-    if (bench_list_load(&r->benches)) {
-        snprintf(r->error, sizeof(r->error), "out of memory");
-        return run_fail(r, EXIT_INCOMPLETE);
-    }
-    if (r->benches.problems)
-        fprintf(stderr, "plumb run: not used: %s", r->benches.problems);
-    int status = resume ? run_start_again(r) : run_start_new(r, o->args[0], argc, argv);
-    if (status != EXIT_GOOD || !r->store)
-        return status;
-    return run_and_finish(r);
-}
-
-int cmd_run(int argc, char **argv)
-{
-    const struct opt *tables[] = {run_table, NULL};
-    struct run r = {.options.launcher = -1};
-    struct opts o;
-    int status, err = opts_init(&o, tables);
-
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err)
-        err = unite_only(&o, argc, argv);
-    if (!err)
-        err = opts_apply(&o, run_table, NULL, &r.options);
-    if (err) {
-        fprintf(stderr, "plumb run: %s\n", err == -ENOMEM ? "out of memory" : o.error);
-        status = EXIT_USAGE;
-    } else if (r.options.help) {
-        print_help(&o);
-        status = EXIT_GOOD;
-    } else {
-        status = run_parsed(&o, &r, argc, argv);
-    }
+    if (status == EXIT_GOOD)
+        status = start_new(&r, suite, argc, argv);
+    if (status == EXIT_GOOD && r.store)
+        status = run_and_finish(&r);
     release(&r);
-    opts_release(&o);
+    return status;
+}
+
+int run_resume(const struct run_options *o)
+{
+    struct run r = {.options = *o};
+    int status = load_benches(&r);
+
+    if (status == EXIT_GOOD)
+        status = start_again(&r);
+    if (status == EXIT_GOOD)
+        status = run_and_finish(&r);
+    release(&r);
     return status;
 }

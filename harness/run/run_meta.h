@@ -37,13 +37,14 @@ int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
 uint64_t run_meta_seed(const json_t *meta);
 double run_meta_cores(const json_t *meta); /* of the whole machine; 0 when not known */
 
-/* Are this program and this host those of the run? 0, or -ESTALE with error: numbers of two builds or machines do not belong in one run. */
+/* Are this program and this host those of the run? 0, or -ESTALE with error: one run never mixes
+ * two builds or two machines. */
 int run_meta_same(const json_t *meta, char *error, size_t len);
 
 /* Does a row of this run folder say wrong data? 0, or as run_folder_load(). */
 int run_has_wrong(const char *path, bool *wrong, char *error, size_t len);
 
-/* The end of a run: its state, when, and what the harness itself cost. */
+/* The end of a run: its state, its time, and the time that the harness itself took. */
 void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
                      uint64_t benchmarks_ns);
 

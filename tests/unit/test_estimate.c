@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/run/estimate.h"
+#include "harness/run/progress.h"
 
 #define MS 1000000ull
 

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The command line of plumb run. See run.h. */
+#include "harness/run/run.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/exit_code.h"
+#include "core/option.h"
+#include "harness/against/against.h"
+#include "harness/hosts/hosts.h"
+#include "harness/plan/suite.h"
+
+/* The options as the table fills them in. */
+struct given {
+    struct run_options run;
+    int launcher; /* of launchers[]; -1: not given */
+};
+
+#define AT(member) offsetof(struct given, run.member)
+
+static const char *const launchers[] = {"local", "ssh", "mpirun", "srun", NULL};
+
+static const struct opt run_table[] = {
+    {.name = "out",
+     .letter = 'o',
+     .type = OPT_STRING,
+     .offset = AT(out),
+     .arg = "DIR",
+     .help = "the run folder to make; default: results/SUITE-TIME"},
+    {.name = "resume",
+     .type = OPT_STRING,
+     .offset = AT(resume),
+     .arg = "DIR",
+     .help = "go on with a run that was stopped: what is done stays, and what failed, too, but "
+             "with --retry"},
+    {.name = "retry",
+     .type = OPT_FLAG,
+     .offset = AT(retry),
+     .help = "with --resume: launch again what failed or was over its time-out; not what gave "
+             "wrong data"},
+    {.name = "only",
+     .type = OPT_STRING,
+     .offset = AT(only),
+     .arg = "PATTERN",
+     .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
+             "[..] as in a shell; sizes as 65536, 64K or 64KiB); given again: those too"},
+    {.name = "repeat",
+     .type = OPT_U64,
+     .offset = AT(repeat),
+     .min = 1,
+     .max = SUITE_REPEAT_MAX,
+     .arg = "N",
+     .help = "launch every case so often, whatever the suite says: more launches show smaller "
+             "differences"},
+    {.name = "seed",
+     .type = OPT_U64,
+     .offset = AT(seed),
+     .def = "1",
+     .help = "of the order of the launches and of the data: the same seed, the same plan"},
+    {.name = "hosts",
+     .type = OPT_STRING,
+     .offset = AT(hosts),
+     .arg = "FILE",
+     .help = "run what needs a peer between these hosts, and what needs a group over all of them "
+             "(docs/hosts.md)"},
+    {.name = "slots",
+     .type = OPT_U64,
+     .offset = AT(slots),
+     .min = 1,
+     .max = HOSTS_SLOTS_MAX,
+     .arg = "N",
+     .help =
+         "ranks of a group on each host, whatever the hosts file says; default: its slots=, or 1"},
+    {.name = "launcher",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct given, launcher),
+     .choices = launchers,
+     .help = "what starts the ends of a pair and the ranks of a group; default: ssh with --hosts, "
+             "else local"},
+    {.name = "rsh",
+     .type = OPT_STRING,
+     .offset = AT(rsh),
+     .arg = "PROGRAM",
+     .help = "in place of ssh, called as PROGRAM HOST COMMAND; may hold arguments; $PLUMB_RSH"},
+    {.name = "remote-dir",
+     .type = OPT_STRING,
+     .offset = AT(remote_dir),
+     .arg = "DIR",
+     .help = "where the benchmarks are on the other hosts; default: where they are here"},
+    {.name = "port",
+     .type = OPT_U64,
+     .offset = AT(port),
+     .min = 1024,
+     .max = 65535,
+     .help = "the first of 100 for listeners on the hosts; default: 18600"},
+    {.name = "host-wait",
+     .type = OPT_DURATION,
+     .offset = AT(host_wait_ns),
+     .help = "a host that says nothing for so long is not there; default: 20s"},
+    {.name = "launcher-args",
+     .type = OPT_STRING,
+     .offset = AT(launcher_args),
+     .arg = "ARGS",
+     .help = "further arguments of mpirun or srun, in one word"},
+    {.name = "against",
+     .type = OPT_STRING,
+     .offset = AT(against),
+     .arg = "COMMAND",
+     .help = "measure in turn here and where COMMAND starts a plumb (\"ssh guest plumb\", "
+             "\"../other/build/bin/plumb\"), and compare (docs/against.md)"},
+    {.name = "of",
+     .type = OPT_STRING,
+     .offset = AT(of),
+     .arg = "COMMAND",
+     .help = "with --against: what is held against it, in place of this plumb here"},
+    {.name = "agent",
+     .type = OPT_FLAG,
+     .offset = AT(agent),
+     .help = "be the other side of --against: obeys what comes on standard input"},
+    {.name = "dry-run",
+     .letter = 'n',
+     .type = OPT_FLAG,
+     .offset = AT(dry_run),
+     .help = "print the plan and stop"},
+    {.name = "no-report",
+     .type = OPT_FLAG,
+     .offset = AT(no_report),
+     .help = "make no page: plumb report makes it later"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+    {.name = NULL},
+};
+
+/* Prints "plumb run: ..." and returns the exit code. */
+static int refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static int refuse(const char *format, ...)
+{
+    va_list args;
+
+    fputs("plumb run: ", stderr);
+    va_start(args, format);
+    vfprintf(stderr, format, args);
+    va_end(args);
+    fputc('\n', stderr);
+    return EXIT_USAGE;
+}
+
+static int print_help(const struct opts *o)
+{
+    puts("plumb run: measure a suite\n\n"
+         "usage: plumb run SUITE [options]\n"
+         "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
+         "       plumb run SUITE --against COMMAND [--of COMMAND]\n"
+         "       plumb run --resume DIR [--retry]\n\n"
+         "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
+         "launched several times,\n"
+         "in an order that is interleaved and shuffled by --seed. Each launch is stored before the "
+         "next one starts: a run\n"
+         "may be killed at any time and resumed. It ends with a table and a report.\n");
+    opts_help(o, stdout);
+    puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
+         "interrupt, a full disk), 5 damaged files;\n"
+         "      with --against, once both runs are whole, that of plumb compare: 1 worse, 3 "
+         "inconclusive, 0 equivalent or better");
+    return EXIT_GOOD;
+}
+
+/* Was one of these options given? Its name, or NULL. */
+static const char *given_of(const struct opts *o, const char *const *names)
+{
+    for (; *names; names++)
+        if (opts_values(o, *names)->given)
+            return *names;
+    return NULL;
+}
+
+/* Refused with --resume: they would change what is measured. */
+static const char *const with_resume_no[] = {
+    "out",        "only",      "seed",          "dry-run", "hosts",   "launcher", "rsh",    "port",
+    "remote-dir", "host-wait", "launcher-args", "slots",   "against", "of",       "repeat", NULL};
+
+/* Refused with --against: it measures no hosts. */
+static const char *const with_against_no[] = {"hosts",      "slots", "launcher",  "rsh",
+                                              "remote-dir", "port",  "host-wait", "launcher-args",
+                                              "repeat",     NULL};
+
+/* Is the value of this option the word after it? */
+static bool takes_next(const char *word)
+{
+    for (const struct opt *opt = run_table; word[0] == '-' && opt->name; opt++) {
+        bool named = word[1] == '-' && !strcmp(word + 2, opt->name);
+        bool lettered = opt->letter && word[1] == opt->letter && !word[2];
+        if (opt->type != OPT_FLAG && (named || lettered))
+            return true;
+    }
+    return false;
+}
+
+/* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
+ * opts_parse(), which has found every value there. */
+static int unite_only(struct opts *o, int argc, char **argv)
+{
+    char *all = NULL;
+    size_t size = 0, n = 0;
+    FILE *text = open_memstream(&all, &size);
+
+    if (!text)
+        return -ENOMEM;
+    for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
+        const char *word = argv[at];
+        bool next = takes_next(word);
+        at += next;
+        if (!strcmp(word, "--only") || !strncmp(word, "--only=", 7))
+            fprintf(text, "%s%s", n++ ? "|" : "", next ? argv[at] : word + 7);
+    }
+    int err = fclose(text) ? -ENOMEM : 0;
+    if (!err && n > 1)
+        err = opts_set(o, "only", all);
+    free(all);
+    return err;
+}
+
+static int run_in_turn(const struct opts *o, const struct run_options *given, int argc, char **argv)
+{
+    const struct against_options options = {.of = given->of,
+                                            .against = given->against,
+                                            .out = given->out,
+                                            .only = given->only,
+                                            .seed = given->seed,
+                                            .dry_run = given->dry_run,
+                                            .no_report = given->no_report,
+                                            .argc = argc,
+                                            .argv = argv};
+    const char *name = given_of(o, with_against_no);
+
+    if (given->resume)
+        return against_resume(given->resume, &options);
+    if (name)
+        return refuse("--%s does not go with --against: measure both sides by plumb run --hosts, "
+                      "and hold them against each other by plumb compare",
+                      name);
+    return against_run(o->args[0], &options);
+}
+
+static int run_parsed(const struct opts *o, const struct run_options *given, int argc, char **argv)
+{
+    bool resume = given->resume != NULL, pair = resume && against_is_pair(given->resume);
+    const char *name = resume ? given_of(o, with_resume_no) : NULL;
+
+    if (given->agent)
+        return against_agent();
+    if (name)
+        return refuse("--%s does not go with --resume: the run folder has its plan and seed", name);
+    if (given->retry && pair)
+        return refuse("--retry does not go with the two runs of --against");
+    if (given->retry && !resume)
+        return refuse("--retry goes with --resume DIR: it launches again what failed there");
+    if (given->of && !given->against)
+        return refuse("--of says what --against is held against: give both");
+    if (resume && o->n_args)
+        return refuse("--resume takes no suite: the run folder has its plan");
+    if (!resume && o->n_args != 1)
+        return refuse("which suite? For example: plumb run quick (plumb list shows them)");
+    if (given->against || pair)
+        return run_in_turn(o, given, argc, argv);
+    return resume ? run_resume(given) : run_suite(given, o->args[0], argc, argv);
+}
+
+int cmd_run(int argc, char **argv)
+{
+    const struct opt *tables[] = {run_table, NULL};
+    struct given given = {.launcher = -1};
+    struct opts o;
+    int status, err = opts_init(&o, tables);
+
+    if (!err)
+        err = opts_parse(&o, argc, argv);
+    if (!err)
+        err = unite_only(&o, argc, argv);
+    if (!err)
+        err = opts_apply(&o, run_table, NULL, &given);
+    if (!err && given.launcher >= 0)
+        given.run.launcher = launchers[given.launcher];
+    if (err)
+        status = refuse("%s", err == -ENOMEM ? "out of memory" : o.error);
+    else if (given.run.help)
+        status = print_help(&o);
+    else
+        status = run_parsed(&o, &given.run, argc, argv);
+    opts_release(&o);
+    return status;
+}

@@ -4,7 +4,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -39,6 +41,18 @@ void texts_free(char **texts)
     for (size_t i = 0; texts && texts[i]; i++)
         free(texts[i]);
     free(texts);
+}
+
+const char *text_last_line(const char *text, char *line, size_t len)
+{
+    size_t end = strlen(text), begin;
+
+    while (end && (text[end - 1] == '\n' || text[end - 1] == '\r'))
+        end--;
+    for (begin = end; begin && text[begin - 1] != '\n';)
+        begin--;
+    snprintf(line, len, "%.*s", (int)(end - begin), text + begin);
+    return line;
 }
 
 static char dash_of(char c)
@@ -101,4 +115,87 @@ int write_all(int fd, const void *bytes, size_t n)
         n -= (size_t)done;
     }
     return 0;
+}
+
+/* ---- Command lines ---- */
+
+#define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"
+
+/* Takes the text over. */
+static void take(struct argv *w, char *text)
+{
+    char **grown = w->err || !text ? NULL : realloc(w->all, (w->n + 2) * sizeof(*grown));
+
+    if (!grown) {
+        w->err = w->err ? w->err : -ENOMEM;
+        free(text);
+        return;
+    }
+    w->all = grown;
+    grown[w->n++] = text;
+    grown[w->n] = NULL;
+}
+
+void argv_add(struct argv *w, const char *text)
+{
+    take(w, strdup(text));
+}
+
+void argv_addf(struct argv *w, const char *format, ...)
+{
+    char *text = NULL;
+    va_list args;
+
+    va_start(args, format);
+    if (vasprintf(&text, format, args) < 0)
+        text = NULL;
+    va_end(args);
+    take(w, text);
+}
+
+void argv_add_all(struct argv *w, const char *const *texts)
+{
+    for (size_t i = 0; texts && texts[i]; i++)
+        argv_add(w, texts[i]);
+}
+
+void argv_split(struct argv *w, const char *text)
+{
+    while (text && *(text += strspn(text, " \t"))) {
+        size_t n = strcspn(text, " \t");
+        take(w, strndup(text, n));
+        text += n;
+    }
+}
+
+void argv_release(struct argv *w)
+{
+    texts_free(w->all);
+    *w = (struct argv){0};
+}
+
+static int add_quoted(struct buffer *b, const char *word)
+{
+    int err = 0;
+
+    if (*word && !word[strspn(word, PLAIN)])
+        return buffer_add(b, word, strlen(word));
+    err = buffer_add(b, "'", 1);
+    for (; !err && *word; word++)
+        err = *word == '\'' ? buffer_add(b, "'\\''", 4) : buffer_add(b, word, 1);
+    return err ? err : buffer_add(b, "'", 1);
+}
+
+char *argv_quoted(const struct argv *w, size_t first)
+{
+    struct buffer b = {0};
+    int err = buffer_add(&b, "", 0);
+
+    for (size_t i = first; !err && i < w->n; i++) {
+        err = i > first ? buffer_add(&b, " ", 1) : 0;
+        err = err ? err : add_quoted(&b, w->all[i]);
+    }
+    if (err)
+        buffer_release(&b);
+    return b.text;
 }

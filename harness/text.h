@@ -16,6 +16,9 @@ void buffer_release(struct buffer *b);
 
 void texts_free(char **texts); /* a NULL-terminated array and its texts; NULL is fine */
 
+/* The last line that is not empty. Returns line. */
+const char *text_last_line(const char *text, char *line, size_t len);
+
 /* The value of an option in "--op triad --memory-node 1", and its length; NULL: the option is not
  * there. `name` is the option's or the column's: '-' and '_' are the same. */
 const char *argument_value(const char *arguments, const char *name, size_t *len);
@@ -25,5 +28,23 @@ int file_read(const char *path, size_t max, struct buffer *b);
 
 /* Writes all of it. 0 or -errno. */
 int write_all(int fd, const void *bytes, size_t n);
+
+/* ---- A command line, word by word ---- */
+
+struct argv {
+    char **all; /* ended by NULL; NULL: none yet */
+    size_t n;
+    int err; /* of the first that could not be added: looked at once, at the end */
+};
+
+void argv_add(struct argv *w, const char *text);
+void argv_addf(struct argv *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void argv_add_all(struct argv *w, const char *const *texts); /* ended by NULL */
+void argv_split(struct argv *w, const char *text);           /* at its blanks */
+void argv_release(struct argv *w);
+
+/* The words from number `first` on as one text, which a shell reads as these words. New text, NULL
+ * when memory is short. */
+char *argv_quoted(const struct argv *w, size_t first);
 
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/row.h"
 #include "core/text.h"
 #include "harness/against/common.h"
 #include "harness/against/leader_parts.h"

@@ -21,12 +21,12 @@ static char *own_command(void)
 {
     char path[4096];
     ssize_t n = readlink("/proc/self/exe", path, sizeof(path) - 1);
-    struct words w = {0};
+    struct argv w = {0};
 
     path[n > 0 ? n : 0] = 0;
-    words_add(&w, n > 0 ? path : "plumb");
-    char *quoted = w.err ? NULL : words_quoted(&w, 0);
-    words_release(&w);
+    argv_add(&w, n > 0 ? path : "plumb");
+    char *quoted = w.err ? NULL : argv_quoted(&w, 0);
+    argv_release(&w);
     return quoted;
 }
 
@@ -37,9 +37,9 @@ int target_start(struct target *t, char *error, size_t len)
 
     *e = (struct end){.name = t->side, .in = -1, .out = -1, .err = -1};
     if (t->command || own) {
-        words_add(&e->command, "sh");
-        words_add(&e->command, "-c");
-        words_addf(&e->command, "%s run --agent", t->command ? t->command : own);
+        argv_add(&e->command, "sh");
+        argv_add(&e->command, "-c");
+        argv_addf(&e->command, "%s run --agent", t->command ? t->command : own);
     }
     free(own);
     int err = end_start(e);

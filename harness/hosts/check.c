@@ -3,17 +3,322 @@
 #include "harness/hosts/check.h"
 
 #include <errno.h>
+#include <jansson.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/group/world.h"
+#include "core/units.h"
 #include "harness/child.h"
-#include "harness/hosts/host_launch.h"
-#include "harness/hosts/stream.h"
-#include "harness/hosts/talk.h"
+#include "harness/hosts/end.h"
+#include "harness/hosts/launcher.h"
+#include "harness/store/table.h"
+
+/* ---- Telling what hosts answered ---- */
+
+#define NETWORKS_SHOWN 4
+
+static void add_speed(const char *speed, char *text, size_t len)
+{
+    char *end;
+    double number = strtod(speed, &end);
+
+    if (end == speed || number <= 0)
+        return;
+    if (*end == 'G' || number >= 1000)
+        snprintf(text, len, " %.4g Gb/s", *end == 'G' ? number : number / 1000);
+    else
+        snprintf(text, len, " %.4g Mb/s", number);
+}
+
+const char *check_network(const char *network, char *text, size_t len)
+{
+    size_t name = strcspn(network, "|");
+    const char *speed = network[name] ? network + name + 1 : "";
+    const char *bar = strchr(speed, '|'), *address = bar ? bar + 1 : "";
+    char rate[40] = "";
+
+    text[0] = 0;
+    add_speed(speed, rate, sizeof(rate));
+    size_t n = strcspn(address, " ");
+    if (n || memchr(network, ':', name)) /* a port of an RDMA device has no address of its own */
+        snprintf(text, len, "%.*s%s%.*s%s", (int)name, network, n ? " " : "", (int)n, address,
+                 rate);
+    return text;
+}
+
+static void networks_text(const struct host *h, char *text, size_t len)
+{
+    size_t shown = 0, more = 0;
+
+    text[0] = 0;
+    for (size_t i = 0; h->networks && h->networks[i]; i++) {
+        char one[200];
+        size_t at = strlen(text);
+        if (!*check_network(h->networks[i], one, sizeof(one)))
+            continue;
+        if (shown == NETWORKS_SHOWN)
+            more++;
+        else
+            snprintf(text + at, len - at, "%s%s", shown++ ? ", " : "", one);
+    }
+    if (more)
+        snprintf(text + strlen(text), len - strlen(text), " and %zu more", more);
+}
+
+static void clock_text(const struct host *h, char *text, size_t len)
+{
+    if (isnan(h->offset_s))
+        snprintf(text, len, "not known");
+    else
+        snprintf(text, len, "%+.2f s +-%.2f", fabs(h->offset_s) < 0.005 ? 0 : h->offset_s,
+                 h->spread_s);
+}
+
+/* One build for all its programs, or that they differ. */
+static void build_text(const struct host *h, char *text, size_t len)
+{
+    const char *version = NULL;
+    bool bad = false;
+
+    for (size_t i = 0; i < h->n_programs; i++) {
+        bad |= h->programs[i].problem != NULL;
+        version = h->programs[i].version ? h->programs[i].version : version;
+    }
+    if (!version)
+        snprintf(text, len, "none");
+    else
+        host_build(version, text, len);
+    if (bad && version)
+        snprintf(text + strlen(text), len - strlen(text), " see below");
+}
+
+struct line {
+    char slots[16], clock[40], build[STREAM_TEXT_MAX], networks[1000];
+};
+
+static void fill_line(const struct host *h, struct line *l)
+{
+    snprintf(l->slots, sizeof(l->slots), "%u", h->slots);
+    networks_text(h, l->networks, sizeof(l->networks));
+    clock_text(h, l->clock, sizeof(l->clock));
+    build_text(h, l->build, sizeof(l->build));
+    if (h->answered)
+        return;
+    snprintf(l->clock, sizeof(l->clock), "no answer");
+    snprintf(l->build, sizeof(l->build), "see below");
+}
+
+static int wider(int width, const char *text)
+{
+    return (int)strlen(text) > width ? (int)strlen(text) : width;
+}
+
+static void print_table(const struct hosts_run *run)
+{
+    struct line *lines = calloc(run->hosts.n + 1, sizeof(*lines));
+    int name = 4, clock = 5, build = 5;
+
+    for (size_t i = 0; lines && i < run->hosts.n; i++) {
+        fill_line(&run->hosts.all[i], &lines[i]);
+        if (!run->hosts.all[i].asked)
+            continue;
+        name = wider(name, run->hosts.all[i].name);
+        clock = wider(clock, lines[i].clock);
+        build = wider(build, lines[i].build);
+    }
+    fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, "host", "slots", clock, "clock", build,
+            "build", "networks");
+    for (size_t i = 0; lines && i < run->hosts.n; i++)
+        if (run->hosts.all[i].asked)
+            fprintf(stderr, "  %-*s  %5s  %-*s  %-*s  %s\n", name, run->hosts.all[i].name,
+                    lines[i].slots, clock, lines[i].clock, build, lines[i].build,
+                    lines[i].networks);
+    free(lines);
+}
 
 static bool is_waiting(const struct launch *l, const struct host *h)
 {
     return l->state == LAUNCH_TODO && launch_needs_host(l, h->name);
+}
+
+/* How many launches wait for this host, of one benchmark or (NULL) of any. */
+static size_t waiting_for(const struct plan *plan, const struct host *h, const char *bench)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < plan->n; i++) {
+        const struct launch *l = &plan->launches[i];
+        n += is_waiting(l, h) && (!bench || !strcmp(l->bench, bench));
+    }
+    return n;
+}
+
+static void say_problem(const struct plan *plan, const struct host *h, const char *problem,
+                        const char *bench)
+{
+    size_t n = waiting_for(plan, h, bench);
+
+    fprintf(stderr, "plumb run: %s: %zu %s at once\n", problem, n,
+            n == 1 ? "launch that needs it fails" : "launches that need it fail");
+}
+
+/* The table, and each problem with how many launches it concerns. */
+static void check_say(const struct hosts_run *run, const struct plan *plan)
+{
+    char by[LAUNCHER_BY_SIZE];
+
+    fprintf(stderr, "plumb run: asked %s:\n", launcher_by(run, by));
+    print_table(run);
+    for (size_t i = 0; i < run->hosts.n; i++) {
+        const struct host *h = &run->hosts.all[i];
+        if (h->problem)
+            say_problem(plan, h, h->problem, NULL);
+        for (size_t k = 0; !h->problem && k < h->n_programs; k++)
+            if (h->programs[k].problem)
+                say_problem(plan, h, h->programs[k].problem, h->programs[k].bench);
+    }
+    if (run->ranks)
+        fprintf(stderr, "plumb run: all %u ranks on %zu %s see each other\n",
+                hosts_slots(&run->hosts), run->hosts.n, run->hosts.n == 1 ? "host" : "hosts");
+}
+
+/* ---- Do all ranks find each other? ---- */
+
+#define TRIAL_NS 100000000000ull /* ranks wait for each other for a minute */
+#define NAME_CUT (WORLD_NAME_MAX - 1)
+
+static unsigned number_of(const struct table *t, size_t row, const char *column)
+{
+    uint64_t n = 0;
+
+    return units_parse_u64(table_text(t, row, column), &n) || n > UINT32_MAX ? UINT32_MAX
+                                                                             : (unsigned)n;
+}
+
+/* With a connection of its own a rank is where it is to be; mpirun and srun may choose other hosts.
+ * The hosts' own names are compared, if known; a rank's may be cut off. */
+static bool is_elsewhere(const struct hosts_run *run, const struct host *h, const char *is)
+{
+    size_t n = strlen(is);
+
+    return run->launcher->ranks && h->calls &&
+           (n < NAME_CUT ? strcmp(h->calls, is) : strncmp(h->calls, is, n)) != 0;
+}
+
+/* Is each rank where the hosts file puts it? */
+static int check_places(const struct hosts_run *run, const struct table *t, char *error, size_t len)
+{
+    size_t row = 0;
+
+    for (size_t i = 0; i < run->hosts.n; i++) {
+        const struct host *h = &run->hosts.all[i];
+        for (unsigned k = 0; k < h->slots; k++, row++) {
+            const char *is = table_text(t, row, "host");
+            if (number_of(t, row, "rank") != row) {
+                snprintf(error, len, "its rank %zu is missing or out of order", row);
+                return -EBADMSG;
+            }
+            if (!is_elsewhere(run, h, is))
+                continue;
+            snprintf(error, len,
+                     "rank %zu is on '%s', and by the hosts file it belongs on '%s' ('%s'): see "
+                     "%s's own options",
+                     row, is, h->name, h->calls, run->launcher->name);
+            return -EBADMSG;
+        }
+    }
+    return 0;
+}
+
+int check_who(const struct hosts_run *run, const char *csv, size_t size, char *error, size_t len)
+{
+    unsigned wanted = hosts_slots(&run->hosts);
+    struct table t;
+    int err = table_parse("who", csv, size, &t, error, len);
+
+    if (err)
+        return err == -ENOMEM ? err : -EBADMSG;
+    if (t.n_rows != wanted) {
+        snprintf(error, len, "%zu of %u ranks see each other", t.n_rows, wanted);
+        err = -EBADMSG;
+    } else {
+        err = check_places(run, &t, error, len);
+    }
+    table_release(&t);
+    return err;
+}
+
+/* The table as it is, for run.json. */
+static void keep_who(struct hosts_run *run, const struct bench_info *bench, const char *csv,
+                     size_t size)
+{
+    json_t *list = json_array();
+    char ignored[256];
+    struct table t;
+
+    if (table_parse("who", csv, size, &t, ignored, sizeof(ignored))) {
+        json_decref(list);
+        return;
+    }
+    for (size_t row = 0; row < t.n_rows; row++) {
+        json_t *one = json_object();
+        for (size_t i = 0; i < t.n_columns; i++)
+            json_object_set_new(one, t.columns[i], json_string(table_cell(&t, row, i)));
+        json_array_append_new(list, one);
+    }
+    table_release(&t);
+    if (!run->ranks)
+        run->ranks = json_object();
+    json_object_set_new(run->ranks, bench->name, list);
+}
+
+static int take_problem(struct hosts_run *run, const struct bench_info *bench, const char *why)
+{
+    struct host *h = &run->hosts.all[0];
+
+    for (size_t i = 0; i < h->n_programs; i++) {
+        struct host_program *p = &h->programs[i];
+        if (strcmp(p->bench, bench->name) != 0)
+            continue;
+        if (asprintf(&p->problem, "a trial of '%s' over all hosts failed: %s", bench->name, why) <
+            0) {
+            p->problem = NULL;
+            return -ENOMEM;
+        }
+    }
+    return 0;
+}
+
+/* Launches plumb-NAME --who over all. 0 or -errno; what is wrong becomes the first host's problem
+ * with that benchmark. */
+static int check_trial(struct hosts_run *run, const struct bench_info *bench)
+{
+    static const char *const who[] = {"--who", NULL};
+    struct host_launch group = {.run = run, .program = bench->path, .arguments = who};
+    struct child_result r = {0};
+    char why[700] = "";
+    int err = child_run(&(struct child_spec){.body = host_launch_body,
+                                             .body_arg = &group,
+                                             .samples = true,
+                                             .timeout_ns = TRIAL_NS + run->wait_ns},
+                        &r);
+
+    if (!err && r.timed_out)
+        snprintf(why, sizeof(why), "it did not end in %.3g s",
+                 (double)(TRIAL_NS + run->wait_ns) * 1e-9);
+    else if (!err && r.status)
+        text_last_line(r.err.text, why, sizeof(why));
+    else if (!err)
+        err = check_who(run, r.out.text, r.out.size, why, sizeof(why));
+    if (!err && !*why && r.status == 0)
+        keep_who(run, bench, r.out.text, r.out.size);
+    if (err == -EBADMSG || (!err && (*why || r.status)))
+        err = take_problem(run, bench, *why ? why : "it ended without a word");
+    child_result_release(&r);
+    return err;
 }
 
 static int add_program(struct host *h, const char *bench)
@@ -46,33 +351,15 @@ static int add_programs(struct host *h, const struct bench_list *benches, const 
     return err;
 }
 
-static int own_version(const struct bench_info *bench, uint64_t wait_ns,
-                       char version[STREAM_TEXT_MAX])
-{
-    const char *argv[] = {bench->path, "--version", NULL};
-    struct child_result r = {0};
-    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = wait_ns}, &r);
-
-    version[0] = 0;
-    if (!err && !r.status)
-        snprintf(version, STREAM_TEXT_MAX, "%.*s", (int)strcspn(r.out.text, "\n"), r.out.text);
-    child_result_release(&r);
-    return err;
-}
-
 static int compare_build(struct host *h, const char *bench, const char *ours)
 {
-    char theirs_text[STREAM_TEXT_MAX], ours_text[STREAM_TEXT_MAX], problem[768];
+    char problem[768];
 
     for (size_t i = 0; i < h->n_programs; i++) {
         struct host_program *p = &h->programs[i];
-        if (strcmp(p->bench, bench) != 0 || !p->version)
+        if (strcmp(p->bench, bench) != 0 || !p->version ||
+            host_same_build(h->name, p->version, ours, problem, sizeof(problem)))
             continue;
-        host_build(p->version, theirs_text, sizeof(theirs_text));
-        host_build(ours, ours_text, sizeof(ours_text));
-        if (!strcmp(theirs_text, ours_text))
-            continue;
-        talk_say_other_build(h->name, p->version, ours, problem, sizeof(problem));
         p->problem = strdup(problem);
         if (!p->problem)
             return -ENOMEM;
@@ -83,8 +370,9 @@ static int compare_build(struct host *h, const char *bench, const char *ours)
 static int compare_builds(struct hosts_run *run, const struct bench_info *bench)
 {
     char ours[STREAM_TEXT_MAX];
-    int err = own_version(bench, run->wait_ns, ours);
+    int err = host_own_version(bench->path, run->wait_ns, ours);
 
+    err = err == -ENOEXEC ? 0 : err; /* then every build is another one */
     for (size_t i = 0; !err && i < run->hosts.n; i++)
         err = compare_build(&run->hosts.all[i], bench->name, ours);
     return err;

@@ -8,10 +8,11 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "harness/child.h"
 #include "harness/hosts/check.h"
-#include "harness/hosts/host_launch.h"
-#include "harness/hosts/talk.h"
+#include "harness/hosts/end.h"
+#include "harness/hosts/launcher.h"
+
+#define CHECK_CLOCK_S 1.0 /* further apart, as far as it can be told, is another time */
 
 #define AT_ONCE       32 /* connections */
 #define JOBS_AT_ONCE  8  /* of mpirun or srun */
@@ -86,7 +87,7 @@ static int take_build(struct host *h, struct host_program *p, const struct strea
         return p->version ? 0 : -ENOMEM;
     }
     snprintf(missing.name, sizeof(missing.name), "%.200s", h->calls);
-    talk_say_missing(p->path ? p->path : p->bench, h->name, &missing, problem, sizeof(problem));
+    host_say_missing(p->path ? p->path : p->bench, h->name, &missing, problem, sizeof(problem));
     p->problem = strdup(problem);
     return p->problem ? 0 : -ENOMEM;
 }
@@ -137,7 +138,7 @@ int check_take(struct host *h, const char *text, const char *token, double begin
 }
 
 /* The programs that the host is asked for, as words of the script. */
-static int add_programs(const struct batch *b, struct host *h, struct words *w)
+static int add_programs(const struct batch *b, struct host *h, struct argv *w)
 {
     char path[4096];
 
@@ -148,7 +149,7 @@ static int add_programs(const struct batch *b, struct host *h, struct words *w)
         h->programs[i].path = strdup(path);
         if (!h->programs[i].path)
             return -ENOMEM;
-        words_add(w, path);
+        argv_add(w, path);
     }
     return w->err;
 }
@@ -156,7 +157,7 @@ static int add_programs(const struct batch *b, struct host *h, struct words *w)
 static int start(struct batch *b, struct host *h)
 {
     struct end *e = &b->ends[b->n];
-    struct words programs = {0};
+    struct argv programs = {0};
     int err = add_programs(b, h, &programs);
 
     *e = (struct end){.name = h->name, .silent = true, .in = -1, .out = -1, .err = -1};
@@ -169,21 +170,19 @@ static int start(struct batch *b, struct host *h)
                               .program = programs.n ? programs.all[0] : "",
                               .arguments = (const char *const *)programs.all + (programs.n > 0)},
         &e->command);
-    words_release(&programs);
+    argv_release(&programs);
     b->asking[b->n++] = (struct asking){.host = h, .begin_s = wall_s(), .since_ns = clock_now_ns()};
     return err ? err : end_start(e);
 }
 
 static int take_silence(struct batch *b, struct asking *a, const struct end *e)
 {
-    char by[LAUNCHER_BY_SIZE], problem[900];
+    char problem[900];
 
     if (end_is_over(e))
-        talk_say_unreached(b->run, e, problem, sizeof(problem));
+        host_say_unreached(b->run, e, problem, sizeof(problem));
     else
-        snprintf(problem, sizeof(problem),
-                 "'%s' does not answer: nothing came from it %s in %.3g s", e->name,
-                 launcher_by(b->run, by), (double)b->run->wait_ns * 1e-9);
+        host_say_mute(b->run, e, problem, sizeof(problem));
     return set_problem(a->host, problem);
 }
 
@@ -232,8 +231,9 @@ static int ask_at_once(struct batch *b)
     return err;
 }
 
-/* Several mpirun on one machine share a folder of Open MPI's, which one that ends removes while another goes into it
- * ("A call to mkdir was unable to create the desired directory"). What fails among others is asked once more, alone. */
+/* Several mpirun on one machine share a folder of Open MPI. One that ends removes it while another
+ * enters it ("A call to mkdir was unable to create the desired directory"). A host that failed
+ * beside others is asked once more, alone. */
 static int ask_batch(struct batch *b)
 {
     struct host *again[AT_ONCE];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes at the ends of a launch: see end.h. */
+/* The ends of a launch: see end.h. */
 #include "harness/hosts/end.h"
 
 #include <ctype.h>
@@ -18,7 +18,93 @@
 
 #include "core/clock.h"
 #include "harness/child.h"
-#include "harness/hosts/stream.h"
+#include "harness/hosts/launcher.h"
+
+/* ---- The stream of a host ---- */
+
+const char *stream_find(const char *text, const char *word, const char *token)
+{
+    char mark[64];
+    int n = snprintf(mark, sizeof(mark), "plumb-%s %s ", word, token);
+
+    for (const char *at = text; (at = strstr(at, mark)) != NULL; at++)
+        if (at == text || at[-1] == '\n')
+            return at + n;
+    return NULL;
+}
+
+char *stream_printable(char *text)
+{
+    for (char *c = text; *c; c++)
+        if ((unsigned char)*c < 32 || *c == 127)
+            *c = '?';
+    return text;
+}
+
+struct stream_hello stream_hello(const char *text, const char *word, const char *token)
+{
+    struct stream_hello hello = {0};
+    const char *at = stream_find(text, word, token), *end = at ? strchr(at, '\n') : NULL;
+    const char *bar = end ? memchr(at, '|', (size_t)(end - at)) : NULL;
+
+    if (!bar)
+        return hello;
+    hello.there = true;
+    snprintf(hello.name, sizeof(hello.name), "%.*s", (int)(bar - at), at);
+    snprintf(hello.version, sizeof(hello.version), "%.*s", (int)(end - bar - 1), bar + 1);
+    stream_printable(hello.name);
+    stream_printable(hello.version);
+    return hello;
+}
+
+/* A line with a number, and where the next begins. */
+static const char *numbered(const char *at, const char *word, const char *token, size_t *number)
+{
+    char mark[64], *end;
+    int n = snprintf(mark, sizeof(mark), "plumb-%s %s ", word, token);
+
+    if (strncmp(at, mark, (size_t)n) != 0 || at[n] < '0' || at[n] > '9')
+        return NULL;
+    *number = strtoull(at + n, &end, 10);
+    return *end == '\n' ? end + 1 : NULL;
+}
+
+/* A line with a number of bytes, these bytes, and what follows them. */
+static const char *take_section(const char *at, const char *end, const char *word,
+                                const char *token, const char **bytes, size_t *n)
+{
+    at = at ? numbered(at, word, token, n) : NULL;
+    if (!at || *n > (size_t)(end - at))
+        return NULL;
+    *bytes = at;
+    return at + *n;
+}
+
+bool stream_is_whole(const char *text, size_t size, const char *token)
+{
+    size_t at = size ? size - 1 : 0, status;
+
+    while (at > 0 && text[at - 1] != '\n' && size - at < 64)
+        at--;
+    return size && text[size - 1] == '\n' && numbered(text + at, "end", token, &status);
+}
+
+int stream_parts(const char *text, size_t size, const char *token, struct stream_parts *parts)
+{
+    const char *end = text + size, *at = stream_find(text, "r", token);
+    size_t status;
+
+    *parts = (struct stream_parts){0};
+    if (at)
+        while (at > text && at[-1] != '\n')
+            at--;
+    at = take_section(at, end, "r", token, &parts->rows, &parts->n_rows);
+    at = take_section(at, end, "s", token, &parts->samples, &parts->n_samples);
+    if (!at || !numbered(at, "end", token, &status) || status > 255)
+        return -EBADMSG;
+    parts->status = (int)status;
+    return 0;
+}
 
 #define DRAIN_NS 1000000000ull /* after its end, for what another process may still hold open */
 #define SLICE_MS 50            /* between two looks whether it has ended */
@@ -100,7 +186,8 @@ static bool says_anything(const char *line)
     return false;
 }
 
-/* "rank 3: " for a line that begins with "plumb-rank 3 "; *text: what follows. Returns the number, or -1. */
+/* "rank 3: " for a line that begins with "plumb-rank 3 "; *text then is the rest of the line.
+ * Returns the number, or -1. */
 static long take_rank(const char **text, char *rank, size_t len)
 {
     static const char mark[] = "plumb-rank ";
@@ -296,8 +383,82 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
             waitpid(e->pid, NULL, 0);
         close_one(&e->out);
         close_one(&e->err);
-        words_release(&e->command);
+        argv_release(&e->command);
         buffer_release(&e->output);
         *e = (struct end){.in = -1, .out = -1, .err = -1, .cause = e->cause};
     }
+}
+
+/* ---- Sentences on hosts ---- */
+
+const char *host_build(const char *version, char *text, size_t len)
+{
+    const char *blank = strchr(version, ' ');
+
+    version = blank ? blank + 1 : version;
+    snprintf(text, len, "%.*s%s", (int)strcspn(version, ","), version,
+             strchr(version, '(') ? ")" : "");
+    return text;
+}
+
+int host_own_version(const char *program, uint64_t wait_ns, char version[STREAM_TEXT_MAX])
+{
+    const char *argv[] = {program, "--version", NULL};
+    struct child_result r = {0};
+    int err = child_run(&(struct child_spec){.argv = argv, .timeout_ns = wait_ns}, &r);
+
+    version[0] = 0;
+    if (!err && r.status)
+        err = -ENOEXEC;
+    if (!err)
+        snprintf(version, STREAM_TEXT_MAX, "%.*s", (int)strcspn(r.out.text, "\n"), r.out.text);
+    child_result_release(&r);
+    return err;
+}
+
+bool host_same_build(const char *host, const char *theirs, const char *ours, char *text, size_t len)
+{
+    char there[STREAM_TEXT_MAX], here[STREAM_TEXT_MAX];
+
+    host_build(theirs, there, sizeof(there));
+    host_build(ours, here, sizeof(here));
+    if (!strcmp(there, here))
+        return true;
+    snprintf(text, len,
+             "the version on '%s' differs: it has %s, this machine %s; install the same build on "
+             "all hosts",
+             host, there, here);
+    return false;
+}
+
+const char *host_why(const struct hosts_run *run, const struct end *e)
+{
+    const char *why = run->launcher->ranks ? e->first : e->last;
+
+    return *why ? why : "it ended without a word";
+}
+
+void host_say_unreached(const struct hosts_run *run, const struct end *e, char *text, size_t len)
+{
+    char by[LAUNCHER_BY_SIZE], hint[LAUNCHER_HINT_SIZE];
+
+    snprintf(text, len, "cannot reach '%s' %s: %s (status %d)%s", e->name, launcher_by(run, by),
+             host_why(run, e), e->status, launcher_hint(run, e->name, hint));
+}
+
+void host_say_mute(const struct hosts_run *run, const struct end *e, char *text, size_t len)
+{
+    char by[LAUNCHER_BY_SIZE];
+
+    snprintf(text, len, "'%s' does not answer: nothing came from it %s in %.3g s", e->name,
+             launcher_by(run, by), (double)run->wait_ns * 1e-9);
+}
+
+void host_say_missing(const char *program, const char *host, const struct stream_hello *missing,
+                      char *text, size_t len)
+{
+    snprintf(text, len,
+             "'%s' does not start on '%s' (%s): %s; install it there at the same place, or say "
+             "where with --remote-dir",
+             program, host, missing->name, missing->version);
 }

@@ -1,30 +1,164 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A launch over hosts: see host_launch.h. */
-#include "harness/hosts/host_launch.h"
+/* One launch over hosts, from its start to its end: see launcher.h. */
+#include "harness/hosts/launcher.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <unistd.h>
 
 #include "core/clock.h"
 #include "core/exit_code.h"
+#include "core/group/meet.h"
+#include "core/group/notice.h"
+#include "core/group/secret.h"
 #include "harness/child.h"
-#include "harness/hosts/talk.h"
+#include "harness/hosts/end.h"
+#include "harness/text.h"
+
+/* How long a launch waits for its other ends after the leader's; less where a case failed, so that
+ * the failure is printed soon. */
+#define END_GRACE_NS 3000000000ull
+#define END_LOST_NS  500000000ull
+
+/* How long ends_stop() waits. A program on a host ends by itself once its input is closed: less
+ * time is needed where the launch failed, and where this process must end (child.c gives it 2
+ * s). */
+#define END_STOP_NS   5000000000ull
+#define END_TERM_NS   1500000000ull
+#define END_FAILED_NS 700000000ull
+
+/* A job of mpirun or srun ends by itself where a rank is lost, and its other ranks report meanwhile
+ * which one. `stopped`: this process must end. */
+static uint64_t end_grace_ns(bool stopped, int status, bool job)
+{
+    return stopped ? END_TERM_NS : status && !job ? END_FAILED_NS : END_STOP_NS;
+}
+
+/* ---- The state of one launch, and the reason of its failure ---- */
+
+/* Functions of it that return an int: 0, or HOST_LAUNCH_FAILED with the reason set. */
+struct talk {
+    const struct hosts_run *run;
+    const char *program; /* on this machine */
+    const char *where;   /* "'a' and 'b'": of a launcher that starts all at once */
+    char token[HOSTS_TOKEN_SIZE], secret[80];
+    char version[STREAM_TEXT_MAX]; /* this machine's, which the ends must have, too */
+    char reason[768];
+};
+
+static int talk_give_up(struct talk *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static int talk_give_up(struct talk *t, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(t->reason, sizeof(t->reason), format, args);
+    va_end(args);
+    return HOST_LAUNCH_FAILED;
+}
+
+/* Makes token and secret, and asks the version of this machine. 0 or HOST_LAUNCH_FAILED. */
+static int talk_begin(struct talk *t)
+{
+    int err = host_token(t->token);
+
+    if (!err)
+        err = meet_secret_make(t->secret, sizeof(t->secret));
+    if (err)
+        return talk_give_up(t, "no random numbers for a secret: %s", strerror(-err));
+    err = host_own_version(t->program, t->run->wait_ns, t->version);
+    return err ? talk_give_up(t, "'%s' does not say its version: %s", t->program, strerror(-err))
+               : 0;
+}
+
+static void talk_end(struct talk *t)
+{
+    secret_wipe(t->secret, sizeof(t->secret));
+}
+
+static int say_unreached(struct talk *t, const struct end *e)
+{
+    char by[LAUNCHER_BY_SIZE];
+
+    if (t->run->launcher->ranks)
+        return talk_give_up(t, "cannot start on %s %s: %s (status %d)", t->where,
+                            launcher_by(t->run, by), host_why(t->run, e), e->status);
+    host_say_unreached(t->run, e, t->reason, sizeof(t->reason));
+    return HOST_LAUNCH_FAILED;
+}
+
+/* Why an end stopped before its time, as far as it reports it. */
+static int talk_stopped(struct talk *t, const struct end *e, const char *program)
+{
+    struct stream_hello missing = stream_hello(e->output.text, "missing", t->token);
+
+    if (missing.there)
+        host_say_missing(program, e->name, &missing, t->reason, sizeof(t->reason));
+    else if (!stream_hello(e->output.text, "begin", t->token).there)
+        return say_unreached(t, e);
+    else
+        talk_give_up(t, "on '%s': %s", e->name,
+                     *e->last ? e->last : "it ended before its time, without a word");
+    return HOST_LAUNCH_FAILED;
+}
+
+static int talk_mute(struct talk *t, const struct end *e)
+{
+    host_say_mute(t->run, e, t->reason, sizeof(t->reason));
+    return HOST_LAUNCH_FAILED;
+}
+
+/* The version of a host, by name, against ours. */
+static int talk_check_version(struct talk *t, const char *name, const char *version)
+{
+    return host_same_build(name, version, t->version, t->reason, sizeof(t->reason))
+               ? 0
+               : HOST_LAUNCH_FAILED;
+}
+
+/* Writes the rows and samples of an end to our own standard output and CHILD_SAMPLES_FD. Returns
+ * the benchmark's exit status, or HOST_LAUNCH_FAILED. */
+static int talk_take_parts(struct talk *t, const struct end *e, const char *program)
+{
+    struct stream_parts parts;
+
+    if (stream_parts(e->output.text, e->output.size, t->token, &parts))
+        return stream_hello(e->output.text, "begin", t->token).there
+                   ? talk_give_up(t, "the connection to '%s' broke before its rows had come: %s",
+                                  e->name, *e->last ? e->last : "it ended without a word")
+                   : talk_stopped(t, e, program);
+    if (!exit_has_rows(parts.status))
+        return talk_give_up(t, "on '%s' it ended with status %d%s%s", e->name, parts.status,
+                            *e->last ? ": " : "", e->last);
+    int err = write_all(STDOUT_FILENO, parts.rows, parts.n_rows);
+    if (!err)
+        err = write_all(CHILD_SAMPLES_FD, parts.samples, parts.n_samples);
+    return err ? talk_give_up(t, "cannot hand on the rows of '%s': %s", e->name, strerror(-err))
+               : parts.status;
+}
+
+/* ---- A launch from its start to its end ---- */
 
 #define PORT_TRIES 16
 #define AT_ONCE    32             /* connections that are being made */
-#define LISTEN_NS  20000000000ull /* from its first word on */
-#define GONE_NS    7000000000ull  /* for rank 0 to say who is gone, and to end */
-#define SILENT_NS  500000000ull   /* for who leads to say why the others have given it up, */
-#define MUTE_NS    6000000000ull  /* and rank 0 has said nothing for so long before that */
-#define BREAK_NS                                                                                   \
-    700000000ull /* for the way to the listener to break, where who leads has lost it */
-#define SLICE_MS 200
-#define BROKE    255 /* ssh's own, when it lost its connection: a benchmark has none such */
+#define LISTEN_NS  20000000000ull /* from its first line on */
+#define GONE_NS    7000000000ull  /* for rank 0 to report who is gone, and to end */
+#define SILENT_NS  500000000ull   /* for the leader to report why the others gave it up, */
+#define MUTE_NS    6000000000ull  /* after rank 0 was silent for so long */
+#define BREAK_NS   700000000ull   /* for the connection of a lost listener to break */
+#define SLICE_MS   200
+#define BROKE      255 /* the status of an ssh that lost its connection; no benchmark has it */
 
 static volatile sig_atomic_t stop; /* set by the signal handler alone */
 
@@ -43,7 +177,7 @@ struct state {
 struct work {
     const struct host_launch *l;
     struct talk talk;
-    struct host_seat *seats;
+    struct host_connection *connections;
     struct end *ends;
     struct state *states;
     unsigned n, started;
@@ -68,8 +202,8 @@ static int start_end(struct work *w, unsigned i, unsigned port)
 {
     struct end *e = &w->ends[i];
 
-    *e = (struct end){.name = w->seats[i].host->name};
-    host_order(w->l, &w->seats[i], w->talk.token, port, false, &e->command);
+    *e = (struct end){.name = w->connections[i].host->name};
+    host_order(w->l, &w->connections[i], w->talk.token, port, false, &e->command);
     int err = end_start(e);
     w->started = i + 1;
     w->states[i] = (struct state){.since_ns = clock_now_ns()};
@@ -142,7 +276,7 @@ static int check_hello(struct work *w, unsigned i)
 
 static const char *program_at(const struct work *w, unsigned i, char path[4096])
 {
-    host_program_path(w->l->run, w->seats[i].host, w->l->program, path, 4096);
+    host_program_path(w->l->run, w->connections[i].host, w->l->program, path, 4096);
     return path;
 }
 
@@ -202,7 +336,7 @@ static int start_listener(struct work *w, unsigned *port)
     if (status == -EADDRINUSE)
         return talk_give_up(&w->talk,
                             "on '%s' %d ports from %u on are all in use: give another --port",
-                            w->seats[0].host->name, PORT_TRIES, host_port(w->l, 0));
+                            w->connections[0].host->name, PORT_TRIES, host_port(w->l, 0));
     return status;
 }
 
@@ -248,7 +382,8 @@ static int give_up_broken(struct work *w, const struct end *e)
     return talk_give_up(&w->talk, "the connection to '%s' broke: %s", e->name, last_word(e));
 }
 
-/* A listener serves one leader. Where that falls silent it has ended badly, and the leader would have had its say. */
+/* A listener serves one leader. If it ended badly, and the leader reported nothing in time, the
+ * leader is lost. */
 static int look_at_listener(struct work *w)
 {
     const struct end *listener = &w->ends[0];
@@ -262,14 +397,15 @@ static int look_at_listener(struct work *w)
                         w->ends[w->lead].name, listener->name, last_word(listener));
 }
 
-/* Have all others given up, and rank 0 says nothing of it? Then it is rank 0 that is lost, and perhaps its host with all that runs there. */
+/* Did all others give up while rank 0 was silent? Then rank 0 is lost, and perhaps its whole
+ * host. */
 static int look_for_silence(struct work *w)
 {
     const struct end *last = NULL;
 
     for (unsigned i = 1; i < w->started; i++) {
         const struct end *e = &w->ends[i];
-        if (!end_is_over(e) && w->seats[i].host == w->seats[0].host)
+        if (!end_is_over(e) && w->connections[i].host == w->connections[0].host)
             continue;
         if (!end_is_over(e) || e->status != EXIT_INCOMPLETE)
             return 0;
@@ -292,7 +428,8 @@ static const struct end *find_gone(const struct work *w)
     return NULL;
 }
 
-/* Rank 0 knows best who is gone, and what can be measured without; where it says nothing in time, here is who. */
+/* Rank 0 knows best who is gone, and what can be measured without. If it reports nothing in time,
+ * this does. */
 static int look_for_gone(struct work *w)
 {
     const struct end *e = w->gone ? w->gone : find_gone(w); /* others may end because of it */
@@ -304,12 +441,12 @@ static int look_for_gone(struct work *w)
     w->gone = e;
     if (clock_now_ns() < w->gone_ns + GONE_NS)
         return 0;
-    const struct host_seat *seat = &w->seats[e - w->ends];
+    const struct host_connection *connection = &w->connections[e - w->ends];
     return talk_give_up(&w->talk,
                         "on '%s' %s of %u from %u on ended with status %d, and rank 0 says nothing "
                         "of it%s%s",
-                        e->name, seat->n == 1 ? "the rank" : "a rank", seat->n, seat->first,
-                        e->status, *e->last ? ": " : "", e->last);
+                        e->name, connection->n == 1 ? "the rank" : "a rank", connection->n,
+                        connection->first, e->status, *e->last ? ": " : "", e->last);
 }
 
 /* Is anybody lost of whom who leads says nothing? In a job its launcher ends all. */
@@ -323,7 +460,8 @@ static int look_at_others(struct work *w)
     return status ? status : look_for_gone(w);
 }
 
-/* Who leads a pair knows of a peer that is gone its address only, and not why; the way to the listener may tell both. */
+/* The leader of a pair knows only the address of a peer that is gone, and no reason. The connection
+ * to the listener may show the name and the reason. */
 static int take_rows(struct work *w, const struct end *e)
 {
     const struct end *listener = &w->ends[0];
@@ -397,10 +535,10 @@ static int run(struct work *w)
 {
     const struct host_launch *l = w->l;
 
-    w->seats = host_seats(l, &w->n);
+    w->connections = host_connections(l, &w->n);
     w->ends = calloc(w->n + 1, sizeof(*w->ends));
     w->states = calloc(w->n + 1, sizeof(*w->states));
-    if (!w->seats || !w->ends || !w->states)
+    if (!w->connections || !w->ends || !w->states)
         return talk_give_up(&w->talk, "out of memory");
     w->lead = is_pair(w) && !is_job(w) ? 1 : 0;
     ends_allow(w->n);
@@ -415,7 +553,7 @@ static int run(struct work *w)
     return status;
 }
 
-/* Ranks that ended since another one was lost explain nothing: the one that was lost first is the reason. */
+/* The rank that was lost first is the reason; other ranks ended because of it. */
 static void tell_cause(const struct work *w)
 {
     for (unsigned i = 0; i < w->started; i++) {
@@ -445,6 +583,6 @@ int host_launch_body(void *arg)
         tell_cause(&w);
     free(w.ends);
     free(w.states);
-    free(w.seats);
+    free(w.connections);
     return status;
 }

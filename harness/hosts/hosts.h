@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The hosts that a suite runs between, as a hosts file names them: one a line, as mpirun takes them.
+ * The hosts that a suite runs between, as a hosts file lists them: one a line, as mpirun takes
+ * them.
  *
  *   node1                      # a name, user@name or an address; IPv6 may stand in [brackets]
- *   node2 slots=4              # or MPICH's node2:4: how many ranks of a group it takes, 1 unless told; of no
- *                              # matter to pairs. max_slots is read and left aside
- *   node3 address=10.1.0.3     # where the others reach it for data; unless given, what its name means here
+ *   node2 slots=4              # or MPICH's node2:4: the ranks of a group there; default 1. Pairs
+ *                              # ignore it, and max_slots is ignored
+ *   node3 address=10.1.0.3     # where the others reach it for data; default: looked up by its name
  */
 #ifndef PLUMB_HARNESS_HOSTS_H
 #define PLUMB_HARNESS_HOSTS_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "harness/plan/plan.h"
 
 #define HOSTS_MAX       1024
 #define HOSTS_NAME_MAX  256
@@ -50,8 +55,8 @@ struct hosts {
     size_t n;
 };
 
-/* Reads the text of a hosts file; `name` is for messages. A host that is named again is the same one, with the slots
- * of both lines. 0, -ENOMEM, or -EINVAL with error "FILE:LINE: what". */
+/* Reads the text of a hosts file; `name` is for messages. A host that is listed again is the same
+ * one, with the slots of both lines. 0, -ENOMEM, or -EINVAL with error "FILE:LINE: what". */
 int hosts_parse(const char *name, const char *text, struct hosts *hosts, char *error, size_t len);
 int hosts_load(const char *path, struct hosts *hosts, char *error, size_t len);
 void hosts_release(struct hosts *hosts);
@@ -65,10 +70,46 @@ const char *host_problem(const struct host *host, const char *bench);
 char *hosts_names(const struct hosts *hosts);
 const struct host *hosts_find(const struct hosts *hosts, const char *name);
 
-/* Marks those that are this machine. */
+/* Marks the hosts that are this machine. */
 void hosts_mark_here(struct hosts *hosts);
-/* Looks up the addresses that were not given: numeric, so that both ends of a pair mean the same. 0, or
- * -EINVAL with error: a name means nothing here, or it means loopback, where other hosts cannot reach it. */
+/* Looks up the addresses that were not given: numeric, so that both ends of a pair mean the same.
+ * 0, or -EINVAL with error: a name is unknown here, or it is loopback, which other hosts cannot
+ * reach. */
 int hosts_look_up(struct hosts *hosts, char *error, size_t len);
+
+/* ---- How a run reaches its hosts: from the options of plumb run, into run.json, and back ---- */
+
+struct launcher;
+
+struct hosts_run {
+    const struct launcher *launcher; /* NULL: no hosts, every case is run on this machine */
+    struct hosts hosts;
+    char *file, *rsh, *remote_dir,
+        *arguments;         /* rsh: a program and its arguments; NULL: not given */
+    uint64_t port, wait_ns; /* wait_ns: a host that sends nothing for so long is not there */
+    bool hydra;             /* mpirun is MPICH's or one of its kin */
+    json_t *ranks; /* by benchmark: the ranks' reports of themselves (check.h); NULL: none */
+};
+
+/* As given on the command line; NULL and 0: not given. */
+struct hosts_options {
+    const char *file, *launcher, *rsh, *remote_dir, *arguments;
+    uint64_t port, wait_ns, slots;
+};
+
+/* Checks options that go together and reads the file. run->launcher stays NULL where everything is
+ * to run on this machine. 0, -ENOMEM, or -EINVAL and the like with error. */
+int hosts_run_make(const struct hosts_options *o, struct hosts_run *run, char *error, size_t len);
+/* The launcher must be here, and enough hosts for `pairs` or a `group`, each with an address where
+ * the launcher needs one. 0 or -errno with error. */
+int hosts_run_check(struct hosts_run *run, bool pairs, bool group, char *error, size_t len);
+void hosts_run_release(struct hosts_run *run);
+
+/* For run.json: launcher, hosts, and their answers to check.h. A new object, or NULL. */
+json_t *hosts_run_meta(const struct hosts_run *run);
+/* Back from there, for a run that goes on. NULL meta: no hosts. 0, -ENOMEM, or -EBADMSG with
+ * error. */
+int hosts_run_from_meta(const json_t *meta, const struct plan *plan, struct hosts_run *run,
+                        char *error, size_t len);
 
 #endif

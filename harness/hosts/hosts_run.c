@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a run reaches its hosts: see hosts_run.h. */
-#include "harness/hosts/hosts_run.h"
-
+/* How a run reaches its hosts: see hosts.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 
 #define WAIT_NS 20000000000ull
 
@@ -142,16 +143,16 @@ static json_t *network_meta(const char *network)
     const char *speed = network[name] ? network + name + 1 : "";
     size_t n = strcspn(speed, "|");
     json_t *meta = json_object(), *addresses = json_array();
-    struct words w = {0};
+    struct argv w = {0};
     char *end;
     double number = strtod(speed, &end);
 
     if (*end == 'G')
         number *= 1000;
-    words_split(&w, speed[n] ? speed + n + 1 : "");
+    argv_split(&w, speed[n] ? speed + n + 1 : "");
     for (size_t i = 0; i < w.n; i++)
         json_array_append_new(addresses, json_string(w.all[i]));
-    words_release(&w);
+    argv_release(&w);
     json_object_set_new(meta, "name", json_stringn(network, name));
     json_object_set_new(meta, "speed_mbps", number > 0 ? json_real(number) : json_null());
     json_object_set_new(meta, "addresses", addresses);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What starts a benchmark on other hosts: a const table of operations each, listed in launcher.c.
+ * What starts a benchmark on other hosts, and the command lines of a launch there.
  *
- * Every command runs a small script (script.c) by `sh` on its host, which says that it is there and which version it
- * has, runs the benchmark, and hands rows and samples back as sections of one stream. Where the launcher
- * has a standard input to give, the script ends the benchmark when that is closed: however the connection
- * goes, nothing is left behind. Where it has none the script looks after the process that started it.
+ * A launcher is a const table of operations. Every command runs a small script by `sh` on its host:
+ *
+ *   - It reports that it is there and which version it has, runs the benchmark, and returns rows
+ *     and samples as sections of one stream (end.h).
+ *   - If the launcher has a standard input to give, the script ends the benchmark when that is
+ *     closed: nothing runs on after its connection broke. Else the script watches the process that
+ *     started it.
  */
 #ifndef PLUMB_HARNESS_LAUNCHER_H
 #define PLUMB_HARNESS_LAUNCHER_H
@@ -13,31 +16,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "core/group/notice.h"
 #include "harness/hosts/hosts.h"
-#include "harness/hosts/words.h"
+#include "harness/text.h"
 
 #define HOSTS_PORT       18600 /* the first of HOSTS_PORTS that listeners take */
 #define HOSTS_PORTS      100
 #define HOSTS_TOKEN_SIZE 17 /* what marks one launch's sections, and its end */
 
-struct launcher;
-struct json_t;
-
-/* How a run reaches its hosts. */
-struct hosts_run {
-    const struct launcher *launcher; /* NULL: no hosts, every case is run on this machine */
-    struct hosts hosts;
-    char *file, *rsh, *remote_dir,
-        *arguments;         /* rsh: a program and its arguments; NULL: not given */
-    uint64_t port, wait_ns; /* wait_ns: a host that has said nothing for so long is not there */
-    bool hydra;             /* mpirun is MPICH's or one of its kin */
-    struct json_t
-        *ranks; /* by benchmark, what its ranks said of themselves: check.h; NULL: nothing */
-};
-
 enum hosts_task {
-    TASK_CHECK,  /* what is asked before anything is measured: check.h; `arguments` are programs */
+    TASK_CHECK,  /* the questions before anything is measured: check.h; `arguments` are programs */
     TASK_LISTEN, /* the ends of a pair */
     TASK_LEAD,
     TASK_RANKS,      /* both, as ranks of one job */
@@ -46,13 +33,7 @@ enum hosts_task {
     TASK_GROUP_RANKS /* all, as ranks of one job on all hosts */
 };
 
-/* Is it a job of a launcher that starts several ranks together? */
-static inline bool task_is_job(enum hosts_task task)
-{
-    return task == TASK_RANKS || task == TASK_GROUP_RANKS;
-}
-
-/* What a command line is wanted for. */
+/* One command line. */
 struct hosts_order {
     const struct hosts_run *run;
     enum hosts_task task;
@@ -65,47 +46,88 @@ struct hosts_order {
 };
 
 struct launcher {
-    const char *name, *help;
-    bool
-        ranks; /* one command starts both ends, which find each other; else there is a listener, and a leader
-                       that is told where, and a secret on the standard input of both */
+    const char *name;
+    /* One command starts both ends, which find each other. Else one end listens; the other gets its
+     * address, and both get a secret on their standard input. */
+    bool ranks;
     /* Can it start anything here? Called when the run is planned. 0 or -errno with error. */
     int (*check)(struct hosts_run *run, char *error, size_t len);
-    void (*command)(const struct hosts_order *order, struct words *w);
+    void (*command)(const struct hosts_order *order, struct argv *w);
 };
 
-extern const struct launcher launcher_ssh, launcher_mpirun, launcher_srun;
-extern const struct launcher *const launchers[]; /* ends with NULL */
-const struct launcher *launcher_find(const char *name);
+const struct launcher *launcher_find(const char *name); /* ssh, mpirun, srun; NULL: no such one */
 
 #define LAUNCHER_BY_SIZE 160
-/* What starts things there, for sentences: "by ssh", or by the program of --rsh. Returns text. */
+/* For sentences: "by ssh", or by the program of --rsh. Returns text. */
 const char *launcher_by(const struct hosts_run *run, char text[LAUNCHER_BY_SIZE]);
 
 #define LAUNCHER_HINT_SIZE 300
-/* How a person sees all that ssh says of a host, for the end of a sentence: "; see 'ssh -o BatchMode=yes node2 true'". "" where the
- * launcher is no ssh. Returns text. */
+/* The command that shows all of ssh's messages, for the end of a sentence:
+ * "; see 'ssh -o BatchMode=yes node2 true'". "" where the launcher is no ssh. Returns text. */
 const char *launcher_hint(const struct hosts_run *run, const char *host,
                           char text[LAUNCHER_HINT_SIZE]);
 
-/* Adds the script's command: sh -c SCRIPT ... */
-void script_command(const struct hosts_order *order, struct words *w);
-extern const char script_pair[], script_group[], script_check[];
+/* ---- One launch over hosts ---- */
 
-/* Is a program of this name in PATH (or, with a '/', at that place)? */
-bool launcher_has_program(const char *name);
+/*
+ * One launch over hosts: the launcher starts its ends, and its rows and samples come out like those
+ * of a benchmark on this machine. It is a body of a child (child.h), which the harness stops and
+ * times like any other.
+ *
+ *   order    A launcher that starts each end by itself starts the listener first, with a port of
+ *            the run's range; where the port is taken, with another one. When it listens, the
+ *            others follow: one connection a host, some at a time. mpirun and srun start all as one
+ *            job.
+ *   secret   All ends get a secret made for this launch.
+ *   leader   Of a group the listener: it is rank 0. Of a pair the other end. The leader has the
+ *            rows, and reports itself which of the others is missing or gone.
+ *   faults   If the leader cannot report, since its host is gone or was never reached, this does.
+ */
+struct host_launch {
+    const struct hosts_run *run;
+    const struct host *from, *to; /* a pair; NULL: a group, on each host as many ranks as slots */
+    const char *program;          /* of this machine; on the others by host_program_path() */
+    /* Ended by NULL. They select the format of rows, not the place of samples. The slots replace a
+     * group's --np N. */
+    const char *const *arguments;
+    unsigned number; /* of the launch: which port is tried first */
+};
 
-/* The benchmark writes its notices (core/group/notice.h). */
-#define SCRIPT_LAUNCHED NOTICE_LAUNCHED "=1; export " NOTICE_LAUNCHED "; "
+/* A launch of a plan. The arguments, ended by NULL, stay the caller's. */
+struct host_launch host_launch_of(const struct hosts_run *run, const struct launch *l,
+                                  const char *program, const char *const *arguments);
 
-/* Of what is run on a host: before a folder is made, those of launches that were killed with all that would have cleaned up go. They have a file
- * `owner` of this user's, of this boot and namespace of processes, by a process that is dead. A folder of which any of this is not known stays. */
-#define SCRIPT_SWEEP                                                                               \
-    "u=$(readlink /proc/self/ns/pid 2>/dev/null) z=; "                                             \
-    "{ read -r z </proc/sys/kernel/random/boot_id; } 2>/dev/null; "                                \
-    "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
-    "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
-    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "
-#define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
+/* Exit statuses beside those of benchmarks. The last line on standard error is the reason. LOST: of
+ * a group; all is measured, but a rank that no case needs was lost. */
+#define HOST_LAUNCH_FAILED 120
+#define HOST_LAUNCH_LOST   121
+
+/* A child's body: rows to standard output, samples to CHILD_SAMPLES_FD, messages to standard error.
+ * Returns the benchmark's exit status, or one of the above. `arg` is a struct host_launch. */
+int host_launch_body(void *arg);
+
+/* Its command lines, for people: one for each connection. New text, NULL when memory is short. */
+char *host_launch_commands(const struct hosts_run *run, const struct launch *l,
+                           const char *program);
+
+/* One connection. The first is the listener, or with mpirun and srun all of them. */
+struct host_connection {
+    const struct host *host;
+    enum hosts_task task;
+    unsigned first, n; /* of a group: its ranks there */
+};
+
+/* To be freed; NULL: memory is short. */
+struct host_connection *host_connections(const struct host_launch *l, unsigned *n);
+/* The port that a launch tries as its first, second, ... */
+unsigned host_port(const struct host_launch *l, unsigned attempt);
+/* The words of one connection. */
+void host_order(const struct host_launch *l, const struct host_connection *connection,
+                const char *token, unsigned port, bool shown, struct argv *out);
+
+/* Where the program is on a host: at the same place as here, or in --remote-dir. */
+void host_program_path(const struct hosts_run *run, const struct host *host, const char *program,
+                       char *path, size_t len);
+int host_token(char token[HOSTS_TOKEN_SIZE]); /* 0 or -errno */
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/rng.h"
+#include "harness/hosts/launcher.h"
 #include "harness/plan/suite.h"
 
 static bool is_spread(const struct suite_case *c)

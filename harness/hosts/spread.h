@@ -18,7 +18,7 @@
 #ifndef PLUMB_HARNESS_SPREAD_H
 #define PLUMB_HARNESS_SPREAD_H
 
-#include "harness/hosts/launcher.h"
+#include "harness/hosts/hosts.h"
 #include "harness/plan/plan.h"
 
 #define SPREAD_ALL   16

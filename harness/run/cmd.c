@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of plumb run. See run.h. */
-#include "harness/run/run.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -12,6 +10,7 @@
 #include "harness/against/against.h"
 #include "harness/hosts/hosts.h"
 #include "harness/plan/suite.h"
+#include "harness/run/run.h"
 
 /* The options as the table fills them in. */
 struct given {
@@ -135,6 +134,7 @@ static const struct opt run_table[] = {
 
 /* Prints "plumb run: ..." and returns the exit code. */
 static int refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
 static int refuse(const char *format, ...)
 {
     va_list args;

@@ -13,6 +13,7 @@
 #include "core/exit_code.h"
 #include "core/row.h"
 #include "core/text.h"
+#include "harness/hosts/launcher.h"
 #include "harness/limits/limits_row.h"
 #include "harness/plan/places.h"
 #include "harness/store/table.h"
@@ -278,18 +279,6 @@ static void print_rows(struct launching *g, const struct table *t, FILE *out)
     }
 }
 
-static const char *last_line(const char *text, char *line, size_t len)
-{
-    size_t end = strlen(text), begin;
-
-    while (end && (text[end - 1] == '\n' || text[end - 1] == '\r'))
-        end--;
-    for (begin = end; begin && text[begin - 1] != '\n'; begin--)
-        ;
-    snprintf(line, len, "%.*s", (int)(end - begin), text + begin);
-    return line;
-}
-
 /* What was wrong with one of its hosts when the run was started; NULL: nothing. */
 static const char *known_problem(const struct launching *g)
 {
@@ -313,7 +302,7 @@ static void judge_end(const struct launching *g, char *reason, size_t len)
     const char *known = known_problem(g);
     char line[400];
 
-    last_line(r->err.text, line, sizeof(line));
+    text_last_line(r->err.text, line, sizeof(line));
     const char *colon = *line ? ": " : "";
     reason[0] = 0;
     g->out->lost = launch_has_group(g->l) && r->status == HOST_LAUNCH_LOST;
@@ -433,19 +422,6 @@ static int make_log(struct launching *g)
     return n < 0 ? -ENOMEM : 0;
 }
 
-struct host_launch launch_over_hosts(const struct hosts_run *hosts, const struct launch *l,
-                                     const char *program, const char *const *arguments)
-{
-    bool pair = launch_has_pair(l);
-
-    return (struct host_launch){.run = hosts,
-                                .from = pair ? hosts_find(&hosts->hosts, l->from) : NULL,
-                                .to = pair ? hosts_find(&hosts->hosts, l->to) : NULL,
-                                .program = program,
-                                .arguments = arguments,
-                                .number = l->case_number * 7 + l->repeat};
-}
-
 /* A launch that is not tried leaves what one that said nothing would. */
 static int leave_out(struct launched *o)
 {
@@ -468,7 +444,7 @@ static int start_and_wait(struct launching *g)
 
     if (!launch_has_hosts(g->l))
         return child_run(&spec, &g->out->child);
-    over = launch_over_hosts(g->c->hosts, g->l, g->bench->path, g->argv + 1);
+    over = host_launch_of(g->c->hosts, g->l, g->bench->path, g->argv + 1);
     if (launch_has_pair(g->l) && (!over.from || !over.to))
         return -EINVAL;
     spec.body = host_launch_body;

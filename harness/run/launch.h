@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #include "harness/child.h"
-#include "harness/hosts/host_launch.h"
+#include "harness/hosts/hosts.h"
 #include "harness/plan/bench_info.h"
 #include "harness/plan/plan.h"
 #include "harness/run/kept.h"
@@ -46,9 +46,5 @@ struct launched {
  */
 int launch_run(const struct launch_context *c, const struct launch *l, struct launched *out);
 void launched_release(struct launched *out);
-
-/* A launch between hosts, or over all of them. `arguments` are the benchmark's, ended by NULL. */
-struct host_launch launch_over_hosts(const struct hosts_run *hosts, const struct launch *l,
-                                     const char *program, const char *const *arguments);
 
 #endif

@@ -12,7 +12,8 @@
 #include "core/text.h"
 #include "harness/cancel.h"
 #include "harness/hosts/check.h"
-#include "harness/hosts/hosts_run.h"
+#include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 #include "harness/hosts/spread.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
@@ -66,20 +67,8 @@ static void say_time(const struct run *r)
 static char *commands_of(const struct run *r, const struct launch *l)
 {
     const struct bench_info *bench = bench_list_find(&r->benches, l->bench);
-    struct words w = {0};
-    char *commands = NULL;
 
-    if (!bench || !launch_has_hosts(l))
-        return NULL;
-    words_split(&w, l->arguments);
-    words_add(&w, "--csv");
-    if (!w.err) {
-        struct host_launch over =
-            launch_over_hosts(&r->hosts, l, bench->path, (const char *const *)w.all);
-        commands = host_launch_commands(&over);
-    }
-    words_release(&w);
-    return commands;
+    return bench && launch_has_hosts(l) ? host_launch_commands(&r->hosts, l, bench->path) : NULL;
 }
 
 /* Between or over which hosts, and the command lines: one, or one for each connection. */

@@ -9,11 +9,14 @@
 
 #include "core/build_info.h"
 #include "core/clock.h"
+#include "core/row.h"
 #include "harness/limits/limits.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/run/kept.h"
 #include "harness/store/run_folder.h"
+
+#define RUN_SCHEMA_VERSION ROW_SCHEMA_VERSION
 
 /* FNV-1a, 64 bits: tells two configurations apart; it is no protection against a forger. */
 static void hash_text(const char *bytes, size_t n, char text[17])

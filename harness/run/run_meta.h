@@ -8,10 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/row.h"
 #include "harness/plan/bench_info.h"
-
-#define RUN_SCHEMA_VERSION ROW_SCHEMA_VERSION
 
 struct run_meta {
     const struct bench_list *benches;

@@ -18,7 +18,7 @@ static struct end say(const char *text)
 {
     struct end e = {.name = "node", .silent = true};
 
-    words_add_all(&e.command, (const char *[]){"sh", "-c", "printf %s \"$0\" >&2", text, NULL});
+    argv_add_all(&e.command, (const char *[]){"sh", "-c", "printf %s \"$0\" >&2", text, NULL});
     assert_int_equal(end_start(&e), 0);
     ends_wait(&e, 1, 20000000000ull);
     assert_true(end_is_over(&e));

@@ -11,11 +11,11 @@
 
 #include <cmocka.h>
 
-#include "harness/hosts/host_launch.h"
+#include "harness/hosts/end.h"
 #include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 #include "harness/hosts/spread.h"
-#include "harness/hosts/stream.h"
-#include "harness/hosts/words.h"
+#include "harness/text.h"
 
 static struct hosts parsed(const char *text)
 {
@@ -264,17 +264,17 @@ static void takes_rows_and_samples_apart(void **state)
 
 static void quotes_for_a_shell(void **state)
 {
-    struct words w = {0};
+    struct argv w = {0};
 
     (void)state;
-    words_split(&w, " ssh  -p 22 ");
-    words_add(&w, "it's");
-    words_add(&w, "");
-    words_add(&w, "$x");
-    char *text = words_quoted(&w, 1);
+    argv_split(&w, " ssh  -p 22 ");
+    argv_add(&w, "it's");
+    argv_add(&w, "");
+    argv_add(&w, "$x");
+    char *text = argv_quoted(&w, 1);
     assert_string_equal(text, "-p 22 'it'\\''s' '' '$x'");
     free(text);
-    words_release(&w);
+    argv_release(&w);
 }
 
 static void compares_builds(void **state)

@@ -14,6 +14,7 @@
 
 #include "harness/hosts/check.h"
 #include "harness/hosts/hosts.h"
+#include "harness/hosts/launcher.h"
 
 /* What a host said, with a token of 00ff; its clock is asked between 1000 and 1000.2 of ours. */
 static void answer(struct host *h, const char *text)
@@ -97,7 +98,7 @@ static void who_is(const char *rows, const char *wanted)
     struct hosts h;
     char csv[512], error[256] = "";
     assert_int_equal(hosts_parse("f", "a slots=2\nb\n", &h, error, sizeof(error)), 0);
-    struct hosts_run run = {.hosts = h, .launcher = &launcher_mpirun};
+    struct hosts_run run = {.hosts = h, .launcher = launcher_find("mpirun")};
 
     h.all[0].calls = strdup("A");
     snprintf(csv, sizeof(csv), "rank,node,host,pid,cpus,build\n%s", rows);

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* copy: bytes from one place to another, within a process, between two, and to, from and between GPUs. */
+/* copy: bytes from one place to another, within a process, between two, and to, from
+ * and between GPUs. */
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "benches/copy/copy_work.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
+
+static const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
+static const char *const copy_accesses[] = {"on", "off", NULL};
+static const char *const copy_pairs[] = {"all", "sampled", NULL};
+static const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
 
 #define AT(field) .offset = offsetof(struct copy_params, field)
 #define CHOICE(field, names)                                                                       \
@@ -27,6 +36,28 @@ static const struct opt_scope pairs_but_loads = {TWO_GPUS " metric!=load-latency
 static const struct opt_scope host_and_gpu = {HOST_AND_GPU, "copies between host and GPU"};
 static const struct opt_scope with_host = {
     "source=" PLACES_OF_HOST " | destination=" PLACES_OF_HOST, "copies from or to the host"};
+
+/* "none", "all", or GPUs: "cuda:1+cuda:2". */
+static int read_together(const char *text, void *value, char *error, size_t len)
+{
+    char name[64];
+    struct place place;
+    int err = 0;
+
+    *(const char **)value = text;
+    if (!strcmp(text, "none") || !strcmp(text, "all"))
+        return 0;
+    for (const char *at = text; !err; at += strcspn(at, "+") + 1) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "+"), at);
+        err = place_parse(name, PLACE_GPU, &place, error, len);
+        if (err)
+            snprintf(error, len, "'%s' is not a GPU: none, all, or GPUs such as cuda:1+cuda:2",
+                     name);
+        if (!at[strcspn(at, "+")])
+            break;
+    }
+    return err;
+}
 
 static const struct opt options[] = {
     {.name = "engine",
@@ -74,7 +105,7 @@ static const struct opt options[] = {
      AT(together),
      .def = "none",
      .arg = "none|all|cuda:N+..",
-     .parse = copy_read_together,
+     .parse = read_together,
      .scope = &host_and_gpu,
      .help =
          "between host and GPU: the same copy at once on these GPUs too, against this one alone"},
@@ -113,6 +144,21 @@ static const struct opt options[] = {
     {.name = NULL},
 };
 
+static int open_session(struct point *ctx)
+{
+    ctx->bench_state = calloc(1, sizeof(struct copy_session));
+    return ctx->bench_state ? 0 : -ENOMEM;
+}
+
+static void close_session(struct point *ctx)
+{
+    struct copy_session *session = ctx->bench_state;
+
+    ceilings_release(&session->ceilings);
+    ceilings_release(&session->nodes);
+    free(session);
+}
+
 static int setup(struct point *pt)
 {
     struct place ends[2];
@@ -148,8 +194,8 @@ const struct bench bench = {
     .params_size = sizeof(struct copy_params),
     .defaults = copy_defaults,
     .rows = &bench_rows,
-    .open = copy_open,
-    .close = copy_close,
+    .open = open_session,
+    .close = close_session,
     .wanted = copy_wanted,
     .backends = gpus_say,
     .setup = setup,

@@ -17,26 +17,7 @@ const char *const copy_engines[] = {"auto",      "memcpy", "shm", "pipe", "cma",
 const char *const copy_directions[] = {"one-way", "both", NULL};
 const char *const copy_memories[] = {"auto",        "pageable", "huge",    "hugetlb", "pinned",
                                      "pinned-huge", "wc",       "managed", NULL};
-const char *const copy_metrics[] = {"bandwidth", "latency", "load-latency", NULL};
 const char *const copy_ops[] = {"write", "read", NULL};
-const char *const copy_accesses[] = {"on", "off", NULL};
-const char *const copy_pairs[] = {"all", "sampled", NULL};
-const char *const copy_injects[] = {"none", "corrupt", "peer-dies", NULL};
-
-int copy_open(struct point *ctx)
-{
-    ctx->bench_state = calloc(1, sizeof(struct copy_session));
-    return ctx->bench_state ? 0 : -ENOMEM;
-}
-
-void copy_close(struct point *ctx)
-{
-    struct copy_session *session = ctx->bench_state;
-
-    ceilings_release(&session->ceilings);
-    ceilings_release(&session->nodes);
-    free(session);
-}
 
 /* Of one GPU there are no pairs: that is how the machine is, not a name that is wrong. */
 static int refuse_lonely(struct point *pt, const struct place ends[2])
@@ -137,25 +118,4 @@ bool copy_wanted(struct point *pt)
         return false;
     return p->pairs != COPY_PAIRS_SAMPLED ||
            copy_pair_sampled(from.index, to.index, gpus_count(point_gpus(pt)));
-}
-
-int copy_read_together(const char *text, void *value, char *error, size_t len)
-{
-    char name[64];
-    struct place place;
-    int err = 0;
-
-    *(const char **)value = text;
-    if (!strcmp(text, "none") || !strcmp(text, "all"))
-        return 0;
-    for (const char *at = text; !err; at += strcspn(at, "+") + 1) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(at, "+"), at);
-        err = place_parse(name, PLACE_GPU, &place, error, len);
-        if (err)
-            snprintf(error, len, "'%s' is not a GPU: none, all, or GPUs such as cuda:1+cuda:2",
-                     name);
-        if (!at[strcspn(at, "+")])
-            break;
-    }
-    return err;
 }

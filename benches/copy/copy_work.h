@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the benchmark `copy` and the devices that it runs on share: its parameters, the names of their
- * values, what is kept from point to point, and the ends of a point.
+ * What the benchmark `copy` and the devices that it runs on share: its parameters, the names of
+ * their values, what is kept from point to point, and the ends of a point.
  */
 #ifndef PLUMB_BENCHES_COPY_COPY_WORK_H
 #define PLUMB_BENCHES_COPY_COPY_WORK_H
@@ -9,8 +9,8 @@
 #include "core/bench/bench.h"
 #include "core/hw/place.h"
 
-/* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or ce,
- * or sm where it takes loads. */
+/* memcpy to cma-write are the host's, ce (copy engine) and sm (a kernel) a GPU's; auto: memcpy or
+ * ce, or sm where it takes loads. */
 enum copy_engine {
     COPY_ENGINE_AUTO,
     COPY_MEMCPY,
@@ -39,13 +39,11 @@ enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on o
 enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
 enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
 
-/* NULL-terminated, in the order of the enums. */
-extern const char *const copy_engines[],
-    *const copy_directions[], *const copy_memories[], *const copy_metrics[],
-                                                          *const copy_ops[],
-                                                              *const copy_accesses[],
-                                                                  *const copy_pairs[],
-                                                                      *const copy_injects[];
+/* The words of options, in the order of the enums; NULL after the last. */
+extern const char *const copy_engines[];
+extern const char *const copy_directions[];
+extern const char *const copy_memories[];
+extern const char *const copy_ops[];
 
 struct copy_params {
     int engine, direction, memory, metric, op, access, pairs, inject;
@@ -58,18 +56,13 @@ struct copy_session {
     struct ceilings ceilings; /* copies by one core, by size and places */
     struct ceilings nodes;    /* what a GPU and each node reached, to set one against the other */
 };
-int copy_open(struct point *ctx); /* 0 or -ENOMEM */
-void copy_close(struct point *ctx);
 
-/* Source and destination. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where there
- * is one. */
+/* Source and destination. 0, or -errno with the reason set: -ENODEV also for a pair of GPUs where
+ * there is one. */
 int copy_ends(struct point *pt, struct place ends[2]);
 
 /* What runs copies between these ends: the GPU's code where an end is one. */
 const struct device_work *copy_work_of(const struct place ends[2]);
-
-/* For the option `together`, as struct opt's `parse`: "none", "all", "cuda:1+cuda:2". */
-int copy_read_together(const char *text, void *value, char *error, size_t len);
 
 /* For struct bench: where any place is a GPU and none is given, engine and memory are "auto". */
 int copy_defaults(struct opts *o);
@@ -78,9 +71,9 @@ int copy_defaults(struct opts *o);
  * outside of the sample that was asked for. */
 bool copy_wanted(struct point *pt);
 
-/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair is;
- * above, each with the next one and with the one half-way round, both ways: every GPU is met four
- * times, as source and as destination, and no step between neighbours is left out. */
+/* For --pairs sampled: is this one in the sample of the pairs of n GPUs? Up to 8 GPUs every pair
+ * is; above, each with the next one and with the one half-way round, both ways: every GPU is met
+ * four times, as source and as destination, and no step between neighbours is left out. */
 bool copy_pair_sampled(unsigned from, unsigned to, unsigned n);
 
 /* A series of `bytes` in GB/s, or where the point is about latency in us. */

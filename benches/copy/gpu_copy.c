@@ -13,7 +13,8 @@
 
 /* ---- The ways to take one sample of a GPU's copies ---- */
 
-/* An engine that begins and ends costs some us between the events, which shall stay far under 1 %. */
+/* An engine that begins and ends costs some us between the events, which shall stay far
+ * under 1 %. */
 #define SAMPLE_NS 4000000u
 #define FINER     4 /* several lanes: more copies of each, so that they end together */
 
@@ -27,8 +28,8 @@ double gpu_copy_level_median(const struct gpu_copy_level *l)
     return l->n ? stats_median(l->last, l->n < GPU_COPY_RATIOS ? l->n : GPU_COPY_RATIOS) : NAN;
 }
 
-/* Run. How copies are made, and how a sample is taken: sets c->run, the column `clock`, and what the
- * sampler must know of it. */
+/* Run. How copies are made, and how a sample is taken: sets c->run, the column `clock`, and what
+ * the sampler must know of it. */
 static enum gpu_copy_how gpu_copy_how_of(const struct gpu_copy *c)
 {
     bool managed = gpu_copy_host_end(c) >= 0 && c->memory == COPY_MANAGED;
@@ -232,7 +233,8 @@ static int alloc_side(struct point *pt, struct gpu_copy *c, unsigned g, int end,
     return err ? point_reason(pt, err, "%s", error) : 0;
 }
 
-/* Lane of direction d with GPU g: memory, stream, events. A chain of loads takes its source only. */
+/* Lane of direction d with GPU g: memory, stream, events. A chain of loads takes
+ * its source only. */
 static int open_lane(struct point *pt, struct gpu_copy *c, unsigned g, int d)
 {
     struct gpu_copy_lane *l = &c->lanes[g * c->each + (unsigned)d];

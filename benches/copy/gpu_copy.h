@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory at one end of a GPU's copies: of the device, or of the host in the kinds that a driver tells
- * apart. Filled with words that are a function of their position (gpu_kernels.h), so that any part of
- * what arrived can be checked without keeping a second copy of it.
+ * Memory at one end of a GPU's copies: of the device, or of the host in the kinds that a driver
+ * tells apart. Filled with words that are a function of their position (gpu_kernels.h), so that any
+ * part of what arrived can be checked without keeping a second copy of it.
  *
- * A lane: copies of one message by one GPU, one after the other, from memory to memory. Several lanes
- * run at once from a common start.
+ * A lane: copies of one message by one GPU, one after the other, from memory to memory. Several
+ * lanes run at once from a common start.
  *
- * What the benchmark copy does with a GPU at one end or both: one point. gpu_copy.c has the hooks; the
- * others what is asked before (rules), what is timed (run), where the host's side lies (numa), several
- * GPUs at once (together) and chains of loads (load).
+ * What the benchmark copy does with a GPU at one end or both: one point. gpu_copy.c has the hooks;
+ * the others what is asked before (rules), what is timed (run), where the host's side lies (numa),
+ * several GPUs at once (together) and chains of loads (load).
  */
 #ifndef PLUMB_BENCHES_COPY_GPU_COPY_H
 #define PLUMB_BENCHES_COPY_GPU_COPY_H
@@ -43,7 +43,8 @@ int gpu_copy_memory_alloc(struct gpu_copy_memory *m, const struct topo *topo,
                           const struct copy_memory_config *config, char *error, size_t len);
 void gpu_copy_memory_free(struct gpu_copy_memory *m);
 
-/* The words of `seed`, written by the device, or by the host where it can; done when these return. */
+/* The words of `seed`, written by the device, or by the host where it can; done
+ * when these return. */
 int gpu_copy_memory_fill(struct gpu_copy_memory *m, uint64_t seed, bool by_device);
 int gpu_copy_memory_poison(struct gpu_copy_memory *m);
 /* The offset of the first byte that is not of `seed`, or COPY_MEMORY_RIGHT. Looks at all of up to
@@ -76,12 +77,13 @@ struct gpu_copy_lane { /* zeroed: not open */
     unsigned grid, block;
 };
 
-/* Opens stream and events, and finds the kernel: `share` of the GPU's threads, 1 is all. src and dst
- * are allocated already, and freed by close. */
+/* Opens stream and events, and finds the kernel: `share` of the GPU's threads, 1 is all. src and
+ * dst are allocated already, and freed by close. */
 int gpu_copy_lane_open(struct gpu_copy_lane *l, unsigned share, struct gpu_watch *watch);
 void gpu_copy_lane_close(struct gpu_copy_lane *l);
 
-/* Data of `seed` at the source, poison at the destination; at the side that the copies come from. */
+/* Data of `seed` at the source, poison at the destination; at the side that the
+ * copies come from. */
 int gpu_copy_lane_fill(struct gpu_copy_lane *l, uint64_t seed);
 /* See gpu_copy_memory_check(): of what arrived, read from where it was to arrive. */
 int gpu_copy_lane_check(struct gpu_copy_lane *l, uint64_t seed, size_t *wrong_at);
@@ -90,8 +92,8 @@ int gpu_copy_lane_check(struct gpu_copy_lane *l, uint64_t seed, size_t *wrong_at
 int gpu_copy_lane_once(struct gpu_copy_lane *l);
 
 /* How lanes that run at once keep each other company: those that are slower make fewer copies, by
- * their times in the run before, so that all are at work from the start to the end. Zeroed: nothing is
- * known yet. One for each set of lanes. */
+ * their times in the run before, so that all are at work from the start to the end. Zeroed: nothing
+ * is known yet. One for each set of lanes. */
 struct gpu_copy_pace {
     double each_ns[GPU_COPY_LANES_MAX]; /* of one copy */
     uint64_t count[GPU_COPY_LANES_MAX]; /* made in the last run */
@@ -101,10 +103,11 @@ struct gpu_copy_pace {
 /*
  * What is timed: `count` copies in the fastest lane.
  *
- * By events: all is queued first, then released (staged: it runs while it is queued). ns[i] is lane
- * i's own time by its GPU's events, *span_ns from the common start until the last lane is done, by the
- * first lane's GPU; both as if every lane had made `count` copies at its rate. Lanes on other GPUs
- * start when they hear of the first one's start, some us later. No more than gpu_copy_most() copies.
+ * By events: all is queued first, then released (staged: it runs while it is queued). ns[i] is
+ * lane i's own time by its GPU's events, *span_ns from the common start until the last lane is
+ * done, by the first lane's GPU; both as if every lane had made `count` copies at its rate.
+ * Lanes on other GPUs start when they hear of the first one's start, some us later. No more
+ * than gpu_copy_most() copies.
  */
 int gpu_copy_time_by_events(struct gpu_copy_lane *const *lanes, unsigned n, uint64_t count,
                             struct gpu_copy_pace *pace, uint64_t *ns, uint64_t *span_ns);
@@ -167,14 +170,16 @@ int gpu_copy_failed(struct point *pt, const struct gpu_copy *c, int err);
 
 /* Rules. Chooses engine and memory, and shows what there is between these ends. */
 void gpu_copy_resolve(struct point *pt, struct gpu_copy *c);
-/* The GPUs are open. What does not go together, or not on them: -EOPNOTSUPP with the reason; fills the
- * column `path`. */
+/* The GPUs are open. What does not go together, or not on them: -EOPNOTSUPP with the reason; fills
+ * the column `path`. */
 int gpu_copy_refuse(struct point *pt, struct gpu_copy *c);
 int gpu_copy_fits(struct point *pt, const struct gpu_copy *c); /* the memory is there */
 
-/* Numa. Binds the caller to a CPU of the host's end, or near to the GPU; fills the column `numa`. */
+/* Numa. Binds the caller to a CPU of the host's end, or near to the GPU; fills
+ * the column `numa`. */
 int gpu_copy_bind(struct point *pt, struct gpu_copy *c);
-/* The node that the host memory of GPU number g is bound to (0: the point's own GPU); -1 where there is one node. */
+/* The node that the host memory of GPU number g is bound to (0: the point's own GPU); -1 where
+ * there is one node. */
 int gpu_copy_node(struct point *pt, const struct gpu_copy *c, unsigned g);
 /* For the time of allocation: host memory that the driver takes comes from that node, as far as the
  * system lets a process say so. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of one message by one GPU, and loads: see gpu_copy.h. */
-#include "benches/copy/gpu_copy.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "benches/copy/gpu_copy.h"
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/gpu_watch.h"
@@ -188,7 +187,8 @@ static int queue_join(struct gpu_copy_lane *const *lanes, unsigned n, struct gpu
     return err ? err : ops_of(lanes[0])->event_record(joined, first);
 }
 
-/* As if n lanes had made `count` copies each, at the rate at which they made those that they did. */
+/* As if n lanes had made `count` copies each, at the rate at which they made those
+ * that they did. */
 static uint64_t scaled(double span_ns, unsigned n, uint64_t count, const uint64_t *counts)
 {
     uint64_t made = 0;
@@ -337,8 +337,8 @@ int gpu_copy_time_moving(struct gpu_copy_lane *l, uint64_t count, uint64_t *ns)
 #define LINE       128u /* bytes that a GPU fetches together */
 #define LINE_WORDS (LINE / sizeof(uint64_t))
 
-/* Visits the first word of every line once, in random order, and closes. Each of these words holds the
- * address of the next, which is the same for the GPU that follows it as for who wrote it. */
+/* Visits the first word of every line once, in random order, and closes. Each of these words holds
+ * the address of the next, which is the same for the GPU that follows it as for who wrote it. */
 struct gpu_copy_chain {
     struct gpu_copy_lane *lane; /* whose source holds the chain, and whose timer is used */
     struct gpu_kernel *kernel;

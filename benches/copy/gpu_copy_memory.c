@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at the ends of copies, and the node that it is on: see gpu_copy.h. */
-#include "benches/copy/gpu_copy.h"
-
 #include <errno.h>
 #include <hwloc.h>
 #include <math.h>
@@ -135,7 +133,8 @@ int gpu_copy_memory_poison(struct gpu_copy_memory *m)
     return err ? err : ops_of(m)->stream_wait(m->stream);
 }
 
-/* `at` holds the bytes from `offset` on, a multiple of a word. Returns the first wrong one's offset. */
+/* `at` holds the bytes from `offset` on, a multiple of a word. Returns the first
+ * wrong one's offset. */
 static size_t compare(const char *at, size_t offset, size_t bytes, uint64_t seed)
 {
     for (size_t i = 0; i < bytes; i += WORD) {
@@ -238,8 +237,8 @@ static unsigned host_node(const struct gpu_copy *c)
     return c->ends[gpu_copy_host_end(c)].index;
 }
 
-/* A CPU of the host's node; of a node without CPUs, and near to a GPU that does not say where it is,
- * any. */
+/* A CPU of the host's node; of a node without CPUs, and near to a GPU that does not say where
+ * it is, any. */
 static int choose_cpu(struct point *pt, const struct gpu_copy *c, unsigned *cpu)
 {
     int node =
@@ -266,8 +265,9 @@ int gpu_copy_bind(struct point *pt, struct gpu_copy *c)
     return 0;
 }
 
-/* The point's own GPU copies from and to the node that was asked for; those beside it have their own node, as programs on them would: on one node
- * for all, that node's memory would be what they share. */
+/* The point's own GPU copies from and to the node that was asked for; those beside it have
+ * their own node, as programs on them would: on one node for all, that node's memory would be
+ * what they share. */
 static unsigned node_of(const struct gpu_copy *c, unsigned g)
 {
     int near = g ? gpu_base(c->others[g])->facts.numa_node : -1;
@@ -292,7 +292,8 @@ static void set_policy(struct point *pt, int node, hwloc_membind_policy_t policy
     hwloc_bitmap_free(nodes);
 }
 
-/* Where a policy is refused the node of the thread's CPU decides; the pages are looked at afterwards. */
+/* Where a policy is refused the node of the thread's CPU decides; the pages are
+ * looked at afterwards. */
 int gpu_copy_node_begin(struct point *pt, const struct gpu_copy *c, unsigned g)
 {
     int node = gpu_copy_node(pt, c, g);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be copied between these ends, and which GPUs copy at once: see gpu_copy.h. */
-#include "benches/copy/gpu_copy.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "benches/copy/gpu_copy.h"
 
 /* ---- The same copy on several GPUs at once, against one alone ---- */
 
@@ -97,8 +97,8 @@ void gpu_copy_together_series(struct point *pt, const struct gpu_copy *c)
     s->set[2].value = "";
 }
 
-/* This GPU's times alone (ns[0], and both ways ns[1] and their span ns[2]), then with the others, then
- * the span of all: as the series are. */
+/* This GPU's times alone (ns[0], and both ways ns[1] and their span ns[2]), then with the others,
+ * then the span of all: as the series are. */
 int gpu_copy_run_together(struct gpu_copy *c, uint64_t inner, uint64_t *ns)
 {
     uint64_t each[GPU_COPY_GPUS_MAX * 2], span;
@@ -270,8 +270,8 @@ static int refuse_memory(struct point *pt, const struct gpu_copy *c)
                             "a copy of '%s' memory keeps its thread until it is done, so that "
                             "several do not run at once: take --memory pinned",
                             copy_memories[c->memory]);
-    /* Its address in the device need not be the host's, and where it is not, a kernel that takes the
-     * host's is the end of the context. */
+    /* Its address in the device need not be the host's, and where it is not, a kernel that takes
+     * the host's is the end of the context. */
     if (c->memory == COPY_WRITE_COMBINED && c->engine == COPY_SM)
         return refuse(pt, "a kernel does not read or write write-combined memory: take --memory "
                           "pinned, or --engine ce");

@@ -93,7 +93,8 @@ static void choose_series(struct point *pt, const struct copy_params *p)
         copy_series(pt, "sum", 2 * bytes);
 }
 
-/* A user-space copy is held against its own kind; what the kernel does for a pipe or an attached process is another thing. */
+/* A user-space copy is held against its own kind; what the kernel does for a pipe or an attached
+ * process is another thing. */
 static int set_limits(struct point *pt, const struct state *st)
 {
     static const char *const sources[][2] = {
@@ -246,8 +247,8 @@ static int check(struct point *pt)
     return 0;
 }
 
-/* A message is timed from the sender's reading of the clock to the receiver's. The remark is the same
- * in all launches, so that it is shown once. */
+/* A message is timed from the sender's reading of the clock to the receiver's. The remark is the
+ * same in all launches, so that it is shown once. */
 static void tell_clock(struct point *pt, const struct state *st)
 {
     if (st->params->metric != COPY_LATENCY)

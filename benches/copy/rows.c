@@ -20,36 +20,28 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
 #define HOST_TO_GPU "source!=*:*"
 #define GPU_TO_HOST "destination!=*:*"
 
-/* Of a PCIe link, packet headers take 7 to 14 %, and page-locked copies lose some more: 78 % and up. NVLink gives 75 to
- * 90 % to one copy engine. By how much a copy through the kernel stays below memcpy depends on the kernel, and memcpy
- * is held against itself: not judged. */
+#define GPU_COPIES(what, direction, low, of)                                                       \
+    {                                                                                              \
+        .pipe = "GPU copies", .label = what, .where = "metric=bandwidth direction=" direction,     \
+        .at = "+size", .low_below = low, .subjects = of, .flags = HEADLINE_GPU                     \
+    }
+#define HOST_COPIES(by_what)                                                                       \
+    {                                                                                              \
+        .pipe = "Copies", .label = "%s", .where = "metric=bandwidth direction=one-way " by_what,   \
+        .by = "engine", .at = "+size", .subjects = "memory numa limits"                            \
+    }
+
+/* Of a PCIe link, packet headers take 7 to 14 %, and page-locked copies lose some more: 78 % and
+ * up. NVLink gives 75 to 90 % to one copy engine. By how much a copy through the kernel stays below
+ * memcpy depends on the kernel, and memcpy is held against itself: not judged. */
 static const struct bench_headline headlines[] = {
-    {.pipe = "GPU copies",
-     .label = "host to GPU, pinned",
-     .where = "metric=bandwidth direction=one-way " HOST_TO_GPU " memory=pinned together=none",
-     .at = "+size",
-     .low_below = 70,
-     .subjects = "memory numa iommu",
-     .flags = HEADLINE_GPU},
-    {.pipe = "GPU copies",
-     .label = "GPU to host, pinned",
-     .where = "metric=bandwidth direction=one-way " GPU_TO_HOST " memory=pinned together=none",
-     .at = "+size",
-     .low_below = 70,
-     .subjects = "memory numa iommu",
-     .flags = HEADLINE_GPU},
-    {.pipe = "GPU copies",
-     .label = "both ways at once, sum",
-     .where = "metric=bandwidth direction=sum memory=pinned together=none",
-     .at = "+size",
-     .subjects = "memory numa iommu",
-     .flags = HEADLINE_GPU},
-    {.pipe = "GPU copies",
-     .label = "host to GPU, pageable",
-     .where = "metric=bandwidth direction=one-way " HOST_TO_GPU " memory=pageable",
-     .at = "+size",
-     .subjects = "memory numa",
-     .flags = HEADLINE_GPU},
+    GPU_COPIES("host to GPU, pinned", "one-way " HOST_TO_GPU " memory=pinned together=none", 70,
+               "memory numa iommu"),
+    GPU_COPIES("GPU to host, pinned", "one-way " GPU_TO_HOST " memory=pinned together=none", 70,
+               "memory numa iommu"),
+    GPU_COPIES("both ways at once, sum", "sum memory=pinned together=none", 0, "memory numa iommu"),
+    GPU_COPIES("host to GPU, pageable", "one-way " HOST_TO_GPU " memory=pageable", 0,
+               "memory numa"),
     {.pipe = "GPU peers",
      .label = "%s",
      .where = "metric=bandwidth direction=one-way source=*:* destination=*:* access=on",
@@ -65,18 +57,8 @@ static const struct bench_headline headlines[] = {
      .subjects = "",
      .stage = STAGE_LATENCY,
      .flags = HEADLINE_GPU | HEADLINE_TAIL},
-    {.pipe = "Copies",
-     .label = "%s",
-     .where = "metric=bandwidth direction=one-way engine=memcpy",
-     .by = "engine",
-     .at = "+size",
-     .subjects = "memory numa limits"},
-    {.pipe = "Copies",
-     .label = "%s",
-     .where = "metric=bandwidth direction=one-way engine!=memcpy",
-     .by = "engine",
-     .at = "+size",
-     .subjects = "memory numa limits"},
+    HOST_COPIES("engine=memcpy"),
+    HOST_COPIES("engine!=memcpy"),
     {.pipe = "Latency",
      .label = "smallest message, one way, by",
      .where = "metric=latency direction=one-way",
@@ -91,53 +73,27 @@ static const struct bench_headline headlines[] = {
 #define TO_GPU   "metric=bandwidth direction=one-way " HOST_TO_GPU " together=none "
 #define FROM_GPU "metric=bandwidth direction=one-way " GPU_TO_HOST " together=none "
 
-#define IT_IS(where)                                                                               \
-    .lower = where "it is %s slower", .higher = where "it is %s faster",                           \
-    .same = where "it is as fast"
+/* Copies between the host and a GPU: the same ones, but for one column. */
+#define HOST_AND_GPU(what, these, in, those, each, place)                                          \
+    {                                                                                              \
+        .title = what, .where = these "memory=pinned engine=ce", .column = in, .other = those,     \
+        .by = each, .lower = place "it is %s slower", .higher = place "it is %s faster",           \
+        .same = place "it is as fast", .flags = HEADLINE_GPU                                       \
+    }
 
 static const struct bench_contrast contrasts[] = {
-    {.title = "host memory near the GPU against far, to the GPU",
-     .where = TO_GPU "numa=local memory=pinned engine=ce",
-     .column = "source",
-     .other = "numa=remote",
-     .by = "destination",
-     IT_IS("from the remote node "),
-     .flags = HEADLINE_GPU},
-    {.title = "host memory near the GPU against far, from the GPU",
-     .where = FROM_GPU "numa=local memory=pinned engine=ce",
-     .column = "destination",
-     .other = "numa=remote",
-     .by = "source",
-     IT_IS("to the remote node "),
-     .flags = HEADLINE_GPU},
-    {.title = "pinned memory against pageable, to the GPU",
-     .where = TO_GPU "memory=pinned engine=ce",
-     .column = "memory",
-     .other = "memory=pageable",
-     .by = "",
-     IT_IS("from pageable memory "),
-     .flags = HEADLINE_GPU},
-    {.title = "pinned memory against pageable, from the GPU",
-     .where = FROM_GPU "memory=pinned engine=ce",
-     .column = "memory",
-     .other = "memory=pageable",
-     .by = "",
-     IT_IS("to pageable memory "),
-     .flags = HEADLINE_GPU},
-    {.title = "copy engine against kernel, to the GPU",
-     .where = TO_GPU "memory=pinned engine=ce",
-     .column = "engine",
-     .other = "engine=sm",
-     .by = "",
-     IT_IS("by a kernel "),
-     .flags = HEADLINE_GPU},
-    {.title = "copy engine against kernel, from the GPU",
-     .where = FROM_GPU "memory=pinned engine=ce",
-     .column = "engine",
-     .other = "engine=sm",
-     .by = "",
-     IT_IS("by a kernel "),
-     .flags = HEADLINE_GPU},
+    HOST_AND_GPU("host memory near the GPU against far, to the GPU", TO_GPU "numa=local ", "source",
+                 "numa=remote", "destination", "from the remote node "),
+    HOST_AND_GPU("host memory near the GPU against far, from the GPU", FROM_GPU "numa=local ",
+                 "destination", "numa=remote", "source", "to the remote node "),
+    HOST_AND_GPU("pinned memory against pageable, to the GPU", TO_GPU, "memory", "memory=pageable",
+                 "", "from pageable memory "),
+    HOST_AND_GPU("pinned memory against pageable, from the GPU", FROM_GPU, "memory",
+                 "memory=pageable", "", "to pageable memory "),
+    HOST_AND_GPU("copy engine against kernel, to the GPU", TO_GPU, "engine", "engine=sm", "",
+                 "by a kernel "),
+    HOST_AND_GPU("copy engine against kernel, from the GPU", FROM_GPU, "engine", "engine=sm", "",
+                 "by a kernel "),
     {.title = "alone against all GPUs at once",
      .where = "metric=bandwidth load=alone",
      .column = "load",

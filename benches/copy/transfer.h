@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The buffers of a transfer between two ends: a lane for each direction, with the memory it comes from
- * at one end and the memory it goes to at the other. Lane 0 goes from end 0 to end 1, lane 1 back.
+ * The buffers of a transfer between two ends: a lane for each direction, with the memory it
+ * comes from at one end and the memory it goes to at the other. Lane 0 goes from end 0 to end 1,
+ * lane 1 back.
  *
  * Messages between two ends, timed and checked: within this process by memcpy, a thread for each
  * direction, or between two processes by a transport.
  *
- * Before each run the senders change what they send, after it the receivers look for the change; the
- * times hold neither.
+ * Before each run the senders change what they send, after it the receivers look for the change;
+ * the times hold neither.
  */
 #ifndef PLUMB_BENCHES_COPY_TRANSFER_H
 #define PLUMB_BENCHES_COPY_TRANSFER_H
@@ -28,8 +29,8 @@ struct lanes {
     } lane[2];
 };
 
-/* Allocates what ends, bytes and used ask for, bound to its nodes where there are several, untouched.
- * 0 or -errno with *error. */
+/* Allocates what ends, bytes and used ask for, bound to its nodes where there are several,
+ * untouched. 0 or -errno with *error. */
 int lanes_alloc(struct lanes *l, const struct topo *topo, enum host_pages memory, char *error,
                 size_t len);
 void lanes_free(struct lanes *l); /* also what an alloc left half-way; a zeroed one is left alone */
@@ -61,12 +62,14 @@ struct transfer_config {
 int transfer_open(struct transfer **t, const struct transfer_config *config);
 void transfer_close(struct transfer *t); /* no process is left; NULL is left alone */
 
-/* Moves `count` messages in each direction that there is. ns[0]: from the sender's start until the
- * receiver has the last byte, forward; with two lanes also ns[1]: back, ns[2]: from the first start to
- * the last arrival. 0; -ECONNRESET: the other process died, -ETIMEDOUT: it stood still; -errno. */
+/* Moves `count` messages in each direction that there is. ns[0]: from the sender's start until
+ * the receiver has the last byte, forward; with two lanes also ns[1]: back, ns[2]: from the
+ * first start to the last arrival. 0; -ECONNRESET: the other process died, -ETIMEDOUT: it
+ * stood still; -errno. */
 int transfer_run(struct transfer *t, uint64_t count, uint64_t ns[3]);
 
-/* Sends one message of fresh data and compares all of it. Errors as above; wrong data is counted. */
+/* Sends one message of fresh data and compares all of it. Errors as above; wrong
+ * data is counted. */
 int transfer_verify(struct transfer *t, uint64_t seed);
 uint64_t transfer_wrong(const struct transfer *t); /* messages found wrong so far */
 

@@ -67,9 +67,9 @@ int transport_move(struct transport *t, const void *out, void *in, size_t bytes,
 }
 
 /*
- * ---- Cross-memory attach: one system call copies between the memories of two processes, with nothing in
- * between. One rank posts where its buffer is, the other copies and says so: with process_vm_readv
- * the sender posts, with process_vm_writev the receiver. ----
+ * ---- Cross-memory attach: one system call copies between the memories of two processes, with
+ * nothing in between. One rank posts where its buffer is, the other copies and says so: with
+ * process_vm_readv the sender posts, with process_vm_writev the receiver. ----
  */
 
 /* One direction: posted is one ahead of done while a buffer waits to be copied. */
@@ -221,7 +221,8 @@ const struct transport_ops transport_cma_write = {
     .close = cma_close,
 };
 
-/* ---- Pipes, one for each direction, with the largest buffer that the system allows an ordinary user. ---- */
+/* ---- Pipes, one for each direction, with the largest buffer that the system allows an
+ * ordinary user. ---- */
 
 struct pipes {
     int fds[2][2]; /* [sender's rank][0: read end, 1: write end]; -1: closed */
@@ -332,8 +333,8 @@ const struct transport_ops transport_pipe = {
 };
 
 /*
- * ---- Shared memory: the sender copies into a ring, the receiver out of it, both at the same time. One
- * ring for each direction, each with one writer and one reader. ----
+ * ---- Shared memory: the sender copies into a ring, the receiver out of it, both at the same time.
+ * One ring for each direction, each with one writer and one reader. ----
  */
 
 static struct shm_ring *ring_from(const struct transport *t, unsigned sender)

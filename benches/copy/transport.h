@@ -3,8 +3,8 @@
  * How bytes reach a peer. A transport is a const table of operations over a group of two processes;
  * each end sends a stream of bytes in order and receives another.
  *
- * Order of calls: open before the group is forked, attach in both processes, then push and pull, then
- * close in the process that opened it.
+ * Order of calls: open before the group is forked, attach in both processes, then push and pull,
+ * then close in the process that opened it.
  */
 #ifndef PLUMB_BENCHES_COPY_TRANSPORT_H
 #define PLUMB_BENCHES_COPY_TRANSPORT_H
@@ -31,10 +31,10 @@ struct transport_ops {
     /* After it, in both ranks; t->group is set. 0 or -errno. */
     int (*attach)(struct transport *t);
 
-    /* Hands over bytes to the peer, or takes some that came. Returns how many are through (of a push:
-     * the memory may be used again), 0 when nothing can move now, or -errno; -ECONNRESET: the peer
-     * closed its end. May block where only one rank sends and the system wakes it when the peer moves
-     * or dies. A message must be pushed and pulled with the same length. */
+    /* Hands over bytes to the peer, or takes some that came. Returns how many are through (of a
+     * push: the memory may be used again), 0 when nothing can move now, or -errno; -ECONNRESET: the
+     * peer closed its end. May block where only one rank sends and the system wakes it when the
+     * peer moves or dies. A message must be pushed and pulled with the same length. */
     ssize_t (*push)(struct transport *t, const void *data, size_t len);
     ssize_t (*pull)(struct transport *t, void *data, size_t len);
 
@@ -50,8 +50,9 @@ extern const struct transport_ops transport_pipe;
 extern const struct transport_ops transport_cma;       /* the receiver reads the sender's memory */
 extern const struct transport_ops transport_cma_write; /* the sender writes the receiver's */
 
-/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where not NULL, at
- * the same time. *arrived_ns is set when the last one is in. 0 or -errno, of group_pause() too. */
+/* One side of `count` messages of `bytes` from `out`, where not NULL, and to `in`, where
+ * not NULL, at the same time. *arrived_ns is set when the last one is in. 0 or -errno,
+ * of group_pause() too. */
 int transport_move(struct transport *t, const void *out, void *in, size_t bytes, uint64_t count,
                    uint64_t *arrived_ns);
 

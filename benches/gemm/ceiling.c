@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "benches/gemm/ceiling_sums.h"
 #include "core/hw/team.h"
 
 /*
@@ -105,39 +104,6 @@ const char *cpu_features_widest(const struct cpu_features *f)
     return f->neon ? "neon" : "no unit that this program knows";
 }
 
-/*
- * ---- Ceiling loops in plain C with 128-bit vectors, for CPUs that no other file knows. A library with
- * better instructions may exceed them, and its row then says so. ----
- */
-
-typedef float f32x4 __attribute__((vector_size(16)));
-typedef double f64x2 __attribute__((vector_size(16)));
-typedef uint32_t u32x4 __attribute__((vector_size(16)));
-
-#define PLAIN         __attribute__((noinline))
-#define STEP(s, x, y) ((s) * (x) + (y))
-
-CEILING_LOOP(f32_plain, PLAIN, f32x4, f32x4, 12, STEP)
-CEILING_LOOP(f64_plain, PLAIN, f64x2, f64x2, 12, STEP)
-CEILING_LOOP(int_plain, PLAIN, u32x4, u32x4, 12, STEP)
-
-static bool always(const struct cpu_features *f)
-{
-    (void)f;
-    return true;
-}
-
-#define MEASURED "measured: register-only "
-
-const struct ceiling_loop ceiling_generic[] = {
-    {GEMM_F32, MEASURED "plain C loop of 128 bits", 12 * 4 * 2, always, f32_plain},
-    {GEMM_F64, MEASURED "plain C loop of 128 bits", 12 * 2 * 2, always, f64_plain},
-    {GEMM_BF16, MEASURED "plain C loop of 128 bits in f32", 12 * 4 * 2, always, f32_plain},
-    {GEMM_INT8, MEASURED "plain C loop of 128 bits in 32-bit integers", 12 * 4 * 2, always,
-     int_plain},
-    {.run = NULL},
-};
-
 /* ---- Measuring the ceiling ---- */
 
 #define RUN_NS      2000000u /* long against the microseconds that a team's start costs */
@@ -220,8 +186,8 @@ static double best_rate(struct team *team, struct run *run, int runs)
     return best;
 }
 
-/* All loops briefly, then those near the front for as long as a maximum needs: a wide unit may be slower than a
- * narrow one, and a type's own instruction than the detour by another type. */
+/* All loops briefly, then those near the front for as long as a maximum needs: a wide unit may be
+ * slower than a narrow one, and a type's own instruction than the detour by another type. */
 static void race(struct team *team, struct run *run, const struct ceiling_loop *const *loops,
                  size_t n, struct ceiling_rate *best)
 {

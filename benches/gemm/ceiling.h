@@ -10,8 +10,8 @@
  * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
  * these units run at.
  *
- * The tables below hold one loop for each unit and type; each architecture's file leaves its table
- * empty elsewhere. The fastest of all that this CPU can run counts.
+ * The tables (ceiling_loops.c) hold one loop for each unit and type. The table of another architecture
+ * is empty. The fastest loop that this CPU can run counts.
  */
 #ifndef PLUMB_BENCHES_GEMM_CEILING_H
 #define PLUMB_BENCHES_GEMM_CEILING_H
@@ -53,7 +53,8 @@ extern const struct ceiling_loop ceiling_amx[], ceiling_x86[], ceiling_arm[], ce
 
 #define CEILING_LOOPS_MAX 12
 
-/* All loops that compute products of a type on this CPU, also by way of a wider type; one at least. */
+/* All loops that compute products of a type on this CPU, also by way of a wider type;
+ * one at least. */
 size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
                      const struct ceiling_loop *loops[CEILING_LOOPS_MAX]);
 
@@ -62,8 +63,9 @@ struct ceiling_rate {
     double operations_per_ns;
 };
 
-/* The fastest of these loops, each by n threads bound to cpus[0..n): the best of some 25 runs of 2 ms.
- * The caller ends bound to cpus[0]. 0 or -errno. Takes 60 ms, and 10 to 60 ms for each further loop. */
+/* The fastest of these loops, each by n threads bound to cpus[0..n): the best of some 25 runs
+ * of 2 ms. The caller ends bound to cpus[0]. 0 or -errno. Takes 60 ms, and 10 to 60 ms for
+ * each further loop. */
 int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
                     const struct topo *topo, const unsigned *cpus, unsigned n,
                     struct ceiling_rate *best);

@@ -14,7 +14,7 @@
 #include "core/hw/gpu.h"
 #include "core/search.h"
 
-/* ---- What products on a GPU are made of: see struct gemm_form. ---- */
+/* ---- What products on a GPU are made of ---- */
 
 /* Sums on matrix units: f32's roundoff also where they cut, see gemm_error_bound(). 8-bit floating
  * sums on Hopper have 14 bits; fast: for the whole product, else until they go over to f32, a few
@@ -22,66 +22,29 @@
 #define FP8_SUM 0x1p-13
 #define FP8_RUN 512
 
+/* TYPE by the kind of sums SUMS: entries ENTRIES, computed as COMPUTE; then how it is rounded. */
+#define FORM(TYPE, SUMS, ENTRIES, LAYOUT, COMPUTE, ...)                                            \
+    {                                                                                              \
+        .dtype = GEMM_##TYPE, .sums = GEMM_SUMS_##SUMS, GEMM_ENTRIES ENTRIES,                      \
+        .layout = GEMM_##LAYOUT, .compute = GPU_GEMM_##COMPUTE, .rounding = {                      \
+            __VA_ARGS__                                                                            \
+        }                                                                                          \
+    }
+#define FP8_SUMS .sum = FP8_SUM, .narrow = true, .c = 0x1p-8
+
 const struct gemm_form gemm_gpu_forms[] = {
-    {.dtype = GEMM_F64,
-     GEMM_ENTRIES(F64, F64, F64, "f64"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_F64,
-     .rounding = {.sum = 0x1p-53}},
-    {.dtype = GEMM_F32,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(F32, F32, F32, "f32"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_F32,
-     .rounding = {.sum = 0x1p-24}},
-    {.dtype = GEMM_TF32,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(F32, F32, F32, "f32"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_TF32,
-     .rounding = {.sum = 0x1p-24, .input = 0x1p-10}},
-    {.dtype = GEMM_F16,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(F16, F16, F16, "f32"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_F32_SUM,
-     .rounding = {.sum = 0x1p-24, .c = 0x1p-11}},
-    {.dtype = GEMM_F16,
-     .sums = GEMM_SUMS_F16,
-     GEMM_ENTRIES(F16, F16, F16, "f16"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_F16_SUM,
-     .rounding = {.sum = 0x1p-11, .narrow = true, .c = 0x1p-11}},
-    {.dtype = GEMM_BF16,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(BF16, BF16, BF16, "f32"),
-     .layout = GEMM_NN,
-     .compute = GPU_GEMM_F32_SUM,
-     .rounding = {.sum = 0x1p-24, .c = 0x1p-8}},
-    {.dtype = GEMM_E4M3,
-     .sums = GEMM_SUMS_FAST,
-     GEMM_ENTRIES(E4M3, E4M3, BF16, "f32 fast"),
-     .layout = GEMM_NT,
-     .compute = GPU_GEMM_F32_FAST,
-     .rounding = {.sum = FP8_SUM, .narrow = true, .c = 0x1p-8}},
-    {.dtype = GEMM_E4M3,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(E4M3, E4M3, BF16, "f32"),
-     .layout = GEMM_NT,
-     .compute = GPU_GEMM_F32_SUM,
-     .rounding = {.sum = FP8_SUM, .narrow = true, .run = FP8_RUN, .c = 0x1p-8}},
-    {.dtype = GEMM_E5M2,
-     .sums = GEMM_SUMS_FAST,
-     GEMM_ENTRIES(E5M2, E4M3, BF16, "f32 fast"), /* no library multiplies two e5m2 */
-     .layout = GEMM_NT,
-     .compute = GPU_GEMM_F32_FAST,
-     .rounding = {.sum = FP8_SUM, .narrow = true, .c = 0x1p-8}},
-    {.dtype = GEMM_E5M2,
-     .sums = GEMM_SUMS_F32,
-     GEMM_ENTRIES(E5M2, E4M3, BF16, "f32"),
-     .layout = GEMM_NT,
-     .compute = GPU_GEMM_F32_SUM,
-     .rounding = {.sum = FP8_SUM, .narrow = true, .run = FP8_RUN, .c = 0x1p-8}},
+    FORM(F64, DEFAULT, (F64, F64, F64, "f64"), NN, F64, .sum = 0x1p-53),
+    FORM(F32, F32, (F32, F32, F32, "f32"), NN, F32, .sum = 0x1p-24),
+    FORM(TF32, F32, (F32, F32, F32, "f32"), NN, TF32, .sum = 0x1p-24, .input = 0x1p-10),
+    FORM(F16, F32, (F16, F16, F16, "f32"), NN, F32_SUM, .sum = 0x1p-24, .c = 0x1p-11),
+    FORM(F16, F16, (F16, F16, F16, "f16"), NN, F16_SUM, .sum = 0x1p-11, .narrow = true,
+         .c = 0x1p-11),
+    FORM(BF16, F32, (BF16, BF16, BF16, "f32"), NN, F32_SUM, .sum = 0x1p-24, .c = 0x1p-8),
+    FORM(E4M3, FAST, (E4M3, E4M3, BF16, "f32 fast"), NT, F32_FAST, FP8_SUMS),
+    FORM(E4M3, F32, (E4M3, E4M3, BF16, "f32"), NT, F32_SUM, FP8_SUMS, .run = FP8_RUN),
+    /* No library multiplies two e5m2. */
+    FORM(E5M2, FAST, (E5M2, E4M3, BF16, "f32 fast"), NT, F32_FAST, FP8_SUMS),
+    FORM(E5M2, F32, (E5M2, E4M3, BF16, "f32"), NT, F32_SUM, FP8_SUMS, .run = FP8_RUN),
     {.dtype = GEMM_INT8,
      GEMM_ENTRIES(S8, S8, S32, "s32"),
      .layout = GEMM_NT,

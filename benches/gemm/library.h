@@ -75,7 +75,7 @@ struct gemm_where {
 };
 
 extern const struct gemm_where gemm_on_host, gemm_on_gpu;
-extern const struct gemm_form gemm_gpu_forms[];      /* gpu_forms.c */
+extern const struct gemm_form gemm_gpu_forms[];
 extern const struct gemm_where *const gemm_wheres[]; /* NULL-terminated */
 
 /* What the places' own structs begin with. */
@@ -112,7 +112,8 @@ struct gemm_library {
     unsigned dtypes;     /* a bit 1u << enum gemm_dtype for each type that it serves */
     enum gemm_file file; /* the option that names its file */
     unsigned candidates; /* on a GPU: how many of the heuristics' answers are tried */
-    /* What the names of variables of the environment that steer it begin with; NULL-terminated, or NULL. */
+    /* What the names of variables of the environment that steer it begin with;
+     * NULL-terminated, or NULL. */
     const char *const *steered_by;
 
     struct gemm_engine *(*open)(const char *file, int *err, char *why);
@@ -143,8 +144,9 @@ extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels
 extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
 extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
 
-/* The variables of `environment` that steer a library, but for numbers of threads, which are set by --threads:
- * "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is none. Returns text. */
+/* The variables of `environment` that steer a library, but for numbers of threads, which are
+ * set by --threads: "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is
+ * none. Returns text. */
 const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
                           char *text, size_t len);
 
@@ -200,8 +202,8 @@ struct gemm_asked {
     const char *files[GEMM_FILES];
 };
 
-/* The place of "host", "cuda:1" and its number there; whether a GPU is there shows when it is opened.
- * 0; -EINVAL with *error. */
+/* The place of "host", "cuda:1" and its number there; whether a GPU is there shows when it is
+ * opened. 0; -EINVAL with *error. */
 int gemm_where_find(const char *device, const struct gemm_where **where, unsigned *index,
                     char *error, size_t len);
 
@@ -223,12 +225,14 @@ int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struc
 int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t budget_ns,
               struct gemm_shape *shape);
 
-/* Which of OpenBLAS' kernel sets fits a CPU. A build for many CPUs (DYNAMIC_ARCH) chooses one when
-it is loaded, by the CPU's family and model: a CPU that is newer than the library gets a set that
-may use half of its vector width. OPENBLAS_CORETYPE overrides the choice. */
-/* The value of OPENBLAS_CORETYPE that fits `f` better than the kernel set `current` (what
- * openblas_get_corename() says), or NULL when none is known to. A set that this table does not
- * know, one of a newer release, is never called worse. */
+/*
+ * The value of OPENBLAS_CORETYPE that fits `f` better than the kernel set `current` (what
+ * openblas_get_corename() says), or NULL if none is known to.
+ *
+ * A build for many CPUs (DYNAMIC_ARCH) chooses a kernel set by the CPU's family and model. A CPU that
+ * is newer than the library gets a set that may use half of its vector width. A set that the table
+ * does not know, one of a newer release, is never called worse.
+ */
 const char *openblas_better_core(const struct cpu_features *f, const char *current);
 
 #endif

@@ -144,17 +144,17 @@ static void *open_with(const char *path, const char *name, const char *value)
  * Opens a private copy of the library that `symbol` (an address in it) belongs to, while the
  * environment holds name=value. The copy lies in memory (memfd_create) and carries another soname,
  * so that the loader takes it for another library and never hands it out for the original; it has
- * its own state and threads and saw the environment as it was when it was loaded. The environment is
- * put back. Costs the library's size in memory.
+ * its own state and threads and saw the environment as it was when it was loaded. The environment
+ * is put back. Costs the library's size in memory.
  *
  * NULL with *err: -errno of the copy, or -ENODEV when the loader refuses it; *why (not to be freed)
  * says what failed. Never closed.
  *
  * Why not a new process with the variable set (exec)? The variable holds for all libraries of a
- * process. --library openblas,openblas-best measures both in one sweep, in turn, against one ceiling
- * and with one set of options: after an exec the rows of openblas would have the other kernels, too.
- * Two processes would have to share the output, the samples and the budget. And which value is right
- * is known only after the library was loaded once.
+ * process. --library openblas,openblas-best measures both in one sweep, in turn, against one
+ * ceiling and with one set of options: after an exec the rows of openblas would have the other
+ * kernels, too. Two processes would have to share the output, the samples and the budget. And which
+ * value is right is known only after the library was loaded once.
  */
 static void *private_copy_open(const void *symbol, const char *name, const char *value, int *err,
                                const char **why)
@@ -188,8 +188,8 @@ static void *private_copy_open(const void *symbol, const char *name, const char 
 }
 
 /*
- * ---- Matrix products by OpenBLAS: cblas_sgemm and cblas_dgemm, in two libraries: as it comes, and with
- * kernels that fit the CPU where the ones it chose do not. ----
+ * ---- Matrix products by OpenBLAS: cblas_sgemm and cblas_dgemm, in two libraries: as it comes, and
+ * with kernels that fit the CPU where the ones it chose do not. ----
  */
 
 /* cblas.h */

@@ -17,9 +17,9 @@ static const struct bench_column columns[] = {
 static const struct bench_metric metrics[] = {{.name = "throughput", .units = "TFLOP/s TOP/s"},
                                               {.name = NULL}};
 
-/* Below 70 % of what a loop of multiplications reaches on the same CPUs, the library is at fault or the CPU is busy
- * with other work. On a GPU power is the bound, which leaves 60 to 90 % of the datasheet's rate for random data at
- * 8192. */
+/* Below 70 % of what a loop of multiplications reaches on the same CPUs, the library is at fault or
+ * the CPU is busy with other work. On a GPU power is the bound, which leaves 60 to 90 % of the
+ * datasheet's rate for random data at 8192. */
 static const struct bench_headline headlines[] = {
     {.pipe = "GPU matrix core",
      .label = "%s",
@@ -73,22 +73,23 @@ static const struct bench_plot plots[] = {
 static const struct bench_pipe pipes[] = {
     {.pipe = "GPU matrix core", .flags = HEADLINE_GPU}, {.pipe = "Matrix core"}, {.pipe = NULL}};
 
-/* The highest figure counts: the library takes the faster unit. Sums in 16 bits have a rate of their
- * own on some GPUs. */
+/* The highest figure counts: the library takes the faster unit. Sums in 16 bits have a rate of
+ * their own on some GPUs. */
+#define GPU_RATE(cases, rates)                                                                     \
+    {                                                                                              \
+        .where = cases, .of = LIMIT_GPU, .figures = rates                                          \
+    }
+
 static const struct bench_limit limits[] = {
-    {.where = "dtype=f64", .of = LIMIT_GPU, .figures = "f64_tensor_tflops f64_tflops"},
-    {.where = "dtype=f32", .of = LIMIT_GPU, .figures = "f32_matrix_tflops f32_tflops"},
-    {.where = "dtype=tf32", .of = LIMIT_GPU, .figures = "tf32_tflops"},
-    {.where = "dtype=f16 accumulate=f16,*fast*",
-     .of = LIMIT_GPU,
-     .figures = "f16_tflops f16_f16acc_tflops"},
-    {.where = "dtype=f16", .of = LIMIT_GPU, .figures = "f16_tflops"},
-    {.where = "dtype=bf16", .of = LIMIT_GPU, .figures = "bf16_tflops"},
-    {.where = "dtype=e4m3,e5m2 accumulate=f16,*fast*",
-     .of = LIMIT_GPU,
-     .figures = "fp8_tflops fp8_f16acc_tflops"},
-    {.where = "dtype=e4m3,e5m2", .of = LIMIT_GPU, .figures = "fp8_tflops"},
-    {.where = "dtype=int8", .of = LIMIT_GPU, .figures = "int8_tops"},
+    GPU_RATE("dtype=f64", "f64_tensor_tflops f64_tflops"),
+    GPU_RATE("dtype=f32", "f32_matrix_tflops f32_tflops"),
+    GPU_RATE("dtype=tf32", "tf32_tflops"),
+    GPU_RATE("dtype=f16 accumulate=f16,*fast*", "f16_tflops f16_f16acc_tflops"),
+    GPU_RATE("dtype=f16", "f16_tflops"),
+    GPU_RATE("dtype=bf16", "bf16_tflops"),
+    GPU_RATE("dtype=e4m3,e5m2 accumulate=f16,*fast*", "fp8_tflops fp8_f16acc_tflops"),
+    GPU_RATE("dtype=e4m3,e5m2", "fp8_tflops"),
+    GPU_RATE("dtype=int8", "int8_tops"),
     {.where = NULL},
 };
 

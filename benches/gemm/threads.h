@@ -33,7 +33,8 @@ int task_bind(const struct topo *topo, pid_t task, unsigned cpu); /* 0 or -errno
  * fewer threads; -errno. */
 int omp_bind(void *handle, const struct gemm_threads *threads, char *why);
 
-/* Ends the threads that the OpenMP run-time behind a handle keeps waiting, where it can (OpenMP 5). */
+/* Ends the threads that the OpenMP run-time behind a handle keeps waiting, where it
+ * can (OpenMP 5). */
 void omp_release(void *handle);
 
 /* The CPU time of each task of this process. A list belongs to the caller: free(list). */

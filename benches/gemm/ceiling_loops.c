@@ -1,22 +1,68 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops of x86-64: see ceiling_sums.h. */
+/* The loops that ceilings are measured with, by architecture: see ceiling.h. */
 #include "benches/gemm/ceiling.h"
 
-/*
- * ---- Ceiling loops for the tile unit of x86-64 (AMX). A tile is 16 rows of 64 bytes; one instruction
- * adds the product of a 16 x 64-byte and a transposed-in-pairs 64-byte x 16 tile to a 16 x 16 tile
- * of 4-byte sums (Intel SDM, TDPBF16PS and TDPBUSD). Six tiles are sums, two are operands: the
- * latency is 52 cycles, the throughput one in 16.
- *
- * Linux gives the tile registers to a process that asks (Documentation/arch/x86/xstate.rst); the
- * permission is the whole process', and new threads inherit it. ----
- */
+#include <string.h>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#elif defined(__aarch64__)
+#include <arm_neon.h>
+#endif
 
+#define MEASURED "measured: register-only "
+
+/*
+ * CEILING_LOOP defines a loop with N sums, each in a variable of its own, so that any compiler
+ * keeps them in registers. N is 8, 12 or 20: it hides the latency (4 to 6 cycles on the cores of
+ * today, times two units) and fits the registers beside the operands. STEP(sum, x, y) gives the
+ * next sum. ATTRIBUTES is the function's target.
+ */
+#define CEILING_X8(DO, ARG)                                                                        \
+    DO(0, ARG) DO(1, ARG) DO(2, ARG) DO(3, ARG) DO(4, ARG) DO(5, ARG) DO(6, ARG) DO(7, ARG)
+#define CEILING_X12(DO, ARG) CEILING_X8(DO, ARG) DO(8, ARG) DO(9, ARG) DO(10, ARG) DO(11, ARG)
+#define CEILING_X20(DO, ARG)                                                                       \
+    CEILING_X12(DO, ARG)                                                                           \
+    DO(12, ARG) DO(13, ARG) DO(14, ARG) DO(15, ARG) DO(16, ARG) DO(17, ARG) DO(18, ARG) DO(19, ARG)
+
+#define CEILING_LOAD(I, TYPE)                                                                      \
+    TYPE sum##I;                                                                                   \
+    memcpy(&sum##I, from + 128 + (I) * sizeof(TYPE), sizeof(TYPE));
+#define CEILING_STEP(I, STEP)  sum##I = STEP(sum##I, x, y);
+#define CEILING_STORE(I, TYPE) memcpy(to + (I) * sizeof(TYPE), &sum##I, sizeof(TYPE));
+
+/* clang-format off */
+#define CEILING_LOOP(NAME, ATTRIBUTES, SUM, OPERAND, N, STEP)                                      \
+    ATTRIBUTES static void NAME(uint64_t turns, const void *in, void *out)                         \
+    {                                                                                              \
+        const char *from = in;                                                                     \
+        char *to = out;                                                                            \
+        OPERAND x, y;                                                                              \
+        memcpy(&x, from, sizeof(x));                                                               \
+        memcpy(&y, from + 64, sizeof(y));                                                          \
+        CEILING_X##N(CEILING_LOAD, SUM)                                                            \
+        for (; turns; turns--) {                                                                   \
+            CEILING_X##N(CEILING_STEP, STEP)                                                       \
+        }                                                                                          \
+        CEILING_X##N(CEILING_STORE, SUM)                                                           \
+    }
+/* clang-format on */
+
+/* ---- The tile unit of x86-64 (AMX) ---- */
+
+/*
+ * A tile is 16 rows of 64 bytes. One instruction adds the product of a 16 x 64-byte and a
+ * transposed-in-pairs 64-byte x 16 tile to a 16 x 16 tile of 4-byte sums (Intel SDM, TDPBF16PS and
+ * TDPBUSD). Six tiles are sums, two are operands: the latency is 52 cycles, the throughput one in
+ * 16.
+ *
+ * Linux gives the tile registers to a process that asks (Documentation/arch/x86/xstate.rst); the
+ * permission is the whole process', and new threads inherit it.
+ */
+
+#if defined(__x86_64__)
 #define ARCH_REQ_XCOMP_PERM 0x1023
 #define XFEATURE_XTILEDATA  18
 
@@ -88,22 +134,20 @@ static void fill_config(struct tile_config *config)
 TILE_LOOP(tile_bf16, "amx-bf16", _tile_dpbf16ps)
 TILE_LOOP(tile_int8, "amx-int8", _tile_dpbusd)
 
-static bool has_bf16(const struct cpu_features *f)
+static bool has_amx_bf16(const struct cpu_features *f)
 {
     return f->amx_bf16 && permitted();
 }
 
-static bool has_int8(const struct cpu_features *f)
+static bool has_amx_int8(const struct cpu_features *f)
 {
     return f->amx_int8 && permitted();
 }
 
 /* One instruction: 16 x 16 sums of 32 (bf16) or 64 (int8) products. */
 const struct ceiling_loop ceiling_amx[] = {
-    {GEMM_BF16, "measured: register-only amx_bf16 tile loop", SUMS * 16.0 * 16 * 32 * 2, has_bf16,
-     tile_bf16},
-    {GEMM_INT8, "measured: register-only amx_int8 tile loop", SUMS * 16.0 * 16 * 64 * 2, has_int8,
-     tile_int8},
+    {GEMM_BF16, MEASURED "amx_bf16 tile loop", SUMS * 16.0 * 16 * 32 * 2, has_amx_bf16, tile_bf16},
+    {GEMM_INT8, MEASURED "amx_int8 tile loop", SUMS * 16.0 * 16 * 64 * 2, has_amx_int8, tile_int8},
     {.run = NULL},
 };
 
@@ -111,13 +155,9 @@ const struct ceiling_loop ceiling_amx[] = {
 const struct ceiling_loop ceiling_amx[] = {{.run = NULL}};
 #endif
 
-/* ---- Ceiling loops for the vector units of x86-64, widest first. The tile unit is in ceiling_amx.c. ---- */
+/* ---- The vector units of x86-64, widest first ---- */
 
 #if defined(__x86_64__)
-#include <immintrin.h>
-
-#include "benches/gemm/ceiling_sums.h"
-
 #define TARGET(t) __attribute__((target(t), noinline))
 
 /* Assembly, not intrinsics: compilers copy and spill the sums of some intrinsics, and would take
@@ -194,8 +234,7 @@ static bool has_sse2(const struct cpu_features *f)
     return true;
 }
 
-#define MEASURED "measured: register-only "
-#define BY_F32   " (no bf16 loop is faster here)"
+#define BY_F32 " (no bf16 loop is faster here)"
 
 /* Operations: sums x lanes x 2 for a multiply-add; a dot-product step adds 2 (bf16) or 4 (int8)
  * products a lane; vpmaddubsw makes 32 products of 256 bits, pmaddwd 8 of 128. */
@@ -220,3 +259,112 @@ const struct ceiling_loop ceiling_x86[] = {
 #else
 const struct ceiling_loop ceiling_x86[] = {{.run = NULL}};
 #endif
+
+/* ---- The vector units of arm64 ---- */
+
+/*
+ * Ceiling loops for the vector units of arm64. The 128-bit forms run at the full rate of the cores
+ * in servers today (a wider SVE unit does the same work in fewer instructions); where a core's SVE
+ * is wider than what its NEON units do together, as on A64FX, a row may exceed this ceiling, and
+ * then says so.
+ *
+ * The loops are words of machine code: compilers spill the sums of intrinsics, a build for plain
+ * armv8-a has none for the newer instructions, and not every assembler knows their names. Those run
+ * only where AT_HWCAP tells of them.
+ */
+#if defined(__aarch64__)
+/* One loop of 20 instructions `WORD` + d, d the register of the sum; operands in v30 and v31. */
+#define WORDS_4(w, d)                                                                              \
+    ".inst " w " + " #d "\n\t.inst " w " + " #d " + 1\n\t.inst " w " + " #d " + 2\n\t.inst " w     \
+    " + " #d " + 3\n\t"
+#define WORD_LOOP(NAME, WORD)                                                                      \
+    __attribute__((noinline)) static void NAME(uint64_t turns, const void *in, void *out)          \
+    {                                                                                              \
+        register uint8x16_t x __asm__("v30") = vld1q_u8(in);                                       \
+        register uint8x16_t y __asm__("v31") = vld1q_u8((const uint8_t *)in + 64);                 \
+        register uint8x16_t sum __asm__("v0") = y;                                                 \
+        for (; turns; turns--)                                                                     \
+            __asm__ volatile(WORDS_4(WORD, 0) WORDS_4(WORD, 4) WORDS_4(WORD, 8) WORDS_4(WORD, 12)  \
+                                 WORDS_4(WORD, 16)                                                 \
+                             : "+w"(sum)                                                           \
+                             : "w"(x), "w"(y)                                                      \
+                             : "v1", "v2", "v3", "v4", "v5", "v6", "v7", "v8", "v9", "v10", "v11", \
+                               "v12", "v13", "v14", "v15", "v16", "v17", "v18", "v19");            \
+        vst1q_u8(out, sum);                                                                        \
+    }
+
+WORD_LOOP(f32_neon, "0x4e3fcfc0")  /* fmla v0.4s, v30.4s, v31.4s */
+WORD_LOOP(f64_neon, "0x4e7fcfc0")  /* fmla v0.2d, v30.2d, v31.2d */
+WORD_LOOP(bf16_mmla, "0x6e5fefc0") /* bfmmla v0.4s, v30.8h, v31.8h */
+WORD_LOOP(int8_mmla, "0x4e9fafc0") /* usmmla v0.4s, v30.16b, v31.16b */
+WORD_LOOP(int8_dot, "0x6e9f97c0")  /* udot v0.4s, v30.16b, v31.16b */
+/* smlal v0.8h, v30.8b, v31.8b: 16-bit sums, without the widening that a product needs on top: an
+ * upper bound. */
+WORD_LOOP(int8_mlal, "0x0e3f83c0")
+
+static bool has_neon(const struct cpu_features *f)
+{
+    return f->neon;
+}
+
+static bool has_bf16(const struct cpu_features *f)
+{
+    return f->bf16;
+}
+
+static bool has_i8mm(const struct cpu_features *f)
+{
+    return f->i8mm;
+}
+
+static bool has_dotprod(const struct cpu_features *f)
+{
+    return f->dotprod;
+}
+
+/* bfmmla: 2 x 2 sums of 4 products; usmmla: 2 x 2 sums of 8; udot: 4 sums of 4. */
+const struct ceiling_loop ceiling_arm[] = {
+    {GEMM_F32, MEASURED "neon FMA loop", 20 * 4 * 2, has_neon, f32_neon},
+    {GEMM_F64, MEASURED "neon FMA loop", 20 * 2 * 2, has_neon, f64_neon},
+    {GEMM_BF16, MEASURED "neon bfmmla loop", 20 * 4 * 4 * 2, has_bf16, bf16_mmla},
+    {GEMM_BF16, MEASURED "neon f32 FMA loop (no bf16 loop is faster here)", 20 * 4 * 2, has_neon,
+     f32_neon},
+    {GEMM_INT8, MEASURED "neon usmmla loop", 20 * 4 * 8 * 2, has_i8mm, int8_mmla},
+    {GEMM_INT8, MEASURED "neon udot loop", 20 * 4 * 4 * 2, has_dotprod, int8_dot},
+    {GEMM_INT8, MEASURED "neon smlal loop", 20 * 8 * 2, has_neon, int8_mlal},
+    {.run = NULL},
+};
+
+#else
+const struct ceiling_loop ceiling_arm[] = {{.run = NULL}};
+#endif
+
+/* ---- Plain C with vectors of 128 bits, for all other CPUs ---- */
+
+/* A library with better instructions may exceed these loops. Its row then says so. */
+
+typedef float f32x4 __attribute__((vector_size(16)));
+typedef double f64x2 __attribute__((vector_size(16)));
+typedef uint32_t u32x4 __attribute__((vector_size(16)));
+
+#define PLAIN         __attribute__((noinline))
+#define STEP(s, x, y) ((s) * (x) + (y))
+
+CEILING_LOOP(f32_plain, PLAIN, f32x4, f32x4, 12, STEP)
+CEILING_LOOP(f64_plain, PLAIN, f64x2, f64x2, 12, STEP)
+CEILING_LOOP(int_plain, PLAIN, u32x4, u32x4, 12, STEP)
+
+static bool always(const struct cpu_features *f)
+{
+    (void)f;
+    return true;
+}
+
+const struct ceiling_loop ceiling_generic[] = {
+    {GEMM_F32, MEASURED "plain C loop of 128 bits", 12 * 4 * 2, always, f32_plain},
+    {GEMM_F64, MEASURED "plain C loop of 128 bits", 12 * 2 * 2, always, f64_plain},
+    {GEMM_BF16, MEASURED "plain C loop of 128 bits in f32", 12 * 4 * 2, always, f32_plain},
+    {GEMM_INT8, MEASURED "plain C loop of 128 bits in 32-bit integers", 12 * 4 * 2, always,
+     int_plain},
+    {.run = NULL},
+};

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a point: made, told about, taken down. See net.h and order.h. */
+/* One end of a point: its CPUs, its threads, its life. See core/wire/net.h and order.h. */
 #include <errno.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,325 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/units.h"
+
+/* ---- CPUs and memory: near the device, apart from the other end's ---- */
+
+/* All CPUs of a node that may be used, best first; how many. */
+static unsigned cpus_of(const struct topo *topo, int node, unsigned *cpus, unsigned most)
+{
+    unsigned n = topo_cpus(topo);
+
+    for (n = n < most ? n : most; n && topo_spread(topo, node, n, cpus); n--) {
+    }
+    return n;
+}
+
+static int node_of(const struct net_end *e)
+{
+    int near = e->rails[0].node, asked = e->local->node;
+
+    if (asked >= 0)
+        return asked;
+    if (asked == NET_NODE_NEAR || near < 0)
+        return near;
+    for (unsigned i = 0; i < topo_nodes(e->topo); i++)
+        if ((int)topo_node_id(e->topo, i) != near)
+            return (int)topo_node_id(e->topo, i);
+    return -1;
+}
+
+static bool is_in(unsigned cpu, const uint32_t *taken, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (taken[i] == cpu)
+            return true;
+    return false;
+}
+
+/* Threads of this end that want a CPU of their own. */
+static unsigned threads_of(const struct net_end *e)
+{
+    unsigned n = e->point->ping ? 1 : 0;
+
+    for (int d = 0; d < NET_DIRECTIONS; d++)
+        if (e->point->stream[d] &&
+            e->ops->needs_worker(e->point, d, (d == NET_FORWARD) == e->leader))
+            n += e->point->threads;
+    return n ? n : 1;
+}
+
+/* Of a machine that both ends are on, the leader takes half of the cores at most. */
+static unsigned share_of(const struct net_end *e, unsigned n)
+{
+    unsigned want = threads_of(e), half = topo_cores(e->topo) / 2;
+
+    if (e->leader && e->same_machine && want > half)
+        want = half ? half : 1;
+    return want < n ? want : n;
+}
+
+/* Chooses e->cpus: near the first rail's device, none of `taken` if it can be helped. */
+static int choose_cpus(struct net_end *e, const uint32_t *taken, unsigned n_taken)
+{
+    unsigned all[1024], n, want;
+    int node = node_of(e);
+
+    if (e->local->node == NET_NODE_FAR && (node < 0 || topo_nodes(e->topo) < 2))
+        return net_fail(e, -EOPNOTSUPP,
+                        "there is no node that is far from '%s': this machine has one node, or the "
+                        "device's is not known",
+                        e->rails[0].name);
+    n = cpus_of(e->topo, node, all, sizeof(all) / sizeof(*all));
+    if (!n && e->local->node >= 0)
+        return net_fail(e, -EOPNOTSUPP, "no CPU of node %d may be used here", node);
+    if (!n) { /* the device's node has none that this process may use: say so where rows show it */
+        n = cpus_of(e->topo, -1, all, sizeof(all) / sizeof(*all));
+        node = -1;
+    }
+    want = share_of(e, n);
+    e->n_cpus = 0;
+    for (int again = 0; again < 2 && !e->n_cpus; again++) /* all are taken: share them */
+        for (unsigned i = 0; i < n && e->n_cpus < want && e->n_cpus < NET_WORKERS_MAX; i++)
+            if (again || !is_in(all[i], taken, n_taken))
+                e->cpus[e->n_cpus++] = all[i];
+    e->memory_node = node;
+    return e->n_cpus ? 0 : net_fail(e, -ENODEV, "no CPU may be used here");
+}
+
+/* ---- Threads ---- */
+
+static bool sends(const struct net_end *e, int direction)
+{
+    return (direction == NET_FORWARD) == e->leader;
+}
+
+/* Signals are for the thread that leads or serves. */
+static int start_thread(pthread_t *thread, void *(*body)(void *), void *arg)
+{
+    sigset_t all, before;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = -pthread_create(thread, NULL, body, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return err;
+}
+
+static void *run_worker(void *arg)
+{
+    struct net_worker *w = arg;
+    struct net_end *e = w->end;
+
+    int err = topo_bind_self(e->topo, w->cpu);
+    if (err)
+        net_fail(e, err, "cannot bind a thread to CPU %u: %s", w->cpu, strerror(-err));
+    else if ((err = e->ops->work(w)) != 0)
+        net_fail(e, err, "%s: %s", e->ops->name, strerror(-err)); /* where it said nothing itself */
+    return NULL;
+}
+
+/* A rail's connections [first, end), and its threads. */
+static unsigned rail_threads(const struct net_end *e, unsigned rail, unsigned *first, unsigned *end)
+{
+    *first = 0;
+    while (*first < e->point->connections && net_rail_of(e, *first) != rail)
+        ++*first;
+    for (*end = *first; *end < e->point->connections && net_rail_of(e, *end) == rail; ++*end) {
+    }
+    return net_rail_threads(e->point, e->n_rails, *end - *first);
+}
+
+unsigned net_threads(const struct net_end *e)
+{
+    unsigned n = 0, first, end;
+
+    for (unsigned rail = 0; rail < e->n_rails; rail++)
+        n += rail_threads(e, rail, &first, &end);
+    return n;
+}
+
+/* Connections of one rail in one direction over its share of the threads. */
+static unsigned add_workers(struct net_end *e, struct net_worker *workers, unsigned n,
+                            int direction, unsigned rail)
+{
+    unsigned first, end, threads = rail_threads(e, rail, &first, &end);
+
+    for (unsigned k = 0; k < threads && n < NET_WORKERS_MAX; k++, n++) {
+        unsigned from = first + (end - first) * k / threads;
+        workers[n] = (struct net_worker){.end = e,
+                                         .direction = (enum net_direction)direction,
+                                         .sends = sends(e, direction),
+                                         .index = n,
+                                         .rail = rail,
+                                         .cpu = e->cpus[n % e->n_cpus],
+                                         .first = from,
+                                         .n = first + (end - first) * (k + 1) / threads - from};
+    }
+    return n;
+}
+
+/* Receivers first: they are there when the first byte comes. */
+static int lay_out(struct net_end *e)
+{
+    e->workers =
+        aligned_alloc(_Alignof(struct net_worker), NET_WORKERS_MAX * sizeof(struct net_worker));
+    if (!e->workers)
+        return net_fail(e, -ENOMEM, "out of memory");
+    e->n_workers = 0;
+    for (int sender = 0; sender < 2; sender++)
+        for (int d = 0; d < NET_DIRECTIONS; d++) {
+            if (!e->point->stream[d] || sends(e, d) != sender ||
+                !e->ops->needs_worker(e->point, d, sender))
+                continue;
+            for (unsigned rail = 0; rail < e->n_rails; rail++)
+                e->n_workers = add_workers(e, e->workers, e->n_workers, d, rail);
+        }
+    return 0;
+}
+
+int net_workers_start(struct net_end *e)
+{
+    int err = lay_out(e);
+
+    for (unsigned i = 0; !err && i < e->n_workers; i++) {
+        err = start_thread(&e->workers[i].thread, run_worker, &e->workers[i]);
+        if (err)
+            net_fail(e, err, "cannot start a thread: %s", strerror(-err));
+        else
+            e->workers[i].started = true;
+    }
+    return err;
+}
+
+static void join_one(pthread_t thread, net_beat_fn *beat, void *arg)
+{
+    struct timespec until;
+
+    do {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec++;
+        if (!pthread_timedjoin_np(thread, NULL, &until))
+            return;
+        if (beat)
+            beat(arg);
+    } while (true);
+}
+
+static void join_workers(struct net_end *e, bool senders, net_beat_fn *beat, void *arg)
+{
+    for (unsigned i = 0; i < e->n_workers; i++)
+        if (e->workers[i].started && e->workers[i].sends == senders) {
+            join_one(e->workers[i].thread, beat, arg);
+            e->workers[i].started = false;
+        }
+}
+
+/* A direction that the receiver fetches has no sender's thread: nothing is sent that
+ * was not received. */
+int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg)
+{
+    atomic_store(&e->stop_sending, true);
+    join_workers(e, true, beat, arg);
+    for (unsigned i = 0; i < e->point->connections; i++)
+        sent[i] = atomic_load(&e->counts[i].sent);
+    return atomic_load(&e->error_code);
+}
+
+int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg)
+{
+    memcpy(e->expect, sent, e->point->connections * sizeof(*sent));
+    atomic_store(&e->expect_known, true);
+    join_workers(e, false, beat, arg);
+    return atomic_load(&e->error_code);
+}
+
+/* Ends all threads at once. */
+static void net_workers_end(struct net_end *e)
+{
+    atomic_store(&e->give_up, true);
+    join_workers(e, true, NULL, NULL);
+    join_workers(e, false, NULL, NULL);
+    net_pong_end(e);
+}
+
+static void *run_pong(void *arg)
+{
+    struct net_end *e = arg;
+    int err = topo_bind_self(e->topo, e->cpus[e->n_cpus - 1]);
+
+    if (!err)
+        err = e->ops->pong(e);
+    if (err)
+        net_fail(e, err, "%s: answering failed: %s", e->ops->name, strerror(-err));
+    return NULL;
+}
+
+int net_pong_start(struct net_end *e)
+{
+    int err = start_thread(&e->pong, run_pong, e);
+
+    if (err)
+        return net_fail(e, err, "cannot start a thread: %s", strerror(-err));
+    e->pong_started = true;
+    return 0;
+}
+
+int net_pong_end(struct net_end *e)
+{
+    if (e->pong_started)
+        pthread_join(e->pong, NULL);
+    e->pong_started = false;
+    return atomic_load(&e->error_code);
+}
+
+static struct net_rate tally_read(const struct net_tally *t)
+{
+    struct net_rate rate;
+    uint32_t before, after;
+
+    do {
+        before = atomic_load_explicit(&t->sequence, memory_order_acquire);
+        rate.bytes = atomic_load_explicit(&t->bytes, memory_order_relaxed);
+        rate.messages = atomic_load_explicit(&t->messages, memory_order_relaxed);
+        rate.last_ns = atomic_load_explicit(&t->last_ns, memory_order_relaxed);
+        atomic_thread_fence(memory_order_acquire);
+        after = atomic_load_explicit(&t->sequence, memory_order_relaxed);
+    } while (before != after || before & 1);
+    return rate;
+}
+
+static void read_machine(struct net_end *e, struct net_reading *r)
+{
+    struct cpu_reading cpu;
+
+    for (unsigned i = 0; i < e->n_workers; i++)
+        if (e->workers[i].started)
+            r->worker_ns[i] = cpu_of_thread(e->workers[i].thread);
+    r->machine_known = !cpu_read(&cpu);
+    r->busy_ns = cpu.busy_ns;
+    r->softirq_ns = cpu.softirq_ns;
+}
+
+void net_read(struct net_end *e, struct net_reading *r, uint32_t flags)
+{
+    if ((flags & NET_READ_MARK) && e->ops->facts) /* first: it may wait for counters */
+        e->n_mark_facts = e->ops->facts(e, e->mark_facts);
+    *r = (struct net_reading){.n_workers = e->n_workers, .from_ns = clock_now_ns()};
+    for (unsigned i = 0; i < e->n_workers; i++) {
+        const struct net_worker *w = &e->workers[i];
+        if (e->ops->counted_by_sender(e->point, w->direction) == w->sends) {
+            struct net_rate one = tally_read(&w->tally), *sum = &r->rates[w->direction][w->rail];
+            sum->bytes += one.bytes;
+            sum->messages += one.messages;
+            sum->last_ns = sum->last_ns > one.last_ns ? sum->last_ns : one.last_ns;
+        }
+    }
+    if (flags & NET_READ_MACHINE)
+        read_machine(e, r);
+    r->now_ns = clock_now_ns();
+}
+
+/* ---- An end: opened, described, closed ---- */
 
 /* Bounds of what came from the other end: it proved who it is, not that it is sound. */
 static int check_point(struct net_end *e, const struct net_point *p)
@@ -32,7 +352,8 @@ static int check_point(struct net_end *e, const struct net_point *p)
     return 0;
 }
 
-/* By two names, it may be: an interface's and its address. Its rate would count twice in the sum's limit, and the rows be one case. */
+/* By two names, it may be: an interface's and its address. Its rate would count twice in the sum's
+ * limit, and the rows be one case. */
 static int check_rails(struct net_end *e)
 {
     for (unsigned i = 0; i < e->n_rails; i++)
@@ -79,7 +400,7 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
     for (unsigned i = 0; i < e->n_rails; i++)
         if (!strcmp(e->rails[i].kind, "tcp"))
             nic_fill(&e->rails[i], e->rails[i].name);
-    return net_seat(e, order->cpus, order->n_cpus);
+    return choose_cpus(e, order->cpus, order->n_cpus);
 }
 
 void net_end_close(struct net_end *e)
@@ -129,7 +450,8 @@ static bool tells_messages(const struct net_end *e, unsigned connection)
            (e->ops->counts_whole && strncmp(e->rails[net_rail_of(e, connection)].kind, "iwarp", 5));
 }
 
-/* Whose memory is written or read by the other end's NIC counts nothing itself: the other end knows. */
+/* Whose memory is written or read by the other end's NIC counts nothing itself: the
+ * other end knows. */
 static void add_claims(const struct net_end *e, const uint64_t *others_received,
                        struct path_claim *claims)
 {

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "benches/net/lead_state.h"
+#include "benches/net/lead.h"
 #include "core/clock.h"
+#include "core/hw/framing.h"
+#include "core/hw/nic.h"
 
 #define AGAIN_NS                                                                                   \
     1000000u /* until the next look, where nothing had arrived; twice as long each time, */
@@ -23,7 +25,7 @@ static enum net_side counter_of(const struct net_lead *l, int direction)
     return by_sender == (direction == NET_FORWARD) ? NET_OWN : NET_PEER;
 }
 
-static const struct net_rate *rate_of(const struct net_lead *l, const struct net_pair *pair,
+static const struct net_rate *rate_of(const struct net_lead *l, const struct net_readings *pair,
                                       int direction, unsigned rail)
 {
     return &pair->of[counter_of(l, direction)].rates[direction][rail];
@@ -44,9 +46,9 @@ static int check_reading(struct net_lead *l, const struct net_reading *r,
                                  channel_peer(l->channel));
 }
 
-static int read_both(struct net_lead *l, struct net_pair *pair, uint32_t flags)
+static int read_both(struct net_lead *l, struct net_readings *pair, uint32_t flags)
 {
-    struct net_pair now;
+    struct net_readings now;
     int err = net_lead_send(l, NET_ASK_READ, &flags, sizeof(flags));
 
     net_read(&l->end, &now.of[NET_OWN], flags);
@@ -68,8 +70,9 @@ static bool streams(const struct net_lead *l)
     return l->end.point->stream[NET_FORWARD] || l->end.point->stream[NET_REVERSE];
 }
 
-/* Connections that share a line fairly end their messages at about the same time. Where a message counts when it
- * is whole, a window of few of them would begin or end in the middle of such a clump. */
+/* Connections that share a line fairly end their messages at about the same time. Where a
+ * message counts when it is whole, a window of few of them would begin or end in the middle of
+ * such a clump. */
 static uint64_t enough_messages(const struct net_lead *l)
 {
     const struct net_point *p = l->end.point;
@@ -79,9 +82,10 @@ static uint64_t enough_messages(const struct net_lead *l)
     return CLUMPS * ((p->connections + l->end.n_rails - 1) / l->end.n_rails);
 }
 
-/* Does each rate have arrivals between the two? A rate needs two moments: the first reading has none before it. */
-static bool all_moved(const struct net_lead *l, const struct net_pair *from,
-                      const struct net_pair *to)
+/* Does each rate have arrivals between the two? A rate needs two moments: the first reading has
+ * none before it. */
+static bool all_moved(const struct net_lead *l, const struct net_readings *from,
+                      const struct net_readings *to)
 {
     for (int d = 0; d < NET_DIRECTIONS; d++)
         for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++) {
@@ -93,7 +97,7 @@ static bool all_moved(const struct net_lead *l, const struct net_pair *from,
     return true;
 }
 
-static bool all_began(const struct net_lead *l, const struct net_pair *pair)
+static bool all_began(const struct net_lead *l, const struct net_readings *pair)
 {
     for (int d = 0; d < NET_DIRECTIONS; d++)
         for (unsigned rail = 0; l->end.point->stream[d] && rail < l->end.n_rails; rail++)
@@ -132,7 +136,7 @@ int net_lead_first_reading(struct net_lead *l)
     uint64_t begin_ns = clock_now_ns();
     uint64_t again_ns = AGAIN_NS;
 
-    l->last = (struct net_pair){0};
+    l->last = (struct net_readings){0};
     int err = read_both(l, &l->last, NET_READ_MACHINE);
     while (!err && streams(l) && !all_began(l, &l->last)) {
         if (clock_now_ns() - begin_ns > net_still_ns(&l->end))
@@ -145,8 +149,8 @@ int net_lead_first_reading(struct net_lead *l)
     return err;
 }
 
-static double bytes_between(const struct net_lead *l, const struct net_pair *from,
-                            const struct net_pair *to)
+static double bytes_between(const struct net_lead *l, const struct net_readings *from,
+                            const struct net_readings *to)
 {
     double bytes = 0;
 
@@ -162,14 +166,15 @@ static double seconds_between(uint64_t a_ns, uint64_t b_ns)
     return (double)(int64_t)(b_ns - a_ns) / 1e9;
 }
 
-/* All that CPUs did between two readings was done in that time: no thread takes more than one of them. */
+/* All that CPUs did between two readings was done in that time: no thread takes more than
+ * one of them. */
 static double cpu_seconds(const struct net_reading *a, const struct net_reading *b)
 {
     return (double)(b->now_ns - a->from_ns) / 1e9;
 }
 
 static struct net_cost cost_between(const struct net_lead *l, enum net_side side,
-                                    const struct net_pair *from, const struct net_pair *to)
+                                    const struct net_readings *from, const struct net_readings *to)
 {
     const struct net_reading *a = &from->of[side], *b = &to->of[side];
     struct net_cost cost = {.bytes = bytes_between(l, from, to),
@@ -221,7 +226,7 @@ static void end_block(struct net_lead *l, uint64_t at_least_ns)
 
 int net_lead_mark(struct net_lead *l)
 {
-    struct net_pair now = {0};
+    struct net_readings now = {0};
     int err = read_both(l, &now, NET_READ_MACHINE | NET_READ_MARK);
 
     if (err)
@@ -249,7 +254,8 @@ int net_lead_last_reading(struct net_lead *l)
     return err;
 }
 
-/* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are bytes over their size. */
+/* Bytes, or messages, a nanosecond: time and bytes belong together, so messages are bytes
+ * over their size. */
 static double speed(const struct net_lead *l, const struct net_rate *a, const struct net_rate *b)
 {
     double bytes_per_ns = (double)(b->bytes - a->bytes) / (double)(b->last_ns - a->last_ns);
@@ -263,8 +269,8 @@ static uint64_t to_ns(double per_ns)
     return (uint64_t)llround(NET_QUANTITY / per_ns);
 }
 
-static void fill_rates(const struct net_lead *l, const struct net_pair *from,
-                       const struct net_pair *to, uint64_t *ns)
+static void fill_rates(const struct net_lead *l, const struct net_readings *from,
+                       const struct net_readings *to, uint64_t *ns)
 {
     double all = 0;
     unsigned n = 0;
@@ -295,7 +301,7 @@ static uint32_t flags_now(const struct net_lead *l)
 int net_lead_stream(struct net_lead *l, uint64_t window_ns, const volatile int *cancel,
                     uint64_t *ns)
 {
-    struct net_pair now = {0};
+    struct net_readings now = {0};
     uint64_t begin_ns = l->last_ns, again_ns = AGAIN_NS, moved_ns, moved = 0;
     uint32_t flags;
     int err;
@@ -377,4 +383,113 @@ unsigned net_lead_threads(struct net_lead *l, enum net_side side, double *cores)
     for (unsigned i = 0; cores && i < b->n_workers && i < NET_WORKERS_MAX; i++)
         cores[i] = seconds_between(a->worker_ns[i], b->worker_ns[i]) / seconds;
     return b->n_workers;
+}
+
+/* ---- The names of rates, and their limits ---- */
+
+/* The slower end's line is the limit. */
+static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *name)
+{
+    char source[200];
+
+    name->limit_gbps = NAN;
+    name->limit_source[0] = 0;
+    for (int side = 0; side < NET_SIDES; side++) {
+        const struct net_rail *r = &l->told[side].rails.rails[rail];
+        double gbps = net_limit_gbps(r, r->kind, l->end.point, source, sizeof(source));
+        if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
+            continue;
+        if (isnan(gbps) && name->limit_source[0])
+            continue;
+        name->limit_gbps = gbps;
+        name->limit_kind = net_limit_kind(r);
+        name->limit_link = net_limit_link(r, l->end.point);
+        memcpy(name->limit_source, source, sizeof(name->limit_source));
+    }
+}
+
+static struct net_rate_name *add_name(struct net_rate_name *names, unsigned *n,
+                                      const char *direction, const char *rail)
+{
+    struct net_rate_name *name = &names[(*n)++];
+
+    *name = (struct net_rate_name){.direction = direction, .limit_gbps = 0};
+    snprintf(name->rail, sizeof(name->rail), "%s", rail);
+    return name;
+}
+
+const char *net_direction_word(const struct net_point *p, enum net_direction d)
+{
+    static const char *const words[][NET_DIRECTIONS] = {{"forward", "reverse"},
+                                                        {"both-forward", "both-reverse"}};
+
+    return words[p->stream[NET_FORWARD] && p->stream[NET_REVERSE]][d];
+}
+
+/* Where an end's devices share what carries their bytes, limits of each are no limit together: why,
+ * of the first such end; else "". */
+static void find_shared(const struct net_lead *l, char *why, size_t len)
+{
+    char text[160];
+
+    why[0] = 0;
+    for (int side = 0; side < NET_SIDES && !why[0]; side++) {
+        const struct net_rails *rails = &l->told[side].rails;
+        if (nic_rails_add_up(rails->rails, rails->n, text, sizeof(text)))
+            snprintf(why, len, "no limit: at %s, %s", side == NET_OWN ? "this end" : "the peer",
+                     text);
+    }
+}
+
+/* A sum's limit is the sum of its parts', where all are known: else the first that is
+ * not says why. */
+static void add_part(struct net_rate_name *sum, const struct net_rate_name *part)
+{
+    if (!sum->limit_source[0] || (isnan(part->limit_gbps) && !isnan(sum->limit_gbps))) {
+        memcpy(sum->limit_source, part->limit_source, sizeof(sum->limit_source));
+        sum->limit_kind = part->limit_kind;
+        sum->limit_link = part->limit_link;
+    }
+    sum->limit_gbps += part->limit_gbps;
+}
+
+/* Each rail of a direction, and behind them their sum where there are several. */
+static unsigned add_direction(struct net_lead *l, enum net_direction d, const char *shared,
+                              struct net_rate_name *names, unsigned n)
+{
+    const char *word = net_direction_word(l->end.point, d);
+    struct net_rate_name sum = {.direction = word, .rail = "all"};
+
+    for (unsigned rail = 0; rail < l->end.n_rails; rail++) {
+        struct net_rate_name *name =
+            add_name(names, &n, word, l->end.n_rails > 1 ? l->end.rails[rail].name : "");
+        limit_of(l, rail, name);
+        add_part(&sum, name);
+    }
+    if (*shared && !isnan(sum.limit_gbps)) {
+        sum.limit_gbps = NAN;
+        snprintf(sum.limit_source, sizeof(sum.limit_source), "%s", shared);
+    }
+    if (l->end.n_rails > 1)
+        names[n++] = sum;
+    return n;
+}
+
+unsigned net_lead_rates(struct net_lead *l, struct net_rate_name *names)
+{
+    const uint8_t *streams = l->end.point->stream;
+    unsigned n = 0, forward = 0;
+    char shared[200];
+
+    find_shared(l, shared, sizeof(shared));
+    if (streams[NET_FORWARD])
+        forward = n = add_direction(l, NET_FORWARD, shared, names, n);
+    if (streams[NET_REVERSE])
+        n = add_direction(l, NET_REVERSE, shared, names, n);
+    if (streams[NET_FORWARD] && streams[NET_REVERSE]) {
+        struct net_rate_name *sum = add_name(names, &n, "sum", l->end.n_rails > 1 ? "all" : "");
+        add_part(sum, &names[forward - 1]);
+        add_part(sum, &names[n - 2]);
+    }
+    return n;
 }

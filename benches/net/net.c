@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which way they went. */
+/* net: the same messages over shared memory, TCP and RDMA, the CPU they cost, and which
+ * way they went. */
+#include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "benches/net/net_work.h"
 #include "core/bench/bench.h"
+#include "core/exit_code.h"
 #include "core/hw/place.h"
+#include "core/units.h"
 #include "core/wire/options.h"
+
+#define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
+
+static const char *const patterns[] = {"bandwidth", "latency", "rate", "loaded-latency", NULL};
+static const char *const ways[] = {"forward", "reverse", "both", NULL};
+static const char *const waits[] = {"block", "spin", NULL};
+static const char *const injects[] = {"none", "corrupt", "elsewhere", NULL};
 
 #define AT(field)            .offset = offsetof(struct net_params, field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
@@ -23,6 +36,23 @@ static const struct opt_scope tcp_pings = {"transport=tcp pattern=latency,loaded
                                            "TCP latency"};
 static const struct opt_scope rdma_streams = {
     "transport=rdma pattern=bandwidth,rate,loaded-latency", "RDMA streams"};
+
+/* *value is an int: near, far or a number. */
+static int parse_node(const char *text, void *value, char *error, size_t len)
+{
+    uint64_t number;
+
+    if (!strcmp(text, "near") || !strcmp(text, "far")) {
+        *(int *)value = text[0] == 'n' ? NET_NODE_NEAR : NET_NODE_FAR;
+        return 0;
+    }
+    if (units_parse_u64(text, &number) || number > 65535) {
+        snprintf(error, len, "'%s' is not near, far or a node's number", text);
+        return -EINVAL;
+    }
+    *(int *)value = (int)number;
+    return 0;
+}
 
 static const struct opt options[] = {
     {.name = "host",
@@ -66,7 +96,7 @@ static const struct opt options[] = {
      .def = "shm",
      .help = "shm: both ends on one machine; with a HOST: tcp and rdma unless given"},
     {.name = "pattern",
-     CHOICE(pattern, net_patterns),
+     CHOICE(pattern, patterns),
      .def = "bandwidth,latency",
      .help = "bandwidth; latency: half of a round trip; rate: of messages; loaded-latency: while a "
              "bandwidth stream runs"},
@@ -74,7 +104,7 @@ static const struct opt options[] = {
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
      AT(way),
-     .choices = net_ways,
+     .choices = ways,
      .def = "forward",
      .scope = &with_streams,
      .help = "of the stream: from this end, to it, both at once (rows both-forward, both-reverse, "
@@ -141,7 +171,7 @@ static const struct opt options[] = {
      AT(node),
      .def = "near",
      .arg = "near|far|N",
-     .parse = net_parse_node,
+     .parse = parse_node,
      .left_by = "near",
      .help = "NUMA node of threads and buffers: the device's, another one, or N"},
     {.name = "peer-node",
@@ -150,7 +180,7 @@ static const struct opt options[] = {
      AT(peer_node),
      .def = "near",
      .arg = "near|far|N",
-     .parse = net_parse_node,
+     .parse = parse_node,
      .left_by = "near",
      .help = "the same at the peer"},
     {.name = "memory",
@@ -185,7 +215,7 @@ static const struct opt options[] = {
      .scope = &tcp_streams,
      .help = "send with MSG_ZEROCOPY"},
     {.name = "poll",
-     CHOICE(wait, net_waits),
+     CHOICE(wait, waits),
      .def = "block",
      .scope = &tcp_pings,
      .help = "for latency: block in the kernel, or spin"},
@@ -283,7 +313,7 @@ static const struct opt options[] = {
      .flags = OPT_HIDDEN,
      AT(inject),
      .def = "none",
-     .choices = net_injects,
+     .choices = injects,
      .help = "for tests: spoil the data, or claim another path; both must be found"},
     {.name = "sizes-chosen", .type = OPT_FLAG, .flags = OPT_HIDDEN, AT(sizes_chosen), .help = ""},
     {.name = "samples-chosen",
@@ -293,6 +323,94 @@ static const struct opt options[] = {
      .help = ""},
     {.name = NULL},
 };
+
+/* A latency of which nobody says how long or how often ends by our choice; else so many samples are
+ * kept as are asked for. */
+static int default_samples(struct opts *o, bool told)
+{
+    if (told)
+        return opts_default(o, "max-samples", MOST_SAMPLES);
+    return opts_values(o, "max-samples")->given ? 0 : opts_set(o, "samples-chosen", "true");
+}
+
+/* perftest's and iperf3's users write the host alone, and know -D and -n. */
+static int choose_defaults(struct opts *o)
+{
+    bool told = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
+    int err = 0;
+
+    if (o->n_args == 1) {
+        err = opts_set(o, "host", o->args[0]);
+        if (!err)
+            o->n_args = 0;
+    }
+    if (!err && opts_values(o, "duration")->given)
+        err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
+    else if (!err && opts_values(o, "iterations")->given)
+        err = opts_default(o, "budget", "1h");
+    if (!err && told)
+        err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
+    if (!err)
+        err = default_samples(o, told);
+    if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
+        err = opts_default(o, "transport", "tcp,rdma");
+    if (!err && !opts_values(o, "size")->given)
+        err = opts_set(o, "sizes-chosen", "true");
+    return err;
+}
+
+/* -1: what was found is to be measured. */
+static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel)
+{
+    char error[2 * NET_ERROR_BYTES] = "";
+    int err = net_tune(o, p, cancel, error, sizeof(error));
+
+    if (!err)
+        return -1;
+    fprintf(stderr, "%s: %s\n", program_invocation_short_name, error[0] ? error : strerror(-err));
+    return err == -EINVAL ? EXIT_USAGE : EXIT_INCOMPLETE;
+}
+
+static int instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
+{
+    struct net_params params = {0};
+
+    (void)common;
+    if (opts_apply(o, o->tables[0], NULL, &params))
+        return EXIT_USAGE;
+    int status = net_peer_serve(&params, cancel);
+    return status < 0 && params.tune ? tune(o, &params, cancel) : status;
+}
+
+/* Sizes that nobody chose: small ones for latency and rates, large ones for bandwidth. */
+static bool is_wanted(struct point *pt)
+{
+    const struct net_params *p = pt->params;
+
+    if (!p->sizes_chosen)
+        return true;
+    switch (p->pattern) {
+    case NET_BANDWIDTH:
+        return p->size >= 65536;
+    case NET_MESSAGE_RATE:
+        return p->size <= 64;
+    case NET_LATENCY:
+        return p->size == 8 || p->size == 1024 || p->size == 65536;
+    default:
+        return p->size == 8;
+    }
+}
+
+static void say_backends(backend_say_fn *say, void *arg)
+{
+    for (size_t i = 0; net_names[i]; i++) {
+        const struct net_ops *ops = net_find(net_names[i]);
+        if (ops->backends)
+            ops->backends(say, arg);
+        else
+            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
+    }
+}
 
 const struct bench bench = {
     .name = "net",
@@ -315,9 +433,9 @@ const struct bench bench = {
     .options = options,
     .params_size = sizeof(struct net_params),
     .rows = &bench_rows,
-    .defaults = net_bench_defaults,
-    .instead = net_bench_instead,
-    .wanted = net_bench_wanted,
+    .defaults = choose_defaults,
+    .instead = instead,
+    .wanted = is_wanted,
     .open = net_bench_open,
     .close = net_bench_close,
     .setup = net_bench_setup,
@@ -326,5 +444,5 @@ const struct bench bench = {
     .check = net_bench_check,
     .evidence = net_bench_evidence,
     .teardown = net_bench_teardown,
-    .backends = net_bench_backends,
+    .backends = say_backends,
 };

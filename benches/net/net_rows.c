@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of the benchmark `net`: see net_session.h. */
+/* The rows of the benchmark `net`: see net_work.h. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/net/net_session.h"
 #include "benches/net/net_work.h"
 #include "core/hw/machine.h"
 #include "core/row_facts.h"
@@ -91,8 +90,8 @@ static void set_columns(struct point *pt, struct net_session *s)
                  net_lead_same_machine(s->lead) ? "same machine" : net_lead_host(s->lead));
 }
 
-/* Whether threads and buffers are where they were asked to be: not where the peer's own command line says another
- * node, or where no CPU of the device's may be used. */
+/* Whether threads and buffers are where they were asked to be: not where the peer's own command
+ * line says another node, or where no CPU of the device's may be used. */
 static bool is_as_asked(int asked, const struct net_rails *rails)
 {
     int near = rails->rails[0].node, used = rails->memory_node;
@@ -223,8 +222,8 @@ static const char *idle_remark(const struct net_lead *lead, enum net_side side, 
     return text;
 }
 
-/* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the threads on it: then others did less than before
- * it all, and what was taken off is too much. */
+/* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the
+ * threads on it: then others did less than before it all, and what was taken off is too much. */
 static bool machine_is_sound(struct net_session *s, enum net_side side)
 {
     struct net_cost own[NET_BLOCKS], other[NET_BLOCKS];
@@ -279,8 +278,8 @@ static void add_load(struct point *pt, struct net_session *s)
         figure_value(load, costs[i].bytes / costs[i].seconds / 1e9);
 }
 
-/* As other programs have it: it stays below the median of the windows where the rate stalls, since a
- * stall is one window, however long. */
+/* As other programs have it: it stays below the median of the windows where the rate stalls, since
+ * a stall is one window, however long. */
 static void add_average(struct point *pt, struct net_session *s)
 {
     double gbps = net_lead_average(s->lead);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks of the benchmark `net`: from options to a point that runs. See net_work.h; rows: net_rows.c. */
+/* The hooks of the benchmark `net`: from options to a point that runs. See
+ * net_work.h; rows: net_rows.c. */
 #include "benches/net/net_work.h"
 
 #include <errno.h>
@@ -7,63 +8,47 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/net/net_session.h"
-#include "benches/net/party.h"
-#include "benches/net/tune.h"
-#include "core/exit_code.h"
 #include "core/hw/gpu_watch.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
+
+/* "mlx5_0" is its port 1. */
+static size_t device_chars(const char *name)
+{
+    size_t n = strcspn(name, "+"), port = strcspn(name, ":+");
+
+    return n == port + 2 && !strncmp(name + port, ":1", 2) ? port : n;
+}
+
+int net_parse_devices(const char *text, void *value, char *error, size_t len)
+{
+    const char *next;
+
+    *(const char **)value = text;
+    if (strlen(text) >= sizeof(((struct net_local *)NULL)->devices)) {
+        snprintf(error, len, "'%.40s...' is too long a list of devices", text);
+        return -EINVAL;
+    }
+    for (const char *one = text; *one; one = next + (*next == '+')) {
+        next = one + strcspn(one, "+");
+        for (const char *other = next; *other; other += strcspn(other, "+")) {
+            size_t n = device_chars(one);
+            if (n != device_chars(++other) || strncmp(one, other, n) != 0)
+                continue;
+            snprintf(error, len, "'%s' names '%.*s' twice: each device once", text, (int)n, one);
+            return -EINVAL;
+        }
+    }
+    return 0;
+}
 
 #define WINDOW_NS       20000000u   /* of a stream's sample */
 #define IDLE_NS         1000000000u /* how long the idle machines are watched */
 #define LATENCY_SAMPLES 10000       /* for a percentile to p99.9 */
 
-/* -1: what was found is to be measured. */
-static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel)
-{
-    char error[2 * NET_ERROR_BYTES] = "";
-    int err = net_tune(o, p, cancel, error, sizeof(error));
-
-    if (!err)
-        return -1;
-    fprintf(stderr, "%s: %s\n", program_invocation_short_name, error[0] ? error : strerror(-err));
-    return err == -EINVAL ? 2 : 4;
-}
-
-int net_bench_instead(struct opts *o, const struct bench_common *common, const volatile int *cancel)
-{
-    struct net_params params = {0};
-
-    (void)common;
-    if (opts_apply(o, o->tables[0], NULL, &params))
-        return EXIT_USAGE;
-    int status = net_party_serve(&params, cancel);
-    return status < 0 && params.tune ? tune(o, &params, cancel) : status;
-}
-
 static bool is_latency(const struct net_params *p)
 {
     return p->pattern == NET_LATENCY || p->pattern == NET_LOADED_LATENCY;
-}
-
-/* Sizes that nobody chose: small ones for latency and rates, large ones for bandwidth. */
-bool net_bench_wanted(struct point *pt)
-{
-    const struct net_params *p = pt->params;
-
-    if (!p->sizes_chosen)
-        return true;
-    switch (p->pattern) {
-    case NET_BANDWIDTH:
-        return p->size >= 65536;
-    case NET_MESSAGE_RATE:
-        return p->size <= 64;
-    case NET_LATENCY:
-        return p->size == 8 || p->size == 1024 || p->size == 65536;
-    default:
-        return p->size == 8;
-    }
 }
 
 int net_bench_open(struct point *ctx)
@@ -79,7 +64,7 @@ void net_bench_close(struct point *ctx)
     bool broken = s->lead && net_lead_broken(s->lead);
     net_lead_close(s->lead);
     if (!broken) /* a rank that hangs would be waited for without end: the launcher ends it */
-        net_party_end();
+        net_peer_end();
     free(s->windows.ns);
     free(s);
 }
@@ -99,8 +84,8 @@ static int need_lead(struct point *pt, struct net_session *s)
         return 0;
     if (s->unreachable) /* as often as it was given time for */
         return point_reason(pt, s->unreachable, "%s", s->why_unreachable);
-    int err = net_party_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
-    if (err && net_party_kind(p) == NET_GROUP_LOCAL)
+    int err = net_peer_open(&c, p, &s->secret, pt->cancel, error, sizeof(error));
+    if (err && net_peer_kind(p) == NET_GROUP_LOCAL)
         return point_reason(pt, err, "%s", error); /* nothing was waited for */
     if (err) {
         s->unreachable = err;
@@ -177,7 +162,8 @@ static void show_point(struct point *pt, const struct net_point *point)
         pt->max_samples = 10 * LATENCY_SAMPLES;
 }
 
-/* The thread that pings stays where it is: near the other end or far from it makes a latency of its own. */
+/* The thread that pings stays where it is: near the other end or far from it makes a latency
+ * of its own. */
 static int bind_leader(struct point *pt, struct net_session *s)
 {
     const struct net_rails *rails = &net_lead_told(s->lead, NET_OWN)->rails;
@@ -191,8 +177,8 @@ static int bind_leader(struct point *pt, struct net_session *s)
     return 0;
 }
 
-/* The GPU that this end's buffers are on: is it there, is it a stand-in; and its clocks are watched. The end opens it by
- * itself. */
+/* The GPU that this end's buffers are on: is it there, is it a stand-in; and its clocks are
+ * watched. The end opens it by itself. */
 static int need_gpu(struct point *pt, const struct net_params *p)
 {
     char error[256] = "";
@@ -239,7 +225,7 @@ int net_bench_setup(struct point *pt)
         err = need_gpu(pt, p);
     if (err)
         return err;
-    net_party_locals(p, &own, &peers);
+    net_peer_locals(p, &own, &peers);
     err = net_lead_begin(s->lead, &s->point, &own, &peers);
     if (err)
         return point_reason(pt, err, "%s", net_lead_error(s->lead));
@@ -295,7 +281,8 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns)
     return err ? point_reason(pt, err, "%s", net_lead_error(s->lead)) : 0;
 }
 
-/* Samples are kept in memory: a time or a number may be asked for that takes more than there is room for. */
+/* Samples are kept in memory: a time or a number may be asked for that takes more than there
+ * is room for. */
 static void tell_cut(struct point *pt, const struct net_session *s)
 {
     const struct net_params *p = pt->params;
@@ -334,15 +321,4 @@ void net_bench_teardown(struct point *pt)
     if (s->bound)
         topo_unbind_self(point_topo(pt));
     s->bound = false;
-}
-
-void net_bench_backends(backend_say_fn *say, void *arg)
-{
-    for (size_t i = 0; net_names[i]; i++) {
-        const struct net_ops *ops = net_find(net_names[i]);
-        if (ops->backends)
-            ops->backends(say, arg);
-        else
-            say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
-    }
 }

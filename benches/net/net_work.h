@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmark `net` is made of: its parameters, the names of their values, its hooks. */
+/*
+ * The benchmark `net`, from its options to its rows. net.c has the options, net_work.c the life of
+ * a point, peer.c the way to the peer, net_rows.c the rows, and tune.c the search of --tune.
+ */
 #ifndef PLUMB_BENCHES_NET_NET_WORK_H
 #define PLUMB_BENCHES_NET_NET_WORK_H
 
+#include "benches/net/lead.h"
 #include "core/bench/bench.h"
+#include "core/group/meet.h"
+#include "core/search.h"
 #include "core/wire/net.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
 enum net_way { NET_WAY_FORWARD, NET_WAY_REVERSE, NET_WAY_BOTH };
-
-/* NULL-terminated, in the order of the enums. */
-extern const char *const net_patterns[], *const net_ways[], *const net_waits[],
-                                                                *const net_injects[];
 
 struct net_params {
     const char *host, *secret_file, *listen, *device, *peer_device, *memory, *peer_memory;
@@ -33,19 +35,13 @@ struct net_params {
     int gid_index, inline_bytes; /* -1: chosen */
 };
 
-/* For OPT_CUSTOM options; *value is an int. */
-int net_parse_node(const char *text, void *value, char *error, size_t len); /* near far N */
-/* *value is the text: "eth0+eth1", none of them twice. */
+/* For OPT_CUSTOM options; *value is the text: "eth0+eth1", none of them twice. */
 int net_parse_devices(const char *text, void *value, char *error, size_t len);
 
 /* The point that these parameters mean. */
 void net_point_of(const struct net_params *p, uint64_t seed, struct net_point *point);
 
-/* Hooks of struct bench. */
-int net_bench_defaults(struct opts *o);
-int net_bench_instead(struct opts *o, const struct bench_common *common,
-                      const volatile int *cancel);
-bool net_bench_wanted(struct point *pt);
+/* Hooks of struct bench: a point. */
 int net_bench_open(struct point *ctx);
 void net_bench_close(struct point *ctx);
 int net_bench_setup(struct point *pt);
@@ -54,8 +50,90 @@ int net_bench_sample(struct point *pt, uint64_t inner, uint64_t *ns);
 int net_bench_check(struct point *pt);
 int net_bench_evidence(struct point *pt);
 void net_bench_teardown(struct point *pt);
-void net_bench_backends(backend_say_fn *say, void *arg);
 
-/* Columns that are outcomes. */
+/* ---- The peer (peer.c) ---- */
+
+/*
+ * The leader gets its peer in one of three ways: a listener on another machine, rank 1 of mpirun or
+ * srun, or, if neither is asked for, a child process. This process may also be the peer.
+ */
+
+enum net_group { NET_GROUP_LOCAL, NET_GROUP_SOCK, NET_GROUP_MPI };
+
+/* From the options and the environment. */
+enum net_group net_peer_kind(const struct net_params *p);
+
+struct net_secret { /* zeroed: not loaded yet */
+    bool loaded;
+    struct meet_secret secret;
+};
+
+/* The leader's channel to its peer. The secret is loaded at the first call. 0, or -errno
+ * with error: -EBUSY, where a child is wanted that is to use a GPU, and this process has
+ * used one (gpus_used()). */
+int net_peer_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
+                  const volatile int *cancel, char *error, size_t len);
+
+/* Are buffers in `memory` (as --memory and --peer-memory have it; NULL: the default) a GPU's? */
+bool net_peer_gpu(const char *memory);
+
+/* Where the options or the launcher make this process the peer: serves, and returns the exit
+ * status; -1: it is not the peer. */
+int net_peer_serve(const struct net_params *p, const volatile int *cancel);
+
+/* When all is done: takes leave of the launcher. */
+void net_peer_end(void);
+
+/* This end's own part of the options; what the peer is told. */
+void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
+
+/* ---- The search of --tune (tune.c) ---- */
+
+/*
+ * Looks for the fewest streams, the least depth and the smallest message with which the bandwidth
+ * is within TUNE_SHARE of the best, one after the other, by short measurements. Each step is a line
+ * on stderr. The result stands in the options, so that it is then measured like any other point.
+ */
+
+#define TUNE_SHARE 0.95
+
+/* Doubles a value until the last two doublings gained less than 2 %. The least one within
+ * TUNE_SHARE of the best wins. For tests. */
+extern const struct search_policy tune_policy;
+
+/* 0, or -errno with error. */
+int net_tune(struct opts *o, const struct net_params *p, const volatile int *cancel, char *error,
+             size_t len);
+
+/* ---- Rows (net_rows.c) ---- */
+
+struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
+    double *ns;
+    size_t n, capacity;
+};
+
+struct net_session { /* pt->bench_state: outlives the points */
+    struct net_lead *lead;
+    struct net_secret secret;
+    int unreachable; /* no peer could be had: not tried again for each point */
+    char why_unreachable[512];
+    struct net_point point;
+    bool begun, bound;
+    uint64_t samples;                          /* that count */
+    struct net_rate_name rates[NET_RATES_MAX]; /* the names that the rows' series point to */
+    unsigned n_rates;
+    struct net_windows windows;
+    char cpu_limit[160]; /* the CPUs, not the link, are the limit: how that shows; "" */
+};
+
+/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
+void net_rows_series_of(struct point *pt, struct net_session *s, const struct net_rate_name *rates,
+                        unsigned n);
+void net_rows_series(struct point *pt, struct net_session *s);
+/* CPU cost, the load's rate, the transport's facts. */
+void net_rows_figures(struct point *pt, struct net_session *s);
+/* A stream that stalls: its median alone does not show it. */
+void net_rows_judge(struct point *pt, struct net_session *s);
+void net_rows_evidence(struct point *pt, struct net_session *s);
 
 #endif

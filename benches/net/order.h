@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the leader asks of its peer over the channel: one request, one reply, in this order for a point. A reply
- * begins with struct net_reply; where its err is not 0 nothing follows. Structs are sent as they are: see
- * net_protocol().
+ * What the leader asks of its peer over the channel: one request, one reply, in this order for a
+ * point. A reply begins with struct net_reply; where its err is not 0 nothing follows. Structs are
+ * sent as they are: see net_protocol().
  */
 #ifndef PLUMB_BENCHES_NET_ORDER_H
 #define PLUMB_BENCHES_NET_ORDER_H
@@ -25,7 +25,8 @@ enum net_request {
     NET_ASK_CLOSE, /* -; - : the point is over, however far it came */
     NET_ASK_BYE,   /* the session is over; no reply */
     NET_ASK_BEAT,  /* the leader is at work on something long; no reply */
-    NET_BEAT, /* from the peer, before a reply that takes it long: it is at work, each NET_BEAT_NS */
+    /* From the peer, each NET_BEAT_NS, before a reply that takes it long: it is at work. */
+    NET_BEAT,
 };
 #define NET_REPLY   0x8000u
 #define NET_BEAT_NS 500000000u
@@ -89,20 +90,20 @@ int net_end_open(struct net_end *e, const struct net_order *order, struct channe
                  const struct topo *topo, bool leader, bool same_machine);
 void net_end_close(struct net_end *e);
 /* Chooses e->cpus: near the first rail's device, none of `taken` if it can be helped. */
-int net_seat(struct net_end *e, const uint32_t *taken, unsigned n_taken);
 void net_end_rails(const struct net_end *e, struct net_rails *rails);
 
 int net_workers_start(struct net_end *e);
-/* Those that send end after the message that they are in, sent[connections] of each; those that receive when they have
- * all of what was sent. Either may take as long as messages take: `beat` (NULL: nothing) is called each second. */
+/* Those that send end after the message that they are in, sent[connections] of each; those that
+ * receive when they have all of what was sent. Either may take as long as messages take: `beat`
+ * (NULL: nothing) is called each second. */
 typedef void net_beat_fn(void *arg);
 int net_workers_stop(struct net_end *e, uint64_t *sent, net_beat_fn *beat, void *arg);
 int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat, void *arg);
-void net_workers_end(struct net_end *e); /* all, at once */
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
-/* What the transport says now: kept for net_tell(), less what it said at the mark where it counts up. */
+/* What the transport says now: kept for net_tell(), less what it said at the mark where
+ * it counts up. */
 void net_facts_take(struct net_end *e);
 /* How many threads serve a direction at an end that serves it. */
 unsigned net_threads(const struct net_end *e);
@@ -118,7 +119,8 @@ void net_prove_end(struct net_end *e, const uint64_t *others_received);
 void net_received(const struct net_end *e, uint64_t *received); /* of connections, and the ping's */
 void net_tell(struct net_end *e, struct net_told *told);
 
-/* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell silent. `arg`: struct net_service. */
+/* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell
+ * silent. `arg`: struct net_service. */
 struct net_service {
     const struct net_local
         *own; /* this end's command line; fields that are unset are the leader's to say */

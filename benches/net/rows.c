@@ -26,42 +26,26 @@ static const struct bench_metric metrics[] = {
     {.name = NULL},
 };
 
-/* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does not bound them. */
+#define BY_TRANSPORT(in, what, these, and_flags, ...)                                              \
+    {                                                                                              \
+        .pipe = in, .label = what, .where = these, .by = "transport",                              \
+        .flags = HEADLINE_OVER | HEADLINE_QUIET | (and_flags), __VA_ARGS__                         \
+    }
+#define SMALLEST .at = "-size", .subjects = "network cpu numa clock"
+
+/* Of a line's payload TCP and RDMA reach all but a few percent, where the CPU does
+ * not bound them. */
 static const struct bench_headline headlines[] = {
-    {.pipe = "Network",
-     .label = "%s",
-     .where = "metric=bandwidth direction!=both,sum transport!=shm rail=,all",
-     .by = "transport",
-     .low_below = 85,
-     .subjects = "network cpu numa",
-     .flags = HEADLINE_OVER | HEADLINE_QUIET | HEADLINE_COST},
-    {.pipe = "Network",
-     .label = "both ways at once, sum, by",
-     .where = "metric=bandwidth direction=sum",
-     .by = "transport",
-     .subjects = "network cpu numa",
-     .flags = HEADLINE_OVER | HEADLINE_QUIET | HEADLINE_COST},
-    {.pipe = "Network latency",
-     .label = "smallest message by",
-     .where = "metric=latency pattern=latency",
-     .by = "transport",
-     .at = "-size",
-     .subjects = "network cpu numa clock",
-     .flags = HEADLINE_OVER | HEADLINE_QUIET},
-    {.pipe = "Network latency",
-     .label = "under load, by",
-     .where = "metric=loaded_latency",
-     .by = "transport",
-     .at = "-size",
-     .subjects = "network cpu numa clock",
-     .flags = HEADLINE_OVER | HEADLINE_QUIET | HEADLINE_TAIL},
-    {.pipe = "Network rate",
-     .label = "messages by",
-     .where = "metric=message_rate rail=,all",
-     .by = "transport",
-     .at = "-size",
-     .subjects = "network cpu numa",
-     .flags = HEADLINE_OVER | HEADLINE_QUIET},
+    BY_TRANSPORT("Network", "%s", "metric=bandwidth direction!=both,sum transport!=shm rail=,all",
+                 HEADLINE_COST, .low_below = 85, .subjects = "network cpu numa"),
+    BY_TRANSPORT("Network", "both ways at once, sum, by", "metric=bandwidth direction=sum",
+                 HEADLINE_COST, .subjects = "network cpu numa"),
+    BY_TRANSPORT("Network latency", "smallest message by", "metric=latency pattern=latency", 0,
+                 SMALLEST),
+    BY_TRANSPORT("Network latency", "under load, by", "metric=loaded_latency", HEADLINE_TAIL,
+                 SMALLEST),
+    BY_TRANSPORT("Network rate", "messages by", "metric=message_rate rail=,all", 0, .at = "-size",
+                 .subjects = "network cpu numa"),
     {.pipe = "Between two processes",
      .label = "shared memory",
      .where = "metric=bandwidth transport=shm",

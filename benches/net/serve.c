@@ -189,7 +189,8 @@ static int close_point(struct server *s, size_t len)
     return 0;
 }
 
-/* How far a point has come: requests out of turn are refused, since each builds on the one before. */
+/* How far a point has come: requests out of turn are refused, since each builds on
+ * the one before. */
 enum state { NOTHING, OPENED, CARDED, JOINED, STARTED, STOPPED, DRAINED };
 
 static const struct {
@@ -300,14 +301,15 @@ static int answer(struct server *s, uint16_t type, size_t len)
                         sizeof(s->out.head) + (err ? 0 : s->out_len));
 }
 
-/* Pings come without requests; when they stop, pong() ends with an error. A leader that stops finishes its
- * messages first, however long they take: it says so (NET_ASK_BEAT). */
+/* Pings come without requests; when they stop, pong() ends with an error. A leader that stops
+ * finishes its messages first, however long they take: it says so (NET_ASK_BEAT). */
 static bool is_answering(const struct server *s)
 {
     return s->open && s->end.pong_started && !atomic_load(&s->end.error_code);
 }
 
-/* While a point is open a leader asks all the time; silence then is a leader that hangs or was cut off. */
+/* While a point is open a leader asks all the time; silence then is a leader that hangs or
+ * was cut off. */
 static int serve(struct server *s)
 {
     for (;;) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The search for the plateau: see tune.h. */
-#include "benches/net/tune.h"
-
+/* The search for the plateau: see net_work.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "benches/net/party.h"
+#include "benches/net/net_work.h"
 #include "core/units.h"
 
 #define STEPS_MAX  24
@@ -43,7 +41,7 @@ static int measure(struct tune *t, double *gbps)
     uint64_t ns[NET_RATES_MAX];
 
     net_point_of(&t->params, 1, &point);
-    net_party_locals(&t->params, &own, &peers);
+    net_peer_locals(&t->params, &own, &peers);
     int err = net_lead_begin(t->lead, &point, &own, &peers);
     for (int i = 0; !err && i < WARM_UPS + WINDOWS && !*t->cancel; i++) {
         err = i == WARM_UPS ? net_lead_mark(t->lead) : 0;
@@ -157,13 +155,13 @@ static int refuse(const struct opts *o, const struct net_params *p, char *error,
 {
     if (opts_values(o, "transport")->n != 1)
         snprintf(error, len, "--tune looks for one transport's plateau: --transport tcp, say");
-    else if (net_party_kind(p) == NET_GROUP_MPI)
+    else if (net_peer_kind(p) == NET_GROUP_MPI)
         snprintf(error, len, "--tune takes a listener or a process here as its peer, not ranks");
     else if (p->secret_file && !strcmp(p->secret_file, "-"))
         snprintf(error, len,
                  "--tune meets the peer twice, and stdin tells the secret but once: give "
                  "--secret-file a file");
-    else if (net_party_kind(p) == NET_GROUP_LOCAL && net_party_gpu(p->peer_memory))
+    else if (net_peer_kind(p) == NET_GROUP_LOCAL && net_peer_gpu(p->peer_memory))
         snprintf(
             error, len,
             "--tune forks a peer, and after it another one, which could use no GPU by then: for "
@@ -191,7 +189,7 @@ int net_tune(struct opts *o, const struct net_params *p, const volatile int *can
         snprintf(error, len, "hwloc cannot read this machine's topology: %s", strerror(-err));
     if (err)
         return err;
-    err = net_party_open(&c, p, &secret, cancel, error, len);
+    err = net_peer_open(&c, p, &secret, cancel, error, len);
     if (!err) {
         err = net_lead_open(&t.lead, c, t.topo, 0);
         if (err && t.lead)

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include "benches/net/party.h"
+#include "benches/net/net_work.h"
 #include "cuda_fixture.h"
 #include "scratch_tree.h"
 
@@ -254,9 +254,9 @@ static void use_and_fork(void *arg, char *text, size_t len)
     bool before = gpus_used();
     gpus_module(gpus, NULL);
     cuda_fixture_child(ask_again, NULL, below, sizeof(below));
-    int err = net_party_open(&c, &params, NULL, NULL, refused, sizeof(refused));
+    int err = net_peer_open(&c, &params, NULL, NULL, refused, sizeof(refused));
     params.peer_memory = "host";
-    int none = net_party_open(&c, &params, NULL, NULL, not_refused, sizeof(not_refused));
+    int none = net_peer_open(&c, &params, NULL, NULL, not_refused, sizeof(not_refused));
     channel_close(c);
     gpus_close(gpus);
     snprintf(text, len, "%d %d; %s; %d %s; %d", before, gpus_used(), below, err, refused, none);

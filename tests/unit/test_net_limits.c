@@ -11,8 +11,7 @@
 
 #include <cmocka.h>
 
-#include "benches/net/lead_state.h"
-#include "benches/net/net_session.h"
+#include "benches/net/lead.h"
 #include "benches/net/net_work.h"
 
 #define GB_EACH                                                                                    \

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "benches/net/tune.h"
+#include "benches/net/net_work.h"
 
 /* Rates in the order of the doublings, the last one 0. */
 static bool is_there(void *arg, unsigned i, const struct search_result *so_far)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is the peer: see party.h. */
-#include "benches/net/party.h"
-
+/* Who is the peer: see net_work.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "benches/net/net_work.h"
 #include "core/exit_code.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
@@ -14,7 +13,7 @@
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
 
-void net_party_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
+void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
 {
     *own = (struct net_local){.node = p->node};
     *peers = (struct net_local){.node = p->peer_node};
@@ -24,7 +23,7 @@ void net_party_locals(const struct net_params *p, struct net_local *own, struct 
     snprintf(peers->memory, sizeof(peers->memory), "%s", p->peer_memory ? p->peer_memory : "");
 }
 
-enum net_group net_party_kind(const struct net_params *p)
+enum net_group net_peer_kind(const struct net_params *p)
 {
     if (p->host || p->listen)
         return NET_GROUP_SOCK;
@@ -46,7 +45,8 @@ static int connect_peer(struct channel **c, const struct net_params *p, struct n
     return err ? err : meet_connect(&m, c, error, len);
 }
 
-int net_party_fork(struct channel **c, const struct net_local *own)
+/* A child as the peer. */
+static int net_peer_fork(struct channel **c, const struct net_local *own)
 {
     struct net_service service = {.own = own};
 
@@ -70,10 +70,11 @@ static int join_world(unsigned *rank, char *error, size_t len)
     return err;
 }
 
-/* A peer that is to have its buffers in a GPU's memory cannot be forked from a process that has used one. */
+/* A peer that is to have its buffers in a GPU's memory cannot be forked from a process that
+ * has used one. */
 static int check_fork(const struct net_params *p, char *error, size_t len)
 {
-    if (!gpus_used() || !net_party_gpu(p->peer_memory))
+    if (!gpus_used() || !net_peer_gpu(p->peer_memory))
         return 0;
     snprintf(error, len,
              "--peer-memory %s: another peer would have to be forked, but this process has used a "
@@ -83,7 +84,7 @@ static int check_fork(const struct net_params *p, char *error, size_t len)
     return -EBUSY;
 }
 
-bool net_party_gpu(const char *memory)
+bool net_peer_gpu(const char *memory)
 {
     struct place place;
     char error[256];
@@ -92,13 +93,13 @@ bool net_party_gpu(const char *memory)
            !place_parse(memory, PLACE_WHOLE | PLACE_GPU, &place, error, sizeof(error)) && place.gpu;
 }
 
-int net_party_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
-                   const volatile int *cancel, char *error, size_t len)
+int net_peer_open(struct channel **c, const struct net_params *p, struct net_secret *secret,
+                  const volatile int *cancel, char *error, size_t len)
 {
     unsigned rank = 0;
     int err;
 
-    switch (net_party_kind(p)) {
+    switch (net_peer_kind(p)) {
     case NET_GROUP_SOCK:
         return connect_peer(c, p, secret, cancel, error, len);
     case NET_GROUP_MPI:
@@ -109,14 +110,14 @@ int net_party_open(struct channel **c, const struct net_params *p, struct net_se
     default:
         err = check_fork(p, error, len);
         if (!err)
-            err = net_party_fork(c, NULL);
+            err = net_peer_fork(c, NULL);
     }
     if (err && !error[0])
         snprintf(error, len, "cannot start the peer: %s", strerror(-err));
     return err;
 }
 
-void net_party_end(void)
+void net_peer_end(void)
 {
     mpi_end();
 }
@@ -144,7 +145,7 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
                             .ready = say_ready};
     int err = meet_secret_need(p->secret_file, &secret, error, len);
 
-    net_party_locals(p, &own, &peers);
+    net_peer_locals(p, &own, &peers);
     if (!strcmp(own.memory, "host")) /* by default: then it is the leader's to say */
         own.memory[0] = 0;
     if (!err)
@@ -152,7 +153,8 @@ static int listen_for(const struct net_params *p, const volatile int *cancel, ch
     return err == -EINTR ? 0 : err;
 }
 
-/* One of a launcher's processes, it may be, of which each would have a peer of its own, and measure beside the others. */
+/* One of a launcher's processes, it may be, of which each would have a peer of its own, and measure
+ * beside the others. */
 static int check_alone(enum net_group kind, char *error, size_t len)
 {
     char unknown[320];
@@ -170,8 +172,8 @@ static int serve_rank(const struct net_params *p, unsigned rank, char *error, si
     struct channel *c = NULL;
     int err = rank == 1 ? mpi_channel(&c, 0) : 0;
 
-    net_party_locals(p, &peers,
-                     &own); /* one command line for both ranks: the peer's part is its own */
+    net_peer_locals(p, &peers,
+                    &own); /* one command line for both ranks: the peer's part is its own */
     if (err) {
         snprintf(error, len, "cannot reach rank 0: %s", strerror(-err));
         return err;
@@ -194,8 +196,8 @@ static int exit_of(int err)
     return err ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-/* A leader without its secret is told before anything is measured. On standard input it stands once, for
- * the meeting. */
+/* A leader without its secret is told before anything is measured. On standard input it stands
+ * once, for the meeting. */
 static int check_secret(const struct net_params *p, char *error, size_t len)
 {
     bool is_stdin = p->secret_file && !strcmp(p->secret_file, "-");
@@ -204,9 +206,9 @@ static int check_secret(const struct net_params *p, char *error, size_t len)
     return p->host && !is_stdin ? meet_secret_need(p->secret_file, &secret, error, len) : 0;
 }
 
-int net_party_serve(const struct net_params *p, const volatile int *cancel)
+int net_peer_serve(const struct net_params *p, const volatile int *cancel)
 {
-    enum net_group kind = net_party_kind(p);
+    enum net_group kind = net_peer_kind(p);
     char error[MEET_ERROR_BYTES] = "";
     unsigned rank = 0;
     bool lead = !p->listen;

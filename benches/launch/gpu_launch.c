@@ -3,16 +3,12 @@
 #include "benches/launch/gpu_launch.h"
 
 #include <errno.h>
-#include <hwloc.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/host_buffer.h"
-#include "core/hw/topo.h"
 
-#define KEPT_FREE  16 /* a 16th of the memory that is free is left to others */
 #define FILL_BLOCK 256
 #define FILL_GRID  (LAUNCH_WORDS / FILL_BLOCK)
 
@@ -238,26 +234,6 @@ const struct launch_op *launch_find(const char *name)
     return NULL;
 }
 
-uint64_t launch_needs(const struct launch_op *op, uint64_t bytes)
-{
-    if (!(op->flags & LAUNCH_BYTES))
-        return 0;
-    return op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2 ? 2 * bytes : bytes;
-}
-
-int launch_has(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes)
-{
-    int err = 0;
-
-    if (op->flags & LAUNCH_ON_HOST)
-        *bytes = host_available();
-    else
-        err = gpu_ops(gpu)->free_bytes(gpu, bytes);
-    if (!err && *bytes != UINT64_MAX)
-        *bytes -= *bytes / KEPT_FREE;
-    return err;
-}
-
 static int open_parts(struct launch *l)
 {
     const struct gpu_ops *ops = gpu_ops(l->gpu);
@@ -305,16 +281,6 @@ void launch_close(struct launch *l)
     ops->free(l->gpu, GPU_DEVICE, l->device);
     ops->free(l->gpu, GPU_PINNED, l->host);
     *l = (struct launch){0};
-}
-
-int launch_bind(const struct topo *topo, unsigned node)
-{
-    struct hwloc_topology *topology = topo_hwloc(topo);
-    hwloc_obj_t at = hwloc_get_numanode_obj_by_os_index(topology, node);
-
-    if (!at || !at->cpuset || hwloc_bitmap_iszero(at->cpuset))
-        return -EOPNOTSUPP;
-    return hwloc_set_cpubind(topology, at->cpuset, HWLOC_CPUBIND_THREAD) ? -errno : 0;
 }
 
 int launch_again(struct launch *l)

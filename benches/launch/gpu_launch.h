@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a call to a GPU costs the host, by the host's clock: handing a kernel over, waiting for it, graphs,
- * events, memory, the driver itself. One operation is one number; nothing is held back, for queueing is
- * what is measured.
+ * What a call to a GPU costs the host, by the host's clock: handing a kernel over, waiting for it,
+ * graphs, events, memory, the driver itself. One operation is one number; nothing is held back, for
+ * queueing is what is measured.
  */
 #ifndef PLUMB_BENCHES_LAUNCH_GPU_LAUNCH_H
 #define PLUMB_BENCHES_LAUNCH_GPU_LAUNCH_H
@@ -21,8 +21,8 @@ struct launch_op {
     const char *name, *help;
     unsigned flags;
     int (*once)(struct launch *l); /* the timed thing */
-    /* Those that follow may be NULL. Not timed, after each: keeps what is queued short, so that a full
-     * queue makes nobody wait. */
+    /* Those that follow may be NULL. Not timed, after each: keeps what is queued short, so that a
+     * full queue makes nobody wait. */
     int (*rest)(struct launch *l);
     int (*prepare)(struct launch *l);
     int (*check)(struct launch *l, char *what, size_t len); /* as launch_check() */
@@ -47,21 +47,11 @@ struct launch {
 
 #define LAUNCH_WORDS 4096
 
-/* Memory that the operation takes when asked for so many bytes; 0: it takes none. */
-uint64_t launch_needs(const struct launch_op *op, uint64_t bytes);
-/* What there is for it now. 0, or -errno (see gpu_error()). */
-int launch_has(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes);
-
-/* `nodes` and `bytes` count where the operation's flags say so. 0 or -errno (see gpu_error()); close it
- * in any case. */
+/* `nodes` and `bytes` count where the operation's flags say so. 0 or -errno (see gpu_error());
+ * close it in any case. */
 int launch_open(struct launch *l, struct gpu *gpu, const struct launch_op *op, uint64_t nodes,
                 uint64_t bytes);
 void launch_close(struct launch *l);
-
-/* The calling thread runs on CPUs of that NUMA node, whichever the scheduler likes; topo_unbind_self()
- * undoes it. 0, -EOPNOTSUPP where none of them may be used, or -errno. */
-struct topo;
-int launch_bind(const struct topo *topo, unsigned node);
 
 /* One operation. 0 with *ns, or -errno. */
 int launch_once(struct launch *l, uint64_t *ns);
@@ -70,9 +60,9 @@ int launch_many(struct launch *l, uint64_t n, uint64_t *ns);
 /* One that is not timed, to be warm again after an interruption. */
 int launch_again(struct launch *l);
 
-/* Does what is called that way really run on the GPU? Fills memory by a kernel handed over in the same
- * way, and compares all of it; where the operation moves bytes, those too. 0, -EBADMSG with *what, or
- * -errno. */
+/* Does what is called that way really run on the GPU? Fills memory by a kernel handed over in the
+ * same way, and compares all of it; where the operation moves bytes, those too. 0, -EBADMSG with
+ * *what, or -errno. */
 int launch_check(struct launch *l, uint64_t seed, char *what, size_t len);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* launch: what it costs to make a GPU do something, by the host's clock. */
 #include <errno.h>
+#include <hwloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "core/bench/bench.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
+#include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 #include "core/row_facts.h"
@@ -16,6 +18,8 @@
 #define MIN_SAMPLES    "10000"
 #define MANY_SAMPLE_NS 10000000u
 #define MANY_SAMPLES   200
+
+#define KEPT_FREE 16 /* a 16th of the memory that is free is left to others */
 
 #define NODE_NEAR (-2) /* that of the GPU */
 
@@ -110,11 +114,33 @@ static int find_gpu(struct point *pt, const char *name, struct gpu **gpu)
     return point_gpu(pt, place.index, gpu);
 }
 
+/* Memory that the operation takes when asked for so many bytes; 0: it takes none. */
+static uint64_t needs_of(const struct launch_op *op, uint64_t bytes)
+{
+    if (!(op->flags & LAUNCH_BYTES))
+        return 0;
+    return op->flags & LAUNCH_KEEPS && bytes <= UINT64_MAX / 2 ? 2 * bytes : bytes;
+}
+
+/* What there is for it now. 0, or -errno (see gpu_error()). */
+static int free_for(struct gpu *gpu, const struct launch_op *op, uint64_t *bytes)
+{
+    int err = 0;
+
+    if (op->flags & LAUNCH_ON_HOST)
+        *bytes = host_available();
+    else
+        err = gpu_ops(gpu)->free_bytes(gpu, bytes);
+    if (!err && *bytes != UINT64_MAX)
+        *bytes -= *bytes / KEPT_FREE;
+    return err;
+}
+
 /* Memory that the operation takes must be there: else it is not the call that is measured. */
 static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op *op, uint64_t bytes)
 {
-    uint64_t need = launch_needs(op, bytes), has = UINT64_MAX;
-    int err = need ? launch_has(gpu, op, &has) : 0;
+    uint64_t need = needs_of(op, bytes), has = UINT64_MAX;
+    int err = need ? free_for(gpu, op, &has) : 0;
 
     if (err)
         return point_gpu_failed(pt, gpu, err);
@@ -127,7 +153,18 @@ static int check_room(struct point *pt, struct gpu *gpu, const struct launch_op 
     return 0;
 }
 
-/* The calls come from CPUs of one node, whichever the scheduler likes. */
+/* The calling thread runs on CPUs of that NUMA node, whichever the scheduler likes. -EOPNOTSUPP:
+ * none of them may be used. */
+static int bind_cpus(const struct topo *topo, unsigned node)
+{
+    struct hwloc_topology *topology = topo_hwloc(topo);
+    hwloc_obj_t at = hwloc_get_numanode_obj_by_os_index(topology, node);
+
+    if (!at || !at->cpuset || hwloc_bitmap_iszero(at->cpuset))
+        return -EOPNOTSUPP;
+    return hwloc_set_cpubind(topology, at->cpuset, HWLOC_CPUBIND_THREAD) ? -errno : 0;
+}
+
 static int bind_to(struct point *pt, struct state *st, int node)
 {
     int err;
@@ -135,7 +172,7 @@ static int bind_to(struct point *pt, struct state *st, int node)
     point_option(pt, "node", "%s", "any");
     if (node < 0)
         return 0;
-    err = launch_bind(point_topo(pt), (unsigned)node);
+    err = bind_cpus(point_topo(pt), (unsigned)node);
     if (err == -EOPNOTSUPP)
         return point_reason(pt, err, "no CPU of node %d may be used here", node);
     if (err)

@@ -25,7 +25,11 @@ static const struct bench_metric metrics[] = {{.name = "bandwidth", .units = "GB
         .where = "metric=bandwidth op=" operation " engine" by "driver level!=L2 level!=",         \
         .at = "+size", .low_below = 75, .subjects = "", .flags = HEADLINE_GPU                      \
     }
-#define HOST_MEMORY(measure) measure " level!=L1,L2,L3,L4"
+#define HOST_MEMORY(in, what, these, of, place)                                                    \
+    {                                                                                              \
+        .pipe = in, .label = what, .where = these " level!=L1,L2,L3,L4", .at = "+size",            \
+        .low_below = 60, .subjects = of, .stage = place                                            \
+    }
 
 /* Host: below 60 % of a measured ceiling or of a bus' peak, something other than the memory
  * bounds: well-tuned code on a healthy machine stays above. HBM and GDDR give 85 to 95 % of
@@ -54,32 +58,12 @@ static const struct bench_headline headlines[] = {
      .by = "level",
      .low_below = 60,
      .subjects = "cpu limits"},
-    {.pipe = "Memory",
-     .label = "triad",
-     .where = HOST_MEMORY("metric=bandwidth op=triad"),
-     .at = "+size",
-     .low_below = 60,
-     .subjects = "memory numa limits"},
-    {.pipe = "Memory",
-     .label = "read",
-     .where = HOST_MEMORY("metric=bandwidth op=read"),
-     .at = "+size",
-     .low_below = 60,
-     .subjects = "memory numa limits"},
-    {.pipe = "Latency",
-     .label = "load from memory, page by page",
-     .where = HOST_MEMORY("metric=latency_page_by_page op=latency"),
-     .at = "+size",
-     .low_below = 60,
-     .subjects = "memory numa clock",
-     .stage = STAGE_LATENCY},
-    {.pipe = "Latency",
-     .label = "random load, page walks included",
-     .where = HOST_MEMORY("metric=latency op=latency"),
-     .at = "+size",
-     .low_below = 60,
-     .subjects = "memory numa clock",
-     .stage = STAGE_LATENCY},
+    HOST_MEMORY("Memory", "triad", "metric=bandwidth op=triad", "memory numa limits", STAGE_NONE),
+    HOST_MEMORY("Memory", "read", "metric=bandwidth op=read", "memory numa limits", STAGE_NONE),
+    HOST_MEMORY("Latency", "load from memory, page by page",
+                "metric=latency_page_by_page op=latency", "memory numa clock", STAGE_LATENCY),
+    HOST_MEMORY("Latency", "random load, page walks included", "metric=latency op=latency",
+                "memory numa clock", STAGE_LATENCY),
     {.pipe = NULL},
 };
 

@@ -504,11 +504,11 @@ void net_facts_take(struct net_end *e)
         less_mark(e, &e->facts[i]);
 }
 
-void net_tell(struct net_end *e, struct net_told *told)
+void net_report_make(struct net_end *e, struct net_report *report)
 {
-    *told = (struct net_told){.proof = e->proof, .n_facts = (uint32_t)e->n_facts};
-    memcpy(told->facts, e->facts, sizeof(told->facts));
-    net_end_rails(e, &told->rails);
+    *report = (struct net_report){.proof = e->proof, .n_facts = (uint32_t)e->n_facts};
+    memcpy(report->facts, e->facts, sizeof(report->facts));
+    net_end_rails(e, &report->rails);
 }
 
 #define END(text) ((text)[sizeof(text) - 1] = 0)
@@ -527,15 +527,15 @@ bool net_rails_sound(struct net_rails *rails)
     return true;
 }
 
-bool net_told_sound(struct net_told *told)
+bool net_report_sound(struct net_report *report)
 {
-    END(told->proof.text);
-    if (told->n_facts > NET_FACTS_MAX || !net_rails_sound(&told->rails))
+    END(report->proof.text);
+    if (report->n_facts > NET_FACTS_MAX || !net_rails_sound(&report->rails))
         return false;
-    for (unsigned i = 0; i < told->n_facts; i++) {
-        END(told->facts[i].metric);
-        END(told->facts[i].unit);
-        if (!units_find(told->facts[i].unit))
+    for (unsigned i = 0; i < report->n_facts; i++) {
+        END(report->facts[i].metric);
+        END(report->facts[i].unit);
+        if (!units_find(report->facts[i].unit))
             return false;
     }
     return true;
@@ -567,7 +567,7 @@ uint32_t net_protocol(void)
         sizeof(struct net_hello),
         sizeof(struct net_order),
         sizeof(struct net_rails),
-        sizeof(struct net_told),
+        sizeof(struct net_report),
         sizeof(struct net_reading),
         sizeof(struct net_reply),
         __BYTE_ORDER__,

@@ -37,7 +37,7 @@ static bool is_loss(int err)
  * of what was measured. */
 static bool is_cut(const struct net_lead *l, char *why, size_t len)
 {
-    const struct net_rails *rails = &l->told[NET_OWN].rails;
+    const struct net_rails *rails = &l->reports[NET_OWN].rails;
 
     if (!l->same_machine && l->address.ss_family != AF_UNSPEC &&
         nic_is_cut((const void *)&l->address, why, len))
@@ -267,15 +267,16 @@ static int open_both(struct net_lead *l, const struct net_local *peers)
     err = net_lead_send(l, NET_ASK_OPEN, &order, sizeof(order));
     l->peer_open = !err;
     if (!err)
-        err = net_lead_reply(l, NET_ASK_OPEN, &l->told[NET_PEER].rails, sizeof(struct net_rails),
+        err = net_lead_reply(l, NET_ASK_OPEN, &l->reports[NET_PEER].rails, sizeof(struct net_rails),
                              NULL, STEP_WAIT_NS);
-    if (!err && !net_rails_sound(&l->told[NET_PEER].rails))
-        err = net_lead_fail(l, -EPROTO, "%s told devices that cannot be", channel_peer(l->channel));
-    if (!err && l->told[NET_PEER].rails.n != l->end.n_rails)
+    if (!err && !net_rails_sound(&l->reports[NET_PEER].rails))
+        err = net_lead_fail(l, -EPROTO, "%s reported devices that cannot be",
+                            channel_peer(l->channel));
+    if (!err && l->reports[NET_PEER].rails.n != l->end.n_rails)
         err = net_lead_fail(l, -EINVAL,
                             "this end has %u devices, %s has %u: give as many on both sides",
-                            l->end.n_rails, channel_peer(l->channel), l->told[NET_PEER].rails.n);
-    net_end_rails(&l->end, &l->told[NET_OWN].rails);
+                            l->end.n_rails, channel_peer(l->channel), l->reports[NET_PEER].rails.n);
+    net_end_rails(&l->end, &l->reports[NET_OWN].rails);
     return err;
 }
 
@@ -309,7 +310,7 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     l->open = true;
     l->n_blocks = 0;
     l->block_ns = NET_BLOCK_NS;
-    memset(l->told, 0, sizeof(l->told));
+    memset(l->reports, 0, sizeof(l->reports));
     int err = open_both(l, peers);
     if (!err)
         err = connect_both(l);
@@ -319,7 +320,7 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     }
     if (!err)
         err = net_lead_own(l, net_workers_start(&l->end));
-    net_end_rails(&l->end, &l->told[NET_OWN].rails); /* card() and join() may know more */
+    net_end_rails(&l->end, &l->reports[NET_OWN].rails); /* card() and join() may know more */
     if (!err)
         err = net_lead_first_reading(l);
     if (err)
@@ -327,9 +328,9 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     return err;
 }
 
-const struct net_told *net_lead_told(const struct net_lead *l, enum net_side side)
+const struct net_report *net_lead_report(const struct net_lead *l, enum net_side side)
 {
-    return &l->told[side];
+    return &l->reports[side];
 }
 
 /* The peer's end first: what is still under way then ends here with an error that nobody reads. */
@@ -428,10 +429,10 @@ static int check_both(struct net_lead *l)
 static int judge_path(struct net_lead *l)
 {
     for (int side = 0; side < NET_SIDES; side++)
-        if (l->told[side].proof.verdict == PATH_ELSEWHERE)
+        if (l->reports[side].proof.verdict == PATH_ELSEWHERE)
             return net_lead_fail(l, -EBADMSG, "the bytes went another way: at %s, %s",
                                  side == NET_OWN ? "this end" : channel_peer(l->channel),
-                                 l->told[side].proof.text);
+                                 l->reports[side].proof.text);
     return 0;
 }
 
@@ -446,11 +447,11 @@ int net_lead_end(struct net_lead *l)
     if (!err)
         err = check_both(l);
     if (!err)
-        err = net_lead_ask(l, NET_ASK_TELL, &l->told[NET_PEER], sizeof(l->told[NET_PEER]));
-    if (!err && !net_told_sound(&l->told[NET_PEER]))
-        err = net_lead_fail(l, -EPROTO, "%s told what cannot be", channel_peer(l->channel));
+        err = net_lead_ask(l, NET_ASK_REPORT, &l->reports[NET_PEER], sizeof(l->reports[NET_PEER]));
+    if (!err && !net_report_sound(&l->reports[NET_PEER]))
+        err = net_lead_fail(l, -EPROTO, "%s reported what cannot be", channel_peer(l->channel));
     if (!err) {
-        net_tell(&l->end, &l->told[NET_OWN]);
+        net_report_make(&l->end, &l->reports[NET_OWN]);
         err = judge_path(l);
     }
     return err;

@@ -91,7 +91,7 @@ unsigned net_lead_costs(struct net_lead *lead, enum net_side side, struct net_co
  * NULL: only that. */
 unsigned net_lead_threads(struct net_lead *lead, enum net_side side, double *cores);
 
-const struct net_told *net_lead_told(const struct net_lead *lead, enum net_side side);
+const struct net_report *net_lead_report(const struct net_lead *lead, enum net_side side);
 bool net_lead_same_machine(const struct net_lead *lead);
 unsigned net_lead_thread_count(const struct net_lead *lead); /* that serve a direction at one end */
 bool net_lead_polls(const struct net_lead *lead); /* they are busy whatever there is to do */
@@ -117,7 +117,7 @@ struct net_lead {
     bool open, peer_open; /* a point is */
     struct net_order order;
     struct net_end end;
-    struct net_told told[NET_SIDES];
+    struct net_report reports[NET_SIDES];
     struct net_readings last; /* where the next sample begins */
     uint64_t last_ns, longest_ns;
     struct net_readings mark, block; /* where sampling began; where the block that is open did */

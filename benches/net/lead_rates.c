@@ -42,7 +42,7 @@ static int check_reading(struct net_lead *l, const struct net_reading *r,
             sound &= r->rates[d][i].bytes >= last->rates[d][i].bytes &&
                      r->rates[d][i].messages >= last->rates[d][i].messages;
     return sound ? 0
-                 : net_lead_fail(l, -EPROTO, "%s told readings that cannot be",
+                 : net_lead_fail(l, -EPROTO, "%s reported readings that cannot be",
                                  channel_peer(l->channel));
 }
 
@@ -395,7 +395,7 @@ static void limit_of(struct net_lead *l, unsigned rail, struct net_rate_name *na
     name->limit_gbps = NAN;
     name->limit_source[0] = 0;
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct net_rail *r = &l->told[side].rails.rails[rail];
+        const struct net_rail *r = &l->reports[side].rails.rails[rail];
         double gbps = net_limit_gbps(r, r->kind, l->end.point, source, sizeof(source));
         if (!(isnan(name->limit_gbps) || gbps < name->limit_gbps))
             continue;
@@ -434,7 +434,7 @@ static void find_shared(const struct net_lead *l, char *why, size_t len)
 
     why[0] = 0;
     for (int side = 0; side < NET_SIDES && !why[0]; side++) {
-        const struct net_rails *rails = &l->told[side].rails;
+        const struct net_rails *rails = &l->reports[side].rails;
         if (nic_rails_add_up(rails->rails, rails->n, text, sizeof(text)))
             snprintf(why, len, "no limit: at %s, %s", side == NET_OWN ? "this end" : "the peer",
                      text);

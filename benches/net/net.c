@@ -326,9 +326,9 @@ static const struct opt options[] = {
 
 /* A latency of which nobody says how long or how often ends by our choice; else so many samples are
  * kept as are asked for. */
-static int default_samples(struct opts *o, bool told)
+static int default_samples(struct opts *o, bool is_set)
 {
-    if (told)
+    if (is_set)
         return opts_default(o, "max-samples", MOST_SAMPLES);
     return opts_values(o, "max-samples")->given ? 0 : opts_set(o, "samples-chosen", "true");
 }
@@ -336,7 +336,7 @@ static int default_samples(struct opts *o, bool told)
 /* perftest's and iperf3's users write the host alone, and know -D and -n. */
 static int choose_defaults(struct opts *o)
 {
-    bool told = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
+    bool is_set = opts_values(o, "duration")->given || opts_values(o, "iterations")->given;
     int err = 0;
 
     if (o->n_args == 1) {
@@ -348,10 +348,10 @@ static int choose_defaults(struct opts *o)
         err = opts_default(o, "budget", opts_values(o, "duration")->texts[0]);
     else if (!err && opts_values(o, "iterations")->given)
         err = opts_default(o, "budget", "1h");
-    if (!err && told)
+    if (!err && is_set)
         err = opts_default(o, "min-samples", "1000000000"); /* it never converges */
     if (!err)
-        err = default_samples(o, told);
+        err = default_samples(o, is_set);
     if (!err && (opts_values(o, "host")->n || opts_values(o, "listen")->n))
         err = opts_default(o, "transport", "tcp,rdma");
     if (!err && !opts_values(o, "size")->given)

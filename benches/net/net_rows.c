@@ -71,8 +71,8 @@ static void cpus_text(const struct net_rails *rails, char *text, size_t len)
 
 static void set_columns(struct point *pt, struct net_session *s)
 {
-    const struct net_rails *own = &net_lead_told(s->lead, NET_OWN)->rails,
-                           *peer = &net_lead_told(s->lead, NET_PEER)->rails;
+    const struct net_rails *own = &net_lead_report(s->lead, NET_OWN)->rails,
+                           *peer = &net_lead_report(s->lead, NET_PEER)->rails;
     char from[40], to[40], names[2][128] = {"", ""};
 
     for (unsigned i = 0; i < own->n; i++) {
@@ -116,7 +116,7 @@ static void show_node(struct point *pt, const char *option, int asked,
 static void tell_nodes(struct point *pt, struct net_session *s)
 {
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct net_rails *rails = &net_lead_told(s->lead, side)->rails;
+        const struct net_rails *rails = &net_lead_report(s->lead, side)->rails;
         for (unsigned i = 1; i < rails->n; i++)
             if (rails->rails[i].node != rails->rails[0].node)
                 point_reason(pt, 0,
@@ -136,11 +136,11 @@ void net_rows_series(struct point *pt, struct net_session *s)
     net_rows_series_of(pt, s, s->rates, s->n_rates);
     set_limits(pt, s);
     set_columns(pt, s);
-    show_node(pt, "node", p->node, &net_lead_told(s->lead, NET_OWN)->rails);
-    show_node(pt, "peer_node", p->peer_node, &net_lead_told(s->lead, NET_PEER)->rails);
+    show_node(pt, "node", p->node, &net_lead_report(s->lead, NET_OWN)->rails);
+    show_node(pt, "peer_node", p->peer_node, &net_lead_report(s->lead, NET_PEER)->rails);
     tell_nodes(pt, s);
     for (int side = 0; side < NET_SIDES; side++) /* of this end the GPU itself has said so */
-        if (net_lead_told(s->lead, side)->rails.rails[0].simulated)
+        if (net_lead_report(s->lead, side)->rails.rails[0].simulated)
             pt->origin = "simulated";
 }
 
@@ -259,10 +259,10 @@ static void add_costs(struct point *pt, struct net_session *s)
     }
 }
 
-static void add_facts(struct point *pt, const struct net_told *told, const char *side)
+static void add_facts(struct point *pt, const struct net_report *report, const char *side)
 {
-    for (unsigned i = 0; i < told->n_facts && i < NET_FACTS_MAX; i++) {
-        const struct net_fact *fact = &told->facts[i];
+    for (unsigned i = 0; i < report->n_facts && i < NET_FACTS_MAX; i++) {
+        const struct net_fact *fact = &report->facts[i];
         figure_value(add_figure(pt, fact->metric, fact->unit, side, ""), fact->value);
     }
 }
@@ -303,7 +303,7 @@ void net_rows_figures(struct point *pt, struct net_session *s)
         add_costs(pt, s);
     if (s->point.connections)
         for (int side = 0; side < NET_SIDES; side++)
-            add_facts(pt, net_lead_told(s->lead, side), sides[side]);
+            add_facts(pt, net_lead_report(s->lead, side), sides[side]);
     set_columns(pt, s); /* the rails' text may know more now */
 }
 
@@ -338,7 +338,7 @@ void net_rows_judge(struct point *pt, struct net_session *s)
 void net_rows_evidence(struct point *pt, struct net_session *s)
 {
     for (int side = 0; side < NET_SIDES; side++) {
-        const struct path_proof *proof = &net_lead_told(s->lead, side)->proof;
+        const struct path_proof *proof = &net_lead_report(s->lead, side)->proof;
         pt->carriers |= proof->carriers;
         if (proof->text[0])
             evidence_add(pt->evidence, sizeof(pt->evidence), "%s: %s", sides[side], proof->text);

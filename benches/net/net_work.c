@@ -166,7 +166,7 @@ static void show_point(struct point *pt, const struct net_point *point)
  * of its own. */
 static int bind_leader(struct point *pt, struct net_session *s)
 {
-    const struct net_rails *rails = &net_lead_told(s->lead, NET_OWN)->rails;
+    const struct net_rails *rails = &net_lead_report(s->lead, NET_OWN)->rails;
     unsigned cpu =
         rails->cpus[rails->n_cpus - 1]; /* beside streams: not a worker's, if there is another */
     int err = topo_bind_self(point_topo(pt), cpu);

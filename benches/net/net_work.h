@@ -84,7 +84,7 @@ int net_peer_serve(const struct net_params *p, const volatile int *cancel);
 /* When all is done: takes leave of the launcher. */
 void net_peer_end(void);
 
-/* This end's own part of the options; what the peer is told. */
+/* This end's own part of the options; and the part of the peer. */
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
 
 /* ---- The search of --tune (tune.c) ---- */

@@ -19,12 +19,12 @@ enum net_request {
     NET_ASK_READ,      /* uint32_t, of enum net_read_flags; struct net_reading */
     NET_ASK_STOP,      /* -; what each connection has sent: uint64_t[connections] */
     NET_ASK_DRAIN,     /* what the leader's have sent; - : all of it has been received */
-    NET_ASK_PROVE, /* what each of the leader's connections has received; what the peer's have */
-    NET_ASK_CHECK, /* -; - */
-    NET_ASK_TELL,  /* -; struct net_told */
-    NET_ASK_CLOSE, /* -; - : the point is over, however far it came */
-    NET_ASK_BYE,   /* the session is over; no reply */
-    NET_ASK_BEAT,  /* the leader is at work on something long; no reply */
+    NET_ASK_PROVE,  /* what each of the leader's connections has received; what the peer's have */
+    NET_ASK_CHECK,  /* -; - */
+    NET_ASK_REPORT, /* -; struct net_report */
+    NET_ASK_CLOSE,  /* -; - : the point is over, however far it came */
+    NET_ASK_BYE,    /* the session is over; no reply */
+    NET_ASK_BEAT,   /* the leader is at work on something long; no reply */
     /* From the peer, each NET_BEAT_NS, before a reply that takes it long: it is at work. */
     NET_BEAT,
 };
@@ -78,7 +78,7 @@ struct net_reading {
     uint64_t worker_ns[NET_WORKERS_MAX]; /* CPU time of each thread */
 };
 
-struct net_told {
+struct net_report {
     struct net_rails rails; /* again: their text may know more now */
     uint32_t n_facts, reserved;
     struct net_fact facts[NET_FACTS_MAX];
@@ -102,22 +102,22 @@ int net_workers_drain(struct net_end *e, const uint64_t *sent, net_beat_fn *beat
 int net_pong_start(struct net_end *e);
 int net_pong_end(struct net_end *e); /* waits for it */
 void net_read(struct net_end *e, struct net_reading *r, uint32_t flags);
-/* What the transport says now: kept for net_tell(), less what it said at the mark where
+/* What the transport says now: kept for net_report_make(), less what it said at the mark where
  * it counts up. */
 void net_facts_take(struct net_end *e);
 /* How many threads serve a direction at an end that serves it. */
 unsigned net_threads(const struct net_end *e);
 /* The idle machine, watched for so long; NAN where it cannot be known. */
 void net_watch_idle(uint64_t ns, struct net_hello *hello);
-/* What the other end told is whole: texts end, numbers are within bounds, units are known. */
+/* What the other end reports is whole: texts end, numbers are within bounds, units are known. */
 bool net_rails_sound(struct net_rails *rails);
-bool net_told_sound(struct net_told *told);
+bool net_report_sound(struct net_report *report);
 
 /* What this end should have put through each rail since net_workers_start(). */
 void net_prove_begin(struct net_end *e);
 void net_prove_end(struct net_end *e, const uint64_t *others_received);
 void net_received(const struct net_end *e, uint64_t *received); /* of connections, and the ping's */
-void net_tell(struct net_end *e, struct net_told *told);
+void net_report_make(struct net_end *e, struct net_report *report);
 
 /* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell
  * silent. `arg`: struct net_service. */

@@ -196,7 +196,7 @@ static int exit_of(int err)
     return err ? EXIT_INCOMPLETE : EXIT_GOOD;
 }
 
-/* A leader without its secret is told before anything is measured. On standard input it stands
+/* A leader without its secret is refused before anything is measured. On standard input it stands
  * once, for the meeting. */
 static int check_secret(const struct net_params *p, char *error, size_t len)
 {

@@ -172,11 +172,11 @@ static int check(struct server *s, size_t len)
     return s->end.ops->check(&s->end);
 }
 
-static int tell(struct server *s, size_t len)
+static int report(struct server *s, size_t len)
 {
     (void)len;
-    net_tell(&s->end, (void *)s->out.body);
-    s->out_len = sizeof(struct net_told);
+    net_report_make(&s->end, (void *)s->out.body);
+    s->out_len = sizeof(struct net_report);
     return 0;
 }
 
@@ -207,7 +207,7 @@ static const struct {
     [NET_ASK_DRAIN] = {drain, STOPPED, STOPPED, DRAINED},
     [NET_ASK_PROVE] = {prove, DRAINED, DRAINED, NOTHING},
     [NET_ASK_CHECK] = {check, DRAINED, DRAINED, NOTHING},
-    [NET_ASK_TELL] = {tell, DRAINED, DRAINED, NOTHING},
+    [NET_ASK_REPORT] = {report, DRAINED, DRAINED, NOTHING},
     [NET_ASK_CLOSE] = {close_point, NOTHING, DRAINED, NOTHING},
 };
 

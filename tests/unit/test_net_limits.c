@@ -29,7 +29,7 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
     l->end.point = p;
     l->end.n_rails = n;
     for (int side = 0; side < NET_SIDES; side++) {
-        struct net_rails *rails = &l->told[side].rails;
+        struct net_rails *rails = &l->reports[side].rails;
         rails->n = n;
         for (unsigned i = 0; i < n; i++) {
             struct net_rail *r = &rails->rails[i];
@@ -84,7 +84,7 @@ static void no_sum_of_what_is_shared(void **state)
     (void)state;
     for (int side = 0; side < NET_SIDES; side++) {
         scene(&lead, &point, 2, true, true);
-        lead.told[side].rails.rails[1].vf = 1;
+        lead.reports[side].rails.rails[1].vf = 1;
         assert_string_equal(rates(),
                             "both-forward card0:1 11.6, both-forward card1:1 11.6, both-forward "
                             "all nan, both-reverse card0:1 11.6, both-reverse card1:1 11.6, "
@@ -97,7 +97,7 @@ static void no_sum_of_what_is_shared(void **state)
         /* Two ports of a card whose PCIe link carries 126 Gb/s. */
         scene(&lead, &point, 2, true, false);
         for (unsigned i = 0; i < 2; i++) {
-            struct net_rail *r = &lead.told[side].rails.rails[i];
+            struct net_rail *r = &lead.reports[side].rails.rails[i];
             snprintf(r->address, sizeof(r->address), "0000:05:00.%u", i);
             r->pcie = (struct net_pcie){.gt_s = 8, .width = 16};
         }
@@ -105,12 +105,12 @@ static void no_sum_of_what_is_shared(void **state)
         assert_non_null(strstr(names[2].limit_source, "shares its card's PCIe link"));
         /* Two interfaces with a tag may stand on one port; two ports whose packets have a tag are two. */
         scene(&lead, &point, 2, true, false);
-        lead.told[side].rails.rails[0].vlan = lead.told[side].rails.rails[1].vlan = 1;
+        lead.reports[side].rails.rails[0].vlan = lead.reports[side].rails.rails[1].vlan = 1;
         for (unsigned i = 0; i < 2; i++)
-            snprintf(lead.told[side].rails.rails[i].kind, 8, "roce v2");
+            snprintf(lead.reports[side].rails.rails[i].kind, 8, "roce v2");
         rates();
         assert_true(names[2].limit_gbps > 1);
-        snprintf(lead.told[side].rails.rails[1].kind, 8, "tcp");
+        snprintf(lead.reports[side].rails.rails[1].kind, 8, "tcp");
         rates();
         assert_true(isnan(names[2].limit_gbps));
         assert_non_null(strstr(names[2].limit_source, "is a VLAN, which may share its port"));
@@ -122,7 +122,7 @@ static void a_sum_with_a_part_that_is_not_known_says_which(void **state)
     (void)state;
     scene(&lead, &point, 2, true, true);
     for (int side = 0; side < NET_SIDES; side++) {
-        struct net_rail *r = &lead.told[side].rails.rails[1];
+        struct net_rail *r = &lead.reports[side].rails.rails[1];
         r->line_gbps = 0;
         snprintf(r->line_source, sizeof(r->line_source), "card1 hides it");
     }
@@ -139,8 +139,8 @@ static void threads_without_a_stream_carry_nothing(void **state)
     (void)state;
     scene(&lead, &point, 1, true, false);
     for (int side = 0; side < NET_SIDES; side++) {
-        snprintf(lead.told[side].rails.rails[0].kind, 4, "shm");
-        lead.told[side].rails.rails[0].line_gbps = 80;
+        snprintf(lead.reports[side].rails.rails[0].kind, 4, "shm");
+        lead.reports[side].rails.rails[0].line_gbps = 80;
     }
     point.threads = 8;
     assert_string_equal(rates(), "forward 10.0");

@@ -125,6 +125,7 @@ static void test_wire_bytes(void **state)
 #define EACH         25         /* operations of a run */
 #define TRUTH_NS     200000000u /* the scheduler tells at its ticks */
 #define TOLD_WITHIN  0.35 /* of the truth: two programs on one core take turns with its caches */
+#define GOES         5
 #define SLEEP_NS     500000u
 #define CLOCKS_APART 1.001 /* the clock of the CPUs and the one of the spans: time may be slewed */
 
@@ -298,6 +299,27 @@ static void take_one_cpu(cpu_set_t *before)
     assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 }
 
+/* One measurement beside what the scheduler says before and after it. What other programs do to the
+ * caches and to the clock of the CPU may come between: then it is one of several goes. */
+static bool agrees(struct fixture *f, unsigned op_ns, unsigned *given)
+{
+    double before_ns = turn_ns();
+    work->turns = (uint64_t)(op_ns / before_ns);
+    struct told told = told_of(f);
+    double after_ns = turn_ns(), turns = 2 * (double)work->turns;
+    double least = turns * fmin(before_ns, after_ns) * (1 - TOLD_WITHIN);
+    double most = turns * fmax(before_ns, after_ns) * (1 + TOLD_WITHIN);
+
+    print_message("an operation of 2 x %u ns: told %.0f, it is %.0f to %.0f, cores %.3f %s\n",
+                  op_ns, told.op_ns, least, most, told.cores, told.reason);
+    assert_true(told.cores <= CLOCKS_APART);
+    assert_true(isnan(told.op_ns) == !!strstr(told.reason, "no CPU seconds per GB"));
+    bool told_all = told.cores * told.span_ns >= RUNS * EACH * least;
+    bool right = isnan(told.op_ns) || (told.op_ns >= least && told.op_ns <= most);
+    *given += told_all && right && !isnan(told.op_ns);
+    return told_all && right;
+}
+
 /* From an operation that is nothing to one that is far longer than a reading of the CPU's clock. */
 static void test_burners_are_told_as_the_scheduler_has_them(void **state)
 {
@@ -311,19 +333,11 @@ static void test_burners_are_told_as_the_scheduler_has_them(void **state)
     take_one_cpu(&before);
     start_working(&f);
     for (unsigned op_ns = 30; op_ns < 300000; op_ns *= 8) {
-        double before_ns = turn_ns();
-        work->turns = (uint64_t)(op_ns / before_ns);
-        struct told told = told_of(&f);
-        double after_ns = turn_ns(), turns = 2 * (double)work->turns;
-        double least = turns * fmin(before_ns, after_ns) * (1 - TOLD_WITHIN);
-        double most = turns * fmax(before_ns, after_ns) * (1 + TOLD_WITHIN);
-        print_message("an operation of 2 x %u ns: told %.0f, cores %.3f %s\n", op_ns, told.op_ns,
-                      told.cores, told.reason);
-        assert_true(told.cores <= CLOCKS_APART && told.cores * told.span_ns >= RUNS * EACH * least);
-        assert_true(isnan(told.op_ns) == !!strstr(told.reason, "no CPU seconds per GB"));
-        given += !isnan(told.op_ns);
-        if (told.op_ns < least || told.op_ns > most)
-            fail_msg("%.0f ns were told, it is %.0f to %.0f", told.op_ns, least, most);
+        bool right = false;
+        for (int go = 0; go < GOES && !right; go++)
+            right = agrees(&f, op_ns, &given);
+        if (!right)
+            fail_msg("what is told of %u ns is wrong in each of %d goes", op_ns, GOES);
     }
     assert_true(given >= 2);
     stop(&f);

@@ -258,7 +258,9 @@ END
         [ "$status" -eq 4 ]
         [ $end = listener ] ||
             cells reason | grep -q "'alpha', which leads, says nothing, and 'beta' has given it up: .*does not answer"
-        [ $end = leader ] || cells reason | grep -q '127.0.0.1 .* for 6.5 s on a data connection: its process was stopped, or'
+        # The leader waits for a message, or for an answer before the first one.
+        [ $end = leader ] || cells reason | grep -qE \
+            '127.0.0.1 .*(for 6.5 s on a data connection: its process was stopped, or|does not answer: it hangs or was cut off)'
         ((SECONDS - begin <= NAMED_S))
         none_left
     done

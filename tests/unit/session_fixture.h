@@ -10,8 +10,12 @@
 
 #include "benches/allreduce/order.h"
 #include "core/clock.h"
+#include "core/group/beat.h"
 #include "core/group/world_parts.h"
 #include "tests/unit/fake_collective.h"
+
+/* 2 s for a busy machine to come to its readings, and to end. */
+#define FAULT_NS (BEAT_NAMED_NS + 2000000000u)
 
 struct fixture {
     struct world *w;

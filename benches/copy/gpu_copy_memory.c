@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at the ends of copies, and the node that it is on: see gpu_copy.h. */
+#include "benches/copy/gpu_copy.h"
+
 #include <errno.h>
 #include <hwloc.h>
 #include <math.h>

@@ -460,25 +460,24 @@ static void a_proven_loss_comes_before_a_likely_one(void **state)
     release(&s);
 }
 
-static void reference_runs_have_an_answer(void **state){
-    static const struct {const char * path, *trust, *weakest;
-}
-runs[] = {
-    {"results/reference/epyc-zen4-2vcpu", "Trust    D: ", "Weakest  not known: "},
-    {"results/reference/epyc-zen5-2vcpu", "Trust    D: ", "Memory, triad, is at 44.8 %"},
-    {"results/reference/xeon-amx-2vcpu", "Trust    D: ", "Weakest  not known: "}
-}
-}
-;
+static void reference_runs_have_an_answer(void **state)
+{
+    static const struct {
+        const char *path, *trust, *weakest;
+    } runs[] = {
+        {"results/reference/epyc-zen4-2vcpu", "Trust    D: ", "Weakest  not known: "},
+        {"results/reference/epyc-zen5-2vcpu", "Trust    D: ", "Memory, triad, is at 44.8 %"},
+        {"results/reference/xeon-amx-2vcpu", "Trust    D: ", "Weakest  not known: "},
+    };
 
-(void)state;
-for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
-    struct seen s = seen_of(runs[i].path);
+    (void)state;
+    for (size_t i = 0; i < sizeof(runs) / sizeof(*runs); i++) {
+        struct seen s = seen_of(runs[i].path);
 
-    assert_says(s.answers, runs[i].trust);
-    assert_says(s.answers, runs[i].weakest);
-    release(&s);
-}
+        assert_says(s.answers, runs[i].trust);
+        assert_says(s.answers, runs[i].weakest);
+        release(&s);
+    }
 }
 
 int main(void)

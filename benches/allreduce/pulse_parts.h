@@ -7,7 +7,7 @@
 #include <pthread.h>
 
 #include "benches/allreduce/pulse.h"
-#include "core/group/meet_socket.h"
+#include "core/group/handshake.h"
 
 #define PULSE_NEW_MAX    16 /* connections that have not said who they are */
 #define PULSE_TRIALS_MAX 64 /* other hosts that a rank tries to reach */

@@ -11,7 +11,7 @@
 #include "benches/allreduce/order.h"
 #include "core/clock.h"
 #include "core/exit_code.h"
-#include "core/group/beat.h"
+#include "core/group/channel.h"
 
 #define SLICE_NS     1000000000u
 #define ABSENT_NS    50000000u

@@ -4,7 +4,7 @@
 #define PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 
 #include "benches/allreduce/order.h"
-#include "core/group/beat.h"
+#include "core/group/channel.h"
 
 #define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "benches/net/order.h"
-#include "core/group/beat.h"
+#include "core/group/channel.h"
 #include "core/row_facts.h"
 
 #define NET_QUANTITY 1e9 /* bytes, or messages: a stream's sample is the time that so many take */

@@ -7,6 +7,7 @@
 
 #include "benches/net/net_work.h"
 #include "core/exit_code.h"
+#include "core/group/channel.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "benches/net/order.h"
-#include "core/group/beat.h"
+#include "core/group/channel.h"
 #include "core/hw/machine.h"
 
 /* A leader may be idle between two points for as long as its own measuring takes. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so (group/mpi_module.h) calls them. Buffers are
+ * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so (mpi_module.h) calls them. Buffers are
  * in host memory (mpi), or in the memory of the rank's GPU (mpi-cuda), of which an MPI that is CUDA-aware takes the pointers.
  *
  * MPI knows nothing of streams: what writes to a buffer must be done before MPI is given it (so all here waits for its stream), and what
@@ -19,9 +19,9 @@
 #include "core/collective/data.h"
 #include "core/collective/library.h"
 #include "core/collective/library_gpu.h"
+#include "core/collective/mpi_module.h"
 #include "core/collective/sockets.h"
 #include "core/group/mpi.h"
-#include "core/group/mpi_module.h"
 
 #define LOOK_NS 50000000 /* attend: twenty times a second */
 #define TURNS   64       /* between two looks at the clock */

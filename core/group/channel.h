@@ -4,18 +4,20 @@
  * measured. It is opened by a fork (the other is a child of this one), by a socket (the other is on
  * another machine, or was started by somebody else) or by MPI.
  *
- * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each carries a sequence number and
- * a MAC, so that nobody on the way can make one up, change, repeat or leave out one.
+ * A frame is a type and up to CHANNEL_FRAME_MAX bytes. Over a socket each carries a sequence number
+ * and a MAC, so that nobody on the way can make one up, change, repeat or leave out one.
  *
- * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that names it.
- * Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a channel at a time; signs of
- * life may come from another (beat.h).
+ * Every wait has a deadline: a peer that died, hangs or was cut off ends it with an error that
+ * names it. Errors: 0 or -errno; channel_error() is a sentence for people. One thread uses a
+ * channel at a time; signs of life may come from another (channel.h).
  */
 #ifndef PLUMB_CORE_GROUP_CHANNEL_H
 #define PLUMB_CORE_GROUP_CHANNEL_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 
@@ -29,28 +31,32 @@ struct channel; /* begins with struct channel_base */
 struct channel_ops {
     const char *name; /* local sock mpi */
 
-    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut off, or silent. */
+    /* 0; -ETIMEDOUT: the peer did not take it in time; -ECONNRESET: it is gone; -EHOSTUNREACH: cut
+     * off, or silent. */
     int (*send)(struct channel *c, uint16_t type, const void *data, size_t len, uint64_t wait_ns);
-    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EHOSTUNREACH; -EMSGSIZE: longer than `size`; -EPROTO: damaged or
-     * not from the peer. wait_ns 0: only what is there already (-EAGAIN: nothing). */
+    /* 0 with *type and *len; -ETIMEDOUT; -ECONNRESET; -EHOSTUNREACH; -EMSGSIZE: longer than `size`;
+     * -EPROTO: damaged or not from the peer. wait_ns 0: only what is there already (-EAGAIN:
+     * nothing). */
     int (*recv)(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
                 uint64_t wait_ns);
-    /* Is the peer still there, as far as can be told without a frame? 0; -ECONNRESET: it has ended; -EHOSTUNREACH: it is
-     * silent. Cheap. */
+    /* Is the peer still there, as far as can be told without a frame? 0; -ECONNRESET: it has ended;
+     * -EHOSTUNREACH: it is silent. Cheap. */
     int (*alive)(struct channel *c);
     /* A sign of life, which the other end's recv() takes and does not hand on. One thread may send
-     * these while another uses the channel. Left out where the peer takes nothing. NULL, as the next two: it cannot. */
+     * these while another uses the channel. Left out where the peer takes nothing. NULL, as the
+     * next two: it cannot. */
     void (*beat)(struct channel *c);
     /* From now on a peer that has sent a sign of life, and then nothing for so long, is gone:
      * -EHOSTUNREACH from alive() and recv(). Time in which neither was called does not count. */
     void (*expect)(struct channel *c, uint64_t silent_ns);
-    /* For how long nothing has come, of time in which it was looked at, and nothing waits to be read. */
+    /* For how long nothing has come, of time in which it was looked at, and nothing waits to be
+     * read. */
     uint64_t (*quiet_ns)(struct channel *c);
     /* This end's and the peer's address as the other one reaches it, port 0; -EOPNOTSUPP: not by IP
      * (a local channel says 127.0.0.1). */
     int (*address)(struct channel *c, struct sockaddr_storage *own, struct sockaddr_storage *peer);
-    /* What proves to the other end that a further connection belongs to this channel: the same bytes at
-     * both ends, others for each purpose and number; secret. */
+    /* What proves to the other end that a further connection belongs to this channel: the same
+     * bytes at both ends, others for each purpose and number; secret. */
     int (*token)(struct channel *c, const char *purpose, uint32_t number,
                  uint8_t token[CHANNEL_TOKEN_BYTES]);
     /* Ends it; a forked child is waited for (and killed where it does not end by itself). */
@@ -114,16 +120,83 @@ static inline void channel_close(struct channel *c)
         channel_base(c)->ops->close(c);
 }
 
-/* Forks a child that runs fn(channel to this process, arg) and exits with what it returns. The child
- * dies with its parent, however that comes about. 0 or -errno. */
+/* Forks a child that runs fn(channel to this process, arg) and exits with what it returns. The
+ * child dies with its parent, however that comes about. 0 or -errno. */
 typedef int channel_child_fn(struct channel *c, void *arg);
 int channel_fork(struct channel **c, channel_child_fn *fn, void *arg);
 pid_t channel_child(struct channel *c); /* whom channel_fork() made here; 0: nobody */
 
-/* Ends many children in the time of one: all are told first, and those that have not ended by themselves after it are killed.
- * Channels of another kind, and NULL, are left alone; all are still to be closed. */
+/* Ends many children in the time of one: all are told first, and those that have not ended by
+ * themselves after it are killed. Channels of another kind, and NULL, are left alone; all are still
+ * to be closed. */
 void channel_end_children(struct channel *const *c, size_t n);
-/* In a child: lets go of a channel that its parent has to another child, and that stays as it is. NULL is left alone. */
+/* In a child: lets go of a channel that its parent has to another child, and that stays as it is.
+ * NULL is left alone. */
 void channel_forget(struct channel *c);
+
+/* Signs of life over channels: a thread sends one over each, twice a second, whatever the process
+ * is at. So the other end knows within seconds who was stopped, hangs whole or was cut off, and
+ * need not wait for an answer that takes long. */
+
+/* Whoever is lost, stopped, hangs or is late is named within so long, by whoever is left: what each
+ * waits for adds up to less. */
+#define BEAT_NAMED_NS 10000000000u
+
+/* Without a sign of life for so long: of a peer that is led, and of the one who leads, whose word
+ * goes first. TCP sends again what was lost after 0.2, 0.6, 1.4, 3.0 and 6.2 s: the one who leads
+ * is given the last of these. */
+#define BEAT_LED_NS     5000000000u
+#define BEAT_LEADING_NS 6500000000u
+
+struct beat;
+
+/* Over these, until beat_end(), which goes before they are closed; `silent_ns`: what is expected of
+ * the others. Channels that cannot, and NULL, are left out. 0 or -errno: then there is none. */
+int beat_start(struct beat **b, struct channel *const *channels, unsigned n, uint64_t silent_ns);
+void beat_end(struct beat *b); /* NULL is left alone */
+
+/* ---- Numbers in the order of the network: big-endian ---- */
+
+static inline void bytes_put16(uint8_t *to, uint16_t value)
+{
+    value = htobe16(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static inline void bytes_put32(uint8_t *to, uint32_t value)
+{
+    value = htobe32(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static inline void bytes_put64(uint8_t *to, uint64_t value)
+{
+    value = htobe64(value);
+    memcpy(to, &value, sizeof(value));
+}
+
+static inline uint16_t bytes_get16(const uint8_t *from)
+{
+    uint16_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return be16toh(value);
+}
+
+static inline uint32_t bytes_get32(const uint8_t *from)
+{
+    uint32_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return be32toh(value);
+}
+
+static inline uint64_t bytes_get64(const uint8_t *from)
+{
+    uint64_t value;
+
+    memcpy(&value, from, sizeof(value));
+    return be64toh(value);
+}
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Channels over a stream socket: see channel.h and fd_channel.h. */
+#include "core/group/fd_channel.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,10 +11,134 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/group/fd_channel.h"
+#include "core/group/channel.h"
+
+/* ---- Frames as bytes ---- */
+
+static void tag(const struct frame_link *l, const uint8_t *bytes, size_t n,
+                uint8_t mac[SECRET_MAC_BYTES])
+{
+    struct secret_part part = {bytes, n};
+
+    if (l->keyed)
+        secret_mac(mac, l->key, &part, 1);
+    else
+        memset(mac, 0, SECRET_MAC_BYTES);
+}
+
+long frame_encode(struct frame_link *l, uint16_t type, const void *data, size_t len, uint8_t *to)
+{
+    uint8_t mac[SECRET_MAC_BYTES];
+    size_t n = FRAME_HEADER_BYTES + len;
+
+    if (len > CHANNEL_FRAME_MAX)
+        return -EMSGSIZE;
+    bytes_put32(to, (uint32_t)len);
+    bytes_put16(to + 4, type);
+    bytes_put16(to + 6, 0);
+    bytes_put64(to + 8, l->sequence++);
+    if (len)
+        memcpy(to + FRAME_HEADER_BYTES, data, len);
+    tag(l, to, n, mac);
+    memcpy(to + n, mac, FRAME_TAG_BYTES);
+    return (long)(n + FRAME_TAG_BYTES);
+}
+
+long frame_size(const uint8_t *bytes, size_t n)
+{
+    if (n < FRAME_HEADER_BYTES)
+        return FRAME_HEADER_BYTES;
+    uint32_t len = bytes_get32(bytes);
+    if (len > CHANNEL_FRAME_MAX || bytes_get16(bytes + 6))
+        return -EPROTO;
+    return (long)(FRAME_HEADER_BYTES + len + FRAME_TAG_BYTES);
+}
+
+int frame_take(struct frame_link *l, const uint8_t *bytes, size_t n, struct frame *f)
+{
+    static const uint8_t none[FRAME_TAG_BYTES];
+    uint8_t mac[SECRET_MAC_BYTES];
+
+    if (n < FRAME_HEADER_BYTES + FRAME_TAG_BYTES || frame_size(bytes, n) != (long)n)
+        return -EPROTO;
+    const uint8_t *theirs = bytes + n - FRAME_TAG_BYTES;
+    tag(l, bytes, n - FRAME_TAG_BYTES, mac);
+    bool same = l->keyed ? secret_equal(mac, theirs, FRAME_TAG_BYTES)
+                         : !memcmp(none, theirs, FRAME_TAG_BYTES);
+    if (!same || bytes_get64(bytes + 8) != l->sequence)
+        return -EPROTO;
+    l->sequence++;
+    *f = (struct frame){.type = bytes_get16(bytes + 4),
+                        .data = bytes + FRAME_HEADER_BYTES,
+                        .len = n - FRAME_HEADER_BYTES - FRAME_TAG_BYTES};
+    return 0;
+}
+
+/* ---- Signs of life ---- */
+
+#define UNSEEN_NS 1000000000u /* between two looks at what has come: longer, this end was away */
+
+/* To be called at each look at what has come. What did not look did not hear either. */
+static void fd_look(struct fd_channel *c)
+{
+    uint64_t now_ns = clock_now_ns();
+
+    if (now_ns - c->looked_ns > UNSEEN_NS)
+        c->heard_ns += now_ns - c->looked_ns;
+    c->looked_ns = now_ns;
+}
+
+/* Nothing is there to be read: for too long? 0, or -EHOSTUNREACH with base.error. */
+static int fd_silence(struct fd_channel *c)
+{
+    fd_look(c);
+    if (!c->silent_ns || !c->beaten || c->looked_ns < c->heard_ns + c->silent_ns)
+        return 0;
+    snprintf(c->base.error, sizeof(c->base.error), "'%s' does not answer: it hangs or was cut off",
+             c->base.peer);
+    return -EHOSTUNREACH;
+}
+
+void fd_channel_expect(struct channel *channel, uint64_t silent_ns)
+{
+    struct fd_channel *c = (struct fd_channel *)channel;
+
+    c->silent_ns = silent_ns;
+    c->heard_ns = c->looked_ns = clock_now_ns();
+}
+
+uint64_t fd_channel_quiet_ns(struct channel *channel)
+{
+    struct fd_channel *c = (struct fd_channel *)channel;
+    struct pollfd p = {.fd = c->fd, .events = POLLIN};
+
+    fd_look(c);
+    return poll(&p, 1, 0) > 0 || c->heard_ns > c->looked_ns ? 0 : c->looked_ns - c->heard_ns;
+}
+
+/* All of it or nothing, and without a word: who uses the channel finds out by itself what is wrong
+ * with it. */
+void fd_channel_beat(struct channel *channel)
+{
+    struct fd_channel *c = (struct fd_channel *)channel;
+    struct pollfd p = {.fd = c->fd, .events = POLLOUT};
+
+    if (pthread_mutex_trylock(&c->out_lock)) /* it is sending */
+        return;
+    if (!c->out_err && poll(&p, 1, 0) == 1 && p.revents == POLLOUT) {
+        size_t n = (size_t)frame_encode(&c->out_link, FD_BEAT, NULL, 0, c->out);
+        ssize_t sent = send(c->fd, c->out, n, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (sent <= 0)
+            c->out_link.sequence--;
+        else if ((size_t)sent < n)
+            shutdown(c->fd, SHUT_WR); /* what came next would not be understood */
+    }
+    pthread_mutex_unlock(&c->out_lock);
+}
 
 /* Idle for 2 s, then a probe every 2 s: without an answer it is over at 8 s. The same for data that
  * is not acknowledged. */

@@ -17,18 +17,19 @@
 
 struct group;
 
-/* CLOCK_MONOTONIC_RAW is one clock for all processes of a machine, so times of both ranks compare. */
+/* CLOCK_MONOTONIC_RAW is one clock for all processes of a machine, so times of both ranks
+ * compare. */
 struct group_times {
     uint64_t begin_ns;   /* this rank began to send, or to wait */
     uint64_t arrived_ns; /* the last byte for this rank was in its buffer; 0: it received none */
 };
 
-/* What both ranks run together, after a common start. Returns 0 or -errno; after an error the peer is
- * gone. */
+/* What both ranks run together, after a common start. Returns 0 or -errno; after an error the peer
+ * is gone. */
 typedef int group_fn(struct group *g, void *arg, uint64_t count, struct group_times *times);
 
-/* Forks the peer. Both are bound to their CPUs; `arg` is what group_run() hands to the functions, in
- * the peer as it was at the fork; `shared_bytes` of zeroed memory are common. 0 or -errno. */
+/* Forks the peer. Both are bound to their CPUs; `arg` is what group_run() hands to the functions,
+ * in the peer as it was at the fork; `shared_bytes` of zeroed memory are common. 0 or -errno. */
 int group_open(struct group **g, const struct topo *topo, const unsigned cpus[2], void *arg,
                size_t shared_bytes);
 void group_close(struct group *g); /* ends the peer and waits for it; NULL is left alone */

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "core/group/meet_socket.h"
+#include "core/group/handshake.h"
 
 #define SERVE_PLACES    64
 #define SERVE_PLACE_NS  2000000000u  /* to prove oneself */
@@ -56,15 +56,11 @@ struct serve {
 };
 
 /* Lines on stderr: of runs, always; about those that are turned away, some. */
-void serve_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void serve_complain(struct serve_log *log, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void serve_tell_left_out(struct serve_log *log);
 
-/* Starts a run for one that has proved itself; its place is free afterwards. */
-void serve_start(struct serve *s, struct serve_place *p);
 /* Has the run ended? Looks after one that hangs. */
 void serve_watch(struct serve *s);
-void serve_kill(struct serve *s); /* the run that is on, at once */
 
 #endif

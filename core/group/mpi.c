@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks of mpirun or srun: see mpi.h. */
+/* What mpirun or srun started: how many, channels between them, a world of them. See mpi.h and
+ * world.h. */
 #include "core/group/mpi.h"
 
 #include <errno.h>
@@ -10,11 +11,89 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/group/channel.h"
 #include "core/group/fd_channel.h"
-#include "core/group/mpi_module.h"
 #include "core/group/secret.h"
-#include "core/group/world_host.h"
+#include "core/group/world_make.h"
 #include "core/module.h"
+
+/* ---- What the environment tells of a launcher ---- */
+
+/* Of all processes that were started together. What is per node (MPI_LOCALNRANKS, PALS_LOCAL_SIZE)
+ * is not among them. */
+static const char *const sizes[] = {
+    "OMPI_COMM_WORLD_SIZE", /* Open MPI: mpirun */
+    "PMI_SIZE",             /* PMI-1: MPICH's and Intel's mpiexec, PALS, Flux */
+    "MV2_COMM_WORLD_SIZE",  /* MVAPICH2 */
+    "SLURM_STEP_NUM_TASKS", /* srun */
+    "FLUX_JOB_SIZE",        /* flux run, with or without PMI-1 */
+    "JSM_NAMESPACE_SIZE",   /* LSF: jsrun */
+    NULL,
+};
+
+/* Which process this is, by launchers that may leave it at that. */
+static const char *const ranks[] = {
+    "PMIX_RANK",       "PALS_RANKID",     "PMI_RANK", "FLUX_TASK_RANK",
+    "MPI_LOCALRANKID", "MPI_LOCALNRANKS", NULL,
+};
+
+static unsigned number(const char *name)
+{
+    const char *text = getenv(name);
+    long n = text ? strtol(text, NULL, 10) : 0;
+
+    return n > 0 && n < (1 << 30) ? (unsigned)n : 0;
+}
+
+/* The size that counts: a launcher of one process may have been started by one of several. 0: none
+ * tells it. */
+static unsigned told_size(void)
+{
+    unsigned most = 0;
+
+    for (size_t i = 0; sizes[i] && most < 2; i++)
+        most = number(sizes[i]) > most ? number(sizes[i]) : most;
+    return most;
+}
+
+/* torchrun sets all of these. WORLD_SIZE and RANK alone are set in each pod of a job of Kubernetes,
+ * for a torchrun or the like to come. */
+bool mpi_torchrun(void)
+{
+    return told_size() < 2 && number("WORLD_SIZE") > 1 && getenv("RANK") && getenv("LOCAL_RANK");
+}
+
+unsigned mpi_launched(void)
+{
+    unsigned size = told_size();
+
+    if (mpi_torchrun())
+        size = number("WORLD_SIZE");
+    return size > 1 ? size : 1;
+}
+
+const char *mpi_unknown(void)
+{
+    if (told_size() || mpi_torchrun())
+        return NULL;
+    for (size_t i = 0; ranks[i]; i++)
+        if (getenv(ranks[i]))
+            return ranks[i];
+    return number("WORLD_SIZE") > 1 && getenv("RANK") ? "RANK" : NULL;
+}
+
+bool mpi_unknown_says(char *text, size_t len)
+{
+    const char *name = mpi_unknown();
+
+    if (name)
+        snprintf(text, len,
+                 "a launcher set %s, but nothing tells how many processes it started: each would "
+                 "measure for itself. Start them by mpirun or srun; where this one is alone all "
+                 "the same, leave %s out (env -u %s)",
+                 name, name, name);
+    return name != NULL;
+}
 
 #define HELLO_WAIT_NS 60000000000u /* ranks of one job may start a minute apart */
 
@@ -249,5 +328,90 @@ int mpi_channel(struct channel **c, unsigned rank)
         return err;
     }
     *c = (struct channel *)l;
+    return 0;
+}
+
+/* ---- A world of what mpirun or srun started together ---- */
+
+#define START_NS 60000000000u /* ranks of one job may start a minute apart */
+
+static int reach(struct world *w, unsigned rank, char *error, size_t len)
+{
+    char name[WORLD_NAME_MAX + 32];
+    int err = mpi_channel(&w->channels[rank], rank);
+
+    if (err)
+        return world_fail(err, error, len, "cannot reach %s by MPI: %s",
+                          world_name(w, rank, name, sizeof(name)), strerror(-err));
+    return 0;
+}
+
+/* Rank 0 hears from one who it is. */
+static int hear_one(struct world *w, unsigned rank, char *error, size_t len)
+{
+    struct world_hello h;
+    int err = reach(w, rank, error, len);
+
+    if (err)
+        return err;
+    err = world_hello_recv(w->channels[rank], &h, START_NS);
+    if (!err && (h.rank != rank || h.size != w->size))
+        err = -EPROTO;
+    if (err)
+        return world_fail(err, error, len, "'%s' has not said who it is: %s",
+                          channel_peer(w->channels[rank]), strerror(-err));
+    w->members[rank] = h.member;
+    world_adopt(w, rank, w->channels[rank]);
+    return 0;
+}
+
+static int lead(struct world *w, char *error, size_t len)
+{
+    int err = secret_random(w->key, sizeof(w->key));
+
+    if (err)
+        return world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+    for (unsigned i = 1; i < w->size && !err; i++)
+        err = hear_one(w, i, error, len);
+    world_number(w);
+    for (unsigned i = 1; i < w->size && !err; i++)
+        err = world_tell(w, i, w->key, error, len);
+    return err;
+}
+
+static int follow(struct world *w, char *error, size_t len)
+{
+    struct world_hello h = {.rank = w->rank, .size = w->size, .member = w->members[w->rank]};
+    int err = reach(w, 0, error, len);
+
+    if (err)
+        return err;
+    err = world_hello_send(w->channels[0], &h);
+    if (err)
+        return world_fail(err, error, len, "%s", channel_error(w->channels[0]));
+    err = world_hear(w, w->channels[0], w->key, 2 * (uint64_t)START_NS, NULL, error, len);
+    if (!err)
+        world_adopt(w, 0, w->channels[0]);
+    return err;
+}
+
+int world_mpi(struct world **world, char *error, size_t len)
+{
+    struct world *w = NULL;
+    unsigned rank = 0, size = 0;
+    int err = mpi_begin(&rank, &size, error, len);
+
+    if (!err)
+        err = world_new(&w, "mpi", rank, size, error, len);
+    if (err)
+        return err;
+    world_self(&w->members[rank]);
+    host_first_address(&w->members[rank].address);
+    err = rank ? follow(w, error, len) : lead(w, error, len);
+    if (err) {
+        world_close(w);
+        return err;
+    }
+    *world = w;
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts for the program that launched this process, as typed lines on standard error. Only there they
- * reach it from other hosts.
+ * Facts for the program that launched this process, as typed lines on standard error. Only there
+ * they reach it from other hosts.
  *
- * A notice has a sentence for people. Where NOTICE_LAUNCHED is in the environment, these words stand
- * in front of it:
+ * A notice has a sentence for people. Where NOTICE_LAUNCHED is in the environment, these words
+ * stand in front of it:
  *
  *   plumb-notice listening
  *   plumb-notice port-taken
@@ -37,14 +37,16 @@ struct notice {
 void notice_send(const struct notice *notice, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Writes "PROGRAM: TEXT", as NOTICE_PORT_TAKEN where `err` is -EADDRINUSE, else for people alone. */
+/* Writes "PROGRAM: TEXT", as NOTICE_PORT_TAKEN where `err` is -EADDRINUSE, else for people
+ * alone. */
 void notice_error(int err, const char *text);
 
-/* Reads what stands in front of a line. Returns the sentence, which is the whole line where there is
- * no notice: then kind is NOTICE_NONE. */
+/* Reads what stands in front of a line. Returns the sentence, which is the whole line where there
+ * is no notice: then kind is NOTICE_NONE. */
 const char *notice_read(const char *line, struct notice *notice);
 
-/* "is gone: it was killed, or has ended", "does not answer: it hangs or was cut off"; "" of others. */
+/* "is gone: it was killed, or has ended", "does not answer: it hangs or was cut off"; "" of
+ * others. */
 const char *notice_words(enum notice_kind kind);
 
 #endif

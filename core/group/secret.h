@@ -25,7 +25,8 @@ int secret_supported(char *error, size_t len);
 
 int secret_random(void *to, size_t len); /* 0 or -errno */
 
-/* HMAC-SHA256 of the parts one after the other; a part of a length that is not fixed is the last. */
+/* HMAC-SHA256 of the parts one after the other; a part of a length that is not fixed is the
+ * last. */
 void secret_mac(uint8_t mac[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
                 const struct secret_part *parts, size_t n_parts);
 /* A key from a text that a person chose: SHA-256. */
@@ -34,9 +35,9 @@ void secret_hash(uint8_t key[SECRET_KEY_BYTES], const void *text, size_t len);
 bool secret_equal(const void *a, const void *b, size_t len);
 void secret_wipe(void *data, size_t len);
 
-/* What both holders of a key work out alike, another one for each purpose and number. Without the library
- * it tells no more than strangers apart: who sees one token can work out the others. That is enough between
- * a process and its child, which show them to nobody else. */
+/* What both holders of a key work out alike, another one for each purpose and number. Without the
+ * library it tells no more than strangers apart: who sees one token can work out the others. That
+ * is enough between a process and its child, which show them to nobody else. */
 void secret_token(uint8_t token[SECRET_MAC_BYTES], const uint8_t key[SECRET_KEY_BYTES],
                   const char *purpose, uint32_t number);
 

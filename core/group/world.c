@@ -1,21 +1,77 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all worlds have: see world.h. */
-#include "core/group/world.h"
+/* Worlds of any kind, and one of this process and its children: see world.h and world_make.h. */
+#include "core/group/world_make.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/group/channel.h"
+#include "core/group/fd_channel.h"
 #include "core/group/handshake.h"
 #include "core/group/secret.h"
-#include "core/group/world_host.h"
-#include "core/group/world_parts.h"
+#include "core/group/world.h"
 #include "core/hw/machine.h"
+
+/* ---- Where in the network this process is ---- */
+
+/* How well others reach it: 0: not at all. */
+static int worth(const struct ifaddrs *i)
+{
+    const struct sockaddr_in6 *six = (const void *)i->ifa_addr;
+
+    if (!six || !(i->ifa_flags & IFF_UP) || (i->ifa_flags & IFF_LOOPBACK))
+        return 0;
+    if (six->sin6_family == AF_INET6)
+        return IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr) ? 1 : 2;
+    return six->sin6_family == AF_INET ? 3 : 0;
+}
+
+void host_first_address(struct sockaddr_storage *address)
+{
+    struct ifaddrs *list = NULL;
+    int best = 0;
+
+    memset(address, 0, sizeof(*address));
+    if (getifaddrs(&list))
+        return;
+    for (struct ifaddrs *i = list; i; i = i->ifa_next) {
+        if (worth(i) <= best)
+            continue;
+        best = worth(i);
+        memcpy(address, i->ifa_addr,
+               best == 3 ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6));
+    }
+    freeifaddrs(list);
+}
+
+uint64_t host_network(void)
+{
+    char boot[64] = "";
+    struct stat st;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    uint64_t id = 1469598103934665603u;
+    bool known = f && fgets(boot, sizeof(boot), f) && !stat("/proc/self/ns/net", &st);
+
+    if (f)
+        fclose(f);
+    for (const char *p = boot; known && *p; p++)
+        id = (id ^ (unsigned char)*p) * 1099511628211u;
+    return known ? (id ^ st.st_ino) * 1099511628211u : 0;
+}
+
+/* ---- What all worlds have ---- */
 
 #define OTHER_FILES 256 /* what a program may have open besides its channels */
 
@@ -200,5 +256,333 @@ int world_alive(struct world *w, unsigned *rank, char *error, size_t len)
         *rank = i;
         return world_fail(-ECONNRESET, error, len, "%s", channel_error(w->channels[i]));
     }
+    return 0;
+}
+
+/* ---- What ranks tell each other of the world ---- */
+
+/* Of a member: host[64], machine[64], network u64, address, pid, node, local, seat, seats
+ * address: family u32 (4, 6, 0: not known), 16 bytes, scope u32 */
+enum {
+    AT_MACHINE = WORLD_NAME_MAX,
+    AT_NETWORK = 2 * WORLD_NAME_MAX,
+    AT_ADDRESS = AT_NETWORK + 8,
+    AT_PID = AT_ADDRESS + 24,
+    AT_NODE = AT_PID + 4,
+    AT_LOCAL = AT_NODE + 4,
+    AT_SEAT = AT_LOCAL + 4,
+    AT_SEATS = AT_SEAT + 4,
+};
+_Static_assert(AT_SEATS + 4 == WORLD_MEMBER_BYTES, "layout");
+_Static_assert(WORLD_CHUNK *WORLD_MEMBER_BYTES <= CHANNEL_FRAME_MAX, "a chunk is a frame");
+
+#define HEAD_BYTES   (8 + WORLD_KEY_BYTES)
+#define REASON_BYTES 256
+
+static void address_put(uint8_t to[24], const struct sockaddr_storage *a)
+{
+    struct sockaddr_in6 six;
+    struct sockaddr_in four;
+
+    memset(to, 0, 24);
+    if (a->ss_family == AF_INET) {
+        memcpy(&four, a, sizeof(four));
+        bytes_put32(to, 4);
+        memcpy(to + 4, &four.sin_addr, 4);
+    } else if (a->ss_family == AF_INET6) {
+        memcpy(&six, a, sizeof(six));
+        bytes_put32(to, 6);
+        memcpy(to + 4, &six.sin6_addr, 16);
+        bytes_put32(to + 20, six.sin6_scope_id);
+    }
+}
+
+static void address_get(const uint8_t from[24], struct sockaddr_storage *a)
+{
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_scope_id = bytes_get32(from + 20)};
+    struct sockaddr_in four = {.sin_family = AF_INET};
+
+    memset(a, 0, sizeof(*a));
+    memcpy(&four.sin_addr, from + 4, 4);
+    memcpy(&six.sin6_addr, from + 4, 16);
+    if (bytes_get32(from) == 4)
+        memcpy(a, &four, sizeof(four));
+    else if (bytes_get32(from) == 6)
+        memcpy(a, &six, sizeof(six));
+}
+
+void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member *m)
+{
+    memcpy(to, m->host, WORLD_NAME_MAX);
+    memcpy(to + AT_MACHINE, m->machine, WORLD_NAME_MAX);
+    bytes_put64(to + AT_NETWORK, m->network);
+    address_put(to + AT_ADDRESS, &m->address);
+    bytes_put32(to + AT_PID, (uint32_t)m->pid);
+    bytes_put32(to + AT_NODE, m->node);
+    bytes_put32(to + AT_LOCAL, m->local);
+    bytes_put32(to + AT_SEAT, m->seat);
+    bytes_put32(to + AT_SEATS, m->seats);
+}
+
+void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_member *m)
+{
+    memset(m, 0, sizeof(*m));
+    shake_text(m->host, sizeof(m->host), from, WORLD_NAME_MAX);
+    shake_text(m->machine, sizeof(m->machine), from + AT_MACHINE, WORLD_NAME_MAX);
+    m->network = bytes_get64(from + AT_NETWORK);
+    address_get(from + AT_ADDRESS, &m->address);
+    m->pid = (int32_t)bytes_get32(from + AT_PID);
+    m->node = bytes_get32(from + AT_NODE);
+    m->local = bytes_get32(from + AT_LOCAL);
+    m->seat = bytes_get32(from + AT_SEAT);
+    m->seats = bytes_get32(from + AT_SEATS);
+}
+
+int world_hello_send(struct channel *c, const struct world_hello *h)
+{
+    uint8_t bytes[WORLD_HELLO_BYTES];
+
+    bytes_put32(bytes, h->rank);
+    bytes_put32(bytes + 4, h->size);
+    world_member_put(bytes + 8, &h->member);
+    return channel_send(c, WORLD_HELLO, bytes, sizeof(bytes));
+}
+
+int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns)
+{
+    uint8_t bytes[WORLD_HELLO_BYTES];
+    uint16_t type = 0;
+    size_t n = 0;
+    int err = channel_recv(c, &type, bytes, sizeof(bytes), &n, wait_ns);
+
+    if (err)
+        return err;
+    if (type != WORLD_HELLO || n != sizeof(bytes))
+        return -EPROTO;
+    h->rank = bytes_get32(bytes);
+    h->size = bytes_get32(bytes + 4);
+    world_member_get(bytes + 8, &h->member);
+    return 0;
+}
+
+int world_tell(struct world *w, unsigned rank, const uint8_t mix[WORLD_KEY_BYTES], char *error,
+               size_t len)
+{
+    uint8_t head[HEAD_BYTES], chunk[WORLD_CHUNK * WORLD_MEMBER_BYTES];
+    struct channel *c = w->channels[rank];
+
+    bytes_put32(head, w->size);
+    bytes_put32(head + 4, w->nodes);
+    memcpy(head + 8, mix, WORLD_KEY_BYTES);
+    int err = channel_send(c, WORLD_HEAD, head, sizeof(head));
+    for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
+        unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
+        for (unsigned k = 0; k < n; k++)
+            world_member_put(chunk + (size_t)k * WORLD_MEMBER_BYTES, &w->members[i + k]);
+        err = channel_send(c, WORLD_MEMBERS, chunk, (size_t)n * WORLD_MEMBER_BYTES);
+    }
+    return err ? world_fail(err, error, len, "%s", channel_error(c)) : 0;
+}
+
+void world_refuse(struct channel *c, int err, const char *why)
+{
+    uint8_t bytes[4 + REASON_BYTES];
+    size_t n = strnlen(why, REASON_BYTES);
+
+    bytes_put32(bytes, (uint32_t)-err);
+    memcpy(bytes + 4, why, n);
+    channel_send(c, WORLD_REFUSED, bytes, 4 + n);
+}
+
+static int hear_refusal(struct channel *c, const uint8_t *data, size_t n, char *error, size_t len)
+{
+    uint32_t err = n >= 4 ? bytes_get32(data) : 0;
+    char why[REASON_BYTES + 1] = "it does not say why";
+
+    if (n > 4)
+        shake_text(why, sizeof(why), data + 4, n - 4);
+    return world_fail(err > 0 && err < 4096 ? -(int)err : -EPROTO, error, len,
+                      "'%s' turned this process away: %s", channel_peer(c), why);
+}
+
+/* A frame, while nobody cancels. */
+static int recv_slices(struct channel *c, uint16_t *type, void *data, size_t size, size_t *n,
+                       uint64_t wait_ns, const volatile int *cancel)
+{
+    const uint64_t slice_ns = FD_SLICE_MS * 1000000u;
+    int err = -ETIMEDOUT;
+
+    while (err == -ETIMEDOUT && wait_ns && !(cancel && *cancel)) {
+        uint64_t now_ns = cancel && wait_ns > slice_ns ? slice_ns : wait_ns;
+        err = channel_recv(c, type, data, size, n, now_ns);
+        wait_ns -= now_ns;
+    }
+    return err == -ETIMEDOUT && cancel && *cancel ? -EINTR : err;
+}
+
+int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint64_t wait_ns,
+                 const volatile int *cancel, char *error, size_t len)
+{
+    uint8_t bytes[WORLD_CHUNK * WORLD_MEMBER_BYTES];
+    uint16_t got = 0;
+    size_t n = 0;
+    int err = recv_slices(c, &got, bytes, sizeof(bytes), &n, wait_ns, cancel);
+
+    if (err == -EINTR)
+        return world_fail(err, error, len, "stopped while waiting for '%s'", channel_peer(c));
+    if (err == -ETIMEDOUT)
+        return world_fail(err, error, len, "'%s' sent nothing for %.3g s: it hangs, or is cut off",
+                          channel_peer(c), (double)wait_ns / 1e9);
+    if (err)
+        return world_fail(err, error, len, "%s", channel_error(c));
+    if (got == WORLD_REFUSED)
+        return hear_refusal(c, bytes, n, error, len);
+    if (got != type || n != size)
+        return world_fail(-EPROTO, error, len,
+                          "'%s' sent a message out of turn: is it another program, or another "
+                          "version?",
+                          channel_peer(c));
+    memcpy(data, bytes, n);
+    return 0;
+}
+
+/* Callers count nodes and seats in arrays of as many as there are ranks. */
+static int is_possible(const struct world *w, const struct world_member *m)
+{
+    return m->node < w->nodes && m->local < w->size && m->seat < m->seats && m->seats <= w->size;
+}
+
+static int hear_members(struct world *w, struct channel *c, const volatile int *cancel, char *error,
+                        size_t len)
+{
+    uint8_t chunk[WORLD_CHUNK * WORLD_MEMBER_BYTES];
+    int err = 0;
+
+    for (unsigned i = 0; i < w->size && !err; i += WORLD_CHUNK) {
+        unsigned n = w->size - i < WORLD_CHUNK ? w->size - i : WORLD_CHUNK;
+        err = world_expect(c, WORLD_MEMBERS, chunk, (size_t)n * WORLD_MEMBER_BYTES, CHANNEL_WAIT_NS,
+                           cancel, error, len);
+        for (unsigned k = 0; k < n && !err; k++) {
+            world_member_get(chunk + (size_t)k * WORLD_MEMBER_BYTES, &w->members[i + k]);
+            if (!is_possible(w, &w->members[i + k]))
+                err = world_fail(-EPROTO, error, len, "'%s' tells of a rank %u that cannot be",
+                                 channel_peer(c), i + k);
+        }
+    }
+    return err;
+}
+
+int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES], uint64_t wait_ns,
+               const volatile int *cancel, char *error, size_t len)
+{
+    uint8_t head[HEAD_BYTES];
+    int err = world_expect(c, WORLD_HEAD, head, sizeof(head), wait_ns, cancel, error, len);
+
+    if (!err && bytes_get32(head) != w->size)
+        err = world_fail(-EPROTO, error, len, "'%s' has %u processes, this one was told of %u",
+                         channel_peer(c), bytes_get32(head), w->size);
+    if (err)
+        return err;
+    w->nodes = bytes_get32(head + 4);
+    if (w->nodes < 1 || w->nodes > w->size)
+        return world_fail(-EPROTO, error, len, "'%s' tells of %u nodes of %u processes",
+                          channel_peer(c), w->nodes, w->size);
+    memcpy(mix, head + 8, WORLD_KEY_BYTES);
+    return hear_members(w, c, cancel, error, len);
+}
+
+#define GO 0x574fu /* the members are all written down */
+#define GO_WAIT_NS                                                                                 \
+    120000000000u /* the parent still forks the others; should it die, this process does */
+
+struct birth {
+    struct world *w;
+    unsigned rank;
+    world_fn *fn;
+    void *arg;
+};
+
+/* In the child: the parent's channels to the children before this one are none of its own. */
+static void be_a_rank(struct world *w, unsigned rank, struct channel *to_parent)
+{
+    for (unsigned i = 0; i < w->size; i++) {
+        channel_forget(w->channels[i]);
+        w->channels[i] = NULL;
+    }
+    w->rank = rank;
+    world_adopt(w, 0, to_parent);
+    mprotect(w->members, w->size * sizeof(*w->members), PROT_READ);
+}
+
+static int be_born(struct channel *to_parent, void *arg)
+{
+    const struct birth *b = arg;
+    uint32_t nodes = 0;
+    uint16_t type = 0;
+    size_t n = 0;
+
+    be_a_rank(b->w, b->rank, to_parent);
+    int err = channel_recv(to_parent, &type, &nodes, sizeof(nodes), &n, GO_WAIT_NS);
+    if (!err && (type != GO || n != sizeof(nodes)))
+        err = -EPROTO;
+    b->w->nodes = nodes;
+    return err ? err : b->fn(b->w, b->arg);
+}
+
+static int bear(struct world *w, unsigned rank, world_fn *fn, void *arg, char *error, size_t len)
+{
+    struct birth b = {.w = w, .rank = rank, .fn = fn, .arg = arg};
+    struct channel *c = NULL;
+    int err = channel_fork(&c, be_born, &b);
+
+    if (err)
+        return world_fail(
+            err, error, len, "cannot start rank %u of %u: %s%s", rank, w->size, strerror(-err),
+            err == -EAGAIN   ? " (a limit of processes: 'ulimit -u', or the container's)"
+            : err == -EMFILE ? " (a limit of open files: 'ulimit -n')"
+                             : "");
+    w->members[rank].pid = channel_child(c);
+    world_adopt(w, rank, c);
+    return 0;
+}
+
+/* All but the processes' numbers is known before there are any. */
+static void write_members(struct world *w)
+{
+    struct sockaddr_in loopback = {.sin_family = AF_INET,
+                                   .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+
+    world_self(&w->members[0]);
+    memcpy(&w->members[0].address, &loopback, sizeof(loopback));
+    for (unsigned i = 1; i < w->size; i++)
+        w->members[i] = w->members[0];
+    world_number(w);
+}
+
+int world_fork(struct world **world, unsigned size, world_fn *fn, void *arg, char *error,
+               size_t len)
+{
+    struct world *w = NULL;
+    int err = world_new(&w, "local", 0, size, error, len);
+
+    if (err)
+        return err;
+    write_members(w);
+    err = secret_random(w->key, sizeof(w->key));
+    if (err)
+        world_fail(err, error, len, "no random numbers: %s", strerror(-err));
+    for (unsigned i = 1; i < size && !err; i++)
+        err = bear(w, i, fn, arg, error, len);
+    for (unsigned i = 1; i < size && !err; i++) {
+        uint32_t nodes = w->nodes;
+        err = channel_send(w->channels[i], GO, &nodes, sizeof(nodes));
+        if (err)
+            world_fail(err, error, len, "%s", channel_error(w->channels[i]));
+    }
+    if (err) {
+        world_close(w);
+        return err;
+    }
+    *world = w;
     return 0;
 }

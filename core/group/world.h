@@ -43,10 +43,12 @@ struct world_member {
 
 struct world;
 
-/* What a child or joined rank runs; returns its exit status. In a child the world is closed for it. */
+/* What a child or joined rank runs; returns its exit status. In a child the world is closed for
+ * it. */
 typedef int world_fn(struct world *w, void *arg);
 
-/* size >= 1. Children run fn and exit; they die with this process, however that comes about. To be called before there are threads. */
+/* size >= 1. Children run fn and exit; they die with this process, however that comes about. To be
+ * called before there are threads. */
 int world_fork(struct world **w, unsigned size, world_fn *fn, void *arg, char *error, size_t len);
 
 struct world_meeting {
@@ -60,16 +62,18 @@ struct world_meeting {
     void (*ready)(void *arg, const char *address, uint16_t port); /* gather: it listens; or NULL */
     void *arg;
 };
-/* -ETIMEDOUT names who has not come: "ranks 2 and 3 of 4 have not come in 60 s"; a number that comes twice, is out of range, or means
- * another size is turned away and told so at both ends; one that came and left may come again. -EINTR: cancelled.
- * Addresses are those that rank 0 is reached by, and that it sees the others come from; who shares rank 0's network
- * namespace has its address. Says on stderr who was turned away (at most some lines a second).
- * join, besides what meet_connect() returns: -EEXIST, -ERANGE, -EINVAL: turned away; what rank 0 gave up with, -ECANCELED where that
- * was stopped. */
+/* -ETIMEDOUT names who has not come: "ranks 2 and 3 of 4 have not come in 60 s"; a number that
+ * comes twice, is out of range, or means another size is turned away and told so at both ends; one
+ * that came and left may come again. -EINTR: cancelled. Addresses are those that rank 0 is reached
+ * by, and that it sees the others come from; who shares rank 0's network namespace has its address.
+ * Says on stderr who was turned away (at most some lines a second). join, besides what
+ * meet_connect() returns: -EEXIST, -ERANGE, -EINVAL: turned away; what rank 0 gave up with,
+ * -ECANCELED where that was stopped. */
 int world_gather(struct world **w, const struct world_meeting *m, char *error, size_t len);
 int world_join(struct world **w, const struct world_meeting *m, char *error, size_t len);
 
-/* All ranks that the launcher started. The address of each is its first interface's that is not loopback. */
+/* All ranks that the launcher started. The address of each is its first interface's that is not
+ * loopback. */
 int world_mpi(struct world **w, char *error, size_t len);
 
 void world_close(
@@ -80,14 +84,15 @@ unsigned world_size(const struct world *w);
 const struct world_member *world_member(const struct world *w, unsigned rank);
 unsigned world_nodes(const struct world *w);
 const char *world_group(const struct world *w); /* local sock mpi */
-/* The same secret bytes in all ranks, of this world alone: what a connection between two ranks proves itself with. */
+/* The same secret bytes in all ranks, of this world alone: what a connection between two ranks
+ * proves itself with. */
 const uint8_t *world_key(const struct world *w);
 /* Rank 0: to `rank`; others: rank must be 0. */
 struct channel *world_channel(struct world *w, unsigned rank);
 /* "rank 3 (node2)". Returns text. */
 const char *world_name(const struct world *w, unsigned rank, char *text, size_t len);
-/* Is somebody gone, as far as can be told without a message? 0, or -ECONNRESET with *rank and error. Rank 0 looks at all, others at
- * rank 0. Cheap enough for ten times a second. */
+/* Is somebody gone, as far as can be told without a message? 0, or -ECONNRESET with *rank and
+ * error. Rank 0 looks at all, others at rank 0. Cheap enough for ten times a second. */
 int world_alive(struct world *w, unsigned *rank, char *error, size_t len);
 
 #endif

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/group/bytes.h"
+#include "core/group/channel.h"
 #include "core/group/secret.h"
 #include "core/wire/fabric_tcp.h"
 

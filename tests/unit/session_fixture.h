@@ -10,8 +10,8 @@
 
 #include "benches/allreduce/order.h"
 #include "core/clock.h"
-#include "core/group/beat.h"
-#include "core/group/world_parts.h"
+#include "core/group/channel.h"
+#include "core/group/world_make.h"
 #include "tests/unit/fake_collective.h"
 
 /* 2 s for a busy machine to come to its readings, and to end. */

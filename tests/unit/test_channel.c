@@ -22,10 +22,8 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/group/beat.h"
-#include "core/group/bytes.h"
+#include "core/group/channel.h"
 #include "core/group/fd_channel.h"
-#include "core/group/frame.h"
 
 #define SECOND_NS 1000000000ull
 

@@ -12,7 +12,7 @@
 
 #include "core/collective/data.h"
 #include "core/collective/own_parts.h"
-#include "core/group/world_parts.h"
+#include "core/group/world_make.h"
 #include "twisted_fabric.h"
 
 #define MEMBERS_MAX 6

@@ -12,7 +12,7 @@
 
 #include "benches/allreduce/place.h"
 #include "benches/allreduce/work_state.h"
-#include "core/group/world_parts.h"
+#include "core/group/world_make.h"
 
 /* nodes: a letter for each rank. */
 static struct world *make(const char *nodes)

@@ -12,7 +12,7 @@
 
 #include <cmocka.h>
 
-#include "core/group/bytes.h"
+#include "core/group/channel.h"
 #include "core/wire/fabric_tcp.h"
 #include "fabric_fixture.h"
 

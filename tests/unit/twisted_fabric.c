@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/group/world_parts.h"
+#include "core/group/world_make.h"
 
 struct twisted_end {
     struct twisted_net *net;

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* MPI as a way to find each other and to exchange control messages: see mpi_module.h. */
+#include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -23,6 +25,134 @@ int mpi_failed(const char *call, int code, char *error, size_t len)
     snprintf(error, len, "%s: error %d: %s", call, code, text);
     return -EIO;
 }
+
+/* ---- GPU memory ---- */
+
+/*
+ * Does this MPI take pointers to a GPU's memory? One that does not would read and write there from
+ * the host, and crash: so only one that says that it does is ever given any.
+ *
+ * Open MPI has MPIX_Query_cuda_support() (mpi-ext.h), MPICH and what is made of it
+ * MPIX_GPU_query_support() (mpi.h): both say how the library was built and what is switched on.
+ * They are looked up when the module runs: it may have been built with another MPI of the same
+ * kind. Others have no such question, or answer it wrongly, but a switch that is documented.
+ */
+
+#define SUPPORT_CUDA 0 /* MPIX_GPU_SUPPORT_CUDA, of every MPICH that has it */
+
+typedef int gpu_query_fn(int kind, int *is_supported);
+typedef int cuda_query_fn(void);
+
+static enum { NOT_ASKED, SAYS_NO, SAYS_NOTHING, SAYS_YES } answer;
+
+/* Only of the MPI that knows it: another one would not care. */
+struct gpu_switch {
+    const char *version;                              /* what its version text has in it */
+    const char *name, *value, *beside, *beside_value; /* NULL: no other one is needed */
+    const char *what;
+};
+
+static const struct gpu_switch switches[] = {
+    /* docs.nersc.gov, cray-mpich: at run time MPICH_GPU_SUPPORT_ENABLED=1 must be set; MPI_Init
+     * fails where it cannot be */
+    {"CRAY MPICH", "MPICH_GPU_SUPPORT_ENABLED", "1", NULL, NULL, "MPICH_GPU_SUPPORT_ENABLED=1"},
+    /* NVIDIA, GPUDirect RDMA manual, benchmark tests: -genv MV2_USE_CUDA=1 */
+    {"MVAPICH2", "MV2_USE_CUDA", "1", NULL, NULL, "MV2_USE_CUDA=1"},
+    /* Intel MPI's developer reference, GPU support: NVIDIA's by this mode, which the older ones do
+     * not know */
+    {"Intel(R) MPI", "I_MPI_OFFLOAD", "1", "I_MPI_OFFLOAD_MODE", "cuda",
+     "I_MPI_OFFLOAD=1 and I_MPI_OFFLOAD_MODE=cuda (2021.14 or newer)"},
+};
+
+static const struct gpu_switch *switch_of(void)
+{
+    char all[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int n = 0;
+
+    MPI_Get_library_version(all, &n);
+    for (size_t i = 0; i < sizeof(switches) / sizeof(*switches); i++)
+        if (strstr(all, switches[i].version))
+            return &switches[i];
+    return NULL;
+}
+
+static bool is_set(const char *name, const char *value)
+{
+    const char *set = getenv(name);
+
+    return set && !strcmp(set, value);
+}
+
+static bool is_on(const struct gpu_switch *s)
+{
+    return s && is_set(s->name, s->value) && (!s->beside || is_set(s->beside, s->beside_value));
+}
+
+/* The one of MPICH first: it answers the other one, too, on some systems with no where it means
+ * yes. */
+static int ask_library(void)
+{
+    gpu_query_fn *gpu;
+    cuda_query_fn *cuda;
+    int yes = 0;
+
+    *(void **)&gpu = dlsym(RTLD_DEFAULT, "MPIX_GPU_query_support");
+    *(void **)&cuda = dlsym(RTLD_DEFAULT, "MPIX_Query_cuda_support");
+    if (gpu)
+        return gpu(SUPPORT_CUDA, &yes) == MPI_SUCCESS && yes ? SAYS_YES : SAYS_NO;
+    if (cuda)
+        return cuda() == 1 ? SAYS_YES : SAYS_NO;
+    return SAYS_NOTHING;
+}
+
+/* Once MPI has started: MPICH ends a process that asks earlier. */
+static void mpi_cuda_ask(void)
+{
+    answer = is_on(switch_of()) ? SAYS_YES : ask_library();
+}
+
+static bool mpi_cuda_aware(char *why, size_t len)
+{
+    const struct gpu_switch *s = switch_of();
+    char version[64];
+
+    mpi_version(version, sizeof(version));
+    if (answer == NOT_ASKED)
+        snprintf(why, len, "%s tells whether it takes a GPU's memory when it has started", version);
+    else if (s)
+        snprintf(why, len, "%s is not told to take a GPU's memory: set %s", version, s->what);
+    else if (answer == SAYS_NO)
+        snprintf(why, len,
+                 "%s says that it is not CUDA-aware: take one that was built for CUDA, and switch "
+                 "it on where it is off (Open MPI: mpirun --mca opal_cuda_support 1; MPICH: "
+                 "MPIR_CVAR_ENABLE_GPU=1)",
+                 version);
+    else
+        snprintf(why, len,
+                 "%s cannot be asked whether it is CUDA-aware: take an MPI that says so (Open MPI, "
+                 "MPICH 4)",
+                 version);
+    return answer == SAYS_YES;
+}
+
+/* docs.open-mpi.org, tuning-apps/networking/cuda: of Open MPI's collectives that do not block none
+ * takes a GPU's memory; over UCX those that sum nothing do. */
+int mpi_cuda_may_start(enum collective_op op, char *error, size_t len)
+{
+    char version[64], pml[64];
+
+    mpi_version(version, sizeof(version));
+    bool ucx = !strcmp(mpi_control_text("pml", pml, sizeof(pml)), "ucx");
+    bool sums = op == COLLECTIVE_ALLREDUCE || op == COLLECTIVE_REDUCE_SCATTER;
+    if (!strstr(version, "Open MPI") || op == COLLECTIVE_SEND_RECEIVE || (ucx && !sums))
+        return 0;
+    snprintf(error, len,
+             "Open MPI's operations that do not block take no GPU's memory%s: leave --overlap out",
+             sums ? "" : ", but over UCX (mpirun --mca pml ucx)");
+    return -EOPNOTSUPP;
+}
+
+/* ---- The module ---- */
 
 static int begin(unsigned *rank, unsigned *size, char *error, size_t len)
 {

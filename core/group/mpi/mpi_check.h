@@ -6,7 +6,8 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "core/group/mpi_module.h"
+#include "core/collective/mpi_module.h"
+#include "core/group/mpi.h"
 
 /* Says which call failed, with its code and text; -EIO. */
 int mpi_failed(const char *call, int code, char *error, size_t len);
@@ -24,24 +25,15 @@ const char *mpi_device(char *text, size_t len);
 
 extern const struct mpi_collectives mpi_collectives;
 
-/* cuda.c: see struct mpi_module. */
-void mpi_cuda_ask(void); /* once MPI has started: MPICH ends a process that asks earlier */
-bool mpi_cuda_aware(char *why, size_t len);
-/* Which calls that do not block leave a GPU's memory alone. -EOPNOTSUPP with error. */
+/* module.c: which calls that do not block leave a GPU's memory alone. -EOPNOTSUPP with error. */
 int mpi_cuda_may_start(enum collective_op op, char *error, size_t len);
 
-/* control.c: the library's own variables (MPI_T). */
-/* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing where none is. 0, or -EIO with error: then
- * MPI_Init is not to be called. */
+/* ---- collective.c: the library's own variables (MPI_T) ---- */
+
+/* Before MPI_Init: what lets an algorithm be chosen for each communicator, and changes nothing
+ * where none is. 0, or -EIO with error: then MPI_Init is not to be called. */
 int mpi_control_prepare(char *error, size_t len);
 /* Text of a variable; "" where there is none of that name, or nothing in it. Returns text. */
 const char *mpi_control_text(const char *name, char *text, size_t len);
-/* Makes communicators that are made from here on use the point's algorithm for its op. *before: what to put
- * back. -EOPNOTSUPP with why, and what to do instead. */
-int mpi_control_choose(const struct mpi_setup *setup, int *before, char *error, size_t len);
-void mpi_control_restore(enum collective_op op, int before);
-/* What a communicator that is made now will use for `op`: see struct mpi_told. */
-void mpi_control_tell(enum collective_op op, bool asked, char *text, size_t len);
-void mpi_control_detail(char *text, size_t len);
 
 #endif

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A channel to a child of this process: see channel_fork() in channel.h. */
+/* Channels to children of this process, and signs of life over channels of any kind: see
+ * channel.h. */
+#include "core/group/channel.h"
+
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +17,8 @@
 
 #include "core/clock.h"
 #include "core/group/fd_channel.h"
+
+/* ---- A channel to a child of this process: see channel_fork() in channel.h ---- */
 
 #define REASON_NS 500000000u  /* from its socket's end to its own, at most */
 #define GRACE_NS  1000000000u /* to end by itself, before it is killed */
@@ -154,8 +161,8 @@ static void be_the_child(int fd, struct fd_channel *parents, pid_t parent, chann
     _exit(status < 0 ? -status : status);
 }
 
-/* The parent's end, and the socket for the child's: that is made in the child, so that a parent of many touches no
- * more memory than it uses, and each fork has little to copy. */
+/* The parent's end, and the socket for the child's: that is made in the child, so that a parent of
+ * many touches no more memory than it uses, and each fork has little to copy. */
 static int make_pair(struct fd_channel **parents, int *child_end)
 {
     uint8_t key[SECRET_KEY_BYTES];
@@ -200,4 +207,94 @@ int channel_fork(struct channel **channel, channel_child_fn *fn, void *arg)
     snprintf(c->base.peer, sizeof(c->base.peer), "the other process (pid %d)", (int)child);
     *channel = (struct channel *)c;
     return 0;
+}
+
+#define EVERY_NS 500000000
+
+struct beat {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool over;
+    unsigned n;
+    struct channel *channels[];
+};
+
+static void beat_all(const struct beat *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        channel_base(b->channels[i])->ops->beat(b->channels[i]);
+}
+
+static void *live(void *arg)
+{
+    struct beat *b = arg;
+    struct timespec next;
+
+    pthread_mutex_lock(&b->lock);
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    while (!b->over) {
+        beat_all(b);
+        next.tv_nsec += EVERY_NS;
+        next.tv_sec += next.tv_nsec / 1000000000;
+        next.tv_nsec %= 1000000000;
+        pthread_cond_timedwait(&b->ended, &b->lock, &next);
+    }
+    pthread_mutex_unlock(&b->lock);
+    return NULL;
+}
+
+static void release(struct beat *b)
+{
+    pthread_cond_destroy(&b->ended);
+    pthread_mutex_destroy(&b->lock);
+    free(b);
+}
+
+static void take(struct beat *b, struct channel *c, uint64_t silent_ns)
+{
+    if (!c || !channel_base(c)->ops->beat)
+        return;
+    channel_base(c)->ops->expect(c, silent_ns);
+    b->channels[b->n++] = c;
+}
+
+int beat_start(struct beat **out, struct channel *const *channels, unsigned n, uint64_t silent_ns)
+{
+    struct beat *b = calloc(1, sizeof(*b) + n * sizeof(struct channel *));
+    pthread_condattr_t attr;
+    sigset_t all, before;
+
+    *out = NULL;
+    if (!b)
+        return -ENOMEM;
+    for (unsigned i = 0; i < n; i++)
+        take(b, channels[i], silent_ns);
+    pthread_mutex_init(&b->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&b->ended, &attr);
+    pthread_condattr_destroy(&attr);
+    beat_all(b);      /* so that the other end has one before it hears anything else */
+    sigfillset(&all); /* signals are for who waits */
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int err = b->n ? -pthread_create(&b->thread, NULL, live, b) : -EOPNOTSUPP;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (err)
+        release(b);
+    else
+        *out = b;
+    return err;
+}
+
+void beat_end(struct beat *b)
+{
+    if (!b)
+        return;
+    pthread_mutex_lock(&b->lock);
+    b->over = true;
+    pthread_cond_signal(&b->ended);
+    pthread_mutex_unlock(&b->lock);
+    pthread_join(b->thread, NULL);
+    release(b);
 }

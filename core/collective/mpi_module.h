@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between core and the module plumb-mpi.so, which alone is linked with an MPI. */
-#ifndef PLUMB_CORE_GROUP_MPI_MODULE_H
-#define PLUMB_CORE_GROUP_MPI_MODULE_H
+/* Collectives by MPI: what the module plumb-mpi.so (core/group/mpi.h) offers to mpi.c. */
+#ifndef PLUMB_CORE_COLLECTIVE_MPI_MODULE_H
+#define PLUMB_CORE_COLLECTIVE_MPI_MODULE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -9,9 +9,6 @@
 
 #include "core/collective/collective.h"
 #include "core/collective/sockets.h"
-
-#define MPI_MODULE_ABI    6u
-#define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
 /* Collectives of some of the ranks, on a communicator of their own. */
 struct mpi_collective;
@@ -59,25 +56,5 @@ struct mpi_collectives {
     int (*test)(struct mpi_collective *c, bool *done, char *error, size_t len);
     void (*tell)(const struct mpi_collective *c, struct mpi_told *told);
 };
-
-struct mpi_module {
-    unsigned abi;
-    /* 0 or -EIO with error. Called again it only tells. */
-    int (*begin)(unsigned *rank, unsigned *size, char *error, size_t len);
-    void (*end)(void);
-    void (*version)(char *text, size_t len); /* of the library, its first line */
-    /* One message; both wait until `until_ns` (CLOCK_MONOTONIC_RAW). 0; -ETIMEDOUT; -EMSGSIZE; -EIO with
-     * error. receive: *n bytes of at most `size`; until_ns 0: -EAGAIN where nothing is there. */
-    int (*send)(unsigned rank, const void *data, size_t n, uint64_t until_ns, char *error,
-                size_t len);
-    int (*receive)(unsigned rank, void *data, size_t size, size_t *n, uint64_t until_ns,
-                   char *error, size_t len);
-    /* Does it take pointers to a GPU's memory, as far as it says? Where not, *why, and what to do. Known after begin(). */
-    bool (*cuda_aware)(char *why, size_t len);
-    const struct mpi_collectives *collectives;
-};
-
-/* core's: the module, whether MPI was started or not; NULL with the reason and the remedy. */
-const struct mpi_module *mpi_module_find(char *error, size_t len);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rank 0 waits until all have come over a socket: see world.h. Until they have proved themselves those that connect
- * have a place of a fixed number, for a short time. */
+/* Rank 0 waits until all have come over a socket: see world.h. Until they have proved themselves
+ * those that connect have a place of a fixed number, for a short time. */
+#include "core/group/world_make.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -9,8 +11,215 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/group/channel.h"
+#include "core/group/meet_serve.h"
 #include "core/group/secret.h"
-#include "core/group/world_sock.h"
+
+#define GATHER_KEEP_NS 250000000u /* nobody has to make way for others before that */
+#define GATHER_PLACES  SERVE_PLACES
+
+/* One that connected and is no rank yet. */
+struct gather_place {
+    bool taken;
+    int fd;
+    uint64_t since_ns; /* it came, or has proved itself */
+    struct sockaddr_storage address;
+    struct shake shake;
+    struct channel *c; /* once it has proved itself: owns fd */
+};
+
+struct gather {
+    const struct world_meeting *m;
+    struct world *w;
+    unsigned missing;
+    uint64_t until_ns, looked_ns; /* looked: whether those that have come are still there */
+    int listeners[MEET_LISTENERS_MAX];
+    size_t n_listeners;
+    struct serve_log log;
+    struct gather_place places[GATHER_PLACES];
+};
+
+/* ---- Who is a rank of the world that gathers, and who is not ---- */
+
+/* 0, or why it cannot be let in. */
+static int is_wrong(const struct world *w, const struct world_hello *h, char *why, size_t len)
+{
+    if (h->size != w->size)
+        return world_fail(-EINVAL, why, len,
+                          "rank %u was told of %u processes, rank 0 of %u: tell all the same",
+                          h->rank, h->size, w->size);
+    if (h->rank >= w->size)
+        return world_fail(-ERANGE, why, len,
+                          "rank %u is out of range: %u processes are numbered from 0 to %u",
+                          h->rank, w->size, w->size - 1);
+    if (h->rank == 0)
+        return world_fail(-EEXIST, why, len, "rank 0 is the one that listens");
+    if (w->channels[h->rank])
+        return world_fail(-EEXIST, why, len,
+                          "rank %u has come already, as process %d of '%s': give each a number of "
+                          "its own",
+                          h->rank, (int)w->members[h->rank].pid, w->members[h->rank].host);
+    return 0;
+}
+
+/* Lets in who has proved itself and said its rank, or turns it away; its channel is not the place's
+ * any more. */
+static void gather_judge(struct gather *g, struct gather_place *p, const struct world_hello *h)
+{
+    struct world *w = g->w;
+    struct channel *c = p->c;
+    uint64_t now_ns = clock_now_ns();
+    uint8_t left[8];
+    char why[256];
+    int err = is_wrong(w, h, why, sizeof(why));
+
+    p->c = NULL;
+    if (err) {
+        serve_complain(&g->log, "'%s' was turned away: %s", channel_peer(c), why);
+        world_refuse(c, err, why);
+        channel_close(c);
+        return;
+    }
+    w->members[h->rank] = h->member;
+    world_adopt(w, h->rank, c);
+    g->missing--;
+    bytes_put64(left, g->until_ns > now_ns ? g->until_ns - now_ns : 0);
+    channel_send(c, WORLD_ACCEPTED, left, sizeof(left)); /* if it has gone: gather_look() */
+}
+
+/* Those that have come and gone may come again. */
+static void gather_look(struct gather *g)
+{
+    struct world *w = g->w;
+    char error[CHANNEL_ERROR_BYTES];
+    unsigned rank = 0;
+
+    while (world_alive(w, &rank, error, sizeof(error))) {
+        serve_complain(&g->log, "a rank that had come has left: %s", error);
+        channel_close(w->channels[rank]);
+        w->channels[rank] = NULL;
+        memset(&w->members[rank], 0, sizeof(w->members[rank]));
+        g->missing++;
+    }
+    g->looked_ns = clock_now_ns();
+}
+
+/* The first rank from `rank` on that has come, or that has not; or the size. */
+static unsigned next(const struct world *w, unsigned rank, bool come)
+{
+    while (rank < w->size && (rank == 0 || w->channels[rank]) != come)
+        rank++;
+    return rank;
+}
+
+void gather_missing(const struct world *w, char *text, size_t len)
+{
+    const unsigned first = next(w, 0, false);
+    char list[160] = "";
+    size_t at = 0;
+    unsigned n = 0;
+
+    for (unsigned from = first, after; from < w->size; from = after) {
+        unsigned end = next(w, from, true);
+        if (end - from == 2)
+            end--; /* "3-4" is no shorter than "3 and 4" */
+        after = next(w, end, false);
+        n += end - from;
+        const char *before = from == first ? "" : after < w->size ? ", " : " and ";
+        if (at > sizeof(list) - 40) {
+            snprintf(list + at, sizeof(list) - at, " and others");
+            break;
+        }
+        at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%u", before, from);
+        if (end - from > 1)
+            at += (size_t)snprintf(list + at, sizeof(list) - at, "-%u", end - 1);
+    }
+    snprintf(text, len, "%s %s of %u", n == 1 ? "rank" : "ranks", list, w->size);
+}
+
+/* ---- A rank that comes to rank 0 over a socket ---- */
+
+#define TELL_NS 60000000000u /* rank 0 tells one after the other, and many they may be */
+
+/* The world's key, of the secret and what rank 0 has thrown. */
+static void world_sock_key(struct world *w, const struct meet_secret *secret,
+                           const uint8_t nonce[WORLD_KEY_BYTES])
+{
+    static const char what[] = "plumb world";
+    struct secret_part parts[] = {{what, sizeof(what)}, {nonce, WORLD_KEY_BYTES}};
+
+    _Static_assert(WORLD_KEY_BYTES == SECRET_MAC_BYTES, "a world's key is a MAC");
+    secret_mac(w->key, secret->bytes, parts, 2);
+}
+
+/* Rank 0, and who shares its network, are where this process has found it: rank 0 may have an
+ * address for each network that it is in, and tells everybody one. */
+static void correct_addresses(struct world *w, struct channel *c)
+{
+    struct sockaddr_storage own, peer;
+    const uint64_t here = w->members[w->rank].network, there = w->members[0].network;
+
+    if ((here && here == there) || channel_address(c, &own, &peer))
+        return;
+    for (unsigned i = 0; i < w->size; i++)
+        if (i == 0 || (there && w->members[i].network == there))
+            w->members[i].address = peer;
+}
+
+static int enter(struct channel *c, const struct world_meeting *m, uint64_t *left_ns, char *error,
+                 size_t len)
+{
+    struct world_hello h = {.rank = m->rank, .size = m->size};
+    uint8_t bytes[8];
+
+    world_self(&h.member);
+    int err = world_hello_send(c, &h);
+    if (err)
+        return world_fail(err, error, len, "%s", channel_error(c));
+    err = world_expect(c, WORLD_ACCEPTED, bytes, sizeof(bytes), CHANNEL_WAIT_NS, m->cancel, error,
+                       len);
+    if (!err)
+        *left_ns = bytes_get64(bytes);
+    return err;
+}
+
+int world_join(struct world **world, const struct world_meeting *m, char *error, size_t len)
+{
+    struct meet_connect to = {.host = m->address,
+                              .port = m->port,
+                              .secret = m->secret,
+                              .protocol = m->protocol,
+                              .wait_ns = m->wait_ns,
+                              .cancel = m->cancel};
+    struct channel *c = NULL;
+    struct world *w = NULL;
+    uint8_t nonce[WORLD_KEY_BYTES];
+    uint64_t left_ns = 0;
+
+    int err = meet_connect(&to, &c, error, len);
+    if (err && m->cancel && *m->cancel)
+        err =
+            world_fail(-EINTR, error, len, "stopped while looking for rank 0 at '%s'", m->address);
+    if (err)
+        return err;
+    /* A number that cannot be is rank 0's to refuse: so both ends are told. */
+    err = enter(c, m, &left_ns, error, len);
+    if (!err)
+        err = world_new(&w, "sock", m->rank, m->size, error, len);
+    if (!err)
+        err = world_hear(w, c, nonce, left_ns > UINT64_MAX - TELL_NS ? left_ns : left_ns + TELL_NS,
+                         m->cancel, error, len);
+    if (err) {
+        world_free(w);
+        channel_close(c);
+        return err;
+    }
+    world_sock_key(w, m->secret, nonce);
+    correct_addresses(w, c);
+    world_adopt(w, 0, c);
+    *world = w;
+    return 0;
+}
 
 #define ACCEPTS_A_TURN 16          /* then those that wait for an answer get one */
 #define HELLO_NS       5000000000u /* for one that has proved itself to say its rank */
@@ -36,7 +245,8 @@ static void turn_away(struct gather *g, struct gather_place *p, const char *why)
     leave(p);
 }
 
-/* A free place, or that of the oldest stranger, who has had some time at least; NULL: there is none just now. */
+/* A free place, or that of the oldest stranger, who has had some time at least; NULL: there is none
+ * just now. */
 static struct gather_place *find_place(struct gather *g)
 {
     struct gather_place *oldest = NULL;
@@ -223,8 +433,8 @@ static int wait_for_all(struct gather *g, char *error, size_t len)
     return err ? give_up(g, err, error, len) : 0;
 }
 
-/* Where each can be reached from other networks: as its channel's addresses say. Who shares rank 0's network, is where
- * that is, not where it is seen from within. */
+/* Where each can be reached from other networks: as its channel's addresses say. Who shares rank
+ * 0's network, is where that is, not where it is seen from within. */
 static void write_addresses(struct world *w)
 {
     struct world_member *zero = &w->members[0];

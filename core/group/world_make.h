@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of a world: see world.h. */
-#ifndef PLUMB_CORE_GROUP_WORLD_PARTS_H
-#define PLUMB_CORE_GROUP_WORLD_PARTS_H
+/* The inside of a world, for those that make one: world.c, world_sock.c, mpi.c. Others use
+ * world.h. */
+#ifndef PLUMB_CORE_GROUP_WORLD_MAKE_H
+#define PLUMB_CORE_GROUP_WORLD_MAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
 
 #include "core/group/world.h"
 
@@ -13,8 +18,8 @@ struct world {
     struct channel *channels[];   /* by rank; NULL: this process itself, or none */
 };
 
-/* A world without channels, of which nobody is known; makes room for as many open files. 0; -EINVAL: too many ranks, or
- * rank is out of range; -ENOMEM; with error. */
+/* A world without channels, of which nobody is known; makes room for as many open files. 0;
+ * -EINVAL: too many ranks, or rank is out of range; -ENOMEM; with error. */
 int world_new(struct world **w, const char *group, unsigned rank, unsigned size, char *error,
               size_t len);
 void world_free(struct world *w); /* not its channels; NULL is left alone */
@@ -54,7 +59,8 @@ int world_hello_recv(struct channel *c, struct world_hello *h, uint64_t wait_ns)
 /* Rank 0: tells a rank all that it knows. 0 or -errno with error. */
 int world_tell(struct world *w, unsigned rank, const uint8_t mix[WORLD_KEY_BYTES], char *error,
                size_t len);
-/* The other end, within wait_ns for the head. -EINTR: cancelled; what rank 0 says when it gives up. */
+/* The other end, within wait_ns for the head. -EINTR: cancelled; what rank 0 says when it gives
+ * up. */
 int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES], uint64_t wait_ns,
                const volatile int *cancel, char *error, size_t len);
 
@@ -67,5 +73,20 @@ void world_refuse(struct channel *c, int err, const char *why);
 /* Writes a sentence and returns err. */
 int world_fail(int err, char *error, size_t len, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* ---- Where in the network this process is ---- */
+
+/* The network namespace and the boot, mixed; 0 where one of them cannot be known. Two processes for
+ * which it is the same reach each other by loopback. */
+uint64_t host_network(void);
+
+/* Port 0, of the first interface that is up and not loopback: IPv4, else IPv6, a link's own address
+ * last; AF_UNSPEC: there is none. */
+void host_first_address(struct sockaddr_storage *address);
+
+/* ---- A world over sockets, inside: see world.h ---- */
+
+/* "ranks 1, 4-6 and 9 of 12" */
+void gather_missing(const struct world *w, char *text, size_t len);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a benchmark reports of one of its backends: a library, an engine, a device, a network interface. */
+/* What a benchmark reports of one of its backends: a library, an engine, a device, a network
+ * interface. */
 #ifndef PLUMB_CORE_BACKEND_H
 #define PLUMB_CORE_BACKEND_H
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a benchmark says of its rows: the columns, metrics and limits, and how a report shows and
- * judges them. The tables stand in the benchmark's own folder; --describe prints them as JSON, run.json
- * keeps them, and the harness, which knows no benchmark by name, reads them from there into the same
- * structs.
+ * judges them. The tables stand in the benchmark's own folder; --describe prints them as JSON,
+ * run.json keeps them, and the harness, which knows no benchmark by name, reads them from there
+ * into the same structs.
  *
  * Every table ends with an entry whose first member is NULL. `where` and the like are conditions
- * (core/condition.h) on the columns of a row, and on `metric` and `unit`. A member that is not named
- * is not there: a text NULL, a number 0, a flag false.
+ * (core/condition.h) on the columns of a row, and on `metric` and `unit`. A member that is not
+ * named is not there: a text NULL, a number 0, a flag false.
  */
 #ifndef PLUMB_CORE_BENCH_ROWS_H
 #define PLUMB_CORE_BENCH_ROWS_H
@@ -86,8 +86,8 @@ struct bench_headline {
     unsigned flags;
 };
 
-/* Cases that differ in one column alone, set side by side: each case that matches `where` against the
- * one that has another value of `column`. */
+/* Cases that differ in one column alone, set side by side: each case that matches `where` against
+ * the one that has another value of `column`. */
 struct bench_contrast {
     const char *title;  /* "the library's choice against the best of its candidates" */
     const char *where;  /* of the first case */
@@ -134,8 +134,8 @@ enum bench_limit_of {
     LIMIT_PEER_LINK, /* of the links between these two; where there are none as LIMIT_HOST_LINK */
 };
 
-/* A limit of this machine that holds for rows, in place of a ceiling that the benchmark measured: the
- * first of the table that fits and is known. */
+/* A limit of this machine that holds for rows, in place of a ceiling that the benchmark measured:
+ * the first of the table that fits and is known. */
 struct bench_limit {
     const char *where;
     enum bench_limit_of of;

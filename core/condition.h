@@ -17,14 +17,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The value of the name of `len` bytes; "" where it has none. NULL: the value is not known, and every
- * term on it holds. */
+/* The value of the name of `len` bytes; "" where it has none. NULL: the value is not known, and
+ * every term on it holds. */
 typedef const char *condition_value_fn(const void *arg, const char *name, size_t len);
 
 bool condition_holds(const char *condition, condition_value_fn *value, const void *arg);
 
-/* Calls name(arg, NAME, len) for each name that the condition asks for, those behind an '@', too, until
- * one returns true; false: none did. */
+/* Calls name(arg, NAME, len) for each name that the condition asks for, those behind an '@', too,
+ * until one returns true; false: none did. */
 bool condition_names(const char *condition, bool (*name)(void *arg, const char *name, size_t len),
                      void *arg);
 

@@ -119,8 +119,9 @@ static double read_keyed(const char *path, const char *format)
     return value;
 }
 
-/* The cgroup that this process is in, by /proc/self/cgroup: "0::/path" is version 2 (throttled_usec), a line with the cpu controller
- * version 1 (throttled_time, ns). NaN where the cgroup does not tell: the root has no quota. */
+/* The cgroup that this process is in, by /proc/self/cgroup: "0::/path" is version 2
+ * (throttled_usec), a line with the cpu controller version 1 (throttled_time, ns). NaN where the
+ * cgroup does not tell: the root has no quota. */
 static double read_quota_throttled_ms(void)
 {
     char line[512], path[700];
@@ -149,7 +150,8 @@ static double read_quota_throttled_ms(void)
     return ms;
 }
 
-/* Adds what a child that still runs has seen so far: getrusage knows only those that were waited for. */
+/* Adds what a child that still runs has seen so far: getrusage knows only those that were waited
+ * for. */
 static void add_child(struct ledger_mark *mark, long pid)
 {
     char path[64];

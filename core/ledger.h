@@ -4,8 +4,9 @@
  * difference goes into its rows.
  *
  * Sources: /proc/stat (steal), getrusage and /proc/PID (switches, faults; this process and its
- * children, those that still run included), a timed chain of dependent additions (CPU clock, since guests hide it),
- * /sys/devices/system/cpu/cpuN/thermal_throttle, the cgroup's cpu.stat (quota throttling).
+ * children, those that still run included), a timed chain of dependent additions (CPU clock, since
+ * guests hide it), /sys/devices/system/cpu/cpuN/thermal_throttle, the cgroup's cpu.stat (quota
+ * throttling).
  */
 #ifndef PLUMB_CORE_LEDGER_H
 #define PLUMB_CORE_LEDGER_H
@@ -25,7 +26,8 @@ struct ledger {
     double quota_throttled_ms;        /* time this cgroup stood still for its CPU quota */
 };
 
-/* The GPUs of one case, over all of them, as gpu_watch.h saw them: NaN and "" where it is not known. */
+/* The GPUs of one case, over all of them, as gpu_watch.h saw them: NaN and "" where it is not
+ * known. */
 struct gpu_ledger {
     double clock_mhz_low, clock_mhz_high; /* of the SMs, while at work */
     double memory_clock_mhz;              /* the lowest */

@@ -35,7 +35,8 @@ static int find(const struct module_kind *kind, char *path, size_t len)
     return -ENOENT;
 }
 
-/* The loader's own text names what it misses first: "libX.so.1: cannot open shared object file: ...". */
+/* The loader's own text names what it misses first: "libX.so.1: cannot open shared object file:
+ * ...". */
 static void say_unloadable(const struct module_kind *kind, const char *path, const char *said,
                            char *why, size_t len)
 {

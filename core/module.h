@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules: what needs a library that not every machine has is a file beside the program, opened when it is
- * first asked for. It is looked for where the environment says, else beside the program, in ../lib/plumbline
- * and in ../lib.
+ * Modules: what needs a library that not every machine has is a file beside the program, opened
+ * when it is first asked for. It is looked for where the environment says, else beside the program,
+ * in ../lib/plumbline and in ../lib.
  */
 #ifndef PLUMB_CORE_MODULE_H
 #define PLUMB_CORE_MODULE_H
@@ -17,8 +17,8 @@ struct module_kind {
     const char *symbol;      /* of the table that it exports */
 };
 
-/* The module's table; NULL with the reason and the remedy in why. Opened again it is the same; it stays
- * mapped, since threads of the libraries below it may run on. */
+/* The module's table; NULL with the reason and the remedy in why. Opened again it is the same; it
+ * stays mapped, since threads of the libraries below it may run on. */
 const void *module_open(const struct module_kind *kind, char *why, size_t len);
 
 #endif

@@ -58,13 +58,14 @@ struct opt {
     const char *(*make_default)(void); /* computed from this machine; wins over def; static or
                                           allocated for the process' life */
     int (*parse)(const char *text, void *value, char *error, size_t len); /* OPT_CUSTOM */
-    /* Of OPT_LIST: where `word` stands for a list (every GPU of this machine) or is another name of a
-     * value, writes that list and returns true. */
+    /* Of OPT_LIST: where `word` stands for a list (every GPU of this machine) or is another name of
+     * a value, writes that list and returns true. */
     bool (*expand)(const char *word, char *list, size_t len);
     const struct opt_scope *scope; /* NULL: it says something of every point */
-    /* The word by which a launch leaves the choice to the benchmark, as not naming the option does; "" where there is no
-     * such word. The row shows what was chosen: the same work, done as this machine does it. In a comparison the column
-     * makes a case where it was asked for alone. NULL: it is no such choice. */
+    /* The word by which a launch leaves the choice to the benchmark, as not naming the option does;
+     * "" where there is no such word. The row shows what was chosen: the same work, done as this
+     * machine does it. In a comparison the column makes a case where it was asked for alone. NULL:
+     * it is no such choice. */
     const char *left_by;
     const char *tried; /* names under which people look for it in vain: "device from"; NULL: none */
 };
@@ -106,7 +107,8 @@ const struct opt_values *opts_values(const struct opts *o,
  * pick NULL: the first of each. */
 int opts_apply(struct opts *o, const struct opt *table, const size_t *pick, void *params);
 
-/* Writes the default of one option alone, one value (of a list the first). An option without one is left alone. */
+/* Writes the default of one option alone, one value (of a list the first). An option without one is
+ * left alone. */
 int opts_apply_default(struct opts *o, const struct opt *opt, void *params);
 
 /* The options as --help lists them, defaults as they now are. */
@@ -150,18 +152,21 @@ bool opt_speaks(const struct opt *table, const struct opt_values *values, const 
 /* The same of any combination of the values. */
 bool opt_ever_speaks(const struct opt *table, const struct opt_values *values, size_t i);
 
-/* Is this combination another one's repetition: a later value of an option that says nothing of it? */
+/* Is this combination another one's repetition: a later value of an option that says nothing of
+ * it? */
 bool opt_repeats(const struct opt *table, const struct opt_values *values, const size_t *pick);
 
 /* The number of an option that was given, with one value, and says nothing of this combination;
  * SIZE_MAX: there is none. OPT_SWEEP ones are not meant. */
 size_t opt_in_vain(const struct opt *table, const struct opt_values *values, const size_t *pick);
 
-/* Is this combination there only by default, and an option was given that says nothing of it? What was asked for is
- * meant then: --streams 8 is for the patterns that stream, of those that are measured by default. */
+/* Is this combination there only by default, and an option was given that says nothing of it? What
+ * was asked for is meant then: --streams 8 is for the patterns that stream, of those that are
+ * measured by default. */
 bool opt_left_out(const struct opt *table, const struct opt_values *values, const size_t *pick);
 
-/* 0, or -EINVAL with o->error set where an option was given that says nothing of any combination. */
+/* 0, or -EINVAL with o->error set where an option was given that says nothing of any
+ * combination. */
 int opts_refuse_vain(struct opts *o);
 
 #endif

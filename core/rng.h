@@ -43,7 +43,8 @@ void rng_shuffle_u32(struct rng *r, uint32_t *a, size_t n);
 
 #define PATTERN_RIGHT SIZE_MAX
 
-/* The seed of what follows the first `offset` bytes (of 8) of a pattern: it can be made up in parts. */
+/* The seed of what follows the first `offset` bytes (of 8) of a pattern: it can be made up in
+ * parts. */
 static inline uint64_t pattern_after(uint64_t seed, size_t offset)
 {
     return seed + offset / 8 * 0x9e3779b97f4a7c15u;

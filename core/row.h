@@ -84,7 +84,8 @@ extern const char *const row_noises[]; /* these; ends with NULL */
 /* A row in which nothing has been measured: numbers NaN, texts NULL. */
 void row_init(struct row *row);
 
-/* Sentences that are made of columns where a row is shown, and stand in none: any of them, "; " between. */
+/* Sentences that are made of columns where a row is shown, and stand in none: any of them, "; "
+ * between. */
 enum {
     ROW_SAYS_RAISED = 1, /* its measured ceiling was exceeded */
     ROW_SAYS_ABOVE = 2,  /* its value is above the limit */
@@ -93,17 +94,19 @@ enum {
     ROW_SAYS_ALL = 15
 };
 #define ROW_SAYS_BYTES 400
-/* Of value, unit, ci_low, ci_high, width_wanted, noise, stop, percent_of_limit and limit_raised_from. Returns text. */
+/* Of value, unit, ci_low, ci_high, width_wanted, noise, stop, percent_of_limit and
+ * limit_raised_from. Returns text. */
 const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_BYTES]);
 
 void row_print_csv_header(FILE *out, const char *const *param_names, size_t n_params);
 void row_print_csv(FILE *out, const struct row *row);
 
 /*
- * The aligned table for people: parameters that are swept or are outcomes as columns, the others once,
- * in a line above the rows that they hold for, and so why rows are skipped; metric, value with
- * interval, share of the limit, samples, status. What does not fit the line (columns from the last
- * one back, remarks) stands under the row. Zeroed: nothing printed yet, every parameter a column.
+ * The aligned table for people: parameters that are swept or are outcomes as columns, the others
+ * once, in a line above the rows that they hold for, and so why rows are skipped; metric, value
+ * with interval, share of the limit, samples, status. What does not fit the line (columns from the
+ * last one back, remarks) stands under the row. Zeroed: nothing printed yet, every parameter a
+ * column.
  */
 struct row_table {
     bool aside[ROW_PARAMS_MAX]; /* not a column */

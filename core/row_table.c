@@ -152,8 +152,8 @@ static uint64_t hash_of(const char *value)
     return hash ? hash : 1;
 }
 
-/* Notes what is aside in this row. True: every parameter that had a value before has one, and no other; `changed` are those
- * whose value is another. */
+/* Notes what is aside in this row. True: every parameter that had a value before has one, and no
+ * other; `changed` are those whose value is another. */
 static bool note_aside(struct row_table *table, const struct row *row, bool *changed)
 {
     bool same = true;
@@ -167,7 +167,8 @@ static bool note_aside(struct row_table *table, const struct row *row, bool *cha
     return same;
 }
 
-/* What is no column: all of it above the first row and where other parameters say something, else what changes. */
+/* What is no column: all of it above the first row and where other parameters say something, else
+ * what changes. */
 static void tell_aside(FILE *out, const struct row_table *table, const struct row *row,
                        const bool *which)
 {
@@ -196,7 +197,8 @@ static bool is_skipped_too(const struct row_table *table, const struct row *row)
     return reason[0] && !strcmp(reason, table->skipped);
 }
 
-/* Why a row is skipped often holds for those after it too: told above the first of them, the others are counted. */
+/* Why a row is skipped often holds for those after it too: told above the first of them, the others
+ * are counted. */
 static void tell_skipped(FILE *out, struct row_table *table, const struct row *row)
 {
     char text[sizeof(table->skipped) + 16];

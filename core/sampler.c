@@ -52,7 +52,8 @@ static int warm_sample(struct sampling *s, uint64_t *slowest_ns)
     return 0;
 }
 
-/* Finds how many operations make a sample of the wanted length. One that is long enough must be so twice: the first may have been cold. */
+/* Finds how many operations make a sample of the wanted length. One that is long enough must be so
+ * twice: the first may have been cold. */
 static int calibrate(struct sampling *s)
 {
     const struct sampler_config *c = s->config;
@@ -152,7 +153,8 @@ static int keep_one(struct sampling *s)
     return 0;
 }
 
-/* A level that was hardly left, or a wander of which little was seen, has a narrow interval, too. */
+/* A level that was hardly left, or a wander of which little was seen, has a narrow interval,
+ * too. */
 static enum sampler_doubt look(const struct sampling *s, size_t series)
 {
     struct samples *out = s->out;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The sampler: warm up until the level is steady, make a sample long against the clock, sample
- * until the interval of the median is as narrow as asked, and made of enough independent samples. Every
- * sample after the warm-up is kept.
+ * until the interval of the median is as narrow as asked, and made of enough independent samples.
+ * Every sample after the warm-up is kept.
  */
 #ifndef PLUMB_CORE_SAMPLER_H
 #define PLUMB_CORE_SAMPLER_H

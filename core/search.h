@@ -53,8 +53,8 @@ struct search_policy {
      * also where it is used up. No more ways stay than have time for these. */
     double first_share;
     unsigned rounds;
-    /* With `next`: a way that is faster than the last gain by more than this share is a gain (0.01);
-     * so many ways without one end the search. */
+    /* With `next`: a way that is faster than the last gain by more than this share is a gain
+     * (0.01); so many ways without one end the search. */
     double gain;
     unsigned patience;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A series of samples: quantiles, mean and deviation, how far samples depend on each other, intervals. See stats.h. */
+/* A series of samples: quantiles, mean and deviation, how far samples depend on each other,
+ * intervals. See stats.h. */
 #include "core/stats.h"
 
 #include <errno.h>

@@ -47,8 +47,9 @@ int units_parse_double(const char *text, double *value);      /* finite only */
 const char *units_format_size(uint64_t bytes, char *text, size_t len);
 /* The same to read: 16 KiB, 1.5 MiB, 1000 B; exact, too. */
 const char *units_format_bytes(uint64_t bytes, char *text, size_t len);
-/* An interval around a value, in % of the value: "+/- 1.3 %" where both sides are about as long, which shows the
- * longer one; else "-9 % to +63 %". Beyond 1000 % only that it is. "" for NaN and around 0. Needs 48 bytes. */
+/* An interval around a value, in % of the value: "+/- 1.3 %" where both sides are about as long,
+ * which shows the longer one; else "-9 % to +63 %". Beyond 1000 % only that it is. "" for NaN and
+ * around 0. Needs 48 bytes. */
 const char *units_format_interval(double low, double high, double value, char *text, size_t len);
 /* A duration to read: 1.5 s, 20 ms. */
 const char *units_format_duration(uint64_t ns, char *text, size_t len);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a benchmark is. A folder in benches/ (or one C file) defines `const struct bench bench`;
- * core/bench/main.c owns main() and does the rest: options, the sweep over their lists, warm-up, sampling, statistics, the
- * ledger and the rows.
+ * core/bench/main.c owns main() and does the rest: options, the sweep over their lists, warm-up,
+ * sampling, statistics, the ledger and the rows.
  *
  * The life of one point (one choice of parameters):  setup -> sample, many times -> check ->
  * evidence -> teardown.
@@ -80,12 +80,12 @@ struct bench {
      * left out without a row, unless none would be left. pt as at setup, but for the reason. */
     bool (*wanted)(struct point *pt);
 
-    /* Not required. Called when the command line was read: sets options that were not given by those
-     * that were (opts_values(), opts_set()). 0, or -errno with o->error set. */
+    /* Not required. Called when the command line was read: sets options that were not given by
+     * those that were (opts_values(), opts_set()). 0, or -errno with o->error set. */
     int (*defaults)(struct opts *o);
 
-    /* Not required. Where the options say so, does something else than to measure (serves a peer) and
-     * returns the exit status; -1: it does not. */
+    /* Not required. Where the options say so, does something else than to measure (serves a peer)
+     * and returns the exit status; -1: it does not. */
     int (*instead)(struct opts *o, const struct bench_common *common, const volatile int *cancel);
 
     /* Required. Allocates, fills with data, chooses the series. 0; -EOPNOTSUPP or -ENODEV: cannot
@@ -95,7 +95,8 @@ struct bench {
     /* Required. The timed thing: see sampler_fn; pt->n_series times in ns. No branch on options in
      * here. */
     int (*sample)(struct point *pt, uint64_t inner, uint64_t *ns);
-    /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or -errno. */
+    /* Not required. Called when the warm-up is over, before the first sample that counts. 0 or
+     * -errno. */
     int (*begin)(struct point *pt);
     /* Not required. Is the data right? 0; -EBADMSG: wrong data (say what by point_reason()); any
      * other -errno: failed. Not timed. */
@@ -168,8 +169,8 @@ struct point {
  * process. */
 struct topo *point_topo(struct point *pt);
 
-/* Sets one of bench->rows->columns of this point's rows. Aborts on a name that the benchmark did not
- * declare (a bug). */
+/* Sets one of bench->rows->columns of this point's rows. Aborts on a name that the benchmark did
+ * not declare (a bug). */
 void point_column(struct point *pt, const char *name, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -183,12 +184,12 @@ void point_option(struct point *pt, const char *name, const char *format, ...)
 struct gpus *point_gpus(struct point *pt);
 
 /* Opens GPU `index` for this point: its clocks and throttling go into the rows, and where it is a
- * simulated one, so does that. 0, or -errno with the reason set: -ENODEV where there is no GPU, -EINVAL where
- * there are, but none of that number. */
+ * simulated one, so does that. 0, or -errno with the reason set: -ENODEV where there is no GPU,
+ * -EINVAL where there are, but none of that number. */
 int point_gpu(struct point *pt, unsigned index, struct gpu **gpu);
 
-/* For a point that was to use a GPU and did not get to: simulated, where a library that it would have
- * used is a stand-in. */
+/* For a point that was to use a GPU and did not get to: simulated, where a library that it would
+ * have used is a stand-in. */
 void point_gpu_origin(struct point *pt);
 
 /* Adds what gpu_error() says to the reason, and returns err. */
@@ -203,7 +204,8 @@ int point_reason(struct point *pt, int err, const char *format, ...)
 struct series *point_series(struct point *pt, const char *metric, const char *unit,
                             double quantity);
 
-/* The benchmark of this binary, and what it says of its rows where that stands in a file of its own. */
+/* The benchmark of this binary, and what it says of its rows where that stands in a file of its
+ * own. */
 extern const struct bench bench;
 extern const struct bench_rows bench_rows;
 
@@ -229,8 +231,8 @@ struct figure {
     struct figure *next;
 };
 
-/* Adds one to the point and returns it; NULL: out of memory (said in the reason; the calls below leave NULL alone).
- * Those without a value give no row. */
+/* Adds one to the point and returns it; NULL: out of memory (said in the reason; the calls below
+ * leave NULL alone). Those without a value give no row. */
 struct figure *point_figure(struct point *pt, const char *metric, const char *unit);
 void figure_set(struct figure *f, const char *column, const char *value);
 void figure_value(struct figure *f, double value); /* those beyond FIGURE_VALUES_MAX abort: a bug */

@@ -20,8 +20,8 @@ struct runner_result {
 int runner_run(const struct bench *b, struct opts *o, const struct bench_common *common, FILE *out,
                const volatile int *cancel, struct runner_result *result);
 
-/* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then bench->rows->columns. At
- * most ROW_PARAMS_MAX; texts live in *names. */
+/* The names of the parameter columns: OPT_COLUMN options with '_' for '-', then
+ * bench->rows->columns. At most ROW_PARAMS_MAX; texts live in *names. */
 struct runner_columns {
     char names[ROW_PARAMS_MAX][40];
     const char *list[ROW_PARAMS_MAX];
@@ -61,7 +61,8 @@ struct outcome {
 /* Why a GPU of the point was held back while this sample was taken, as gpu_watch_held() has it. */
 unsigned runner_held(const struct point *pt, const struct samples *samples, uint64_t i);
 
-/* Prints the row of series `index` of a point (the first where it has none), and keeps its samples. */
+/* Prints the row of series `index` of a point (the first where it has none), and keeps its
+ * samples. */
 void runner_emit(struct runner *r, struct point *pt, const size_t *pick, struct outcome *oc,
                  size_t index);
 

@@ -41,8 +41,8 @@ static void set_param(struct row *row, const char *name, const char *value)
             row->params[i] = value;
 }
 
-/* The row's parameter columns: this point's options and outcomes, then what the point and the series
- * set for themselves. */
+/* The row's parameter columns: this point's options and outcomes, then what the point and the
+ * series set for themselves. */
 static void fill_params(const struct runner *r, const struct point *pt, const size_t *pick,
                         const struct series *s, struct row *row)
 {
@@ -85,8 +85,9 @@ unsigned runner_held(const struct point *pt, const struct samples *samples, uint
                           samples->end_ns[i]);
 }
 
-/* Every sample of one series, converted to the row's unit: position of the row in this launch, value,
- * where it comes from and what disturbed it. Written before its row is: who has the row has them. */
+/* Every sample of one series, converted to the row's unit: position of the row in this launch,
+ * value, where it comes from and what disturbed it. Written before its row is: who has the row has
+ * them. */
 static void keep_samples(struct runner *r, const struct point *pt, const struct samples *samples,
                          const double *values)
 {
@@ -283,7 +284,8 @@ static void print_figure(struct runner *r, struct point *pt, const size_t *pick,
     r->launch_rows++;
 }
 
-/* For people all of them are one text: "cpu_per_gb own threads 0.21, peer threads 0.18 s/GB; cwnd ...". */
+/* For people all of them are one text: "cpu_per_gb own threads 0.21, peer threads 0.18 s/GB; cwnd
+ * ...". */
 static void tell_figure(FILE *text, const struct figure *before, const struct figure *f,
                         const struct figure *after, double value)
 {
@@ -357,8 +359,8 @@ void runner_emit_figures(struct runner *r, struct point *pt, const size_t *pick,
         tell_figures(r, pt->figures, n);
 }
 
-/* A column for each option that takes several values, as wide as they are; outcomes always have one, and what a point's rows
- * differ in. */
+/* A column for each option that takes several values, as wide as they are; outcomes always have
+ * one, and what a point's rows differ in. */
 void runner_lay_out_table(struct runner *r)
 {
     size_t column = 0;

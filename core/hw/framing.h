@@ -47,7 +47,8 @@ struct framing_tcp {
 /* Of the IP and TCP headers without options. */
 unsigned framing_tcp_header(bool ipv6);
 unsigned framing_tcp_payload(const struct framing_tcp *f); /* of a segment; 0: the MTU holds none */
-/* Payload's part of the line's bytes, 0 to 1, in full segments; NaN where the MTU holds no payload. */
+/* Payload's part of the line's bytes, 0 to 1, in full segments; NaN where the MTU holds no
+ * payload. */
 double framing_tcp_fraction(const struct framing_tcp *f);
 
 enum framing_rdma_kind {
@@ -68,7 +69,8 @@ uint64_t framing_message_bytes(enum framing_rdma_kind kind, enum net_verb verb, 
 double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, uint64_t message,
                              unsigned mtu, bool vlan);
 
-/* The same of iWARP over the TCP that `f` describes: of a stream of such messages, FPDUs packed densely. */
+/* The same of iWARP over the TCP that `f` describes: of a stream of such messages, FPDUs packed
+ * densely. */
 double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message);
 
 /*

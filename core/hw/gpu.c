@@ -94,7 +94,8 @@ static const struct gpu_ops *load_module(struct gpus *gpus, const struct module_
     return ops;
 }
 
-/* Which process has started the driver, it or the one that it was forked from: a fact of the process, not of one `struct gpus`. */
+/* Which process has started the driver, it or the one that it was forked from: a fact of the
+ * process, not of one `struct gpus`. */
 static pid_t driver_of;
 
 bool gpus_used(void)
@@ -102,7 +103,8 @@ bool gpus_used(void)
     return driver_of != 0;
 }
 
-/* The driver answers CUDA_ERROR_NOT_INITIALIZED to every call in a child of a process that has started it. */
+/* The driver answers CUDA_ERROR_NOT_INITIALIZED to every call in a child of a process that has
+ * started it. */
 static bool is_forked(struct gpus *gpus)
 {
     if (!driver_of || driver_of == getpid())

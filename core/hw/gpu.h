@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPUs: the table of operations that a module (plumb-cuda.so) fills in, and how it is found. Programs
- * are not linked with any GPU library: the module is opened at first use, and what is missing is a
- * reason with a remedy, which becomes a skipped row.
+ * GPUs: the table of operations that a module (plumb-cuda.so) fills in, and how it is found.
+ * Programs are not linked with any GPU library: the module is opened at first use, and what is
+ * missing is a reason with a remedy, which becomes a skipped row.
  *
- * Errors are 0 or -errno, as everywhere: -ENODEV and -EOPNOTSUPP mean "not here" (skipped), -ENOMEM out
- * of memory, any other is a failure. A call of an opened device that fails leaves a sentence in
- * gpu_error(): the driver's call, code and text, and what to do. After an error of a kernel or of the
- * device itself (-EIO), every call of it fails until it is opened again. A device that does not answer
- * (-ETIMEDOUT, see stream_wait) is never asked anything again, nor closed: each of these would wait for
- * it too. Its memory goes with the process.
+ * Errors are 0 or -errno, as everywhere: -ENODEV and -EOPNOTSUPP mean "not here" (skipped), -ENOMEM
+ * out of memory, any other is a failure. A call of an opened device that fails leaves a sentence in
+ * gpu_error(): the driver's call, code and text, and what to do. After an error of a kernel or of
+ * the device itself (-EIO), every call of it fails until it is opened again. A device that does not
+ * answer (-ETIMEDOUT, see stream_wait) is never asked anything again, nor closed: each of these
+ * would wait for it too. Its memory goes with the process.
  *
  * Threads: one thread uses a device and its streams at a time.
  */
@@ -68,11 +68,12 @@ struct gpu_ops {
     const char *name; /* of its places: "cuda" for cuda:0, cuda:1, ... */
     unsigned abi;     /* GPU_MODULE_ABI */
 
-    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy; -ELIBBAD, the same, where the driver is of an older major
-     * version than the toolkit that this module was built with: one of an older toolkit may do. Once it has started, another call finds it so. */
+    /* Starts the driver. 0; -ENODEV or -EOPNOTSUPP with the reason and the remedy; -ELIBBAD, the
+     * same, where the driver is of an older major version than the toolkit that this module was
+     * built with: one of an older toolkit may do. Once it has started, another call finds it so. */
     int (*init)(char *error, size_t len);
-    /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one that
-     * failed. */
+    /* "measured", or "simulated" where any library underneath is a stand-in. After init, also one
+     * that failed. */
     const char *(*origin)(void);
     unsigned (*count)(void);
     int (*facts)(unsigned index, struct gpu_facts *facts);
@@ -83,12 +84,13 @@ struct gpu_ops {
     void (*close)(struct gpu *gpu); /* NULL is left alone */
     int (*free_bytes)(struct gpu *gpu, uint64_t *bytes);
 
-    /* Zeroed: no. A buffer of GPU_PINNED has the same address on both sides; one of GPU_WRITE_COMBINED is for
-     * copy() and the host alone.
-     * Host memory comes from the node of the calling thread (bind it first). */
+    /* Zeroed: no. A buffer of GPU_PINNED has the same address on both sides; one of
+     * GPU_WRITE_COMBINED is for copy() and the host alone. Host memory comes from the node of the
+     * calling thread (bind it first). */
     int (*alloc)(struct gpu *gpu, enum gpu_memory kind, size_t bytes, void **at);
     void (*free)(struct gpu *gpu, enum gpu_memory kind, void *at); /* NULL is left alone */
-    /* Page-locks host memory that is there already (huge pages, say), same address on both sides. */
+    /* Page-locks host memory that is there already (huge pages, say), same address on both
+     * sides. */
     int (*pin)(struct gpu *gpu, void *at, size_t bytes);
     void (*unpin)(struct gpu *gpu, void *at);
 
@@ -102,14 +104,15 @@ struct gpu_ops {
     int (*stream_query)(struct gpu_stream *stream); /* 0 done, -EAGAIN not yet */
     /* What is queued next in this stream waits until `event` (of any stream) was reached. */
     int (*stream_after)(struct gpu_stream *stream, struct gpu_event *event);
-    /* The driver's own stream (CUstream), for a library that queues work into it; its device's context is made the
-     * calling thread's, which such a library wants too. NULL with gpu_error(). */
+    /* The driver's own stream (CUstream), for a library that queues work into it; its device's
+     * context is made the calling thread's, which such a library wants too. NULL with
+     * gpu_error(). */
     void *(*stream_native)(struct gpu_stream *stream);
 
-    /* What is queued from here on waits for gpu_release(), so that the cost of queueing is not in the
-     * times. A hold that is not released ends by itself after GPU_HOLD_NS, and the next stream_wait
-     * then fails with -ETIMEDOUT. Queue no more than GPU_HELD_MAX operations meanwhile: the driver's
-     * queue is bounded, and a full one would wait for itself. */
+    /* What is queued from here on waits for gpu_release(), so that the cost of queueing is not in
+     * the times. A hold that is not released ends by itself after GPU_HOLD_NS, and the next
+     * stream_wait then fails with -ETIMEDOUT. Queue no more than GPU_HELD_MAX operations meanwhile:
+     * the driver's queue is bounded, and a full one would wait for itself. */
     int (*hold)(struct gpu_stream *stream);
     int (*release)(struct gpu_stream *stream);
 
@@ -122,8 +125,8 @@ struct gpu_ops {
     /* Between two reached events of one device, by its own clock (half a us fine, as a rule). */
     int (*event_elapsed)(struct gpu_event *from, struct gpu_event *to, double *ns);
 
-    /* By a copy engine, where the driver takes one; either side any memory the driver knows, pageable
-     * host memory too. */
+    /* By a copy engine, where the driver takes one; either side any memory the driver knows,
+     * pageable host memory too. */
     int (*copy)(struct gpu_stream *stream, void *dst, const void *src, size_t bytes);
     int (*set)(struct gpu_stream *stream, void *dst, uint32_t word, size_t bytes /* of 4 */);
     /* Moves pages of GPU_MANAGED memory to the device, or to the host. */
@@ -133,7 +136,8 @@ struct gpu_ops {
     int (*kernel)(struct gpu *gpu, const char *name, struct gpu_kernel **kernel);
     /* Blocks of so many threads that an SM holds at a time; 0: not even one. */
     int (*occupancy)(struct gpu_kernel *kernel, unsigned block, unsigned *blocks_per_sm);
-    /* `args`: the kernel's one argument, a struct of gpu_kernels.h; copied before the call returns. */
+    /* `args`: the kernel's one argument, a struct of gpu_kernels.h; copied before the call
+     * returns. */
     int (*launch)(struct gpu_stream *stream, struct gpu_kernel *kernel, unsigned grid,
                   unsigned block, const void *args);
 
@@ -153,11 +157,13 @@ struct gpu_ops {
     int (*alloc_ordered)(struct gpu_stream *stream, size_t bytes, void **at);
     int (*free_ordered)(struct gpu_stream *stream, void *at);
 
-    /* A range of GPU_DEVICE memory as a dma-buf file, which an RDMA device can register; the caller closes it. Both of
-     * whole pages of the host, else -EINVAL. -EOPNOTSUPP: the driver, the kernel or the GPU has no such thing. */
+    /* A range of GPU_DEVICE memory as a dma-buf file, which an RDMA device can register; the caller
+     * closes it. Both of whole pages of the host, else -EINVAL. -EOPNOTSUPP: the driver, the kernel
+     * or the GPU has no such thing. */
     int (*export_memory)(struct gpu *gpu, void *at, size_t bytes, int *fd);
-    /* What other devices have written into its memory, and said so, is there for what is queued from here on; where the
-     * device keeps that order by itself, or its driver cannot make it, nothing is done. */
+    /* What other devices have written into its memory, and said so, is there for what is queued
+     * from here on; where the device keeps that order by itself, or its driver cannot make it,
+     * nothing is done. */
     int (*flush_writes)(struct gpu *gpu);
 
     const struct gpu_gemm_ops *gemm; /* NULL: no library for matrix products was built in */
@@ -204,24 +210,28 @@ static inline const char *gpu_error(struct gpu *gpu)
  * The module and its devices, opened once in a process (gpu.c).
  *
  * The module is $PLUMB_CUDA_MODULE where that is set, else plumb-cuda.so beside the program or in
- * ../lib/plumbline or ../lib. Where that is too new for the driver, plumb-cuda12.so (built with CUDA 12) at the same places. */
+ * ../lib/plumbline or ../lib. Where that is too new for the driver, plumb-cuda12.so (built with
+ * CUDA 12) at the same places.
+ */
 struct gpus;
 
 struct gpus *gpus_open(void); /* NULL: out of memory. Nothing else happens until the first use */
 void gpus_close(struct gpus *gpus); /* closes the devices; NULL is left alone */
 /* Waits for devices that are opened from now on end soon after *cancel is set. */
 void gpus_heed(struct gpus *gpus, const volatile int *cancel);
-/* This process, or the one that it was forked from, has started a GPU's driver: a child that is forked from here on can use no GPU
- * (gpus_module() says so there). */
+/* This process, or the one that it was forked from, has started a GPU's driver: a child that is
+ * forked from here on can use no GPU (gpus_module() says so there). */
 bool gpus_used(void);
-/* A device does not answer, of these or of others that were opened in this process: leave by _exit(), since what the driver does at exit() may wait for it. */
+/* A device does not answer, of these or of others that were opened in this process: leave by
+ * _exit(), since what the driver does at exit() may wait for it. */
 bool gpus_silent(const struct gpus *gpus);
 
 /* The module's table, started; NULL where there is none or it does not start, with the reason (not
  * to be freed) in *why: what is missing, and what to do. */
 const struct gpu_ops *gpus_module(struct gpus *gpus, const char **why);
 unsigned gpus_count(struct gpus *gpus); /* 0 where there is no module */
-/* "simulated" where a library underneath is a stand-in, whether it started or not; else "measured". */
+/* "simulated" where a library underneath is a stand-in, whether it started or not; else
+ * "measured". */
 const char *gpus_origin(struct gpus *gpus);
 /* Device `index`, opened at the first use, and again after it was lost. 0, or -errno with *error:
  * -ENODEV where there is no GPU, -EINVAL where there are, but none of that number. */
@@ -298,14 +308,14 @@ struct gpu_timer {
 int gpu_timer_open(struct gpu_timer *t, struct gpu *gpu, struct gpu_watch *watch);
 void gpu_timer_close(struct gpu_timer *t); /* also what an open left half-way; a zeroed one */
 
-/* Times `n` operations that `queue` puts into t->stream one after the other; each operation may queue
- * up to `each` things (calls of gpu_ops). More than GPU_HELD_MAX things are held and timed in parts,
- * and the parts' times added. 0 with *ns, or -errno. */
+/* Times `n` operations that `queue` puts into t->stream one after the other; each operation may
+ * queue up to `each` things (calls of gpu_ops). More than GPU_HELD_MAX things are held and timed in
+ * parts, and the parts' times added. 0 with *ns, or -errno. */
 int gpu_timer_run(struct gpu_timer *t, gpu_queue_fn *queue, void *arg, uint64_t n, unsigned each,
                   uint64_t *ns);
 
-/* For those that time by themselves: the same span by both clocks, the host's from the release to the end
- * of the wait. Too short ones are left out. */
+/* For those that time by themselves: the same span by both clocks, the host's from the release to
+ * the end of the wait. Too short ones are left out. */
 void gpu_timer_compare(struct gpu_timer *t, double device_ns, double host_ns);
 
 /* How the two clocks compare: "" where they agree (or nothing was long enough to tell), else a

@@ -37,8 +37,8 @@ struct gpu_empty_args {
 };
 
 /* write: dst = s; copy: dst = a; scale: dst = s a; add: dst = a + b; triad: dst = a + s b, rounded
- * once (fused). read: the 32-bit words of a, added as unsigned 64-bit numbers, passes times over; the
- * grid adds its sum to *sum. */
+ * once (fused). read: the 32-bit words of a, added as unsigned 64-bit numbers, passes times over;
+ * the grid adds its sum to *sum. */
 struct gpu_pass_args {
     void *dst;
     const void *a, *b;
@@ -48,8 +48,8 @@ struct gpu_pass_args {
     uint64_t *sum;
 };
 
-/* Each 8-byte word of the chain holds the address of the next one, as the device sees it; `hops` loads
- * from the word at `start` on, then the address that the last one gave goes to *end. */
+/* Each 8-byte word of the chain holds the address of the next one, as the device sees it; `hops`
+ * loads from the word at `start` on, then the address that the last one gave goes to *end. */
 struct gpu_chase_args {
     const uint64_t *start;
     uint64_t hops;

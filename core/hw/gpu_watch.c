@@ -242,12 +242,12 @@ const char *gpu_ledger_disturbance(const struct gpu_ledger *l, char *text, size_
 
 /* Clocks take some ms to rise when work begins. */
 #define FIRST_LOOK_NS 25000000u
-/* Clocks are steered by briefly touching the limits: less than this share of the time is no throttling
- * that matters. */
+/* Clocks are steered by briefly touching the limits: less than this share of the time is no
+ * throttling that matters. */
 #define HELD_SHARE 0.01
 
-/* Counters of the time that a device was held back; -1: there is no such policy. The library drops the
- * policies some day, and older ones lack the fields. */
+/* Counters of the time that a device was held back; -1: there is no such policy. The library drops
+ * the policies some day, and older ones lack the fields. */
 static const struct {
     unsigned reason;
     int policy;

@@ -2,8 +2,8 @@
 /*
  * What a GPU's management library says while a case runs: clocks, temperature, power, why it runs
  * slower than it could. Only read, by the PCI address of the device; where there is no such library
- * nothing is known. A look costs up to a few ms, so that timed code looks only while it waits for the
- * device anyway, and not more often than GPU_WATCH_EVERY_NS.
+ * nothing is known. A look costs up to a few ms, so that timed code looks only while it waits for
+ * the device anyway, and not more often than GPU_WATCH_EVERY_NS.
  */
 #ifndef PLUMB_CORE_HW_GPU_WATCH_H
 #define PLUMB_CORE_HW_GPU_WATCH_H
@@ -44,9 +44,11 @@ unsigned gpu_watch_held(const struct gpu_watch *watch, uint64_t from_ns, uint64_
 /* Such bits in words; "" for none, and of those of settings. Returns text. */
 const char *gpu_watch_reasons(unsigned seen, char *text, size_t len);
 void gpu_ledger_none(struct gpu_ledger *out);
-/* Adds what was seen of other devices, by another process it may be: their lowest and highest, looks and errors in sum. Samples stay. */
+/* Adds what was seen of other devices, by another process it may be: their lowest and highest,
+ * looks and errors in sum. Samples stay. */
 void gpu_ledger_add(struct gpu_ledger *l, const struct gpu_ledger *more);
-/* The same, seen of the same devices: each process reads the same counters of errors, so the most that one saw counts. */
+/* The same, seen of the same devices: each process reads the same counters of errors, so the most
+ * that one saw counts. */
 void gpu_ledger_add_same(struct gpu_ledger *l, const struct gpu_ledger *more);
 
 /* What one process saw of its GPU. */
@@ -56,7 +58,8 @@ struct gpu_sight {
     const struct gpu_ledger *ledger;
 };
 
-/* What all but sights[0] saw: *same of its GPU, *others of other GPUs, each GPU's errors counted once. sights[0] needs no ledger. */
+/* What all but sights[0] saw: *same of its GPU, *others of other GPUs, each GPU's errors counted
+ * once. sights[0] needs no ledger. */
 void gpu_ledger_join(const struct gpu_sight *sights, size_t n, struct gpu_ledger *same,
                      struct gpu_ledger *others);
 /* What another process told can be: texts end, counts are none below 0. */
@@ -81,7 +84,8 @@ struct gpu_held {
 };
 
 /* Held back at some time between these, neither of which is before the one added last. When there
- * are too many, the last one becomes longer: it may say too much, never too little. 0: nothing is added. */
+ * are too many, the last one becomes longer: it may say too much, never too little. 0: nothing is
+ * added. */
 void gpu_held_add(struct gpu_held *held, uint64_t from_ns, uint64_t to_ns, unsigned reasons);
 unsigned gpu_held_between(const struct gpu_held *held, uint64_t from_ns, uint64_t to_ns);
 

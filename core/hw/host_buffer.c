@@ -91,8 +91,8 @@ static int bind_to_node(const struct topo *topo, void *at, size_t bytes, int nod
     return err;
 }
 
-/* Address space with a huge page to spare, so that the buffer starts on one; what is around it stays
- * out of reach, which keeps the buffer a mapping of its own in /proc/self/smaps. */
+/* Address space with a huge page to spare, so that the buffer starts on one; what is around it
+ * stays out of reach, which keeps the buffer a mapping of its own in /proc/self/smaps. */
 static int map_aligned(struct host_buffer *b, size_t rounded, size_t huge)
 {
     b->map_bytes = rounded + 2 * huge;
@@ -110,8 +110,8 @@ static int map_aligned(struct host_buffer *b, size_t rounded, size_t huge)
     return at == MAP_FAILED ? -errno : 0;
 }
 
-/* Takes the pages now: a later fault on an empty pool would kill the process. A kernel that does not
- * know this advice reserved them at mmap. */
+/* Takes the pages now: a later fault on an empty pool would kill the process. A kernel that does
+ * not know this advice reserved them at mmap. */
 static int populate(const struct host_buffer *b, size_t rounded)
 {
     if (!madvise(b->at, rounded, MADV_POPULATE_WRITE) || errno == EINVAL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory of the host: bound to a NUMA node where that is asked for, on pages of the size that is asked for, and
- * where its pages lie in truth. Safe from several threads.
+ * Memory of the host: bound to a NUMA node where that is asked for, on pages of the size that is
+ * asked for, and where its pages lie in truth. Safe from several threads.
  */
 #ifndef PLUMB_CORE_HW_HOST_BUFFER_H
 #define PLUMB_CORE_HW_HOST_BUFFER_H
@@ -40,9 +40,10 @@ struct host_where {
 /* Memory that could be taken now without harm, in bytes; UINT64_MAX when not known. */
 uint64_t host_available(void);
 
-/* Zero-filled and untouched where possible (HOST_PAGES_HUGETLB is populated): the first thread to write decides the
- * node, unless `node` (the system's number) binds it; -1 does not. 0 or -errno with *error (what failed and what to
- * do, no full stop, no newline): -EOPNOTSUPP means "not here", any other is final. */
+/* Zero-filled and untouched where possible (HOST_PAGES_HUGETLB is populated): the first thread to
+ * write decides the node, unless `node` (the system's number) binds it; -1 does not. 0 or -errno
+ * with *error (what failed and what to do, no full stop, no newline): -EOPNOTSUPP means "not here",
+ * any other is final. */
 int host_alloc(struct host_buffer *buffer, const struct topo *topo, size_t bytes,
                enum host_pages pages, int node, char *error, size_t len);
 void host_free(struct host_buffer *buffer); /* a zeroed or freed one is left alone */

@@ -8,8 +8,8 @@
 #include "core/clock.h"
 #include "core/search.h"
 
-/* Full-width hardware gains 2, or 1.33 where narrow loads have more ports; halves gain nothing. In the middle of
- * the gap, by ratio, so that all launches of a run choose the same. */
+/* Full-width hardware gains 2, or 1.33 where narrow loads have more ports; halves gain nothing. In
+ * the middle of the gap, by ratio, so that all launches of a run choose the same. */
 #define WORTH_FACTOR 1.15
 #define WORTH_RUNS   12
 #define WORTH_PASSES 2048 /* a run of tens of us: wide units take up to 20 us to wake */
@@ -47,7 +47,8 @@ static uint64_t load_ns(const struct host_isa *isa)
     return clock_now_ns() - begin;
 }
 
-/* The shortest run of each, since what disturbs can only lengthen; taken in turns, so that a disturbance hits all. */
+/* The shortest run of each, since what disturbs can only lengthen; taken in turns, so that a
+ * disturbance hits all. */
 static void race(uint64_t best_ns[ISAS_MAX])
 {
     for (size_t i = 0; i < ISAS_MAX; i++)
@@ -106,7 +107,8 @@ bool kernel_stores(enum kernel_op op)
 static const struct search_stage stages[] = {{3, 10000000, 0, 0, 0}, {0}};
 static const struct search_policy best_run = {.stages = stages, .run_ns = 100000};
 
-/* One loop for the ceiling and for what is held against it: inlined, they would differ by a cycle. */
+/* One loop for the ceiling and for what is held against it: inlined, they would differ by a
+ * cycle. */
 __attribute__((noinline)) void copy_by_memcpy(void *dst, const void *src, size_t bytes,
                                               uint64_t count)
 {

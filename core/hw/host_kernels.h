@@ -2,10 +2,10 @@
 /*
  * The timed loops over host memory, one set for each vector unit, chosen at run time.
  *
- * Each kernel goes over its arrays `passes` times and has no branch on options. Bytes are counted by
- * the STREAM rule (J. D. McCalpin, https://www.cs.virginia.edu/stream/): what the program names, each
- * array once a pass. What the hardware moves in addition (the read of a line that a regular store is
- * about to fill: write-allocate) is not counted.
+ * Each kernel goes over its arrays `passes` times and has no branch on options. Bytes are counted
+ * by the STREAM rule (J. D. McCalpin, https://www.cs.virginia.edu/stream/): what the program names,
+ * each array once a pass. What the hardware moves in addition (the read of a line that a regular
+ * store is about to fill: write-allocate) is not counted.
  *
  *   read   sum += a[i]         1 array
  *   write  c[i] = s            1
@@ -32,9 +32,9 @@ enum kernel_op {
 };
 enum kernel_type { KERNEL_F32, KERNEL_F64, KERNEL_TYPES };
 
-/* Forms of the same loop. In the first-level cache the loop's own instructions are what limits it, so
- * it is unrolled; beyond, one vector at a time is as fast or faster (the prefetchers see each stream
- * in order). The non-temporal form has stores that go round the caches. */
+/* Forms of the same loop. In the first-level cache the loop's own instructions are what limits it,
+ * so it is unrolled; beyond, one vector at a time is as fast or faster (the prefetchers see each
+ * stream in order). The non-temporal form has stores that go round the caches. */
 enum kernel_form { KERNEL_NEAR, KERNEL_FAR, KERNEL_NT, KERNEL_FORMS };
 
 /* Arrays start on a cache line (64 bytes) and are a multiple of this long: kernels have no tail. */
@@ -75,7 +75,8 @@ const struct host_isa *host_isa_find(const char *name);
  * first-level cache gain over the next narrower unit. Never NULL. */
 const struct host_isa *host_isa_best(void);
 
-/* The same choice from the time that the same loads take with each of host_isas; UINT64_MAX: not here. */
+/* The same choice from the time that the same loads take with each of host_isas; UINT64_MAX: not
+ * here. */
 const struct host_isa *host_isa_worth(const uint64_t *ns);
 
 /* Arrays that an operation goes over: what a pass moves is this many times kernel_args.bytes. */
@@ -94,8 +95,9 @@ extern const struct host_isa host_isa_avx512, host_isa_avx2, host_isa_sse2, host
 void copy_by_memcpy(void *dst, const void *src, size_t bytes, uint64_t count);
 
 /* The best of several short runs of memcpy and of the copy kernels (every vector unit; stores that
- * are regular and non-temporal) by the calling thread, in GB/s of payload: each byte counts once. 0 where
- * there is no memory for that. The buffers start on a cache line, `bytes` long; dst is overwritten. */
+ * are regular and non-temporal) by the calling thread, in GB/s of payload: each byte counts once. 0
+ * where there is no memory for that. The buffers start on a cache line, `bytes` long; dst is
+ * overwritten. */
 double copy_ceiling(void *dst, const void *src, size_t bytes);
 
 #endif

@@ -11,8 +11,8 @@
  *   K_STREAM(p, v)  non-temporal store of one vector; left out where there is none
  *   K_FENCE()       orders those stores, inside the timed part
  *
- * K_KEEP() makes a vector pass through a register, unknown to the compiler: so no loop becomes a call
- * of memcpy or memset, and none is left out.
+ * K_KEEP() makes a vector pass through a register, unknown to the compiler: so no loop becomes a
+ * call of memcpy or memset, and none is left out.
  */
 #include "core/hw/host_kernels.h"
 
@@ -99,8 +99,8 @@ K_BOTH_TYPES(add, K_ADD)
 K_BOTH_TYPES(triad, K_TRIAD)
 
 /* Words are added as integers: exact in any order, so that every timed sample can be checked; the
- * same loads for both types. Several sums, since one would wait for itself. One form is as fast as any
- * at every size. */
+ * same loads for both types. Several sums, since one would wait for itself. One form is as fast as
+ * any at every size. */
 #define K_SUM_0 s0
 #define K_SUM_1 s1
 #define K_SUM_2 s2
@@ -131,8 +131,8 @@ K_TARGET static void read_words(struct kernel_args *k)
         k->sum += s0[lane];
 }
 
-/* The same of several streams at once, which some memory controllers and prefetchers serve faster than
- * one: the parts of `a`, one behind the other. */
+/* The same of several streams at once, which some memory controllers and prefetchers serve faster
+ * than one: the parts of `a`, one behind the other. */
 #define K_READ_STREAMS(name, count, steps)                                                         \
     K_TARGET static void name(struct kernel_args *k)                                               \
     {                                                                                              \

@@ -22,9 +22,10 @@
 
 #define MACHINE_ID_BYTES 64
 
-/* The running kernel's boot_id: new with each boot, the same in all namespaces and containers of a machine (what
- * belongs to a namespace or a container, host name, addresses, machine-id, is left out on purpose). "" where /proc
- * does not tell. Guests that were restored from one snapshot share it: those are taken for one machine. */
+/* The running kernel's boot_id: new with each boot, the same in all namespaces and containers of a
+ * machine (what belongs to a namespace or a container, host name, addresses, machine-id, is left
+ * out on purpose). "" where /proc does not tell. Guests that were restored from one snapshot share
+ * it: those are taken for one machine. */
 void machine_id(char text[MACHINE_ID_BYTES]);
 
 /* Both known, and the same. */
@@ -48,11 +49,12 @@ bool cpu_ticks_tell(double seconds);
 double cpu_busy(const struct cpu_reading *before, const struct cpu_reading *after);
 double cpu_softirq(const struct cpu_reading *before, const struct cpu_reading *after);
 
-/* Sleeps for so long, and says how many CPUs were busy meanwhile with others' work: to be taken off. NaN where it cannot
- * be known. */
+/* Sleeps for so long, and says how many CPUs were busy meanwhile with others' work: to be taken
+ * off. NaN where it cannot be known. */
 double cpu_idle_baseline(uint64_t duration_ns);
 
-/* CPU time of a thread of this process that has not been joined, user and system, exact; 0 where it cannot be known. */
+/* CPU time of a thread of this process that has not been joined, user and system, exact; 0 where it
+ * cannot be known. */
 uint64_t cpu_of_thread(pthread_t thread);
 
 /* Small files of /proc and /sys, below a root: NULL or "" is this machine, else a recorded tree.
@@ -79,8 +81,8 @@ int sys_link_name(const char *root, char *name, size_t len, const char *format, 
 /* A file, folder or link of that name, even one that leads nowhere. */
 bool sys_exists(const char *root, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Calls `each` for every name in a folder, in no order, until it returns another value than 0. What it returned; 0 also where
- * there is no such folder. */
+/* Calls `each` for every name in a folder, in no order, until it returns another value than 0. What
+ * it returned; 0 also where there is no such folder. */
 int sys_list(const char *root, int (*each)(void *arg, const char *name), void *arg,
              const char *format, ...) __attribute__((format(printf, 4, 5)));
 

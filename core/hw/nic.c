@@ -19,7 +19,8 @@
 
 /* ---- The PCIe link of a network card ---- */
 
-/* Configuration space: PCI Local Bus Specification 3.0, chapter 6; PCI Express Base Specification, chapter 7. */
+/* Configuration space: PCI Local Bus Specification 3.0, chapter 6; PCI Express Base Specification,
+ * chapter 7. */
 enum {
     STATUS = 6,
     STATUS_HAS_LIST = 0x10,
@@ -31,7 +32,8 @@ enum {
     CAPABILITIES_MAX = 48,
 };
 
-/* A hypervisor's own devices: what they say of a link is made up. Those of nic_rate_note() are, too. */
+/* A hypervisor's own devices: what they say of a link is made up. Those of nic_rate_note() are,
+ * too. */
 static bool is_paravirtual(const char *driver)
 {
     static const char *const made_up[] = {"efa", "erdma", "gve", "mana"};
@@ -226,8 +228,8 @@ static void ask_driver(const char *name, char driver[32])
     close(fd);
 }
 
-/* veth has no mark in /sys but its peer: it links to another interface than itself. But the peer may have the same number in
- * another namespace, so a running kernel is asked. */
+/* veth has no mark in /sys but its peer: it links to another interface than itself. But the peer
+ * may have the same number in another namespace, so a running kernel is asked. */
 static bool is_veth(const char *root, const char *name)
 {
     long long index, link;
@@ -242,7 +244,8 @@ static bool is_veth(const char *root, const char *name)
     return !strcmp(driver, "veth");
 }
 
-/* Software interfaces say what they are in uevent's DEVTYPE, or by a folder or file of their own. */
+/* Software interfaces say what they are in uevent's DEVTYPE, or by a folder or file of their
+ * own. */
 static void virtual_kind(const char *root, const char *name, char *kind, size_t len)
 {
     static const struct {

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the system says of a network interface or RDMA port: /sys/class/net, /sys/class/infiniband. `root`: NULL is this machine, else
- * a recorded tree.
+ * What the system says of a network interface or RDMA port: /sys/class/net, /sys/class/infiniband.
+ * `root`: NULL is this machine, else a recorded tree.
  *
- * /sys must be this network namespace's own, as "ip netns exec" and containers mount it; after a bare unshare(2) it shows another's.
+ * /sys must be this network namespace's own, as "ip netns exec" and containers mount it; after a
+ * bare unshare(2) it shows another's.
  *
- * The PCIe link is that of the function, of a virtual one its physical function's. Not known where it is made up: of paravirtual
- * devices, and of any that says 2.5 GT/s on one lane, as parts without a link (integrated ones, emulated ones) do.
+ * The PCIe link is that of the function, of a virtual one its physical function's. Not known where
+ * it is made up: of paravirtual devices, and of any that says 2.5 GT/s on one lane, as parts
+ * without a link (integrated ones, emulated ones) do.
  *
- * A line's rate is given only where it bounds what can be measured. A made-up or nominal one (vmxnet3, veth, tun, soft-RoCE's
- * 2.5 Gb/s) counts as not known, and line_source says so.
+ * A line's rate is given only where it bounds what can be measured. A made-up or nominal one
+ * (vmxnet3, veth, tun, soft-RoCE's 2.5 Gb/s) counts as not known, and line_source says so.
  */
 #ifndef PLUMB_CORE_HW_NIC_H
 #define PLUMB_CORE_HW_NIC_H
@@ -33,8 +35,8 @@ struct net_pcie {
     uint32_t payload_bytes; /* of a packet at most; 0: not known */
 };
 
-/* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and what it
- * knows); the engine adds what the system says (nic.h). */
+/* What carries the bytes of one rail at this end. Filled in by the transport in open() (name, and
+ * what it knows); the engine adds what the system says (nic.h). */
 struct net_rail {
     char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
     char
@@ -95,50 +97,60 @@ int nic_read_port(const char *root, const char *device, unsigned port, struct ni
 /* "mlx5_0:1" or "mlx5_0" (port 1) of a port that is there; -EINVAL or -ENODEV. */
 int nic_parse_port(const char *root, const char *name, char device[NIC_NAME], unsigned *port);
 
-/* RDMA data of this driver surely does not show in the counters of the port's interface, so that what that one counts went by sockets.
- * With other drivers nobody knows. */
+/* RDMA data of this driver surely does not show in the counters of the port's interface, so that
+ * what that one counts went by sockets. With other drivers nobody knows. */
 bool nic_counts_apart(const char *driver);
 
-/* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives none. */
+/* What is to be known of the rate that a driver gives; NULL: it is the line's. `hidden`: it gives
+ * none. */
 const char *nic_rate_note(const char *driver, bool hidden);
 
-/* Do frames that leave by this interface have a VLAN tag on the line? It is a VLAN, or has nothing else below it. */
+/* Do frames that leave by this interface have a VLAN tag on the line? It is a VLAN, or has nothing
+ * else below it. */
 bool nic_has_tag(const char *root, const char *interface);
 
-/* Puts node, mtu, vlan, address, vf, pcie, line_gbps and line_source into a rail, and its name where it has none. 0 or -ENODEV: then
- * line_source says that it is not there. */
+/* Puts node, mtu, vlan, address, vf, pcie, line_gbps and line_source into a rail, and its name
+ * where it has none. 0 or -ENODEV: then line_source says that it is not there. */
 int nic_fill(struct net_rail *r, const char *interface);
-/* Puts address, vf, pcie, line_gbps and line_source into the rail of an RDMA port, which its name says ("mlx5_0:1"), and of iWARP its interface's mtu and
- * vlan: of others these are the path's and the GID's, and the transport's to say. `within`: the other end is on this machine, where what is in
- * software takes no line. 0 or -ENODEV, as above. */
+/* Puts address, vf, pcie, line_gbps and line_source into the rail of an RDMA port, which its name
+ * says ("mlx5_0:1"), and of iWARP its interface's mtu and vlan: of others these are the path's and
+ * the GID's, and the transport's to say. `within`: the other end is on this machine, where what is
+ * in software takes no line. 0 or -ENODEV, as above. */
 int nic_fill_rdma(const char *root, struct net_rail *r, bool within);
 
 /*
- * Rails of devices that a library's bytes took, by name ("eth0", "mlx5_0:1"): of an interface TCP over IPv4 without options at its MTU, of an RDMA
- * port the largest path MTU that it can have. What is not known of a library is the least that can be, so that limits err upwards.
- * -ENOTSUP with `why`: their rates do not add up, as they may share a card's PCIe link or, virtual functions and VLANs, a port.
+ * Rails of devices that a library's bytes took, by name ("eth0", "mlx5_0:1"): of an interface TCP
+ * over IPv4 without options at its MTU, of an RDMA port the largest path MTU that it can have. What
+ * is not known of a library is the least that can be, so that limits err upwards. -ENOTSUP with
+ * `why`: their rates do not add up, as they may share a card's PCIe link or, virtual functions and
+ * VLANs, a port.
  */
 int nic_fill_wires(const char *root, const char (*names)[NIC_NAME], unsigned n,
                    struct net_rail *rails, char *why, size_t len);
-/* May the rates of different links of one machine be added? 0, or -ENOTSUP with `why`, as above. Their texts need not end. */
+/* May the rates of different links of one machine be added? 0, or -ENOTSUP with `why`, as above.
+ * Their texts need not end. */
 int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len);
 
-/* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of "nvidia-smi topo -m": "PIX" one
- * switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA node, "SYS" several; "" where the system does not say. */
+/* How far an RDMA device ("mlx5_0:1") is from another PCI device ("0000:3b:00.0"), in the words of
+ * "nvidia-smi topo -m": "PIX" one switch, "PXB" several, "PHB" one host bridge, "NODE" one NUMA
+ * node, "SYS" several; "" where the system does not say. */
 const char *nic_way(const char *root, const char *name, const char *address);
 
 /* The interface of this namespace that has this address. 0, -ENODEV: none has it; -errno. */
 int nic_of_address(const struct sockaddr *address, char *name, size_t len);
-/* Has this interface no carrier, or was it taken down? 1; 0: it has; -ENODEV: there is none of that name; -errno. */
+/* Has this interface no carrier, or was it taken down? 1; 0: it has; -ENODEV: there is none of that
+ * name; -errno. */
 int nic_is_down(const char *name);
-/* What this end is reached by, at this address of its own: is it down, or gone? With a clause of its own for that: "its interface 'eth0' is down". */
+/* What this end is reached by, at this address of its own: is it down, or gone? With a clause of
+ * its own for that: "its interface 'eth0' is down". */
 bool nic_is_cut(const struct sockaddr *own, char *why, size_t len);
-/* The interface that packets from `local` to `peer` leave by, as the kernel routes them: "lo" where the peer's address is
- * this machine's own, whatever interface it belongs to. local: NULL where it is not bound. */
+/* The interface that packets from `local` to `peer` leave by, as the kernel routes them: "lo" where
+ * the peer's address is this machine's own, whatever interface it belongs to. local: NULL where it
+ * is not bound. */
 int nic_of_route(const struct sockaddr *local, const struct sockaddr *peer, char *name, size_t len);
 
-/* The PCI function on the way that a link of /sys/class goes: its address, and its folder as "sys/devices/..."; both "" where there
- * is none. */
+/* The PCI function on the way that a link of /sys/class goes: its address, and its folder as
+ * "sys/devices/..."; both "" where there is none. */
 void nic_pci_function(const char *target, char address[24], char *folder, size_t len);
 
 /* numa_node of a device's folder; -1: none, or not told. */

@@ -9,7 +9,8 @@
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 
-/* ---- What the system says of links by which a library's bytes went: see nic_fill_wires() in nic.h. ---- */
+/* ---- What the system says of links by which a library's bytes went: see nic_fill_wires() in
+ * nic.h. ---- */
 
 enum {
     IPV4_TCP = 20 + 20,
@@ -86,7 +87,8 @@ static bool same_card(const struct net_rail *a, const struct net_rail *b)
     return n && n == strcspn(other, ".") && !strncmp(one, other, n);
 }
 
-/* Does the PCIe link that this one shares with others carry what all their lines bring? Where it is not known: yes. */
+/* Does the PCIe link that this one shares with others carry what all their lines bring? Where it is
+ * not known: yes. */
 static bool card_carries(const struct net_rail *rails, unsigned n, unsigned one)
 {
     double pcie_gbps = framing_pcie_gbps(&rails[one].pcie), lines = rails[one].line_gbps;
@@ -100,8 +102,8 @@ static bool card_carries(const struct net_rail *rails, unsigned n, unsigned one)
     return !shared || !(pcie_gbps > 0) || lines <= pcie_gbps;
 }
 
-/* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a port that does RoCE is one whatever tag its
- * packets have. */
+/* Interfaces with a tag may stand on one and the same port, and iWARP is on an interface; a port
+ * that does RoCE is one whatever tag its packets have. */
 static bool is_tagged(const struct net_rail *r)
 {
     return r->vlan && strncmp(r->kind, "roce", 4) != 0;
@@ -147,8 +149,8 @@ bool nic_counts_apart(const char *driver)
     return false;
 }
 
-/* Software devices may hang below the PCI function of their interface, so they are told by their own marks:
- * rxe names its interface in "parent"; siw describes itself. */
+/* Software devices may hang below the PCI function of their interface, so they are told by their
+ * own marks: rxe names its interface in "parent"; siw describes itself. */
 static void set_driver(const char *root, struct nic_port *np, const char *folder)
 {
     char text[128] = "";
@@ -208,7 +210,8 @@ static bool gid_interface(const char *root, struct nic_port *np, const char *fol
     return np->interface[0];
 }
 
-/* rxe says it, RoCE's GIDs do; else (IPoIB, a port without addresses) the interfaces of the same PCI function. */
+/* rxe says it, RoCE's GIDs do; else (IPoIB, a port without addresses) the interfaces of the same
+ * PCI function. */
 static void set_interface(const char *root, struct nic_port *np, const char *folder)
 {
     struct interface_search s = {root, folder, np};
@@ -221,8 +224,8 @@ static void set_interface(const char *root, struct nic_port *np, const char *fol
         sys_list(root, function_interface, &s, "%s/net", folder);
 }
 
-/* Data rate of a lane after line coding, Gb/s; the file gives the signalling rate up to FDR. Source: InfiniBand Architecture
- * Specification, volume 2. */
+/* Data rate of a lane after line coding, Gb/s; the file gives the signalling rate up to FDR.
+ * Source: InfiniBand Architecture Specification, volume 2. */
 static double lane_gbps(const char *speed)
 {
     static const struct {
@@ -266,7 +269,8 @@ static void set_line(const char *root, struct nic_port *np)
 
     np->mtu = nic.mtu;
     np->vlan = nic.vlan;
-    /* On Ethernet the port's rate is often only the interface's, rounded to one that InfiniBand has. */
+    /* On Ethernet the port's rate is often only the interface's, rounded to one that InfiniBand
+     * has. */
     if (beside && (nic.line_gbps > 0 || np->software)) {
         if (np->software)
             np->pcie = nic.pcie;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVIDIA's management library (NVML), which comes with the driver, opened at run time. Only what asks is
- * here, nothing that sets. Older libraries lack functions, and much goes unanswered for a vGPU, a MIG
- * slice or in a container: every question is put by NVML_ASK, and no answer means not known.
+ * NVIDIA's management library (NVML), which comes with the driver, opened at run time. Only what
+ * asks is here, nothing that sets. Older libraries lack functions, and much goes unanswered for a
+ * vGPU, a MIG slice or in a container: every question is put by NVML_ASK, and no answer means not
+ * known.
  *
  * Structures and numbers are those of nvml.h, the library's public header, which is not needed.
  */

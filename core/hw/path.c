@@ -14,7 +14,8 @@
 #include "core/hw/path_view.h"
 #include "core/row_facts.h"
 
-/* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see path_wires() in path.h. ---- */
+/* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see
+ * path_wires() in path.h. ---- */
 
 #define PORTS_MOST    0.01   /* of the least: more, and RDMA had a part in it */
 #define IPOIB_HEADERS 0.15   /* of an interface's bytes: what its port counts beside them */
@@ -72,7 +73,8 @@ static bool interfaces_met(struct sockets *s)
     return met;
 }
 
-/* A port whose data may show in its interface's counters alone, or a device in software that sent packets: it may have been RDMA. */
+/* A port whose data may show in its interface's counters alone, or a device in software that sent
+ * packets: it may have been RDMA. */
 static bool may_be_rdma(const struct sockets *s, const struct path_device *d)
 {
     const struct path_device *i = path_find(s->v, d->facts.interface);

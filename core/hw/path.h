@@ -35,13 +35,14 @@
 
 /* What should have gone through a device of this end: payload. */
 struct path_claim {
-    /* A rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed; "eth0+eth1": all of them together, however it is shared among
-     * them. One such claim at most, and none beside it. */
+    /* A rail's name: "eth0", "mlx5_0:1"; "" or "shm": no device is claimed; "eth0+eth1": all of
+     * them together, however it is shared among them. One such claim at most, and none beside
+     * it. */
     char device[PATH_DEVICES_BYTES];
     double out_bytes, in_bytes;
     double message_bytes, mtu_bytes; /* for ports that count packets only */
-    /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA but iWARP's streams; none of a
-     * TCP stream, which packs them. 0: not told. */
+    /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA
+     * but iWARP's streams; none of a TCP stream, which packs them. 0: not told. */
     double out_messages, in_messages;
     bool
         at_least; /* the bytes are the fewest that can have gone, not what did: a library moved them */
@@ -57,7 +58,8 @@ struct path_proof {
     enum path_verdict verdict;
     char text
         [PATH_TEXT_BYTES]; /* for `evidence`: "eth0 sent 12.4 GB, 100 % of the bytes; lo 0.0 %" */
-    /* What kind of path the first device of `text` is that moved something: one of row_facts.h; 0: none did. */
+    /* What kind of path the first device of `text` is that moved something: one of row_facts.h; 0:
+     * none did. */
     uint32_t carriers;
 };
 
@@ -66,22 +68,24 @@ struct path; /* counters as they were */
 int path_begin(struct path **p); /* 0 or -ENOMEM; what cannot be read is unknown */
 /* For tests: of a recorded tree (root outlives p), with another time than PATH_SETTLE_NS. */
 int path_begin_at(struct path **p, const char *root, uint64_t settle_ns);
-/* The counters again; judges. Some drivers count a second late: where bytes are missing it looks again for
- * up to PATH_SETTLE_NS before it says so. May be called again. */
+/* The counters again; judges. Some drivers count a second late: where bytes are missing it looks
+ * again for up to PATH_SETTLE_NS before it says so. May be called again. */
 void path_end(struct path *p, const struct path_claim *claims, size_t n, struct path_proof *proof);
-/* Where nobody can say which device should have carried anything: names those that moved most since path_begin(), "eth0 sent 1.2 GB, received 1.2 GB;
- * lo 0 B". PATH_UNKNOWN: it proves nothing. */
+/* Where nobody can say which device should have carried anything: names those that moved most since
+ * path_begin(), "eth0 sent 1.2 GB, received 1.2 GB; lo 0 B". PATH_UNKNOWN: it proves nothing. */
 void path_tell(struct path *p, struct path_proof *proof);
 
 #define PATH_WIRES_MAX 8
 
-/* The links that carried what went to and came from other machines, by the counters alone. An interface and the RDMA port on it are
- * one link, and so are a bond, bridge or VLAN and what is below it. */
+/* The links that carried what went to and came from other machines, by the counters alone. An
+ * interface and the RDMA port on it are one link, and so are a bond, bridge or VLAN and what is
+ * below it. */
 struct path_wires {
     unsigned n;                       /* 0: the counters do not decide */
     char devices[PATH_WIRES_MAX][64]; /* "eth0", "mlx5_0:1"; of several, each carried its share */
     char why[PATH_TEXT_BYTES];        /* they do not decide */
-    /* Sockets carried the bytes, though an RDMA port in hardware is up; "": not so, or the counters do not tell. Whether n is 0 or not. */
+    /* Sockets carried the bytes, though an RDMA port in hardware is up; "": not so, or the counters
+     * do not tell. Whether n is 0 or not. */
     char sockets[PATH_TEXT_BYTES];
     char carriers[64]; /* those interfaces: "eth0+eth1" */
     bool fell_back;    /* and no such port is known to be slower than they are */
@@ -90,15 +94,19 @@ struct path_wires {
     bool guest; /* this machine is one: what its cards can do its host's network may not */
 };
 /*
- * Since path_begin(). least_*: payload that must have gone out of this machine and come in; a way with 0 is not looked at. They decide where all
- * links together moved at least that, one of them did or k, each of these at least half of an equal share, the same ones out and in, and
- * the others moved less than 0.5 % of it. With less than 1 MB, and where lo or nothing moved as much, they do not; before that is said it looks
- * again for up to PATH_SETTLE_NS, where path_end() has not done so.
+ * Since path_begin(). least_*: payload that must have gone out of this machine and come in; a way
+ * with 0 is not looked at. They decide where all links together moved at least that, one of them
+ * did or k, each of these at least half of an equal share, the same ones out and in, and the others
+ * moved less than 0.5 % of it. With less than 1 MB, and where lo or nothing moved as much, they do
+ * not; before that is said it looks again for up to PATH_SETTLE_NS, where path_end() has not done
+ * so.
  *
- * An InfiniBand port counts its IPoIB's bytes: it is called by the interface where that moved more than half of them.
+ * An InfiniBand port counts its IPoIB's bytes: it is called by the interface where that moved more
+ * than half of them.
  *
- * `sockets`: interfaces alone moved the least, and the RDMA ports, less their IPoIB, not 1 % of it (IPoIB's headers left out). Not told where a port's
- * driver may count its data in the interface alone. A port that is up: the system calls it ACTIVE. It is slower where the lines of all such
+ * `sockets`: interfaces alone moved the least, and the RDMA ports, less their IPoIB, not 1 % of it
+ * (IPoIB's headers left out). Not told where a port's driver may count its data in the interface
+ * alone. A port that is up: the system calls it ACTIVE. It is slower where the lines of all such
  * ports together are, and known.
  */
 void path_wires(struct path *p, double least_out, double least_in, struct path_wires *wires);

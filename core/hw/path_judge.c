@@ -35,14 +35,16 @@ static bool is_lo(const struct path_device *d)
            (!strcmp(d->facts.driver, "siw") && !strcmp(d->facts.interface, "lo"));
 }
 
-/* A port and its interface, of a driver of which nobody knows whether one counts what goes through the other. */
+/* A port and its interface, of a driver of which nobody knows whether one counts what goes through
+ * the other. */
 static bool is_vague(const struct path_device *port, const struct path_device *interface)
 {
     return port->port && !strcmp(interface->name, port->facts.interface) &&
            !nic_counts_apart(port->facts.driver) && !port->facts.software;
 }
 
-/* Is `o` the port or the interface of such a driver, and `d`, or one of those claimed together, the other one? `in`: either way round. */
+/* Is `o` the port or the interface of such a driver, and `d`, or one of those claimed together, the
+ * other one? `in`: either way round. */
 static bool is_vague_with(const struct path_view *v, const struct path_device *d,
                           const struct path_device *o, bool in)
 {
@@ -210,8 +212,8 @@ static enum path_verdict judge_none(const struct path_view *v, const struct path
     return PATH_PROVED;
 }
 
-/* Did other devices move what is missing: enough of it, and not so much that it was something else? A message may
- * take a packet more than it has to. */
+/* Did other devices move what is missing: enough of it, and not so much that it was something else?
+ * A message may take a packet more than it has to. */
 static bool is_elsewhere(const struct path_view *v, const struct path_device *d, double lacking,
                          double others)
 {
@@ -257,7 +259,8 @@ static enum path_verdict judge_missing(const struct path_view *v, const struct p
         path_say(w, "%s moved %s of %s", d->name, path_amount(v, claim - lacking).text,
                  path_amount(v, claim).text);
     }
-    /* A software device sends over some interface: where nobody says over which, those bytes may be its own. */
+    /* A software device sends over some interface: where nobody says over which, those bytes may be
+     * its own. */
     bool over_any = hidden && d->facts.software;
     if (over_any && most)
         path_say(w, ", its interface is not known");
@@ -311,7 +314,8 @@ static enum path_verdict judge_by(const struct path_view *v, const struct path_d
     return PATH_PROVED;
 }
 
-/* Enough messages, each of which fits a packet, so that packets are to messages what bytes are to payload. */
+/* Enough messages, each of which fits a packet, so that packets are to messages what bytes are to
+ * payload. */
 static bool has_messages(const struct path_device *d)
 {
     double messages = path_sum(d->claim[PATH_PACKETS]);

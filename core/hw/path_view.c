@@ -30,7 +30,8 @@ static struct counter *add(struct counters *c)
     return &c->list[c->n++];
 }
 
-/* "  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets ..."; in comes first. */
+/* "  eth0: bytes packets errs drop fifo frame compressed multicast bytes packets ..."; in comes
+ * first. */
 static int add_interface(struct counters *c, const char *line)
 {
     const char *colon = strrchr(line, ':');
@@ -97,7 +98,8 @@ struct port_place {
 #define OLD_MS_MOST 100
 #define JIFFY_MS    10
 
-/* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for it. */
+/* The kernel keeps what it read of a device's hw_counters for `lifespan` ms, whoever asked for
+ * it. */
 static void note_age(struct port_place *p, const char *port)
 {
     uint64_t ms;
@@ -173,7 +175,8 @@ static int read_all(struct port_place *p)
     return rc ? rc : sys_list(p->root, add_ports, p, "sys/class/infiniband");
 }
 
-/* The kernel counts that time in whole jiffies, of 10 ms at most, and a reading is still the old one in the last of them. */
+/* The kernel counts that time in whole jiffies, of 10 ms at most, and a reading is still the old
+ * one in the last of them. */
 static void wait_until_new(unsigned old_ms)
 {
     unsigned jiffies = (old_ms + JIFFY_MS - 1) / JIFFY_MS + 1;
@@ -301,7 +304,8 @@ struct path_device *path_find(const struct path_view *v, const char *name)
     return NULL;
 }
 
-/* ---- Which devices move the same bytes: by the links that the system shows between interfaces. ---- */
+/* ---- Which devices move the same bytes: by the links that the system shows between interfaces.
+ * ---- */
 
 enum { DEPTH_MAX = 6 };
 
@@ -379,7 +383,8 @@ double path_segment_bytes(const struct path_device *d)
     return d->message_bytes > 0 && d->message_bytes < segment ? d->message_bytes : segment;
 }
 
-/* Payload of packets that are full but for the last of each message: the most that so many can have carried. */
+/* Payload of packets that are full but for the last of each message: the most that so many can have
+ * carried. */
 static double of_packets(const struct path_device *d, double packets)
 {
     double message = d->message_bytes > 0 ? d->message_bytes : path_segment_bytes(d);
@@ -417,7 +422,8 @@ static double carried_bytes(const struct path_view *v, const struct path_device 
         return packets;
     if (m->known)
         return m->bytes[way];
-    /* rxe: packets say that it was rxe, the interface how many bytes. Between two of its own queue pairs there is none. */
+    /* rxe: packets say that it was rxe, the interface how many bytes. Between two of its own queue
+     * pairs there is none. */
     if (m->packets_known && interface && packets >= PATH_MET * claim &&
         interface->bytes[way] >= PATH_MET * claim)
         return interface->bytes[way];
@@ -438,7 +444,8 @@ static double carried_packets(const struct path_view *v, const struct path_devic
     return d->facts.software && interface ? interface->packets[way] : NAN;
 }
 
-/* Soft-iWARP is TCP: between two ends on one machine the kernel takes lo, whatever interface the device is on. */
+/* Soft-iWARP is TCP: between two ends on one machine the kernel takes lo, whatever interface the
+ * device is on. */
 static void take_lo(struct path_view *v, struct path_device *d)
 {
     const struct moved *own = own_bytes(v, d);
@@ -457,7 +464,8 @@ static void take_lo(struct path_view *v, struct path_device *d)
     lo->same_bytes = true;
 }
 
-/* All of them together. A device in software counts nothing that tells without a claim of its own. */
+/* All of them together. A device in software counts nothing that tells without a claim of its
+ * own. */
 static void carry_set(struct path_view *v)
 {
     struct path_device *set = &v->set;
@@ -545,7 +553,8 @@ static struct path_device *add_set(struct path_view *v, const struct path_claim 
     return &v->set;
 }
 
-/* Of several claims on one device the messages of the last one count; they are of one point, so of one size. */
+/* Of several claims on one device the messages of the last one count; they are of one point, so of
+ * one size. */
 static void add_claim(struct path_view *v, const struct path_claim *claim)
 {
     struct path_device *d = devices_of(claim) > 1

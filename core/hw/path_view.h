@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The devices of a machine as path.c and path_judge.c see them: what the system's counters say that each moved, what is claimed
- * of it, and which of them count the same bytes. Others use path.h.
+ * The devices of a machine as path.c and path_judge.c see them: what the system's counters say that
+ * each moved, what is claimed of it, and which of them count the same bytes. Others use path.h.
  */
 #ifndef PLUMB_CORE_HW_PATH_VIEW_H
 #define PLUMB_CORE_HW_PATH_VIEW_H
@@ -79,7 +79,8 @@ struct path_view {
     struct path_device *list;
     size_t n;
     enum path_measure by; /* the one that is being judged by */
-    /* What is claimed of all devices together that are in_set: `claim`, and by path_carry() `got`; name "": nothing. Not in the list. */
+    /* What is claimed of all devices together that are in_set: `claim`, and by path_carry() `got`;
+     * name "": nothing. Not in the list. */
     struct path_device set;
 };
 
@@ -87,8 +88,9 @@ struct path_words;
 
 struct path_device *path_find(const struct path_view *v, const char *name); /* or NULL */
 
-/* Looks at the counters: fills in `moved`. The first time, when *v is zeroed, it also makes the list, of all devices that are
- * there and those that are claimed. 0 or -errno. The caller frees v->list. */
+/* Looks at the counters: fills in `moved`. The first time, when *v is zeroed, it also makes the
+ * list, of all devices that are there and those that are claimed. 0 or -errno. The caller frees
+ * v->list. */
 int path_look(struct path_view *v, const char *root, const struct counters *before,
               const struct path_claim *claims, size_t n);
 
@@ -97,7 +99,8 @@ void path_carry(struct path_view *v);
 bool path_is_none(const struct path_device *d);         /* no device is named: shared memory */
 double path_segment_bytes(const struct path_device *d); /* payload of a full packet of a claim */
 
-/* The verdict over all claimed devices. *lacking: some is missing, so that it may be worth to look again. */
+/* The verdict over all claimed devices. *lacking: some is missing, so that it may be worth to look
+ * again. */
 void path_judge(struct path_view *v, struct path_proof *proof, bool *lacking);
 
 static inline double path_sum(const double ways[COUNTER_WAYS])

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of places: the host, one of its NUMA nodes ("node0"), a GPU ("cuda:0"). As options take them.
+ * Names of places: the host, one of its NUMA nodes ("node0"), a GPU ("cuda:0"). As options take
+ * them.
  *
- * Where a call takes `error`, it writes what failed and what to do about it: no full stop, no newline.
+ * Where a call takes `error`, it writes what failed and what to do about it: no full stop, no
+ * newline.
  *
- * Where threads run and where their memory lies, as options say it: "any", a node's number, "local",
- * "remote".
+ * Where threads run and where their memory lies, as options say it: "any", a node's number,
+ * "local", "remote".
  */
 #ifndef PLUMB_CORE_HW_PLACE_H
 #define PLUMB_CORE_HW_PLACE_H
@@ -51,8 +53,8 @@ int place_read_gpu(const char *text, void *value, char *error, size_t len);
 int place_find(const char *name, const struct topo *topo, struct place *place, char *error,
                size_t len);
 
-/* Words for places, as struct opt's `expand`: "nodes" is every node, "gpus" every GPU, "gpu" the first
- * one; a place's other names ("cuda", "node:1") become its one name. */
+/* Words for places, as struct opt's `expand`: "nodes" is every node, "gpus" every GPU, "gpu" the
+ * first one; a place's other names ("cuda", "node:1") become its one name. */
 bool place_words(const char *word, char *list, size_t len);
 /* The same where the host is a number of nodes: "host" is the first one. */
 bool place_words_of_nodes(const char *word, char *list, size_t len);

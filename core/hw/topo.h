@@ -16,9 +16,9 @@
 
 struct topo;
 
-/* To be called before hwloc is: it opens none of its plugins, unless the environment says where they are.
- * They find devices, which nothing here asks it for, and bring X, OpenCL and the like into the process;
- * in a bundle, those of another hwloc. topo_open() does it. */
+/* To be called before hwloc is: it opens none of its plugins, unless the environment says where
+ * they are. They find devices, which nothing here asks it for, and bring X, OpenCL and the like
+ * into the process; in a bundle, those of another hwloc. topo_open() does it. */
 void topo_without_plugins(void);
 
 int topo_open(struct topo **topo); /* 0, -ENOMEM or -EIO */

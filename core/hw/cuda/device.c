@@ -179,9 +179,9 @@ static int wanted(struct gpu *gpu, size_t bytes)
     return err || bytes ? err : cuda_error(gpu, -EINVAL, "asked for memory of 0 bytes");
 }
 
-/* Page-locked memory is to be good on both sides by one address: where the driver maps it elsewhere,
- * it is not used. Write-combined memory is not asked about: the driver's manual lets it have two
- * addresses, and copies take the host's. */
+/* Page-locked memory is to be good on both sides by one address: where the driver maps it
+ * elsewhere, it is not used. Write-combined memory is not asked about: the driver's manual lets it
+ * have two addresses, and copies take the host's. */
 static int same_address(struct gpu *gpu, void *at)
 {
     CUdeviceptr device = 0;

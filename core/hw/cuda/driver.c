@@ -21,7 +21,8 @@
 /* Codes that older headers have no names for. */
 #define CUDA_RESULT_NEEDS_NEWER_DRIVER ((CUresult)36)
 
-/* ---- What the driver's error codes mean here: an errno, whether the device is lost, and what to do. ---- */
+/* ---- What the driver's error codes mean here: an errno, whether the device is lost, and what to
+ * do. ---- */
 
 struct meaning {
     CUresult result;
@@ -142,8 +143,9 @@ int cuda_check(struct gpu *gpu, CUresult result, const char *call)
                       meaning->hint[0] ? "; " : "", meaning->hint);
 }
 
-/* The context that this thread made its own, and when: the call that does so would else be in every launch that is timed. (By its model it is
- * reached without a call of the loader's, which the module would have to be linked with.) */
+/* The context that this thread made its own, and when: the call that does so would else be in every
+ * launch that is timed. (By its model it is reached without a call of the loader's, which the
+ * module would have to be linked with.) */
 static __thread __attribute__((tls_model("initial-exec"))) struct {
     CUcontext context;
     unsigned epoch;
@@ -282,7 +284,8 @@ static void no_permission(const char *node, int err, gid_t gid, char *error, siz
                  node, group ? group->gr_name : "unknown");
 }
 
-/* Nodes that cannot be opened, in the order that the driver opens them. Says so and returns true. */
+/* Nodes that cannot be opened, in the order that the driver opens them. Says so and returns
+ * true. */
 static bool nodes_explain(char *error, size_t len)
 {
     static const char *const nodes[] = {"/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm"};
@@ -465,7 +468,8 @@ static int explain(struct cuda_driver *driver, CUresult result, char *error, siz
     return result == CUDA_RESULT_NEEDS_NEWER_DRIVER ? -EOPNOTSUPP : -ENODEV;
 }
 
-/* Asked before the functions that only a newer driver has, so that its age is what is complained of. */
+/* Asked before the functions that only a newer driver has, so that its age is what is complained
+ * of. */
 static int check_version(struct cuda_driver *driver, char *error, size_t len)
 {
     __typeof__(&cuDriverGetVersion) get = symbol(driver, "cuDriverGetVersion");

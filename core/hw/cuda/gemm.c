@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Matrix products by cuBLASLt: the library opened, algorithms chosen and named, products run. Several hundred megabytes,
- * which only products need: opened at the first one. */
+/* Matrix products by cuBLASLt: the library opened, algorithms chosen and named, products run.
+ * Several hundred megabytes, which only products need: opened at the first one. */
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <errno.h>

@@ -13,8 +13,8 @@
  * thing less to carry and to go wrong. Symbols are those of the header that this was built with. */
 
 /*
- * Where headers of CUDA 11, 12 and 13 differ. Names as in 13: its header leads to the second version of
- * what had two.
+ * Where headers of CUDA 11, 12 and 13 differ. Names as in 13: its header leads to the second
+ * version of what had two.
  */
 #if CUDA_VERSION < 13000
 #define cuDeviceGetUuid cuDeviceGetUuid_v2
@@ -34,7 +34,8 @@
 #define CUDA_RESULT_TENSOR_MEMORY_LEAK ((CUresult)721)
 #define CUDA_RESULT_MPS_CLIENT_ENDED   ((CUresult)810)
 
-/* Every function that is called. The header's macros turn cuMemAlloc into cuMemAlloc_v2 and so on. */
+/* Every function that is called. The header's macros turn cuMemAlloc into cuMemAlloc_v2 and so
+ * on. */
 #define CUDA_FUNCTIONS(X)                                                                          \
     X(cuInit)                                                                                      \
     X(cuDriverGetVersion)                                                                          \
@@ -106,8 +107,8 @@ struct cuda_driver {
     CUresult (*cuFlushGPUDirectRDMAWrites)(int target, int scope);
 };
 
-/* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what to
- * do. Once in a process. */
+/* Opens the library and starts the driver. 0; -ENODEV or -EOPNOTSUPP with what is missing and what
+ * to do. Once in a process. */
 int cuda_driver_open(struct cuda_driver *driver, char *error, size_t len);
 
 /* Moves managed pages to `device`; to the host where that is CU_DEVICE_CPU. */
@@ -185,10 +186,11 @@ const char *cuda_error_text(const struct cuda_driver *driver, CUresult result, c
                             size_t len);
 int cuda_errno(CUresult result);
 
-/* Makes the device's context this thread's; each call of the table begins with it. -EIO for a device
- * that was lost. */
+/* Makes the device's context this thread's; each call of the table begins with it. -EIO for a
+ * device that was lost. */
 int cuda_enter(struct gpu *gpu);
-/* What threads know of the context that is theirs holds no more: one was taken down, or another library was let in, which may change it. */
+/* What threads know of the context that is theirs holds no more: one was taken down, or another
+ * library was let in, which may change it. */
 void cuda_forget_contexts(void);
 /* For those that give back and return nothing: whether there is a context to give back to. */
 bool cuda_enter_quietly(struct gpu *gpu);

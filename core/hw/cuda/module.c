@@ -29,8 +29,8 @@ struct gpu_graph {
 
 typedef int cuda_query_fn(void *arg);
 
-/* As the driver's own wait does, it asks without a pause: whoever times a wait sees its end at once.
- * After so long a pause is nothing beside what was waited. */
+/* As the driver's own wait does, it asks without a pause: whoever times a wait sees its end at
+ * once. After so long a pause is nothing beside what was waited. */
 #define EAGER_NS 1000000000u
 #define PAUSE_NS 100000
 
@@ -55,7 +55,8 @@ static int give_up(struct gpu *gpu, uint64_t waited_ns, bool cancelled)
                       cancelled ? "" : ": dmesg | grep -i xid may say why");
 }
 
-/* Asks until the answer is another than -EAGAIN, which it returns. -ETIMEDOUT, and the device is silent: it gave up. */
+/* Asks until the answer is another than -EAGAIN, which it returns. -ETIMEDOUT, and the device is
+ * silent: it gave up. */
 static int cuda_wait(struct gpu *gpu, cuda_query_fn *query_event, void *arg)
 {
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -81,8 +82,8 @@ static int cuda_wait(struct gpu *gpu, cuda_query_fn *query_event, void *arg)
 /* ---- Kernels by name, out of the image that is part of the module ---- */
 
 /*
- * What nvcc made of kernels.cu: machine code for several GPUs and PTX. The assembler takes it in as it
- * is; the build says where it lies.
+ * What nvcc made of kernels.cu: machine code for several GPUs and PTX. The assembler takes it in as
+ * it is; the build says where it lies.
  */
 __asm__(".pushsection .rodata.cuda_image,\"a\"\n"
         ".balign 64\n"

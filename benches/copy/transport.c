@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/wire/shm_ring.h"
+#include "core/wire/shm_net.h"
 
 /* ---- Messages over a transport ---- */
 

@@ -22,6 +22,7 @@
 #ifndef PLUMB_CORE_WIRE_FABRIC_H
 #define PLUMB_CORE_WIRE_FABRIC_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,15 +52,16 @@ struct fabric_link {
 };
 
 struct fabric_options {
-    /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a machine take them in turn, and
-     * a transport sees its rank's own alone. */
+    /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a
+     * machine take them in turn, and a transport sees its rank's own alone. */
     const char *device;
     struct net_tcp tcp;    /* zerocopy and mode are left aside */
     struct net_rdma rdma;  /* verb is left aside */
     uint64_t message_most; /* no message will be longer: for what must be set aside */
     bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
     int node; /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread runs */
-    /* join calls it some times a second while it waits, and ends with what it says where that is not 0. NULL: it does not. */
+    /* join calls it some times a second while it waits, and ends with what it says where that is
+     * not 0. NULL: it does not. */
     int (*attend)(void *arg);
     void *attend_arg;
 };
@@ -70,27 +72,34 @@ struct fabric_ops {
     void (*backends)(backend_say_fn *say, void *arg);
 
     int (*open)(struct fabric *f);
-    /* Memory that will be sent from or received into; all of it is known before link(). Kept until close. NULL: any memory will do. */
+    /* Memory that will be sent from or received into; all of it is known before link(). Kept until
+     * close. NULL: any memory will do. */
     int (*memory)(struct fabric *f, void *at, size_t bytes);
     int (*link)(struct fabric *f, struct fabric_link *l);
     int (*card)(struct fabric *f, struct fabric_link *l, void *card,
                 size_t *len); /* for this peer */
-    /* cards[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links stand, when attend() ends it, or when
-     * none more has come to stand for FABRIC_JOIN_NS. Sets link->device. */
+    /* cards[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links
+     * stand, when attend() ends it, or when none more has come to stand for FABRIC_JOIN_NS. Sets
+     * link->device. */
     int (*join)(struct fabric *f, const void *const *cards, const size_t *lens);
 
     int (*send)(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
     int (*receive)(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
-    /* Moves what can be moved. 1: something moved; 0: nothing did, for wait_ns (0: it only looked); -errno. It may return 0 early. */
+    /* Moves what can be moved. 1: something moved; 0: nothing did, for wait_ns (0: it only looked);
+     * -errno. It may return 0 early. */
     int (*progress)(struct fabric *f, uint64_t wait_ns);
 
-    /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not required. */
+    /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not
+     * required. */
     void (*describe)(const struct fabric *f, char *text, size_t len);
-    /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came between the mark and the end. Not required. */
+    /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came
+     * between the mark and the end. Not required. */
     size_t (*facts)(struct fabric *f, struct net_fact *facts);
-    /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told, and nothing been heard of it for so long? Not required. */
+    /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told,
+     * and nothing been heard of it for so long? Not required. */
     bool (*unheard)(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns);
-    /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment. 0, or -ENODATA. Not required. */
+    /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment.
+     * 0, or -ENODATA. Not required. */
     int (*rail)(const struct fabric *f, struct net_rail *rail);
     void (*close)(struct fabric *f); /* undoes open, also one that failed half-way */
 };
@@ -119,7 +128,8 @@ int fabric_link(struct fabric *f, unsigned rank);
 int fabric_card(struct fabric *f, unsigned link, void *card, size_t *len);
 int fabric_join(struct fabric *f, const void *const *cards, const size_t *lens);
 
-/* 0; -EAGAIN: FABRIC_POSTS are posted already; or -errno. bytes > 0 and at most options.message_most. */
+/* 0; -EAGAIN: FABRIC_POSTS are posted already; or -errno. bytes > 0 and at most
+ * options.message_most. */
 static inline int fabric_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
 {
     return f->ops->send(f, l, at, bytes);
@@ -135,8 +145,8 @@ static inline int fabric_progress(struct fabric *f, uint64_t wait_ns)
     return f->ops->progress(f, wait_ns);
 }
 
-/* The rank of the first peer to which bytes are under way and from which nothing has been heard for so long, and the device that they take; -1: none, or it
- * is not known. After join. */
+/* The rank of the first peer to which bytes are under way and from which nothing has been heard for
+ * so long, and the device that they take; -1: none, or it is not known. After join. */
 int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device);
 
 /* For transports, in join. */
@@ -145,15 +155,75 @@ static inline int fabric_attend(struct fabric *f)
     return f->options.attend ? f->options.attend(f->options.attend_arg) : 0;
 }
 
-/* For transports, before they sleep: looks until something moves, for wait_ns and FABRIC_SPINS_NS at the most, `looks` times between two readings of the
- * clock, each of which comes after it has given way to whoever wants this CPU. That may be the rank that it waits for, and costs less than to sleep and be
- * woken: crowded, it gives way before each look. A CPU that comes back late was another program's: then for some time it spins alone, or, crowded, returns at
- * once. What look() said. */
+/* For transports, before they sleep: looks until something moves, for wait_ns and FABRIC_SPINS_NS
+ * at the most, `looks` times between two readings of the clock, each of which comes after it has
+ * given way to whoever wants this CPU. That may be the rank that it waits for, and costs less than
+ * to sleep and be woken: crowded, it gives way before each look. A CPU that comes back late was
+ * another program's: then for some time it spins alone, or, crowded, returns at once. What look()
+ * said. */
 int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks, uint64_t start_ns,
                 uint64_t wait_ns);
 
 /* Keeps a sentence and returns err. */
 int fabric_fail(struct fabric *f, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Messages of a link that are posted and not through, one way, oldest first: for transports whose
+ * bytes get through bit by bit. */
+
+struct fabric_post {
+    char *at;
+    size_t bytes;
+};
+
+struct fabric_posts {
+    struct fabric_post ring[FABRIC_POSTS];
+    unsigned first, n;
+    size_t done; /* bytes of the first that are through */
+};
+
+static inline struct fabric_post *fabric_posts_at(struct fabric_posts *q, unsigned i)
+{
+    return &q->ring[(q->first + i) % FABRIC_POSTS];
+}
+
+static inline int fabric_posts_add(struct fabric *f, struct fabric_posts *q, const void *at,
+                                   size_t bytes)
+{
+    if (q->n == FABRIC_POSTS)
+        return -EAGAIN;
+    if (!bytes || bytes > f->options.message_most)
+        return fabric_fail(f, -EINVAL, "a message of %zu bytes is out of bounds: 1 to %llu", bytes,
+                           (unsigned long long)f->options.message_most);
+    *fabric_posts_at(q, q->n++) = (struct fabric_post){(char *)(uintptr_t)at, bytes};
+    return 0;
+}
+
+/* So many more bytes are through, of one or several; returns how many messages are now, whole. */
+static inline unsigned fabric_posts_moved(struct fabric_posts *q, size_t bytes)
+{
+    unsigned whole = 0;
+
+    q->done += bytes;
+    while (q->n && q->done >= q->ring[q->first].bytes) {
+        q->done -= q->ring[q->first].bytes;
+        q->first = (q->first + 1) % FABRIC_POSTS;
+        q->n--;
+        whole++;
+    }
+    return whole;
+}
+
+static inline void fabric_sent(struct fabric_link *l, struct fabric_posts *q, size_t bytes)
+{
+    l->sent += bytes;
+    l->messages_out += fabric_posts_moved(q, bytes);
+}
+
+static inline void fabric_received(struct fabric_link *l, struct fabric_posts *q, size_t bytes)
+{
+    l->received += bytes;
+    l->messages_in += fabric_posts_moved(q, bytes);
+}
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between processes of one machine, through rings in memory that both have mapped: what the files of fabric_shm share.
+ * Messages between processes of one machine, through rings in memory that both have mapped: what
+ * the files of fabric_shm share.
  *
- * Each rank makes one memory: a head, and a ring for each peer that sends to it. Peers open it by /proc/PID/fd, so that ranks need no
- * common parent. The sender copies chunks of a message in while the receiver copies others out.
+ * Each rank makes one memory: a head, and a ring for each peer that sends to it. Peers open it by
+ * /proc/PID/fd, so that ranks need no common parent. The sender copies chunks of a message in while
+ * the receiver copies others out.
  *
- * Who finds nothing to do spins a little, then sleeps on `events` in its own head; a peer that has put something in, or taken something
- * out, wakes it if it sleeps for that. Before it sleeps it says so and looks once more; the peer moves bytes and then looks whether
- * somebody sleeps: one of them sees the other.
+ * Who finds nothing to do spins a little, then sleeps on `events` in its own head; a peer that has
+ * put something in, or taken something out, wakes it if it sleeps for that. Before it sleeps it
+ * says so and looks once more; the peer moves bytes and then looks whether somebody sleeps: one of
+ * them sees the other.
  */
 #ifndef PLUMB_CORE_WIRE_FABRIC_SHM_H
 #define PLUMB_CORE_WIRE_FABRIC_SHM_H
@@ -15,7 +18,7 @@
 #include <stdatomic.h>
 
 #include "core/group/channel.h"
-#include "core/wire/fabric_posts.h"
+#include "core/wire/fabric.h"
 
 #define FABRIC_SHM_PAGE        4096u
 #define FABRIC_SHM_RING_MOST   ((size_t)1 << 20) /* bytes; a power of 2, as all rings are */
@@ -33,8 +36,9 @@ struct fabric_shm_head { /* NOLINT(clang-analyzer-optin.performance.Padding): li
     _Alignas(64) _Atomic uint32_t sleeping; /* for what; 0: it is awake */
 };
 
-/* A short message lies beside the number that tells of it, too, so that one cache line brings both. That copy is the receiver's to use while brief_end says
- * where in the stream it ends; it may be gone, while the bytes in the ring are not. */
+/* A short message lies beside the number that tells of it, too, so that one cache line brings both.
+ * That copy is the receiver's to use while brief_end says where in the stream it ends; it may be
+ * gone, while the bytes in the ring are not. */
 struct fabric_shm_ring {
     _Alignas(64) _Atomic uint64_t written; /* bytes since the start */
     _Atomic uint64_t brief_end;            /* 0: there is none, or it is being written */
@@ -43,12 +47,6 @@ struct fabric_shm_ring {
     _Alignas(64) _Atomic uint32_t attached; /* the sender has mapped it */
     _Atomic uint32_t sender_ended, receiver_ended;
     _Alignas(FABRIC_SHM_PAGE) char data[];
-};
-
-/* Sent as it is. */
-struct fabric_shm_card {
-    int32_t pid, fd;
-    uint64_t map_bytes, ring_at, ring_bytes;
 };
 
 struct fabric_shm_link {
@@ -79,18 +77,5 @@ static inline struct fabric_shm_link *fabric_shm_link_of(const struct fabric_lin
 {
     return l->state;
 }
-
-/* fabric_shm_join.c */
-int fabric_shm_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len);
-int fabric_shm_join(struct fabric *f, const void *const *cards, const size_t *lens);
-/* The process has ended, as far as can be told. */
-bool fabric_shm_dead(const struct fabric_shm_link *sl);
-/* It, if it sleeps for that. */
-void fabric_shm_wake(struct fabric_shm_head *head, uint32_t what);
-
-/* fabric_shm_move.c */
-int fabric_shm_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
-int fabric_shm_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
-int fabric_shm_progress(struct fabric *f, uint64_t wait_ns);
 
 #endif

@@ -83,8 +83,8 @@ enum net_inject {
     NET_ELSEWHERE, /* the leader says that another device carries the bytes than does */
 };
 
-/* One point, as both ends must know it: sent as it is, so it holds no pointers and both ends must be of
- * one layout (net_protocol()). */
+/* One point, as both ends must know it: sent as it is, so it holds no pointers and both ends must
+ * be of one layout (net_protocol()). */
 struct net_point {
     char transport[16];
     uint8_t stream[NET_DIRECTIONS]; /* which directions are streamed */
@@ -197,50 +197,56 @@ struct net_ops {
 
     /* Does a message count when all of it is there (RDMA: a completion), not as it arrives? */
     bool counts_whole;
-    /* Do its threads ask again and again, so that they are busy whatever there is to do? NULL: no. */
+    /* Do its threads ask again and again, so that they are busy whatever there is to do? NULL:
+     * no. */
     bool (*polls)(const struct net_point *p);
 
-    /* Is the time of ping() that of one way (a read is there and back by itself), not to be halved? NULL:
-     * always halved. */
+    /* Is the time of ping() that of one way (a read is there and back by itself), not to be halved?
+     * NULL: always halved. */
     bool (*ping_is_whole)(const struct net_point *p);
 
     /* Says what it has to work with here: "eth0", "present: 25 Gb/s". As bench.backends. */
     void (*backends)(backend_say_fn *say, void *arg);
 
-    /* Is the sender the one that knows what has arrived (RDMA completions), not the receiver (TCP)? */
+    /* Is the sender the one that knows what has arrived (RDMA completions), not the receiver
+     * (TCP)? */
     bool (*counted_by_sender)(const struct net_point *p, enum net_direction d);
     /* Does the receiver of a direction need workers (TCP: yes; RDMA writes: no)? And the sender
      * (RDMA reads: no: the receiver fetches)? */
     bool (*needs_worker)(const struct net_point *p, enum net_direction d, bool sends);
 
     /* Finds its devices, fills in rails, and says by net_fail() what is missing: -EOPNOTSUPP or
-     * -ENODEV where it cannot be done here (a skipped row). No buffers yet: e->cpus comes after it. */
+     * -ENODEV where it cannot be done here (a skipped row). No buffers yet: e->cpus comes after
+     * it. */
     int (*open)(struct net_end *e);
-    /* Buffers, sockets, queue pairs; then what the other end must know to connect, up to NET_CARD_MAX
-     * bytes. The leader connects to what the peer's card says (TCP), or both to each other (RDMA). */
+    /* Buffers, sockets, queue pairs; then what the other end must know to connect, up to
+     * NET_CARD_MAX bytes. The leader connects to what the peer's card says (TCP), or both to each
+     * other (RDMA). */
     int (*card)(struct net_end *e, void *card, size_t *len);
-    /* The other end's card. Called at both ends at once, in the leader after the peer has sent its card; returns when all
-     * connections stand. */
+    /* The other end's card. Called at both ends at once, in the leader after the peer has sent its
+     * card; returns when all connections stand. */
     int (*join)(struct net_end *e, const void *card, size_t len);
 
-    /* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()). Adds to
-     * its tally and to e->counts. 0, or -errno after net_fail(). */
+    /* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()).
+     * Adds to its tally and to e->counts. 0, or -errno after net_fail(). */
     int (*work)(struct net_worker *w);
 
-    /* Pings may go in bursts, each timed from post to post; what is left of the last burst is dropped.
-     * Leader: one message there and back over the ping's connection, timed from before it is handed over
-     * until the answer is here. `last`: tells the peer's pong() to return. */
+    /* Pings may go in bursts, each timed from post to post; what is left of the last burst is
+     * dropped. Leader: one message there and back over the ping's connection, timed from before it
+     * is handed over until the answer is here. `last`: tells the peer's pong() to return. */
     int (*ping)(struct net_end *e, bool last, uint64_t *ns);
     /* Peer: answers until the last one. */
     int (*pong)(struct net_end *e);
 
-    /* After the streams have stopped and drained, at both ends at once: compares what the last messages left, then
-     * sends one fresh message on each connection and direction that there is and compares that. 0; -EBADMSG with
-     * net_fail(): what is wrong where. */
+    /* After the streams have stopped and drained, at both ends at once: compares what the last
+     * messages left, then sends one fresh message on each connection and direction that there is
+     * and compares that. 0; -EBADMSG with net_fail(): what is wrong where. */
     int (*check)(struct net_end *e);
 
-    /* At the start and at the end of the sampling, while the streams run: up to NET_FACTS_MAX facts of this end as a sender or receiver; those that
-     * count up (retransmits) since join. Rows have the difference of the two: from the end of the warm-up to the end of the sampling. Returns how many. May fill in rails' text again. Not required. */
+    /* At the start and at the end of the sampling, while the streams run: up to NET_FACTS_MAX facts
+     * of this end as a sender or receiver; those that count up (retransmits) since join. Rows have
+     * the difference of the two: from the end of the warm-up to the end of the sampling. Returns
+     * how many. May fill in rails' text again. Not required. */
     size_t (*facts)(struct net_end *e, struct net_fact *facts);
 
     void (*close)(
@@ -255,33 +261,37 @@ extern const struct net_ops net_rdma; /* opens the module plumb-rdma.so at first
 const struct net_ops *net_find(const char *name);
 extern const char *const net_names[];
 
-/* Choices of options, NULL-terminated, in the order of the enums; completions: polled for, or waited for by events. */
+/* Choices of options, NULL-terminated, in the order of the enums; completions: polled for, or
+ * waited for by events. */
 extern const char *const net_tcp_modes[], *const net_verbs[], *const net_connects[],
                                                                   *const net_completions[];
 /* As struct opt's `parse`, of an int: "auto" (-1) or a number. */
 int net_parse_auto(const char *text, void *value, char *error, size_t len);
 
 /*
- * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for limit_source: "sysfs: 100 Gb/s
- * less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line
- * (sysfs: 200 Gb/s)". `kind`: of net_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
- * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's packets are IPv6's where r->text names it.
+ * What one rail can carry at most in one direction, payload, GB/s, and how that is known, for
+ * limit_source: "sysfs: 100 Gb/s less RoCE v2 framing at MTU 4096 (98.0 %)"; the less of line and
+ * PCIe link: "PCIe 3.0 x16: 126 Gb/s, narrower than the line (sysfs: 200 Gb/s)". `kind`: of
+ * net_rail, of which the part up to a comma counts ("tcp", "roce v1", "roce v2, rxe", "infiniband",
+ * "iwarp, siw"). NaN where the line is not known or there is none: `source` says why. RDMA's
+ * packets are IPv6's where r->text names it.
  */
 double net_limit_gbps(const struct net_rail *r, const char *kind, const struct net_point *p,
                       char *source, size_t len);
 /* The same limit's limit_kind and limit_link. */
 enum limit_kind net_limit_kind(const struct net_rail *r);
 const char *net_limit_link(const struct net_rail *r, const struct net_point *p);
-/* Are there switches of its line that sum what goes through them? Of InfiniBand (SHARP); of Ethernet none, whatever its PCIe link. */
+/* Are there switches of its line that sum what goes through them? Of InfiniBand (SHARP); of
+ * Ethernet none, whatever its PCIe link. */
 bool net_switches_may_sum(const struct net_rail *r);
 
-/* Keeps the first error of an end, stops its workers, and returns err. The text: what failed, on what, what
- * to do. From any thread. */
+/* Keeps the first error of an end, stops its workers, and returns err. The text: what failed, on
+ * what, what to do. From any thread. */
 int net_fail(struct net_end *e, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For work(): should this sender end now (after a whole message)? Has this receiver all that it will get on
- * connection i? Is everything over, whatever is in flight? */
+/* For work(): should this sender end now (after a whole message)? Has this receiver all that it
+ * will get on connection i? Is everything over, whatever is in flight? */
 static inline bool net_stop(const struct net_end *e)
 {
     return atomic_load_explicit(&e->stop_sending, memory_order_relaxed) ||
@@ -309,8 +319,8 @@ static inline bool net_over(const struct net_end *e)
     return atomic_load_explicit(&e->give_up, memory_order_relaxed);
 }
 
-/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its own. `round`:
- * 0 streamed, 1 the fresh one of check(). */
+/* Data of a message: pattern_fill() with this seed, so that each connection and direction has its
+ * own. `round`: 0 streamed, 1 the fresh one of check(). */
 static inline uint64_t net_seed(const struct net_point *p, enum net_direction d,
                                 unsigned connection, unsigned round)
 {
@@ -325,8 +335,8 @@ static inline unsigned net_rail_of(const struct net_end *e, unsigned connection)
     return (unsigned)((uint64_t)connection * e->n_rails / e->point->connections);
 }
 
-/* Threads that serve the `connections` of one of n_rails in one direction: its share of what was asked for, at least one, and none
- * that would have nothing to do. */
+/* Threads that serve the `connections` of one of n_rails in one direction: its share of what was
+ * asked for, at least one, and none that would have nothing to do. */
 static inline unsigned net_rail_threads(const struct net_point *p, unsigned n_rails,
                                         unsigned connections)
 {

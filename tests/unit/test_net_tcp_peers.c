@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/wire/tcp/connect.h"
+#include "core/wire/tcp/tcp.h"
 #include "net_tcp_cases.h"
 
 static int connect_to(const struct sockaddr_storage *to)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A fabric's life over RDMA: its device, memory, cards and connections. See rdma/fabric.h. */
+#include "core/wire/rdma/fabric.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include "core/wire/rdma/fabric.h"
 
 #define CARD_MAGIC   0x504c4d46u
 #define RETRY        6 /* rxe takes 7 for without end, and a peer that is gone would not be missed */
@@ -223,7 +223,8 @@ static const struct rdma_link *not_standing(const struct fabric *f, unsigned *n)
     return first;
 }
 
-/* A link stands when something has come over it, each way: the peer is past its own wait, too, or will be. */
+/* A link stands when something has come over it, each way: the peer is past its own wait, too, or
+ * will be. */
 static int wait_for_greetings(struct fabric *f)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);

@@ -265,7 +265,8 @@ static int arrived(struct rdma_fabric *fx, struct fabric_link *l, const struct i
     return wc->byte_len == sizeof(grant) ? take_grant(fx, k, &grant) : damaged(fx, k);
 }
 
-/* A connection that fails is a peer that is gone, as far as can be told here; but not where this port went down. */
+/* A connection that fails is a peer that is gone, as far as can be told here; but not where this
+ * port went down. */
 static int gone(struct rdma_fabric *fx, const struct ibv_wc *wc)
 {
     int err = rdma_bad_completion(&fx->end, wc);
@@ -308,8 +309,8 @@ static int drain(struct fabric *f)
     return 1 + moved;
 }
 
-/* Who waits for a message has nothing under way that could fail: an empty write does, if the peer is gone. It touches no
- * memory there, and the peer's process has no part in it. */
+/* Who waits for a message has nothing under way that could fail: an empty write does, if the peer
+ * is gone. It touches no memory there, and the peer's process has no part in it. */
 static int probe(struct rdma_fabric *fx, struct rdma_link *k, uint64_t now_ns)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};

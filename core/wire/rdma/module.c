@@ -1,11 +1,163 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The module's table. */
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "core/wire/rdma/fabric.h"
 #include "core/wire/rdma/rdma.h"
+
+/* ---- What the system says of a device beside verbs: driver, node, counters ---- */
+
+#define CLASS            "/sys/class/infiniband"
+#define LIFESPAN_MOST_MS 200
+
+/* The first line of a file below the device's folder, without its end; "" where there is none. */
+static const char *read_line(const struct rdma_rail *rail, const char *name, char *text, size_t len)
+{
+    char path[256];
+
+    text[0] = 0;
+    snprintf(path, sizeof(path), CLASS "/%s/%s", rail->device, name);
+    FILE *f = fopen(path, "re");
+    if (f && !fgets(text, (int)len, f))
+        text[0] = 0;
+    if (f)
+        fclose(f);
+    text[strcspn(text, "\n")] = 0;
+    return text;
+}
+
+static bool exists(const struct rdma_rail *rail, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), CLASS "/%s/%s", rail->device, name);
+    return !access(path, F_OK);
+}
+
+/* Software devices have no driver of a bus: rxe's has a file "parent", siw's speaks iWARP. */
+void rdma_sysfs_driver(struct rdma_rail *rail)
+{
+    char path[256], target[PATH_MAX];
+
+    snprintf(path, sizeof(path), CLASS "/%s/device/driver", rail->device);
+    ssize_t n = readlink(path, target, sizeof(target) - 1);
+    if (exists(rail, "parent"))
+        rail->software = "rxe";
+    else if (n <= 0 && rail->own->device->transport_type == IBV_TRANSPORT_IWARP)
+        rail->software = "siw";
+    rail->is_function = exists(rail, "device/physfn");
+    if (rail->software) {
+        snprintf(rail->driver, sizeof(rail->driver), "%s", rail->software);
+    } else if (n > 0) {
+        target[n] = 0;
+        const char *name = strrchr(target, '/');
+        snprintf(rail->driver, sizeof(rail->driver), "%.23s", name ? name + 1 : target);
+    }
+}
+
+int rdma_sysfs_node(const struct rdma_rail *rail)
+{
+    char text[32];
+
+    return *read_line(rail, "device/numa_node", text, sizeof(text)) ? atoi(text) : -1;
+}
+
+/* Sums of hw_counters by rdma_counter_names, of the port, whoever uses it; UINT64_MAX: not told,
+ * or told too seldom. Waits for figures of now, 10 ms where the kernel is as it comes, 200 ms at
+ * most. */
+static const char *const rdma_counter_names[RDMA_COUNTERS] = {
+    "retransmits", "rnr naks", "out of sequence", "congestion notices"};
+
+/* The drivers' names: mlx5, rxe, bnxt_re, irdma, efa, hns. */
+static const char *const counter_files[RDMA_COUNTERS][8] = {
+    {"local_ack_timeout_err", "packet_seq_err", "implied_nak_seq_err", "completer_retry_err",
+     "to_retransmits", "seq_err_naks_rcvd", "RetransSegs", "retrans_pkts"},
+    {"rnr_nak_retry_err", "rcvd_rnr_err", "rnr_naks_rcvd"},
+    {"out_of_sequence", "out_of_seq_request", "oos_drop_count"},
+    {"rp_cnp_handled", "rx_cnp_pkts", "cnpHandled"},
+};
+
+/* The kernel asks a driver for its counters once in so many ms (10 unless somebody wrote another
+ * number), and hands out what it was told. What is read after so long is of a moment after now.
+ * False: that would take too long. */
+static bool wait_out(const struct rdma_rail *rail)
+{
+    char name[64], text[40];
+    struct timespec t = {0};
+
+    snprintf(name, sizeof(name), "ports/%u/hw_counters/lifespan", rail->port);
+    unsigned long ms = strtoul(read_line(rail, name, text, sizeof(text)), NULL, 10);
+    if (ms > LIFESPAN_MOST_MS)
+        return false;
+    t.tv_sec = (time_t)(ms / 1000);
+    t.tv_nsec = (long)(ms % 1000) * 1000000;
+    if (ms)
+        nanosleep(&t, NULL);
+    return true;
+}
+
+/* Sums of hw_counters by rdma_counter_names, of the port, whoever uses it; UINT64_MAX: not told,
+ * or told too seldom. Waits for figures of now, 10 ms where the kernel is as it comes, 200 ms at
+ * most. */
+static void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[RDMA_COUNTERS])
+{
+    if (!wait_out(rail)) {
+        memset(counters, 0xff, RDMA_COUNTERS * sizeof(*counters));
+        return;
+    }
+    for (int c = 0; c < RDMA_COUNTERS; c++) {
+        counters[c] = UINT64_MAX;
+        for (int i = 0; i < 8 && counter_files[c][i]; i++) {
+            char name[96], text[40];
+            snprintf(name, sizeof(name), "ports/%u/hw_counters/%s", rail->port,
+                     counter_files[c][i]);
+            if (!isdigit((unsigned char)*read_line(rail, name, text, sizeof(text))))
+                continue;
+            counters[c] = (counters[c] == UINT64_MAX ? 0 : counters[c]) + strtoull(text, NULL, 10);
+        }
+    }
+}
+
+/* What the ports' own counters say since the ends joined: of the whole port, whoever else uses
+ * it. */
+
+void rdma_facts_begin(struct rdma_end *r)
+{
+    for (unsigned i = 0; i < r->n_rails; i++)
+        rdma_sysfs_counters(&r->rails[i], r->rails[i].counters);
+}
+
+size_t rdma_facts(struct net_end *e, struct net_fact *facts)
+{
+    const struct rdma_end *r = rdma_of(e);
+    uint64_t sums[RDMA_COUNTERS] = {0};
+    bool told[RDMA_COUNTERS] = {false};
+    size_t n = 0;
+
+    for (unsigned i = 0; i < r->n_rails; i++) {
+        uint64_t now[RDMA_COUNTERS];
+        rdma_sysfs_counters(&r->rails[i], now);
+        for (int c = 0; c < RDMA_COUNTERS; c++)
+            if (now[c] != UINT64_MAX && r->rails[i].counters[c] != UINT64_MAX) {
+                sums[c] += now[c] - r->rails[i].counters[c];
+                told[c] = true;
+            }
+    }
+    for (int c = 0; c < RDMA_COUNTERS; c++) {
+        if (!told[c])
+            continue;
+        facts[n] = (struct net_fact){.unit = "count", .value = (double)sums[c]};
+        snprintf(facts[n++].metric, sizeof(facts->metric), "%s", rdma_counter_names[c]);
+    }
+    return n;
+}
 
 /* What cannot be, whatever the device is. */
 static int check_point(struct net_end *e)

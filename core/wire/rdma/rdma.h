@@ -3,13 +3,13 @@
  * Inside the module plumb-rdma.so. An end has rails (ports of devices) and queues: one queue pair (RC) for each
  * connection and one for the ping. Queues of one thread share completion queues.
  *
- *   device.c sysfs.c gid.c   which ports there are, which are taken, by which address
- *   memory.c buffer.c        buffers and their registration, of the host and of a GPU; filled and compared
- *   queue.c work_request.c   queue pairs and their prepared work requests
- *   connect.c cm.c           what both ends tell each other; queue pairs made ready to send
- *   credits.c                how many sends an iWARP receiver is ready for
- *   wait.c                   completions: polled or by events; what errors and port events mean
- *   stream.c ping.c check.c facts.c   the hooks of struct net_ops
+ *   device.c module.c device.c   which ports there are, which are taken, by which address
+ *   memory.c memory.c        buffers and their registration, of the host and of a GPU; filled and compared
+ *   queue.c queue.c   queue pairs and their prepared work requests
+ *   connect.c connect.c           what both ends tell each other; queue pairs made ready to send
+ *   queue.c                how many sends an iWARP receiver is ready for
+ *   stream.c                   completions: polled or by events; what errors and port events mean
+ *   stream.c ping.c ping.c module.c   the hooks of struct net_ops
  *   fabric.c fabric_move.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same devices and queues
  *
  * A message that is longer than the port's largest goes as several pieces, a work request each, and counts once.
@@ -21,7 +21,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "core/backend.h"
-#include "core/wire/rdma/rdma_module.h"
+#include "core/wire/rdma_module.h"
 
 #define RDMA_POLL_BATCH   32
 #define RDMA_IN_FLIGHT    (32u << 20) /* bytes on a rail: a stream must end within a fair time */
@@ -61,8 +61,7 @@ struct rdma_rail {
     struct sockaddr_storage address; /* of its interface; family 0: none known */
     unsigned mtu_bytes;              /* active, or as asked */
     struct rdma_memory in, out;
-    struct rdma_memory told,
-        heard; /* counts of receives, where sends take credits: see credits.c */
+    struct rdma_memory told, heard; /* counts of receives, where sends take credits: see queue.c */
     uint64_t counters[RDMA_COUNTERS]; /* at join */
 };
 
@@ -74,7 +73,8 @@ struct rdma_cq {
     unsigned first, n; /* queues whose completions it gets */
 };
 
-/* How messages of one size are cut, and how many are under way: the same for all queues of a kind. */
+/* How messages of one size are cut, and how many are under way: the same for all queues of a
+ * kind. */
 struct rdma_shape {
     uint64_t bytes, piece_bytes; /* of a message; of each piece but the last */
     unsigned pieces;
@@ -117,8 +117,8 @@ struct rdma_queue {
     int n_nothing;
     uint64_t posted, completed; /* work requests to send */
     unsigned recv_head, recv_free;
-    uint64_t recv_done;      /* of work requests to receive: for stream.c and check.c */
-    uint64_t send_done;      /* check.c: completions of what it signalled */
+    uint64_t recv_done;      /* of work requests to receive: for stream.c and ping.c */
+    uint64_t send_done;      /* ping.c: completions of what it signalled */
     uint64_t recv_posted;    /* work requests to receive, ever */
     _Atomic uint64_t *told;  /* the same, for the other end to read; NULL: it needs no credits */
     _Atomic uint64_t *heard; /* where the other end's is read to; NULL: sends need no credits */
@@ -175,7 +175,8 @@ static inline enum net_direction rdma_in(const struct net_end *e)
     return e->leader ? NET_REVERSE : NET_FORWARD;
 }
 
-/* So many are posted at once, at least, but for the rest of a message: a few cost less than each by itself. */
+/* So many are posted at once, at least, but for the rest of a message: a few cost less than each by
+ * itself. */
 static inline unsigned rdma_least_posted(const struct rdma_shape *s)
 {
     return s->window / 8 > s->signal_every ? s->window / 8 : s->signal_every;
@@ -191,20 +192,9 @@ int rdma_devices_open(struct net_end *e);
 void rdma_devices_close(struct rdma_end *r);
 void rdma_devices_say(backend_say_fn *say, void *arg);
 
-/* sysfs.c */
+/* module.c */
 void rdma_sysfs_driver(struct rdma_rail *rail);
 int rdma_sysfs_node(const struct rdma_rail *rail);
-/* Sums of hw_counters by rdma_counter_names, of the port, whoever uses it; UINT64_MAX: not told, or told too seldom. Waits for figures of now, 10 ms
- * where the kernel is as it comes, 200 ms at most. */
-extern const char *const rdma_counter_names[RDMA_COUNTERS];
-void rdma_sysfs_counters(const struct rdma_rail *rail, uint64_t counters[RDMA_COUNTERS]);
-
-/* gid.c: how the port is addressed; fills in gid, gid_index, protocol, vlan and address. `own`: the channel's
- * address at this end. */
-int rdma_gid_choose(struct net_end *e, struct rdma_rail *rail, const struct sockaddr_storage *own);
-bool rdma_gid_has(struct ibv_context *context, unsigned port, const struct sockaddr_storage *own);
-bool rdma_gid_in_use(const struct rdma_rail *rail); /* RoCE, or InfiniBand without LIDs */
-void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len);
 
 /* memory.c */
 int rdma_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
@@ -216,15 +206,13 @@ void rdma_memory_close(struct rdma_end *r, struct rdma_memory *m);
 int rdma_no_memory(struct net_end *e, const char *what, const struct rdma_rail *rail,
                    uint64_t bytes, int err);
 
-/* buffer.c: memory of a GPU; and what is the same for both: `wrong` makes every byte another one, *first is SIZE_MAX where
+/* Of the host and of a GPU alike: `wrong` makes every byte another one, *first is SIZE_MAX where
  * all is right. */
-int rdma_gpu_memory_open(struct net_end *e, struct rdma_rail *rail, struct rdma_memory *m,
-                         int access);
 void rdma_memory_tell(struct net_end *e, unsigned rail); /* in the rail's text */
 int rdma_fill(struct net_end *e, void *at, uint64_t bytes, uint64_t seed, bool wrong);
 int rdma_compare(struct net_end *e, const void *at, uint64_t bytes, uint64_t seed, size_t *first);
 
-/* queue.c, work_request.c */
+/* queue.c */
 int rdma_queues_open(struct net_end *e);
 void rdma_queues_close(struct rdma_end *r);
 int rdma_queue_create(struct net_end *e, struct rdma_queue *q);
@@ -238,20 +226,12 @@ int rdma_queue_prepare(struct net_end *e, struct rdma_queue *q); /* when its rem
 int rdma_post_receives(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_sends(struct net_end *e, struct rdma_queue *q, unsigned n);
 int rdma_post_empty(struct net_end *e, struct rdma_queue *q); /* signalled */
-int rdma_shape_messages(struct net_end *e, struct rdma_shape *s, uint64_t bytes, unsigned queues);
 
-/* credits.c: sends where a receiver that is late ends the connection. */
-bool rdma_takes_credits(const struct net_end *e, const struct rdma_rail *rail);
-int rdma_credits_open(struct net_end *e, unsigned rail);
 /* Reads what the other end has posted, unless that is under way; its completion is a read's. */
 int rdma_credits_ask(struct net_end *e, struct rdma_queue *q);
 bool rdma_credits_heard(struct rdma_queue *q); /* it came: are there more than before? */
-static inline uint64_t rdma_credits(const struct rdma_queue *q)
-{
-    return !q->heard ? UINT64_MAX : q->granted > q->taken ? q->granted - q->taken : 0;
-}
 
-/* connect.c, cm.c */
+/* connect.c */
 int rdma_card(struct net_end *e, void *card, size_t *len);
 int rdma_join(struct net_end *e, const void *card, size_t len);
 void rdma_rail_card(const struct rdma_rail *rail, struct rdma_card_rail *out);
@@ -262,11 +242,8 @@ unsigned rdma_path_mtu(unsigned own_bytes, unsigned theirs_bytes);
 /* Ready to receive and to send, over the MTU that both ends can. q->remote is known. */
 int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to);
 int rdma_cm_open(struct net_end *e, struct rdma_rail *rail);
-int rdma_cm_listen(struct net_end *e, struct rdma_rail *rail, uint16_t *port);
-int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers, unsigned n_peers,
-                 const unsigned *initiator_depth);
 
-/* wait.c: a wait without end or deadline is no wait. */
+/* stream.c: a wait without end or deadline is no wait. */
 struct rdma_wait {
     uint64_t since_ns;
     unsigned empty;
@@ -277,8 +254,10 @@ int rdma_wait_more(struct net_end *e, struct rdma_queue *q, struct rdma_cq *cq,
                    struct rdma_wait *w);
 int rdma_events(struct net_end *e); /* of ports and devices: 0, or the error that one means */
 int rdma_bad_completion(struct net_end *e, const struct ibv_wc *wc);
-/* The first call arms, for the caller to poll once more; the next one sleeps until something completes, so long at most. */
+/* The first call arms, for the caller to poll once more; the next one sleeps until something
+ * completes, so long at most. */
 void rdma_cq_sleep(struct rdma_cq *cq, uint64_t most_ns);
+
 static inline void rdma_wait_reset(struct rdma_wait *w)
 {
     w->empty = 0;
@@ -291,7 +270,7 @@ static inline uint64_t rdma_wr_id(unsigned queue, bool receive)
     return (uint64_t)queue << 1 | receive;
 }
 
-/* stream.c, ping.c, check.c, facts.c: hooks of struct net_ops. */
+/* stream.c, ping.c, module.c: hooks of struct net_ops. */
 int rdma_work(struct net_worker *w);
 int rdma_ping(struct net_end *e, bool last, uint64_t *ns);
 int rdma_pong(struct net_end *e);

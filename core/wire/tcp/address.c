@@ -68,15 +68,6 @@ static const struct ifaddrs *owner_of(const struct ifaddrs *all, const struct so
     return NULL;
 }
 
-bool tcp_is_local(const struct sockaddr *address)
-{
-    struct ifaddrs *all = NULL;
-
-    bool local = !getifaddrs(&all) && owner_of(all, address);
-    freeifaddrs(all);
-    return local;
-}
-
 /* "lo eth0": interfaces with an address, each once. */
 static const char *list_interfaces(const struct ifaddrs *all, char *text, size_t len)
 {
@@ -114,8 +105,8 @@ static int take(struct net_end *e, const struct sockaddr *a, const char *interfa
     return 0;
 }
 
-/* The address of an interface: of the channel's family where it is known, IPv4 before IPv6, none that
- * holds for its link alone where there is another. */
+/* The address of an interface: of the channel's family where it is known, IPv4 before IPv6, none
+ * that holds for its link alone where there is another. */
 static const struct ifaddrs *best_address(const struct ifaddrs *all, const char *name, int family)
 {
     const struct ifaddrs *best = NULL;
@@ -202,8 +193,8 @@ static int take_only(struct net_end *e, const struct ifaddrs *all)
     return take_interface(e, all, only->ifa_name, 0);
 }
 
-/* As the channel goes. Between two addresses of one machine that is the loopback interface, whatever
- * interface has the addresses. */
+/* As the channel goes. Between two addresses of one machine that is the loopback interface,
+ * whatever interface has the addresses. */
 static int take_chosen(struct net_end *e, const struct ifaddrs *all, bool known,
                        const struct sockaddr_storage *own, const struct sockaddr_storage *peer)
 {

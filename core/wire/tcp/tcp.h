@@ -4,8 +4,8 @@
  *
  * A message is a run of message_bytes of a connection's stream: the sender hands over each with one
  * send() (several where it is longer than TCP_SEND_MOST), as iperf3 does with its -l; so a rate of
- * messages is one of calls. The receiver takes whatever is there, up to what its buffer holds, which
- * is a whole number of messages, and counts messages by their last byte.
+ * messages is one of calls. The receiver takes whatever is there, up to what its buffer holds,
+ * which is a whole number of messages, and counts messages by their last byte.
  */
 #ifndef PLUMB_CORE_WIRE_TCP_TCP_H
 #define PLUMB_CORE_WIRE_TCP_TCP_H
@@ -55,7 +55,7 @@ struct tcp_connection {
     bool in_ready;     /* it has been touched */
 };
 
-struct tcp_guard { /* guard.c */
+struct tcp_guard {
     pthread_t thread;
     bool started;
     _Atomic bool end;
@@ -84,7 +84,6 @@ static inline bool tcp_sends(const struct net_end *e, enum net_direction d)
 
 /* address.c: where rails start. Fills in t->rails and e->rails; 0 or net_fail(). */
 int tcp_find_rails(struct net_end *e);
-bool tcp_is_local(const struct sockaddr *address); /* of an interface of this machine */
 void tcp_backends(backend_say_fn *say, void *arg);
 /* "10.77.0.1 port 5201"; text needs 80 bytes. */
 const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len);
@@ -98,45 +97,42 @@ int tcp_try_options(struct net_end *e); /* what can be refused is refused before
 int tcp_prepare_socket(struct net_end *e, int fd, const struct tcp_rail *rail);
 int tcp_finish_socket(struct net_end *e, struct tcp_connection *c);
 void tcp_describe_rails(struct net_end *e); /* algorithm, segment and buffers as they really are */
-/* Nothing moved at *since_ns (0: it just did) or now: 0, or net_fail(-ETIMEDOUT) after `limit_ns`. */
+/* Nothing moved at *since_ns (0: it just did) or now: 0, or net_fail(-ETIMEDOUT) after
+ * `limit_ns`. */
 int tcp_still(struct net_end *e, uint64_t *since_ns, uint64_t limit_ns);
 int tcp_broken(struct net_end *e, int err, const char *doing); /* net_fail(): a call said -errno */
 int tcp_send_all(struct net_end *e, int fd, const void *data, size_t len);
 int tcp_receive_all(struct net_end *e, int fd, void *data, size_t len);
 
-/* guard.c: while pings go there and back, calls on their connection wait without a time-out of their own. Stopped, they
- * have one again. Both are left alone where it is so already. */
-int tcp_guard_start(struct net_end *e);
-int tcp_guard_stop(struct net_end *e);
-
-/* buffers.c */
+/* stream.c */
 int tcp_make_buffers(struct net_end *e);
 void tcp_ready_out(struct net_end *e, unsigned number, enum net_direction d, unsigned round);
 void tcp_ready_in(struct tcp_connection *c);
 
-/* stream.c, epoll.c: net_ops.work by mode. */
+/* stream.c: net_ops.work by mode. */
 int tcp_work(struct net_worker *w);
-int tcp_work_epoll(struct net_worker *w);
-/* One send, one receive: bytes moved, 0: nothing can now, or -errno. Whole messages are counted. */
-int tcp_send_flags(const struct net_end *e);
-ssize_t tcp_push(struct net_end *e, unsigned number, int flags);
-ssize_t tcp_pull(struct net_worker *w, unsigned number, int flags);
 
-/* zerocopy.c */
-void tcp_zerocopy_sent(struct tcp_connection *c); /* one more */
-int tcp_zerocopy_reap(struct tcp_connection *c);  /* takes note of what the kernel is done with */
-/* Until it is done with one more, or with all. */
-int tcp_zerocopy_wait(struct net_end *e, struct tcp_connection *c, bool all);
-
-/* ping.c, check.c, facts.c: hooks of net_ops. */
-int tcp_ping(struct net_end *e, bool last, uint64_t *ns);
-int tcp_pong(struct net_end *e);
-int tcp_check(struct net_end *e);
+/* tcp.c, socket.c: hooks of net_ops. */
 size_t tcp_facts(struct net_end *e, struct net_fact *facts);
 uint32_t tcp_retransmits(int fd); /* of segments, since the connection was made */
-/* Are segments under way that have not been acknowledged, and has no acknowledgement of any come for so long? */
+/* Are segments under way that have not been acknowledged, and has no acknowledgement of any come
+ * for so long? */
 bool tcp_unheard(int fd, uint64_t for_ns);
 struct tcp_info;
-socklen_t tcp_read_info(int fd, struct tcp_info *info); /* how much of it this kernel filled in */
+
+/* How data connections come about: who connects and who listens
+ * share. */
+
+/* Sent as it is: both ends are of one layout (net_protocol()). */
+struct tcp_card {
+    uint32_t n;
+    struct sockaddr_storage addresses[NET_RAILS_MAX]; /* where the peer listens */
+};
+
+/* What the leader says first on a data connection. The answer is a token of another purpose. */
+struct tcp_hello {
+    uint8_t token[CHANNEL_TOKEN_BYTES];
+    uint32_t number; /* big endian */
+};
 
 #endif

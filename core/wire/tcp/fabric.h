@@ -1,21 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages over TCP, one connection to each peer: what the files of fabric_tcp share. A message's bytes go from posted memory into the
- * socket and from the socket into posted memory; nothing frames them, since both ends know each message's length.
+ * Messages over TCP, one connection to each peer: what the files of fabric_tcp share. A message's
+ * bytes go from posted memory into the socket and from the socket into posted memory; nothing
+ * frames them, since both ends know each message's length.
  *
- * What tcp.h knows of addresses, options and facts is written for one end of a point, so a fabric has such an end: its rails are where connections
- * start, its connections those to the peers. Nothing else of it lives.
+ * What tcp.h knows of addresses, options and facts is written for one end of a point, so a fabric
+ * has such an end: its rails are where connections start, its connections those to the peers.
+ * Nothing else of it lives.
  *
- * Ranks of one network (namespace and boot) reach each other by 127.0.0.1, others by the address that the world has of them;
- * where a device is named, all by its address.
+ * Ranks of one network (namespace and boot) reach each other by 127.0.0.1, others by the address
+ * that the world has of them; where a device is named, all by its address.
  */
-#ifndef PLUMB_CORE_WIRE_FABRIC_TCP_H
-#define PLUMB_CORE_WIRE_FABRIC_TCP_H
+#ifndef PLUMB_CORE_WIRE_TCP_FABRIC_H
+#define PLUMB_CORE_WIRE_TCP_FABRIC_H
 
 #include <poll.h>
 
 #include "core/group/channel.h"
-#include "core/wire/fabric_posts.h"
+#include "core/wire/fabric.h"
 #include "core/wire/tcp/tcp.h"
 
 #define FABRIC_TCP_NONCE 8
@@ -81,23 +83,14 @@ static inline int fabric_tcp_fd(const struct fabric *f, const struct fabric_link
 /* What the end keeps as its error becomes the fabric's. */
 int fabric_tcp_end_failed(struct fabric *f, int err);
 
-/* fabric_tcp_join.c */
+/* fabric_join.c */
 int fabric_tcp_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len);
 int fabric_tcp_join(struct fabric *f, const void *const *cards, const size_t *lens);
 
-/* fabric_tcp_meet.c: one end of a connection that is being made. */
+/* fabric_join.c: one end of a connection that is being made. */
 struct fabric_tcp_hello { /* what who connects says first; the answer is another token */
     uint8_t token[CHANNEL_TOKEN_BYTES];
     uint8_t from[4]; /* rank, big endian */
 };
-/* Takes the next step that can be taken without waiting. 0, or fabric_fail(). */
-int fabric_tcp_call(struct fabric *f, struct fabric_link *l, short revents, uint64_t now_ns);
-/* Somebody says hello on fd: 1 with its link standing, 0: a stranger; or fabric_fail(). */
-int fabric_tcp_welcome(struct fabric *f, int fd, const struct fabric_tcp_hello *hello);
-
-/* fabric_tcp_move.c */
-int fabric_tcp_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
-int fabric_tcp_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
-int fabric_tcp_progress(struct fabric *f, uint64_t wait_ns);
 
 #endif

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Between core (core/wire/rdma.c, fabric_rdma.c) and the module plumb-rdma.so: the hooks of struct net_ops and of struct
- * fabric_ops, and what the module calls back. What a point asks for can be told without the module: the functions below.
+ * Between core (core/wire/rdma.c) and the module plumb-rdma.so: the hooks of struct net_ops and of
+ * struct fabric_ops, and what the module calls back. What a point asks for can be told without the
+ * module: the functions below.
  */
-#ifndef PLUMB_CORE_WIRE_RDMA_RDMA_MODULE_H
-#define PLUMB_CORE_WIRE_RDMA_RDMA_MODULE_H
+#ifndef PLUMB_CORE_WIRE_RDMA_MODULE_H
+#define PLUMB_CORE_WIRE_RDMA_MODULE_H
 
 #include "core/backend.h"
 #include "core/wire/fabric.h"
@@ -13,8 +14,8 @@
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
 #define RDMA_MODULE_ABI    5u
 
-/* Memory of a GPU, for the module, which knows none (core/wire/rdma_gpu.c). Errors are said by net_fail(), but for
- * export_memory()'s, which is a reason among others. */
+/* Memory of a GPU, for the module, which knows none (core/wire/rdma.c). Errors are said by
+ * net_fail(), but for export_memory()'s, which is a reason among others. */
 struct rdma_gpu;
 struct rdma_gpu_core {
     /* The GPU that e->local->memory names; *gpu is NULL where that is the host. */
@@ -22,7 +23,8 @@ struct rdma_gpu_core {
     void (*close)(struct rdma_gpu *gpu); /* NULL is left alone */
     const char *(*name)(const struct rdma_gpu *gpu);
     bool (*simulated)(const struct rdma_gpu *gpu);
-    /* The way to an RDMA device, in the words of nvidia-smi topo: "PIX"; "" where the system does not say. */
+    /* The way to an RDMA device, in the words of nvidia-smi topo: "PIX"; "" where the system does
+     * not say. */
     const char *(*way)(const struct rdma_gpu *gpu, const char *device);
     /* At a multiple of RDMA_GPU_ALIGN; bytes are a multiple of it. */
     int (*alloc)(struct rdma_gpu *gpu, size_t bytes, void **at);
@@ -57,7 +59,8 @@ struct rdma_module {
     uint32_t abi;
     uint32_t layout; /* rdma_layout() of the sources it was built from */
     void (*backends)(backend_say_fn *say, void *arg);
-    /* What the system says of the ports (line, PCIe link) the program puts into the rails: nic_fill_rdma(). */
+    /* What the system says of the ports (line, PCIe link) the program puts into the rails:
+     * nic_fill_rdma(). */
     int (*open)(struct net_end *e, const struct rdma_core *core);
     int (*card)(struct net_end *e, void *card, size_t *len);
     int (*join)(struct net_end *e, const void *card, size_t len);
@@ -73,10 +76,8 @@ struct rdma_module {
 
 extern const struct rdma_gpu_core rdma_gpu_core;
 
-/* NULL: there is none, and why. Opened when it is first asked for. */
-const struct rdma_module *rdma_module_load(char *why, size_t len);
-
-/* What net_end.state and fabric.state point to begins with this, so that core finds the module's hooks. */
+/* What net_end.state and fabric.state point to begins with this, so that core finds the module's
+ * hooks. */
 struct rdma_state {
     const struct rdma_module *module;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The agent of a target: see against.h. It keeps nothing: what a launch gave goes to the leader. */
+/* The agent of a target: see against.h. It stores nothing: rows go to the leader. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #include "core/exit_code.h"
 #include "harness/against/against.h"
-#include "harness/against/wire.h"
+#include "harness/against/target.h"
 #include "harness/cancel.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
@@ -34,7 +34,7 @@ static json_t *error_of(const char *text)
     return message;
 }
 
-/* While a launch runs the leader says nothing: what can be read then is its end. */
+/* While a launch runs the leader sends nothing: its pipe becomes readable when it ends. */
 static void tick(void *arg)
 {
     struct agent *a = arg;
@@ -180,7 +180,8 @@ static json_t *answer_launch(struct agent *a, const json_t *m)
     return answer;
 }
 
-/* The answer to "keep": an agent that starts anew learns what its target chose before. NULL: memory is short. */
+/* The answer to "keep": a new agent learns the earlier choices of its target. NULL: memory is
+ * short. */
 static json_t *answer_keep(struct agent *a, const json_t *m)
 {
     const char *rows = json_string_value(json_object_get(m, "rows"));

@@ -107,8 +107,9 @@ static int compare_places(const void *x, const void *y)
     return d ? d : (a > b) - (a < b);
 }
 
-/* Those with an odd number of launches first: half of them begin with a, and half of all. Then by their number, as some
- * cases are launched but once, to say why they cannot run; then in the plan's order, which is shuffled. */
+/* Those with an odd number of launches first: half of them begin with a, and half of all. Then by
+ * their number, as some cases are launched but once, to say why they cannot run; then in the plan's
+ * order, which is shuffled. */
 static int compare_cases(const void *x, const void *y)
 {
     const struct turn_case *a = x, *b = y;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What two targets both can measure, and in which order. Pure functions. */
+/* The launches that two targets both can make, and their order. Pure functions. */
 #ifndef PLUMB_AGAINST_COMMON_H
 #define PLUMB_AGAINST_COMMON_H
 
@@ -10,15 +10,18 @@ struct common {
     char only_a[160], only_b[160]; /* the first of them: "memory --op triad"; "" */
 };
 
-/* Leaves in both plans the launches that both have (the same benchmark, arguments and repeat), in the order of a; b takes a's
- * numbers of cases and the longer time-out. Each keeps its own margins. 0, -ENOENT where there is none, -ENOMEM. */
+/* Leaves in both plans the launches that both have (the same benchmark, arguments and repeat), in
+ * the order of a. b takes a's numbers of cases, and each launch the longer time-out. Each plan
+ * keeps its own margins. 0, -ENOENT where there is none, -ENOMEM. */
 int common_plan(struct plan *a, struct plan *b, struct common *told);
 
 /*
- * Says of each launch of two common plans which target goes first: `turn` of both. The launches of a case go a b, b a, a b ...
- * or b a, a b, b a ..., so that each target goes first in half of them; with an odd number, in one more or less. Half of the
- * cases begin with a, drawn by the seed, and half of those with an odd number of launches: over the suite what is left
- * cancels but for one launch. 0 or -ENOMEM.
+ * Sets `turn` in each launch of two common plans: which target goes first. 0 or -ENOMEM.
+ *
+ *   - The launches of a case go a b, b a, a b ... or b a, a b, b a ...: each target goes first in
+ *     half of them, and with an odd number in one more or less.
+ *   - Half of the cases begin with a, drawn by the seed, and half of those with an odd number of
+ *     launches. So over the suite the two numbers differ by one launch at most.
  */
 int common_turns(struct plan *a, struct plan *b, uint64_t seed);
 

@@ -8,25 +8,40 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/exit_code.h"
+#include "core/row.h"
 #include "core/text.h"
 #include "harness/against/against.h"
 #include "harness/against/common.h"
-#include "harness/against/leader_parts.h"
-#include "harness/against/wire.h"
+#include "harness/against/target.h"
 #include "harness/cancel.h"
 #include "harness/compare/compare.h"
 #include "harness/plan/suite.h"
 #include "harness/run/run_meta.h"
+#include "harness/store/run_folder.h"
+#include "harness/store/store.h"
+
+/* A run in turn while it goes on. */
+struct leader {
+    const struct against_options *options;
+    struct target t[2]; /* a and b */
+    struct progress progress;
+    char *path;
+    char pair[80]; /* the same in both runs, and in no other */
+    char error[1024];
+};
 
 #define PLAN_NS 120000000000ull /* for an agent to start, to probe its machine and to plan */
 
-int leader_fail(const struct leader *g, int status)
+/* Prints g->error and returns status. */
+static int fail(const struct leader *g, int status)
 {
     fprintf(stderr, "plumb run: %s\n", *g->error ? g->error : "out of memory");
     return status;
 }
 
-int leader_status(int err)
+/* The exit code of an error. */
+static int status_of(int err)
 {
     switch (err) {
     case -ENOENT:
@@ -43,7 +58,7 @@ int leader_status(int err)
     }
 }
 
-void leader_begin(struct leader *g, const struct against_options *o)
+static void begin(struct leader *g, const struct against_options *o)
 {
     const volatile int *cancel = cancel_on_signals();
 
@@ -53,15 +68,16 @@ void leader_begin(struct leader *g, const struct against_options *o)
     g->t[1] = (struct target){.side = "b", .command = o->against, .cancel = cancel};
 }
 
-void leader_release(struct leader *g)
+static void release(struct leader *g)
 {
     for (int i = 0; i < 2; i++)
         target_release(&g->t[i]);
     free(g->path);
 }
 
-/* Both agents plan at the same time. */
-int leader_ask_plans(struct leader *g, const char *suite, const char *config, const char *only,
+/* Starts both agents and takes their plans. 0 or -errno with g->error. Both agents plan at the same
+ * time. */
+static int ask_plans(struct leader *g, const char *suite, const char *config, const char *only,
                      uint64_t seed)
 {
     int err = 0;
@@ -85,7 +101,7 @@ int leader_ask_plans(struct leader *g, const char *suite, const char *config, co
     return err;
 }
 
-/* Only what both can measure is measured, and it is settled who goes first. */
+/* Leaves the launches that both can make, and decides which target goes first in each. */
 static int agree(struct leader *g)
 {
     struct common told;
@@ -152,8 +168,8 @@ static int choose_path(struct leader *g, const char *suite)
     return err;
 }
 
-/* What makes the two runs a pair, for those who read run.json; the names of the runs; and how to do them again, of which an
- * agent knows its own part alone. */
+/* What makes the two runs a pair, for those who read run.json; the names of the runs; and how to do
+ * them again, of which an agent knows its own part alone. */
 static void mark(struct leader *g, struct target *t, const char *suite_path)
 {
     const struct target *other = &g->t[t == &g->t[0]];
@@ -243,7 +259,7 @@ static int close_run(struct target *t, const char *state)
     return err ? err : sync_err;
 }
 
-/* Keeps what there is. An exit code. */
+/* Stores the state of both runs. An exit code. */
 static int finish(struct leader *g, int err)
 {
     size_t done = g->t[0].done + g->t[1].done, n = 2 * g->t[0].plan.n;
@@ -251,7 +267,7 @@ static int finish(struct leader *g, int err)
     int status = EXIT_GOOD;
 
     if (err && err != -ECANCELED)
-        leader_fail(g, 0);
+        fail(g, 0);
     for (int i = 0; i < 2; i++)
         if (close_run(&g->t[i], state))
             status = EXIT_INCOMPLETE;
@@ -280,7 +296,7 @@ static int make_page(const struct leader *g)
     return err;
 }
 
-/* The two held against each other, on the terminal and, unless --no-report is given, as a page. */
+/* The comparison of both, on the terminal and, unless --no-report is given, as a page. */
 static int show(struct leader *g, int status)
 {
     char *words[] = {"compare", g->t[0].path, g->t[1].path, NULL};
@@ -291,7 +307,8 @@ static int show(struct leader *g, int status)
     return status == EXIT_GOOD ? verdict : status;
 }
 
-int leader_measure(struct leader *g)
+/* Measures the launches that are to do, closes both runs, compares. An exit code. */
+static int measure_and_compare(struct leader *g)
 {
     int err = measure(g);
     int status = finish(g, err);
@@ -305,13 +322,13 @@ int against_run(const char *suite, const struct against_options *o)
     struct buffer config = {0};
     int status = EXIT_GOOD;
 
-    leader_begin(&g, o);
+    begin(&g, o);
     char *path = suite_find(suite, g.error, sizeof(g.error));
     int err = path ? file_read(path, 1u << 20, &config) : -ENOENT;
     if (path && err)
         snprintf(g.error, sizeof(g.error), "cannot read the suite '%s': %s", path, strerror(-err));
     if (!err)
-        err = leader_ask_plans(&g, suite, config.text, o->only, o->seed);
+        err = ask_plans(&g, suite, config.text, o->only, o->seed);
     if (!err)
         err = agree(&g);
     const char *name = json_string_value(json_object_get(g.t[0].meta, "suite"));
@@ -320,11 +337,211 @@ int against_run(const char *suite, const struct against_options *o)
     else if (!err)
         err = make_folders(&g, name ? name : "suite", suite);
     if (err)
-        status = err == -ECANCELED ? EXIT_INCOMPLETE : leader_fail(&g, leader_status(err));
+        status = err == -ECANCELED ? EXIT_INCOMPLETE : fail(&g, status_of(err));
     else if (!o->dry_run)
-        status = leader_measure(&g);
+        status = measure_and_compare(&g);
     free(path);
     buffer_release(&config);
-    leader_release(&g);
+    release(&g);
+    return status;
+}
+
+/* ---- A run in turn that is resumed ---- */
+
+#define KEEP_NS 30000000000ull /* for an agent to answer what takes it no time */
+
+static const json_t *pair_of(const json_t *meta)
+{
+    return json_object_get(meta, "against");
+}
+
+bool against_is_pair(const char *path)
+{
+    char *a = NULL, *b = NULL;
+    bool is = asprintf(&a, "%s/a/run.json", path) >= 0 &&
+              asprintf(&b, "%s/b/run.json", path) >= 0 && !access(a, R_OK) && !access(b, R_OK);
+
+    free(a);
+    free(b);
+    return is;
+}
+
+/* The stored run.json and the agent's report of itself must be of one program and one machine. */
+static int check_same(struct leader *g, const struct target *t, const json_t *now)
+{
+    static const char *const keys[] = {"version", "commit", "config_hash"};
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (!json_equal(json_object_get(t->meta, keys[i]), json_object_get(now, keys[i]))) {
+            snprintf(g->error, sizeof(g->error),
+                     "target %s is not what it was when this run was begun (its %s differs): start "
+                     "a new run",
+                     t->side, keys[i]);
+            return -ESTALE;
+        }
+    const json_t *was = json_object_get(json_object_get(t->meta, "machine"), "host");
+    const json_t *is = json_object_get(json_object_get(now, "machine"), "host");
+    if (json_equal(json_object_get(was, "hostname"), json_object_get(is, "hostname")))
+        return 0;
+    snprintf(g->error, sizeof(g->error),
+             "target %s is on another host than when this run was begun: start a new run", t->side);
+    return -ESTALE;
+}
+
+/* A launch that was lost with the power is measured again. If it was the first of a pair, so is the
+ * second: in the other order the pair would break the balance of the plan. */
+static int check_turns(struct leader *g)
+{
+    const struct plan *a = &g->t[0].plan, *b = &g->t[1].plan;
+    int err = 0;
+
+    for (size_t i = 0; !err && i < a->n; i++) {
+        int first = a->n == b->n ? common_first(a, b, i) : -1;
+        if (first < 0) {
+            snprintf(g->error, sizeof(g->error), "'%s' is damaged: its two runs have other plans",
+                     g->path);
+            return -EBADMSG;
+        }
+        struct target *then = &g->t[!first];
+        if (g->t[first].plan.launches[i].state == LAUNCH_TODO &&
+            then->plan.launches[i].state != LAUNCH_TODO)
+            err = store_redo(then->store, i, g->error, sizeof(g->error));
+    }
+    return err;
+}
+
+static int open_folders(struct leader *g, const char *path)
+{
+    int err = 0;
+
+    g->path = strdup(path);
+    for (int i = 0; !err && i < 2; i++) {
+        struct target *t = &g->t[i];
+        if (!g->path || asprintf(&t->path, "%s/%s", path, t->side) < 0)
+            return -ENOMEM;
+        err = run_meta_load(t->path, &t->meta, g->error, sizeof(g->error));
+        if (!err)
+            err = store_open(t->path, &t->plan, &t->store, g->error, sizeof(g->error));
+        t->command = json_string_value(json_object_get(pair_of(t->meta), "command"));
+    }
+    return err ? err : check_turns(g);
+}
+
+/* Agents plan again, so that they know suite and seed. The plans in the folders count. */
+static int ask_again(struct leader *g)
+{
+    const json_t *meta = g->t[0].meta;
+    struct leader fresh = {.options = g->options};
+    int err;
+
+    for (int i = 0; i < 2; i++)
+        fresh.t[i] = (struct target){
+            .side = g->t[i].side, .command = g->t[i].command, .cancel = g->t[i].cancel};
+    err = ask_plans(&fresh, json_string_value(json_object_get(meta, "suite")),
+                    json_string_value(json_object_get(meta, "config")),
+                    json_string_value(json_object_get(meta, "only")), run_meta_seed(meta));
+    memcpy(g->error, fresh.error, sizeof(g->error));
+    for (int i = 0; !err && i < 2; i++)
+        err = check_same(g, &g->t[i], fresh.t[i].meta);
+    for (int i = 0; !err && i < 2; i++) {
+        g->t[i].agent = fresh.t[i].agent;
+        fresh.t[i].agent = (struct end){.in = -1, .out = -1, .err = -1};
+    }
+    release(&fresh);
+    return err;
+}
+
+static void print_cells(FILE *out, char *const *cells, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        csv_print(out, cells[i]);
+        fputc(i + 1 < n ? ',' : '\n', out);
+    }
+}
+
+/* The rows of one launch, under their header. A new text; NULL: memory is short. */
+static char *rows_of(const struct table *t, const struct launch *l)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    print_cells(out, t->columns, t->n_columns);
+    for (size_t row = 0; row < t->n_rows; row++)
+        if (table_number(t, row, "case") == l->case_number &&
+            table_number(t, row, "repeat") == l->repeat)
+            print_cells(out, t->cells + row * t->n_columns, t->n_columns);
+    if (!fclose(out))
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Does this launch decide the choices of the later ones of its case? */
+static bool decides(const struct target *t, size_t i)
+{
+    const struct launch *all = t->plan.launches;
+
+    if (all[i].state != LAUNCH_DONE ||
+        !json_object_get(json_object_get(t->meta, "kept_options"), all[i].bench))
+        return false;
+    for (size_t k = 0; k < i; k++)
+        if (all[k].case_number == all[i].case_number && all[k].state == LAUNCH_DONE)
+            return false;
+    return true;
+}
+
+static int tell_rows(struct leader *g, struct target *t, const struct run_folder *folder,
+                     const struct launch *l)
+{
+    json_t *answer = NULL, *message = wire_launch(l);
+    char *rows = NULL;
+
+    for (size_t i = 0; i < folder->n_benches; i++)
+        if (!strcmp(folder->benches[i].name, l->bench))
+            rows = rows_of(&folder->benches[i].rows, l);
+    json_object_set_new(message, "ask", json_string("keep"));
+    json_object_set_new(message, "rows", wire_text(rows ? rows : ""));
+    free(rows);
+    int err = target_ask(t, message, g->error, sizeof(g->error));
+    if (!err)
+        err = target_answer(t, KEEP_NS, &answer, g->error, sizeof(g->error));
+    json_decref(answer);
+    return err;
+}
+
+/* Tells the new agent of a target the choices of its earlier launches (harness/run/kept.h). */
+static int tell_choices(struct leader *g, struct target *t)
+{
+    struct run_folder folder;
+    int err = run_folder_load(t->path, &folder, g->error, sizeof(g->error));
+
+    if (err)
+        return err;
+    for (size_t i = 0; !err && i < t->plan.n; i++)
+        if (decides(t, i))
+            err = tell_rows(g, t, &folder, &t->plan.launches[i]);
+    run_folder_release(&folder);
+    return err;
+}
+
+int against_resume(const char *path, const struct against_options *o)
+{
+    struct leader g = {0};
+
+    begin(&g, o);
+    int err = open_folders(&g, path);
+    if (!err)
+        err = ask_again(&g);
+    for (int i = 0; !err && i < 2; i++)
+        err = run_has_wrong(g.t[i].path, &g.t[i].wrong, g.error, sizeof(g.error));
+    for (int i = 0; !err && i < 2; i++)
+        err = tell_choices(&g, &g.t[i]);
+    int status = !err                ? measure_and_compare(&g)
+                 : err == -ECANCELED ? EXIT_INCOMPLETE
+                                     : fail(&g, status_of(err));
+    release(&g);
     return status;
 }

@@ -10,7 +10,72 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "harness/against/wire.h"
+#include "harness/store/store.h"
+#include "harness/text.h"
+
+/* ---- Messages of leader and agent ---- */
+
+json_t *wire_text(const char *text)
+{
+    json_t *valid = json_string(text);
+    char *copy;
+
+    if (valid || !(copy = strdup(text)))
+        return valid;
+    for (char *c = copy; *c; c++)
+        if ((unsigned char)*c >= 0x80)
+            *c = '?';
+    valid = json_string(copy);
+    free(copy);
+    return valid;
+}
+
+int wire_send(int fd, json_t *message)
+{
+    char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    int err = text ? write_all(fd, text, strlen(text)) : -ENOMEM;
+
+    if (!err)
+        err = write_all(fd, "\n", 1);
+    free(text);
+    json_decref(message);
+    return err;
+}
+
+json_t *wire_launch(const struct launch *l)
+{
+    json_t *margin = l->margin > 0 ? json_real(l->margin) : NULL;
+
+    return json_pack("{s:i, s:i, s:s, s:s, s:I, s:o*}", "case", (int)l->case_number, "repeat",
+                     (int)l->repeat, "bench", l->bench, "arguments", l->arguments, "timeout_ns",
+                     (json_int_t)l->timeout_ns, "margin", margin);
+}
+
+int wire_take_launch(const json_t *message, struct launch *l)
+{
+    const char *bench, *arguments;
+    json_int_t timeout_ns;
+    double margin = 0;
+    int number, repeat;
+
+    if (json_unpack((json_t *)message, "{s:i, s:i, s:s, s:s, s:I, s?F}", "case", &number, "repeat",
+                    &repeat, "bench", &bench, "arguments", &arguments, "timeout_ns", &timeout_ns,
+                    "margin", &margin) ||
+        number < 1 || repeat < 1 || timeout_ns < 1)
+        return -EBADMSG;
+    if (json_object_get(message, "margin") && !(margin > 0 && margin < 1))
+        return -EBADMSG;
+    *l = (struct launch){.case_number = (unsigned)number,
+                         .repeat = (unsigned)repeat,
+                         .bench = strdup(bench),
+                         .arguments = strdup(arguments),
+                         .from = strdup(""),
+                         .to = strdup(""),
+                         .hosts = strdup(""),
+                         .timeout_ns = (uint64_t)timeout_ns,
+                         .margin = margin};
+    return l->bench && l->arguments && l->from && l->to && l->hosts ? 0 : -ENOMEM;
+}
 
 #define STOP_GRACE_NS 3000000000ull  /* for an agent to end what it runs */
 #define LATE_NS       30000000000ull /* beyond a launch's own time-out, until an agent is given up */
@@ -50,7 +115,7 @@ int target_start(struct target *t, char *error, size_t len)
     return err;
 }
 
-/* Why it is gone, with what to look at. */
+/* The reason of its end, and the log to read. */
 static int gone(const struct target *t, char *error, size_t len)
 {
     const struct end *e = &t->agent;
@@ -60,7 +125,7 @@ static int gone(const struct target *t, char *error, size_t len)
     return -EPIPE;
 }
 
-/* The first whole line that it has said, taken out of its output; NULL: none yet. */
+/* Its first whole line, taken out of its output; NULL: none yet. */
 static char *take_line(struct end *e)
 {
     char *text = e->output.text;
@@ -99,7 +164,7 @@ static int take_answer(const struct target *t, const char *line, json_t **answer
     return 0;
 }
 
-/* It no longer reads: what it said before it ended tells more than that it ended. */
+/* It no longer reads. Its last answer explains more than its end. */
 static int lost(struct target *t, char *error, size_t len)
 {
     json_t *answer = NULL;
@@ -114,7 +179,8 @@ static int lost(struct target *t, char *error, size_t len)
     return err ? err : gone(t, error, len);
 }
 
-/* A target that does not read is waited for no longer than one that does not answer, and not after a signal. */
+/* Waits for a target that does not read no longer than for one that does not answer, and not after
+ * a signal. */
 static int send_text(struct target *t, const char *text, size_t n)
 {
     uint64_t until_ns = clock_now_ns() + LATE_NS;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One of the two that are measured in turn, as the leader sees it: its agent, its plan, its run folder. */
+/* One of the two targets that are measured in turn, seen by the leader: its agent, its plan, its
+ * run folder; and the messages of leader and agent. */
 #ifndef PLUMB_AGAINST_TARGET_H
 #define PLUMB_AGAINST_TARGET_H
 
@@ -9,7 +10,6 @@
 #include "harness/hosts/end.h"
 #include "harness/plan/plan.h"
 #include "harness/run/progress.h"
-#include "harness/store/store.h"
 
 struct target {
     const char *side;    /* a, b */
@@ -26,7 +26,8 @@ struct target {
     struct progress *progress; /* shown while it is waited for; NULL: not */
 };
 
-/* All: 0 or -errno with error: -ECANCELED by a signal, -EPIPE where the agent ended, -ETIMEDOUT where it said nothing. */
+/* All: 0 or -errno with error: -ECANCELED by a signal, -EPIPE where the agent ended, -ETIMEDOUT
+ * where it did not answer. */
 
 /* Starts the agent. */
 int target_start(struct target *t, char *error, size_t len);
@@ -36,9 +37,40 @@ int target_ask(struct target *t, json_t *message, char *error, size_t len);
 int target_answer(struct target *t, uint64_t within_ns, json_t **answer, char *error, size_t len);
 /* Takes the answer to "plan". */
 int target_take_plan(struct target *t, json_t *answer, char *error, size_t len);
-/* Runs launch i there and keeps what it gave. */
+/* Runs launch i there and stores its rows. */
 int target_launch(struct target *t, size_t i, char *error, size_t len);
 
 void target_release(struct target *t); /* ends the agent */
+
+/* ---- The messages of leader and agent ---- */
+
+/*
+ * One JSON object a line, on the agent's standard input and output:
+ *
+ *   leader  {"ask": "plan", "protocol": 2, "suite": ..., "config": ..., "seed": ..., "only": ...}
+ *   agent   {"protocol": 2, "meta": run.json, "launches": [LAUNCH]}
+ *   leader  {"ask": "launch", LAUNCH, "run"}
+ *   agent   {"state": "done", "n_rows", "header", "rows", "samples", "log", "wrong", "summary",
+ *           "elapsed_ns"}
+ *   leader  {"ask": "keep", LAUNCH, "rows"}: in a run that goes on, header and rows of an earlier
+ *           launch (harness/run/kept.h)
+ *   agent   {"kept": true}
+ *
+ * LAUNCH is "case", "repeat", "bench", "arguments", "timeout_ns" and, where the suite has one,
+ * "margin" (0.01: 1 %). The answer {"error": ...} gives the reason why there is none.
+ *
+ * Protocol 1 had no margins: cases would be judged by a wider one than the suite's.
+ */
+#define WIRE_PROTOCOL 2
+
+/* Text of any bytes: those that are no UTF-8 become '?'. */
+json_t *wire_text(const char *text);
+
+/* Takes the message over. 0 or -errno. */
+int wire_send(int fd, json_t *message);
+
+json_t *wire_launch(const struct launch *l);
+/* The other way; *l is released with its plan. 0, -EBADMSG: it lacks something, -ENOMEM. */
+int wire_take_launch(const json_t *message, struct launch *l);
 
 #endif

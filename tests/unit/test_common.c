@@ -13,7 +13,7 @@
 
 #include "core/rng.h"
 #include "harness/against/common.h"
-#include "harness/against/wire.h"
+#include "harness/against/target.h"
 
 struct line {
     const char *bench, *arguments;

@@ -17,8 +17,7 @@
 #define PIPES    3 /* stdout, stderr, samples */
 #define TICK_MS  200
 #define GRACE_NS 2000000000ull /* between the request to end and the kill */
-#define DRAIN_NS                                                                                   \
-    1000000000ull /* after the child's end, for what a grandchild may still hold open */
+#define DRAIN_NS 1000000000ull /* after the child's end, for pipes that a grandchild holds open */
 
 struct running {
     pid_t pid;
@@ -249,4 +248,24 @@ void child_result_release(struct child_result *result)
     buffer_release(&result->out);
     buffer_release(&result->err);
     buffer_release(&result->samples);
+}
+
+/* Set by the signal handler alone, which has no other way to report. */
+static volatile int cancel;
+
+static void on_signal(int number)
+{
+    (void)number;
+    cancel = 1;
+}
+
+const volatile int *cancel_on_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal}, before;
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
+        sigaction(SIGHUP, &action, NULL);
+    return &cancel;
 }

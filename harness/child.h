@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Running a program: its output collected, a deadline kept, nothing left behind. The child leads a
- * process group of its own, and dies with this process even when this one is killed.
+ * Running a program: collects its output, keeps a deadline, and leaves no process behind. The child
+ * leads a process group of its own, and dies with this process even when this one is killed.
  */
 #ifndef PLUMB_HARNESS_CHILD_H
 #define PLUMB_HARNESS_CHILD_H
@@ -38,5 +38,9 @@ struct child_result {
  * case. */
 int child_run(const struct child_spec *spec, struct child_result *result);
 void child_result_release(struct child_result *result);
+
+/* For `cancel`: SIGINT, SIGTERM and SIGHUP set it from now on; 0 until then. It lives as long as
+ * the process. An ignored SIGHUP (nohup) stays ignored. */
+const volatile int *cancel_on_signals(void);
 
 #endif

@@ -2,23 +2,26 @@
 /* What commands have in common: see command.h. */
 #include "harness/command.h"
 
+#include <errno.h>
 #include <stdio.h>
+
+#include "core/exit_code.h"
 
 int command_run(const struct command *c, int argc, char **argv)
 {
     const struct opt *tables[] = {c->table, NULL};
     struct opts o;
-    int status = COMMAND_USAGE, err = opts_init(&o, tables);
+    int status = EXIT_USAGE, err = opts_init(&o, tables);
 
     if (!err)
         err = opts_parse(&o, argc, argv);
     if (!err)
         err = opts_apply(&o, c->table, NULL, c->options);
     if (err) {
-        fprintf(stderr, "plumb %s: %s\n", c->name, o.error);
+        fprintf(stderr, "plumb %s: %s\n", c->name, err == -ENOMEM ? "out of memory" : o.error);
     } else if (*c->help) {
         c->print_help(&o);
-        status = COMMAND_GOOD;
+        status = EXIT_GOOD;
     } else {
         status = c->run(&o, c->context);
     }

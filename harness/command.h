@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A command of plumb with one table of options: what is the same in each of them. */
+/* A command of plumb with one table of options: the code that all of them share. */
 #ifndef PLUMB_HARNESS_COMMAND_H
 #define PLUMB_HARNESS_COMMAND_H
 
 #include <stdbool.h>
 
 #include "core/option.h"
-
-#define COMMAND_GOOD  0
-#define COMMAND_USAGE 2
 
 struct command {
     const char *name;        /* "history" */
@@ -20,8 +17,8 @@ struct command {
     void *context;
 };
 
-/* Reads the options; then prints the help, or runs the command. What is wrong with them is said on stderr as "plumb NAME: ...".
- * The exit status. */
+/* Reads the options; then prints the help, or runs the command. Wrong options are reported on
+ * stderr as "plumb NAME: ...". Returns the exit status. */
 int command_run(const struct command *c, int argc, char **argv);
 
 #endif

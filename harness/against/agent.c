@@ -9,7 +9,7 @@
 #include "core/exit_code.h"
 #include "harness/against/against.h"
 #include "harness/against/target.h"
-#include "harness/cancel.h"
+#include "harness/child.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
 #include "harness/run/run_meta.h"

@@ -14,7 +14,7 @@
 #include "harness/against/against.h"
 #include "harness/against/common.h"
 #include "harness/against/target.h"
-#include "harness/cancel.h"
+#include "harness/child.h"
 #include "harness/compare/compare.h"
 #include "harness/plan/suite.h"
 #include "harness/run/run_meta.h"

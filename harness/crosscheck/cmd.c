@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plumb crosscheck: the command. */
 #include "core/exit_code.h"
-#include "harness/cancel.h"
+#include "harness/child.h"
 #include "harness/crosscheck/crosscheck.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The command line of plumb run. See run.h. */
+#include "harness/run/run.h"
+
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -8,14 +10,16 @@
 #include "core/exit_code.h"
 #include "core/option.h"
 #include "harness/against/against.h"
+#include "harness/command.h"
 #include "harness/hosts/hosts.h"
 #include "harness/plan/suite.h"
-#include "harness/run/run.h"
 
 /* The options as the table fills them in. */
 struct given {
     struct run_options run;
     int launcher; /* of launchers[]; -1: not given */
+    int argc;
+    char **argv;
 };
 
 #define AT(member) offsetof(struct given, run.member)
@@ -134,7 +138,6 @@ static const struct opt run_table[] = {
 
 /* Prints "plumb run: ..." and returns the exit code. */
 static int refuse(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 static int refuse(const char *format, ...)
 {
     va_list args;
@@ -147,7 +150,7 @@ static int refuse(const char *format, ...)
     return EXIT_USAGE;
 }
 
-static int print_help(const struct opts *o)
+static void print_help(const struct opts *o)
 {
     puts("plumb run: measure a suite\n\n"
          "usage: plumb run SUITE [options]\n"
@@ -164,7 +167,6 @@ static int print_help(const struct opts *o)
          "interrupt, a full disk), 5 damaged files;\n"
          "      with --against, once both runs are whole, that of plumb compare: 1 worse, 3 "
          "inconclusive, 0 equivalent or better");
-    return EXIT_GOOD;
 }
 
 /* Was one of these options given? Its name, or NULL. */
@@ -199,15 +201,15 @@ static bool takes_next(const char *word)
 }
 
 /* Of an option that is given again the last value wins; --only is all of them, as "A|B". After
- * opts_parse(), which has found every value there. */
-static int unite_only(struct opts *o, int argc, char **argv)
+ * opts_parse(), which has found every value there. A new text; NULL: memory is short. */
+static char *unite_only(int argc, char **argv)
 {
     char *all = NULL;
     size_t size = 0, n = 0;
     FILE *text = open_memstream(&all, &size);
 
     if (!text)
-        return -ENOMEM;
+        return NULL;
     for (int at = 1; at < argc && strcmp(argv[at], "--") != 0; at++) {
         const char *word = argv[at];
         bool next = takes_next(word);
@@ -215,11 +217,7 @@ static int unite_only(struct opts *o, int argc, char **argv)
         if (!strcmp(word, "--only") || !strncmp(word, "--only=", 7))
             fprintf(text, "%s%s", n++ ? "|" : "", next ? argv[at] : word + 7);
     }
-    int err = fclose(text) ? -ENOMEM : 0;
-    if (!err && n > 1)
-        err = opts_set(o, "only", all);
-    free(all);
-    return err;
+    return fclose(text) ? NULL : all;
 }
 
 static int run_in_turn(const struct opts *o, const struct run_options *given, int argc, char **argv)
@@ -268,27 +266,34 @@ static int run_parsed(const struct opts *o, const struct run_options *given, int
     return resume ? run_resume(given) : run_suite(given, o->args[0], argc, argv);
 }
 
+static int run_given(const struct opts *o, void *context)
+{
+    struct given *given = context;
+    char *only = given->run.only ? unite_only(given->argc, given->argv) : NULL;
+    int status;
+
+    if (given->launcher >= 0)
+        given->run.launcher = launchers[given->launcher];
+    if (given->run.only && !only) {
+        refuse("out of memory");
+        return EXIT_INCOMPLETE;
+    }
+    given->run.only = only;
+    status = run_parsed(o, &given->run, given->argc, given->argv);
+    free(only);
+    return status;
+}
+
 int cmd_run(int argc, char **argv)
 {
-    const struct opt *tables[] = {run_table, NULL};
-    struct given given = {.launcher = -1};
-    struct opts o;
-    int status, err = opts_init(&o, tables);
+    struct given given = {.launcher = -1, .argc = argc, .argv = argv};
+    const struct command command = {.name = "run",
+                                    .table = run_table,
+                                    .options = &given,
+                                    .help = &given.run.help,
+                                    .print_help = print_help,
+                                    .run = run_given,
+                                    .context = &given};
 
-    if (!err)
-        err = opts_parse(&o, argc, argv);
-    if (!err)
-        err = unite_only(&o, argc, argv);
-    if (!err)
-        err = opts_apply(&o, run_table, NULL, &given);
-    if (!err && given.launcher >= 0)
-        given.run.launcher = launchers[given.launcher];
-    if (err)
-        status = refuse("%s", err == -ENOMEM ? "out of memory" : o.error);
-    else if (given.run.help)
-        status = print_help(&o);
-    else
-        status = run_parsed(&o, &given.run, argc, argv);
-    opts_release(&o);
-    return status;
+    return command_run(&command, argc, argv);
 }

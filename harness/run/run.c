@@ -10,7 +10,7 @@
 #include "core/clock.h"
 #include "core/exit_code.h"
 #include "core/text.h"
-#include "harness/cancel.h"
+#include "harness/child.h"
 #include "harness/hosts/check.h"
 #include "harness/hosts/hosts.h"
 #include "harness/hosts/launcher.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What benchmarks said of their rows (core/bench_rows.h), read from JSON: of --describe, or of a run
- * folder, whose run.json keeps the object `rows` of every benchmark that was installed, by name, under
- * `benchmarks`. Folders of before that have none: for those what the benchmarks of then would have
- * said is part of this program (benches-before.json), and is not changed any more.
+ * What benchmarks said of their rows (core/bench_rows.h), read from JSON: of --describe, or of a
+ * run folder, whose run.json keeps the object `rows` of every benchmark that was installed, by
+ * name, under `benchmarks`. Folders of before that have none: for those what the benchmarks of then
+ * would have said is part of this program (benches-before.json), and is not changed any more.
  */
 #ifndef PLUMB_HARNESS_ROWS_TOLD_H
 #define PLUMB_HARNESS_ROWS_TOLD_H
@@ -12,8 +12,9 @@
 
 #include "core/bench_rows.h"
 
-/* Reads one such object. All tables are there, ended as bench_rows.h says; their texts are the JSON's, which is to live as long. A text
- * that every entry needs is there. 0; -EBADMSG: it is damaged, error says where; -ENOMEM. *rows is empty on an error. */
+/* Reads one such object. All tables are there, ended as bench_rows.h says; their texts are the
+ * JSON's, which is to live as long. A text that every entry needs is there. 0; -EBADMSG: it is
+ * damaged, error says where; -ENOMEM. *rows is empty on an error. */
 int rows_told_read(const json_t *told, struct bench_rows *rows, char *error, size_t len);
 void rows_told_release(struct bench_rows *rows);
 

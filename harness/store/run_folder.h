@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A run folder as it is read: run.json, plan.csv, a table of rows per benchmark. Writing is in store.h.
+ * A run folder as it is read: run.json, plan.csv, a table of rows per benchmark. Writing is in
+ * store.h.
  *
  *   run.json              what, where, when, on which machine: see run_meta.h
  *   plan.csv              state,rows,order,case,repeat,bench,arguments,timeout_s
- *                         a line a launch, in the order they are run; behind these from,to,hosts where
- *                         launches are for hosts, margin where the suite says one, and turn (first, second)
- *                         where they are measured in turn with those of another run
+ *                         a line a launch, in the order they are run; behind these from,to,hosts
+ *                         where launches are for hosts, margin where the suite says one, and turn
+ *                         (first, second) where they are measured in turn with those of another run
  *   BENCH.csv             rows, see core/row.h
- *   samples/BENCH.csv     case,repeat,row,value,origin,disturbed; of older runs without the last two
+ *   samples/BENCH.csv  case,repeat,row,value,origin,disturbed; of older runs without the last two
  *                         every sample in its row's unit; row counts from 0 within a launch
  *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything;
  *                         before it the choices that it was given: harness/run/kept.h

@@ -180,8 +180,8 @@ static bool is_verb(const char *word, size_t len)
     return false;
 }
 
-/* The first device of a node's words that moved something: "eth0 sent 12.4 GB, ...". Amounts end in a
- * comma, and "together" names no device. */
+/* The first device of a node's words that moved something: "eth0 sent 12.4 GB, ...". Amounts end in
+ * a comma, and "together" names no device. */
 static unsigned kind_of_node(const char *text, size_t len)
 {
     const char *end = text + len, *last = NULL;

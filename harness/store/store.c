@@ -220,7 +220,8 @@ int store_make_results(char *error, size_t len)
     return err;
 }
 
-/* A folder of an earlier start that was killed before it had a plan: nothing was promised for it. */
+/* A folder of an earlier start that was killed before it had a plan: nothing was promised for it.
+ */
 static void remove_unfinished(const char *path)
 {
     static const char *const names[] = {"run.json", "run.json.new", "plan.csv", "plan.csv.new"};
@@ -237,7 +238,8 @@ static void remove_unfinished(const char *path)
     rmdir(path);
 }
 
-/* Fills the folder under another name, so that the one that was asked for is there whole or not at all. */
+/* Fills the folder under another name, so that the one that was asked for is there whole or not at
+ * all. */
 static int create_at(const char *path, const char *building, const json_t *meta, struct plan *plan,
                      struct store **store, char *error, size_t len)
 {

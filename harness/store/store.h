@@ -34,7 +34,8 @@ struct launch_record {
     const char *log;     /* what the launch wrote to stderr */
 };
 
-/* Makes 'results' in the working folder, where runs go that name no folder; one that is there is fine. 0, or -errno with error. */
+/* Makes 'results' in the working folder, where runs go that name no folder; one that is there is
+ * fine. 0, or -errno with error. */
 int store_make_results(char *error, size_t len);
 
 /* Makes the folder with run.json and plan.csv. 0; -EEXIST: there already; other -errno, error set.
@@ -47,8 +48,8 @@ int store_create(const char *path, const json_t *meta, struct plan *plan, struct
  * caller's to release, after the store. */
 int store_open(const char *path, struct plan *plan, struct store **store, char *error, size_t len);
 
-/* Before any commit to a folder that was opened: takes back a launch that was committed, so that it is to do. 0 or -errno with
- * error. */
+/* Before any commit to a folder that was opened: takes back a launch that was committed, so that it
+ * is to do. 0 or -errno with error. */
 int store_redo(struct store *store, size_t launch, char *error, size_t len);
 
 /* The same of all launches that failed or were late, but for those that gave wrong data. */

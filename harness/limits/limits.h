@@ -94,8 +94,8 @@ double limits_roce_fraction(int payload);
 //
 //   {"key", "value", "unit", "source": "datasheet" | "sysfs" | "nvml", "detail"}
 //
-// (gpu.* also have "address", the PCI address, by which rows name their GPU) in this order, each key
-// once:
+// (gpu.* also have "address", the PCI address, by which rows name their GPU) in this order, each
+// key once:
 //
 //   dram.gbytes_per_s                  all channels, from the firmware's table
 //   pcie.<address>.gbytes_per_s        the link as it is, one direction, before packet headers; of
@@ -110,8 +110,8 @@ double limits_roce_fraction(int payload);
 //   net.<name>.chip_gbits_per_s        the fastest port of any card with this chip
 //   rdma.<name>.<port>.gbits_per_s     data rate
 //   rdma.<name>.<port>.payload_gbits_per_s
-//   gpu.<index>.<figure>               e.g. gpu.0.bf16_tflops: the datasheet's; of a GPU that is not
-//                                      in configs/hardware, and of a simulated one, from NVML:
+//   gpu.<index>.<figure>               e.g. gpu.0.bf16_tflops: the datasheet's; of a GPU that is
+//                                      not in configs/hardware, and of a simulated one, from NVML:
 //                                      multiprocessors x highest clock x operations of one in a
 //                                      clock (configs/hardware/gpu-sm.yaml), and memory clock x
 //                                      bus width

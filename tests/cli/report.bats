@@ -228,7 +228,7 @@ make_run() { # make_run DIR [options of make-run.py]
 
 @test "a limit that schema 1 measured is shown, and judges nothing" {
     # Its limit of triad in L3 leaves the fill read out: the machine would be called low.
-    "$plumb" report "$top/results/reference/xeon-amx-2vcpu" > out 2> err
+    "$plumb" report "$top/results/reference/xeon-amx-2vcpu" --out page > out 2> err
     grep -q 'triad in L3.* ref\. 56\.7 % *not judged' out
     ! grep -E '  (low|normal|undecided)$' out
 }

@@ -6,7 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/text.h"
 #include "core/units.h"
+
+#define HELP_NAME 30 /* columns of an option's name in --help; a longer one has a line of its own */
 
 const struct opt *opts_at(const struct opts *o, size_t i)
 {
@@ -304,11 +307,22 @@ static void default_text(const struct opt *opt, const struct opt_values *v, char
     }
 }
 
+/* The text beside an option's name, in as many lines as it takes. */
+static void print_beside(FILE *out, const char *text)
+{
+    const size_t indent = 2 + HELP_NAME + 2, width = wrap_width(out) - indent;
+    size_t next;
+    size_t n = wrap_take(text, width, &next);
+
+    fprintf(out, "  %.*s\n", (int)n, text);
+    wrap_print(out, text + next, indent, indent + width);
+}
+
 void opts_help(const struct opts *o, FILE *out)
 {
     for (size_t i = 0; i < o->n; i++) {
         const struct opt *opt = opts_at(o, i);
-        char left[256], argument[200], def[160];
+        char left[256], argument[200], def[160], text[1024];
         if (i && opt == o->tables[1])
             fputc('\n', out); /* what is the program's own stands apart from what all share */
         if (opt->flags & OPT_HIDDEN)
@@ -319,13 +333,14 @@ void opts_help(const struct opts *o, FILE *out)
         else
             snprintf(left, sizeof(left), "    --%s%s", opt->name, argument);
         default_text(opt, &o->values[i], def, sizeof(def));
-        if (strlen(left) > 30)
-            fprintf(out, "  %s\n  %-30s", left, "");
+        if (strlen(left) > HELP_NAME)
+            fprintf(out, "  %s\n  %-*s", left, HELP_NAME, "");
         else
-            fprintf(out, "  %-30s", left);
-        fprintf(out, "  %s", opt->help);
+            fprintf(out, "  %-*s", HELP_NAME, left);
         if (def[0] && opt->type != OPT_FLAG)
-            fprintf(out, " [%s]", def);
-        fputc('\n', out);
+            snprintf(text, sizeof(text), "%s [%s]", opt->help, def);
+        else
+            snprintf(text, sizeof(text), "%s", opt->help);
+        print_beside(out, text);
     }
 }

@@ -229,7 +229,7 @@ END
     run -2 "$plumb" history runs --steal 0%
     [[ "$output" == *"--steal is a share above 0 %, such as 2%"* ]]
     # one word for one thing: the default and the help are those of check
-    help_of() { "$plumb" "$1" --help | grep -A 1 -e '--steal'; }
+    help_of() { "$plumb" "$1" --help | tr -s '\n ' ' '; }
     [[ "$(help_of history)" == *"launches during which other guests took more of the CPU are left out"*"100%: none"*"2%"* ]]
     [[ "$(help_of check)" == *"launches during which other guests took more of the CPU are left out"* ]]
 }

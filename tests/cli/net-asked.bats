@@ -57,7 +57,7 @@ directions() { paste -d' ' <(cells metric) <(cells direction) | awk -v m="$1" '$
         # shellcheck disable=SC2086
         "$bin" --describe $asked | grep '"name": "samples-chosen", .*"default": \[\]'
     done
-    "$bin" --help | grep "at most 20 million"
+    "$bin" --help | tr -s '\n ' ' ' | grep "at most 20 million"
 }
 
 @test "a device that is named twice, at either end: usage, exit 2; by two names, the row fails" {

@@ -342,10 +342,9 @@ static void find_numa(struct probe *p)
         all = all && json_is_integer(json_object_get(node, "memory_bytes"));
     }
     if (all && sum > 0 && total > 0 && sum < 0.9 * total)
-        fact_find(
-            p, SEVERITY_INFO, "numa",
-            "the NUMA nodes show %.1f GiB of the machine's %.1f GiB: the rest has no place yet",
-            sum / (1 << 30), total / (1 << 30));
+        fact_find(p, SEVERITY_INFO, "numa",
+                  "%.1f GiB of the machine's %.1f GiB belong to no NUMA node",
+                  (total - sum) / (1 << 30), total / (1 << 30));
     if (json_array_size(nodes) > 1 && json_is_true(at(p, "numa", "balancing")))
         fact_find(p, SEVERITY_INFO, "numa",
                   "automatic NUMA balancing is on: pages move while being measured");

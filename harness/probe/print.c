@@ -405,6 +405,6 @@ int probe_print(FILE *out, const json_t *machine)
     print_rdma(out, machine);
     print_gpus(out, machine);
     print_findings(out, machine);
-    fprintf(out, "\n  ? is what could not be learnt; plumb probe --json says why\n");
+    fprintf(out, "\n  ?: not known; plumb probe --json has the reason\n");
     return ferror(out) ? -EIO : 0;
 }

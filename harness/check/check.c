@@ -238,23 +238,23 @@ static const struct opt check_table[] = {
      .type = OPT_STRING,
      .offset = AT(baseline),
      .arg = "B",
-     .help = "what RUN is held against: a run folder; a folder of them, whose noise is then known; "
-             "history, or history:N, the last N (10) baselines of this host and suite"},
+     .help =
+         "runs with which RUN is compared: a run folder; a folder of several, which also shows how "
+         "runs vary; history, or history:N, the last N (10) baselines of this host and suite"},
     {.name = "margin",
      .letter = 'm',
      .type = OPT_FRACTION,
      .offset = AT(margin),
      .def = "2%",
      .arg = "SHARE",
-     .help = "a loss up to this is no regression; without it, the suite's own where it has one"},
+     .help = "largest loss that is no regression; default: that of the suite, or else"},
     {.name = "see",
      .type = OPT_FRACTION,
      .offset = AT(see),
      .def = "5%",
      .arg = "SHARE",
-     .help =
-         "the loss that a run should be able to show: cases that could not are counted; no less "
-         "than a --margin that is given"},
+     .help = "loss that a run should be able to detect: the output has the number of cases that "
+             "could not. Not less than a --margin that is given"},
     {.name = "steal",
      .type = OPT_FRACTION,
      .offset = AT(steal),
@@ -265,84 +265,92 @@ static const struct opt check_table[] = {
      .type = OPT_FLAG,
      .offset = AT(strict),
      .help =
-         "exit with 3 where any case could not have shown that loss, not only where none could"},
+         "exit with 3 if any case could not have shown that loss; without it, only if none could"},
     {.name = "best-of",
      .type = OPT_U64,
      .offset = AT(best_of),
      .min = 1,
      .max = 1000,
      .arg = "N",
-     .help = "hold each case against its best of the baseline's last N runs, allowing for the "
-             "choice"},
+     .help = "compare each case with its best of the baseline's last N runs, with a correction for "
+             "the choice"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help =
-         "judge only cases whose key or label match (* ? [..] as in a shell); may be given again; "
-         "with --accept it says whose level is accepted. Not with --update-baseline, which takes "
-         "the whole run"},
+     .help = "judge only cases whose key or label match (* ? [..] as in a shell); may be given "
+             "again. With --accept: the cases whose level is accepted. Not with --update-baseline, "
+             "which adds whole runs"},
     {.name = "junit",
      .type = OPT_STRING,
      .offset = AT(junit),
      .arg = "FILE",
-     .help = "JUnit XML: a test case a case"},
+     .help = "write JUnit XML, with a test for each case"},
     {.name = "markdown",
      .type = OPT_STRING,
      .offset = AT(markdown),
      .arg = "FILE",
-     .help = "a summary for a page, a comment or a mail"},
-    {.name = "json", .type = OPT_STRING, .offset = AT(json), .arg = "FILE", .help = "all of it"},
+     .help = "write a summary in Markdown, for a page, a comment or a mail"},
+    {.name = "json",
+     .type = OPT_STRING,
+     .offset = AT(json),
+     .arg = "FILE",
+     .help = "write everything as JSON, for programs"},
     {.name = "github",
      .type = OPT_FLAG,
      .offset = AT(github),
-     .help = "annotations of GitHub Actions on stdout, and the summary of the step"},
+     .help = "print annotations for GitHub Actions, and write the summary of the step"},
     {.name = "update-baseline",
      .type = OPT_FLAG,
      .offset = AT(update),
-     .help = "add RUN to the history once it is judged; as a baseline unless it regressed or is "
+     .help = "add RUN to the history after the verdict; as a baseline unless it regressed or is "
              "incomplete"},
     {.name = "accept",
      .type = OPT_FLAG,
      .offset = AT(accept),
-     .help = "add RUN to the history as a new start: later runs are held against none before it; "
-             "with --only in these cases alone. What was found is told, and the exit is 0"},
+     .help =
+         "add RUN to the history as a new start: later runs are compared with no run before it; "
+         "with --only, in these cases alone. The findings are printed, and the exit code is 0"},
     {.name = "reason",
      .type = OPT_STRING,
      .offset = AT(reason),
      .arg = "TEXT",
-     .help = "why, with --accept: the history keeps it, and plumb history shows it"},
+     .help = "reason for --accept: the history keeps it, and plumb history shows it"},
     {.name = "history",
      .type = OPT_STRING,
      .offset = AT(history),
      .def = "results/history.db",
      .arg = "FILE",
-     .help = "the history of runs; made on first use, in a folder that is there"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+     .help = "database of the history; made on first use, if its folder exists"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb check: did this run lose against its baseline? The gate for CI\n\n"
+    puts("plumb check: is this run slower than its baseline? For CI\n"
+         "\n"
          "usage: plumb check RUN --baseline B [options]\n"
          "       plumb check RUN --baseline history --update-baseline     every night\n"
-         "       plumb check RUN --accept [--only PATTERN] --reason TEXT  this level is meant\n\n"
-         "Prints the cases that regressed, failed or are gone, each with its ratio, the interval, "
-         "the level of proof and\n"
-         "the smallest loss that would have been found. The last line says how many cases could "
-         "not have shown a loss of\n"
-         "--see: of these a pass says nothing. A FILE of '-' is stdout, in place of the text; one "
-         "of\n"
-         "them at most, and not beside --github.\n");
+         "       plumb check RUN --accept [--only PATTERN] --reason TEXT  accept this level\n"
+         "\n"
+         "Prints the cases that regressed, failed or are missing, each with its ratio, the "
+         "interval, the level\n"
+         "of proof and the smallest loss that would have been found. The last line has the number "
+         "of cases\n"
+         "that could not have shown a loss of --see. One FILE may be '-', which is stdout instead "
+         "of the text,\n"
+         "but not together with --github.\n");
     opts_help(o, stdout);
     puts(
-        "\nexit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no "
-        "run there, or a file that\n"
-        "      cannot be written, 3 nothing could be decided, or there is no baseline, 4 the "
-        "run is incomplete:\n"
-        "      cases failed or are missing, 5 a run folder or the history is damaged; of several "
-        "the first of 1, 4, 3\n"
+        "\n"
+        "exit: 0 no regression is proven, 1 a case regressed or gave wrong data, 2 usage, no run "
+        "found, or a\n"
+        "      file that cannot be written, 3 nothing could be decided, or there is no baseline, 4 "
+        "the run is\n"
+        "      incomplete: cases failed or are missing, 5 a run folder or the history is damaged; "
+        "if several\n"
+        "      apply, the first of 1, 4, 3\n"
         "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
 }
 

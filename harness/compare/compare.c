@@ -184,75 +184,75 @@ static const struct opt compare_table[] = {
     {.name = "against",
      .type = OPT_FLAG,
      .offset = AT(against),
-     .help = "stands between the runs of A and those of B, where a side has several"},
+     .help = "separates the runs of A from those of B, if a side has several"},
     {.name = "margin",
      .letter = 'm',
      .type = OPT_FRACTION,
      .offset = AT(margin),
      .def = "5%",
      .arg = "SHARE",
-     .help = "a loss, or gain, up to this is equivalent; without it, the suite's own where it has "
-             "one"},
+     .help = "largest loss or gain that is equivalent; default: that of the suite, or else"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "cases whose key or label match alone (* ? [..] as in a shell); may be given again"},
+     .help = "only cases whose key or label match (* ? [..] as in a shell); may be given again"},
     {.name = "all",
      .letter = 'a',
      .type = OPT_FLAG,
      .offset = AT(all),
-     .help = "list the equivalent cases too, and all that were not compared"},
+     .help = "also list equivalent cases, and all that were not compared"},
     {.name = "html",
      .type = OPT_STRING,
      .offset = AT(html),
      .arg = "FILE",
-     .help = "one page with the table by pipe, the forest plot and what differs"},
+     .help = "write one page: the table by component, the forest plot and the differences"},
     {.name = "markdown",
      .type = OPT_STRING,
      .offset = AT(markdown),
      .arg = "FILE",
-     .help = "the same as Markdown, for a comment or a wiki"},
+     .help = "write the same as Markdown, for a comment or a wiki"},
     {.name = "csv",
      .type = OPT_STRING,
      .offset = AT(csv),
      .arg = "FILE",
-     .help = "a line a case with every figure"},
+     .help = "write a line per case with every figure"},
     {.name = "json",
      .type = OPT_STRING,
      .offset = AT(json),
      .arg = "FILE",
-     .help = "all of it, for programs"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+     .help = "write everything, for programs"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    puts(
-        "plumb compare: is B equivalent to A, better, worse, or is that inconclusive?\n\n"
-        "usage: plumb compare A B [options]\n"
-        "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
-        "       plumb compare PAIR [options]      (what plumb run --against left: PAIR/a "
-        "PAIR/b)\n\n"
-        "A is what B is held against: bare metal and a guest on it, yesterday and today, one "
-        "machine and another. Each\n"
-        "is a run folder, a folder of run folders, or several with commas between (A1,A2 B1,B2). "
-        "With several runs on a\n"
-        "side what varies between runs is known; of one run a side it is not, and that is said.\n\n"
-        "Prints the verdict, a table by pipe, a line with the ratio and its interval for each "
-        "case that is not\n"
-        "equivalent, what differs between the machines, and what was not compared and why. A FILE "
-        "of '-' is stdout, in\n"
-        "place of that; one of them at most.\n");
+    puts("plumb compare: is B equivalent to A, better, worse, or is that inconclusive?\n"
+         "\n"
+         "usage: plumb compare A B [options]\n"
+         "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
+         "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
+         "PAIR/b)\n"
+         "\n"
+         "A is the reference, and B is judged: for example, bare metal and a guest on it, or "
+         "yesterday and\n"
+         "today. Each is a run folder, a folder of run folders, or several with commas between "
+         "(A1,A2 B1,B2).\n"
+         "Only several runs on a side show how runs vary.\n"
+         "\n"
+         "Prints the verdict, a table by component, and a line with the ratio and its interval for "
+         "each case\n"
+         "that is not equivalent. Lists the differences between the machines, and the cases that "
+         "were not\n"
+         "compared, with the reason. One FILE may be '-', which is stdout instead of this text.\n");
     opts_help(o, stdout);
-    puts("\nexit: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B "
-         "failed or has nothing in cases\n"
-         "      that A has, a run was not measured to its end, or a FILE could not be written, 5 a "
-         "run folder "
-         "is "
-         "damaged; the first of\n"
-         "      1, 4, 3 that holds\n"
+    puts("\n"
+         "exit: 0 equivalent or better, 1 worse, 2 usage or no run found, 3 inconclusive, 4 B "
+         "failed or lacks\n"
+         "      cases of A, a run is not complete, or a FILE could not be written, 5 a run folder "
+         "is damaged;\n"
+         "      if several apply, the first of 1, 4, 3\n"
          "docs: compare.md, and deciding.md for the method");
 }
 

@@ -18,7 +18,7 @@ static const struct opt table[] = {
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "these witnesses or programs alone (* ? [..] as in a shell; several: a,b)"},
+     .help = "only these witnesses or programs (* ? [..] as in a shell; several: a,b)"},
     {.name = "pairs",
      .letter = 'n',
      .type = OPT_U64,
@@ -26,7 +26,7 @@ static const struct opt table[] = {
      .def = "10",
      .min = 1,
      .max = 1000,
-     .help = "pairs of runs for each; below 6 there is no interval"},
+     .help = "pairs of runs for each program; below 6 there is no interval"},
     {.name = "seconds",
      .letter = 's',
      .type = OPT_U64,
@@ -34,48 +34,55 @@ static const struct opt table[] = {
      .def = "2",
      .min = 1,
      .max = 600,
-     .help = "that each run measures, its warm-up aside"},
+     .help = "seconds that each run measures, without its warm-up"},
     {.name = "timeout",
      .type = OPT_DURATION,
      .offset = AT(timeout_ns),
      .arg = "TIME",
-     .help = "a run that takes longer is stopped and its witness fails; default: 30 s and five "
-             "times --seconds"},
+     .help = "longest time of a run; one that takes longer is stopped and fails. Default: 30 s and "
+             "five times --seconds"},
     {.name = "device",
      .letter = 'd',
      .type = OPT_STRING,
      .offset = AT(device),
      .arg = "DEVICE[:PORT]",
-     .help = "for RDMA; default: the first one"},
+     .help = "device for RDMA; default: the first one"},
     {.name = "out",
      .letter = 'o',
      .type = OPT_STRING,
      .offset = AT(out),
      .arg = "DIR",
-     .help = "the folder to make; default: results/crosscheck-TIME"},
+     .help = "folder to make; default: results/crosscheck-TIME"},
     {.name = "csv", .type = OPT_FLAG, .offset = AT(csv), .help = "print CSV, not the table"},
     {.name = "json", .type = OPT_FLAG, .offset = AT(json), .help = "print JSON, not the table"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb crosscheck: our figures against those of outside programs\n\n"
-         "usage: plumb crosscheck [options]\n\n"
-         "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and its kin), ucx_perftest, IMB, "
-         "osu_allreduce and nccl-tests, whichever is on PATH, in turn with\n"
-         "our own benchmark: the same size, streams, duration and CPUs, both ends on this machine. "
-         "Nothing is installed. Prints the\n"
-         "ratio ours / theirs with its interval, after both were brought to one definition, and "
-         "what was converted.\n");
+    puts("plumb crosscheck: compare our figures with those of other programs\n"
+         "\n"
+         "usage: plumb crosscheck [options]\n"
+         "\n"
+         "Runs iperf3, sockperf, qperf, perftest (ib_write_bw and similar), ucx_perftest, IMB, "
+         "osu_allreduce\n"
+         "and nccl-tests, if they are in PATH, in turn with our own benchmark. Size, streams, "
+         "duration and\n"
+         "CPUs are the same, and both ends are on this machine. Nothing is installed. Prints the "
+         "ratio ours /\n"
+         "theirs with its interval, after a conversion to one definition, and describes the "
+         "conversion.\n");
     opts_help(o, stdout);
-    puts("\nverdicts: agree (the interval lies within 2 % of 1; of CPU time 15 %), ours faster or "
-         "slower (it excludes 1), undecided\n"
-         "exit: 0 each agrees or ours is the better, 1 ours is worse in one, or a ratio is just "
-         "that of a mistaken definition,\n"
+    puts("\n"
+         "verdicts: agree (the interval is within 2 % of 1; for CPU time within 15 %), ours faster "
+         "or slower\n"
+         "          (the interval excludes 1), undecided\n"
+         "exit: 0 all agree or ours is better, 1 ours is worse in one, or a ratio shows a wrong "
+         "definition,\n"
          "      2 usage, 3 one is undecided, 4 one failed, nothing could be run, or an interrupt; "
-         "the first of 1, 4, 3 that holds");
+         "if several\n"
+         "      apply, the first of 1, 4, 3");
 }
 
 static bool prints_table(const struct check *c)

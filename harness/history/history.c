@@ -36,21 +36,21 @@ static const struct opt history_table[] = {
      .type = OPT_STRING,
      .offset = offsetof(struct options, history),
      .arg = "FILE",
-     .help = "the same as DB, as plumb check has it"},
+     .help = "database of the history, as in plumb check; the same as DB"},
     {.name = "case",
      .type = OPT_STRING,
      .offset = offsetof(struct options, pattern),
      .arg = "PATTERN",
-     .help = "only cases that it keeps: docs/suites.md tells how patterns match"},
+     .help = "only cases that match; docs/suites.md has the rules of patterns"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = offsetof(struct options, pattern),
      .arg = "PATTERN",
-     .help = "the same, by the name that it has in other commands"},
+     .help = "the same as --case, with the name of other commands"},
     TEXT(host, "H", "only runs of this host"),
     TEXT(suite, "S", "only runs of this suite"),
     TEXT(since, "DATE",
-         "only runs from then on: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
+         "only runs since this date: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
     {.name = "steal",
      .type = OPT_FRACTION,
      .offset = offsetof(struct options, steal),
@@ -60,52 +60,57 @@ static const struct opt history_table[] = {
     {.name = "all",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, all),
-     .help = "show the cases without a change, too"},
-    TEXT(html, "FILE", "write a page with plots; they are beside it in FILE's name with -plots"),
-    TEXT(csv, "FILE", "write the changes as CSV, a line each; '-' is stdout, in place of the text"),
+     .help = "also show cases without a change"},
+    TEXT(html, "FILE",
+         "write a page with plots; the plots are also in a folder, FILE's name with -plots"),
+    TEXT(csv, "FILE", "write the changes as CSV, one per line; '-' is stdout, instead of the text"),
     {.name = "json",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, json),
-     .help = "print all as JSON instead"},
+     .help = "print everything as JSON instead"},
     {.name = "fail-on-change",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, fail),
-     .help = "exit 1 where a change for the worse could first be told by the newest run"},
+     .help = "exit with 1 if the newest run is the first to show a change for the worse"},
     {.name = "within",
      .type = OPT_U64,
      .offset = offsetof(struct options, within),
      .def = "1",
      .min = 1,
      .max = 100000,
-     .help = "the same of the newest N runs"},
+     .help = "number of newest runs that --fail-on-change checks"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
      .offset = offsetof(struct options, help),
-     .help = "show this"},
+     .help = "show this text"},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    puts(
-        "plumb history: where the levels of cases moved, over many runs\n\n"
-        "usage: plumb history [DB or FOLDER...] [--case PATTERN] [--html FILE]\n\n"
-        "Reads the history that plumb check --update-baseline keeps, or run folders, or folders "
-        "of them; without any\n" DATABASE " where there is one, else " FOLDER "/; of a folder "
-        "without runs the history.db or runs/ in it. Of each case it "
-        "names the run with which the level moved, by how\nmuch, and draws the series; of a slow "
-        "slip, the runs from which and to which it runs. One run far off is no change,\nslow "
-        "wander "
-        "seldom one; with two months of runs before it a step of 3 % in noise of 1 % is told by "
-        "the 5th run, a\nlarger one by the 3rd, a slip of 0.3 % a run by the time it has lost 6 %. "
-        "docs/history.md has the method and its\nlimits.\n");
+    puts("plumb history: when did the level of a case change, over many runs?\n\n"
+         "usage: plumb history [DB or FOLDER...] [--case PATTERN] [--html FILE]\n\n"
+         "Reads the database of plumb check --update-baseline, run folders, or folders of them. "
+         "Default:\n" DATABASE ", or else " FOLDER "/. In a folder without runs, it reads "
+         "history.db or runs/.\n\n"
+         "For each case it names the run at which the level changed, and by how much, and draws "
+         "the\n"
+         "series. A slip is a gradual change: it has a first and a last run. After two months of "
+         "runs,\n"
+         "it finds a step of 3 % in noise of 1 % by the 5th run, and a larger one by the 3rd. It "
+         "finds a\n"
+         "slip of 0.3 % a run by the time it has lost 6 %. One outlier is no change. "
+         "docs/history.md\n"
+         "has the method and its limits.\n");
     opts_help(o, stdout);
-    puts("\nexit: 0 good, with or without a change: it is a view. 1 with --fail-on-change, see "
-         "there. 2 usage or no run\nthere, 4 a file could not be written, 5 the database or a run "
-         "folder is damaged. A run folder that is damaged, or\ncannot be read, is named on stderr "
-         "and left out; the others are shown, and the exit is 5 (1 where that holds, too);\n"
-         "where all are, nothing is shown");
+    puts("\n"
+         "exit: 0 good, with or without changes, 1 see --fail-on-change, 2 usage or no run found, "
+         "4 a file\n"
+         "      could not be written, 5 the database or a run folder is damaged. A damaged run "
+         "folder is named\n"
+         "      on stderr and left out; if all are damaged, nothing is shown. If 1 and 5 apply, it "
+         "is 1");
 }
 
 static int exit_code(int err)

@@ -238,15 +238,17 @@ int probe_machine(const char *sysroot, json_t **machine)
 static const char usage[] =
     "usage: plumb probe [--json] [--sysroot DIR]\n"
     "\n"
-    "Says what this machine is: processor, memory, PCI links, network, GPUs; bare metal or\n"
-    "virtual, and why; and what of it will bound the results.\n"
+    "Shows processor, memory, PCI links, network and GPUs of this machine, whether it is virtual "
+    "(and the\n"
+    "evidence), and faults that limit the results.\n"
     "\n"
     "  --json         one JSON object on stdout instead of the table (keys: docs/probe.md)\n"
     "  --sysroot DIR  read a tree recorded by scripts/record-machine, not this machine\n"
-    "  --help         this text\n"
+    "  --help         show this text\n"
     "\n"
-    "exit status: 0 good, 2 usage error, 4 incomplete: the processor could not\n"
-    "be read, or the output not be written whole\n";
+    "exit status: 0 good, 2 usage error, 4 incomplete: the processor could not be read, or the "
+    "output\n"
+    "could not be written completely\n";
 
 static int probe_and_show(const char *sysroot, bool json)
 {

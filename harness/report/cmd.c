@@ -29,34 +29,36 @@ static const struct opt report_table[] = {
      .type = OPT_STRING,
      .offset = offsetof(struct options, out),
      .arg = "DIR",
-     .help = "where report.html and plots/ go; default: into the run folder, if it is one run"},
+     .help = "folder for report.html and plots/; default: the run folder, if there is one run"},
     {.name = "baseline",
      .letter = 'b',
      .type = OPT_STRING,
      .offset = offsetof(struct options, baseline),
      .arg = "RUN",
-     .help =
-         "a run, or a folder of runs, that RUN is held against: adds verdicts, as plumb compare "
-         "gives them"},
+     .help = "a run, or a folder of runs, with which RUN is compared: adds the verdicts of plumb "
+             "compare"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
      .offset = offsetof(struct options, help),
-     .help = "show this"},
+     .help = "show this text"},
     {.name = NULL},
 };
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb report: one HTML page and plots of a run, or of several side by side\n\n"
+    puts("plumb report: one HTML page and plots of a run, or of several side by side\n"
+         "\n"
          "usage: plumb report RUN... [--out DIR]\n"
-         "       plumb report RUN --baseline RUN\n\n"
-         "RUN is a run folder, such as results/quick-20250101-120000. The page holds all that it "
-         "shows; the plots are in\n"
-         "plots/ too, as SVG and PNG, with the gnuplot script that draws them.\n");
+         "       plumb report RUN --baseline RUN\n"
+         "\n"
+         "RUN is a run folder, such as results/quick-20250101-120000. The page needs no other "
+         "file. The\n"
+         "plots are also in plots/, as SVG and PNG, with the gnuplot script that draws them.\n");
     opts_help(o, stdout);
-    puts("\nexit: 0 good, 2 usage or no run there, 4 the report could not be written, 5 a run "
-         "folder is damaged");
+    puts("\n"
+         "exit: 0 good, 2 usage or no run found, 4 the report could not be written, 5 a run folder "
+         "is damaged");
 }
 
 static int exit_code(int err)

@@ -27,33 +27,33 @@ static const struct opt options[] = {
      AT(np),
      .max = WORLD_RANKS_MAX,
      .arg = "N",
-     .help = "processes; unless given, as many as mpirun or srun started, or as --ranks asks for, "
-             "or a few on this machine"},
+     .help = "number of processes; default: as many as mpirun or srun started, or as --ranks "
+             "needs, else a few on this machine"},
     {.name = "rank",
      .type = OPT_U64,
      AT(rank),
      .def = "0",
      .max = WORLD_RANKS_MAX - 1,
-     .help = "this process' number, where each is started by itself: see --listen and --leader"},
+     .help = "rank of this process, if each rank is started by hand: see --listen and --leader"},
     {.name = "listen",
      .letter = 'l',
      .type = OPT_STRING,
      AT(listen),
      .arg = "ADDR",
      .help =
-         "rank 0: wait on this address (0.0.0.0: all) for the others; 'loopback': this machine"},
+         "rank 0: wait for the others on this address (0.0.0.0: all; 'loopback': this machine)"},
     {.name = "leader",
      .type = OPT_STRING,
      AT(leader),
      .arg = "HOST",
-     .help = "ranks 1 and on: where rank 0 listens"},
+     .help = "other ranks: the host on which rank 0 listens"},
     {.name = "port",
      .letter = 'p',
      .type = OPT_U64,
      AT(port),
      .def = "18515",
      .max = 65535,
-     .help = "that rank 0 listens on"},
+     .help = "port on which rank 0 listens"},
     {.name = "secret-file",
      .type = OPT_STRING,
      AT(secret_file),
@@ -64,7 +64,7 @@ static const struct opt options[] = {
      .type = OPT_DURATION,
      AT(wait_ns),
      .def = "60s",
-     .help = "for all ranks to come"},
+     .help = "longest time to wait for all ranks"},
     {.name = "who",
      .type = OPT_FLAG,
      AT(who),
@@ -72,8 +72,8 @@ static const struct opt options[] = {
     {.name = "backend",
      CHOICE(backend, collective_names),
      .def = "ring",
-     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library's; mpi-cuda: "
-             "MPI's in a GPU's memory"},
+     .help = "ring, halving, doubling: our own algorithms; mpi, nccl: the library; mpi-cuda: MPI "
+             "in a GPU's memory"},
     {.name = "transport",
      .type = OPT_CHOICE,
      FITTING,
@@ -81,22 +81,22 @@ static const struct opt options[] = {
      .choices = (fabric_names),
      .def = "shm",
      .scope = &by_own,
-     .help = "what carries the messages of our own; between machines tcp and rdma unless given"},
+     .help = "transport of our own algorithms; default between machines: tcp and rdma"},
     {.name = "device",
      .type = OPT_STRING,
      SWEPT,
      AT(device),
      .arg = "NIC",
-     .help = "interface or RDMA device (mlx5_0:1), the same at every rank unless its own command "
-             "line says another; 'a+b': the ranks of a machine take them in turn; of a library: "
-             "what must have carried the bytes, 'a+b': together"},
+     .help = "interface or RDMA device (mlx5_0:1) of every rank, unless a rank's own command line "
+             "names another. 'a+b': ranks of a machine use them in turn. For a library: devices "
+             "expected to carry the traffic; else the row is `wrong`"},
     {.name = "op", CHOICE(op, collective_ops_names), .def = "allreduce", .help = "the operation"},
     {.name = "dtype",
      .letter = 'd',
      CHOICE(dtype, collective_type_names),
      .def = "f32",
      .expand = collective_type_words,
-     .help = "of an element; nccl-tests' names (float, half, ...) are known, too"},
+     .help = "type of an element; nccl-tests' names (float, half, ...) also work"},
     {.name = "redop",
      .letter = 'o',
      .type = OPT_CHOICE,
@@ -105,7 +105,7 @@ static const struct opt options[] = {
      .choices = (collective_sum_names),
      .def = "sum",
      .scope = &sums,
-     .help = "how elements are reduced"},
+     .help = "reduction of the elements"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -115,58 +115,58 @@ static const struct opt options[] = {
      .min = 1,
      .max = COLLECTIVE_BYTES_MAX,
      .scope = &by_size,
-     .help = "of the vector, as nccl-tests has it: of all-gather the result's, of reduce-scatter "
-             "the input's"},
+     .help = "size of the vector as in nccl-tests: of the result for all-gather, of the input for "
+             "reduce-scatter"},
     {.name = "min-bytes",
      .letter = 'b',
      .type = OPT_SIZE,
      AT(least),
      .def = "0",
      .max = COLLECTIVE_BYTES_MAX,
-     .help = "sizes from this on, to --max-bytes, by --step-factor or --step-bytes"},
+     .help = "smallest size of a range up to --max-bytes, by --step-factor or --step-bytes"},
     {.name = "max-bytes",
      .letter = 'e',
      .type = OPT_SIZE,
      AT(most),
      .def = "0",
      .max = COLLECTIVE_BYTES_MAX,
-     .help = "the largest of them"},
+     .help = "largest size of the range"},
     {.name = "step-factor",
      .letter = 'f',
      .type = OPT_U64,
      AT(factor),
      .def = "0",
      .max = 1024,
-     .help = "between two of them; 0: 2"},
+     .help = "factor between two sizes; 0: 2"},
     {.name = "step-bytes",
      .letter = 'i',
      .type = OPT_SIZE,
      AT(step),
      .def = "0",
      .max = COLLECTIVE_BYTES_MAX,
-     .help = "the same, added"},
+     .help = "bytes between two sizes, instead of a factor"},
     {.name = "ranks",
      .type = OPT_U64,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
      AT(ranks),
      .def = "0",
      .max = WORLD_RANKS_MAX,
-     .help = "of the communicator; 0: 1, 2, 4, ... and all of them, in one launch"},
+     .help = "ranks of the communicators; 0: 1, 2, 4, ... and all ranks, in one launch"},
     {.name = "fill",
      CHOICE(fill, collective_fills),
      .def = "node",
-     .help = "which ranks a communicator takes, and their order: a node whole before the next, or "
-             "one of each node in turn"},
+     .help = "order of ranks in a communicator: all ranks of a node before the next node, or one "
+             "of each node in turn"},
     {.name = "scaling",
      CHOICE(scaling, collective_scalings),
      .def = "weak",
-     .help = "weak: every communicator reduces a vector of this size; strong: the size divided by "
-             "its ranks"},
+     .help = "weak: every communicator reduces a vector of this size; strong: the size is divided "
+             "by the ranks"},
     {.name = "in-place",
      .type = OPT_FLAG,
      .flags = OPT_COLUMN,
      AT(in_place),
-     .help = "input and result are one buffer"},
+     .help = "use one buffer for input and result"},
     {.name = "segment",
      .type = OPT_SIZE,
      FITTING,
@@ -174,35 +174,33 @@ static const struct opt options[] = {
      .def = "0",
      .max = 1ull << 30,
      .scope = &by_own,
-     .help = "what messages are cut to, so that one is passed on before all of it has come; 0: "
-             "chosen"},
+     .help = "segment size: a rank forwards each segment as it arrives; 0: chosen"},
     {.name = "algorithm",
      .type = OPT_STRING,
      FITTING,
      AT(algorithm),
      .arg = "NAME",
      .scope = &by_library,
-     .help = "asked of the library; unless given, its own choice: see the column `chosen`"},
+     .help = "algorithm to force in the library; default: its own choice, see the column `chosen`"},
     {.name = "gap",
      .type = OPT_DURATION,
      SWEPT,
      AT(gap_ns),
      .def = "0",
-     .help = "pause between operations, left out of their time; 0: back to back"},
+     .help = "pause between operations, not timed; 0: none"},
     {.name = "overlap",
      .type = OPT_FLAG,
      .flags = OPT_COLUMN,
      AT(overlap),
-     .help =
-         "non-blocking, beside a matrix product that takes as long alone: the time of both, and "
-         "the share that overlaps"},
+     .help = "run the operation during a matrix product that takes as long: the time of both, and "
+             "the share that overlaps"},
     {.name = "model",
      .type = OPT_STRING,
      SWEPT,
      AT(model),
      .arg = "NAME",
-     .help = "all gradients of this model (configs/models: resnet50, vgg16, bert-large, gpt2-xl) "
-             "as one operation, fused to buckets; --size then says nothing"},
+     .help = "sum all gradients of this model (configs/models: resnet50, vgg16, bert-large, "
+             "gpt2-xl) as one operation, fused into buckets; --size has no effect"},
     {.name = "bucket",
      .type = OPT_SIZE,
      FITTING,
@@ -211,41 +209,42 @@ static const struct opt options[] = {
      .min = 1,
      .max = 1ull << 34,
      .scope = &(const struct opt_scope){"model=?*", "a --model"},
-     .help = "of a model's gradients"},
+     .help = "bucket size of a model's gradients"},
     WIRE_OPT_BUFFER(FITTING, AT(buffer_bytes), .scope = &by_tcp),
     WIRE_OPT_CONGESTION(FITTING, AT(congestion), .scope = &by_tcp,
-                        .help = "congestion control; unless given, the system's"),
+                        .help = "congestion control; default: the system's"),
     WIRE_OPT_BUSY_POLL(FITTING, AT(busy_poll_us), .scope = &by_tcp),
     WIRE_OPT_DATA_PORT(AT(data_port),
                        .help = "first port for the ranks' TCP connections, for firewalls; 0: any"),
     WIRE_OPT_MTU(FITTING, AT(mtu), .scope = &by_rdma),
     WIRE_OPT_GID_INDEX(FITTING, AT(gid_index), .scope = &by_rdma),
     WIRE_OPT_COMPLETION(FITTING, AT(completion), .scope = &by_rdma,
-                        .help = "how a rank learns of it: it polls, or sleeps until an event"),
+                        .help =
+                            "how a rank waits for completions: it polls, or sleeps until an event"),
     {.name = "iterations",
      .letter = 'n',
      .type = OPT_U64,
      AT(iterations),
      .def = "0",
-     .help =
-         "ends after so many operations, neither sooner nor, unless --budget says so, later; 0: "
-         "when it has converged"},
+     .help = "number of operations to measure; 0: until converged. Only --budget, if it is given, "
+             "ends the measurement earlier"},
     {.name = "warmup-iterations",
      .letter = 'w',
      .type = OPT_U64,
      AT(warmups),
      .def = "1",
-     .help = "0: no warm-up; else it is for as long as --warmup says"},
+     .help = "0: no warm-up; else --warmup sets its time"},
     {.name = "check",
      .letter = 'c',
      .type = OPT_U64,
      AT(verify),
      .def = "1",
-     .help = "taken and left aside: results are always compared, outside of what is timed"},
+     .help = "accepted for nccl-tests' sake, and ignored: results are always compared, outside of "
+             "the timed part"},
     {.name = "no-cpu",
      .type = OPT_FLAG,
      AT(no_cpu),
-     .help = "leave out what the CPUs spend, and the second that the idle machines are watched"},
+     .help = "do not measure CPU time, nor the idle load before"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -259,25 +258,18 @@ static const struct opt options[] = {
 
 const struct bench bench = {
     .name = "allreduce",
-    .help =
-        "sums of vectors over a group of processes, and the other collectives, from 1 to N ranks",
-    .about =
-        "On one machine `plumb-allreduce --np 4`; under a launcher `mpirun -np 8 plumb-allreduce`\n"
-        "or `srun`; without one, a rank each: `--np 4 --rank 0 --listen 0.0.0.0 --secret-file F` "
-        "and\n"
-        "`--np 4 --rank R --leader HOST --secret-file F`. Every communicator of --ranks is "
-        "measured\n"
-        "in the one launch. `time` is the slowest rank's; algbw is the vector's bytes over it; "
-        "busbw\n"
-        "is algbw x 2(n-1)/n for allreduce, (n-1)/n for reduce-scatter, all-gather and all-to-all, "
-        "1 "
-        "for\n"
-        "broadcast and send-receive: what each wire carries where none carries anything twice, to "
-        "be\n"
-        "compared with the wire. Data are whole numbers whose sums are exact; every element of "
-        "every\n"
-        "rank's result is compared. The system's counters of every NIC prove which way the bytes "
-        "went.",
+    .help = "allreduce and the other collectives, over groups of 1 to N processes",
+    .about = "On one machine: `plumb-allreduce --np 4`. With a launcher: `mpirun -np 8\n"
+             "plumb-allreduce` or `srun`. Without one, start each rank: `--np 4 --rank 0\n"
+             "--listen 0.0.0.0 --secret-file F` and `--np 4 --rank R --leader HOST\n"
+             "--secret-file F`. One launch measures every communicator of --ranks.\n"
+             "\n"
+             "`time` is that of the slowest rank. algbw is the bytes of the vector over\n"
+             "`time`. busbw is algbw x 2(n-1)/n for allreduce, (n-1)/n for reduce-scatter,\n"
+             "all-gather and all-to-all, 1 for broadcast and send-receive. This is the traffic\n"
+             "of each wire if no wire carries data twice: compare it with the rate of the\n"
+             "wire. Data are whole numbers with exact sums, and every element of every result\n"
+             "is compared. The system's counters of every NIC prove which path the bytes took.",
     .needs = "group",
     .options = options,
     .params_size = sizeof(struct collective_params),

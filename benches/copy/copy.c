@@ -63,32 +63,31 @@ static const struct opt options[] = {
     {.name = "engine",
      CHOICE(engine, copy_engines),
      .def = "memcpy,shm,pipe,cma",
-     .help =
-         "memcpy: in one process; shm, pipe, cma (by process_vm_readv), cma-write (by "
-         "process_vm_writev): between two; with a GPU, ce: its copy engine, sm: a kernel; auto: "
-         "memcpy or ce"},
+     .help = "memcpy: in one process; shm, pipe, cma (process_vm_readv), cma-write "
+             "(process_vm_writev): between two processes; ce: a GPU's copy engine; sm: a kernel on "
+             "a GPU; auto: ce with a GPU, else memcpy"},
     {.name = "source",
      PLACE(source),
      .tried = "device from src",
-     .help = "where the bytes come from; nodes, gpus: all of them"},
+     .help = "place of the source; nodes, gpus: all of them"},
     {.name = "destination",
      PLACE(destination),
      .tried = "device to dst dest",
-     .help = "where they go"},
+     .help = "place of the destination"},
     {.name = "direction",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
      AT(direction),
      .choices = copy_directions,
      .def = "one-way",
-     .help = "both: at once, with a row for forward, reverse and sum"},
+     .help = "both: both directions at once, with rows for forward, reverse and sum"},
     {.name = "memory",
      CHOICE(memory, copy_memories),
      .def = "pageable",
      .scope = &with_host,
-     .help =
-         "of the host; huge: transparent huge pages, hugetlb: from the reserved pool; with a "
-         "GPU also pinned, pinned-huge, wc (write-combined), managed; auto: pageable or pinned"},
+     .help = "kind of host memory. huge: transparent huge pages; hugetlb: from the reserved pool; "
+             "only with a GPU: pinned, pinned-huge, wc (write-combined), managed; auto: pinned "
+             "with a GPU, else pageable"},
     {.name = "op",
      CHOICE(op, copy_ops),
      .def = "write",
@@ -107,16 +106,16 @@ static const struct opt options[] = {
      .arg = "none|all|cuda:N+..",
      .parse = read_together,
      .scope = &host_and_gpu,
-     .help =
-         "between host and GPU: the same copy at once on these GPUs too, against this one alone"},
+     .help = "between host and GPU: these GPUs copy at the same time, and the GPU is compared with "
+             "itself alone"},
     {.name = "metric",
      .type = OPT_CHOICE,
      .flags = OPT_LIST,
      AT(metric),
      .def = "bandwidth",
      .choices = copy_metrics,
-     .help = "latency: one message a sample, from the call to its arrival; load-latency: a GPU's "
-             "dependent loads from the other end's memory"},
+     .help = "bandwidth; latency: one message per sample, from the call to its arrival; "
+             "load-latency: dependent loads of a GPU from the other place's memory"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -124,7 +123,7 @@ static const struct opt options[] = {
      AT(size),
      .def = "8,1K,64K,1M,16M,256M",
      .min = 1,
-     .help = "of one message"},
+     .help = "size of one message"},
     {.name = "pairs",
      .type = OPT_CHOICE,
      .flags = OPT_SWEEP,
@@ -132,8 +131,8 @@ static const struct opt options[] = {
      .def = "all",
      .scope = &pairs,
      .choices = copy_pairs,
-     .help = "of GPUs in a sweep; sampled: of more than 8, each with its neighbours and the one "
-             "half-way round"},
+     .help = "pairs of GPUs in a sweep. sampled: of more than 8 GPUs, each with its neighbours and "
+             "with the one half-way round"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -173,22 +172,16 @@ static int setup(struct point *pt)
 const struct bench bench = {
     .name = "copy",
     .help = "copies between NUMA nodes, two processes, host and GPU, and GPUs",
-    .about = "memcpy copies within one process by a thread at the source; shm, pipe and cma move "
-             "messages\n"
-             "between two processes bound to CPUs of the source and the destination. Time ends "
-             "when the\n"
-             "receiver has the last byte, on its own reading of the machine's one clock. GB/s "
-             "count each\n"
-             "byte of payload once, however often it is copied on its way. Both directions at once "
-             "give a\n"
-             "row for each and one for the sum: the bytes of both over the longer time. The limit "
-             "is the\n"
-             "best copy by one core within a process at the same size.\n\n"
-             "With a GPU at one end or both, ce copies by its copy engine and sm by a kernel, in "
-             "the GPU's\n"
-             "own time (its events), held until all is queued; latency, and what the driver stages "
-             "(pageable\n"
-             "and managed memory), by the host's clock. docs/copy.md says more.",
+    .about = "memcpy: one thread at the source copies within one process. shm, pipe and cma:\n"
+             "two processes, bound to CPUs of the source and of the destination, exchange\n"
+             "messages. The time ends when the receiver has the last byte. GB/s count each\n"
+             "byte of payload once. If both directions run at once, there is a row for each,\n"
+             "and one for the sum: the bytes of both over the time of both. The limit is the\n"
+             "best copy of the same size by one core within a process.\n"
+             "\n"
+             "With a GPU, ce uses a copy engine, and sm a kernel. The GPU's events time copies\n"
+             "that are queued before they start. The host's clock times latency, and copies of\n"
+             "pageable and managed memory. See docs/copy.md.",
     .needs = "",
     .options = options,
     .params_size = sizeof(struct copy_params),

@@ -202,33 +202,33 @@ static const struct opt options[] = {
      .offset = AT(ask.dtype),
      .def = "f32,f64,bf16,int8",
      .choices = gemm_dtype_names,
-     .help = "element type; with --device cuda all of them. int8 is u8 x s8 on CPUs and s8 x s8 on "
-             "GPUs; e5m2 is e5m2 x e4m3, since no unit multiplies two e5m2"},
+     .help = "element type; default with --device cuda: all types. int8 is u8 x s8 on CPUs, s8 x "
+             "s8 on GPUs; e5m2 is e5m2 x e4m3, because no unit multiplies two e5m2"},
     {.name = "accumulate",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(ask.sums),
      .def = "default",
      .choices = gemm_sums_names,
-     .help =
-         "type of the sums; default: s32 for int8, f64 for f64, fast for e4m3 and e5m2 (f32 with "
-         "fewer bits on some units, as frameworks take it), else f32; f16 is for f16"},
+     .help = "type of the sums. default: s32 for int8, f64 for f64, fast for e4m3 and e5m2, else "
+             "f32. fast: f32 with fewer bits on some units, as frameworks use it. f16: only with "
+             "--dtype f16"},
     {.name = "layout",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(ask.layout),
      .def = "auto",
      .choices = gemm_layout_names,
-     .help =
-         "nn: B is stored as k x n; nt: as n x k (a model's weights); auto: nn, but nt for 8-bit "
-         "types on a GPU"},
+     .help = "storage of B. nn: k x n; nt: n x k, as the weights of a model; auto: nt for 8-bit "
+             "types on a GPU, else nn"},
     {.name = "data",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(ask.data),
      .def = "random",
      .choices = data_kinds,
-     .help = "zeros take less power: a GPU then runs faster than with any real data"},
+     .help = "values of A and B. With zeros, a GPU needs less power, and runs faster than with any "
+             "real data"},
     {.name = "library",
      .letter = 'l',
      .type = OPT_CHOICE,
@@ -237,10 +237,9 @@ static const struct opt options[] = {
      .def = "auto",
      .choices = gemm_library_names,
      .left_by = "auto",
-     .help =
-         "who multiplies; auto: onednn, openblas for f64, cublaslt on a GPU; openblas-best: with "
-         "the kernels that fit this CPU, where openblas takes lesser ones; cublaslt-best: the "
-         "fastest of all that its heuristics answer"},
+     .help = "library. auto: onednn, openblas for f64, cublaslt on a GPU. openblas-best: the "
+             "kernels that fit this CPU, if openblas chooses slower ones. cublaslt-best: the "
+             "fastest algorithm that the heuristics propose"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,
@@ -251,7 +250,8 @@ static const struct opt options[] = {
      .max = 4096,
      .scope = &on_cpus,
      .left_by = "",
-     .help = "one bound to each CPU, whole cores first; default: the cores of the affinity mask"},
+     .help = "number of threads, each bound to a CPU, different cores first; default: the number "
+             "of cores in the affinity mask"},
     {.name = "size",
      .letter = 's',
      .type = OPT_U64,
@@ -259,33 +259,33 @@ static const struct opt options[] = {
      .offset = AT(size),
      .min = 1,
      .max = GEMM_DIM_MAX,
-     .help = "square products, m = n = k; 1024 when neither this nor --shape or --search is given"},
+     .help = "square products, m = n = k; default: 1024, unless --shape or --search is given"},
     {.name = "shape",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST,
      .offset = AT(shape),
      .arg = "MxNxK",
      .parse = gemm_shape_parse,
-     .help = "products of A (m x k) and B (k x n), in place of --size: 2048x6144x4096"},
+     .help = "products of A (m x k) and B (k x n), instead of --size: 2048x6144x4096"},
     {.name = "search",
      .type = OPT_DURATION,
      .flags = OPT_COLUMN,
      .offset = AT(search_ns),
-     .help = "look for the shape with the highest rate, so long at most, and measure that one"},
+     .help = "search for the shape with the highest rate for at most this time, then measure it"},
     {.name = "onednn-file",
      .type = OPT_STRING,
      .flags = OPT_SWEEP, /* for those of its points that take it */
      .offset = AT(ask.files[GEMM_FILE_ONEDNN]),
      .arg = "FILE",
      .scope = &by_onednn,
-     .help = "this libdnnl.so, not the system's"},
+     .help = "use this libdnnl.so, not the system's"},
     {.name = "openblas-file",
      .type = OPT_STRING,
      .flags = OPT_SWEEP, /* for those of its points that take it */
      .offset = AT(ask.files[GEMM_FILE_OPENBLAS]),
      .arg = "FILE",
      .scope = &by_openblas,
-     .help = "this libopenblas.so, not the system's"},
+     .help = "use this libopenblas.so, not the system's"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -298,19 +298,16 @@ static const struct opt options[] = {
 
 const struct bench bench = {
     .name = "gemm",
-    .help = "dense matrix products (GEMM): what the matrix units give through the usual libraries",
-    .about =
-        "Times C = A B on row-major matrices of random values: the library's call alone, repeated. "
-        "What a user does once\n"
-        "is done before: oneDNN's primitive is made and B reordered into its layout (as a "
-        "model's weights are); OpenBLAS packs\n"
-        "inside of each call; cuBLASLt's heuristics are asked. 2mnk operations count for a "
-        "product. "
-        "On CPUs the limit is measured\n"
-        "in the same place by a loop that only multiplies and adds registers. On a GPU its own "
-        "events time, and products take\n"
-        "turns on operands that its cache cannot hold. C is checked against f64 on up to 1024 "
-        "entries, int8 exactly.",
+    .help = "dense matrix products (GEMM), by the usual libraries",
+    .about = "Times C = A B on row-major matrices of random values. Only the library's call is\n"
+             "timed. The set-up makes oneDNN's primitive, reorders B into its layout (as\n"
+             "frameworks do with weights), and asks cuBLASLt's heuristics. OpenBLAS packs A\n"
+             "and B inside of each call. A product counts as 2mnk operations.\n"
+             "\n"
+             "On CPUs the limit is measured by a loop that only multiplies and adds registers.\n"
+             "On a GPU, the GPU's own events time the calls, and operands rotate so that its\n"
+             "cache cannot hold them. C is compared with f64 at up to 1024 entries; int8 must\n"
+             "be exact.",
     .needs = "",
     .options = options,
     .params_size = sizeof(struct params),

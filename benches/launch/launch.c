@@ -67,7 +67,7 @@ static const struct opt options[] = {
      .def = "launch,launch-complete,launch-rate,graph,graph-complete,stream-sync,event,event-query,"
             "alloc,alloc-ordered,pinned-alloc,driver-call,copy-small",
      .choices = launch_names,
-     .help = "what is done: see docs/launch.md"},
+     .help = "operation: see docs/launch.md"},
     {.name = "nodes",
      .type = OPT_U64,
      .flags = OPT_COLUMN,
@@ -76,7 +76,7 @@ static const struct opt options[] = {
      .min = 1,
      .max = 100000,
      .scope = &graphs,
-     .help = "kernels in a graph"},
+     .help = "number of kernels in a graph"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -85,7 +85,7 @@ static const struct opt options[] = {
      .def = "4K",
      .min = 1,
      .scope = &allocations,
-     .help = "of an allocation"},
+     .help = "size of an allocation"},
     {.name = "node",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
@@ -94,7 +94,7 @@ static const struct opt options[] = {
      .arg = "near|any|N",
      .parse = parse_node,
      .left_by = "near",
-     .help = "NUMA node whose CPUs make the calls; near: the GPU's"},
+     .help = "NUMA node of the calling CPU; near: the GPU's node"},
     {.name = NULL},
 };
 
@@ -281,13 +281,11 @@ static void teardown(struct point *pt)
 const struct bench bench = {
     .name = "launch",
     .help = "launch cost and the latency of calls to a GPU",
-    .about = "Each sample is one operation, timed by the host's clock from the call to its return, "
-             "so that\n"
-             "percentiles up to p99.9 are those of operations (10000 of them unless --min-samples "
-             "or the\n"
-             "budget says otherwise). launch-rate alone takes many in a row. A GPU that is shared "
-             "in time\n"
-             "slices or reached over a network shows here first, in p99.9 and max.",
+    .about = "Each sample is one operation, timed by the host's clock from the call to its\n"
+             "return. So percentiles up to p99.9 are those of operations (at least 10000,\n"
+             "unless --min-samples or --budget sets fewer). Only launch-rate times many\n"
+             "operations in a row. If a GPU is shared in time slices or reached over a\n"
+             "network, p99.9 and max show it first.",
     .needs = "gpu",
     .options = options,
     .params_size = sizeof(struct params),

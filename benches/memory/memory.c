@@ -61,11 +61,11 @@ static const struct opt options[] = {
      .arg = "host|cuda[:N]",
      .parse = read_device,
      .expand = place_words,
-     .help = "whose memory, and who goes over it; gpus: every GPU"},
+     .help = "device whose memory is measured; gpus: every GPU"},
     {.name = "op",
      CHOICE(op, memory_ops),
      .def = "triad",
-     .help = "what each pass does; latency: dependent loads in random order"},
+     .help = "operation of each pass; latency: dependent loads in random order"},
     {.name = "dtype",
      CHOICE(dtype, memory_types),
      .def = "f64",
@@ -75,12 +75,13 @@ static const struct opt options[] = {
      CHOICE(stores, memory_stores),
      .def = "regular",
      .scope = &by_stores,
-     .help = "nt: non-temporal, round the caches (host)"},
+     .help = "kind of stores. nt: non-temporal stores, which bypass the caches (host)"},
     {.name = "pages",
      CHOICE(pages, memory_pages),
      .def = "thp",
      .scope = &on_host,
-     .help = "base, transparent huge, or huge from the reserved pool (host; vm.nr_hugepages)"},
+     .help = "pages of the arrays: base, transparent huge, or huge from the reserved pool, "
+             "vm.nr_hugepages (host)"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,
@@ -90,7 +91,7 @@ static const struct opt options[] = {
      .max = 65536,
      .scope = &on_host,
      .left_by = "0",
-     .help = "0: one a core; latency takes one (host)"},
+     .help = "number of threads. 0: one per core; latency uses one (host)"},
     {.name = "node",
      .type = OPT_CUSTOM,
      .flags = OPT_LIST | OPT_COLUMN,
@@ -108,7 +109,7 @@ static const struct opt options[] = {
      .arg = "local|remote|N",
      .parse = placement_parse_memory,
      .scope = &on_host,
-     .help = "NUMA node of the memory; local: each thread's own (host)"},
+     .help = "NUMA node of the memory; local: the node of each thread (host)"},
     {.name = "launch",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
@@ -116,13 +117,13 @@ static const struct opt options[] = {
      .choices = memory_launches,
      .def = "both",
      .scope = &by_kernel,
-     .help = "shape of the kernel: the best that a search found, the simplest, or a row for each "
-             "(GPU)"},
+     .help = "shape of the kernel. tuned: the fastest of a search; plain: the simplest; both: a "
+             "row for each (GPU)"},
     {.name = "engine",
      CHOICE(engine, memory_engines),
      .def = "kernel",
      .scope = &on_gpu,
-     .help = "driver: its own copy, and its set for write (GPU)"},
+     .help = "driver: the driver's functions for copy and write (GPU)"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -130,7 +131,7 @@ static const struct opt options[] = {
      AT(size),
      .make_default = memory_host_sizes,
      .min = 1024,
-     .help = "working set: all arrays of all threads together"},
+     .help = "working set: the size of all arrays of all threads together"},
     {.name = "isa",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_KEPT,
@@ -139,8 +140,8 @@ static const struct opt options[] = {
      .choices = memory_isas,
      .scope = &on_host,
      .left_by = "auto", /* by a timing test: it may fall one way or the other */
-     .help = "vector unit; auto: the widest that loads faster than the next, decided once for each "
-             "case of a run (host)"},
+     .help = "vector unit. auto: the widest one that loads faster than the next, chosen once for "
+             "each case of a run (host)"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -200,20 +201,16 @@ static int setup(struct point *pt)
 const struct bench bench = {
     .name = "memory",
     .help = "bandwidth and load latency of caches and memory",
-    .about =
-        "Each thread goes over its own part of the arrays. GB/s count what the program names (the\n"
-        "STREAM rule: read and write 1 array, copy and scale 2, add and triad 3), each once a "
-        "pass;\n"
-        "the read of a line that a regular store is about to fill is not counted "
-        "(write_allocate=yes\n"
-        "says that the hardware does it in addition). latency: ns for one dependent load, along a\n"
-        "random cycle through every cache line, page walks included; latency_page_by_page: the\n"
-        "same, but all loads from a page before the next. The limit is what the best loads alone, "
-        "of the lines\n"
-        "that stores fill too, and the best stores alone reach at the same size and place, both "
-        "at\n"
-        "the same time.\n"
-        "On a GPU all threads go over the arrays together, 16 bytes an access.",
+    .about = "Each thread works on its own part of the arrays. GB/s count each named array\n"
+             "once per pass (the STREAM rule: read and write 1 array, copy and scale 2, add\n"
+             "and triad 3). A regular store first reads its line. This read is not counted;\n"
+             "write_allocate=yes: the hardware does it in addition.\n"
+             "\n"
+             "latency is the time of one dependent load in ns, along a random cycle through\n"
+             "every cache line, with page walks. latency_page_by_page is the same, but with\n"
+             "all loads from a page before the next page. The limit is computed from the best\n"
+             "rates of loads alone and of stores alone, at the same size and place. On a GPU,\n"
+             "all threads work on the arrays together, 16 bytes per access.",
     .needs = "",
     .options = options,
     .params_size = sizeof(struct memory_params),

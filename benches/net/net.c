@@ -59,8 +59,8 @@ static const struct opt options[] = {
      .type = OPT_STRING,
      AT(host),
      .arg = "HOST",
-     .help = "the peer, where `plumb-net --listen` runs; the word without an option is the same; "
-             "none: a second process here"},
+     .help = "peer on which `plumb-net --listen` runs; HOST is the same; default: a second process "
+             "on this machine"},
     {.name = "listen",
      .letter = 'l',
      .type = OPT_STRING,
@@ -74,7 +74,7 @@ static const struct opt options[] = {
      AT(port),
      .def = "18515",
      .max = 65535,
-     .help = "of the listener"},
+     .help = "port of the listener"},
     {.name = "secret-file",
      .type = OPT_STRING,
      AT(secret_file),
@@ -85,21 +85,21 @@ static const struct opt options[] = {
      .type = OPT_DURATION,
      AT(wait_ns),
      .def = "10s",
-     .help = "try so long to reach a listener, or one that is busy"},
+     .help = "longest time to wait for a listener that does not answer or is busy"},
     {.name = "runs",
      .type = OPT_U64,
      AT(runs),
      .def = "0",
-     .help = "a listener ends after so many peers; 0: never"},
+     .help = "number of peers after which a listener ends; 0: never"},
     {.name = "transport",
      CHOICE(transport, net_names),
      .def = "shm",
-     .help = "shm: both ends on one machine; with a HOST: tcp and rdma unless given"},
+     .help = "shm: both ends on one machine; default with HOST: tcp and rdma"},
     {.name = "pattern",
      CHOICE(pattern, patterns),
      .def = "bandwidth,latency",
-     .help = "bandwidth; latency: half of a round trip; rate: of messages; loaded-latency: while a "
-             "bandwidth stream runs"},
+     .help = "bandwidth; latency: half of a round trip; rate: messages per second; loaded-latency: "
+             "latency during a bandwidth stream"},
     {.name = "direction",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN | OPT_SPLITS,
@@ -107,8 +107,8 @@ static const struct opt options[] = {
      .choices = ways,
      .def = "forward",
      .scope = &with_streams,
-     .help = "of the stream: from this end, to it, both at once (rows both-forward, both-reverse, "
-             "sum)"},
+     .help = "direction of the stream: from this end, to this end, or both at once (rows "
+             "both-forward, both-reverse, sum)"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -117,7 +117,7 @@ static const struct opt options[] = {
      .def = "8,64,1K,64K,1M,16M",
      .min = 1,
      .max = NET_BYTES_MAX,
-     .help = "of a message; unless given, each pattern takes the sizes that say something of it"},
+     .help = "message size; default: the useful sizes of each pattern"},
     {.name = "load-size",
      .type = OPT_SIZE,
      SWEPT,
@@ -126,7 +126,7 @@ static const struct opt options[] = {
      .min = 1,
      .max = NET_BYTES_MAX,
      .scope = &with_load,
-     .help = "of the load's messages"},
+     .help = "message size of the load"},
     {.name = "streams",
      .letter = 'q',
      .type = OPT_U64,
@@ -136,7 +136,7 @@ static const struct opt options[] = {
      .min = 1,
      .max = NET_CONNECTIONS_MAX,
      .scope = &with_streams,
-     .help = "TCP connections or queue pairs"},
+     .help = "number of TCP connections or queue pairs"},
     {.name = "threads",
      .letter = 't',
      .type = OPT_U64,
@@ -146,7 +146,8 @@ static const struct opt options[] = {
      .max = NET_WORKERS_MAX / 2,
      .scope = &with_streams,
      .left_by = "0",
-     .help = "at each end and for each direction; 0: one, or with --mode blocking one a stream"},
+     .help =
+         "threads at each end for each direction; 0: one, or with --mode blocking one per stream"},
     {.name = "device",
      .letter = 'd',
      .type = OPT_CUSTOM,
@@ -155,8 +156,8 @@ static const struct opt options[] = {
      .arg = "NIC[+NIC]",
      .parse = net_parse_devices,
      .scope = &with_device,
-     .help = "interface, its address, or RDMA device (mlx5_0:1); several at once with '+': a row "
-             "each and the sum; unless given, the one that leads to the peer"},
+     .help = "interface, its address, or RDMA device (mlx5_0:1). Several at once with '+': a row "
+             "for each and one for the sum. Default: the device that leads to the peer"},
     {.name = "peer-device",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -164,7 +165,7 @@ static const struct opt options[] = {
      .arg = "NIC[+NIC]",
      .parse = net_parse_devices,
      .scope = &with_device,
-     .help = "the peer's, unless its own command line says one"},
+     .help = "device of the peer, unless the peer's command line names one"},
     {.name = "node",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -173,7 +174,7 @@ static const struct opt options[] = {
      .arg = "near|far|N",
      .parse = parse_node,
      .left_by = "near",
-     .help = "NUMA node of threads and buffers: the device's, another one, or N"},
+     .help = "NUMA node of threads and buffers: near the device, far from it, or N"},
     {.name = "peer-node",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -182,7 +183,7 @@ static const struct opt options[] = {
      .arg = "near|far|N",
      .parse = parse_node,
      .left_by = "near",
-     .help = "the same at the peer"},
+     .help = "NUMA node of the peer's threads and buffers"},
     {.name = "memory",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -192,7 +193,7 @@ static const struct opt options[] = {
      .def = "host",
      .arg = "host|cuda:N",
      .scope = &by_rdma,
-     .help = "where this end's buffers are: the host's memory or a GPU's"},
+     .help = "memory of this end's buffers: the host's or a GPU's"},
     {.name = "peer-memory",
      .type = OPT_CUSTOM,
      SWEPT,
@@ -202,12 +203,12 @@ static const struct opt options[] = {
      .def = "host",
      .arg = "host|cuda:N",
      .scope = &by_rdma,
-     .help = "where the peer's are"},
+     .help = "memory of the peer's buffers"},
     {.name = "mode",
      CHOICE(mode, net_tcp_modes),
      .def = "blocking",
      .scope = &tcp_streams,
-     .help = "a thread for each stream, or several streams a thread by epoll"},
+     .help = "blocking: one thread per stream; epoll: several streams per thread"},
     {.name = "zerocopy",
      .type = OPT_FLAG,
      .flags = OPT_COLUMN,
@@ -218,20 +219,19 @@ static const struct opt options[] = {
      CHOICE(wait, waits),
      .def = "block",
      .scope = &tcp_pings,
-     .help = "for latency: block in the kernel, or spin"},
+     .help = "how latency waits: block in the kernel, or spin"},
     WIRE_OPT_BUSY_POLL(SWEPT, AT(busy_poll_us), .scope = &by_tcp),
     WIRE_OPT_BUFFER(SWEPT, AT(buffer_bytes), .scope = &by_tcp),
-    WIRE_OPT_CONGESTION(
-        SWEPT, AT(congestion), .scope = &by_tcp,
-        .help = "congestion control (cubic, bbr, ...); unless given, the system's: see the column "
-                "`detail`"),
+    WIRE_OPT_CONGESTION(SWEPT, AT(congestion), .scope = &by_tcp,
+                        .help = "congestion control (cubic, bbr, ...); default: the system's, "
+                                "which the column `detail` shows"),
     WIRE_OPT_DATA_PORT(AT(data_port),
                        .help = "first port for TCP streams at the peer, for firewalls; 0: any"),
     {.name = "verb",
      CHOICE(verb, net_verbs),
      .def = "write",
      .scope = &by_rdma,
-     .help = "write; write-imm: with immediate data; read; send"},
+     .help = "RDMA operation; write-imm: a write with immediate data"},
     {.name = "depth",
      .type = OPT_U64,
      SWEPT,
@@ -249,7 +249,7 @@ static const struct opt options[] = {
      .arg = "auto|BYTES",
      .parse = net_parse_auto,
      .scope = &by_rdma,
-     .help = "messages up to this size go with the request"},
+     .help = "messages up to this size are sent inline"},
     {.name = "signal",
      .type = OPT_U64,
      SWEPT,
@@ -257,57 +257,55 @@ static const struct opt options[] = {
      .def = "0",
      .max = 8192,
      .scope = &rdma_streams,
-     .help = "one of so many requests is signalled; 0: chosen by size and depth"},
-    WIRE_OPT_COMPLETION(SWEPT, AT(completion), .scope = &by_rdma,
-                        .help = "how a thread learns of it: it polls, or sleeps until an event"),
+     .help = "one request in N is signalled; 0: chosen by size and depth"},
+    WIRE_OPT_COMPLETION(
+        SWEPT, AT(completion), .scope = &by_rdma,
+        .help = "how a thread waits for completions: it polls, or sleeps until an event"),
     WIRE_OPT_MTU(SWEPT, AT(mtu), .scope = &by_rdma),
     WIRE_OPT_GID_INDEX(SWEPT, AT(gid_index), .scope = &by_rdma),
     {.name = "connect",
      CHOICE(connect, net_connects),
      .def = "exchange",
      .scope = &by_rdma,
-     .help = "exchange: over our own connection; cm: by the RDMA connection manager (iWARP needs "
-             "it)"},
+     .help = "exchange: over the control connection; cm: by the RDMA connection manager (iWARP "
+             "needs it)"},
     {.name = "qp-timeout",
      .type = OPT_U64,
      AT(timeout),
      .def = "0",
      .max = 31,
      .scope = &by_rdma,
-     .help = "4.096 us * 2^N; 0: chosen"},
+     .help = "time-out of a queue pair, 4.096 us * 2^N; 0: default"},
     {.name = "qp-retry",
      .type = OPT_U64,
      AT(retry),
      .def = "0",
      .max = 7,
      .scope = &by_rdma,
-     .help = "sends again so often; 0: chosen"},
+     .help = "number of retries of a queue pair; 0: default"},
     {.name = "tune",
      .type = OPT_FLAG,
      AT(tune),
-     .help =
-         "look first for the fewest streams, the least depth and the smallest message that reach "
-         "95 % of the best bandwidth; then measure that"},
+     .help = "first search for the fewest streams, the smallest depth and the smallest message "
+             "that reach 95 % of the best bandwidth, then measure with these"},
     {.name = "no-cpu",
      .type = OPT_FLAG,
      AT(no_cpu),
-     .help =
-         "leave out what the CPUs spend, and the second that the idle machine is watched for it"},
+     .help = "do not measure CPU time, nor the idle load before"},
     {.name = "iterations",
      .letter = 'n',
      .type = OPT_U64,
      AT(iterations),
      .def = "0",
-     .help =
-         "ends when so many messages have arrived, neither sooner nor, unless --budget says so, "
-         "later; 0: when it has converged"},
+     .help = "number of messages to measure; 0: until converged. Only --budget, if it is given, "
+             "ends the measurement earlier"},
     {.name = "duration",
      .letter = 'D',
      .type = OPT_DURATION,
      AT(duration_ns),
      .arg = "TIME",
-     .help = "measures for so long, however soon it converges; as with -n, at most 20 million "
-             "samples are kept (pings: one each), unless --max-samples says more"},
+     .help = "time to measure, even if converged earlier. As with -n, at most 20 million samples "
+             "are kept, unless --max-samples is larger; a ping is one sample"},
     {.name = "inject",
      .type = OPT_CHOICE,
      .flags = OPT_HIDDEN,
@@ -415,19 +413,17 @@ static void say_backends(backend_say_fn *say, void *arg)
 const struct bench bench = {
     .name = "net",
     .help = "messages to another process or machine: bandwidth, latency, rate, CPU cost",
-    .about =
-        "With no HOST a second process on this machine is the peer. Between machines: on one\n"
-        "`plumb-net --listen 0.0.0.0 --secret-file F`, on the other `plumb-net HOST --secret-file "
-        "F`;\n"
-        "or `mpirun -np 2 plumb-net`. The secret keeps strangers out: docs/security.md.\n"
-        "Bandwidth is goodput: payload that has arrived, over the time between the first and the "
-        "last\n"
-        "arrival of a sample. Latency is half of a round trip (of a read: all of it), of at most\n"
-        "100,000 messages unless -D, -n or --max-samples says how long or how many. CPU seconds a "
-        "GB\n"
-        "are those of the threads, and of the whole machine less what it spends when idle. The "
-        "system's\n"
-        "counters of every NIC prove which way the bytes went: another one than asked is wrong.",
+    .about = "Without HOST, a second process on this machine is the peer. Between machines,\n"
+             "start `plumb-net --listen 0.0.0.0 --secret-file F` on one and `plumb-net HOST\n"
+             "--secret-file F` on the other, or use `mpirun -np 2 plumb-net`. Only clients\n"
+             "with the secret can connect (docs/security.md).\n"
+             "\n"
+             "Bandwidth is goodput: the payload that arrived, over the time between the first\n"
+             "and the last arrival of a sample. Latency is half of a round trip (of a read:\n"
+             "the whole one), over at most 100,000 messages, unless -D, -n or --max-samples is\n"
+             "given. CPU seconds per GB are those of the threads, and of the whole machine\n"
+             "minus its idle load. The system's counters of every NIC prove which path the\n"
+             "bytes took. If it is another path than requested, the row is wrong.",
     .needs = "peer",
     .arguments = "[HOST]",
     .options = options,

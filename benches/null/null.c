@@ -156,7 +156,7 @@ static const struct opt options[] = {
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(number),
      .def = "1",
-     .help = "a number that makes cases differ"},
+     .help = "any number; each value is a separate case"},
     {.name = "level",
      .type = OPT_DURATION,
      .flags = OPT_LIST | OPT_COLUMN,
@@ -164,16 +164,15 @@ static const struct opt options[] = {
      .def = "100us",
      .min = 1,
      .max = 1000000000000,
-     .help = "true median of the simulated time, whatever the noise"},
+     .help = "true median of the simulated time"},
     {.name = "noise",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(noise),
      .def = "normal",
      .choices = noises,
-     .help = "how samples scatter: two-levels has 30 % of them 10 % above the others, ar1 is "
-             "correlated with "
-             "phi 0.9"},
+     .help =
+         "distribution of the samples. two-levels: 30 % are 10 % higher; ar1: correlated, phi 0.9"},
     {.name = "spread",
      .type = OPT_FRACTION,
      .flags = OPT_LIST | OPT_COLUMN,
@@ -184,14 +183,14 @@ static const struct opt options[] = {
      .type = OPT_DURATION,
      .offset = AT(sleep_ns),
      .def = "0s",
-     .help = "really wait so long in each sample"},
+     .help = "time to sleep in each sample"},
     {.name = "fault",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,
      .offset = AT(fault),
      .def = "none",
      .choices = faults,
-     .help = "misbehave, to test the harness"},
+     .help = "a fault to simulate, to test the harness"},
     {.name = NULL},
 };
 
@@ -200,11 +199,10 @@ static const struct bench_rows rows = {.metrics = metrics};
 
 const struct bench bench = {
     .name = "null",
-    .help = "measures nothing: simulated samples of a known distribution, to test the suite itself",
-    .about = "No clock is read: each sample is drawn from the distribution that --noise names "
-             "around --level. The rows say\n"
-             "origin=simulated. Use it to see what the statistics make of a known truth, and to "
-             "time the harness alone.",
+    .help = "measures nothing: simulated samples of a known distribution, to test the suite",
+    .about = "Each sample is drawn from the distribution of --noise around --level, and no\n"
+             "clock is read. Rows have origin=simulated. Use it to test the statistics with a\n"
+             "known truth, and to time the harness alone.",
     .needs = "",
     .options = options,
     .params_size = sizeof(struct params),

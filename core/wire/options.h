@@ -17,17 +17,17 @@
      .help = "SO_SNDBUF and SO_RCVBUF; 0: the kernel tunes them"}
 #define WIRE_OPT_BUSY_POLL(...)                                                                    \
     {.name = "busy-poll", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 1000000,                \
-     .help = "SO_BUSY_POLL, us; 0: as the system has it"}
+     .help = "SO_BUSY_POLL in us; 0: the system's value"}
 #define WIRE_OPT_CONGESTION(...)                                                                   \
     {.name = "congestion", .type = OPT_STRING, __VA_ARGS__, .arg = "NAME"}
 #define WIRE_OPT_DATA_PORT(...)                                                                    \
     {.name = "data-port", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 65000}
 #define WIRE_OPT_MTU(...)                                                                          \
     {.name = "mtu", .type = OPT_U64, __VA_ARGS__, .def = "0", .max = 4096,                         \
-     .help = "of the path; 0: the port's"}
+     .help = "path MTU; 0: the port's"}
 #define WIRE_OPT_GID_INDEX(...)                                                                    \
     {.name = "gid-index", .letter = 'x', .type = OPT_CUSTOM, __VA_ARGS__, .def = "auto",           \
-     .arg = "auto|N", .parse = net_parse_auto, .help = "which GID of the port (RoCE v1 or v2)"}
+     .arg = "auto|N", .parse = net_parse_auto, .help = "index of the port's GID (RoCE v1 or v2)"}
 #define WIRE_OPT_COMPLETION(...)                                                                   \
     {.name = "completion", .type = OPT_CHOICE, __VA_ARGS__, .choices = net_completions,            \
      .def = "poll"}

@@ -93,18 +93,16 @@ static const char *undecided(const struct gate *g)
     if (!g->tally.held)
         return "no case of the run has a baseline";
     if (g->tally.doubtful && o->together)
-        return pool_text(
-            pool,
-            "%zu of %zu cases lost together (%.1f %% in the middle, %zu gained), as where "
-            "a run comes up slower in all: more baselines would tell",
-            o->n_down, o->n_judged, 100 * (1 - o->moved), o->n_up);
-    if (g->tally.doubtful)
-        return pool_text(
-            pool, "a loss is likely in %s, and not proven by these baselines: more would tell",
-            show_count(pool, g->tally.doubtful, "case"));
-    if (g->tally.unseen == g->tally.held && o->runs_unknown)
         return pool_text(pool,
-                         "one baseline of %s does not tell how runs differ: more baselines would",
+                         "%zu of %zu cases lost together (%.1f %% in the middle, %zu gained): "
+                         "maybe the whole run "
+                         "is slower; add baselines",
+                         o->n_down, o->n_judged, 100 * (1 - o->moved), o->n_up);
+    if (g->tally.doubtful)
+        return pool_text(pool, "a loss is likely in %s, but not proven: add baselines",
+                         show_count(pool, g->tally.doubtful, "case"));
+    if (g->tally.unseen == g->tally.held && o->runs_unknown)
+        return pool_text(pool, "one baseline of %s does not show how runs differ: add baselines",
                          show_count(pool, o->n_judged, "case"));
     if (g->tally.unseen == g->tally.held)
         return pool_text(pool, "no case could have shown a loss of %s",
@@ -139,8 +137,8 @@ static const char *unrest_of(const struct gate *g)
 
     return unrest >= UNREST_TOLD && g->verdict != GATE_FIRST
                ? pool_text(&g->p->report.pool,
-                           "; the two runs differ %.1f times as much as their launches do: more "
-                           "baselines would tell losses sooner",
+                           "; the two runs differ %.1f times as much as their launches do: add "
+                           "baselines to find smaller losses",
                            unrest)
                : "";
 }
@@ -167,7 +165,7 @@ static const char *words_verdict(const struct gate *g)
         what = undecided(g);
         break;
     case GATE_FIRST:
-        what = "nothing was judged: there is no baseline to hold this run against";
+        what = "nothing was judged: there is no baseline";
         break;
     default:
         what = "no regression is proven";
@@ -185,15 +183,14 @@ static const char *words_unseen(const struct gate *g)
         return pool_text(pool, "no case could have shown a loss of %s: nothing was judged", see);
     if (!g->tally.held)
         return pool_text(pool,
-                         "no case was held against a baseline, so none could have shown a "
+                         "no case was compared with a baseline, so none could have shown a "
                          "loss of %s",
                          see);
     if (!g->tally.unseen)
         return pool_text(pool, "0 of %s could not have shown a loss of %s: all would have",
                          show_count(pool, g->tally.held, "case"), see);
-    return pool_text(pool, "%zu of %s could not have shown a loss of %s: a pass says nothing of %s",
-                     g->tally.unseen, show_count(pool, g->tally.held, "case"), see,
-                     g->tally.unseen == 1 ? "it" : "them");
+    return pool_text(pool, "%zu of %s could not have shown a loss of %s: there it may be missed",
+                     g->tally.unseen, show_count(pool, g->tally.held, "case"), see);
 }
 
 struct words_figures words_figures(struct pool *pool, const struct pair *pair)

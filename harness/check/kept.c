@@ -90,11 +90,10 @@ static const char *unknown_text(struct pool *pool, const struct environment_word
 
     for (size_t i = 0; i < e->n_unknown && i < NAMED_MAX; i++)
         list = show_joined(pool, list, e->unknown[i]);
-    return e->n_unknown ? pool_text(pool,
-                                    "; not told by the run or by its baselines, and not "
-                                    "compared: %s",
-                                    and_more(pool, list, e->n_unknown))
-                        : "";
+    return e->n_unknown
+               ? pool_text(pool, "; missing in the run or its baselines, and not compared: %s",
+                           and_more(pool, list, e->n_unknown))
+               : "";
 }
 
 /* --- gains --- */
@@ -216,7 +215,7 @@ static const char *accepted_cases(const struct kept_words *w)
                      "accepted: the level of %s in this run, in the history '%s'%s; later runs are "
                      "held against it there, and against none before it; %s: %s%s%s%s",
                      cases_text(w->g, a->keys, a->n_keys), w->history,
-                     w->made ? ", which was made for it" : "",
+                     w->made ? ", a new file" : "",
                      left ? "the other cases are not good" : "the other cases", done_of(w->how),
                      standing_text(w), with_environment(pool, &w->kept->environment),
                      reason_text(pool, a->reason));
@@ -225,7 +224,7 @@ static const char *accepted_cases(const struct kept_words *w)
 static const char *accepted_run(const struct kept_words *w)
 {
     struct pool *pool = &w->g->p->report.pool;
-    const char *made = w->made ? ", which was made for it" : "";
+    const char *made = w->made ? ", a new file" : "";
     const char *what =
         w->kept->taken
             ? pool_text(pool,
@@ -249,10 +248,9 @@ static const char *kept_sentence(const struct kept_words *w)
 
     if (k->judged.acceptance)
         return k->acceptance.n_keys ? accepted_cases(w) : accepted_run(w);
-    return pool_text(pool, "history '%s'%s: %s%s%s%s%s", w->history,
-                     w->made ? ", which was made for it" : "", done_of(w->how), standing_text(w),
-                     settled_text(w, true), settled_text(w, false),
-                     unknown_text(pool, &k->environment));
+    return pool_text(pool, "history '%s'%s: %s%s%s%s%s", w->history, w->made ? ", a new file" : "",
+                     done_of(w->how), standing_text(w), settled_text(w, true),
+                     settled_text(w, false), unknown_text(pool, &k->environment));
 }
 
 /* A loss that became the baseline would be gone the next night, and so would a case that failed; and one that is likely

@@ -149,7 +149,7 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     made n2 2
     tell n2 "$limits = {'cgroup_version': 2, 'cpu_quota': 0.3}"
     night 0 n2 2
-    grep -q 'as a baseline for later ones; not told by the run or by its baselines, and not compared: CPU quota, memory allowed$' out
+    grep -q 'as a baseline for later ones; missing in the run or its baselines, and not compared: CPU quota, memory allowed$' out
     [ "$(json n2.json "o['kept']['standing'], o['kept']['environment']['unknown']")" = "('baseline', ['CPU quota', 'memory allowed'])" ]
     # From then on one of them tells.
     made n3 3

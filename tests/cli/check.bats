@@ -176,7 +176,7 @@ json() { # json FILE EXPRESSION on the object o
     check 0 b --baseline a --strict
     # what these data could have shown, one run against one, lies between 1.3 % and 1.7 %
     check 0 b --baseline a --margin 1% --see 1.4%
-    tail -n 1 out | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.4 %: a pass says nothing of them"
+    tail -n 1 out | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.4 %: there it may be missed"
     check 3 b --baseline a --margin 1% --see 1.4% --strict
     grep -q '^inconclusive: --strict asks for all cases' out
     check 3 b --baseline a --margin 0.1% --see 0.2%
@@ -263,7 +263,7 @@ END
     for i in 1 2; do made n$i --seed $i --cases 3 --level-spread .002; done
     check 3 n1 --update-baseline
     check 3 n2 --update-baseline # of one baseline three cases do not tell how runs differ
-    grep -q '^inconclusive: one baseline of 3 cases does not tell how runs differ: more baselines would' out
+    grep -q '^inconclusive: one baseline of 3 cases does not show how runs differ: add baselines' out
     for i in 3 4 5; do
         made n$i --seed $i --cases 3 --level-spread .002 --shift 'memory*=0.7'
         check 1 n$i --update-baseline
@@ -292,7 +292,7 @@ END
         made b$i --seed "2$i" --spread 0.001 --run-spread 0.01
         check 3 b$i --baseline a$i --json j.json
         [ "$(json j.json "o['counts']['regressed'], o['unrest'] > 10")" = "(0, True)" ]
-        grep -q 'the two runs differ [0-9.]* times as much as their launches do: more baselines would' out
+        grep -q 'the two runs differ [0-9.]* times as much as their launches do: add baselines' out
         check 3 b$i --baseline a$i --only 'memory|' --json only.json
         python3 - <<'END'
 import json
@@ -311,7 +311,7 @@ END
     losses=(--shift '[gmc]*=0.94')
     made n2 --seed 2 "${losses[@]}"
     check 3 n2 --update-baseline --json j.json
-    grep -qE '^inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\), as where a run comes up slower in all' out
+    grep -qE '^inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\): maybe the whole run is slower' out
     grep -q 'but is no baseline, as a loss beyond the margin is likely in' out
     [ "$(json j.json "o['moved_together']['seen'], o['counts']['regressed'], {c['doubt'] for c in o['cases']} & {'together'}")" = "(True, 0, {'together'})" ]
     mkdir all
@@ -434,7 +434,7 @@ END
     grep -q 'this run was not added' out
     [ "$(grep -c 'will have a baseline' out)" -eq 0 ]
     check 0 n1 --accept --history other.db
-    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'other.db', which was made for it;"
+    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'other.db', a new file;"
     check 0 n1 --accept --history other.db
     [ "$(grep -c 'was made' out)" -eq 0 ]
     check 2 n1 --update-baseline --history none/h.db

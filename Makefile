@@ -55,11 +55,11 @@ ALL_LDFLAGS := -Wl,--gc-sections -Wl,--as-needed -Wl,--disable-new-dtags -Wl,-rp
 CORE_LIBS := $(HWLOC_LIBS) $(LIBSODIUM_LIBS) -lm -lpthread -ldl -lrt
 HARNESS_LIBS := $(JANSSON_LIBS) $(LIBYAML_LIBS) $(LIBCSV_LIBS) $(SQLITE_LIBS)
 
-# core/bench/main.c is in the benchmarks alone, harness/main.c in plumb; any program may use the rest.
+# core/bench/main.c is in the benchmarks alone, harness/plumb/main.c in plumb; any program may use the rest.
 CORE_SRC := $(filter-out core/bench/main.c,$(wildcard core/*.c core/*/*.c core/wire/tcp/*.c))
 # One of these two: what proves a secret, or says that nothing here can.
 CORE_SRC := $(filter-out core/group/secret_$(if $(HAVE_LIBSODIUM),none,sodium).c,$(CORE_SRC))
-HARNESS_SRC := $(filter-out harness/main.c,$(wildcard harness/*.c harness/*/*.c))
+HARNESS_SRC := $(filter-out harness/plumb/main.c,$(wildcard harness/*.c harness/*/*.c))
 # The same of the history of runs.
 HARNESS_SRC := $(filter-out harness/history/history_db_$(if $(HAVE_SQLITE),none.c,sqlite%),$(HARNESS_SRC))
 # A benchmark is a folder, or one file.
@@ -130,7 +130,7 @@ $(BENCH_BIN): $(BUILD)/obj/core/bench/main.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(CORE_LIBS)
 
-$(BUILD)/bin/plumb: $(BUILD)/obj/harness/main.o $(HARNESS_OBJ) $(CORE_LIB)
+$(BUILD)/bin/plumb: $(BUILD)/obj/harness/plumb/main.o $(HARNESS_OBJ) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)$(link) $(HARNESS_LIBS) $(CORE_LIBS)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One run: its plan and folder, its launches, its end. See run.h. The command line is in cmd.c. */
+/* One run: its plan and folder, its launches, its end. See run.h. */
 #include "harness/run/run.h"
 
 #include <errno.h>

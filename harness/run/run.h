@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb run SUITE: plan, launch, store, report. */
+/* One run of a suite: plan, launch, store, report. Its command line is in harness/plumb/run.c. */
 #ifndef PLUMB_HARNESS_RUN_H
 #define PLUMB_HARNESS_RUN_H
 
 #include <stdbool.h>
 #include <stdint.h>
-
-int cmd_run(int argc, char **argv); /* argv[0] is "run"; returns the exit code */
 
 /* The options of the command. Texts that were not given are NULL, numbers 0. */
 struct run_options {

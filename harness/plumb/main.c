@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb: the table of its commands, the benchmarks as commands (plumb gemm is plumb-gemm, as git
- * finds its commands), and plumb list. */
+/* The table of commands, the benchmarks as commands (plumb gemm is plumb-gemm, as git finds its
+ * commands), and plumb list. See plumb.h. */
+#include "harness/plumb/plumb.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +22,6 @@
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
 #include "harness/report/report.h"
-#include "harness/run/run.h"
 
 /* ---- plumb list: what there is on this machine, and why not ---- */
 

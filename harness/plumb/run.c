@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The command line of plumb run. See run.h. */
-#include "harness/run/run.h"
+/* The command line of plumb run. See plumb.h. */
+#include "harness/plumb/plumb.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include "harness/command.h"
 #include "harness/hosts/hosts.h"
 #include "harness/plan/suite.h"
+#include "harness/run/run.h"
 
 /* The options as the table fills them in. */
 struct given {

@@ -46,7 +46,7 @@ static struct launch **sorted(const struct plan *p)
 
 /* Moves each launch of a that b has to the front of a, and its twin into `twins`. */
 static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct launch *twins,
-                    struct common *told)
+                    struct common *common)
 {
     size_t n = 0;
 
@@ -54,7 +54,7 @@ static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct lau
         struct launch *l = &a->launches[i];
         struct launch **found = bsearch(&l, of_b, n_b, sizeof(struct launch *), compare_launches);
         if (!found || !(*found)->bench) {
-            tell(l, &told->n_only_a, told->only_a);
+            tell(l, &common->n_only_a, common->only_a);
             release_launch(l);
             continue;
         }
@@ -69,21 +69,21 @@ static size_t match(struct plan *a, struct launch **of_b, size_t n_b, struct lau
     return n;
 }
 
-int common_plan(struct plan *a, struct plan *b, struct common *told)
+int common_plan(struct plan *a, struct plan *b, struct common *common)
 {
     struct launch **of_b = sorted(b), *twins = calloc(a->n + 1, sizeof(*twins));
 
-    *told = (struct common){0};
+    *common = (struct common){0};
     if (!of_b || !twins) {
         free(of_b);
         free(twins);
         return -ENOMEM;
     }
-    a->n = match(a, of_b, b->n, twins, told);
+    a->n = match(a, of_b, b->n, twins, common);
     for (size_t i = 0; i < b->n; i++) {
         if (b->launches[i].rows)
             continue;
-        tell(&b->launches[i], &told->n_only_b, told->only_b);
+        tell(&b->launches[i], &common->n_only_b, common->only_b);
         release_launch(&b->launches[i]);
     }
     free(b->launches);

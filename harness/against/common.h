@@ -13,7 +13,7 @@ struct common {
 /* Leaves in both plans the launches that both have (the same benchmark, arguments and repeat), in
  * the order of a. b takes a's numbers of cases, and each launch the longer time-out. Each plan
  * keeps its own margins. 0, -ENOENT where there is none, -ENOMEM. */
-int common_plan(struct plan *a, struct plan *b, struct common *told);
+int common_plan(struct plan *a, struct plan *b, struct common *common);
 
 /*
  * Sets `turn` in each launch of two common plans: which target goes first. 0 or -ENOMEM.

@@ -104,20 +104,20 @@ static int ask_plans(struct leader *g, const char *suite, const char *config, co
 /* Leaves the launches that both can make, and decides which target goes first in each. */
 static int agree(struct leader *g)
 {
-    struct common told;
-    int err = common_plan(&g->t[0].plan, &g->t[1].plan, &told);
+    struct common common;
+    int err = common_plan(&g->t[0].plan, &g->t[1].plan, &common);
 
     if (err == -ENOENT)
         snprintf(g->error, sizeof(g->error),
                  "the two targets have no case in common: the suite means other things there (a "
                  "has '%s', for example)",
-                 told.only_a);
-    if (!err && (told.n_only_a || told.n_only_b))
+                 common.only_a);
+    if (!err && (common.n_only_a || common.n_only_b))
         fprintf(stderr,
                 "plumb run: left out, since one target alone has them: %zu launches of a%s%s, "
                 "%zu of b%s%s\n",
-                told.n_only_a, told.n_only_a ? ", such as " : "", told.only_a, told.n_only_b,
-                told.n_only_b ? ", such as " : "", told.only_b);
+                common.n_only_a, common.n_only_a ? ", such as " : "", common.only_a,
+                common.n_only_b, common.n_only_b ? ", such as " : "", common.only_b);
     return err ? err : common_turns(&g->t[0].plan, &g->t[1].plan, g->options->seed);
 }
 

@@ -12,7 +12,7 @@
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
 
-#define CHECK_CLOCK_S 1.0 /* further apart, as far as it can be told, is another time */
+#define CHECK_CLOCK_S 1.0 /* the largest difference that is accepted, beyond its uncertainty */
 
 #define AT_ONCE       32 /* connections */
 #define JOBS_AT_ONCE  8  /* of mpirun or srun */

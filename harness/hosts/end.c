@@ -375,7 +375,7 @@ void ends_stop(struct end *ends, unsigned n, uint64_t grace_ns)
         end_hang_up(&ends[i]);
     ends_wait(ends, n, grace_ns);
     kill_all(ends, n, SIGTERM);
-    wait_until_all(ends, n, has_ended, KILL_NS); /* who holds their pipes still says nothing more */
+    wait_until_all(ends, n, has_ended, KILL_NS); /* another process may still hold their pipes */
     kill_all(ends, n, SIGKILL);
     for (unsigned i = 0; i < n; i++) {
         struct end *e = &ends[i];

@@ -449,7 +449,7 @@ static int look_for_gone(struct work *w)
                         connection->first, e->status, *e->last ? ": " : "", e->last);
 }
 
-/* Is anybody lost of whom who leads says nothing? In a job its launcher ends all. */
+/* Is an end lost that the leader does not report? In a job its launcher ends all. */
 static int look_at_others(struct work *w)
 {
     if (is_job(w))

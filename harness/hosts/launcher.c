@@ -328,7 +328,7 @@ static int check_mpirun(struct hosts_run *run, char *error, size_t len)
     return err;
 }
 
-/* Open MPI refuses to be started by root, unless told; containers have no other user. */
+/* Open MPI refuses root without these variables; containers have no other user. */
 static void mpirun_command(const struct hosts_order *order, struct argv *w)
 {
     bool hydra = order->run->hydra, group = order->task == TASK_GROUP_RANKS;

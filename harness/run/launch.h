@@ -31,10 +31,10 @@ struct launch_context {
 /* What came of it: everything that store_commit needs. */
 struct launched {
     struct launch_record record;
-    bool cancelled;    /* to be forgotten: the launch stays to do */
-    bool wrong;        /* a row says wrong data */
-    bool lost;         /* a rank was lost that none of it needed: see summary */
-    bool known;        /* it failed, by what was told before: one of its hosts cannot take part */
+    bool cancelled; /* to be forgotten: the launch stays to do */
+    bool wrong;     /* a row says wrong data */
+    bool lost;      /* a rank was lost that none of it needed: see summary */
+    bool known;     /* it failed for a reason already printed: one of its hosts cannot take part */
     char summary[256]; /* one line for the log of a failure: "memory --op triad: killed by signal
                           11" */
     uint64_t child_ns; /* the time that the benchmark itself took */

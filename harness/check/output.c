@@ -7,9 +7,9 @@
 
 #include "harness/check/gate.h"
 #include "harness/compare/view.h"
+#include "harness/document/markdown_text.h"
+#include "harness/document/utf8.h"
 #include "harness/history/history_db_build.h"
-#include "harness/report/markdown_text.h"
-#include "harness/report/utf8.h"
 
 /* ---- The verdict on a terminal. What was lost comes first, the verdict last. ---- */
 

@@ -6,8 +6,8 @@
 
 #include "core/build_info.h"
 #include "harness/compare/view.h"
+#include "harness/document/html.h"
 #include "harness/report/assets.h"
-#include "harness/report/html.h"
 #include "harness/report/show.h"
 
 /* The forest plot of a page: positions are shares of the cell's width, so that it fits any screen

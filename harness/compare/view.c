@@ -9,8 +9,8 @@
 
 #include "core/exit_code.h"
 #include "harness/compare/text.h"
+#include "harness/document/utf8.h"
 #include "harness/report/show.h"
-#include "harness/report/utf8.h"
 
 static bool is_ready(const struct pair *pair)
 {

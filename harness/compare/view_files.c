@@ -6,7 +6,7 @@
 
 #include "harness/compare/text.h"
 #include "harness/compare/view.h"
-#include "harness/report/markdown_text.h"
+#include "harness/document/markdown_text.h"
 #include "harness/report/show.h"
 
 /* ---- A comparison as Markdown that GitHub renders. What comes from files is escaped. ---- */

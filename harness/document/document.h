@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "harness/report/pool.h"
+#include "harness/document/pool.h"
 
 /* Colour is for where someone should act. */
 enum tone {

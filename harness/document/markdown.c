@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 
+#include "harness/document/markdown_text.h"
 #include "harness/document/tree.h"
-#include "harness/report/markdown_text.h"
 
 /* At the beginning of a line these begin a list, a heading, or underline one. */
 static void line_text(FILE *out, const char *text)

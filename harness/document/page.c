@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "harness/document/html.h"
 #include "harness/document/tree.h"
-#include "harness/report/html.h"
 
 /* The assembler takes it in as it is; the path is from the root of the sources, where make runs. */
 __asm__(".pushsection .rodata.document_style,\"a\"\n"

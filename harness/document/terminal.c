@@ -8,7 +8,7 @@
 
 #include "core/text.h"
 #include "harness/document/tree.h"
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 #define GAP  2 /* blanks between columns */
 #define HANG 2 /* what goes on in the next line */

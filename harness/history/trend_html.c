@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "core/build_info.h"
+#include "harness/document/html.h"
 #include "harness/history/trend.h"
 #include "harness/report/assets.h"
-#include "harness/report/html.h"
 #include "harness/report/plot.h"
 
 /* ---- The plot of one case's history: values, levels as lines, a mark at the run of each step ---- */

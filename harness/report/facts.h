@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "harness/report/pool.h"
+#include "harness/document/pool.h"
 
 struct machine_fact {
     const char *name;

@@ -22,7 +22,7 @@
 
 #include "core/bench_rows.h"
 #include "core/levels.h"
-#include "harness/report/pool.h"
+#include "harness/document/pool.h"
 #include "harness/store/run_folder.h"
 
 enum row_field {

@@ -7,9 +7,9 @@
 #include "core/build_info.h"
 #include "core/units.h"
 #include "harness/document/document.h"
+#include "harness/document/html.h"
 #include "harness/report/assets.h"
 #include "harness/report/glossary.h"
-#include "harness/report/html.h"
 #include "harness/report/show.h"
 #include "harness/report/summary.h"
 

@@ -2,7 +2,7 @@
 /* How to do a run again: command, suite, seed, versions, and the configuration itself. */
 #include <string.h>
 
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 #include "harness/report/page.h"
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^"

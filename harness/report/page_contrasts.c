@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 

@@ -2,7 +2,7 @@
 /* The hosts of a run between machines: which they are, what reached them, and which rows are theirs. */
 #include <string.h>
 
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 

@@ -2,8 +2,8 @@
 /* What each machine is. */
 #include <string.h>
 
+#include "harness/document/html.h"
 #include "harness/report/facts.h"
-#include "harness/report/html.h"
 #include "harness/report/page.h"
 
 static const json_t *machine_of(const struct page *page, size_t run)

@@ -2,7 +2,7 @@
 /* The plots, with legends that are text of the page. */
 #include <string.h>
 
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 #include "harness/report/page.h"
 
 static void write_key(FILE *out, const struct plot *plot, const struct plot_line *line,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/row.h"
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
 

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 /* How one picture differs from another of the same plot. */
 struct format {

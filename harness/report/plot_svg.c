@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "harness/document/utf8.h"
 #include "harness/report/plot.h"
-#include "harness/report/utf8.h"
 
 /* Okabe and Ito's colours, which people with any kind of colour blindness can tell apart; yellow,
  * which white swallows, is replaced by a dark olive, and black, which is the text's, by grey. The

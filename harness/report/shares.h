@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "harness/report/pool.h"
+#include "harness/document/pool.h"
 
 /* The text itself where all n are the same; else "6.1 in 2 of 3 runs, 6.5 in 1", in the order in which they come first,
  * and *mixed (may be NULL) is set. Those that are "" count among the n alone. things: "runs". Lives in the pool. */

@@ -14,7 +14,7 @@
 
 #include "check_runs.h"
 #include "harness/check/output.h"
-#include "harness/report/markdown_text.h"
+#include "harness/document/markdown_text.h"
 
 static void write_data(FILE *out, const char *text)
 {

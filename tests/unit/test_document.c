@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "core/text.h"
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 static const struct document_column columns[] = {
     {"component", COLUMN_STAYS, false},    {"test", COLUMN_STAYS, false},

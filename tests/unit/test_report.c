@@ -15,12 +15,12 @@
 
 #include <cmocka.h>
 
+#include "harness/document/html.h"
+#include "harness/document/utf8.h"
 #include "harness/report/headline.h"
-#include "harness/report/html.h"
 #include "harness/report/plot.h"
 #include "harness/report/series.h"
 #include "harness/report/show.h"
-#include "harness/report/utf8.h"
 #include "harness/text.h"
 #include "tests/unit/fake_run.h"
 #include "tests/unit/verdict_said.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Escaping for Markdown: see markdown_text.h. */
-#include "harness/report/markdown_text.h"
+#include "harness/document/markdown_text.h"
 
 #include <string.h>
 
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 void markdown_text(FILE *out, const char *text)
 {

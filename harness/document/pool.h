@@ -3,8 +3,8 @@
  * Memory of one report: many small things that live and die together. When memory is short, `failed`
  * stays set and texts are "": the report is made to its end and then not written.
  */
-#ifndef PLUMB_REPORT_POOL_H
-#define PLUMB_REPORT_POOL_H
+#ifndef PLUMB_DOCUMENT_POOL_H
+#define PLUMB_DOCUMENT_POOL_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Text that comes from files, in Markdown that GitHub renders. */
-#ifndef PLUMB_REPORT_MARKDOWN_TEXT_H
-#define PLUMB_REPORT_MARKDOWN_TEXT_H
+#ifndef PLUMB_DOCUMENT_MARKDOWN_TEXT_H
+#define PLUMB_DOCUMENT_MARKDOWN_TEXT_H
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* UTF-8: see utf8.h. */
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 #include <stdbool.h>
 

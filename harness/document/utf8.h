@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Telling UTF-8 from other bytes: what comes from files is shown only where it is text. */
-#ifndef PLUMB_HARNESS_UTF8_H
-#define PLUMB_HARNESS_UTF8_H
+#ifndef PLUMB_DOCUMENT_UTF8_H
+#define PLUMB_DOCUMENT_UTF8_H
 
 #include <stddef.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing HTML: see html.h. */
-#include "harness/report/html.h"
+#include "harness/document/html.h"
 
 #include <stdarg.h>
 #include <string.h>
 
-#include "harness/report/utf8.h"
+#include "harness/document/utf8.h"
 
 void html_text(FILE *out, const char *text)
 {

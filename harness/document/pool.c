@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory of one report: see pool.h. */
-#include "harness/report/pool.h"
+#include "harness/document/pool.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Writing HTML: whatever comes from a file goes through one of these. */
-#ifndef PLUMB_REPORT_HTML_H
-#define PLUMB_REPORT_HTML_H
+#ifndef PLUMB_DOCUMENT_HTML_H
+#define PLUMB_DOCUMENT_HTML_H
 
 #include <stdio.h>
 

@@ -132,6 +132,7 @@ struct columns {
     size_t *widths; /* 0: it goes under the line */
     size_t n;
     bool groups; /* the first column goes above the lines that have the same text in it */
+    bool stacks; /* and the second one above each of its lines */
 };
 
 static const char *shown(const struct pen *p, const struct cell *cell)
@@ -143,13 +144,18 @@ static const char *shown(const struct pen *p, const struct cell *cell)
                                     : text);
 }
 
+static size_t indent_of(const struct columns *c)
+{
+    return (c->groups ? HANG : 0) + (c->stacks ? HANG : 0);
+}
+
 static size_t line_width(const struct columns *c)
 {
     size_t width = 0;
 
     for (size_t i = 0; i < c->n; i++)
         width += c->widths[i] ? c->widths[i] + (width ? GAP : 0) : 0;
-    return width + (c->groups ? HANG : 0);
+    return width + indent_of(c);
 }
 
 static void natural_widths(const struct pen *p, const struct document_table *t, struct columns *c)
@@ -210,22 +216,33 @@ static bool has_groups(const struct document_table *t)
     return any;
 }
 
+/* The columns up to this one go above the lines. */
+static void take_above(const struct pen *p, const struct document_table *t, struct columns *c,
+                       size_t column)
+{
+    c->groups = true;
+    c->stacks = column;
+    natural_widths(p, t, c);
+    for (size_t i = 0; i <= column; i++)
+        c->widths[i] = 0;
+}
+
 /* Texts are wrapped before a column leaves the line, and then more of it. */
 static void fit_widths(const struct pen *p, const struct document_table *t, struct columns *c)
 {
     static const struct {
         size_t least; /* columns of text are wrapped to this */
         enum column_place leaves;
-    } steps[] = {{18, COLUMN_GOES_FIRST}, {14, COLUMN_GOES_LAST}, {1, COLUMN_STAYS}};
+    } steps[] = {{14, COLUMN_GOES_FIRST}, {12, COLUMN_GOES_LAST}, {1, COLUMN_STAYS}};
     size_t i;
 
     natural_widths(p, t, c);
     wrap_texts(p, t, c, 30);
-    if (line_width(c) > p->at.width && has_groups(t)) {
-        c->groups = true;
-        natural_widths(p, t, c);
-        c->widths[0] = 0;
-    }
+    if (line_width(c) > p->at.width && has_groups(t))
+        take_above(p, t, c, 0);
+    wrap_texts(p, t, c, 22);
+    if (line_width(c) > p->at.width && c->groups && c->n > 2 && !t->columns[1].number)
+        take_above(p, t, c, 1);
     for (size_t step = 0; step < sizeof(steps) / sizeof(*steps); step++) {
         wrap_texts(p, t, c, steps[step].least);
         while (line_width(c) > p->at.width && steps[step].leaves != COLUMN_STAYS &&
@@ -237,7 +254,7 @@ static void fit_widths(const struct pen *p, const struct document_table *t, stru
 static void print_header(const struct pen *p, const struct document_table *t,
                          const struct columns *c)
 {
-    size_t pad = c->groups ? HANG : 0;
+    size_t pad = indent_of(c);
 
     for (size_t i = 0; i < c->n; i++) {
         const char *name = t->columns[i].name;
@@ -259,7 +276,7 @@ static void print_header(const struct pen *p, const struct document_table *t,
 static bool print_cells(const struct pen *p, const struct document_table *t,
                         const struct columns *c, const struct document_row *row, const char **texts)
 {
-    size_t pad = c->groups ? HANG : 0;
+    size_t pad = indent_of(c);
     bool any = false;
 
     for (size_t i = 0; i < c->n; i++)
@@ -284,6 +301,11 @@ static bool print_cells(const struct pen *p, const struct document_table *t,
     return any;
 }
 
+static bool is_above(const struct columns *c, size_t column)
+{
+    return column ? c->stacks && column == 1 : c->groups;
+}
+
 static void print_under(const struct pen *p, const struct document_table *t,
                         const struct columns *c, const struct document_row *row)
 {
@@ -293,19 +315,20 @@ static void print_under(const struct pen *p, const struct document_table *t,
         const char *cell = shown(p, &row->cells[i]), *name = clean(p, t->columns[i].name);
         bool named = !strncmp(cell, name, strlen(name)); /* "+/- 3 %" */
 
-        if (!c->widths[i] && *cell && !(c->groups && !i))
+        if (!c->widths[i] && *cell && !is_above(c, i))
             text = pool_text(p->pool, "%s%s%s%s%s", text, *text ? "; " : "", named ? "" : name,
                              named ? "" : ": ", cell);
     }
     if (!*text)
         return;
-    blanks(p, 2 * HANG);
-    flow(p, text, 2 * HANG, 2 * HANG);
+    blanks(p, indent_of(c) + HANG);
+    flow(p, text, indent_of(c) + HANG, indent_of(c) + HANG);
 }
 
 static void print_table(const struct pen *p, const struct document_table *t)
 {
-    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns, false};
+    struct columns c = {pool_alloc(p->pool, t->n_columns, sizeof(*c.widths)), t->n_columns, false,
+                        false};
     const char **texts = pool_alloc(p->pool, t->n_columns, sizeof(*texts));
     const struct document_row *above = NULL;
 
@@ -316,6 +339,10 @@ static void print_table(const struct pen *p, const struct document_table *t)
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
         if (c.groups && !row_repeats(above, row))
             title(p, shown(p, &row->cells[0]));
+        if (c.stacks) {
+            blanks(p, HANG);
+            flow(p, shown(p, &row->cells[1]), HANG, HANG);
+        }
         for (size_t i = 0; i < c.n; i++)
             texts[i] = !i && row_repeats(above, row) ? "" : shown(p, &row->cells[i]);
         while (print_cells(p, t, &c, row, texts))

@@ -120,14 +120,54 @@ static void equal_notes_are_listed_once(void **state)
     free(text);
 }
 
+static char *table_at(size_t width, const char *second)
+{
+    struct pool pool = {0};
+    struct document *d = document_new(&pool);
+    struct document_table *t = document_table(d, columns, COLUMNS);
+    struct document_terminal at = {.width = width, .utf8 = true};
+    char *text;
+    size_t len;
+    FILE *out = open_memstream(&text, &len);
+
+    for (int i = 0; i < 2; i++) {
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text(i ? second : "Memory");
+        row[1] = cell_text("triad over a working set that is long");
+        row[2] = cell_value(73.53, "GB/s");
+        row[3] = cell_interval(100, 90, 120);
+        row[4] = cell_share(44.83, i);
+        row[5] = cell_word("undecided", TONE_NONE);
+    }
+    assert_int_equal(document_write_terminal(d, &at, out), 0);
+    fclose(out);
+    pool_release(&pool);
+    return text;
+}
+
 static void columns_leave_the_line_by_their_place(void **state)
 {
     (void)state;
-    struct document_terminal at = {.width = 60, .utf8 = true};
-    char *text = written("triad over a working set that is long", TERMINAL, at);
+    char *text = table_at(60, "Caches");
 
-    assert_has(text, "\n    of limit: 44.8 %\n");
+    assert_has(text, "\n  of limit: 44.8 %\n");
     assert_null(strstr(text, "value:"));
+    free(text);
+}
+
+/* Of components with several tests: a test has a line of its own before a column leaves. */
+static void a_table_that_is_narrower_yet_is_stacked(void **state)
+{
+    (void)state;
+    char *text = table_at(60, "Memory");
+
+    assert_string_equal(text, "         value        +/-     of limit  word\n"
+                              "Memory\n"
+                              "  triad over a working set that is long\n"
+                              "    73.53 GB/s  -10/+20 %       44.8 %  undecided\n"
+                              "  triad over a working set that is long\n"
+                              "    73.53 GB/s  -10/+20 %  ref. 44.8 %  undecided\n");
     free(text);
 }
 
@@ -448,6 +488,7 @@ int main(void)
         cmocka_unit_test(equal_notes_are_listed_once),
         cmocka_unit_test(columns_leave_the_line_by_their_place),
         cmocka_unit_test(a_narrow_table_has_groups),
+        cmocka_unit_test(a_table_that_is_narrower_yet_is_stacked),
         cmocka_unit_test(an_interval_has_one_side_where_both_are_alike),
         cmocka_unit_test(no_line_is_longer_than_asked),
         cmocka_unit_test(no_fact_is_cut),

@@ -68,8 +68,8 @@ const struct row_column row_columns[] = {
      "the most that is physically possible here, in the row's unit"},
     {"limit_kind", ROW_TEXT, AT(limit_kind),
      "how the limit is known (docs/limits.md): datasheet, sysfs, nvml, told (otherwise), measured, "
-     "or reference (no limit: the same "
-     "work on the same machine); empty: there is none"},
+     "reference (no limit: the same work on the same machine), or outdated (an earlier version "
+     "measured it); empty: there is none"},
     {"limit_link", ROW_TEXT, AT(limit_link),
      "the link that the limit is of: nvlink, pcie, infiniband, roce; empty: another, or none"},
     {"limit_scope", ROW_TEXT, AT(limit_scope),

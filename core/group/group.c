@@ -15,6 +15,7 @@
 
 #include "core/clock.h"
 #include "core/group/group.h"
+#include "core/hw/machine.h"
 
 #define TURNS_A_LOOK       1024  /* some tens of us */
 #define TURNS_BEFORE_SLEEP 20000 /* the peer sleeps between runs, when nothing comes for so long */
@@ -38,15 +39,6 @@ struct group {
     bool gone; /* the peer has been waited for */
     struct sigaction old_pipe;
 };
-
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
 
 unsigned group_rank(const struct group *g)
 {
@@ -78,7 +70,7 @@ static int look_at_peer(struct group *g)
 
 int group_pause(struct group *g, struct group_wait *wait)
 {
-    pause_cpu();
+    cpu_pause();
     if (++wait->turns % TURNS_A_LOOK)
         return 0;
     uint64_t now_ns = clock_now_ns();
@@ -95,7 +87,7 @@ static uint32_t wait_for_next(struct control *c, uint32_t seen)
     uint32_t now = seen;
 
     for (int turns = 0; now == seen && turns < TURNS_BEFORE_SLEEP; turns++) {
-        pause_cpu();
+        cpu_pause();
         now = atomic_load_explicit(&c->generation, memory_order_acquire);
     }
     while (now == seen) {

@@ -41,6 +41,16 @@ struct cpu_reading {
 int cpu_read(struct cpu_reading *r);
 int cpu_read_at(struct cpu_reading *r, const char *root); /* of a recorded /proc, for tests */
 
+/* In a loop that waits: leaves the core to its other thread for a moment. */
+static inline void cpu_pause(void)
+{
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
 uint64_t cpu_tick_ns(void);
 /* Has so long a time enough ticks for what is counted in them: twenty? */
 bool cpu_ticks_tell(double seconds);

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/clock.h"
+#include "core/hw/machine.h"
 #include "core/hw/topo.h"
 
 #define SPINS_BEFORE_SLEEP 20000 /* about 50 us: longer than the work between two samples */
@@ -37,20 +38,11 @@ struct team {
     struct member members[];
 };
 
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static void wait_until(_Atomic unsigned *count, unsigned value)
 {
     for (unsigned spins = 0; atomic_load_explicit(count, memory_order_acquire) != value; spins++) {
         if (spins < SPINS_BEFORE_YIELD)
-            pause_cpu();
+            cpu_pause();
         else
             sched_yield(); /* more threads than CPUs: let them come */
     }
@@ -72,7 +64,7 @@ static unsigned wait_for_next(struct team *t, unsigned seen)
         unsigned now = atomic_load_explicit(&t->generation, memory_order_acquire);
         if (now != seen)
             return now;
-        pause_cpu();
+        cpu_pause();
     }
     pthread_mutex_lock(&t->lock);
     while (atomic_load(&t->generation) == seen)

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/clock.h"
+#include "core/hw/machine.h"
 
 int fabric_fail(struct fabric *f, int err, const char *format, ...)
 {
@@ -124,15 +125,6 @@ int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device)
     return -1;
 }
 
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks, uint64_t start_ns,
                 uint64_t wait_ns)
 {
@@ -145,7 +137,7 @@ int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks,
         if (f->options.crowded && !yields)
             return 0;
         for (unsigned i = 0; i < looks && !rc && !f->options.crowded; i++) {
-            pause_cpu();
+            cpu_pause();
             rc = look(f);
         }
         if (rc)

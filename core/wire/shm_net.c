@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/hw/host_kernels.h"
+#include "core/hw/machine.h"
 #include "core/rng.h"
 
 #define SHM_RECEIVE_LEAST SHM_CHUNK_BYTES /* a receive buffer has so many bytes, or one message */
@@ -37,15 +38,6 @@ struct idle {
     uint64_t since_ns;
 };
 
-static inline void pause_cpu(void)
-{
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#elif defined(__aarch64__)
-    __asm__ volatile("yield");
-#endif
-}
-
 static int look(struct net_end *e, struct idle *idle)
 {
     uint64_t now_ns = clock_now_ns();
@@ -66,7 +58,7 @@ static int look(struct net_end *e, struct idle *idle)
 /* Nothing can move now. */
 static inline int wait_a_turn(struct net_end *e, struct idle *idle)
 {
-    pause_cpu();
+    cpu_pause();
     if (++idle->turns % TURNS_A_YIELD)
         return 0;
     sched_yield();

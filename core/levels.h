@@ -35,8 +35,8 @@ struct levels {
 // (n is 0), -EDOM (a value is NaN or infinite) or -ENOMEM.
 int levels_of_samples(const double *x, size_t n, struct levels *out);
 
-// How often samples, in the order of time, change between two levels. A share of time on a level, and a
-// median that follows from it, is known no better than from so many independent samples.
+// How often samples, in the order of time, change between two levels. A share of time on a level,
+// and a median that follows from it, is known no better than from so many independent samples.
 size_t levels_changes(const double *x, size_t n, const struct levels *levels);
 
 // Medians of several launches, in any order. Two launches on a level are the least that counts

@@ -27,8 +27,8 @@ struct correlation {
 #define LAGS_SHARE      0.25 // of the series, the longest lag looked at
 #define NEIGHBOUR_LIMIT 1.3  // of 1 / sqrt(n): a lone lag-one correlation below counts as chance
 
-// A score of each sample, less their mean, summed into blocks where the series is long: the sum over
-// a block has the same long-run variance per sample, and autocovariances cost blocks x lags.
+// A score of each sample, less their mean, summed into blocks where the series is long: the sum
+// over a block has the same long-run variance per sample, and autocovariances cost blocks x lags.
 struct scores {
     double *z;
     size_t blocks;
@@ -36,8 +36,8 @@ struct scores {
     double variance; // of the score of one sample
 };
 
-// What samples are scored by: by its rank among these values, or where there are none by its side of
-// the median.
+// What samples are scored by: by its rank among these values, or where there are none by its side
+// of the median.
 struct scale {
     double median;
     double *sorted;
@@ -449,7 +449,8 @@ int stats_ci_median(const double *x, size_t n, double confidence, struct median_
     return rc;
 }
 
-// Correlation of neighbours by their ranks, less its mean for independent samples, in standard errors.
+// Correlation of neighbours by their ranks, less its mean for independent samples, in standard
+// errors.
 static double neighbours(const double *x, size_t n)
 {
     double squares = 0, products = 0, last = 0;
@@ -466,8 +467,8 @@ static double neighbours(const double *x, size_t n)
     return squares > 0 ? (products / squares + 1 / (double)n) * sqrt((double)n) : 0;
 }
 
-// Below STATS_INTERVAL_FROM strong correlation looks like none; up to TOLD_FROM it is seen, but not how far it
-// goes. Samples that are all equal are as independent as a coarse clock lets them be.
+// Below STATS_INTERVAL_FROM strong correlation looks like none; up to TOLD_FROM it is seen, but not
+// how far it goes. Samples that are all equal are as independent as a coarse clock lets them be.
 static bool is_told(const double *x, size_t n)
 {
     size_t equal = 1;

@@ -22,8 +22,8 @@
 // Fewer samples than these cannot say how far one depends on the one before.
 #define STATS_INTERVAL_FROM 20
 
-// A run must not count as converged on fewer independent samples (effective_n) than this: of a wander
-// that it has seen little of, neither the median nor the time of correlation is known.
+// A run must not count as converged on fewer independent samples (effective_n) than this: of a
+// wander that it has seen little of, neither the median nor the time of correlation is known.
 #define STATS_INDEPENDENT_MIN 20
 
 struct summary {
@@ -56,32 +56,33 @@ int stats_check(const double *x, size_t n, double confidence);
 // The median and its interval alone, in O(n): what a sampler asks again and again. Errors as above.
 //
 // The interval is made of order statistics, interpolated between ranks, so that it holds for any
-// distribution. It is widened by the autocorrelation time (the longer of that of the signs of x - median
-// and that of the ranks: stats.h) and by how poorly that is known; a drift
-// or a slow wander therefore widens it, up to the extreme samples, never beyond. From 100 samples on it covers the true median in 93 to 97 % of
-// independent series and in at least 95 % of AR(1) series with phi up to 0.9; with fewer samples
-// correlation often goes unseen. It is NaN where n is too small even for [min, max] (below 6 at
-// 95 %, below 8 at 99 %), and has width 0 where all samples are equal.
+// distribution. It is widened by the autocorrelation time (the longer of that of the signs of x -
+// median and that of the ranks: stats.h) and by how poorly that is known; a drift or a slow wander
+// therefore widens it, up to the extreme samples, never beyond. From 100 samples on it covers the
+// true median in 93 to 97 % of independent series and in at least 95 % of AR(1) series with phi up
+// to 0.9; with fewer samples correlation often goes unseen. It is NaN where n is too small even for
+// [min, max] (below 6 at 95 %, below 8 at 99 %), and has width 0 where all samples are equal.
 int stats_ci_median(const double *x, size_t n, double confidence, struct median_ci *out);
 
-// The same for the samples of one launch, in the order of time, but NaN where they cannot say how far one
-// depends on the one before: fewer than STATS_INTERVAL_FROM, or fewer than 50 whose neighbours are alike, unless all are
-// equal. Of 95 % intervals, at most some 5 % of all series of 20 to 50 get one that misses the true median, of AR(1)
-// with phi up to 0.9; stats_ci_median() has up to 62 % of those. But of the few series of 20 to 49 that have one by chance though neighbours
+// The same for the samples of one launch, in the order of time, but NaN where they cannot say how
+// far one depends on the one before: fewer than STATS_INTERVAL_FROM, or fewer than 50 whose
+// neighbours are alike, unless all are equal. Of 95 % intervals, at most some 5 % of all series of
+// 20 to 50 get one that misses the true median, of AR(1) with phi up to 0.9; stats_ci_median() has
+// up to 62 % of those. But of the few series of 20 to 49 that have one by chance though neighbours
 // are alike, a quarter miss with phi 0.5 and most with phi 0.9 (docs/statistics.md).
 int stats_ci_samples(const double *x, size_t n, double confidence, struct median_ci *out);
 
-// The interval over the medians of n launches, in any order: Student's t on their logarithms (on the medians
-// themselves where one is not above 0); from 5 launches on joined with the interval of the order
-// statistics, of 5 with their whole range. NaN of one launch. It covers 95 % and more where launches
-// differ as normal or heavier-tailed ones do; of launches on two levels no few of them can
-// (docs/statistics.md). Errors as above.
+// The interval over the medians of n launches, in any order: Student's t on their logarithms (on
+// the medians themselves where one is not above 0); from 5 launches on joined with the interval of
+// the order statistics, of 5 with their whole range. NaN of one launch. It covers 95 % and more
+// where launches differ as normal or heavier-tailed ones do; of launches on two levels no few of
+// them can (docs/statistics.md). Errors as above.
 int stats_ci_launches(const double *medians, size_t n, double confidence, struct median_ci *out);
 
-// Integrated autocorrelation time, in samples, of the series sign(x - median) alone: the factor by which
-// correlation in time inflates the variance of the share of samples below the median. At least 1;
-// NaN where it cannot be told (fewer than 8 samples, no two values differ, or an input is not
-// finite).
+// Integrated autocorrelation time, in samples, of the series sign(x - median) alone: the factor by
+// which correlation in time inflates the variance of the share of samples below the median. At
+// least 1; NaN where it cannot be told (fewer than 8 samples, no two values differ, or an input is
+// not finite).
 double stats_autocorrelation_time(const double *x, size_t n);
 
 // Quantile p in [0, 1] of ascending samples: linear between the order statistics at (n - 1) p
@@ -97,13 +98,13 @@ double stats_median(const double *x, size_t n);
 // NaN where n is 0. Compensated summation.
 double stats_mean(const double *x, size_t n);
 
-// The mean of the logarithms of n values, all above 0; NaN where n is 0 or one is not. Its error is that of
-// the values' spread, so that a spread of 1e-9 is still told.
+// The mean of the logarithms of n values, all above 0; NaN where n is 0 or one is not. Its error is
+// that of the values' spread, so that a spread of 1e-9 is still told.
 double stats_log_mean(const double *x, size_t n);
 
-// The one centre over the launches of a case, of their medians: the geometric mean; where one is not above 0
-// the arithmetic one. It is the centre of Student's t on logarithms, which the intervals and the judge use.
-// NaN where n is 0 or a value is NaN.
+// The one centre over the launches of a case, of their medians: the geometric mean; where one is
+// not above 0 the arithmetic one. It is the centre of Student's t on logarithms, which the
+// intervals and the judge use. NaN where n is 0 or a value is NaN.
 double stats_centre(const double *x, size_t n);
 
 // With n - 1 in the divisor; NaN where n < 2.

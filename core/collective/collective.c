@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all backends share: names and sizes, errors, host memory. */
+/* What all backends share: names and sizes, errors, host memory; and their table. */
 #include "core/collective/collective.h"
 
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "core/group/world.h"
 #include "core/hw/host_buffer.h"
 #include "core/units.h"
 
@@ -62,12 +64,6 @@ int collective_fail(struct collective *c, int err, const char *format, ...)
     vsnprintf(c->error, sizeof(c->error), format, args);
     va_end(args);
     return err;
-}
-
-const char *collective_member_name(const struct collective *c, unsigned member, char *text,
-                                   size_t len)
-{
-    return world_name(c->world, c->members[member], text, len);
 }
 
 struct held {
@@ -136,4 +132,26 @@ void collective_host_free(struct collective *c)
     free(h);
     c->held = NULL;
     c->input = c->result = NULL;
+}
+
+/* --- the table of backends --- */
+
+static const struct collective_ops *const backends[] = {&collective_ring,     &collective_halving,
+                                                        &collective_doubling, &collective_mpi,
+                                                        &collective_mpi_cuda, &collective_nccl};
+
+/* In the order of backends[]. */
+const char *const collective_names[] = {"ring",     "halving", "doubling", "mpi",
+                                        "mpi-cuda", "nccl",    NULL};
+
+_Static_assert(sizeof(collective_names) / sizeof(*collective_names) ==
+                   sizeof(backends) / sizeof(*backends) + 1,
+               "each backend has its name");
+
+const struct collective_ops *collective_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof(backends) / sizeof(*backends); i++)
+        if (!strcmp(name, backends[i]->name))
+            return backends[i];
+    return NULL;
 }

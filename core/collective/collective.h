@@ -216,9 +216,6 @@ const struct collective_ops *collective_find(const char *name);
 /* Keeps the first sentence and returns err. */
 int collective_fail(struct collective *c, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* "rank 3 (node2)" of a member. Returns text. */
-const char *collective_member_name(const struct collective *c, unsigned member, char *text,
-                                   size_t len);
 
 /* For backends whose buffers are in host memory: c->input and c->result, as large as the point's count asks for, on this thread's node,
  * huge pages where they can be had; all-zero. 0, or -ENOMEM with error. */

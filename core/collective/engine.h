@@ -27,7 +27,6 @@ int engine_open(struct engine **e, struct collective *c, struct fabric *f,
 void engine_close(struct engine *e); /* NULL is left alone */
 /* Links to all peers: after all memory is known to the fabric and before fabric_join(). */
 int engine_link(struct engine *e);
-uint64_t engine_segment_bytes(const struct engine *e);
 
 /* One operation, with the schedule's elements from `input` and `result` on: begin, then progress until it says 1. 0: not yet, after at most
  * wait_ns; -errno with c->error. Adds to c->waited_ns (what had to come was not here, and all that could go had gone) and c->blocked_ns (what was

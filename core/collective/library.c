@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts and least traffic of a library's calls: see library.h. */
+/* Parts and least traffic of a library's calls; the GPU of a rank: see library.h. */
 #include "core/collective/library.h"
 
 #include <errno.h>
 #include <net/if.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
+#include "core/clock.h"
+#include "core/hw/gpu.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 
@@ -152,4 +156,212 @@ void library_flow(struct collective_told *told, const char *device, struct libra
                                   .other_node = 1};
     snprintf(f->device, sizeof(f->device), "%s", device);
     told->n_flows++;
+}
+
+/* --- the GPU of a rank, its stream and buffers --- */
+
+#define ABORT_STEPS   100 /* of 10 ms */
+#define ABORT_STEP_NS 10000000
+#define LOOK_NS       50000000 /* attend, and the library's own state: twenty times a second */
+#define TURNS         64       /* between two looks at the clock */
+#define SLOWEST_GBPS  0.1
+
+/* A GPU that did not answer is asked nothing more in this process: each call would wait for it, too. */
+static bool gpu_is_silent;
+
+int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at)
+{
+    const struct gpu_ops *ops = gpu_ops(g->gpu);
+    size_t whole = (bytes + 3) / 4 * 4;
+    int err = ops->alloc(g->gpu, GPU_DEVICE, whole, at);
+
+    if (!err)
+        err = ops->set(g->stream, *at, 0, whole);
+    return err ? collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)) : 0;
+}
+
+int library_gpu_buffers(struct collective *c, struct library_gpu *g)
+{
+    const struct collective_point *p = c->point;
+    size_t size = collective_type_bytes(p->type);
+    uint64_t input = collective_input_count(p->op, p->count, c->n) * size;
+    uint64_t result = collective_result_count(p->op, p->count, c->n) * size;
+    int err = library_gpu_take(c, g, p->in_place ? p->count * size : result, &g->result);
+
+    if (!err && !p->in_place)
+        err = library_gpu_take(c, g, input, &g->input);
+    if (p->in_place)
+        g->input = g->result;
+    return err ? err : library_gpu_wait(c, g, (double)(input + result));
+}
+
+int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count)
+{
+    char error[GPU_ERROR_BYTES] = "";
+    unsigned local = world_member(c->world, world_rank(c->world))->local;
+
+    if (gpu_is_silent)
+        return collective_fail(c, -EIO,
+                               "%s: not tried: the GPU did not answer in a case before this one",
+                               c->ops->name);
+    g->gpus = gpus_open();
+    if (!g->gpus)
+        return collective_fail(c, -ENOMEM, "%s: out of memory", c->ops->name);
+    *count = gpus_count(g->gpus);
+    int err = gpus_get(g->gpus, *count ? local % *count : 0, &g->gpu, error, sizeof(error));
+    if (err)
+        return collective_fail(c, err, "%s: %s", c->ops->name, error);
+    snprintf(c->gpu, sizeof(c->gpu), "%s", gpu_base(g->gpu)->facts.address);
+    err = gpu_ops(g->gpu)->stream_open(g->gpu, &g->stream);
+    g->native = err ? NULL : gpu_ops(g->gpu)->stream_native(g->stream);
+    return g->native
+               ? 0
+               : collective_fail(c, err ? err : -EIO, "%s: %s", c->ops->name, gpu_error(g->gpu));
+}
+
+void library_gpu_enter(struct library_gpu *g)
+{
+    gpu_ops(g->gpu)->stream_native(g->stream);
+}
+
+/* What was aborted comes to its end soon, unless the GPU hangs. */
+static bool is_idle(const struct library_gpu *g)
+{
+    const struct timespec pause = {.tv_nsec = ABORT_STEP_NS};
+    int err = -EAGAIN;
+
+    for (unsigned i = 0; i < ABORT_STEPS && err == -EAGAIN; i++) {
+        err = gpu_ops(g->gpu)->stream_query(g->stream);
+        if (err == -EAGAIN)
+            nanosleep(&pause, NULL);
+    }
+    return err != -EAGAIN;
+}
+
+static void give_back(struct library_gpu *g)
+{
+    const struct gpu_ops *ops = gpu_ops(g->gpu);
+
+    if (g->input != g->result)
+        ops->free(g->gpu, GPU_DEVICE, g->input);
+    ops->free(g->gpu, GPU_DEVICE, g->result);
+    ops->free(g->gpu, GPU_DEVICE, g->word);
+    ops->stream_close(g->stream);
+}
+
+void library_gpu_close(struct library_gpu *g)
+{
+    if (g->left || (g->stream && g->broken && !is_idle(g)))
+        gpu_base(g->gpu)->silent = gpu_is_silent = true; /* all below would wait for it */
+    if (g->gpu && !gpu_base(g->gpu)->silent)
+        give_back(g);
+    gpus_close(g->gpus);
+    *g = (struct library_gpu){0};
+}
+
+static int judged(struct library_gpu *g, int err)
+{
+    g->broken |= err != 0 && err != -EAGAIN;
+    return err;
+}
+
+/* The channels, and the library's own state; 0: go on waiting. */
+static int see_to(struct collective *c, struct library_gpu *g, uint64_t still_ns)
+{
+    int err = g->failed ? g->failed(c, g) : 0;
+
+    if (err && err != -EAGAIN)
+        return err;
+    return c->attend ? c->attend(c, still_ns) : 0;
+}
+
+/* What a library does is not to be seen: nothing counts as standing still before the slowest network would be done. */
+int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
+                      uint64_t expected_ns)
+{
+    uint64_t begin_ns = clock_now_ns(), looked_ns = begin_ns;
+    int err;
+
+    for (unsigned turns = 1; (err = look(c, g)) == -EAGAIN; turns++) {
+        if (c->point->crowded)
+            sched_yield();
+        uint64_t now_ns = turns % TURNS ? looked_ns : clock_now_ns();
+        if (now_ns - looked_ns < LOOK_NS)
+            continue;
+        looked_ns = now_ns;
+        uint64_t waited_ns = now_ns - begin_ns;
+        err = see_to(c, g, waited_ns > expected_ns ? waited_ns - expected_ns : 0);
+        if (err)
+            break;
+    }
+    return judged(g, err);
+}
+
+int library_gpu_look(struct collective *c, struct library_gpu *g)
+{
+    int err = gpu_ops(g->gpu)->stream_query(g->stream);
+
+    if (!err || err == -EAGAIN)
+        return err;
+    return judged(g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)));
+}
+
+uint64_t library_gpu_slowest_ns(const struct collective *c, double bytes)
+{
+    return (uint64_t)(2 * bytes * c->n / SLOWEST_GBPS);
+}
+
+int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes)
+{
+    return library_gpu_await(c, g, library_gpu_look, library_gpu_slowest_ns(c, bytes));
+}
+
+int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
+                     size_t bytes)
+{
+    int err = gpu_ops(g->gpu)->copy(g->stream, to, from, bytes);
+
+    if (err)
+        return judged(g, collective_fail(c, err, "%s: %s", c->ops->name, gpu_error(g->gpu)));
+    return library_gpu_wait(c, g, (double)bytes);
+}
+
+void library_gpu_card(struct library_gpu *g, struct collective_card *card)
+{
+    const char *uuid = gpu_base(g->gpu)->facts.uuid;
+
+    card->len = strlen(uuid);
+    memcpy(card->bytes, uuid, card->len);
+}
+
+/* Has the card from there on a GPU's name, and that one? */
+static bool is_of(const struct collective_card *card, size_t from, const void *name, size_t len)
+{
+    return len && card->len == from + len && !memcmp(card->bytes + from, name, len);
+}
+
+bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from)
+{
+    const char *own = gpu_base(g->gpu)->facts.uuid;
+
+    return is_of(card, from, own, strlen(own));
+}
+
+bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
+                        size_t from)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (library_gpu_is(g, &cards[i], from))
+            return true;
+        for (unsigned j = 0; j < i; j++)
+            if (cards[i].len > from &&
+                is_of(&cards[j], from, cards[i].bytes + from, cards[i].len - from))
+                return true;
+    }
+    return false;
+}
+
+bool library_gpu_simulated(const struct library_gpu *g)
+{
+    return !strcmp(gpus_origin(g->gpus), "simulated");
 }

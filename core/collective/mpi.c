@@ -18,10 +18,11 @@
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
 #include "core/collective/library.h"
-#include "core/collective/library_gpu.h"
 #include "core/collective/mpi_module.h"
 #include "core/collective/sockets.h"
 #include "core/group/mpi.h"
+#include "core/group/world.h"
+#include "core/hw/gpu.h"
 
 #define LOOK_NS 50000000 /* attend: twenty times a second */
 #define TURNS   64       /* between two looks at the clock */

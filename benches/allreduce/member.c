@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's part of a point, from open to close: see order.h. What it does in between: member_run.c, member_check.c, prove.c. */
+/* One rank's part of a point, from open to close: see order.h. What it does in between: member_run.c, member_run.c, prove.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/order.h"
+#include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/hw/machine.h"
 
@@ -36,10 +36,10 @@ static int say_stuck(struct member *m, uint64_t still_ns)
 
 static int look(struct member *m, uint64_t now_ns)
 {
-    hand_hold(m->handed ? m->hand : NULL);
+    helper_hold(m->by_helper ? m->helper : NULL);
     __atomic_store_n(&m->fed_ns, now_ns, __ATOMIC_RELAXED);
     int err = m->look(m);
-    hand_let(m->handed ? m->hand : NULL);
+    helper_let(m->by_helper ? m->helper : NULL);
     return err;
 }
 
@@ -169,7 +169,7 @@ int member_open(struct member *m, const struct collective_order *order, const ui
     int err = find_backend(m);
     if (err)
         return err;
-    if (!m->c.ops->own && !m->handed) /* before it is bound, so that the watchdog is not */
+    if (!m->c.ops->own && !m->by_helper) /* before it is bound, so that the watchdog is not */
         err = watchdog_open(&m->dog);
     if (err)
         return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
@@ -290,7 +290,7 @@ void member_watch(struct member *m, enum collective_request request, const struc
     char name[WORLD_NAME_MAX + 32], what[160];
 
     m->still_ns = COLLECTIVE_STILL_NS;
-    if (!m->dog && !m->handed)
+    if (!m->dog && !m->by_helper)
         return;
     m->still_ns = member_patience_ns(m, request, run);
     __atomic_store_n(&m->limit_ns, m->still_ns, __ATOMIC_RELAXED);
@@ -301,4 +301,111 @@ void member_watch(struct member *m, enum collective_request request, const struc
              world_name(m->world, world_rank(m->world), name, sizeof(name)), steps[request],
              m->c.ops->name);
     watchdog_set(m->dog, m->still_ns + WATCHDOG_NS, what);
+}
+
+/* --- a member's part of a request, by its own thread or by a helper thread that may be abandoned --- */
+
+#define STEP_NS 30000000000u /* what a helper does before a backend's limit is set */
+
+static int act(void *arg)
+{
+    struct member_job *j = arg;
+    struct member *m = j->member;
+
+    switch (j->what) {
+    case COLLECTIVE_ASK_OPEN:
+        return member_open(m, j->order, j->members, j->calls);
+    case COLLECTIVE_ASK_JOIN:
+        return member_join(m, j->cards);
+    case COLLECTIVE_ASK_RUN:
+        return member_run(m, &j->run, &j->times);
+    case COLLECTIVE_ASK_OVERLAP:
+        return member_overlap_alone(m, j->overlap_ns, &j->ns);
+    case COLLECTIVE_ASK_CHECK:
+        return member_check(m);
+    default:
+        member_close(m);
+        return 0;
+    }
+}
+
+static int await(void *arg)
+{
+    struct member *m = arg;
+
+    return m->await(m);
+}
+
+uint64_t member_still_ns(const struct member *m)
+{
+    uint64_t limit_ns = __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED);
+    uint64_t fed_ns = __atomic_load_n(&m->fed_ns, __ATOMIC_RELAXED), now_ns = clock_now_ns();
+    uint64_t still_ns = now_ns > fed_ns ? now_ns - fed_ns : 0;
+
+    return still_ns > limit_ns ? still_ns : 0;
+}
+
+static bool goes_to_helper(const struct member *m, const struct collective_order *order)
+{
+    const struct collective_ops *ops = m->find(order->point.backend);
+
+    return m->helper && m->job && ops && ops->blocks;
+}
+
+/* The caller's is on its stack, where an abandoned helper may still write. */
+static int do_by_helper(struct member *m, struct member_job *job)
+{
+    *m->job = *job;
+    __atomic_store_n(&m->limit_ns, STEP_NS, __ATOMIC_RELAXED);
+    __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
+    pulse_at(m->pulse, ++m->request);
+    int err = helper_do(m->helper, act, m->job, await, m);
+    if (helper_abandoned(m->helper))
+        return err;
+    pulse_at(m->pulse, 0);
+    *job = *m->job;
+    return err;
+}
+
+int member_do(struct member *m, struct member_job *job)
+{
+    job->member = m;
+    m->moved_ns = m->links_ns = clock_now_ns();
+    if (helper_abandoned(m->helper))
+        return -ECANCELED;
+    if (job->what == COLLECTIVE_ASK_OPEN) {
+        m->by_helper = goes_to_helper(m, job->order);
+        m->request = (uint64_t)job->order->serial << 32;
+    }
+    if (!m->open && job->what != COLLECTIVE_ASK_OPEN)
+        return 0;
+    return m->by_helper ? do_by_helper(m, job) : act(job);
+}
+
+/* The thread first, so that it is not of a rank that is bound. */
+void member_stand_beside(struct member *m, struct collective_hello *hello)
+{
+    uint16_t port = (uint16_t)hello->port;
+    int err;
+
+    m->job = calloc(1, sizeof(*m->job));
+    if (!hello->beside || helper_open(&m->helper))
+        m->helper = NULL;
+    if (!hello->beside || (world_rank(m->world) && !port))
+        return;
+    err = world_rank(m->world) ? pulse_follow(&m->pulse, m->world, port)
+                               : pulse_lead(&m->pulse, m->world, &port);
+    hello->port = err ? 0 : port;
+}
+
+void member_stand_alone(struct member *m)
+{
+    pulse_close(m->pulse);
+    m->pulse = NULL;
+    if (helper_abandoned(m->helper))
+        return;
+    helper_close(m->helper);
+    m->helper = NULL;
+    free(m->job);
+    m->job = NULL;
 }

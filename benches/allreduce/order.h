@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rank 0 asks of the others over their channels, and what every member does for it, rank 0 itself too (member.c). One request at a time to a rank;
+ * What rank 0 asks of the others over their channels, and what they answer. What every member does for it: member.h. One request at a time to a rank;
  * its reply begins with struct collective_reply, and nothing follows where err is not 0. Structs are sent as they are: see
  * session_protocol().
  *
@@ -13,22 +13,40 @@
 #ifndef PLUMB_BENCHES_ALLREDUCE_ORDER_H
 #define PLUMB_BENCHES_ALLREDUCE_ORDER_H
 
-#include "benches/allreduce/cards.h"
-#include "benches/allreduce/hand.h"
-#include "benches/allreduce/overlap.h"
-#include "benches/allreduce/pulse.h"
+#include <stdbool.h>
+
 #include "benches/allreduce/session.h"
-#include "benches/allreduce/watchdog.h"
+#include "core/collective/collective.h"
 #include "core/hw/gpu_watch.h"
-#include "core/hw/machine.h"
 #include "core/hw/path.h"
+
+/* Cards of many members on their way, packed: what frames of them carry. Pure, but for
+ * cards_send(). */
+
+/* Each: uint32_t member, uint32_t length, the card's bytes. */
+struct card_list {
+    uint8_t *bytes;
+    size_t len, room;
+    unsigned n;
+};
+
+/* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_CARD_MAX. */
+int cards_add(struct card_list *l, unsigned member, const void *card, size_t len);
+/* A frame's cards are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for each member; then none is. */
+int cards_take(struct card_list *l, const void *frame, size_t len, unsigned members);
+/* The next one from *at on, which begins at 0. */
+bool cards_next(const struct card_list *l, size_t *at, unsigned *member, const uint8_t **card,
+                size_t *len);
+/* In frames of whole cards. */
+int cards_send(struct channel *c, uint16_t type, const struct card_list *l);
+void cards_free(struct card_list *l); /* leaves an empty list */
 
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */
     COLLECTIVE_ASK_OPEN,    /* struct collective_order, its members, then frames of calls; frames of
                                cards come back, then uint32_t: how many */
     COLLECTIVE_ASK_CALLS,   /* struct collective_call[]; no reply */
-    COLLECTIVE_ASK_CARDS,   /* cards.h; no reply */
+    COLLECTIVE_ASK_CARDS,   /* order.h; no reply */
     COLLECTIVE_ASK_JOIN,    /* uint32_t: how many cards came; - */
     COLLECTIVE_ASK_RUN,     /* struct session_run; struct collective_times */
     COLLECTIVE_ASK_OVERLAP, /* uint64_t, ns; uint64_t, ns */
@@ -66,8 +84,8 @@ struct collective_hello {
     double idle_cores, idle_softirq; /* busy while idle; NAN: not measured */
     uint32_t cpus;                   /* that this rank may use */
     uint32_t cpus_hash;              /* of which those are */
-    uint32_t beside;                 /* the channels are a library's: have a hand, and a pulse */
-    uint32_t port; /* of rank 0's pulse, 0: it has none; answered: 0: it cannot be reached */
+    uint32_t beside; /* the channels are a library's: have a helper thread and heartbeats */
+    uint32_t port;   /* of rank 0's heartbeats, 0: it has none; answered: 0: it cannot be reached */
 };
 
 struct collective_order {
@@ -106,97 +124,6 @@ union collective_body {
     uint64_t ns;
     uint32_t n;
 };
-
-typedef const struct collective_ops *collective_find_fn(const char *name);
-
-/* One rank's part of one point. */
-struct member {
-    struct world *world;
-    const struct topo *topo;  /* NULL: it is not bound to a CPU */
-    collective_find_fn *find; /* backends by name */
-    const char *device;       /* of its own command line, or NULL */
-    /* Looks after the channels while this rank waits: as collective.attend, with c.error. */
-    int (*look)(struct member *m);
-    /* How long nothing has moved in all other ranks that rank 0 waits for, as far as this one
-     * knows. UINT64_MAX: there are none. */
-    uint64_t (*others_still_ns)(struct member *m);
-    void *arg;
-    uint64_t looked_ns, links_ns;
-    uint64_t moved_ns; /* when something last moved here */
-    /* What stands still for so long in all ranks, or takes as long in a library, has failed. */
-    uint64_t still_ns;
-    struct collective_point point;
-    unsigned members[WORLD_RANKS_MAX];
-    struct collective_call *calls;
-    struct collective c;
-    bool open, bound, first_of_node, first_of_machine;
-    struct watchdog *dog; /* of backends that wait in a library */
-    struct hand *hand;    /* or what they are done by; NULL: the channels are not a library's */
-    struct pulse *pulse;  /* NULL: none */
-    bool handed;          /* this point is */
-    /* Called by the one who waits for the hand; not 0: it is left where it is. */
-    int (*await)(struct member *m);
-    uint64_t request; /* for the pulse */
-    uint64_t fed_ns,
-        limit_ns; /* atomic: of the hand: when it was last seen to move, and how long it may not be */
-    struct member_job *job; /* of the hand, which may never end with it */
-    uint64_t operation_ns;  /* of the last run, each; 0: there was none */
-    uint64_t filled_seed;   /* that the inputs are of */
-    bool ran;               /* there are results of these inputs */
-    struct overlap overlap; /* open where it has matrices */
-    struct collective_told mark;
-    struct cpu_reading cpu_mark;
-    bool cpu_known;
-    struct path *path;
-    struct gpu_watch *watch; /* of this member's GPU; NULL: it has none, or is rank 0 */
-};
-
-/* What rank 0 has asked, done by the hand where the point is handed: else, and by it, as it is below. 0 or -errno: from await() where the hand was left, and from then
- * on. Of `what`: order, members, calls; cards to join; run, and times; overlap_ns, and ns; nothing. */
-struct member_job {
-    enum collective_request what;
-    const struct collective_order *order;
-    const uint32_t *members;
-    const struct collective_call *calls;
-    const struct card_list *cards;
-    struct session_run run;
-    struct collective_times times; /* out */
-    uint64_t overlap_ns, ns;       /* in, out */
-    struct member *member;
-};
-int member_do(struct member *m, struct member_job *job);
-/* Nothing moves in the hand, for longer than may be: for so long; 0: it does. */
-uint64_t member_still_ns(const struct member *m);
-/* A hand, and a pulse that rank 0 made or the others follow. What cannot be had is left out. */
-void member_stand_beside(struct member *m, struct collective_hello *hello);
-void member_stand_alone(struct member *m);
-
-/* Each 0, or -errno with m->c.error. `members` and calls are copied. */
-int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,
-                const struct collective_call *calls);
-int member_cards(struct member *m, struct card_list *cards);      /* for whom each is */
-int member_join(struct member *m, const struct card_list *cards); /* from whom */
-int member_run(struct member *m, const struct session_run *run, struct collective_times *times);
-int member_overlap_alone(struct member *m, uint64_t overlap_ns, uint64_t *ns);
-int member_mark(struct member *m);
-void member_tell(struct member *m, struct collective_account *account);
-int member_check(struct member *m);
-void member_prove(struct member *m, const struct collective_claims *claims,
-                  struct collective_proof *proof);
-/* 0; -EHOSTUNREACH where a link of it has sent what nobody acknowledged for so long, in c.error. */
-int member_links(struct member *m, uint64_t for_ns);
-void member_close(struct member *m); /* however far it came; harmless when nothing is open */
-
-/* How long one request may take before something must be wrong, where a backend waits in a library and
- * nothing can be seen of its progress. */
-uint64_t member_patience_ns(const struct member *m, enum collective_request request,
-                            const struct session_run *run);
-/* From here on that is the limit; the watchdog's too, where there is one, until it is told to rest. */
-void member_watch(struct member *m, enum collective_request request, const struct session_run *run);
-/* Fills the inputs. */
-int member_fill(struct member *m, uint64_t seed);
-/* Is it the one that is to be missing (COLLECTIVE_ABSENT)? */
-bool member_is_absent(const struct member *m);
 
 /* Adds what a member's flows claim. Devices beyond COLLECTIVE_CLAIMS_MAX are left out: the proof counts them as others. */
 void claims_add(struct collective_claims *claims, const struct collective_told *told);

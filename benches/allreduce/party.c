@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes part: children of this process, ranks that find each other by sockets, or those of an MPI launcher. See work_state.h. */
+/* Who takes part: children of this process, ranks that find each other by sockets, or those of an MPI launcher. See work.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/work_state.h"
+#include "benches/allreduce/work.h"
 #include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/order.h"
+#include "benches/allreduce/member.h"
 #include "core/hw/nic.h"
 #include "core/row_facts.h"
 #include "core/units.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the signs of life: see pulse_parts.h. */
+/* Connections of the signs of life: see pulse_socket.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "benches/allreduce/pulse_parts.h"
+#include "benches/allreduce/pulse_socket.h"
 #include "core/clock.h"
 #include "core/group/secret.h"
 

@@ -35,7 +35,7 @@ static int look(struct member *m)
 {
     session_watch(m->arg);
     if (session_receive(m->arg, 0) || (m->c.ops->own && session_listen(m->arg)) ||
-        (!m->handed && session_heed(m->arg)))
+        (!m->by_helper && session_heed(m->arg)))
         return collective_fail(&m->c, -ECANCELED, "another rank has failed");
     return 0;
 }
@@ -155,7 +155,7 @@ void session_close(struct session *s)
         cards_free(&s->peers[rank].cards);
     }
     beat_end(s->beat);
-    bool left = hand_left(s->own.hand); /* it may still look at all of this */
+    bool left = helper_abandoned(s->own.helper); /* it may still look at all of this */
     member_stand_alone(&s->own);
     if (left)
         return;

@@ -3,7 +3,7 @@
 #ifndef PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 #define PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 
-#include "benches/allreduce/order.h"
+#include "benches/allreduce/member.h"
 #include "core/group/channel.h"
 
 #define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
@@ -91,10 +91,10 @@ void session_lose(struct session *s, unsigned rank, int err, const char *text);
 void session_break(struct session *s, const char *text);
 /* On stderr, once, where ranks were started one by one: points without the lost rank may go on for long. */
 void session_say_loss(struct session *s, const char *text);
-/* session_pulse.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
+/* session_fault.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
  * trusted with them any more. */
 bool session_heed(struct session *s);
-/* While the own part is in a hand: as member.await. */
+/* While the helper does the own part: as member.await. */
 int session_await(struct member *m);
 
 /* RDMA takes two: nodes that fell back from the same kind of port are wrong, a single one is told. */

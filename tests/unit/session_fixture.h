@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "benches/allreduce/order.h"
+#include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
 #include "core/group/world_make.h"
@@ -136,7 +136,7 @@ static inline void start_beside(struct fixture *f, unsigned size)
                                          .seed = 17};
 }
 
-/* In a child: who has left a hand ends in a way of its own. */
+/* In a child: who has abandoned a helper ends in a way of its own. */
 static inline void in_child(unsigned size, void (*test)(struct fixture *f))
 {
     int status = 0;

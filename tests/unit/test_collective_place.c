@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "benches/allreduce/place.h"
-#include "benches/allreduce/work_state.h"
+#include "benches/allreduce/work.h"
 #include "core/group/world_make.h"
 
 /* nodes: a letter for each rank. */

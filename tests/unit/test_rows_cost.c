@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/work_state.h"
+#include "benches/allreduce/work.h"
 #include "tests/unit/session_fixture.h"
 
 #define ELEMENTS   (3u << 14) /* in blocks for 2, 3 and 4 */

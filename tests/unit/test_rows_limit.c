@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "benches/allreduce/session_state.h"
-#include "benches/allreduce/work_state.h"
+#include "benches/allreduce/work.h"
 #include "core/group/world_make.h"
 #include "tests/unit/wires.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ranks that are lost while a library is waited for: the hand that is left, the signs of life, and the session over both. */
+/* Ranks that are lost while a library is waited for: the helper that is abandoned, the heartbeats, and the session over both. */
 /* waits: for signs of life that do not come */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,13 +18,13 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/watchdog.h"
+#include "benches/allreduce/helper.h"
 #include "core/exit_code.h"
 #include "tests/unit/session_fixture.h"
 
 #define TURN_NS 50000000u /* of a wait; in a longer one this process stood still */
 
-/* What the hand does and the looks know of each other. */
+/* What the helper does and the looks know of each other. */
 struct task {
     int n, looks;
     atomic_bool looked, begun, lost, late, touched;
@@ -71,40 +71,40 @@ static int lost_at_third(void *arg)
     return -ETIMEDOUT;
 }
 
-static void test_hand(void **state)
+static void test_helper(void **state)
 {
     struct task first = {.n = 21}, second = {.n = 34};
-    struct hand *h;
+    struct helper *h;
 
     (void)state;
-    assert_int_equal(hand_open(&h), 0);
-    assert_int_equal(hand_do(h, twice, &first, no_loss, &first), 42);
+    assert_int_equal(helper_open(&h), 0);
+    assert_int_equal(helper_do(h, twice, &first, no_loss, &first), 42);
     assert_true(first.looked);
-    assert_false(hand_left(h));
-    assert_int_equal(hand_do(h, twice, &second, no_loss, &second), 68);
+    assert_false(helper_abandoned(h));
+    assert_int_equal(helper_do(h, twice, &second, no_loss, &second), 68);
     assert_true(second.looked);
-    hand_close(h);
-    hand_hold(NULL);
-    hand_let(NULL);
-    hand_close(NULL);
-    assert_false(hand_left(NULL));
+    helper_close(h);
+    helper_hold(NULL);
+    helper_let(NULL);
+    helper_close(NULL);
+    assert_false(helper_abandoned(NULL));
 }
 
-static struct hand *the_hand;
+static struct helper *the_helper;
 
 /* It may look after things when it is called back; when it was left it may not. */
 static int hold_late(void *arg)
 {
     struct task *t = arg;
 
-    hand_hold(the_hand);
-    hand_let(the_hand);
+    helper_hold(the_helper);
+    helper_let(the_helper);
     atomic_store(&t->begun, true);
     until(&t->lost);
     atomic_store(&t->late, true);
-    hand_hold(the_hand);
+    helper_hold(the_helper);
     atomic_store(&t->touched, true);
-    hand_let(the_hand);
+    helper_let(the_helper);
     return 0;
 }
 
@@ -113,7 +113,7 @@ static void library_handler(void)
     raise(SIGSEGV);
 }
 
-/* A child that leaves its hand ends with its own status and what it has printed, without the library's handlers. */
+/* A child that abandons its helper ends with its own status and what it has printed, without the library's handlers. */
 static void test_left(void **state)
 {
     char said[32] = "";
@@ -126,13 +126,13 @@ static void test_left(void **state)
         static struct task t;
         dup2(fds[1], STDOUT_FILENO);
         atexit(library_handler);
-        if (hand_open(&the_hand) ||
-            hand_do(the_hand, hold_late, &t, lost_at_third, &t) != -ETIMEDOUT ||
-            !hand_left(the_hand))
+        if (helper_open(&the_helper) ||
+            helper_do(the_helper, hold_late, &t, lost_at_third, &t) != -ETIMEDOUT ||
+            !helper_abandoned(the_helper))
             _exit(1);
         until(&t.late);
         usleep(400000); /* it would touch it at once */
-        hand_close(the_hand);
+        helper_close(the_helper);
         printf("%s", t.touched ? "touched" : "row");
         exit(4);
     }
@@ -143,12 +143,12 @@ static void test_left(void **state)
     assert_true(read(fds[0], said, sizeof(said) - 1) > 0);
     assert_string_equal(said, "row");
     close(fds[0]);
-    struct hand *h;
+    struct helper *h;
     child = fork(); /* for good, and the process ends all the same */
     if (!child) {
         static struct task t;
-        hand_open(&h);
-        hand_do(h, sleep_on, &t, lost_at_third, &t);
+        helper_open(&h);
+        helper_do(h, sleep_on, &t, lost_at_third, &t);
         exit(7);
     }
     waitpid(child, &status, 0);
@@ -397,12 +397,9 @@ static void test_session_killed(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_hand),
-        cmocka_unit_test(test_left),
-        cmocka_unit_test(test_pulse),
-        cmocka_unit_test(test_untaken),
-        cmocka_unit_test(test_session_goes_on),
-        cmocka_unit_test(test_session_stopped),
+        cmocka_unit_test(test_helper),          cmocka_unit_test(test_left),
+        cmocka_unit_test(test_pulse),           cmocka_unit_test(test_untaken),
+        cmocka_unit_test(test_session_goes_on), cmocka_unit_test(test_session_stopped),
         cmocka_unit_test(test_session_killed),
     };
 

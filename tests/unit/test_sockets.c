@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/order.h"
+#include "benches/allreduce/member.h"
 #include "core/collective/library.h"
 #include "core/collective/sockets.h"
 #include "tests/unit/path_tree.h"

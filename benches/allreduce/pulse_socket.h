@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Between pulse.c (the thread, and who is lost) and pulse_socket.c (connections). */
-#ifndef PLUMB_BENCHES_ALLREDUCE_PULSE_PARTS_H
-#define PLUMB_BENCHES_ALLREDUCE_PULSE_PARTS_H
+/* The connections of heartbeats, and what pulse.c (the thread, and who is lost) knows of them. */
+#ifndef PLUMB_BENCHES_ALLREDUCE_PULSE_SOCKET_H
+#define PLUMB_BENCHES_ALLREDUCE_PULSE_SOCKET_H
 
 #include <poll.h>
 #include <pthread.h>
@@ -89,7 +89,7 @@ int pulse_reach(const struct sockaddr_storage *to);
 /* So that it is at this port of the address, which is of a machine that `own` reaches it from. 0 or -EAFNOSUPPORT. */
 int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, uint16_t port);
 
-/* pulse_probe.c. What a beat says of ways between ranks. */
+/* pulse.c. What a beat says of ways between ranks. */
 void pulse_note(struct pulse *p, unsigned number, const struct pulse_beat *b, uint64_t now_ns);
 /* Trials that have come to an end. */
 void pulse_try_on(struct pulse *p, uint64_t now_ns);

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A thread that does what may never end: see helper.h. */
+#include "benches/allreduce/helper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/exit_code.h"
+
+#define LOOK_NS 20000000
+
+struct helper {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t asked, done;
+    int (*fn)(void *arg); /* NULL: nothing to do */
+    void *arg;
+    int result;
+    bool left, over;
+};
+
+/* Under the lock. Somebody else goes on in this thread's place. */
+static void stay(struct helper *h)
+{
+    if (!h->left)
+        return;
+    pthread_mutex_unlock(&h->lock);
+    for (;;)
+        pause();
+}
+
+static void *work(void *arg)
+{
+    struct helper *h = arg;
+
+    pthread_mutex_lock(&h->lock);
+    for (;;) {
+        while (!h->fn && !h->over)
+            pthread_cond_wait(&h->asked, &h->lock);
+        if (h->over)
+            break;
+        pthread_mutex_unlock(&h->lock);
+        int result = h->fn(h->arg);
+        pthread_mutex_lock(&h->lock);
+        stay(h);
+        h->result = result;
+        h->fn = NULL;
+        pthread_cond_signal(&h->done);
+    }
+    pthread_mutex_unlock(&h->lock);
+    return NULL;
+}
+
+static void release(struct helper *h)
+{
+    pthread_cond_destroy(&h->asked);
+    pthread_cond_destroy(&h->done);
+    pthread_mutex_destroy(&h->lock);
+    free(h);
+}
+
+int helper_open(struct helper **out)
+{
+    struct helper *h = calloc(1, sizeof(*h));
+    pthread_condattr_t attr;
+
+    *out = NULL;
+    if (!h)
+        return -ENOMEM;
+    pthread_mutex_init(&h->lock, NULL);
+    pthread_cond_init(&h->asked, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->done, &attr);
+    pthread_condattr_destroy(&attr);
+    int err = -pthread_create(&h->thread, NULL, work, h);
+    if (err)
+        release(h);
+    else
+        *out = h;
+    return err;
+}
+
+/* A library's handlers would find its own thread at work. */
+static void end_at_once(int status, void *arg)
+{
+    (void)arg;
+    fflush(NULL);
+    _exit(status);
+}
+
+static void wait_a_while(struct helper *h)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_nsec += LOOK_NS;
+    t.tv_sec += t.tv_nsec / 1000000000;
+    t.tv_nsec %= 1000000000;
+    pthread_cond_timedwait(&h->done, &h->lock, &t);
+}
+
+int helper_do(struct helper *h, int (*fn)(void *arg), void *arg, int (*look)(void *look_arg),
+              void *look_arg)
+{
+    int err = 0;
+
+    pthread_mutex_lock(&h->lock);
+    h->fn = fn;
+    h->arg = arg;
+    pthread_cond_signal(&h->asked);
+    while (h->fn && !err) {
+        wait_a_while(h);
+        err = h->fn ? look(look_arg) : 0;
+    }
+    if (err) {
+        h->left = true;
+        on_exit(end_at_once, NULL);
+    } else {
+        err = h->result;
+    }
+    pthread_mutex_unlock(&h->lock);
+    return err;
+}
+
+void helper_hold(struct helper *h)
+{
+    if (!h)
+        return;
+    pthread_mutex_lock(&h->lock);
+    stay(h);
+}
+
+void helper_let(struct helper *h)
+{
+    if (h)
+        pthread_mutex_unlock(&h->lock);
+}
+
+bool helper_abandoned(const struct helper *h)
+{
+    return h && h->left;
+}
+
+void helper_close(struct helper *h)
+{
+    if (!h || h->left)
+        return;
+    pthread_mutex_lock(&h->lock);
+    h->over = true;
+    pthread_cond_signal(&h->asked);
+    pthread_mutex_unlock(&h->lock);
+    pthread_join(h->thread, NULL);
+    release(h);
+}
+
+/* --- the watchdog: a process that hangs ends itself --- */
+
+#define WATCHDOG_LOOK_NS 100000000
+
+struct watchdog {
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool over;
+    uint64_t ns, until_ns; /* until_ns 0: there is no deadline */
+    char what[192];
+};
+
+static void bark(const struct watchdog *d)
+{
+    fprintf(stderr, "%s has not ended after %.3g s: this process ends\n", d->what,
+            (double)d->ns / 1e9);
+    fflush(stderr);
+    _exit(EXIT_INCOMPLETE);
+}
+
+static void *watch(void *arg)
+{
+    struct watchdog *d = arg;
+
+    pthread_mutex_lock(&d->lock);
+    while (!d->over) {
+        struct timespec t;
+        if (d->until_ns && clock_now_ns() >= d->until_ns)
+            bark(d);
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        t.tv_nsec += WATCHDOG_LOOK_NS;
+        t.tv_sec += t.tv_nsec / 1000000000;
+        t.tv_nsec %= 1000000000;
+        if (d->until_ns)
+            pthread_cond_timedwait(&d->changed, &d->lock, &t);
+        else
+            pthread_cond_wait(&d->changed, &d->lock);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return NULL;
+}
+
+int watchdog_open(struct watchdog **dog)
+{
+    struct watchdog *d = calloc(1, sizeof(*d));
+    pthread_condattr_t attr;
+
+    if (!d)
+        return -ENOMEM;
+    pthread_mutex_init(&d->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    int err = -pthread_create(&d->thread, NULL, watch, d);
+    if (err) {
+        pthread_cond_destroy(&d->changed);
+        pthread_mutex_destroy(&d->lock);
+        free(d);
+        return err;
+    }
+    *dog = d;
+    return 0;
+}
+
+/* The thread is woken only when it waits for a first deadline; a later one it sees by itself. */
+static void set_until(struct watchdog *d, uint64_t until_ns)
+{
+    bool wake = !d->until_ns && until_ns;
+
+    d->until_ns = until_ns;
+    if (wake)
+        pthread_cond_signal(&d->changed);
+}
+
+void watchdog_set(struct watchdog *d, uint64_t ns, const char *what)
+{
+    pthread_mutex_lock(&d->lock);
+    d->ns = ns;
+    snprintf(d->what, sizeof(d->what), "%s", what);
+    set_until(d, clock_now_ns() + ns);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void watchdog_feed(struct watchdog *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    if (d->until_ns)
+        set_until(d, clock_now_ns() + d->ns);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void watchdog_rest(struct watchdog *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    set_until(d, 0);
+    pthread_mutex_unlock(&d->lock);
+}
+
+void watchdog_close(struct watchdog *d)
+{
+    if (!d)
+        return;
+    pthread_mutex_lock(&d->lock);
+    d->over = true;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->lock);
+    pthread_join(d->thread, NULL);
+    pthread_cond_destroy(&d->changed);
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}

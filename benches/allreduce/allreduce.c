@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* allreduce: how long a group of processes takes to sum a vector, and the other collectives, from 1 to N ranks. */
+/* allreduce: how long a group of processes takes to sum a vector, and the other collectives, from 1
+ * to N ranks. */
 #include <stddef.h>
 
 #include "benches/allreduce/work.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that does what may never end, for one that has to go on: a call of MPI that waits for a rank which is gone cannot be ended by anybody. One of the two
- * threads works at a time, as if there were one.
+ * A thread that does what may never end, for one that has to go on: a call of MPI that waits for a
+ * rank which is gone cannot be ended by anybody. One of the two threads works at a time, as if
+ * there were one.
  */
 #ifndef PLUMB_BENCHES_ALLREDUCE_HELPER_H
 #define PLUMB_BENCHES_ALLREDUCE_HELPER_H
@@ -12,12 +13,14 @@
 struct helper;
 
 int helper_open(struct helper **h);
-/* Does fn(arg) in the thread, and calls look(look_arg) here about every 20 ms meanwhile. Returns what fn does; or what look does, where that is not 0: then the
- * thread is left where it is, for good, with all that it works on, which must not be freed; and this process ends without the exit handlers
- * of the library that it is in. */
+/* Does fn(arg) in the thread, and calls look(look_arg) here about every 20 ms meanwhile. Returns
+ * what fn does; or what look does, where that is not 0: then the thread is left where it is, for
+ * good, with all that it works on, which must not be freed; and this process ends without the exit
+ * handlers of the library that it is in. */
 int helper_do(struct helper *h, int (*fn)(void *arg), void *arg, int (*look)(void *look_arg),
               void *look_arg);
-/* Of what fn does: between these two look() is not called, and helper_do() does not return. Neither returns in a thread that was left. NULL: harmless. */
+/* Of what fn does: between these two look() is not called, and helper_do() does not return. Neither
+ * returns in a thread that was left. NULL: harmless. */
 void helper_hold(struct helper *h);
 void helper_let(struct helper *h);
 bool helper_abandoned(const struct helper *h); /* NULL: no */

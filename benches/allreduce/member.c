@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's part of a point, from open to close: see order.h. What it does in between: member_run.c, member_run.c, prove.c. */
+/* One rank's part of a point, from open to close: see order.h. What it does in between:
+ * member_run.c, member_run.c, prove.c. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,8 +94,9 @@ static void look_around(struct member *m)
     }
 }
 
-/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine that nobody has seen. A library on
- * GPUs has threads that carry the bytes: they would inherit the one CPU and wait there for this thread, and it places them itself. */
+/* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine
+ * that nobody has seen. A library on GPUs has threads that carry the bytes: they would inherit the
+ * one CPU and wait there for this thread, and it places them itself. */
 static void take_seat(struct member *m, unsigned seat, unsigned seats)
 {
     unsigned cpus[WORLD_RANKS_MAX];
@@ -303,7 +305,8 @@ void member_watch(struct member *m, enum collective_request request, const struc
     watchdog_set(m->dog, m->still_ns + WATCHDOG_NS, what);
 }
 
-/* --- a member's part of a request, by its own thread or by a helper thread that may be abandoned --- */
+/* --- a member's part of a request, by its own thread or by a helper thread that may be abandoned
+ * --- */
 
 #define STEP_NS 30000000000u /* what a helper does before a backend's limit is set */
 

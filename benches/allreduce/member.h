@@ -54,8 +54,8 @@ struct member {
     struct gpu_watch *watch; /* of this member's GPU; NULL: it has none, or is rank 0 */
 };
 
-/* What rank 0 has asked, and what it needs: order, members and calls; cards to join; run, and times;
- * overlap_ns, and ns; nothing. */
+/* What rank 0 has asked, and what it needs: order, members and calls; cards to join; run, and
+ * times; overlap_ns, and ns; nothing. */
 struct member_job {
     enum collective_request what;
     const struct collective_order *order;
@@ -67,8 +67,8 @@ struct member_job {
     uint64_t overlap_ns, ns;       /* in, out */
     struct member *member;
 };
-/* Does it, by the helper where the backend may wait for good. 0 or -errno: await()'s where the helper
- * was abandoned, and from then on -ECANCELED. */
+/* Does it, by the helper where the backend may wait for good. 0 or -errno: await()'s where the
+ * helper was abandoned, and from then on -ECANCELED. */
 int member_do(struct member *m, struct member_job *job);
 /* How long nothing has moved in the helper, where that is too long; 0: it is not. */
 uint64_t member_still_ns(const struct member *m);
@@ -92,11 +92,12 @@ void member_prove(struct member *m, const struct collective_claims *claims,
 int member_links(struct member *m, uint64_t for_ns);
 void member_close(struct member *m); /* however far it came; harmless when nothing is open */
 
-/* How long one request may take before something must be wrong, where a backend waits in a library and
- * nothing can be seen of its progress. */
+/* How long one request may take before something must be wrong, where a backend waits in a library
+ * and nothing can be seen of its progress. */
 uint64_t member_patience_ns(const struct member *m, enum collective_request request,
                             const struct session_run *run);
-/* From here on that is the limit; the watchdog's too, where there is one, until it is told to rest. */
+/* From here on that is the limit; the watchdog's too, where there is one, until it is told to
+ * rest. */
 void member_watch(struct member *m, enum collective_request request, const struct session_run *run);
 /* Fills the inputs. */
 int member_fill(struct member *m, uint64_t seed);

@@ -22,7 +22,8 @@ static uint64_t cpu_now_ns(const struct member *m)
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-/* What the readings around an operation add to its CPU time: it is measured beside each, as caches and clocks differ. */
+/* What the readings around an operation add to its CPU time: it is measured beside each, as caches
+ * and clocks differ. */
 static uint64_t reading_ns(const struct member *m)
 {
     uint64_t before_ns = cpu_now_ns(m);
@@ -65,7 +66,8 @@ static int move_on(struct flight *f)
     return f->landed ? 0 : ops->start(&f->m->c, f->call);
 }
 
-/* What stands still is told by the backend's test(); this only sees to the channels. The watchdog, or the leader, ends what never lands. */
+/* What stands still is told by the backend's test(); this only sees to the channels. The watchdog,
+ * or the leader, ends what never lands. */
 static int land(struct flight *f, uint64_t patience_ns)
 {
     uint64_t begin_ns = clock_now_ns();
@@ -119,8 +121,8 @@ static int open_overlap(struct member *m)
     return err ? collective_fail(&m->c, err, "out of memory") : 0;
 }
 
-/* A broadcast's root is done before the others have begun: one after another without a pause they would tell a rate, not the time that one
- * takes. */
+/* A broadcast's root is done before the others have begun: one after another without a pause they
+ * would tell a rate, not the time that one takes. */
 static bool is_apart(const struct member *m, const struct session_run *run)
 {
     return run->gap_ns || m->point.op == COLLECTIVE_BROADCAST;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What rank 0 asks of the others over their channels, and what they answer. What every member does for it: member.h. One request at a time to a rank;
- * its reply begins with struct collective_reply, and nothing follows where err is not 0. Structs are sent as they are: see
- * session_protocol().
+ * What rank 0 asks of the others over their channels, and what they answer. What every member does
+ * for it: member.h. One request at a time to a rank; its reply begins with struct collective_reply,
+ * and nothing follows where err is not 0. Structs are sent as they are: see session_protocol().
  *
  * While a member works on a request its channel carries two things more, which may also come when
  * nothing is asked:
@@ -32,7 +32,8 @@ struct card_list {
 
 /* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_CARD_MAX. */
 int cards_add(struct card_list *l, unsigned member, const void *card, size_t len);
-/* A frame's cards are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for each member; then none is. */
+/* A frame's cards are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for
+ * each member; then none is. */
 int cards_take(struct card_list *l, const void *frame, size_t len, unsigned members);
 /* The next one from *at on, which begins at 0. */
 bool cards_next(const struct card_list *l, size_t *at, unsigned *member, const uint8_t **card,
@@ -106,7 +107,8 @@ struct collective_account {
 struct collective_claims {
     uint32_t n, reserved;
     struct path_claim claims[COLLECTIVE_CLAIMS_MAX]; /* n 0: none is claimed, tell what moved */
-    /* What a library must have sent to and received from other nodes since the mark: by which links? Both 0: that is not asked. */
+    /* What a library must have sent to and received from other nodes since the mark: by which
+     * links? Both 0: that is not asked. */
     double least_out_bytes, least_in_bytes;
 };
 
@@ -125,7 +127,8 @@ union collective_body {
     uint32_t n;
 };
 
-/* Adds what a member's flows claim. Devices beyond COLLECTIVE_CLAIMS_MAX are left out: the proof counts them as others. */
+/* Adds what a member's flows claim. Devices beyond COLLECTIVE_CLAIMS_MAX are left out: the proof
+ * counts them as others. */
 void claims_add(struct collective_claims *claims, const struct collective_told *told);
 /* When all are added. `elsewhere`: in the name of a device that does not carry them. */
 void claims_settle(struct collective_claims *claims, bool elsewhere);

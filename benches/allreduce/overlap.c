@@ -15,7 +15,8 @@
 #define BATCHES     20
 #define BATCH_UNITS 64
 
-/* Four floats: registers of any CPU with vectors have as many, and the compiler makes plain arithmetic of it elsewhere. */
+/* Four floats: registers of any CPU with vectors have as many, and the compiler makes plain
+ * arithmetic of it elsewhere. */
 typedef float vector __attribute__((vector_size(16)));
 
 static vector load(const float *at)
@@ -58,7 +59,8 @@ static void unit(struct overlap *o)
     o->row = (o->row + ROWS) % N;
 }
 
-/* The fastest of some batches: what the work takes when nothing else is in its way. The first ones warm up. */
+/* The fastest of some batches: what the work takes when nothing else is in its way. The first ones
+ * warm up. */
 static double calibrate(struct overlap *o)
 {
     uint64_t best_ns = UINT64_MAX;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Work for the thread that waits for a collective: products of 64 x 64 matrices of f32, C = A B, in the CPU's nearest caches, so that they are bound by
- * its arithmetic and not by the memory that the collective needs, too. They are plain C, a part of the CPU's peak (that is measured by
- * the benchmark gemm); what matters here is how long a fixed amount of such work takes alone and beside a collective.
+ * Work for the thread that waits for a collective: products of 64 x 64 matrices of f32, C = A B, in
+ * the CPU's nearest caches, so that they are bound by its arithmetic and not by the memory that the
+ * collective needs, too. They are plain C, a part of the CPU's peak (that is measured by the
+ * benchmark gemm); what matters here is how long a fixed amount of such work takes alone and beside
+ * a collective.
  *
- * The unit is a panel of four rows of C (32768 floating-point operations). Work is done in slices of about OVERLAP_SLICE_NS, between which the
- * collective gets its turn.
+ * The unit is a panel of four rows of C (32768 floating-point operations). Work is done in slices
+ * of about OVERLAP_SLICE_NS, between which the collective gets its turn.
  */
 #ifndef PLUMB_BENCHES_ALLREDUCE_OVERLAP_H
 #define PLUMB_BENCHES_ALLREDUCE_OVERLAP_H

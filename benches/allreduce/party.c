@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who takes part: children of this process, ranks that find each other by sockets, or those of an MPI launcher. See work.h. */
+/* Who takes part: children of this process, ranks that find each other by sockets, or those of an
+ * MPI launcher. See work.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -114,7 +115,8 @@ static int serve_world(struct world *world, const struct collective_params *p)
     return status;
 }
 
-/* Is this process another rank than 0, by the options or by the launcher? -errno with error: it cannot be told. */
+/* Is this process another rank than 0, by the options or by the launcher? -errno with error: it
+ * cannot be told. */
 static int is_other(const struct collective_params *p, char *error, size_t len)
 {
     unsigned rank = 0, size = 0;

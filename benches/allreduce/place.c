@@ -11,7 +11,8 @@ static unsigned node_of(const struct world *w, unsigned rank)
     return world_member(w, rank)->node;
 }
 
-/* Ranks in order of (node, local) or of (local, node). Nodes are numbered by first appearance, so rank 0 is first in both. */
+/* Ranks in order of (node, local) or of (local, node). Nodes are numbered by first appearance, so
+ * rank 0 is first in both. */
 void place_members(const struct world *w, enum place_fill fill, unsigned n, unsigned *members)
 {
     unsigned nodes = world_nodes(w), size = world_size(w), found = 0;

@@ -16,7 +16,8 @@ void place_members(const struct world *w, enum place_fill fill, unsigned n, unsi
 unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n, unsigned *most,
                      unsigned *fewest);
 
-/* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there. Returns how many. */
+/* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there.
+ * Returns how many. */
 unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
                         unsigned *machine);
 

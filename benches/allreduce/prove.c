@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a member says at the end, and the proof of the path, taken in a node's first member for all of them. */
+/* What a member says at the end, and the proof of the path, taken in a node's first member for all
+ * of them. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,8 +117,9 @@ static void say_first(struct path_proof *proof, const char *text)
 }
 
 /*
- * A library that takes sockets where it could have RDMA has fallen back, unless that was asked for; whether it could, other nodes' ports say, too:
- * session_end(). In a guest an Ethernet port is up with its cable, whether the host's network carries RoCE or not: there it is only told.
+ * A library that takes sockets where it could have RDMA has fallen back, unless that was asked for;
+ * whether it could, other nodes' ports say, too: session_end(). In a guest an Ethernet port is up
+ * with its cable, whether the host's network carries RoCE or not: there it is only told.
  */
 static enum collective_fallen judge_sockets(struct member *m, const struct path_wires *wires,
                                             struct path_proof *proof)
@@ -172,7 +174,8 @@ void member_prove(struct member *m, const struct collective_claims *claims,
     find_wire(m, claims, path, &proof->wire);
 }
 
-/* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into one. */
+/* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into
+ * one. */
 static bool has_packets(const struct collective_told *told, const struct collective_flow *f)
 {
     return f->exact && told->has_rail && strncmp(told->rail.kind, "tcp", 3) != 0 &&
@@ -192,7 +195,8 @@ static struct path_claim *claim_of(struct collective_claims *claims, const char 
     return c;
 }
 
-/* What comes from a member of the same node was sent by it, and is claimed there: once for each byte. */
+/* What comes from a member of the same node was sent by it, and is claimed there: once for each
+ * byte. */
 void claims_add(struct collective_claims *claims, const struct collective_told *told)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
@@ -210,7 +214,8 @@ void claims_add(struct collective_claims *claims, const struct collective_told *
     }
 }
 
-/* Shared memory is claimed where there is nothing else: then no device may have moved anything like it. */
+/* Shared memory is claimed where there is nothing else: then no device may have moved anything like
+ * it. */
 void claims_settle(struct collective_claims *claims, bool elsewhere)
 {
     uint32_t n = 0;

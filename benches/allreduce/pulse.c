@@ -110,7 +110,8 @@ void pulse_note(struct pulse *p, unsigned number, const struct pulse_beat *b, ui
                                   : PULSE_UNKNOWN;
 }
 
-/* One rank of each host that is not this one's: between those and here it is known that something passes. Returns how many; 0: too many. */
+/* One rank of each host that is not this one's: between those and here it is known that something
+ * passes. Returns how many; 0: too many. */
 static unsigned choose(const struct pulse *p, const unsigned *ranks, unsigned n,
                        unsigned chosen[PULSE_TRIALS_MAX])
 {
@@ -239,8 +240,8 @@ bool pulse_stood_still(struct pulse *p)
     return stood;
 }
 
-/* At once, since a launcher may kill this process, too, before it can make a row of it. Those that end thereafter may do so for it, or be killed like
- * it: they are not named. */
+/* At once, since a launcher may kill this process, too, before it can make a row of it. Those that
+ * end thereafter may do so for it, or be killed like it: they are not named. */
 static void say_gone(struct pulse *p)
 {
     char name[WORLD_NAME_MAX + 32];

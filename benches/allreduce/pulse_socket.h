@@ -12,7 +12,8 @@
 #define PULSE_NEW_MAX    16 /* connections that have not said who they are */
 #define PULSE_TRIALS_MAX 64 /* other hosts that a rank tries to reach */
 
-/* From rank 0, with a rank: try to reach that one, at this port. Back: of the rank that was tried, what came of it (enum pulse_way). */
+/* From rank 0, with a rank: try to reach that one, at this port. Back: of the rank that was tried,
+ * what came of it (enum pulse_way). */
 struct pulse_beat {
     uint64_t come; /* to this request */
     uint32_t rank; /* 0: nothing more is said */
@@ -79,14 +80,16 @@ struct pulse {
 
 int pulse_start(struct pulse *p);
 
-/* Those that connect, and those of them that have said who they are; not rank 0: they only try whether they can. */
+/* Those that connect, and those of them that have said who they are; not rank 0: they only try
+ * whether they can. */
 void pulse_welcome(struct pulse *p);
 void pulse_hear(struct pulse *p, unsigned number, uint64_t now_ns);
 /* It is short, and what does not go out at once is not said: the next one will be. */
 void pulse_say(struct pulse_peer *peer, const struct pulse_beat *b);
 /* A TCP connection that is being made to there. The socket or -errno. */
 int pulse_reach(const struct sockaddr_storage *to);
-/* So that it is at this port of the address, which is of a machine that `own` reaches it from. 0 or -EAFNOSUPPORT. */
+/* So that it is at this port of the address, which is of a machine that `own` reaches it from. 0 or
+ * -EAFNOSUPPORT. */
 int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, uint16_t port);
 
 /* pulse.c. What a beat says of ways between ranks. */

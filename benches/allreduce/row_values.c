@@ -33,7 +33,8 @@ static double rail_gbps(const struct net_rail *r, char source[SOURCE])
     return net_limit_gbps(r, r->kind, &large, source, SOURCE);
 }
 
-/* What all links of a node carry at once. NAN where one is not known: then *which is that one and `source` its words, else the first one and its. */
+/* What all links of a node carry at once. NAN where one is not known: then *which is that one and
+ * `source` its words, else the first one and its. */
 static double wire_gbps(const struct collective_wire *wire, unsigned *which, char source[SOURCE])
 {
     double sum = 0;
@@ -52,7 +53,8 @@ static double wire_gbps(const struct collective_wire *wire, unsigned *which, cha
     return wire->n ? sum : NAN;
 }
 
-/* One link, however many ranks share it: of what they say of it the most that it carries. False: there is no room for it. */
+/* One link, however many ranks share it: of what they say of it the most that it carries. False:
+ * there is no room for it. */
 static bool add_rail(struct collective_wire *wire, const struct net_rail *rail)
 {
     char source[SOURCE];
@@ -94,7 +96,8 @@ static bool sends_by(const struct collective_told *told, const char *device)
     return false;
 }
 
-/* A rank whose neighbours are all on its node tells what leads to them: that is no link between nodes. */
+/* A rank whose neighbours are all on its node tells what leads to them: that is no link between
+ * nodes. */
 static bool leads_out(const struct collective_told *told)
 {
     bool within = !strcmp(told->rail.name, "lo") || !strcmp(told->rail.kind, "shm");
@@ -102,8 +105,8 @@ static bool leads_out(const struct collective_told *told)
     return told->has_rail && (!within || sends_by(told, told->rail.name));
 }
 
-/* Our own backends': the links of a node's ranks, as they tell them. Also those of ranks that by this algorithm sent nothing to other nodes: by
- * another one they might. */
+/* Our own backends': the links of a node's ranks, as they tell them. Also those of ranks that by
+ * this algorithm sent nothing to other nodes: by another one they might. */
 static void own_wire(const struct collective_work *w, unsigned node, struct collective_wire *wire)
 {
     bool room = true;
@@ -270,8 +273,9 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What a member did not spend at work: at the barrier before it all, waiting in the operations or for a link to take what it sends, as far as its
- * backend tells, and after its own end until the last one's. */
+/* What a member did not spend at work: at the barrier before it all, waiting in the operations or
+ * for a link to take what it sends, as far as its backend tells, and after its own end until the
+ * last one's. */
 static double idle_ns(const struct collective_times *t, uint64_t slowest)
 {
     return (double)(t->slack_ns + t->waited_ns + t->blocked_ns + (slowest - t->ns));
@@ -292,7 +296,8 @@ int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest
     return sorted[n / 2] - sorted[0] > fmax(LATE_NS, LATE_LEAST * (double)slowest) ? (int)late : -1;
 }
 
-/* The members' begins and ends are of one clock on each machine, or a sample would seem to last longer than rank 0 saw it. */
+/* The members' begins and ends are of one clock on each machine, or a sample would seem to last
+ * longer than rank 0 saw it. */
 static void count_spans(struct collective_work *w, const struct collective_times *times,
                         uint64_t wall_ns)
 {
@@ -365,8 +370,9 @@ static void add_lateness(struct point *pt, const struct collective_work *w)
     }
 }
 
-/* Bytes that all members together put on their wires, if no wire carries anything twice: what net counts, too. busbw's factor is of
- * one member's wire; in a broadcast each but the root gets the vector once. */
+/* Bytes that all members together put on their wires, if no wire carries anything twice: what net
+ * counts, too. busbw's factor is of one member's wire; in a broadcast each but the root gets the
+ * vector once. */
 static double wire_gb(const struct collective_work *w)
 {
     unsigned wires = w->point.op == COLLECTIVE_BROADCAST ? w->n - 1 : w->n;
@@ -375,7 +381,8 @@ static double wire_gb(const struct collective_work *w)
            (double)w->operations / 1e9;
 }
 
-/* Of the operations alone. Where what the readings cost is no small part of it, what is left is not theirs to tell. */
+/* Of the operations alone. Where what the readings cost is no small part of it, what is left is not
+ * theirs to tell. */
 static void add_per_gb(struct point *pt, const struct collective_work *w)
 {
     double cpu = 0, reading = 0;
@@ -397,7 +404,8 @@ static void add_per_gb(struct point *pt, const struct collective_work *w)
                  (cpu - reading) / 1e9 / wire_gb(w));
 }
 
-/* No machine's threads can take more CPUs than it has: their time is of one span. Returns their CPU seconds. */
+/* No machine's threads can take more CPUs than it has: their time is of one span. Returns their CPU
+ * seconds. */
 static double add_cores(struct point *pt, const struct collective_work *w)
 {
     double cores = 0, seconds = 0;
@@ -440,8 +448,9 @@ static void add_cpu(struct point *pt, const struct collective_work *w)
 
     add_per_gb(pt, w);
     rows_machines(nodes, n, w->machine, w->n_machines, &machine, &softirq);
-    /* Ticks say nothing of a time that has few of them. And a machine cannot have done less than the threads on it: then others did less than
-     * before it all, and what was taken off is too much. */
+    /* Ticks say nothing of a time that has few of them. And a machine cannot have done less than
+     * the threads on it: then others did less than before it all, and what was taken off is too
+     * much. */
     bool sound = cpu_ticks_tell(session_seconds(w->session)) &&
                  machine * session_seconds(w->session) >= MACHINE_LEAST * threads;
     if (machine > 0 && sound)

@@ -34,7 +34,8 @@ static const struct bench_metric metrics[] = {
     {.name = NULL},
 };
 
-/* Bus bandwidth is what a wire carries: of its payload a ring leaves little; libraries' own choices leave more. */
+/* Bus bandwidth is what a wire carries: of its payload a ring leaves little; libraries' own choices
+ * leave more. */
 static const struct bench_headline headlines[] = {
     {.pipe = "Allreduce",
      .label = "largest vector, over",

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ranks that are led: they do what rank 0 asks, request by request, until it says goodbye. See order.h. */
+/* The ranks that are led: they do what rank 0 asks, request by request, until it says goodbye. See
+ * order.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,8 @@ static int ending_await(struct member *m)
 #define ABSENT_NS    50000000u
 #define IDLE_MOST_NS 10000000000u /* that rank 0 may ask to watch the idle machine */
 
-/* How far a point has come: requests out of turn are refused, since each builds on the one before. */
+/* How far a point has come: requests out of turn are refused, since each builds on the one
+ * before. */
 enum state { NOTHING, OPENED, JOINED };
 
 struct server {
@@ -420,7 +422,8 @@ static int take(struct server *s, uint16_t type, size_t len)
     }
 }
 
-/* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of others. */
+/* Rank 0 may be silent as long as it likes: its own measuring takes time, and points are of
+ * others. */
 static int serve(struct server *s)
 {
     for (;;) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the mark to the end: what all members say, their data, and the proof of the path. See session.h. */
+/* From the mark to the end: what all members say, their data, and the proof of the path. See
+ * session.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -81,7 +82,8 @@ static const struct collective_hello *idle_of(const struct session *s, unsigned 
     return NULL;
 }
 
-/* A machine may be less busy than when it was watched; it does not work for less than nothing. NAN stays. */
+/* A machine may be less busy than when it was watched; it does not work for less than nothing. NAN
+ * stays. */
 static double beyond(double busy, double idle)
 {
     return busy < idle ? 0 : busy - idle;
@@ -99,7 +101,8 @@ static void add_node(struct session *s, unsigned member)
     node->softirq_cores = beyond(a->softirq_cores, idle ? idle->idle_softirq : NAN);
 }
 
-/* A library does not say what it moves: where it must have moved something, that is not known exactly. */
+/* A library does not say what it moves: where it must have moved something, that is not known
+ * exactly. */
 static void find_nodes(struct session *s)
 {
     const struct member *own = &s->own;
@@ -127,8 +130,9 @@ static double steering_bytes(const struct session *s, const struct session_node 
 }
 
 /*
- * What a library must have sent from node to node: a link that moved less did not carry it. Where that is no more than what steers the ranks, that
- * may be all that a link moved, and the links are not asked. Our own backends tell themselves which link they take.
+ * What a library must have sent from node to node: a link that moved less did not carry it. Where
+ * that is no more than what steers the ranks, that may be all that a link moved, and the links are
+ * not asked. Our own backends tell themselves which link they take.
  */
 static void claim_least(struct session *s, struct session_node *node,
                         struct collective_claims *claims)
@@ -222,7 +226,8 @@ static int judge_path(struct session *s)
     return 0;
 }
 
-/* What is told is of the operations that were measured; what is proved has the one that is checked in it, too. */
+/* What is told is of the operations that were measured; what is proved has the one that is checked
+ * in it, too. */
 int session_end(struct session *s)
 {
     double seconds = (double)(clock_now_ns() - s->mark_ns) / 1e9;

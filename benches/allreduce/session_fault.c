@@ -189,7 +189,8 @@ static void lose_late(struct session *s, unsigned rank)
     session_lose(s, rank, -ETIMEDOUT, text);
 }
 
-/* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and not only those that wait. */
+/* A member that has done its part may be the one whose bytes do not arrive: so all are asked, and
+ * not only those that wait. */
 static void ask_links(struct session *s)
 {
     char still[SESSION_ERROR_BYTES];
@@ -243,7 +244,8 @@ static bool seems_cut_off(struct session *s, unsigned rank)
     return channel_base(c)->ops->quiet_ns && channel_base(c)->ops->quiet_ns(c) >= QUIET_NS;
 }
 
-/* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is there, or has ended. */
+/* How many other nodes there are, wherever on them the ranks are; 0: of one of them a rank is
+ * there, or has ended. */
 static unsigned nodes_cut_off(struct session *s)
 {
     const struct world_member *own = world_member(s->world, 0), *other;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rank 0's files share: session.c (a point's life), session_ask.c (requests and replies), session_fault.c (who failed), session_end.c. */
+/* What rank 0's files share: session.c (a point's life), session_ask.c (requests and replies),
+ * session_fault.c (who failed), session_end.c. */
 #ifndef PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 #define PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 
@@ -74,7 +75,8 @@ int session_post(struct session *s, unsigned rank, enum collective_request reque
 /* To all members but this one. */
 int session_post_all(struct session *s, enum collective_request request, const void *data,
                      size_t len);
-/* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns whether a rank has failed since it was asked. */
+/* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns
+ * whether a rank has failed since it was asked. */
 bool session_receive(struct session *s, uint64_t wait_ns);
 bool session_awaits(const struct session *s);
 /* All whose reply is awaited are asked for an echo. */
@@ -84,29 +86,34 @@ void session_echo(struct session *s);
 bool session_listen(struct session *s);
 /* How long nothing has moved in any rank whose reply is awaited; UINT64_MAX: there is none. */
 uint64_t session_still_ns(const struct session *s);
-/* Takes the signs of life of ranks of which nothing is awaited. Who is lost is said, and is not this point's loss; NULL is left alone. */
+/* Takes the signs of life of ranks of which nothing is awaited. Who is lost is said, and is not
+ * this point's loss; NULL is left alone. */
 void session_watch(struct session *s);
 void session_lose(struct session *s, unsigned rank, int err, const char *text);
 /* Something is lost for good: why, unless an earlier loss has been told. */
 void session_break(struct session *s, const char *text);
-/* On stderr, once, where ranks were started one by one: points without the lost rank may go on for long. */
+/* On stderr, once, where ranks were started one by one: points without the lost rank may go on for
+ * long. */
 void session_say_loss(struct session *s, const char *text);
-/* session_fault.c. Has a member been lost, by its signs of life? Then the channels are left alone from here on: they are a library's, which cannot be
- * trusted with them any more. */
+/* session_fault.c. Has a member been lost, by its signs of life? Then the channels are left alone
+ * from here on: they are a library's, which cannot be trusted with them any more. */
 bool session_heed(struct session *s);
 /* While the helper does the own part: as member.await. */
 int session_await(struct member *m);
 
-/* RDMA takes two: nodes that fell back from the same kind of port are wrong, a single one is told. */
+/* RDMA takes two: nodes that fell back from the same kind of port are wrong, a single one is
+ * told. */
 void session_judge_fallen(struct session *s);
 /* Says which ranks have no signs of life, where they should have. */
 void session_say_deaf(const struct session *s);
 
-/* All replies to a request; `own_err`: of this rank's own part in it, which is over. A rank of which nothing is heard for too long has failed. Where any has,
- * everybody gives up: -errno with the sentence that says who did. */
+/* All replies to a request; `own_err`: of this rank's own part in it, which is over. A rank of
+ * which nothing is heard for too long has failed. Where any has, everybody gives up: -errno with
+ * the sentence that says who did. */
 int session_settle(struct session *s, int own_err, enum collective_request request,
                    const struct session_run *run);
-/* deaf_ns: what the ranks are at may take so long from when it was asked, and is not interrupted. */
+/* deaf_ns: what the ranks are at may take so long from when it was asked, and is not
+ * interrupted. */
 int session_give_up(struct session *s, int own_err, uint64_t deaf_ns);
 
 #endif

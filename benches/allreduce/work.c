@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hooks of the benchmark `allreduce`: from options to a point that runs. See work.h; rows: row_values.c, who takes part: party.c. */
+/* The hooks of the benchmark `allreduce`: from options to a point that runs. See work.h; rows:
+ * row_values.c, who takes part: party.c. */
 #include "benches/allreduce/work.h"
 
 #include <errno.h>
@@ -68,8 +69,9 @@ static void work_overlap_both(struct collective_work *w, uint64_t both_ns)
         w->overlap.both_ns[w->overlap.n++] = (double)both_ns;
 }
 
-/* How much of the shorter one of operation and product went on beside the other: 100 % where both together take as long as the longer. Each sample has all
- * three, one after another; medians of blocks of samples, so that there is an interval. */
+/* How much of the shorter one of operation and product went on beside the other: 100 % where both
+ * together take as long as the longer. Each sample has all three, one after another; medians of
+ * blocks of samples, so that there is an interval. */
 void work_overlap_figures(struct point *pt, const struct collective_work *w)
 {
     const struct collective_overlap *o = &w->overlap;
@@ -92,16 +94,18 @@ void work_overlap_figures(struct point *pt, const struct collective_work *w)
     }
 }
 
-#define IDLE_NS           1000000000u /* how long idle machines are watched */
-#define SAMPLE_NS         2000000u /* long against what a barrier leaves of differences between starts */
-#define LOCAL_MOST        4        /* processes that nobody asked for */
-#define ITERATION_SAMPLES 20       /* that --iterations come in */
+#define IDLE_NS 1000000000u /* how long idle machines are watched */
+/* long against what a barrier leaves of differences between starts */
+#define SAMPLE_NS         2000000u
+#define LOCAL_MOST        4  /* processes that nobody asked for */
+#define ITERATION_SAMPLES 20 /* that --iterations come in */
 
 const char *const collective_fills[] = {"node", "rank", NULL};
 const char *const collective_scalings[] = {"weak", "strong", NULL};
 const char *const collective_injects[] = {"none", "corrupt", "elsewhere", "absent", NULL};
 
-/* Processes, where the command line does not say: what the launcher started, as many as a communicator wants, or a few. */
+/* Processes, where the command line does not say: what the launcher started, as many as a
+ * communicator wants, or a few. */
 static unsigned default_np(const struct opts *o)
 {
     const struct opt_values *ranks = opts_values(o, "ranks");
@@ -252,7 +256,8 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
     return status < 0 && p.who ? collective_who(&p, cancel) : status;
 }
 
-/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a backend. */
+/* A sweep has what can be; and where nobody chose sizes, those that are worth measuring with a
+ * backend. */
 bool collective_bench_wanted(struct point *pt)
 {
     const struct collective_params *p = pt->params;
@@ -306,9 +311,10 @@ static int open_session(struct point *pt, struct collective_work *w)
 }
 
 /*
- * Ranks that were lost, and the points that are left. Processes that were forked here are started anew, if they can be: a child of a process that has
- * used a GPU cannot use it. Ranks that came by sockets are kept: those that are left serve on, and a communicator with a lost one fails by its name. Of a
- * launcher's ranks none is left: it ends them all.
+ * Ranks that were lost, and the points that are left. Processes that were forked here are started
+ * anew, if they can be: a child of a process that has used a GPU cannot use it. Ranks that came by
+ * sockets are kept: those that are left serve on, and a communicator with a lost one fails by its
+ * name. Of a launcher's ranks none is left: it ends them all.
  */
 static void count_losses(struct collective_work *w)
 {
@@ -360,7 +366,8 @@ static int choose_members(struct point *pt, struct collective_work *w)
     return 0;
 }
 
-/* Rank 0's GPU, as its backend takes it: its clocks, and whether it is simulated, go into the rows. The other ranks watch theirs. */
+/* Rank 0's GPU, as its backend takes it: its clocks, and whether it is simulated, go into the rows.
+ * The other ranks watch theirs. */
 static int watch_gpu(struct point *pt, const struct collective_work *w)
 {
     const struct collective_params *p = pt->params;

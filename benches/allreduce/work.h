@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmark `allreduce` is made of: its parameters, the names of their values, its hooks. */
+/* What the benchmark `allreduce` is made of: its parameters, the names of their values, its
+ * hooks. */
 #ifndef PLUMB_BENCHES_ALLREDUCE_WORK_H
 #define PLUMB_BENCHES_ALLREDUCE_WORK_H
 
@@ -38,7 +39,8 @@ struct collective_params {
 /* nccl-tests' names of types: float half bfloat16 double int32. As struct opt's `expand`. */
 bool collective_type_words(const char *word, char *list, size_t len);
 
-/* The point that these parameters mean for n members: -EOPNOTSUPP with the reason where it cannot be. Also the calls, of which there are *n_calls. */
+/* The point that these parameters mean for n members: -EOPNOTSUPP with the reason where it cannot
+ * be. Also the calls, of which there are *n_calls. */
 int collective_point_of(struct point *pt, unsigned n, struct collective_point *c,
                         struct collective_call *calls, unsigned *n_calls);
 
@@ -63,7 +65,8 @@ struct collective_member {
     uint64_t late; /* samples in which it was the late one */
 };
 
-/* The same of a machine's members: from the first one's begin to the last one's end, by the clock that they share. No more CPU time than that fits into one CPU. */
+/* The same of a machine's members: from the first one's begin to the last one's end, by the clock
+ * that they share. No more CPU time than that fits into one CPU. */
 struct collective_machine {
     double cpu_ns, span_ns;
     uint64_t begin_ns, end_ns; /* of the last sample */
@@ -71,7 +74,8 @@ struct collective_machine {
 
 #define OVERLAP_SAMPLES 2048
 
-/* The operation and a matrix product that takes as long, each alone and both at once, since the warm-up. */
+/* The operation and a matrix product that takes as long, each alone and both at once, since the
+ * warm-up. */
 struct collective_overlap {
     uint64_t wanted_ns; /* of the product */
     size_t n;
@@ -118,11 +122,12 @@ void collective_leave(struct collective_work *w);
 void work_overlap_figures(struct point *pt, const struct collective_work *w);
 
 void rows_series(struct point *pt, struct collective_work *w);
-/* What the machines of a communicator were busy with beyond their idle selves, added up; NAN: of one it is not known. machine[member]: its machine's number. */
+/* What the machines of a communicator were busy with beyond their idle selves, added up; NAN: of
+ * one it is not known. machine[member]: its machine's number. */
 void rows_machines(const struct session_node *nodes, unsigned n, const unsigned *machine,
                    unsigned machines, double *busy, double *softirq);
-/* Which member the others waited for, of one sample's times: the one that was idle least, where that is clearly less than half of them were;
- * -1: none. */
+/* Which member the others waited for, of one sample's times: the one that was idle least, where
+ * that is clearly less than half of them were; -1: none. */
 int rows_late(const struct collective_times *times, unsigned n, uint64_t slowest);
 /* A sample; rank 0 saw it take wall_ns. */
 void rows_count(struct collective_work *w, const struct collective_times *times, uint64_t slowest,

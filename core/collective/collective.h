@@ -96,8 +96,8 @@ struct collective_point {
     struct net_rdma rdma;
 };
 
-/* What one operation consists of: calls one after another, each of `count` elements from `first` on. One call as a rule; as many as buckets
- * for a model's gradients. */
+/* What one operation consists of: calls one after another, each of `count` elements from `first`
+ * on. One call as a rule; as many as buckets for a model's gradients. */
 struct collective_call {
     uint64_t first, count;
 };
@@ -117,7 +117,9 @@ struct collective_told {
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
     char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
     uint32_t
-        carriers; /* the kinds of path that a library says that it connected, as in row_facts.h; 0: not told */
+        /* the kinds of path that a library says that it connected, as in row_facts.h; 0: not
+         * told */
+        carriers;
     uint32_t n_flows, n_facts, has_rail;
     uint32_t members_add; /* a library says that its members alone add: no switch does on the way */
     uint32_t simulated;   /* by a stand-in for a GPU or for its library: rows say so */
@@ -135,7 +137,8 @@ struct collective_times {
         slack_ns; /* how long the barrier before it took this member: who waits there was early */
     uint64_t cpu_ns;     /* around the operations: of the thread, or of the process of a library */
     uint64_t reading_ns; /* of that, what the readings cost: as many around nothing, beside them */
-    /* From before the first operation to after the last one, with all that parts them: the same CPU time, and this rank's clock. */
+    /* From before the first operation to after the last one, with all that parts them: the same CPU
+     * time, and this rank's clock. */
     uint64_t span_cpu_ns, begin_ns, end_ns;
 };
 
@@ -181,7 +184,8 @@ struct collective_ops {
     /* Could this point be run, as far as can be told from it alone? 0; -EOPNOTSUPP with why. */
     int (*supports)(const struct collective_point *p, unsigned n, char *why, size_t len);
 
-    /* Buffers, devices; the session sets all but state, input, result. -EOPNOTSUPP and -ENODEV: not here. */
+    /* Buffers, devices; the session sets all but state, input, result. -EOPNOTSUPP and -ENODEV: not
+     * here. */
     int (*open)(struct collective *c);
     /* Whom this member has cards for, and each of them: *n at most c->n. NULL: none. */
     int (*peers)(struct collective *c, unsigned *peers, unsigned *n);
@@ -190,9 +194,11 @@ struct collective_ops {
 
     /* All members have come. */
     int (*barrier)(struct collective *c);
-    /* Call number `call`, done when it returns: this member's result is in its place, its input may be changed. */
+    /* Call number `call`, done when it returns: this member's result is in its place, its input may
+     * be changed. */
     int (*run)(struct collective *c, unsigned call);
-    /* The same, begun; test() moves it on and says whether it is done. NULL: it cannot. One at a time. */
+    /* The same, begun; test() moves it on and says whether it is done. NULL: it cannot. One at a
+     * time. */
     int (*start)(struct collective *c, unsigned call);
     int (*test)(struct collective *c, bool *done);
 
@@ -217,8 +223,9 @@ const struct collective_ops *collective_find(const char *name);
 int collective_fail(struct collective *c, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* For backends whose buffers are in host memory: c->input and c->result, as large as the point's count asks for, on this thread's node,
- * huge pages where they can be had; all-zero. 0, or -ENOMEM with error. */
+/* For backends whose buffers are in host memory: c->input and c->result, as large as the point's
+ * count asks for, on this thread's node, huge pages where they can be had; all-zero. 0, or -ENOMEM
+ * with error. */
 int collective_host_alloc(struct collective *c);
 void collective_host_free(struct collective *c);
 

@@ -33,7 +33,8 @@ static uint64_t exact_to(uint32_t type)
     return largest[type];
 }
 
-/* Of element i, which is less than a period: only `active` of the members, others at each place, put in more than 0. */
+/* Of element i, which is less than a period: only `active` of the members, others at each place,
+ * put in more than 0. */
 static uint64_t value(const struct collective_point *p, unsigned members, unsigned m, uint64_t i)
 {
     uint64_t exact = exact_to(p->type), active = exact / WORTH_TELLING;
@@ -89,7 +90,8 @@ static void values_of(void *at, uint64_t n, uint64_t position, const struct coll
         data_put(p->type, at, i, (double)value(p, members, m, (position + i) % DATA_PERIOD));
 }
 
-/* One element in the middle of what counts is larger than any may be; where all members may put in that much, none. */
+/* One element in the middle of what counts is larger than any may be; where all members may put in
+ * that much, none. */
 static void corrupt(void *at, uint64_t n, uint64_t position, const struct collective_point *p,
                     unsigned members, unsigned m)
 {
@@ -158,7 +160,8 @@ void data_expect_free(struct data_expected *x)
     free(x);
 }
 
-/* Elements that repeat after a period; `period`: what is at position 0, `phase` of it where `at` begins. */
+/* Elements that repeat after a period; `period`: what is at position 0, `phase` of it where `at`
+ * begins. */
 static uint64_t compare(const struct data_expected *x, const uint8_t *period, const char *at,
                         uint64_t n, uint64_t phase, double *got, double *wanted)
 {

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Data of collectives, and what must come out: whole numbers, so that every sum is exact in its type in whatever order it is made.
+ * Data of collectives, and what must come out: whole numbers, so that every sum is exact in its
+ * type in whatever order it is made.
  *
- * Element i of member m's input is value(seed, i, m), from 0 to a largest that leaves n of them exact: bf16 has 8 bits of significand (sums to
- * 256), f16 11, f32 24, f64 53, i32 31. Where n members are too many for that, only some of them put in more than 0 at each place.
- * Values repeat after DATA_PERIOD elements, which is prime, so that sums are worked out once and every element of every result is compared.
+ * Element i of member m's input is value(seed, i, m), from 0 to a largest that leaves n of them
+ * exact: bf16 has 8 bits of significand (sums to 256), f16 11, f32 24, f64 53, i32 31. Where n
+ * members are too many for that, only some of them put in more than 0 at each place. Values repeat
+ * after DATA_PERIOD elements, which is prime, so that sums are worked out once and every element of
+ * every result is compared.
  */
 #ifndef PLUMB_CORE_COLLECTIVE_DATA_H
 #define PLUMB_CORE_COLLECTIVE_DATA_H
@@ -16,14 +19,16 @@
 
 struct data_expected;
 
-/* Member m's input, all of it (as many elements as the op takes). `position`: of the first element of this piece within it. */
+/* Member m's input, all of it (as many elements as the op takes). `position`: of the first element
+ * of this piece within it. */
 void data_fill(void *at, uint64_t n_elements, uint64_t position, const struct collective_point *p,
                unsigned members, unsigned m);
 
 /* What the result of member m must be. 0 or -ENOMEM. */
 int data_expect(struct data_expected **x, const struct collective_point *p, uint64_t count,
                 unsigned members, unsigned m);
-/* Compares a piece of the result that begins at `position`: the place of the first wrong element, or DATA_RIGHT. `got`, `wanted`: of it. */
+/* Compares a piece of the result that begins at `position`: the place of the first wrong element,
+ * or DATA_RIGHT. `got`, `wanted`: of it. */
 uint64_t data_check(const struct data_expected *x, const void *at, uint64_t n_elements,
                     uint64_t position, double *got, double *wanted);
 void data_expect_free(struct data_expected *x); /* NULL is left alone */

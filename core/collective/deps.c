@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What waits for what. Each space is cut at the ends of all ranges that actions touch; to every interval between two cuts belong the action that wrote it last
- * and those that have read it since. Going through the list once, a reader waits for the writer; a writer for the readers, or, where there are none, for
- * the writer before it.
+ * What waits for what. Each space is cut at the ends of all ranges that actions touch; to every
+ * interval between two cuts belong the action that wrote it last and those that have read it since.
+ * Going through the list once, a reader waits for the writer; a writer for the readers, or, where
+ * there are none, for the writer before it.
  */
 #include "core/collective/deps.h"
 
@@ -98,7 +99,8 @@ static size_t interval(const struct map *m, uint64_t at)
     return low;
 }
 
-/* The action waits for an earlier one where both touch [first, first + count) of a space; `base`, `earlier_base`: where they begin there. */
+/* The action waits for an earlier one where both touch [first, first + count) of a space; `base`,
+ * `earlier_base`: where they begin there. */
 static int wait_for(struct sweep *w, uint32_t action, uint64_t base, uint32_t earlier,
                     uint64_t earlier_base, uint64_t first, uint64_t count)
 {

@@ -5,7 +5,8 @@
 
 #include "core/collective/schedule.h"
 
-/* Elements begin to end of an action (its own count of them) want the action `earlier` to have done those that are `shift` further on in it. */
+/* Elements begin to end of an action (its own count of them) want the action `earlier` to have done
+ * those that are `shift` further on in it. */
 struct dep {
     uint32_t earlier;
     int64_t shift;
@@ -18,7 +19,8 @@ struct deps {
     size_t n, room, *first;
 };
 
-/* 0 or -ENOMEM; release it in any case. As many as actions that meet in a place, not as pairs of actions. */
+/* 0 or -ENOMEM; release it in any case. As many as actions that meet in a place, not as pairs of
+ * actions. */
 int deps_make(struct deps *d, const struct schedule *s);
 void deps_release(struct deps *d);
 

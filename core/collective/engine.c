@@ -101,7 +101,8 @@ static void reduce(struct engine *e, const struct piece *p)
                 place(e, a->source, a->from + p->begin), p->slot, p->end - p->begin);
 }
 
-/* Retires what is through. One reduction at most, so that what it has made goes on its way before the next. */
+/* Retires what is through. One reduction at most, so that what it has made goes on its way before
+ * the next. */
 static bool collect(struct engine *e, struct way *w)
 {
     uint64_t through = w->out ? w->link->sent : w->link->received;
@@ -121,7 +122,8 @@ static bool collect(struct engine *e, struct way *w)
     return any;
 }
 
-/* What is reduced waits in a slot, and so for none but a free one; all else goes from or to where it belongs, once that may be touched. */
+/* What is reduced waits in a slot, and so for none but a free one; all else goes from or to where
+ * it belongs, once that may be touched. */
 static bool may_post(const struct engine *e, const struct way *w, uint32_t action, uint64_t end)
 {
     if (e->schedule->actions[action].kind == ACTION_REDUCE)
@@ -236,15 +238,20 @@ static uint64_t round_up(uint64_t bytes)
     return (bytes + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
 }
 
-/* At the least: what a message of its own costs is little against. At the most: what stays in a CPU's own cache from when it comes until it is
- * reduced. Between them an eighth of the message, so that work on one segment goes on while the next ones are on their way. Measured: a vector of 8 MiB over
- * links of 1 Gbit/s goes within 1 % as fast in any segments from 16 KiB to 512 KiB; where copies are the limit (shared memory, loopback) CPU time falls up to
- * 128 KiB and hardly changes beyond. Over soft RoCE, where each message costs most, 4 MiB take twice as long in segments of 16 KiB as in 256 KiB, and as long in
- * 2 MiB: so RDMA has those of TCP, and the two can be compared message by message.
+/* At the least: what a message of its own costs is little against. At the most: what stays in a
+ * CPU's own cache from when it comes until it is reduced. Between them an eighth of the message, so
+ * that work on one segment goes on while the next ones are on their way. Measured: a vector of 8
+ * MiB over links of 1 Gbit/s goes within 1 % as fast in any segments from 16 KiB to 512 KiB; where
+ * copies are the limit (shared memory, loopback) CPU time falls up to 128 KiB and hardly changes
+ * beyond. Over soft RoCE, where each message costs most, 4 MiB take twice as long in segments of 16
+ * KiB as in 256 KiB, and as long in 2 MiB: so RDMA has those of TCP, and the two can be compared
+ * message by message.
  *
- * A vector that is passed on whole from member to member (a chain) is through after the time of its segments and of one more for each hop but the first: that
- * is to be a FILL_SHARE-th at most. Over 7 hosts with links of 1 Gbit/s 8 MiB reach 92 % of the goodput in segments of 256 KiB, and all of it in 32 KiB. Within a
- * machine there is no line to be filled: 16 MiB over 4 ranks by shared memory take 1.3 times as long in 32 KiB as in 256 KiB. */
+ * A vector that is passed on whole from member to member (a chain) is through after the time of its
+ * segments and of one more for each hop but the first: that is to be a FILL_SHARE-th at most. Over
+ * 7 hosts with links of 1 Gbit/s 8 MiB reach 92 % of the goodput in segments of 256 KiB, and all of
+ * it in 32 KiB. Within a machine there is no line to be filled: 16 MiB over 4 ranks by shared
+ * memory take 1.3 times as long in 32 KiB as in 256 KiB. */
 uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned hops,
                         uint64_t asked)
 {
@@ -272,7 +279,8 @@ uint64_t engine_segment(const char *transport, uint64_t longest_bytes, unsigned 
     return bytes < longest_bytes ? bytes : longest_bytes;
 }
 
-/* Ways are known by their peer and direction: number 2 x peer + out of this table; UINT32_MAX where there is none. */
+/* Ways are known by their peer and direction: number 2 x peer + out of this table; UINT32_MAX where
+ * there is none. */
 struct index {
     uint32_t *way; /* of 2 x members */
     uint32_t *n;   /* actions of each */

@@ -166,7 +166,8 @@ void library_flow(struct collective_told *told, const char *device, struct libra
 #define TURNS         64       /* between two looks at the clock */
 #define SLOWEST_GBPS  0.1
 
-/* A GPU that did not answer is asked nothing more in this process: each call would wait for it, too. */
+/* A GPU that did not answer is asked nothing more in this process: each call would wait for it,
+ * too. */
 static bool gpu_is_silent;
 
 int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at)
@@ -275,7 +276,8 @@ static int see_to(struct collective *c, struct library_gpu *g, uint64_t still_ns
     return c->attend ? c->attend(c, still_ns) : 0;
 }
 
-/* What a library does is not to be seen: nothing counts as standing still before the slowest network would be done. */
+/* What a library does is not to be seen: nothing counts as standing still before the slowest
+ * network would be done. */
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns)
 {

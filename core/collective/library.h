@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the backends over a library have in common: which part of the buffers a call is of, and what must at least have gone
- * from node to node, whatever the library did. */
+/* What the backends over a library have in common: which part of the buffers a call is of, and what
+ * must at least have gone from node to node, whatever the library did. */
 #ifndef PLUMB_CORE_COLLECTIVE_LIBRARY_H
 #define PLUMB_CORE_COLLECTIVE_LIBRARY_H
 
@@ -12,18 +12,20 @@ struct library_part {
 };
 struct library_part library_part(const struct collective *c, const struct collective_call *call);
 
-/* Bytes that this member's node must send to and receive from others in an operation of `bytes` (the vector), at the least:
- * what no algorithm and no reduction on the way can save. Told by the node's first member; 0 for its others. */
+/* Bytes that this member's node must send to and receive from others in an operation of `bytes`
+ * (the vector), at the least: what no algorithm and no reduction on the way can save. Told by the
+ * node's first member; 0 for its others. */
 struct library_least {
     double out_bytes, in_bytes;
 };
 struct library_least library_least(const struct collective *c, double bytes);
 
-/* Is all that the point's `device` names here, each of "eth0+eth1" an interface or an RDMA port? 0; -ENODEV with error, which lists those
- * that there are. */
+/* Is all that the point's `device` names here, each of "eth0+eth1" an interface or an RDMA port? 0;
+ * -ENODEV with error, which lists those that there are. */
 int library_devices(struct collective *c);
 
-/* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or nothing must have gone. */
+/* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or
+ * nothing must have gone. */
 void library_flow(struct collective_told *told, const char *device, struct library_least least,
                   double bytes);
 
@@ -52,7 +54,8 @@ struct library_gpu {
 };
 
 /* All that return int: 0, or -errno with c->error. */
-/* GPU: this rank's number on its node, modulo the GPUs that it sees (*count); and a stream. Its context is this thread's then. */
+/* GPU: this rank's number on its node, modulo the GPUs that it sees (*count); and a stream. Its
+ * context is this thread's then. */
 int library_gpu_open(struct collective *c, struct library_gpu *g, unsigned *count);
 /* So many bytes of its memory, all-zero as soon as the stream is idle. */
 int library_gpu_take(struct collective *c, struct library_gpu *g, size_t bytes, void **at);
@@ -63,8 +66,9 @@ void library_gpu_close(struct library_gpu *g); /* however far it came */
 /* Its context is this thread's from here on. */
 void library_gpu_enter(struct library_gpu *g);
 
-/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to, and failed() is asked. Nothing counts as standing still
- * before `expected_ns`. Whoever gave up cannot know what the library and the device are still at: broken. */
+/* Until look() says something else than -EAGAIN. Twenty times a second the channels are seen to,
+ * and failed() is asked. Nothing counts as standing still before `expected_ns`. Whoever gave up
+ * cannot know what the library and the device are still at: broken. */
 int library_gpu_await(struct collective *c, struct library_gpu *g, library_look_fn *look,
                       uint64_t expected_ns);
 int library_gpu_look(struct collective *c, struct library_gpu *g); /* is the stream idle? */
@@ -76,7 +80,8 @@ int library_gpu_wait(struct collective *c, struct library_gpu *g, double bytes);
 int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, const void *from,
                      size_t bytes);
 
-/* Which GPU this is, for others: nothing, where it has no name of its own. They may have something else before it, up to `from`. */
+/* Which GPU this is, for others: nothing, where it has no name of its own. They may have something
+ * else before it, up to `from`. */
 void library_gpu_card(struct library_gpu *g, struct collective_card *card);
 /* Is it this one? */
 bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from);

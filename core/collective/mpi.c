@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so (mpi_module.h) calls them. Buffers are
- * in host memory (mpi), or in the memory of the rank's GPU (mpi-cuda), of which an MPI that is CUDA-aware takes the pointers.
+ * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so
+ * (mpi_module.h) calls them. Buffers are in host memory (mpi), or in the memory of the rank's GPU
+ * (mpi-cuda), of which an MPI that is CUDA-aware takes the pointers.
  *
- * MPI knows nothing of streams: what writes to a buffer must be done before MPI is given it (so all here waits for its stream), and what
- * MPI was asked for is there when a call has returned, or MPI_Test has said so (MPI 3.1, 3.4 and 3.7.3: from then on buffers may be
- * used), for memory of whatever kind.
+ * MPI knows nothing of streams: what writes to a buffer must be done before MPI is given it (so all
+ * here waits for its stream), and what MPI was asked for is there when a call has returned, or
+ * MPI_Test has said so (MPI 3.1, 3.4 and 3.7.3: from then on buffers may be used), for memory of
+ * whatever kind.
  */
 #include <errno.h>
 #include <limits.h>
@@ -115,7 +117,8 @@ static int mpi_supports(const struct collective_point *p, unsigned n, char *why,
     return -EOPNOTSUPP;
 }
 
-/* An MPI that does not say that it takes a GPU's memory is never given any; nor is a sum of ours, which is made on the host. */
+/* An MPI that does not say that it takes a GPU's memory is never given any; nor is a sum of ours,
+ * which is made on the host. */
 static int mpi_cuda_supports(const struct collective_point *p, unsigned n, char *why, size_t len)
 {
     bool half = p->type == COLLECTIVE_F16 || p->type == COLLECTIVE_BF16;
@@ -233,7 +236,8 @@ static int mpi_join(struct collective *c, const struct collective_card *cards, u
     return said(c, s->ops->open(&s->mpi, &setup, error, sizeof(error)), error);
 }
 
-/* Until what was begun is done, looking after the channels; the CPU is for others where there are more ranks than CPUs. */
+/* Until what was begun is done, looking after the channels; the CPU is for others where there are
+ * more ranks than CPUs. */
 static int finish(struct collective *c)
 {
     struct mpi_state *s = c->state;
@@ -261,8 +265,9 @@ static int finish(struct collective *c)
     }
 }
 
-/* First one that a lost rank cannot hang, then one that leaves less between the ranks: Open MPI's larger operations have two levels, and
- * which one they are on hangs on how far apart the ranks begin. */
+/* First one that a lost rank cannot hang, then one that leaves less between the ranks: Open MPI's
+ * larger operations have two levels, and which one they are on hangs on how far apart the ranks
+ * begin. */
 static int mpi_barrier(struct collective *c)
 {
     struct mpi_state *s = c->state;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The module plumb-nccl.so (nccl_module.h) calls
- * the library, the GPU module has the memory and the stream.
+ * Collectives of NCCL, between GPUs: one for each rank, its own where there are enough. The module
+ * plumb-nccl.so (nccl_module.h) calls the library, the GPU module has the memory and the stream.
  *
- * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines then, by NCCL_HOSTID, and talks to them over
- * sockets. That is a rehearsal of a program, no measurement of GPUs, and each row says so.
+ * Where a node has fewer GPUs than ranks, several share one: NCCL takes them for different machines
+ * then, by NCCL_HOSTID, and talks to them over sockets. That is a rehearsal of a program, no
+ * measurement of GPUs, and each row says so.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -88,7 +89,8 @@ static int queue_call(struct collective *c, unsigned call, bool first)
     return queue(c, &of, first);
 }
 
-/* How long nothing need be seen of a call: so much longer than the last one took, and all that a slow network takes where there was none. */
+/* How long nothing need be seen of a call: so much longer than the last one took, and all that a
+ * slow network takes where there was none. */
 static uint64_t expected_ns(const struct collective *c, double bytes)
 {
     const struct nccl_state *s = c->state;
@@ -265,8 +267,8 @@ static int nccl_open(struct collective *c)
     return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
-/* NCCL's id goes from member 0 to the others, before all else in its card, where others have zeros; which GPU each has, to member 0 and to all on
- * its node. */
+/* NCCL's id goes from member 0 to the others, before all else in its card, where others have zeros;
+ * which GPU each has, to member 0 and to all on its node. */
 static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
     unsigned own = world_member(c->world, c->members[c->me])->node;
@@ -304,8 +306,9 @@ static int nccl_card(struct collective *c, unsigned peer, struct collective_card
     return err;
 }
 
-/* NCCL takes no two ranks of one machine that have one GPU. The first of them stays what it is, the others are machines of their own for NCCL. It asks
- * for NCCL_HOSTID once in a process, at the first communicator: a rank that was in one by then, and shares now, is refused by NCCL. */
+/* NCCL takes no two ranks of one machine that have one GPU. The first of them stays what it is, the
+ * others are machines of their own for NCCL. It asks for NCCL_HOSTID once in a process, at the
+ * first communicator: a rank that was in one by then, and shares now, is refused by NCCL. */
 static void stand_apart(struct collective *c, const struct collective_card *cards, unsigned n)
 {
     struct nccl_state *s = c->state;
@@ -341,7 +344,8 @@ static int take_cards(struct collective *c, const struct collective_card *cards,
     return c->n == 1 ? make_id(c) : 0;
 }
 
-/* NCCL looks at its algorithm's variables while a communicator is made. What they were comes back. */
+/* NCCL looks at its algorithm's variables while a communicator is made. What they were comes
+ * back. */
 struct kept {
     char *algorithm, *protocol;
 };
@@ -400,7 +404,8 @@ static unsigned longest(const struct collective *c)
     return at;
 }
 
-/* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and later). */
+/* Each other call once, and the barrier's: NCCL may connect anew for another size (2.22 and
+ * later). */
 static int connect_all(struct collective *c, unsigned but)
 {
     int err = 0;
@@ -428,7 +433,8 @@ static int nccl_join(struct collective *c, const struct collective_card *cards, 
     return err;
 }
 
-/* How many of a GPU's queues a process's streams share: with 1, as some trainers set it, kernels of different streams wait for each other. */
+/* How many of a GPU's queues a process's streams share: with 1, as some trainers set it, kernels of
+ * different streams wait for each other. */
 static void tell_connections(struct collective_told *told)
 {
     const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");

@@ -175,7 +175,8 @@ static void wire(struct nccl_says *s, const char *line)
     add(s->wires, sizeof(s->wires), " and ", via, n);
 }
 
-/* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:...", "NET/Socket : Using [0]eth0:10.0.0.1<0>". */
+/* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:...", "NET/Socket : Using
+ * [0]eth0:10.0.0.1<0>". */
 static void network(struct nccl_says *s, const char *line)
 {
     const char *using = strstr(line, ": Using [");
@@ -207,7 +208,8 @@ static void name_of(const char *said, const char *const names[], size_t n_names,
     text[i] = 0;
 }
 
-/* "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}"; older: "... -> Algo 1 proto 2 time 34.7". */
+/* "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}"; older: "... -> Algo
+ * 1 proto 2 time 34.7". */
 static void choice(struct nccl_says *s, const char *line)
 {
     const char *algorithm = strstr(line, " -> Algo "), *protocol = strstr(line, " proto "),

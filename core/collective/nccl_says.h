@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What NCCL says of itself: there is no way to ask it which algorithm and which wires it took, but its debug output tells. That goes to a
- * file in memory while a communicator is made and tried once, and is switched off again, since it costs a line for each call. Where somebody
- * set NCCL_DEBUG, that is left as it is and nothing is read.
+ * What NCCL says of itself: there is no way to ask it which algorithm and which wires it took, but
+ * its debug output tells. That goes to a file in memory while a communicator is made and tried
+ * once, and is switched off again, since it costs a line for each call. Where somebody set
+ * NCCL_DEBUG, that is left as it is and nothing is read.
  */
 #ifndef PLUMB_CORE_COLLECTIVE_NCCL_SAYS_H
 #define PLUMB_CORE_COLLECTIVE_NCCL_SAYS_H
@@ -34,7 +35,8 @@ void nccl_says_close(struct nccl_says *s); /* harmless when it was never begun *
 /* The text of such a file, which is changed. */
 void nccl_says_parse(struct nccl_says *s, char *text);
 
-/* NCCL_ALGO and NCCL_PROTO of "ring" or "ring/simple". 0; -EOPNOTSUPP with the names that there are. */
+/* NCCL_ALGO and NCCL_PROTO of "ring" or "ring/simple". 0; -EOPNOTSUPP with the names that there
+ * are. */
 int nccl_says_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
                         size_t len);
 

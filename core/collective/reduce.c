@@ -49,7 +49,8 @@ float reduce_float_of_f16(uint16_t x)
 
     if (magnitude >= 0x7c00) /* infinite or not a number */
         return float_of_bits(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
-    /* The exponent's place, then its bias by a product, which is exact, also of numbers below the normal ones. */
+    /* The exponent's place, then its bias by a product, which is exact, also of numbers below the
+     * normal ones. */
     return float_of_bits(sign | bits_of_float(float_of_bits(magnitude << 13) * 0x1p112f));
 }
 

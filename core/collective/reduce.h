@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops that add two vectors, one set for each vector unit (reduce_*.c, all from reduce_body.h), and half-precision numbers one by one. */
+/* The loops that add two vectors, one set for each vector unit (reduce_*.c, all from
+ * reduce_body.h), and half-precision numbers one by one. */
 #ifndef PLUMB_CORE_COLLECTIVE_REDUCE_H
 #define PLUMB_CORE_COLLECTIVE_REDUCE_H
 

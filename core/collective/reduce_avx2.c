@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops for AVX2 with F16C: 32 bytes at a time. Not every compiler's builtin can ask for F16C; no CPU has both AVX2 and FMA without it. */
+/* The loops for AVX2 with F16C: 32 bytes at a time. Not every compiler's builtin can ask for F16C;
+ * no CPU has both AVX2 and FMA without it. */
 #if defined(__x86_64__)
 #include <immintrin.h>
 #include <stdint.h>

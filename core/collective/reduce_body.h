@@ -60,8 +60,8 @@ R_TARGET R_INLINE r_u32 r_i32_max(r_u32 a, r_u32 b)
     return (r_u32)(((r_i32)a & ~less) | ((r_i32)b & less));
 }
 
-/* bf16 is the upper half of an f32: of each pair the upper one is there once the lower is masked, the lower one by a shift. Rounded to nearest,
- * ties to even. */
+/* bf16 is the upper half of an f32: of each pair the upper one is there once the lower is masked,
+ * the lower one by a shift. Rounded to nearest, ties to even. */
 R_TARGET R_INLINE r_u32 r_rounded(r_f32 x)
 {
     r_u32 bits = (r_u32)x;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Schedules: the list of actions, what makes it for each algorithm, and the table of who makes what. */
+/* Schedules: the list of actions, what makes it for each algorithm, and the table of who makes
+ * what. */
 #include "core/collective/schedule.h"
 
 #include <errno.h>
@@ -53,7 +54,8 @@ static unsigned behind(const struct maker *k, unsigned back)
     return (k->me + 2 * k->n - back) % k->n;
 }
 
-/* n parts as equal as can be: where count does not divide, some have an element more; of fewer elements than members, some have none. */
+/* n parts as equal as can be: where count does not divide, some have an element more; of fewer
+ * elements than members, some have none. */
 static struct span part(const struct maker *k, enum action_space space, unsigned i)
 {
     uint64_t first = k->count * i / k->n;
@@ -150,8 +152,9 @@ void make_ring_allreduce(struct maker *k)
     }
 }
 
-/* Where the sum that is made in step i is put: in place, where it belongs; else there is but one block of result, for the last step; the others
- * use two of scratch in turns, so that one fills while the other is sent. */
+/* Where the sum that is made in step i is put: in place, where it belongs; else there is but one
+ * block of result, for the last step; the others use two of scratch in turns, so that one fills
+ * while the other is sent. */
 static struct span scattered(const struct maker *k, unsigned i)
 {
     if (k->in_place)
@@ -260,7 +263,8 @@ static unsigned member_of(const struct core *c, unsigned number)
     return number < c->over ? 2 * number + 1 : number + c->over;
 }
 
-/* Where the elements begin that number i of the core answers for: an equal share of the vector; where there are blocks, those of its members. */
+/* Where the elements begin that number i of the core answers for: an equal share of the vector;
+ * where there are blocks, those of its members. */
 static uint64_t bound(const struct maker *k, const struct core *c, unsigned i)
 {
     if (k->op == COLLECTIVE_ALLREDUCE)
@@ -334,7 +338,8 @@ void make_halving_allreduce(struct maker *k)
     unfold(k, &c);
 }
 
-/* The sum of block b, made by this member for itself or for the one beyond: the last step of halving. */
+/* The sum of block b, made by this member for itself or for the one beyond: the last step of
+ * halving. */
 static void reduce_block(struct maker *k, const struct core *c, unsigned peer, unsigned b)
 {
     struct span to = span(c->work, b * k->block, k->block);
@@ -344,8 +349,8 @@ static void reduce_block(struct maker *k, const struct core *c, unsigned peer, u
     make_reduce(k, peer, to, c->space, b * k->block);
 }
 
-/* Out of place the result has room for one block: the rest is worked out in scratch. The last step goes by blocks, so that this member's own
- * goes to the result at once. */
+/* Out of place the result has room for one block: the rest is worked out in scratch. The last step
+ * goes by blocks, so that this member's own goes to the result at once. */
 void make_halving_reduce_scatter(struct maker *k)
 {
     struct core c = core_of(k);
@@ -372,8 +377,8 @@ void make_halving_reduce_scatter(struct maker *k)
         make_send(k, k->me - 1, span(c.work, (k->me - 1) * k->block, k->block));
 }
 
-/* Whole vectors in each step. What is sent in one step must not be written before it has gone, so that steps go from the result to scratch and
- * back; the last one ends in the result. */
+/* Whole vectors in each step. What is sent in one step must not be written before it has gone, so
+ * that steps go from the result to scratch and back; the last one ends in the result. */
 void make_doubling_allreduce(struct maker *k)
 {
     struct core c = core_of(k);
@@ -396,7 +401,8 @@ void make_doubling_allreduce(struct maker *k)
     unfold(k, &c);
 }
 
-/* The first exchange goes by blocks, so that this member's own is sent from the input and waits for no copy. */
+/* The first exchange goes by blocks, so that this member's own is sent from the input and waits for
+ * no copy. */
 static void gather_first(struct maker *k, const struct core *c, struct span own)
 {
     unsigned other = c->me ^ 1, peer = member_of(c, other);
@@ -434,7 +440,8 @@ void make_doubling_all_gather(struct maker *k)
     }
 }
 
-/* A binomial tree: who has it passes it on at distances that double, so that the first to get it have the most below them. */
+/* A binomial tree: who has it passes it on at distances that double, so that the first to get it
+ * have the most below them. */
 void make_tree_broadcast(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);

@@ -28,7 +28,8 @@ enum action_kind {
     ACTION_REDUCE,  /* from peer: target[first] = source[from] (+) what came */
     ACTION_COPY,    /* target[first] = source[from] */
 };
-/* Three places of elements, none of which overlaps another. In place there is no input: the result is the one vector. */
+/* Three places of elements, none of which overlaps another. In place there is no input: the result
+ * is the one vector. */
 enum action_space { SPACE_INPUT, SPACE_RESULT, SPACE_SCRATCH, SPACES };
 
 struct action {
@@ -44,17 +45,21 @@ struct schedule {
     unsigned members, me;
     uint64_t scratch; /* elements of scratch that the actions use */
     uint64_t longest; /* no message of any member is longer, in elements: the same in all members */
-    /* That the whole vector makes, each segment passed on as soon as it has come (a chain); 1 where no member waits for more. The same in all members. */
+    /* That the whole vector makes, each segment passed on as soon as it has come (a chain); 1 where
+     * no member waits for more. The same in all members. */
     unsigned hops;
 };
 
-/* count as in collective.h. In place all positions are those of the one vector, and what would copy an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP: this algorithm has no such op. Release it in any case. */
+/* count as in collective.h. In place all positions are those of the one vector, and what would copy
+ * an element to itself is left out. 0, -ENOMEM, or -EOPNOTSUPP: this algorithm has no such op.
+ * Release it in any case. */
 int schedule_make(struct schedule *s, enum schedule_algorithm algorithm, enum collective_op op,
                   uint64_t count, unsigned members, unsigned me, bool in_place);
 void schedule_release(struct schedule *s);
 
-/* A barrier: who has got an element of everyone knows that everyone has come (Bruck, 1997: ceil(log2 n) messages each way). The result: `members`
- * elements, this member's own first. 0 or -ENOMEM. */
+/* A barrier: who has got an element of everyone knows that everyone has come (Bruck, 1997:
+ * ceil(log2 n) messages each way). The result: `members` elements, this member's own first. 0 or
+ * -ENOMEM. */
 int schedule_barrier(struct schedule *s, unsigned members, unsigned me);
 
 /* Elements that go to and come from a peer. */

@@ -75,7 +75,8 @@ static bool is_word(const char *word)
     return *word != 0;
 }
 
-/* UCX's devices: a port is "mlx5_0:1". What is nothing here, a port without its number too, chooses nothing. */
+/* UCX's devices: a port is "mlx5_0:1". What is nothing here, a port without its number too, chooses
+ * nothing. */
 static bool only_interfaces(const char *list)
 {
     return list && count(list, is_interface) && count(list, is_interface) == count(list, is_word);

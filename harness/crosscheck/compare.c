@@ -1,17 +1,189 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One comparison: pairs of runs, ours and theirs in turn (A B, B A, A B, ...), so that a drift of the
- * machine falls on both alike. Ours goes first in the first pair: where it put its ends is where the
- * witness' ends are then put.
+ * One comparison: pairs of runs, ours and theirs in turn (A B, B A, A B, ...), so that a drift of
+ * the machine falls on both alike. Ours goes first in the first pair: where it put its ends is
+ * where the witness' ends are then put.
  */
+#include "harness/crosscheck/compare.h"
+
 #include <errno.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "core/units.h"
-#include "harness/crosscheck/check.h"
-#include "harness/crosscheck/template.h"
+#include "harness/crosscheck/crosscheck.h"
+#include "harness/crosscheck/tandem.h"
 #include "harness/plan/bench_info.h"
+#include "harness/store/table.h"
+
+/* ---- Ratios and verdicts ---- */
+
+/* What a definition that was got wrong multiplies by. */
+static const struct {
+    double factor;
+    const char *text;
+} mistakes[] = {
+    {1.048576, "2^20 against 1e6 bytes"},
+    {1.073741824, "2^30 against 1e9 bytes"},
+    {1.024, "2^10 against 1e3 bytes"},
+    {2, "half against whole round trips, or one direction against two"},
+    {8, "bits against bytes"},
+    {1000, "a thousand in the unit"},
+};
+
+static bool within(const struct judgement *j, double centre, double margin)
+{
+    return j->low >= centre * (1 - margin) && j->high <= centre * (1 + margin);
+}
+
+/* Narrower than the margin: 2.4 % and 4.9 % are near enough to real differences as it is. */
+static const char *suspect(const struct judgement *j, double margin)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        double f = mistakes[i].factor, near = fmin(margin, (f - 1) / 5);
+        if (within(j, f, near) || within(j, 1 / f, near))
+            return mistakes[i].text;
+    }
+    return NULL;
+}
+
+static enum verdict verdict_of(const struct judgement *j, double margin, bool higher_is_better)
+{
+    if (isnan(j->low) || isnan(j->high))
+        return VERDICT_UNDECIDED;
+    if (within(j, 1, margin))
+        return VERDICT_AGREE;
+    if (j->low <= 1 && j->high >= 1)
+        return VERDICT_UNDECIDED;
+    return (j->low > 1) == higher_is_better ? VERDICT_BETTER : VERDICT_WORSE;
+}
+
+/* The width of an interval goes with one over the root of the number of pairs. */
+static size_t pairs_wanted(const struct judgement *j, double margin)
+{
+    double times = (j->high - j->low) / 2 / margin;
+
+    if (isnan(times))
+        return JUDGE_PAIRS_MIN;
+    double wanted = ceil((double)j->pairs * fmax(times * times, 1.2));
+    return wanted < 1e6 ? (size_t)wanted : 0;
+}
+
+int judge(const double *ours, const double *theirs, size_t pairs, double margin,
+          bool higher_is_better, struct judgement *j)
+{
+    double *ratios = pairs ? malloc(pairs * sizeof(*ratios)) : NULL;
+    struct median_ci ci;
+    int err = !pairs ? -EINVAL : ratios ? 0 : -ENOMEM;
+
+    *j = (struct judgement){.pairs = pairs, .verdict = VERDICT_UNDECIDED};
+    for (size_t i = 0; !err && i < pairs; i++) {
+        if (!(ours[i] > 0) || !(theirs[i] > 0) || !isfinite(ours[i]) || !isfinite(theirs[i]))
+            err = -EINVAL;
+        else
+            ratios[i] = ours[i] / theirs[i];
+    }
+    if (!err)
+        err = stats_ci_median(ratios, pairs, JUDGE_CONFIDENCE, &ci);
+    if (!err) {
+        j->ours = stats_median(ours, pairs);
+        j->theirs = stats_median(theirs, pairs);
+        j->ratio = ci.median;
+        j->low = ci.low;
+        j->high = ci.high;
+        j->verdict = verdict_of(j, margin, higher_is_better);
+        if (j->verdict == VERDICT_BETTER || j->verdict == VERDICT_WORSE)
+            j->suspect = suspect(j, margin);
+        if (j->verdict == VERDICT_UNDECIDED)
+            j->pairs_wanted = pairs_wanted(j, margin);
+    }
+    free(ratios);
+    return err;
+}
+
+/* ---- Our rows ---- */
+
+/* A row is noisy here because it was asked for a width that nothing reaches: so it measures for all
+ * of its time. */
+static int judge_row(const struct table *t, size_t row, char *error, size_t len)
+{
+    const char *status = table_text(t, row, "status"), *reason = table_text(t, row, "reason");
+
+    if (!strcmp(status, "ok") || !strcmp(status, "noisy"))
+        return 0;
+    snprintf(error, len, "our row is %s: %s", status, *reason ? reason : "it says no reason");
+    return strcmp(status, "skipped") ? -EIO : -EOPNOTSUPP;
+}
+
+static bool is_asked_for(const struct witness *w, const struct table *t, size_t row)
+{
+    return !strcmp(table_text(t, row, "metric"), w->metric) &&
+           (!w->scope || !strcmp(table_text(t, row, "scope"), w->scope));
+}
+
+static void copy(char *to, size_t len, const struct table *t, size_t row, const char *column)
+{
+    snprintf(to, len, "%s", table_text(t, row, column));
+}
+
+static void take_facts(const struct table *t, size_t row, struct ours *out)
+{
+    copy(out->cpus, sizeof(out->cpus), t, row, "cpus");
+    copy(out->detail, sizeof(out->detail), t, row, "detail");
+    copy(out->gid, sizeof(out->gid), t, row, "carrier_gid");
+}
+
+static int add_row(const struct witness *w, const struct table *t, size_t row, struct ours *out,
+                   char *error, size_t len)
+{
+    double value = table_number(t, row, w->column);
+
+    if (strcmp(table_text(t, row, "unit"), w->unit) != 0 || !(value > 0)) {
+        snprintf(error, len, "our row has '%s' %s in its column '%s', not a number of %s",
+                 table_text(t, row, w->column), table_text(t, row, "unit"), w->column, w->unit);
+        return -EBADMSG;
+    }
+    out->value += value;
+    take_facts(t, row, out);
+    return 0;
+}
+
+static int read_table(const struct witness *w, const struct table *t, struct ours *out, char *error,
+                      size_t len)
+{
+    size_t found = 0, wanted = w->scope ? 2 : 1; /* of both sides, or the one */
+    int err = 0;
+
+    for (size_t row = 0; !err && row < t->n_rows; row++) {
+        err = judge_row(t, row, error, len);
+        if (!err && is_asked_for(w, t, row)) {
+            err = add_row(w, t, row, out, error, len);
+            found++;
+        }
+    }
+    if (err || found == wanted)
+        return err;
+    snprintf(error, len, "our benchmark printed %zu rows of %s, not %zu", found, w->metric, wanted);
+    return -EBADMSG;
+}
+
+int ours_read(const struct witness *w, const char *csv, size_t size, struct ours *out, char *error,
+              size_t len)
+{
+    struct table t;
+    int err = table_parse(w->bench, csv, size, &t, error, len);
+
+    *out = (struct ours){0};
+    if (err)
+        return -EBADMSG;
+    err = read_table(w, &t, out, error, len);
+    table_release(&t);
+    return err;
+}
 
 #define LONGER_S   2
 #define MESSAGES_S 10000
@@ -30,7 +202,7 @@ static void text_of(char text[24], uint64_t number)
     snprintf(text, 24, "%llu", (unsigned long long)number);
 }
 
-static void values_fill(const struct check *c, const struct comparison *m, unsigned port,
+static void values_fill(const struct crosscheck *c, const struct comparison *m, unsigned port,
                         struct texts *t, struct template_value values[VALUES_MAX])
 {
     text_of(t->size, m->w->size);
@@ -66,7 +238,7 @@ static void failed(struct comparison *m, const char *who, const char *why)
     snprintf(m->reason, sizeof(m->reason), "%.40s in pair %zu: %.440s", who, m->pairs + 1, why);
 }
 
-static struct tandem_spec spec_of(struct check *c)
+static struct tandem_spec spec_of(struct crosscheck *c)
 {
     return (struct tandem_spec){.timeout_ns = c->options.timeout_ns,
                                 .cancel = c->cancel,
@@ -92,14 +264,14 @@ static int read_ours(struct comparison *m, const struct buffer *csv, int err, ch
     return err;
 }
 
-static int take_ours(struct check *c, struct comparison *m, const struct tandem_result *r, int err,
-                     char *why, size_t len)
+static int take_ours(struct crosscheck *c, struct comparison *m, const struct tandem_result *r,
+                     int err, char *why, size_t len)
 {
     if (!r->ran || err == -ECANCELED)
         return err;
-    int keep_err = check_keep(c, m, "ours.csv", &r->client.out);
+    int keep_err = crosscheck_keep(c, m, "ours.csv", &r->client.out);
     if (!keep_err)
-        keep_err = check_keep(c, m, "ours.err", &r->client.err);
+        keep_err = crosscheck_keep(c, m, "ours.err", &r->client.err);
     if (keep_err)
         return keep_err;
     return err && err != -EIO ? err : read_ours(m, &r->client.out, err, why, len);
@@ -130,8 +302,9 @@ static char **launched(const struct witness *w, const struct template_value *val
     return all;
 }
 
-/* -EIO and the like: the comparison failed, with m->reason; -ECANCELED; other: nothing can go on. */
-static int run_ours(struct check *c, struct comparison *m)
+/* -EIO and the like: the comparison failed, with m->reason; -ECANCELED; other: nothing can go on.
+ */
+static int run_ours(struct crosscheck *c, struct comparison *m)
 {
     struct template_value values[VALUES_MAX];
     struct tandem_spec spec = spec_of(c);
@@ -162,7 +335,8 @@ static int run_ours(struct check *c, struct comparison *m)
     return err;
 }
 
-static int keep_theirs(struct check *c, const struct comparison *m, const struct tandem_result *r)
+static int keep_theirs(struct crosscheck *c, const struct comparison *m,
+                       const struct tandem_result *r)
 {
     static const char *const names[] = {"theirs.out", "theirs.err", "server.out", "server.err"};
     const struct buffer *const texts[] = {&r->client.out, &r->client.err, &r->server.out,
@@ -171,11 +345,11 @@ static int keep_theirs(struct check *c, const struct comparison *m, const struct
 
     for (int i = 0; !err && i < 4; i++)
         if (texts[i]->size)
-            err = check_keep(c, m, names[i], texts[i]);
+            err = crosscheck_keep(c, m, names[i], texts[i]);
     return err;
 }
 
-static int take_theirs(struct check *c, struct comparison *m, const struct tandem_result *r,
+static int take_theirs(struct crosscheck *c, struct comparison *m, const struct tandem_result *r,
                        int err, char *why, size_t len)
 {
     double printed = 0;
@@ -194,7 +368,8 @@ static int take_theirs(struct check *c, struct comparison *m, const struct tande
     return err;
 }
 
-static int try_theirs(struct check *c, struct comparison *m, char *why, size_t len, bool *again)
+static int try_theirs(struct crosscheck *c, struct comparison *m, char *why, size_t len,
+                      bool *again)
 {
     struct template_value values[VALUES_MAX];
     struct tandem_spec spec = spec_of(c);
@@ -225,7 +400,7 @@ static int try_theirs(struct check *c, struct comparison *m, char *why, size_t l
     return err;
 }
 
-static int run_theirs(struct check *c, struct comparison *m)
+static int run_theirs(struct crosscheck *c, struct comparison *m)
 {
     char why[512] = "";
     bool again = true;
@@ -240,7 +415,7 @@ static int run_theirs(struct check *c, struct comparison *m)
     return err;
 }
 
-static int run_pair(struct check *c, struct comparison *m)
+static int run_pair(struct crosscheck *c, struct comparison *m)
 {
     bool ours_first = m->pairs % 2 == 0;
     int err = 0;
@@ -254,18 +429,18 @@ static int run_pair(struct check *c, struct comparison *m)
         c->progress.done++;
     }
     if (!err)
-        err = check_keep_pair(c, m, ours_first);
+        err = crosscheck_keep_pair(c, m, ours_first);
     m->pairs += !err;
     return err;
 }
 
 /* A witness that fails says so in its own reason. */
-static bool cannot_go_on(const struct check *c)
+static bool cannot_go_on(const struct crosscheck *c)
 {
     return *c->error != 0;
 }
 
-int comparison_run(struct check *c, struct comparison *m)
+int comparison_run(struct crosscheck *c, struct comparison *m)
 {
     size_t n = (size_t)c->options.pairs;
     int err = 0;

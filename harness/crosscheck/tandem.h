@@ -7,6 +7,8 @@
 #ifndef PLUMB_HARNESS_CROSSCHECK_TANDEM_H
 #define PLUMB_HARNESS_CROSSCHECK_TANDEM_H
 
+#include <stddef.h>
+
 #include "harness/child.h"
 
 #define TANDEM_CPUS_MAX 256
@@ -30,8 +32,8 @@ struct tandem_result {
     bool ran; /* the client was started and ended; its status is its own */
 };
 
-/* 0, or -errno with what went wrong in error: -ETIME when over the time, -ECANCELED, -EIO when one of
- * them failed. Release *r in any case. */
+/* 0, or -errno with what went wrong in error: -ETIME when over the time, -ECANCELED, -EIO when one
+ * of them failed. Release *r in any case. */
 int tandem_run(const struct tandem_spec *spec, struct tandem_result *r, char *error, size_t len);
 void tandem_result_release(struct tandem_result *r);
 
@@ -43,5 +45,21 @@ bool tandem_listens(const char *text, unsigned port);
 
 /* "0 2 4" (as far as a number is there); how it ended in *end, where that is not NULL. */
 struct tandem_cpus tandem_cpus_parse(const char *text, const char **end);
+
+/* ---- Argument lists out of the templates of witness.h ---- */
+
+struct template_value {
+    const char *name, *value; /* value NULL or "": not known */
+};
+
+/* `values` ends with a NULL name. A new array, ended by NULL (texts_free): `program` and the words,
+ * or where program is NULL the words alone, of which the first is looked for in PATH; words
+ * NAME=VALUE before it are put behind `env`. NULL with error: a value that is needed is not known,
+ * the program is not there, too many words, or out of memory. */
+char **template_fill(const char *program, const char *text, const struct template_value *values,
+                     char *error, size_t len);
+
+/* The path of a program in PATH, as a new text; NULL: not there. */
+char *template_find_program(const char *name);
 
 #endif

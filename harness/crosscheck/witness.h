@@ -4,10 +4,10 @@
  * witness_table is one comparison: how both are called, how the other's output is read, and how its
  * definition differs from ours. To add one, add a row.
  *
- * Arguments are templates, words parted by blanks. {size} {streams} {seconds} {longer} (seconds + 2)
- * {messages} (10000 a second) {port} {host} {device} (mlx5_0), {device_port} (1) and {gid} are
- * replaced; a group in brackets, [-x {gid}], is left out where one of its values is not known. Words
- * NAME=VALUE before the program's name are its environment.
+ * Arguments are templates, words parted by blanks. {size} {streams} {seconds} {longer} (seconds +
+ * 2) {messages} (10000 a second) {port} {host} {device} (mlx5_0), {device_port} (1) and {gid} are
+ * replaced; a group in brackets, [-x {gid}], is left out where one of its values is not known.
+ * Words NAME=VALUE before the program's name are its environment.
  */
 #ifndef PLUMB_HARNESS_CROSSCHECK_WITNESS_H
 #define PLUMB_HARNESS_CROSSCHECK_WITNESS_H
@@ -18,8 +18,8 @@
 
 struct witness;
 
-/* Reads the figure, as the program prints it, out of its output. 0, or -EBADMSG with what is wrong in
- * error. */
+/* Reads the figure, as the program prints it, out of its output. 0, or -EBADMSG with what is wrong
+ * in error. */
 typedef int witness_read_fn(const struct witness *w, const char *text, double *value, char *error,
                             size_t len);
 
@@ -54,19 +54,8 @@ struct witness {      /* NOLINT(clang-analyzer-optin.performance.Padding): as it
 
 extern const struct witness witness_table[]; /* ends with a NULL name */
 
-/* `where` is a path in JSON, "end.sum_received.bits_per_second". */
-witness_read_fn witness_read_json;
-/* `where` is a regular expression (POSIX, extended) whose first group is the number. */
-witness_read_fn witness_read_match;
-/* `where` is the beginning of a header line, blanks squeezed; the figure is field number `field` of
- * the line of numbers behind it. */
-witness_read_fn witness_read_fields;
-/* `where` is a column of CSV whose header line has it; the last line counts. */
-witness_read_fn witness_read_csv;
-/* iperf3: CPU seconds of both ends for 1e9 bytes. `where` is the path of the rate. */
-witness_read_fn witness_read_iperf3_cpu;
-
-/* The row's version range holds `version` (major * 1000 + minor; 0: not known, which holds always). */
+/* The row's version range holds `version` (major * 1000 + minor; 0: not known, which holds always).
+ */
 bool witness_fits(const struct witness *w, unsigned version);
 /* The first "3.12" or "0.4.11" in a text as 3012 or 4; 0: none. `text` gets it as it stands. */
 unsigned witness_version(const char *output, char *text, size_t len);

@@ -14,8 +14,8 @@
 #include <cmocka.h>
 
 #include "core/units.h"
-#include "harness/crosscheck/ours.h"
-#include "harness/crosscheck/template.h"
+#include "harness/crosscheck/compare.h"
+#include "harness/crosscheck/tandem.h"
 #include "harness/crosscheck/witness.h"
 #include "harness/text.h"
 

@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "harness/crosscheck/judge.h"
+#include "harness/crosscheck/compare.h"
 #include "harness/crosscheck/tandem.h"
 
 #define PAIRS     10

@@ -32,8 +32,8 @@ struct sift {
     struct sift_list unfinished, hosts, suites;
 };
 
-/* Which run folders may be a baseline of a run: those of runs that came to their end. Those of another
- * host or suite are told by name. The history does both by itself. */
+/* Which run folders may be a baseline of a run: those of runs that came to their end. Those of
+ * another host or suite are told by name. The history does both by itself. */
 
 #define NAMED_MAX 4
 
@@ -336,7 +336,8 @@ static void advise(struct finding *f, struct history_db *db, const struct histor
             "the history '%.300s' has no baseline for suite '%.100s' on host '%.100s': begin "
             "with this run by --update-baseline",
             a->history, run->suite, run->host);
-    /* Another name of this machine every night would never have a baseline: that must not go unseen. */
+    /* Another name of this machine every night would never have a baseline: that must not go
+     * unseen. */
     if (o.elsewhere)
         add_advice(f,
                    "; it has %zu of other hosts, such as '%.100s', which are other machines' "

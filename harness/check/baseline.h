@@ -29,7 +29,8 @@ struct baseline_asked {
 };
 
 bool baseline_is_history(const char *spec);
-/* How many are runs that the run is held against. Others tell how runs differ, or of a slow slip. */
+/* How many are runs that the run is held against. Others tell how runs differ, or of a slow slip.
+ */
 size_t baseline_levels(const struct baseline *b);
 
 /* 0; -EINVAL (the spec, or nothing is left of it) and others as pairs_load() and history_db_open().

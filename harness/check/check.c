@@ -125,8 +125,8 @@ static const char *best_text(struct pool *pool, uint64_t n, const struct baselin
     return pool_text(pool, "the best, case by case, of the last %" PRIu64 " of %s", n, b->text);
 }
 
-/* Of a level that was accepted nothing is left to complain of, but of the other cases. That some of these could not be decided
- * is not why somebody called. */
+/* Of a level that was accepted nothing is left to complain of, but of the other cases. That some of
+ * these could not be decided is not why somebody called. */
 static int exit_of_rest(const struct check_kept *kept)
 {
     enum gate_verdict verdict = kept->rest.verdict;
@@ -136,8 +136,8 @@ static int exit_of_rest(const struct check_kept *kept)
                : EXIT_GOOD;
 }
 
-/* What was judged, judged anew. A loss is never hidden behind a file that could not be written, but one
- * that was accepted is none. */
+/* What was judged, judged anew. A loss is never hidden behind a file that could not be written, but
+ * one that was accepted is none. */
 static int tell(struct check_command *c, struct check_result *r)
 {
     const struct check_options *o = &c->options;

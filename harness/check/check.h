@@ -27,10 +27,12 @@ struct check_command {
     char error[2048];
 };
 
-/* Adds the run to the history with the standing that its verdict and its environment ask for. *kept says what became of it; its
- * sentence does also where this fails. 0 or -errno with c->error set. */
+/* Adds the run to the history with the standing that its verdict and its environment ask for. *kept
+ * says what became of it; its sentence does also where this fails. 0 or -errno with c->error set.
+ */
 int check_update(struct check_command *c, const struct gate *g, struct check_kept *kept);
-/* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without --only n is 0: all. */
+/* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without
+ * --only n is 0: all. */
 int check_accepted_keys(struct check_command *c, const struct gate *g, const char *const **keys,
                         size_t *n);
 

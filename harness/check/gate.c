@@ -259,7 +259,8 @@ const char *gate_state_name(enum gate_state state)
     return names[state];
 }
 
-/* Of the last runs of the level that have the case decide_suite() picks the best; all of them tell what varies. */
+/* Of the last runs of the level that have the case decide_suite() picks the best; all of them tell
+ * what varies. */
 static void pick_best(struct decide_case *c, size_t last)
 {
     size_t n = 0;
@@ -277,8 +278,8 @@ int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *optio
     return pairs_decide(p, options);
 }
 
-/* An interval that happens to lie above the loss is no sight: of many noisy cases one always does. One
- * that lies within the margin is narrow. */
+/* An interval that happens to lie above the loss is no sight: of many noisy cases one always does.
+ * One that lies within the margin is narrow. */
 bool gate_is_blind(const struct decide_case *c, double see)
 {
     if (c->decision == DECISION_WORSE)

@@ -8,7 +8,8 @@
  *   failed        a launch of it failed, or did not end in time
  *   missing       the baseline has it and the run does not: skipped, not run, gone
  *   refused       its figures are of another sort than the baseline's (pairs.h)
- *   unseen        nothing is proven, and the data could not have shown a loss of `see`; or others took the
+ *   unseen  nothing is proven, and the data could not have shown a loss of `see`; or others took
+ *   the
  *                 CPU in all launches of a side (steal), which tells nothing of the pipe
  *   inconclusive  nothing is proven, and a loss of `see` would have been
  *   better, equivalent
@@ -92,22 +93,25 @@ enum gate_verdict gate_tally_verdict(const struct gate_tally *t, bool strict);
 /* All of it lives in the pairs' pool. 0 or -ENOMEM. */
 int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
 
-/* The same without the cases of these keys, which were accepted: as gate_make(), but for its sentences. */
+/* The same without the cases of these keys, which were accepted: as gate_make(), but for its
+ * sentences. */
 int gate_without(struct gate *rest, const struct gate *g, const char *const *keys, size_t n);
 
 int gate_exit(enum gate_verdict verdict);
 const char *gate_state_name(enum gate_state state);       /* "regressed" */
 const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
 
-/* The data of a case could not have shown a loss of `see`, or its margin lets that pass; one that is equivalent within
- * less has ruled it out. */
+/* The data of a case could not have shown a loss of `see`, or its margin lets that pass; one that
+ * is equivalent within less has ruled it out. */
 bool gate_is_blind(const struct decide_case *c, double see);
 
-/* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p of SUSPECT_LEVEL over all n
- * cases that were judged (Bonferroni), or as one of many that lost together, or where only what runs were seen to do, or that few are known,
- * keeps it from being proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells no p, beyond
- * SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any loss beyond the margin would be too many: of noisy cases most runs
- * have one, and the first baseline would stay the only one. */
+/* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p
+ * of SUSPECT_LEVEL over all n cases that were judged (Bonferroni), or as one of many that lost
+ * together, or where only what runs were seen to do, or that few are known, keeps it from being
+ * proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells
+ * no p, beyond SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any
+ * loss beyond the margin would be too many: of noisy cases most runs have one, and the first
+ * baseline would stay the only one. */
 bool gate_is_suspect(const struct decide_case *c, double see, size_t n);
 
 /* ---- The gate's sentences: the same on the terminal and in every file ---- */

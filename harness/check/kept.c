@@ -253,8 +253,9 @@ static const char *kept_sentence(const struct kept_words *w)
                      settled_text(w, false), unknown_text(pool, &k->environment));
 }
 
-/* A loss that became the baseline would be gone the next night, and so would a case that failed; and one that is likely
- * and not proven would never be. So would the level of another environment, and a gain that is none. */
+/* A loss that became the baseline would be gone the next night, and so would a case that failed;
+ * and one that is likely and not proven would never be. So would the level of another environment,
+ * and a gain that is none. */
 static enum history_standing standing_of(const struct check_command *c, const struct check_kept *k)
 {
     const struct gate *rest = &k->rest;
@@ -317,7 +318,8 @@ static int fill_acceptance(struct check_command *c, const struct gate *g, struct
     return err;
 }
 
-/* The baselines of the history, though the run was held against others. Their number is what is usual. */
+/* The baselines of the history, though the run was held against others. Their number is what is
+ * usual. */
 static int compare_environment(struct check_command *c, const struct gate *g, struct history_db *db,
                                struct check_kept *k)
 {

@@ -313,7 +313,8 @@ static size_t count(const struct gate *g, enum element element)
     return n;
 }
 
-/* Readers follow a test case by its name: labels leave out what does not vary in a run, which another night may. */
+/* Readers follow a test case by its name: labels leave out what does not vary in a run, which
+ * another night may. */
 static void print_case_junit(FILE *out, struct pool *pool, const struct gate_case *c)
 {
     static const char *const names[] = {NULL, "failure", "error", "skipped"};

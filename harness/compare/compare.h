@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plumb compare: two sets of runs held against each other. See pairs.h for what is paired, view.h for what is shown.
+ * plumb compare: two sets of runs held against each other. See pairs.h for what is paired, view.h
+ * for what is shown.
  *
  * plumb report --baseline stands here too: the report knows nothing of verdicts, and is handed what
  * makes and writes them (struct report_judge), so that compare leans on the report and never the
@@ -11,9 +12,9 @@
 
 #include <stddef.h>
 
-/* Exit code: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B failed in
- * cases that A has, a run was not measured to its end, or a file could not be written, 5 a run folder is
- * damaged. argv[0] is "compare". */
+/* Exit code: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B failed
+ * in cases that A has, a run was not measured to its end, or a file could not be written, 5 a run
+ * folder is damaged. argv[0] is "compare". */
 int cmd_compare(int argc, char **argv);
 
 /* The report of two runs in the folder `out`, with the verdicts of b against a where they can be
@@ -31,8 +32,9 @@ struct compare_sides {
     size_t n_a, n_b;
 };
 
-/* From the words that are no options. before NULL: two of them, each a folder or several with commas
- * between, or one: the folder of a plumb run --against, whose a and b are meant; else so many of them are A's and the others B's. 0; -EINVAL with error set; -ENOMEM. */
+/* From the words that are no options. before NULL: two of them, each a folder or several with
+ * commas between, or one: the folder of a plumb run --against, whose a and b are meant; else so
+ * many of them are A's and the others B's. 0; -EINVAL with error set; -ENOMEM. */
 int compare_sides(char *const *words, size_t n, const size_t *before, struct compare_sides *sides,
                   char *error, size_t len);
 void compare_sides_release(struct compare_sides *sides);

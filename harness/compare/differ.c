@@ -269,7 +269,8 @@ static const struct fact facts[] = {
     {"GDRCopy", "machine.gpus.gpudirect.gdrcopy", "", ON_NETWORK},
 };
 
-/* The program may be what is under test, and what was asked of it is no environment; the suite's text is. */
+/* The program may be what is under test, and what was asked of it is no environment; the suite's
+ * text is. */
 static const struct fact own_facts[] = {
     {"plumb version", "version", "", ""}, {"plumb commit", "commit", "", ""},
     {"compiler", "compiler", "", ""},     {"compiler flags", "flags", "", ""},
@@ -288,8 +289,8 @@ static const char *fact_text(const struct differ *d, const json_t *meta, const v
                                                      : differ_listed(d, value, text);
 }
 
-/* The first version of the probe wrote null where there are control groups and no limit is in them; since
- * then that is "none", and null is what could not be read. */
+/* The first version of the probe wrote null where there are control groups and no limit is in them;
+ * since then that is "none", and null is what could not be read. */
 static const char *limit_text(const struct differ *d, const json_t *meta, const void *fact)
 {
     const json_t *value = differ_find(meta, ((const struct fact *)fact)->path);
@@ -398,7 +399,8 @@ static bool lacks_feature(const json_t *meta, const char *name)
     return json_is_false(json_object_get(differ_find(meta, "machine.cpu.features"), name));
 }
 
-/* Those that this run has and another, of whichever side, has not; where a run does not tell, nothing. */
+/* Those that this run has and another, of whichever side, has not; where a run does not tell,
+ * nothing. */
 static const char *features_text(const struct differ *d, const json_t *meta, const void *arg)
 {
     const json_t *own = differ_find(meta, "machine.cpu.features"), *has;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The inside of pairs_machine_differences(): see pairs.h. Whatever a run.json holds, these tell or are "". */
+/* The inside of pairs_machine_differences(): see pairs.h. Whatever a run.json holds, these tell or
+ * are "". */
 #ifndef PLUMB_COMPARE_DIFFER_H
 #define PLUMB_COMPARE_DIFFER_H
 
@@ -12,7 +13,8 @@
 #define ON_NETWORK "Network, Collectives"
 #define ON_GPU     "GPU matrix core, GPU memory, GPU launch, PCIe, NVLink"
 
-/* A growing list in the report's pool, and the runs that are held against each other: those of A, then those of B. */
+/* A growing list in the report's pool, and the runs that are held against each other: those of A,
+ * then those of B. */
 struct differ {
     struct pool *pool;
     const json_t **runs; /* their run.json */
@@ -30,12 +32,13 @@ const char *differ_listed(const struct differ *d, const json_t *list, const char
 /* What one run says of a thing: see differ_fact(). "" where it does not tell. */
 typedef const char *differ_text_fn(const struct differ *d, const json_t *run, const void *arg);
 
-/* Adds the thing, unless all runs of both sides say the same of it. Of a side whose runs differ among themselves it is told
- * how many say what. */
+/* Adds the thing, unless all runs of both sides say the same of it. Of a side whose runs differ
+ * among themselves it is told how many say what. */
 void differ_fact(struct differ *d, const char *what, differ_text_fn *text, const void *arg,
                  const char *pipes);
 
-/* A value of JSON as people write it: a list's different members each once, true as "on"; "" for null. */
+/* A value of JSON as people write it: a list's different members each once, true as "on"; "" for
+ * null. */
 const char *differ_text(struct pool *pool, const json_t *value);
 /* The value behind "cpu.clock.max_mhz". */
 const json_t *differ_find(const json_t *object, const char *path);

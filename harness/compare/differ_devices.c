@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What differs between two machines' devices, which are matched by what they are, not by their address: see
- * differ.h. */
+/* What differs between two machines' devices, which are matched by what they are, not by their
+ * address: see differ.h. */
 #include <stdlib.h>
 #include <string.h>
 

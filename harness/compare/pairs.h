@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The cases of two sets of runs, paired: what compare, check, history and the report's verdicts stand on.
+ * The cases of two sets of runs, paired: what compare, check, history and the report's verdicts
+ * stand on.
  *
  * A case is one choice of a benchmark's parameters and one metric, as harness/report/cases.h finds
  * them; a pair is that case in the runs of both sides. Only figures that were measured are held
  * against each other: of a launch that is ok or noisy. What is not comparable is refused with the
  * reason, never paired silently:
  *   path      the bytes took another kind of way on the two sides, by the column `carrier` (RDMA on
- *             one, sockets on the other): docs/schema.md. Devices' names may differ. Where one side proves no path that is told, and nothing refused. Launches that are left
- *             out for steal prove it as well
+ *             one, sockets on the other): docs/schema.md. Devices' names may differ. Where one side
+ *             proves no path that is told, and nothing refused. Launches that are left out for
+ *             steal prove it as well
  *   origin    measured on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
- * What a benchmark chose where nobody asked makes no case (told_left_by(): the vector unit, a thread a core): launches that chose
- * differently are one case, and that is told.
+ * What a benchmark chose where nobody asked makes no case (told_left_by(): the vector unit, a
+ * thread a core): launches that chose differently are one case, and that is told.
  *
- * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or less, is not better by
- * itself, and those that say the same as another, are left out: see told_is_judged().
+ * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or
+ * less, is not better by itself, and those that say the same as another, are left out: see
+ * told_is_judged().
  *
- * What may differ between machines and is no other quantity (a kernel's name, a library's version, an
- * address) is told beside the figures: `differs`.
+ * What may differ between machines and is no other quantity (a kernel's name, a library's version,
+ * an address) is told beside the figures: `differs`.
  */
 #ifndef PLUMB_COMPARE_PAIRS_H
 #define PLUMB_COMPARE_PAIRS_H
@@ -70,8 +73,9 @@ struct pairs {
         *roles; /* of A's runs in most cases, as asked for; NULL: all are LEVEL */
 };
 
-/* What a run of A is to a case: see decide.h. What has no part in the level, an ANCHOR or SPREAD, says nothing of a case but
- * its values: neither that the case was there, nor which path it took. */
+/* What a run of A is to a case: see decide.h. What has no part in the level, an ANCHOR or SPREAD,
+ * says nothing of a case but its values: neither that the case was there, nor which path it took.
+ */
 struct pairs_role {
     enum decide_role role;
     unsigned
@@ -102,11 +106,11 @@ struct pairs_options {
     size_t n_roles; /* 0: all runs are LEVEL */
 };
 
-/* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run folders.
- * 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of a schema that this program
- * does not know, or of none, or both targets of a plumb run --against on one side; -EEXIST: one side has a run twice;
- * -EINVAL: the runs hold no case; -ENOMEM. error says which and why, and
- * what to do. *p is to be released in any case. */
+/* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run
+ * folders. 0; -EBADMSG: a file is damaged; -ENOENT: no run there; -EPROTO: a run of a schema that
+ * this program does not know, or of none, or both targets of a plumb run --against on one side;
+ * -EEXIST: one side has a run twice; -EINVAL: the runs hold no case; -ENOMEM. error says which and
+ * why, and what to do. *p is to be released in any case. */
 int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *const *b, size_t n_b,
                const struct pairs_options *options, char *error, size_t len);
 void pairs_release(struct pairs *p);
@@ -114,24 +118,25 @@ void pairs_release(struct pairs *p);
 /* Is this run one that B is held against in most cases? Those of B are. */
 bool pairs_is_level(const struct pairs *p, size_t run);
 
-/* Is a run on both sides, by its path or by its name, host and start? -EEXIST with error set: it would
- * be held against itself. */
+/* Is a run on both sides, by its path or by its name, host and start? -EEXIST with error set: it
+ * would be held against itself. */
 int pairs_refuse_same(const struct pairs *p, char *error, size_t len);
 
-/* The state of the first run that was not measured to its end ("interrupted"), of A and then of B; ""
- * where there is none. *n: how many there are. */
+/* The state of the first run that was not measured to its end ("interrupted"), of A and then of B;
+ * "" where there is none. *n: how many there are. */
 const char *pairs_unfinished(const struct pairs *p, size_t *n);
 
-/* How many runs that could have been held against the one they were measured in turn with are not, since they, or others beside
- * them, have none of their own on the other side: those that have none. 0: all have, or no run has. *first: of them. */
+/* How many runs that could have been held against the one they were measured in turn with are not,
+ * since they, or others beside them, have none of their own on the other side: those that have
+ * none. 0: all have, or no run has. *first: of them. */
 size_t pairs_without_partner(const struct pairs *p, size_t *first);
 
-/* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load() has done so with its
- * options. As decide_suite(). */
+/* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load()
+ * has done so with its options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
-/* What differs between the machines, the programs and the suites of the two sides, or among the runs of one: "virtualisation: bare
- * metal against KVM guest". All lives in the report's pool. */
+/* What differs between the machines, the programs and the suites of the two sides, or among the
+ * runs of one: "virtualisation: bare metal against KVM guest". All lives in the report's pool. */
 struct machine_difference {
     const char *
         what; /* "virtualisation", "CPU clock", "PCIe link of NVIDIA H200", "NUMA nodes", "NVIDIA driver" */
@@ -144,8 +149,8 @@ struct machine_difference {
 };
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);
 
-/* Was a run measured in the environment of others? Each fact by itself: it is another where the run tells it, others do, and none
- * of these says the same. */
+/* Was a run measured in the environment of others? Each fact by itself: it is another where the run
+ * tells it, others do, and none of these says the same. */
 struct environment_word {
     struct machine_difference *other; /* a: what the others say */
     size_t n_other;
@@ -176,9 +181,9 @@ double steal_limit(double asked);
 /* What others took during a launch, in percent (NaN: not known), against a limit as above. */
 bool steal_is_over(double percent, double limit);
 
-/* What others took in each launch of a case in one run, in the order of its values where none of them is left out: of
- * pairs that were loaded with a limit of 0. Of a launch that says the case twice the most. NaN: the rows do not say. In
- * percent, n of them; NULL: no memory. */
+/* What others took in each launch of a case in one run, in the order of its values where none of
+ * them is left out: of pairs that were loaded with a limit of 0. Of a launch that says the case
+ * twice the most. NaN: the rows do not say. In percent, n of them; NULL: no memory. */
 double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run, size_t n);
 
 #endif

@@ -73,7 +73,8 @@ static int check_schema(const json_t *meta, const char *path, char *error, size_
     return 0;
 }
 
-/* When the run was started; a run.json that is no JSON is left to run_folder_load(), which says why. */
+/* When the run was started; a run.json that is no JSON is left to run_folder_load(), which says
+ * why. */
 static int read_start(const char *path, char **started, char *error, size_t len)
 {
     char *file;
@@ -396,7 +397,8 @@ static int compare_turns(const void *x, const void *y)
     return d ? d : strcmp(a->repeat, b->repeat);
 }
 
-/* Of a run of an older version, which kept no record: its pairs went a b, b a ... along the plan, and it says so. */
+/* Of a run of an older version, which kept no record: its pairs went a b, b a ... along the plan,
+ * and it says so. */
 static enum launch_turn turn_by_order(const struct table *plan, size_t row, bool of_a)
 {
     uint64_t order;
@@ -454,7 +456,8 @@ static enum launch_turn turn_of_row(const struct run_turns *turns, const struct 
     return found ? found->turn : TURN_NONE;
 }
 
-/* A case in one pair of runs: what each has, and the launches that both have, each beside its partner. */
+/* A case in one pair of runs: what each has, and the launches that both have, each beside its
+ * partner. */
 struct turn_side {
     const struct report_rows *rows;
     const struct report_point *point;

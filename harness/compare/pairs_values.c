@@ -425,7 +425,8 @@ static bool has_text(const struct pair *pair, const struct side *side, size_t pa
     return false;
 }
 
-/* Does an outcome differ? Not where a launch of one side had what the other had, nor where a side does not tell. */
+/* Does an outcome differ? Not where a launch of one side had what the other had, nor where a side
+ * does not tell. */
 static bool outcome_differs(struct pairing *g, const struct pair *pair, size_t param,
                             const char **a, const char **b)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison for a terminal: the verdict, a table by pipe, the forest, what differs, what is left out. */
+/* A comparison for a terminal: the verdict, a table by pipe, the forest, what differs, what is left
+ * out. */
 #include "harness/compare/text.h"
 
 #include <math.h>
@@ -48,7 +49,8 @@ static void reach(struct view_axis *axis, double ratio)
     axis->high = ratio > axis->high ? ratio : axis->high;
 }
 
-/* The band would be a hair where one case lost nearly all: then that case's bar ends in an arrow. */
+/* The band would be a hair where one case lost nearly all: then that case's bar ends in an arrow.
+ */
 static void bound(struct view_axis *axis, double margin)
 {
     double widest = -2 * log(1 - margin) / BAND_SHARE;

@@ -393,7 +393,8 @@ static const char *command_of(const struct view *v, size_t run)
     return command ? command : "";
 }
 
-/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts" */
+/* What was measured in turn on the side that begins with this run: "what 'ssh guest plumb' starts"
+ */
 static const char *target_text(struct view *v, size_t first)
 {
     size_t end = first < v->p->n_a ? v->p->n_a : v->p->report.n_runs;
@@ -415,8 +416,9 @@ static const char *thinned_text(struct view *v)
     return "";
 }
 
-/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to each other; the first that does
- * not; and whether any of these rests on what varies between runs. */
+/* Of the cases that have a ratio, how many rest on the differences of launches that stood next to
+ * each other; the first that does not; and whether any of these rests on what varies between runs.
+ */
 struct turns {
     size_t n_paired, n_alone;
     const struct pair *alone;

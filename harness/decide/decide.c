@@ -42,10 +42,11 @@ static double share(const struct judge *j, const struct measure *m, size_t more)
 }
 
 /*
- * What runs differ by beyond their launches has a shape that few runs cannot tell: of one that is far off two say nothing,
- * though the suite says how wide they scatter. Until runs are known such a part has the tails of Student's t with
- * these degrees of freedom (a suite of few cases knows its width less, too); with each further run they grow. Calibrated by
- * simulation (tests/selftest/nights: nights of t3, skewed nights).
+ * What runs differ by beyond their launches has a shape that few runs cannot tell: of one that is
+ * far off two say nothing, though the suite says how wide they scatter. Until runs are known such a
+ * part has the tails of Student's t with these degrees of freedom (a suite of few cases knows its
+ * width less, too); with each further run they grow. Calibrated by simulation
+ * (tests/selftest/nights: nights of t3, skewed nights).
  */
 #define SHAPE_FREEDOM 4
 #define SHAPE_CASES   6 /* for one of these degrees */
@@ -63,7 +64,8 @@ static double shape_freedom(const struct judge *j, const struct measure *m, size
     return fmin(SHAPE_FREEDOM, cases) + pow(m->by_runs ? runs_known(j, m, more) : 0, SHAPE_POWER);
 }
 
-/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is beyond twice its own error. */
+/* Of the variance, what is between runs and not their launches'; unrest counts as far as it is
+ * beyond twice its own error. */
 static double share_of_runs(const struct judge *j, const struct measure *m, const struct known *k)
 {
     double unrest = fmax(1, j->unrest / (1 + 2 / sqrt(2 * j->most_df)));
@@ -139,7 +141,8 @@ static bool decides(const struct judge *j, const struct measure *m, const struct
     return dist_t_cdf(-fabs(m->d) / k.error, k.freedom) <= tail_nominal(tail, level(j, m, c, more));
 }
 
-/* Of one more baseline there is one more to pick the best from, too: at some number that weighs more. */
+/* Of one more baseline there is one more to pick the best from, too: at some number that weighs
+ * more. */
 static size_t more_to_pick_from(const struct judge *j, const struct measure *m,
                                 const struct known *now, const struct decide_case *c)
 {
@@ -170,7 +173,8 @@ static size_t more_needed(const struct judge *j, const struct measure *m, const 
     return yes;
 }
 
-/* A loss is proven with this power where it is above what has to be passed by the power's quantile. */
+/* A loss is proven with this power where it is above what has to be passed by the power's quantile.
+ */
 static double smallest_loss(const struct judge *j, const struct measure *m, const struct known *k,
                             const struct decide_case *c, struct quantiles *q)
 {
@@ -321,8 +325,9 @@ static void know(const struct judge *j, const struct measure *m, const struct pr
     known_with(j, m, k, 0, k);
 }
 
-/* In a suite of several runs, cases that one run a side alone has (they are new, or were lost in the others): runs vary
- * for them, too. By how much is the other cases' word: the fit's, or without one the largest. */
+/* In a suite of several runs, cases that one run a side alone has (they are new, or were lost in
+ * the others): runs vary for them, too. By how much is the other cases' word: the fit's, or without
+ * one the largest. */
 static void lend_runs(struct work *w, const struct prior *runs)
 {
     const struct measure *most = NULL;
@@ -471,7 +476,8 @@ void decide_count(const struct decide_case *cases, size_t n, struct decide_overa
                                                             : DECISION_EQUIVALENT;
 }
 
-/* B against the anchors. The loss has to lie beyond the margin as a whole: what wanders does not slip. */
+/* B against the anchors. The loss has to lie beyond the margin as a whole: what wanders does not
+ * slip. */
 static void anchor_fill(struct work *w, struct quantiles *q, size_t i, struct decide_case *c)
 {
     const struct measure *m = &w->m[i];

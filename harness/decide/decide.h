@@ -8,36 +8,46 @@
  * a difference of B less A below 0 is a loss of B. The change is the difference of the two sides'
  * means; a side of several runs has the mean of its runs' means.
  *
- *   spread    One run a side: launches are what varies. Several runs on a side: runs are, since what
+ *   spread  One run a side: launches are what varies. Several runs on a side: runs are, since what
  *             differs between runs (another boot, neighbours, temperature) is in no one run. A few
- *             launches tell their own spread badly, and a suite has many cases: the variances of all
- *             cases are fitted by one scaled F distribution (Smyth 2004, doi:10.2202/1544-6115.1027,
- *             by maximum likelihood), and each case's is moderated by it. The quieter half of the
- *             cases is counted in that fit, not believed: a case whose launches all fell on one of
- *             two levels looks quiet and is not. With too few cases for a fit, what the runs of the others
- *             differ by beside their launches counts a little for each (few_share() in spread.h)
- *             Of two runs that were measured in turn, what varies are the differences of launches
- *             that stood next to each other; of several such pairs of runs, the means of these
- *             Runs of a gate stand in time order: they are held against the mean of a block of six at most, so
- *             that what slips slowly is little in their spread, and against none beyond a break (decide_run.breaks).
- *             Who goes second in a pair of launches may always lose: where who went first is known the change is
- *             the mean of the two orders' changes, and the spread is that around each
+ *             launches tell their own spread badly, and a suite has many cases: the variances of
+ *             all cases are fitted by one scaled F distribution (Smyth 2004,
+ *             doi:10.2202/1544-6115.1027, by maximum likelihood), and each case's is moderated by
+ *             it. The quieter half of the cases is counted in that fit, not believed: a case whose
+ *             launches all fell on one of two levels looks quiet and is not. With too few cases for
+ *             a fit, what the runs of the others differ by beside their launches counts a little
+ *             for each (few_share() in spread.h) Of two runs that were measured in turn, what
+ *             varies are the differences of launches that stood next to each other; of several such
+ *             pairs of runs, the means of these Runs of a gate stand in time order: they are held
+ *             against the mean of a block of six at most, so that what slips slowly is little in
+ *             their spread, and against none beyond a break (decide_run.breaks). Who goes second in
+ *             a pair of launches may always lose: where who went first is known the change is the
+ *             mean of the two orders' changes, and the spread is that around each
  *   interval  Student's t with the case's own and the fit's degrees of freedom, two-sided
  *
- * Where most cases are taken to be unchanged (options.unchanged, a gate's view) the suite is asked for more:
- *   unrest    of one run against one run: the spread of the changes around no change, in units of their errors, told by
- *             a robust scale. It is how much more runs differ than launches do, and multiplies all errors. It is known
- *             with UNREST_FREEDOM degrees of freedom a case. Of fewer than DECIDE_UNREST_CASES cases it is not known,
- *             and nothing is decided: overall.runs_unknown
- *   shape     what runs differ by beyond their launches may have heavy tails, which few runs do not show: the degrees of
- *             freedom that the other cases lend to a case shrink by it, less with each run that is known (decide.c)
- *   sway      of several runs: where all cases moved together, by no more than the baselines did, the same scale
- *             widens all errors; so does what runs far apart in time differ by more than those of a block
- *   chance    how often a p as small is seen where nothing changed: among the baselines, each against the others of its
- *             block, or of one run a side among what moved the other way. If it is more often than p, it is that often
- *             (unrest.c)
- *   together  far more cases moved one way than the other, by their own spread; if none of them is proven, it says so
- *   anchor    runs of A may be an older level (DECIDE_ANCHOR) that B is held against as well, at half of the alarm level.
+ * Where most cases are taken to be unchanged (options.unchanged, a gate's view) the suite is asked
+ * for more:
+ *   unrest  of one run against one run: the spread of the changes around no change, in units of
+ *   their errors, told by
+ *             a robust scale. It is how much more runs differ than launches do, and multiplies all
+ *             errors. It is known with UNREST_FREEDOM degrees of freedom a case. Of fewer than
+ *             DECIDE_UNREST_CASES cases it is not known, and nothing is decided:
+ *             overall.runs_unknown
+ *   shape  what runs differ by beyond their launches may have heavy tails, which few runs do not
+ *   show: the degrees of
+ *             freedom that the other cases lend to a case shrink by it, less with each run that is
+ *             known (decide.c)
+ *   sway  of several runs: where all cases moved together, by no more than the baselines did, the
+ *   same scale
+ *             widens all errors; so does what runs far apart in time differ by more than those of a
+ *             block
+ *   chance  how often a p as small is seen where nothing changed: among the baselines, each against
+ *   the others of its
+ *             block, or of one run a side among what moved the other way. If it is more often than
+ *             p, it is that often (unrest.c)
+ *   together  far more cases moved one way than the other, by their own spread; if none of them is
+ *   proven, it says so anchor  runs of A may be an older level (DECIDE_ANCHOR) that B is held
+ *   against as well, at half of the alarm level.
  *             A loss is one where all of its interval is beyond the margin, too
  *
  *   proof     One-sided p of "no loss" for each case, Holm's step-down (1979) over the suite at
@@ -46,14 +56,14 @@
  *
  * The decision of a case:
  *   equivalent    the interval lies within the margin, proven difference or not
- *   worse         proven, and not equivalent; `beyond` where the whole interval is beyond the margin
- *   better        the same, on the other side
- *   inconclusive  neither; `more_launches` says how many more a side, or of A alone (options.b_stays),
+ *   worse  proven, and not equivalent; `beyond` where the whole interval is beyond the margin
+ *   better  the same, on the other side inconclusive  neither; `more_launches` says how many more a
+ *   side, or of A alone (options.b_stays),
  *                 would decide, if nothing else changes
- * With fewer than DECIDE_FEW_LAUNCHES launches on a side of one run, two levels between launches look
- * like a change too often: there, `worse` and `better` also ask for a change larger than the widest
- * spread that launches of any case showed within a run. The same holds of fewer pairs of runs than
- * that, where the widest spread is that between the changes of a case's pairs.
+ * With fewer than DECIDE_FEW_LAUNCHES launches on a side of one run, two levels between launches
+ * look like a change too often: there, `worse` and `better` also ask for a change larger than the
+ * widest spread that launches of any case showed within a run. The same holds of fewer pairs of
+ * runs than that, where the widest spread is that between the changes of a case's pairs.
  */
 #ifndef PLUMB_HARNESS_DECIDE_H
 #define PLUMB_HARNESS_DECIDE_H
@@ -172,8 +182,8 @@ void decide_count(const struct decide_case *cases, size_t n, struct decide_overa
 const char *decision_name(enum decision decision);               /* "worse" */
 const char *decide_obstacle_name(enum decide_obstacle obstacle); /* "together"; "" for none */
 
-/* One sentence on a case, without its full stop: what holds, with figures, and what would decide. 0,
- * or -ENOSPC where it was cut. */
+/* One sentence on a case, without its full stop: what holds, with figures, and what would decide.
+ * 0, or -ENOSPC where it was cut. */
 int decide_sentence(const struct decide_case *c, char *text, size_t len);
 
 #endif

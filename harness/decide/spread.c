@@ -10,7 +10,8 @@
 #include "core/dist.h"
 #include "core/stats.h"
 
-/* Values are written with 9 digits: launches that agree to the last one have this variance, not 0. */
+/* Values are written with 9 digits: launches that agree to the last one have this variance, not 0.
+ */
 #define VARIANCE_LEAST 1e-18
 
 /* One side as it is read. */
@@ -262,9 +263,10 @@ static struct changes launches_read(const struct decide_run *a, const struct dec
     return all;
 }
 
-/* Launches that stood next to each other share what drifts, and so do the runs that they are of: only their differences
- * vary, from launch to launch and, of several pairs of runs, from pair to pair. Half of these' variance is a launch's or
- * a run's, so that the error of a mean is as it is without pairs. */
+/* Launches that stood next to each other share what drifts, and so do the runs that they are of:
+ * only their differences vary, from launch to launch and, of several pairs of runs, from pair to
+ * pair. Half of these' variance is a launch's or a run's, so that the error of a mean is as it is
+ * without pairs. */
 static void pair_up(const struct decide_case *c, struct measure *m)
 {
     struct changes of_runs = {.n = 0}, last = {.n = 0};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the launches of a case to its change and to what is seen to vary; how these spreads scatter over a suite. See
- * decide.h for the method. All in logarithms. */
+/* From the launches of a case to its change and to what is seen to vary; how these spreads scatter
+ * over a suite. See decide.h for the method. All in logarithms. */
 #ifndef PLUMB_DECIDE_SPREAD_H
 #define PLUMB_DECIDE_SPREAD_H
 
@@ -25,15 +25,16 @@ struct measure {
     double between, between_df; /* the same of runs' means; df 0: no side has several runs */
     double inverse_launches; /* mean of 1 / launches over the runs: within * this is what launches
                                    alone make runs' means differ by */
-    /* Distance of the outermost launches of a run; in pairs, of the outermost changes from launch to launch, or of
-     * several pairs of runs from run to run. */
+    /* Distance of the outermost launches of a run; in pairs, of the outermost changes from launch
+     * to launch, or of several pairs of runs from run to run. */
     double widest;
-    /* Launches on a side of one run; runs, of several in pairs; SIZE_MAX: both sides have several runs, and no pairs. */
+    /* Launches on a side of one run; runs, of several in pairs; SIZE_MAX: both sides have several
+     * runs, and no pairs. */
     size_t fewest;
 };
 
-/* A run as one value of its case, and runs that tell how they differ: SPREAD_BLOCK of them at most, so that what slips
- * slowly is little in it, and none beyond a break. */
+/* A run as one value of its case, and runs that tell how they differ: SPREAD_BLOCK of them at most,
+ * so that what slips slowly is little in it, and none beyond a break. */
 #define SPREAD_BLOCK 6
 #define ORDER_LEAST  3 /* launches in turn from which on who went first is taken out */
 struct run_mean {
@@ -47,11 +48,13 @@ struct block {
 
 /* The runs that have a value; means has room for side->n. Returns how many. */
 size_t spread_means(const struct decide_side *side, struct run_mean *means);
-/* The block that begins at `from`; returns its end. in_order: runs are in time order, else all are one. */
+/* The block that begins at `from`; returns its end. in_order: runs are in time order, else all are
+ * one. */
 size_t spread_block(const struct run_mean *means, size_t n, size_t from, bool in_order,
                     struct block *b);
 
-/* Sums up a case; the obstacle says why nothing can be told. means: scratch, for all runs of a side. */
+/* Sums up a case; the obstacle says why nothing can be told. means: scratch, for all runs of a
+ * side. */
 enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
                                     struct run_mean *means, struct measure *m);
 
@@ -71,11 +74,12 @@ int prior_fit(const double *variances, const double *df, size_t n, struct prior 
 double prior_moderate(const struct prior *prior, double variance, double *df);
 
 /*
- * Where too few cases have several runs for a fit of these: each has, beside its own spread between runs, what the
- * others' differ by more than their launches alone make them, times its own launches'. That counts FEW_SHARE of the
- * degrees of freedom that the others have together, and FEW_FREEDOM at most: all of them would be too bold where one
- * case's runs differ more than the others', or where what runs differ by is the same in all cases, and so few cases
- * cannot tell. Changes between and between_df of the n judged, but not of pairs; ratios: scratch.
+ * Where too few cases have several runs for a fit of these: each has, beside its own spread between
+ * runs, what the others' differ by more than their launches alone make them, times its own
+ * launches'. That counts FEW_SHARE of the degrees of freedom that the others have together, and
+ * FEW_FREEDOM at most: all of them would be too bold where one case's runs differ more than the
+ * others', or where what runs differ by is the same in all cases, and so few cases cannot tell.
+ * Changes between and between_df of the n judged, but not of pairs; ratios: scratch.
  */
 #define FEW_SHARE   0.5
 #define FEW_FREEDOM 1.25

@@ -9,7 +9,8 @@
 #include "core/dist.h"
 #include "core/stats.h"
 
-/* Of normal values it is known as well as 0.8 n values would tell; of cases that are not alike, less. */
+/* Of normal values it is known as well as 0.8 n values would tell; of cases that are not alike,
+ * less. */
 #define UNREST_FREEDOM 0.65
 #define P_LEAST        1e-300
 
@@ -35,8 +36,8 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* How far a fitted factor is off is told by its own error; what is left counts for more than it says, since what is to be
- * bounded lies further out than all that was seen. */
+/* How far a fitted factor is off is told by its own error; what is left counts for more than it
+ * says, since what is to be bounded lies further out than all that was seen. */
 void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
 {
     size_t k = n / rule->one_in > TAIL_LEAST ? n / rule->one_in : TAIL_LEAST;
@@ -55,7 +56,8 @@ void tail_fit(double *p, size_t n, const struct tail_rule *rule, struct tail *t)
     t->factor = 1 + rule->more * fmax(0, over);
 }
 
-/* Above the edge in proportion: a p that a tenth of those without a change had, or less, is no smaller than a tenth. */
+/* Above the edge in proportion: a p that a tenth of those without a change had, or less, is no
+ * smaller than a tenth. */
 static double read_one(const struct tail *t, double p)
 {
     if (!(t->edge > 0))
@@ -84,7 +86,8 @@ double tail_nominal(const struct tail t[2], double p)
     return fmin(nominal_one(&t[0], p), nominal_one(&t[1], p));
 }
 
-/* How far each run of A is from the mean of its block, at its place among A's runs; NaN: it has no value, or stands alone. */
+/* How far each run of A is from the mean of its block, at its place among A's runs; NaN: it has no
+ * value, or stands alone. */
 void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out)
 {
     size_t n = spread_means(&c->a, means), at = 0, r = 0;
@@ -132,8 +135,8 @@ static double deviation_p(const struct measure *m, const struct prior *runs, dou
 
 /*
  * How widely the changes of many cases scatter, told robustly: the biweight scale (Lax 1985,
- * doi:10.1080/01621459.1985.10478164), one step from the median of absolute values. Beyond BEYOND of
- * those a change is taken for a true one and has no say.
+ * doi:10.1080/01621459.1985.10478164), one step from the median of absolute values. Beyond BEYOND
+ * of those a change is taken for a true one and has no say.
  */
 static double scale(const double *z, size_t n)
 {
@@ -159,7 +162,8 @@ static double normal_score(double t, double df)
     return copysign(dist_normal_quantile(p), t);
 }
 
-/* A score of a large t grows far slower than t: divided once by what scores scatter by, they would scatter still. */
+/* A score of a large t grows far slower than t: divided once by what scores scatter by, they would
+ * scatter still. */
 double unrest_scale(const struct change *x, size_t n, double *scratch)
 {
     double k = 1;
@@ -295,8 +299,9 @@ static double variance_around_lines(const struct run_mean *means, size_t n, size
 }
 
 /*
- * Runs near each other in time are more alike than others where the machine wanders. The blocks that tell the spread are
- * short, so as to leave out what a case slips by, and tell it too small then. The median over the cases says by how much.
+ * Runs near each other in time are more alike than others where the machine wanders. The blocks
+ * that tell the spread are short, so as to leave out what a case slips by, and tell it too small
+ * then. The median over the cases says by how much.
  */
 static double ask_wander(struct work *w, const struct decide_case *cases)
 {
@@ -313,7 +318,8 @@ static double ask_wander(struct work *w, const struct decide_case *cases)
     return n >= DECIDE_UNREST_CASES ? fmax(1, sqrt(stats_median(w->x, n))) : 1;
 }
 
-/* The median over the cases of how far a run is from its block, in units of a run's spread; NaN: none knows. */
+/* The median over the cases of how far a run is from its block, in units of a run's spread; NaN:
+ * none knows. */
 static double sway_of_run(struct work *w, size_t run)
 {
     size_t n = 0;
@@ -329,9 +335,10 @@ static double sway_of_run(struct work *w, size_t run)
 }
 
 /*
- * Where all cases of a run move together, each one's spread between few runs is told by a few common moves, and the fit
- * over the cases believes that it is told by many. So a common move of B is no proof where it is not far larger
- * than the baselines' own: they then widen all errors as far as B moved.
+ * Where all cases of a run move together, each one's spread between few runs is told by a few
+ * common moves, and the fit over the cases believes that it is told by many. So a common move of B
+ * is no proof where it is not far larger than the baselines' own: they then widen all errors as far
+ * as B moved.
  */
 static double ask_sway(struct work *w, bool anchor)
 {
@@ -380,7 +387,8 @@ static double launches_floor(const struct work *w, const struct measure *m)
     return df > 0 ? prior_moderate(&w->launches, m->within, &df) * m->inverse_launches : 0;
 }
 
-/* p of comparisons in which nothing changed, on the side of losses or of gains: of one run a side it is the other side's. */
+/* p of comparisons in which nothing changed, on the side of losses or of gains: of one run a side
+ * it is the other side's. */
 static size_t chance_of(struct work *w, bool loss)
 {
     size_t n = 0;
@@ -405,7 +413,8 @@ static size_t chance_of(struct work *w, bool loss)
     return n;
 }
 
-/* What lay on this side alone, and of runs also what lay on both. Of one run a side there is less to go by. */
+/* What lay on this side alone, and of runs also what lay on both. Of one run a side there is less
+ * to go by. */
 static void fit_tails(struct work *w, bool loss, struct tail tails[2])
 {
     static const struct tail_rule one_run = {20, 0, 2}, one_side = {20, 1, 3}, both = {50, 1, 3};

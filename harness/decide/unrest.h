@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a suite as a whole says of its runs, and what judging takes from it: see decide.h for the method. All in
- * logarithms. */
+/* What a suite as a whole says of its runs, and what judging takes from it: see decide.h for the
+ * method. All in logarithms. */
 #ifndef PLUMB_DECIDE_UNREST_H
 #define PLUMB_DECIDE_UNREST_H
 
@@ -9,7 +9,8 @@
 /* Holm's step-down: sets proven[i] for the p[i] that stand at `level`. 0 or -ENOMEM. */
 int holm(const double *p, size_t n, double level, bool *proven);
 
-/* How a p is to be read: below `edge`, which `share` of those had in which nothing changed, by share (p / edge)^(1 / factor). */
+/* How a p is to be read: below `edge`, which `share` of those had in which nothing changed, by
+ * share (p / edge)^(1 / factor). */
 struct tail {
     double share, edge, factor; /* edge 0: as it is */
 };
@@ -33,8 +34,8 @@ struct change {
 };
 double unrest_scale(const struct change *x, size_t n, double *scratch);
 
-/* The smallest one in so many is the tail; by how much of its own error a factor is taken to be too large; and how much more
- * than what is left of it counts. */
+/* The smallest one in so many is the tail; by how much of its own error a factor is taken to be too
+ * large; and how much more than what is left of it counts. */
 struct tail_rule {
     size_t one_in;
     double dead, more;
@@ -46,7 +47,8 @@ double tail_nominal(const struct tail t[2], double p); /* what is read as p */
 /* How far each run of A is from its block's mean, as one run scatters; NaN: not known. */
 void deviations(const struct decide_case *c, bool in_order, struct run_mean *means, double *out);
 
-/* What is known of one case's change, and how it would be with more units a side, or of A alone (grows_a()). */
+/* What is known of one case's change, and how it would be with more units a side, or of A alone
+ * (grows_a()). */
 struct known {
     double variance, df; /* of a unit */
     double floor;        /* what launches alone make of the variance between runs; 0: by launches */
@@ -57,7 +59,8 @@ struct known {
 void known_with(const struct judge *j, const struct measure *m, const struct known *now,
                 size_t more, struct known *out);
 
-/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df. */
+/* Student's t quantile, remembering the last few asked: cases of a suite have mostly the same df.
+ */
 #define QUANTILES 16
 struct quantiles {
     double p[QUANTILES], df[QUANTILES], t[QUANTILES];
@@ -83,7 +86,8 @@ struct work {
     double *chance;         /* 2 (n_runs + 1) a case */
 };
 
-/* What the suite as a whole says of its runs: sets unrest, sways and tails of the judge, and what overall says of them. */
+/* What the suite as a whole says of its runs: sets unrest, sways and tails of the judge, and what
+ * overall says of them. */
 void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall);
 
 double anchor_error(const struct measure *m, const struct known *k);

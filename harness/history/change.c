@@ -58,8 +58,9 @@ struct change_find {
 /* ---- Slips in the search for changes, run by run ---- */
 
 #define SLIP_REACH 365 /* a slip begins at most so many values ago */
-/* In variances of a value, as the noise's correlation makes them count: what a line explains more than the best step to be told
- * where no step is found, and where one is, which is to be told soon, or was. */
+/* In variances of a value, as the noise's correlation makes them count: what a line explains more
+ * than the best step to be told where no step is found, and where one is, which is to be told soon,
+ * or was. */
 #define SLIP_OVER_NONE 4
 #define SLIP_OVER_STEP 8
 #define SLIP_LEFT      16 /* what must be left unexplained by the line alone where a slip has ended */
@@ -172,7 +173,8 @@ static bool change_step_goes_on(struct change_search *s, size_t end, bool step)
            set_slip(s, begin, end);
 }
 
-/* The slip that was fitted to x[begin..end) is new, or what a step was told of that had no level yet. */
+/* The slip that was fitted to x[begin..end) is new, or what a step was told of that had no level
+ * yet. */
 static void add_slip(struct change_search *s, size_t begin, size_t end, double p)
 {
     const struct change_segment *now = change_newest(s);
@@ -224,8 +226,9 @@ static void change_slip_look(struct change_search *s, size_t end)
     add_slip(s, begin, end, 2 * dist_t_cdf(-t, slip->freedom));
 }
 
-/* What order alone may be thought to do, see change_chance(): with CHANCE_FULL values before the step.
- * Ranks of fewer are coarse, and more of them tell more, by CHANCE_FALL, a power of their number. */
+/* What order alone may be thought to do, see change_chance(): with CHANCE_FULL values before the
+ * step. Ranks of fewer are coarse, and more of them tell more, by CHANCE_FALL, a power of their
+ * number. */
 #define CHANCE_LEVEL 5e-4
 #define CHANCE_FULL  55
 #define CHANCE_FALL  4
@@ -236,10 +239,10 @@ static void change_slip_look(struct change_search *s, size_t end)
 #define EARLY       0.2
 #define EARLY_UNTIL 50
 
-/* How often a single test may be wrong, times the promise for a case and run, by the length of the new
- * level. Most goes to 5 runs, as by then a step of three standard deviations is to be found: that test
- * alone would break the promise, which holds by what the other conditions of weigh() take away again
- * (tests/selftest/history.c). */
+/* How often a single test may be wrong, times the promise for a case and run, by the length of the
+ * new level. Most goes to 5 runs, as by then a step of three standard deviations is to be found:
+ * that test alone would break the promise, which holds by what the other conditions of weigh() take
+ * away again (tests/selftest/history.c). */
 #define LENGTH_MAIN 5
 static const double shares[CHANGE_LENGTHS] = {0.1, 6, 0.3, 1};
 
@@ -265,7 +268,8 @@ static size_t length_of(size_t k)
                               : CHANGE_LENGTHS_LONG;
 }
 
-/* The t that a step of such a length, or a slip, must reach. Its logarithm is nearly straight between knots. */
+/* The t that a step of such a length, or a slip, must reach. Its logarithm is nearly straight
+ * between knots. */
 static double change_threshold(const struct change_search *s, double freedom, size_t length)
 {
     const double *knots = s->knots[length];
@@ -327,8 +331,8 @@ static bool are_two(const struct change_noise *noise, const double *tail, size_t
     return fabs(third - noise->level) < fabs(second - noise->level) * TWO;
 }
 
-/* The last k values up to `end`, ascending in tail[], against those before them: what the step has of its threshold;
- * below 1 it is none. */
+/* The last k values up to `end`, ascending in tail[], against those before them: what the step has
+ * of its threshold; below 1 it is none. */
 static double weigh(struct change_search *s, const double *tail, size_t k, size_t end)
 {
     const struct change_noise *noise = noise_at(s, end - k);
@@ -420,7 +424,8 @@ static void add_step(struct change_search *s, size_t end, const struct change_fi
     change_learn_anew(s, end);
 }
 
-/* What the newest values say of a new level is weighed against a slip that explains them as well. */
+/* What the newest values say of a new level is weighed against a slip that explains them as well.
+ */
 static bool is_of_slip(struct change_search *s, size_t end, struct change_find *step)
 {
     if (change_is_slip(s)) {

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Change points of a series of runs' values: where the level moved, and by how much. Pure functions.
+ * Change points of a series of runs' values: where the level moved, and by how much. Pure
+ * functions.
  *
- * The series is gone through in time order, as somebody would who looks at it after every run. After
- * each run the newest values are held against the level before them; where the test says that the
- * level moved, the place of the step is where the energy distance of the two sides is largest, as
- * in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). A level that is left by a line is
- * a slip. What was told once is never taken back: a series has as many points as its beginning, told by the
- * same values, and perhaps more, so that false alarms can be bounded per run added. Whether a point is
- * a step or a slip, where a slip runs, and all sizes are by all the values that there are. The method and
- * what it finds is in docs/history.md.
+ * The series is gone through in time order, as somebody would who looks at it after every run.
+ * After each run the newest values are held against the level before them; where the test says that
+ * the level moved, the place of the step is where the energy distance of the two sides is largest,
+ * as in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). A level that is
+ * left by a line is a slip. What was told once is never taken back: a series has as many points as
+ * its beginning, told by the same values, and perhaps more, so that false alarms can be bounded per
+ * run added. Whether a point is a step or a slip, where a slip runs, and all sizes are by all the
+ * values that there are. The method and what it finds is in docs/history.md.
  */
 #ifndef PLUMB_HISTORY_CHANGE_H
 #define PLUMB_HISTORY_CHANGE_H
@@ -47,9 +48,9 @@ struct change_options {
 #define CHANGE_SHORT      3 /* values of the new level before a step can be told */
 #define CHANGE_FIRST      8 /* values before the first step can be told */
 
-/* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's to free,
- * in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value is 0,
- * below, or infinite), -ENOMEM. */
+/* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's
+ * to free, in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value
+ * is 0, below, or infinite), -ENOMEM. */
 int change_points(const double *values, size_t n, const struct change_options *options,
                   struct change_point **points, size_t *n_points);
 

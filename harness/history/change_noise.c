@@ -12,8 +12,9 @@
 
 #define CLIPPED_SHARE 0.9377 /* variance of a standard normal clipped at CHANGE_CLIP */
 #define CLIPPED_WORTH 0.93   /* of a degree of freedom, where values are clipped */
-/* Correlation counts less its error, times this, so that independent values pay nothing for it; with
- * more values, the error being smaller, more and more of it counts, in the end more than was seen. */
+/* Correlation counts less its error, times this, so that independent values pay nothing for it;
+ * with more values, the error being smaller, more and more of it counts, in the end more than was
+ * seen. */
 #define GROWTH_LESS 0.75
 #define GROWTH_MORE 1.5
 #define GROWTH_FROM 56
@@ -361,8 +362,8 @@ static size_t thin_out(const double *x, size_t n, size_t thin, double *thinned)
     return k;
 }
 
-/* The values that tell of a slip: those of the level before it, and up to the next change or to where it has ended for long;
- * at least those that it was told by. */
+/* The values that tell of a slip: those of the level before it, and up to the next change or to
+ * where it has ended for long; at least those that it was told by. */
 struct view {
     size_t begin, end, thin;
     size_t first; /* the last value of the first mean */

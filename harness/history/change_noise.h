@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the values of a series say of its noise and of a change in it (change_noise.c), and of a slip
- * (change_slip.c): what the search for changes (change.c) stands on. All values are logarithms. */
+/* What the values of a series say of its noise and of a change in it (change_noise.c), and of a
+ * slip (change_slip.c): what the search for changes (change.c) stands on. All values are
+ * logarithms. */
 #ifndef PLUMB_HISTORY_CHANGE_NOISE_H
 #define PLUMB_HISTORY_CHANGE_NOISE_H
 
@@ -28,7 +29,8 @@ struct change_segment {
     bool up;      /* the change that it begins with */
 };
 
-/* x[at..end) lie on a line, and the values after them on the level that it leads to: there they are moved. */
+/* x[at..end) lie on a line, and the values after them on the level that it leads to: there they are
+ * moved. */
 void change_straighten(double *x, size_t at, size_t end, double slope);
 
 /* What the values before a place say of the noise there. */
@@ -44,7 +46,8 @@ struct change_noise {
 
 void change_sort(double *x, size_t n);
 
-/* How much correlation makes a mean of many values less sure: its variance is so many times that of independent ones. */
+/* How much correlation makes a mean of many values less sure: its variance is so many times that of
+ * independent ones. */
 double change_growth(const double *rest, size_t n);
 
 /* The noise before place `at`. The last segment holds the place; earlier ones lend their distances
@@ -64,8 +67,8 @@ double change_error(const struct change_noise *noise, size_t k);
  * probability, from the cut between old and new level that speaks most against it. */
 double change_chance(const struct change_noise *noise, const double *sorted, size_t k);
 
-/* Does a straight line through x, the level's values and k new ones, explain as much as the share of what the step
- * explains? Values count as they lie around the levels, clipped. */
+/* Does a straight line through x, the level's values and k new ones, explain as much as the share
+ * of what the step explains? Values count as they lie around the levels, clipped. */
 bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
                      double share);
 
@@ -86,13 +89,14 @@ struct change_ramp_range {
     bool is_step; /* a step explains them as well */
 };
 
-/* The ramp that explains n <= CHANGE_REACH values best, its `before` at most b_most; where it may run to the last value it does.
- * A step that explains them as well takes its place, if it has `head` values before it. */
+/* The ramp that explains n <= CHANGE_REACH values best, its `before` at most b_most; where it may
+ * run to the last value it does. A step that explains them as well takes its place, if it has
+ * `head` values before it. */
 void change_ramp_fit(const double *x, size_t n, size_t head, size_t b_most,
                      struct change_ramp *ramp, struct change_ramp_range *range);
 
-/* Of values of which those far from their neighbours count as so far out: sums, of the first i, of what they are above the
- * first, and of that times the index. */
+/* Of values of which those far from their neighbours count as so far out: sums, of the first i, of
+ * what they are above the first, and of that times the index. */
 struct change_sums {
     size_t n;
     double first, square, plain[CHANGE_REACH + 1], indexed[CHANGE_REACH + 1];
@@ -114,16 +118,17 @@ void change_slip_fit(const double *x, size_t n, struct change_slip *slip);
 double change_slip_over_step(const struct change_slip *slip);
 /* How far apart the moving means of the level before it lay. */
 double change_slip_past(const struct change_slip *slip);
-/* Does a straight line explain x[0..n) but for so much of the sum of squares? 0, or how many of the newest values lie on a level
- * of their own. */
+/* Does a straight line explain x[0..n) but for so much of the sum of squares? 0, or how many of the
+ * newest values lie on a level of their own. */
 size_t change_slip_off(const double *x, size_t n, double least);
 
-/* Fills the points, of which kind, at, seen and p are known, from the values around them. x is raw where no slip is. */
+/* Fills the points, of which kind, at, seen and p are known, from the values around them. x is raw
+ * where no slip is. */
 void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
                      size_t n_segments, struct change_point *points);
 
-/* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest energy
- * distance. */
+/* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest
+ * energy distance. */
 size_t change_split(const double *x, size_t n, size_t head, size_t tail);
 
 #endif

@@ -25,8 +25,8 @@ static double median_of(const double *x, size_t n)
     return stats_quantile_sorted(sorted, n, .5);
 }
 
-/* From successive differences, as von Neumann's (1941), but by their median: a slip is next to nothing in them, and a stray
- * value is in two. */
+/* From successive differences, as von Neumann's (1941), but by their median: a slip is next to
+ * nothing in them, and a stray value is in two. */
 static double sd_of_differences(const double *x, size_t n)
 {
     size_t skip = n > DIFFERENCES ? n - DIFFERENCES : 0;
@@ -40,7 +40,8 @@ static double sd_of_differences(const double *x, size_t n)
     return fmax(CHANGE_SCALE, DIFFERENCE_TO_SD * median_of(away, n - 1));
 }
 
-/* The same of NEAR neighbours, one of which may be stray: in two of the four differences. On a steep slip it is the slope. */
+/* The same of NEAR neighbours, one of which may be stray: in two of the four differences. On a
+ * steep slip it is the slope. */
 static double sd_nearby(const double *x)
 {
     double away[NEAR - 1];
@@ -51,8 +52,8 @@ static double sd_nearby(const double *x)
     return DIFFERENCE_TO_SD * away[1];
 }
 
-/* A value far from its neighbours counts as so far out. Neighbours are those up to it, around it or from it on, whose median is
- * nearest: a value next to a step is near that of its own side. */
+/* A value far from its neighbours counts as so far out. Neighbours are those up to it, around it or
+ * from it on, whose median is nearest: a value next to a step is near that of its own side. */
 static double clip_to_neighbours(const double *x, size_t n, size_t i, double sd)
 {
     double nearest = INFINITY, reach = 0;
@@ -83,7 +84,8 @@ static void add_up(const double *x, size_t n, struct change_sums *s)
     }
 }
 
-/* Least squares of a level up to value b, a line to value h, and a level from there on: u is 0, rises, and is 1. */
+/* Least squares of a level up to value b, a line to value h, and a level from there on: u is 0,
+ * rises, and is 1. */
 static struct change_ramp fit_ramp(const struct change_sums *s, size_t b, size_t h)
 {
     double n = (double)s->n, m = (double)(h - b), behind = (double)(s->n - 1 - h);
@@ -247,7 +249,8 @@ static void widen(double *low, double *high, double value, double by)
     *high = fmax(*high, value + by);
 }
 
-/* All that explains the values nearly as well as the best: its likelihood is within what Student's t allows. */
+/* All that explains the values nearly as well as the best: its likelihood is within what Student's
+ * t allows. */
 static void find_ranges(const struct change_sums *s, size_t b_most, double left, double variance,
                         struct change_ramp_range *range)
 {

@@ -6,13 +6,14 @@
  * no half of a run. WAL is taken on file systems of this machine alone: over a network it would
  * damage the file. The run folders may be deleted afterwards.
  *
- * Of some runs of a machine and suite (HISTORY_WHOLE_RUNS) the rows themselves are kept, too, so that
- * later runs can be held against them as against their folders, with everything that makes figures
- * comparable. Of others the values stay.
+ * Of some runs of a machine and suite (HISTORY_WHOLE_RUNS) the rows themselves are kept, too, so
+ * that later runs can be held against them as against their folders, with everything that makes
+ * figures comparable. Of others the values stay.
  *
  * A run is known by its name, host and start: added twice it is there once. Where the folder says
- * something else by then (it was added before it had ended, and was resumed) the history takes that. Series
- * are of one machine and one suite: another host's figures, or another suite's, are another series.
+ * something else by then (it was added before it had ended, and was resumed) the history takes
+ * that. Series are of one machine and one suite: another host's figures, or another suite's, are
+ * another series.
  */
 #ifndef PLUMB_HISTORY_DB_H
 #define PLUMB_HISTORY_DB_H
@@ -25,10 +26,10 @@
 
 struct history_db;
 
-/* create: makes the file where there is none, in a folder that is there; no folder but results/ is made, since
- * a path that was mistyped would have one. NULL with error set: no such file or folder, no history (another
- * program's file, a damaged one, a newer schema), locked for too long; *err is -ENOENT, -EBADMSG, -EPROTO, -EBUSY,
- * or -ENOSYS where this plumb was built without SQLite. */
+/* create: makes the file where there is none, in a folder that is there; no folder but results/ is
+ * made, since a path that was mistyped would have one. NULL with error set: no such file or folder,
+ * no history (another program's file, a damaged one, a newer schema), locked for too long; *err is
+ * -ENOENT, -EBADMSG, -EPROTO, -EBUSY, or -ENOSYS where this plumb was built without SQLite. */
 struct history_db *history_db_open(const char *path, bool create, int *err, char *error,
                                    size_t len);
 /* The same with a patience of its own for other writers; that of the above is a minute. */
@@ -83,8 +84,8 @@ struct history_judged {
     size_t n_settled;
 };
 
-/* Runs of a machine and suite of which the rows are kept: the last baselines, the first since the last start, and the last
- * of the others. */
+/* Runs of a machine and suite of which the rows are kept: the last baselines, the first since the
+ * last start, and the last of the others. */
 #define HISTORY_WHOLE_RUNS 100
 #define HISTORY_FIRST_RUNS 20
 #define HISTORY_OTHER_RUNS 40
@@ -101,13 +102,13 @@ enum history_added {
 
 /* Adds run number `run` of the report with all its cases that have a value, in one transaction.
  *
- * A baseline that was there stays one, and so does a start. Another run gets the standing that is asked
- * for where something of it is accepted, or where it had not ended when it was judged. What is accepted
- * is taken also where the folder has fewer launches than the history.
+ * A baseline that was there stays one, and so does a start. Another run gets the standing that is
+ * asked for where something of it is accepted, or where it had not ended when it was judged. What
+ * is accepted is taken also where the folder has fewer launches than the history.
  *
- * The gains of a run on probation are kept. A later run that decided one of them settles them all: a
- * gain of its own in the same case makes it true, anything else makes it false. The run on probation is
- * a baseline then, and so is the later one where it has no other gain.
+ * The gains of a run on probation are kept. A later run that decided one of them settles them all:
+ * a gain of its own in the same case makes it true, anything else makes it false. The run on
+ * probation is a baseline then, and so is the later one where it has no other gain.
  *
  * 0, -ENOSPC, -EBUSY, -EACCES and other -errno, of which nothing is written. */
 int history_db_add(struct history_db *db, const struct report *r, size_t run,
@@ -124,7 +125,8 @@ struct history_run {
     bool has_rows;     /* its rows are kept; of those of history_db_choose() alone */
 };
 
-/* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0: all). */
+/* The runs of one host and suite ("" for all), in the order of their start; of the last `n` (0:
+ * all). */
 int history_db_runs(struct history_db *db, const char *host, const char *suite, size_t n,
                     struct history_run **runs, size_t *n_runs, char *error, size_t len);
 /* Which runs are asked for to hold one against. */
@@ -136,7 +138,8 @@ struct history_sieve {
     const json_t *meta; /* run.json of the run that is held against them; needed for `spread` */
 };
 
-/* The runs that one is held against, and what each of them is to its cases: see harness/decide/decide.h. */
+/* The runs that one is held against, and what each of them is to its cases: see
+ * harness/decide/decide.h. */
 struct history_choice {
     struct history_run *runs;           /* in the order of their start */
     size_t n;                           /* 0: there is no baseline */
@@ -154,12 +157,13 @@ struct history_choice {
 /* Of the runs before this one (by its name, host, suite and start) whose rows are there
  *   LEVEL   the last baselines, back to the last start
  *   ANCHOR  the first baselines from that start on, where they are not among these
- *   SPREAD  of the others that were measured to their end, and in the environment of this one, the newest
- * A case with a start of its own has roles of its own: what came before is SPREAD, and the anchors are
- * the first from there on (of the two newest of such starts). A run whose gain was false, or is not
- * settled, is SPREAD in that case.
- * Of runs that started in the same second those came before that were added before: all of them where this one is
- * not there. *choice is to be released in any case. */
+ *   SPREAD  of the others that were measured to their end, and in the environment of this one, the
+ *   newest
+ * A case with a start of its own has roles of its own: what came before is SPREAD, and the anchors
+ * are the first from there on (of the two newest of such starts). A run whose gain was false, or is
+ * not settled, is SPREAD in that case. Of runs that started in the same second those came before
+ * that were added before: all of them where this one is not there. *choice is to be released in any
+ * case. */
 int history_db_choose(struct history_db *db, const struct history_run *run,
                       const struct history_sieve *sieve, struct history_choice *choice, char *error,
                       size_t len);
@@ -172,7 +176,8 @@ int history_db_environment(struct history_db *db, const struct history_run *run,
                            struct environment_word *word, size_t *n, char *error, size_t len);
 /* Is that run (by its name, host and start) one that such a sieve leaves out? */
 bool history_db_is_taken(struct history_db *db, const struct history_run *run, double steal_limit);
-/* Writes that run's folder again, without its samples and logs, into a folder that is there. 0 or -errno with error set. */
+/* Writes that run's folder again, without its samples and logs, into a folder that is there. 0 or
+ * -errno with error set. */
 int history_db_restore(struct history_db *db, int64_t id, const char *folder, char *error,
                        size_t len);
 void history_runs_release(struct history_run *runs, size_t n);
@@ -191,7 +196,8 @@ struct history_series {
     const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };
 
-/* A name in the outcomes that no column has. Without it they are of a plumb that did not keep what a benchmark chose. */
+/* A name in the outcomes that no column has. Without it they are of a plumb that did not keep what
+ * a benchmark chose. */
 #define HISTORY_CHOICES_KEPT "(choices)"
 
 struct history {
@@ -206,12 +212,13 @@ struct history {
     size_t n_left_out;
 };
 
-/* All series of what the filters let in ("" for all; `only`: patterns on key or label, NULL-ended). */
+/* All series of what the filters let in ("" for all; `only`: patterns on key or label, NULL-ended).
+ */
 int history_db_read(struct history_db *db, const char *host, const char *suite,
                     const char *const *only, struct history *h, char *error, size_t len);
-/* The same from a folder of run folders, without a database; all lives in h. A run that is damaged, or cannot
- * be read, is left out and told in h->left_out; where none can be, -EBADMSG: h->left_out says why of
- * each. */
+/* The same from a folder of run folders, without a database; all lives in h. A run that is damaged,
+ * or cannot be read, is left out and told in h->left_out; where none can be, -EBADMSG: h->left_out
+ * says why of each. */
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len);
 void history_release(struct history *h);

@@ -42,7 +42,8 @@ static int compare_entries(const void *a, const void *b)
     return d ? d : (x->run > y->run) - (x->run < y->run);
 }
 
-/* n entries of one series, in time order. How it is called, and where it stands, the last one says. */
+/* n entries of one series, in time order. How it is called, and where it stands, the last one says.
+ */
 static bool fill_series(struct history *h, struct history_series *s, const struct history_entry *e,
                         size_t n)
 {
@@ -130,8 +131,8 @@ static int compare_labels(const void *a, const void *b)
     return d ? d : strcmp(x->label, y->label);
 }
 
-/* Labels of different nights leave out different things: "null 1" of one, where the number varied, may
- * be another case than "null 1" of the next. Those are called by all that makes them. */
+/* Labels of different nights leave out different things: "null 1" of one, where the number varied,
+ * may be another case than "null 1" of the next. Those are called by all that makes them. */
 static bool part_labels(struct history *h)
 {
     struct history_series **sorted = calloc(h->n_series + 1, sizeof(*sorted));
@@ -217,8 +218,8 @@ int history_cases(struct pairs *p, const char *path, char *error, size_t len)
 
 /* ---- What a run was measured by, kept as JSON ---- */
 
-/* These are of one run, or say at length what is said by something else (config_hash, machine). All the rest
- * is kept, also what this program knows nothing of. */
+/* These are of one run, or say at length what is said by something else (config_hash, machine). All
+ * the rest is kept, also what this program knows nothing of. */
 static const char *const own[] = {"run",   "command", "seed",   "started_utc", "finished_utc",
                                   "state", "clock",   "config", "limits",      "harness_cost"};
 

@@ -26,7 +26,8 @@ static int failed(struct history_db *db, char *error, size_t len)
     return history_sqlite_error(db, "bring up the history", error, len);
 }
 
-/* A launch is known by its number and its value: rows that say something else are of another time. */
+/* A launch is known by its number and its value: rows that say something else are of another time.
+ */
 static int fill_case(struct history_db *db, const struct history_run *run, struct pairs *p,
                      const struct pair *pair, char *error, size_t len)
 {
@@ -47,8 +48,9 @@ static int fill_case(struct history_db *db, const struct history_run *run, struc
     return code == SQLITE_OK ? 0 : failed(db, error, len);
 }
 
-/* By the rows themselves, which lie there as the history keeps them: damaged, of a schema that this program does not know, or
- * none. Everything else (memory, files that cannot be opened) may pass. */
+/* By the rows themselves, which lie there as the history keeps them: damaged, of a schema that this
+ * program does not know, or none. Everything else (memory, files that cannot be opened) may pass.
+ */
 static bool are_unreadable(int err)
 {
     return err == -EBADMSG || err == -EPROTO || err == -EINVAL || err == -ENOENT;
@@ -120,8 +122,8 @@ static int history_fill_steal(struct history_db *db, char *error, size_t len)
 
 /* ---- The tables of the history, and how an older file gets those that it lacks ---- */
 
-/* What each schema adds to the one before. A file is read as it is, of whatever schema; who writes to it brings it
- * to the newest. */
+/* What each schema adds to the one before. A file is read as it is, of whatever schema; who writes
+ * to it brings it to the newest. */
 static const char *const schemas[HISTORY_SCHEMA] = {
     "CREATE TABLE runs (id INTEGER PRIMARY KEY, name TEXT NOT NULL, host TEXT NOT NULL,"
     " suite TEXT NOT NULL, started_utc TEXT NOT NULL, version TEXT NOT NULL,"
@@ -135,7 +137,8 @@ static const char *const schemas[HISTORY_SCHEMA] = {
     "CREATE TABLE files (run INTEGER NOT NULL REFERENCES runs, name TEXT NOT NULL,"
     " text BLOB NOT NULL, PRIMARY KEY (run, name));"
     "CREATE INDEX runs_by_time ON runs (host, suite, started_utc);",
-    /* 2: what a run was measured by, once for all runs where it is the same, and what its rows say of that. */
+    /* 2: what a run was measured by, once for all runs where it is the same, and what its rows say
+     * of that. */
     "CREATE TABLE environments (id INTEGER PRIMARY KEY, json TEXT NOT NULL);"
     "ALTER TABLE runs ADD COLUMN environment INTEGER REFERENCES environments;"
     "ALTER TABLE runs ADD COLUMN state TEXT;"
@@ -179,7 +182,8 @@ int64_t history_environment_id(struct history_db *db, const char *json)
     return id;
 }
 
-/* Of the run whose run.json the file keeps. One that is damaged tells nothing; that memory is short may pass. */
+/* Of the run whose run.json the file keeps. One that is damaged tells nothing; that memory is short
+ * may pass. */
 static int fill_run_schema(struct history_db *db, int64_t run, const char *text, size_t size)
 {
     struct pool pool = {0};
@@ -392,7 +396,8 @@ static int64_t history_number(struct history_db *db, const char *sql, int64_t ot
     return other;
 }
 
-/* WAL needs memory that all who have the file open share, which no file system of a network gives. */
+/* WAL needs memory that all who have the file open share, which no file system of a network gives.
+ */
 static bool is_local(const char *path)
 {
     static const unsigned long local[] = {0xEF53,     /* ext2 to ext4 */
@@ -413,7 +418,8 @@ static bool is_local(const char *path)
     return false;
 }
 
-/* A change of journal does not wait for others by itself. Where it does not come to pass the old one serves. */
+/* A change of journal does not wait for others by itself. Where it does not come to pass the old
+ * one serves. */
 static void choose_journal(struct history_db *db)
 {
     const char *sql =
@@ -483,8 +489,8 @@ static int open_file(struct history_db *db, const char *name, int flags, int bus
     return code;
 }
 
-/* A history in WAL cannot be read where no file can be made beside it, unless it is known that nobody
- * writes: then, when no log lies beside it, it is all in the one file. */
+/* A history in WAL cannot be read where no file can be made beside it, unless it is known that
+ * nobody writes: then, when no log lies beside it, it is all in the one file. */
 static bool open_unchanging(struct history_db *db)
 {
     char *log = NULL, *uri = NULL, *out;
@@ -505,7 +511,8 @@ static bool open_unchanging(struct history_db *db)
     return good;
 }
 
-/* A folder that is not there is a path that was mistyped, but for the one that plumb run makes, too. */
+/* A folder that is not there is a path that was mistyped, but for the one that plumb run makes,
+ * too. */
 static int need_folder(const char *path, char *error, size_t len)
 {
     char *folder = strdup(path), *slash = folder ? strrchr(folder, '/') : NULL;

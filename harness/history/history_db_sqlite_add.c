@@ -80,7 +80,8 @@ static bool same_values(struct adding *a, const struct pair *pair, int64_t run, 
     return same;
 }
 
-/* By the values themselves: nothing else tells for sure that a folder says what it said. Returns how many it has. */
+/* By the values themselves: nothing else tells for sure that a folder says what it said. Returns
+ * how many it has. */
 static int64_t compare_values(struct adding *a, struct stored *stored)
 {
     int64_t n = 0;
@@ -94,7 +95,8 @@ static int64_t compare_values(struct adding *a, struct stored *stored)
     return n;
 }
 
-/* Which of the two is further on: by the launches that have ended, of which schema 1 knew nothing. */
+/* Which of the two is further on: by the launches that have ended, of which schema 1 knew nothing.
+ */
 static void compare_length(struct adding *a, struct stored *stored)
 {
     int64_t n = compare_values(a, stored), was = stored->values;
@@ -255,8 +257,9 @@ static int add_file(struct adding *a, const char *name)
     return err;
 }
 
-/* What an earlier state of the folder had, and this one has not, such as a benchmark that no launch ran in the end: later
- * runs would be held against it. names: those of this one, each between two '/', which no name has. */
+/* What an earlier state of the folder had, and this one has not, such as a benchmark that no launch
+ * ran in the end: later runs would be held against it. names: those of this one, each between two
+ * '/', which no name has. */
 static int drop_other_files(struct adding *a, const char *names)
 {
     int code = history_execute(
@@ -346,8 +349,9 @@ static int rank_of(enum history_standing standing)
     return standing == HISTORY_START ? 2 : standing == HISTORY_BASELINE ? 1 : 0;
 }
 
-/* A start that was accepted, or a baseline, stays one. A run that was judged before it had ended is what it is judged to
- * be now; one that had ended does not become a baseline by being judged more often. */
+/* A start that was accepted, or a baseline, stays one. A run that was judged before it had ended is
+ * what it is judged to be now; one that had ended does not become a baseline by being judged more
+ * often. */
 static enum history_standing standing_of(const struct adding *a, const struct stored *stored)
 {
     bool anew = stored->went_on || adding_is_accepted(a);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which runs of the history one is held against, and what for: history_db_choose() of history_db.h. */
+/* Which runs of the history one is held against, and what for: history_db_choose() of history_db.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -189,8 +190,9 @@ static enum decide_role role_of(const struct choosing *c, size_t i, size_t n_bef
     }
 }
 
-/* What was no baseline for longer than this was of another level; what came and went says how runs differ. Else a case that
- * comes up on one of two levels, of which the lower one is a loss each time, would be held against the upper one alone. */
+/* What was no baseline for longer than this was of another level; what came and went says how runs
+ * differ. Else a case that comes up on one of two levels, of which the lower one is a loss each
+ * time, would be held against the upper one alone. */
 #define PASSING 2
 
 static void join_passing(struct pairs_role *roles, size_t n)
@@ -321,7 +323,8 @@ static int choose(struct choosing *c, const struct history_run *run, char *error
         err = keep_accepted(c, run, error, len);
     if (!err)
         err = make_roles(c);
-    /* How many there are in most cases: runs that are level or anchor in a few alone are no more than others there. */
+    /* How many there are in most cases: runs that are level or anchor in a few alone are no more
+     * than others there. */
     for (size_t i = 0; !err && i < c->n; i++)
         to->n_spread +=
             c->parts[i] == PART_CASE || (c->parts[i] == PART_LEVEL && !is_baseline(&c->runs[i]));

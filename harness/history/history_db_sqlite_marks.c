@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is known of single cases of a run, and what was accepted of it: enum history_mark of history_db.h. */
+/* What is known of single cases of a run, and what was accepted of it: enum history_mark of
+ * history_db.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,8 +38,8 @@ struct settling {
     size_t n, room;
 };
 
-/* Of the runs before this one, back to the last start. started_utc counts whole seconds: see EARLIER() of
- * history_db_sqlite_read.c. */
+/* Of the runs before this one, back to the last start. started_utc counts whole seconds: see
+ * EARLIER() of history_db_sqlite_read.c. */
 #define OPEN_GAINS                                                                                 \
     "WITH earlier AS (SELECT * FROM runs WHERE host = ?1 AND suite = ?2"                           \
     " AND (started_utc, id) < (?3, ifnull(nullif(?4, 0), 9223372036854775807)))"                   \
@@ -96,7 +97,8 @@ static bool is_true(const struct settling *s, const struct open_gain *g)
     return !g->restarted && is_among(g->key, j->gains, j->n_gains);
 }
 
-/* The gains [begin, end) of one run. One that this run decided nothing of is not told by it, and waits. */
+/* The gains [begin, end) of one run. One that this run decided nothing of is not told by it, and
+ * waits. */
 static int settle_run(struct settling *s, size_t begin, size_t end)
 {
     struct history_judged *j = s->a->judged;

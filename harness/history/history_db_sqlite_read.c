@@ -59,8 +59,8 @@ static bool copy_more(sqlite3_stmt *s, struct history_run *run)
     return !state || run->state;
 }
 
-/* The rows of the statement, newest first, as runs, oldest first. more: behind RUN_COLUMNS stands what copy_more() takes.
- * Ends the statement. */
+/* The rows of the statement, newest first, as runs, oldest first. more: behind RUN_COLUMNS stands
+ * what copy_more() takes. Ends the statement. */
 static int take_runs(struct history_db *db, sqlite3_stmt *s, bool more, struct history_run **runs,
                      size_t *n, char *error, size_t len)
 {
@@ -96,7 +96,8 @@ int history_db_runs(struct history_db *db, const char *host, const char *suite, 
     return take_runs(db, s, false, runs, n_runs, error, len);
 }
 
-/* started_utc counts whole seconds: what stands between two of them is the order they were added in. */
+/* started_utc counts whole seconds: what stands between two of them is the order they were added
+ * in. */
 #define EARLIER(state)                                                                             \
     "SELECT " RUN_COLUMNS ", " state ", EXISTS (SELECT 1 FROM files WHERE run = r.id)"             \
     " FROM runs r WHERE host = ?1 AND suite = ?2"                                                  \
@@ -251,7 +252,8 @@ static struct run_place *index_runs(const struct history *h)
     return places;
 }
 
-/* Until schema 2 there is run.json, of the last runs. One environment's runs follow each other, and it is kept once. */
+/* Until schema 2 there is run.json, of the last runs. One environment's runs follow each other, and
+ * it is kept once. */
 static int keep_environments(struct history_db *db, struct history *h,
                              const struct run_place *places, char *error, size_t len)
 {
@@ -312,7 +314,8 @@ static void begin_series(struct values_reading *v, sqlite3_stmt *s)
         };
 }
 
-/* The entry that a row belongs to: rows of one case in one run follow each other. NULL: memory is short. */
+/* The entry that a row belongs to: rows of one case in one run follow each other. NULL: memory is
+ * short. */
 static struct history_entry *entry_of(struct values_reading *v, size_t run, size_t n_launches)
 {
     struct history_entries *e = &v->entries;

@@ -136,13 +136,14 @@ static const char *texts_of(struct pool *pool, const json_t *list)
     return text;
 }
 
-/* The outcomes of four runs: two before a place and two from it on. NULL: there is no such run, or nothing is kept. */
+/* The outcomes of four runs: two before a place and two from it on. NULL: there is no such run, or
+ * nothing is kept. */
 struct around {
     json_t *earlier, *before, *after, *later;
 };
 
-/* A buffer's address is another one every time: only what was the same before, and is the same from then on, can have
- * moved with a level. */
+/* A buffer's address is another one every time: only what was the same before, and is the same from
+ * then on, can have moved with a level. */
 static bool has_moved(const struct around *o, const char *name)
 {
     const json_t *before = json_object_get(o->before, name),
@@ -173,7 +174,8 @@ static size_t add_outcomes(struct pool *pool, const struct around *o,
     return n;
 }
 
-/* The names that differ and have not moved. The lists are in one order: launches' values are sorted. */
+/* The names that differ and have not moved. The lists are in one order: launches' values are
+ * sorted. */
 static const char *unsteady_of(struct pool *pool, const struct around *o)
 {
     const char *name, *names = "";

@@ -9,8 +9,8 @@
 #include "harness/history/change.h"
 #include "harness/history/history_db.h"
 
-/* What differs between a run and the one before it that has a value (of a slip: its last run, and the one before its first), by harness/compare/pairs.h and by what the case's rows
- * tell. */
+/* What differs between a run and the one before it that has a value (of a slip: its last run, and
+ * the one before its first), by harness/compare/pairs.h and by what the case's rows tell. */
 struct trend_differ {
     enum change_kind kind;
     size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
@@ -23,8 +23,8 @@ struct trend_differ {
         unsteady; /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
 };
 
-/* The run of a step first, then those near it with which the level may have moved, too, where anything differs there. Of a slip
- * one: no run of it is the cause. */
+/* The run of a step first, then those near it with which the level may have moved, too, where
+ * anything differs there. Of a slip one: no run of it is the cause. */
 struct trend_step {
     struct trend_differ *all;
     size_t n;
@@ -79,8 +79,8 @@ bool trend_fails(const struct trends *all, const struct trend *t, size_t within)
 /* Where the level of value i begins and ends: the segment between two changes. */
 double trend_level(const struct trend *t, size_t segment);
 
-/* One character a value, or a mean of several where there are more than `width`. The lower line marks the
- * runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
+/* One character a value, or a mean of several where there are more than `width`. The lower line
+ * marks the runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
 #define TREND_SPARK_WIDTH 60
 #define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
 
@@ -110,7 +110,8 @@ void trend_run_text(const struct trend *t, const struct change_point *p, char *t
 
 /* Does the history keep all that could differ? */
 bool trend_differ_known(const struct trend_differ *d);
-/* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none. */
+/* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none.
+ */
 const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most);
 /* "it differs from the run before by ...", without a full stop. named: it is the step's own run. */
 const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
@@ -119,7 +120,8 @@ const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
 void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
 void trends_csv(FILE *out, const struct trends *t); /* a line a change */
 int trends_json(FILE *out, const struct trends *t); /* 0, -ENOMEM or -EIO */
-/* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set. */
+/* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set.
+ */
 int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len);
 
 #endif

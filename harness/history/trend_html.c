@@ -130,8 +130,8 @@ static void add_taken(struct pool *pool, const struct trend *t, const double *x,
             points[line->n++] = (struct plot_point){x[i], t->taken[i], NOT_TAKEN, NOT_TAKEN};
 }
 
-/* As short as tells the runs apart, so that labels do not touch: a time of day, a day of the year, a month. The axis'
- * own label has the whole days. */
+/* As short as tells the runs apart, so that labels do not touch: a time of day, a day of the year,
+ * a month. The axis' own label has the whole days. */
 static const char *date_text(struct pool *pool, const char *utc, double days)
 {
     static const struct {
@@ -196,8 +196,9 @@ static void trend_plot(const struct trends *all, const struct trend *t, size_t n
 
 #define DRAWN_MAX 60 /* plots of one page */
 
-/* A table of seven columns, of which the texts are long: all of it is to be seen without scrolling. Where there is no room
- * for that each row is a list, with the columns' names before what needs one. */
+/* A table of seven columns, of which the texts are long: all of it is to be seen without scrolling.
+ * Where there is no room for that each row is a list, with the columns' names before what needs
+ * one. */
 static const char wrapped_changes[] =
     "#changes td,#changes th{white-space:normal;min-width:0}"
     "#changes th.text,#changes td.text{min-width:8rem;overflow-wrap:anywhere}"

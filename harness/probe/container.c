@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * In a container or not. A mark file alone settles nothing where the kernel shows that we are in its
- * first namespaces: disk images are often made from container images and keep the file.
+ * In a container or not. A mark file alone settles nothing where the kernel shows that we are in
+ * its first namespaces: disk images are often made from container images and keep the file.
  */
 #include <errno.h>
 #include <limits.h>
@@ -47,8 +47,8 @@ struct limits {
 
 enum limit { LIMIT_CPUS, LIMIT_MEMORY, LIMIT_CPUSET };
 
-/* A file that a group is known not to have limits nothing (the root of a hierarchy has none); one that
- * was not read may. */
+/* A file that a group is known not to have limits nothing (the root of a hierarchy has none); one
+ * that was not read may. */
 static void note_unread(const struct tree *tree, const char *folder, const char *file, int rc,
                         char *unread)
 {
@@ -173,8 +173,8 @@ static void limits_v1_cpuset(const struct tree *tree, const char *folder, struct
 typedef void level_fn(const struct tree *, const char *folder, struct limits *);
 
 /*
- * From our own group up to the root: a parent's limit holds for us too. A container's path may be the
- * host's and not be there; then the walk finds its files at the mount's root.
+ * From our own group up to the root: a parent's limit holds for us too. A container's path may be
+ * the host's and not be there; then the walk finds its files at the mount's root.
  */
 static void limits_walk(const struct tree *tree, const char *mount, const char *path,
                         level_fn *read, struct limits *limits)
@@ -232,8 +232,8 @@ static int read_controller(const struct tree *tree, const struct controller *c,
     return 2;
 }
 
-/* The version of the first controller that has one; they may differ. A controller that no hierarchy has,
- * where others have one, limits nothing. */
+/* The version of the first controller that has one; they may differ. A controller that no hierarchy
+ * has, where others have one, limits nothing. */
 static int cgroup_read(const struct tree *tree, struct limits *limits)
 {
     int version = 0;
@@ -313,17 +313,21 @@ static bool is_id(const char *text)
     return strspn(text, "0123456789abcdef") >= 12;
 }
 
-/* Marks of a container's own group, one part of the path at a time: "/docker/0123456789ab". Services of a host are
- * none, whatever their names: docker.service, actions.runner.build-machine-1.service. */
+/* Marks of a container's own group, one part of the path at a time: "/docker/0123456789ab".
+ * Services of a host are none, whatever their names: docker.service,
+ * actions.runner.build-machine-1.service. */
 static const char *runtime_of_group(const char *before, const char *part)
 {
     static const struct {
         const char *mark, *name;
         bool id; /* an identifier follows */
     } marks[] = {
-        {"kubepods", "kubernetes", false},        {"libpod-", "podman", true},
-        {"docker-", "docker", true},              {"lxc.payload", "lxc", false},
-        {"cri-containerd-", "kubernetes", false}, {"crio-", "kubernetes", true},
+        {"kubepods", "kubernetes", false},
+        {"libpod-", "podman", true},
+        {"docker-", "docker", true},
+        {"lxc.payload", "lxc", false},
+        {"cri-containerd-", "kubernetes", false},
+        {"crio-", "kubernetes", true},
     };
     size_t n = strlen(part);
     bool scope = n > 6 && !strcmp(part + n - 6, ".scope");
@@ -457,7 +461,8 @@ static void look_namespace(struct inside *in)
     }
 }
 
-/* "none" needs both: the kernel's own threads or first namespace, and a root that no runtime made. */
+/* "none" needs both: the kernel's own threads or first namespace, and a root that no runtime made.
+ */
 static void conclude(struct inside *in, json_t *virtualization)
 {
     const char *name = in->sure;

@@ -160,8 +160,8 @@ static void cpu_smt(struct probe *p, json_t *cpu)
 
 /* ---- clock ---- */
 
-/* What of the policies is told, each read once. A file that one policy has and another has not leaves
- * its fact unknown: what is missing could be the extreme. */
+/* What of the policies is told, each read once. A file that one policy has and another has not
+ * leaves its fact unknown: what is missing could be the extreme. */
 struct policies {
     const struct tree *tree;
     struct names names;
@@ -237,7 +237,8 @@ static void set_lists(struct policies *all, json_t *clock)
     }
 }
 
-/* The smallest (sign -1) or largest of all policies, in kHz; 0 where one lacks it, which *lacking names. */
+/* The smallest (sign -1) or largest of all policies, in kHz; 0 where one lacks it, which *lacking
+ * names. */
 static long long extreme_khz(const struct policies *all, const char *file, int sign,
                              struct path *lacking)
 {

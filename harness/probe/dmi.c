@@ -58,8 +58,8 @@ static void string_at(const struct structure *s, size_t offset, char *buf, size_
         buf[n - 1] = '\0';
 }
 
-/* The structure at offset; moves offset past its strings. False at the end or where it is cut: at the
- * end, offset is behind the table or the last structure is the one that says so. */
+/* The structure at offset; moves offset past its strings. False at the end or where it is cut: at
+ * the end, offset is behind the table or the last structure is the one that says so. */
 static bool structure_next(const unsigned char *table, size_t size, size_t *offset,
                            struct structure *s)
 {
@@ -149,8 +149,8 @@ static size_t channel_word_length(const char *locator)
 }
 
 /*
- * The length up to the channel's letter, as in "CPU1_DIMM_A2", "P1-DIMMA1", "DIMM_B1". A bare "A1" is
- * not taken: there the letter may be the socket.
+ * The length up to the channel's letter, as in "CPU1_DIMM_A2", "P1-DIMMA1", "DIMM_B1". A bare "A1"
+ * is not taken: there the letter may be the socket.
  */
 static size_t channel_letter_length(const char *locator)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How facts are written: a value, or null and why. Text is made plain before it enters the object. */
+/* How facts are written: a value, or null and why. Text is made plain before it enters the object.
+ */
 #include "harness/probe/facts.h"
 
 #include <ctype.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a buyer should know before reading a single number. Each rule reads the finished facts and adds
- * at most a few sentences; lost PCIe lanes are found where links are read (pcireport.c), GPUs in findings.c.
+ * What a buyer should know before reading a single number. Each rule reads the finished facts and
+ * adds at most a few sentences; lost PCIe lanes are found where links are read (pcireport.c), GPUs
+ * in findings.c.
  */
 #include <stdio.h>
 #include <string.h>
@@ -259,7 +260,8 @@ static const char *entry_text(const json_t *list, size_t i)
     return text ? text : "?";
 }
 
-/* In their active mode intel_pstate and amd-pstate steer the clock themselves under any governor. */
+/* In their active mode intel_pstate and amd-pstate steer the clock themselves under any governor.
+ */
 static void find_governor(struct probe *p)
 {
     const json_t *clock = at(p, "cpu", "clock");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * GPUs: what NVML says on the machine we run on, else what PCI and the driver's /proc files say, and
- * then that NVML is absent. Settles whether a GPU in a guest is a whole one or a vGPU.
+ * GPUs: what NVML says on the machine we run on, else what PCI and the driver's /proc files say,
+ * and then that NVML is absent. Settles whether a GPU in a guest is a whole one or a vGPU.
  */
 #include "harness/probe/gpu.h"
 
@@ -51,8 +51,8 @@ static void set_flavour(struct probe *p, json_t *gpus)
                       strstr(line, "Open Kernel Module") ? "open" : "proprietary");
 }
 
-/* Linux hands GPU memory to other drivers (DMA-BUF) from 5.12 on; NVIDIA's does so in its open kernel
- * modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
+/* Linux hands GPU memory to other drivers (DMA-BUF) from 5.12 on; NVIDIA's does so in its open
+ * kernel modules (GPUDirect RDMA and GPUDirect Storage, NVIDIA GPU Operator's documentation). */
 static void set_dma_buf(struct probe *p, const json_t *gpus, json_t *direct)
 {
     const char *kernel = fact_string(json_object_get(p->machine, "host"), "kernel");
@@ -102,7 +102,8 @@ static void set_nature(json_t *gpu, struct pci_device *d, const char *nature)
         fact_set_text(d->json, "nature", nature);
 }
 
-/* "NVIDIA A100-4-20C", "GRID T4-16Q", "NVIDIA A100-1-5CME": a profile of so many GB, kind Q, C, B, A. */
+/* "NVIDIA A100-4-20C", "GRID T4-16Q", "NVIDIA A100-1-5CME": a profile of so many GB, kind Q, C, B,
+ * A. */
 static bool is_vgpu_name(const char *name)
 {
     const char *dash = strrchr(name, '-');
@@ -230,8 +231,8 @@ json_t *gpu_add_unseen(json_t *list, const char *address, const char *source)
 }
 
 /* The largest of a function's six regions, each a line "FIRST LAST FLAGS": its number and size. Of
- * NVIDIA's that is the window with which other devices reach the GPU's memory (its BAR1; region 1, or 2
- * where the region before it has two places). */
+ * NVIDIA's that is the window with which other devices reach the GPU's memory (its BAR1; region 1,
+ * or 2 where the region before it has two places). */
 static bool largest_region(const struct probe *p, const struct pci_device *d, int *number,
                            unsigned long long *bytes)
 {
@@ -253,7 +254,8 @@ static bool largest_region(const struct probe *p, const struct pci_device *d, in
     return *bytes > 0;
 }
 
-/* What the window is, and the largest it could be: a bit for each size from 1 MiB on, hexadecimal. */
+/* What the window is, and the largest it could be: a bit for each size from 1 MiB on, hexadecimal.
+ */
 static void set_window(struct probe *p, json_t *gpu, const struct pci_device *d)
 {
     long long memory = fact_integer(gpu, "memory_bytes", 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The parts of probe_gpus(): what NVML says of a GPU, how GPUs are linked, what CUDA shows, and what
- * moves data to and from GPU memory without the processor. Each adds its keys to the object it is given;
- * what is not known becomes null with its why.
+ * The parts of probe_gpus(): what NVML says of a GPU, how GPUs are linked, what CUDA shows, and
+ * what moves data to and from GPU memory without the processor. Each adds its keys to the object it
+ * is given; what is not known becomes null with its why.
  */
 #ifndef PLUMB_PROBE_GPU_H
 #define PLUMB_PROBE_GPU_H
@@ -20,8 +20,8 @@ unsigned nvml_count(const struct nvml *nvml);
 /* Everything that NVML knows about one GPU. */
 void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
 
-/* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with those
- * in "devices"; "toolkit_version": the one on this machine. */
+/* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with
+ * those in "devices"; "toolkit_version": the one on this machine. */
 void probe_cuda(struct probe *p, json_t *gpus);
 
 /* gpu_link.c */

@@ -133,7 +133,8 @@ void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t
     json_object_set_new(nvlink, "peers", peers);
 }
 
-/* Lanes from one GPU to another, or to switches (to NULL); *gbytes: their speed, 0 where not told. */
+/* Lanes from one GPU to another, or to switches (to NULL); *gbytes: their speed, 0 where not told.
+ */
 static long long lanes_to(const json_t *gpu, const char *kind, const char *to, double *gbytes)
 {
     const json_t *peers = json_object_get(json_object_get(gpu, "nvlink"), "peers"), *peer;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What NVML says of one GPU. Every question may go unanswered: older drivers lack some, and vGPUs and
- * slices of MIG answer few. */
+/* What NVML says of one GPU. Every question may go unanswered: older drivers lack some, and vGPUs
+ * and slices of MIG answer few. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Whether a PCI function is the real thing: physical, passthrough (physical, lent to a guest),
- * sriov-vf, paravirtual, emulated, vgpu, or unknown. The evidence is always told. GPUs may be judged
- * again by gpu.c, where NVML or the driver's product name knows more.
+ * sriov-vf, paravirtual, emulated, vgpu, or unknown. The evidence is always told. GPUs may be
+ * judged again by gpu.c, where NVML or the driver's product name knows more.
  */
 #include <stdio.h>
 #include <string.h>
@@ -187,7 +187,8 @@ static const char *nature_in_guest(struct probe *p, const struct pci_device *d, 
     return "passthrough";
 }
 
-/* On the machine itself, or where that is not known: by links, ids, and what a virtual function lacks. */
+/* On the machine itself, or where that is not known: by links, ids, and what a virtual function
+ * lacks. */
 static const char *nature_on_host(struct probe *p, const struct pci_device *d, json_t *because)
 {
     char text[TREE_LINE];

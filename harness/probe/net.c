@@ -12,9 +12,9 @@ static const char class_net[] = "sys/class/net";
 
 enum { ARPHRD_ETHERNET = 1, ARPHRD_IB = 32, ARPHRD_LOOP = 772, INTERFACES_MAX = 4096 };
 
-/* Software interfaces say what they are in uevent's DEVTYPE, or by a folder or file of their own; of
- * the rest a veth has no mark but its peer: it links to another interface than itself. False where
- * the files that would tell lack. */
+/* Software interfaces say what they are in uevent's DEVTYPE, or by a folder or file of their own;
+ * of the rest a veth has no mark but its peer: it links to another interface than itself. False
+ * where the files that would tell lack. */
 static bool virtual_kind(struct probe *p, const char *path, char *kind, size_t size)
 {
     static const struct {
@@ -284,7 +284,8 @@ static bool add_gid(struct probe *p, json_t *list, const char *path, const char 
     return true;
 }
 
-/* Each slot has its type and interface beside it: one of which only these are there was not read. */
+/* Each slot has its type and interface beside it: one of which only these are there was not read.
+ */
 static bool has_all_slots(struct probe *p, const char *path)
 {
     static const char *const folders[] = {"gid_attrs/types", "gid_attrs/ndevs"};

@@ -29,7 +29,8 @@ static uint64_t key_of(long vendor, long device)
     return (uint64_t)vendor << 32 | (uint64_t)(device + 1);
 }
 
-/* "10de  NVIDIA Corporation": four hexadecimal digits and two blanks. -1 where it is no such text. */
+/* "10de  NVIDIA Corporation": four hexadecimal digits and two blanks. -1 where it is no such text.
+ */
 static long take_id(const char *line)
 {
     char digits[5] = "";
@@ -399,7 +400,8 @@ static void find_parent(struct pci *pci, struct pci_device *d)
     d->orphan = d->parent < 0 && !is_root_bus(d->path, end);
 }
 
-/* Both ends name the other: the virtual function by physfn, the physical one by virtfn0, virtfn1, ... */
+/* Both ends name the other: the virtual function by physfn, the physical one by virtfn0, virtfn1,
+ * ... */
 static void find_virtual(const struct tree *tree, struct pci *pci, struct pci_device *d)
 {
     char link[32], address[TREE_LINE];
@@ -425,9 +427,9 @@ static bool may_be_pf(const struct pci_device *d)
 }
 
 /*
- * A virtual function has its physical one's vendor and a higher address in the same domain (PCIe base
- * specification, SR-IOV: the first one's offset is above 0). So the first function of a vendor is none,
- * and neither is one that has a link of its own running: a virtual function shows none.
+ * A virtual function has its physical one's vendor and a higher address in the same domain (PCIe
+ * base specification, SR-IOV: the first one's offset is above 0). So the first function of a vendor
+ * is none, and neither is one that has a link of its own running: a virtual function shows none.
  */
 static void find_doubtful(const struct tree *tree, struct pci *pci)
 {

@@ -46,7 +46,8 @@ struct pci_device *pci_find(const struct pci *pci, const char *address);
 /* The function that a path below /sys/devices belongs to: its last part that is an address. */
 struct pci_device *pci_of_path(const struct pci *pci, const char *path);
 
-/* The last address in a path, whether or not the function is in the list; false where there is none. */
+/* The last address in a path, whether or not the function is in the list; false where there is
+ * none. */
 bool pci_path_address(const char *path, char *buf, size_t size);
 
 struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device);
@@ -55,18 +56,19 @@ struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *de
 bool pci_vendor_name(const struct pci *pci, long vendor, char *buf, size_t size);
 bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf, size_t size);
 
-/* What the device is where only guests have such, else NULL. *name: the hypervisor that makes it, or
- * NULL where several do. */
+/* What the device is where only guests have such, else NULL. *name: the hypervisor that makes it,
+ * or NULL where several do. */
 const char *pci_guest_mark(const struct pci_device *device, const char **name);
 
 /*
- * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5 GT/s,
- * 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where unknown.
+ * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5
+ * GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where
+ * unknown.
  */
 double pci_gbytes_per_s(double gt_s, int width);
 
-/* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB, NODE,
- * SYS; NULL where it does not show. Both must be reported ones. */
+/* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB,
+ * NODE, SYS; NULL where it does not show. Both must be reported ones. */
 const char *pci_relation(const struct pci *pci, const struct pci_device *a,
                          const struct pci_device *b);
 

@@ -221,8 +221,8 @@ static void report_uplinks(struct probe *p, struct pci_device *d, double least)
         fact_set_real(d->json, "path_gbytes_per_s", least);
 }
 
-/* On, where one port is seen to redirect; off, where all are seen not to. Every other port up the way is
- * a switch's upper one, which has no such control. */
+/* On, where one port is seen to redirect; off, where all are seen not to. Every other port up the
+ * way is a switch's upper one, which has no such control. */
 static void report_acs(struct probe *p, struct pci_device *d)
 {
     const char *why = why_no_way(p, d);
@@ -259,7 +259,8 @@ static const char *no_link(struct probe *p, const struct pci_device *d, const ch
     return "its current_link_speed or current_link_width could not be read";
 }
 
-/* Keys that a function without a link of its own has too, so that none is missing without a word. */
+/* Keys that a function without a link of its own has too, so that none is missing without a word.
+ */
 static void no_links(json_t *json, const char *why)
 {
     static const char *const keys[] = {"link", "uplinks", "path_gbytes_per_s", "acs_redirect"};
@@ -480,7 +481,8 @@ static bool is_nic(const struct pci_device *d)
            strcmp(fact_string(d->json, "nature"), "sriov-vf");
 }
 
-/* The bridge above both; *steps is how many bridges were passed from a. NULL: none below the root. */
+/* The bridge above both; *steps is how many bridges were passed from a. NULL: none below the root.
+ */
 static const struct pci_device *common_bridge(const struct pci *pci, const struct pci_device *a,
                                               const struct pci_device *b, int *steps)
 {

@@ -105,7 +105,8 @@ static void print_virtualization(FILE *out, const json_t *machine)
 
 #define LIMIT_LEN 256
 
-/* A limit's text where it is one, "no ..." where it is known that there is none, else why it is not known. */
+/* A limit's text where it is one, "no ..." where it is known that there is none, else why it is not
+ * known. */
 static const char *limit_text(const json_t *limits, const char *key, const char *what,
                               const char *value, char buf[LIMIT_LEN])
 {

@@ -321,8 +321,8 @@ int cmd_probe(int argc, char **argv)
 
 /* ---- The variables of the environment that steer libraries ---- */
 
-/* By what their names begin with; those without a '_' at their end are names. The rest of the environment may hold secrets,
- * and is not looked at. */
+/* By what their names begin with; those without a '_' at their end are names. The rest of the
+ * environment may hold secrets, and is not looked at. */
 static const char *const steering[] = {"OMP_",
                                        "GOMP_",
                                        "KMP_",
@@ -358,7 +358,8 @@ static const char *const steering_mpi[] = {"OMPI_MCA_btl",  "OMPI_MCA_pml", "OMP
                                            "OMPI_MCA_coll", "OMPI_MCA_osc", "OMPI_MCA_opal",
                                            "OMPI_MCA_mpi"};
 
-/* Not these: what no run folder is to hold, and which of the same devices a job was given this time. */
+/* Not these: what no run folder is to hold, and which of the same devices a job was given this
+ * time. */
 static const char *const left_out[] = {"SECRET", "TOKEN",      "PASSWORD",
                                        "PASSWD", "CREDENTIAL", "VISIBLE_DEVICES"};
 

@@ -18,18 +18,18 @@
 #include <stdio.h>
 
 /*
- * Learns the machine. sysroot is the root of a recorded tree (scripts/record-machine), in which case
- * nothing of the running machine is read; NULL or "" means the running machine. The caller owns
- * *machine (json_decref). The object's key order is stable, and it stands as it is in run.json.
- * Not thread-safe: a sysroot is handed to hwloc through the environment, which is then put back.
- * Returns 0; -ENOENT, -ENOTDIR, -EACCES where sysroot is no readable folder; -ENODATA where it holds
- * neither "sys" nor "proc"; -ENOMEM.
+ * Learns the machine. sysroot is the root of a recorded tree (scripts/record-machine), in which
+ * case nothing of the running machine is read; NULL or "" means the running machine. The caller
+ * owns *machine (json_decref). The object's key order is stable, and it stands as it is in
+ * run.json. Not thread-safe: a sysroot is handed to hwloc through the environment, which is then
+ * put back. Returns 0; -ENOENT, -ENOTDIR, -EACCES where sysroot is no readable folder; -ENODATA
+ * where it holds neither "sys" nor "proc"; -ENOMEM.
  */
 int probe_machine(const char *sysroot, json_t **machine);
 
 /*
- * Which of the variables ("NAME=VALUE", NULL-ended, as environ) steer libraries: {"OMP_NUM_THREADS": "4"}. Others are not
- * looked at. The caller owns it; NULL: no memory.
+ * Which of the variables ("NAME=VALUE", NULL-ended, as environ) steer libraries:
+ * {"OMP_NUM_THREADS": "4"}. Others are not looked at. The caller owns it; NULL: no memory.
  */
 json_t *probe_settings(const char *const *variables);
 
@@ -40,8 +40,8 @@ json_t *probe_settings(const char *const *variables);
 int probe_print(FILE *out, const json_t *machine);
 
 /*
- * The command. argv[0] is "probe". Returns the exit code: 0 good, 2 usage, 4 incomplete (not even the
- * processor could be read, or the output could not be written whole).
+ * The command. argv[0] is "probe". Returns the exit code: 0 good, 2 usage, 4 incomplete (not even
+ * the processor could be read, or the output could not be written whole).
  */
 int cmd_probe(int argc, char **argv);
 

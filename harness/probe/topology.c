@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sockets, cores, threads and caches, from hwloc. hwloc trusts the files it reads; a recorded tree is
- * looked through first, so that a pipe, an endless file or an absurd processor number is an answer
- * here and not a hang or an abort there. Of objects that do not fit together hwloc drops some without
- * a word, and of those whose files lack it has none: each count is held against the files (topology.c).
+ * Sockets, cores, threads and caches, from hwloc. hwloc trusts the files it reads; a recorded tree
+ * is looked through first, so that a pipe, an endless file or an absurd processor number is an
+ * answer here and not a hang or an abort there. Of objects that do not fit together hwloc drops
+ * some without a word, and of those whose files lack it has none: each count is held against the
+ * files (topology.c).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -166,8 +167,8 @@ static int vet_file(const struct tree *tree, const char *path, off_t limit)
     return S_ISREG(st.st_mode) && st.st_size <= limit ? 0 : -EINVAL;
 }
 
-/* Names such as cpu12 must carry a sane number: hwloc sizes its sets by it. Others, such as a device
- * tree's 24091000.qcom, are addresses. */
+/* Names such as cpu12 must carry a sane number: hwloc sizes its sets by it. Others, such as a
+ * device tree's 24091000.qcom, are addresses. */
 static bool number_is_sane(const char *name)
 {
     size_t letters = strcspn(name, "0123456789");
@@ -258,7 +259,8 @@ static void environment_swap(const char *name, const char *value, char **before)
         unsetenv(name);
 }
 
-/* hwloc takes another root only from the environment. "linux,stop": never our own machine instead. */
+/* hwloc takes another root only from the environment. "linux,stop": never our own machine instead.
+ */
 static int load_recorded(const struct tree *tree, hwloc_topology_t topology)
 {
     static const char *const names[] = {"HWLOC_FSROOT", "HWLOC_COMPONENTS", "HWLOC_HIDE_ERRORS"};
@@ -349,8 +351,8 @@ static void set_threads(struct probe *p, json_t *cpu, hwloc_topology_t topology)
 
 /* ---- caches ---- */
 
-/* Known to be the same, or not known to be another: a cache whose size could not be read stays one of
- * those beside it, and takes their size with it. */
+/* Known to be the same, or not known to be another: a cache whose size could not be read stays one
+ * of those beside it, and takes their size with it. */
 static bool may_equal(const json_t *a, const json_t *b, const char *key)
 {
     const json_t *one = json_object_get(a, key), *other = json_object_get(b, key);

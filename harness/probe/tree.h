@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to the
- * root, and links are followed inside it (".." at the root stays there, an absolute target starts
- * there), so that a recorded or hostile tree cannot lead outside. Only regular files are read, never
- * more than the buffer given; a device, a pipe or a loop is an error, not a hang.
+ * Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to
+ * the root, and links are followed inside it (".." at the root stays there, an absolute target
+ * starts there), so that a recorded or hostile tree cannot lead outside. Only regular files are
+ * read, never more than the buffer given; a device, a pipe or a loop is an error, not a hang.
  */
 #ifndef PLUMB_PROBE_TREE_H
 #define PLUMB_PROBE_TREE_H
@@ -29,7 +29,8 @@ struct tree {
 int tree_open(struct tree *tree, const char *sysroot);
 void tree_close(struct tree *tree);
 
-/* The path with all links followed, without a leading "/". Returns 0 or -errno (-ELOOP, -ENOENT). */
+/* The path with all links followed, without a leading "/". Returns 0 or -errno (-ELOOP, -ENOENT).
+ */
 int tree_resolve(const struct tree *tree, const char *path, char *out, size_t size);
 
 /* Type and size of what the path leads to. Returns 0 or -errno. */
@@ -57,7 +58,8 @@ int tree_line(const struct tree *tree, const char *path, char *buf, size_t size)
  * -EINVAL where anything stands beside it. */
 int tree_number(const struct tree *tree, const char *path, long long *value);
 
-/* The last part of where a link points, e.g. the driver of a device; the target need not be there. */
+/* The last part of where a link points, e.g. the driver of a device; the target need not be there.
+ */
 int tree_link(const struct tree *tree, const char *path, char *buf, size_t size);
 
 /* Names in a folder, sorted with numbers in order (cpu2 before cpu10), at most TREE_NAMES. */
@@ -84,7 +86,8 @@ bool tree_exists_at(const struct tree *tree, const char *folder, const char *fil
 /* A whole number of nothing but digits, or -1. */
 long long digits_number(const char *text);
 
-/* Counts the numbers of a list such as "0-3,8", each below limit; -EINVAL where it is no such list. */
+/* Counts the numbers of a list such as "0-3,8", each below limit; -EINVAL where it is no such list.
+ */
 int cpulist_count(const char *list, long limit);
 
 #endif

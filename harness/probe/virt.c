@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Bare metal or virtual. Each detector that finds something says it in "because" and proposes a name
- * with a rank: how specific the sign is. The highest rank wins. KVM under several products looks
- * alike from below (the clock, CPUID), so the product's own marks (ACPI, DMI) rank higher.
+ * Bare metal or virtual. Each detector that finds something says it in "because" and proposes a
+ * name with a rank: how specific the sign is. The highest rank wins. KVM under several products
+ * looks alike from below (the clock, CPUID), so the product's own marks (ACPI, DMI) rank higher.
  */
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
@@ -16,9 +16,9 @@
 #include "harness/probe/pci.h"
 
 /*
- * CPUID: the name a hypervisor gives itself in leaf 0x40000000, up to 12 characters, e.g. "KVMKVMKVM".
- * Ask only where the CPU flag "hypervisor" is set: the leaf means nothing otherwise. Returns 0, or
- * -EOPNOTSUPP where the processor has no CPUID.
+ * CPUID: the name a hypervisor gives itself in leaf 0x40000000, up to 12 characters, e.g.
+ * "KVMKVMKVM". Ask only where the CPU flag "hypervisor" is set: the leaf means nothing otherwise.
+ * Returns 0, or -EOPNOTSUPP where the processor has no CPUID.
  */
 #if defined(__x86_64__) || defined(__i386__)
 static int cpuid_hypervisor(char name[13])

@@ -109,7 +109,7 @@ $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harn
 $(call obj,harness/document/page.c): harness/document/document.css
 
 # So is what benchmarks of before said of their rows.
-$(call obj,harness/store/rows_told.c): harness/store/benches-before.json
+$(call obj,harness/plan/rows_told.c): harness/plan/benches-before.json
 
 # An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
 # linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.

@@ -18,7 +18,7 @@
 #include "harness/crosscheck/crosscheck.h"
 #include "harness/crosscheck/tandem.h"
 #include "harness/plan/bench_info.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 /* ---- Ratios and verdicts ---- */
 

@@ -14,7 +14,7 @@
 #include "harness/child.h"
 #include "harness/hosts/end.h"
 #include "harness/hosts/launcher.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 /* ---- Telling what hosts answered ---- */
 

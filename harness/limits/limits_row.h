@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 #include "core/bench_rows.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 struct joined_limit {
     double value;

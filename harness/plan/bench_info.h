@@ -14,7 +14,7 @@
 
 #include "core/backend.h"
 #include "core/option.h"
-#include "harness/store/rows_told.h"
+#include "harness/plan/rows_told.h"
 
 /* As core/backend.h; a text that is not known is "". */
 struct bench_backend {

@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "harness/plan/suite.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 enum launch_state { LAUNCH_TODO, LAUNCH_DONE, LAUNCH_SKIP, LAUNCH_FAIL, LAUNCH_LATE };
 

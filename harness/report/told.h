@@ -14,8 +14,8 @@
 #include <stddef.h>
 
 #include "core/condition.h"
+#include "harness/plan/rows_told.h"
 #include "harness/report/model.h"
-#include "harness/store/rows_told.h"
 
 #define CONTRAST_SAME   0.01 /* two cases that differ by less */
 #define CONTRAST_MARGIN 0.05 /* and by this at most, by their intervals, do not differ */

@@ -16,7 +16,7 @@
 #include "harness/hosts/launcher.h"
 #include "harness/limits/limits_row.h"
 #include "harness/plan/places.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 #include "harness/text.h"
 
 #define ARGUMENTS_MAX 128

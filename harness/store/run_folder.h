@@ -24,7 +24,7 @@
 
 #include <jansson.h>
 
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 struct run_bench {
     char name[64];

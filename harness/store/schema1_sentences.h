@@ -7,7 +7,7 @@
 #ifndef PLUMB_HARNESS_SCHEMA1_SENTENCES_H
 #define PLUMB_HARNESS_SCHEMA1_SENTENCES_H
 
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 /* Adds to the rows of a benchmark the columns that schema 1 lacked, and takes out of `reason`,
  * `gpu_throttle` and `path` what these now say. A column that is there already is filled in where

@@ -8,7 +8,7 @@
 
 #include "core/units.h"
 #include "harness/store/store_files.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 #include "harness/text.h"
 
 #define ABSENT 1 /* no launch of this benchmark has been stored yet */

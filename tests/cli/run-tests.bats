@@ -180,7 +180,7 @@ END
     grep -q 'units/test_one: cmocka is not installed' <<<"$output"
     [[ ${lines[-1]} =~ ^1\ passed,\ 0\ failed,\ [1-9][0-9]*\ skipped$ ]]
     printf 'HAVE_CMOCKA := yes\n' >"$tree/build/config.mk"
-    echo '#include "harness/store/table.h"' >"$tree/tests/unit/test_one.c"
+    echo '#include "harness/table.h"' >"$tree/tests/unit/test_one.c"
     run_tests --only '*'
     grep -q 'units/test_one: plumb is left out' <<<"$output"
     grep -q 'cli/some: bats is not installed' <<<"$output"

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/text.h"
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the CSV reader: what it accepts, and that every kind of damage is told from good. */
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 #include <errno.h>
 #include <math.h>

@@ -6,8 +6,8 @@
  * All texts lie in one block owned by the table. Numbers are read when asked for; an empty cell is
  * NaN: not measured.
  */
-#ifndef PLUMB_HARNESS_TABLE_H
-#define PLUMB_HARNESS_TABLE_H
+#ifndef PLUMB_TABLE_H
+#define PLUMB_TABLE_H
 
 #include <stdbool.h>
 #include <stddef.h>

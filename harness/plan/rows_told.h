@@ -5,8 +5,8 @@
  * name, under `benchmarks`. Folders of before that have none: for those what the benchmarks of then
  * would have said is part of this program (benches-before.json), and is not changed any more.
  */
-#ifndef PLUMB_HARNESS_ROWS_TOLD_H
-#define PLUMB_HARNESS_ROWS_TOLD_H
+#ifndef PLUMB_PLAN_ROWS_TOLD_H
+#define PLUMB_PLAN_ROWS_TOLD_H
 
 #include <jansson.h>
 

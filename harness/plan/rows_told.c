@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What benchmarks said of their rows: see rows_told.h. */
-#include "harness/store/rows_told.h"
+#include "harness/plan/rows_told.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 /* The path is from the root of the sources, where make runs. */
 __asm__(".pushsection .rodata.benches_before,\"a\"\n"
         "benches_before:\n"
-        ".incbin \"harness/store/benches-before.json\"\n"
+        ".incbin \"harness/plan/benches-before.json\"\n"
         ".byte 0\n"
         ".popsection\n");
 extern const char benches_before[];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reading CSV: see table.h. */
-#include "harness/store/table.h"
+#include "harness/table.h"
 
 #include <csv.h>
 #include <errno.h>

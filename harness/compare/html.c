@@ -157,7 +157,7 @@ static void write_case(FILE *out, struct view *v, const struct ticks *t, const s
     html_print(out, "<td class='decided %s'>%s</td>", decision_name(pair->decide.decision),
                f.verdict);
     html_print(out, "<td class='number' data-of='more'>%s</td>", f.more);
-    html_print(out, "<td class='number' data-of='would show'>%s</td></tr>\n", f.smallest);
+    html_print(out, "<td class='number' data-of='detectable'>%s</td></tr>\n", f.smallest);
 }
 
 static void write_table(FILE *out, struct view *v, const struct ticks *t,
@@ -169,7 +169,7 @@ static void write_table(FILE *out, struct view *v, const struct ticks *t,
     write_scale(out, &v->axis, t);
     fputs("</th><th scope='col' class='ratio'>B / A, 95 % interval</th><th scope='col' "
           "class='said'>verdict</th><th scope='col' class='number few'>more</th><th scope='col' "
-          "class='number few'>would show</th></tr></thead>\n<tbody>\n",
+          "class='number few'>detectable</th></tr></thead>\n<tbody>\n",
           out);
     for (size_t i = from; i < to; i++)
         write_case(out, v, t, pipe->pairs[i]);

@@ -188,7 +188,7 @@ static const char *forest_legend(bool utf8)
 
 enum { RATIO, VERDICT, MORE, SHOWS, CELLS };
 
-static const char *const headings[CELLS] = {"B / A (95 %)", "verdict", "more", "would show"};
+static const char *const headings[CELLS] = {"B / A (95 %)", "verdict", "more", "detectable"};
 
 /* How wide the columns are; label 0: a line of its own. */
 struct layout {
@@ -412,15 +412,15 @@ static void print_pipe_text(const struct text *t, const struct view_pipe *pipe, 
 static void print_pipes(const struct text *t)
 {
     const struct view *v = t->v;
-    size_t widest = strlen("pipe");
+    size_t widest = strlen("component");
 
     if (!v->n_pipes)
         return;
     for (size_t i = 0; i < v->n_pipes; i++)
         if (columns_of(v->pipes[i].name) > widest)
             widest = columns_of(v->pipes[i].name);
-    fprintf(t->out, "\n%-*s  %5s  %5s  %12s  %6s  %10s%s\n", (int)widest, "pipe", "cases", "worse",
-            "inconclusive", "better", "equivalent",
+    fprintf(t->out, "\n%-*s  %5s  %5s  %12s  %6s  %10s%s\n", (int)widest, "component", "cases",
+            "worse", "inconclusive", "better", "equivalent",
             widest + COUNTS + strlen(WORST) <= t->width ? WORST : "");
     for (size_t i = 0; i < v->n_pipes; i++)
         print_pipe_text(t, &v->pipes[i], widest);

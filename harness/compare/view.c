@@ -366,13 +366,12 @@ const char *view_explain(struct view *v)
 
     return pool_text(
         v->pool,
-        "A ratio is B over A, turned round where lower is better, so that below 1 B has lost; its "
-        "95 %% interval stands beside. Equivalent: the whole interval lies within the margin. "
-        "Worse, better: a difference is proven, over the whole suite, and is not within the "
-        "margin; beyond: the whole interval is past the margin. Inconclusive: neither, which is "
-        "not the same as alike; \"more\" are the further %s a side that would decide, if nothing "
-        "else changes. \"Would show\" is the smallest loss that this data would have proven four "
-        "times in five.",
+        "The ratio is B / A, or A / B if lower is better: below 1, B has lost. Its 95 %% interval "
+        "follows. Equivalent: the whole interval is within the margin. Worse, better: a difference "
+        "is proven over the whole suite, and is not within the margin; beyond: the whole interval "
+        "is outside the margin. Inconclusive: none of these; it does not mean alike. \"More\": "
+        "the number of further %s a side that would decide, if nothing else changes. "
+        "\"Detectable\": the smallest loss that this data would have proven in four of five tries.",
         runs ? "runs (or launches, where there is one run)" : "launches");
 }
 

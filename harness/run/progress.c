@@ -254,8 +254,8 @@ const char *estimate_text(const struct estimate *e, char *text, size_t len)
     units_format_duration(e->most_ns, most, sizeof(most));
     snprintf(
         text, len,
-        "asked for %s of warm-up and sampling (%zu %s x %s%s%s); start, set-up and checks come "
-        "on top: the time left is told as launches end",
+        "asked for %s of warm-up and sampling (%zu %s x %s%s%s); start, set-up and checks take "
+        "further time; the remaining time is shown as launches end",
         all, e->n, e->n == 1 ? "launch" : "launches", same ? "" : least, same ? "" : " to ", most);
     return text;
 }

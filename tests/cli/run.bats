@@ -126,7 +126,7 @@ END
     small_suite
     "$plumb" run t.yaml --dry-run 2> said
     grep -qx 'plumb run: 16 launches planned, nothing was run' said
-    grep -Eqx 'plumb run: asked for [0-9]+ (s|min) of warm-up and sampling \(16 launches x .*\); start, set-up and checks come on top: the time left is told as launches end' said
+    grep -Eqx 'plumb run: asked for [0-9]+ (s|min) of warm-up and sampling \(16 launches x .*\); start, set-up and checks take further time; the remaining time is shown as launches end' said
     run grep -q 'at most' said
     [ "$status" -eq 1 ]
 }

@@ -152,8 +152,7 @@ static void test_text(void **state)
     } cases[] = {
         {{1300 * MS, 300 * MS, 700 * MS, 3},
          "asked for 2 s of warm-up and sampling (3 launches x 300 ms to 700 ms); start, set-up "
-         "and "
-         "checks come on top: the time left is told as launches end"},
+         "and checks take further time; the remaining time is shown as launches end"},
         {{6000 * MS, 6000 * MS, 6000 * MS, 1},
          "asked for 6 s of warm-up and sampling (1 launch x 6 s); start"},
         {{90001 * MS, 1, 1, 2}, "asked for 2 min of"},

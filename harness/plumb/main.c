@@ -34,7 +34,7 @@ static void list_benches(const struct bench_list *benches)
                b->needs ? b->needs : "");
     }
     if (!benches->n)
-        puts("  none: they are looked for beside this program and in PATH, as plumb-NAME");
+        puts("  none: they are searched for in this program's folder and in PATH, as plumb-NAME");
 }
 
 static bool same_backend(const struct bench_backend *x, const struct bench_backend *y)
@@ -220,21 +220,25 @@ static const struct command commands[] = {
     {"report", cmd_report, "HTML page and plots of one run, or of several side by side"},
     {"compare", cmd_compare,
      "equivalent, better, worse or inconclusive: one run, or several, against others"},
-    {"check", cmd_check, "the gate for CI: did this run lose against its baseline?"},
-    {"history", cmd_history, "where the levels of cases moved, over many runs"},
-    {"crosscheck", cmd_crosscheck, "our figures against iperf3, sockperf, qperf, perftest, UCX"},
+    {"check", cmd_check, "is this run slower than its baseline? For CI"},
+    {"history", cmd_history, "when did the level of a case change, over many runs?"},
+    {"crosscheck", cmd_crosscheck,
+     "compare our figures with iperf3, sockperf, qperf, perftest, UCX"},
     {NULL, NULL, NULL},
 };
 
 static void print_help(FILE *out)
 {
-    fputs("plumb: a benchmark suite for the pipes that feed deep learning\n\nusage: plumb COMMAND "
-          "[options]\n\n",
+    fputs("plumb: a benchmark suite for the hardware that feeds deep learning\n"
+          "\n"
+          "usage: plumb COMMAND [options]\n"
+          "\n",
           out);
     for (const struct command *c = commands; c->name; c++)
         fprintf(out, "  %-10s %s\n", c->name, c->help);
-    fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n\n"
-          "Each command explains itself: plumb run --help. Start with: plumb run quick\n",
+    fputs("  BENCH      run one benchmark: plumb BENCH --help (plumb list shows them)\n"
+          "\n"
+          "Each command has its own help: plumb run --help. Start with: plumb run quick\n",
           out);
 }
 

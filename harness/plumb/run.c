@@ -33,43 +33,43 @@ static const struct opt run_table[] = {
      .type = OPT_STRING,
      .offset = AT(out),
      .arg = "DIR",
-     .help = "the run folder to make; default: results/SUITE-TIME"},
+     .help = "run folder to make; default: results/SUITE-TIME"},
     {.name = "resume",
      .type = OPT_STRING,
      .offset = AT(resume),
      .arg = "DIR",
-     .help = "go on with a run that was stopped: what is done stays, and what failed, too, but "
-             "with --retry"},
+     .help = "continue a stopped run; finished launches stay, also failed ones, unless --retry is "
+             "given"},
     {.name = "retry",
      .type = OPT_FLAG,
      .offset = AT(retry),
-     .help = "with --resume: launch again what failed or was over its time-out; not what gave "
-             "wrong data"},
+     .help = "with --resume: also repeat launches that failed or exceeded their time-out, but not "
+             "those with wrong data"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
      .arg = "PATTERN",
-     .help = "the cases of the benchmark of this name, or whose \"BENCH ARGUMENTS\" hold this (* ? "
-             "[..] as in a shell; sizes as 65536, 64K or 64KiB); given again: those too"},
+     .help = "only the cases of this benchmark, or whose \"BENCH ARGUMENTS\" match (* ? [..] as in "
+             "a shell; sizes as 65536, 64K or 64KiB); may be given again"},
     {.name = "repeat",
      .type = OPT_U64,
      .offset = AT(repeat),
      .min = 1,
      .max = SUITE_REPEAT_MAX,
      .arg = "N",
-     .help = "launch every case so often, whatever the suite says: more launches show smaller "
+     .help = "launches of each case, instead of the suite's number; more launches show smaller "
              "differences"},
     {.name = "seed",
      .type = OPT_U64,
      .offset = AT(seed),
      .def = "1",
-     .help = "of the order of the launches and of the data: the same seed, the same plan"},
+     .help = "seed of the order of launches and of the data; the same seed gives the same plan"},
     {.name = "hosts",
      .type = OPT_STRING,
      .offset = AT(hosts),
      .arg = "FILE",
-     .help = "run what needs a peer between these hosts, and what needs a group over all of them "
-             "(docs/hosts.md)"},
+     .help = "hosts: benchmarks that need a peer run between pairs of them, those that need a "
+             "group over all of them (docs/hosts.md)"},
     {.name = "slots",
      .type = OPT_U64,
      .offset = AT(slots),
@@ -77,63 +77,64 @@ static const struct opt run_table[] = {
      .max = HOSTS_SLOTS_MAX,
      .arg = "N",
      .help =
-         "ranks of a group on each host, whatever the hosts file says; default: its slots=, or 1"},
+         "ranks of a group on each host, instead of the hosts file's; default: its slots=, or 1"},
     {.name = "launcher",
      .type = OPT_CHOICE,
      .offset = offsetof(struct given, launcher),
      .choices = launchers,
-     .help = "what starts the ends of a pair and the ranks of a group; default: ssh with --hosts, "
+     .help = "launcher for the ends of a pair and the ranks of a group; default: ssh with --hosts, "
              "else local"},
     {.name = "rsh",
      .type = OPT_STRING,
      .offset = AT(rsh),
      .arg = "PROGRAM",
-     .help = "in place of ssh, called as PROGRAM HOST COMMAND; may hold arguments; $PLUMB_RSH"},
+     .help = "program instead of ssh, called as PROGRAM HOST COMMAND; may have arguments; or "
+             "$PLUMB_RSH"},
     {.name = "remote-dir",
      .type = OPT_STRING,
      .offset = AT(remote_dir),
      .arg = "DIR",
-     .help = "where the benchmarks are on the other hosts; default: where they are here"},
+     .help = "folder of the benchmarks on the other hosts; default: the folder here"},
     {.name = "port",
      .type = OPT_U64,
      .offset = AT(port),
      .min = 1024,
      .max = 65535,
-     .help = "the first of 100 for listeners on the hosts; default: 18600"},
+     .help = "first of 100 ports for listeners on the hosts; default: 18600"},
     {.name = "host-wait",
      .type = OPT_DURATION,
      .offset = AT(host_wait_ns),
-     .help = "a host that says nothing for so long is not there; default: 20s"},
+     .help = "time without an answer after which a host counts as missing; default: 20s"},
     {.name = "launcher-args",
      .type = OPT_STRING,
      .offset = AT(launcher_args),
      .arg = "ARGS",
-     .help = "further arguments of mpirun or srun, in one word"},
+     .help = "further arguments of mpirun or srun, as one word"},
     {.name = "against",
      .type = OPT_STRING,
      .offset = AT(against),
      .arg = "COMMAND",
-     .help = "measure in turn here and where COMMAND starts a plumb (\"ssh guest plumb\", "
+     .help = "measure in turn with another plumb, started by COMMAND (\"ssh guest plumb\", "
              "\"../other/build/bin/plumb\"), and compare (docs/against.md)"},
     {.name = "of",
      .type = OPT_STRING,
      .offset = AT(of),
      .arg = "COMMAND",
-     .help = "with --against: what is held against it, in place of this plumb here"},
+     .help = "with --against: command for the reference, instead of this plumb"},
     {.name = "agent",
      .type = OPT_FLAG,
      .offset = AT(agent),
-     .help = "be the other side of --against: obeys what comes on standard input"},
+     .help = "serve as a target of --against: obey the messages on standard input"},
     {.name = "dry-run",
      .letter = 'n',
      .type = OPT_FLAG,
      .offset = AT(dry_run),
-     .help = "print the plan and stop"},
+     .help = "print the plan, and measure nothing"},
     {.name = "no-report",
      .type = OPT_FLAG,
      .offset = AT(no_report),
-     .help = "make no page: plumb report makes it later"},
-    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "this text"},
+     .help = "make no report; plumb report can make it later"},
+    {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
 
@@ -153,21 +154,26 @@ static int refuse(const char *format, ...)
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb run: measure a suite\n\n"
+    puts("plumb run: measure a suite\n"
+         "\n"
          "usage: plumb run SUITE [options]\n"
          "       plumb run SUITE --hosts FILE [--launcher ssh|mpirun|srun]\n"
          "       plumb run SUITE --against COMMAND [--of COMMAND]\n"
-         "       plumb run --resume DIR [--retry]\n\n"
+         "       plumb run --resume DIR [--retry]\n"
+         "\n"
          "SUITE is a name (plumb list shows them) or a YAML file (docs/suites.md). Every case is "
-         "launched several times,\n"
-         "in an order that is interleaved and shuffled by --seed. Each launch is stored before the "
-         "next one starts: a run\n"
-         "may be killed at any time and resumed. It ends with a table and a report.\n");
+         "launched\n"
+         "several times, in an interleaved order that --seed shuffles. Each launch is stored "
+         "before the next\n"
+         "one starts, so a run may be killed at any time and resumed. It ends with a table and a "
+         "report.\n");
     opts_help(o, stdout);
-    puts("\nexit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
-         "interrupt, a full disk), 5 damaged files;\n"
-         "      with --against, once both runs are whole, that of plumb compare: 1 worse, 3 "
-         "inconclusive, 0 equivalent or better");
+    puts("\n"
+         "exit: 0 good, 1 wrong data, 2 usage, 4 incomplete (a case failed, a time-out, an "
+         "interrupt, a full\n"
+         "      disk), 5 damaged files; with --against, if both runs are complete, the code of "
+         "plumb compare:\n"
+         "      0 equivalent or better, 1 worse, 3 inconclusive");
 }
 
 /* Was one of these options given? Its name, or NULL. */

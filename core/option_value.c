@@ -469,7 +469,7 @@ int opts_refuse_vain(struct opts *o)
             if (!o->values[first + n].given || opt_ever_speaks(*t, &o->values[first], n))
                 continue;
             snprintf(o->error, sizeof(o->error),
-                     "option '--%s' says nothing here: it is for %s; leave it out", opt->name,
+                     "option '--%s' does not apply here: it is for %s; leave it out", opt->name,
                      opt->scope->what);
             return -EINVAL;
         }

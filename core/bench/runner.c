@@ -161,7 +161,7 @@ static int apply_scopes(const struct runner *r, const size_t *pick, struct point
     }
     if (vain == SIZE_MAX)
         return 0;
-    return point_reason(pt, -EOPNOTSUPP, "--%s says nothing here: it is for %s; leave it out",
+    return point_reason(pt, -EOPNOTSUPP, "--%s does not apply here: it is for %s; leave it out",
                         options[vain].name, options[vain].scope->what);
 }
 

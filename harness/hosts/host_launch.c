@@ -393,7 +393,8 @@ static int look_at_listener(struct work *w)
         return 0;
     if (listener->status == BROKE) /* nobody knows what its program said */
         return give_up_broken(w, listener);
-    return talk_give_up(&w->talk, "'%s', which leads, says nothing, and '%s' has given it up: %s",
+    return talk_give_up(&w->talk,
+                        "'%s', the leader, does not answer, and '%s' counts it as lost: %s",
                         w->ends[w->lead].name, listener->name, last_word(listener));
 }
 
@@ -415,7 +416,7 @@ static int look_for_silence(struct work *w)
         w->ends[0].said_ns + MUTE_NS > last->ended_ns)
         return 0;
     return talk_give_up(
-        &w->talk, "rank 0, on '%s', says nothing, and all others have given it up: on '%s' %s",
+        &w->talk, "rank 0, on '%s', does not answer, and all others count it as lost: on '%s' %s",
         w->ends[0].name, last->name, *last->last ? last->last : "without a word");
 }
 
@@ -443,8 +444,8 @@ static int look_for_gone(struct work *w)
         return 0;
     const struct host_connection *connection = &w->connections[e - w->ends];
     return talk_give_up(&w->talk,
-                        "on '%s' %s of %u from %u on ended with status %d, and rank 0 says nothing "
-                        "of it%s%s",
+                        "on '%s' %s of %u from %u on ended with status %d, and rank 0 does not "
+                        "report it%s%s",
                         e->name, connection->n == 1 ? "the rank" : "a rank", connection->n,
                         connection->first, e->status, *e->last ? ": " : "", e->last);
 }

@@ -30,7 +30,7 @@ static int check_without(const struct hosts_options *o, char *error, size_t len)
     if (o->launcher && strcmp(o->launcher, "local") != 0)
         return refuse(error, len, "--launcher %s wants to know where: give --hosts FILE",
                       o->launcher);
-    return useless ? refuse(error, len, "%s says nothing without --hosts FILE", useless) : 0;
+    return useless ? refuse(error, len, "%s has no effect without --hosts FILE", useless) : 0;
 }
 
 static int check_with(const struct hosts_options *o, char *error, size_t len)

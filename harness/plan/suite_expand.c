@@ -174,8 +174,8 @@ int case_draft_prune(struct case_draft *draft, char *error, size_t len)
             values_clear(&draft->values[i]);
             continue;
         }
-        snprintf(error, len, "option '%s' says nothing here: it is for %s; leave it out", opt->name,
-                 opt->scope->what);
+        snprintf(error, len, "option '%s' does not apply here: it is for %s; leave it out",
+                 opt->name, opt->scope->what);
         err = -EINVAL;
     }
     return err;

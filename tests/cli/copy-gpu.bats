@@ -333,14 +333,14 @@ machine()
         copy --source node0 --destination cuda:0 --size 4K $option
         [ "$status" -eq 2 ]
         [ ! -s "$out" ]
-        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies between two GPUs"* ]]
+        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies between two GPUs"* ]]
     done
     for option in "--memory pinned" "--together all"; do
         # shellcheck disable=SC2086 # two words
         copy --source cuda:0 --destination cuda:1 --size 4K $option
         [ "$status" -eq 2 ]
-        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies "*"the host"* ||
-            $(<"$err") == *"option '${option%% *}' says nothing here: it is for copies between host and GPU"* ]]
+        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies "*"the host"* ||
+            $(<"$err") == *"option '${option%% *}' does not apply here: it is for copies between host and GPU"* ]]
     done
     copy --source cuda:1 --destination cuda:1 --size 4K --op read
     [ "$status" -eq 2 ]
@@ -349,7 +349,7 @@ machine()
     copy --source node0,cuda:0 --destination cuda:1 --size 64K --op read
     [ "$status" -eq 0 ]
     [ "$(cells source status | head -n 1)" = "node0 skipped" ]
-    [[ $(cells reason | head -n 1) == "--op says nothing here: it is for copies between two GPUs; leave it out"* ]]
+    [[ $(cells reason | head -n 1) == "--op does not apply here: it is for copies between two GPUs; leave it out"* ]]
     cells op status | tail -n 1 | grep -qx -e 'read ok' -e 'read noisy'
     copy --source node0,cuda:0 --destination cuda:1 --size 64K --op write,read --memory pageable,pinned
     [ "$status" -eq 0 ]

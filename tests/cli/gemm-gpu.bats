@@ -224,14 +224,14 @@ near()
         gemm --size 64 --dtype f32 $option
         [ "$status" -eq 2 ]
         [ ! -s "$out" ]
-        grep -q "option '${option%% *}' says nothing here: it is for .*the host's CPUs; leave it out" "$err"
+        grep -q "option '${option%% *}' does not apply here: it is for .*the host's CPUs; leave it out" "$err"
     done
     # Beside the host its row says so; of several values the GPU takes none, and gives one row.
     gemm --size 64 --dtype f32 --device host,cuda --threads 1
     [ "$status" -eq 0 ]
     [ "$(cells device threads | tail -n 1)" = "cuda:0" ]
     [ "$(cells status | tail -n 1)" = skipped ]
-    [[ $(cells reason | tail -n 1) == "--threads says nothing here: it is for products on the host's CPUs; leave it out" ]]
+    [[ $(cells reason | tail -n 1) == "--threads does not apply here: it is for products on the host's CPUs; leave it out" ]]
     gemm --size 64 --dtype f32 --device host,cuda --threads 1,2
     [ "$(cells device | paste -sd ' ')" = "host host cuda:0" ]
     [ "$(cells threads | paste -sd ,)" = "1,2," ]

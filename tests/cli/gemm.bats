@@ -231,7 +231,7 @@ needs_library()
 @test "a library's file says nothing of another library" {
     gemm --dtype f64 --size 16 --library openblas --onednn-file /nowhere/libdnnl.so
     [ "$status" -eq 2 ]
-    grep -q "option '--onednn-file' says nothing here: it is for --library onednn" "$err"
+    grep -q "option '--onednn-file' does not apply here: it is for --library onednn" "$err"
     gemm --dtype f32 --size 16 --library onednn --openblas-file /nowhere/libopenblas.so
     [ "$status" -eq 2 ]
 }

@@ -225,17 +225,17 @@ stream-sync event event-query alloc alloc-ordered pinned-alloc driver-call copy-
 @test "options of other operations are refused, not ignored" {
     launch --op launch,event --nodes 40
     [ "$status" -eq 2 ]
-    says "$err" "option '--nodes' says nothing here: it is for graphs"
+    says "$err" "option '--nodes' does not apply here: it is for graphs"
     launch --op graph --size 4K
     [ "$status" -eq 2 ]
-    says "$err" "option '--size' says nothing here: it is for allocations"
+    says "$err" "option '--size' does not apply here: it is for allocations"
     [ ! -s "$out" ]
     simulate one
     launch --op event,graph,alloc,alloc-ordered,pinned-alloc --size 8K
     [ "$status" -eq 0 ]
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped skipped ok ok ok" ]
     [ "$(cells size | paste -sd ,)" = ",,8192,8192,8192" ]
-    says "$out" '--size says nothing here'
+    says "$out" '--size does not apply here'
     launch --op event,graph,graph-complete --nodes 3
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "skipped ok ok ok" ]
 }

@@ -170,13 +170,13 @@ all_good()
         memory --op copy --size 64K $option
         [ "$status" -eq 2 ]
         [ ! -s "$out" ]
-        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for "*" host"* ]]
+        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for "*" host"* ]]
     done
     for option in "--launch tuned" "--launch plain" "--engine driver"; do
         # shellcheck disable=SC2086 # two words
         memory --device host --op copy --size 64K $option
         [ "$status" -eq 2 ]
-        [[ $(<"$err") == *"option '${option%% *}' says nothing here: it is for "*" GPU"* ]]
+        [[ $(<"$err") == *"option '${option%% *}' does not apply here: it is for "*" GPU"* ]]
     done
     memory --op latency --size 64K --launch plain
     [ "$status" -eq 2 ]
@@ -187,7 +187,7 @@ all_good()
     memory --op copy,latency --size 64K --launch plain
     [ "$status" -eq 0 ]
     [ "$(cells status | sed 's/noisy/ok/' | paste -sd ' ')" = "ok skipped" ]
-    [[ $(cells reason | tail -n 1) == *"--launch says nothing here"* ]]
+    [[ $(cells reason | tail -n 1) == *"--launch does not apply here"* ]]
     memory --launch plain --op copy --size 64K
     [ "$(cells launch)" = plain ]
     memory --launch tuned --op copy --size 64K

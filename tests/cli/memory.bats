@@ -103,12 +103,12 @@ limits_agree() {
     for op in read latency read,latency; do
         memory --op $op --stores nt --size 64K
         [ "$status" -eq 2 ]
-        grep -q "option '--stores' says nothing here: it is for operations of the host that store; leave it out" "$err"
+        grep -q "option '--stores' does not apply here: it is for operations of the host that store; leave it out" "$err"
     done
     memory --op read,copy --stores nt --size 64K
     [ "$status" -eq 0 ]
     [ "$(cells status | head -n 1)" = skipped ]
-    [[ $(cells reason | head -n 1) == "--stores says nothing here"* ]]
+    [[ $(cells reason | head -n 1) == "--stores does not apply here"* ]]
 }
 
 @test "working_set: what the arrays really hold, never more than asked" {

@@ -119,7 +119,7 @@ END
     [ "$status" -eq 2 ]
     run "$plumb" run t.yaml --slots 2 --out q
     [ "$status" -eq 2 ]
-    [[ "$output" == *"--slots says nothing without --hosts"* ]]
+    [[ "$output" == *"--slots has no effect without --hosts"* ]]
     run "$plumb" run --resume r --slots 2
     [ "$status" -eq 2 ]
 }
@@ -271,7 +271,7 @@ END
     status=0
     wait "$run_pid" || status=$?
     [ "$status" -eq 4 ]
-    cells reason | grep -q "on 'delta' the rank of 1 from 6 on ended with status 137, and rank 0 says nothing of it"
+    cells reason | grep -q "on 'delta' the rank of 1 from 6 on ended with status 137, and rank 0 does not report it"
     none_left
 }
 
@@ -468,7 +468,7 @@ leads() { echo "^$work/bin/plumb-allreduce --np=7 --rank=0 --listen .*--size 409
     wait "$run_pid" || status=$?
     echo "took $((SECONDS - begin)) s" && cat said r/log/*
     [ "$status" -eq 4 ]
-    cells reason | grep -q "rank 0, on 'alpha', says nothing, and all others have given it up: on '[a-z]*' rank [1-6]: .*rank 0 ("
+    cells reason | grep -q "rank 0, on 'alpha', does not answer, and all others count it as lost: on '[a-z]*' rank [1-6]: .*rank 0 ("
     ((SECONDS - begin <= NAMED_S))
     none_left
 }
@@ -501,7 +501,7 @@ END
         kill -KILL $frozen
         [ "$status" -eq 4 ]
         ((SECONDS - begin <= NAMED_S))
-        [ $host = gamma ] || cells reason | grep -q "rank 0, on 'alpha', says nothing, and all others have given it up"
+        [ $host = gamma ] || cells reason | grep -q "rank 0, on 'alpha', does not answer, and all others count it as lost"
         [ $host = alpha ] || cells reason | grep -q "rank [345] (.* does not answer: it hangs or was cut off"
         rm -rf tmp/*
         none_left

@@ -289,5 +289,5 @@ END
     status=0
     "$plumb" run t.yaml --out r > said 2> err || status=$?
     [ "$status" -eq 2 ]
-    grep -q "t.yaml:4: option 'threads' says nothing here: it is for products on the host's CPUs; leave it out" err
+    grep -q "t.yaml:4: option 'threads' does not apply here: it is for products on the host's CPUs; leave it out" err
 }

@@ -257,7 +257,7 @@ END
         echo "took $((SECONDS - begin)) s" && cat said r/log/*
         [ "$status" -eq 4 ]
         [ $end = listener ] ||
-            cells reason | grep -q "'alpha', which leads, says nothing, and 'beta' has given it up: .*does not answer"
+            cells reason | grep -q "'alpha', the leader, does not answer, and 'beta' counts it as lost: .*does not answer"
         # The leader waits for a message, or for an answer before the first one.
         [ $end = leader ] || cells reason | grep -qE \
             '127.0.0.1 .*(for 6.5 s on a data connection: its process was stopped, or|does not answer: it hangs or was cut off)'

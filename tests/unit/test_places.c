@@ -446,7 +446,7 @@ static void test_what_says_nothing_at_all_is_refused(void **state)
 
     (void)state;
     refuse(f, "suite: a\ncases: [{bench: fake, way: in, source: node0, destination: 'cuda:0'}]\n",
-           "t.yaml:2: option 'way' says nothing here: it is for pairs; leave it out");
+           "t.yaml:2: option 'way' does not apply here: it is for pairs; leave it out");
     parse(f,
           "suite: a\ndefaults: {way: in}\n"
           "cases: [{bench: fake, op: read, source: node0, destination: 'cuda:0'}]\n",

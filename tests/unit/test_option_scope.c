@@ -98,7 +98,8 @@ static void test_whole_sweeps(void **state)
     assert_int_equal(opts_refuse_vain(&o), 0);
     assert_int_equal(opts_set(&o, "op", "3"), 0); /* also where it is the default's value */
     assert_int_equal(opts_refuse_vain(&o), -EINVAL);
-    assert_string_equal(o.error, "option '--op' does not apply here: it is for pairs; leave it out");
+    assert_string_equal(o.error,
+                        "option '--op' does not apply here: it is for pairs; leave it out");
     assert_int_equal(opts_set(&o, "op", "1,2"), 0);
     assert_int_equal(opts_refuse_vain(&o), -EINVAL);
     opts_release(&o);

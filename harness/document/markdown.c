@@ -27,6 +27,8 @@ static void write_row(const struct document_table *t, const struct document_row 
         const struct cell *cell = &row->cells[i];
         bool strong = cell->tone != TONE_NONE;
 
+        if (column_is_empty(t, i))
+            continue;
         fputs(strong ? "| **" : "| ", out);
         markdown_text(out, cell_shown(t->pool, cell));
         fputs(strong ? "**" : "", out);
@@ -38,13 +40,16 @@ static void write_row(const struct document_table *t, const struct document_row 
 static void write_table(const struct document_table *t, FILE *out)
 {
     for (size_t i = 0; i < t->n_columns; i++) {
+        if (column_is_empty(t, i))
+            continue;
         fputs("| ", out);
         markdown_text(out, t->columns[i].name);
         fputc(' ', out);
     }
     fputs("|\n", out);
     for (size_t i = 0; i < t->n_columns; i++)
-        fputs(t->columns[i].number ? "|---:" : "|---", out);
+        if (!column_is_empty(t, i))
+            fputs(t->columns[i].number ? "|---:" : "|---", out);
     fputs("|\n", out);
     for (const struct document_row *row = t->rows; row; row = row->next)
         write_row(t, row, out);

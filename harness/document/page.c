@@ -107,13 +107,15 @@ static void write_table(const struct pen *p, const struct document_table *t)
 
     fputs("<table class='d-table'>\n<thead><tr>", out);
     for (size_t i = 0; i < t->n_columns; i++)
-        html_print(out, "<th scope='col' class='%s'>%s</th>",
-                   t->columns[i].number ? "d-number" : "", t->columns[i].name);
+        if (!column_is_empty(t, i))
+            html_print(out, "<th scope='col' class='%s'>%s</th>",
+                       t->columns[i].number ? "d-number" : "", t->columns[i].name);
     fputs("</tr></thead>\n<tbody>\n", out);
     for (const struct document_row *row = t->rows; row; above = row, row = row->next) {
         fputs("<tr>", out);
         for (size_t i = 0; i < t->n_columns; i++)
-            write_cell(p, &t->columns[i], &row->cells[i], !i && row_repeats(above, row));
+            if (!column_is_empty(t, i))
+                write_cell(p, &t->columns[i], &row->cells[i], !i && row_repeats(above, row));
         fputs("</tr>\n", out);
     }
     fputs("</tbody>\n</table>\n", out);

@@ -169,6 +169,8 @@ static void natural_widths(const struct pen *p, const struct document_table *t, 
         }
         if (!c->widths[i])
             c->widths[i] = 1;
+        if (column_is_empty(t, i))
+            c->widths[i] = 0;
     }
 }
 

@@ -328,6 +328,14 @@ const char *cell_notes(struct pool *pool, const struct cell *cell)
     return *text ? pool_text(pool, "(%s)", text) : "";
 }
 
+bool column_is_empty(const struct document_table *t, size_t column)
+{
+    for (const struct document_row *row = t->rows; row; row = row->next)
+        if (row->cells[column].kind != CELL_EMPTY || row->cells[column].n_notes)
+            return false;
+    return true;
+}
+
 bool row_repeats(const struct document_row *above, const struct document_row *row)
 {
     return above && row->cells[0].kind == CELL_TEXT && above->cells[0].kind == CELL_TEXT &&

@@ -70,6 +70,8 @@ struct document {
 const char *cell_shown(struct pool *pool, const struct cell *cell);
 /* "(1, 3)"; "" without notes. */
 const char *cell_notes(struct pool *pool, const struct cell *cell);
+/* Is no cell of the column filled? Then no writer shows it. */
+bool column_is_empty(const struct document_table *t, size_t column);
 /* Does the row begin with the text that the row above begins with? */
 bool row_repeats(const struct document_row *above, const struct document_row *row);
 

@@ -42,6 +42,7 @@ struct verdict {
     enum tone tone;
     const char *range; /* undecided: the shares of the limit that it may have, "31 % to 76 %" */
     double low_below;  /* the share of the limit, in %, that it was judged by; 0: it was not */
+    const char *look;  /* the last remark that somebody should look into; NULL: none */
     struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };
 

@@ -11,7 +11,10 @@
 static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
 {
     verdict_remark(&s->r->pool, &h->verdict, text);
-    if (warn && h->verdict.tone == TONE_NONE)
+    if (!warn || !*text)
+        return;
+    h->verdict.look = text;
+    if (h->verdict.tone == TONE_NONE)
         h->verdict.tone = TONE_LOW;
 }
 

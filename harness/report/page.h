@@ -45,6 +45,9 @@ void page_hosts_table(const struct page *page, size_t run); /* for the machine's
 /* A string of run.json; "" where there is none. */
 const char *meta_text(const json_t *object, const char *key);
 
+/* A word as a shell takes it. */
+const char *shell_word(struct pool *pool, const char *word);
+
 /* The metric of a case and the parameters that tell it apart: "bandwidth: triad, size 64K, threads 2". */
 const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c);
 

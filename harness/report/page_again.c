@@ -7,8 +7,7 @@
 
 #define PLAIN "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./,:@%^"
 
-/* A word as a shell takes it. */
-static const char *shell_word(struct pool *pool, const char *word)
+const char *shell_word(struct pool *pool, const char *word)
 {
     const char *quoted = "'";
 

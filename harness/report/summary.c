@@ -208,35 +208,60 @@ static const char *disturbed_text(const struct scene *s, const struct trust *t)
                      *by ? " (" : "", by, *by ? ")" : "");
 }
 
-/* What was asked for, as it is to be typed again. */
-static const char *suite_argument(const json_t *meta)
+/* What only says where the rows go, and how often each case is launched. */
+static bool is_left_out(const char *word)
 {
-    const json_t *command = json_object_get(meta, "command");
-    const char *word = json_string_value(json_array_get(command, 2));
+    static const char *const names[] = {"--out", "-o", "--repeat"};
 
-    return word && *word && *word != '-' ? word : meta_text(meta, "suite");
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t n = strlen(names[i]);
+
+        if (!strncmp(word, names[i], n) && (!word[n] || word[n] == '='))
+            return true;
+    }
+    return false;
+}
+
+/* The run's command, to be typed again without these; "" where it is not known. */
+static const char *run_again(const struct scene *s)
+{
+    const json_t *meta = s->r->runs[s->run].meta, *command = json_object_get(meta, "command");
+    const char *suite = meta_text(meta, "suite"), *text = "plumb";
+
+    if (json_array_size(command) < 3)
+        return *suite ? pool_text(s->pool, "plumb run %s", shell_word(s->pool, suite)) : "";
+    for (size_t i = 1; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+
+        if (!word || !strcmp(word, "--resume")) /* it names a folder, and no suite */
+            return "";
+        if (!is_left_out(word))
+            text = pool_text(s->pool, "%s %s", text, shell_word(s->pool, word));
+        else if (!strchr(word, '='))
+            i++;
+    }
+    return text;
 }
 
 static void advise(const struct scene *s, const struct trust *t)
 {
-    const char *time = "", *suite = suite_argument(s->r->runs[s->run].meta);
+    const char *gain = "to see any loss", *command = run_again(s);
 
     if (isnan(t->next))
         return;
-    if (t->repeats && !*suite) {
-        document_answer_more(s->d, pool_text(s->pool, "launch every case %zu times", t->repeats),
-                             "");
-        return;
-    }
     if (!t->repeats) {
         document_answer_more(
             s->d, "measure again when the machine is quieter: at night, no neighbours", "");
         return;
     }
+    if (t->smallest < 1)
+        gain = pool_text(s->pool, "for %.0f %%", 100 * t->next);
     if (!isnan(t->minutes))
-        time = pool_text(s->pool, " in about %.0f min", fmax(1, ceil(t->minutes)));
-    document_answer_more(s->d, pool_text(s->pool, "for %.0f %%%s", 100 * t->next, time),
-                         pool_text(s->pool, "plumb run %s --repeat %zu", suite, t->repeats));
+        gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
+    document_answer_more(
+        s->d,
+        *command ? gain : pool_text(s->pool, "%s: %zu launches of each case", gain, t->repeats),
+        *command ? pool_text(s->pool, "%s --repeat %zu", command, t->repeats) : "");
 }
 
 /* A case of a single launch shows nothing; else two digits. */
@@ -325,12 +350,15 @@ static void answer_failed(const struct scene *s)
 }
 
 /* How near it is to what is called low: above the limit comes before all, for then the limit or the
- * path is wrong. */
+ * path is wrong; then what is slow beside its like, whatever its limit. */
 static double rank(const struct headline_run *at)
 {
     double share = at->point->percent / at->verdict.low_below;
 
-    return is_kind(at, VERDICT_ABOVE) ? -2 : is_kind(at, VERDICT_LOW) ? share - 1 : share;
+    return is_kind(at, VERDICT_ABOVE) ? -3
+           : at->verdict.look         ? -2
+           : is_kind(at, VERDICT_LOW) ? share - 1
+                                      : share;
 }
 
 static size_t weakest(const struct scene *s)
@@ -340,7 +368,8 @@ static size_t weakest(const struct scene *s)
     for (size_t i = 0; i < s->h->n; i++) {
         const struct headline_run *at = line(s, i);
 
-        if (is_judged(at) && (found == s->h->n || rank(at) < rank(line(s, found))))
+        if ((is_judged(at) || at->verdict.look) &&
+            (found == s->h->n || rank(at) < rank(line(s, found))))
             found = i;
     }
     return found;
@@ -405,7 +434,12 @@ static void answer_weakest(const struct scene *s)
         return;
     }
     at = line(s, i);
-    document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
+    if (at->verdict.look && !is_kind(at, VERDICT_ABOVE))
+        document_answer(
+            s->d, "Weakest", "slow", TONE_LOW,
+            pool_text(s->pool, "%s: %s", test_name(s, i), shortened(s, at->verdict.look)));
+    else
+        document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
     if (any_failed(s)) /* that comes first */
         return;
     why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, at->best);

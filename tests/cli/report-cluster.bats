@@ -96,8 +96,9 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 }
 
 @test "a slow host is named, in the headline and beside its matrix, and a good one is not" {
-    [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 3 ] # and beside the models
+    [ "$(text bad | grep -c "node3: its 5 links carry 0.54 of the others'")" -eq 4 ] # and beside the models
     grep -q "^([0-9]*) node3: its 5 links" "$runs/bad.out"
+    grep -q "^Weakest  slow: Network, tcp: node3: its 5 links carry 0.54 of the others'" "$runs/bad.out"
     [ "$(text bad | grep -c 'is .* below the median of its kind')" -eq 0 ]
     [ "$(text plain | grep -c 'links carry')" -eq 0 ]
     grep -q "<th scope='col' title='to node6'>node6</th>" "$runs/plain/report.html"
@@ -108,8 +109,8 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
 @test "a host that is slow one way only is told so: both ways are in one matrix" {
     make_run "$BATS_TEST_TMPDIR/out" --slow-out 4
     "$plumb" report "$BATS_TEST_TMPDIR/out"
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 3 ]
-    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 3 ]
+    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node4: its 5 links to others carry 0.54 of the others'")" -eq 4 ]
+    [ "$(text "$BATS_TEST_TMPDIR/out" | grep -c "node.: its 5 links")" -eq 4 ]
 }
 
 @test "links of many pairs are matrices, not lines of plots" {

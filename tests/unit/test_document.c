@@ -156,6 +156,33 @@ static void columns_leave_the_line_by_their_place(void **state)
     free(text);
 }
 
+static void a_column_that_nobody_fills_is_not_shown(void **state)
+{
+    (void)state;
+    for (int format = TERMINAL; format <= MARKDOWN; format++) {
+        struct pool pool = {0};
+        struct document *d = document_new(&pool);
+        struct document_table *t = document_table(d, columns, 3);
+        char *text;
+        size_t len;
+        FILE *out = open_memstream(&text, &len);
+
+        document_row(t)[0] = cell_text("Memory");
+        document_row(t)[2] = cell_value(1, "GB/s");
+        assert_int_equal(format == TERMINAL ? document_write_terminal(d, &wide, out)
+                         : format == HTML   ? document_write_html(d, out)
+                                            : document_write_markdown(d, out),
+                         0);
+        fclose(out);
+        assert_has(text, "component");
+        assert_has(text, "value");
+        assert_null(strstr(text, "test"));
+        assert_null(strstr(text, "| |"));
+        free(text);
+        pool_release(&pool);
+    }
+}
+
 /* Of components with several tests: a test has a line of its own before a column leaves. */
 static void a_table_that_is_narrower_yet_is_stacked(void **state)
 {
@@ -489,6 +516,7 @@ int main(void)
         cmocka_unit_test(columns_leave_the_line_by_their_place),
         cmocka_unit_test(a_narrow_table_has_groups),
         cmocka_unit_test(a_table_that_is_narrower_yet_is_stacked),
+        cmocka_unit_test(a_column_that_nobody_fills_is_not_shown),
         cmocka_unit_test(an_interval_has_one_side_where_both_are_alike),
         cmocka_unit_test(no_line_is_longer_than_asked),
         cmocka_unit_test(no_fact_is_cut),

@@ -299,6 +299,7 @@ static void the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size
     const struct headline_run *h = &line(s, "Network", "tcp")->runs[0];
     assert_true(h->point->value == 11);
     assert_non_null(strstr(verdict_said(&h->verdict), "slowest: a -> b"));
+    assert_non_null(h->verdict.look);
 }
 
 static void several_devices_count_as_their_sum(void **state)

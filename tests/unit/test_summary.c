@@ -287,6 +287,28 @@ static void advice_has_launches_and_minutes(void **state)
     release(&s);
 }
 
+/* Without the folder that is there already, and as a shell takes it. */
+static void advice_is_the_command_of_the_run(void **state)
+{
+    struct planted *p = *state;
+
+    fake_run_write(&p->f, "run.json",
+                   "{\"schema\": 1, \"run\": \"one\", \"suite\": \"two\", \"command\": "
+                   "[\"/opt/plumb\", \"run\", \"my suite.yaml\", \"--out\", \"here\", \"--hosts\", "
+                   "\"h\", \"--repeat=1\"], " MACHINE "}\n");
+    struct rows r = begin(p, "memory", memory_params, 4);
+    struct plant one = triad;
+
+    one.launches = 1;
+    plant(&r, &one);
+    end(&r);
+    struct seen s = seen_planted(p);
+
+    assert_says(s.answers,
+                "         to see any loss: plumb run 'my suite.yaml' --hosts h --repeat 5\n");
+    release(&s);
+}
+
 static void where_launches_do_not_help_a_quiet_machine_does(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -490,6 +512,7 @@ int main(void)
         PLANTED(a_wide_one_is_c),
         PLANTED(the_widest_is_d),
         PLANTED(advice_has_launches_and_minutes),
+        PLANTED(advice_is_the_command_of_the_run),
         PLANTED(where_launches_do_not_help_a_quiet_machine_does),
         PLANTED(a_single_launch_shows_nothing),
         PLANTED(what_disturbed_it_is_counted),

@@ -106,9 +106,13 @@ static const struct rows_field pipes[] = {
 };
 
 static const struct rows_field limits[] = {
-    NEEDED(bench_limit, where), CHOICE(bench_limit, of, limit_names),
-    TEXT(bench_limit, figures), NUMBER(bench_limit, times),
-    TEXT(bench_limit, remark),  END,
+    NEEDED(bench_limit, where),
+    CHOICE(bench_limit, of, limit_names),
+    TEXT(bench_limit, figures),
+    NUMBER(bench_limit, times),
+    TEXT(bench_limit, remark),
+    TEXT(bench_limit, exceeded),
+    END,
 };
 
 #define LIST(member)                                                                               \

@@ -76,7 +76,7 @@ const struct row_column row_columns[] = {
      "node: the most that any algorithm gets through each node's links; empty: what the link "
      "itself carries"},
     {"limit_raised_from", ROW_NUMBER, AT(limit_raised_from),
-     "the measured ceiling that the value exceeded: limit is that value; empty: it did not"},
+     "the limit that the value exceeded, and that is raised to the value; empty: it did not"},
     {"limit_source", ROW_TEXT, AT(limit_source),
      "for people: where the limit comes from, or why there is none"},
     {"percent_of_limit", ROW_NUMBER, AT(percent_of_limit), "100 * value / limit"},
@@ -279,8 +279,8 @@ const char *row_says(const struct row *row, unsigned which, char text[ROW_SAYS_B
 
     text[0] = 0;
     if (which & ROW_SAYS_RAISED && !isnan(row->limit_raised_from))
-        add(text, "the measured ceiling, %.4g %s, was exceeded and is raised",
-            row->limit_raised_from, row->unit ? row->unit : "");
+        add(text, "the limit, %.4g %s, was exceeded and is raised", row->limit_raised_from,
+            row->unit ? row->unit : "");
     if (which & ROW_SAYS_ABOVE && is_rate(row) &&
         *limit_remark(row->percent_of_limit, above, sizeof(above)))
         add(text, "%s", above);

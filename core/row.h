@@ -87,7 +87,7 @@ void row_init(struct row *row);
 /* Sentences that are made of columns where a row is shown, and stand in none: any of them, "; "
  * between. */
 enum {
-    ROW_SAYS_RAISED = 1, /* its measured ceiling was exceeded */
+    ROW_SAYS_RAISED = 1, /* its limit was exceeded, and raised */
     ROW_SAYS_ABOVE = 2,  /* its value is above the limit */
     ROW_SAYS_WIDE = 4,   /* its interval is wider than asked */
     ROW_SAYS_NONE = 8,   /* it has too few samples for an interval */

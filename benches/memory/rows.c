@@ -94,11 +94,22 @@ static const struct bench_pipe pipes[] = {
 
 /* Threads on every core of all nodes, each with its own memory: all channels of the machine
  * may serve them. */
+#define ALL_CHANNELS "unit=GB/s level=DRAM node=any memory_node=local address="
+#define FILLED(ops, counted, moved)                                                                \
+    {                                                                                              \
+        .where = ALL_CHANNELS " write_allocate=yes op=" ops, .of = LIMIT_MACHINE,                  \
+        .figures = "dram.gbytes_per_s", .times = (counted) / (moved),                              \
+        .remark = "lines are read before stores fill them",                                        \
+        .exceeded = "exceeded: the CPU omits reads of lines that stores fill, or a cache "         \
+                    "serves a part"                                                                \
+    }
+
 static const struct bench_limit limits[] = {
     {.where = "level=HBM,DRAM address!=", .of = LIMIT_GPU, .figures = "memory_gbytes_per_s"},
-    {.where = "unit=GB/s level=DRAM node=any memory_node=local address=",
-     .of = LIMIT_MACHINE,
-     .figures = "dram.gbytes_per_s"},
+    FILLED("write", 1., 2.),
+    FILLED("copy,scale", 2., 3.),
+    FILLED("add,triad", 3., 4.),
+    {.where = ALL_CHANNELS, .of = LIMIT_MACHINE, .figures = "dram.gbytes_per_s"},
     {.where = NULL},
 };
 

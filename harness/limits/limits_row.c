@@ -185,19 +185,36 @@ static void read_addresses(struct subject *s)
     snprintf(s->address[1], ADDRESS_BYTES, "%s", two ? cell + n + 1 : "");
 }
 
+/* The rule's share of the figure. A value shows that more is possible, up to the whole figure: true
+ * when noise and rounding no longer explain it. */
+static bool raise_limit(const struct bench_limit *rule, double figure, double value,
+                        struct joined_limit *out)
+{
+    double limit = figure * (rule->times > 0 ? rule->times : 1);
+
+    out->value = limit;
+    out->raised_from = NAN;
+    if (!rule->exceeded || !(value > limit))
+        return false;
+    out->value = fmin(value, fmax(figure, limit));
+    if (value > LIMIT_EXCEEDED_PERCENT / 100 * limit)
+        out->raised_from = limit;
+    return !isnan(out->raised_from);
+}
+
 static void fill(const struct subject *s, const struct bench_limit *rule, struct found found,
                  struct joined_limit *out)
 {
     const char *source = string_of(found.limit, "source"),
                *detail = string_of(found.limit, "detail");
+    double value = table_number(s->rows, s->row, "value");
+    const char *remark = raise_limit(rule, found.value, value, out) ? rule->exceeded : rule->remark;
 
-    out->value = found.value * (rule->times > 0 ? rule->times : 1);
     out->kind = limit_kinds[limit_kind_of(source)];
     out->link = found.link ? found.link : "";
-    out->percent = 100 * table_number(s->rows, s->row, "value") / out->value;
+    out->percent = 100 * value / out->value;
     snprintf(out->source, sizeof(out->source), "%s%s%s%s%s", *source ? source : "unknown",
-             rule->remark || *detail ? ": " : "", rule->remark ? rule->remark : "",
-             rule->remark ? "; " : "", detail);
+             remark || *detail ? ": " : "", remark ? remark : "", remark ? "; " : "", detail);
 }
 
 int limits_row(const json_t *limits, double cores, const struct bench_limit *rules,

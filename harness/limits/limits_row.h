@@ -24,6 +24,7 @@ struct joined_limit {
     char source[320];
     const char *kind, *link; /* for limit_kind and limit_link: see core/row_facts.h */
     double percent;          /* of the row's value; NaN where it has none */
+    double raised_from; /* the limit that the value exceeded as the rule allows; NaN: it did not */
 };
 
 /* `limits`: the list of run.json (see limits_machine); `cores` of the whole machine, 0 where they

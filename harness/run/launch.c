@@ -227,8 +227,13 @@ static const char *limit_cell(const struct joined_limit *limit, const char *colu
         return limit->kind;
     if (!strcmp(column, "limit_link"))
         return limit->link;
-    if (!strcmp(column, "limit_scope") || !strcmp(column, "limit_raised_from"))
+    if (!strcmp(column, "limit_scope"))
         return "";
+    if (!strcmp(column, "limit_raised_from")) {
+        if (!isnan(limit->raised_from))
+            snprintf(text, len, "%.9g", limit->raised_from);
+        return text;
+    }
     if (!strcmp(column, "limit"))
         snprintf(text, len, "%.9g", limit->value);
     else if (!strcmp(column, "percent_of_limit") && !isnan(limit->percent))

@@ -148,7 +148,7 @@ END
 # version alone says.
 @test "no code searches what a launch writes for words" {
     grep -rnE '\b(strstr|strcasestr)\([^"]*"[^"]*[A-Za-z]{3}' harness/hosts harness/run --include='*.c' |
-        grep -v '^harness/hosts/launcher_mpi\.c:' >"$work/found" || true
+        grep -v '^harness/hosts/launcher\.c:.*r\.out\.text, "Open MPI"' >"$work/found" || true
     cat "$work/found"
     [ ! -s "$work/found" ]
 }

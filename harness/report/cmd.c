@@ -9,7 +9,7 @@
 #include "harness/report/report.h"
 
 struct options {
-    const char *out, *baseline;
+    const char *out, *baseline, *markdown;
     bool help;
 };
 
@@ -37,6 +37,11 @@ static const struct opt report_table[] = {
      .arg = "RUN",
      .help = "a run, or a folder of runs, with which RUN is compared: adds the verdicts of plumb "
              "compare"},
+    {.name = "markdown",
+     .type = OPT_STRING,
+     .offset = offsetof(struct options, markdown),
+     .arg = "FILE",
+     .help = "also write the answers and the table into FILE, as Markdown"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -105,6 +110,25 @@ static void print_end(const struct making *m, const struct opts *o, const struct
     printf("%s/report.html\n", options->out ? options->out : o->args[0]);
 }
 
+static int write_markdown(const char *path, const char *const *runs, size_t n, char *error,
+                          size_t len)
+{
+    FILE *out = fopen(path, "we");
+    int err;
+
+    if (!out) {
+        err = -errno;
+        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(errno));
+        return err == -ENOENT ? -EIO : err; /* the run is there */
+    }
+    err = report_markdown(out, runs, n, error, len);
+    if (fclose(out) && !err) {
+        err = -EIO;
+        snprintf(error, len, "cannot write \"%s\": %s", path, strerror(errno));
+    }
+    return err;
+}
+
 static int make(struct making *m, const struct opts *o, const struct options *options)
 {
     const char *runs[REPORT_RUNS_MAX];
@@ -121,6 +145,8 @@ static int make(struct making *m, const struct opts *o, const struct options *op
     if (!err)
         err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL, error,
                                sizeof(error));
+    if (!err && options->markdown)
+        err = write_markdown(options->markdown, runs, o->n_args, error, sizeof(error));
     if (!err) {
         print_end(m, o, options);
         fprintf(stderr, "plumb report: made in %.1f s\n",

@@ -196,12 +196,7 @@ static void write_summary(const struct page *page)
     struct report *r = page->r;
     struct document *d = document_new(&r->pool);
 
-    for (size_t run = 0; run < r->n_runs; run++) {
-        if (r->n_runs > 1)
-            document_heading(d, 3, r->names[run], "");
-        summary_answers(r, page->headlines, run, d);
-    }
-    summary_table(r, page->headlines, d);
+    summary_all(r, page->headlines, d); /* memory that is short shows in the pool */
     glossary_link(d);
     fputs("<section id='headlines'>\n<h2>Summary</h2>\n", page->out);
     document_write_html(d, page->out);

@@ -43,7 +43,10 @@ struct report_section {
 int report_make_with(const char *const *runs, size_t n, const char *out_dir,
                      const struct report_section *verdicts, char *error, size_t len);
 
-/* The table that ends a run: each pipe's headline. 0, -EIO or -ENOMEM. */
+/* The same answers and table for a comment or a wiki. 0, or -errno with error set, as above. */
+int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len);
+
+/* The answers and the table that end a run. 0, -EIO or -ENOMEM. */
 int report_summary(FILE *out, const struct run_folder *run);
 
 #endif

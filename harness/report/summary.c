@@ -669,17 +669,51 @@ void summary_table(struct report *r, const struct headlines *h, struct document 
     list_rest(&s);
 }
 
+int summary_all(struct report *r, const struct headlines *h, struct document *d)
+{
+    int err = 0;
+
+    for (size_t run = 0; !err && run < r->n_runs; run++) {
+        if (r->n_runs > 1)
+            document_heading(d, 3, r->names[run], "");
+        err = summary_answers(r, h, run, d);
+    }
+    if (!err)
+        summary_table(r, h, d);
+    return err;
+}
+
 static int write_summary(FILE *out, struct report *r, const struct headlines *h)
 {
     struct document *d = document_new(&r->pool);
     struct document_terminal terminal = document_terminal_of(out);
-    int err = summary_answers(r, h, 0, d);
+    int err = summary_all(r, h, d);
 
     if (err)
         return err;
-    summary_table(r, h, d);
     fputc('\n', out);
     return document_write_terminal(d, &terminal, out);
+}
+
+int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len)
+{
+    struct headlines headlines;
+    struct document *d;
+    struct report r;
+    int err = report_load(&r, runs, n, error, len);
+
+    if (err)
+        return err;
+    d = document_new(&r.pool);
+    err = headlines_make(&r, &headlines);
+    if (!err)
+        err = summary_all(&r, &headlines, d);
+    if (!err)
+        err = document_write_markdown(d, out);
+    if (err)
+        snprintf(error, len, "the Markdown could not be written: %s", strerror(-err));
+    report_release(&r);
+    return err;
 }
 
 int report_summary(FILE *out, const struct run_folder *run)

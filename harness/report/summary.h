@@ -17,5 +17,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
 /* Each test with value, interval, share of the limit and a word, of all runs; notes; what has no
  * line. */
 void summary_table(struct report *r, const struct headlines *h, struct document *d);
+/* The answers of each run, under its name where there are several, and the table. 0 or -ENOMEM. */
+int summary_all(struct report *r, const struct headlines *h, struct document *d);
 
 #endif

@@ -233,6 +233,22 @@ make_run() { # make_run DIR [options of make-run.py]
     ! grep -E '  (low|normal|undecided)$' out
 }
 
+@test "--markdown: the same answers and table, and a file that cannot be written is an error" {
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page --markdown answer.md > out
+    grep -q '^- \*\*Trust\*\*: \*\*D\*\*: smallest detectable loss 13 %' answer.md
+    grep -q '`plumb run quick --repeat 9`' answer.md
+    grep -q '^| Caches | triad in L1 (size 32K) | 1310 GB/s | +/- 5.8 % | 85.8 % | normal (1,4) |$' answer.md
+    grep -q '^(4) alternates between 945.3 GB/s' answer.md
+    make_run a
+    make_run b
+    "$plumb" report a b --out page --markdown both.md
+    grep -qx '### b' both.md
+    grep -q '^| component | test | run | value ' both.md
+    run "$plumb" report a --markdown none/here.md
+    [ "$status" -eq 4 ]
+    [[ "$output" == *'cannot write "none/here.md": No such file'* ]]
+}
+
 @test "README.md shows what its reference run prints" {
     run=$(sed -n 's/^<!-- \(results.*\): its summary -->$/\1/p' "$top/README.md")
     "$plumb" report "$top/$run" --out page > out

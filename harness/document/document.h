@@ -50,8 +50,8 @@ void document_item(struct document *d, const char *text);
 
 /* ---- tables */
 
-/* Which columns leave the line first where a terminal is narrow: they go under it, with their names.
- */
+/* Which columns leave the line first where a terminal is narrow: they go under it, with their
+ * names. */
 enum column_place { COLUMN_STAYS, COLUMN_GOES_LAST, COLUMN_GOES_FIRST };
 
 struct document_column {
@@ -100,8 +100,9 @@ struct document_term {
     const char *word, *meaning;
 };
 
-/* In HTML, the first time that a word stands in an answer, a cell, a note or a list, it links to its
- * meaning, "#term-0" for the first; also before an "s" or "es". The terms are the caller's, as columns. */
+/* In HTML, the first time that a word stands in an answer, a cell, a note or a list, it links to
+ * its meaning, "#term-0" for the first; also before an "s" or "es". The terms are the caller's,
+ * as columns. */
 void document_link_terms(struct document *d, const struct document_term *terms, size_t n);
 /* Lists them: what those links lead to. */
 void document_terms(struct document *d, const struct document_term *terms, size_t n);

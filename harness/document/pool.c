@@ -8,7 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* With AddressSanitizer each has a block of its own, or a write behind one would only hit the next. */
+/* With AddressSanitizer each has a block of its own, or a write behind one would only hit the
+ * next. */
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define EACH_APART

@@ -62,7 +62,8 @@ static enum limit_kind kind_of(const struct report_rows *rows, size_t row)
 
 /* ---- the best ceiling of each place of a run */
 
-/* What one row found at a place. Limits of rows that are made of the same things in the same way are one, too. */
+/* What one row found at a place. Limits of rows that are made of the same things in the same way
+ * are one, too. */
 struct found {
     const char *host, *place;
     double rate;
@@ -109,7 +110,8 @@ static void note(struct places *p, const struct report_rows *rows, size_t row, c
         p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate};
 }
 
-/* A value that raised its own row's limit counts for other rows where it is sure: one that is noisy may be a slip of the clock. */
+/* A value that raised its own row's limit counts for other rows where it is sure: one that is
+ * noisy may be a slip of the clock. */
 static bool is_slip(const struct report_rows *rows, size_t row)
 {
     return !isnan(row_number(rows, row, FIELD_LIMIT_RAISED_FROM)) &&
@@ -192,7 +194,8 @@ int combine_ceilings(struct report *r, size_t run)
     return r->pool.failed ? -ENOMEM : 0;
 }
 
-/* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling: the best of all counts. */
+/* A limit errs upwards, and a launch that found the machine in a bad state found a low ceiling:
+ * the best of all counts. */
 static void take_limit(const struct report_rows *rows, struct report_point *p)
 {
     for (size_t i = 0; i < p->n_rows; i++) {

@@ -47,7 +47,8 @@ static double number_of(const char *text)
     return units_parse_double(text, &number) ? NAN : number;
 }
 
-/* Of the cases that are left, keeps those at the largest or smallest value of a parameter: "+size". */
+/* Of the cases that are left, keeps those at the largest or smallest value of a parameter:
+ * "+size". */
 static void keep_at(struct search *s, const char *at)
 {
     double best = NAN;
@@ -58,7 +59,8 @@ static void keep_at(struct search *s, const char *at)
         if (s->at_in[i] && !isnan(x))
             best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
     }
-    /* Where no case says it, as none does whose launches died before a row, it is nothing to choose by. */
+    /* Where no case says it, as none does whose launches died before a row, it is nothing to
+     * choose by. */
     for (size_t i = 0; !isnan(best) && i < s->bench->n_cases; i++)
         if (number_of(report_param(s->bench, &s->bench->cases[i], at + 1)) != best)
             s->at_in[i] = false;

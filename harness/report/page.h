@@ -21,7 +21,8 @@ struct page {
 
 void page_write(const struct page *page);
 
-/* A section that is folded: what nobody needs for an answer. Paper shows it where it is unfolded. */
+/* A section that is folded: what nobody needs for an answer. Paper shows it where it is
+ * unfolded. */
 void page_fold(const struct page *page, const char *id, const char *title);
 void page_fold_end(const struct page *page);
 
@@ -37,7 +38,8 @@ void page_quality(const struct page *page);
 void page_rows(const struct page *page);
 void page_again(const struct page *page);
 
-/* Of a run between hosts: which they are, what started things there, which pairs the rows are of. Else nothing. */
+/* Of a run between hosts: which they are, what started things there, which pairs the rows are
+ * of. Else nothing. */
 bool page_has_hosts(const struct page *page, size_t run);
 void page_hosts_line(const struct page *page, size_t run);  /* for the head */
 void page_hosts_table(const struct page *page, size_t run); /* for the machine's section */
@@ -48,7 +50,8 @@ const char *meta_text(const json_t *object, const char *key);
 /* A word as a shell takes it. */
 const char *shell_word(struct pool *pool, const char *word);
 
-/* The metric of a case and the parameters that tell it apart: "bandwidth: triad, size 64K, threads 2". */
+/* The metric of a case and the parameters that tell it apart: "bandwidth: triad, size 64K,
+ * threads 2". */
 const char *case_text(struct report *r, const struct report_bench *b, const struct report_case *c);
 
 #endif

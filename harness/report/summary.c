@@ -464,7 +464,8 @@ static bool is_kind_of(const char *list, const char *pipe)
     return false;
 }
 
-/* Pipes of the tests for which `is` holds, each once, but for those of tests for which `not` does. */
+/* Pipes of the tests for which `is` holds, each once, but for those of tests for which `not`
+ * does. */
 static const char *pipes_where(const struct scene *s, bool (*is)(const struct headline_run *),
                                bool (*never)(const struct headline_run *))
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How far a run can be trusted: by the smallest loss that it could have shown, and what disturbed it.
+ * How far a run can be trusted: by the smallest loss that it could have shown, and by what disturbed
+ * it.
  *
  *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
  *             times in five, between this run and another one like it (harness/decide/decide.h,

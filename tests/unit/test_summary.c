@@ -72,7 +72,8 @@ static struct rows begin(struct planted *p, const char *bench, const char *const
     return r;
 }
 
-/* Launches of one case around a value, which differ by `spread` (logarithms) from each to the next. */
+/* Launches of one case around a value, which differ by `spread` (logarithms) from each to the
+ * next. */
 struct plant {
     const char *values[4];
     const char *metric, *unit, *status, *origin, *reason, *disturbed;
@@ -187,8 +188,8 @@ static const struct plant triad = {.values = {"triad", "regular", "1073741824", 
                                    .limit = 100,
                                    .launches = 5};
 
-/* Many cases of one spread, so that their variances are known as one: Student's t with many degrees of
- * freedom. `n` cases, and the healthy triad is the first. */
+/* Many cases of one spread, so that their variances are known as one: Student's t with many
+ * degrees of freedom. `n` cases, and the healthy triad is the first. */
 static void plant_many(struct rows *r, size_t n, double spread, unsigned launches)
 {
     static const char *const sizes[] = {"1024",   "2048",   "4096",    "8192",
@@ -228,8 +229,8 @@ static void a_healthy_machine_is_said_to_be(void **state)
     release(&s);
 }
 
-/* The spread is planted, so that the loss that could be shown is known by the judge's own formula for
- * one such case: the grade lies where that is, and not at the smallest of the cases. */
+/* The spread is planted, so that the loss that could be shown is known by the judge's own
+ * formula for one such case: the grade lies where that is, and not at the smallest of the cases. */
 static char grade_of_spread(struct planted *p, double spread)
 {
     struct rows r = begin(p, "memory", memory_params, 4);
@@ -241,8 +242,8 @@ static char grade_of_spread(struct planted *p, double spread)
     char grade = s.trust.grade;
     double log_loss = -log1p(-s.trust.smallest), error = spread * sqrt(2.5) * sqrt(2.0 / 5);
 
-    /* By hand: 13 cases are proven at 0.005 / 13, in 80 % of runs. That is 3.37 + 0.84 standard errors
-     * of a normal value, and 5.27 + 0.89 of Student's t with 8 degrees of freedom. */
+    /* By hand: 13 cases are proven at 0.005 / 13, in 80 % of runs. That is 3.37 + 0.84 standard
+     * errors of a normal value, and 5.27 + 0.89 of Student's t with 8 degrees of freedom. */
     assert_true(log_loss > 3.7 * error && log_loss < 6.2 * error);
     release(&s);
     return grade;

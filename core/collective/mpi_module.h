@@ -42,16 +42,19 @@ struct mpi_told {
 };
 
 struct mpi_collectives {
-    /* All members at the same time. -EOPNOTSUPP: what the point asks for cannot be had of this MPI. */
+    /* All members at the same time. -EOPNOTSUPP: what the point asks for cannot be had of this
+     * MPI. */
     int (*open)(struct mpi_collective **c, const struct mpi_setup *setup, char *error, size_t len);
     /* NULL is left alone. What has not ended is left as it is, memory and all. */
     void (*close)(struct mpi_collective *c);
     /* Until it is done: for good, where a rank does not come. */
     int (*run)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
-    /* Begun; test() moves them on. One at a time. -EOPNOTSUPP: this MPI does not take a GPU's memory there; nothing was begun. */
+    /* Begun; test() moves them on. One at a time. -EOPNOTSUPP: this MPI does not take a GPU's
+     * memory there; nothing was begun. */
     int (*start)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
     int (*barrier)(struct mpi_collective *c, char *error, size_t len);
-    /* When all have come: a blocking barrier, from which all leave as close to one another as MPI can. */
+    /* When all have come: a blocking barrier, from which all leave as close to one another as MPI
+     * can. */
     int (*align)(struct mpi_collective *c, char *error, size_t len);
     int (*test)(struct mpi_collective *c, bool *done, char *error, size_t len);
     void (*tell)(const struct mpi_collective *c, struct mpi_told *told);

@@ -164,10 +164,11 @@ static bool has_value(const struct matrix_cell *cell)
     return cell->c && !isnan(cell->point->value);
 }
 
-/* Half of the interval is wider than what makes a pair slow, or it is not known. */
+/* Half of the interval is wider than what makes a pair slow, or it is not known. Of launches that are
+ * each sure and far from each other, too. */
 static bool is_vague(const struct report_point *p)
 {
-    return p->n_noisy && !((p->high - p->low) / 2 <= MATRIX_SLOW * p->value);
+    return (p->n_noisy || p->n_values > 1) && !((p->high - p->low) / 2 <= MATRIX_SLOW * p->value);
 }
 
 static bool is_judged(const struct matrix_cell *cell)

@@ -277,6 +277,31 @@ static void no_alarm_rests_on_a_noisy_row(void **state)
     assert_string_equal(matrix_vague_text(&s->r, m), "1 pair is too noisy to be judged: a -> b");
 }
 
+static void no_alarm_rests_on_launches_that_disagree(void **state)
+{
+    struct scene *s = *state;
+
+    add_all_ways(s, 10, 10, false);
+    add_all_ways(s, 10, 10, false);
+    add_all_ways(s, 10, 4, false);
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].slow, 0);
+    assert_int_equal(s->h.matrices.all[0].vague, 1);
+    assert_int_equal(s->h.matrices.all[0].n_slow_hosts, 0);
+}
+
+static void launches_that_agree_on_a_slow_row_are_told(void **state)
+{
+    struct scene *s = *state;
+
+    add_all_ways(s, 10, 7, false);
+    add_all_ways(s, 10, 7.05, false);
+    add_all_ways(s, 10, 6.95, false);
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].slow, 1);
+    assert_int_equal(s->h.matrices.all[0].vague, 0);
+}
+
 static void a_sound_row_that_is_slow_is_told(void **state)
 {
     struct scene *s = *state;
@@ -348,6 +373,8 @@ int main(void)
         TEST(each_rate_has_its_own_cost),
         TEST(a_matrix_is_of_one_way_or_of_both),
         TEST(no_alarm_rests_on_a_noisy_row),
+        TEST(no_alarm_rests_on_launches_that_disagree),
+        TEST(launches_that_agree_on_a_slow_row_are_told),
         TEST(the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size),
         TEST(a_sound_row_that_is_slow_is_told),
         TEST(several_devices_count_as_their_sum),

@@ -439,7 +439,8 @@ static const char *otherwise_text(const struct differ *d, const json_t *meta, co
             text = pool_text(d->pool, "%s%s%s%s%s", text, *text ? o->between : "", name, o->is,
                              differ_text(d->pool, value));
     }
-    return d->word && !*text && json_is_object(own) ? "none" : text;
+    /* Of settings an object without any says that none was set. */
+    return (d->word || o == &settings) && !*text && json_is_object(own) ? "none" : text;
 }
 
 static void add_facts(struct differ *d, const struct fact *from, size_t n, differ_text_fn *text)

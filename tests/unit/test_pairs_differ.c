@@ -87,6 +87,22 @@ static void test_mitigations_are_one_line(void **state)
 }
 
 /* What an older program did not tell is no difference to what is not there. */
+#define SETTINGS(of) "{\"schema\": 1, \"machine\": {}" of "}"
+
+/* That none was set is known, if the run says so. */
+static void test_settings(void **state)
+{
+    struct machine_difference *d;
+    size_t n;
+    struct pairs p =
+        differ(*state, SETTINGS(", \"library_settings\": {}"),
+               SETTINGS(", \"library_settings\": {\"OPENBLAS_CORETYPE\": \"Haswell\"}"), &d, &n);
+
+    assert_int_equal(n, 1);
+    expect(&d[0], "library settings", "none", "OPENBLAS_CORETYPE=Haswell", "");
+    pairs_release(&p);
+}
+
 static void test_silence(void **state)
 {
     struct machine_difference *d;
@@ -338,6 +354,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_host),
         TEST(test_mitigations_are_one_line),
+        TEST(test_settings),
         TEST(test_silence),
         TEST(test_same),
         TEST(test_devices_are_matched_by_model),

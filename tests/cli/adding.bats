@@ -38,8 +38,8 @@ run_at() { # run_at SPEED FOLDER
     cd "$work"
     run_at 100 a
     run_at 80 b
-    grep -q '^Dial  by hand (turns 4)  100.0 Mop/s .* 83.3 %  *normal: 83.3 % of the limit' a.said
-    grep -q '^Dial  by hand (turns 4)  80.00 Mop/s .* 66.7 %  *low: 66.7 % of the limit' b.said
+    grep -q '^Dial  *by hand (turns 4)  *100.0 Mop/s .* 83.3 %  *normal$' a.said
+    grep -q '^Dial  *by hand (turns 4)  *80.00 Mop/s .* 66.7 %  *low$' b.said
     [ "$(cd a/plots && ls ./*.svg)" = ./dial-rate.svg ]
     "$new" compare a b --csv - >pairs.csv 2>/dev/null || [ $? -eq 1 ]
     python3 - <<'END'
@@ -51,7 +51,7 @@ END
     # the runs keep what that takes: no benchmark is asked
     rm build -rf tree/build/bin/plumb-dial
     "$new" compare a b --csv - 2>/dev/null | cmp - pairs.csv
-    "$new" report a | grep -q '^Dial  by hand'
+    "$new" report a | grep -q '^Dial  *by hand'
 }
 
 # A run of before, as if its benchmark had told of its rows, and had another name.
@@ -90,7 +90,8 @@ for name in os.listdir(folder):
         renamed epyc-zen5-2vcpu gemm $name
         "$bin/plumb" compare "$work/xeon-amx-2vcpu-$name" "$work/epyc-zen5-2vcpu-$name" --csv - 2>/dev/null |
             sed 's/\bgemm\([ |]\)/foo\1/g' | sort >"$work/$name.pairs"
-        "$bin/plumb" report "$work/epyc-zen5-2vcpu-$name" --out "$work/out" 2>/dev/null | grep -v '^report:' >"$work/$name.said"
+        "$bin/plumb" report "$work/epyc-zen5-2vcpu-$name" --out "$work/out" 2>/dev/null |
+            sed '/^report:/d; s/\bplumb gemm /plumb foo /' >"$work/$name.said"
     done
     [ "$(grep -c ',compared,' "$work/foo.pairs")" -eq 7 ]
     cmp "$work/gemm.pairs" "$work/foo.pairs"

@@ -55,11 +55,24 @@ memory()
     done
 }
 
-@test "memory operations: every access is of 16 bytes, U of them are in flight, and one at a time for the rest" {
+# make_ptx: the kernels for the newest GPU, as the compiler hands them to the assembler.
+make_ptx()
+{
     nvcc=$(sed -n 's/^NVCC := //p' build/config.mk)
     newest=$(sed -n 's/^CUDA_PTX := .* //p' build/config.mk)
     "$nvcc" -ptx -std=c++14 -I. -allow-unsupported-compiler "-arch=compute_$newest" core/hw/cuda/kernels.cu \
         -o "$BATS_TEST_TMPDIR/kernels.ptx"
+}
+
+# ptx_of KERNEL: its lines of what make_ptx made.
+ptx_of()
+{
+    awk -v start="\\.entry $1\\(" '$0 ~ start { on = 1 } on { print } on && /^}/ { exit }' \
+        "$BATS_TEST_TMPDIR/kernels.ptx"
+}
+
+@test "memory operations: every access is of 16 bytes, U of them are in flight, and one at a time for the rest" {
+    make_ptx
     awk '
         /\.entry [a-z]+_f(32|64)_u[1248]/ {
             name = $0; sub(/.*\.entry /, "", name); sub(/\(.*/, "", name)
@@ -96,7 +109,28 @@ machine_code()
     machine_code copy_f32_u4 | grep -qE 'MUFU\.RCP' # what the line above looks for is what a division is
 }
 
-@test "a chain for another's memory is loaded round the first-level cache, and one for the levels through it" {
+@test "plain kernels have no division, call or second load of an array" {
+    make_ptx
+    for kernel in read_f32_u1 copy_f32_u1 copy_f64_u1 triad_f32_u1 triad_f64_u1; do
+        code=$(ptx_of "$kernel")
+        wanted=1
+        [[ $kernel != triad* ]] || wanted=2
+        [ "$(grep -c 'ld\.global' <<<"$code")" -eq "$wanted" ]
+        [ "$(grep -c 'ld\.global\.cg\.v4' <<<"$code")" -eq "$wanted" ]
+        [ "$(grep -cE '(div|rem|rcp)\.|call' <<<"$code")" -eq 0 ]
+    done
+    ptx_of copy_f32_u4 | grep -q 'div\.' # what the line above looks for is what a division is
+}
+
+@test "a chain for another's memory bypasses the first-level cache, and one for the levels does not" {
+    make_ptx
+    [ "$(ptx_of chase_cg | grep 'ld\.global' | grep -cv 'ld\.global\.cg\.u64')" -eq 0 ]
+    [ "$(ptx_of chase_cg | grep -c 'ld\.global\.cg\.u64')" -ge 9 ]
+    [ "$(ptx_of chase | grep 'ld\.global' | grep -cv 'ld\.global\.u64')" -eq 0 ]
+    [ "$(ptx_of chase | grep -c 'ld\.global\.u64')" -ge 9 ]
+}
+
+@test "machine code: a chain for another's memory is loaded round the first-level cache, and one for the levels through it" {
     command -v cuobjdump >/dev/null || skip "cuobjdump is not here: it comes with the CUDA toolkit"
     [ "$(machine_code chase_cg | grep 'LDG\.E\.64' | grep -cv STRONG.GPU)" -eq 0 ]
     [ "$(machine_code chase_cg | grep -c 'LDG\.E\.64\.STRONG\.GPU')" -ge 9 ]

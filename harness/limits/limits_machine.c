@@ -247,23 +247,7 @@ static void add_gpu_limit(const struct gpu_join *g, const char *name, double val
         json_object_set_new(json_array_get(g->j->out, before), "address", json_string(address));
 }
 
-static int add_figure(const struct limit_figure *f, void *data)
-{
-    const struct gpu_join *g = data;
-    size_t len = strlen(g->entry);
-    char detail[1024];
-    if (strncmp(f->key, g->entry, len) || f->key[len] != '.')
-        return 0;
-    const char *name = f->key + len + 1;
-    if (g->except && !strcmp(name, g->except))
-        return 0;
-    snprintf(detail, sizeof(detail), "%s: %s%s%s", g->entry, f->source, f->note ? "; " : "",
-             f->note ? f->note : "");
-    add_gpu_limit(g, name, f->value, f->unit, "datasheet", detail);
-    return 0;
-}
-
-/* ---- What follows from NVML ---- */
+// ---- What follows from the clocks that the driver tells
 
 // "sm.cc-9-0.bf16_per_clock" of compute capability 9.0.
 static double per_clock(const struct gpu_join *g, const char *type)
@@ -277,33 +261,95 @@ static double per_clock(const struct gpu_join *g, const char *type)
     return limits_lookup(g->j->l, key.text, &value, NULL, NULL) ? 0 : value;
 }
 
-static void add_rate(const struct gpu_join *g, const char *type)
+// What one GPU reaches at its highest clock, in T operations or GB a second; 0: not known.
+struct clock_rate {
+    char name[32], detail[256];
+    const char *unit;
+    double value;
+};
+
+static const char *const clocked_types[] = {"f64", "f32", "tf32", "f16", "bf16", "fp8", "int8"};
+
+static struct clock_rate rate_of_type(const struct gpu_join *g, const char *type)
 {
     double sms = limits_number(g->gpu, "sms"), mhz = limits_number(g->gpu, "sm_max_mhz");
     double each = per_clock(g, type);
     bool whole_numbers = !strncmp(type, "int", 3);
-    char name[32], detail[256];
-    if (sms == 0 || mhz == 0 || each == 0)
-        return;
-    snprintf(name, sizeof(name), "%s_%s", type, whole_numbers ? "tops" : "tflops");
-    snprintf(detail, sizeof(detail),
+    struct clock_rate r = {.unit = whole_numbers ? "TOP/s" : "TFLOP/s",
+                           .value = sms * mhz * 1e6 * each / 1e12};
+    snprintf(r.name, sizeof(r.name), "%s_%s", type, whole_numbers ? "tops" : "tflops");
+    snprintf(r.detail, sizeof(r.detail),
              "%.0f multiprocessors x %.0f MHz at most x %.0f operations a clock (compute "
              "capability %s)",
              sms, mhz, each, limits_text(g->gpu, "compute_capability"));
-    add_gpu_limit(g, name, sms * mhz * 1e6 * each / 1e12, whole_numbers ? "TOP/s" : "TFLOP/s",
-                  "nvml", detail);
+    return r;
+}
+
+static struct clock_rate rate_of_memory(const struct gpu_join *g)
+{
+    struct clock_rate r = {.name = "memory_gbytes_per_s",
+                           .detail = "memory clock x bus width",
+                           .unit = "GB/s",
+                           .value = limits_number(g->gpu, "memory_gbytes_per_s")};
+    return r;
+}
+
+// The one of that name, "bf16_tflops"; its value is 0 where there is none.
+static struct clock_rate rate_named(const struct gpu_join *g, const char *name)
+{
+    for (size_t i = 0; i < sizeof(clocked_types) / sizeof(*clocked_types); i++) {
+        struct clock_rate r = rate_of_type(g, clocked_types[i]);
+        if (!strcmp(r.name, name))
+            return r;
+    }
+    struct clock_rate memory = rate_of_memory(g);
+    return strcmp(memory.name, name) ? (struct clock_rate){.value = 0} : memory;
+}
+
+// ---- Figures of the datasheet
+
+/*
+ * Datasheets state some rates at a lower clock than the highest, or round them down: bf16 of the H100 SXM5 is stated at
+ * 1830 of 1980 MHz. A limit errs upwards. Where a datasheet states less than that by more than this, the model has
+ * units that are cut (H20), and the datasheet counts.
+ */
+#define STATED_BELOW_CLOCK 1.25
+
+static int add_figure(const struct limit_figure *f, void *data)
+{
+    const struct gpu_join *g = data;
+    size_t len = strlen(g->entry);
+    char detail[1024];
+    if (strncmp(f->key, g->entry, len) || f->key[len] != '.')
+        return 0;
+    const char *name = f->key + len + 1;
+    if (g->except && !strcmp(name, g->except))
+        return 0;
+    struct clock_rate clocked = rate_named(g, name);
+    if (clocked.value > f->value && clocked.value <= STATED_BELOW_CLOCK * f->value) {
+        snprintf(detail, sizeof(detail), "%s; %s: %g %s is at a lower clock, or rounded",
+                 clocked.detail, g->entry, f->value, f->unit);
+        add_gpu_limit(g, name, clocked.value, f->unit, "nvml", detail);
+        return 0;
+    }
+    snprintf(detail, sizeof(detail), "%s: %s%s%s", g->entry, f->source, f->note ? "; " : "",
+             f->note ? f->note : "");
+    add_gpu_limit(g, name, f->value, f->unit, "datasheet", detail);
+    return 0;
 }
 
 static void add_from_nvml(const struct gpu_join *g)
 {
-    static const char *const types[] = {"f64", "f32", "tf32", "f16", "bf16", "fp8", "int8"};
-    double memory = limits_number(g->gpu, "memory_gbytes_per_s");
+    struct clock_rate memory = rate_of_memory(g);
     if (!is_whole(g->j, g->gpu)) // the whole is no limit of a share
         return;
-    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++)
-        add_rate(g, types[i]);
-    if (memory > 0)
-        add_gpu_limit(g, "memory_gbytes_per_s", memory, "GB/s", "nvml",
+    for (size_t i = 0; i < sizeof(clocked_types) / sizeof(*clocked_types); i++) {
+        struct clock_rate r = rate_of_type(g, clocked_types[i]);
+        if (r.value > 0)
+            add_gpu_limit(g, r.name, r.value, r.unit, "nvml", r.detail);
+    }
+    if (memory.value > 0)
+        add_gpu_limit(g, memory.name, memory.value, memory.unit, "nvml",
                       is_simulated(g->j, g->gpu)
                           ? "memory clock x bus width, of a simulated GPU"
                           : "memory clock x bus width; this model is not in configs/hardware");

@@ -210,6 +210,33 @@ static void an_unknown_gpu_is_worked_out(void **state)
     json_decref(out);
 }
 
+// What vendors state at a lower clock than the highest, or round down, is no limit of a card that
+// runs at its highest. By hand: 132 x 4096 x 1.98 GHz is 1070.5, which the H100's sheet states as
+// 989.4, at 1830 MHz. The H20 has the clock and the multiprocessors of that, and 148 by its sheet.
+static void a_datasheet_below_the_clock_is_no_limit(void **state)
+{
+    json_t *out = join(
+        *state, "{\"gpus\": {\"devices\": ["
+                " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\","
+                "  \"compute_capability\": \"9.0\", \"sms\": 132, \"sm_max_mhz\": 1980,"
+                "  \"memory_gbytes_per_s\": 3352.32},"
+                " {\"name\": \"NVIDIA H20\", \"nature\": \"physical\","
+                "  \"compute_capability\": \"9.0\", \"sms\": 78, \"sm_max_mhz\": 1980,"
+                "  \"memory_gbytes_per_s\": 4100},"
+                " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\"}]}}");
+    has(out, "gpu.0.bf16_tflops", 1070.5306, "TFLOP/s", "nvml");
+    has(out, "gpu.0.fp8_tflops", 2141.0611, "TFLOP/s", "nvml");
+    has(out, "gpu.0.memory_gbytes_per_s", 3352.4, "GB/s", "datasheet");
+    has(out, "gpu.0.f64_tflops", 33.5, "TFLOP/s", "datasheet"); // the vector unit's: half
+    assert_non_null(
+        strstr(json_string_value(json_object_get(find(out, "gpu.0.bf16_tflops"), "detail")),
+               "989.4 TFLOP/s is at a lower clock, or rounded"));
+    has(out, "gpu.1.bf16_tflops", 148, "TFLOP/s", "datasheet");
+    has(out, "gpu.1.memory_gbytes_per_s", 4100, "GB/s", "nvml");
+    has(out, "gpu.2.bf16_tflops", 989.4, "TFLOP/s", "datasheet");
+    json_decref(out);
+}
+
 // It may bear the name of a real one.
 static void a_simulated_gpu_gets_no_datasheet_figure(void **state)
 {
@@ -405,6 +432,7 @@ int main(void)
         cmocka_unit_test(a_share_gets_no_datasheet_figure),
         cmocka_unit_test(an_unknown_gpu_keeps_what_nvml_says),
         cmocka_unit_test(an_unknown_gpu_is_worked_out),
+        cmocka_unit_test(a_datasheet_below_the_clock_is_no_limit),
         cmocka_unit_test(a_simulated_gpu_gets_no_datasheet_figure),
         cmocka_unit_test(a_simulated_share_gets_no_figure_of_the_whole),
         cmocka_unit_test(a_slice_of_mig_gets_no_figure_of_the_whole),

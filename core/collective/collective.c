@@ -136,17 +136,11 @@ void collective_host_free(struct collective *c)
 
 /* --- the table of backends --- */
 
-static const struct collective_ops *const backends[] = {&collective_ring,     &collective_halving,
-                                                        &collective_doubling, &collective_mpi,
-                                                        &collective_mpi_cuda, &collective_nccl};
+#define COLLECTIVE_OPS(symbol, name)  &collective_##symbol,
+#define COLLECTIVE_NAME(symbol, name) name,
 
-/* In the order of backends[]. */
-const char *const collective_names[] = {"ring",     "halving", "doubling", "mpi",
-                                        "mpi-cuda", "nccl",    NULL};
-
-_Static_assert(sizeof(collective_names) / sizeof(*collective_names) ==
-                   sizeof(backends) / sizeof(*backends) + 1,
-               "each backend has its name");
+static const struct collective_ops *const backends[] = {COLLECTIVE_BACKENDS(COLLECTIVE_OPS)};
+const char *const collective_names[] = {COLLECTIVE_BACKENDS(COLLECTIVE_NAME) NULL};
 
 const struct collective_ops *collective_find(const char *name)
 {

@@ -214,8 +214,19 @@ struct collective_ops {
     void (*close)(struct collective *c); /* undoes open, also one that failed half-way */
 };
 
-extern const struct collective_ops collective_ring, collective_halving, collective_doubling,
-    collective_mpi, collective_mpi_cuda, collective_nccl;
+/* Every backend: its symbol and its name, in the order of --help. A new one is a file and a line. */
+#define COLLECTIVE_BACKENDS(X)                                                                     \
+    X(ring, "ring")                                                                                \
+    X(halving, "halving")                                                                          \
+    X(doubling, "doubling")                                                                        \
+    X(mpi, "mpi")                                                                                  \
+    X(mpi_cuda, "mpi-cuda")                                                                        \
+    X(nccl, "nccl")
+
+#define COLLECTIVE_DECLARE(symbol, name) extern const struct collective_ops collective_##symbol;
+COLLECTIVE_BACKENDS(COLLECTIVE_DECLARE)
+#undef COLLECTIVE_DECLARE
+
 extern const char *const collective_names[]; /* NULL-terminated */
 const struct collective_ops *collective_find(const char *name);
 

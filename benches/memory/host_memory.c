@@ -15,6 +15,14 @@
 #include "core/hw/topo.h"
 #include "core/units.h"
 
+/* Words of options, which the hooks of hosts and of GPUs read, too. */
+const char *const memory_ops[] = {"read", "write", "copy",    "scale",
+                                  "add",  "triad", "latency", NULL};
+const char *const memory_types[] = {"f32", "f64", NULL};
+const char *const memory_pages[] = {"base", "thp", "hugetlb", NULL};
+const char *const memory_isas[] = {"auto", "avx512", "avx2", "sse2", "neon", "generic", NULL};
+const char *const memory_launches[] = {"both", "tuned", "plain", NULL};
+
 /* So many times the last cache serves a sixteenth of the loads at most. */
 #define LATENCY_FAR_TIMES 16u
 

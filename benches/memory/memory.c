@@ -15,13 +15,7 @@
 #define GPU_SIZES         "256K..4Gx4"
 #define GPU_SIZES_LATENCY "16K..1Gx4"
 
-const char *const memory_ops[] = {"read", "write", "copy",    "scale",
-                                  "add",  "triad", "latency", NULL};
-const char *const memory_types[] = {"f32", "f64", NULL};
 static const char *const memory_stores[] = {"regular", "nt", NULL};
-const char *const memory_pages[] = {"base", "thp", "hugetlb", NULL};
-const char *const memory_isas[] = {"auto", "avx512", "avx2", "sse2", "neon", "generic", NULL};
-const char *const memory_launches[] = {"both", "tuned", "plain", NULL};
 static const char *const memory_engines[] = {"kernel", "driver", NULL};
 static const char *const memory_injects[] = {"none", "corrupt", NULL};
 

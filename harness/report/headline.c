@@ -85,7 +85,12 @@ static bool is_better(const struct report_case *c, double value, double than)
     return isnan(than) || (c->more_is_better ? value > than : value < than);
 }
 
-/* The best case of a run; where none was measured, the first that the run has. */
+static bool is_lost(const struct report_point *p)
+{
+    return point_is_wrong(p) || point_has_failed(p);
+}
+
+/* The best case of a run; where none was measured, the first that was lost, or else that is there. */
 static const struct report_case *best_of(const struct search *s, size_t run, size_t *candidates)
 {
     const struct report_case *best = NULL, *unmeasured = NULL;
@@ -98,7 +103,8 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
         if (!s->at_in[i] || !p->n_rows)
             continue;
         if (!p->n_values) {
-            unmeasured = unmeasured ? unmeasured : c;
+            if (!unmeasured || (is_lost(p) && !is_lost(&unmeasured->points[run])))
+                unmeasured = c;
             continue;
         }
         ++*candidates;
@@ -106,6 +112,43 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
             best = c;
     }
     return best ? best : unmeasured;
+}
+
+static const char *lost_text(struct pool *pool, const struct headline_lost *lost)
+{
+    const char *text = "";
+
+    if (lost->wrong)
+        text = pool_text(pool, "wrong data in %zu of %zu cases", lost->wrong, lost->cases);
+    if (lost->failed)
+        text = show_joined(
+            pool, text,
+            pool_text(pool, "failed launches in %zu of %zu cases", lost->failed, lost->cases));
+    return text;
+}
+
+/* Cases with wrong data or failed launches, the best one among them. */
+static struct headline_lost count_lost(const struct search *s, size_t run,
+                                       const struct report_case *best)
+{
+    struct headline_lost lost = {.text = ""};
+
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        const struct report_case *c = &s->bench->cases[i];
+        const struct report_point *p = &c->points[run];
+
+        if (!s->at_in[i] || (!p->n_values && !is_lost(p))) /* skipped, or not there */
+            continue;
+        lost.cases++;
+        lost.wrong += point_is_wrong(p);
+        lost.failed += point_has_failed(p);
+        if (c != best && is_lost(p) &&
+            (!lost.first || (point_is_wrong(p) && !point_is_wrong(&lost.first->points[run]))))
+            lost.first = c;
+    }
+    if (lost.first)
+        lost.text = lost_text(&s->r->pool, &lost);
+    return lost;
 }
 
 static bool varies(const struct search *s, size_t param)
@@ -213,12 +256,14 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
         run->what = "";
         run->verdict = verdict_no_case(&s->r->pool);
         run->best = best_of(s, i, &run->candidates);
+        run->lost = count_lost(s, i, run->best);
         if (!run->best)
             continue;
         run->point = &run->best->points[i];
         run->what = show_joined(&s->r->pool, over_device(s, run->best, i), describe(s, run->best));
         run->verdict = verdict_make(s->r, i, s->bench, run->best, s->rule);
         headline_remarks(s, out, i, run);
+        verdict_lost_cases(&s->r->pool, &run->verdict, &run->lost);
     }
     out->n++;
     return 0;

@@ -4,6 +4,7 @@
  * the benchmarks let in, for each run by itself, and the verdict on it.
  *
  * "Best" is taken over cases that were measured and are ok or noisy; how many there were is said.
+ * A case beside it that failed or gave wrong data decides the verdict: nothing hides it.
  */
 #ifndef PLUMB_REPORT_HEADLINE_H
 #define PLUMB_REPORT_HEADLINE_H
@@ -46,6 +47,14 @@ struct verdict {
     struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };
 
+/* Cases of the test that gave wrong data, or launches of which failed: the best of the others is
+ * no proof that the component is healthy. */
+struct headline_lost {
+    const struct report_case *first; /* the first of the worst, and not `best`; NULL: none */
+    size_t wrong, failed, cases;     /* `cases`: all that were not just skipped, with `best` */
+    const char *text;                /* "wrong data in 1 of 2 cases"; "" where none */
+};
+
 struct headline_run {
     const struct report_case *best; /* NULL: not measured */
     const struct report_point *point;
@@ -53,6 +62,7 @@ struct headline_run {
         what; /* the parameters of `best` that vary among the candidates, and its size: "onednn, 4096" */
     size_t
         candidates; /* measured cases that it is the best of: the more, the luckier is the best */
+    struct headline_lost lost;
     struct verdict verdict;
 };
 
@@ -101,6 +111,13 @@ const char *headlines_no_gpu_text(struct pool *pool, const struct headlines *h);
 
 /* Adds a remark behind the others; "" adds none. */
 void verdict_remark(struct pool *pool, struct verdict *v, const char *text);
+
+/* Of one launch at least. */
+bool point_is_wrong(const struct report_point *p);
+bool point_has_failed(const struct report_point *p);
+
+/* The worst case of a test decides, whatever was found of the best one. */
+void verdict_lost_cases(struct pool *pool, struct verdict *v, const struct headline_lost *lost);
 
 /* rule NULL: its share of the limit is shown, and not judged. */
 struct verdict verdict_no_case(struct pool *pool); /* of a run that lacks the case */

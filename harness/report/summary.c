@@ -326,6 +326,21 @@ static const char *shortened(const struct scene *s, const char *text)
     return pool_text(s->pool, "%.*s ...", (int)(n ? n : REASON_MAX), text);
 }
 
+/* "Memory, triad (wrong data in 1 of 2 cases)" */
+static const char *failed_name(const struct scene *s, size_t i)
+{
+    const char *lost = line(s, i)->lost.text;
+
+    return *lost ? pool_text(s->pool, "%s (%s)", test_name(s, i), lost) : test_name(s, i);
+}
+
+static const char *failed_reason(const struct scene *s, const struct headline_run *at)
+{
+    bool own = point_is_wrong(at->point) || point_has_failed(at->point) || !at->lost.first;
+
+    return own ? at->point->reason : at->lost.first->points[s->run].reason;
+}
+
 static void answer_failed(const struct scene *s)
 {
     size_t n = 0;
@@ -336,8 +351,8 @@ static void answer_failed(const struct scene *s)
 
         if (!has_failed(at) || ++n > FAILED_MAX)
             continue;
-        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", test_name(s, i));
-        reason = *reason || !at->point ? reason : at->point->reason;
+        names = pool_text(s->pool, "%s%s%s", names, *names ? "; " : "", failed_name(s, i));
+        reason = *reason ? reason : failed_reason(s, at);
     }
     if (n > FAILED_MAX)
         names = pool_text(s->pool, "%s; %zu more", names, n - FAILED_MAX);

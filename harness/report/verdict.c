@@ -116,15 +116,25 @@ struct verdict verdict_no_case(struct pool *pool)
     return v;
 }
 
+bool point_is_wrong(const struct report_point *p)
+{
+    return !strcmp(p->status, "wrong");
+}
+
+bool point_has_failed(const struct report_point *p)
+{
+    return !strcmp(p->status, "failed");
+}
+
 static struct verdict without_value(struct pool *pool, const struct report_point *p)
 {
     struct verdict v;
 
     if (!p->n_rows)
         return verdict_no_case(pool);
-    v = of_kind(!strcmp(p->status, "wrong")    ? VERDICT_WRONG
-                : !strcmp(p->status, "failed") ? VERDICT_FAILED
-                                               : VERDICT_NOT_MEASURED);
+    v = of_kind(point_is_wrong(p)     ? VERDICT_WRONG
+                : point_has_failed(p) ? VERDICT_FAILED
+                                      : VERDICT_NOT_MEASURED);
     verdict_remark(pool, &v, *p->reason ? p->reason : "no reason is given");
     return v;
 }
@@ -258,7 +268,7 @@ static void take_kind(struct verdict *v, enum verdict_kind kind)
 
 static void add_lost_launches(struct pool *pool, const struct report_point *p, struct verdict *v)
 {
-    bool wrong = !strcmp(p->status, "wrong"), failed = !strcmp(p->status, "failed");
+    bool wrong = point_is_wrong(p), failed = point_has_failed(p);
 
     if (p->n_values == p->n_rows)
         return;
@@ -269,6 +279,17 @@ static void add_lost_launches(struct pool *pool, const struct report_point *p, s
                                                              : "failed"));
     if (wrong || failed)
         take_kind(v, wrong ? VERDICT_WRONG : VERDICT_PARTLY_FAILED);
+}
+
+void verdict_lost_cases(struct pool *pool, struct verdict *v, const struct headline_lost *lost)
+{
+    if (!lost->first)
+        return;
+    verdict_remark(pool, v, lost->text);
+    if (lost->wrong)
+        take_kind(v, VERDICT_WRONG);
+    else if (v->kind != VERDICT_FAILED)
+        take_kind(v, VERDICT_PARTLY_FAILED);
 }
 
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,

@@ -353,7 +353,7 @@ static void gpus_without_a_value_are_told(void **state)
     struct headlines h = headlines_of(&r);
     const struct headline *bf16 = line(&h, "GPU matrix core", "bf16");
     says(bf16, "2 of 4 GPUs, cuda:2 failed, 1 skipped, the others alike");
-    assert_int_equal(bf16->runs[0].verdict.tone, TONE_LOW);
+    assert_int_equal(bf16->runs[0].verdict.kind, VERDICT_PARTLY_FAILED);
     says(line(&h, "GPU matrix core", "f16"), "2 GPUs: 800.0 to 770.0, slowest: cuda:1");
     report_release(&r);
 }

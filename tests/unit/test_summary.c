@@ -79,6 +79,7 @@ struct plant {
     const char *metric, *unit, *status, *origin, *reason, *disturbed;
     double value, spread, limit, steal;
     unsigned launches;
+    bool is_lost; /* no value */
 };
 
 static void plant(struct rows *r, const struct plant *what)
@@ -101,7 +102,7 @@ static void plant(struct rows *r, const struct plant *what)
         row.reason = what->reason ? what->reason : "";
         row.disturbed = what->disturbed ? what->disturbed : "";
         row.ledger.steal_percent = what->steal;
-        if (what->status && !strcmp(what->status, "failed"))
+        if (what->is_lost || (what->status && !strcmp(what->status, "failed")))
             row.value = NAN;
         row_print_csv(r->out, &row);
         fprintf(r->p->plan,
@@ -424,6 +425,68 @@ static void wrong_data_is_never_healthy(void **state)
     release(&s);
 }
 
+/* Stores that bypass the caches gave wrong data; the regular ones are fine, and no excuse. */
+static void assert_lost(struct planted *planted, const char *status, const char *lost,
+                        const char *word)
+{
+    struct rows r = begin(planted, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    plant(&r, &p);
+    p.values[1] = "nt";
+    p.status = status;
+    p.reason = "why it was lost";
+    p.is_lost = true;
+    plant(&r, &p);
+    p = triad;
+    p.values[0] = "read";
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(planted);
+    char failed[128];
+
+    snprintf(failed, sizeof(failed),
+             "Failed   1 of 2 tests: Memory, triad (%s)\n         why it was lost\n", lost);
+    assert_says(s.answers, failed);
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    assert_says(s.table, word);
+    assert_says(s.table, lost);
+    release(&s);
+}
+
+static void wrong_data_of_one_case_is_never_healthy(void **state)
+{
+    assert_lost(*state, "wrong", "wrong data in 1 of 2 cases", "wrong data (1)\n");
+}
+
+static void a_failed_case_beside_a_good_one_is_never_healthy(void **state)
+{
+    assert_lost(*state, "failed", "failed launches in 1 of 2 cases", "partly failed (1)\n");
+}
+
+/* A case that was skipped hides no failed one. */
+static void a_skipped_case_hides_no_failed_one(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.status = "skipped";
+    p.reason = "not on this CPU";
+    p.is_lost = true;
+    plant(&r, &p);
+    p.values[1] = "nt";
+    p.status = "failed";
+    p.reason = "killed by signal 11";
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n"
+                           "         killed by signal 11\n");
+    assert_says(s.table, "failed (1)\n");
+    release(&s);
+}
+
 static void a_simulated_device_says_nothing_of_this_machine(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -520,6 +583,9 @@ int main(void)
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),
         PLANTED(wrong_data_is_never_healthy),
+        PLANTED(wrong_data_of_one_case_is_never_healthy),
+        PLANTED(a_failed_case_beside_a_good_one_is_never_healthy),
+        PLANTED(a_skipped_case_hides_no_failed_one),
         PLANTED(a_simulated_device_says_nothing_of_this_machine),
         PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
         PLANTED(a_proven_loss_comes_before_a_likely_one),

@@ -47,16 +47,16 @@ static double number_of(const char *text)
     return units_parse_double(text, &number) ? NAN : number;
 }
 
-/* Of the cases that are left, keeps those at the largest or smallest value of a parameter:
+/* Of the cases of a run that are left, keeps those at the largest or smallest value of a parameter:
  * "+size". */
-static void keep_at(struct search *s, const char *at)
+static void keep_at(struct search *s, size_t run, const char *at)
 {
     double best = NAN;
 
     for (size_t i = 0; i < s->bench->n_cases; i++) {
         double x = number_of(report_param(s->bench, &s->bench->cases[i], at + 1));
 
-        if (s->at_in[i] && !isnan(x))
+        if (s->at_in[i] && s->bench->cases[i].points[run].n_rows && !isnan(x))
             best = isnan(best) ? x : *at == '+' ? fmax(best, x) : fmin(best, x);
     }
     /* Where no case says it, as none does whose launches died before a row, it is nothing to
@@ -66,7 +66,8 @@ static void keep_at(struct search *s, const char *at)
             s->at_in[i] = false;
 }
 
-static void keep_extreme(struct search *s)
+/* Each run by itself: machines differ in what they were measured at. */
+static void keep_extreme(struct search *s, size_t run)
 {
     const char *at = s->rule && s->rule->at ? s->rule->at : "";
 
@@ -75,7 +76,7 @@ static void keep_extreme(struct search *s)
     while (*at) {
         size_t n = strcspn(at, " ");
 
-        keep_at(s, pool_text(&s->r->pool, "%.*s", (int)n, at));
+        keep_at(s, run, pool_text(&s->r->pool, "%.*s", (int)n, at));
         at += n + (at[n] == ' ');
     }
 }
@@ -90,7 +91,7 @@ static bool is_lost(const struct report_point *p)
     return point_is_wrong(p) || point_has_failed(p);
 }
 
-/* The best case of a run; where none was measured, the first that was lost, or else that is there. */
+/* The best case of a run; where none was measured, the first that was lost, else the first. */
 static const struct report_case *best_of(const struct search *s, size_t run, size_t *candidates)
 {
     const struct report_case *best = NULL, *unmeasured = NULL;
@@ -249,10 +250,10 @@ static int add_line(struct search *s, struct headlines *out, const char *pipe, c
     h->label = label;
     h->bench = s->bench;
     h->rule = s->rule;
-    keep_extreme(s);
     for (size_t i = 0; i < s->r->n_runs; i++) {
         struct headline_run *run = &h->runs[i];
 
+        keep_extreme(s, i);
         run->what = "";
         run->verdict = verdict_no_case(&s->r->pool);
         run->best = best_of(s, i, &run->candidates);

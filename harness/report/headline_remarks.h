@@ -12,7 +12,7 @@ struct search {
     const struct bench_headline *rule; /* NULL: `metric` alone */
     const char *by_value, *metric;
     bool *in;    /* which cases of the bench match */
-    bool *at_in; /* of these, which are at the place that the rule asks for */
+    bool *at_in; /* of these, which are at the place that the rule asks for, in one run */
 };
 
 /* Adds to the verdict of h. `out`: with what was made before the lines, and the lines so far. */

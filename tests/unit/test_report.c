@@ -818,6 +818,35 @@ static void runs_stand_side_by_side(void **state)
     fake_run_release(&other);
 }
 
+/* A machine with less memory was measured at a smaller size: its own largest is what counts. */
+static void each_run_has_its_own_largest_size(void **state)
+{
+    static const struct memory_case small[] = {
+        {"triad", "nt", "1048576", "DRAM", "bandwidth", "GB/s", NULL, 20, 24},
+        {"triad", "nt", "33554432", "DRAM", "bandwidth", "GB/s", NULL, 6, 24},
+    };
+    struct fake_run other;
+    struct report r;
+    char error[512] = "";
+
+    fake_run_init(&other);
+    write_memory(*state, memory_cases, 8);
+    write_memory(&other, small, 2);
+    const char *paths[] = {((struct fake_run *)*state)->path, other.path};
+    assert_int_equal(report_load(&r, paths, 2, error, sizeof(error)), 0);
+    struct headlines h = headlines_of(&r);
+    const struct headline_run *runs = line_of(&h, "Memory", "triad")->runs;
+
+    assert_near(runs[0].point->value, 18);
+    assert_non_null(runs[1].best);
+    assert_near(runs[1].point->value, 6); /* not the 20 of a smaller size */
+    assert_int_equal(runs[1].candidates, 1);
+    assert_non_null(strstr(runs[1].what, "size 32M"));
+    assert_int_equal(runs[1].verdict.kind, VERDICT_LOW);
+    report_release(&r);
+    fake_run_release(&other);
+}
+
 static char *read_file(const struct fake_run *f, const char *name)
 {
     struct buffer text = {0};
@@ -1385,6 +1414,7 @@ int main(void)
         TEST(a_missing_value_breaks_the_line),
         TEST(square_products_have_an_axis_and_shapes_a_list),
         TEST(runs_stand_side_by_side),
+        TEST(each_run_has_its_own_largest_size),
         TEST(the_page_is_written_whole),
         TEST(without_gnuplot_the_page_says_so),
         TEST(the_ledger_has_the_columns_it_needs),

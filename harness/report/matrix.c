@@ -164,16 +164,19 @@ static bool has_value(const struct matrix_cell *cell)
     return cell->c && !isnan(cell->point->value);
 }
 
-/* Half of the interval is wider than what makes a pair slow, or it is not known. Of launches that are
- * each sure and far from each other, too. */
-static bool is_vague(const struct report_point *p)
+/* NaN: no. */
+static bool is_behind(const struct matrix *m, double value, double median)
 {
-    return (p->n_noisy || p->n_values > 1) && !((p->high - p->low) / 2 <= MATRIX_SLOW * p->value);
+    double ratio = value / median;
+
+    return m->more_is_better ? ratio < 1 - MATRIX_SLOW : ratio > 1 + MATRIX_SLOW;
 }
 
-static bool is_judged(const struct matrix_cell *cell)
+/* Of one launch without noise the value counts: a host is judged by several pairs, each of which
+ * has its own launch. */
+static bool counts_for_hosts(const struct matrix_cell *cell)
 {
-    return has_value(cell) && !cell->vague;
+    return has_value(cell) && !(cell->vague && (cell->point->n_noisy || cell->point->n_values > 1));
 }
 
 static void fill_cells(struct report *r, struct matrix *m, const struct report_case *first)
@@ -197,8 +200,6 @@ static void fill_cells(struct report *r, struct matrix *m, const struct report_c
             cell->kind = pool_text(&r->pool, "%s, atomics", cell->kind);
         if (isnan(p->value))
             continue;
-        cell->vague = is_vague(p);
-        m->vague += cell->vague;
         m->measured++;
         m->high = isnan(m->high) ? p->value : fmax(m->high, p->value);
     }
@@ -209,18 +210,20 @@ static void judge_cell(struct matrix *m, size_t cell, double *scratch)
     struct matrix_cell *at = &m->cells[cell];
     size_t n = 0;
 
-    if (!is_judged(at))
+    if (!has_value(at))
         return;
     for (size_t i = 0; i < m->n * m->n; i++)
-        if (is_judged(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
+        if (has_value(&m->cells[i]) && !strcmp(m->cells[i].kind, at->kind))
             scratch[n++] = m->cells[i].point->value;
     if (n < MATRIX_KIND_MIN)
         return;
     at->kind_median = stats_median(scratch, n);
-    double behind = m->more_is_better ? 1 - at->point->value / at->kind_median
-                                      : at->point->value / at->kind_median - 1;
-    at->slow = behind > MATRIX_SLOW;
+    bool seems = is_behind(m, at->point->value, at->kind_median);
+    double end = m->more_is_better ? at->point->high : at->point->low;
+    at->slow = seems && is_behind(m, end, at->kind_median);
+    at->vague = seems && !at->slow;
     m->slow += at->slow;
+    m->vague += at->vague;
 }
 
 /* Of what is between hosts a row has a dozen settings more, which mostly are the same everywhere. */
@@ -258,7 +261,7 @@ static int judge_hosts(struct report *r, struct matrix *m)
         return -ENOMEM;
     }
     for (size_t i = 0; i < m->n * m->n; i++) {
-        double value = is_judged(&m->cells[i]) ? m->cells[i].point->value : 0;
+        double value = counts_for_hosts(&m->cells[i]) ? m->cells[i].point->value : 0;
 
         if (value > 0)
             links[n++] = (struct link){i / m->n, i % m->n, rate ? value : 1 / value};

@@ -4,9 +4,10 @@
  * for each choice of the other parameters. And pairs that are slow for their kind.
  *
  * Pairs are of one kind where the machine's facts say so (as many NVLinks, or the same way over the
- * PCI bus), and where their rows say the same of the path. A pair is slow where it is more than
- * MATRIX_SLOW behind the median of its kind, which has at least MATRIX_KIND_MIN pairs. A row that is noisy, and
- * not known to MATRIX_SLOW, is in no comparison: neither slow, nor what others are held against.
+ * PCI bus), and where their rows say the same of the path. A kind has at least MATRIX_KIND_MIN
+ * pairs. A pair seems slow where its value is more than MATRIX_SLOW behind the median of its kind.
+ * It is slow where the better end of its interval over the launches is, too; else it is vague. A
+ * single launch has no interval.
  */
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
@@ -26,7 +27,7 @@ struct matrix_cell {
     const char *kind;     /* both */
     double kind_median;   /* NaN: too few of it, or no value */
     bool slow;
-    bool vague; /* too noisy to be judged */
+    bool vague; /* it seems slow, and its interval does not prove it */
     bool named; /* an end of it is a host that is named as slow: that says it all */
 };
 
@@ -55,7 +56,8 @@ struct matrices {
  * the report's pool. 0 or -ENOMEM. */
 int matrices_make(struct report *r, struct matrices *out);
 
-/* "2 pairs are too noisy to be judged: node0 -> node3, node1 -> node2"; "": none. */
+/* "2 pairs seem slow, not proven: node0 -> node3, node1 -> node2; measure again with a higher
+ * --repeat"; "": none. */
 const char *matrix_vague_text(struct report *r, const struct matrix *m);
 
 /* A slow pair that no slow host explains. */

@@ -57,8 +57,8 @@ const char *matrix_vague_text(struct report *r, const struct matrix *m)
                             pool_text(&r->pool, "%s -> %s", m->ends[i / m->n], m->ends[i % m->n]));
     if (!n)
         return "";
-    return pool_text(&r->pool, "%s too noisy to be judged: %s%s",
-                     n == 1 ? "1 pair is" : pool_text(&r->pool, "%zu pairs are", n), names,
+    return pool_text(&r->pool, "%s slow, not proven: %s%s; measure again with a higher --repeat",
+                     n == 1 ? "1 pair seems" : pool_text(&r->pool, "%zu pairs seem", n), names,
                      n > VAGUE_MAX ? ", ..." : "");
 }
 

@@ -177,8 +177,9 @@ void page_matrices(const struct page *page)
         fputs(
             "<section id='links'>\n<h2>Between hosts</h2>\n"
             "<p>Rows send, columns receive; the stronger the colour, the higher. Point at a cell "
-            "for its interval and limit. A framed cell is slow: more than 15 % behind the median "
-            "of all links. A host is named where the middle of its links is behind "
+            "for its interval and limit. A framed cell is slow: its whole interval is more than "
+            "15 % behind the median of all links. A single launch proves nothing. A host is named "
+            "where the middle of its links is behind "
             "what the others do among themselves, by more than 10 % and by more than they differ. "
             "More than three pairs are not drawn as lines among the plots.</p>\n"
             "<div class='matrices'>\n",
@@ -189,9 +190,9 @@ void page_matrices(const struct page *page)
         return;
     fputs("<section id='peers'>\n<h2>Between GPUs</h2>\n"
           "<p>Rows are sources, columns destinations; the stronger the colour, the higher. Point "
-          "at a cell for its interval and limit. A framed cell is slow: more than 15 % behind the "
-          "median of its "
-          "kind of link.</p>\n<div class='matrices'>\n",
+          "at a cell for its interval and limit. A framed cell is slow: its whole interval is more "
+          "than 15 % behind the median of its kind of link. A single launch proves "
+          "nothing.</p>\n<div class='matrices'>\n",
           page->out);
     write_matrices(page, false);
 }

@@ -629,7 +629,7 @@ static void fill_row(const struct scene *s, const struct lines *l, size_t i)
 static void list_slow_pairs(const struct scene *s, const struct matrix *m, size_t *listed)
 {
     if (m->vague)
-        document_item(s->d, pool_text(s->pool, "noisy: %s, %s: %s", m->metric, m->title,
+        document_item(s->d, pool_text(s->pool, "undecided: %s, %s: %s", m->metric, m->title,
                                       matrix_vague_text(s->r, m)));
     for (size_t k = 0; k < m->n * m->n; k++)
         if (matrix_is_listed(m, k) && ++*listed <= SLOW_MAX)

@@ -274,7 +274,9 @@ static void no_alarm_rests_on_a_noisy_row(void **state)
     assert_int_equal(m->slow, 0);
     assert_int_equal(m->vague, 1);
     assert_true(m->cells[1].vague);
-    assert_string_equal(matrix_vague_text(&s->r, m), "1 pair is too noisy to be judged: a -> b");
+    assert_string_equal(
+        matrix_vague_text(&s->r, m),
+        "1 pair seems slow, not proven: a -> b; measure again with a higher --repeat");
 }
 
 static void no_alarm_rests_on_launches_that_disagree(void **state)
@@ -290,23 +292,73 @@ static void no_alarm_rests_on_launches_that_disagree(void **state)
     assert_int_equal(s->h.matrices.all[0].n_slow_hosts, 0);
 }
 
-static void launches_that_agree_on_a_slow_row_are_told(void **state)
+static void a_single_launch_proves_no_slow_row(void **state)
 {
     struct scene *s = *state;
 
-    add_all_ways(s, 10, 7, false);
-    add_all_ways(s, 10, 7.05, false);
-    add_all_ways(s, 10, 6.95, false);
+    add_all_ways(s, 10, 3, false);
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].slow, 0); /* a single launch has no interval */
+    assert_int_equal(s->h.matrices.all[0].vague, 1);
+}
+
+static void is_slow(struct scene *s, const double *odd, size_t launches)
+{
+    for (size_t i = 0; i < launches; i++)
+        add_all_ways(s, 10, odd[i], false);
     load(s);
     assert_int_equal(s->h.matrices.all[0].slow, 1);
     assert_int_equal(s->h.matrices.all[0].vague, 0);
 }
 
-static void a_sound_row_that_is_slow_is_told(void **state)
+static void launches_that_agree_on_a_slow_row_are_told(void **state)
 {
+    is_slow(*state, (double[]){7, 7.05, 6.95}, 3);
+}
+
+/* Their interval is wide, and all of it is far behind the others. */
+static void two_launches_that_differ_prove_a_row_that_is_far_behind(void **state)
+{
+    is_slow(*state, (double[]){3, 3.1}, 2);
+}
+
+static void five_launches_that_differ_prove_a_row_that_is_far_behind(void **state)
+{
+    is_slow(*state, (double[]){3, 3.75, 2.55, 3.6, 2.4}, 5);
+}
+
+/* All ways between four hosts; those from and to the first have 0.4 of the rate. */
+static void a_slow_host_is_named_though_two_launches_differ(void **state)
+{
+    static const char *const hosts[] = {"a", "b", "c", "d"};
     struct scene *s = *state;
 
-    add_all_ways(s, 10, 7, false);
+    for (int launch = 0; launch < 2; launch++)
+        for (size_t i = 0; i < 4; i++)
+            for (size_t k = 0; k < 4; k++)
+                if (i != k)
+                    rate(s, "forward", hosts[i], hosts[k], "",
+                         (i && k ? 10 : 4) * (launch ? 1.03 : 1));
+    load(s);
+    assert_int_equal(s->h.matrices.all[0].n_slow_hosts, 1);
+    assert_int_equal(s->h.matrices.all[0].slow_hosts[0].host, 0);
+}
+
+/* Less is better: the lower end counts. */
+static void a_latency_that_is_surely_long_is_told(void **state)
+{
+    static const char *const hosts[] = {"a", "b", "c", "d"};
+    struct scene *s = *state;
+
+    for (int launch = 0; launch < 2; launch++)
+        for (size_t i = 0; i < 4; i++)
+            for (size_t k = 0; k < 4; k++)
+                if (i != k)
+                    add(s, "latency", "us", (i == 0 && k == 1 ? 30 : 10) + launch,
+                        (struct is){.transport = "tcp",
+                                    .pattern = "latency",
+                                    .from = hosts[i],
+                                    .to = hosts[k]});
     load(s);
     assert_int_equal(s->h.matrices.all[0].slow, 1);
     assert_int_equal(s->h.matrices.all[0].vague, 0);
@@ -317,6 +369,7 @@ static void the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size
 {
     struct scene *s = *state;
 
+    add_all_ways(s, 10, 4, false);
     add_all_ways(s, 10, 4, false);
     s->size = "65536";
     add_all_ways(s, 11, 11, false);
@@ -374,9 +427,13 @@ int main(void)
         TEST(a_matrix_is_of_one_way_or_of_both),
         TEST(no_alarm_rests_on_a_noisy_row),
         TEST(no_alarm_rests_on_launches_that_disagree),
+        TEST(a_single_launch_proves_no_slow_row),
         TEST(launches_that_agree_on_a_slow_row_are_told),
         TEST(the_headline_tells_of_a_slow_link_though_its_best_is_of_another_size),
-        TEST(a_sound_row_that_is_slow_is_told),
+        TEST(two_launches_that_differ_prove_a_row_that_is_far_behind),
+        TEST(five_launches_that_differ_prove_a_row_that_is_far_behind),
+        TEST(a_slow_host_is_named_though_two_launches_differ),
+        TEST(a_latency_that_is_surely_long_is_told),
         TEST(several_devices_count_as_their_sum),
         TEST(of_several_words_any_will_do),
     };

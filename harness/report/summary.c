@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/decide/decide.h"
 #include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
@@ -243,6 +244,19 @@ static const char *run_again(const struct scene *s)
     return text;
 }
 
+/* The widest spread of any case decides all of them. */
+static bool is_of_few(const struct trust *t)
+{
+    return t->launches > 1 && t->launches < DECIDE_FEW_LAUNCHES;
+}
+
+static const char *no_advice_text(const struct scene *s, const struct trust *t)
+{
+    return t->disturbed ? "measure again when the machine is quieter: at night, no neighbours"
+                        : pool_text(s->pool, "for %.0f %% each case needs more than %d launches",
+                                    100 * t->next, TRUST_REPEATS_MAX);
+}
+
 static void advise(const struct scene *s, const struct trust *t)
 {
     const char *gain = "to see any loss", *command = run_again(s);
@@ -250,11 +264,12 @@ static void advise(const struct scene *s, const struct trust *t)
     if (isnan(t->next))
         return;
     if (!t->repeats) {
-        document_answer_more(
-            s->d, "measure again when the machine is quieter: at night, no neighbours", "");
+        document_answer_more(s->d, no_advice_text(s, t), "");
         return;
     }
-    if (t->smallest < 1)
+    if (is_of_few(t))
+        gain = "to see smaller losses";
+    else if (t->smallest < 1)
         gain = pool_text(s->pool, "for %.0f %%", 100 * t->next);
     if (!isnan(t->minutes))
         gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
@@ -264,11 +279,16 @@ static void advise(const struct scene *s, const struct trust *t)
         *command ? pool_text(s->pool, "%s --repeat %zu", command, t->repeats) : "");
 }
 
+static const char *launch_count(const struct scene *s, const struct trust *t)
+{
+    return pool_text(s->pool, "%zu launch%s", t->launches, t->launches == 1 ? "" : "es");
+}
+
 /* A case of a single launch shows nothing; else two digits. */
 static const char *trust_text(const struct scene *s, const struct trust *t)
 {
-    const char *of = pool_text(s->pool, "median of %zu case%s of %zu launch%s", t->cases,
-                               t->cases == 1 ? "" : "s", t->launches, t->launches == 1 ? "" : "es");
+    const char *of = pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
+                               show_count(s->pool, t->cases, "case"), launch_count(s, t));
 
     if (t->launches < 2)
         return pool_text(s->pool, "a single launch of each case shows no loss (%s)",

@@ -147,7 +147,7 @@ static void take_advice(const struct report *r, size_t run, struct trust *t)
 
     if (isnan(t->next))
         return;
-    if (t->launches > 1 && t->smallest < 1) {
+    if (t->launches >= DECIDE_FEW_LAUNCHES && t->smallest < 1) {
         shrink = log1p(-t->smallest) / log1p(-t->next);
         repeats = fmax(repeats, ceil((double)t->launches * shrink * shrink));
     }

@@ -8,7 +8,8 @@
  *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all.
  *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D
  *   repeats   launches of each case that reach the next grade, if nothing else changes: errors
- *             shrink with the root of their number
+ *             shrink with the root of their number. Below DECIDE_FEW_LAUNCHES a loss must also
+ *             exceed the widest spread of any case: that many launches, and the grade is not known
  */
 #ifndef PLUMB_REPORT_TRUST_H
 #define PLUMB_REPORT_TRUST_H

@@ -314,7 +314,11 @@ static void advice_is_the_command_of_the_run(void **state)
 static void where_launches_do_not_help_a_quiet_machine_does(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant noisy = triad;
 
+    noisy.disturbed = "steal 12.3 %";
+    noisy.spread = 0.4;
+    plant(&r, &noisy);
     plant_many(&r, 12, 0.4, 5);
     end(&r);
     struct seen s = seen_planted(*state);
@@ -322,6 +326,43 @@ static void where_launches_do_not_help_a_quiet_machine_does(void **state)
     assert_int_equal(s.trust.repeats, 0);
     assert_says(s.answers, "measure again when the machine is quieter");
     assert_not(s.answers, "--repeat");
+    release(&s);
+}
+
+/* Nothing disturbed it: another hour would be the same. */
+static void where_nothing_disturbed_no_quiet_machine_is_asked_for(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+
+    plant_many(&r, 12, 0.4, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "         for 10 % each case needs more than 50 launches\n");
+    assert_not(s.answers, "quieter");
+    release(&s);
+}
+
+/* One wide case of twelve: below five launches its spread counts for all, however wide. */
+static void few_launches_ask_for_five(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant wide = triad;
+
+    wide.spread = 0.4;
+    wide.launches = 4;
+    plant(&r, &wide);
+    plant_many(&r, 12, 0.001, 4);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_true(s.trust.smallest > 0.5);
+    assert_int_equal(s.trust.repeats, DECIDE_FEW_LAUNCHES);
+    assert_says(s.answers, " % (13 cases of 4 launches)\n");
+    assert_says(s.answers,
+                "         to see smaller losses in about 3 min: plumb run quick --repeat 5\n");
+    assert_not(s.answers, "quieter");
+    assert_not(s.answers, "median");
     release(&s);
 }
 
@@ -578,6 +619,8 @@ int main(void)
         PLANTED(advice_has_launches_and_minutes),
         PLANTED(advice_is_the_command_of_the_run),
         PLANTED(where_launches_do_not_help_a_quiet_machine_does),
+        PLANTED(where_nothing_disturbed_no_quiet_machine_is_asked_for),
+        PLANTED(few_launches_ask_for_five),
         PLANTED(a_single_launch_shows_nothing),
         PLANTED(what_disturbed_it_is_counted),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),

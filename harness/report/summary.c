@@ -244,10 +244,16 @@ static const char *run_again(const struct scene *s)
     return text;
 }
 
+/* The median is that of cases which show no loss. */
+static bool is_of_single(const struct trust *t)
+{
+    return 2 * t->single >= t->cases;
+}
+
 /* The widest spread of any case decides all of them. */
 static bool is_of_few(const struct trust *t)
 {
-    return t->launches > 1 && t->launches < DECIDE_FEW_LAUNCHES;
+    return t->launches < DECIDE_FEW_LAUNCHES;
 }
 
 static const char *no_advice_text(const struct scene *s, const struct trust *t)
@@ -267,10 +273,9 @@ static void advise(const struct scene *s, const struct trust *t)
         document_answer_more(s->d, no_advice_text(s, t), "");
         return;
     }
-    if (is_of_few(t))
-        gain = "to see smaller losses";
-    else if (t->smallest < 1)
-        gain = pool_text(s->pool, "for %.0f %%", 100 * t->next);
+    if (!is_of_single(t))
+        gain = is_of_few(t) ? "to see smaller losses"
+                            : pool_text(s->pool, "for %.0f %%", 100 * t->next);
     if (!isnan(t->minutes))
         gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
     document_answer_more(
@@ -281,7 +286,9 @@ static void advise(const struct scene *s, const struct trust *t)
 
 static const char *launch_count(const struct scene *s, const struct trust *t)
 {
-    return pool_text(s->pool, "%zu launch%s", t->launches, t->launches == 1 ? "" : "es");
+    return t->fewest_launches < t->most_launches
+               ? pool_text(s->pool, "%zu to %zu launches", t->fewest_launches, t->most_launches)
+               : pool_text(s->pool, "%zu launches", t->launches);
 }
 
 /* A case of a single launch shows nothing; else two digits. */
@@ -290,8 +297,11 @@ static const char *trust_text(const struct scene *s, const struct trust *t)
     const char *of = pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
                                show_count(s->pool, t->cases, "case"), launch_count(s, t));
 
-    if (t->launches < 2)
+    if (t->single == t->cases)
         return pool_text(s->pool, "a single launch of each case shows no loss (%s)",
+                         show_count(s->pool, t->cases, "case"));
+    if (is_of_single(t))
+        return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
                          show_count(s->pool, t->cases, "case"));
     return pool_text(s->pool,
                      t->smallest < 0.0995 ? "smallest detectable loss %.2g %% (%s)"

@@ -127,7 +127,13 @@ static int take_smallest(struct report *r, const struct judged *j, struct trust 
     for (size_t i = 0; i < j->n; i++)
         losses[i] = isnan(j->cases[i].smallest) ? 1 : j->cases[i].smallest;
     t->smallest = stats_median(losses, j->n);
-    t->launches = (size_t)stats_median(j->launches, j->n);
+    t->launches = t->most_launches = (size_t)stats_median(j->launches, j->n);
+    t->fewest_launches = t->launches;
+    for (size_t i = 0; i < j->n; i++) {
+        t->single += j->runs[i].n == 1;
+        t->fewest_launches = j->runs[i].n < t->fewest_launches ? j->runs[i].n : t->fewest_launches;
+        t->most_launches = j->runs[i].n > t->most_launches ? j->runs[i].n : t->most_launches;
+    }
     return 0;
 }
 
@@ -139,6 +145,19 @@ static double minutes_of(const struct report *r, size_t run)
     double ms = json_number_value(json_object_get(cost, "benchmarks_ms"));
 
     return ms > 0 ? ms / MS_A_MINUTE : NAN;
+}
+
+/* How many launches of each planned case were run. Each case has a first one. */
+static double launches_a_case(const struct table *plan)
+{
+    size_t state = table_column(plan, "state"), repeat = table_column(plan, "repeat");
+    size_t cases = 0, done = 0;
+
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        cases += !strcmp(table_cell(plan, i, repeat), "1");
+        done += strcmp(table_cell(plan, i, state), "todo") != 0;
+    }
+    return cases && done ? (double)done / (double)cases : NAN;
 }
 
 static void take_advice(const struct report *r, size_t run, struct trust *t)
@@ -154,7 +173,7 @@ static void take_advice(const struct report *r, size_t run, struct trust *t)
     if (!(repeats <= TRUST_REPEATS_MAX) || repeats <= (double)t->launches)
         return;
     t->repeats = (size_t)repeats;
-    t->minutes = minutes_of(r, run) * repeats / (double)t->launches;
+    t->minutes = minutes_of(r, run) * repeats / launches_a_case(&r->runs[run].plan);
 }
 
 static void take_grade(struct trust *t)

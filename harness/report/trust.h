@@ -19,11 +19,13 @@
 #define TRUST_REPEATS_MAX 50 /* more are no advice */
 
 struct trust {
-    char grade;             /* 'A' to 'D'; 0: nothing was measured */
-    double smallest;        /* 0.05: 5 %; 1: no loss could have been shown */
-    double next;            /* the loss of the next grade; NaN: there is none */
-    size_t cases;           /* that were counted */
-    size_t launches;        /* of each, in the median */
+    char grade;      /* 'A' to 'D'; 0: nothing was measured */
+    double smallest; /* 0.05: 5 %; 1: no loss could have been shown */
+    double next;     /* the loss of the next grade; NaN: there is none */
+    size_t cases;    /* that were counted */
+    size_t launches; /* of each, in the median */
+    size_t fewest_launches, most_launches;
+    size_t single;          /* cases of a single launch */
     size_t repeats;         /* 0: more than TRUST_REPEATS_MAX, or none are needed */
     double minutes;         /* that these take, by what the run took; NaN: not known */
     size_t rows, disturbed; /* measured ones; those that were disturbed */

@@ -386,6 +386,42 @@ static void a_single_launch_shows_nothing(void **state)
     release(&s);
 }
 
+/* Two minutes for 12 x 1 + 6 x 5 launches of 18 cases. */
+static void where_most_cases_have_one_launch_they_are_counted(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant five = triad;
+
+    plant_many(&r, 12, 0.001, 1);
+    for (size_t i = 0; i < 6; i++) {
+        five.values[2] = (const char *const[]){"1", "2", "3", "4", "5", "6"}[i];
+        plant(&r, &five);
+    }
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers,
+                "Trust    D: 12 of 18 cases have a single launch, which shows no loss\n");
+    assert_true(fabs(s.trust.minutes - 2.0 * 18 * 5 / 42) < 1e-9);
+    assert_says(s.answers, "         to see any loss in about 5 min: plumb run quick --repeat 5\n");
+    release(&s);
+}
+
+static void cases_of_different_launches_have_both_numbers(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant one = triad;
+
+    one.launches = 1;
+    plant(&r, &one);
+    plant_many(&r, 12, 0.02, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "(median of 13 cases of 1 to 5\n         launches)\n");
+    release(&s);
+}
+
 static void what_disturbed_it_is_counted(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -622,6 +658,8 @@ int main(void)
         PLANTED(where_nothing_disturbed_no_quiet_machine_is_asked_for),
         PLANTED(few_launches_ask_for_five),
         PLANTED(a_single_launch_shows_nothing),
+        PLANTED(where_most_cases_have_one_launch_they_are_counted),
+        PLANTED(cases_of_different_launches_have_both_numbers),
         PLANTED(what_disturbed_it_is_counted),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),

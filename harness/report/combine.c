@@ -247,7 +247,7 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
                            .share_low = row_number(rows, row, FIELD_LEVEL_LOW_SHARE),
                            .share_high = row_number(rows, row, FIELD_LEVEL_HIGH_SHARE)};
 
-        if (isnan(l.low) || isnan(l.high))
+        if (!is_usable(rows, row) || isnan(l.low) || isnan(l.high))
             continue;
         if (!p->n_two++)
             p->levels = l; /* of the first of them: levels of two launches are not one mixture */
@@ -376,7 +376,8 @@ static double least_samples(const struct report_rows *rows, const struct report_
     double least = INFINITY;
 
     for (size_t i = 0; i < p->n_rows; i++)
-        least = fmin(least, row_number(rows, p->rows[i], FIELD_SAMPLES)); /* NaN: none there */
+        if (is_usable(rows, p->rows[i]))
+            least = fmin(least, row_number(rows, p->rows[i], FIELD_SAMPLES)); /* NaN: none there */
     return least;
 }
 

@@ -46,6 +46,7 @@ static const char *const field_names[FIELDS] = {
     [FIELD_ORIGIN] = "origin",
     [FIELD_STATUS] = "status",
     [FIELD_REASON] = "reason",
+    [FIELD_ELAPSED] = "elapsed_s",
     [FIELD_STEAL] = "steal_percent",
     [FIELD_INVOLUNTARY] = "ctx_involuntary",
     [FIELD_MHZ_LOW] = "cpu_mhz_low",

@@ -197,6 +197,8 @@ static const char *disturbed_text(const struct scene *s, const struct trust *t)
     if (t->steal_percent >= 1)
         by = show_joined(s->pool, by,
                          pool_text(s->pool, "CPU steal up to %.0f %%", t->steal_percent));
+    else if (t->stolen)
+        by = "CPU steal";
     if (t->clock_percent >= 5)
         by = show_joined(s->pool, by, pool_text(s->pool, "clock change %.0f %%", t->clock_percent));
     if (t->quota_ms > 0)
@@ -291,7 +293,15 @@ static const char *launch_count(const struct scene *s, const struct trust *t)
                : pool_text(s->pool, "%zu launches", t->launches);
 }
 
-/* A case of a single launch shows nothing; else two digits. */
+/* To two digits. A loss beyond a grade's bound never reads as that bound. */
+static double rounded_up(double percent)
+{
+    double step = percent > 10 ? 1 : percent > 1 ? 0.1 : 0.01;
+
+    return step * ceil(percent / step - 1e-6);
+}
+
+/* A case of a single launch shows nothing. */
 static const char *trust_text(const struct scene *s, const struct trust *t)
 {
     const char *of = pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
@@ -303,10 +313,8 @@ static const char *trust_text(const struct scene *s, const struct trust *t)
     if (is_of_single(t))
         return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
                          show_count(s->pool, t->cases, "case"));
-    return pool_text(s->pool,
-                     t->smallest < 0.0995 ? "smallest detectable loss %.2g %% (%s)"
-                                          : "smallest detectable loss %.0f %% (%s)",
-                     100 * t->smallest, of);
+    return pool_text(s->pool, "smallest detectable loss %.3g %% (%s)",
+                     rounded_up(100 * t->smallest), of);
 }
 
 static int answer_trust(const struct scene *s)

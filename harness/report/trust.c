@@ -15,6 +15,8 @@
 
 #define COMPARE_MARGIN 0.05
 #define MS_A_MINUTE    6e4
+#define TICKS_A_SECOND 100 /* of a CPU in /proc/stat */
+#define STEAL_TICKS    100 /* of fewer, one tick is more than 1 % */
 
 static const struct {
     char name;
@@ -32,7 +34,18 @@ static double number_or_0(const struct report_rows *rows, size_t row, enum row_f
     return isfinite(x) ? x : 0;
 }
 
-static void count_row(const struct report_rows *rows, size_t row, struct trust *t)
+/* A share of few ticks is no figure. */
+static void count_steal(const struct report_rows *rows, size_t row, double cpus, struct trust *t)
+{
+    double steal = number_or_0(rows, row, FIELD_STEAL);
+    double ticks = row_number(rows, row, FIELD_ELAPSED) * cpus * TICKS_A_SECOND;
+
+    t->stolen += steal >= 1;
+    if (!(ticks < STEAL_TICKS))
+        t->steal_percent = fmax(t->steal_percent, steal);
+}
+
+static void count_row(const struct report_rows *rows, size_t row, double cpus, struct trust *t)
 {
     double low = number_or_0(rows, row, FIELD_MHZ_LOW);
     double high = number_or_0(rows, row, FIELD_MHZ_HIGH);
@@ -44,7 +57,7 @@ static void count_row(const struct report_rows *rows, size_t row, struct trust *
     if (!*row_text(rows, row, FIELD_DISTURBED))
         return;
     t->disturbed++;
-    t->steal_percent = fmax(t->steal_percent, number_or_0(rows, row, FIELD_STEAL));
+    count_steal(rows, row, cpus, t);
     t->quota_ms = fmax(t->quota_ms, number_or_0(rows, row, FIELD_QUOTA));
     t->throttled += number_or_0(rows, row, FIELD_THROTTLE) > 0;
     t->switched += number_or_0(rows, row, FIELD_INVOLUNTARY) > 0;
@@ -54,11 +67,15 @@ static void count_row(const struct report_rows *rows, size_t row, struct trust *
 
 static void count_rows(const struct report *r, size_t run, struct trust *t)
 {
+    const json_t *machine = json_object_get(r->runs[run].meta, "machine");
+    const json_t *cpu = json_object_get(machine, "cpu");
+    double cpus = fmax(1, json_number_value(json_object_get(cpu, "threads")));
+
     for (size_t b = 0; b < r->n_benches; b++) {
         const struct report_rows *rows = &r->benches[b].rows[run];
 
         for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-            count_row(rows, i, t);
+            count_row(rows, i, cpus, t);
     }
 }
 

@@ -235,7 +235,7 @@ make_run() { # make_run DIR [options of make-run.py]
 
 @test "--markdown: the same answers and table, and a file that cannot be written is an error" {
     "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page --markdown answer.md > out
-    grep -q '^- \*\*Trust\*\*: \*\*D\*\*: smallest detectable loss 13 %' answer.md
+    grep -q '^- \*\*Trust\*\*: \*\*D\*\*: smallest detectable loss 14 %' answer.md
     grep -q '`plumb run quick --repeat 9`' answer.md
     grep -q '^| Caches | triad in L1 (size 32K) | 1310 GB/s | +/- 5.8 % | 85.8 % | normal (1,4) |$' answer.md
     grep -q '^(4) alternates between 945.3 GB/s' answer.md

@@ -204,6 +204,32 @@ static void samples_on_two_levels_are_told(void **state)
     report_release(&r);
 }
 
+/* Nor does a wrong launch of few samples take away the tail of those that are right. */
+static void a_wrong_launch_has_no_levels(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+
+    for (size_t i = 1; i <= 3; i++) {
+        struct row row = memory_row("1", i, 10);
+
+        row.samples = i < 3 ? 1000 : 10;
+        row.summary.p999 = 12;
+        if (i == 3) {
+            row.status = "wrong";
+            row.levels = (struct levels){
+                .two = true, .low = 8, .high = 10, .share_low = 0.3, .share_high = 0.7};
+        }
+        add(&w, &row, triad);
+    }
+    end(&w);
+    struct report r = loaded(*state);
+
+    assert_int_equal(only_point(&r)->two, TWO_NOT);
+    assert_int_equal(only_point(&r)->n_two, 0);
+    assert_near(only_point(&r)->p999, 12);
+    report_release(&r);
+}
+
 /* A wrong value is in no median, and the case says that it was wrong. */
 static void wrong_launches_have_no_value(void **state)
 {
@@ -1395,6 +1421,7 @@ int main(void)
         TEST(many_launches_bear_an_interval),
         TEST(launches_on_two_levels_are_told),
         TEST(samples_on_two_levels_are_told),
+        TEST(a_wrong_launch_has_no_levels),
         TEST(wrong_launches_have_no_value),
         TEST(launches_without_intervals_bear_one),
         TEST(headlines_take_the_best_at_the_right_place),

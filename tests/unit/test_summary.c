@@ -77,7 +77,7 @@ static struct rows begin(struct planted *p, const char *bench, const char *const
 struct plant {
     const char *values[4];
     const char *metric, *unit, *status, *origin, *reason, *disturbed;
-    double value, spread, limit, steal;
+    double value, spread, limit, steal, elapsed;
     unsigned launches;
     bool is_lost; /* no value */
 };
@@ -102,6 +102,7 @@ static void plant(struct rows *r, const struct plant *what)
         row.reason = what->reason ? what->reason : "";
         row.disturbed = what->disturbed ? what->disturbed : "";
         row.ledger.steal_percent = what->steal;
+        row.ledger.elapsed_s = what->elapsed > 0 ? what->elapsed : NAN;
         if (what->is_lost || (what->status && !strcmp(what->status, "failed")))
             row.value = NAN;
         row_print_csv(r->out, &row);
@@ -440,6 +441,60 @@ static void what_disturbed_it_is_counted(void **state)
     release(&s);
 }
 
+/* Three stolen ticks of nine are no third of the time: 4 CPUs have 100 ticks in 0.25 s. */
+static void steal_of_few_ticks_has_no_figure(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant stolen = triad;
+
+    stolen.disturbed = "steal";
+    stolen.steal = 33.3;
+    stolen.elapsed = 0.24;
+    plant(&r, &stolen);
+    plant_many(&r, 3, 0.001, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "disturbed: 5 of 20 rows (CPU steal)\n");
+    release(&s);
+}
+
+static void steal_is_that_of_the_longer_rows(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant stolen = triad;
+
+    stolen.disturbed = "steal";
+    stolen.steal = 33.3;
+    stolen.elapsed = 0.24;
+    plant(&r, &stolen);
+    stolen.values[0] = "read";
+    stolen.steal = 4;
+    stolen.elapsed = 0.26;
+    plant(&r, &stolen);
+    plant_many(&r, 3, 0.001, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "disturbed: 10 of 25 rows (CPU steal up to 4 %)\n");
+    release(&s);
+}
+
+/* The loss grows with the spread: one that is just beyond 10 % is of grade D. */
+static void a_loss_beyond_a_grade_does_not_read_as_its_bound(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+
+    plant_many(&r, 12, 0.0273, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_true(s.trust.smallest > 0.10 && s.trust.smallest < 0.105);
+    assert_says(s.answers, "Trust    D: smallest detectable loss 11 % (");
+    assert_says(s.answers, "for 10 % in about");
+    release(&s);
+}
+
 static void without_a_limit_nothing_is_weak_or_healthy(void **state)
 {
     struct rows r = begin(*state, "net", net_params, 3);
@@ -661,6 +716,9 @@ int main(void)
         PLANTED(where_most_cases_have_one_launch_they_are_counted),
         PLANTED(cases_of_different_launches_have_both_numbers),
         PLANTED(what_disturbed_it_is_counted),
+        PLANTED(steal_of_few_ticks_has_no_figure),
+        PLANTED(steal_is_that_of_the_longer_rows),
+        PLANTED(a_loss_beyond_a_grade_does_not_read_as_its_bound),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),
         PLANTED(wrong_data_is_never_healthy),

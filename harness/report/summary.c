@@ -84,11 +84,44 @@ static const char *without_marks(struct pool *pool, const char *name)
     return name;
 }
 
+/* What the control group allows. */
+static const json_t *limits_of(const json_t *machine)
+{
+    return json_object_get(json_object_get(machine, "virtualization"), "limits");
+}
+
+/* "64 CPUs", "2.5 of 64 CPUs"; "" where it is not known. */
+static const char *cpu_count(const struct scene *s, const json_t *machine)
+{
+    const json_t *cpu = json_object_get(machine, "cpu");
+    double n = json_number_value(json_object_get(cpu, "threads"));
+    double quota = json_number_value(json_object_get(limits_of(machine), "cpu_quota"));
+
+    if (!(n > 0))
+        return "";
+    return pool_text(s->pool, "%s%.0f CPU%s",
+                     quota > 0 && quota < n ? pool_text(s->pool, "%.4g of ", quota) : "", n,
+                     n == 1 ? "" : "s");
+}
+
+static const char *memory_size(const struct scene *s, const json_t *machine)
+{
+    const json_t *memory = json_object_get(machine, "memory");
+    double all = json_number_value(json_object_get(memory, "total_bytes"));
+    double allowed = json_number_value(json_object_get(limits_of(machine), "memory_bytes"));
+
+    if (!(all > 0))
+        return "";
+    return pool_text(s->pool, "%s%.1f GiB",
+                     allowed > 0 && allowed < all ? pool_text(s->pool, "%.1f of ", allowed / GIB)
+                                                  : "",
+                     all / GIB);
+}
+
 static const char *cpu_name(const struct scene *s, const json_t *cpu)
 {
     const json_t *family = json_object_get(cpu, "family"), *model;
     const char *text = without_marks(s->pool, meta_text(cpu, "model"));
-    long long n = json_integer_value(json_object_get(cpu, "threads"));
 
     model = json_object_get(cpu, "model_number");
     bool is_named = text[strcspn(text, "0123456789")]; /* "EPYC 9575F" needs no more */
@@ -98,27 +131,32 @@ static const char *cpu_name(const struct scene *s, const json_t *cpu)
     if (!is_named && json_is_integer(family) && json_is_integer(model))
         text = pool_text(s->pool, "%s (family %lld, model %lld)", text, json_integer_value(family),
                          json_integer_value(model));
-    return n > 0 ? pool_text(s->pool, "%s, %lld CPU%s", text, n, n == 1 ? "" : "s") : text;
+    return text;
 }
 
+/* "bare metal", "docker on bare metal", "docker, virtual: kvm" */
 static const char *nature(const struct scene *s, const json_t *machine)
 {
-    const char *name = meta_text(json_object_get(machine, "virtualization"), "hypervisor");
+    const json_t *virtualization = json_object_get(machine, "virtualization");
+    const char *name = meta_text(virtualization, "hypervisor");
+    const char *container = meta_text(virtualization, "container");
+    bool is_bare = !strcmp(name, "none");
 
-    return !*name                 ? ""
-           : strcmp(name, "none") ? pool_text(s->pool, "virtual: %s", name)
-                                  : "bare metal";
+    if (*name)
+        name = is_bare ? "bare metal" : pool_text(s->pool, "virtual: %s", name);
+    if (!*container || !strcmp(container, "none"))
+        return name;
+    return is_bare ? pool_text(s->pool, "%s on %s", container, name)
+                   : show_joined(s->pool, container, name);
 }
 
 static void answer_machine(const struct scene *s)
 {
     const json_t *machine = json_object_get(s->r->runs[s->run].meta, "machine");
-    const json_t *bytes = json_object_get(json_object_get(machine, "memory"), "total_bytes");
     const char *text = cpu_name(s, json_object_get(machine, "cpu"));
 
-    if (json_is_integer(bytes))
-        text = show_joined(s->pool, text,
-                           pool_text(s->pool, "%.1f GiB", (double)json_integer_value(bytes) / GIB));
+    text = show_joined(s->pool, text, cpu_count(s, machine));
+    text = show_joined(s->pool, text, memory_size(s, machine));
     text = show_joined(s->pool, text, gpu_names(s, machine));
     document_answer(s->d, "Machine", "", TONE_NONE, text);
 }

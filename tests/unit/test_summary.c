@@ -231,6 +231,42 @@ static void a_healthy_machine_is_said_to_be(void **state)
     release(&s);
 }
 
+static struct seen seen_of_machine(struct planted *p, const char *virtualization)
+{
+    char meta[1024];
+
+    snprintf(meta, sizeof(meta),
+             "{\"schema\": 1, \"run\": \"one\", \"suite\": \"quick\", \"machine\": {\"host\": "
+             "{\"hostname\": \"box\"}, \"cpu\": {\"model\": \"Planted 9000\", \"threads\": 64}, "
+             "\"memory\": {\"total_bytes\": 549755813888}, \"virtualization\": {%s}}}\n",
+             virtualization);
+    fake_run_write(&p->f, "run.json", meta);
+    return seen_planted(p);
+}
+
+static void a_container_has_what_it_is_allowed(void **state)
+{
+    struct seen s =
+        seen_of_machine(*state, "\"hypervisor\": \"none\", \"container\": \"docker\", \"limits\": "
+                                "{\"cpu_quota\": 2.5, \"memory_bytes\": 8589934592}");
+
+    assert_says(s.answers, "Machine  Planted 9000, 2.5 of 64 CPUs, 8.0 of 512.0 GiB\n");
+    assert_says(s.answers, "Run      quick on box (docker on bare metal), ");
+    release(&s);
+}
+
+/* The kernel's word for no limit is a number beyond the machine, of schema 1 a text. */
+static void a_container_without_limits_has_all(void **state)
+{
+    struct seen s =
+        seen_of_machine(*state, "\"hypervisor\": \"kvm\", \"container\": \"podman\", \"limits\": "
+                                "{\"cpu_quota\": \"none\", \"memory_bytes\": 9223372036854771712}");
+
+    assert_says(s.answers, "Machine  Planted 9000, 64 CPUs, 512.0 GiB\n");
+    assert_says(s.answers, "Run      quick on box (podman, virtual: kvm), ");
+    release(&s);
+}
+
 /* The spread is planted, so that the loss that could be shown is known by the judge's own
  * formula for one such case: the grade lies where that is, and not at the smallest of the cases. */
 static char grade_of_spread(struct planted *p, double spread)
@@ -703,6 +739,8 @@ int main(void)
 #define PLANTED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         PLANTED(a_healthy_machine_is_said_to_be),
+        PLANTED(a_container_has_what_it_is_allowed),
+        PLANTED(a_container_without_limits_has_all),
         PLANTED(grades_follow_the_smallest_loss),
         PLANTED(a_wider_spread_is_b),
         PLANTED(a_wide_one_is_c),

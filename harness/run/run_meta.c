@@ -199,15 +199,25 @@ int run_has_wrong(const char *path, bool *wrong, char *error, size_t len)
     return 0;
 }
 
+/* A run that was resumed has the cost of its earlier sessions. */
+static void add_cost(json_t *cost, const json_t *before, const char *key, uint64_t ns)
+{
+    double ms = json_number_value(json_object_get(before, key)) + (double)ns * 1e-6;
+
+    json_object_set_new(cost, key, json_real(ms));
+}
+
 void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
                      uint64_t benchmarks_ns)
 {
     char utc[24];
+    const json_t *before = json_object_get(meta, "harness_cost");
+    json_t *cost = json_object();
 
+    add_cost(cost, before, "planning_ms", planned_ns);
+    add_cost(cost, before, "storing_ms", stored_ns);
+    add_cost(cost, before, "benchmarks_ms", benchmarks_ns);
     json_object_set_new(meta, "state", json_string(state));
     json_object_set_new(meta, "finished_utc", json_string(clock_utc(utc, sizeof(utc))));
-    json_object_set_new(meta, "harness_cost",
-                        json_pack("{s:f, s:f, s:f}", "planning_ms", (double)planned_ns * 1e-6,
-                                  "storing_ms", (double)stored_ns * 1e-6, "benchmarks_ms",
-                                  (double)benchmarks_ns * 1e-6));
+    json_object_set_new(meta, "harness_cost", cost);
 }

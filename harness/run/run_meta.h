@@ -41,7 +41,8 @@ int run_meta_same(const json_t *meta, char *error, size_t len);
 /* Does a row of this run folder say wrong data? 0, or as run_folder_load(). */
 int run_has_wrong(const char *path, bool *wrong, char *error, size_t len);
 
-/* The end of a run: its state, its time, and the time that the harness itself took. */
+/* The end of a run: its state, its time, and where the time went. These are of this session, and
+ * are added to those of the sessions before it. */
 void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
                      uint64_t benchmarks_ns);
 

@@ -344,6 +344,7 @@ END
     "$plumb" run --resume r --no-report
     cmp r/null.csv before/null.csv
     cmp r/plan.csv before/plan.csv
+    [ "$(grep benchmarks_ms r/run.json)" = "$(grep benchmarks_ms before/run.json)" ]
 }
 
 @test "resume keeps what failed; with --retry it is launched again, but for wrong data" {

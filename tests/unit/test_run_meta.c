@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.json of a run that was measured in several sessions. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "harness/run/run_meta.h"
+
+#define MS 1000000u
+
+static void assert_cost(const json_t *meta, const char *key, double ms)
+{
+    const json_t *cost = json_object_get(meta, "harness_cost");
+
+    assert_float_equal(json_number_value(json_object_get(cost, key)), ms, 1e-6);
+}
+
+static void costs_of_resumed_sessions_add_up(void **state)
+{
+    json_t *meta = json_object();
+
+    (void)state;
+    run_meta_finish(meta, "interrupted", 1 * MS, 2 * MS, 300 * MS);
+    assert_cost(meta, "planning_ms", 1);
+    assert_cost(meta, "benchmarks_ms", 300);
+    run_meta_finish(meta, "complete", 3 * MS, 4 * MS, 50 * MS);
+    assert_string_equal(json_string_value(json_object_get(meta, "state")), "complete");
+    assert_cost(meta, "planning_ms", 4);
+    assert_cost(meta, "storing_ms", 6);
+    assert_cost(meta, "benchmarks_ms", 350);
+    json_decref(meta);
+}
+
+/* Of a run that was killed in its first session no cost is known. */
+static void a_session_after_a_killed_one_has_its_own_cost(void **state)
+{
+    json_t *meta = json_pack("{s:n}", "harness_cost");
+
+    (void)state;
+    run_meta_finish(meta, "complete", 0, 0, 50 * MS);
+    assert_cost(meta, "benchmarks_ms", 50);
+    json_decref(meta);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(costs_of_resumed_sessions_add_up),
+        cmocka_unit_test(a_session_after_a_killed_one_has_its_own_cost),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -14,8 +14,8 @@
 #include "harness/report/combine.h"
 #include "harness/report/shares.h"
 #include "harness/report/show.h"
-#include "harness/text.h"
 #include "harness/report/told.h"
+#include "harness/text.h"
 
 /* What the launch was asked for; "" where the choice was left to the benchmark. Of several values the row says which it
  * was, and of a launch that is in no plan nobody knows: it is taken as asked for. */

@@ -215,15 +215,15 @@ static void an_unknown_gpu_is_worked_out(void **state)
 // 989.4, at 1830 MHz. The H20 has the clock and the multiprocessors of that, and 148 by its sheet.
 static void a_datasheet_below_the_clock_is_no_limit(void **state)
 {
-    json_t *out = join(
-        *state, "{\"gpus\": {\"devices\": ["
-                " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\","
-                "  \"compute_capability\": \"9.0\", \"sms\": 132, \"sm_max_mhz\": 1980,"
-                "  \"memory_gbytes_per_s\": 3352.32},"
-                " {\"name\": \"NVIDIA H20\", \"nature\": \"physical\","
-                "  \"compute_capability\": \"9.0\", \"sms\": 78, \"sm_max_mhz\": 1980,"
-                "  \"memory_gbytes_per_s\": 4100},"
-                " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\"}]}}");
+    json_t *out =
+        join(*state, "{\"gpus\": {\"devices\": ["
+                     " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\","
+                     "  \"compute_capability\": \"9.0\", \"sms\": 132, \"sm_max_mhz\": 1980,"
+                     "  \"memory_gbytes_per_s\": 3352.32},"
+                     " {\"name\": \"NVIDIA H20\", \"nature\": \"physical\","
+                     "  \"compute_capability\": \"9.0\", \"sms\": 78, \"sm_max_mhz\": 1980,"
+                     "  \"memory_gbytes_per_s\": 4100},"
+                     " {\"name\": \"NVIDIA H100 80GB HBM3\", \"nature\": \"physical\"}]}}");
     has(out, "gpu.0.bf16_tflops", 1070.5306, "TFLOP/s", "nvml");
     has(out, "gpu.0.fp8_tflops", 2141.0611, "TFLOP/s", "nvml");
     has(out, "gpu.0.memory_gbytes_per_s", 3352.4, "GB/s", "datasheet");

@@ -64,7 +64,8 @@ static void test_natures(void **state)
         if (!strcmp(c->cpu, METAL_CPU))
             put_metal(&s);
         scratch_put(&s, "proc/cpuinfo", c->cpu);
-        scratch_put(&s, "usr/share/misc/pci.ids", "1002  AMD\n\t740f  Aldebaran\n\t74b5  Aqua VF\n");
+        scratch_put(&s, "usr/share/misc/pci.ids",
+                    "1002  AMD\n\t740f  Aldebaran\n\t74b5  Aqua VF\n");
         put_device(&s, c->id, c->subsystem, c->class_code);
         assert_int_equal(probe_machine(s.root, &machine), 0);
         d = json_array_get(json_object_get(machine, "pci"), 0);

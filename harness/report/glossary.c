@@ -25,6 +25,7 @@ static const struct document_term terms[] = {
     {"normal",
      "The whole interval lies above the share of the limit below which this test is low."},
     {"low", "The whole interval lies below that share."},
+    {"slow", "One device or link is slower than others of its kind. The note names it."},
     {"undecided",
      "The interval reaches across that share, or there is none: more launches decide."},
     {"best of", "So many cases were measured, and this one is the best: chance alone puts it above "

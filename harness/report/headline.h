@@ -21,6 +21,7 @@
 enum verdict_kind {
     VERDICT_NORMAL,
     VERDICT_LOW,
+    VERDICT_SLOW,      /* beside its like: another GPU, another pair */
     VERDICT_ABOVE,     /* the limit */
     VERDICT_UNDECIDED, /* the interval reaches across what is called low, or there is none */
     VERDICT_NOT_JUDGED,
@@ -44,6 +45,7 @@ struct verdict {
     const char *range; /* undecided: the shares of the limit that it may have, "31 % to 76 %" */
     double low_below;  /* the share of the limit, in %, that it was judged by; 0: it was not */
     const char *look;  /* the last remark that somebody should look into; NULL: none */
+    const struct report_case *look_case; /* the case that `look` is on; NULL: the best one */
     struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };
 
@@ -118,6 +120,11 @@ bool point_has_failed(const struct report_point *p);
 
 /* The worst case of a test decides, whatever was found of the best one. */
 void verdict_lost_cases(struct pool *pool, struct verdict *v, const struct headline_lost *lost);
+
+/* Adds a remark that somebody should look into: what is normal by its limit is "slow" then. c: the
+ * case to look at, or NULL. */
+void verdict_look(struct pool *pool, struct verdict *v, const char *text,
+                  const struct report_case *c);
 
 /* rule NULL: its share of the limit is shown, and not judged. */
 struct verdict verdict_no_case(struct pool *pool); /* of a run that lacks the case */

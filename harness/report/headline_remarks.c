@@ -2,20 +2,25 @@
 /* Remarks on headlines: see headline_remarks.h. */
 #include "harness/report/headline_remarks.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "harness/report/headline_cost.h"
 #include "harness/report/show.h"
 
-/* warn: somebody should look. */
-static void remark(const struct search *s, struct headline_run *h, const char *text, bool warn)
+static void remark(const struct search *s, struct headline_run *h, const char *text)
 {
     verdict_remark(&s->r->pool, &h->verdict, text);
-    if (!warn || !*text)
-        return;
-    h->verdict.look = text;
-    if (h->verdict.tone == TONE_NONE)
-        h->verdict.tone = TONE_LOW;
+}
+
+/* warn: somebody should look, at this case. */
+static void remark_case(const struct search *s, struct headline_run *h, const char *text, bool warn,
+                        const struct report_case *c)
+{
+    if (warn)
+        verdict_look(&s->r->pool, &h->verdict, text, c);
+    else
+        remark(s, h, text);
 }
 
 /* "8 GPUs alike", "7 of 8 GPUs, cuda:5 failed: 805.0 to 700.0, slowest: cuda:2". */
@@ -42,9 +47,9 @@ static void remark_gpus(const struct search *s, size_t run, struct headline_run 
 
     if (g.all < 2)
         return;
-    remark(s, h, describe_gpus(&s->r->pool, &g), behind || g.failed);
+    remark_case(s, h, describe_gpus(&s->r->pool, &g), behind, g.worst_case);
     if (behind)
-        remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case), false);
+        remark(s, h, verdict_device_findings(s->r, run, s->bench, g.worst_case));
 }
 
 /* Links of the same hosts by the same transport, at the size that tells most of them: the best case may be of another. */
@@ -62,12 +67,35 @@ static bool is_beside(const struct search *s, const struct matrix *m, const stru
     return false;
 }
 
+/* Of the slow pairs with the path of this case, the one that is furthest behind its kind. */
+static const struct report_case *slowest_pair(const struct matrix *m, const struct report_case *of)
+{
+    const char *path = report_param(m->bench, of, "path");
+    const struct report_case *slowest = NULL;
+    double most = 0;
+
+    for (size_t i = 0; i < m->n * m->n; i++) {
+        const struct matrix_cell *cell = &m->cells[i];
+
+        if (!cell->slow || strcmp(cell->path, path) != 0)
+            continue;
+        double behind = fabs(log(cell->point->value / cell->kind_median));
+
+        if (behind > most) {
+            most = behind;
+            slowest = cell->c;
+        }
+    }
+    return slowest;
+}
+
 /* Of pairs, the worst matter. */
 static void remark_pairs(const struct search *s, const struct matrices *matrices, size_t run,
                          struct headline_run *h)
 {
     for (size_t i = 0; i < matrices->n; i++) {
         const struct matrix *m = &matrices->all[i];
+        const struct report_case *slowest;
         const char *text;
         size_t slow;
 
@@ -76,10 +104,11 @@ static void remark_pairs(const struct search *s, const struct matrices *matrices
         if (!own && !is_beside(s, m, h->best, run))
             continue;
         text = matrix_summary(s->r, m, h->best, &slow);
+        slowest = slowest_pair(m, h->best);
         if (own || slow)
-            remark(s, h, text, slow && point_is_measured(h->point));
+            remark_case(s, h, text, slow && point_is_measured(h->point), slowest);
         for (size_t k = 0; k < m->n_slow_hosts; k++)
-            remark(s, h, matrix_host_text(s->r, m, k), point_is_measured(h->point));
+            remark_case(s, h, matrix_host_text(s->r, m, k), point_is_measured(h->point), slowest);
     }
 }
 
@@ -98,11 +127,11 @@ static void remark_scaling(const struct search *s, const struct headlines *out, 
 
     if (strcmp(h->best->metric, "busbw") != 0)
         return;
-    remark(s, h, scaling_remark(s->r, &out->scalings, h->best, run), false);
+    remark(s, h, scaling_remark(s->r, &out->scalings, h->best, run));
     above = scaling_above_text(s->r, s->bench, h->best, run, &explained);
-    remark(s, h, explained ? above : "", false); /* else the verdict has said all there is */
+    remark(s, h, explained ? above : ""); /* else the verdict has said all there is */
     late = is_pipe_begun(s, out) ? "" : stragglers_text(s->r, &out->stragglers, s->bench, run);
-    remark(s, h, late, *late && point_is_measured(h->point));
+    remark_case(s, h, late, point_is_measured(h->point), NULL);
 }
 
 /* Of a model's gradients: which bucket is best, and whether it is apart from the next. */
@@ -112,7 +141,7 @@ static void remark_buckets(const struct search *s, const struct bucket_sweeps *a
     for (size_t i = 0; i < all->n; i++)
         for (size_t k = 0; all->all[i].run == run && k < all->all[i].n; k++)
             if (all->all[i].points[k].c == h->best)
-                remark(s, h, all->all[i].best, false);
+                remark(s, h, all->all[i].best);
 }
 
 /* What stands beside the best case: the same on the other GPUs, and with one thing changed. */
@@ -120,11 +149,11 @@ void headline_remarks(const struct search *s, const struct headlines *out, size_
                       struct headline_run *h)
 {
     if (s->rule && s->rule->flags & HEADLINE_COST)
-        remark(s, h, headline_cost(s->r, s->bench, h->best, run), false);
+        remark(s, h, headline_cost(s->r, s->bench, h->best, run));
     remark_gpus(s, run, h);
     remark_pairs(s, &out->matrices, run, h);
     if (h->point->n_values)
         remark_scaling(s, out, run, h);
     remark_buckets(s, &out->buckets, run, h);
-    remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run), false);
+    remark(s, h, contrast_remarks(s->r, &out->contrasts, s->bench, s->in, h->best, run));
 }

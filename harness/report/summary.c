@@ -480,12 +480,19 @@ static const char *without(const struct scene *s, const char *arguments, const c
     return pool_text(s->pool, "%.*s%s", (int)(at - arguments), arguments, end);
 }
 
-/* The launch's own command; "" where it needs other hosts. */
+/* The case to look closer at: what is slow beside its like, and not the best of them. */
+static const struct report_case *look_at(const struct headline_run *at)
+{
+    return at->verdict.look_case ? at->verdict.look_case : at->best;
+}
+
+/* The command of the launch; "" where it needs other hosts. */
 static const char *command_of(const struct scene *s, const struct headline *h)
 {
     const struct table *plan = &s->r->runs[s->run].plan;
     const struct report_rows *rows = &h->bench->rows[s->run];
-    const char *id = row_text(rows, h->runs[s->run].point->rows[0], FIELD_CASE);
+    const struct report_point *point = &look_at(&h->runs[s->run])->points[s->run];
+    const char *id = row_text(rows, point->rows[0], FIELD_CASE);
     size_t column = table_column(plan, "case"), hosts = table_column(plan, "hosts");
     size_t from = table_column(plan, "from"), i;
     const char *arguments;
@@ -533,8 +540,9 @@ static void answer_weakest(const struct scene *s)
         document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
     if (any_failed(s)) /* that comes first */
         return;
-    why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, at->best);
-    why = *why || !is_weak(at) || is_kind(at, VERDICT_UNDECIDED) ? why : at->point->reason;
+    why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, look_at(at));
+    if (!*why && is_weak(at) && !is_kind(at, VERDICT_UNDECIDED))
+        why = look_at(at)->points[s->run].reason;
     if (*why)
         document_answer_more(s->d, shortened(s, why), "");
     command = command_of(s, &s->h->all[i]);

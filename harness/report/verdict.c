@@ -93,6 +93,7 @@ static struct verdict of_kind(enum verdict_kind kind)
     } kinds[] = {
         [VERDICT_NORMAL] = {"normal", TONE_NONE},
         [VERDICT_LOW] = {"low", TONE_LOW},
+        [VERDICT_SLOW] = {"slow", TONE_LOW},
         [VERDICT_ABOVE] = {"above limit", TONE_LOW},
         [VERDICT_UNDECIDED] = {"undecided", TONE_NONE},
         [VERDICT_NOT_JUDGED] = {"not judged", TONE_NONE},
@@ -290,6 +291,25 @@ void verdict_lost_cases(struct pool *pool, struct verdict *v, const struct headl
         take_kind(v, VERDICT_WRONG);
     else if (v->kind != VERDICT_FAILED)
         take_kind(v, VERDICT_PARTLY_FAILED);
+}
+
+/* By its limit nothing is amiss with it, as far as is known. */
+static bool is_unalarmed(const struct verdict *v)
+{
+    return v->kind == VERDICT_NORMAL || v->kind == VERDICT_UNDECIDED ||
+           v->kind == VERDICT_NOT_JUDGED || v->kind == VERDICT_NO_LIMIT;
+}
+
+void verdict_look(struct pool *pool, struct verdict *v, const char *text,
+                  const struct report_case *c)
+{
+    if (!*text)
+        return;
+    verdict_remark(pool, v, text);
+    v->look = text;
+    v->look_case = c;
+    if (is_unalarmed(v))
+        take_kind(v, VERDICT_SLOW);
 }
 
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,

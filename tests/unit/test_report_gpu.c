@@ -781,7 +781,11 @@ static void slow_pairs_are_named(void **state)
          "4 pairs (4 NVLinks): 90.00 to 54.00, slowest: cuda:3 -> cuda:2, 1 slow for its kind; "
          "2 pairs (SYS) alike: 20.00; 12 of 13 pairs (link not known): 20.00 to 16.00, slowest: "
          "cuda:1 -> cuda:4, 1 slow for its kind");
-    assert_int_equal(line(&h, "GPU peers", "peer access")->runs[0].verdict.tone, TONE_LOW);
+    const struct verdict *v = &line(&h, "GPU peers", "peer access")->runs[0].verdict;
+    assert_int_equal(v->kind, VERDICT_SLOW);
+    assert_non_null(v->look_case); /* the slowest pair for its kind, and not the best pair */
+    assert_string_equal(report_param(&r.benches[0], v->look_case, "source"), "cuda:3");
+    assert_string_equal(report_param(&r.benches[0], v->look_case, "destination"), "cuda:2");
     report_release(&r);
 }
 

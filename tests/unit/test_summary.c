@@ -24,6 +24,7 @@
     "\"2026-11-23T12:02:03Z\", \"harness_cost\": {\"benchmarks_ms\": 120000}, " MACHINE "}\n"
 
 static const char *const memory_params[] = {"op", "stores", "size", "level"};
+static const char *const gpu_params[] = {"device", "op", "size", "level"};
 static const char *const net_params[] = {"transport", "pattern", "size"};
 
 struct planted {
@@ -107,9 +108,9 @@ static void plant(struct rows *r, const struct plant *what)
             row.value = NAN;
         row_print_csv(r->out, &row);
         fprintf(r->p->plan,
-                "%s,0001,1,%s,%u,%s,--op %s --size 1 --budget 200ms --warmup 100ms,60\n",
+                "%s,0001,1,%s,%u,%s,--%s %s --size 1 --budget 200ms --warmup 100ms,60\n",
                 what->status && !strcmp(what->status, "failed") ? "fail" : "done", id, i + 1,
-                r->bench, what->values[0]);
+                r->bench, r->params[0], what->values[0]);
     }
 }
 
@@ -693,6 +694,37 @@ static void the_lowest_share_of_what_is_called_low_is_weakest(void **state)
     release(&s);
 }
 
+/* The best GPU is near its limit: the one to look at is the slow one. */
+static void the_slow_gpu_is_looked_at_and_not_the_best(void **state)
+{
+    static const char *const names[] = {"cuda:0", "cuda:1", "cuda:2", "cuda:3"};
+    struct rows r = begin(*state, "memory", gpu_params, 4);
+
+    for (size_t i = 0; i < 4; i++) {
+        struct plant p = triad;
+        bool slow = i == 2;
+
+        p.values[0] = names[i];
+        p.values[1] = "triad";
+        p.values[2] = "1073741824";
+        p.values[3] = "HBM";
+        p.value = slow ? 50 : 90 + 0.1 * (double)i;
+        p.reason = slow ? "ECC errors were corrected" : "";
+        plant(&r, &p);
+    }
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "Weakest  slow: GPU memory, triad: 4 GPUs: 90.30 to 50.00, slowest: "
+                           "cuda:2\n"
+                           "         ECC errors were corrected\n"
+                           "         to look closer: plumb memory --device cuda:2 --size 1\n");
+    assert_says(s.answers, "Healthy  no component is proven to be\n");
+    assert_says(s.table, "slow (1)\n");
+    assert_not(s.table, "normal");
+    release(&s);
+}
+
 /* What is proven to be low is named before what may be lower, or may not. */
 static void a_proven_loss_comes_before_a_likely_one(void **state)
 {
@@ -765,6 +797,7 @@ int main(void)
         PLANTED(a_skipped_case_hides_no_failed_one),
         PLANTED(a_simulated_device_says_nothing_of_this_machine),
         PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
+        PLANTED(the_slow_gpu_is_looked_at_and_not_the_best),
         PLANTED(a_proven_loss_comes_before_a_likely_one),
         cmocka_unit_test(reference_runs_have_an_answer),
     };

@@ -142,8 +142,8 @@ struct bench_limit {
     const char *figures; /* "f64_tensor_tflops f64_tflops"; of several the highest. NULL of links */
     double times;        /* of the limit: 2 for the sum of both directions; 0: once */
     const char *remark;  /* before the limit's source: "both directions" */
-    /* Why a value may exceed it, where `times` is below 1. The limit is then that value, up to the whole
-     * figure, and this is the remark. NULL: no value may. */
+    /* Why a value may exceed it, where `times` is below 1. The limit is then the whole figure, and
+     * this is the remark. NULL: no value may. */
     const char *exceeded;
 };
 

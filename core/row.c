@@ -76,7 +76,7 @@ const struct row_column row_columns[] = {
      "node: the most that any algorithm gets through each node's links; empty: what the link "
      "itself carries"},
     {"limit_raised_from", ROW_NUMBER, AT(limit_raised_from),
-     "the limit that the value exceeded, and that is raised to the value; empty: it did not"},
+     "the limit that the value exceeded, before it was raised; empty: it did not"},
     {"limit_source", ROW_TEXT, AT(limit_source),
      "for people: where the limit comes from, or why there is none"},
     {"percent_of_limit", ROW_NUMBER, AT(percent_of_limit), "100 * value / limit"},

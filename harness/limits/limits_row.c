@@ -185,8 +185,8 @@ static void read_addresses(struct subject *s)
     snprintf(s->address[1], ADDRESS_BYTES, "%s", two ? cell + n + 1 : "");
 }
 
-/* The rule's share of the figure. A value shows that more is possible, up to the whole figure: true
- * when noise and rounding no longer explain it. */
+/* The rule's share of the figure. A value above it that noise and rounding do not explain shows that
+ * the whole figure is possible: true. */
 static bool raise_limit(const struct bench_limit *rule, double figure, double value,
                         struct joined_limit *out)
 {
@@ -197,9 +197,11 @@ static bool raise_limit(const struct bench_limit *rule, double figure, double va
     if (!rule->exceeded || !(value > limit))
         return false;
     out->value = fmin(value, fmax(figure, limit));
-    if (value > LIMIT_EXCEEDED_PERCENT / 100 * limit)
-        out->raised_from = limit;
-    return !isnan(out->raised_from);
+    if (!(value > LIMIT_EXCEEDED_PERCENT / 100 * limit))
+        return false;
+    out->value = fmax(figure, limit);
+    out->raised_from = limit;
+    return true;
 }
 
 static void fill(const struct subject *s, const struct bench_limit *rule, struct found found,

@@ -213,9 +213,9 @@ static const char *size_text(struct pool *pool, const json_t *value)
 
     if (!json_is_number(value))
         return "";
-    for (; bytes >= 1024 && u < 4; u++)
+    for (; bytes >= 1023.5 && u < 4; u++) /* what is rounded to 1024 is 1 of the next unit */
         bytes /= 1024;
-    return pool_text(pool, "%.3g %s", bytes, units[u]);
+    return pool_text(pool, bytes < 100 ? "%.3g %s" : "%.0f %s", bytes, units[u]);
 }
 
 /* A fact of run.json by its place. */

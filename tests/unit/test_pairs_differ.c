@@ -135,6 +135,35 @@ static void test_same(void **state)
     pairs_release(&p);
 }
 
+#define MEMORY(bytes) "{\"schema\": 1, \"machine\": {\"memory\": {\"total_bytes\": " bytes "}}}"
+
+/* Three digits, and all those before the point. */
+static void test_sizes(void **state)
+{
+    static const struct {
+        const char *bytes[2], *texts[2];
+    } sizes[] = {
+        {{"1084479242240", "1073741824000"}, {"1010 GiB", "1000 GiB"}},
+        {{"25254494208", "107911053312"}, {"23.5 GiB", "100 GiB"}},
+        {{"1098437885952", "1099511627776"}, {"1023 GiB", "1 TiB"}},
+        {{"1099511627775", "1098437885952"}, {"1 TiB", "1023 GiB"}},
+        {{"5497558138880000", "68719476736"}, {"5000 TiB", "64 GiB"}},
+    };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        struct machine_difference *d;
+        char texts[2][128];
+        size_t n;
+
+        for (size_t k = 0; k < 2; k++)
+            snprintf(texts[k], sizeof(texts[k]), MEMORY("%s"), sizes[i].bytes[k]);
+        struct pairs p = differ(*state, texts[0], texts[1], &d, &n);
+        assert_int_equal(n, 1);
+        expect(&d[0], "memory", sizes[i].texts[0], sizes[i].texts[1], "Memory, Copies, GPU memory");
+        pairs_release(&p);
+    }
+}
+
 #define CARD(address, width)                                                                       \
     "{\"address\": \"" address "\", \"kind\": \"infiniband\", \"vendor_id\": \"15b3\", "           \
     "\"device_id\": \"1021\", \"name\": \"ConnectX-7\", \"link\": {\"now_width\": " width          \
@@ -357,6 +386,7 @@ int main(void)
         TEST(test_settings),
         TEST(test_silence),
         TEST(test_same),
+        TEST(test_sizes),
         TEST(test_devices_are_matched_by_model),
         TEST(test_devices),
         TEST(test_a_device_on_one_side_alone),

@@ -66,7 +66,7 @@ static enum limit_kind kind_of(const struct report_rows *rows, size_t row)
  * are one, too. */
 struct found {
     const char *host, *place;
-    double rate;
+    double rate, middle; /* middle: the median of those at its place */
 };
 
 struct places {
@@ -107,7 +107,7 @@ static void note(struct places *p, const struct report_rows *rows, size_t row, c
     double rate = row_number(rows, row, field);
 
     if (*place && rate > 0 && isfinite(rate))
-        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate};
+        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate, NAN};
 }
 
 /* A value that raised its own row's limit counts for other rows where it is sure: one that is
@@ -136,18 +136,36 @@ static void keep_best(struct places *p)
 
     if (p->n)
         qsort(p->all, p->n, sizeof(*p->all), best_first);
-    for (size_t i = 0; i < p->n; i++)
-        if (!n || by_place(&p->all[n - 1], &p->all[i]))
-            p->all[n++] = p->all[i];
+    for (size_t i = 0, next; i < p->n; i = next) {
+        for (next = i; next < p->n && !by_place(&p->all[i], &p->all[next]);)
+            next++;
+        p->all[n] = p->all[i];
+        p->all[n++].middle = p->all[i + (next - i - 1) / 2].rate; /* of two the best */
+    }
     p->n = n;
+}
+
+static const struct found *find_place(const struct places *p, const char *host, const char *place)
+{
+    const struct found key = {host, place, NAN, NAN};
+
+    return p->n ? bsearch(&key, p->all, p->n, sizeof(*p->all), by_place) : NULL;
 }
 
 static double best_at(const struct places *p, const char *host, const char *place)
 {
-    const struct found key = {host, place, NAN};
-    const struct found *at = p->n ? bsearch(&key, p->all, p->n, sizeof(*p->all), by_place) : NULL;
+    const struct found *at = find_place(p, host, place);
 
     return at ? at->rate : NAN;
+}
+
+static double middle_limit(struct pool *pool, const struct places *p,
+                           const struct report_rows *rows, size_t row)
+{
+    const struct found *at =
+        find_place(p, row_text(rows, row, FIELD_HOST), made_of(pool, rows, row));
+
+    return at ? at->middle : NAN;
 }
 
 static double best_limit(struct pool *pool, const struct places *p, const struct report_rows *rows,
@@ -187,8 +205,11 @@ int combine_ceilings(struct report *r, size_t run)
         size_t n = rows->table ? rows->table->n_rows : 0;
 
         rows->limits = pool_alloc(&r->pool, n, sizeof(*rows->limits));
-        for (size_t row = 0; rows->limits && row < n; row++)
+        rows->middle_limits = pool_alloc(&r->pool, n, sizeof(*rows->middle_limits));
+        for (size_t row = 0; rows->limits && rows->middle_limits && row < n; row++) {
             rows->limits[row] = best_limit(&r->pool, &places, rows, row);
+            rows->middle_limits[row] = middle_limit(&r->pool, &places, rows, row);
+        }
     }
     free(places.all);
     return r->pool.failed ? -ENOMEM : 0;
@@ -204,6 +225,7 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
         if (!is_usable(rows, p->rows[i]) || isnan(limit))
             continue;
         p->limit = fmax(p->limit, limit); /* NaN: the first */
+        p->middle_limit = fmax(p->middle_limit, rows->middle_limits[p->rows[i]]);
         if (kind_of(rows, p->rows[i]) == LIMIT_OUTDATED)
             p->outdated = true;
         if (kind_of(rows, p->rows[i]) == LIMIT_REFERENCE || p->outdated)
@@ -385,7 +407,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
 {
     double *scratch = pool_alloc(pool, p->n_rows, sizeof(*scratch));
 
-    p->value = p->low = p->high = p->limit = p->percent = p->p999 = NAN;
+    p->value = p->low = p->high = p->limit = p->middle_limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
     p->limit_link = p->limit_scope = p->carrier_device = "";
     if (!scratch || !p->n_rows)

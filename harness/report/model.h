@@ -82,6 +82,7 @@ struct report_rows {
     size_t fields[FIELDS]; /* columns */
     size_t *params;        /* columns of the benchmark's parameters; TABLE_NO_COLUMN: not there */
     double *limits; /* of each row, by the best ceilings that the run measured at its place; NaN */
+    double *middle_limits; /* the median of the limits that are made as this row's; NaN: none */
 };
 
 const char *row_text(const struct report_rows *rows, size_t row, enum row_field field);
@@ -99,6 +100,7 @@ struct report_point {
     size_t n_twice;     /* launches that measured their ceiling before and after the samples */
     size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
     double unsteady;    /* by the largest share; 0: none */
+    double middle_limit; /* the median of the limits that are made as this one; NaN: none */
     bool reference;     /* the limit is none, but what the same work reached: core/row_facts.h */
     bool outdated;      /* so is it, because an earlier version measured it */
     size_t n_two;       /* launches whose own samples fall on two levels */

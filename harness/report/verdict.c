@@ -312,6 +312,18 @@ void verdict_look(struct pool *pool, struct verdict *v, const char *text,
         take_kind(v, VERDICT_SLOW);
 }
 
+/* The best ceiling of a run may be that of one launch alone. */
+static void add_lone_ceiling(struct pool *pool, const struct report_point *p, const char *unit,
+                             struct verdict *v)
+{
+    if (p->limit > (1 + CEILING_UNSTEADY) * p->middle_limit)
+        verdict_remark(
+            pool, v,
+            pool_text(pool,
+                      "the limit is the best that the run measured, %s %s; the median is %s %s",
+                      show_number(pool, p->limit), unit, show_number(pool, p->middle_limit), unit));
+}
+
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
                             const struct report_case *c, const struct bench_headline *rule)
 {
@@ -329,6 +341,7 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     add_throttling(&r->pool, p, &v);
     add_noise(&r->pool, p, c->unit, &v);
     add_lost_launches(&r->pool, p, &v);
+    add_lone_ceiling(&r->pool, p, c->unit, &v);
     verdict_remark(&r->pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
     verdict_remark(&r->pool, &v, p->reason);
     return v;

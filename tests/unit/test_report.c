@@ -516,6 +516,48 @@ static void ceilings_of_one_place_are_shared(void **state)
     report_release(&r);
 }
 
+/* The case of five launches whose ceilings are these. */
+static const char *said_of_ceilings(const struct fake_run *f, const double *limits, char *text,
+                                    size_t len)
+{
+    struct writer w = begin(f, "memory", memory_params, 4);
+
+    for (size_t i = 0; i < 5; i++) {
+        struct row row = memory_row("1", i + 1, 80);
+
+        row.limit = row.ceiling = limits[i];
+        row.limit_kind = "measured";
+        row.ceiling_place = "loads";
+        row.ceiling_share = 1;
+        row.ceiling_fill = 0;
+        add(&w, &row, (const char *[]){"triad", "nt", "67108864", "DRAM"});
+    }
+    end(&w);
+    struct report r = loaded(f);
+    struct headlines h = headlines_of(&r);
+    assert_near(only_point(&r)->limit, limits[4]);
+    snprintf(text, len, "%s", verdict_said(&line_of(&h, "Memory", "triad")->runs[0].verdict));
+    report_release(&r);
+    return text;
+}
+
+static void a_ceiling_of_one_launch_alone_is_noted(void **state)
+{
+    char text[1024];
+
+    assert_non_null(strstr(
+        said_of_ceilings(*state, (double[]){87, 82, 86, 85, 164}, text, sizeof(text)),
+        "the limit is the best that the run measured, 164.0 GB/s; the median is 86.00 GB/s"));
+}
+
+static void ceilings_that_are_near_are_not_noted(void **state)
+{
+    char text[1024];
+
+    assert_null(strstr(said_of_ceilings(*state, (double[]){87, 82, 86, 85, 94}, text, sizeof(text)),
+                       "the limit is the best"));
+}
+
 /* Two of three launches found another ceiling afterwards: said once, with the worst, and marked. */
 static void unsteady_ceilings_are_one_note(void **state)
 {
@@ -1429,6 +1471,8 @@ int main(void)
         TEST(verdicts_are_plain),
         TEST(the_best_ceiling_of_a_run_counts),
         TEST(ceilings_of_one_place_are_shared),
+        TEST(a_ceiling_of_one_launch_alone_is_noted),
+        TEST(ceilings_that_are_near_are_not_noted),
         TEST(unsteady_ceilings_are_one_note),
         TEST(a_reference_is_not_judged),
         TEST(a_low_value_names_the_finding),

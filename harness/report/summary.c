@@ -417,10 +417,31 @@ static const char *failed_reason(const struct scene *s, const struct headline_ru
     return own ? at->point->reason : at->lost.first->points[s->run].reason;
 }
 
+/* "memory (2), copy (1)": cases with wrong data of each benchmark; "" where there is none, or where a
+ * test of the table tells of wrong data already. */
+static const char *wrong_elsewhere(const struct scene *s)
+{
+    const char *text = "";
+
+    for (size_t i = 0; i < s->h->n; i++)
+        if (is_kind(line(s, i), VERDICT_WRONG))
+            return "";
+    for (size_t i = 0; i < s->r->n_benches; i++) {
+        const struct report_bench *b = &s->r->benches[i];
+        size_t n = 0;
+
+        for (size_t k = 0; k < b->n_cases; k++)
+            n += b->cases[k].points[s->run].n_rows && point_is_wrong(&b->cases[k].points[s->run]);
+        if (n)
+            text = pool_text(s->pool, "%s%s%s (%zu)", text, *text ? ", " : "", b->name, n);
+    }
+    return *text ? pool_text(s->pool, "wrong data in cases of %s: see the rows", text) : "";
+}
+
 static void answer_failed(const struct scene *s)
 {
     size_t n = 0;
-    const char *names = "", *reason = "";
+    const char *names = "", *reason = "", *elsewhere = wrong_elsewhere(s);
 
     for (size_t i = 0; i < s->h->n; i++) {
         const struct headline_run *at = line(s, i);
@@ -432,12 +453,16 @@ static void answer_failed(const struct scene *s)
     }
     if (n > FAILED_MAX)
         names = pool_text(s->pool, "%s; %zu more", names, n - FAILED_MAX);
+    if (!n && *elsewhere)
+        document_answer(s->d, "Failed", "beside the table", TONE_BAD, elsewhere);
     if (!n)
         return;
     document_answer(s->d, "Failed", pool_text(s->pool, "%zu of %zu tests", n, s->h->n), TONE_BAD,
                     names);
     if (*reason)
         document_answer_more(s->d, shortened(s, reason), "");
+    if (*elsewhere)
+        document_answer_more(s->d, elsewhere, "");
 }
 
 /* How near it is to what is called low: above the limit comes before all, for then the limit or the

@@ -594,6 +594,25 @@ static void wrong_data_is_never_healthy(void **state)
     release(&s);
 }
 
+/* The table has the largest size; a smaller one gave wrong data. */
+static void wrong_data_beside_the_table_is_told(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    plant(&r, &p);
+    p.values[2] = "65536";
+    p.status = "wrong";
+    p.is_lost = true;
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers,
+                "Failed   beside the table: wrong data in cases of memory (1): see the rows\n");
+    release(&s);
+}
+
 /* Stores that bypass the caches gave wrong data; the regular ones are fine, and no excuse. */
 static void assert_lost(struct planted *planted, const char *status, const char *lost,
                         const char *word)
@@ -791,6 +810,7 @@ int main(void)
         PLANTED(a_loss_beyond_a_grade_does_not_read_as_its_bound),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),
+        PLANTED(wrong_data_beside_the_table_is_told),
         PLANTED(wrong_data_is_never_healthy),
         PLANTED(wrong_data_of_one_case_is_never_healthy),
         PLANTED(a_failed_case_beside_a_good_one_is_never_healthy),

@@ -26,6 +26,9 @@
     "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
     "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
     "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "
+/* By the watcher: the shell beside it may put a last file there before it ends, and so keep the
+ * folder from going the first time. */
+#define SCRIPT_REMOVE "for i in 1 2 3; do rm -rf \"$d\"; [ -e \"$d\" ] || break; sleep 1; done "
 #define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
 
 /*
@@ -45,7 +48,7 @@ static const char script_group[] =
     "[ $f != 0 ] && b=peer; "
     "v=$(\"$x\" --version 2>&1 </dev/null); c=$?; v=$(printf \"%s\\n\" \"$v\" | head -n 1); "
     "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
-    "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP; "
+    "d=; p=; q=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
     "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
     "d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
     "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; "
@@ -67,7 +70,7 @@ static const char script_group[] =
     "else while IFS= read -r l; do :; done <&3; fi; exec 3<&-; kill $p; kill -CONT $p; "
     "for i in 1 2 3; do a=; for k in $p; do kill -0 $k && a=1; done; [ \"$a\" ] || break; sleep 1; "
     "done; "
-    "kill -9 $p; kill $q; rm -rf \"$d\" ) >/dev/null 2>&1 & w=$! ; "
+    "kill -9 $p; kill $q; " SCRIPT_REMOVE ") >/dev/null 2>&1 & w=$! ; "
     "c=0; for k in $p; do wait $k; e=$?; [ $c != 0 ] || c=$e; done; p=; wait $q; "
     "[ $m = join ] && exit $c; "
     "[ $f = 0 ] || { [ $c -gt 128 ] && { sleep 7; exit $c; }; exit 0; }; "
@@ -114,7 +117,7 @@ static const char script_pair[] =
     "[ $c = 0 ] || { printf \"plumb-missing %s %s|%s\\n\" $t \"$h\" \"$v\"; exit 127; }; "
     "printf \"plumb-$b %s %s|%s\\n\" $t \"$h\" \"$v\"; "
     "[ $r = 0 ] || exec \"$x\" \"$@\"; "
-    "d=; p=; w=; trap \"exit 143\" TERM INT HUP; "
+    "d=; p=; w=; trap \"exit 143\" TERM INT HUP PIPE; "
     "trap \"kill \\$p \\$w 2>/dev/null; rm -rf \\\"\\$d\\\"\" EXIT; " SCRIPT_SWEEP
     "[ $m = listen ] || d=$(mktemp -d \"${TMPDIR:-/tmp}/plumb.XXXXXX\") || "
     "{ printf \"plumb-missing %s %s|no folder for its rows\\n\" $t \"$h\"; exit 1; }; " SCRIPT_OWN
@@ -124,7 +127,7 @@ static const char script_pair[] =
     "lead) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" --samples \"$d/s\" >\"$d/r\" 3<&- & ;; "
     "*) printf \"%s\\n\" \"$s\" | \"$x\" \"$@\" 3<&- & ;; esac; p=$! ; s=; "
     "[ $m = ranks ] || { ( trap - EXIT; while IFS= read -r l; do :; done; kill $p; kill -CONT $p; "
-    "for i in 1 2 3; do kill -0 $p || break; sleep 1; done; kill -9 $p; rm -rf \"$d\" ) "
+    "for i in 1 2 3; do kill -0 $p || break; sleep 1; done; kill -9 $p; " SCRIPT_REMOVE ") "
     "<&3 3<&- >/dev/null 2>&1 & w=$! ; }; "
     "wait $p; c=$?; p=; [ $m = listen ] && exit $c; "
     "for f in r s; do : >>\"$d/$f\"; printf \"plumb-$f %s %d\\n\" $t $(wc -c <\"$d/$f\"); "

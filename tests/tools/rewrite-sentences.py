@@ -25,6 +25,9 @@ TRAPS = ("interval is +/- 90 %, wanted 1 %", "103 % of the limit: the limit is t
          "too few samples for an interval", "no GPU", "low", "set: clocks", "GID 3", "absent: x", "wrong data",
          "itself stood still for 3 s", "rank 0 is gone: x", "steal 99 %")
 MARK = re.compile("(?:x+|" + "|".join(re.escape(trap) for trap in TRAPS) + r") qz\d+z")
+# What is left of a sentence where a long line is cut between words, for a summary.
+STARTS = sorted({" ".join(trap.split(" ")[:n]) for trap in TRAPS for n in range(1, trap.count(" ") + 2)}, key=len, reverse=True)
+CUT = re.compile(r"[; ]*(?:x+|" + "|".join(re.escape(start) for start in STARTS) + r")?;? \.\.\.")
 ADDED = ("width_wanted", "noise_kind", "limit_kind", "limit_link", "limit_scope", "limit_raised_from", "carrier",
          "carrier_device", "gpu_clocks_set")
 
@@ -77,7 +80,7 @@ class Sentences:
 def main(source, target, how):
     if how == "bare":
         with open(source, encoding="utf-8") as file, open(target, "w", encoding="utf-8") as out:
-            out.write(MARK.sub("", file.read()))
+            out.write(CUT.sub(" ...", MARK.sub("", file.read())))
         return
     sentences = Sentences(how)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("report.html", "plots", "log"))

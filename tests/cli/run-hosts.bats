@@ -293,7 +293,7 @@ END
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
     run_pid=$!
     for _ in $(seq 200); do
-        pgrep -f "$work/bin/plumb-net 127" > /dev/null && break
+        pgrep -f "^$work/bin/plumb-net 127" > /dev/null && break
         sleep 0.05
     done
     left_over
@@ -318,7 +318,7 @@ END
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --remote-dir "$work/bin" --out r --no-report 3>&- &
     run_pid=$!
     for _ in $(seq 200); do
-        grep -qs '^done' r/plan.csv && pgrep -f "$work/bin/plumb-net 127" > /dev/null && break
+        grep -qs '^done' r/plan.csv && pgrep -f "^$work/bin/plumb-net 127" > /dev/null && break
         sleep 0.05
     done
     kill -KILL "$run_pid"

@@ -77,7 +77,7 @@ static void begin_trial(struct pulse *p, const struct pulse_beat *b, uint64_t no
             (struct pulse_trial){.fd = fd, .rank = b->rank, .until_ns = now_ns + TRIAL_NS};
 }
 
-void pulse_try_on(struct pulse *p, uint64_t now_ns)
+static void pulse_try_on(struct pulse *p, uint64_t now_ns)
 {
     for (unsigned i = p->n_trials; i-- > 0;) {
         struct pulse_trial *t = &p->trials[i];

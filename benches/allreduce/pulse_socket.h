@@ -94,7 +94,5 @@ int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, u
 
 /* pulse.c. What a beat says of ways between ranks. */
 void pulse_note(struct pulse *p, unsigned number, const struct pulse_beat *b, uint64_t now_ns);
-/* Trials that have come to an end. */
-void pulse_try_on(struct pulse *p, uint64_t now_ns);
 
 #endif

@@ -218,7 +218,7 @@ void session_watch(struct session *s)
         watch_one(s, rank);
 }
 
-bool session_awaits(const struct session *s)
+static bool session_awaits(const struct session *s)
 {
     for (unsigned rank = 1; rank < s->size; rank++)
         if (s->peers[rank].pending)

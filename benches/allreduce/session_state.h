@@ -78,7 +78,6 @@ int session_post_all(struct session *s, enum collective_request request, const v
 /* Takes what has come from ranks whose reply is awaited; waits so long for something. Returns
  * whether a rank has failed since it was asked. */
 bool session_receive(struct session *s, uint64_t wait_ns);
-bool session_awaits(const struct session *s);
 /* All whose reply is awaited are asked for an echo. */
 void session_echo(struct session *s);
 /* The same from time to time, from the start of a request. True: a rank that can answer at this

@@ -30,10 +30,10 @@ static inline struct span span(enum action_space space, uint64_t first, uint64_t
 /* The makers: one operation by one algorithm each. */
 typedef void make_fn(struct maker *k);
 
-make_fn make_ring_allreduce, make_ring_reduce_scatter, make_ring_all_gather, make_chain_broadcast,
-    make_all_to_all, make_send_receive;
+static make_fn make_ring_allreduce, make_ring_reduce_scatter, make_ring_all_gather,
+    make_chain_broadcast, make_all_to_all, make_send_receive;
 
-make_fn make_halving_allreduce, make_halving_reduce_scatter, make_doubling_allreduce,
+static make_fn make_halving_allreduce, make_halving_reduce_scatter, make_doubling_allreduce,
     make_doubling_all_gather, make_tree_broadcast;
 
 /* --- around the ring, and what needs only the neighbours, or everybody at once --- */
@@ -134,7 +134,7 @@ static enum action_space make_input(const struct maker *k)
 }
 
 /* Parts travel on, growing into the sum of all; then the whole sums do. */
-void make_ring_allreduce(struct maker *k)
+static void make_ring_allreduce(struct maker *k)
 {
     enum action_space input = make_input(k);
 
@@ -164,7 +164,7 @@ static struct span scattered(const struct maker *k, unsigned i)
     return span(SPACE_SCRATCH, (i % 2) * k->block, k->block);
 }
 
-void make_ring_reduce_scatter(struct maker *k)
+static void make_ring_reduce_scatter(struct maker *k)
 {
     enum action_space input = make_input(k);
 
@@ -178,7 +178,7 @@ void make_ring_reduce_scatter(struct maker *k)
     }
 }
 
-void make_ring_all_gather(struct maker *k)
+static void make_ring_all_gather(struct maker *k)
 {
     uint64_t own = k->me * k->block;
     enum action_space input = make_input(k);
@@ -194,7 +194,7 @@ void make_ring_all_gather(struct maker *k)
     }
 }
 
-void make_chain_broadcast(struct maker *k)
+static void make_chain_broadcast(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);
 
@@ -208,7 +208,7 @@ void make_chain_broadcast(struct maker *k)
         make_copy(k, all, make_input(k), 0);
 }
 
-void make_all_to_all(struct maker *k)
+static void make_all_to_all(struct maker *k)
 {
     k->s->longest = k->block;
     for (unsigned i = 1; i < k->n; i++) {
@@ -219,7 +219,7 @@ void make_all_to_all(struct maker *k)
     make_copy(k, span(SPACE_RESULT, k->me * k->block, k->block), SPACE_INPUT, k->me * k->block);
 }
 
-void make_send_receive(struct maker *k)
+static void make_send_receive(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);
 
@@ -323,7 +323,7 @@ static void unfold(struct maker *k, const struct core *c)
         make_send(k, k->me - 1, all);
 }
 
-void make_halving_allreduce(struct maker *k)
+static void make_halving_allreduce(struct maker *k)
 {
     struct core c = core_of(k);
 
@@ -351,7 +351,7 @@ static void reduce_block(struct maker *k, const struct core *c, unsigned peer, u
 
 /* Out of place the result has room for one block: the rest is worked out in scratch. The last step
  * goes by blocks, so that this member's own goes to the result at once. */
-void make_halving_reduce_scatter(struct maker *k)
+static void make_halving_reduce_scatter(struct maker *k)
 {
     struct core c = core_of(k);
     struct span own = span(SPACE_RESULT, k->in_place ? k->me * k->block : 0, k->block);
@@ -379,7 +379,7 @@ void make_halving_reduce_scatter(struct maker *k)
 
 /* Whole vectors in each step. What is sent in one step must not be written before it has gone, so
  * that steps go from the result to scratch and back; the last one ends in the result. */
-void make_doubling_allreduce(struct maker *k)
+static void make_doubling_allreduce(struct maker *k)
 {
     struct core c = core_of(k);
     unsigned steps = 0;
@@ -416,7 +416,7 @@ static void gather_first(struct maker *k, const struct core *c, struct span own)
         make_receive(k, peer, span(SPACE_RESULT, b * k->block, k->block));
 }
 
-void make_doubling_all_gather(struct maker *k)
+static void make_doubling_all_gather(struct maker *k)
 {
     struct core c = core_of(k);
     uint64_t at = k->me * k->block, after = at + k->block;
@@ -442,7 +442,7 @@ void make_doubling_all_gather(struct maker *k)
 
 /* A binomial tree: who has it passes it on at distances that double, so that the first to get it
  * have the most below them. */
-void make_tree_broadcast(struct maker *k)
+static void make_tree_broadcast(struct maker *k)
 {
     struct span all = span(SPACE_RESULT, 0, k->count);
     unsigned d = 1;

@@ -138,8 +138,8 @@ static const char *values_text(struct view *v, const struct pair *pair)
 
     if (isnan(c->a_value) || isnan(c->b_value))
         return "";
-    text = pool_text(v->pool, "A %s, B %s %s", show_number(v->pool, c->a_value),
-                     show_number(v->pool, c->b_value), pair->c->unit);
+    text = pool_text(v->pool, "A %s, B %s %s", document_number(v->pool, c->a_value),
+                     document_number(v->pool, c->b_value), pair->c->unit);
     return c->higher_is_better ? text : pool_text(v->pool, "%s, lower is better", text);
 }
 

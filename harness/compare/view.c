@@ -320,7 +320,7 @@ static const char *number(struct pool *pool, double value, int decimals)
     if (!isfinite(value))
         return isnan(value) ? "" : "unbounded";
     return value < 100 && value >= 0.01 ? pool_text(pool, "%.*f", decimals, value)
-                                        : show_number(pool, value);
+                                        : document_number(pool, value);
 }
 
 bool view_is_beyond_alone(const struct pair *pair)

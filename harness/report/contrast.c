@@ -90,7 +90,7 @@ static const char *say(struct report *r, const struct bench_contrast *rule,
     if (fabs(change) < CONTRAST_SAME)
         return surely_near(x, y) ? rule->same : pool_text(&r->pool, "not proven: %s", rule->same);
     const char *open = !known || overlap(x, y) ? "not proven: " : "";
-    const char *much = show_percent(&r->pool, 100 * fabs(change));
+    const char *much = document_percent(&r->pool, 100 * fabs(change));
     return at ? pool_text(&r->pool, "%s%.*s%s%s", open, (int)(at - form), form, much, at + 2)
               : pool_text(&r->pool, "%s%s", open, form);
 }

@@ -291,8 +291,9 @@ static const char *value_text(const struct drawing *d, const struct report_case 
 
         if (p->n_values)
             text = show_joined(d->pool, text,
-                               pool_text(d->pool, "%s%s %s%s", name, show_number(d->pool, p->value),
-                                         d->g->unit, show_origin(d->pool, p->origin)));
+                               pool_text(d->pool, "%s%s %s%s", name,
+                                         document_number(d->pool, p->value), d->g->unit,
+                                         show_origin(d->pool, p->origin)));
     }
     return text;
 }

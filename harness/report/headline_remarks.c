@@ -34,8 +34,8 @@ static const char *describe_gpus(struct pool *pool, const struct contrast_gpus *
         return text;
     if (g->alike)
         return pool_text(pool, "%s%s alike", text, *g->lost ? ", the others" : "");
-    return pool_text(pool, "%s: %s to %s, slowest: %s%s", text, show_number(pool, g->best),
-                     show_number(pool, g->worst), g->worst_gpu,
+    return pool_text(pool, "%s: %s to %s, slowest: %s%s", text, document_number(pool, g->best),
+                     document_number(pool, g->worst), g->worst_gpu,
                      g->undecided ? " (not proven to be behind)" : "");
 }
 

@@ -40,8 +40,8 @@ const char *matrix_slow_text(struct report *r, const struct matrix *m, size_t ce
 
     return pool_text(&r->pool, "%s -> %s is %s %s the median of its kind (%s%s%s %s)",
                      m->ends[cell / m->n], m->ends[cell % m->n],
-                     show_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
-                     at->kind, *at->kind ? ": " : "", show_number(&r->pool, at->kind_median),
+                     document_percent(&r->pool, 100 * fabs(change)), change < 0 ? "below" : "above",
+                     at->kind, *at->kind ? ": " : "", document_number(&r->pool, at->kind_median),
                      m->unit);
 }
 
@@ -112,11 +112,12 @@ static const char *kind_text(struct pool *pool, const struct matrix *m, const st
     if (*link)
         pairs = pool_text(pool, "%s (%s)", pairs, link);
     if (k->measured == 1)
-        return pool_text(pool, "%s: %s", pairs, show_number(pool, best));
+        return pool_text(pool, "%s: %s", pairs, document_number(pool, best));
     if (fabs(worst / best - 1) <= MATRIX_ALIKE)
-        return pool_text(pool, "%s alike: %s", pairs, show_number(pool, best));
-    pairs = pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, show_number(pool, best),
-                      show_number(pool, worst), m->ends[k->worst / m->n], m->ends[k->worst % m->n]);
+        return pool_text(pool, "%s alike: %s", pairs, document_number(pool, best));
+    pairs =
+        pool_text(pool, "%s: %s to %s, slowest: %s -> %s", pairs, document_number(pool, best),
+                  document_number(pool, worst), m->ends[k->worst / m->n], m->ends[k->worst % m->n]);
     return k->slow ? pool_text(pool, "%s, %zu slow for %s kind", pairs, k->slow,
                                k->slow == 1 ? "its" : "their")
                    : pairs;

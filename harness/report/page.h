@@ -40,7 +40,6 @@ void page_again(const struct page *page);
 
 /* Of a run between hosts: which they are, what started things there, which pairs the rows are
  * of. Else nothing. */
-bool page_has_hosts(const struct page *page, size_t run);
 void page_hosts_line(const struct page *page, size_t run);  /* for the head */
 void page_hosts_table(const struct page *page, size_t run); /* for the machine's section */
 

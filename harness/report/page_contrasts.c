@@ -28,7 +28,7 @@ static void write_side(const struct page *page, const struct contrast *at,
     const struct report_point *p = &c->points[at->run];
 
     html_print(page->out, "<td>%s <b>%s</b> %s", report_param(at->bench, c, at->rule->column),
-               show_number(&page->r->pool, p->value), c->unit);
+               document_number(&page->r->pool, p->value), c->unit);
     if (strcmp(p->origin, "measured") != 0)
         html_print(page->out, " <span class='badge'>%s</span>",
                    *p->origin ? p->origin : "origin unknown");

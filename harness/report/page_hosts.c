@@ -13,7 +13,7 @@ static const json_t *hosts_of(const struct page *page, size_t run)
     return json_object_get(page->r->runs[run].meta, "hosts");
 }
 
-bool page_has_hosts(const struct page *page, size_t run)
+static bool page_has_hosts(const struct page *page, size_t run)
 {
     return json_array_size(json_object_get(hosts_of(page, run), "list")) > 0;
 }

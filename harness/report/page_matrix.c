@@ -35,13 +35,13 @@ static const char *tip_of(const struct page *page, const struct matrix *m, size_
     const struct report_point *p = at->point;
     struct pool *pool = &page->r->pool;
     const char *text = pool_text(pool, "%s to %s: %s %s", m->ends[cell / m->n],
-                                 m->ends[cell % m->n], show_number(pool, p->value), m->unit);
+                                 m->ends[cell % m->n], document_number(pool, p->value), m->unit);
 
     if (!isnan(p->low))
         text = pool_text(pool, "%s (%s)", text, show_interval(pool, p));
     if (!isnan(p->percent))
-        text = pool_text(pool, "%s, %s of %s (%s)", text, show_percent(pool, p->percent),
-                         show_number(pool, p->limit), p->limit_source);
+        text = pool_text(pool, "%s, %s of %s (%s)", text, document_percent(pool, p->percent),
+                         document_number(pool, p->limit), p->limit_source);
     return *at->kind ? pool_text(pool, "%s; %s", text, at->kind) : text;
 }
 

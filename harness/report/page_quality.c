@@ -167,8 +167,8 @@ static void write_ledger_cell(const struct page *page, const struct report_rows 
                               const struct ledger_column *c)
 {
     struct pool *pool = &page->r->pool;
-    const char *low = show_number(pool, row_number(rows, row, c->low));
-    const char *high = show_number(pool, row_number(rows, row, c->high));
+    const char *low = document_number(pool, row_number(rows, row, c->low));
+    const char *high = document_number(pool, row_number(rows, row, c->high));
     bool range = strcmp(low, high) != 0 && *low && *high;
 
     html_print(page->out, "<td>%s%s%s</td>", low, range ? " to " : "",
@@ -226,9 +226,10 @@ static void write_two_level_case(const struct page *page, const struct report_be
     html_print(page->out, "<td>%s</td><td class='text'>%s</td>", b->name, case_text(page->r, b, c));
     html_print(page->out, "<td>%s</td><td>%s %s</td><td>%s</td><td>%s %s</td><td>%s</td></tr>\n",
                p->two == TWO_LAUNCHES ? "launches" : "samples of a launch",
-               show_number(pool, p->levels.low), c->unit,
-               show_percent(pool, 100 * p->levels.share_low), show_number(pool, p->levels.high),
-               c->unit, show_percent(pool, 100 * p->levels.share_high));
+               document_number(pool, p->levels.low), c->unit,
+               document_percent(pool, 100 * p->levels.share_low),
+               document_number(pool, p->levels.high), c->unit,
+               document_percent(pool, 100 * p->levels.share_high));
 }
 
 static void write_levels(const struct page *page)

@@ -42,9 +42,9 @@ static const char *value_text(const struct page *page, const struct report_case 
     if (p->two == TWO_NOT)
         return show_short(pool, p->value);
     return pool_text(pool, "%s (%s) or %s (%s)", show_short(pool, p->levels.low),
-                     show_percent(pool, 100 * p->levels.share_low),
+                     document_percent(pool, 100 * p->levels.share_low),
                      show_short(pool, p->levels.high),
-                     show_percent(pool, 100 * p->levels.share_high));
+                     document_percent(pool, 100 * p->levels.share_high));
 }
 
 static void write_value(const struct page *page, const struct report_case *c, size_t run)
@@ -206,9 +206,10 @@ static void write_rank(const struct page *page, const struct straggler *s)
     if (page->r->n_runs > 1)
         html_print(out, "<td class='text'>%s</td>", page->r->names[s->run]);
     html_print(out, "<th scope='row'>%s</th><td class='text'>%s</td><td>%s</td><td>%s</td>",
-               s->rank, s->host, show_percent(pool, s->median), show_percent(pool, s->most));
+               s->rank, s->host, document_percent(pool, s->median),
+               document_percent(pool, s->most));
     html_print(out, "<td>%zu of %zu</td><td>%s</td><td class='text'>%s</td></tr>\n", s->late,
-               s->cases, isnan(s->waited) ? "" : show_percent(pool, s->waited),
+               s->cases, isnan(s->waited) ? "" : document_percent(pool, s->waited),
                s->is_one      ? "late"
                : s->seems_one ? "late, or by chance"
                               : "");
@@ -283,9 +284,10 @@ static void write_sweeps(const struct page *page)
                    "<tr><td>%s</td><td class='text'>%s</td><td class='text'>%s</td><td "
                    "class='text'>%s</td></tr>\n",
                    s->model, s->label, s->title,
-                   *s->best ? s->best
-                            : pool_text(&page->r->pool, "%s ms, the only bucket",
-                                        show_number(&page->r->pool, s->points[0].time_us / 1000)));
+                   *s->best
+                       ? s->best
+                       : pool_text(&page->r->pool, "%s ms, the only bucket",
+                                   document_number(&page->r->pool, s->points[0].time_us / 1000)));
     }
     fputs("</tbody></table></div>\n", out);
     write_figures(page, FIGURE_OF_BUCKETS);

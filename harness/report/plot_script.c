@@ -41,7 +41,7 @@ static const struct format page_files[] = {
     0.7 /* of a picture is x axis at the least; the rest is for names and numbers beside it */
 
 /* Not even '' inside is safe: gnuplot 5.4 ends the string there when it stands at its beginning. */
-void plot_script_quote(FILE *out, const char *text)
+static void plot_script_quote(FILE *out, const char *text)
 {
     size_t n, used;
 

@@ -14,8 +14,4 @@
  * NAME.png. */
 void plot_script_write(FILE *out, const struct plot *plots, size_t n, bool pages);
 
-/* In single quotes, in which gnuplot interprets nothing; a quote inside becomes a typographic one,
- * and what is no printable character a blank or the replacement character. */
-void plot_script_quote(FILE *out, const char *text);
-
 #endif

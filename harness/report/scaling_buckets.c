@@ -110,9 +110,9 @@ static const char *best_text(struct report *r, const struct bucket_series *s)
         return pool_text(&r->pool, "lowest at %s, but not decided: an interval is not known",
                          size_text(r, s->points[best].bytes));
     return pool_text(&r->pool, "best bucket: %s, %s ms (%s to %s)%s", names,
-                     show_number(&r->pool, s->points[best].time_us / 1000),
-                     show_number(&r->pool, s->points[best].low_us / 1000),
-                     show_number(&r->pool, s->points[best].high_us / 1000),
+                     document_number(&r->pool, s->points[best].time_us / 1000),
+                     document_number(&r->pool, s->points[best].low_us / 1000),
+                     document_number(&r->pool, s->points[best].high_us / 1000),
                      n > 1 ? pool_text(&r->pool, " at %s: their intervals overlap",
                                        size_text(r, s->points[best].bytes))
                            : "");

@@ -178,7 +178,7 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
                          "%s%srank %s%s%s%s is late: the others waited for it in %s of the samples "
                          "(median of %s)",
                          text, *text ? "; " : "", s->rank, *s->host ? " (" : "", s->host,
-                         *s->host ? ")" : "", show_percent(&r->pool, s->median),
+                         *s->host ? ")" : "", document_percent(&r->pool, s->median),
                          show_count(&r->pool, s->cases, "case"));
     }
     return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;

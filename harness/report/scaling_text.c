@@ -74,7 +74,7 @@ static const char *b_text(struct report *r, const struct fit *f)
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s)
 {
     const struct fit *f = &s->fit;
-    const char *spread = show_percent(&r->pool, 100 * f->spread), *text;
+    const char *spread = document_percent(&r->pool, 100 * f->spread), *text;
 
     if (s->fit_error)
         return why_not_fitted(s->fit_error);
@@ -147,8 +147,9 @@ const char *scaling_above_text(struct report *r, const struct report_bench *b,
         return "";
     why = explain(b, c, p);
     *explained = *why != 0;
-    return pool_text(&r->pool, "%s of the limit (%s %s): %s", show_percent(&r->pool, p->percent),
-                     show_number(&r->pool, p->limit), c->unit,
+    return pool_text(&r->pool, "%s of the limit (%s %s): %s",
+                     document_percent(&r->pool, p->percent), document_number(&r->pool, p->limit),
+                     c->unit,
                      *why ? why
                           : "nothing in the row explains it: the limit is too low, or the bytes "
                             "did not take that link");

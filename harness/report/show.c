@@ -11,49 +11,13 @@
 
 #define MS_FROM_US 1e5 /* where us become ms */
 
-const char *show_number(struct pool *pool, double value)
-{
-    double size = fabs(value);
-
-    if (isnan(value))
-        return "";
-    if (size != 0 && (size < 1e-4 || size >= 1e7))
-        return pool_text(pool, "%.4g", value);
-    if (size >= 1000)
-        return pool_text(pool, "%.0f", value);
-    return pool_text(pool, "%.*f",
-                     size == 0     ? 0
-                     : size >= 100 ? 1
-                     : size >= 10  ? 2
-                                   : 3 - (int)floor(log10(size)),
-                     value);
-}
-
 const char *show_short(struct pool *pool, double value)
 {
     double size = fabs(value);
     int digits = size == 0 || size >= 99.95 ? 0 : size >= 9.995 ? 1 : 2 - (int)floor(log10(size));
 
-    return isnan(value) || digits > 6 || size >= 1e7 ? show_number(pool, value)
+    return isnan(value) || digits > 6 || size >= 1e7 ? document_number(pool, value)
                                                      : pool_text(pool, "%.*f", digits, value);
-}
-
-const char *show_percent(struct pool *pool, double percent)
-{
-    if (isnan(percent))
-        return "";
-    return pool_text(pool,
-                     fabs(percent) < 10      ? "%.2g %%"
-                     : fabs(percent) < 999.5 ? "%.3g %%"
-                                             : "%.0f %%",
-                     percent);
-}
-
-const char *show_share(struct pool *pool, const struct report_point *p)
-{
-    const char *share = show_percent(pool, p->percent);
-
-    return p->reference && *share ? pool_text(pool, "ref. %s", share) : share;
 }
 
 const char *show_count(struct pool *pool, size_t n, const char *thing)
@@ -68,17 +32,12 @@ struct show_scale show_scale(double value, const char *unit)
     return (struct show_scale){1, unit};
 }
 
-const char *show_scaled_interval(struct pool *pool, const struct report_point *p, double factor)
+const char *show_interval(struct pool *pool, const struct report_point *p)
 {
     if (isnan(p->low) || isnan(p->high))
         return "";
-    return pool_text(pool, "%s to %s", show_number(pool, p->low * factor),
-                     show_number(pool, p->high * factor));
-}
-
-const char *show_interval(struct pool *pool, const struct report_point *p)
-{
-    return show_scaled_interval(pool, p, 1);
+    return pool_text(pool, "%s to %s", document_number(pool, p->low),
+                     document_number(pool, p->high));
 }
 
 const char *show_origin(struct pool *pool, const char *origin)

@@ -3,16 +3,11 @@
 #ifndef PLUMB_REPORT_SHOW_H
 #define PLUMB_REPORT_SHOW_H
 
+#include "harness/document/document.h"
 #include "harness/report/model.h"
 
-/* Four digits, no exponent between 0.0001 and 1e7: 0.01234, 12.34, 1234, 123456. NaN: "". */
-const char *show_number(struct pool *pool, double value);
-const char *show_short(struct pool *pool, double value);     /* three digits: 0.012, 12.3, 1234 */
-const char *show_percent(struct pool *pool, double percent); /* "91.7 %", "0.43 %"; NaN: "" */
-/* "91.7 %" of the limit; "ref. 91.7 %" where it is a reference; unknown: "" */
-const char *show_share(struct pool *pool, const struct report_point *p);
+const char *show_short(struct pool *pool, double value); /* three digits: 0.012, 12.3, 1234 */
 const char *show_interval(struct pool *pool, const struct report_point *p); /* "12.3 to 12.4" */
-const char *show_scaled_interval(struct pool *pool, const struct report_point *p, double factor);
 /* What a value is shown times, and in which unit: long times in us are shown in ms. */
 struct show_scale {
     double factor;

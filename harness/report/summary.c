@@ -536,7 +536,7 @@ static const char *weakness(const struct scene *s, size_t i)
 {
     const struct headline_run *at = line(s, i);
     const char *text = pool_text(s->pool, "%s, is at %s of its limit", test_name(s, i),
-                                 show_percent(s->pool, at->point->percent));
+                                 document_percent(s->pool, at->point->percent));
 
     if (*at->verdict.range)
         text = pool_text(s->pool, "%s (%s)", text, at->verdict.range);

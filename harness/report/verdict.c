@@ -170,7 +170,8 @@ static struct verdict judge(struct pool *pool, const struct report_point *p, dou
     if (low >= low_below && p->percent <= LIMIT_EXCEEDED_PERCENT)
         return of_kind(VERDICT_NORMAL);
     v = of_kind(VERDICT_UNDECIDED);
-    v.range = pool_text(pool, "%s to %s", show_percent(pool, low), show_percent(pool, high));
+    v.range =
+        pool_text(pool, "%s to %s", document_percent(pool, low), document_percent(pool, high));
     return v;
 }
 
@@ -211,10 +212,10 @@ static const char *levels_text(struct pool *pool, const struct report_point *p, 
 {
     struct show_scale scale = show_scale(p->value, unit);
     const char *text = pool_text(pool, "alternates between %s %s (%s) and %s %s (%s)",
-                                 show_number(pool, p->levels.low * scale.factor), scale.unit,
-                                 show_percent(pool, 100 * p->levels.share_low),
-                                 show_number(pool, p->levels.high * scale.factor), scale.unit,
-                                 show_percent(pool, 100 * p->levels.share_high));
+                                 document_number(pool, p->levels.low * scale.factor), scale.unit,
+                                 document_percent(pool, 100 * p->levels.share_low),
+                                 document_number(pool, p->levels.high * scale.factor), scale.unit,
+                                 document_percent(pool, 100 * p->levels.share_high));
 
     if (p->two == TWO_LAUNCHES)
         return pool_text(pool, "%s from launch to launch", text);
@@ -254,7 +255,7 @@ static void add_tail(struct pool *pool, const struct report_point *p, const char
 {
     if (rule && (rule->flags & HEADLINE_TAIL) && !isnan(p->p999))
         verdict_remark(pool, v,
-                       pool_text(pool, "p99.9 is %s %s", show_number(pool, p->p999), unit));
+                       pool_text(pool, "p99.9 is %s %s", document_number(pool, p->p999), unit));
 }
 
 /* Over all that was found out of those that are there. */
@@ -321,7 +322,8 @@ static void add_lone_ceiling(struct pool *pool, const struct report_point *p, co
             pool, v,
             pool_text(pool,
                       "the limit is the best that the run measured, %s %s; the median is %s %s",
-                      show_number(pool, p->limit), unit, show_number(pool, p->middle_limit), unit));
+                      document_number(pool, p->limit), unit, document_number(pool, p->middle_limit),
+                      unit));
 }
 
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,

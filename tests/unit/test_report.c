@@ -1020,10 +1020,10 @@ static void numbers_are_read_by_people(void **state)
     struct pool pool = {0};
 
     (void)state;
-    assert_string_equal(show_percent(&pool, 29123), "29123 %"); /* no exponent */
-    assert_string_equal(show_percent(&pool, 999.6), "1000 %");
-    assert_string_equal(show_percent(&pool, 999.4), "999 %");
-    assert_string_equal(show_percent(&pool, 9.94), "9.9 %");
+    assert_string_equal(document_percent(&pool, 29123), "29123 %"); /* no exponent */
+    assert_string_equal(document_percent(&pool, 999.6), "1000 %");
+    assert_string_equal(document_percent(&pool, 999.4), "999 %");
+    assert_string_equal(document_percent(&pool, 9.94), "9.9 %");
     assert_string_equal(show_count(&pool, 1, "row"), "1 row");
     assert_string_equal(show_count(&pool, 0, "row"), "0 rows");
     assert_string_equal(show_count(&pool, 2, "row"), "2 rows");
@@ -1407,18 +1407,18 @@ static void shows_numbers(void **state)
     struct pool pool = {0};
 
     (void)state;
-    assert_string_equal(show_number(&pool, NAN), "");
-    assert_string_equal(show_number(&pool, 0), "0");
-    assert_string_equal(show_number(&pool, 0.012345), "0.01235");
-    assert_string_equal(show_number(&pool, 1.23456), "1.235");
-    assert_string_equal(show_number(&pool, 12.3456), "12.35");
-    assert_string_equal(show_number(&pool, 123.456), "123.5");
-    assert_string_equal(show_number(&pool, 123456), "123456");
-    assert_string_equal(show_number(&pool, 1.5e9), "1.5e+09");
-    assert_string_equal(show_number(&pool, -12.3456), "-12.35");
-    assert_string_equal(show_percent(&pool, 91.66), "91.7 %");
-    assert_string_equal(show_percent(&pool, 0.4321), "0.43 %");
-    assert_string_equal(show_percent(&pool, NAN), "");
+    assert_string_equal(document_number(&pool, NAN), "");
+    assert_string_equal(document_number(&pool, 0), "0");
+    assert_string_equal(document_number(&pool, 0.012345), "0.01235");
+    assert_string_equal(document_number(&pool, 1.23456), "1.235");
+    assert_string_equal(document_number(&pool, 12.3456), "12.35");
+    assert_string_equal(document_number(&pool, 123.456), "123.5");
+    assert_string_equal(document_number(&pool, 123456), "123456");
+    assert_string_equal(document_number(&pool, 1.5e9), "1.5e+09");
+    assert_string_equal(document_number(&pool, -12.3456), "-12.35");
+    assert_string_equal(document_percent(&pool, 91.66), "91.7 %");
+    assert_string_equal(document_percent(&pool, 0.4321), "0.43 %");
+    assert_string_equal(document_percent(&pool, NAN), "");
     pool_release(&pool);
 }
 

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "harness/report/shares.h"
 #include "harness/report/show.h"
 
 /* ---- Was a run measured in the environment of others? See pairs.h ---- */

@@ -10,7 +10,7 @@
 #include "core/units.h"
 #include "harness/compare/pairs_sides.h"
 #include "harness/plan/only.h"
-#include "harness/report/case_key.h"
+#include "harness/report/cases.h"
 #include "harness/report/choices.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"

@@ -8,7 +8,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/plan/plan.h"
-#include "harness/report/suite_index.h"
+#include "harness/report/choices.h"
 
 /* Run folders behind paths: each path a run, or a folder of runs, which come in the order of their
  * start. */

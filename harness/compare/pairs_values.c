@@ -8,7 +8,6 @@
 
 #include "core/row_facts.h"
 #include "harness/compare/pairs.h"
-#include "harness/report/shares.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 

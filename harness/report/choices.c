@@ -1,24 +1,195 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What was left to a benchmark, and what was asked for: see choices.h. Rows are put into groups by what their launches were
- * asked for; in a comparison a group is a case.
+ * What was left to a benchmark, and what was asked for: see choices.h. Rows are put into groups by
+ * what their launches were asked for; in a comparison a group is a case.
  */
-#include "harness/report/choices_parts.h"
+#include "harness/report/choices.h"
 
 #include <errno.h>
+#include <math.h>
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/report/case_key.h"
-#include "harness/report/combine.h"
-#include "harness/report/shares.h"
+#include "core/units.h"
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 #include "harness/text.h"
 
-/* What the launch was asked for; "" where the choice was left to the benchmark. Of several values the row says which it
- * was, and of a launch that is in no plan nobody knows: it is taken as asked for. */
+#define CHOICES_MAX 8
+
+/* A case in the making. */
+struct group {
+    const char *key;
+    struct report_case c;
+    size_t place;  /* of the report's case that its first row is of */
+    size_t number; /* from 1; 0: it is that case still */
+    size_t n_sources;
+    const struct report_case *source; /* the last of the report's cases that it is made of */
+    bool in_a, in_b;                  /* sides that have rows of it */
+    struct group *joined;             /* another, in which its rows are; NULL: none */
+    bool differs;                     /* launches of one case of a suite chose differently */
+};
+
+struct ref {
+    size_t run, row;
+    const struct report_case *source;
+    struct group *group;
+};
+
+struct making {
+    struct report *r;
+    const struct suite_index *plans; /* one a run */
+    size_t n_a;                      /* runs of the one side, in a comparison */
+    const bool *apart;               /* of each of them; NULL: none is of neither side */
+    struct report_bench *b;
+    size_t choices[CHOICES_MAX], n_choices; /* parameters */
+    struct group **groups;                  /* in the order of the suite */
+    size_t n, n_refs;
+    struct ref *refs;
+    void *by_key;
+};
+
+/* ---- The cases of a run's plan, to find a case of one run in another ---- */
+
+static int compare_case(const void *x, const void *y)
+{
+    const struct suite_entry *a = x, *b = y;
+    int d = strcmp(a->case_id, b->case_id);
+
+    return d ? d : strcmp(a->bench, b->bench);
+}
+
+static int compare_arguments(const void *x, const void *y)
+{
+    const struct suite_entry *a = *(struct suite_entry *const *)x,
+                             *b = *(struct suite_entry *const *)y;
+    int d = strcmp(a->bench, b->bench);
+
+    d = d ? d : strcmp(a->arguments, b->arguments);
+    for (size_t i = 0; !d && i < 3; i++)
+        d = strcmp(a->hosts[i], b->hosts[i]);
+    return d;
+}
+
+static void count_state(struct suite_entry *e, const char *state)
+{
+    e->n_done += !strcmp(state, "done");
+    e->n_skipped += !strcmp(state, "skip");
+    e->n_failed += !strcmp(state, "fail");
+    e->n_late += !strcmp(state, "late");
+    e->n_todo += !strcmp(state, "todo");
+}
+
+static void read_launch(const struct table *plan, const size_t columns[8], size_t row,
+                        struct suite_entry *e)
+{
+    *e = (struct suite_entry){.reason = "",
+                              .bench = table_cell(plan, row, columns[1]),
+                              .case_id = table_cell(plan, row, columns[2]),
+                              .arguments = table_cell(plan, row, columns[3])};
+    for (size_t i = 0; i < 3; i++)
+        e->hosts[i] = table_cell(plan, row, columns[4 + i]);
+    if (units_parse_double(table_cell(plan, row, columns[7]), &e->margin) ||
+        !(e->margin > 0 && e->margin < 1))
+        e->margin = NAN;
+    count_state(e, table_cell(plan, row, columns[0]));
+}
+
+/* Launches of one case become one entry. */
+static size_t merge_launches(struct suite_entry *all, size_t n)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct suite_entry *e = kept ? &all[kept - 1] : NULL;
+
+        if (!e || compare_case(e, &all[i])) {
+            all[kept++] = all[i];
+            continue;
+        }
+        e->n_done += all[i].n_done;
+        e->n_skipped += all[i].n_skipped;
+        e->n_failed += all[i].n_failed;
+        e->n_late += all[i].n_late;
+        e->n_todo += all[i].n_todo;
+    }
+    return kept;
+}
+
+/* Why a launch has no value is in its rows. */
+static void take_reasons(const struct run_folder *run, struct suite_index *index)
+{
+    for (size_t k = 0; k < run->n_benches; k++) {
+        const struct table *t = &run->benches[k].rows;
+        size_t status = table_column(t, "status"), reason = table_column(t, "reason");
+        size_t number = table_column(t, "case");
+
+        for (size_t row = 0; row < t->n_rows; row++) {
+            const char *text = table_cell(t, row, status);
+            if (!strcmp(text, "ok") || !strcmp(text, "noisy"))
+                continue;
+            struct suite_entry *e = (struct suite_entry *)suite_entry_of(
+                index, run->benches[k].name, table_cell(t, row, number));
+            if (e && !*e->reason)
+                e->reason = table_cell(t, row, reason);
+        }
+    }
+}
+
+int suite_index_make(const struct run_folder *run, struct suite_index *index)
+{
+    static const char *const names[8] = {"state", "bench", "case",  "arguments",
+                                         "from",  "to",    "hosts", "margin"};
+    const struct table *plan = &run->plan;
+    size_t columns[8];
+
+    *index = (struct suite_index){.by_case = calloc(plan->n_rows + 1, sizeof(*index->by_case)),
+                                  .by_arguments =
+                                      calloc(plan->n_rows + 1, sizeof(*index->by_arguments))};
+    if (!index->by_case || !index->by_arguments)
+        return -ENOMEM;
+    for (size_t i = 0; i < 8; i++)
+        columns[i] = table_column(plan, names[i]);
+    for (size_t i = 0; i < plan->n_rows; i++)
+        read_launch(plan, columns, i, &index->by_case[i]);
+    qsort(index->by_case, plan->n_rows, sizeof(*index->by_case), compare_case);
+    index->n = merge_launches(index->by_case, plan->n_rows);
+    for (size_t i = 0; i < index->n; i++)
+        index->by_arguments[i] = &index->by_case[i];
+    take_reasons(run, index);
+    qsort(index->by_arguments, index->n, sizeof(*index->by_arguments), compare_arguments);
+    return 0;
+}
+
+void suite_index_release(struct suite_index *index)
+{
+    free(index->by_case);
+    free(index->by_arguments);
+    *index = (struct suite_index){0};
+}
+
+const struct suite_entry *suite_entry_of(const struct suite_index *index, const char *bench,
+                                         const char *case_id)
+{
+    struct suite_entry key = {.bench = bench, .case_id = case_id};
+
+    return bsearch(&key, index->by_case, index->n, sizeof(key), compare_case);
+}
+
+const struct suite_entry *suite_entry_like(const struct suite_index *index,
+                                           const struct suite_entry *entry)
+{
+    struct suite_entry *const *found = bsearch(&entry, index->by_arguments, index->n,
+                                               sizeof(*index->by_arguments), compare_arguments);
+
+    return found ? *found : NULL;
+}
+
+/* What the launch was asked for; "" where the choice was left to the benchmark. Of several values
+ * the row says which it was, and of a launch that is in no plan nobody knows: it is taken as asked
+ * for. */
 static const char *asked_of(struct making *m, const struct suite_entry *entry,
                             const struct report_case *c, size_t param)
 {
@@ -129,8 +300,8 @@ static bool covers(const struct making *m, const struct group *more, const struc
     return true;
 }
 
-/* What one side was asked for, and what the other side's launches all chose of themselves, is one case where it is that of
- * the report, and neither has another partner. */
+/* What one side was asked for, and what the other side's launches all chose of themselves, is one
+ * case where it is that of the report, and neither has another partner. */
 static bool is_of_both(const struct making *m, const struct group *more, const struct group *less)
 {
     return more != less && more->source == less->source && more->n_sources == 1 &&
@@ -150,7 +321,8 @@ static void join_groups(struct making *m)
         }
 }
 
-int choices_compare(const void *x, const void *y)
+/* Rows by their groups, in the order of the suite, and by time. For qsort(). */
+static int choices_compare(const void *x, const void *y)
 {
     const struct ref *a = x, *b = y;
 
@@ -210,7 +382,8 @@ static int fill_case(struct making *m, struct report_case *c, const struct ref *
     return 0;
 }
 
-/* How many groups the sorted rows are in: fewer or more than there were, as groups were joined or parted since. */
+/* How many groups the sorted rows are in: fewer or more than there were, as groups were joined or
+ * parted since. */
 static size_t count_groups(const struct making *m)
 {
     size_t n = 0;
@@ -220,7 +393,8 @@ static size_t count_groups(const struct making *m)
     return n;
 }
 
-int choices_fill(struct making *m)
+/* The groups that rows are in become the benchmark's cases. 0 or -ENOMEM. */
+static int choices_fill(struct making *m)
 {
     size_t n = 0;
     int err = 0;
@@ -264,8 +438,10 @@ static size_t count_rows(const struct making *m)
     return n;
 }
 
-int choices_begin(struct making *m, struct report *r, const struct suite_index *plans, size_t n_a,
-                  const bool *apart, size_t bench)
+/* Puts the rows of a benchmark's cases into groups. n_choices is 0 where it chooses nothing, and
+ * then there are none. 0 or -ENOMEM; choices_end() in any case. */
+static int choices_begin(struct making *m, struct report *r, const struct suite_index *plans,
+                         size_t n_a, const bool *apart, size_t bench)
 {
     int err = 0;
 
@@ -284,7 +460,7 @@ int choices_begin(struct making *m, struct report *r, const struct suite_index *
     return err;
 }
 
-void choices_end(struct making *m)
+static void choices_end(struct making *m)
 {
     tdestroy(m->by_key, leave_group);
     free(m->groups);
@@ -306,5 +482,128 @@ int choices_as_asked(struct report *r, const struct suite_index *plans, size_t n
         }
         choices_end(&m);
     }
+    return err;
+}
+
+/* ---- Cases of a report that launches split by what they chose ---- */
+
+static bool same_field(const struct making *m, const struct ref *x, const struct ref *y,
+                       enum row_field field)
+{
+    const struct report_rows *rows = &m->b->rows[x->run];
+
+    return !strcmp(row_text(rows, x->row, field), row_text(rows, y->row, field));
+}
+
+/* Of the rows of a group: did launches choose differently? One launch that has both chose
+ * neither. */
+static bool chose_differently(const struct making *m, const struct ref *refs, size_t n)
+{
+    bool differs = false;
+
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = i + 1; k < n && refs[k].run == refs[i].run; k++) {
+            if (refs[i].source == refs[k].source || !same_field(m, &refs[i], &refs[k], FIELD_CASE))
+                continue;
+            if (same_field(m, &refs[i], &refs[k], FIELD_REPEAT))
+                return false;
+            differs = true;
+        }
+    return differs;
+}
+
+/* Is there a group of which launches chose differently? */
+static bool find_differing(struct making *m)
+{
+    bool any = false;
+
+    qsort(m->refs, m->n_refs, sizeof(*m->refs), choices_compare);
+    for (size_t i = 0, end; i < m->n_refs; i = end) {
+        for (end = i; end < m->n_refs && m->refs[end].group == m->refs[i].group;)
+            end++;
+        m->refs[i].group->differs = chose_differently(m, m->refs + i, end - i);
+        any |= m->refs[i].group->differs;
+    }
+    return any;
+}
+
+/* A report shows what was chosen where launches of a run agree: their cases are those of the rows'
+ * columns. */
+static int part_groups(struct making *m)
+{
+    struct group *own = pool_alloc(&m->r->pool, m->b->n_cases, sizeof(*own));
+
+    if (!own)
+        return -ENOMEM;
+    for (size_t i = 0; i < m->n_refs; i++) {
+        struct group *group = m->refs[i].group;
+        size_t at = (size_t)(m->refs[i].source - m->b->cases);
+
+        if (group->differs)
+            continue;
+        own[at].c = m->b->cases[at];
+        own[at].place = at;
+        m->refs[i].group = &own[at];
+    }
+    return 0;
+}
+
+static bool has_choice(const struct making *m, const struct ref *ref, size_t param,
+                       const char *text)
+{
+    const char *own =
+        table_cell(m->b->rows[ref->run].table, ref->row, m->b->rows[ref->run].params[param]);
+
+    return !*own || !strcmp(own, text);
+}
+
+/* What all launches chose alike is shown as that. */
+static void show_choices(struct making *m, struct group *group)
+{
+    const char **params = (const char **)group->c.params;
+
+    for (size_t k = 0; k < m->n_choices; k++) {
+        size_t param = m->choices[k];
+        const char *text = group->source->params[param];
+        bool same = true;
+
+        for (size_t i = 0; same && i < m->n_refs; i++)
+            same = m->refs[i].group != group || has_choice(m, &m->refs[i], param, text);
+        if (same && !*params[param])
+            params[param] = text;
+    }
+}
+
+static int unite(struct making *m)
+{
+    int err = 0;
+
+    if (!find_differing(m))
+        return 0;
+    for (size_t i = 0; i < m->n; i++)
+        if (m->groups[i]->differs)
+            show_choices(m, m->groups[i]);
+    err = part_groups(m);
+    return err ? err : choices_fill(m);
+}
+
+int choices_unite(struct report *r)
+{
+    struct suite_index *plans = calloc(r->n_runs + 1, sizeof(*plans));
+    int err = plans ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < r->n_runs; i++)
+        err = suite_index_make(&r->runs[i], &plans[i]);
+    for (size_t i = 0; !err && i < r->n_benches; i++) {
+        struct making m;
+
+        err = choices_begin(&m, r, plans, r->n_runs, NULL, i);
+        if (!err && m.n_choices)
+            err = unite(&m);
+        choices_end(&m);
+    }
+    for (size_t i = 0; plans && i < r->n_runs; i++)
+        suite_index_release(&plans[i]);
+    free(plans);
     return err;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Combining launches: see combine.h. */
-#include "harness/report/combine.h"
+/* Combining launches: see cases.h. */
+#include "harness/report/cases.h"
 
 #include <errno.h>
 #include <math.h>

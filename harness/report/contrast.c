@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Side by side: see contrast.h. */
-#include "harness/report/contrast.h"
+/* Side by side: see headline.h. */
+#include "harness/report/headline.h"
 
 #include <errno.h>
 #include <math.h>
@@ -310,7 +310,8 @@ static void note_lost(struct report *r, const struct of_gpu *all, size_t run,
         out->lost = show_joined(&r->pool, out->lost, pool_text(&r->pool, "%zu skipped", skipped));
 }
 
-/* No difference that matters to anybody; a small one, where the intervals let it stand. Without intervals neither. */
+/* No difference that matters to anybody; a small one, where the intervals let it stand. Without
+ * intervals neither. */
 static bool are_alike(const struct report_point *best, const struct report_point *worst)
 {
     double apart = fabs(worst->value / best->value - 1);
@@ -319,7 +320,8 @@ static bool are_alike(const struct report_point *best, const struct report_point
            (apart <= SPREAD_ALIKE || (apart < CONTRAST_SAME && overlap(best, worst)));
 }
 
-/* Even at the better end of its interval, and with the others at the worse end of theirs. NaN, no interval: no. */
+/* Even at the better end of its interval, and with the others at the worse end of theirs. NaN, no
+ * interval: no. */
 static bool surely_behind(const struct of_gpu *all, size_t run, const struct contrast_gpus *g)
 {
     const struct report_point *worst = &g->worst_case->points[run];

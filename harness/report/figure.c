@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plot of a group of cases: see group.h. */
+/* One plot of a group of cases: see series.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/figure_draw.h"
+#include "harness/report/series.h"
 #include "harness/report/show.h"
 
 #define LOG_X_FROM 8  /* largest over smallest value from which an axis is logarithmic */
@@ -17,7 +17,7 @@
 #define ROOM_FOR_LIMIT_LINEAR 2.5
 #define ROOM_FOR_LIMIT_LOG    30
 
-static void choose_scales(struct drawing *d)
+static void choose_scales(struct figure_drawing *d)
 {
     struct plot *plot = &d->f->plot;
 
@@ -28,14 +28,14 @@ static void choose_scales(struct drawing *d)
     plot->y_from_zero = !plot->y_log && d->low >= 0;
 }
 
-static void add_mark(struct drawing *d, double at, bool horizontal, const char *label,
+static void add_mark(struct figure_drawing *d, double at, bool horizontal, const char *label,
                      const char *brief)
 {
     d->marks[d->f->plot.n_marks++] = (struct plot_mark){
         .at = at, .horizontal = horizontal, .from = NAN, .to = NAN, .label = label, .brief = brief};
 }
 
-static void add_limits(struct drawing *d)
+static void add_limits(struct figure_drawing *d)
 {
     struct plot *plot = &d->f->plot;
     double room = d->high * (plot->y_log ? ROOM_FOR_LIMIT_LOG : ROOM_FOR_LIMIT_LINEAR);
@@ -57,7 +57,7 @@ static void add_limits(struct drawing *d)
 }
 
 /* The number of threads of all cases in the plot; 1 where they differ or do not say. */
-static long long common_threads(const struct drawing *d)
+static long long common_threads(const struct figure_drawing *d)
 {
     const char *common = NULL;
     uint64_t threads = 1;
@@ -79,9 +79,9 @@ static long long integer_of(const json_t *object, const char *key)
     return json_integer_value(json_object_get(object, key));
 }
 
-/* The caches of the first run's machine: as many of each as the threads, spread over the cores, have
- * for themselves. */
-static void add_caches(struct drawing *d)
+/* The caches of the first run's machine: as many of each as the threads, spread over the cores,
+ * have for themselves. */
+static void add_caches(struct figure_drawing *d)
 {
     const struct plot *plot = &d->f->plot;
     const json_t *machine = json_object_get(d->g->r->runs[0].meta, "machine");
@@ -109,7 +109,7 @@ static void add_caches(struct drawing *d)
     }
 }
 
-static int add_marks(struct drawing *d)
+static int add_marks(struct figure_drawing *d)
 {
     d->marks = pool_alloc(d->pool, LIMITS_MAX + CACHES_MAX, sizeof(*d->marks));
     if (!d->marks)
@@ -127,7 +127,7 @@ static const char *with_unit(struct pool *pool, const char *name, const char *un
 }
 
 /* "m = n = k" where the x axis stands for them all. */
-static const char *x_name(const struct drawing *d)
+static const char *x_name(const struct figure_drawing *d)
 {
     const struct bench_plot *hint = d->g->hint;
     const char *name = "";
@@ -143,7 +143,7 @@ static const char *x_name(const struct drawing *d)
     return name;
 }
 
-static void name_axes(struct drawing *d)
+static void name_axes(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;
@@ -163,7 +163,7 @@ static void name_axes(struct drawing *d)
 }
 
 /* What all cases of the plot share. */
-static const char *make_subtitle(const struct drawing *d, size_t first)
+static const char *make_subtitle(const struct figure_drawing *d, size_t first)
 {
     const struct group *g = d->g;
     const char *text = "";
@@ -181,7 +181,7 @@ static const char *make_subtitle(const struct drawing *d, size_t first)
 }
 
 /* Would it stand in this plot, were its GPU drawn? */
-static bool is_like_drawn(const struct drawing *d, size_t first, const struct report_case *c)
+static bool is_like_drawn(const struct figure_drawing *d, size_t first, const struct report_case *c)
 {
     const struct group *g = d->g;
     const struct report_case *own = drawing_case(g, first);
@@ -204,7 +204,7 @@ static bool is_like_drawn(const struct drawing *d, size_t first, const struct re
 }
 
 /* The GPUs that have such cases too, and are not drawn. */
-static size_t count_other_gpus(const struct drawing *d, size_t first)
+static size_t count_other_gpus(const struct figure_drawing *d, size_t first)
 {
     const struct report_bench *b = d->g->bench;
     size_t n = 0;
@@ -221,7 +221,7 @@ static size_t count_other_gpus(const struct drawing *d, size_t first)
     return n;
 }
 
-static const char *make_note(const struct drawing *d, size_t first)
+static const char *make_note(const struct figure_drawing *d, size_t first)
 {
     size_t other_gpus = count_other_gpus(d, first);
     const char *note = "";
@@ -260,7 +260,7 @@ static const char *file_name(struct pool *pool, const struct group *g, size_t nu
 }
 
 /* The cases of the plot that have a value in a run; `last` is one of them. */
-static size_t count_values(const struct drawing *d, const struct report_case **last)
+static size_t count_values(const struct figure_drawing *d, const struct report_case **last)
 {
     size_t n = 0;
 
@@ -280,7 +280,7 @@ static size_t count_values(const struct drawing *d, const struct report_case **l
 }
 
 /* "12.3 us", or for each of several runs: "A: 12.3 us, B: 12.5 us". */
-static const char *value_text(const struct drawing *d, const struct report_case *c)
+static const char *value_text(const struct figure_drawing *d, const struct report_case *c)
 {
     const struct report *r = d->g->r;
     const char *text = "";
@@ -307,7 +307,7 @@ static bool is_shared(const struct group *g, size_t param)
 }
 
 /* What tells the case, or what all cases of the plot share, from others of the benchmark. */
-static const char *what_of(const struct drawing *d, const struct report_case *c, bool shared)
+static const char *what_of(const struct figure_drawing *d, const struct report_case *c, bool shared)
 {
     const struct group *g = d->g;
     const char *text = "";
@@ -319,7 +319,7 @@ static const char *what_of(const struct drawing *d, const struct report_case *c,
 }
 
 /* Would a plot say no more than a line does? */
-static bool put_in_words(const struct drawing *d, size_t first, struct figure_word *word)
+static bool put_in_words(const struct figure_drawing *d, size_t first, struct figure_word *word)
 {
     const struct report_case *last, *shown = drawing_case(d->g, first);
     size_t n = count_values(d, &last);
@@ -338,7 +338,7 @@ static bool put_in_words(const struct drawing *d, size_t first, struct figure_wo
 int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
                 struct figure_word *word, enum figure_kind *kind)
 {
-    struct drawing d = {
+    struct figure_drawing d = {
         .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN};
     size_t first = 0;
     int err;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values of a plot: see figure_draw.h. */
-#include "harness/report/figure_draw.h"
+/* The values of a plot: see series.h. */
+#include "harness/report/series.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "harness/report/show.h"
 
-static void note_limit(struct drawing *d, double limit, double x)
+static void note_limit(struct figure_drawing *d, double limit, double x)
 {
     size_t i = 0;
 
@@ -27,7 +27,7 @@ static void note_limit(struct drawing *d, double limit, double x)
     d->limit_to[i] = fmax(d->limit_to[i], x);
 }
 
-static void note_point(struct drawing *d, const struct report_point *p, double x)
+static void note_point(struct figure_drawing *d, const struct report_point *p, double x)
 {
     if (isnan(p->value))
         return;
@@ -47,8 +47,8 @@ static int by_x(const void *x, const void *y)
 }
 
 /* The points of one run for the cases of a class; returns how many have a value. */
-static size_t fill_points(struct drawing *d, size_t class, size_t run, struct plot_point *points,
-                          size_t *n)
+static size_t fill_points(struct figure_drawing *d, size_t class, size_t run,
+                          struct plot_point *points, size_t *n)
 {
     const struct group *g = d->g;
     size_t values = 0;
@@ -74,7 +74,7 @@ bool drawing_is_of_shape(const struct group *g, size_t param)
            word_in(g->hint->square, g->bench->params[param]);
 }
 
-static const char *shape_of(const struct drawing *d, size_t i)
+static const char *shape_of(const struct figure_drawing *d, size_t i)
 {
     const char *shape = "";
 
@@ -101,7 +101,8 @@ static bool is_in_title(const struct group *g, size_t param)
 }
 
 /* "cuda:0 to node0": the one end often follows from the other, and is no dimension of its own. */
-static const char *ends_text(const struct drawing *d, const struct report_case *c, size_t param)
+static const char *ends_text(const struct figure_drawing *d, const struct report_case *c,
+                             size_t param)
 {
     const struct report_bench *b = d->g->bench;
     bool both = true;
@@ -113,8 +114,8 @@ static const char *ends_text(const struct drawing *d, const struct report_case *
                 : show_named_param(d->pool, b, param, c->params[param]);
 }
 
-static const char *label_of(const struct drawing *d, size_t i, const struct dimension *const *dims,
-                            size_t n)
+static const char *label_of(const struct figure_drawing *d, size_t i,
+                            const struct dimension *const *dims, size_t n)
 {
     const struct group *g = d->g;
     const struct report_case *c = drawing_case(g, i);
@@ -136,7 +137,7 @@ static const char *label_of(const struct drawing *d, size_t i, const struct dime
 }
 
 /* What stands behind the name of a line in which a value was not measured. */
-static const char *line_origin(const struct drawing *d, size_t class, size_t run)
+static const char *line_origin(const struct figure_drawing *d, size_t class, size_t run)
 {
     const char *origin = "";
 
@@ -149,7 +150,7 @@ static const char *line_origin(const struct drawing *d, size_t class, size_t run
     return origin;
 }
 
-static const char *line_label(const struct drawing *d, const struct figure_line *line)
+static const char *line_label(const struct figure_drawing *d, const struct figure_line *line)
 {
     const char *name = *line->series ? line->series : d->g->metric;
 
@@ -158,7 +159,7 @@ static const char *line_label(const struct drawing *d, const struct figure_line 
     return pool_text(d->pool, "%s%s", name, line->origin);
 }
 
-static int add_line(struct drawing *d, size_t i, size_t index)
+static int add_line(struct figure_drawing *d, size_t i, size_t index)
 {
     const struct group *g = d->g;
 
@@ -186,7 +187,7 @@ static int add_line(struct drawing *d, size_t i, size_t index)
     return 0;
 }
 
-static int add_all_lines(struct drawing *d)
+static int add_all_lines(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     bool *seen = calloc(g->line_of.n + 1, sizeof(*seen));
@@ -212,7 +213,7 @@ static int add_all_lines(struct drawing *d)
     return err;
 }
 
-static int add_x_ticks(struct drawing *d)
+static int add_x_ticks(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;
@@ -235,7 +236,7 @@ static int add_x_ticks(struct drawing *d)
     return 0;
 }
 
-int drawing_add_lines(struct drawing *d)
+int drawing_add_lines(struct figure_drawing *d)
 {
     int err = add_all_lines(d);
 
@@ -243,8 +244,8 @@ int drawing_add_lines(struct drawing *d)
 }
 
 /* The cases of the facet in one run, each at a place of its own; returns how many. */
-static size_t fill_places(struct drawing *d, size_t run, struct plot_point *points, size_t room,
-                          const char **origin)
+static size_t fill_places(struct figure_drawing *d, size_t run, struct plot_point *points,
+                          size_t room, const char **origin)
 {
     const struct group *g = d->g;
     size_t at = 0;
@@ -266,7 +267,7 @@ static size_t fill_places(struct drawing *d, size_t run, struct plot_point *poin
     return at;
 }
 
-static int add_run_of_places(struct drawing *d, size_t run)
+static int add_run_of_places(struct figure_drawing *d, size_t run)
 {
     struct plot_point *points = pool_alloc(d->pool, SERIES_CATEGORIES_MAX, sizeof(*points));
     struct figure_line *line = &d->f->lines[run];
@@ -284,7 +285,7 @@ static int add_run_of_places(struct drawing *d, size_t run)
     return 0;
 }
 
-int drawing_add_categories(struct drawing *d)
+int drawing_add_categories(struct figure_drawing *d)
 {
     const struct group *g = d->g;
     struct plot *plot = &d->f->plot;

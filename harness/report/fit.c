@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The latency-bandwidth model: see fit.h. */
-#include "harness/report/fit.h"
+/* The latency-bandwidth model: see scaling.h. */
+#include "harness/report/scaling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -16,7 +16,8 @@
 #define THETA_ROOM  16 /* beyond the points: there one of the terms is 1e-7 of the other */
 #define ROUNDS      50
 
-/* Of exchanges between halves: of the power of two at or below n, and two more messages for those beyond it. */
+/* Of exchanges between halves: of the power of two at or below n, and two more messages for those
+ * beyond it. */
 static struct fit_terms halves(double n, bool whole)
 {
     double steps = floor(log2(n) + 1e-9), power = exp2(steps), more = n > power ? 2 : 0;
@@ -80,7 +81,8 @@ static double log_model(const struct taken *t, double log_a, double log_b)
     return log_sum(t->log_messages + log_a, t->log_bytes + log_b);
 }
 
-/* The squares that are left where b / a is exp(theta), with the best a, or the best b where a is 0. *scale: the logarithm of that. */
+/* The squares that are left where b / a is exp(theta), with the best a, or the best b where a is 0.
+ * *scale: the logarithm of that. */
 static double squares_at(const struct taken *t, size_t n, double theta, double *scale)
 {
     bool without_a = theta == HUGE_VAL;
@@ -214,7 +216,8 @@ static void take_intervals(struct fit *fit)
 
 /* --- groups: the points of one n, or of one size --- */
 
-/* What a fit of its own makes of each group, in the logarithms: of one n an a and b, of one size a factor. */
+/* What a fit of its own makes of each group, in the logarithms: of one n an a and b, of one size a
+ * factor. */
 struct groups {
     bool by_size;
     size_t unknowns;
@@ -284,7 +287,8 @@ static void add_group(struct groups *g, const struct fit *fit, const struct take
     g->most = most;
 }
 
-/* Is what the groups' own fits take off the squares more than chance does? By the F distribution, whose tail is I(left / all) of half the freedoms. */
+/* Is what the groups' own fits take off the squares more than chance does? By the F distribution,
+ * whose tail is I(left / all) of half the freedoms. */
 static void judge_groups(struct fit *fit, const struct taken *t, bool by_size)
 {
     struct groups g = {.by_size = by_size};

@@ -12,12 +12,49 @@
 #ifndef PLUMB_REPORT_MATRIX_H
 #define PLUMB_REPORT_MATRIX_H
 
-#include "harness/report/links.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "harness/report/model.h"
+
+/*
+ * Which host is behind the others, by what the links between them carry. Pure.
+ *
+ * A link is as fast as the slower of its ends lets it be, so that a slow host shows in all of its
+ * links, and a slow link in one. A host's level is the upper median of its links: with a strict
+ * majority of hosts that are fine, at least half of a fine host's links go to such. A host is slow
+ * where
+ *   - its level is more than LINKS_SLOW below that of the middle host (the lower middle of an even number: half of the hosts are no majority), and
+ *   - the median of its links to hosts that are not slow, at least two where there are as many, is below the median of the links between these by more
+ *     than LINKS_SLOW and by more than LINKS_NOISE standard deviations of them (from the median absolute deviation),
+ * judged over all of its links, then over those from it and those to it by themselves, where there
+ * are links both ways.
+ */
+
+#define LINKS_SLOW  0.10
+#define LINKS_NOISE 3.0
+
+struct link {
+    size_t from, to; /* hosts */
+    double value;    /* above 0, the more the better: 1 / time for a latency */
+};
+
+enum links_way { LINKS_BOTH, LINKS_FROM, LINKS_TO };
+
+struct slow_host {
+    size_t host;
+    enum links_way way; /* which of its links are slow */
+    size_t links;       /* other hosts that they go to, or come from */
+    double ratio;       /* what they carry of the others' */
+};
+
+/* Fills slow[0..*n_slow), which has room for n_hosts, in the order of the hosts. 0, or -ENOMEM.
+ * With fewer than three hosts nothing can be told. */
+int links_judge(const struct link *links, size_t n, size_t n_hosts, struct slow_host *slow,
+                size_t *n_slow);
 
 #define MATRIX_SLOW     0.15
 #define MATRIX_KIND_MIN 4
-#define MATRIX_ENDS_MAX 128
 
 struct matrix_cell {
     const struct report_case *c; /* NULL: not in this run */
@@ -42,7 +79,7 @@ struct matrix {
     size_t n;
     struct matrix_cell *cells; /* n x n: [source * n + destination] */
     size_t measured, slow, vague;
-    struct slow_host *slow_hosts; /* of hosts: see links.h */
+    struct slow_host *slow_hosts; /* of hosts: see matrix.h */
     size_t n_slow_hosts;
     double high; /* the highest value */
 };
@@ -68,8 +105,8 @@ const char *matrix_host_text(struct report *r, const struct matrix *m, size_t i)
 
 bool matrix_holds(const struct matrix *m, const struct report_case *c, size_t run);
 
-/* Of the pairs with the path of this case, kind by kind where they are of several: "14 pairs: 91.5 to
- * 18.9, slowest: cuda:1 -> cuda:6, 1 slow for its kind". *slow: how many are. */
+/* Of the pairs with the path of this case, kind by kind where they are of several: "14 pairs: 91.5
+ * to 18.9, slowest: cuda:1 -> cuda:6, 1 slow for its kind". *slow: how many are. */
 const char *matrix_summary(struct report *r, const struct matrix *m, const struct report_case *c,
                            size_t *slow);
 

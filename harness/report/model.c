@@ -12,7 +12,6 @@
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
-#include "harness/report/combine.h"
 #include "harness/report/told.h"
 
 static const char *const field_names[FIELDS] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The hosts of a run between machines: which they are, what reached them, and which rows are theirs. */
+/* The hosts of a run between machines: which they are, what reached them, and which rows are
+ * theirs. */
 #include <string.h>
 
 #include "harness/document/html.h"
@@ -196,7 +197,8 @@ static const char *speed_text(struct pool *pool, double mbps)
                        : pool_text(pool, " %.4g Gb/s", mbps / 1000);
 }
 
-/* "eth0 10.1.0.1 25 Gb/s, mlx5_0:1 100 Gb/s". What has no address is left out, but for RDMA ports, which have none. */
+/* "eth0 10.1.0.1 25 Gb/s, mlx5_0:1 100 Gb/s". What has no address is left out, but for RDMA ports,
+ * which have none. */
 static const char *networks_text(struct pool *pool, const json_t *host)
 {
     const char *text = "";

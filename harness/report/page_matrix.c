@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Copies between GPUs, and links between hosts, as heat maps: tables whose cells are the darker the higher their value. */
+/* Copies between GPUs, and links between hosts, as heat maps: tables whose cells are the darker the
+ * higher their value. */
 #include <math.h>
 #include <string.h>
 

@@ -84,8 +84,8 @@ static const char *help_of(const char *column)
     return "a parameter of the benchmark";
 }
 
-/* "columns": [[name, help, is a parameter], ...] of those that vary; "same": [[name, value], ...] of
- * the others. */
+/* "columns": [[name, help, is a parameter], ...] of those that vary; "same": [[name, value], ...]
+ * of the others. */
 static void write_columns(const struct page *page, const struct report_bench *b,
                           const struct columns *c, bool same)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The section on scaling: curves over ranks, efficiency, the fitted model, stragglers, buckets of gradients. */
+/* The section on scaling: curves over ranks, efficiency, the fitted model, stragglers, buckets of
+ * gradients. */
 #include <math.h>
 #include <string.h>
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "harness/child.h"
-#include "harness/report/plot_script.h"
 
 #define GNUPLOT_TIMEOUT_NS 120000000000ull
 #define SVG_BYTES_MAX      ((size_t)64 << 20)
@@ -31,8 +30,8 @@ static char *gnuplot_beside(void)
     return NULL;
 }
 
-/* New text, or NULL when it is neither there nor on the PATH. Relative folders of the PATH are passed over: the
- * program is started from another one. */
+/* New text, or NULL when it is neither there nor on the PATH. Relative folders of the PATH are
+ * passed over: the program is started from another one. */
 static char *find_gnuplot(void)
 {
     char *beside = gnuplot_beside();

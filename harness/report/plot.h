@@ -16,6 +16,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 #define PLOT_COLOURS 8 /* the palette; further lines differ by marker and dash too */
 
@@ -85,5 +86,14 @@ int plot_marker_type(size_t marker, bool open);
 /* A gnuplot SVG file made into a fragment for a page, without ids; the labels of plot->lines become
  * tooltips. A new text, or NULL when memory is short or it is no picture of gnuplot's. */
 char *plot_svg_fragment(const char *svg, const struct plot *plot);
+
+/* ---- The gnuplot script of plots; used by plot.c alone ---- */
+
+#define PLOT_SCRIPT        "plots.gp"
+#define PLOT_SCRIPT_INLINE ".pages.gp"
+
+/* pages: the fragments for a page (.NAME.wide.svg, .NAME.narrow.svg); else the files NAME.svg and
+ * NAME.png. */
+void plot_script_write(FILE *out, const struct plot *plots, size_t n, bool pages);
 
 #endif

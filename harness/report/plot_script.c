@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gnuplot script: see plot_script.h. */
-#include "harness/report/plot_script.h"
+/* The gnuplot script: see plot.h. */
+#include "harness/report/plot.h"
 
 #include <math.h>
 #include <string.h>
@@ -116,7 +116,8 @@ static double share_of(const struct format *f, size_t characters)
     return fmax((double)(characters + 1) * pixels / (AXIS * f->width), 1 / f->ticks);
 }
 
-/* As many of the ticks as have room, from the left; the last one stands rather than its neighbour. */
+/* As many of the ticks as have room, from the left; the last one stands rather than its
+ * neighbour. */
 static void write_x_ticks(FILE *out, const struct plot *plot, const struct format *f)
 {
     double low = plot->ticks[0].at, high = plot->ticks[plot->n_ticks - 1].at, last = -1;
@@ -160,8 +161,8 @@ static void value_span(const struct plot *plot, double *low, double *high)
     }
 }
 
-/* 1, 2 or 5 times a power of ten, so that the labels of values have room beside each other. gnuplot itself would draw them
- * over each other. */
+/* 1, 2 or 5 times a power of ten, so that the labels of values have room beside each other. gnuplot
+ * itself would draw them over each other. */
 static void write_value_ticks(FILE *out, const struct plot *plot, const struct format *f)
 {
     static const double steps[] = {1, 2, 5, 10};
@@ -339,8 +340,8 @@ int plot_marker_type(size_t marker, bool open)
     return filled[marker % 5] - open;
 }
 
-/* Intervals are arrows with flat heads: gnuplot's own error bars blot out what is around a point. Of
- * many points only the line is drawn, and bars without heads. */
+/* Intervals are arrows with flat heads: gnuplot's own error bars blot out what is around a point.
+ * Of many points only the line is drawn, and bars without heads. */
 static void write_line(FILE *out, const struct plot *plot, size_t i)
 {
     const struct plot_line *line = &plot->lines[i];

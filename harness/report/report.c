@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "harness/report/page.h"
-#include "harness/report/scaling_figures.h"
+#include "harness/report/scaling.h"
 
 struct making {
     struct report report;

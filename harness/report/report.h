@@ -24,8 +24,8 @@ struct report_judge {
     void (*close)(void *verdicts);
 };
 
-/* plumb report. Exit code: 0 good, 2 usage or no run there, 4 it could not be written, 5 a run folder
- * is damaged. argv[0] is "report". */
+/* plumb report. Exit code: 0 good, 2 usage or no run there, 4 it could not be written, 5 a run
+ * folder is damaged. argv[0] is "report". */
 int report_command(int argc, char **argv, const struct report_judge *judge);
 
 /* out_dir NULL: the folder of the run, of which there must be one alone. 0, or -errno with error

@@ -1,22 +1,104 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a collective grows with the number of ranks: rows of `time` and `busbw` that differ in the column `ranks`, and in `size`. What the report makes of
- * them is told in docs/scaling.md.
+ * How a collective grows with the number of ranks: rows of `time` and `busbw` that differ in the
+ * columns `ranks` and `size`. docs/scaling.md has the method.
  *
- * A series is one choice of all other parameters in one run. Efficiency is busbw(n) / busbw(base), base being the smallest number of ranks from 2 on that
- * has a value of the same size: bus bandwidth leaves out how many bytes a wire must carry, which grows with n by itself, so that 1 is what a network
- * without any loss keeps, for weak scaling (each rank brings a vector of `size`) as for strong (the vector is divided over the ranks). Its interval
- * is MOVER's (Zou and Donner, 2008) for the ratio of two independent medians, on their logarithms.
+ * A series is one choice of all other parameters in one run. Efficiency is busbw(n) / busbw(base).
+ * The base is the smallest number of ranks from 2 on that has a value of the same size. Bus
+ * bandwidth leaves out how many bytes a wire must carry, which grows with n by itself. So 1 is what
+ * a network without any loss keeps, for weak scaling (each rank brings a vector of `size`) as for
+ * strong (the vector is divided over the ranks). Its interval is MOVER's (Zou and Donner, 2008) for
+ * the ratio of two independent medians, on their logarithms.
  *
- * A point with two levels has no median that means anything: it is shown as two, and is in no efficiency and in no fit.
+ * The median of a point with two levels means nothing: the point is shown as two, and is in no
+ * efficiency and in no fit.
  */
 #ifndef PLUMB_REPORT_SCALING_H
 #define PLUMB_REPORT_SCALING_H
 
-#include "harness/report/fit.h"
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "harness/report/model.h"
 
-#define SCALING_SERIES_MAX 64
+/*
+ * The latency-bandwidth model of a collective: t = A(n) a + B(n) S b, where a is the time of a
+ * message (us) and b that of a byte (us). What A and B are follows from the algorithm and n:
+ * fit_terms(). Pure functions.
+ *
+ * a and b are fitted by least squares of ln(measured / model), so that a message of 8 bytes counts
+ * as much as one of 1 GiB, and a point that is 5 times the model as much as one that is a fifth of
+ * it. Neither is below 0: where the best would be, it is 0 and the other is fitted alone.
+ *
+ * A fit is not believed where it does not describe its points: fit_describes(). Its intervals are
+ * Student's t on those logarithms, which takes them for independent and of one width. Where all
+ * points of one n, or of one size, lie on one side by more than chance explains, that is not so
+ * (`group`): then there are no intervals, they are NaN. Beyond the n and S that were fitted neither
+ * is proof of anything.
+ */
+
+#define FIT_DESCRIBES  0.25 /* of a fit's spread: beyond, the data does not have the model's shape */
+#define FIT_POINT_MOST 1.5  /* times the model's time, or that part of it, for each single point */
+#define FIT_GROUP_MOST 1.05 /* the same of the mean of a group, where it is more than chance */
+#define FIT_POINTS_MIN 3    /* two unknowns, and one to say how far it is off */
+/* 1 - r^2 of the two columns below which they do not tell a from b: one size and one n only, or
+ * sizes so near that noise decides. */
+#define FIT_TOLD_APART 1e-3
+
+struct fit_point {
+    double ranks, bytes, time_us; /* all above 0 */
+};
+
+struct fit_terms {
+    double messages, bytes; /* A; B, a share of S */
+};
+
+/* op and algorithm as the benchmark's columns have them. Allreduce: "ring" 2 (n - 1), 2 (n - 1) /
+ * n; "halving" 2 log2 n, 2 (n - 1) / n; "doubling" log2 n, log2 n; where n is no power of two, the
+ * last two are those of the power below it and two more messages of all S. Other algorithms have
+ * the form of the ring. reduce-scatter and all-gather: half of allreduce's ring; all-to-all: n - 1,
+ * (n - 1) / n; send-receive: 1, 1. False: none is known (broadcast: how it is divided decides), or
+ * n is under 2. */
+bool fit_terms(const char *op, const char *algorithm, double ranks, struct fit_terms *terms);
+
+struct fit_off {         /* how far off points are */
+    size_t n;            /* how many; 0: none is meant */
+    double ranks, bytes; /* that they have in common; 0: they do not */
+    double ratio;        /* measured / model; the geometric mean of several */
+};
+
+struct fit {
+    const char *op, *algorithm;
+    double a_us, b_us;      /* b of a byte */
+    double low_us, high_us; /* 95 % of a, by Student's t; not below 0 */
+    double b_low_us, b_high_us;
+    double spread;             /* standard deviation of the logarithms: 0.05 is 5 % */
+    double inverse[2][2];      /* of the normal equations */
+    size_t n;                  /* points */
+    bool without_a, without_b; /* the best fit would be below 0: taken as 0 */
+    struct fit_off farthest;   /* the point that is */
+    struct fit_off group;      /* that is off by more than chance; n 0: there is none */
+};
+
+/* Points for which `take` is false are left out (NULL: all are taken). 0; -ENODATA: there are fewer
+ * than FIT_POINTS_MIN; -EDOM: they do not determine a and b; -EOPNOTSUPP: no terms are known;
+ * -ENOMEM. */
+int fit_make(const char *op, const char *algorithm, const struct fit_point *points, size_t n,
+             bool (*take)(const struct fit_point *p, const void *arg), const void *arg,
+             struct fit *fit);
+
+/* Else nothing may be drawn or predicted by it: its spread is beyond FIT_DESCRIBES, or the farthest
+ * point beyond FIT_POINT_MOST. */
+bool fit_describes(const struct fit *fit);
+
+struct fit_prediction {
+    double time_us;
+    double low_us,
+        high_us; /* 95 % of one more measurement; NaN: points are off by more than chance */
+};
+
+/* NaN where no terms are known. */
+struct fit_prediction fit_predict(const struct fit *fit, double ranks, double bytes);
 
 struct scaling_cell {
     const struct report_case *time, *bus; /* NULL: none */
@@ -64,12 +146,14 @@ struct scalings {
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int scalings_make(struct report *r, struct scalings *out);
 
-/* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is held against; its own: it is the first over several
- * nodes, which what lies in one node is no base of. */
+/* Of one cell: NaN where it, or its base, has no value or two levels. *base: the ranks it is
+ * held against; its own: it is the first over several nodes, which what lies in one node is no
+ * base of. */
 struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t size, size_t ranks,
                                         double *base);
 
-/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the parameters named: words with a blank between. */
+/* "allreduce, f32, sum, fill node, scaling weak", and what else tells the case apart, without the
+ * parameters named: words with a blank between. */
 const char *scaling_title(struct report *r, const struct report_bench *b,
                           const struct report_case *c, const char *left_out);
 
@@ -77,21 +161,109 @@ const char *scaling_title(struct report *r, const struct report_bench *b,
 double scaling_time_us(const struct report_case *c, size_t run);
 double scaling_bytes(const struct report_bench *b, const struct report_case *c); /* the vector's */
 
-/* Us, of the bytes alone on wires that carry `limit` GB/s each; NaN where the terms are not known. */
+/* Us, of the bytes alone on wires that carry `limit` GB/s each; NaN where the terms are not
+ * known. */
 double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cell *cell,
                         double ranks);
 
-/* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", and the point that is farthest off; or why there is none. */
+/* "21.3 us a message (20.9 to 21.7), 1.19 GB/s ...", and the point that is farthest off; or why
+ * there is none. */
 const char *scaling_fit_text(struct report *r, const struct scaling_series *s);
-/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M (95 % interval 0.97 to 1.07) ..."; "" where there is no such forecast. */
+/* "8 ranks predicted from 2 and 4: 1.02 of measured at 64M (95 % interval 0.97 to 1.07) ..."; ""
+ * where there is no such forecast. */
 const char *scaling_forecast_text(struct report *r, const struct scaling_series *s);
 
-/* Why a bus bandwidth is above its limit, as far as the row's columns explain it; "" where it is not above. *explained: false: nothing does. */
+/* Why a bus bandwidth is above its limit, as far as the row's columns explain it; "" where it is
+ * not above. *explained: false: nothing does. */
 const char *scaling_above_text(struct report *r, const struct report_bench *b,
                                const struct report_case *c, size_t run, bool *explained);
 
-/* "efficiency from 2 to 8 ranks: 0.97 (0.96 to 0.98)" of the series that holds the case at its size; "" where there is none. */
+/* "efficiency from 2 to 8 ranks: 0.97 (0.96 to 0.98)" of the series that holds the case at its
+ * size; "" where there is none. */
 const char *scaling_remark(struct report *r, const struct scalings *all,
                            const struct report_case *c, size_t run);
+
+/* A model's gradients summed in buckets of several sizes: rows of `time` with the parameters
+ * `model` and `bucket`. */
+
+struct bucket_point {
+    double bytes, time_us, low_us, high_us; /* NaN: not known */
+    const struct report_case *c;
+};
+
+/* The lowest time, and each whose interval is not apart from its one: tied[i]. *decided: every
+ * interval that this needs is known. Returns the index of the lowest; n where no point has a time.
+ * Pure. */
+size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, bool *decided);
+
+struct bucket_series {
+    const struct report_bench *bench;
+    size_t run;
+    const struct report_case *first;
+    const char *model, *label,
+        *title;                  /* "bert-large"; "ring over tcp, 4 ranks"; what else is set */
+    struct bucket_point *points; /* by size */
+    size_t n;
+    const char
+        *best; /* "best bucket: 25M, 812 ms (810 to 815)", or "25M or 64M ..."; "" of one alone */
+};
+
+struct bucket_sweeps {
+    struct bucket_series *all;
+    size_t n;
+};
+
+/* Everything lives in the report's pool. 0 or -ENOMEM. */
+int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out);
+
+/* Stragglers: the figures late_share and waited_share of each rank, over all cases of a run.
+ * late_share is the share of samples in which this rank was the one that the others waited for. */
+
+/* Is a rank that is late in so many percent of the samples of so many ranks more than chance? Over
+ * half; of two ranks, one of which is always late, over three quarters. Pure. */
+bool straggler_is_late(double late_percent, double ranks);
+
+/* By chance alone any of a case's ranks is as likely the late one, and only one is. That this rank
+ * is late in so many of n cases or more, with these numbers of ranks, has this probability then. It
+ * takes the cases for independent, which those of one launch need not be. odds: scratch, n + 1.
+ * Pure. */
+double straggler_chance(const double *ranks, size_t n, size_t late, double *odds);
+
+struct straggler {
+    const struct report_bench *bench;
+    size_t run;
+    const char *rank, *host;
+    size_t cases, late;  /* with a value; in which it was late by the rule above */
+    double median, most; /* late_share, percent: over the cases, and in the worst */
+    const struct report_case *worst;
+    double waited;  /* median of waited_share, percent; NaN: not known */
+    double chance;  /* of being late in so many cases, were it no other than the rest */
+    bool seems_one; /* late in over half of its cases, which may be chance */
+    bool is_one;    /* the same, by more than chance */
+};
+
+struct stragglers {
+    struct straggler *all; /* by run, then by rank */
+    size_t n;
+};
+
+/* Everything lives in the report's pool. 0 or -ENOMEM. */
+int stragglers_make(struct report *r, struct stragglers *out);
+
+/* "rank 3 (node2) is late: it came last in 83 % of the samples (median of 6 cases)"; "" where none
+ * of that run is by more than chance. */
+const char *stragglers_text(struct report *r, const struct stragglers *all,
+                            const struct report_bench *b, size_t run);
+
+/* Plots of the section on scaling: time and bus bandwidth over ranks, of up to three sizes, with
+ * every backend and transport in one plot, the ideal and the fitted model beside; and a model's
+ * gradients over the size of a bucket. */
+
+struct headlines;
+struct figures;
+
+/* Adds them to *figures, at most SCALING_PLOTS_MAX; its note names what had no room. Everything
+ * lives in the report's pool. 0 or -ENOMEM. */
+int scaling_figures(struct report *r, const struct headlines *h, struct figures *figures);
 
 #endif

@@ -1,17 +1,370 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Plots over ranks and over buckets: see scaling_figures.h. */
-#include "harness/report/scaling_figures.h"
+/* Plots over ranks and over buckets: see scaling.h. */
+#include "harness/report/scaling.h"
 
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
-#include "harness/report/scaling_drawing.h"
+#include "core/units.h"
+#include "harness/report/headline.h"
+#include "harness/report/series.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 
+#define SERIES_DRAWN 6 /* in one plot, each with its levels, its model and its ideal */
+#define LINES_ROOM   (4 * SERIES_DRAWN)
+
+/* One plot while it is made: series that differ in backend, transport and run alone. */
+struct drawing {
+    struct report *r;
+    struct figures *out;
+    size_t before; /* figures of other sections */
+    const struct scaling_series *series[SERIES_DRAWN];
+    size_t n_series, left_out;
+    double size; /* bytes of `size` */
+    const char *size_text;
+    bool bus; /* bus bandwidth, else time */
+    bool ms;  /* which is in ms then, not us */
+    struct plot_line lines[LINES_ROOM];
+    struct plot_point *points[LINES_ROOM]; /* theirs */
+    struct figure_line named[LINES_ROOM];
+    size_t n;
+    double low, high;
+    const char *watermark;
+};
+
+/* ---- The lines of a plot over ranks ---- */
+
+#define MS_FROM_US 1e5
+#define LIMIT_ROOM 2.5 /* an ideal so far above what was measured would flatten the plot */
+
+static void note(struct drawing *d, double y)
+{
+    if (isnan(y))
+        return;
+    d->low = isnan(d->low) ? y : fmin(d->low, y);
+    d->high = isnan(d->high) ? y : fmax(d->high, y);
+}
+
+static struct plot_line *add_line(struct drawing *d, const char *label, size_t colour, size_t room,
+                                  struct plot_point **points)
+{
+    struct plot_line *line = &d->lines[d->n];
+
+    *points = pool_alloc(&d->r->pool, room, sizeof(**points));
+    if (d->n == LINES_ROOM || !*points)
+        return NULL;
+    *line =
+        (struct plot_line){.label = label, .points = *points, .colour = colour, .marker = colour};
+    d->points[d->n] = *points;
+    d->named[d->n++] = (struct figure_line){.series = label, .origin = "", .run = 0};
+    return line;
+}
+
+static size_t size_index(const struct drawing *d, const struct scaling_series *s)
+{
+    size_t i = 0;
+
+    while (i < s->n_sizes && s->sizes[i] != d->size)
+        i++;
+    return i;
+}
+
+static const struct scaling_cell *cells_of(const struct drawing *d, const struct scaling_series *s)
+{
+    size_t i = size_index(d, s);
+
+    return i < s->n_sizes ? &s->cells[i * s->n_ranks] : NULL;
+}
+
+static const struct report_case *case_of(const struct drawing *d, const struct scaling_cell *cell)
+{
+    return d->bus ? cell->bus : cell->time;
+}
+
+/* In the plot's unit: GB/s as the row has it, us of any time. */
+static double unit_of(const struct drawing *d, const struct report_case *c, size_t run)
+{
+    double value = c->points[run].value;
+
+    return d->bus || !(value > 0) ? 1 : scaling_time_us(c, run) / value;
+}
+
+/* Points with one level in a line; those with two at both levels, without a line. */
+static void add_measured(struct drawing *d, const struct scaling_series *s, size_t colour)
+{
+    const struct scaling_cell *cells = cells_of(d, s);
+    struct plot_point *one, *two;
+    struct plot_line *line = add_line(d, s->label, colour, s->n_ranks, &one), *levels;
+
+    if (!cells || !line)
+        return;
+    levels = add_line(d, pool_text(&d->r->pool, "%s: both of two levels", s->label), colour,
+                      2 * s->n_ranks, &two);
+    for (size_t i = 0; levels && i < s->n_ranks; i++) {
+        const struct report_case *c = case_of(d, &cells[i]);
+        const struct report_point *p = c ? &c->points[s->run] : NULL;
+
+        if (!p || !p->n_values)
+            continue;
+        double unit = unit_of(d, c, s->run);
+        if (strcmp(p->origin, "measured") != 0)
+            d->watermark = *p->origin ? p->origin : "origin unknown";
+        if (p->two == TWO_NOT) {
+            one[line->n++] =
+                (struct plot_point){s->ranks[i], p->value * unit, p->low * unit, p->high * unit};
+            note(d, p->value * unit);
+            continue;
+        }
+        one[line->n++] = (struct plot_point){s->ranks[i], NAN, NAN, NAN}; /* a gap */
+        for (int high = 0; high < 2; high++) {
+            double y = (high ? p->levels.high : p->levels.low) * unit;
+            two[levels->n++] = (struct plot_point){s->ranks[i], y, NAN, NAN};
+            note(d, y);
+        }
+    }
+    if (levels && !levels->n)
+        d->n--;
+    else if (levels)
+        levels->apart = levels->dashed = true;
+}
+
+/* The fitted model between the points: us, or the bus bandwidth that comes of it. */
+static void add_model(struct drawing *d, const struct scaling_series *s, size_t colour)
+{
+    const struct scaling_cell *cells = cells_of(d, s);
+    struct plot_point *points;
+    struct plot_line *line;
+    struct fit_terms ring;
+
+    if (!cells || s->fit_error || !fit_describes(&s->fit))
+        return;
+    line = add_line(d, pool_text(&d->r->pool, "%s, fitted model", s->label), colour, s->n_ranks,
+                    &points);
+    for (size_t i = 0; line && i < s->n_ranks; i++) {
+        double bytes, us;
+
+        if (!cells[i].time)
+            continue;
+        bytes = scaling_bytes(s->bench, cells[i].time);
+        us = fit_predict(&s->fit, s->ranks[i], bytes).time_us;
+        if (!fit_terms(s->fit.op, "ring", s->ranks[i], &ring))
+            continue;
+        double y = d->bus ? ring.bytes * bytes / us / 1000 : us;
+        points[line->n++] = (struct plot_point){s->ranks[i], y, NAN, NAN};
+        note(d, y);
+    }
+    if (line)
+        line->plain = line->dashed = true;
+}
+
+/* NaN: no limit is known there, or none that fits into the plot. */
+static double ideal_at(const struct drawing *d, const struct scaling_series *s,
+                       const struct scaling_cell *cell, double ranks, double top)
+{
+    double limit;
+
+    if (!cell->bus)
+        return NAN;
+    limit = cell->bus->points[s->run].limit;
+    if (!d->bus)
+        return scaling_ideal_us(s, cell, ranks);
+    return limit > LIMIT_ROOM * top ? NAN : limit;
+}
+
+/* The limit that the rows of a series name, at each number of ranks; the same one of several series
+ * once. */
+static void add_ideal(struct drawing *d, const struct scaling_series *s, double top)
+{
+    const struct scaling_cell *cells = cells_of(d, s);
+    const char *label = "";
+    struct plot_point *points;
+    struct plot_line *line =
+        cells ? add_line(d, label, PLOT_COLOURS - 1, s->n_ranks, &points) : NULL;
+
+    for (size_t i = 0; line && i < s->n_ranks; i++) {
+        double y = ideal_at(d, s, &cells[i], s->ranks[i], top);
+
+        if (isnan(y))
+            continue;
+        if (!line->n)
+            label = pool_text(&d->r->pool, "ideal at %s GB/s",
+                              show_short(&d->r->pool, cells[i].bus->points[s->run].limit));
+        points[line->n++] = (struct plot_point){s->ranks[i], y, NAN, NAN};
+        note(d, y);
+    }
+    if (!line)
+        return;
+    line->plain = true;
+    line->label = d->named[d->n - 1].series = label;
+    for (size_t i = 0; i + 1 < d->n; i++) {
+        if (!strcmp(d->lines[i].label, label))
+            line->n = 0;
+        else if (d->lines[i].plain) /* a second limit */
+            line->colour = PLOT_COLOURS - 2;
+    }
+}
+
+/* Long times in ms: their axis needs no exponents. */
+static void take_ms(struct drawing *d)
+{
+    d->ms = !d->bus && d->high >= MS_FROM_US;
+    for (size_t i = 0; d->ms && i < d->n; i++)
+        for (size_t k = 0; k < d->lines[i].n; k++) {
+            struct plot_point *p = &d->points[i][k];
+
+            *p = (struct plot_point){p->x, p->y / 1000, p->low / 1000, p->high / 1000};
+        }
+    d->low /= d->ms ? 1000 : 1;
+    d->high /= d->ms ? 1000 : 1;
+}
+
+static bool has_value(const struct plot_line *line)
+{
+    for (size_t i = 0; i < line->n; i++)
+        if (!isnan(line->points[i].y))
+            return true;
+    return false;
+}
+
+/* Lines of which nothing is left. */
+static void drop_empty(struct drawing *d)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < d->n; i++) {
+        if (!has_value(&d->lines[i]))
+            continue;
+        d->lines[n] = d->lines[i];
+        d->points[n] = d->points[i];
+        d->named[n++] = d->named[i];
+    }
+    d->n = n;
+}
+
+/* All lines of the plot; none where nothing of it was measured. */
+static void scaling_lines(struct drawing *d)
+{
+    double top;
+
+    d->n = 0;
+    d->low = d->high = NAN;
+    d->watermark = NULL;
+    for (size_t i = 0; i < d->n_series; i++)
+        add_measured(d, d->series[i], i);
+    if (isnan(d->high)) {
+        d->n = 0;
+        return;
+    }
+    for (size_t i = 0; i < d->n_series; i++)
+        add_model(d, d->series[i], i);
+    top = d->high;
+    for (size_t i = 0; i < d->n_series; i++)
+        add_ideal(d, d->series[i], top);
+    drop_empty(d);
+    take_ms(d);
+}
+
+/* ---- A model's gradients over the size of a bucket ---- */
+
+#define LINES_MAX 8
+#define TICKS_MAX 64
+
+static bool same_plot(const struct bucket_series *a, const struct bucket_series *b)
+{
+    return a->bench == b->bench && !strcmp(a->model, b->model) && !strcmp(a->title, b->title);
+}
+
+static void add_tick(struct report *r, struct plot *plot, struct plot_tick *ticks, double bytes)
+{
+    size_t place = 0;
+    char text[24];
+
+    while (place < plot->n_ticks && ticks[place].at < bytes)
+        place++;
+    if (plot->n_ticks == TICKS_MAX || (place < plot->n_ticks && ticks[place].at == bytes))
+        return;
+    memmove(&ticks[place + 1], &ticks[place], (plot->n_ticks++ - place) * sizeof(*ticks));
+    ticks[place] = (struct plot_tick){
+        bytes, pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)))};
+}
+
+static int add_sweep(struct report *r, const struct bucket_series *s, struct figure *f,
+                     struct plot_line *lines, struct plot_tick *ticks)
+{
+    struct plot *plot = &f->plot;
+    struct plot_line *line = &lines[plot->n_lines];
+    struct plot_point *points = pool_alloc(&r->pool, s->n, sizeof(*points));
+
+    if (!points)
+        return -ENOMEM;
+    *line = (struct plot_line){
+        .label = s->label, .points = points, .colour = plot->n_lines, .marker = plot->n_lines};
+    for (size_t i = 0; i < s->n; i++) {
+        const struct bucket_point *p = &s->points[i];
+        const char *origin = p->c->points[s->run].origin;
+
+        if (!(p->bytes > 0)) /* each tensor by itself has no place on this axis */
+            continue;
+        points[line->n++] =
+            (struct plot_point){p->bytes, p->time_us / 1000, p->low_us / 1000, p->high_us / 1000};
+        add_tick(r, plot, ticks, p->bytes);
+        if (strcmp(origin, "measured") != 0)
+            plot->watermark = *origin ? origin : "origin unknown";
+    }
+    f->lines[plot->n_lines++] = (struct figure_line){s->label, "", s->run};
+    return 0;
+}
+
+static int draw(struct report *r, const struct bucket_sweeps *all, size_t first, size_t before,
+                struct figures *out)
+{
+    const struct bucket_series *s = &all->all[first];
+    struct plot_line *lines = pool_alloc(&r->pool, LINES_MAX, sizeof(*lines));
+    struct plot_tick *ticks = pool_alloc(&r->pool, TICKS_MAX + 1, sizeof(*ticks));
+    struct figure *f = &out->all[out->n];
+    int err = 0;
+
+    *f = (struct figure){.bench = s->bench, .place = FIGURE_OF_BUCKETS, .note = ""};
+    f->lines = pool_alloc(&r->pool, LINES_MAX, sizeof(*f->lines));
+    if (!lines || !ticks || !f->lines)
+        return -ENOMEM;
+    for (size_t i = first; !err && i < all->n && f->plot.n_lines < LINES_MAX; i++)
+        if (same_plot(s, &all->all[i]))
+            err = add_sweep(r, &all->all[i], f, lines, ticks);
+    if (err || f->plot.n_ticks < 2)
+        return err;
+    f->plot.lines = lines;
+    f->plot.ticks = ticks;
+    f->plot.x_log = f->plot.y_from_zero = true;
+    f->plot.x_label = "bucket (bytes)";
+    f->plot.y_label = "time for all gradients (ms)";
+    f->subtitle = show_joined(&r->pool, s->model, s->title);
+    f->plot.name = pool_text(&r->pool, "buckets-%zu", out->n - before + 1);
+    f->plot.title = pool_text(&r->pool, "%s of %s over buckets", s->bench->name, f->subtitle);
+    out->n++;
+    return 0;
+}
+
+/* The latter alone; `before`: how many figures there were before the first of this section. */
+static int bucket_figures(struct report *r, const struct bucket_sweeps *all, size_t before,
+                          struct figures *out)
+{
+    int err = 0;
+
+    for (size_t i = 0; !err && i < all->n; i++) {
+        bool seen = false;
+
+        for (size_t k = 0; k < i; k++)
+            seen = seen || same_plot(&all->all[k], &all->all[i]);
+        if (!seen && out->n < FIGURES_MAX && out->n - before < SCALING_PLOTS_MAX)
+            err = draw(r, all, i, before, out);
+    }
+    return err;
+}
+
 #define SIZES_DRAWN 3
-#define TICKS_MAX   64
 #define LOG_Y_FROM  30
 
 static int add_ticks(struct drawing *d, struct plot *plot)
@@ -105,7 +458,8 @@ static bool keeps_apart(const struct scaling_series *a, const struct scaling_ser
 }
 
 /* A parameter that one of two transports does not have does not keep them apart. */
-static bool same_plot(const struct scaling_series *a, const struct scaling_series *b)
+static bool same_plot_scaling_figures(const struct scaling_series *a,
+                                      const struct scaling_series *b)
 {
     if (a->bench != b->bench)
         return false;
@@ -123,8 +477,8 @@ static bool has_size(const struct scaling_series *s, double size)
     return false;
 }
 
-/* The smallest, the one in the middle and the largest of the sizes that all series have; of the first series', where they have none together. Indices of
- * that one's. */
+/* The smallest, the one in the middle and the largest of the sizes that all series have; of the
+ * first series', where they have none together. Indices of that one's. */
 static size_t choose_sizes(const struct drawing *d, size_t *chosen)
 {
     const struct scaling_series *first = d->series[0];
@@ -164,7 +518,7 @@ static int draw_group(struct report *r, const struct scalings *all, size_t first
     int err = 0;
 
     for (size_t i = first; i < all->n; i++) {
-        if (!same_plot(&all->all[first], &all->all[i]))
+        if (!same_plot_scaling_figures(&all->all[first], &all->all[i]))
             continue;
         if (d.n_series < SERIES_DRAWN)
             d.series[d.n_series++] = &all->all[i];
@@ -193,7 +547,7 @@ static int draw_all_ranks(struct report *r, const struct scalings *all, size_t b
         bool seen = false;
 
         for (size_t k = 0; k < i; k++)
-            seen = seen || same_plot(&all->all[k], &all->all[i]);
+            seen = seen || same_plot_scaling_figures(&all->all[k], &all->all[i]);
         if (!seen)
             err = draw_group(r, all, i, before, out);
     }

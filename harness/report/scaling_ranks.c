@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stragglers: see scaling_ranks.h. */
-#include "harness/report/scaling_ranks.h"
+/* Stragglers: see scaling.h. */
+#include "harness/report/scaling.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,6 +10,10 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
+
+#define STRAGGLERS_MAX   4096 /* ranks */
+#define STRAGGLER_CHANCE 0.05 /* times all ranks that were looked at: beyond, none is named */
 
 #define NAMED_MAX 3 /* in a sentence */
 
@@ -92,7 +96,8 @@ static void fill(struct straggler *s, double *scratch)
     s->seems_one = 2 * s->late > s->cases;
 }
 
-/* Any of them may be the one that chance makes late. NaN, where a case has no number of ranks: none is. */
+/* Any of them may be the one that chance makes late. NaN, where a case has no number of ranks: none
+ * is. */
 static void judge(struct straggler *all, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -182,4 +187,169 @@ const char *stragglers_text(struct report *r, const struct stragglers *all,
                          show_count(&r->pool, s->cases, "case"));
     }
     return n > NAMED_MAX ? pool_text(&r->pool, "%s; so are %zu more", text, n - NAMED_MAX) : text;
+}
+
+/* ---- Buckets of gradients ---- */
+
+size_t buckets_best(const struct bucket_point *points, size_t n, bool *tied, bool *decided)
+{
+    size_t best = n;
+
+    *decided = true;
+    for (size_t i = 0; i < n; i++) {
+        tied[i] = false;
+        if (!isnan(points[i].time_us) && (best == n || points[i].time_us < points[best].time_us))
+            best = i;
+    }
+    for (size_t i = 0; i < n && best < n; i++) {
+        if (isnan(points[i].time_us))
+            continue;
+        tied[i] = !(points[i].low_us > points[best].high_us);
+        *decided = *decided && !isnan(points[i].low_us) && !isnan(points[i].high_us);
+    }
+    return best;
+}
+
+/* One rank alone has nothing to sum. */
+static bool is_sweep(const struct report_bench *b, const struct report_case *c, size_t run)
+{
+    return !strcmp(c->metric, "time") && *report_param(b, c, "model") &&
+           *report_param(b, c, "bucket") && strcmp(report_param(b, c, "ranks"), "1") != 0 &&
+           c->points[run].n_values > 0;
+}
+
+static bool same_sweep(const struct report_bench *b, const struct report_case *x,
+                       const struct report_case *y)
+{
+    for (size_t i = 0; i < b->n_params; i++)
+        if (!b->follows[i] && !word_in("bucket size", b->params[i]) &&
+            strcmp(x->params[i], y->params[i]) != 0)
+            return false;
+    return true;
+}
+
+static bool is_first(const struct report_bench *b, size_t run, size_t index)
+{
+    if (!is_sweep(b, &b->cases[index], run))
+        return false;
+    for (size_t i = 0; i < index; i++)
+        if (is_sweep(b, &b->cases[i], run) && same_sweep(b, &b->cases[i], &b->cases[index]))
+            return false;
+    return true;
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+    const struct bucket_point *a = x, *b = y;
+
+    return (a->bytes > b->bytes) - (a->bytes < b->bytes);
+}
+
+/* Two levels have no median, so that they say nothing of which is best. */
+static struct bucket_point point_of(const struct report_bench *b, const struct report_case *c,
+                                    size_t run)
+{
+    const struct report_point *p = &c->points[run];
+    double us = scaling_time_us(c, run), scale = us / p->value;
+    struct bucket_point at = {NAN, us, p->low * scale, p->high * scale, c};
+    uint64_t bytes;
+
+    if (p->two != TWO_NOT) {
+        at.low_us = p->levels.low * scale;
+        at.high_us = p->levels.high * scale;
+    }
+    if (!units_parse_size(report_param(b, c, "bucket"), &bytes))
+        at.bytes = (double)bytes;
+    return at;
+}
+
+static const char *size_text(struct report *r, double bytes)
+{
+    char text[24];
+
+    return pool_text(&r->pool, "%s", units_format_size((uint64_t)bytes, text, sizeof(text)));
+}
+
+static const char *best_text(struct report *r, const struct bucket_series *s)
+{
+    bool *tied = pool_alloc(&r->pool, s->n, sizeof(*tied)), decided;
+    const char *names = "";
+    size_t best, n = 0;
+
+    if (!tied || s->n < 2)
+        return "";
+    best = buckets_best(s->points, s->n, tied, &decided);
+    if (best == s->n)
+        return "";
+    for (size_t i = 0; i < s->n; i++)
+        if (tied[i])
+            names = pool_text(&r->pool, "%s%s%s", names, n++ ? " or " : "",
+                              size_text(r, s->points[i].bytes));
+    if (!decided)
+        return pool_text(&r->pool, "lowest at %s, but not decided: an interval is not known",
+                         size_text(r, s->points[best].bytes));
+    return pool_text(&r->pool, "best bucket: %s, %s ms (%s to %s)%s", names,
+                     document_number(&r->pool, s->points[best].time_us / 1000),
+                     document_number(&r->pool, s->points[best].low_us / 1000),
+                     document_number(&r->pool, s->points[best].high_us / 1000),
+                     n > 1 ? pool_text(&r->pool, " at %s: their intervals overlap",
+                                       size_text(r, s->points[best].bytes))
+                           : "");
+}
+
+static void name(struct report *r, struct bucket_series *s)
+{
+    const struct report_bench *b = s->bench;
+    const char *transport = report_param(b, s->first, "transport");
+
+    s->model = report_param(b, s->first, "model");
+    s->label = pool_text(&r->pool, "%s%s%s, %s ranks%s%s", report_param(b, s->first, "backend"),
+                         *transport ? " over " : "", transport, report_param(b, s->first, "ranks"),
+                         r->n_runs > 1 ? ", " : "", r->n_runs > 1 ? r->names[s->run] : "");
+    s->title =
+        scaling_title(r, b, s->first, "model bucket backend transport ranks size rank scope");
+}
+
+static int make_one(struct report *r, struct bucket_series *s)
+{
+    s->points = pool_alloc(&r->pool, s->bench->n_cases, sizeof(*s->points));
+    if (!s->points)
+        return -ENOMEM;
+    for (size_t i = 0; i < s->bench->n_cases; i++) {
+        const struct report_case *c = &s->bench->cases[i];
+
+        if (!is_sweep(s->bench, c, s->run) || !same_sweep(s->bench, s->first, c))
+            continue;
+        s->points[s->n] = point_of(s->bench, c, s->run);
+        s->n += !isnan(s->points[s->n].bytes);
+    }
+    qsort(s->points, s->n, sizeof(*s->points), by_bytes);
+    name(r, s);
+    s->best = best_text(r, s);
+    return 0;
+}
+
+int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out)
+{
+    size_t most = 0;
+    int err = 0;
+
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++)
+            for (size_t i = 0; i < r->benches[b].n_cases; i++)
+                most += is_first(&r->benches[b], run, i);
+    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
+    if (!out->all)
+        return -ENOMEM;
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t run = 0; run < r->n_runs; run++)
+            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
+                if (!is_first(&r->benches[b], run, i))
+                    continue;
+                struct bucket_series *s = &out->all[out->n++];
+                *s = (struct bucket_series){
+                    .bench = &r->benches[b], .run = run, .first = &r->benches[b].cases[i]};
+                err = make_one(r, s);
+            }
+    return err || r->pool.failed ? -ENOMEM : 0;
 }

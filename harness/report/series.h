@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * From cases to plots. For each benchmark and metric: the x axis is the numeric parameter with the
- * most values (or the one that the benchmark names), other parameters that vary and do not follow from
- * those make lines, and where lines are too many, the parameters with the fewest values make plots of
- * their own. Without a numeric parameter that varies the cases are listed, one under another.
- * Several runs are laid over each other.
+ * most values (or the one that the benchmark names), other parameters that vary and do not follow
+ * from those make lines, and where lines are too many, the parameters with the fewest values make
+ * plots of their own. Without a numeric parameter that varies the cases are listed, one under
+ * another. Several runs are laid over each other.
  */
 #ifndef PLUMB_REPORT_SERIES_H
 #define PLUMB_REPORT_SERIES_H
 
 #include "harness/report/model.h"
 #include "harness/report/plot.h"
+#include "harness/report/told.h"
 
 #define SERIES_LINES_MAX      12 /* in one plot, over all runs: 24 */
 #define SERIES_CATEGORIES_MAX 24
@@ -56,5 +57,83 @@ struct figures {
 
 /* Everything lives in the report's pool. 0 or -ENOMEM. */
 int figures_make(struct report *r, struct figures *out);
+
+/* The parameters of a group of cases as dimensions: which values there are, which parameters say
+ * something of their own, and which follow from others. */
+
+struct dimension {
+    size_t param;        /* of the benchmark */
+    const char **values; /* each once: by size where all are numbers, else in the suite's order */
+    double *numbers;     /* of the values; NULL where one is no number */
+    size_t n_values;
+    size_t *of_case; /* index in values, for each case of the group */
+};
+
+/* A partition of the cases: of_case[i] is below n. */
+struct classes {
+    size_t *of_case, n;
+};
+
+/* The cases of one benchmark and metric, and how they are cut into plots; between series.c, which
+ * plans, and figure.c, which draws. */
+
+struct group {
+    struct report *r;
+    const struct report_bench *bench;
+    const struct bench_plot *hint; /* or NULL */
+    const char *metric, *unit;
+    const char *gpu_drawn; /* whose cases stand for those of other GPUs; "": all are drawn */
+    bool gpu;              /* the cases on GPUs; else the others */
+    bool listed;           /* the hint's x does not say all: the cases are listed */
+    size_t *cases, n;
+    struct dimension *dims;    /* one a parameter */
+    const struct dimension *x; /* NULL: the cases are listed */
+    const struct dimension **lines, **facets;
+    size_t n_lines, n_facets;         /* dimensions */
+    struct classes facet_of, line_of; /* classes of the cases */
+};
+
+/* The most lines in one plot, each of which every run has. */
+size_t group_lines_max(const struct group *g);
+
+/* What becomes of a facet: nothing where nothing in it was measured, and words where those say
+ * all. */
+enum figure_kind { FIGURE_NONE, FIGURE_WORD, FIGURE_PLOT };
+
+/* Fills the figure of one facet, or the words that do. 0 or -ENOMEM. */
+int figure_make(const struct group *g, size_t facet, size_t number, struct figure *f,
+                struct figure_word *word, enum figure_kind *kind);
+
+/* ---- A plot while it is made: figure_lines.c puts the values in, figure.c the rest ---- */
+
+#define LIMITS_MAX 3
+
+struct figure_drawing {
+    const struct group *g;
+    struct pool *pool;
+    size_t facet;
+    struct figure *f;
+    struct plot_line *lines;
+    struct plot_tick *ticks;
+    struct plot_mark *marks;
+    double low, high; /* of the values; NaN: none yet */
+    double limits[LIMITS_MAX + 1];
+    double limit_from[LIMITS_MAX + 1], limit_to[LIMITS_MAX + 1]; /* x of the points that have it */
+    size_t n_limits;
+    size_t lines_left_out, empty_lines;
+};
+
+static inline const struct report_case *drawing_case(const struct group *g, size_t i)
+{
+    return &g->bench->cases[g->cases[i]];
+}
+
+/* The parameters that a listed shape is made of are shown together: 512x2304x768. */
+bool drawing_is_of_shape(const struct group *g, size_t param);
+
+/* The lines of the facet, in the order of the suite, and the ticks of x. 0 or -ENOMEM. */
+int drawing_add_lines(struct figure_drawing *d);
+/* Instead, where there is no x: every case is a place on the y axis, every run a line of points. */
+int drawing_add_categories(struct figure_drawing *d);
 
 #endif

@@ -3,7 +3,11 @@
 #ifndef PLUMB_REPORT_SHOW_H
 #define PLUMB_REPORT_SHOW_H
 
+#include <stdbool.h>
+#include <stddef.h>
+
 #include "harness/document/document.h"
+#include "harness/document/pool.h"
 #include "harness/report/model.h"
 
 const char *show_short(struct pool *pool, double value); /* three digits: 0.012, 12.3, 1234 */
@@ -32,11 +36,20 @@ const char *show_named_param(struct pool *pool, const struct report_bench *b, si
 const char *show_full_param(struct pool *pool, const struct report_bench *b, size_t param,
                             const char *text);
 
-/* Does the parameter tell the case from others of the benchmark, of the same metric where there are any? Not where
- * it is the same in all of them, or follows from others. Of a case that stands alone all is said. */
+/* Does the parameter tell the case from others of the benchmark, of the same metric where there are
+ * any? Not where it is the same in all of them, or follows from others. Of a case that stands alone
+ * all is said. */
 bool show_tells_apart(const struct report_bench *b, const struct report_case *c, size_t param);
 
 /* Texts joined by ", "; either may be "". */
 const char *show_joined(struct pool *pool, const char *list, const char *item);
+
+/* ---- What several runs, or launches, say of one thing ---- */
+
+/* The text itself where all n are the same; else "6.1 in 2 of 3 runs, 6.5 in 1", in the order in
+ * which they come first, and *mixed (may be NULL) is set. Those that are "" count among the n
+ * alone. things: "runs". Lives in the pool. */
+const char *shares_text(struct pool *pool, const char *const *texts, size_t n, const char *things,
+                        bool *mixed);
 
 #endif

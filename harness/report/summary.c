@@ -10,7 +10,6 @@
 #include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
-#include "harness/report/trust.h"
 
 #define SLOW_MAX   4   /* pairs of GPUs that are named */
 #define FAILED_MAX 2   /* tests that failed and are named; the table has all */
@@ -417,8 +416,8 @@ static const char *failed_reason(const struct scene *s, const struct headline_ru
     return own ? at->point->reason : at->lost.first->points[s->run].reason;
 }
 
-/* "memory (2), copy (1)": cases with wrong data of each benchmark; "" where there is none, or where a
- * test of the table tells of wrong data already. */
+/* "memory (2), copy (1)": cases with wrong data of each benchmark; "" where there is none, or where
+ * a test of the table tells of wrong data already. */
 static const char *wrong_elsewhere(const struct scene *s)
 {
     const char *text = "";

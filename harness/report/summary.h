@@ -11,6 +11,7 @@
 
 #include "harness/document/document.h"
 #include "harness/report/headline.h"
+#include "harness/report/model.h"
 
 /* 0 or -ENOMEM. */
 int summary_answers(struct report *r, const struct headlines *h, size_t run, struct document *d);
@@ -19,5 +20,41 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
 void summary_table(struct report *r, const struct headlines *h, struct document *d);
 /* The answers of each run, under its name where there are several, and the table. 0 or -ENOMEM. */
 int summary_all(struct report *r, const struct headlines *h, struct document *d);
+
+/*
+ * How far a run can be trusted: by the smallest loss that it could have shown, and by what
+ * disturbed it.
+ *
+ *   smallest  of each judged case that was measured, the loss that plumb compare would prove, four
+ *             times in five, between this run and another one like it (harness/decide/decide.h,
+ *             `smallest`). Of all cases the median; a case of a single launch shows no loss at all.
+ *   grade     A up to 2 %, B up to 5 %, C up to 10 %, else D
+ *   repeats   launches of each case that reach the next grade, if nothing else changes: errors
+ *             shrink with the root of their number. Below DECIDE_FEW_LAUNCHES a loss must also
+ *             exceed the widest spread of any case: that many launches, and the grade is not known
+ */
+
+#define TRUST_REPEATS_MAX 50 /* more are no advice */
+
+struct trust {
+    char grade;      /* 'A' to 'D'; 0: nothing was measured */
+    double smallest; /* 0.05: 5 %; 1: no loss could have been shown */
+    double next;     /* the loss of the next grade; NaN: there is none */
+    size_t cases;    /* that were counted */
+    size_t launches; /* of each, in the median */
+    size_t fewest_launches, most_launches;
+    size_t single;          /* cases of a single launch */
+    size_t repeats;         /* 0: more than TRUST_REPEATS_MAX, or none are needed */
+    double minutes;         /* that these take, by what the run took; NaN: not known */
+    size_t rows, disturbed; /* measured ones; those that were disturbed */
+    /* Of the disturbed rows, at most; 0: not by this. Of steal, in rows of 1 s of CPU time or more:
+     * the kernel counts it in ticks of 10 ms. */
+    double steal_percent, clock_percent, quota_ms;
+    /* Rows with steal; with thermal throttling; with involuntary switches. */
+    size_t stolen, throttled, switched;
+};
+
+/* 0 or -ENOMEM. */
+int trust_make(struct report *r, size_t run, struct trust *out);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the benchmarks of the runs said of their rows (core/bench_rows.h), and the questions that a
- * report asks of it. Nothing here knows a benchmark by name; one that said nothing is reported all the
- * same.
+ * report asks of it. Nothing here knows a benchmark by name; one that said nothing is reported all
+ * the same.
  *
- * Where runs differ in what they were told, the last run counts; columns that it does not know are as
- * the run before it has them.
+ * Where runs differ in what they were told, the last run counts; columns that it does not know are
+ * as the run before it has them.
  */
 #ifndef PLUMB_REPORT_TOLD_H
 #define PLUMB_REPORT_TOLD_H
@@ -35,13 +35,14 @@ const struct bench_plot *told_plot(const struct report_bench *b, bool gpu);
 /* That for one case. */
 const struct bench_plot *told_plot_of(const struct report_bench *b, const struct report_case *c);
 
-/* Has the parameter this flag of enum COLUMN_..? Where nothing is told of the benchmark, the parameters that have "bytes" in their names are
- * sizes. */
+/* Has the parameter this flag of enum COLUMN_..? Where nothing is told of the benchmark, the
+ * parameters that have "bytes" in their names are sizes. */
 bool told_flag(const struct report_bench *b, const char *param, unsigned flag);
 /* The parameter that, where it is set, makes this one an outcome; NULL: none. */
 const char *told_sought_by(const struct report_bench *b, const char *param);
-/* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it does: "auto". The row shows
- * what was chosen. In a comparison it makes a case where it was asked for alone. NULL: it is no such parameter. */
+/* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it
+ * does: "auto". The row shows what was chosen. In a comparison it makes a case where it was asked
+ * for alone. NULL: it is no such parameter. */
 const char *told_left_by(const struct report_bench *b, const char *param);
 /* Is it left out of plots and descriptions? */
 bool told_ignores(const struct report_bench *b, const struct bench_plot *plot, const char *param);
@@ -50,24 +51,25 @@ bool told_ignores(const struct report_bench *b, const struct bench_plot *plot, c
 bool told_is_square(const struct bench_plot *plot, const struct report_bench *b,
                     const struct report_case *c);
 
-/* The part of the machine that a case measures, for comparing: "Matrix core", "Memory", "PCIe" ... Fewer than the
- * headlines' pipes, and one for each case. */
+/* The part of the machine that a case measures, for comparing: "Matrix core", "Memory", "PCIe" ...
+ * Fewer than the headlines' pipes, and one for each case. */
 const char *told_pipe(const struct report *r, const struct report_bench *b,
                       const struct report_case *c);
 
-/* Does comparing runs judge it? Not where its metric says why not. A metric of which nothing is told is judged where it was sampled, and
- * not where it is a figure beside the samples (a row without a stop rule). */
+/* Does comparing runs judge it? Not where its metric says why not. A metric of which nothing is
+ * told is judged where it was sampled, and not where it is a figure beside the samples (a row
+ * without a stop rule). */
 bool told_is_judged(const struct report *r, const struct report_bench *b,
                     const struct report_case *c);
-/* Has it values, and all of them beside the samples? A launch may leave such a row out (CPU time of a machine that was busy with other work
- * before), and has not failed by that. */
+/* Has it values, and all of them beside the samples? A launch may leave such a row out (CPU time of
+ * a machine that was busy with other work before), and has not failed by that. */
 bool told_is_figure(const struct report *r, const struct report_bench *b,
                     const struct report_case *c);
 /* Of a case's values, by its metric, or else by its unit: is more of it better? */
 bool told_more_is_better(const struct report_bench *b, const struct report_case *c);
 
-/* Does the condition hold for the case? NULL holds. Of a case whose launches all died before they could say what they measure, where its
- * parameters let it be. */
+/* Does the condition hold for the case? NULL holds. Of a case whose launches all died before they
+ * could say what they measure, where its parameters let it be. */
 bool told_matches(const struct report_bench *b, const struct report_case *c, const char *where);
 
 /* A place such as cuda:0. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The trust in a run: see trust.h. */
-#include "harness/report/trust.h"
+/* The trust in a run: see summary.h. */
+#include "harness/report/summary.h"
 
 #include <errno.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "core/stats.h"
 #include "harness/decide/decide.h"
-#include "harness/report/combine.h"
+#include "harness/report/cases.h"
 #include "harness/report/headline.h"
 #include "harness/report/told.h"
 

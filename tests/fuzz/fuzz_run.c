@@ -15,7 +15,7 @@
 #include "core/row.h"
 #include "harness/compare/pairs.h"
 #include "harness/report/page.h"
-#include "harness/report/scaling_figures.h"
+#include "harness/report/scaling.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max);

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/rng.h"
-#include "harness/report/fit.h"
+#include "harness/report/scaling.h"
 
 #define LATENCY_US 25.0
 #define RATE       1200.0 /* bytes a us */

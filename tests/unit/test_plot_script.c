@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The script that draws plots: labels of an axis have room beside each other. */
-#include "harness/report/plot_script.h"
+#include "harness/report/plot.h"
 
 #include <math.h>
 #include <setjmp.h>

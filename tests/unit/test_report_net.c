@@ -8,9 +8,8 @@
 
 #include <cmocka.h>
 
-#include "harness/report/case_key.h"
+#include "harness/report/cases.h"
 #include "harness/report/headline.h"
-#include "harness/report/headline_cost.h"
 #include "harness/report/report.h"
 #include "tests/unit/fake_run.h"
 #include "tests/unit/verdict_said.h"

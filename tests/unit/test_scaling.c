@@ -13,11 +13,8 @@
 #include <cmocka.h>
 
 #include "core/rng.h"
-#include "harness/report/fit.h"
-#include "harness/report/links.h"
+#include "harness/report/matrix.h"
 #include "harness/report/scaling.h"
-#include "harness/report/scaling_buckets.h"
-#include "harness/report/scaling_ranks.h"
 
 #define A_US 25.0
 #define B_US 8.5e-3 /* 0.1176 GB/s */

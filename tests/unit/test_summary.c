@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "harness/decide/decide.h"
-#include "harness/report/trust.h"
 #include "tests/unit/fake_run.h"
 
 #define LINES_MAX 12

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Finding a baseline: see baseline.h. */
-#include "harness/check/baseline.h"
-
+/* Finding a baseline: see check.h. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,10 +9,10 @@
 #include <sys/stat.h>
 
 #include "core/units.h"
+#include "harness/check/check.h"
 #include "harness/compare/pairs.h"
 #include "harness/compare/pairs_sides.h"
 #include "harness/history/history_db.h"
-#include "harness/history/history_db_build.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
 

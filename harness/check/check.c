@@ -9,8 +9,6 @@
 
 #include "core/exit_code.h"
 #include "core/option.h"
-#include "harness/check/baseline.h"
-#include "harness/check/output.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
 #include "harness/plan/only.h"

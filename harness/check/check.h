@@ -1,11 +1,216 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb check: the gate for CI. */
+/* plumb check, the gate for CI: the baseline, the verdict on a run, and its outputs. */
 #ifndef PLUMB_CHECK_CHECK_H
 #define PLUMB_CHECK_CHECK_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
 #include "core/option.h"
-#include "harness/check/baseline.h"
-#include "harness/check/output.h"
+#include "harness/compare/pairs.h"
+#include "harness/history/history_db.h"
+
+/* What a run is held against: run folders, or runs of the history, which become folders for the
+ * while. */
+
+#define BASELINE_LAST 10 /* runs of the history, unless it is said */
+
+struct baseline {
+    char **paths, **names;        /* NULL-ended, oldest first */
+    size_t n;                     /* 0: there is none yet; `advice` says what to do */
+    struct history_choice choice; /* of runs of the history: what each is for */
+    char *folder;                 /* where runs of the history lie meanwhile; NULL */
+    char text[2048], advice[1024];
+};
+
+struct baseline_asked {
+    const char *spec;    /* PATH, "history" or "history:N" */
+    const char *history; /* its file */
+    const char *run;     /* the run that is to be judged: it is never its own baseline */
+    bool update;         /* the run will be added to the history */
+    double steal_limit;  /* as in harness/compare/pairs.h */
+    size_t least;        /* runs that are needed of the history, where the spec does not say */
+};
+
+bool baseline_is_history(const char *spec);
+/* How many are runs that the run is held against. Others tell how runs differ, or of a slow slip.
+ */
+size_t baseline_levels(const struct baseline *b);
+
+/* 0; -EINVAL (the spec, or nothing is left of it) and others as pairs_load() and history_db_open().
+ * *b is to be released in any case. */
+int baseline_find(struct baseline *b, const struct baseline_asked *asked, char *error, size_t len);
+/* Once the runs are loaded, what lies in the temporary folder may go. */
+void baseline_release(struct baseline *b);
+
+/*
+ * The gate: what the decisions on a run's cases come to for somebody who is to be woken, or not.
+ *
+ * A case is one of
+ *   regressed     a loss against the baseline is proven over the suite (decide.h)
+ *   wrong         the run's data were wrong
+ *   failed        a launch of it failed, or did not end in time
+ *   missing       the baseline has it and the run does not: skipped, not run, gone
+ *   refused       its figures are of another sort than the baseline's (pairs.h)
+ *   unseen  nothing is proven, and the data could not have shown a loss of `see`; or others took
+ *   the
+ *                 CPU in all launches of a side (steal), which tells nothing of the pipe
+ *   inconclusive  nothing is proven, and a loss of `see` would have been
+ *   better, equivalent
+ *   new           the baseline has none
+ *   absent        neither has it, or one left out a figure beside the samples
+ */
+
+enum gate_state {
+    GATE_REGRESSED,
+    GATE_WRONG,
+    GATE_FAILED,
+    GATE_MISSING,
+    GATE_REFUSED,
+    GATE_UNSEEN,
+    GATE_INCONCLUSIVE,
+    GATE_BETTER,
+    GATE_EQUIVALENT,
+    GATE_NEW,
+    GATE_ABSENT
+};
+#define GATE_STATES 11
+
+enum gate_verdict {
+    GATE_PASSED,
+    GATE_LOST,       /* EXIT_BAD: a case regressed, or gave wrong data */
+    GATE_UNDECIDED,  /* EXIT_UNDECIDED */
+    GATE_INCOMPLETE, /* EXIT_INCOMPLETE */
+    GATE_FIRST       /* EXIT_UNDECIDED: there is nothing to hold the run against yet */
+};
+
+struct gate_case {
+    const struct pair *pair;
+    enum gate_state state;
+    const char *text; /* one sentence without a full stop, in which nothing is escaped */
+};
+
+/* What decided cases come to. */
+struct gate_tally {
+    size_t held;    /* against a baseline */
+    size_t lost;    /* a loss is proven */
+    size_t unseen;  /* could not have shown a loss of `see`, whatever they were decided */
+    size_t suspect; /* undecided, and not to be a baseline: gate_is_suspect() */
+    size_t
+        doubtful; /* of these, would be proven, but for what runs do, or may do, where nothing changed */
+    size_t within; /* a loss is proven, and the margin lets it pass */
+};
+
+struct gate_options {
+    double see;  /* the loss that the run should be able to show */
+    bool strict; /* any case that could not have shown it makes the run inconclusive */
+    bool first;  /* no baseline yet: the run stands on both sides of the pairs */
+};
+
+struct gate {
+    struct pairs *p;
+    struct gate_options options;
+    struct gate_case *cases; /* by state, worst first in each */
+    size_t n, counts[GATE_STATES];
+    size_t n_taken; /* held cases of which launches are left out, as others took the CPU */
+    struct gate_tally tally;
+    const struct gate_case *suspect, *within; /* of these the one that lost most; NULL */
+    enum gate_verdict verdict;
+    const char *sentence; /* what holds over all */
+    const char *unseen;   /* how many could not have shown the loss */
+    const char *state;    /* "running" and such, where the run did not come to its end; else "" */
+};
+
+/* Of each case only the best of the baseline's last n runs stays, and its selection is allowed for.
+ * Decides again. As pairs_decide(). */
+int gate_pick_best(struct pairs *p, size_t n, const struct decide_options *options);
+
+/* Counts one more case; n_judged: of the suite. */
+void gate_count(struct gate_tally *t, const struct decide_case *c, double see, size_t n_judged);
+/* GATE_LOST, GATE_UNDECIDED or GATE_PASSED. */
+enum gate_verdict gate_tally_verdict(const struct gate_tally *t, bool strict);
+
+/* All of it lives in the pairs' pool. 0 or -ENOMEM. */
+int gate_make(struct gate *g, struct pairs *p, const struct gate_options *options);
+
+/* The same without the cases of these keys, which were accepted: as gate_make(), but for its
+ * sentences. */
+int gate_without(struct gate *rest, const struct gate *g, const char *const *keys, size_t n);
+
+int gate_exit(enum gate_verdict verdict);
+const char *gate_state_name(enum gate_state state);       /* "regressed" */
+const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
+
+/* The data of a case could not have shown a loss of `see`, or its margin lets that pass; one that
+ * is equivalent within less has ruled it out. */
+bool gate_is_blind(const struct decide_case *c, double see);
+
+/* A case of which nothing is proven, and which is likely to have lost: beyond its margin, with a p
+ * of SUSPECT_LEVEL over all n cases that were judged (Bonferroni), or as one of many that lost
+ * together, or where only what runs were seen to do, or that few are known, keeps it from being
+ * proven; where it is not known how runs differ, a loss beyond `see`; where one launch a run tells
+ * no p, beyond SUSPECT_LOSSES times that. A run that has one is no baseline for later ones. Any
+ * loss beyond the margin would be too many: of noisy cases most runs have one, and the first
+ * baseline would stay the only one. */
+bool gate_is_suspect(const struct decide_case *c, double see, size_t n);
+
+/* ---- The gate's sentences: the same on the terminal and in every file ---- */
+
+/* The figures of a case that was held against a baseline; "" where they cannot be told. */
+struct words_figures {
+    const char *ratio;    /* "0.948 (0.941 to 0.955)" */
+    const char *proof;    /* "p 2e-07" */
+    const char *smallest; /* "1.2 %" */
+};
+struct words_figures words_figures(struct pool *pool, const struct pair *pair);
+
+const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
+
+/* What is said of a case, with what differs beside its figures; in one line. */
+const char *words_whole(struct pool *pool, const struct gate_case *c);
+/* "kernel 6.1 against 6.5; plumb 0.1 against 0.2", baseline against run; "": nothing differs. */
+const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n);
+
+/* A verdict, written for people and for programs. Each writer escapes what comes from files. */
+
+/* What became of the run in the history. */
+struct check_kept {
+    const char *sentence; /* "" : it was not asked for */
+    bool done;            /* what follows is filled in */
+    bool taken; /* others took the CPU in all its launches: no later run is held against it */
+    struct history_judged judged;
+    struct gate rest;                     /* the cases that were not accepted */
+    struct history_acceptance acceptance; /* of this run, where judged.acceptance is set */
+    struct environment_word environment;  /* of the run against the history's baselines */
+    size_t n_environments; /* of them, that tell of theirs; 0: nothing was compared */
+};
+
+struct check_result {
+    struct gate gate;
+    const char *run;                    /* its path, as it was given */
+    const char *baseline;               /* "3 runs of the history 'results/history.db'" */
+    const struct baseline *baseline_of; /* its runs */
+    unsigned best_of;                   /* 0: all of them */
+    double margin;
+    struct check_kept kept;
+    bool
+        accepted; /* its level, or that of some cases, is the start of later runs', whatever was found */
+    int exit;           /* status, but for files that cannot be written */
+    const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */
+    struct machine_difference *differences;
+    size_t n_differences;
+};
+
+void output_text(FILE *out, const struct check_result *r);
+int output_junit(FILE *out, const struct check_result *r);
+int output_markdown(FILE *out, const struct check_result *r);
+int output_json(FILE *out, const struct check_result *r);
+int output_github(FILE *out, const struct check_result *r); /* workflow commands */
+
+/* Escapes of each, for their tests. */
+void junit_text(FILE *out, const char *text);
+void github_data(FILE *out, const char *text, bool property);
 
 int cmd_check(int argc, char **argv);
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The gate: see gate.h. */
-#include "harness/check/gate.h"
-
+/* The gate: see check.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/exit_code.h"
+#include "harness/check/check.h"
 #include "harness/report/show.h"
 
 #define SUSPECT_LEVEL  0.05

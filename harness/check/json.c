@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict as JSON: see output.h, and docs/check.md for the keys. null is what cannot be told.
+/* The verdict as JSON: see check.h, and docs/check.md for the keys. null is what cannot be told.
  */
 #include <errno.h>
 #include <math.h>
@@ -7,9 +7,7 @@
 #include <string.h>
 
 #include "core/build_info.h"
-#include "harness/check/baseline.h"
-#include "harness/check/gate.h"
-#include "harness/check/output.h"
+#include "harness/check/check.h"
 #include "harness/compare/view.h"
 
 #define CHECK_JSON_SCHEMA 1

@@ -8,12 +8,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "harness/check/baseline.h"
 #include "harness/check/check.h"
-#include "harness/check/gate.h"
-#include "harness/check/output.h"
 #include "harness/compare/pairs.h"
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 #include "harness/plan/only.h"
 #include "harness/report/show.h"
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The verdict as JUnit XML, in the shape that Jenkins, GitLab and others read: see output.h. */
-#include "harness/check/output.h"
-
+/* The verdict as JUnit XML, in the shape that Jenkins, GitLab and others read: see check.h. */
 #include <errno.h>
 #include <string.h>
 
-#include "harness/check/gate.h"
+#include "harness/check/check.h"
 #include "harness/compare/view.h"
 #include "harness/document/markdown_text.h"
 #include "harness/document/utf8.h"
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 
 /* ---- The verdict on a terminal. What was lost comes first, the verdict last. ---- */
 

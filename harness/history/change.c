@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Change points, run by run: see change.h. */
-#include "harness/history/change.h"
-
+/* Change points, run by run: see history.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/dist.h"
-#include "harness/history/change_noise.h"
+#include "harness/history/history.h"
 
 #define CHANGE_RECORD 1.35 /* a change exceeds what was seen before it by this much */
 #define CHANGE_KNOTS  24
@@ -402,7 +400,6 @@ static void change_learn_anew(struct change_search *s, size_t end)
         change_noise_at(s->x, i, s->segments, s->n_segments, noise_at(s, i));
 }
 
-/* What was known of the noise from the newest change on is of the old level. */
 static void change_forget_records(struct change_search *s, size_t end)
 {
     for (size_t i = change_newest(s)->begin + 1; i <= end; i++)

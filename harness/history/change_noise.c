@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The noise of a series, where it moved, and by how much: see change_noise.h. */
-#include "harness/history/change_noise.h"
-
+/* The noise of a series, where it moved, and by how much: see history.h. */
 #include <math.h>
 #include <string.h>
 
 #include "core/dist.h"
 #include "core/stats.h"
+#include "harness/history/history.h"
 
 /* ---- The noise of a series before a place ---- */
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Slips: levels that are left, and reached, by a line. See change_noise.h. */
+/* Slips: levels that are left, and reached, by a line. See history.h. */
 #include <math.h>
 #include <string.h>
 
 #include "core/dist.h"
 #include "core/stats.h"
-#include "harness/history/change_noise.h"
+#include "harness/history/history.h"
 
 #define DIFFERENCE_TO_SD                                                                           \
     (STATS_MAD_TO_SD / M_SQRT2) /* from the median distance between neighbours */

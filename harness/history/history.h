@@ -1,7 +1,331 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb history: where the levels of cases moved, over many runs. */
+/* plumb history: where the levels of cases moved, over many runs: change points (pure functions),
+ * the trends of a history, and the command. */
 #ifndef PLUMB_HISTORY_H
 #define PLUMB_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "harness/compare/pairs.h"
+#include "harness/history/history_db.h"
+
+/*
+ * Change points of a series of runs' values: where the level moved, and by how much. Pure
+ * functions.
+ *
+ * The series is gone through in time order, as somebody would who looks at it after every run.
+ * After each run the newest values are held against the level before them; where the test says that
+ * the level moved, the place of the step is where the energy distance of the two sides is largest,
+ * as in E-divisive (Matteson and James 2014, doi:10.1080/01621459.2013.849605). A level that is
+ * left by a line is a slip. What was told once is never taken back: a series has as many points as
+ * its beginning, told by the same values, and perhaps more, so that false alarms can be bounded per
+ * run added. Whether a point is a step or a slip, where a slip runs, and all sizes are by all the
+ * values that there are. The method and what it finds is in docs/history.md.
+ */
+
+enum change_kind { CHANGE_STEP, CHANGE_SLIP };
+
+struct change_point {
+    enum change_kind kind;
+    size_t at;              /* index of the first value of the new level, or of the slip */
+    size_t end;             /* of the last value of the slip; of a step: at */
+    size_t seen;            /* index of the value with which it could be told: at + 2 or more */
+    double before, after;   /* levels, in the unit of the values; after: at the end of the slip */
+    double ratio;           /* after / before */
+    double low, high;       /* interval of the ratio, 95 % */
+    size_t at_low, at_high; /* it may begin anywhere between these, with 95 % */
+    double p;               /* of the change, allowing for the search */
+    /* Of a slip alone: */
+    bool goes_on; /* it may run on still: its end is the last value before the next change */
+    double a_run; /* ratio from value to value */
+    double a_run_low, a_run_high; /* its interval, 95 % */
+};
+
+struct change_options {
+    double level;      /* false alarms per case and run added; 0: CHANGE_LEVEL */
+    double least;      /* steps smaller than this are not told: 0.01; 0: CHANGE_LEAST */
+    double least_slip; /* slips that do not surely lose or gain more: 0.02; 0: CHANGE_LEAST_SLIP */
+};
+
+#define CHANGE_LEVEL      2.5e-5 /* under 1 a year of nightly runs for 100 cases: 1 / (365 * 100) */
+#define CHANGE_LEAST      0.005
+#define CHANGE_LEAST_SLIP 0.02
+#define CHANGE_SHORT      3 /* values of the new level before a step can be told */
+#define CHANGE_FIRST      8 /* values before the first step can be told */
+
+/* n values above 0 in time order (NaN: a run without this case, left out). *points is the caller's
+ * to free, in order; NULL where there are none. 0, -EINVAL (an option out of range), -EDOM (a value
+ * is 0, below, or infinite), -ENOMEM. */
+int change_points(const double *values, size_t n, const struct change_options *options,
+                  struct change_point **points, size_t *n_points);
+
+/* What the values of a series say of its noise and of a change in it (change_noise.c), and of a
+ * slip (change_slip.c): what the search for changes (change.c) stands on. All values are
+ * logarithms. */
+
+#define CHANGE_WINDOW 60  /* values before a step that tell level and noise */
+#define CHANGE_MEMORY 240 /* those that tell what noise can do: correlation, stray values */
+#define CHANGE_LAGS   20
+#define CHANGE_TAIL   20   /* values behind a step with which it can be told at the latest */
+#define CHANGE_CLIP   2.5  /* values further out, in standard deviations, count as so far out */
+#define CHANGE_SCALE  1e-6 /* the least noise that is believed: 1 in a million */
+
+#define CHANGE_CONFIDENCE 0.95
+#define CHANGE_REACH      730 /* values that a slip is told by at most */
+#define CHANGE_SLIP_SHORT 5   /* values of a slip before it can be told */
+#define CHANGE_SLIP_FIRST 16  /* values in which one can be told */
+
+/* A piece of the series that begins with a change. */
+struct change_segment {
+    size_t begin;
+    double level; /* of its last CHANGE_WINDOW values */
+    bool up;      /* the change that it begins with */
+};
+
+/* x[at..end) lie on a line, and the values after them on the level that it leads to: there they are
+ * moved. */
+void change_straighten(double *x, size_t at, size_t end, double slope);
+
+/* What the values before a place say of the noise there. */
+struct change_noise {
+    double level;               /* of the segment that the place would end */
+    size_t n_level;             /* values that it is of */
+    double sd;                  /* of one value, of its bulk */
+    double freedom;             /* degrees of freedom of sd; 0: too few values for any test */
+    double growth[CHANGE_TAIL]; /* [k - 1]: what the variance of a mean of k is, times sd^2 / k */
+    double rest[CHANGE_MEMORY]; /* distances from the level, in time order, not clipped */
+    size_t n_rest;
+};
+
+void change_sort(double *x, size_t n);
+
+/* How much correlation makes a mean of many values less sure: its variance is so many times that of
+ * independent ones. */
+double change_growth(const double *rest, size_t n);
+
+/* The noise before place `at`. The last segment holds the place; earlier ones lend their distances
+ * from their own levels, so that a new level need not learn the noise anew. */
+void change_noise_at(const double *x, size_t at, const struct change_segment *segments, size_t n,
+                     struct change_noise *noise);
+
+/* The mean of n ascending values, each no further from their median than `reach`. */
+double change_mean(const double *sorted, size_t n, double reach);
+/* The level of n values in any order, n <= CHANGE_WINDOW. */
+double change_level(const double *x, size_t n);
+
+/* The standard error of the difference of a mean of k values and the level. */
+double change_error(const struct change_noise *noise, size_t k);
+
+/* Could so many values, so far up or down, come from the distances seen before, in any order? The
+ * probability, from the cut between old and new level that speaks most against it. */
+double change_chance(const struct change_noise *noise, const double *sorted, size_t k);
+
+/* Does a straight line through x, the level's values and k new ones, explain as much as the share
+ * of what the step explains? Values count as they lie around the levels, clipped. */
+bool change_is_slope(const struct change_noise *noise, const double *x, size_t k, double step,
+                     double share);
+
+/* A level up to value `before`, a line to value `end`, and a level from there on. */
+struct change_ramp {
+    size_t before, end;
+    double level, total; /* the first level; from there to the second */
+    double left;         /* the sum of squares that it does not explain */
+    double spread;       /* the variance of total is that of a value over this */
+};
+
+/* What else explains the values, with 95 %. */
+struct change_ramp_range {
+    double low, high;         /* of total */
+    double run_low, run_high; /* of total from value to value */
+    size_t before_low, before_high;
+    bool goes_on; /* the line may run to the last value */
+    bool is_step; /* a step explains them as well */
+};
+
+/* The ramp that explains n <= CHANGE_REACH values best, its `before` at most b_most; where it may
+ * run to the last value it does. A step that explains them as well takes its place, if it has
+ * `head` values before it. */
+void change_ramp_fit(const double *x, size_t n, size_t head, size_t b_most,
+                     struct change_ramp *ramp, struct change_ramp_range *range);
+
+/* Of values of which those far from their neighbours count as so far out: sums, of the first i, of
+ * what they are above the first, and of that times the index. */
+struct change_sums {
+    size_t n;
+    double first, square, plain[CHANGE_REACH + 1], indexed[CHANGE_REACH + 1];
+};
+
+/* A level that is left by a line, which runs to the newest value. */
+struct change_slip {
+    struct change_ramp line;
+    double variance;       /* of a value, as it counts in a mean of many */
+    double error, freedom; /* of line.total */
+    struct change_sums sums;
+};
+
+/* At a glance: did the newest values leave the first by so much? */
+bool change_slip_may_be(const double *x, size_t n, double least);
+/* The slip that explains x[0..n) best, CHANGE_SLIP_FIRST <= n <= CHANGE_REACH. */
+void change_slip_fit(const double *x, size_t n, struct change_slip *slip);
+/* What it explains more than the best step, in variances. */
+double change_slip_over_step(const struct change_slip *slip);
+/* How far apart the moving means of the level before it lay. */
+double change_slip_past(const struct change_slip *slip);
+/* Does a straight line explain x[0..n) but for so much of the sum of squares? 0, or how many of the
+ * newest values lie on a level of their own. */
+size_t change_slip_off(const double *x, size_t n, double least);
+
+/* Fills the points, of which kind, at, seen and p are known, from the values around them. x is raw
+ * where no slip is. */
+void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
+                     size_t n_segments, struct change_point *points);
+
+/* The split of x[0..n) with at least `head` and `tail` values on its sides that has the largest
+ * energy distance. */
+size_t change_split(const double *x, size_t n, size_t head, size_t tail);
+
+/* The cases of a history with their change points; what the writers of plumb history stand on. */
+
+/* What differs between a run and the one before it that has a value (of a slip: its last run, and
+ * the one before its first), by harness/compare/pairs.h and by what the case's rows tell. */
+struct trend_differ {
+    enum change_kind kind;
+    size_t at, before; /* indices of the runs; before is SIZE_MAX where there is none */
+    const struct machine_difference *all; /* a: before */
+    size_t n, n_near;                     /* the first n_near may weigh on the case */
+    bool whole; /* false: of one of them the history keeps nothing but program and suite */
+    const char *
+        unkept; /* what of the case's rows the history does not keep of both, as words; "": all is kept */
+    const char *
+        unsteady; /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
+};
+
+/* The run of a step first, then those near it with which the level may have moved, too, where
+ * anything differs there. Of a slip one: no run of it is the cause. */
+struct trend_step {
+    struct trend_differ *all;
+    size_t n;
+};
+
+struct trend_pair;
+
+struct trend {
+    const struct history_series *series;
+    size_t n;                        /* runs of the series that are looked at: the last n */
+    const struct history_run **runs; /* n */
+    double
+        *values; /* n: the centre of the run's launches (stats_centre()); NaN: no number above 0 */
+    size_t n_values; /* that are a number above 0 */
+    size_t *n_taken; /* n: launches that are left out, as others took the CPU */
+    double
+        *taken; /* n: their centre where no launch is left and the value is NaN for it; else NaN */
+    size_t n_gone; /* runs of which that is so */
+    struct change_point *points;
+    struct trend_step *steps; /* one a point */
+    size_t n_points;
+};
+
+struct trends {
+    struct history *history;
+    struct trend *all; /* as the series */
+    size_t n;
+    size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
+    const char *first, *last;         /* start of the first and the last run; "" */
+    size_t n_taken;           /* cases of which launches are left out, as others took the CPU */
+    size_t n_gone;            /* runs in which a case has none left */
+    size_t n_runs;            /* that a case is of */
+    struct trend_pair *pairs; /* trend.c's memory */
+    size_t n_pairs, pairs_room;
+};
+
+struct trend_filter {
+    const char *host, *suite; /* "": all */
+    const char *since;        /* runs that started before are left out; "": none */
+    double steal_limit;       /* launches are left out, as in harness/compare/pairs.h */
+};
+
+/* 0 or -ENOMEM. *t is to be released in any case. */
+int trends_make(struct trends *t, struct history *h, const struct trend_filter *filter);
+void trends_release(struct trends *t);
+
+/* Did the change make it worse? */
+bool trend_is_worse(const struct trend *t, const struct change_point *p);
+/* Could one of its changes for the worse first be told with one of the newest `within` runs of that
+ * host and suite? */
+bool trend_fails(const struct trends *all, const struct trend *t, size_t within);
+/* Where the level of value i begins and ends: the segment between two changes. */
+double trend_level(const struct trend *t, size_t segment);
+
+/* One character a value, or a mean of several where there are more than `width`. The lower line
+ * marks the runs of the changes: ^, and - up to the end of a slip. Both of TREND_SPARK_BYTES. */
+#define TREND_SPARK_WIDTH 60
+#define TREND_SPARK_BYTES (TREND_SPARK_WIDTH * 4 + 1)
+
+/* Texts come from files: what would move a terminal is replaced. */
+void trend_put(FILE *out, const char *text);
+/* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01" */
+void trends_count_text(const struct trends *t, char *text, size_t len);
+/* "1 of them has", "it has": n of t->n cases. */
+const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len);
+
+/* "in 3 cases launches are left out, as ..."; of t->n_taken. */
+const char *trends_taken_text(const struct trends *t, char *text, size_t len);
+/* "2 run folders are damaged, or cannot be read, and left out"; of t->history->n_left_out. */
+const char *trends_left_out_text(const struct trends *t, char *text, size_t len);
+
+/* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
+void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+void trend_change_text(const struct change_point *p, char *text, size_t len);
+/* "step"; "slip" */
+const char *trend_kind(const struct change_point *p);
+/* "-0.31 % a run (-0.35 to -0.28 %)", of a slip; "": a step. */
+void trend_a_run_text(const struct change_point *p, char *text, size_t len);
+/* "to run quick-20250303 (2025-03-03T02:00:00Z), and may go on", of a slip; "": a step. */
+void trend_end_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+/* "quick-20250214 (2025-02-14T02:00:00Z, plumb 1.0 abc123)" */
+void trend_run_text(const struct trend *t, const struct change_point *p, char *text, size_t len);
+
+/* Does the history keep all that could differ? */
+bool trend_differ_known(const struct trend_differ *d);
+/* "kernel: 6.1.0 to 6.1.2; CPU governor: ..."; at most `most` of them, and how many more. "": none.
+ */
+const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, size_t most);
+/* "it differs from the run before by ...", without a full stop. named: it is the step's own run. */
+const char *trend_differ_sentence(struct pool *pool, const struct trend *t,
+                                  const struct trend_differ *d, bool named);
+
+void trends_print(FILE *out, const struct trends *t, bool all, bool utf8);
+void trends_csv(FILE *out, const struct trends *t); /* a line a change */
+int trends_json(FILE *out, const struct trends *t); /* 0, -ENOMEM or -EIO */
+/* One page with all it shows, and its plots in NAME-plots/ beside it. 0 or -errno with error set.
+ */
+int trends_html(const char *path, const struct trends *t, bool all, char *error, size_t len);
+
+/* Which runs and cases plumb history is asked for: where they lie, and what to say where none is
+ * left. */
+
+/* Where the runs lie. */
+struct pick_source {
+    const char *db;           /* a database; NULL: the folders */
+    const char *const *paths; /* n of them */
+    size_t n;
+    char *found;           /* what was found in a folder that was named; NULL */
+    const char *as_folder; /* "results" without any name */
+};
+
+/* n arguments: a database alone, or run folders, or folders of them; none: what is in results/. A
+ * folder without a run of its own stands for the history.db or the runs/ in it. 0, -ENOENT,
+ * -EINVAL, -ENOMEM with error set; to be released in any case. */
+int pick_source(struct pick_source *s, const char *const *args, size_t n, char *error, size_t len);
+
+#define PICK_SINCE_BYTES 32
+
+/* "2025", "2025-01", "2025-01-31", "2025-01-31T02:00" and on, or "30d", days before `now`, as
+ * started_utc is written. -EINVAL: no such date. */
+int pick_since(const char *text, time_t now, char *since, size_t len);
 
 int cmd_history(int argc, char **argv);
 

@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "harness/compare/pairs.h"
 
@@ -222,5 +223,150 @@ int history_db_read(struct history_db *db, const char *host, const char *suite,
 int history_read_folders(const char *const *paths, size_t n, const char *const *only,
                          struct history *h, char *error, size_t len);
 void history_release(struct history *h);
+
+/* Series out of single values: what reading a database and reading folders have in common. */
+
+/* A case in one run. Its texts live in the history's pool. */
+struct history_entry {
+    const char *key, *label, *pipe, *host, *suite, *unit;
+    bool higher_is_better;
+    size_t place; /* in the order of the suite */
+    size_t run;   /* index in h->runs */
+    double *launches;
+    const double *steals; /* as in history_series; NULL: not known of any */
+    size_t n_launches;
+    const char *outcomes; /* NULL: not kept */
+};
+
+struct history_entries {
+    struct history_entry *all;
+    size_t n, room;
+};
+
+int history_entries_add(struct history_entries *e, const struct history_entry *entry);
+/* Makes h->series out of the entries, whose order changes. h->runs is there, in time order. */
+int history_build(struct history *h, struct history_entries *e);
+
+/* What a run is, out of its run.json; the texts are the run folder's, "" or "unknown" where it does
+ * not say. */
+struct history_run history_run_of(const struct run_folder *run);
+
+/* run.json without what is of each run alone (its name, times, the suite's text), as JSON that is
+ * the same where that is: what pairs_machine_differences() tells differences by. NULL: there is
+ * none, or no memory. */
+const char *history_environment(struct pool *pool, const json_t *meta);
+
+/* What was not asked for but found in a case's rows, such as the library's version and kernel, or
+ * what the benchmark chose where the launch left it the choice, as JSON: {"kernel": ["2.6.3
+ * avx512"], "isa": ["avx2", "avx512"]}, each of its launches' values once, with
+ * HISTORY_CHOICES_KEPT. NULL: no memory. */
+const char *history_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair);
+/* Do these, "" for none, say the same of the case? Outcomes without HISTORY_CHOICES_KEPT do where
+ * all but the choices is the same: of these they say nothing. */
+bool history_same_outcomes(struct pool *pool, const struct pairs *p, const struct pair *pair,
+                           const char *kept);
+
+/* A case by its key alone, for people: "null noise=none number=1: time". The same in every run, as
+ * labels are not, which leave out what does not vary in a run. */
+const char *history_case_name(struct pool *pool, const char *key);
+
+/* "run lost, all cases (jo, 2026-01-05T02:00:00Z): driver 580 costs 3 %"; a few cases are named. */
+const char *history_acceptance_text(struct pool *pool, const struct history_acceptance *a);
+/* What was accepted, for plumb history: lines, nothing where there is none, and an array. */
+void history_print_accepted(FILE *out, struct history *h);
+json_t *history_accepted_json(struct history *h);
+
+/* The cases of one run alone, each READY one with its launches on both sides. As pairs_load(). */
+int history_cases(struct pairs *p, const char *path, char *error, size_t len);
+
+/* ---- A folder for the while: runs of the history lie there while they are read as folders ---- */
+
+/* In $TMPDIR, else /tmp. *folder is the caller's, for scratch_remove(). 0; -ENOMEM or other -errno
+ * with error set: *folder is NULL. */
+int scratch_make(char **folder, char *error, size_t len);
+/* With all that lies in it; NULL is let be. */
+void scratch_remove(char *folder);
+
+/* ---- What the files of the SQLite history share; nobody else uses it ---- */
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+struct history_db {
+    struct sqlite3 *sqlite;
+    char *path;
+};
+
+/* What went wrong last, as -errno, with the sentence: "cannot DO 'PATH': why". */
+int history_sqlite_error(struct history_db *db, const char *what, char *error, size_t len);
+
+/* Statements take their values in order: i an int64_t, t a text (NULL is null), r a double. NULL:
+ * it went wrong. */
+struct sqlite3_stmt *history_statement(struct history_db *db, const char *sql, const char *types,
+                                       ...);
+/* The same, run to its end. An SQLite code. */
+int history_execute(struct history_db *db, const char *sql, const char *types, ...);
+/* The file's schema; -1: it cannot be read. */
+int64_t history_schema(struct history_db *db);
+/* The number of that environment, which is added where it is new. 0: it went wrong, or json is
+ * NULL. Within a transaction that writes. */
+int64_t history_environment_id(struct history_db *db, const char *json);
+
+/* The runs of this one's host and suite that came before it, in the order of their start. 0 or
+ * -errno with error set. */
+int history_earlier(struct history_db *db, const struct history_run *run, struct history_run **runs,
+                    size_t *n, char *error, size_t len);
+/* What the run was measured by, to be freed; NULL: not kept, or it cannot be read. */
+char *history_environment_of(struct history_db *db, int64_t run);
+
+/* What is known of single cases of runs. */
+struct history_marked {
+    int64_t run;
+    const char *key;
+    enum history_mark mark;
+};
+
+/* The marks of the runs of that run's host and suite; all lives in the pool. 0 or -errno with error
+ * set. */
+int history_marks(struct history_db *db, const struct history_run *run, struct pool *pool,
+                  struct history_marked **all, size_t *n, char *error, size_t len);
+/* What was accepted of a host's and suite's runs ("" for all), in the order of their start; all
+ * lives in the pool. */
+int history_accepted(struct history_db *db, const char *host, const char *suite, struct pool *pool,
+                     struct history_acceptance **all, size_t *n, char *error, size_t len);
+
+/* As history_db_restore(), but -EILSEQ where a file's name in the history leads out of the folder:
+ * of the errors the one that is of this run alone, and for good. */
+int history_restore(struct history_db *db, int64_t id, const char *folder, char *error, size_t len);
+
+/* "" where it is NULL. */
+const char *history_column_text(struct sqlite3_stmt *s, int column);
+
+/* -ENOMEM, with its sentence. */
+int history_out_of_memory(char *error, size_t len);
+
+/* A run on its way into the history: history_db_sqlite_add.c, and its marks. */
+struct adding {
+    struct history_db *db;
+    const char *path;
+    const struct run_folder *folder; /* what lies there now */
+    struct history_run run;
+    const char *state; /* "complete"; "" */
+    int64_t ended;     /* launches that have, well or not */
+    enum history_standing standing;
+    struct history_judged *judged;
+    struct pool *settled_in; /* where what it settles is to live */
+    struct pairs cases;
+    char *error;
+    size_t len;
+};
+
+/* Settles the gains of earlier runs by those of this one, which may be a baseline then. Before the
+ * run is written, within the transaction; id: it is there already, 0: it is not. 0 or -errno with
+ * a->error set. */
+int marks_settle(struct adding *a, int64_t id);
+/* Once a->run is written: keeps who settled what, what was accepted, and the gains of a run on
+ * probation. anew: also of a run that was there. */
+int marks_write(struct adding *a, bool anew);
 
 #endif

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Series out of single values: see history_db_build.h. */
-#include "harness/history/history_db_build.h"
-
+/* Series out of single values: see history_db.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history/trend.h"
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
 #include "harness/report/told.h"
 
 int history_entries_add(struct history_entries *e, const struct history_entry *entry)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "harness/compare/pairs.h"
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 #include "harness/plan/only.h"
 #include "harness/text.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The history in SQLite: the file, its schema, its journal. See history_db.h. */
-#include "harness/history/history_db_sqlite.h"
-
 #include <errno.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +12,24 @@
 #include <unistd.h>
 
 #include "harness/compare/pairs.h"
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 
 #define HISTORY_APPLICATION 0x504c4d42 /* "PLMB", in the file's header */
 #define HISTORY_SCHEMA      4
 #define HISTORY_BUSY_MS     60000
+
+const char *history_column_text(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+
+    return text ? text : "";
+}
+
+int history_out_of_memory(char *error, size_t len)
+{
+    snprintf(error, len, "out of memory");
+    return -ENOMEM;
+}
 
 /* What other guests took of the CPU, filled in where a history is older than the column. */
 

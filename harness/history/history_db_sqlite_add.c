@@ -2,12 +2,12 @@
 /* Adding a run to the history, in one transaction. See history_db.h. */
 #include <errno.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history/history_db_build.h"
-#include "harness/history/history_db_sqlite.h"
+#include "harness/history/history_db.h"
 #include "harness/text.h"
 
 /* A case's launches in the run, of which some may be no number. */

@@ -2,10 +2,11 @@
 /* Which runs of the history one is held against, and what for: history_db_choose() of history_db.h.
  */
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/history/history_db_sqlite.h"
+#include "harness/history/history_db.h"
 
 enum part {
     PART_NONE,

@@ -2,10 +2,11 @@
 /* What is known of single cases of a run, and what was accepted of it: enum history_mark of
  * history_db.h. */
 #include <errno.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/history/history_db_sqlite.h"
+#include "harness/history/history_db.h"
 
 #define MARK_SCHEMA 4 /* before it nothing is known of single cases */
 

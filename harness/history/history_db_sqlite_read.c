@@ -3,14 +3,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "harness/compare/pairs.h"
-#include "harness/history/history_db_build.h"
-#include "harness/history/history_db_sqlite.h"
+#include "harness/history/history_db.h"
 #include "harness/plan/only.h"
 #include "harness/text.h"
 

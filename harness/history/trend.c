@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a history to changes: see trend.h. */
-#include "harness/history/trend.h"
-
+/* From a history to changes: see history.h. */
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
@@ -11,6 +9,7 @@
 #include "core/stats.h"
 #include "harness/compare/pairs.h"
 #include "harness/compare/view.h"
+#include "harness/history/history.h"
 #include "harness/report/show.h"
 
 #define TREND_DIFFER_SHOWN 8

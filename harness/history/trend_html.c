@@ -10,7 +10,7 @@
 
 #include "core/build_info.h"
 #include "harness/document/html.h"
-#include "harness/history/trend.h"
+#include "harness/history/history.h"
 #include "harness/report/assets.h"
 #include "harness/report/plot.h"
 

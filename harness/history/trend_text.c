@@ -9,8 +9,8 @@
 #include "core/text.h"
 #include "harness/compare/pairs.h"
 #include "harness/document/utf8.h"
-#include "harness/history/history_db_build.h"
-#include "harness/history/trend.h"
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
 
 #define SPARK_LEVELS 8
 static const char *const blocks[SPARK_LEVELS] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "core/rng.h"
-#include "harness/history/change.h"
+#include "harness/history/history.h"
 
 #define SURE 3.3 /* standard deviations by which a promise must be missed */
 

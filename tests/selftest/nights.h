@@ -3,7 +3,7 @@
 #ifndef PLUMB_SELFTEST_NIGHTS_H
 #define PLUMB_SELFTEST_NIGHTS_H
 
-#include "harness/check/gate.h"
+#include "harness/check/check.h"
 #include "tests/selftest/worlds.h"
 
 #define ONE_LOSS 0.05 /* in one case */

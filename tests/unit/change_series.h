@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "core/rng.h"
-#include "harness/history/change.h"
+#include "harness/history/history.h"
 
 #define N 60
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/history/change_noise.h"
+#include "harness/history/history.h"
 #include "tests/unit/change_series.h"
 
 static void a_step_is_found_where_it_is(void **state)

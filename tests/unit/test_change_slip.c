@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/history/change_noise.h"
+#include "harness/history/history.h"
 #include "tests/unit/change_series.h"
 
 /* Each run from `from` to `to` is `rate` of the one before, times. */

@@ -13,7 +13,7 @@
 #include <yaml.h>
 
 #include "check_runs.h"
-#include "harness/check/output.h"
+#include "harness/check/check.h"
 #include "harness/document/markdown_text.h"
 
 static void write_data(FILE *out, const char *text)

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 #include "history_scene.h"
 
 #define STARTED "2026-01-01T00:00:00Z"

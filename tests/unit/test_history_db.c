@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "harness/history/history_db_build.h"
-#include "harness/history/pick.h"
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
 #include "history_scene.h"
 
 static void check_series(const struct history *h)

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "harness/history/history_db_build.h"
-#include "harness/history/trend.h"
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
 #include "history_stolen.h"
 
 /* --- what is kept --- */

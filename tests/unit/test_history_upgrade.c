@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "harness/history/history_db_build.h"
+#include "harness/history/history_db.h"
 #include "history_stolen.h"
 
 static const char schema_2[] =

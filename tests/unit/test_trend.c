@@ -11,8 +11,8 @@
 
 #include <cmocka.h>
 
-#include "harness/history/history_db_build.h"
-#include "harness/history/trend.h"
+#include "harness/history/history.h"
+#include "harness/history/history_db.h"
 
 #define RUNS  30
 #define MOVED 20 /* the run from which the level is another */

@@ -14,9 +14,6 @@
 #include "core/group/world_make.h"
 #include "tests/unit/fake_collective.h"
 
-/* 2 s for a busy machine to come to its readings, and to end. */
-#define FAULT_NS (BEAT_NAMED_NS + 2000000000u)
-
 struct fixture {
     struct world *w;
     struct topo *topo;

@@ -14,10 +14,9 @@
 #define LINKS_NS        1000000000u /* and at the links, of our own backends */
 #define LIBRARY_OPEN_NS 120000000000u
 #define LIBRARY_STEP_NS 30000000000u
-#define WATCHDOG_NS     10000000000u /* after the process itself should have noticed */
-#define SLOWEST_GBPS    0.01         /* a network may be as slow as this */
-#define CALL_NS         20000000u    /* and a message, to each */
-#define TIMES_SLOWER    4            /* than before it may be */
+#define SLOWEST_GBPS    0.01      /* a network may be as slow as this */
+#define CALL_NS         20000000u /* and a message, to each */
+#define TIMES_SLOWER    4         /* than before it may be */
 
 /* A slow rank keeps others waiting for as long as its bytes take. So it is a fault that nothing
  * moves in any rank, and none that nothing moves here. */
@@ -302,7 +301,7 @@ void member_watch(struct member *m, enum collective_request request, const struc
     snprintf(what, sizeof(what), "%s: %s by '%s'",
              world_name(m->world, world_rank(m->world), name, sizeof(name)), steps[request],
              m->c.ops->name);
-    watchdog_set(m->dog, m->still_ns + WATCHDOG_NS, what);
+    watchdog_set(m->dog, m->still_ns + COLLECTIVE_ENDS_NS, what);
 }
 
 /* --- a member's part of a request, by its own thread or by a helper thread that may be abandoned

@@ -66,7 +66,10 @@ enum collective_request {
 #define COLLECTIVE_CLAIMS_MAX 32
 /* Where nothing moves, a link that was silent for so long is to blame: TCP has sent again four
  * times, and not all ends fall silent at once. */
-#define COLLECTIVE_UNHEARD_NS  3500000000u
+#define COLLECTIVE_UNHEARD_NS 3500000000u
+/* A rank that is in a library ends its process so long after the limit of the call. Rank 0 has
+ * named by then who hangs: a launcher ends all ranks when one ends. */
+#define COLLECTIVE_ENDS_NS     10000000000u
 #define COLLECTIVE_CALLS_FRAME 2048 /* calls of a frame */
 
 struct collective_reply {

@@ -17,8 +17,6 @@
 
 /* --- how a rank ends where rank 0 is gone and nobody else may be able to say it --- */
 
-#define LATE_NS 10000000000u /* after rank 0 should have noticed */
-
 static void say(const struct member *m, const char *why)
 {
     char name[WORLD_NAME_MAX + 32];
@@ -81,7 +79,7 @@ static int ending_await(struct member *m)
     bool lost = ending_heed(m) != 0;
     char why[128];
 
-    if (!lost && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + LATE_NS)
+    if (!lost && still_ns < __atomic_load_n(&m->limit_ns, __ATOMIC_RELAXED) + COLLECTIVE_ENDS_NS)
         return 0;
     snprintf(why, sizeof(why), "'%s' has not ended after %.0f s", m->point.backend,
              (double)still_ns / 1e9);

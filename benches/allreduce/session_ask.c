@@ -7,16 +7,15 @@
 #include "benches/allreduce/session_state.h"
 #include "core/clock.h"
 
-#define SEND_WAIT_NS    8000000000u
-#define SLICE_NS        5000000u    /* of waiting for one rank, before all others are looked at */
-#define ECHO_EVERY_NS   1000000000u /* from ranks that are at work */
-#define DOUBT_NS        5000000000u /* nothing has moved for so long: from here on */
-#define DOUBT_EVERY_NS  100000000u
-#define WATCH_EVERY_NS  500000000u /* of ranks that are asked nothing */
-#define LIBRARY_JOIN_NS CHANNEL_WAIT_NS
-#define CONNECT_NS      1000000000u /* of a join, in which a rank does not look at its channel */
-#define RANK_NS         100000000u  /* to start each rank */
-#define TOUCH_GBPS      0.5 /* memory of all ranks of a machine is made at this rate at least */
+#define SEND_WAIT_NS   8000000000u
+#define SLICE_NS       5000000u    /* of waiting for one rank, before all others are looked at */
+#define ECHO_EVERY_NS  1000000000u /* from ranks that are at work */
+#define DOUBT_NS       5000000000u /* nothing has moved for so long: from here on */
+#define DOUBT_EVERY_NS 100000000u
+#define WATCH_EVERY_NS 500000000u  /* of ranks that are asked nothing */
+#define CONNECT_NS     1000000000u /* of a join, in which a rank does not look at its channel */
+#define RANK_NS        100000000u  /* to start each rank */
+#define TOUCH_GBPS     0.5 /* memory of all ranks of a machine is made at this rate at least */
 
 /* What follows a reply's head where there is no error. */
 static const size_t bodies[COLLECTIVE_REQUESTS] = {
@@ -319,7 +318,7 @@ static uint64_t quiet_ns_of(const struct session *s, enum collective_request req
     if (request == COLLECTIVE_ASK_HELLO)
         return CHANNEL_WAIT_NS + s->peers[0].hello.idle_ns + (uint64_t)RANK_NS * s->size;
     if (!m->c.ops || !m->c.ops->own)
-        return member_patience_ns(m, request, run) + LIBRARY_JOIN_NS;
+        return member_patience_ns(m, request, run) + SESSION_LIBRARY_NS;
     bool touches = request == COLLECTIVE_ASK_OPEN || request == COLLECTIVE_ASK_JOIN;
     return COLLECTIVE_STILL_NS + (touches ? touch_ns(s) : 0);
 }

@@ -19,6 +19,9 @@
 
 _Static_assert(COLLECTIVE_STILL_NS + ANSWER_NS + LEAVE_NS + LATE_NS < BEAT_NAMED_NS,
                "who hangs is named in time");
+_Static_assert(SESSION_LIBRARY_NS + ANSWER_NS + LEAVE_NS + LATE_NS + 2000000000u <
+                   COLLECTIVE_ENDS_NS,
+               "rank 0 names who hangs before any rank ends for it, with 2 s for a busy machine");
 
 int session_fail(struct session *s, int err, const char *format, ...)
 {
@@ -283,6 +286,27 @@ static bool is_cut(struct session *s)
     return s->error[0] != 0;
 }
 
+/* Without signs of life, who waits in a library for the rank that hangs does not answer either. */
+static bool is_in_library(const struct session *s, const struct session_peer *p)
+{
+    bool own = s->own.c.ops && s->own.c.ops->own;
+
+    return p->silent && !own && s->peers[0].hello.beside && !p->hello.port;
+}
+
+static void say_silent(struct session *s)
+{
+    unsigned n = name_all(s, is_silent);
+
+    if (n == 1)
+        say(s, " does not answer: it hangs or was cut off");
+    else if (any(s, is_in_library))
+        say(s, " do not answer, and there are no signs of life by which it would be known who of "
+               "them hangs");
+    else
+        say(s, " do not answer: they hang or were cut off");
+}
+
 static int blame(struct session *s, int own_err)
 {
     int err;
@@ -313,9 +337,7 @@ static int blame(struct session *s, int own_err)
     if (lost && silent)
         say(s, "; ");
     if (silent)
-        say(s, "%s",
-            name_all(s, is_silent) == 1 ? " does not answer: it hangs or was cut off"
-                                        : " do not answer: they hang or were cut off");
+        say_silent(s);
     return err;
 }
 

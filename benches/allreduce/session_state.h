@@ -8,6 +8,9 @@
 #include "core/group/channel.h"
 
 #define SESSION_ERROR_BYTES (2 * COLLECTIVE_ERROR_BYTES)
+/* A rank in a library notices by itself, where it can, that a call takes too long: so long after
+ * that, rank 0 gives up. */
+#define SESSION_LIBRARY_NS 4000000000u
 
 /* Another rank, as rank 0 knows it. */
 struct session_peer {

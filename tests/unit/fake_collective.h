@@ -13,6 +13,7 @@ enum fake_fault {
     FAKE_SOUND,
     FAKE_KILLED,  /* the rank kills itself */
     FAKE_STOPPED, /* it stops itself, as a debugger would */
+    FAKE_ENDS,    /* it and all ranks after it stop themselves at the end of the call */
     FAKE_STUCK,   /* it stops itself while it connects */
     FAKE_STILL,   /* it answers, but nothing moves in it */
     FAKE_SLOW,    /* bytes move in it for FAKE_SLOW_NS, in which the others wait */

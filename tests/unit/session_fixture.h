@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -112,11 +113,28 @@ static inline void make_two_nodes(struct fixture *f)
     f->w->nodes = 2;
 }
 
-/* A world whose channels would be MPI's, as far as the session knows. */
-static inline void start_beside(struct fixture *f, unsigned size)
+/* As MPI's channels are, which know nothing of the other end. */
+static inline void take_beats_away(struct world *w)
+{
+    static struct channel_ops mute;
+
+    for (unsigned rank = 1; rank < world_size(w); rank++) {
+        struct channel_base *base = channel_base(world_channel(w, rank));
+        mute = *base->ops;
+        mute.beat = NULL;
+        mute.expect = NULL;
+        mute.quiet_ns = NULL;
+        base->ops = &mute;
+    }
+}
+
+/* A world whose channels would be MPI's, as far as the session knows. deaf: there are no signs of
+ * life, neither over the channels nor beside them, since rank 0 can open no port. */
+static inline void start_beside(struct fixture *f, unsigned size, bool deaf)
 {
     static const struct session_service service = {.find = fake_find};
     char error[256] = "";
+    struct rlimit files, none = {.rlim_cur = 3}; /* are open; poll() of some is not refused */
 
     memset(f, 0, sizeof(*f));
     fake_setup();
@@ -124,7 +142,14 @@ static inline void start_beside(struct fixture *f, unsigned size)
         fail_msg("%s", error);
     f->w->group = "mpi";
     assert_int_equal(topo_open(&f->topo), 0);
+    getrlimit(RLIMIT_NOFILE, &files);
+    none.rlim_max = files.rlim_max;
+    if (deaf) {
+        take_beats_away(f->w);
+        setrlimit(RLIMIT_NOFILE, &none);
+    }
     assert_int_equal(session_open(&f->s, f->w, f->topo, 0), 0);
+    setrlimit(RLIMIT_NOFILE, &files);
     session_find(f->s, fake_find);
     f->point = (struct collective_point){.backend = "fake-deaf",
                                          .op = COLLECTIVE_ALLREDUCE,
@@ -134,14 +159,14 @@ static inline void start_beside(struct fixture *f, unsigned size)
 }
 
 /* In a child: who has abandoned a helper ends in a way of its own. */
-static inline void in_child(unsigned size, void (*test)(struct fixture *f))
+static inline void in_child(unsigned size, bool deaf, void (*test)(struct fixture *f))
 {
     int status = 0;
     pid_t child = fork();
 
     if (!child) {
         struct fixture f;
-        start_beside(&f, size);
+        start_beside(&f, size, deaf);
         test(&f);
         exit(0);
     }

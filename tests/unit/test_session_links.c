@@ -275,7 +275,7 @@ static void stuck(struct fixture *f)
 static void test_session_stuck(void **state)
 {
     (void)state;
-    in_child(4, stuck);
+    in_child(4, false, stuck);
 }
 
 /* With a name, or a pattern of them: these tests alone. */

@@ -346,6 +346,20 @@ static void killed(struct fixture *f)
     session_close(f->s);
 }
 
+/* Rank 0's own part is over, the others hang: all of them are named, none alone. */
+static void deaf(struct fixture *f)
+{
+    fake->fault = FAKE_ENDS;
+    fake->fault_rank = 1;
+    need(f, !begin(f, 3), "open");
+    need(f, run(f, 1) == -ETIMEDOUT, "a run after which two ranks hang");
+    const char *at = strstr(session_error(f->s), "rank 1 (");
+    need(f, at && strstr(at, "rank 2 ("), "they are named");
+    need(f, strstr(session_error(f->s), " do not answer, and there are no signs of life") != NULL,
+         "it is not known who hangs");
+    session_close(f->s);
+}
+
 /* Rank 0 asks once, and takes no answer. */
 static int ask_once(struct channel *c, uint16_t *type, void *data, size_t size, size_t *len,
                     uint64_t wait_ns)
@@ -394,19 +408,25 @@ static void test_untaken(void **state)
 static void test_session_goes_on(void **state)
 {
     (void)state;
-    in_child(4, go_on);
+    in_child(4, false, go_on);
 }
 
 static void test_session_stopped(void **state)
 {
     (void)state;
-    in_child(4, stopped);
+    in_child(4, false, stopped);
+}
+
+static void test_session_deaf(void **state)
+{
+    (void)state;
+    in_child(3, true, deaf);
 }
 
 static void test_session_killed(void **state)
 {
     (void)state;
-    in_child(4, killed);
+    in_child(4, false, killed);
 }
 
 /* With a name, or a pattern of them: these tests alone. */
@@ -416,7 +436,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_helper),          cmocka_unit_test(test_left),
         cmocka_unit_test(test_pulse),           cmocka_unit_test(test_untaken),
         cmocka_unit_test(test_session_goes_on), cmocka_unit_test(test_session_stopped),
-        cmocka_unit_test(test_session_killed),
+        cmocka_unit_test(test_session_killed),  cmocka_unit_test(test_session_deaf),
     };
 
     if (argc > 1)

@@ -19,17 +19,20 @@
 
 /* Removes the folders of launches that were killed together with their cleaning. Each has a file
  * `owner`: of this user, this boot and this namespace of processes, by a process that is dead. A
- * folder of which any of this is unknown stays. */
+ * folder of which any of this is unknown stays. A launch that was killed before it wrote that file
+ * has left an empty folder: it goes where it is older than a minute. */
 #define SCRIPT_SWEEP                                                                               \
     "u=$(readlink /proc/self/ns/pid 2>/dev/null) z=; "                                             \
     "{ read -r z </proc/sys/kernel/random/boot_id; } 2>/dev/null; "                                \
     "for o in \"${TMPDIR:-/tmp}\"/plumb.??????; do "                                               \
     "[ \"$u\" ] && [ \"$z\" ] && [ -O \"$o/owner\" ] && read -r k l e <\"$o/owner\" && "           \
-    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "
+    "[ \"$l $e\" = \"$u $z\" ] && { kill -0 \"$k\" 2>/dev/null || rm -rf \"$o\"; }; done; "        \
+    "find \"${TMPDIR:-/tmp}/\" -mindepth 1 -maxdepth 1 -name \"plumb.??????\" -type d -mmin +1 "   \
+    "-user \"$(id -u)\" -exec rmdir {} \\; 2>/dev/null; "
 /* By the watcher: the shell beside it may put a last file there before it ends, and so keep the
  * folder from going the first time. */
 #define SCRIPT_REMOVE "for i in 1 2 3; do rm -rf \"$d\"; [ -e \"$d\" ] || break; sleep 1; done "
-#define SCRIPT_OWN "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
+#define SCRIPT_OWN    "[ -z \"$d\" ] || printf \"%s %s %s\\n\" $$ \"$u\" \"$z\" >\"$d/owner\"; "
 
 /*
  * sh -c SCRIPT plumb TOKEN MODE FIRST COUNT PROGRAM ARGUMENT...

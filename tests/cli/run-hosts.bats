@@ -398,11 +398,14 @@ END
     left killed "$dead"
     left living $$
     left others "$dead" another-boot
-    mkdir tmp/plumb.nobody tmp/plumb.longer-name
+    # Without an owner: only what is empty and old goes.
+    mkdir tmp/plumb.nobody tmp/plumb.longer-name tmp/plumb.oldone tmp/plumb.filled tmp/other.oldone
+    touch tmp/plumb.filled/r
+    touch -d '3 minutes ago' tmp/plumb.oldone tmp/plumb.filled tmp/plumb.longer-name tmp/other.oldone
     printf 'alpha address=127.0.0.1\nbeta address=127.0.0.1\n' > hosts
     "$plumb" run t.yaml --hosts hosts --rsh ./rsh --out r --no-report || true
     ls tmp
-    [ "$(cd tmp && echo *)" = 'plumb.living plumb.longer-name plumb.nobody plumb.others' ]
+    [ "$(cd tmp && echo *)" = 'other.oldone plumb.filled plumb.living plumb.longer-name plumb.nobody plumb.others' ]
 }
 
 @test "localhost and 127.0.0.1 are one host" {

@@ -300,7 +300,8 @@ static void take_one_cpu(cpu_set_t *before)
 }
 
 /* One measurement beside what the scheduler says before and after it. What other programs do to the
- * caches and to the clock of the CPU may come between: then it is one of several goes. */
+ * caches and to the clock of the CPU may come between: then it is one of several goes. What is
+ * counted wrongly is wrong in each of them. */
 static bool agrees(struct fixture *f, unsigned op_ns, unsigned *given)
 {
     double before_ns = turn_ns();

@@ -315,10 +315,23 @@ END
     [[ "$output" == *"of 24 launches are kept; go on with:"* ]]
 }
 
+# until_full PATTERN: until the pipe that is that process's standard input takes no more.
+until_full()
+{
+    local _
+    for _ in $(seq 200); do
+        python3 -c 'import os, select, sys
+pipe = os.open(f"/proc/{sys.argv[1]}/fd/0", os.O_WRONLY | os.O_NONBLOCK)
+sys.exit(bool(select.select([], [pipe], [], 0)[1]))' "$(pgrep -f "$1")" 2> /dev/null && return 0
+        sleep 0.05
+    done
+    return 1
+}
+
 @test "a target that does not read holds up no interrupt" {
     long_suite
     "$plumb" run long.yaml --against "exec $work/two/slow 60; " --out r 2> err 3>&- &
-    sleep 1
+    until_full "^$work/two/slow 60"
     pkill -INT -f "^$plumb run long.yaml"
     started=$SECONDS status=0
     wait $! || status=$?

@@ -5,6 +5,7 @@
 # takes: machine
 bats_require_minimum_version 1.5.0
 load rows
+load processes
 
 setup() {
     local name
@@ -141,11 +142,13 @@ all_good() {
 }
 
 @test "a rank that is killed: the point fails and names it, the next runs in a new world; no orphan" {
-    local began rank
+    local began rank lead
     timeout 60 "$bin" --csv --budget 5s --min-samples 100000 --no-cpu --np 3 --ranks 3 --size 64K,128K >"$out" 2>"$err" 3>&- &
     local pid=$!
-    sleep 1.5
-    rank=$(pgrep -P "$(pgrep -P $pid -f plumb-allreduce | head -n 1)" | head -n 1)
+    for _ in $(seq 600); do # until it moves bytes: a rank that is forked has no start of its own
+        lead=$(pgrep -P $pid -f plumb-allreduce) && rank=$(pgrep -P "$lead" | head -n 1) && at_work 10 "$rank" && break
+        sleep 0.05
+    done
     kill -KILL "$rank"
     began=$SECONDS
     wait $pid || status=$?

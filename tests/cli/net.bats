@@ -278,7 +278,7 @@ peer_of() { pgrep -P "$(pgrep -f "^$bin .*--seed $1" | head -1)" | head -1; }
     # shellcheck disable=SC2086
     "$bin" $quick --budget 20s 127.0.0.1 --port "$port" --secret-file "$secret" --transport tcp --pattern bandwidth --size 64K --no-cpu >"$out" 2>"$err" 3>&- &
     local leader=$!
-    sleep 1.5
+    for _ in $(seq 600); do at_work 20 $leader && break; sleep 0.05; done # it moves bytes by now
     kill -9 $leader
     wait $leader || true
     net 127.0.0.1 --port "$port" --secret-file "$secret" --wait 15s --transport tcp --pattern latency --size 8

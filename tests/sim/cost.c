@@ -2,6 +2,9 @@
 /* What an operation that begins now will take, or how it fails. */
 #include "tests/sim/sim.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 static const struct sim_gpu *gpu_of(const struct sim *sim, const struct sim_op *op)
 {
     return &sim->machine.gpu[op->gpu];
@@ -110,6 +113,16 @@ static const char *name_of(const struct sim_op *op)
     }
 }
 
+/* A test can wait for it. */
+static void tell_hung(void)
+{
+    const char *path = getenv("PLUMB_SIM_HUNG");
+    FILE *file = path ? fopen(path, "w") : NULL;
+
+    if (file)
+        fclose(file);
+}
+
 static CUresult struck(struct sim *sim, struct sim_op *op, double *delay_ns)
 {
     static const struct {
@@ -132,8 +145,10 @@ static CUresult struck(struct sim *sim, struct sim_op *op, double *delay_ns)
             sim->device[op->gpu].ecc_errors += failures[i].kind == SIM_ECC;
             return failures[i].error;
         }
-    if (sim_fault_strikes(&sim->machine, SIM_HANG, event))
+    if (sim_fault_strikes(&sim->machine, SIM_HANG, event)) {
         *delay_ns = SIM_NEVER;
+        tell_hung();
+    }
     for (unsigned i = 0; i < ranges; i++)
         if (range[i].write && range[i].bytes) {
             op->corrupt = sim_fault_strikes(&sim->machine, SIM_CORRUPT, event) != NULL;

@@ -22,6 +22,7 @@ const char *const memory_types[] = {"f32", "f64", NULL};
 const char *const memory_pages[] = {"base", "thp", "hugetlb", NULL};
 const char *const memory_isas[] = {"auto", "avx512", "avx2", "sse2", "neon", "generic", NULL};
 const char *const memory_launches[] = {"both", "tuned", "plain", NULL};
+const char *const memory_levels[] = {"any", "L1", "L2", "L3", "L4", "DRAM", NULL};
 
 /* So many times the last cache serves a sixteenth of the loads at most. */
 #define LATENCY_FAR_TIMES 16u
@@ -156,7 +157,8 @@ static void host_latency_close(struct host_latency *l)
 /* ---- The hooks ---- */
 
 struct state {
-    const struct memory_params *params;
+    struct memory_params own;           /* the size that --level chose is in it */
+    const struct memory_params *params; /* = &own */
     struct placement place;
     struct team *team;
     struct arrays arrays;
@@ -169,20 +171,25 @@ struct state {
     char threads_text[24];
 };
 
-/* Up to so many times the last cache, where that is hidden 64 MiB. */
+/* So many times the last cache (64 MiB where that is hidden), and at most a quarter of the memory. */
+static uint64_t far_bytes(const struct topo *topo, unsigned times)
+{
+    uint64_t last = topo ? topo_last_cache_bytes(topo) : 0, most = host_available() / 4;
+
+    last = times * (last ? last : (uint64_t)64 << 20);
+    last = last < most ? last : most;
+    return last < 65536 ? 65536 : last;
+}
+
 static const char *sizes_up_to(unsigned times, char *text, size_t len)
 {
     struct topo *topo = NULL;
-    uint64_t last = 0, most = host_available() / 4;
     char size[24];
 
-    if (!topo_open(&topo))
-        last = topo_last_cache_bytes(topo);
-    topo_close(topo);
-    last = times * (last ? last : (uint64_t)64 << 20);
-    last = last < most ? last : most;
+    topo_open(&topo); /* NULL where it fails */
     snprintf(text, len, "16K..%s",
-             units_format_size(last < 65536 ? 65536 : last, size, sizeof(size)));
+             units_format_size(far_bytes(topo, times), size, sizeof(size)));
+    topo_close(topo);
     return text;
 }
 
@@ -387,6 +394,59 @@ static int setup_latency(struct point *pt, struct state *st)
     return 0;
 }
 
+/* Bytes for each thread that a cache serves: half of what the thread has of it, so that neighbours
+ * leave it there, and 1.5 times the cache below at least, so that little is served by that one. 0
+ * where no size is both. */
+static uint64_t level_set_bytes(const struct topo *topo, const struct placement *place, int level)
+{
+    uint64_t here = cache_share(topo, (unsigned)level, place->cpus, place->threads), below = 0;
+
+    for (int k = level - 1; k > 0 && !below; k--)
+        below = cache_share(topo, (unsigned)k, place->cpus, place->threads);
+    uint64_t bytes = here / 2 > below + below / 2 ? here / 2 : below + below / 2;
+    return bytes <= here - here / 4 ? bytes / 64 * 64 : 0;
+}
+
+static int refuse_level(struct point *pt, const struct state *st)
+{
+    char here[24], last[24];
+    int level = st->own.level;
+    uint64_t share = cache_share(point_topo(pt), (unsigned)level, st->place.cpus, st->place.threads);
+
+    if (!share)
+        return point_reason(pt, -EOPNOTSUPP, "no %s cache is visible here", memory_levels[level]);
+    uint64_t below = cache_share(point_topo(pt), (unsigned)level - 1, st->place.cpus,
+                                 st->place.threads);
+    return point_reason(pt, -EOPNOTSUPP,
+                        "no size is served by %s alone: a thread has %s of it, and %s of %s; fewer "
+                        "--threads have more each",
+                        memory_levels[level], units_format_size(share, here, sizeof(here)),
+                        units_format_size(below, last, sizeof(last)), memory_levels[level - 1]);
+}
+
+/* The size for --level. */
+static int choose_size(struct point *pt, struct state *st)
+{
+    struct topo *topo = point_topo(pt);
+    bool latency = st->own.op == MEMORY_LATENCY;
+
+    if (st->own.level == MEMORY_ANY_LEVEL)
+        return 0;
+    point_column(pt, "level", "%s", memory_levels[st->own.level]);
+    if (st->own.level < MEMORY_DRAM) {
+        st->own.size = st->place.threads * level_set_bytes(topo, &st->place, st->own.level);
+        return st->own.size ? 0 : refuse_level(pt, st);
+    }
+    st->own.size = far_bytes(topo, latency ? LATENCY_FAR_TIMES : 4);
+    if (st->own.size < 2 * topo_last_cache_bytes(topo))
+        return point_reason(pt, -EOPNOTSUPP,
+                            "not enough memory: a quarter of what is available is less than twice "
+                            "the last cache");
+    if (!topo_last_cache_bytes(topo))
+        point_reason(pt, 0, "no cache is visible: this size is taken to be far beyond the last one");
+    return 0;
+}
+
 /* What cannot be. */
 static int refuse(struct point *pt, const struct memory_params *p)
 {
@@ -411,7 +471,8 @@ static int setup(struct point *pt)
     pt->state = st;
     if (!st || !topo)
         return st ? -EIO : -ENOMEM;
-    st->params = p;
+    st->own = *p;
+    st->params = p = &st->own;
     int err = placement_resolve(topo, latency ? 1 : (unsigned)p->threads, p->node, p->memory_node,
                                 &st->place, error, sizeof(error));
     struct series *s =
@@ -420,7 +481,9 @@ static int setup(struct point *pt)
     point_option(pt, "engine", "%s", "");
     if (err)
         return point_reason(pt, err, "%s", error);
-    err = refuse(pt, p);
+    err = choose_size(pt, st);
+    if (!err)
+        err = refuse(pt, p);
     if (err)
         return err;
     set_columns(s, st, latency || !kernel_stores((enum kernel_op)p->op), latency);

@@ -30,6 +30,7 @@ static const struct opt_scope on_gpu = {"device=" PLACES_OF_GPUS " op!=latency",
                                         "a GPU's bandwidth"};
 static const struct opt_scope by_kernel = {"device=" PLACES_OF_GPUS " op!=latency engine=kernel",
                                            "bandwidth by a GPU's kernels"};
+static const struct opt_scope by_size = {"level=any", "points without --level, which chooses the size"};
 static const struct opt_scope typed = {
     "device=" PLACES_OF_HOST " op!=latency | op!=latency engine=kernel",
     "bandwidth of entries: not latency, not the driver's copies"};
@@ -118,6 +119,16 @@ static const struct opt options[] = {
      .def = "kernel",
      .scope = &on_gpu,
      .help = "driver: the driver's functions for copy and write (GPU)"},
+    {.name = "level",
+     .type = OPT_CHOICE,
+     .flags = OPT_LIST,
+     AT(level),
+     .def = "any",
+     .choices = memory_levels,
+     .scope = &on_host,
+     .left_by = "any",
+     .help = "level of the memory hierarchy. It chooses a size that this level serves on this "
+             "machine; any: --size chooses (host)"},
     {.name = "size",
      .letter = 's',
      .type = OPT_SIZE,
@@ -125,6 +136,7 @@ static const struct opt options[] = {
      AT(size),
      .make_default = memory_host_sizes,
      .min = 1024,
+     .scope = &by_size,
      .help = "working set: the size of all arrays of all threads together"},
     {.name = "isa",
      .type = OPT_CHOICE,

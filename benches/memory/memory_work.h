@@ -15,6 +15,7 @@ enum { MEMORY_REGULAR, MEMORY_NT };
 enum { MEMORY_BOTH, MEMORY_TUNED, MEMORY_PLAIN };
 enum { MEMORY_KERNEL, MEMORY_DRIVER };
 enum { MEMORY_SOUND, MEMORY_CORRUPT };
+enum { MEMORY_ANY_LEVEL, MEMORY_DRAM = 5 }; /* between them: the caches L1 to L4 */
 
 /* The words of options, in the order of their numbers; NULL after the last. */
 extern const char *const memory_ops[];
@@ -22,12 +23,14 @@ extern const char *const memory_types[];
 extern const char *const memory_pages[];
 extern const char *const memory_isas[]; /* 0: the best one */
 extern const char *const memory_launches[];
+extern const char *const memory_levels[]; /* 0: any, the size is given */
 
 struct memory_params {
     const char *device;
     int op, dtype, stores, pages, isa, launch, engine, inject;
     int node, memory_node; /* PLACEMENT_*, or the system's number */
-    uint64_t threads, size;
+    int level;              /* MEMORY_ANY_LEVEL: `size` says it */
+    uint64_t threads, size; /* size: of all threads together, in bytes */
 };
 
 /* pt->bench_state: outlives the points. */

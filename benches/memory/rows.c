@@ -3,9 +3,9 @@
 #include "core/bench_rows.h"
 
 static const struct bench_column columns[] = {
-    {.name = "level", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
+    {.name = "level", .flags = COLUMN_DECIDES},
     {.name = "isa"},
-    {.name = "working_set", .flags = COLUMN_OUTCOME},
+    {.name = "working_set", .flags = COLUMN_OUTCOME | COLUMN_BYTES},
     {.name = "bytes_rule", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "write_allocate", .flags = COLUMN_OUTCOME | COLUMN_DECIDES},
     {.name = "hardware_pages", .flags = COLUMN_OUTCOME},

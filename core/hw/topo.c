@@ -204,24 +204,22 @@ const char *topo_cpus_text(const unsigned *cpus, unsigned n, char *text, size_t 
 
 #define LEVELS 5
 
-/* Do all caches of a level hold their threads' sets? *seen: there is such a cache at all. */
-static bool level_holds(hwloc_topology_t hwloc, unsigned level, const unsigned *cpus, unsigned n,
-                        uint64_t bytes, bool *seen)
+uint64_t cache_share(const struct topo *topo, unsigned level, const unsigned *cpus, unsigned n)
 {
     hwloc_obj_type_t type = (hwloc_obj_type_t)(HWLOC_OBJ_L1CACHE + level - 1);
     hwloc_obj_t cache = NULL;
+    uint64_t least = UINT64_MAX;
     unsigned placed = 0;
 
-    while ((cache = hwloc_get_next_obj_by_type(hwloc, type, cache)) != NULL) {
+    while ((cache = hwloc_get_next_obj_by_type(topo_hwloc(topo), type, cache)) != NULL) {
         unsigned inside = 0;
         for (unsigned i = 0; i < n; i++)
             inside += hwloc_bitmap_isset(cache->cpuset, cpus[i]) ? 1 : 0;
-        if (inside && inside * bytes > cache->attr->cache.size)
-            placed = n + 1; /* one does not */
-        *seen = *seen || (inside && cache->attr->cache.size);
+        if (inside && cache->attr->cache.size / inside < least)
+            least = cache->attr->cache.size / inside;
         placed += inside;
     }
-    return placed == n;
+    return placed == n ? least : 0;
 }
 
 const char *cache_level(const struct topo *topo, const unsigned *cpus, unsigned n, uint64_t bytes)
@@ -229,8 +227,12 @@ const char *cache_level(const struct topo *topo, const unsigned *cpus, unsigned 
     static const char *const names[LEVELS] = {"L1", "L2", "L3", "L4", "L5"};
     bool seen = false;
 
-    for (unsigned level = 1; level <= LEVELS; level++)
-        if (level_holds(topo_hwloc(topo), level, cpus, n, bytes, &seen))
+    for (unsigned level = 1; level <= LEVELS; level++) {
+        uint64_t share = cache_share(topo, level, cpus, n);
+
+        if (share && bytes <= share)
             return names[level - 1];
+        seen = seen || share;
+    }
     return seen ? "DRAM" : "";
 }

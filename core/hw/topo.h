@@ -53,6 +53,9 @@ struct hwloc_topology;
 struct hwloc_topology *
 topo_hwloc(const struct topo *topo); /* for what is not here; owned by topo */
 
+/* Bytes of a level's cache (1: L1) for each of n threads on these CPUs: of the cache that most of
+ * them share, an equal part; 0 where a thread has none at this level, or it is hidden. */
+uint64_t cache_share(const struct topo *topo, unsigned level, const unsigned *cpus, unsigned n);
 /* "L1", "L2", ... : the first level at which every cache holds what the threads on its CPUs touch,
  * `bytes` each; "DRAM" when none does; "" when no cache is visible (guests may hide them). */
 const char *cache_level(const struct topo *topo, const unsigned *cpus, unsigned n, uint64_t bytes);

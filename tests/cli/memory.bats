@@ -186,6 +186,29 @@ END
     [ "$(cells level)" = "" ]
 }
 
+@test "level: chooses a size that this level serves, on machines with other caches another one" {
+    # A thread has 32 KiB of L1, 1 MiB of L2 and, of an L3 for two, 4 MiB.
+    HWLOC_SYNTHETIC=$two_nodes memory --op write --level L1,L2,L3,DRAM
+    [ "$(cells level | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
+    [ "$(cells working_set | paste -sd ' ')" = "16384 524288 4194304 67108864" ]
+    [ "$(cells size | sort -u)" = "" ] # it is no size that somebody named
+    HWLOC_SYNTHETIC=$two_nodes memory --op latency --level L2
+    [ "$(cells working_set | sort -u)" = 524288 ]
+    # Three quarters of this L2 are less than 1.5 times its L1.
+    HWLOC_SYNTHETIC="pack:1 l2:1(size=40960) l1:1(size=32768) core:1 pu:1" memory --op write --level L2
+    [ "$status" -eq 0 ]
+    [ "$(cells status)" = skipped ]
+    [[ $(cells reason) == "no size is served by L2 alone: a thread has 40K of it, and 32K of L1"* ]]
+    HWLOC_SYNTHETIC=$two_nodes memory --op write --level L4
+    [[ $(cells reason) == "no L4 cache is visible here" ]]
+    HWLOC_SYNTHETIC="pack:1 core:2 pu:1" memory --op write --level DRAM
+    [[ $(cells reason) == *"no cache is visible: this size is taken to be far beyond the last one"* ]]
+    [ "$(cells level)" = "" ]
+    memory --op write --level L2 --size 1M
+    [ "$status" -eq 2 ]
+    grep -q "'--size' does not apply here: it is for points without --level, which chooses the size" "$err"
+}
+
 @test "sizes: by default from 16K to 4 times the last caches together" {
     HWLOC_SYNTHETIC=$two_nodes "$bin" --describe >"$out"
     grep -q '"name": "size", .*\["16384", "32768", .*, "67108864"\]' "$out"

@@ -39,10 +39,10 @@ status=$?
 case $status in
 0) # nothing, but for a night of another environment, against which no later one is held until it is accepted
     if grep -qs '"standing": "apart"' "$folder/last-check.json"; then
-        grep "^history '" "$folder/last-check.txt"
+        grep "^History " "$folder/last-check.txt"
     fi
     ;;
-3) tail -n 2 "$folder/last-check.txt" ;; # nothing decided, or the first night: two lines
+3) grep -E "^(Verdict|Could be missed) " "$folder/last-check.txt" ;; # nothing decided, or the first night: two lines
 *) cat "$folder/last-check.txt" ;;
 esac
 

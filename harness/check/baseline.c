@@ -403,6 +403,8 @@ static int take_runs(struct finding *f, struct history_db *db, const struct run_
     struct history_choice *c = &f->b->choice;
     int err = history_db_choose(db, &r, &sieve, c, f->error, f->len);
 
+    f->b->runs_most = n;
+
     if (!err && c->n)
         err = take_all(f, db, c);
     else if (!err)

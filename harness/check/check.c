@@ -76,6 +76,8 @@ static int exit_of(int err)
     }
 }
 
+static const struct decide_options gate_view = {.unchanged = true, .b_stays = true};
+
 static int load(struct check_command *c, const struct baseline *b, struct pairs *p)
 {
     const struct check_options *o = &c->options;
@@ -83,7 +85,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .forced = c->forced,
                                     .steal_limit = steal_limit(o->steal),
                                     .only = c->only && *c->only && !o->accept ? c->only : NULL,
-                                    .decide = {.unchanged = true, .b_stays = true},
+                                    .decide = gate_view,
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
                                     .name_b = CHECK_RUN_NAME,
                                     .roles = b->choice.roles,
@@ -184,6 +186,8 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
         r.baseline = best_text(
             &p->report.pool, o->best_of < baseline_levels(b) ? o->best_of : baseline_levels(b), b);
     int err = gate_make(&r.gate, p, &options);
+    if (!err)
+        err = sight_make(&r.sight, &r.gate, &(struct sight_asked){gate_view, b->runs_most});
     if (!err && b->n)
         r.n_differences = pairs_machine_differences(p, &r.differences);
     if (err || p->report.pool.failed) {

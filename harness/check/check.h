@@ -9,6 +9,7 @@
 
 #include "core/option.h"
 #include "harness/compare/pairs.h"
+#include "harness/document/document.h"
 #include "harness/history/history_db.h"
 
 /* What a run is held against: run folders, or runs of the history, which become folders for the
@@ -20,6 +21,7 @@ struct baseline {
     char **paths, **names;        /* NULL-ended, oldest first */
     size_t n;                     /* 0: there is none yet; `advice` says what to do */
     struct history_choice choice; /* of runs of the history: what each is for */
+    size_t runs_most;             /* of its level; 0: all that there are */
     char *folder;                 /* where runs of the history lie meanwhile; NULL */
     char text[2048], advice[1024];
 };
@@ -155,17 +157,44 @@ bool gate_is_blind(const struct decide_case *c, double see);
  * baseline would stay the only one. */
 bool gate_is_suspect(const struct decide_case *c, double see, size_t n);
 
+/* ---- The smallest detectable loss ----
+ *
+ * Of each case that was compared, the loss that this run would have found with DECIDE_SURE, by the
+ * same figures as the verdict (decide_case.detectable); of all cases the median. A case without
+ * such a figure counts as 100 %. */
+
+struct sight_asked {
+    struct decide_options decide; /* as the cases were decided */
+    size_t runs_most;             /* runs of the baseline's level at most; 0: no bound */
+};
+
+struct sight {
+    double today;    /* 0.08; 1: unknown in half of the cases; NaN: nothing was compared */
+    size_t n, n_see; /* cases; those that detect a loss of `see` */
+    double then;     /* what the median would be, `see` or the least that is reached, with: */
+    size_t nights;   /* further nights; 0: none of these many reach it */
+    size_t repeat;   /* launches of each case in every night; 0: the same */
+    double minutes;  /* of a run with `repeat`; NaN: not known */
+    bool by_runs;    /* nights are what varies; else nothing can be said of further ones */
+    const char *sentence; /* "8 % today in the median case (5 % or less in 3 of 40 cases); ..." */
+};
+
+/* 0 or -ENOMEM. The sentence lives in the pairs' pool. */
+int sight_make(struct sight *s, const struct gate *g, const struct sight_asked *asked);
+
 /* ---- The gate's sentences: the same on the terminal and in every file ---- */
 
 /* The figures of a case that was held against a baseline; "" where they cannot be told. */
 struct words_figures {
     const char *ratio;    /* "0.948 (0.941 to 0.955)" */
     const char *proof;    /* "p 2e-07" */
-    const char *smallest; /* "1.2 %" */
+    const char *detectable; /* "1.2 %" */
 };
 struct words_figures words_figures(struct pool *pool, const struct pair *pair);
 
 const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
+
+const char *words_loss(struct pool *pool, double share); /* rounded up: 0.0502: "5.1 %" */
 
 /* What is said of a case, with what differs beside its figures; in one line. */
 const char *words_whole(struct pool *pool, const struct gate_case *c);
@@ -188,6 +217,7 @@ struct check_kept {
 
 struct check_result {
     struct gate gate;
+    struct sight sight;
     const char *run;                    /* its path, as it was given */
     const char *baseline;               /* "3 runs of the history 'results/history.db'" */
     const struct baseline *baseline_of; /* its runs */
@@ -202,7 +232,17 @@ struct check_result {
     size_t n_differences;
 };
 
-void output_text(FILE *out, const struct check_result *r);
+/* What every output says, in the order of the terminal: name is the JUnit property and the key in
+ * the JSON. */
+struct check_fact {
+    const char *name, *label, *word, *text;
+    enum tone tone;
+};
+#define CHECK_FACTS 8
+/* facts has room for CHECK_FACTS. Those without a text are left out. Returns how many there are. */
+size_t check_facts(const struct check_result *r, struct check_fact *facts);
+
+int output_text(FILE *out, const struct check_result *r);
 int output_junit(FILE *out, const struct check_result *r);
 int output_markdown(FILE *out, const struct check_result *r);
 int output_json(FILE *out, const struct check_result *r);

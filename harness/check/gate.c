@@ -205,8 +205,8 @@ struct words_figures words_figures(struct pool *pool, const struct pair *pair)
                       : pool_text(pool, "%.3f", c->ratio);
     if (isfinite(p))
         f.proof = p < 1e-15 ? "p < 1e-15" : pool_text(pool, "p %.1g", p);
-    if (isfinite(c->smallest))
-        f.smallest = words_percent(pool, c->smallest);
+    if (isfinite(c->detectable))
+        f.detectable = words_loss(pool, c->detectable);
     return f;
 }
 

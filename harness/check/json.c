@@ -167,6 +167,7 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
                    {"ratio", c->ratio},           {"ratio_low", c->low},
                    {"ratio_high", c->high},       {"p_worse", c->p_worse},
                    {"p_better", c->p_better},     {"smallest_loss", c->smallest},
+                   {"detectable_loss", c->detectable},
                    {"margin", c->margin},         {"anchor_ratio", c->anchor_ratio},
                    {"anchor_low", c->anchor_low}, {"anchor_high", c->anchor_high}};
 
@@ -216,6 +217,27 @@ static json_t *differences_json(const struct check_result *r)
     return all;
 }
 
+/* 0 nights or launches: none that were considered reach it. */
+static json_t *sight_json(const struct sight *s)
+{
+    return json_pack("{s:o, s:I, s:I, s:o, s:I, s:I, s:o, s:s}", "loss", number(s->today), "cases",
+                     (json_int_t)s->n, "cases_that_see", (json_int_t)s->n_see, "then",
+                     number(s->then), "nights", (json_int_t)s->nights, "repeat",
+                     (json_int_t)s->repeat, "minutes", number(s->minutes), "sentence", s->sentence);
+}
+
+/* What all outputs say, in words. */
+static json_t *facts_json(const struct check_result *r)
+{
+    struct check_fact facts[CHECK_FACTS];
+    size_t n = check_facts(r, facts);
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < n; i++)
+        json_object_set_new(all, facts[i].name, text(r, facts[i].text));
+    return all;
+}
+
 /* What the suite as a whole says of its runs. */
 static void add_suite(json_t *o, const struct gate *g)
 {
@@ -248,6 +270,10 @@ int output_json(FILE *out, const struct check_result *r)
 
     if (o)
         add_suite(o, g);
+    if (o) {
+        json_object_set_new(o, "detectable", sight_json(&r->sight));
+        json_object_set_new(o, "facts", facts_json(r));
+    }
     if (o && (json_dumpf(o, out, JSON_INDENT(2) | JSON_REAL_PRECISION(DIGITS)) ||
               fputc('\n', out) == EOF))
         err = -EIO;

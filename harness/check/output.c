@@ -2,183 +2,195 @@
 /* The verdict as JUnit XML, in the shape that Jenkins, GitLab and others read: see check.h. */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/check/check.h"
-#include "harness/compare/view.h"
-#include "harness/document/markdown_text.h"
+#include "harness/document/document.h"
 #include "harness/document/utf8.h"
 #include "harness/history/history_db.h"
+#include "harness/report/show.h"
 
-/* ---- The verdict on a terminal. What was lost comes first, the verdict last. ---- */
+/* ---- The facts: what every output says, in this order ---- */
 
-#define LISTED_MAX 12 /* of the cases that need nobody's action */
+static enum tone tone_of_verdict(const struct check_result *r)
+{
+    static const enum tone tones[] = {[GATE_LOST] = TONE_BAD,
+                                      [GATE_UNDECIDED] = TONE_LOW,
+                                      [GATE_INCOMPLETE] = TONE_BAD,
+                                      [GATE_FIRST] = TONE_LOW};
+
+    return r->accepted ? TONE_NONE : tones[r->gate.verdict];
+}
+
+static const char *verdict_word(const struct check_result *r)
+{
+    return r->accepted ? "accepted" : gate_verdict_name(r->gate.verdict);
+}
+
+size_t check_facts(const struct check_result *r, struct check_fact *facts)
+{
+    const struct gate *g = &r->gate;
+    const char *differs = words_differences(&g->p->report.pool, r->differences, r->n_differences);
+    const struct check_fact all[] = {
+        {"detectable", "Smallest detectable loss", "", r->sight.sentence, TONE_NONE},
+        {"verdict", "Verdict", verdict_word(r), g->sentence, tone_of_verdict(r)},
+        {"unseen", "Could be missed", "", g->unseen, TONE_NONE},
+        {"differs", "Baseline against run", "", differs, TONE_NONE},
+        {"run", "Run", "", r->run, TONE_NONE},
+        {"baseline", "Baseline", "", r->baseline, TONE_NONE},
+        {"history", "History", "", r->kept.sentence, TONE_NONE},
+        {"advice", "Next", "", r->advice, TONE_NONE},
+    };
+    size_t n = 0;
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (*all[i].text)
+            facts[n++] = all[i];
+    return n;
+}
+
+/* ---- The verdict as a document: terminal and Markdown ---- */
+
+#define UNSEEN_MAX 5  /* of the cases that need nobody's action, in the first table */
+#define ROWS_MAX   200 /* GitHub takes 1 MiB of a step */
 
 static bool needs_action(enum gate_state state)
 {
     return state <= GATE_REFUSED;
 }
 
-/* Equivalent, new and inconclusive cases are counted; files list them. */
+/* Equivalent, new and inconclusive cases are counted; what unfolds lists them. */
 static bool is_listed(const struct gate *g, enum gate_state state)
 {
     return needs_action(state) || state == GATE_BETTER ||
            (state == GATE_UNSEEN && g->tally.unseen < g->tally.held);
 }
 
-static void print_case(FILE *out, struct pool *pool, const struct gate_case *c)
-{
-    struct words_figures f = words_figures(pool, c->pair);
+static const struct document_column case_columns[] = {
+    {"Verdict", COLUMN_STAYS, false},
+    {"Case", COLUMN_STAYS, false},
+    {"Ratio (95 %)", COLUMN_GOES_LAST, false},
+    {"Proof", COLUMN_GOES_FIRST, false},
+    {"Detects", COLUMN_GOES_LAST, false},
+    {"Finding", COLUMN_GOES_FIRST, false}};
 
-    fprintf(out, "  %s\n", view_printable(pool, c->pair->label));
-    if (c->pair->state == PAIR_READY && c->state != GATE_NEW) {
-        fprintf(out, "      against the baseline %s", *f.ratio ? f.ratio : "unknown");
-        if (*f.proof)
-            fprintf(out, ", %s", f.proof);
-        if (*f.smallest)
-            fprintf(out, ", would have shown a loss from %s", f.smallest);
-        fputc('\n', out);
-    }
-    fprintf(out, "      %s\n", view_printable(pool, c->text));
-    if (*c->pair->differs)
-        fprintf(out, "      differs: %s\n", view_printable(pool, c->pair->differs));
-}
-
-static void print_state(FILE *out, const struct gate *g, enum gate_state state)
-{
-    size_t most = needs_action(state) ? g->n : LISTED_MAX, shown = 0;
-    const char *name = state == GATE_UNSEEN ? "too noisy, or too few launches, to show the loss"
-                                            : gate_state_name(state);
-
-    if (!g->counts[state])
-        return;
-    fprintf(out, "%s: %zu\n", name, g->counts[state]);
-    for (size_t i = 0; i < g->n; i++)
-        if (g->cases[i].state == state && shown++ < most)
-            print_case(out, &g->p->report.pool, &g->cases[i]);
-    if (shown > most)
-        fprintf(out, "  and %zu more: see --json, --markdown or --junit\n", shown - most);
-    fputc('\n', out);
-}
-
-static void print_differences(FILE *out, const struct check_result *r)
-{
-    struct pool *pool = &r->gate.p->report.pool;
-
-    if (!r->n_differences)
-        return;
-    fputs("machine, program and suite, baseline against run:\n", out);
-    for (size_t i = 0; i < r->n_differences; i++) {
-        const struct machine_difference *d = &r->differences[i];
-
-        fprintf(out, "  %s: ", view_printable(pool, d->what));
-        fprintf(out, "%s against ", *d->a ? view_printable(pool, d->a) : "nothing");
-        fprintf(out, "%s\n", *d->b ? view_printable(pool, d->b) : "nothing");
-    }
-    fputc('\n', out);
-}
-
-void output_text(FILE *out, const struct check_result *r)
-{
-    const struct gate *g = &r->gate;
-    struct pool *pool = &g->p->report.pool;
-
-    fprintf(out, "run %s\n", view_printable(pool, r->run));
-    fprintf(out, "against %s\n\n", view_printable(pool, r->baseline));
-    for (int s = 0; s < GATE_STATES; s++)
-        if (is_listed(g, (enum gate_state)s))
-            print_state(out, g, (enum gate_state)s);
-    print_differences(out, r);
-    if (*r->kept.sentence && !r->accepted)
-        fprintf(out, "%s\n", view_printable(pool, r->kept.sentence));
-    if (*r->advice)
-        fprintf(out, "%s\n", view_printable(pool, r->advice));
-    fprintf(out, "%s: %s\n%s\n", r->accepted ? "found" : gate_verdict_name(g->verdict),
-            view_printable(pool, g->sentence), g->unseen);
-    if (r->accepted)
-        fprintf(out, "%s\n", view_printable(pool, r->kept.sentence));
-}
-
-/* ---- The verdict as Markdown, for a summary, a comment or a mail ---- */
-
-#define ROWS_MAX 200 /* GitHub takes 1 MiB of a step */
-
-static void line(FILE *out, const char *head, const char *text, const char *end)
-{
-    fputs(head, out);
-    markdown_text(out, text);
-    fputs(end, out);
-}
-
-static void print_row(FILE *out, struct pool *pool, const struct gate_case *c)
+static void add_case(struct document_table *t, struct pool *pool, const struct gate_case *c)
 {
     bool held = c->pair->state == PAIR_READY && c->state != GATE_NEW;
     struct words_figures f =
         held ? words_figures(pool, c->pair) : (struct words_figures){"", "", ""};
-    const char *const cells[] = {
-        gate_state_name(c->state), c->pair->label, f.ratio, f.proof, f.smallest,
-        words_whole(pool, c)};
+    struct cell *cells = document_row(t);
 
-    for (size_t i = 0; i < sizeof(cells) / sizeof(*cells); i++)
-        line(out, "| ", cells[i], " ");
-    fputs("|\n", out);
+    cells[0] = cell_word(gate_state_name(c->state), needs_action(c->state) ? TONE_BAD : TONE_NONE);
+    cells[1] = cell_text(c->pair->label);
+    cells[2] = cell_text(f.ratio);
+    cells[3] = cell_text(f.proof);
+    cells[4] = cell_text(f.detectable);
+    cells[5] = cell_text(words_whole(pool, c));
 }
 
-/* All but the equivalent and new cases, which need nobody's eyes. */
-static void print_table(FILE *out, const struct gate *g)
+/* Those that are listed, or the others. */
+static void add_cases(struct document *d, const struct gate *g, bool listed)
 {
-    size_t n = 0;
+    struct pool *pool = &g->p->report.pool;
+    struct document_table *t =
+        document_table(d, case_columns, sizeof(case_columns) / sizeof(*case_columns));
+    size_t n = 0, unseen = 0, left = 0;
 
     for (size_t i = 0; i < g->n; i++) {
         enum gate_state state = g->cases[i].state;
 
-        if (state == GATE_EQUIVALENT || state == GATE_NEW || state == GATE_ABSENT ||
-            n++ >= ROWS_MAX)
+        if (is_listed(g, state) != listed)
             continue;
-        if (n == 1)
-            fputs("\n| verdict | case | run / baseline (95 %) | proof | shows a loss from | |\n"
-                  "|---|---|---|---|---|---|\n",
-                  out);
-        print_row(out, &g->p->report.pool, &g->cases[i]);
+        if (n >= ROWS_MAX || (listed && state == GATE_UNSEEN && ++unseen > UNSEEN_MAX)) {
+            left++;
+            continue;
+        }
+        add_case(t, pool, &g->cases[i]);
+        n++;
     }
-    if (n > ROWS_MAX)
-        fprintf(out, "\nand %zu more\n", n - ROWS_MAX);
+    if (left)
+        document_paragraph(d, pool_text(pool, "and %zu more: --json and --junit have all", left));
 }
 
-static void print_differences_markdown(FILE *out, const struct check_result *r)
+static void add_differences(struct document *d, const struct check_result *r)
 {
-    if (r->n_differences)
-        fputs("\nMachine, program and suite, baseline against run:\n\n", out);
-    for (size_t i = 0; i < r->n_differences; i++) {
-        const struct machine_difference *d = &r->differences[i];
+    static const struct document_column columns[] = {
+        {"Machine, program and suite", COLUMN_STAYS, false},
+        {"Baseline", COLUMN_STAYS, false},
+        {"Run", COLUMN_STAYS, false}};
 
-        line(out, "- ", d->what, ": ");
-        line(out, "", *d->a ? d->a : "nothing", " against ");
-        line(out, "", *d->b ? d->b : "nothing", "\n");
+    if (!r->n_differences)
+        return;
+    struct document_table *t = document_table(d, columns, sizeof(columns) / sizeof(*columns));
+
+    for (size_t i = 0; i < r->n_differences; i++) {
+        const struct machine_difference *of = &r->differences[i];
+        struct cell *cells = document_row(t);
+
+        cells[0] = cell_text(of->what);
+        cells[1] = cell_text(*of->a ? of->a : "nothing");
+        cells[2] = cell_text(*of->b ? of->b : "nothing");
     }
+}
+
+static void add_facts(struct document *d, const struct check_result *r)
+{
+    struct check_fact facts[CHECK_FACTS];
+    size_t n = check_facts(r, facts);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(facts[i].name, "differs") != 0) /* it has a table */
+            document_answer(d, facts[i].label, facts[i].word, facts[i].tone, facts[i].text);
+}
+
+static struct document *document_of(const struct check_result *r, bool headed)
+{
+    const struct gate *g = &r->gate;
+    struct pool *pool = &g->p->report.pool;
+    struct document *d = document_new(pool);
+    size_t n = 0;
+
+    if (!d)
+        return NULL;
+    if (headed)
+        document_heading(d, 2, pool_text(pool, "plumb check: %s", verdict_word(r)), "");
+    add_facts(d, r);
+    add_cases(d, g, true);
+    add_differences(d, r);
+    for (size_t i = 0; i < g->n; i++)
+        n += !is_listed(g, g->cases[i].state);
+    if (n) {
+        struct document *fold =
+            document_fold(d, pool_text(pool, "%s that need no action", show_count(pool, n, "case")));
+
+        if (fold)
+            add_cases(fold, g, false);
+    }
+    return d;
+}
+
+#define LOG_WIDTH 100000 /* a log is searched by lines: nothing is broken */
+
+int output_text(FILE *out, const struct check_result *r)
+{
+    struct document_terminal terminal = document_terminal_of(out);
+
+    if (!isatty(fileno(out)))
+        terminal.width = LOG_WIDTH;
+    return document_write_terminal(document_of(r, false), &terminal, out);
 }
 
 int output_markdown(FILE *out, const struct check_result *r)
 {
-    const struct gate *g = &r->gate;
-
-    line(out, "## plumb check: ", r->accepted ? "accepted" : gate_verdict_name(g->verdict), "\n\n");
-    line(out, r->accepted ? "Found: " : "", g->sentence, ".\n\n");
-    line(out, "**", g->unseen, ".**\n\n");
-    line(out, "- run: ", r->run, "\n");
-    line(out, "- baseline: ", r->baseline, "\n");
-    if (*r->kept.sentence)
-        line(out, "- ", r->kept.sentence, "\n");
-    if (*r->advice)
-        line(out, "- ", r->advice, "\n");
-    print_table(out, g);
-    print_differences_markdown(out, r);
-    return ferror(out) ? -EIO : 0;
+    return document_write_markdown(document_of(r, true), out);
 }
 
 /* ---- The verdict as workflow commands of GitHub Actions ---- */
 
-#define SHOWN_MAX                                                                                  \
-    9 /* GitHub shows ten of each kind a step; the tenth is for the overall sentence */
+/* GitHub shows ten of each kind a step; the others are for what holds over all. */
+#define ERRORS_MAX  9
+#define NOTICES_MAX 7
 
 /* A newline would end the command, and what follows it could be one of its own. */
 void github_data(FILE *out, const char *text, bool property)
@@ -220,13 +232,13 @@ static const char *kind_of(enum gate_state state)
 
 static void print_kind(FILE *out, const struct gate *g, const char *kind, const char *as)
 {
-    size_t n = 0;
+    size_t n = 0, most = strcmp(kind, "notice") ? ERRORS_MAX : NOTICES_MAX;
 
     for (size_t i = 0; i < g->n; i++) {
         const struct gate_case *c = &g->cases[i];
         const char *of = kind_of(c->state);
 
-        if (of && !strcmp(of, kind) && n++ < SHOWN_MAX)
+        if (of && !strcmp(of, kind) && n++ < most)
             command(out, as, gate_state_name(c->state), c->pair->label,
                     words_whole(&g->p->report.pool, c));
     }
@@ -241,19 +253,24 @@ int output_github(FILE *out, const struct check_result *r)
                                         [GATE_FIRST] = "warning"};
     const struct gate *g = &r->gate;
 
+    const struct {
+        const char *fact, *kind, *label;
+    } commands[] = {
+        {r->accepted ? "history" : "verdict", r->accepted ? "notice" : kinds[g->verdict], ""},
+        {r->kept.done && r->kept.judged.standing == HISTORY_APART ? "history" : "", "warning", ""},
+        {"differs", "notice", "machine, program and suite, baseline against run"},
+        {g->tally.unseen && !g->options.first ? "unseen" : "", "warning", ""},
+        {"detectable", "notice", "smallest detectable loss"},
+    };
+    struct check_fact facts[CHECK_FACTS];
+    size_t n = check_facts(r, facts);
+
     print_kind(out, g, "error", r->accepted ? "warning" : "error");
     print_kind(out, g, "notice", "notice");
-    if (r->accepted)
-        command(out, "notice", "plumb check", "", r->kept.sentence);
-    else
-        command(out, kinds[g->verdict], "plumb check", "", g->sentence);
-    if (r->kept.done && r->kept.judged.standing == HISTORY_APART)
-        command(out, "warning", "plumb check", "", r->kept.sentence);
-    if (r->n_differences)
-        command(out, "notice", "plumb check", "machine, program and suite, baseline against run",
-                words_differences(&g->p->report.pool, r->differences, r->n_differences));
-    if (g->tally.unseen && !g->options.first)
-        command(out, "warning", "plumb check", "", g->unseen);
+    for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
+        for (size_t k = 0; k < n; k++)
+            if (!strcmp(facts[k].name, commands[i].fact))
+                command(out, commands[i].kind, "plumb check", commands[i].label, facts[k].text);
     return ferror(out) ? -EIO : 0;
 }
 
@@ -349,6 +366,8 @@ static void property(FILE *out, const char *name, const char *value)
 int output_junit(FILE *out, const struct check_result *r)
 {
     const struct gate *g = &r->gate;
+    struct check_fact facts[CHECK_FACTS];
+    size_t n_facts = check_facts(r, facts);
     bool stopped = *g->state;
     size_t failures = count(g, ELEMENT_FAILURE), errors = count(g, ELEMENT_ERROR) + stopped;
 
@@ -359,13 +378,8 @@ int output_junit(FILE *out, const struct check_result *r)
             "skipped=\"%zu\">\n    <properties>\n",
             g->n + stopped, failures, errors, g->n + stopped, failures, errors,
             count(g, ELEMENT_SKIPPED));
-    property(out, "run", r->run);
-    property(out, "baseline", r->baseline);
-    property(out, "verdict", r->accepted ? "accepted" : gate_verdict_name(g->verdict));
-    property(out, "unseen", g->unseen);
-    if (r->n_differences)
-        property(out, "differs",
-                 words_differences(&g->p->report.pool, r->differences, r->n_differences));
+    for (size_t i = 0; i < n_facts; i++)
+        property(out, facts[i].name, *facts[i].word ? facts[i].word : facts[i].text);
     fputs("    </properties>\n", out);
     if (stopped) {
         fputs("    <testcase name=\"the run came to its end\" classname=\"plumb/check\"><error",

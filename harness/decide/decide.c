@@ -173,27 +173,73 @@ static size_t more_needed(const struct judge *j, const struct measure *m, const 
     return yes;
 }
 
-/* A loss is proven with this power where it is above what has to be passed by the power's quantile.
- */
-static double smallest_loss(const struct judge *j, const struct measure *m, const struct known *k,
-                            const struct decide_case *c, struct quantiles *q)
+/* What a loss has to pass to be proven. */
+static double proof_at(const struct judge *j, const struct measure *m, const struct known *k,
+                       const struct decide_case *c, struct quantiles *q, size_t more)
 {
     double candidates = c->best_of > 1 ? c->best_of : 1;
     double p = tail_nominal(j->losses, j->alarm_level / ((double)j->n_judged * candidates));
     double pass = -quantile(q, p, k->freedom) * k->error;
 
-    if (is_few(j, m, 0))
-        pass = fmax(pass, j->widest);
+    return is_few(j, m, more) ? fmax(pass, j->widest) : pass;
+}
+
+/* A loss is proven with this power where it is above what has to be passed by the power's quantile.
+ */
+static double smallest_loss(const struct judge *j, const struct measure *m, const struct known *k,
+                            const struct decide_case *c, struct quantiles *q)
+{
+    double pass = proof_at(j, m, k, c, q, 0);
+
     return -expm1(-(pass + quantile(q, DECIDE_POWER, k->freedom) * k->error));
 }
 
-/* Fills in smallest and more_launches of a decided case. */
+/* What would be known with options.later. More launches narrow what launches alone make of the
+ * variance between runs. Returns how many more units that is. */
+static size_t known_later(const struct judge *j, const struct measure *m, const struct known *now,
+                          struct known *out)
+{
+    const struct decide_later *later = &j->later;
+    double times = fmax(1, later->launches);
+    size_t more = later->runs, room = SIZE_MAX;
+    struct known then = *now, bounded;
+
+    if (m->by_runs) {
+        then.floor = now->floor / times;
+        then.variance = fmax(now->variance - (now->floor - then.floor), then.floor);
+    } else {
+        more = (size_t)((times - 1) * (double)(m->units_a < m->units_b ? m->units_a : m->units_b));
+    }
+    if (later->runs_most && grows_a(j, m))
+        room = later->runs_most > m->units_a ? later->runs_most - m->units_a : 0;
+    known_with(j, m, &then, more, out);
+    known_with(j, m, &then, more < room ? more : room, &bounded);
+    out->error = bounded.error;
+    return more;
+}
+
+/* Found is what is proven and not equivalent. */
+static double detectable_loss(const struct judge *j, const struct measure *m,
+                              const struct known *now, const struct decide_case *c,
+                              struct quantiles *q)
+{
+    struct known k;
+    size_t more = known_later(j, m, now, &k);
+    double pass = proof_at(j, m, &k, c, q, more);
+    double half = quantile(q, 0.5 + j->confidence / 2, k.freedom) * k.error;
+
+    pass = fmax(pass, -log1p(-c->margin) - half);
+    return -expm1(-(pass + quantile(q, DECIDE_SURE, k.freedom) * k.error));
+}
+
+/* Fills in smallest, detectable and more_launches of a decided case. */
 static void power_fill(const struct judge *j, const struct measure *m, const struct known *k,
                        struct quantiles *q, struct decide_case *c)
 {
     if (c->obstacle == OBSTACLE_RUNS)
         return;
     c->smallest = smallest_loss(j, m, k, c, q);
+    c->detectable = detectable_loss(j, m, k, c, q);
     c->more_of_a = grows_a(j, m);
     c->more_launches = c->decision == DECISION_INCONCLUSIVE ? more_needed(j, m, k, c) : 0;
 }
@@ -256,6 +302,7 @@ static int options_read(const struct decide_options *options, struct judge *j)
     for (int i = 0; i < 2; i++)
         j->losses[i] = j->gains[i] = (struct tail){.factor = 1};
     j->b_stays = options->b_stays;
+    j->later = options->later;
     j->unchanged = options->unchanged;
     if (!(j->alarm_level > 0 && j->alarm_level < 0.5 && j->confidence > 0 && j->confidence < 1))
         return -EINVAL;
@@ -270,6 +317,7 @@ static void case_clear(struct decide_case *c)
     c->anchor_ratio = c->anchor_low = c->anchor_high = NAN;
     c->a_value = c->b_value = c->ratio = c->low = c->high = NAN;
     c->p_worse = c->p_better = c->p_likely = c->error = c->freedom = c->smallest = NAN;
+    c->detectable = NAN;
     c->more_launches = 0;
 }
 

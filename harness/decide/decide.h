@@ -73,6 +73,7 @@
 
 #define DECIDE_FEW_LAUNCHES 5
 #define DECIDE_POWER        0.8 /* of `smallest` */
+#define DECIDE_SURE         0.95 /* of `detectable` */
 #define DECIDE_MORE_MAX     1000
 
 enum decision { DECISION_EQUIVALENT, DECISION_BETTER, DECISION_WORSE, DECISION_INCONCLUSIVE };
@@ -139,10 +140,19 @@ struct decide_case {
     double freedom; /* degrees of freedom; INFINITY: as good as known */
     double
         smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
+    double detectable; /* the smallest loss that is found with DECIDE_SURE: it is proven, and its
+                          interval leaves the margin; options.later: then */
     size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
     bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
     bool by_runs;         /* runs are what varies: more_launches counts runs */
     bool by_pairs;        /* what varies are the differences of those that were measured in turn */
+};
+
+/* More data of the same kind, for `detectable`. */
+struct decide_later {
+    size_t runs;      /* further runs of A, where runs are what varies */
+    size_t runs_most; /* A's level has at most so many; 0: no bound */
+    double launches;  /* each run, of both sides, has so many times its launches; 0: 1 */
 };
 
 struct decide_options {
@@ -150,6 +160,7 @@ struct decide_options {
     bool unchanged; /* most cases are taken to be as they were: a gate's view, see unrest */
     bool b_stays; /* B stays the one run that it is, also a gate's view: where runs are what varies,
                        only A gets more of them */
+    struct decide_later later;
 };
 
 struct decide_overall {

@@ -26,6 +26,7 @@ struct judge {
     struct tail losses[2], gains[2]; /* the one that says more of a p holds */
     size_t n_judged;                 /* Holm's first step is alarm_level / n_judged */
     bool b_stays, unchanged;         /* as in struct decide_options */
+    struct decide_later later;       /* the same */
 };
 
 /* What n changes scatter by around 0, times their errors; below 1: no more than these. */

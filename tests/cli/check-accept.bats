@@ -42,6 +42,9 @@ json.dump(o, open(path, "w"))' "$@"
 
 limits='o["machine"]["virtualization"]["limits"]'
 
+# fact LABEL: what the answer of this label says
+fact() { sed -n "s/^$1  *//p" out; }
+
 # check EXIT ARGUMENTS...: runs it, expects that exit, leaves stdout in out and stderr in err
 check() {
     local want=$1 got=0
@@ -89,7 +92,7 @@ level() { # the runs that NAME was held against
     # Nor does it tell how runs differ: it is of another environment.
     [ "$(json n4.json "o['baseline']['spread']")" = '[]' ]
     check 0 n3 --accept --reason 'the quota stays'
-    grep -q '^accepted: .*; and with it the environment: CPU quota 0.3 CPUs against none; reason: the quota stays$' out
+    grep -q '^History  *accepted: .*; and with it the environment: CPU quota 0.3 CPUs against none; reason: the quota stays$' out
     tell n5 "${limits}['cpu_quota'] = 0.3"
     night 0 n5 5
     [ "$(level n5)" = 'n3 n4' ]
@@ -173,8 +176,8 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     made lost 4 --shift "$triad=0.9"
     check 1 lost --update-baseline
     check 0 lost --accept --only '*op=triad*size=1073741824*' --reason 'driver 580 costs 10 % in triad' --json j.json --markdown m.md
-    grep -q '^accepted: the level of 1 case (memory triad.*) in this run, .*; the other cases: .*, as a baseline for later ones; reason: driver 580' out
-    grep -q '^found: ' out
+    grep -q '^History  *accepted: the level of 1 case (memory triad.*) in this run, .*; the other cases: .*, as a baseline for later ones; reason: driver 580' out
+    grep -q '^Verdict  *accepted: ' out
     grep -q 'accepted: the level of 1 case' m.md
     [ "$(json j.json "o['exit'], o['accepted'], o['kept']['standing'], len(o['kept']['accepted']['cases']), o['kept']['accepted']['reason']")" = \
         "(0, True, 'baseline', 1, 'driver 580 costs 10 % in triad')" ]
@@ -185,13 +188,13 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     [ "$(json n5.json "o['baseline']['accepted'][0]['reason']")" = 'driver 580 costs 10 % in triad' ]
     made n6 6 --shift "$triad=0.81"
     check 1 n6 --baseline history
-    grep -qx 'regressed: 1' out
+    grep -q "^Verdict .*[;,] 1 regressed" out
     made n7 7 --shift "$read=0.9"
     check 1 n7 --baseline history
     # Back at its old level it is a gain, which it would not be against the baselines before.
     made n8 8
     check 0 n8 --baseline history
-    grep -qx 'better: 1' out
+    grep -q '^Verdict .*[;,] 1 better' out
 }
 
 @test "--accept --only of a run that lost elsewhere, too: exit 1, and it is a level in that case alone" {
@@ -257,7 +260,7 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     made n6 6
     check 1 n6 --baseline history --json n6.json
     [ "$(level n6)" = 'n1 n2 n3 n4 n5' ]
-    grep -qx 'regressed: 1' out # of that case the level is the new one
+    grep -q "^Verdict .*[;,] 1 regressed" out # of that case the level is the new one
     night 0 n7 7 --shift "$triad=1.1"
     [ "$(json n7.json "o['counts']['better'], o['kept']['standing']")" = "(0, 'baseline')" ]
 }

@@ -33,6 +33,9 @@ made() { # made DIR [options of make_runs.py]; the seed is also the minute of it
     python3 "$top/tests/cli/make_runs.py" "$@" > /dev/null
 }
 
+# fact LABEL: what the answer of this label says
+fact() { sed -n "s/^$1  *//p" out; }
+
 # check EXIT ARGUMENTS...: runs it, expects that exit, leaves stdout in out and stderr in err
 check() {
     local want=$1 got=0
@@ -58,8 +61,8 @@ json() { # json FILE EXPRESSION on the object o
     made a --seed 1
     made b --seed 2
     check 0 b --baseline a
-    grep -q '^passed: no regression is proven' out
-    tail -n 1 out | grep -qx "0 of $judged cases could not have shown a loss of 5 %: all would have"
+    grep -q '^Verdict  *passed: no regression is proven' out
+    fact 'Could be missed' | grep -qx "0 of $judged cases could not have shown a loss of 5 %: all would have"
     [ ! -s err ]
 }
 
@@ -67,27 +70,27 @@ json() { # json FILE EXPRESSION on the object o
     made a --seed 1
     made b --seed 2 --steal 'memory triad 1073741824 *=30' --steal 'memory read 1073741824 *=12.5@3'
     check 0 b --baseline a --markdown page.md
-    grep -q '^passed: .*; in 2 cases launches are left out, as other guests took the CPU (steal; --steal)' out
-    grep -q "^1 of $judged cases could not have shown a loss of 5 %" out
+    grep -q '^Verdict  *passed: .*; in 2 cases launches are left out, as other guests took the CPU (steal; --steal)' out
+    grep -q "^Could be missed  *1 of $judged cases could not have shown a loss of 5 %" out
     grep -q 'memory triad.*others took the CPU in 5 of 5 launches of this run (30 %)' page.md
     made e --seed 5 --steal 'memory triad 1073741824 *=99.7'
     check 0 e --baseline a --markdown page.md
     grep -q 'in 5 of 5 launches of this run (99.7 %)' page.md
     check 1 b --baseline a --steal 100%
-    grep -qx 'regressed: 1' out
-    grep -q '^  memory triad.*1 GiB' out
+    grep -q "^Verdict .*[;,] 1 regressed" out
+    grep -q '^[a-z]*  *memory triad.*1 GiB' out
     check 0 b --baseline a --steal 20% # of the other case the launches are kept
     ! grep -q 'in 2 cases' out || return 1
     # Missing is missing, whatever the baseline's launches met.
     made d --seed 4 --drop 'memory read 1073741824 *'
     check 4 d --baseline b
-    grep -qx 'missing: 1' out
+    grep -q "^Verdict .*[;,] 1 missing" out
     # Of the baseline, too; with nothing left nothing is decided.
     check 0 a --baseline b
     grep -q 'in 2 cases launches are left out' out
     made c --seed 3 --steal '*=5'
     check 3 c --baseline a
-    grep -q "^inconclusive: no case could have shown" out
+    grep -q "^Verdict  *inconclusive: no case could have shown" out
     check 2 b --baseline a --steal 0%
     grep -q -- '--steal is a share above 0 %' err
 }
@@ -97,26 +100,25 @@ json() { # json FILE EXPRESSION on the object o
     made a --seed 1 --detail "$net=own: mlx5_0:1 sent 12 GB, 100 % of the bytes"
     made b --seed 2 --detail "$net=own: eth0 sent 12 GB, 100 % of the bytes" --steal "$net=30"
     check 4 b --baseline a
-    grep -qx 'refused: 1' out
+    grep -q "^Verdict .*[;,] 1 refused" out
     grep -q 'refused: another path: RDMA in the baseline, sockets in this run, by the column carrier' out
     # Of the same path it is only left out.
     made c --seed 2 --detail "$net=own: mlx5_0:1 sent 12 GB, 100 % of the bytes" --steal "$net=30"
     check 0 c --baseline a
     ! grep -q refused out || return 1
-    grep -q '^1 of .* cases could not have shown a loss of 5 %' out
+    grep -q '^Could be missed  *1 of .* cases could not have shown a loss of 5 %' out
     # And of the baseline.
     check 4 a --baseline b
-    grep -qx 'refused: 1' out
+    grep -q "^Verdict .*[;,] 1 refused" out
 }
 
 @test "a loss of 5 % in one case: exit 1, that case and no other, first, with ratio, interval, proof and smallest loss" {
     made a --seed 1
     made b --seed 2 --shift 'memory triad 1073741824 *=0.95'
     check 1 b --baseline a
-    grep -qx 'regressed: 1' out
-    [ "$(grep -n '^regressed: 1$' out | cut -d: -f1)" -lt "$(grep -n '^passed\|^regressed: 1 case' out | cut -d: -f1)" ]
-    grep -q '^  memory triad.*1 GiB' out
-    grep -qE 'against the baseline 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\), p .*, would have shown a loss from [0-9.]+ %$' out
+    grep -q "^Verdict .*[;,] 1 regressed" out
+    grep -q '^[a-z]*  *memory triad.*1 GiB' out
+    grep -qE '^regressed .* 0\.9[45][0-9] \(0\.9[0-9]+ to 0\.9[0-9]+\) +p .* +[0-9.]+ % ' out
     grep -q "regressed: 1 case of $judged lost" out
 }
 
@@ -128,25 +130,25 @@ json() { # json FILE EXPRESSION on the object o
     # 1 / 0.9 on latencies alone is better
     made c --seed 2 --shift '* latency=1.1'
     check 0 c --baseline a
-    grep -q '^better: ' out
+    grep -q '^better  *[a-z]' out
 }
 
 @test "a failed case, a skipped one and a missing one: exit 4, each with its reason; a loss beside it: exit 1" {
     made a --seed 1
     made b --seed 2 --fail 'memory triad 1073741824 *'
     check 4 b --baseline a --junit j.xml
-    grep -qx 'failed: 1' out
+    grep -q "^Verdict .*[;,] 1 failed" out
     grep -q 'failed: this run failed' out
     [ "$(grep -cE '\b[AB] (has|failed|skipped)|in [AB]\b' out)" -eq 0 ]
     grep -q '<error message="failed: ' j.xml
     made c --seed 2 --skip 'memory triad 1073741824 *'
     check 4 c --baseline a
-    grep -qx 'missing: 1' out
+    grep -q "^Verdict .*[;,] 1 missing" out
     made d --seed 2 --drop 'memory triad 1073741824 *'
     check 4 d --baseline a --markdown m.md
-    grep -qx 'missing: 1' out
+    grep -q "^Verdict .*[;,] 1 missing" out
     grep -q 'missing: this run has no such case' out
-    grep -q '^if a case was taken out of the suite on purpose: take a baseline without it' out
+    grep -q '^Next  *if a case was taken out of the suite on purpose: take a baseline without it' out
     grep -q 'taken out of the suite on purpose' m.md
     made e --seed 2 --drop 'memory triad 1073741824 *' --shift 'memory read 1073741824 *=0.9'
     check 1 e --baseline a
@@ -156,7 +158,7 @@ json() { # json FILE EXPRESSION on the object o
     made a --seed 1
     made b --seed 2 --origin simulated
     check 4 b --baseline a --junit j.xml
-    grep -qx "refused: $judged" out
+    grep -q "^Verdict .*[;,] $judged refused" out
     grep -q 'refused: measured in the baseline, simulated in this run$' out
     grep -q "errors=\"$judged\"" j.xml
 }
@@ -166,7 +168,7 @@ json() { # json FILE EXPRESSION on the object o
     made b --seed 2 --launches 1 --shift '*=0.5'
     check 3 b --baseline a --json j.json
     grep -q 'no case could have shown a loss of 5 %' out
-    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
     grep -q 'one launch a side, which tells no spread' j.json
 }
 
@@ -176,13 +178,13 @@ json() { # json FILE EXPRESSION on the object o
     check 0 b --baseline a --strict
     # what these data could have shown, one run against one, lies between 1.3 % and 1.7 %
     check 0 b --baseline a --margin 1% --see 1.4%
-    tail -n 1 out | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.4 %: there it may be missed"
+    fact 'Could be missed' | grep -qE "^[1-4]?[0-9] of $judged cases could not have shown a loss of 1.4 %: there it may be missed"
     check 3 b --baseline a --margin 1% --see 1.4% --strict
-    grep -q '^inconclusive: --strict asks for all cases' out
+    grep -q '^Verdict  *inconclusive: --strict asks for all cases' out
     check 3 b --baseline a --margin 0.1% --see 0.2%
-    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 0.2 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 0.2 %"
     check 3 b --baseline a --see 1.9% # which the margin of 2 % lets pass
-    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 1.9 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 1.9 %"
     made n1 --seed 1 --spread 0.2
     made n2 --seed 2 --spread 0.2
     check 3 n2 --baseline n1
@@ -206,8 +208,8 @@ o["machine"].setdefault("host", {})["kernel"] = "6.99-made-up"
 json.dump(o, open(sys.argv[1], "w"))
 END
     check 0 b --baseline a --markdown m.md --junit j.xml
-    grep -q '^  kernel: .* against 6.99-made-up' out
-    grep -q '^- kernel: .* against 6.99-made-up' m.md
+    grep -q '^kernel  .*[0-9]  *6.99-made-up' out
+    grep -q '^| kernel | .* | 6.99-made-up |' m.md
     grep -q '<property name="differs" value="[^"]*kernel .*6.99-made-up' j.xml
     check 0 b --baseline a --github
     grep -q '^::notice title=plumb check::machine, program and suite, baseline against run: .*kernel .*6.99-made-up' out
@@ -219,7 +221,7 @@ END
     made all/tonight --seed 6 --level-spread 0.03
     check 3 all/tonight --baseline all --json j.json --see 5%
     json j.json "len(o['baseline']['runs']), 'tonight' in o['baseline']['runs']" | grep -qx '(5, False)'
-    grep -q "against 5 runs in 'all'" out
+    grep -q "^Baseline  *5 runs in 'all'" out
     check 2 all/tonight --baseline all/tonight
     grep -q "holds no run but 'all/tonight' itself" err
 }
@@ -231,7 +233,7 @@ END
     sed -i 's/"state": *"complete"/"state": "interrupted"/' all/cut/run.json
     made b --seed 6
     check 0 b --baseline all --json j.json
-    grep -qx "against 2 runs in 'all'; 1 left out, as not measured to the end: cut (interrupted)" out
+    grep -qx "^Baseline  *2 runs in 'all'; 1 left out, as not measured to the end: cut (interrupted)" out
     [ "$(json j.json "o['baseline']['runs']")" = "['n1', 'n2']" ]
     check 2 b --baseline all/cut
     grep -q "'all/cut' is no baseline, as it was not measured to the end: cut (interrupted)" err
@@ -239,7 +241,7 @@ END
     made all/full --seed 5
     sed -i 's/"suite": *"node"/"suite": "full"/' all/full/run.json
     check 0 b --baseline all --markdown m.md
-    grep -q "^against 4 runs in 'all'; 1 left out" out
+    grep -q "^Baseline  *4 runs in 'all'; 1 left out" out
     grep -q '; 1 of another host, whose levels may be others: other (guest3); 1 of another suite: full (full)$' out
     grep -q '1 of another host' m.md
 }
@@ -255,7 +257,7 @@ END
     check 1 q2 --update-baseline
     made q3 --seed 3 --shift '*triad*=0.8'
     check 1 q3 --baseline history
-    grep -q "against 1 run of the history 'results/history.db', q1" out
+    grep -q "^Baseline  *1 run of the history 'results/history.db', q1" out
 }
 
 @test "a small suite with two baselines sees a loss, every night, and it never becomes the baseline" {
@@ -263,11 +265,11 @@ END
     for i in 1 2; do made n$i --seed $i --cases 3 --level-spread .002; done
     check 3 n1 --update-baseline
     check 3 n2 --update-baseline # of one baseline three cases do not tell how runs differ
-    grep -q '^inconclusive: one baseline of 3 cases does not show how runs differ: add baselines' out
+    grep -q '^Verdict  *inconclusive: one baseline of 3 cases does not show how runs differ: add baselines' out
     for i in 3 4 5; do
         made n$i --seed $i --cases 3 --level-spread .002 --shift 'memory*=0.7'
         check 1 n$i --update-baseline
-        grep -q "against 2 runs of the history" out
+        grep -q "^Baseline  *2 runs of the history" out
     done
 }
 
@@ -282,7 +284,7 @@ END
     grep -q 'but is no baseline, as a loss beyond the margin is likely in 1 case, and not proven (memory triad.*: 3.2. %); if its level is meant: --accept' out
     made n4 --seed 4 --cases 3 --level-spread .002
     "$plumb" check n4 --update-baseline > out || true
-    grep -q "against 2 runs of the history" out
+    grep -q "^Baseline  *2 runs of the history" out
     check 0 n3 --accept
 }
 
@@ -311,7 +313,7 @@ END
     losses=(--shift '[gmc]*=0.94')
     made n2 --seed 2 "${losses[@]}"
     check 3 n2 --update-baseline --json j.json
-    grep -qE '^inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\): maybe the whole run is slower' out
+    grep -qE '^Verdict  *inconclusive: [0-9]+ of [0-9]+ cases lost together \((5.[5-9]|6.[0-5]) % in the middle, [0-9]+ gained\): maybe the whole run is slower' out
     grep -q 'but is no baseline, as a loss beyond the margin is likely in' out
     [ "$(json j.json "o['moved_together']['seen'], o['counts']['regressed'], {c['doubt'] for c in o['cases']} & {'together'}")" = "(True, 0, {'together'})" ]
     mkdir all
@@ -323,11 +325,11 @@ END
     made a --seed 1
     made b --seed 2 --shift 'gemm f32*=0.915'
     check 0 b --baseline a --margin 10% --json j.json
-    grep -qE "^passed: no regression is proven.*; within the margin a loss is proven in [0-9]+ cases, the largest (8|9).[0-9]* % of 10 % in 'gemm" out
-    tail -n 1 out | grep -q 'could not have shown a loss of 10 %'
+    grep -qE "^Verdict  *passed: no regression is proven.*; within the margin a loss is proven in [0-9]+ cases, the largest (8|9).[0-9]* % of 10 % in 'gemm" out
+    fact 'Could be missed' | grep -q 'could not have shown a loss of 10 %'
     [ "$(json j.json "o['see'], o['cases_lost_within_margin'] > 0")" = "(0.1, True)" ]
     check 3 b --baseline a --margin 10% --strict
-    grep -q '^inconclusive: --strict asks for no loss' out
+    grep -q '^Verdict  *inconclusive: --strict asks for no loss' out
     check 2 b --baseline a --margin 10% --see 5%
     grep -q -- '--see is within --margin' err
     # the run's own plan does not loosen what it is held to
@@ -335,7 +337,7 @@ END
     check 1 c --baseline a
     made d --seed 1 --margin 0.1
     check 3 c --baseline d
-    tail -n 1 out | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
+    fact 'Could be missed' | grep -q "^$judged of $judged cases could not have shown a loss of 5 %"
 }
 
 @test "what would decide is more baselines, where those are what varies: the run stays one" {
@@ -363,7 +365,7 @@ END
     check 1 n6 --update-baseline
     made n7 --seed 7
     check 0 n7 --baseline history:2 --json j.json
-    grep -q "^against 2 runs of the history 'results/history.db', the last is n5; beside them 3 older since the start, and 1 that only tells how runs differ$" out
+    grep -q "^Baseline  *2 runs of the history 'results/history.db', the last is n5; beside them 3 older since the start, and 1 that only tells how runs differ$" out
     [ "$(json j.json "[o['baseline'][k] for k in ('runs', 'anchors', 'spread')]")" = "[['n4', 'n5'], ['n1', 'n2', 'n3'], ['n6']]" ]
     check 0 n7 --baseline history:2 --best-of 2 --json j.json
     json j.json "o['baseline']['best_of']" | grep -qx 2
@@ -376,9 +378,9 @@ END
     check 1 b --baseline all --best-of 2
     grep -q 'the best, case by case, of the last 2 of 4 runs' out
     "$plumb" check b --baseline all --best-of 1 > out || true
-    grep -q '^against the last of 4 runs' out
+    grep -q '^Baseline  *the last of 4 runs' out
     "$plumb" check b --baseline all/n1 --best-of 1 > out || true
-    grep -q "^against one run, 'all/n1'$" out
+    grep -q "^Baseline  *one run, 'all/n1'$" out
     made best --seed 10 --shift '*=0.994'
     check 0 best --baseline all --best-of 4
 }
@@ -395,7 +397,7 @@ END
     grep -q "tests=\"$judged\" failures=\"0\" errors=\"0\" skipped=\"$judged\"" j.xml
     [ "$(json j.json "o['verdict'], o['exit'], o['counts']['new']")" = "('first', 3, $judged)" ]
     check 0 n2 --update-baseline
-    grep -q "^against 1 run of the history 'results/history.db', n1" out
+    grep -q "^Baseline  *1 run of the history 'results/history.db', n1" out
     [ -z "$(ls -A "$TMPDIR")" ]
 }
 
@@ -408,10 +410,10 @@ END
     grep -q 'is no baseline; if its level is meant: --accept' out
     rm -r n? # the history has all it needs
     check 1 next --update-baseline
-    grep -q "against 3 runs of the history" out
+    grep -q "^Baseline  *3 runs of the history" out
     check 0 lost --accept --json j.json --junit j.xml --markdown m.md --github
-    grep -q '^found: .* lost against the baseline' out
-    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are held against it"
+    grep -q '^Verdict  *accepted: .* lost against the baseline' out
+    fact 'History' | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are held against it"
     [ "$(json j.json "o['accepted'], o['exit'], o['verdict']")" = "(True, 0, 'regressed')" ]
     grep -q '<property name="verdict" value="accepted"/>' j.xml
     grep -q '^## plumb check: accepted' m.md
@@ -419,7 +421,7 @@ END
     grep -q '^::notice title=plumb check::accepted: ' out
     made later --seed 6 --shift '*triad*=0.9'
     check 0 later --update-baseline --baseline history:5
-    grep -q "against 1 run of the history 'results/history.db', lost" out
+    grep -q "^Baseline  *1 run of the history 'results/history.db', lost" out
     # a run that is judged again is there once, and is not its own baseline
     check 0 later --update-baseline
     grep -q 'this run was there already' out
@@ -434,7 +436,7 @@ END
     grep -q 'this run was not added' out
     [ "$(grep -c 'will have a baseline' out)" -eq 0 ]
     check 0 n1 --accept --history other.db
-    tail -n 1 out | grep -q "^accepted: this run's level, in the history 'other.db', a new file;"
+    fact 'History' | grep -q "^accepted: this run's level, in the history 'other.db', a new file;"
     check 0 n1 --accept --history other.db
     [ "$(grep -c 'was made' out)" -eq 0 ]
     check 2 n1 --update-baseline --history none/h.db
@@ -447,16 +449,16 @@ END
     check 3 n2 --update-baseline
     check 3 n3 --baseline history --history other.db --update-baseline
     check 3 n1 --baseline history
-    grep -q "^against nothing: the history 'results/history.db' has 1 run of suite 'node' on host 'node7', but none that began before this one (" out
+    grep -q "^Baseline  *nothing: the history 'results/history.db' has 1 run of suite 'node' on host 'node7', but none that began before this one (" out
     [ "$(grep -c 'no baseline yet' out)" -eq 0 ]
-    grep -q '^judge runs in the order of their start' out
+    grep -q '^Next  *judge runs in the order of their start' out
     check 3 n2 --baseline history
     grep -q 'has no run of this suite and host but this one' out
     # of the same second, but added before
     cp -r n2 same
     sed -i 's/"run": *"[^"]*"/"run": "same"/' same/run.json
     check 0 same --baseline history
-    grep -q "^against 1 run of the history 'results/history.db', n2" out
+    grep -q "^Baseline  *1 run of the history 'results/history.db', n2" out
     made bad --seed 1 --drop 'memory triad 1073741824 *'
     sed -i 's/"state": *"complete"/"state": "interrupted"/' bad/run.json
     check 4 bad --update-baseline --history third.db
@@ -471,7 +473,7 @@ END
     made n3 --seed 3 --drop 'memory triad 1073741824 *'
     check 3 n1 --update-baseline
     check 4 n2 --update-baseline
-    grep -q '^if a case was taken out of the suite on purpose: --accept' out
+    grep -q '^Next  *if a case was taken out of the suite on purpose: --accept' out
     check 0 n2 --accept
     check 0 n3 --update-baseline
     [ "$(grep -c 'on purpose' out)" -eq 0 ]
@@ -485,7 +487,7 @@ END
     check 3 n1 --update-baseline
     check 4 n2 --update-baseline
     check 4 n3 --update-baseline --baseline history:1
-    grep -q "against 1 run of the history 'results/history.db', n1" out
+    grep -q "^Baseline  *1 run of the history 'results/history.db', n1" out
     # and one that was cut short neither, though all that it has is good
     made n4 --seed 4
     sed -i 's/"state": *"complete"/"state": "interrupted"/' n4/run.json
@@ -569,7 +571,7 @@ END
     grep -q '^::error title=regressed::memory .*: worse: a loss of [0-9.]* %25 is proven' out
     [ "$(head -n 1 summary)" = before ]
     grep -q '^## plumb check: regressed' summary
-    grep -q '^| regressed | memory ' summary
+    grep -q '^| \*\*regressed\*\* | memory ' summary
     made c --seed 3
     check 0 c --baseline a --github
     [ "$(grep -c '^::error' out)" -eq 0 ]
@@ -696,7 +698,7 @@ END
     chmod 777 tmp
     chmod -R a-w kept
     "${as[@]}" ./gate check n2 --baseline history --history kept/h.db > out
-    grep -q "against 1 run of the history 'kept/h.db', n1" out
+    grep -q "^Baseline  *1 run of the history 'kept/h.db', n1" out
     run -2 "${as[@]}" ./gate check n2 --baseline history --history kept/h.db --update-baseline
     [[ $output == *"cannot open the history 'kept/h.db': the file or its folder cannot be written"* ]]
     [[ $output == *'this run was not added'* ]]

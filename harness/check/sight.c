@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The smallest loss that a night can detect, and what would lower it: see check.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/stats.h"
+#include "harness/check/check.h"
+#include "harness/report/show.h"
+
+#define NIGHTS_MAX   30 /* further baselines that are considered */
+#define REPEAT_MAX   50 /* launches of a case */
+#define GAIN_LEAST   0.9 /* a forecast that is not below so much of today's is none */
+#define MS_A_MINUTE  6e4
+#define SECONDS_UPTO 90
+
+struct sighting {
+    const struct gate *g;
+    const struct sight_asked *asked;
+    struct decide_case *cases; /* a copy of all that are decided */
+    double *losses;
+    size_t n, n_wanted; /* decided; of these, those that were asked for come first */
+    size_t n_taken;     /* asked for, and without a launch that counts */
+    bool by_runs;       /* runs are what varies */
+};
+
+/* The median over the cases that were asked for. What cannot be told could have hidden anything. */
+static double median_with(struct sighting *s, const struct decide_later *later)
+{
+    struct decide_options options = s->asked->decide;
+    struct decide_overall overall;
+
+    options.later = *later;
+    options.later.runs_most = s->asked->runs_most;
+    if (decide_suite(s->cases, s->n, &options, &overall))
+        return NAN;
+    s->by_runs = overall.by_runs;
+    for (size_t i = 0; i < s->n_wanted; i++)
+        s->losses[i] = isnan(s->cases[i].detectable) ? 1 : s->cases[i].detectable;
+    for (size_t i = 0; i < s->n_taken; i++)
+        s->losses[s->n_wanted + i] = 1;
+    return stats_median(s->losses, s->n_wanted + s->n_taken);
+}
+
+static double after_nights(struct sighting *s, size_t nights)
+{
+    return median_with(s, &(struct decide_later){.runs = nights});
+}
+
+static double with_repeat(struct sighting *s, size_t repeat, size_t launches)
+{
+    return median_with(s, &(struct decide_later){.launches = (double)repeat / (double)launches});
+}
+
+static int sighting_init(struct sighting *s)
+{
+    const struct pairs *p = s->g->p;
+
+    s->cases = calloc(p->n_all + 1, sizeof(*s->cases));
+    s->losses = calloc(p->n_all + 1, sizeof(*s->losses));
+    if (!s->cases || !s->losses)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n_all; i++) {
+        if (p->all[i].state == PAIR_READY)
+            s->cases[s->n++] = p->all[i].decide;
+        s->n_taken += i < p->n && p->all[i].state == PAIR_TAKEN;
+        s->n_wanted = i < p->n ? s->n : s->n_wanted;
+    }
+    return 0;
+}
+
+/* How many launches the run has of a case. */
+static size_t launches_of(struct sighting *s)
+{
+    for (size_t i = 0; i < s->n_wanted; i++)
+        s->losses[i] = s->cases[i].b.n ? (double)s->cases[i].b.runs[0].n : 0;
+    return (size_t)stats_median(s->losses, s->n_wanted);
+}
+
+static double minutes_of(const struct gate *g)
+{
+    const json_t *meta = g->p->report.runs[g->p->n_a].meta;
+    const json_t *cost = json_object_get(meta, "harness_cost");
+
+    return json_number_value(json_object_get(cost, "benchmarks_ms")) / MS_A_MINUTE;
+}
+
+/* More data never detects less: the smallest number of nights or launches is halved towards. */
+static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
+{
+    double see = s->g->options.see;
+
+    if (no >= yes || !((launches ? with_repeat(s, yes, launches) : after_nights(s, yes)) <= see))
+        return 0;
+    while (yes - no > 1) {
+        size_t middle = no + (yes - no) / 2;
+
+        if ((launches ? with_repeat(s, middle, launches) : after_nights(s, middle)) <= see)
+            yes = middle;
+        else
+            no = middle;
+    }
+    return yes;
+}
+
+static void forecast(struct sighting *s, struct sight *out)
+{
+    size_t launches = launches_of(s);
+
+    out->by_runs = s->by_runs;
+    if (out->by_runs)
+        out->nights = least(s, 0, NIGHTS_MAX, 0);
+    out->then = s->g->options.see;
+    if (launches)
+        out->repeat = least(s, launches, REPEAT_MAX, launches);
+    if (out->repeat && minutes_of(s->g) > 0)
+        out->minutes = minutes_of(s->g) * (double)out->repeat / (double)launches;
+    if (out->nights || out->repeat || !out->by_runs)
+        return;
+    out->then = after_nights(s, NIGHTS_MAX);
+    if (out->then < GAIN_LEAST * out->today)
+        out->nights = NIGHTS_MAX;
+}
+
+/* ---- in words */
+
+static const char *time_text(struct pool *pool, const struct sight *s)
+{
+    if (isnan(s->minutes))
+        return "";
+    return 60 * s->minutes < SECONDS_UPTO ? pool_text(pool, " (%.0f s)", ceil(60 * s->minutes))
+                                          : pool_text(pool, " (%.0f min)", ceil(s->minutes));
+}
+
+static const char *forecast_text(struct pool *pool, const struct sight *s)
+{
+    const char *nights =
+        s->nights ? pool_text(pool, "after %zu more night%s", s->nights, s->nights == 1 ? "" : "s")
+                  : "";
+    const char *repeat = s->repeat ? pool_text(pool, "with --repeat %zu every night%s", s->repeat,
+                                               time_text(pool, s))
+                                   : "";
+
+    if (!s->nights && !s->repeat)
+        return s->by_runs ? "; the nights differ too much for a smaller one: neither 30 more nor "
+                            "--repeat 50 would do"
+                          : "; add baselines for a smaller one";
+    return pool_text(pool, "; %s %s%s%s", words_loss(pool, s->then), nights,
+                     s->nights && s->repeat ? ", or " : "", repeat);
+}
+
+static const char *share_text(struct pool *pool, const struct gate *g, const struct sight *s)
+{
+    return pool_text(pool, "%s or less in %zu of %s", words_percent(pool, g->options.see), s->n_see,
+                     show_count(pool, s->n, "case"));
+}
+
+static const char *sight_sentence(const struct gate *g, const struct sight *s)
+{
+    struct pool *pool = &g->p->report.pool;
+
+    if (isnan(s->today))
+        return g->options.first ? "unknown: there is no run to compare with"
+                                : "unknown: no case was compared with a baseline";
+    if (!(s->today < 1))
+        return pool_text(pool, "unknown in the median case (%s): add baselines",
+                         share_text(pool, g, s));
+    return pool_text(pool, "%s today in the median case (%s)%s", words_loss(pool, s->today),
+                     share_text(pool, g, s),
+                     s->today > g->options.see ? forecast_text(pool, s) : "");
+}
+
+/* A loss is rounded up: 5.02 % is not 5 %. */
+const char *words_loss(struct pool *pool, double share)
+{
+    double percent = 100 * share, step = pow(10, floor(log10(percent)) - 1);
+
+    return words_percent(pool, ceil(percent / step - 1e-6) * step / 100);
+}
+
+int sight_make(struct sight *out, const struct gate *g, const struct sight_asked *asked)
+{
+    struct sighting s = {.g = g, .asked = asked};
+    int err = sighting_init(&s);
+
+    *out = (struct sight){.today = NAN, .then = NAN, .minutes = NAN, .sentence = ""};
+    out->n = s.n_wanted + s.n_taken;
+    if (!err && out->n && !g->options.first) {
+        out->today = median_with(&s, &(struct decide_later){0});
+        for (size_t i = 0; i < out->n; i++)
+            out->n_see += s.losses[i] <= g->options.see;
+        if (out->today > g->options.see && out->today < 1)
+            forecast(&s, out);
+    }
+    out->sentence = sight_sentence(g, out);
+    free(s.cases);
+    free(s.losses);
+    return err;
+}

@@ -10,7 +10,7 @@
  *             function still may be called; what was written then is not to be used.
  *   texts     may hold anything: each writer escapes them for its format. Control characters become
  *             blanks, bytes that are not UTF-8 the replacement character.
- *   tones     are the only colour there is. A tone never says more than the word that has it.
+ *   tones     are the only colour there is, beside the lines of charts. A tone never says more than the word that has it.
  *   numbers   are cells with a type, so that each writer aligns and words them alike.
  */
 #ifndef PLUMB_DOCUMENT_H
@@ -20,14 +20,9 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "harness/document/plot.h"
 #include "harness/document/pool.h"
-
-/* Colour is for where someone should act. */
-enum tone {
-    TONE_NONE,
-    TONE_LOW, /* low, worse, not to be trusted */
-    TONE_BAD  /* failed, wrong data */
-};
+#include "harness/document/tone.h"
 
 struct document;
 struct document_table;
@@ -107,8 +102,10 @@ void document_link_terms(struct document *d, const struct document_term *terms, 
 /* Lists them: what those links lead to. */
 void document_terms(struct document *d, const struct document_term *terms, size_t n);
 
-/* svg: markup that this program made, written as it is in HTML; the others show the caption. */
-void document_figure(struct document *d, const char *svg, const char *caption);
+/* The chart, with its title, and a note below it (or ""). It must live as long as the document.
+ * HTML shows the picture, the others a table: the rows of a chart of few rows, else the range of
+ * each line. */
+void document_figure(struct document *d, const struct plot *plot, const char *note);
 
 /* What is added to the document that is returned can be unfolded in HTML and Markdown. A terminal
  * shows the title alone, unless asked for more. */

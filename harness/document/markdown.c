@@ -118,6 +118,29 @@ static void write_terms(const struct block *b, FILE *out)
     }
 }
 
+/* The words of a chart. */
+static void write_figure(const struct block *b, FILE *out)
+{
+    fputs("**", out);
+    markdown_text(out, b->text);
+    fputs("**", out);
+    if (b->plot->watermark) {
+        fputs(" (", out);
+        markdown_text(out, b->plot->watermark);
+        fputc(')', out);
+    }
+    fputs("<br>", out);
+    markdown_text(out, b->label);
+    fputs("\n\n", out);
+    if (b->table && b->table->n_rows)
+        write_table(b->table, out);
+    if (*b->word) {
+        fputc('\n', out);
+        markdown_text(out, b->word);
+        fputc('\n', out);
+    }
+}
+
 static void write_blocks(const struct document *d, FILE *out);
 
 static void write_block(struct pool *pool, const struct block *b, FILE *out)
@@ -150,9 +173,7 @@ static void write_block(struct pool *pool, const struct block *b, FILE *out)
         write_notes(b, out);
         break;
     case BLOCK_FIGURE:
-        fputs("Figure: ", out);
-        markdown_text(out, b->text);
-        fputc('\n', out);
+        write_figure(b, out);
         break;
     case BLOCK_TERMS:
         write_terms(b, out);

@@ -171,6 +171,18 @@ static void write_heading(const struct block *b, FILE *out)
     fprintf(out, "</h%u>\n", level);
 }
 
+static void write_figure(const struct pen *p, const struct block *b)
+{
+    html_print(p->out, "<figure class='d-figure'>\n<figcaption>%s", b->text);
+    if (b->plot->watermark)
+        html_print(p->out, " <span class='d-origin'>%s</span>", b->plot->watermark);
+    fputs("</figcaption>\n", p->out);
+    plot_write_html(p->pool, b->plot, p->out);
+    if (*b->word)
+        html_print(p->out, "<p class='d-more'>%s</p>\n", b->word);
+    fputs("</figure>\n", p->out);
+}
+
 static void write_blocks(const struct pen *p, const struct document *d);
 
 static void write_block(const struct pen *p, const struct block *b)
@@ -200,9 +212,7 @@ static void write_block(const struct pen *p, const struct block *b)
         write_notes(p, b);
         break;
     case BLOCK_FIGURE:
-        fprintf(out, "<figure class='d-figure'>\n%s\n<figcaption>", b->svg);
-        html_text(out, b->text);
-        fputs("</figcaption></figure>\n", out);
+        write_figure(p, b);
         break;
     case BLOCK_TERMS:
         write_terms(p, b);

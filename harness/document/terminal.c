@@ -408,6 +408,20 @@ static void print_terms(const struct pen *p, const struct block *b)
              HANG);
 }
 
+/* The words of a chart. */
+static void print_figure(const struct pen *p, const struct block *b)
+{
+    const struct plot *plot = b->plot;
+    const char *origin = plot->watermark ? pool_text(p->pool, " (%s)", plot->watermark) : "";
+
+    flow(p, clean(p, pool_text(p->pool, "%s%s", b->text, origin)), 0, HANG);
+    flow(p, clean(p, b->label), 0, HANG);
+    if (b->table && b->table->n_rows)
+        print_table(p, b->table);
+    if (*b->word)
+        flow(p, clean(p, b->word), 0, HANG);
+}
+
 static void print_blocks(const struct pen *p, const struct document *d);
 
 static void print_block(const struct pen *p, const struct block *b, size_t answers)
@@ -434,7 +448,7 @@ static void print_block(const struct pen *p, const struct block *b, size_t answe
         print_notes(p, b);
         break;
     case BLOCK_FIGURE:
-        flow(p, clean(p, pool_text(p->pool, "figure: %s", b->text)), 0, HANG);
+        print_figure(p, b);
         break;
     case BLOCK_TERMS:
         print_terms(p, b);

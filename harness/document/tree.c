@@ -27,7 +27,7 @@ static struct block *add(struct document *d, enum block_kind kind)
     if (!b)
         return NULL;
     b->kind = kind;
-    b->text = b->label = b->word = b->anchor = b->svg = "";
+    b->text = b->label = b->word = b->anchor = "";
     b->lines_end = &b->lines;
     *d->end = b;
     d->end = &b->next;
@@ -137,21 +137,27 @@ void cell_note(struct cell *cell, size_t note)
     cell->notes[at] = note;
 }
 
+static struct document_table *new_table(struct pool *pool, const struct document_column *columns,
+                                        size_t n)
+{
+    struct document_table *t = pool_alloc(pool, 1, sizeof(*t));
+
+    if (!t)
+        return NULL;
+    t->pool = pool;
+    t->columns = columns;
+    t->n_columns = n;
+    t->end = &t->rows;
+    t->spare = pool_alloc(pool, n, sizeof(*t->spare));
+    return t->spare ? t : NULL;
+}
+
 struct document_table *document_table(struct document *d, const struct document_column *columns,
                                       size_t n)
 {
     struct block *b = add(d, BLOCK_TABLE);
-    struct document_table *t = b ? pool_alloc(d->pool, 1, sizeof(*t)) : NULL;
 
-    if (!t)
-        return NULL;
-    t->pool = d->pool;
-    t->columns = columns;
-    t->n_columns = n;
-    t->end = &t->rows;
-    t->spare = pool_alloc(d->pool, n, sizeof(*t->spare));
-    b->table = t;
-    return t->spare ? t : NULL;
+    return b ? b->table = new_table(d->pool, columns, n) : NULL;
 }
 
 struct cell *document_row(struct document_table *t)
@@ -223,14 +229,70 @@ void document_terms(struct document *d, const struct document_term *terms, size_
     b->n_terms = n;
 }
 
-void document_figure(struct document *d, const char *svg, const char *caption)
+/* ---- figures, as the words that stand for them where no picture can be */
+
+#define FIGURE_ROWS_MAX 16 /* of a table; more rows become a range */
+
+static const struct document_column figure_rows[] = {{.name = "row"},
+                                                     {.name = "series"},
+                                                     {.name = "value", .number = true},
+                                                     {.name = "+/-", .number = true},
+                                                     {.name = "note"}};
+static const struct document_column figure_lines[] = {{.name = "line"}, {.name = "range"}};
+
+static void add_figure_row(struct document_table *t, const struct plot *plot, size_t tick,
+                           size_t line)
+{
+    const struct plot_line *l = &plot->lines[line];
+
+    for (size_t i = 0; i < l->n; i++) {
+        const struct plot_point *p = &l->points[i];
+        struct cell *row;
+
+        if (p->x != plot->ticks[tick].at || isnan(p->y))
+            continue;
+        row = document_row(t);
+        row[0] = cell_text(plot->ticks[tick].label);
+        row[1] = cell_text(plot->n_lines > 1 ? l->label : "");
+        row[2] = plot->ratio ? cell_text(pool_text(t->pool, "%+.1f %%", 100 * (p->y - 1)))
+                             : cell_text(document_number(t->pool, p->y));
+        row[3] = isnan(p->low) ? cell_text("") : cell_interval(p->y, p->low, p->high);
+        if (plot->rows && plot->rows[tick].note)
+            row[4] = cell_word(plot->rows[tick].note, plot->rows[tick].tone);
+    }
+}
+
+static struct document_table *figure_table(struct pool *pool, const struct plot *plot)
+{
+    bool rows = plot->categories && plot->n_ticks * plot->n_lines <= FIGURE_ROWS_MAX;
+    struct document_table *t =
+        rows ? new_table(pool, figure_rows, 5) : new_table(pool, figure_lines, 2);
+
+    for (size_t i = 0; t && rows && i < plot->n_ticks; i++)
+        for (size_t k = 0; k < plot->n_lines; k++)
+            add_figure_row(t, plot, i, k);
+    for (size_t k = 0; t && !rows && k < plot->n_lines; k++) {
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text(plot->lines[k].label);
+        row[1] = cell_text(plot_range_text(pool, plot, &plot->lines[k]));
+    }
+    return t;
+}
+
+void document_figure(struct document *d, const struct plot *plot, const char *note)
 {
     struct block *b = add(d, BLOCK_FIGURE);
 
     if (!b)
         return;
-    b->svg = svg;
-    b->text = caption;
+    b->plot = plot;
+    b->text = plot->title;
+    b->word = note;
+    b->label = plot->matrix       ? plot_description(d->pool, plot)
+               : plot->categories ? plot->x_label
+                                  : pool_text(d->pool, "%s over %s", plot->y_label, plot->x_label);
+    b->table = plot->matrix ? NULL : figure_table(d->pool, plot);
 }
 
 struct document *document_fold(struct document *d, const char *title)

@@ -46,7 +46,8 @@ struct block {
     enum block_kind kind;
     unsigned level;
     enum tone tone;
-    const char *text, *label, *word, *anchor, *svg;
+    const char *text, *label, *word, *anchor;
+    const struct plot *plot;
     struct answer_line *lines, **lines_end;
     struct document_table *table;
     const struct note *notes; /* n_notes from here */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "core/build_info.h"
+#include "harness/document/document.h"
 #include "harness/document/html.h"
 #include "harness/history/history.h"
 #include "harness/report/assets.h"
@@ -216,7 +217,6 @@ struct drawn {
     const struct trends *t;
     const struct trend *trends[DRAWN_MAX];
     struct plot plots[DRAWN_MAX];
-    struct plot_picture pictures[DRAWN_MAX];
     size_t n, left_out;
     char *folder, *fresh;
     char plots_error[512];
@@ -247,12 +247,6 @@ static void choose(struct drawn *d, bool all)
         choose_those(d, false);
 }
 
-static void write_colours(FILE *out, const char *const *colours)
-{
-    for (size_t i = 0; i < PLOT_COLOURS; i++)
-        fprintf(out, "--series-%zu:%s;", i, colours[i]);
-}
-
 static void write_head(FILE *out)
 {
     fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
@@ -260,16 +254,12 @@ static void write_head(FILE *out)
           "<meta name='color-scheme' content='light dark'>\n"
           "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
           "'unsafe-inline'; img-src data:\">\n<link rel='icon' href='data:,'>\n"
-          "<title>Plumbline history</title>\n<style>\n:root{",
+          "<title>Plumbline history</title>\n<style>\n",
           out);
-    write_colours(out, plot_colours_light);
-    fputs("}\n@media screen and (prefers-color-scheme:dark){:root{", out);
-    write_colours(out, plot_colours_dark);
-    fputs("}}\n", out);
     fputs(asset_style, out);
+    fputs(document_style, out);
     fputs(wrapped_changes, out);
     fputs("</style>\n</head>\n<body>\n", out);
-    fputs(plot_svg_definitions, out);
 }
 
 static void write_row(FILE *out, struct pool *pool, const struct trend *t, size_t point)
@@ -320,16 +310,13 @@ static void write_table(FILE *out, const struct trends *t)
 static void write_figure(FILE *out, const struct drawn *d, size_t i)
 {
     const struct history_series *s = d->trends[i]->series;
-    const struct plot_picture *picture = &d->pictures[i];
 
-    if (!picture->wide || !picture->narrow)
-        return;
     html_print(out, "<figure>\n<figcaption><b>%s</b> <span>%s, %s</span></figcaption>\n", s->label,
                s->host, s->suite);
+    plot_write_html(&d->t->history->pool, &d->plots[i], out);
     fprintf(out,
-            "<div class='wide'>%s</div><div class='narrow'>%s</div>\n<p class='note'>Points: the "
-            "geometric mean of a run's launches. Lines: the levels and slips.%s</p></figure>\n",
-            picture->wide, picture->narrow,
+            "<p class='note'>Points: the geometric mean of a run's launches. Lines: the levels and "
+            "slips.%s</p></figure>\n",
             d->trends[i]->n_gone
                 ? " Hollow points: runs in all of whose launches other guests took "
                   "the CPU; they are in no level."
@@ -361,7 +348,7 @@ static void write_page(FILE *out, const struct drawn *d)
         write_figure(out, d, i);
     fputs("</div>\n", out);
     if (*d->plots_error)
-        html_print(out, "<p class='missing'>No plots: %s.</p>\n", d->plots_error);
+        html_print(out, "<p class='missing'>No files of plots: %s.</p>\n", d->plots_error);
     if (d->left_out)
         html_print(out, "<p class='missing'>%zu more cases are not drawn: --case picks them.</p>\n",
                    d->left_out);
@@ -405,8 +392,8 @@ static int draw_trend_html(struct drawn *d, char *error, size_t len)
         return 0;
     if (mkdir(d->folder, 0777) && errno != EEXIST)
         return cannot(d->folder, -errno, error, len);
-    if (plot_draw(d->plots, d->n, d->folder, d->pictures, d->plots_error, sizeof(d->plots_error)))
-        fprintf(stderr, "plumb history: no plots: %s\n", d->plots_error);
+    if (plot_draw(d->plots, d->n, d->folder, d->plots_error, sizeof(d->plots_error)))
+        fprintf(stderr, "plumb history: no files of plots: %s\n", d->plots_error);
     return 0;
 }
 
@@ -438,8 +425,6 @@ int trends_html(const char *path, const struct trends *t, bool all, char *error,
     }
     if (!err)
         err = replace_page(path, d, error, len);
-    for (size_t i = 0; i < d->n; i++)
-        plot_picture_release(&d->pictures[i]);
     free(d->folder);
     free(d->fresh);
     free(d);

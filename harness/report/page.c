@@ -107,12 +107,6 @@ const char *case_text(struct report *r, const struct report_bench *b, const stru
                                  : pool_text(&r->pool, "%s: %s", c->metric, text);
 }
 
-static void write_colours(FILE *out, const char *const *colours)
-{
-    for (size_t i = 0; i < PLOT_COLOURS; i++)
-        fprintf(out, "--series-%zu:%s;", i, colours[i]);
-}
-
 /* Print is light, whatever the screen is. */
 static void write_head(const struct page *page)
 {
@@ -127,15 +121,10 @@ static void write_head(const struct page *page)
           out);
     for (size_t i = 0; i < page->r->n_runs; i++)
         html_print(out, "%s%s", i ? ", " : "", page->r->names[i]);
-    fputs(" - Plumbline report</title>\n<style>\n:root{", out);
-    write_colours(out, plot_colours_light);
-    fputs("}\n@media screen and (prefers-color-scheme:dark){:root{", out);
-    write_colours(out, plot_colours_dark);
-    fputs("}}\n", out);
+    fputs(" - Plumbline report</title>\n<style>\n", out);
     fputs(asset_style, out);
     fputs(document_style, out);
     fputs("</style>\n</head>\n<body>\n", out);
-    fputs(plot_svg_definitions, out);
 }
 
 /* Rows that the plan speaks of and that are not there: a loss of power took them. */

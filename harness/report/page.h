@@ -14,8 +14,7 @@ struct page {
     struct report *r;
     const struct headlines *headlines;
     const struct figures *figures;
-    const struct plot_picture *pictures;   /* one a figure; NULL inside where it was not drawn */
-    const char *plots_error;               /* why there are no plots, or "" */
+    const char *plots_error;               /* why there are no files of plots, or "" */
     const struct report_section *verdicts; /* against a baseline; NULL: there is none */
 };
 
@@ -33,7 +32,7 @@ bool page_has_matrices(const struct page *page, bool hosts); /* between hosts, o
 bool page_has_scaling(const struct page *page);
 void page_scaling(const struct page *page);
 void page_plots(const struct page *page);
-void page_figure(const struct page *page, size_t figure); /* which has been drawn */
+void page_figure(const struct page *page, size_t figure);
 void page_quality(const struct page *page);
 void page_rows(const struct page *page);
 void page_again(const struct page *page);

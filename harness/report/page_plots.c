@@ -5,29 +5,6 @@
 #include "harness/document/html.h"
 #include "harness/report/page.h"
 
-static void write_key(FILE *out, const struct plot *plot, const struct plot_line *line,
-                      const char *colour, const char *label)
-{
-    fputs("<li><svg class='key' viewBox='0 0 30 12' aria-hidden='true'>", out);
-    if (!plot->categories && !line->apart)
-        fprintf(out, "<path d='M0,6 h30' stroke-width='2' %s style='stroke:var(--%s)'/>",
-                line->dashed ? "stroke-dasharray='5,4'" : "", colour);
-    if (!line->plain)
-        fprintf(
-            out,
-            "<use href='#gpPt%d' transform='translate(15,6) scale(4)' style='color:var(--%s)'/>",
-            plot_marker_type(line->marker, line->dashed) - 1, colour);
-    html_print(out, "</svg>%s</li>", label);
-}
-
-static void write_line_key(FILE *out, const struct plot *plot, size_t i, const char *label)
-{
-    char colour[32];
-
-    snprintf(colour, sizeof(colour), "series-%zu", plot->lines[i].colour % PLOT_COLOURS);
-    write_key(out, plot, &plot->lines[i], colour, label);
-}
-
 static const char *origin_of_run(const struct figure *f, size_t run)
 {
     const char *origin = "";
@@ -38,67 +15,55 @@ static const char *origin_of_run(const struct figure *f, size_t run)
     return origin;
 }
 
-/* Two runs: each series once, and how the runs differ. */
-static void write_legend_of_two(const struct page *page, const struct figure *f)
+/* The legend of two runs: each series once, and how the runs differ. */
+static void make_keys_of_two(const struct page *page, const struct figure *f, struct plot *plot)
 {
-    const struct plot *plot = &f->plot;
+    struct plot_key *keys = pool_alloc(&page->r->pool, plot->n_lines + 2, sizeof(*keys));
     bool seen[2] = {false, false};
 
-    for (size_t i = 0; i < plot->n_lines; i++) {
+    plot->keys = keys;
+    for (size_t i = 0; keys && i < plot->n_lines; i++) {
         bool again = i && plot->lines[i - 1].colour == plot->lines[i].colour;
 
         if (*f->lines[i].series && !again)
-            write_line_key(page->out, plot, i, f->lines[i].series);
+            keys[plot->n_keys++] = (struct plot_key){.line = i, .label = f->lines[i].series};
     }
-    for (size_t i = 0; i < plot->n_lines; i++) {
+    for (size_t i = 0; keys && i < plot->n_lines; i++) {
         size_t run = f->lines[i].run;
 
         if (!seen[run])
-            write_key(
-                page->out, plot, &plot->lines[i], "text",
-                pool_text(&page->r->pool, "%s%s", page->r->names[run], origin_of_run(f, run)));
+            keys[plot->n_keys++] =
+                (struct plot_key){.line = i,
+                                  .label = pool_text(&page->r->pool, "%s%s", page->r->names[run],
+                                                     origin_of_run(f, run)),
+                                  .colourless = true};
         seen[run] = true;
     }
-}
-
-static void write_legend(const struct page *page, const struct figure *f)
-{
-    const struct plot *plot = &f->plot;
-
-    if (plot->n_lines < 2)
-        return;
-    fputs("<ul class='legend'>", page->out);
-    bool of_two = page->r->n_runs == 2 && !plot->categories && f->place == FIGURE_AMONG_PLOTS;
-
-    if (of_two)
-        write_legend_of_two(page, f);
-    for (size_t i = 0; !of_two && i < plot->n_lines; i++)
-        write_line_key(page->out, plot, i, plot->lines[i].label);
-    fputs("</ul>\n", page->out);
 }
 
 void page_figure(const struct page *page, size_t i)
 {
     const struct figure *f = &page->figures->all[i];
-    const struct plot_picture *picture = &page->pictures[i];
+    struct plot plot = f->plot;
     FILE *out = page->out;
 
+    if (page->r->n_runs == 2 && !plot.categories && plot.n_lines > 1 &&
+        f->place == FIGURE_AMONG_PLOTS)
+        make_keys_of_two(page, f, &plot);
     html_print(out, "<figure id='plot-%s'>\n<figcaption><b>%s</b> <span>%s</span></figcaption>\n",
-               f->plot.name, f->plot.categories ? f->plot.x_label : f->plot.y_label, f->subtitle);
-    write_legend(page, f);
-    fputs("<div class='wide'>", out);
-    fputs(picture->wide, out);
-    fputs("</div><div class='narrow'>", out);
-    fputs(picture->narrow, out);
-    fputs("</div>\n<p class='note'>", out);
-    if (f->plot.watermark)
-        html_print(out, "<span class='badge'>%s</span> ", f->plot.watermark);
+               plot.name, plot.categories ? plot.x_label : plot.y_label, f->subtitle);
+    plot_write_html(&page->r->pool, &plot, out);
+    fputs("<p class='note'>", out);
+    if (plot.watermark)
+        html_print(out, "<span class='badge'>%s</span> ", plot.watermark);
     if (*f->note)
         html_print(out, "%s. ", f->note);
-    html_print(out,
-               "<span class='files'>Files: <a href='plots/%s.svg'>SVG</a>, "
-               "<a href='plots/%s.png'>PNG</a></span></p>\n</figure>\n",
-               f->plot.name, f->plot.name);
+    if (!*page->plots_error)
+        html_print(out,
+                   "<span class='files'>Files: <a href='plots/%s.svg'>SVG</a>, "
+                   "<a href='plots/%s.png'>PNG</a></span>",
+                   plot.name, plot.name);
+    fputs("</p>\n</figure>\n", out);
 }
 
 /* Lines in place of plots. */
@@ -135,15 +100,15 @@ void page_plots(const struct page *page)
         n += figures->all[i].place == FIGURE_AMONG_PLOTS;
     fputs("<section id='plots'>\n<h2>Plots</h2>\n", out);
     if (*page->plots_error)
-        html_print(out, "<p class='banner'>No plots: %s.</p>\n", page->plots_error);
-    else if (!n && !figures->n_words)
+        html_print(out, "<p class='note'>The folder plots/ has no pictures: %s.</p>\n",
+                   page->plots_error);
+    if (!n && !figures->n_words)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
     else if (n)
         fputs("<p>The bar through a point is its interval. Point at a line for its name.</p>\n",
               out);
     for (size_t i = 0; i < figures->n; i++) {
-        if (figures->all[i].place != FIGURE_AMONG_PLOTS || !page->pictures[i].wide ||
-            !page->pictures[i].narrow)
+        if (figures->all[i].place != FIGURE_AMONG_PLOTS)
             continue;
         if (strcmp(bench, figures->all[i].bench->name) != 0) {
             fputs(*bench ? "</div>\n" : "", out);

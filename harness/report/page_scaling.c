@@ -14,8 +14,7 @@
 
 static bool is_drawn(const struct page *page, size_t i, enum figure_place place)
 {
-    return page->figures->all[i].place == place && page->pictures[i].wide &&
-           page->pictures[i].narrow;
+    return page->figures->all[i].place == place;
 }
 
 static void write_figures(const struct page *page, enum figure_place place)

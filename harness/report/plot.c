@@ -12,7 +12,6 @@
 #include "harness/child.h"
 
 #define GNUPLOT_TIMEOUT_NS 120000000000ull
-#define SVG_BYTES_MAX      ((size_t)64 << 20)
 
 /* The one of a bundle, beside this program, however that was started. New text or NULL. */
 static char *gnuplot_beside(void)
@@ -86,25 +85,23 @@ static int run_gnuplot(const char *folder, char *error, size_t len)
         snprintf(error, len, "there is no gnuplot: install the package gnuplot-nox");
     if (!err)
         err = run_script(program, folder, PLOT_SCRIPT, error, len);
-    if (!err)
-        err = run_script(program, folder, PLOT_SCRIPT_INLINE, error, len);
     free(program);
     return err;
 }
 
-static int write_script(const struct plot *plots, size_t n, const char *folder, const char *name,
-                        bool pages, char *error, size_t len)
+static int write_script(const struct plot *plots, size_t n, const char *folder, char *error,
+                        size_t len)
 {
     char *path = NULL;
     FILE *out;
     int err = 0;
 
-    if (asprintf(&path, "%s/%s", folder, name) < 0)
+    if (asprintf(&path, "%s/" PLOT_SCRIPT, folder) < 0)
         return -ENOMEM;
     out = fopen(path, "we");
     if (out) {
         errno = 0;
-        plot_script_write(out, plots, n, pages);
+        plot_script_write(out, plots, n);
         err = ferror(out) ? (errno ? -errno : -EIO) : 0;
         err = fclose(out) && !err ? -errno : err;
     } else {
@@ -116,59 +113,12 @@ static int write_script(const struct plot *plots, size_t n, const char *folder, 
     return err;
 }
 
-/* Reads a picture for the page and takes it away: the page has it. */
-static char *take_fragment(const char *folder, const struct plot *plot, const char *kind)
+int plot_draw(const struct plot *plots, size_t n, const char *folder, char *error, size_t len)
 {
-    struct buffer svg = {0};
-    char *path = NULL, *fragment = NULL;
+    int err;
 
-    if (asprintf(&path, "%s/.%s.%s.svg", folder, plot->name, kind) < 0)
-        return NULL;
-    if (!file_read(path, SVG_BYTES_MAX, &svg))
-        fragment = plot_svg_fragment(svg.text, plot);
-    unlink(path);
-    buffer_release(&svg);
-    free(path);
-    return fragment;
-}
-
-static void remove_inline_script(const char *folder)
-{
-    char *path = NULL;
-
-    if (asprintf(&path, "%s/" PLOT_SCRIPT_INLINE, folder) >= 0)
-        unlink(path);
-    free(path);
-}
-
-int plot_draw(const struct plot *plots, size_t n, const char *folder, struct plot_picture *pictures,
-              char *error, size_t len)
-{
-    int err = 0;
-
-    memset(pictures, 0, n * sizeof(*pictures));
     if (!n)
         return 0;
-    err = write_script(plots, n, folder, PLOT_SCRIPT, false, error, len);
-    if (!err)
-        err = write_script(plots, n, folder, PLOT_SCRIPT_INLINE, true, error, len);
-    if (!err)
-        err = run_gnuplot(folder, error, len);
-    for (size_t i = 0; i < n; i++) {
-        pictures[i].wide = take_fragment(folder, &plots[i], "wide");
-        pictures[i].narrow = take_fragment(folder, &plots[i], "narrow");
-        if (!err && (!pictures[i].wide || !pictures[i].narrow)) {
-            err = -EIO;
-            snprintf(error, len, "gnuplot left no picture of \"%s\"", plots[i].name);
-        }
-    }
-    remove_inline_script(folder);
-    return err;
-}
-
-void plot_picture_release(struct plot_picture *picture)
-{
-    free(picture->wide);
-    free(picture->narrow);
-    *picture = (struct plot_picture){0};
+    err = write_script(plots, n, folder, error, len);
+    return err ? err : run_gnuplot(folder, error, len);
 }

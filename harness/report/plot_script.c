@@ -15,20 +15,16 @@ struct format {
     double ticks;         /* as many fit on the x axis */
     double marks;         /* as many labels of marks fit beside each other */
     size_t name_length;   /* of a category, beside the axis */
-    bool legend, title, brief;
 };
 
 static const struct format files[] = {
-    {"svg dynamic", ".svg", "Helvetica,Arial,sans-serif", 800, 460, 20, 9, 9, 40, true, true,
-     false},
-    {"pngcairo", ".png", "DejaVu Sans", 1600, 920, 40, 9, 9, 40, true, true, false},
+    {"svg dynamic", ".svg", "Helvetica,Arial,sans-serif", 800, 460, 20, 9, 9, 40},
+    {"pngcairo", ".png", "DejaVu Sans", 1600, 920, 40, 9, 9, 40},
 };
-static const struct format page_files[] = {
-    {"svg dynamic", ".wide.svg", "Helvetica,Arial,sans-serif", 560, 330, 20, 8, 7, 32, false, false,
-     false},
-    {"svg dynamic", ".narrow.svg", "Helvetica,Arial,sans-serif", 340, 290, 20, 5, 5, 10, false,
-     false, true},
-};
+
+/* The page's palette in light (document.css). */
+static const char *const colours[PLOT_COLOURS] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
+                                                  "#e69f00", "#56b4e9", "#6b6b00", "#7f7f7f"};
 
 #define GRID_COLOUR   "#dddddd"
 #define MARK_COLOUR   "#808080"
@@ -226,7 +222,7 @@ static void write_marks(FILE *out, const struct plot *plot, const struct format 
 
     for (size_t i = 0; i < plot->n_marks; i++) {
         const struct plot_mark *m = &plot->marks[i];
-        const char *label = f->brief ? m->brief : m->label;
+        const char *label = m->label;
 
         if (m->horizontal) {
             write_level(out, plot, m, label, low, high);
@@ -242,9 +238,9 @@ static void write_marks(FILE *out, const struct plot *plot, const struct format 
     }
 }
 
-static size_t legend_rows(const struct plot *plot, const struct format *f)
+static size_t legend_rows(const struct plot *plot)
 {
-    return f->legend ? (plot->n_lines + 2) / 3 : 0;
+    return (plot->n_lines + 2) / 3;
 }
 
 static unsigned height_of(const struct plot *plot, const struct format *f)
@@ -253,9 +249,9 @@ static unsigned height_of(const struct plot *plot, const struct format *f)
 
     if (plot->categories)
         height = f->line_height * (unsigned)(plot->n_ticks * halves / 2 + 5);
-    if (f->title && plot->watermark)
+    if (plot->watermark)
         height += f->line_height;
-    return height + f->line_height * (unsigned)legend_rows(plot, f);
+    return height + f->line_height * (unsigned)legend_rows(plot);
 }
 
 static bool has_labels_above(const struct plot *plot)
@@ -273,7 +269,7 @@ static void write_terminal(FILE *out, const struct plot *plot, const struct form
     fprintf(out, "set terminal %s noenhanced size %u,%u font '%s,%d' background '#ffffff'",
             f->terminal, f->width, height_of(plot, f), f->font, png ? PNG_FONT_SIZE : FONT_SIZE);
     fputs(png ? " linewidth 2 pointscale 2\n" : "\n", out);
-    fprintf(out, "set output '%s%s%s'\n", f->legend ? "" : ".", plot->name, f->suffix);
+    fprintf(out, "set output '%s%s'\n", plot->name, f->suffix);
 }
 
 static void write_value_axis(FILE *out, const struct plot *plot)
@@ -291,14 +287,10 @@ static void write_value_axis(FILE *out, const struct plot *plot)
 
 /* What was not measured says so under the title, where no value is; a page says it beside the plot.
  * gnuplot leaves no room for what is moved up, so that it is told. */
-static void write_title(FILE *out, const struct plot *plot, const struct format *f)
+static void write_title(FILE *out, const struct plot *plot)
 {
     bool above = has_labels_above(plot);
 
-    if (!f->title) {
-        fprintf(out, "set tmargin %s\n", above ? "2.6" : "1");
-        return;
-    }
     fputs("set title ", out);
     plot_script_quote(out, plot->title);
     if (plot->watermark) {
@@ -325,14 +317,14 @@ static void write_axes(FILE *out, const struct plot *plot, const struct format *
         write_categories(out, plot, f);
     else if (plot->n_ticks)
         write_x_ticks(out, plot, f);
-    write_title(out, plot, f);
-    if (f->legend && plot->n_lines > 1)
+    write_title(out, plot);
+    if (plot->n_lines > 1)
         fputs("set key below left Left reverse samplen 3 width 1 height 1.5\n", out);
     else
         fputs("unset key\n", out);
 }
 
-int plot_marker_type(size_t marker, bool open)
+static int marker_type(size_t marker, bool open)
 {
     /* circle, square, triangle up, triangle down, diamond: filled ones are gnuplot's odd types */
     static const int filled[] = {7, 5, 9, 11, 13};
@@ -345,7 +337,7 @@ int plot_marker_type(size_t marker, bool open)
 static void write_line(FILE *out, const struct plot *plot, size_t i)
 {
     const struct plot_line *line = &plot->lines[i];
-    const char *colour = plot_colours_light[line->colour % PLOT_COLOURS];
+    const char *colour = colours[line->colour % PLOT_COLOURS];
     bool dense = line->n > DENSE_POINTS;
 
     fprintf(out, "%s$line%zu using %s with vectors %s lw 1 lc rgb '%s' ", i ? ", " : "plot ", i,
@@ -358,7 +350,7 @@ static void write_line(FILE *out, const struct plot *plot, size_t i)
           out);
     fprintf(out, " lw 1.5 dt %d", line->dashed ? 2 : 1);
     if (!dense && !line->plain)
-        fprintf(out, " pt %d ps 0.7", plot_marker_type(line->marker, line->dashed));
+        fprintf(out, " pt %d ps 0.7", marker_type(line->marker, line->dashed));
     fprintf(out, " lc rgb '%s' title ", colour);
     plot_script_quote(out, line->label);
 }
@@ -373,15 +365,13 @@ static void write_picture(FILE *out, const struct plot *plot, const struct forma
     fputs("\nunset output\n\n", out);
 }
 
-void plot_script_write(FILE *out, const struct plot *plots, size_t n, bool pages)
+void plot_script_write(FILE *out, const struct plot *plots, size_t n)
 {
-    const struct format *formats = pages ? page_files : files;
-
     fputs("# Draws the plots of this folder again: gnuplot plots.gp\nset encoding utf8\n\n", out);
     for (size_t i = 0; i < n; i++) {
         for (size_t k = 0; k < plots[i].n_lines; k++)
             write_data(out, k, &plots[i].lines[k]);
-        write_picture(out, &plots[i], &formats[0]);
-        write_picture(out, &plots[i], &formats[1]);
+        write_picture(out, &plots[i], &files[0]);
+        write_picture(out, &plots[i], &files[1]);
     }
 }

@@ -16,7 +16,6 @@ struct making {
     struct report report;
     struct headlines headlines;
     struct figures *figures;
-    struct plot_picture pictures[FIGURES_MAX];
     char plots_error[1024];
     const char *out_dir;
     const struct report_section *verdicts; /* or NULL */
@@ -55,9 +54,8 @@ static int draw_plots(struct making *m)
     for (size_t i = 0; i < m->figures->n; i++)
         plots[i] = m->figures->all[i].plot;
     err = make_folder(m, folder);
-    if (!err && plot_draw(plots, m->figures->n, folder, m->pictures, m->plots_error,
-                          sizeof(m->plots_error)))
-        fprintf(stderr, "plumb report: no plots: %s\n", m->plots_error);
+    if (!err && plot_draw(plots, m->figures->n, folder, m->plots_error, sizeof(m->plots_error)))
+        fprintf(stderr, "plumb report: no files of plots: %s\n", m->plots_error);
     free(folder);
     return err;
 }
@@ -69,7 +67,6 @@ static int write_page(struct making *m, const char *path)
                               .r = &m->report,
                               .headlines = &m->headlines,
                               .figures = m->figures,
-                              .pictures = m->pictures,
                               .plots_error = m->plots_error,
                               .verdicts = m->verdicts};
     int err = 0;
@@ -157,8 +154,6 @@ int report_make_with(const char *const *runs, size_t n, const char *out_dir,
     } else {
         err = make(m, runs, n);
     }
-    for (size_t i = 0; i < FIGURES_MAX; i++)
-        plot_picture_release(&m->pictures[i]);
     report_release(&m->report);
     free(m);
     return err;

@@ -204,8 +204,8 @@ END
     [[ "$output" == *"0 of 3 cases changed level in 20 runs"* ]]
     [[ "$output" != *nan* ]]
     grep -q 'Note: in 1 case launches are left out, as other guests took the CPU' h.html
-    [ "$(grep -c 'Hollow points: ' h.html)" -eq "$(command -v gnuplot > /dev/null && echo 1 || echo 0)" ]
-    ! command -v gnuplot || [ "$(grep -c '<title>others took the CPU</title>' h.html)" -eq 4 ] # wide and narrow, each twice
+    [ "$(grep -c 'Hollow points: ' h.html)" -eq 1 ]
+    [ "$(grep -c '<title>others took the CPU</title>' h.html)" -eq 2 ] # wide and narrow
     "$plumb" history runs --json > j.json
     python3 - << 'END'
 import json

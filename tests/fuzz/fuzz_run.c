@@ -217,7 +217,6 @@ static void check_differences(struct pairs *p)
 
 static void check_page(struct report *r)
 {
-    static struct plot_picture pictures[FIGURES_MAX];
     struct headlines headlines;
     struct figures *figures = pool_alloc(&r->pool, 1, sizeof(*figures));
     char *text = NULL;
@@ -231,7 +230,6 @@ static void check_page(struct report *r)
                               .r = r,
                               .headlines = &headlines,
                               .figures = figures,
-                              .pictures = pictures,
                               .plots_error = "not drawn"});
     fclose(out);
     require(size > 0, "a page");

@@ -23,6 +23,43 @@ static const struct document_column columns[] = {
 
 enum { COLUMNS = sizeof(columns) / sizeof(*columns) };
 
+/* Charts of lines and of rows. Their rows have no tone: what else is coloured is counted. */
+static void add_figures(struct document *d, struct pool *pool, const char *name)
+{
+    static const struct plot_point points[] = {{1, 2, 1.5, 2.5}, {2, NAN, NAN, NAN}, {4, 8, 7, 9}};
+    static const struct plot_point values[] = {{0, 1.1, 1.05, 1.15}, {1, 0.9, NAN, NAN}};
+    struct plot *all = pool_alloc(pool, 2, sizeof(*all));
+    struct plot_line *lines = pool_alloc(pool, 2, sizeof(*lines));
+    struct plot_tick *ticks = pool_alloc(pool, 2, sizeof(*ticks));
+    struct plot_row *rows = pool_alloc(pool, 2, sizeof(*rows));
+
+    assert_true(all && lines && ticks && rows);
+    for (size_t i = 0; i < 2; i++) {
+        lines[i] = (struct plot_line){.label = name, .points = points, .n = 3, .colour = i};
+        ticks[i] = (struct plot_tick){.at = (double)i, .label = name};
+        rows[i] = (struct plot_row){.note = name, .tone = TONE_NONE};
+        all[i] = (struct plot){.name = "n",
+                               .title = name,
+                               .x_label = name,
+                               .y_label = name,
+                               .lines = lines,
+                               .n_lines = 2,
+                               .watermark = name};
+    }
+    document_figure(d, &all[0], name);
+    lines = pool_alloc(pool, 1, sizeof(*lines));
+    assert_non_null(lines);
+    *lines = (struct plot_line){.label = name, .points = values, .n = 2};
+    all[1].categories = true;
+    all[1].ratio = true;
+    all[1].ticks = ticks;
+    all[1].n_ticks = 2;
+    all[1].rows = rows;
+    all[1].lines = lines;
+    all[1].n_lines = 1;
+    document_figure(d, &all[1], "");
+}
+
 /* A document with every block, in which `name` stands wherever a text may. */
 static struct document *made(struct pool *pool, const char *name)
 {
@@ -52,7 +89,7 @@ static struct document *made(struct pool *pool, const char *name)
         cell_note(&row[2], document_note(d, "the same"));
     }
     document_notes(d);
-    document_figure(d, "<svg></svg>", name);
+    add_figures(d, pool, name);
     fold = document_fold(d, name);
     document_paragraph(fold, name);
     return d;
@@ -290,7 +327,7 @@ static void no_fact_is_cut(void **state)
 {
     (void)state;
     struct document_terminal narrow = {.width = 60, .utf8 = true};
-    char letters[512], all[16384];
+    char letters[512], all[65536];
     char *text = written(names[1], TERMINAL, narrow);
 
     keep_letters(names[1], letters);
@@ -398,13 +435,24 @@ static void keep_tags(const char *text, char *tags, size_t len)
     tags[at] = '\0';
 }
 
+/* An axis has fewer ticks beside a longer name. */
+static void drop_ticks(char *tags)
+{
+    static const char tick[] = "<path><text></text>";
+
+    for (char *at = tags; (at = strstr(at, tick)) != NULL;)
+        memmove(at, at + strlen(tick), strlen(at + strlen(tick)) + 1);
+}
+
 static void hostile_names_add_no_element(const char *name)
 {
-    char plain_tags[16384], tags[16384];
+    char plain_tags[65536], tags[65536];
     char *plain = written("a", HTML, wide), *text = written(name, HTML, wide);
 
     keep_tags(plain, plain_tags, sizeof(plain_tags));
     keep_tags(text, tags, sizeof(tags));
+    drop_ticks(plain_tags);
+    drop_ticks(tags);
     assert_string_equal(tags, plain_tags);
     free(plain);
     free(text);
@@ -414,14 +462,15 @@ static void hostile_names_add_no_element(const char *name)
 static void hostile_names_add_no_cell(const char *name)
 {
     char *text = written(name, MARKDOWN, wide);
+    size_t want = 0; /* of the table: as its head, which has no name */
 
     for (const char *line = text; *line;) {
         size_t n = strcspn(line, "\n"), bars = 0;
 
         for (size_t i = 0; i < n; i += line[i] == '\\' ? 2 : 1)
             bars += line[i] == '|';
-        if (*line == '|')
-            assert_int_equal(bars, COLUMNS + 1);
+        want = *line != '|' ? 0 : want ? want : bars;
+        assert_int_equal(*line == '|' ? bars : 0, want);
         line += n + (line[n] == '\n');
     }
     assert_int_equal(count(text, "<summary>"), 1);

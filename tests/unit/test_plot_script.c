@@ -16,14 +16,14 @@
 #define DIGIT     7.5 /* pixels, of a picture on a page */
 #define DIGIT_PNG 16
 
-static char *script_of(const struct plot *plot, bool pages)
+static char *script_of(const struct plot *plot)
 {
     char *text = NULL;
     size_t len;
     FILE *out = open_memstream(&text, &len);
 
     assert_non_null(out);
-    plot_script_write(out, plot, 1, pages);
+    plot_script_write(out, plot, 1);
     fclose(out);
     return text;
 }
@@ -40,7 +40,7 @@ static const char *next_picture(const char *at, unsigned *width, bool *png, cons
     return *ticks;
 }
 
-static void check_values(double top, bool pages)
+static void check_values(double top)
 {
     struct plot_point points[] = {{0, top, NAN, NAN}, {1, top / 3, top / 4, top / 2}};
     struct plot_line line = {.label = "a line", .points = points, .n = 2};
@@ -55,7 +55,7 @@ static void check_values(double top, bool pages)
                         .n_ticks = 2,
                         .lines = &line,
                         .n_lines = 1};
-    char *script = script_of(&plot, pages), longest[32];
+    char *script = script_of(&plot), longest[32];
     const char *at = script, *ticks;
     unsigned width, pictures = 0;
     bool png;
@@ -75,10 +75,8 @@ static void test_labels_of_values_have_room(void **state)
     static const double tops[] = {0.02, 3, 9, 900, 14000, 95000, 123456, 999999, 5e9};
 
     (void)state;
-    for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++) {
-        check_values(tops[i], false);
-        check_values(tops[i], true);
-    }
+    for (size_t i = 0; i < sizeof(tops) / sizeof(tops[0]); i++)
+        check_values(tops[i]);
 }
 
 static void test_labels_of_x_have_room(void **state)
@@ -103,20 +101,18 @@ static void test_labels_of_x_have_room(void **state)
         points[i] = (struct plot_point){x, 1, NAN, NAN};
         ticks[i] = (struct plot_tick){x, labels[i]};
     }
-    for (int pages = 0; pages < 2; pages++) {
-        char *script = script_of(&plot, pages);
-        const char *at = script, *list;
-        unsigned width;
-        bool png;
-        while ((at = next_picture(at, &width, &png, &list)) != NULL) {
-            unsigned n = 1;
-            for (const char *c = list; *c != '\n'; c++)
-                n += *c == ',';
-            if (n < 3 || (n - 1) * 8 * (png ? DIGIT_PNG : DIGIT) > 0.75 * width)
-                fail_msg("%u labels of 7 digits on %u", n, width);
-        }
-        free(script);
+    char *script = script_of(&plot);
+    const char *at = script, *list;
+    unsigned width;
+    bool png;
+    while ((at = next_picture(at, &width, &png, &list)) != NULL) {
+        unsigned n = 1;
+        for (const char *c = list; *c != '\n'; c++)
+            n += *c == ',';
+        if (n < 3 || (n - 1) * 8 * (png ? DIGIT_PNG : DIGIT) > 0.75 * width)
+            fail_msg("%u labels of 7 digits on %u", n, width);
     }
+    free(script);
 }
 
 int main(void)

@@ -1,0 +1,745 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A chart as SVG: see plot.h. This file writes lines and rows; plot_words.c has their texts. */
+#include "harness/document/plot.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/document/html.h"
+#include "harness/document/plot_parts.h"
+
+#define GAP         8.0  /* between labels, and between a label and what it names */
+#define X_MARGIN    0.02 /* of the axis, on either side: no point lies on the frame */
+#define MARK_ROOM   7.0  /* a marker nearer to the one before would hide it */
+#define BAND_FROM   60   /* points: from so many on, intervals are a band */
+#define MARK_ROWS   3    /* of labels above the chart */
+#define MARKS_MAX   64
+#define FINEST      2.0  /* radius of a marker where there are many */
+#define NOTES_SHARE 0.34 /* of the width: the most that notes beside rows take */
+#define NAMES_SHARE 0.40 /* and names; longer ones stand above their rows */
+
+struct pen {
+    FILE *out;
+    struct pool *pool;
+    const struct plot *p;
+    bool narrow, inside; /* inside: names stand above their rows */
+    double width, height, font, line;
+    double left, right, top, bottom; /* of the frame */
+    double row;                      /* height of a row, where `categories` */
+    struct scale x, y;
+    struct scale_ticks values; /* of the axis of values */
+    double mark_at[MARKS_MAX];
+    int mark_row[MARKS_MAX];          /* of its label; -1: it has none */
+    const char *mark_text[MARKS_MAX]; /* which of its labels */
+    int mark_rows;
+};
+
+static const char *const tone_class[] = {
+    [TONE_NONE] = "", [TONE_LOW] = " d-low", [TONE_BAD] = " d-bad"};
+
+/* ---- texts and marks */
+
+static void write_text(const struct pen *pen, double x, double y, const char *anchor,
+                       const char *class, const char *text)
+{
+    fprintf(pen->out, "<text x='%.1f' y='%.1f' text-anchor='%s'", x, y, anchor);
+    if (*class)
+        fprintf(pen->out, " class='%s'", class);
+    fputc('>', pen->out);
+    html_text(pen->out, text);
+    fputs("</text>\n", pen->out);
+}
+
+static void write_title(const struct pen *pen, const char *text)
+{
+    fputs("<title>", pen->out);
+    html_text(pen->out, text);
+    fputs("</title>", pen->out);
+}
+
+/* The outline of a marker: circle, square, triangles, diamond. */
+static void marker_path(FILE *out, size_t marker, double x, double y, double r)
+{
+    switch (marker % 5) {
+    case 0:
+        fprintf(out, "M%.1f,%.1fa%.1f,%.1f 0 1 0 %.1f,0a%.1f,%.1f 0 1 0 -%.1f,0z", x - r, y, r, r,
+                2 * r, r, r, 2 * r);
+        break;
+    case 1:
+        fprintf(out, "M%.1f,%.1fh%.1fv%.1fh-%.1fz", x - r, y - r, 2 * r, 2 * r, 2 * r);
+        break;
+    case 2:
+        fprintf(out, "M%.1f,%.1fl%.1f,%.1fh-%.1fz", x, y - 1.2 * r, 1.2 * r, 2.1 * r, 2.4 * r);
+        break;
+    case 3:
+        fprintf(out, "M%.1f,%.1fl%.1f,-%.1fh-%.1fz", x, y + 1.2 * r, 1.2 * r, 2.1 * r, 2.4 * r);
+        break;
+    default:
+        fprintf(out, "M%.1f,%.1fl%.1f,%.1fl-%.1f,%.1fl-%.1f,-%.1fz", x, y - 1.3 * r, 1.3 * r,
+                1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r, 1.3 * r);
+    }
+}
+
+static void write_marker(const struct pen *pen, const struct plot_line *line,
+                         const struct plot_point *point, double x, double y, double r,
+                         enum tone tone)
+{
+    fprintf(pen->out, "<path class='mark%s%s' d='", line->dashed ? " open" : "", tone_class[tone]);
+    marker_path(pen->out, line->marker, x, y, r);
+    fputs("'>", pen->out);
+    write_title(pen, plot_point_text(pen->pool, pen->p, line, point));
+    fputs("</path>\n", pen->out);
+}
+
+static void open_line(const struct pen *pen, const struct plot_line *line)
+{
+    fprintf(pen->out, "<g class='line' style='color:var(--series-%zu)'>",
+            line->colour % PLOT_COLOURS);
+    write_title(pen, line->label);
+    fputc('\n', pen->out);
+}
+
+/* ---- the range of the values */
+
+static bool is_shown(const struct plot *p, double value)
+{
+    return !isnan(value) && (!p->y_log || value > 0);
+}
+
+static void reach(const struct plot *p, struct scale *s, double value)
+{
+    if (!is_shown(p, value))
+        return;
+    s->low = fmin(s->low, value);
+    s->high = fmax(s->high, value);
+}
+
+static void value_range(const struct plot *p, struct scale *s)
+{
+    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->y_log};
+    for (size_t i = 0; i < p->n_lines; i++)
+        for (size_t k = 0; k < p->lines[i].n; k++) {
+            const struct plot_point *point = &p->lines[i].points[k];
+
+            if (isnan(point->y))
+                continue;
+            reach(p, s, point->y);
+            reach(p, s, point->low);
+            reach(p, s, point->high);
+        }
+    if (p->y_top > 0)
+        reach(p, s, p->y_top);
+    if (p->y_from_zero || p->bars)
+        reach(p, s, 0);
+    if (p->band_high > 0) {
+        reach(p, s, p->band_low);
+        reach(p, s, p->band_high);
+    }
+    if (p->shown_low < p->shown_high) {
+        s->low = fmax(s->low, p->shown_low);
+        s->high = fmin(s->high, p->shown_high);
+    }
+    if (!(s->low <= s->high)) { /* no value */
+        s->low = p->y_log ? 1 : 0;
+        s->high = p->y_log ? 10 : 1;
+    }
+    if (!(s->low < s->high)) {
+        double room = s->log ? s->low / 2 : fmax(fabs(s->low) * 0.1, 1e-12);
+
+        s->low -= room;
+        s->high += room;
+    }
+}
+
+static void place_range(const struct plot *p, struct scale *s)
+{
+    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->x_log};
+    for (size_t i = 0; i < p->n_ticks; i++) {
+        s->low = fmin(s->low, p->ticks[i].at);
+        s->high = fmax(s->high, p->ticks[i].at);
+    }
+    for (size_t i = 0; i < p->n_lines; i++)
+        for (size_t k = 0; k < p->lines[i].n; k++)
+            if (!s->log || p->lines[i].points[k].x > 0) {
+                s->low = fmin(s->low, p->lines[i].points[k].x);
+                s->high = fmax(s->high, p->lines[i].points[k].x);
+            }
+    if (!(s->low <= s->high))
+        s->low = s->high = 1;
+    if (s->log && s->low < s->high) {
+        double room = pow(s->high / s->low, X_MARGIN);
+
+        s->low /= room;
+        s->high *= room;
+    } else {
+        double room = s->low < s->high ? X_MARGIN * (s->high - s->low) : 0.5 * fabs(s->low) + 1e-9;
+
+        s->low -= room;
+        s->high += room;
+    }
+}
+
+/* ---- the frame */
+
+static double label_width(const struct pen *pen, const struct plot_tick *ticks, size_t n)
+{
+    double width = 0;
+
+    for (size_t i = 0; i < n; i++)
+        width = fmax(width, text_width(ticks[i].label, pen->font));
+    return width;
+}
+
+static double note_width(const struct pen *pen)
+{
+    double width = 0;
+
+    for (size_t i = 0; pen->p->rows && i < pen->p->n_ticks; i++)
+        if (pen->p->rows[i].note)
+            width = fmax(width, text_width(pen->p->rows[i].note, pen->font));
+    return width;
+}
+
+/* The label of a vertical line, in the lowest row above the chart in which it touches no other. */
+static void place_mark(struct pen *pen, size_t i, double *ends)
+{
+    const struct plot_mark *m = &pen->p->marks[i];
+    const char *texts[] = {pen->narrow && m->brief ? m->brief : m->label, m->brief};
+
+    pen->mark_row[i] = -1;
+    for (int k = 0; k < 2 && pen->mark_row[i] < 0; k++) {
+        double half = texts[k] ? text_width(texts[k], pen->font) / 2 : 0;
+        double at = fmin(fmax(pen->mark_at[i], half), pen->width - half);
+
+        for (int row = 0; texts[k] && row < MARK_ROWS && pen->mark_row[i] < 0; row++) {
+            if (at - half < ends[row])
+                continue;
+            ends[row] = at + half + GAP;
+            pen->mark_row[i] = row;
+            pen->mark_text[i] = texts[k];
+            pen->mark_rows = row + 1 > pen->mark_rows ? row + 1 : pen->mark_rows;
+        }
+    }
+}
+
+/* A mark across: at a value where rows are shown, at a place on x where lines are. */
+static bool is_upright(const struct plot *p, const struct plot_mark *m)
+{
+    return m->horizontal == p->categories;
+}
+
+static void place_marks(struct pen *pen)
+{
+    double ends[MARK_ROWS], last = -INFINITY;
+
+    for (int row = 0; row < MARK_ROWS; row++)
+        ends[row] = -INFINITY;
+    for (size_t n = 0; n < pen->p->n_marks && n < MARKS_MAX; n++) {
+        size_t next = pen->p->n_marks;
+
+        for (size_t i = 0; i < pen->p->n_marks && i < MARKS_MAX; i++) {
+            if (!is_upright(pen->p, &pen->p->marks[i]))
+                continue;
+            pen->mark_at[i] = scale_at(&pen->x, pen->p->marks[i].at);
+            if ((next == pen->p->n_marks || pen->mark_at[i] < pen->mark_at[next]) &&
+                pen->mark_at[i] > last)
+                next = i;
+        }
+        if (next == pen->p->n_marks)
+            return;
+        last = pen->mark_at[next];
+        place_mark(pen, next, ends);
+    }
+}
+
+static void make_rows(struct pen *pen)
+{
+    const struct plot *p = pen->p;
+    double names = label_width(pen, p->ticks, p->n_ticks), notes = note_width(pen);
+    double room = pen->width * NOTES_SHARE;
+
+    pen->inside = names > pen->width * NAMES_SHARE || (pen->narrow && notes > 0);
+    pen->row = pen->inside ? 2.4 * pen->line : 1.4 * pen->line;
+    pen->left = pen->inside ? GAP : names + GAP;
+    pen->right = pen->width - GAP;
+    if (!pen->inside && notes > 0)
+        pen->right -= fmin(notes, room) + GAP;
+    pen->x.from = pen->left + GAP;
+    pen->x.to = pen->right - GAP;
+    scale_ticks(pen->pool, &pen->x, (size_t)((pen->x.to - pen->x.from) / (5 * pen->font)), p->ratio,
+                p->shown_low < p->shown_high, &pen->values);
+    place_marks(pen);
+    pen->top = GAP + pen->line * pen->mark_rows;
+    pen->bottom = pen->top + pen->row * (double)p->n_ticks + GAP / 2;
+    pen->height = pen->bottom + 2.6 * pen->line;
+    pen->y = (struct scale){.low = -0.5,
+                            .high = (double)p->n_ticks - 0.5,
+                            .from = pen->top + GAP / 4,
+                            .to = pen->bottom - GAP / 4};
+}
+
+static void make_axes(struct pen *pen)
+{
+    const struct plot *p = pen->p;
+    double width = 0, last = p->n_ticks ? text_width(p->ticks[p->n_ticks - 1].label, pen->font) : 0;
+
+    pen->height = pen->narrow ? 290 : 330;
+    pen->bottom = pen->height - 2.6 * pen->line;
+    pen->y.from = pen->bottom;
+    pen->y.to = 2.2 * pen->line;
+    scale_ticks(pen->pool, &pen->y, (size_t)((pen->y.from - pen->y.to) / (2.6 * pen->font)),
+                p->ratio, p->shown_low < p->shown_high, &pen->values);
+    for (size_t i = 0; i < pen->values.n; i++)
+        width = fmax(width, text_width(pen->values.labels[i], pen->font));
+    pen->left = width + GAP;
+    pen->right = pen->width - fmax(last / 2 - GAP, GAP);
+    pen->x.from = pen->left;
+    pen->x.to = pen->right;
+    place_marks(pen);
+    pen->top = pen->line * (1.4 + pen->mark_rows) + GAP / 2;
+    pen->y.to = pen->top;
+}
+
+static void write_value_grid(const struct pen *pen)
+{
+    bool rows = pen->p->categories;
+
+    fputs("<path class='grid' d='", pen->out);
+    for (size_t i = 0; i < pen->values.n; i++) {
+        double at = scale_at(rows ? &pen->x : &pen->y, pen->values.at[i]);
+
+        if (rows)
+            fprintf(pen->out, "M%.1f,%.1fV%.1f", at, pen->top, pen->bottom);
+        else
+            fprintf(pen->out, "M%.1f,%.1fH%.1f", pen->left, at, pen->right);
+    }
+    fputs("'/>\n", pen->out);
+}
+
+/* Labels along the x axis, from the left; the last one stands rather than the one before it. */
+static void write_labels(const struct pen *pen, const char *class, const double *at,
+                         const char *const *labels, size_t n)
+{
+    double y = pen->bottom + 1.15 * pen->line, end = -INFINITY;
+    double last = n ? at[n - 1] - text_width(labels[n - 1], pen->font) / 2 : 0;
+
+    fprintf(pen->out, "<g class='%s'>\n", class);
+    for (size_t i = 0; i < n; i++) {
+        double half = text_width(labels[i], pen->font) / 2;
+
+        if (at[i] - half < end || (i + 1 < n && at[i] + half + GAP > last))
+            continue;
+        end = at[i] + half + GAP;
+        fprintf(pen->out, "<path class='axis' d='M%.1f,%.1fv4'/>", at[i], pen->bottom);
+        write_text(pen, at[i], y, "middle", "", labels[i]);
+    }
+    fputs("</g>\n", pen->out);
+}
+
+static void write_x_labels(const struct pen *pen)
+{
+    const struct plot *p = pen->p;
+    struct scale_ticks own = {.n = 0};
+    struct scale x = pen->x;
+    const char **labels;
+    double *at;
+    size_t n = p->n_ticks;
+
+    if (!n) {
+        scale_ticks(pen->pool, &x, (size_t)((x.to - x.from) / (5 * pen->font)), false, true, &own);
+        n = own.n;
+    }
+    at = pool_alloc(pen->pool, n + 1, sizeof(*at));
+    labels = pool_alloc(pen->pool, n + 1, sizeof(*labels));
+    for (size_t i = 0; at && labels && i < n; i++) {
+        at[i] = scale_at(&pen->x, p->n_ticks ? p->ticks[i].at : own.at[i]);
+        labels[i] = p->n_ticks ? p->ticks[i].label : own.labels[i];
+    }
+    if (at && labels)
+        write_labels(pen, "x-ticks", at, labels, n);
+}
+
+static void write_value_labels(const struct pen *pen)
+{
+    double at[SCALE_TICKS_MAX];
+
+    for (size_t i = 0; i < pen->values.n; i++)
+        at[i] = scale_at(pen->p->categories ? &pen->x : &pen->y, pen->values.at[i]);
+    if (pen->p->categories) {
+        write_labels(pen, "value-ticks", at, pen->values.labels, pen->values.n);
+        return;
+    }
+    fputs("<g class='value-ticks'>\n", pen->out);
+    for (size_t i = 0; i < pen->values.n; i++)
+        write_text(pen, pen->left - GAP / 2, at[i] + 0.35 * pen->font, "end", "",
+                   pen->values.labels[i]);
+    fputs("</g>\n", pen->out);
+}
+
+static void write_upright_mark(const struct pen *pen, size_t i)
+{
+    const struct plot_mark *m = &pen->p->marks[i];
+    double at = pen->mark_at[i];
+    double half = pen->mark_row[i] < 0 ? 0 : text_width(pen->mark_text[i], pen->font) / 2;
+
+    if (at < pen->left - 1 || at > pen->right + 1)
+        return;
+    fprintf(pen->out, "<path class='limit' d='M%.1f,%.1fV%.1f'>", at, pen->top, pen->bottom);
+    write_title(pen, m->label);
+    fputs("</path>\n", pen->out);
+    if (pen->mark_row[i] >= 0)
+        write_text(pen, fmin(fmax(at, half), pen->width - half),
+                   pen->top - 4 - pen->line * pen->mark_row[i], "middle", "faint",
+                   pen->mark_text[i]);
+}
+
+/* A level across, its label above it at its right end; below it where another one stands. */
+static void write_level(const struct pen *pen, size_t i, double *labels, size_t *n_labels)
+{
+    const struct plot_mark *m = &pen->p->marks[i];
+    double y = scale_at(&pen->y, m->at), text = y - 4;
+    double from = isnan(m->from) ? pen->left : fmax(scale_at(&pen->x, m->from) - 6, pen->left);
+    double to = isnan(m->to) ? pen->right : fmin(scale_at(&pen->x, m->to) + 6, pen->right);
+    double width = text_width(m->label, pen->font);
+
+    if (y < pen->top - 1 || y > pen->bottom + 1)
+        return;
+    fprintf(pen->out, "<path class='limit' d='M%.1f,%.1fH%.1f'>", from, y, to);
+    write_title(pen, m->label);
+    fputs("</path>\n", pen->out);
+    for (size_t k = 0; k < *n_labels; k++)
+        if (fabs(labels[k] - text) < pen->line)
+            text = labels[k] + pen->line;
+    if (text > pen->bottom - 2 || *n_labels == MARKS_MAX)
+        return;
+    labels[(*n_labels)++] = text;
+    write_text(pen, fmax(to, fmin(pen->left + width, pen->right)), text, "end", "faint", m->label);
+}
+
+static void write_marks(const struct pen *pen)
+{
+    double labels[MARKS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < pen->p->n_marks && i < MARKS_MAX; i++)
+        if (is_upright(pen->p, &pen->p->marks[i]))
+            write_upright_mark(pen, i);
+        else if (!pen->p->categories)
+            write_level(pen, i, labels, &n);
+}
+
+static void write_band(const struct pen *pen)
+{
+    const struct plot *p = pen->p;
+    const struct scale *s = p->categories ? &pen->x : &pen->y;
+    double low, high;
+
+    if (!(p->band_high > 0))
+        return;
+    low = scale_at(s, fmax(p->band_low, s->low));
+    high = scale_at(s, fmin(p->band_high, s->high));
+    if (p->categories)
+        fprintf(pen->out, "<rect class='margin' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>\n",
+                low, pen->top, high - low, pen->bottom - pen->top);
+    else
+        fprintf(pen->out, "<rect class='margin' x='%.1f' y='%.1f' width='%.1f' height='%.1f'/>\n",
+                pen->left, high, pen->right - pen->left, low - high);
+}
+
+static void write_frame(const struct pen *pen)
+{
+    const struct plot *p = pen->p;
+
+    write_band(pen);
+    write_value_grid(pen);
+    fprintf(pen->out, "<path class='axis' d='M%.1f,%.1fV%.1fH%.1f'/>\n", pen->left, pen->top,
+            pen->bottom, pen->right);
+    write_value_labels(pen);
+    if (!p->categories)
+        write_x_labels(pen);
+    write_text(pen, (pen->left + pen->right) / 2, pen->height - 0.35 * pen->line, "middle",
+               "x-title", text_cut(pen->pool, p->x_label, pen->font, pen->right - pen->left));
+    if (!p->categories)
+        write_text(pen, 0, pen->line, "start", "y-title",
+                   text_cut(pen->pool, p->y_label, pen->font, pen->width));
+    write_marks(pen);
+}
+
+/* ---- lines */
+
+/* A point that is no number, or not above 0 where the axis has no 0, is a gap. */
+static bool is_drawn(const struct pen *pen, const struct plot_point *p)
+{
+    return is_shown(pen->p, p->y) && !(pen->x.log && p->x <= 0);
+}
+
+static void write_curve(const struct pen *pen, const struct plot_line *line)
+{
+    bool on = false;
+
+    fprintf(pen->out, "<path class='curve%s' d='", line->dashed ? " dashed" : "");
+    for (size_t i = 0; i < line->n; i++) {
+        const struct plot_point *p = &line->points[i];
+
+        if (is_drawn(pen, p))
+            fprintf(pen->out, "%c%.1f,%.1f", on ? 'L' : 'M', scale_at(&pen->x, p->x),
+                    scale_at(&pen->y, p->y));
+        on = is_drawn(pen, p);
+    }
+    fputs("'/>\n", pen->out);
+}
+
+static bool has_interval(const struct pen *pen, const struct plot_point *p)
+{
+    return is_drawn(pen, p) && is_shown(pen->p, p->low) && is_shown(pen->p, p->high);
+}
+
+/* There and back around each stretch of points that have intervals. */
+static void write_interval_band(const struct pen *pen, const struct plot_line *line)
+{
+    fputs("<path class='band' d='", pen->out);
+    for (size_t i = 0, end; i < line->n; i = end + 1) {
+        for (end = i; end < line->n && has_interval(pen, &line->points[end]); end++)
+            fprintf(pen->out, "%c%.1f,%.1f", end == i ? 'M' : 'L',
+                    scale_at(&pen->x, line->points[end].x),
+                    scale_at(&pen->y, line->points[end].high));
+        for (size_t k = end; k > i; k--)
+            fprintf(pen->out, "L%.1f,%.1f", scale_at(&pen->x, line->points[k - 1].x),
+                    scale_at(&pen->y, line->points[k - 1].low));
+        fputs(end > i ? "Z" : "", pen->out);
+    }
+    fputs("'/>\n", pen->out);
+}
+
+static void write_interval_bars(const struct pen *pen, const struct plot_line *line)
+{
+    fputs("<path class='bar' d='", pen->out);
+    for (size_t i = 0; i < line->n; i++) {
+        const struct plot_point *p = &line->points[i];
+        double x = scale_at(&pen->x, p->x), low, high;
+
+        if (!has_interval(pen, p))
+            continue;
+        low = scale_at(&pen->y, p->low);
+        high = scale_at(&pen->y, p->high);
+        fprintf(pen->out, "M%.1f,%.1fV%.1f", x, low, high);
+        if (low - high > 3)
+            fprintf(pen->out, "M%.1f,%.1fh6M%.1f,%.1fh6", x - 3, low, x - 3, high);
+    }
+    fputs("'/>\n", pen->out);
+}
+
+/* Markers, as long as each leaves the one before to be seen; the last one in any case. */
+static void write_markers(const struct pen *pen, const struct plot_line *line)
+{
+    double last_x = -INFINITY, last_y = -INFINITY;
+    double r = line->apart && line->n > BAND_FROM ? FINEST : 3.2;
+
+    for (size_t i = 0; i < line->n; i++) {
+        const struct plot_point *p = &line->points[i];
+        double x, y;
+
+        if (!is_drawn(pen, p))
+            continue;
+        x = scale_at(&pen->x, p->x);
+        y = scale_at(&pen->y, p->y);
+        if (!line->apart && i + 1 < line->n && hypot(x - last_x, y - last_y) < MARK_ROOM)
+            continue;
+        write_marker(pen, line, p, x, y, r, TONE_NONE);
+        last_x = x;
+        last_y = y;
+    }
+}
+
+static void write_line(const struct pen *pen, const struct plot_line *line)
+{
+    open_line(pen, line);
+    if (line->n > BAND_FROM && !line->apart)
+        write_interval_band(pen, line);
+    else
+        write_interval_bars(pen, line);
+    if (!line->apart)
+        write_curve(pen, line);
+    if (!line->plain)
+        write_markers(pen, line);
+    fputs("</g>\n", pen->out);
+}
+
+/* ---- rows */
+
+static void write_row_names(const struct pen *pen)
+{
+    const struct plot *p = pen->p;
+
+    fputs("<g class='names'>\n", pen->out);
+    for (size_t i = 0; i < p->n_ticks; i++) {
+        const struct plot_row *row = p->rows ? &p->rows[i] : NULL;
+        double y = scale_at(&pen->y, p->ticks[i].at), note = 0;
+        const char *class = row ? tone_class[row->tone] : "";
+
+        if (row && row->note) {
+            const char *text =
+                text_cut(pen->pool, row->note, pen->font,
+                         pen->inside ? pen->width / 2 : pen->width - pen->right - GAP);
+
+            note = text_width(text, pen->font) + GAP;
+            if (pen->inside)
+                write_text(pen, pen->right, y - 0.25 * pen->line, "end", class + (*class == ' '),
+                           text);
+            else
+                write_text(pen, pen->right + GAP, y + 0.35 * pen->font, "start",
+                           class + (*class == ' '), text);
+        }
+        if (pen->inside)
+            write_text(
+                pen, pen->left, y - 0.25 * pen->line, "start", "name",
+                text_cut(pen->pool, p->ticks[i].label, pen->font, pen->right - pen->left - note));
+        else
+            write_text(pen, pen->left - GAP, y + 0.35 * pen->font, "end", "name",
+                       p->ticks[i].label);
+    }
+    fputs("</g>\n", pen->out);
+}
+
+/* Rows of several lines have them one under another, as far as there is room. */
+static double row_y(const struct pen *pen, size_t line, double tick)
+{
+    double apart = pen->p->n_lines > 1 ? fmin(5, pen->line * 0.8 / (double)pen->p->n_lines) : 0;
+    double at = scale_at(&pen->y, tick) + (pen->inside ? 0.45 * pen->line : 0);
+
+    return at + apart * ((double)line - ((double)pen->p->n_lines - 1) / 2);
+}
+
+static double row_x(const struct pen *pen, double value)
+{
+    return scale_at(&pen->x, fmin(fmax(value, pen->x.low), pen->x.high));
+}
+
+/* An end beyond the axis has an arrow in place of its head. */
+static void write_end(const struct pen *pen, double value, double y)
+{
+    double x = row_x(pen, value);
+
+    if (value < pen->x.low)
+        fprintf(pen->out, "M%.1f,%.1fl-4,4l4,4", x + 4, y - 4);
+    else if (value > pen->x.high)
+        fprintf(pen->out, "M%.1f,%.1fl4,4l-4,4", x - 4, y - 4);
+    else
+        fprintf(pen->out, "M%.1f,%.1fv6", x, y - 3);
+}
+
+static void write_row_point(const struct pen *pen, size_t line, const struct plot_point *p)
+{
+    const struct plot *plot = pen->p;
+    double y = row_y(pen, line, p->x), x = row_x(pen, p->y), r = plot->bars ? 2.4 : 3.4;
+    double zero = row_x(pen, plot->ratio ? 1 : pen->x.log ? pen->x.low : 0);
+    enum tone tone = TONE_NONE;
+
+    for (size_t i = 0; plot->rows && i < plot->n_ticks; i++)
+        tone = plot->ticks[i].at == p->x ? plot->rows[i].tone : tone;
+    if (plot->bars)
+        fprintf(pen->out, "<path class='fill%s' d='M%.1f,%.1fH%.1fv6H%.1fz'/>", tone_class[tone],
+                zero, y - 3, x, zero);
+    if (is_shown(plot, p->low) && is_shown(plot, p->high)) {
+        fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone],
+                row_x(pen, p->low), y, row_x(pen, p->high));
+        write_end(pen, p->low, y);
+        write_end(pen, p->high, y);
+        fputs("'/>", pen->out);
+    }
+    if (p->y >= pen->x.low && p->y <= pen->x.high)
+        write_marker(pen, &plot->lines[line], p, x, y, r, tone);
+}
+
+static void write_rows(const struct pen *pen)
+{
+    write_row_names(pen);
+    for (size_t i = 0; i < pen->p->n_lines; i++) {
+        const struct plot_line *line = &pen->p->lines[i];
+
+        open_line(pen, line);
+        for (size_t k = 0; k < line->n; k++)
+            if (is_shown(pen->p, line->points[k].y))
+                write_row_point(pen, i, &line->points[k]);
+        fputs("</g>\n", pen->out);
+    }
+}
+
+/* ---- the picture */
+
+void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FILE *out)
+{
+    struct pen *pen = pool_alloc(pool, 1, sizeof(*pen));
+
+    if (plot->matrix)
+        plot_write_matrix(pool, plot, narrow, out);
+    if (!pen || plot->matrix)
+        return;
+    *pen = (struct pen){.out = out, .pool = pool, .p = plot, .narrow = narrow};
+    pen->width = narrow ? 340 : 560;
+    pen->font = narrow ? 13 : 12;
+    pen->line = 1.3 * pen->font;
+    if (plot->categories) {
+        value_range(plot, &pen->x);
+        make_rows(pen);
+    } else {
+        value_range(plot, &pen->y);
+        place_range(plot, &pen->x);
+        make_axes(pen);
+    }
+    fprintf(out,
+            "<svg class='d-plot' viewBox='0 0 %.0f %.0f' "
+            "role='img' font-size='%.0f'>\n",
+            pen->width, ceil(pen->height), pen->font);
+    write_title(pen, plot->title);
+    fputs("<desc>", out);
+    html_text(out, plot_description(pool, plot));
+    fputs("</desc>\n", out);
+    write_frame(pen);
+    if (plot->categories)
+        write_rows(pen);
+    for (size_t i = 0; !plot->categories && i < plot->n_lines; i++)
+        write_line(pen, &plot->lines[i]);
+    fputs("</svg>\n", out);
+}
+
+/* ---- with its legend */
+
+static void write_key(FILE *out, const struct plot *plot, const struct plot_key *key)
+{
+    const struct plot_line *line = &plot->lines[key->line];
+
+    fputs("<li><svg class='d-key' viewBox='0 0 30 12' aria-hidden='true'><g class='line' style='",
+          out);
+    if (key->colourless)
+        fputs("color:inherit'>", out);
+    else
+        fprintf(out, "color:var(--series-%zu)'>", line->colour % PLOT_COLOURS);
+    if (!plot->categories && !line->apart)
+        fprintf(out, "<path class='curve%s' d='M0,6h30'/>", line->dashed ? " dashed" : "");
+    if (!line->plain) {
+        fprintf(out, "<path class='mark%s' d='", line->dashed ? " open" : "");
+        marker_path(out, line->marker, 15, 6, 3.6);
+        fputs("'/>", out);
+    }
+    html_print(out, "</g></svg>%s</li>", key->label);
+}
+
+void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out)
+{
+    size_t n = plot->keys ? plot->n_keys : plot->n_lines > 1 ? plot->n_lines : 0;
+
+    if (n)
+        fputs("<ul class='d-legend'>", out);
+    for (size_t i = 0; i < n; i++)
+        write_key(out, plot,
+                  plot->keys ? &plot->keys[i]
+                             : &(struct plot_key){.line = i, .label = plot->lines[i].label});
+    if (n)
+        fputs("</ul>\n", out);
+    fputs("<div class='d-wide'>", out);
+    plot_write_svg(pool, plot, false, out);
+    fputs("</div><div class='d-narrow'>", out);
+    plot_write_svg(pool, plot, true, out);
+    fputs("</div>\n", out);
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A chart as data, and its picture as SVG for a page: lines over an axis, named rows with values
+ * and intervals (also as bars, or as ratios around 1), and a heat map.
+ *
+ *   colours   text and axes are currentColor, lines var(--series-0..7), what needs an action
+ *             var(--d-low) and var(--d-bad): all from document_style, so dark and print work.
+ *   sizes     two pictures are written, for a wide and a narrow screen. No label is cut and no two
+ *             labels overlap: ticks that have no room are left out. No point of a line is left out;
+ *             only its marker is, where it would hide the one before.
+ *   tooltips  each marker has a title with the line's label, x, value and interval.
+ *   texts     may hold anything: they are escaped.
+ *
+ * document_figure() (document.h) puts a chart into a document. plot_write_html() writes it alone.
+ */
+#ifndef PLUMB_DOCUMENT_PLOT_H
+#define PLUMB_DOCUMENT_PLOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "harness/document/pool.h"
+#include "harness/document/tone.h"
+
+#define PLOT_COLOURS 8 /* the palette; further lines differ by marker and dash too */
+
+struct plot_point {
+    double x, y;      /* y: the value; NaN: a gap. x: its place, a tick's where `categories` */
+    double low, high; /* NaN: no interval is known, none is drawn */
+};
+
+struct plot_line {
+    const char *label;
+    const struct plot_point *points;
+    size_t n;
+    size_t colour, marker; /* any number: taken modulo what there is */
+    bool dashed;           /* dashed line, open markers: the second of two runs */
+    bool plain;            /* no markers: not measured, but what a model says */
+    bool apart;            /* markers alone: values that no line belongs between */
+};
+
+struct plot_tick {
+    double at;
+    const char *label;
+};
+
+/* A thin line across the plot, with a label at its end: a limit, a cache. */
+struct plot_mark {
+    double at;
+    bool horizontal;           /* at a value; else at a place on x */
+    double from, to;           /* of a horizontal one: where on x it holds; NaN: all over */
+    const char *label, *brief; /* brief: where there is little room */
+};
+
+/* What is said of a row, where `categories`. */
+struct plot_row {
+    const char *note; /* beside the row: "-3.2 %, worse"; or NULL */
+    enum tone tone;   /* colours its marker and its note */
+};
+
+/* An entry of the legend, where it is not one a line. */
+struct plot_key {
+    size_t line;
+    const char *label;
+    bool colourless; /* it stands for the dash and the marker alone */
+};
+
+struct plot_cell {
+    double value;     /* NaN: not measured */
+    const char *text; /* in the cell, where it has room */
+    const char *tip;
+    enum tone tone; /* frames the cell */
+};
+
+/* Row i, column k is from names[i] to names[k]. */
+struct plot_matrix {
+    const char *const *names;
+    size_t n;
+    const struct plot_cell *cells; /* n * n, row by row */
+};
+
+struct plot {
+    const char *name; /* of the files, without the ending: letters, digits, '-' and '_' only */
+    const char *title, *x_label, *y_label; /* axes with their units: "bandwidth (GB/s)" */
+    bool x_log, y_log, y_from_zero;
+    bool categories; /* the y axis names things, its ticks are all shown; x carries the values */
+    bool bars;       /* of categories: bars in place of markers */
+    bool ratio;      /* the values are ratios: their axis shows "-5 %", or "x2" where it is wide */
+    const struct plot_tick *ticks; /* of x, or of y where `categories`; those that fit are shown */
+    size_t n_ticks;
+    const struct plot_row *rows; /* one a tick, where `categories`; or NULL */
+    const struct plot_line *lines;
+    size_t n_lines;
+    const struct plot_key *keys; /* of the legend; NULL: one a line, where there are two */
+    size_t n_keys;
+    const struct plot_mark *marks;
+    size_t n_marks;
+    double y_top;                 /* the value axis reaches at least there; 0: as the values need */
+    double band_low, band_high;   /* shaded, as a margin around 1; both 0: none */
+    double shown_low, shown_high; /* the value axis ends there, what lies beyond gets an arrow; 0 */
+    const char *watermark;        /* "simulated"; NULL: none */
+    const struct plot_matrix *matrix; /* a heat map: no line and no axis is drawn; or NULL */
+};
+
+/* The legend and both pictures. Ends of memory show in the pool. */
+void plot_write_html(struct pool *pool, const struct plot *plot, FILE *out);
+
+/* One picture: well-formed XML. */
+void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FILE *out);
+
+/* "10.2 to 25.3 over 64K to 1G, 24 points": what is said of a line where no picture can be; "" of a
+ * line without a value. */
+const char *plot_range_text(struct pool *pool, const struct plot *plot,
+                            const struct plot_line *line);
+
+/* What the picture shows, in words: the axes, and the range of each line. */
+const char *plot_description(struct pool *pool, const struct plot *plot);
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Axes of a chart: see plot_parts.h. */
+#include "harness/document/plot_parts.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "harness/document/utf8.h"
+
+/* Of the size of the font; DejaVu Sans is the widest font that a page is likely to get. */
+#define NARROW_GLYPH 0.42
+#define PLAIN_GLYPH  0.65
+#define WIDE_GLYPH   1.0
+#define RATIO_WIDE   4.0 /* ratios that far apart are shown as x2, and not in per cent */
+
+double scale_at(const struct scale *s, double value)
+{
+    double share = s->log ? log(value / s->low) / log(s->high / s->low)
+                          : (value - s->low) / (s->high - s->low);
+
+    return s->from + share * (s->to - s->from);
+}
+
+/* 1, 2 or 5 times a power of ten, at least this. */
+static double round_step(double least)
+{
+    double power = pow(10, floor(log10(least)));
+
+    for (int i = 1; i <= 5; i += i == 2 ? 3 : 1)
+        if (i * power >= least * (1 - 1e-9))
+            return i * power;
+    return 10 * power;
+}
+
+static void add_tick(struct scale_ticks *ticks, double at, const char *label)
+{
+    if (ticks->n == SCALE_TICKS_MAX)
+        return;
+    ticks->at[ticks->n] = at;
+    ticks->labels[ticks->n++] = label;
+}
+
+/* Values above 1e6 and below 1e-4 have an exponent: "2e7". */
+static const char *power_label(struct pool *pool, double value)
+{
+    double exponent = floor(log10(value) + 1e-9);
+
+    if (exponent > 5 || exponent < -4)
+        return pool_text(pool, "%.3ge%.0f", value / pow(10, exponent), exponent);
+    return pool_text(pool, "%g", value);
+}
+
+static const char *linear_label(struct pool *pool, double value, double step, bool ratio)
+{
+    int decimals = (int)fmax(0, -floor(log10(step) + 1e-9));
+
+    if (fabs(value) < step / 2)
+        return ratio ? "same" : "0";
+    if (ratio)
+        return pool_text(pool, "%+.*f %%", decimals, value);
+    if (fabs(value) >= 1e6)
+        return value < 0 ? pool_text(pool, "-%s", power_label(pool, -value))
+                         : power_label(pool, value);
+    return pool_text(pool, "%.*f", decimals, value);
+}
+
+static void linear_ticks(struct pool *pool, struct scale *s, size_t most, bool fixed,
+                         struct scale_ticks *ticks)
+{
+    double step = round_step((s->high - s->low) / (double)(most - 1)), first, last;
+
+    /* Going out to ticks may need one more: then the next step. */
+    while (!fixed && ceil(s->high / step - 1e-9) - floor(s->low / step + 1e-9) + 1 > (double)most)
+        step = round_step(step * 1.5);
+    if (!fixed) {
+        s->low = step * floor(s->low / step + 1e-9);
+        s->high = step * ceil(s->high / step - 1e-9);
+    }
+    first = ceil(s->low / step - 1e-9);
+    last = floor(s->high / step + 1e-9);
+    for (double i = first; i <= last; i++)
+        add_tick(ticks, i * step, linear_label(pool, i * step, step, false));
+}
+
+/* The ticks are round in per cent; the axis may be logarithmic. */
+static void ratio_ticks(struct pool *pool, struct scale *s, size_t most, bool fixed,
+                        struct scale_ticks *ticks)
+{
+    struct scale percent = {.low = 100 * (s->low - 1), .high = 100 * (s->high - 1)};
+    struct scale_ticks round = {.n = 0};
+    double step;
+
+    linear_ticks(pool, &percent, most, fixed || percent.low < -95, &round);
+    step = round.n > 1 ? round.at[1] - round.at[0] : 1;
+    for (size_t i = 0; i < round.n; i++)
+        if (round.at[i] > -99)
+            add_tick(ticks, 1 + round.at[i] / 100, linear_label(pool, round.at[i], step, true));
+    if (!fixed && percent.low > -99) {
+        s->low = 1 + percent.low / 100;
+        s->high = 1 + percent.high / 100;
+    }
+}
+
+/* The next value at or below (or above) that is 1, 2 or 5 times a power of ten; every: 1 means all
+ * three, else the powers alone. */
+static double log_neighbour(double value, bool up)
+{
+    static const double steps[] = {1, 2, 5, 10};
+    double power = pow(10, floor(log10(value) + 1e-9));
+
+    for (int i = 0; up && i < 4; i++)
+        if (steps[i] * power >= value * (1 - 1e-9))
+            return steps[i] * power;
+    for (int i = 3; !up && i >= 0; i--)
+        if (steps[i] * power <= value * (1 + 1e-9))
+            return steps[i] * power;
+    return value;
+}
+
+static void log_ticks(struct pool *pool, struct scale *s, size_t most, bool ratio, bool fixed,
+                      struct scale_ticks *ticks)
+{
+    static const double steps[] = {1, 2, 5};
+    double first, last, stride;
+
+    if (!fixed) {
+        s->low = log_neighbour(s->low, false);
+        s->high = log_neighbour(s->high, true);
+    }
+    first = floor(log10(s->low) + 1e-9);
+    last = floor(log10(s->high) + 1e-9);
+    stride = ceil((last - first + 1) / (double)most);
+    bool all = (last - first + 1) * 3 <= (double)most + 2;
+    for (double e = first; e <= last; e++)
+        for (int i = 0; i < (all ? 3 : 1); i++) {
+            double at = steps[i] * pow(10, e);
+            bool inside = at >= s->low * (1 - 1e-9) && at <= s->high * (1 + 1e-9);
+
+            if (inside && fmod(e - first, stride) == 0)
+                add_tick(ticks, at,
+                         !ratio                ? power_label(pool, at)
+                         : fabs(at - 1) < 1e-9 ? "same"
+                                               : pool_text(pool, "x%g", at));
+        }
+}
+
+void scale_ticks(struct pool *pool, struct scale *s, size_t most, bool ratio, bool fixed,
+                 struct scale_ticks *ticks)
+{
+    ticks->n = 0;
+    most = most < 3 ? 3 : most > SCALE_TICKS_MAX ? SCALE_TICKS_MAX : most;
+    if (ratio && s->high < RATIO_WIDE * s->low)
+        ratio_ticks(pool, s, most, fixed, ticks);
+    else if (s->log)
+        log_ticks(pool, s, most, ratio, fixed, ticks);
+    else
+        linear_ticks(pool, s, most, fixed, ticks);
+}
+
+static double glyph_width(const char *c, size_t n)
+{
+    if (n > 1)
+        return n > 2 ? WIDE_GLYPH : PLAIN_GLYPH;
+    return strchr(" ijlI.,:;'|!()[]/ft-r", *c) ? NARROW_GLYPH
+           : strchr("mwMW@%+=<>~#", *c)        ? WIDE_GLYPH
+           : *c >= 'A' && *c <= 'Z'            ? 0.78
+                                               : PLAIN_GLYPH;
+}
+
+double text_width(const char *text, double font)
+{
+    double width = 0;
+    size_t n, used;
+
+    for (; *text; text += used) {
+        const char *c = utf8_printable(text, &n, &used);
+
+        width += glyph_width(c, n);
+    }
+    return width * font;
+}
+
+const char *text_cut(struct pool *pool, const char *text, double font, double width)
+{
+    double room = width - text_width("...", font), at = 0;
+    const char *end = text;
+    size_t n, used;
+
+    if (text_width(text, font) <= width)
+        return text;
+    for (; *end; end += used) {
+        const char *c = utf8_printable(end, &n, &used);
+
+        at += glyph_width(c, n) * font;
+        if (at > room)
+            break;
+    }
+    return pool_text(pool, "%.*s...", (int)(end - text), text);
+}

@@ -11,7 +11,6 @@
 #include "core/units.h"
 #include "harness/check/check.h"
 #include "harness/compare/pairs.h"
-#include "harness/compare/pairs_sides.h"
 #include "harness/history/history_db.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"

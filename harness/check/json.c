@@ -8,7 +8,7 @@
 
 #include "core/build_info.h"
 #include "harness/check/check.h"
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 
 #define CHECK_JSON_SCHEMA 1
 

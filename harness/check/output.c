@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "harness/check/check.h"
+#include "harness/compare/compare.h"
 #include "harness/document/document.h"
 #include "harness/document/utf8.h"
 #include "harness/history/history_db.h"

@@ -13,8 +13,6 @@
 #include "core/exit_code.h"
 #include "core/option.h"
 #include "core/text.h"
-#include "harness/compare/text.h"
-#include "harness/compare/view.h"
 #include "harness/plan/only.h"
 #include "harness/report/report.h"
 

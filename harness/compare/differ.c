@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between the machines, the programs and the suites of two runs: see pairs.h. */
-#include "harness/compare/differ.h"
-
 #include <errno.h>
 #include <string.h>
 
+#include "harness/compare/pairs.h"
 #include "harness/report/show.h"
 
 /* ---- Was a run measured in the environment of others? See pairs.h ---- */

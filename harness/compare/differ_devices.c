@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What differs between two machines' devices, which are matched by what they are, not by their
- * address: see differ.h. */
+ * address: see pairs.h. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/compare/differ.h"
+#include "harness/compare/pairs.h"
 #include "harness/report/show.h"
 
 typedef const char *device_text_fn(struct pool *pool, const json_t *device); /* "" : not counted */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/build_info.h"
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 #include "harness/document/html.h"
 #include "harness/report/assets.h"
 #include "harness/report/show.h"

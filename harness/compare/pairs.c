@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/compare/pairs_sides.h"
 #include "harness/plan/only.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which runs may stand on which side: see pairs.h and pairs_sides.h. */
-#include "harness/compare/pairs_sides.h"
-
+/* Which runs may stand on which side: see pairs.h and pairs.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
@@ -13,6 +11,7 @@
 
 #include "core/row.h"
 #include "core/units.h"
+#include "harness/compare/pairs.h"
 
 /* ---- Which run folders a path means ---- */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The launches' values of a side, and why there are none: see pairs_sides.h. */
-#include "harness/compare/pairs_sides.h"
-
+/* The launches' values of a side, and why there are none: see pairs.h. */
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A comparison for a terminal: the verdict, a table by pipe, the forest, what differs, what is left
  * out. */
-#include "harness/compare/text.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "core/text.h"
+#include "harness/compare/compare.h"
 #include "harness/report/show.h"
 
 /* ---- Intervals in characters ---- */

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is shown of a comparison: see view.h. The sentences are in view_words.c. */
-#include "harness/compare/view.h"
-
+/* What is shown of a comparison: see compare.h. The sentences are in view_words.c. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/exit_code.h"
-#include "harness/compare/text.h"
+#include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/show.h"
 

@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/compare/text.h"
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 #include "harness/document/markdown_text.h"
 #include "harness/report/show.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sentences of a comparison: see view.h. */
+/* The sentences of a comparison: see compare.h. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "core/exit_code.h"
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 #include "harness/report/show.h"
 
 #define NAMES_MAX 4 /* runs of a side that are named */

@@ -13,8 +13,8 @@
 
 #include "core/exit_code.h"
 #include "harness/command.h"
+#include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
-#include "harness/compare/text.h"
 #include "harness/history/history_db.h"
 #include "harness/plan/only.h"
 

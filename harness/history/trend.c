@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
-#include "harness/compare/view.h"
 #include "harness/history/history.h"
 #include "harness/report/show.h"
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 
 #define SCENE_CASES 8
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What plumb compare says: order, counts, verdict, exit code and remarks. */
-#include "harness/compare/view.h"
+#include "harness/compare/compare.h"
 #include "tests/unit/compare_scene.h"
 
 static void orders_cases_by_loss_within_pipes(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* How plumb compare shows ratios: their figures, bars and axes. */
 #include "core/text.h"
-#include "harness/compare/text.h"
+#include "harness/compare/compare.h"
 #include "tests/unit/compare_scene.h"
 
 static void figures_do_not_hide_which_side_of_a_mark_an_end_is_on(void **state)

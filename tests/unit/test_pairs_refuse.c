@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of what is not held against each other, and of what is told to differ: paths, origins, outcomes. */
-#include "harness/compare/pairs_sides.h"
+#include "harness/compare/pairs.h"
 
 #include "tests/unit/pairs_scene.h"
 

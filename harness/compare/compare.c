@@ -171,7 +171,7 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 /* ---- plumb compare: the command ---- */
 
 struct options {
-    double margin;
+    double margin, steal;
     const char *only, *html, *markdown, *csv, *json;
     bool against, all, help;
 };
@@ -190,6 +190,12 @@ static const struct opt compare_table[] = {
      .def = "5%",
      .arg = "SHARE",
      .help = "largest loss or gain that is equivalent; default: that of the suite, or else"},
+    {.name = "steal",
+     .type = OPT_FRACTION,
+     .offset = AT(steal),
+     .def = "100%",
+     .arg = "SHARE",
+     .help = STEAL_HELP STEAL_NONE},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
@@ -199,12 +205,12 @@ static const struct opt compare_table[] = {
      .letter = 'a',
      .type = OPT_FLAG,
      .offset = AT(all),
-     .help = "also list equivalent cases, and all that were not compared"},
+     .help = "also list equivalent cases, all that were not compared, and how to read it"},
     {.name = "html",
      .type = OPT_STRING,
      .offset = AT(html),
      .arg = "FILE",
-     .help = "write one page: the table by component, the forest plot and the differences"},
+     .help = "write the same as one page, with all cases"},
     {.name = "markdown",
      .type = OPT_STRING,
      .offset = AT(markdown),
@@ -339,7 +345,7 @@ static int write_all(struct command *c, struct view *v)
     for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++)
         table = table && !(writers[i].path && !strcmp(writers[i].path, "-"));
     if (table)
-        view_print_text(stdout, v, o->all);
+        err = view_print_text(stdout, v, o->all);
     for (size_t i = 0; !err && i < sizeof(writers) / sizeof(*writers); i++)
         if (writers[i].path)
             err = write_file(c, v, &writers[i]);
@@ -373,6 +379,7 @@ static int compare(struct command *c)
     const struct opt_values *margin = opts_values(&c->o, "margin");
     const struct pairs_options options = {.margin = c->options.margin,
                                           .forced = margin && margin->given,
+                                          .steal_limit = steal_limit(c->options.steal),
                                           .only = c->only && *c->only ? c->only : NULL};
     const struct compare_sides *s = &c->sides;
     struct pairs pairs;
@@ -409,6 +416,10 @@ static int check_and_compare(struct command *c, size_t before)
                  "a margin of %g %% leaves nothing to decide: ask for more than 0 and less than "
                  "100, such as --margin 5%%",
                  100 * c->options.margin);
+        return fail(c, EXIT_USAGE);
+    }
+    if (!steal_is_share(c->options.steal)) {
+        snprintf(c->error, sizeof(c->error), "%s", STEAL_REFUSED);
         return fail(c, EXIT_USAGE);
     }
     err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
@@ -500,9 +511,11 @@ static void write_section(FILE *out, void *verdicts)
 static void write_line(FILE *out, void *verdicts)
 {
     struct view *v = &((struct verdicts *)verdicts)->view;
-    const struct text t = {.out = out, .v = v, .width = wrap_width(out)};
+    const struct document_terminal terminal = document_terminal_of(out);
+    struct document *d = document_new(v->pool);
 
-    text_wrapped(&t, 0, pool_text(v->pool, "against the baseline: %s: %s", v->name, v->verdict));
+    document_paragraph(d, pool_text(v->pool, "against the baseline: %s: %s", v->name, v->verdict));
+    document_write_terminal(d, &terminal, out);
 }
 
 int compare_report(const char *a, const char *b, const char *out, char *error, size_t len)

@@ -13,6 +13,7 @@
 #include <stdio.h>
 
 #include "harness/compare/pairs.h"
+#include "harness/document/document.h"
 
 /* Exit code: 0 equivalent or better, 1 worse, 2 usage or no run there, 3 inconclusive, 4 B failed
  * in cases that A has, a run was not measured to its end, or a file could not be written, 5 a run
@@ -77,19 +78,9 @@ struct view_left {
     enum pair_state state;
     bool failed_b;
     const char *reason; /* never "" */
+    const char *advice; /* the nearest case of the other side, and what to do; "" */
     const struct pair **pairs;
     size_t n;
-};
-
-/* Cases that are inconclusive for more than their spread, or seem to be decided and are not. */
-struct view_obstacle {
-    size_t n;
-    const char *text; /* "3 cases inconclusive for want of data: one launch a side ..." */
-};
-
-struct view_axis {
-    double low, high;               /* ratios at its ends */
-    double margin_low, margin_high; /* the band; NaN: cases have several margins */
 };
 
 struct view {
@@ -112,11 +103,10 @@ struct view {
     size_t n_pipes;
     struct view_left *left;
     size_t n_left;
-    struct view_obstacle obstacles[5];
+    const char *obstacles[6]; /* "3 cases undecided: one launch a side ..." */
     size_t n_obstacles;
     struct machine_difference *differences;
     size_t n_differences;
-    struct view_axis axis;
 };
 
 /* 0 or -ENOMEM. */
@@ -130,13 +120,22 @@ struct view_figures {
     const char *ratio;    /* "0.947" */
     const char *interval; /* "0.941 to 0.953" */
     const char *both;     /* "0.947 (0.941 to 0.953)" */
-    const char *name;     /* the verdict in a word: "worse", "incomplete" */
-    const char *verdict;  /* "worse", "worse, beyond" */
+    const char *verdict;  /* "worse", "likely worse" */
     const char *more;     /* "+7": further launches, or runs, a side */
     const char *smallest; /* "1.2 %": the smallest loss that would have been found */
 };
-/* Is it inconclusive with the whole interval past the margin: not proven over the whole suite? */
-bool view_is_beyond_alone(const struct pair *pair);
+
+/* What the verdict's word says beyond decision_name(): a code of the JSON. */
+enum view_word {
+    WORD_DECIDED,      /* worse, better, equivalent */
+    WORD_UNDECIDED,    /* "undecided" */
+    WORD_DISTURBED,    /* the time that others took can explain the difference */
+    WORD_LIKELY_WORSE, /* the whole interval is past the margin, and not proven over the suite */
+    WORD_LIKELY_BETTER
+};
+enum view_word view_word(const struct pair *pair);
+/* For people: "undecided" where the code is "inconclusive". */
+const char *decision_word(enum decision decision);
 struct view_figures view_figures(struct pool *pool, const struct pair *pair);
 
 /* The same text without what terminals obey. */
@@ -145,16 +144,25 @@ const char *view_printable(struct pool *pool, const char *text);
 const char *view_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 /* "not comparable: ..."; "B failed: the peer is gone" */
 const char *view_left_text(struct pool *pool, const struct view_left *left);
-const char *view_explain(struct view *v); /* how to read the table and the bars, a paragraph */
 
-/* 0 to 1 along the axis, not clipped. */
-double view_axis_at(const struct view_axis *axis, double ratio);
+/* ---- The comparison as a document (view_document.c) ---- */
 
-void view_print_text(FILE *out, struct view *v, bool all);
+enum view_for {
+    VIEW_TERMINAL, /* the first cases of a component */
+    VIEW_ALL,      /* all of them, and how to read it */
+    VIEW_PAGE,     /* all of them, the others folded */
+    VIEW_COMMENT   /* as a terminal: a comment on GitHub ends at 64 KiB */
+};
+struct document *view_document(struct view *v, enum view_for reader);
+/* all: the equivalent cases, too, and how to read it. 0, -EIO or -ENOMEM; so the others. */
+int view_print_text(FILE *out, struct view *v, bool all);
 int view_print_markdown(FILE *out, struct view *v);
 int view_print_html(FILE *out, struct view *v);
-void view_print_html_section(FILE *out,
-                             struct view *v); /* for a page that has the report's style */
+/* For a page that has the report's style. */
+int view_print_html_section(FILE *out, struct view *v);
+/* Of any document: the page around it. */
+int view_print_page(FILE *out, const char *title, const char *heading, const struct document *d);
+
 int view_print_csv(FILE *out, struct view *v);
 int view_print_json(FILE *out, struct view *v);
 
@@ -165,44 +173,13 @@ int words_make(struct view *v);
 
 /* The remarks alone: what to know before believing the verdict. 0 or -ENOMEM. */
 int words_remarks(struct view *v);
+/* "Memory, Copies and PCIe" */
+const char *words_list(struct pool *pool, const char *const *words, size_t n);
 
 /* "NUMA nodes: 2 against 1" */
 const char *words_difference(struct pool *pool, const struct machine_difference *difference);
 
 /* Is the pipe one of "Memory, GPU memory"? */
 bool words_has_pipe(const char *pipes, const char *pipe);
-
-/* ---- A comparison in characters, for a terminal and inside of Markdown ---- */
-
-struct text {
-    FILE *out;
-    struct view *v;
-    size_t width; /* of a line */
-    size_t most;  /* cases of a pipe; 0: as many as it has */
-    bool utf8;
-    bool all;    /* the equivalent cases, too */
-    bool causes; /* say under a pipe what may weigh on it */
-};
-
-/* A line a case that is not equivalent, by pipe. */
-void text_forest(const struct text *t);
-
-/* First line at `indent`, the following ones deeper. */
-void text_wrapped(const struct text *t, size_t indent, const char *text);
-
-/* ---- An interval drawn in characters, with the margin as a band behind it ---- */
-
-#define FOREST_COLUMNS_MAX 60
-#define FOREST_BYTES       (FOREST_COLUMNS_MAX * 4 + 1)
-
-/* Does this locale's encoding have more than ASCII: LC_ALL, LC_CTYPE, LANG, in their order? */
-bool forest_locale_is_utf8(void);
-
-/* The axis that all these cases are drawn on. */
-struct view_axis forest_axis(const struct view *v);
-
-/* `columns` characters. What lies outside of the axis is an arrow at its end. */
-const char *forest_bar(const struct view_axis *axis, const struct decide_case *c, size_t columns,
-                       bool utf8, char text[FOREST_BYTES]);
 
 #endif

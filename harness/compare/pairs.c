@@ -439,7 +439,8 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
 {
     struct pairing g = {.p = p, .options = options};
 
-    *p = (struct pairs){.roles = options->n_roles ? options->roles[0].runs : NULL};
+    *p = (struct pairs){.roles = options->n_roles ? options->roles[0].runs : NULL,
+                        .steal_limit = options->steal_limit};
     int err = load_runs(p, a, n_a, b, n_b, error, len);
     if (err)
         return err;

@@ -46,6 +46,16 @@ enum pair_state {
     PAIR_LEFT_OUT /* a figure beside the samples, which the launches of one side left out: nothing is lost */
 };
 
+/* What disturbed a side of a case, by its rows' typed columns: means over its launches. */
+struct disturbance {
+    size_t rows, noisy, throttled; /* measured; whose samples scatter; with throttled CPUs */
+    size_t quiet;                  /* with steal of DISTURB_STEAL at most, and no quota */
+    double steal_percent, quota_percent, gpu_percent; /* NaN: not known */
+    double taken; /* share of its CPU time that others, or a quota, took: 0.03; 0 of a GPU's work */
+    bool seen;    /* something besides scatter disturbed it */
+};
+#define DISTURB_STEAL 0.02
+
 struct pair {
     const struct report_bench *bench;
     const struct report_case *c;
@@ -64,6 +74,8 @@ struct pair {
         failed_b; /* a launch of B failed, was late or gave wrong data (not merely skipped or absent);
                       the case may be READY by the others */
     struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
+    struct disturbance noise_a, noise_b; /* by pairs_disturb() */
+    bool explained; /* a proven difference that the time taken can explain: it is inconclusive */
 };
 
 struct pairs {
@@ -72,6 +84,7 @@ struct pairs {
     bool in_turn;     /* each run of A was measured in turn with one of B (plumb run --against) */
     struct pair *all; /* n that were asked for, in the order of the suite; behind them the others */
     size_t n, n_all;  /* what is decided is decided over all of them */
+    double steal_limit; /* of its options */
     struct decide_overall overall;
     const struct pairs_role
         *roles; /* of A's runs in most cases, as asked for; NULL: all are LEVEL */
@@ -138,6 +151,13 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first);
 /* Decides again, after something of the pairs' `decide` was set (best_of, a margin): pairs_load()
  * has done so with its options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);
+
+/* Measures the disturbance of both sides of each case, in launches that are not left out. A
+ * difference is made inconclusive where it would not exclude "no change" any more, were the time
+ * given back that others took from either side. For compare, not for gates. 0 or -ENOMEM. */
+int pairs_disturb(struct pairs *p);
+/* "steal 8.1 %, noisy in 2 of 5"; "": nothing was seen. */
+const char *disturbance_text(struct pool *pool, const struct disturbance *d);
 
 /* What differs between the machines, the programs and the suites of the two sides, or among the
  * runs of one: "virtualisation: bare metal against KVM guest". All lives in the report's pool. */

@@ -2,6 +2,7 @@
 /* What is shown of a comparison: see compare.h. The sentences are in view_words.c. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,10 +145,75 @@ static void add_left(struct view *v, const struct pair **at)
         *last = (struct view_left){.state = pair->state,
                                    .failed_b = left_rank(pair) == 0,
                                    .reason = *pair->reason ? pair->reason : "no reason is given",
+                                   .advice = "",
                                    .pairs = at};
     }
     last->n++;
     v->n_failed_b += last->failed_b;
+}
+
+static bool lacks(const struct pair *pair)
+{
+    return !pair->failed_b && (pair->state == PAIR_LOST_A || pair->state == PAIR_LOST_B);
+}
+
+static size_t count_other_params(const struct pair *a, const struct pair *b, size_t *one)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < a->bench->n_params; i++)
+        if (!a->bench->follows[i] && strcmp(a->c->params[i], b->c->params[i]) != 0) {
+            *one = i;
+            n++;
+        }
+    return n;
+}
+
+/* The case that the other side has in its place: the one that differs in the fewest parameters. */
+static const struct pair *nearest_of(const struct view *v, const struct pair *pair, size_t *param)
+{
+    const struct pair *found = NULL;
+    size_t fewest = SIZE_MAX, one = 0;
+
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *other = &v->p->all[i];
+
+        if (!lacks(other) || other->state == pair->state || other->bench != pair->bench ||
+            strcmp(other->c->metric, pair->c->metric) != 0)
+            continue;
+        size_t n = count_other_params(pair, other, &one);
+        if (n < fewest) {
+            fewest = n;
+            found = other;
+            *param = one;
+        }
+    }
+    return fewest == 1 ? found : NULL;
+}
+
+/* What to do, so that a case that one side has is there on both. */
+static const char *advice_of(struct view *v, const struct pair *pair)
+{
+    size_t i = 0;
+    const struct pair *other =
+        lacks(pair) && pair->bench && pair->c->params ? nearest_of(v, pair, &i) : NULL;
+
+    if (!other)
+        return "";
+    const struct report_bench *b = pair->bench;
+    const char *name = b->params[i], *own = pair->c->params[i], *its = other->c->params[i];
+    char side = pair->state == PAIR_LOST_A ? 'A' : 'B';
+
+    if (!*own || !*its)
+        return pool_text(v->pool,
+                         "'%s' is new in one of the two versions: measure both sides with "
+                         "one version",
+                         name);
+    return pool_text(v->pool,
+                     "Nearest: %c has it with %s %s in place of %s. Measure one %s on both sides: "
+                     "plumb run SUITE with %s: %s",
+                     side, name, show_param(v->pool, b, i, its), show_param(v->pool, b, i, own),
+                     name, name, show_param(v->pool, b, i, its));
 }
 
 static int fill_left(struct view *v)
@@ -165,6 +231,8 @@ static int fill_left(struct view *v)
     for (size_t i = 0; i < n; i++)
         add_left(v, &left[i]);
     qsort(v->left, v->n_left, sizeof(*v->left), by_first); /* no order hangs on a sentence */
+    for (size_t i = 0; i < v->n_left; i++)
+        v->left[i].advice = advice_of(v, v->left[i].pairs[0]);
     return 0;
 }
 
@@ -214,7 +282,9 @@ int view_make(struct pairs *p, struct view *v)
     int err;
 
     *v = (struct view){.p = p, .pool = &p->report.pool};
-    err = fill_pipes(v);
+    err = pairs_disturb(p);
+    if (!err)
+        err = fill_pipes(v);
     if (!err)
         err = fill_left(v);
     if (err)
@@ -231,7 +301,6 @@ int view_make(struct pairs *p, struct view *v)
         v->n_thinned += is_ready(&p->all[i]) && p->all[i].failed_b;
     }
     find_margin(v);
-    v->axis = forest_axis(v);
     err = words_make(v);
     return err ? err : v->pool->failed ? -ENOMEM : 0;
 }
@@ -243,11 +312,6 @@ int view_exit(const struct view *v)
     if (v->n_failed_b || v->n_lacking || v->n_thinned || v->n_unfinished)
         return EXIT_INCOMPLETE;
     return v->p->overall.decision == DECISION_INCONCLUSIVE ? EXIT_UNDECIDED : EXIT_GOOD;
-}
-
-double view_axis_at(const struct view_axis *axis, double ratio)
-{
-    return log(ratio / axis->low) / log(axis->high / axis->low);
 }
 
 /* ---- What holds of one case, as texts ---- */
@@ -321,10 +385,33 @@ static const char *number(struct pool *pool, double value, int decimals)
                                         : document_number(pool, value);
 }
 
-bool view_is_beyond_alone(const struct pair *pair)
+const char *decision_word(enum decision decision)
 {
-    return pair->decide.decision == DECISION_INCONCLUSIVE && pair->decide.beyond &&
-           pair->decide.obstacle == OBSTACLE_NONE;
+    return decision == DECISION_INCONCLUSIVE ? "undecided" : decision_name(decision);
+}
+
+enum view_word view_word(const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+
+    if (c->decision != DECISION_INCONCLUSIVE)
+        return WORD_DECIDED;
+    if (pair->explained)
+        return WORD_DISTURBED;
+    if (!c->beyond || c->obstacle != OBSTACLE_NONE)
+        return WORD_UNDECIDED;
+    return c->ratio < 1 ? WORD_LIKELY_WORSE : WORD_LIKELY_BETTER;
+}
+
+static const char *word_text(const struct pair *pair)
+{
+    static const char *const words[] = {[WORD_UNDECIDED] = "undecided",
+                                        [WORD_DISTURBED] = "undecided: disturbed",
+                                        [WORD_LIKELY_WORSE] = "likely worse",
+                                        [WORD_LIKELY_BETTER] = "likely better"};
+    enum view_word word = view_word(pair);
+
+    return word == WORD_DECIDED ? decision_name(pair->decide.decision) : words[word];
 }
 
 struct view_figures view_figures(struct pool *pool, const struct pair *pair)
@@ -333,7 +420,7 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
     int decimals = decimals_of(c);
     struct view_figures f = {.ratio = number(pool, c->ratio, decimals),
                              .interval = "",
-                             .verdict = decision_name(c->decision),
+                             .verdict = word_text(pair),
                              .more = "",
                              .smallest = smallest_text(pool, c->smallest)};
 
@@ -343,10 +430,6 @@ struct view_figures view_figures(struct pool *pool, const struct pair *pair)
     f.both = !*f.ratio     ? "no ratio"
              : *f.interval ? pool_text(pool, "%s (%s)", f.ratio, f.interval)
                            : pool_text(pool, "%s (no interval)", f.ratio);
-    if (c->beyond && c->decision != DECISION_INCONCLUSIVE)
-        f.verdict = pool_text(pool, "%s, beyond", f.verdict);
-    else if (view_is_beyond_alone(pair))
-        f.verdict = pool_text(pool, "%s, beyond by itself", f.verdict);
     if (c->decision == DECISION_INCONCLUSIVE && c->more_launches)
         f.more = pool_text(pool, "+%zu", c->more_launches);
     return f;
@@ -356,21 +439,6 @@ const char *view_left_text(struct pool *pool, const struct view_left *left)
 {
     return pool_text(pool, "%s%s", left->state == PAIR_REFUSED ? "not comparable: " : "",
                      left->reason);
-}
-
-const char *view_explain(struct view *v)
-{
-    bool runs = v->p->overall.by_runs;
-
-    return pool_text(
-        v->pool,
-        "The ratio is B / A, or A / B if lower is better: below 1, B has lost. Its 95 %% interval "
-        "follows. Equivalent: the whole interval is within the margin. Worse, better: a difference "
-        "is proven over the whole suite, and is not within the margin; beyond: the whole interval "
-        "is outside the margin. Inconclusive: none of these; it does not mean alike. \"More\": "
-        "the number of further %s a side that would decide, if nothing else changes. "
-        "\"Detectable\": the smallest loss that this data would have proven in four of five tries.",
-        runs ? "runs (or launches, where there is one run)" : "launches");
 }
 
 /* ---- What to know before believing a comparison ---- */
@@ -499,10 +567,9 @@ int words_remarks(struct view *v)
     if (v->p->in_turn && v->n_ready)
         remark(v, in_turn_text(v, &turns));
     if (v->p->n_a == 1 && v->p->n_b == 1 && v->n_ready && (turns.n_alone || !turns.n_paired))
-        remark(v, "one run a side: what differs between two moments of one machine (a boot, "
-                  "neighbours, temperature) is in no interval here; several runs a side would tell "
-                  "it (plumb compare A1 A2 --against B1 B2), or both measured in turn (plumb run "
-                  "--against)");
+        remark(v, "one run a side: the intervals do not hold how two moments of one machine differ "
+                  "(boot, neighbours, temperature). Several runs a side do (plumb compare A1 A2 "
+                  "--against B1 B2), and so does plumb run --against");
     if (*unused && v->n_ready)
         remark(v, unused);
     if (turns.alone_by_runs)

@@ -1,136 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as Markdown, CSV and JSON. */
+/* A comparison as CSV and JSON. */
 #include <errno.h>
 #include <math.h>
 #include <string.h>
 
 #include "harness/compare/compare.h"
-#include "harness/document/markdown_text.h"
-#include "harness/report/show.h"
-
-/* ---- A comparison as Markdown that GitHub renders. What comes from files is escaped. ---- */
-
-#define BLOCK_WIDTH 110 /* columns of a code block that GitHub shows without a scroll bar */
-#define CASES_MOST  20  /* of a pipe: a comment on GitHub ends at 64 KiB */
-#define NAMED_MAX   10
-
-static void put_cell(FILE *out, const char *text)
-{
-    fputs(" | ", out);
-    markdown_text(out, text);
-}
-
-static void print_head(FILE *out, struct view *v)
-{
-    fprintf(out, "## %s: ", v->name);
-    markdown_text(out, v->verdict);
-    fputs("\n\nRests on ", out);
-    markdown_text(out, v->basis);
-    fputs(".\n\n- A: ", out);
-    markdown_text(out, v->a);
-    fputs("\n- B: ", out);
-    markdown_text(out, v->b);
-    fputc('\n', out);
-    for (size_t i = 0; i < v->n_remarks; i++) {
-        fputs("\n> ", out);
-        markdown_text(out, v->remarks[i]);
-        fputc('\n', out);
-    }
-}
-
-static void print_pipes(FILE *out, struct view *v)
-{
-    if (!v->n_pipes)
-        return;
-    fputs("\n| pipe | cases | worse | inconclusive | better | equivalent | worst: B / A (95 %) | "
-          "verdict | case |\n|---|---:|---:|---:|---:|---:|---|---|---|\n",
-          out);
-    for (size_t i = 0; i < v->n_pipes; i++) {
-        const struct view_pipe *pipe = &v->pipes[i];
-        struct view_figures f = {.both = "", .verdict = ""};
-
-        if (pipe->worst)
-            f = view_figures(v->pool, pipe->worst);
-        fputs("| ", out);
-        markdown_text(out, pipe->name);
-        fprintf(out, " | %zu | %zu | %zu | %zu | %zu", pipe->n, pipe->counts[DECISION_WORSE],
-                pipe->counts[DECISION_INCONCLUSIVE], pipe->counts[DECISION_BETTER],
-                pipe->counts[DECISION_EQUIVALENT]);
-        put_cell(out, f.both);
-        put_cell(out, f.verdict);
-        put_cell(out, pipe->worst ? pipe->worst->label : "");
-        fputs(" |\n", out);
-    }
-}
-
-/* As wide a fence as the longest row of backticks inside could ask for: labels come from files. */
-static void print_forest(FILE *out, struct view *v)
-{
-    const struct text t = {
-        .out = out, .v = v, .width = BLOCK_WIDTH, .most = CASES_MOST, .utf8 = true, .causes = true};
-
-    if (!v->n_ready)
-        return;
-    fputs("\n~~~~~~~~~~text", out);
-    text_forest(&t);
-    fputs("~~~~~~~~~~\n", out);
-}
-
-static void print_differences(FILE *out, const struct view *v)
-{
-    if (!v->n_differences)
-        return;
-    fputs("\n### What differs between the two sides\n\n| what | A | B | may weigh on |\n"
-          "|---|---|---|---|\n",
-          out);
-    for (size_t i = 0; i < v->n_differences; i++) {
-        const struct machine_difference *d = &v->differences[i];
-
-        fputs("| ", out);
-        markdown_text(out, d->what);
-        put_cell(out, *d->a ? d->a : "not known");
-        put_cell(out, *d->b ? d->b : "not known");
-        put_cell(out, *d->pipes ? d->pipes : "all");
-        fputs(" |\n", out);
-    }
-}
-
-static void print_left(FILE *out, struct view *v)
-{
-    if (v->n_left)
-        fputs("\n### Not compared\n\n", out);
-    for (size_t i = 0; i < v->n_left; i++) {
-        const struct view_left *left = &v->left[i];
-
-        fprintf(out, "- **%s**: ", show_count(v->pool, left->n, "case"));
-        markdown_text(out, view_left_text(v->pool, left));
-        fputc('\n', out);
-        for (size_t k = 0; k < left->n && k < NAMED_MAX; k++) {
-            fputs("  - ", out);
-            markdown_text(out, left->pairs[k]->label);
-            fputc('\n', out);
-        }
-        if (left->n > NAMED_MAX)
-            fprintf(out, "  - and %zu more\n", left->n - NAMED_MAX);
-    }
-}
-
-int view_print_markdown(FILE *out, struct view *v)
-{
-    print_head(out, v);
-    print_pipes(out, v);
-    print_forest(out, v);
-    for (size_t i = 0; i < v->n_obstacles; i++) {
-        fputc('\n', out);
-        markdown_text(out, v->obstacles[i].text);
-        fputc('\n', out);
-    }
-    print_differences(out, v);
-    print_left(out, v);
-    if (v->n_ready)
-        fprintf(out, "\n<sub>%s</sub>\n", view_explain(v));
-    return ferror(out) ? -EIO : 0;
-}
 
 /* A comparison as CSV: a line a case, whatever became of it; an empty cell is what cannot be
  * told. */
@@ -138,7 +12,7 @@ int view_print_markdown(FILE *out, struct view *v)
 static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
     "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
-    "reason,differs,by_pairs\n";
+    "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken\n";
 
 static void put_text(FILE *out, const char *text)
 {
@@ -195,6 +69,26 @@ static void put_decision(FILE *out, const struct pair *pair)
     put_number(out, c->smallest);
 }
 
+static const char *word_code(const struct pair *pair)
+{
+    static const char *const codes[] = {[WORD_UNDECIDED] = "undecided",
+                                        [WORD_DISTURBED] = "disturbed",
+                                        [WORD_LIKELY_WORSE] = "likely-worse",
+                                        [WORD_LIKELY_BETTER] = "likely-better"};
+    enum view_word word = view_word(pair);
+
+    return word == WORD_DECIDED ? decision_name(pair->decide.decision) : codes[word];
+}
+
+static void put_disturbance(FILE *out, const struct pair *pair)
+{
+    fprintf(out, ",%s,%s", pair->decide.by_pairs ? "yes" : "no", word_code(pair));
+    put_number(out, pair->noise_a.steal_percent);
+    put_number(out, pair->noise_b.steal_percent);
+    put_number(out, pair->noise_a.taken);
+    put_number(out, pair->noise_b.taken);
+}
+
 static const char *state_name(const struct pair *pair)
 {
     static const char *const names[] = {[PAIR_READY] = "compared",
@@ -227,17 +121,18 @@ int view_print_csv(FILE *out, struct view *v)
         put_text(out, pair->reason);
         fputc(',', out);
         put_text(out, pair->differs);
-        fprintf(out, ",%s\n",
-                pair->state != PAIR_READY ? ""
-                : pair->decide.by_pairs   ? "yes"
-                                          : "no");
+        if (pair->state == PAIR_READY)
+            put_disturbance(out, pair);
+        else
+            fputs(",,,,,", out);
+        fputc('\n', out);
     }
     return ferror(out) ? -EIO : 0;
 }
 
 /* ---- A comparison as JSON: null is what cannot be told ---- */
 
-#define JSON_SCHEMA 1
+#define JSON_SCHEMA 2
 
 static json_t *number(double value)
 {
@@ -291,6 +186,14 @@ static json_t *values_json(const struct decide_side *side)
     return runs;
 }
 
+static json_t *disturbance_json(const struct disturbance *d)
+{
+    return json_pack("{s:I, s:I, s:I, s:o, s:o, s:o, s:o}", "rows", (json_int_t)d->rows, "noisy",
+                     (json_int_t)d->noisy, "throttled", (json_int_t)d->throttled, "steal_percent",
+                     number(d->steal_percent), "quota_percent", number(d->quota_percent),
+                     "gpu_throttled_percent", number(d->gpu_percent), "taken", number(d->taken));
+}
+
 static void add_decision(struct view *v, json_t *o, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
@@ -321,6 +224,9 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
     json_object_set_new(o, "a_launches", values_json(&c->a));
     json_object_set_new(o, "b_launches", values_json(&c->b));
     json_object_set_new(o, "differs", text(v, pair->differs));
+    json_object_set_new(o, "word", json_string(word_code(pair)));
+    json_object_set_new(o, "a_disturbance", disturbance_json(&pair->noise_a));
+    json_object_set_new(o, "b_disturbance", disturbance_json(&pair->noise_b));
 }
 
 static json_t *case_json(struct view *v, const struct pair *pair)

@@ -2,6 +2,7 @@
 /* The sentences of a comparison: see compare.h. */
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "core/exit_code.h"
@@ -102,93 +103,135 @@ static const char *margin_text(struct view *v)
     return isnan(v->margin) ? "its margin" : view_percent(v->pool, v->margin);
 }
 
-static const struct pair *extreme(const struct view *v, enum decision decision)
+const char *words_list(struct pool *pool, const char *const *words, size_t n)
 {
-    const struct pair *found = NULL;
+    size_t named = n > NAMES_MAX + 1 ? NAMES_MAX : n; /* never "and 1 more" */
+    const char *text = "";
 
-    for (size_t i = 0; i < v->n_pipes; i++)
-        for (size_t k = 0; k < v->pipes[i].n; k++) {
-            const struct pair *pair = v->pipes[i].pairs[k];
-            double ratio = pair->decide.ratio;
-
-            if (pair->decide.decision != decision || isnan(ratio))
-                continue;
-            if (!found || (decision == DECISION_BETTER ? ratio > found->decide.ratio
-                                                       : ratio < found->decide.ratio))
-                found = pair;
-        }
-    return found;
+    for (size_t i = 0; i < named; i++)
+        text = pool_text(pool, "%s%s%s", text,
+                         !i                         ? ""
+                         : i + 1 == n && named == n ? " and "
+                                                    : ", ",
+                         words[i]);
+    return named < n ? pool_text(pool, "%s and %zu more", text, n - named) : text;
 }
 
-static const char *of_cases(struct view *v, size_t n)
+/* What becomes of a component in the sentence: the order is that of the sentence. */
+enum fate { FATE_WORSE, FATE_MIXED, FATE_BETTER, FATE_EQUIVALENT, FATE_UNDECIDED, FATES };
+
+static enum fate fate_of(const struct view_pipe *pipe)
 {
-    return v->n_ready == 1 ? "the one case" : pool_text(v->pool, "%zu of %zu cases", n, v->n_ready);
+    bool worse = pipe->counts[DECISION_WORSE], better = pipe->counts[DECISION_BETTER];
+
+    return worse && better                           ? FATE_MIXED
+           : worse                                   ? FATE_WORSE
+           : better                                  ? FATE_BETTER
+           : pipe->counts[DECISION_INCONCLUSIVE] > 0 ? FATE_UNDECIDED
+                                                     : FATE_EQUIVALENT;
 }
 
-/* ", the most 'triad' at 0.947 of A (95 % interval 0.941 to 0.953)" */
-static const char *most_text(struct view *v, enum decision decision, size_t n)
+/* "0.792 to 0.921 times A in 3 of 14 cases": of those decided so, from the lowest to the highest end
+ * of an interval. */
+static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision)
 {
-    const struct pair *pair = extreme(v, decision);
-    struct view_figures f;
+    double low = INFINITY, high = 0;
+    size_t n = pipe->counts[decision];
 
-    if (!pair)
+    for (size_t i = 0; i < pipe->n; i++) {
+        const struct decide_case *c = &pipe->pairs[i]->decide;
+
+        if (c->decision != decision)
+            continue;
+        low = fmin(low, c->low);
+        high = fmax(high, c->high);
+    }
+    const char *range = low > high ? "" : pool_text(v->pool, "%.3g to %.3g times A", low, high);
+
+    return n == pipe->n ? range
+                        : pool_text(v->pool, "%s%sin %zu of %zu cases", range, *range ? " " : "", n,
+                                    pipe->n);
+}
+
+static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate)
+{
+    switch (fate) {
+    case FATE_WORSE:
+    case FATE_BETTER:
+        return pool_text(v->pool, "%s (%s)", pipe->name,
+                         range_of(v, pipe, fate == FATE_WORSE ? DECISION_WORSE : DECISION_BETTER));
+    case FATE_MIXED:
+        return pool_text(v->pool, "%s (%zu worse, %zu better)", pipe->name,
+                         pipe->counts[DECISION_WORSE], pipe->counts[DECISION_BETTER]);
+    default:
+        return pipe->name;
+    }
+}
+
+/* "worse in Memory (0.79 to 0.92 times A in 3 of 14 cases)"; "" where no component is of this fate.
+ */
+static const char *fate_text(struct view *v, enum fate fate)
+{
+    static const char *const words[FATES] = {"worse in", "mixed in", "better in", "equivalent in",
+                                             "undecided in"};
+    const char **names = pool_alloc(v->pool, v->n_pipes + 1, sizeof(*names));
+    size_t n = 0;
+
+    for (size_t i = 0; names && i < v->n_pipes; i++)
+        if (fate_of(&v->pipes[i]) == fate)
+            names[n++] = component_text(v, &v->pipes[i], fate);
+    if (!n)
         return "";
-    f = view_figures(v->pool, pair);
-    return pool_text(v->pool, "%s '%s' at %s of A (95 %% interval %s)", n > 1 ? ", the most" : ":",
-                     pair->label, f.ratio, f.interval);
+    if (n == v->n_pipes && n > 1 && fate == FATE_EQUIVALENT)
+        return pool_text(v->pool, "equivalent in all %zu components", n);
+    return pool_text(v->pool, "%s %s", words[fate], words_list(v->pool, names, n));
 }
 
-static const char *worse_text(struct view *v)
+/* ": 3 more launches a side would decide": all the undecided cases of the whole comparison. */
+static const char *more_text(struct view *v)
 {
-    const struct decide_overall *o = &v->p->overall;
-    const char *text =
-        pool_text(v->pool, "%s is worse than %s: %s %s worse%s", side_name(v, 'B'),
-                  side_name(v, 'A'), of_cases(v, o->n_worse), o->n_worse == 1 ? "is" : "are",
-                  most_text(v, DECISION_WORSE, o->n_worse));
+    size_t most = 0, unknown = 0, by_runs = 0;
 
-    if (o->n_better)
-        text = pool_text(v->pool, "%s; %zu are better", text, o->n_better);
-    if (o->n_inconclusive)
-        text = pool_text(v->pool, "%s; %zu inconclusive", text, o->n_inconclusive);
-    return text;
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+
+        if (pair->state != PAIR_READY || pair->decide.decision != DECISION_INCONCLUSIVE)
+            continue;
+        most = pair->decide.more_launches > most ? pair->decide.more_launches : most;
+        unknown += pair->explained || !pair->decide.more_launches;
+        by_runs += pair->decide.by_runs;
+    }
+    if (!most)
+        return "";
+    return pool_text(
+        v->pool, "; %zu more %s%s a side would decide%s", most, by_runs ? "run" : "launch",
+        most == 1 ? ""
+        : by_runs ? "s"
+                  : "es",
+        unknown ? pool_text(v->pool, ", but for %s", show_count(v->pool, unknown, "case")) : "");
 }
 
-static const char *undecided_text(struct view *v)
+/* Who wins where, by how much, and what cannot be told. */
+static const char *who_wins(struct view *v)
 {
-    const struct decide_overall *o = &v->p->overall;
-    const char *text;
+    const char *text = "";
 
+    for (enum fate fate = 0; fate < FATES; fate++)
+        text = show_joined(v->pool, text, fate_text(v, fate));
+    return pool_text(v->pool, "%s against %s: %s%s", side_name(v, 'B'), side_name(v, 'A'), text,
+                     more_text(v));
+}
+
+static const char *decided_text(struct view *v)
+{
     if (!v->n_ready)
         return "nothing could be decided: no case of A could be paired with one of B";
-    if (!o->n_judged)
+    if (!v->p->overall.n_judged)
         return pool_text(v->pool,
                          "nothing could be decided: none of %s has a value and a spread on both "
                          "sides",
                          show_count(v->pool, v->n_ready, "case"));
-    text = pool_text(v->pool, "undecided whether %s is as good as %s: no case is worse, but %s %s",
-                     side_name(v, 'B'), side_name(v, 'A'), of_cases(v, o->n_inconclusive),
-                     o->n_inconclusive == 1 ? "is inconclusive" : "are inconclusive");
-    if (o->n_better)
-        text = pool_text(v->pool, "%s; %zu are better", text, o->n_better);
-    return text;
-}
-
-static const char *good_text(struct view *v)
-{
-    const struct decide_overall *o = &v->p->overall;
-    const char *b = side_name(v, 'B'), *a = side_name(v, 'A');
-
-    if (o->n_better)
-        return pool_text(v->pool, "%s is better than %s: %s %s better%s%s", b, a,
-                         of_cases(v, o->n_better), o->n_better == 1 ? "is" : "are",
-                         most_text(v, DECISION_BETTER, o->n_better),
-                         o->n_equivalent ? pool_text(v->pool, "; %zu are equivalent within %s",
-                                                     o->n_equivalent, margin_text(v))
-                                         : "");
-    return pool_text(v->pool, "%s is equivalent to %s: %s within %s, with the whole interval", b, a,
-                     v->n_ready == 1 ? "the one case lies"
-                                     : pool_text(v->pool, "all %zu cases lie", v->n_ready),
-                     margin_text(v));
+    return who_wins(v);
 }
 
 /* "the run of B is 'interrupted'" */
@@ -222,14 +265,11 @@ static const char *missing_text(struct view *v)
 
 static const char *verdict_text(struct view *v)
 {
-    const struct decide_overall *o = &v->p->overall;
     size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking;
-    const char *text = o->decision == DECISION_WORSE          ? worse_text(v)
-                       : o->decision == DECISION_INCONCLUSIVE ? undecided_text(v)
-                                                              : good_text(v);
+    const char *text = decided_text(v);
 
     if (view_exit(v) == EXIT_INCOMPLETE)
-        text = pool_text(v->pool, "incomplete: %s; of %s: %s", missing_text(v),
+        text = pool_text(v->pool, "%s; of %s: %s", missing_text(v),
                          v->n_unfinished ? "what is there" : "the others", text);
     else if (*missing_text(v))
         text = pool_text(v->pool, "%s; %s", text, missing_text(v));
@@ -305,34 +345,68 @@ static void count_obstacles(struct view *v)
             n += v->p->all[i].state == PAIR_READY && v->p->all[i].decide.obstacle == kind;
         if (n)
             v->obstacles[v->n_obstacles++] =
-                (struct view_obstacle){n, pool_text(v->pool, "%s inconclusive for want of data: %s",
-                                                    show_count(v->pool, n, "case"), texts[kind])};
+                pool_text(v->pool, "%s undecided: %s", show_count(v->pool, n, "case"), texts[kind]);
     }
 }
 
 /* Its interval alone would be read as a verdict. */
-static void explain_beyond(struct view *v)
+static void explain_likely(struct view *v)
 {
     const struct pair *first = NULL;
     size_t n = 0;
 
     for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
+        bool likely = pair->state == PAIR_READY && (view_word(pair) == WORD_LIKELY_WORSE ||
+                                                    view_word(pair) == WORD_LIKELY_BETTER);
 
-        if (pair->state != PAIR_READY || !view_is_beyond_alone(pair))
+        first = likely && !first ? pair : first;
+        n += likely;
+    }
+    if (n)
+        v->obstacles[v->n_obstacles++] =
+            pool_text(v->pool,
+                      "%s likely different, not proven yet%s'%s': among %s, chance alone makes one "
+                      "such interval likely",
+                      show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
+                      show_count(v->pool, v->p->overall.n_judged, "case"));
+}
+
+/* What both sides had of it in the cases that it explains. */
+static void explain_disturbed(struct view *v)
+{
+    size_t n = 0, quiet = SIZE_MAX, rows = 0;
+    const struct pair *first = NULL;
+
+    for (size_t i = 0; i < v->p->n; i++) {
+        const struct pair *pair = &v->p->all[i];
+        const struct disturbance *d =
+            pair->noise_b.taken > pair->noise_a.taken ? &pair->noise_b : &pair->noise_a;
+
+        if (!pair->explained)
             continue;
         first = first ? first : pair;
         n++;
+        rows = d->quiet < quiet ? d->rows : rows;
+        quiet = d->quiet < quiet ? d->quiet : quiet;
     }
-    if (n)
-        v->obstacles[v->n_obstacles++] = (struct view_obstacle){
-            n, pool_text(
-                   v->pool,
-                   "%s inconclusive though beyond the margin by itself%s'%s': a difference shows "
-                   "there, but is not proven over the whole suite of %s, where chance has as "
-                   "many tries",
-                   show_count(v->pool, n, "case"), n > 1 ? ", such as " : ", ", first->label,
-                   show_count(v->pool, v->p->overall.n_judged, "case"))};
+    if (!n)
+        return;
+    const char *advice =
+        quiet >= DECIDE_FEW_LAUNCHES ? "--steal 2% compares without the disturbed launches"
+        : quiet                      ? pool_text(
+                                           v->pool,
+                                           "%zu more launches at this rate would leave 5 undisturbed ones (--steal 2%%)",
+                                           ((DECIDE_FEW_LAUNCHES - quiet) * rows + quiet - 1) / quiet)
+                : "measure again on a quiet machine, for no launch was undisturbed";
+    v->obstacles[v->n_obstacles++] =
+        pool_text(v->pool,
+                  "%s undecided: the time that others took of the CPU can explain the "
+                  "difference%s'%s' (%s of "
+                  "A, %s of B); a real loss of that size would not show: %s",
+                  show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
+                  document_percent(v->pool, 100 * first->noise_a.taken),
+                  document_percent(v->pool, 100 * first->noise_b.taken), advice);
 }
 
 int words_make(struct view *v)
@@ -342,10 +416,11 @@ int words_make(struct view *v)
     v->name_a = view_printable(v->pool, short_name(v, 0, v->p->n_a));
     v->name_b = view_printable(v->pool, short_name(v, v->p->n_a, v->p->n_b));
     v->name =
-        view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_name(v->p->overall.decision);
+        view_exit(v) == EXIT_INCOMPLETE ? "incomplete" : decision_word(v->p->overall.decision);
     v->verdict = view_printable(v->pool, verdict_text(v));
     v->basis = basis_text(v);
     count_obstacles(v);
-    explain_beyond(v);
+    explain_likely(v);
+    explain_disturbed(v);
     return words_remarks(v);
 }

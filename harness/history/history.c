@@ -467,7 +467,7 @@ static int show(const struct options *o, const struct trends *t, char *error, si
         if (err)
             snprintf(error, len, "cannot print the history: %s", strerror(-err));
     } else if (!is_stdout(o->csv)) {
-        trends_print(stdout, t, o->all, forest_locale_is_utf8());
+        trends_print(stdout, t, o->all, document_terminal_of(stdout).utf8);
         history_print_accepted(stdout, t->history);
     }
     if (!err && o->csv)

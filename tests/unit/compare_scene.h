@@ -122,14 +122,12 @@ static inline char *printed(int (*print)(FILE *out, struct view *v), struct scen
 
 static inline int print_text(FILE *out, struct view *v)
 {
-    view_print_text(out, v, false);
-    return 0;
+    return view_print_text(out, v, false);
 }
 
 static inline int print_all(FILE *out, struct view *v)
 {
-    view_print_text(out, v, true);
-    return 0;
+    return view_print_text(out, v, true);
 }
 
 #endif

@@ -66,10 +66,10 @@ static void names_the_first_of_many_and_all_where_asked(void **state)
         add_pair(&s, "Memory", i < 4 ? "early" : "late", PAIR_LOST_B)->reason = "B has none";
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
     text = printed(print_text, &s);
-    assert_non_null(strstr(text, "5 cases: B has none\n      early; early; early; and 2 more\n"));
+    assert_non_null(strstr(text, "5 cases: B has none (early; early; early; and 2 more)\n"));
     free(text);
     text = printed(print_all, &s);
-    assert_non_null(strstr(text, "early; early; early; early; late\n"));
+    assert_non_null(strstr(text, "(early; early; early; early; late)\n"));
     free(text);
     scene_release(&s);
 }
@@ -96,7 +96,7 @@ static void exit_code_is_the_first_that_holds(void **state)
         assert_int_equal(view_make(&s.pairs, &s.view), 0);
         assert_int_equal(view_exit(&s.view), cases[i].exit);
         assert_string_equal(s.view.name,
-                            cases[i].exit == 4 ? "incomplete" : decision_name(cases[i].decision));
+                            cases[i].exit == 4 ? "incomplete" : decision_word(cases[i].decision));
         scene_release(&s);
     }
 }
@@ -132,9 +132,9 @@ static void the_sentence_says_what_holds(void **state)
     add_pair(&s, "Memory", "gone", PAIR_LOST_B);
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
     assert_string_equal(s.view.verdict,
-                        "B (guest) is worse than A (bare): 2 of 4 cases are worse, the most "
-                        "'triad' at 0.800 of A (95 % interval 0.792 to 0.808); 1 inconclusive; B "
-                        "has nothing to compare with in 1 case that A has");
+                        "B (guest) against A (bare): worse in Memory (0.792 to 0.909 times A in 2 "
+                        "of 3 cases), undecided in Network; B has nothing to compare with in 1 "
+                        "case that A has");
     assert_string_equal(s.view.basis, "1 run a side, 3 launches of each case in a run; margin 5 %");
     assert_int_equal(s.view.n_remarks, 1);
     assert_non_null(strstr(s.view.remarks[0], "one run a side"));
@@ -164,8 +164,8 @@ static void nothing_proven_is_never_called_equal(void **state)
     }
 }
 
-/* A bar that is wholly past the margin and says "inconclusive" looks like a mistake. */
-static void beyond_and_inconclusive_is_explained(void **state)
+/* An interval that is wholly past the margin and says "undecided" looks like a mistake. */
+static void likely_and_not_proven_is_explained(void **state)
 {
     struct scene s;
     struct pair *pair;
@@ -181,10 +181,35 @@ static void beyond_and_inconclusive_is_explained(void **state)
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
     assert_int_equal(s.view.n_obstacles, 1);
     text = printed(view_print_html, &s);
-    assert_non_null(strstr(text, "1 case inconclusive though beyond the margin by itself, "
-                                 "&#39;triad&#39;: a difference shows there, but is not proven "
-                                 "over the whole suite of 2 cases"));
+    assert_non_null(strstr(text, "1 case likely different, not proven yet: &#39;triad&#39;: among "
+                                 "2 cases, chance alone makes one such interval likely"));
+    assert_non_null(strstr(text, ">likely worse<"));
     free(text);
+    scene_release(&s);
+}
+
+static void add_words(struct scene *s, const char *more, size_t n)
+{
+    struct decide_case *c = &s->all[0].decide;
+
+    c->more_launches = n;
+    assert_int_equal(view_make(&s->pairs, &s->view), 0);
+    assert_non_null(strstr(s->view.verdict, more));
+}
+
+static void says_how_many_more_would_decide(void **state)
+{
+    struct scene s;
+
+    (void)state;
+    scene_init(&s);
+    add_case(&s, "Network", "tcp", DECISION_INCONCLUSIVE, 1);
+    add_words(&s, "undecided in Network; 3 more launches a side would decide", 3);
+    add_words(&s, "undecided in Network; 1 more launch a side would decide", 1);
+    s.all[0].decide.by_runs = true;
+    add_words(&s, "undecided in Network; 2 more runs a side would decide", 2);
+    add_case(&s, "Network", "rdma", DECISION_INCONCLUSIVE, 1);
+    add_words(&s, "2 more runs a side would decide, but for 1 case", 2);
     scene_release(&s);
 }
 
@@ -227,11 +252,11 @@ static void a_run_that_is_not_whole_is_incomplete(void **state)
             assert_int_equal(view_exit(&s.view), 4);
             assert_string_equal(s.view.name, "incomplete");
             assert_non_null(strstr(s.view.verdict, states[i]));
-            assert_int_equal(strncmp(s.view.verdict,
-                                     side ? "incomplete: the run 'guest' of B is '"
-                                          : "incomplete: the run 'bare' of A is '",
-                                     strlen("incomplete: the run 'bare")),
-                             0);
+            assert_int_equal(
+                strncmp(s.view.verdict,
+                        side ? "the run 'guest' of B is '" : "the run 'bare' of A is '",
+                        strlen("the run 'bare' of A is '")),
+                0);
         }
     add_case(&s, "Memory", "read", DECISION_WORSE, 0.8);
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
@@ -279,7 +304,8 @@ int main(void)
         cmocka_unit_test(nothing_to_compare_is_no_verdict),
         cmocka_unit_test(the_sentence_says_what_holds),
         cmocka_unit_test(nothing_proven_is_never_called_equal),
-        cmocka_unit_test(beyond_and_inconclusive_is_explained),
+        cmocka_unit_test(likely_and_not_proven_is_explained),
+        cmocka_unit_test(says_how_many_more_would_decide),
         cmocka_unit_test(launches_that_were_lost_are_counted),
         cmocka_unit_test(a_run_that_is_not_whole_is_incomplete),
         cmocka_unit_test(a_name_that_is_not_the_folders_is_told_with_it),

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What disturbed both sides of a comparison, by the typed columns of their rows: see pairs.h. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "harness/compare/pairs.h"
+#include "harness/report/show.h"
+
+/* As in the ledger of noise (docs/measuring.md): less disturbs nothing that is measured. */
+#define STEAL_SEEN 1.0 /* % */
+#define QUOTA_SEEN 0.1 /* % */
+#define GPU_SEEN   0.1 /* % */
+
+/* While it is added up. */
+struct sums {
+    size_t steal, quota, gpu; /* rows that know it */
+    double log_kept;          /* of the share of its time that a launch kept */
+};
+
+static double percent_of(double ms, double elapsed_s)
+{
+    return elapsed_s > 0 && ms >= 0 ? fmin(100, 0.1 * ms / elapsed_s) : NAN;
+}
+
+/* A running mean of what is known; NaN before. */
+static void mean(double *of, size_t *n, double value)
+{
+    if (isfinite(value))
+        *of = ++*n == 1 ? value : *of + (value - *of) / (double)*n;
+}
+
+/* What others had of the CPU is not taken from work of a GPU. */
+static double taken_percent(const struct report_rows *rows, size_t row, double steal, double quota)
+{
+    double taken = fmax(isfinite(steal) ? steal : 0, isfinite(quota) ? quota : 0);
+
+    return isfinite(row_number(rows, row, FIELD_GPU_MHZ_HIGH)) ? 0 : fmin(taken, 99);
+}
+
+static void add_row(struct disturbance *d, struct sums *s, const struct report_rows *rows,
+                    size_t row)
+{
+    double elapsed = row_number(rows, row, FIELD_ELAPSED);
+    double steal = row_number(rows, row, FIELD_STEAL);
+    double quota = percent_of(row_number(rows, row, FIELD_QUOTA), elapsed);
+    double gpu = percent_of(row_number(rows, row, FIELD_GPU_THROTTLED), elapsed);
+
+    d->rows++;
+    d->noisy += !strcmp(row_text(rows, row, FIELD_STATUS), "noisy");
+    d->throttled += row_number(rows, row, FIELD_THROTTLE) > 0;
+    d->quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
+    mean(&d->steal_percent, &s->steal, steal);
+    mean(&d->quota_percent, &s->quota, quota);
+    mean(&d->gpu_percent, &s->gpu, gpu);
+    s->log_kept += log1p(-taken_percent(rows, row, steal, quota) / 100);
+}
+
+static struct disturbance disturbance_of(const struct pair *pair, size_t first, size_t end,
+                                         double limit)
+{
+    struct disturbance d = {.steal_percent = NAN, .quota_percent = NAN, .gpu_percent = NAN};
+    struct sums s = {0};
+
+    for (size_t run = first; run < end; run++) {
+        const struct report_point *p = &pair->c->points[run];
+
+        for (size_t i = 0; i < p->n_rows; i++)
+            if (row_counts(&pair->bench->rows[run], p->rows[i], limit))
+                add_row(&d, &s, &pair->bench->rows[run], p->rows[i]);
+    }
+    d.taken = d.rows ? -expm1(s.log_kept / (double)d.rows) : 0;
+    d.seen = d.steal_percent >= STEAL_SEEN || d.quota_percent >= QUOTA_SEEN ||
+             d.gpu_percent >= GPU_SEEN || d.throttled;
+    return d;
+}
+
+/* With the time that was taken given back to both sides: would the interval still exclude 1? */
+static bool explains(const struct decide_case *c, const struct disturbance *a,
+                     const struct disturbance *b)
+{
+    double given_back = (1 - a->taken) / (1 - b->taken);
+
+    if (c->decision == DECISION_WORSE)
+        return given_back > 1 && c->high * given_back >= 1;
+    return c->decision == DECISION_BETTER && given_back < 1 && c->low * given_back <= 1;
+}
+
+int pairs_disturb(struct pairs *p)
+{
+    struct decide_case *cases = calloc(p->n + 1, sizeof(*cases));
+    size_t n = 0;
+
+    if (!cases)
+        return -ENOMEM;
+    for (size_t i = 0; i < p->n; i++) {
+        struct pair *pair = &p->all[i];
+
+        if (pair->state != PAIR_READY)
+            continue;
+        if (pair->c->points) {
+            pair->noise_a = disturbance_of(pair, 0, p->n_a, p->steal_limit);
+            pair->noise_b = disturbance_of(pair, p->n_a, p->report.n_runs, p->steal_limit);
+            pair->explained = explains(&pair->decide, &pair->noise_a, &pair->noise_b);
+        }
+        if (pair->explained)
+            pair->decide.decision = DECISION_INCONCLUSIVE;
+        cases[n++] = pair->decide;
+    }
+    decide_count(cases, n, &p->overall);
+    free(cases);
+    return 0;
+}
+
+static const char *add(struct pool *pool, const char *text, bool seen, const char *what,
+                       double percent)
+{
+    return seen ? show_joined(pool, text, pool_text(pool, "%s %.2g %%", what, percent)) : text;
+}
+
+const char *disturbance_text(struct pool *pool, const struct disturbance *d)
+{
+    const char *text = add(pool, "", d->steal_percent >= STEAL_SEEN, "steal", d->steal_percent);
+
+    text =
+        add(pool, text, d->quota_percent >= QUOTA_SEEN, "held by the CPU quota", d->quota_percent);
+    text = add(pool, text, d->gpu_percent >= GPU_SEEN, "GPU throttled", d->gpu_percent);
+    if (d->throttled)
+        text = show_joined(pool, text,
+                           pool_text(pool, "CPU throttled in %zu of %zu", d->throttled, d->rows));
+    if (d->noisy)
+        text = show_joined(pool, text, pool_text(pool, "noisy in %zu of %zu", d->noisy, d->rows));
+    return text;
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A comparison as a document, for a terminal, a page and Markdown: see compare.h. */
+#include <errno.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/build_info.h"
+#include "core/exit_code.h"
+#include "harness/compare/compare.h"
+#include "harness/document/html.h"
+#include "harness/report/assets.h"
+#include "harness/report/show.h"
+
+#define NAMED_MAX 3 /* cases that are named of those left out for one reason */
+
+/* A document in the making. */
+struct making {
+    struct document *d;
+    struct view *v;
+    struct pool *pool;
+    enum view_for reader;
+};
+
+static enum tone tone_of(enum decision decision)
+{
+    return decision == DECISION_WORSE ? TONE_LOW : TONE_NONE;
+}
+
+/* ---- the answers */
+
+/* "B alone in 3 of 14 cases (such as 'triad': steal 8.1 %)"; "" where that side is not. */
+static const char *side_disturbed(const struct making *m, bool of_b)
+{
+    const struct pair *first = NULL;
+    size_t n = 0, alone = 0;
+
+    for (size_t i = 0; i < m->v->p->n; i++) {
+        const struct pair *pair = &m->v->p->all[i];
+        const struct disturbance *own = of_b ? &pair->noise_b : &pair->noise_a;
+        const struct disturbance *other = of_b ? &pair->noise_a : &pair->noise_b;
+
+        if (pair->state != PAIR_READY || !own->seen)
+            continue;
+        first = first ? first : pair;
+        n++;
+        alone += !other->seen;
+    }
+    if (!n)
+        return "";
+    return pool_text(m->pool, "%s in %zu of %s%s, such as '%s' (%s)", of_b ? "B" : "A", n,
+                     show_count(m->pool, m->v->n_ready, "case"),
+                     alone == n ? " (the other side not)"
+                     : alone    ? pool_text(m->pool, " (%zu times alone)", alone)
+                                : "",
+                     first->label,
+                     disturbance_text(m->pool, of_b ? &first->noise_b : &first->noise_a));
+}
+
+static void add_answers(const struct making *m)
+{
+    struct view *v = m->v;
+    const char *a = side_disturbed(m, false), *b = side_disturbed(m, true);
+    bool act = view_exit(v) == EXIT_BAD || view_exit(v) == EXIT_INCOMPLETE;
+
+    document_answer(m->d, "Verdict", v->name, act ? TONE_LOW : TONE_NONE, v->verdict);
+    document_answer(m->d, "A", "", TONE_NONE, v->a);
+    document_answer(m->d, "B", "", TONE_NONE, v->b);
+    document_answer(m->d, "Rests on", "", TONE_NONE,
+                    pool_text(m->pool, "%s; intervals of 95 %%", v->basis));
+    if (*a || *b)
+        document_answer(m->d, "Disturbed", "", TONE_NONE,
+                        pool_text(m->pool, "%s%s%s", a, *a && *b ? "; " : "", b));
+    for (size_t i = 0; i < v->n_remarks; i++)
+        document_answer(m->d, "Note", "", TONE_NONE, v->remarks[i]);
+}
+
+/* ---- the components */
+
+static struct cell count_cell(const struct making *m, size_t n)
+{
+    return cell_text(pool_text(m->pool, "%zu", n));
+}
+
+static void add_components(const struct making *m)
+{
+    static const struct document_column columns[] = {{"Component", COLUMN_STAYS, false},
+                                                     {"Cases", COLUMN_STAYS, true},
+                                                     {"Worse", COLUMN_STAYS, true},
+                                                     {"Undecided", COLUMN_STAYS, true},
+                                                     {"Better", COLUMN_STAYS, true},
+                                                     {"Equivalent", COLUMN_STAYS, true},
+                                                     {"Lowest B / A", COLUMN_GOES_LAST, false}};
+    static const enum decision order[] = {DECISION_WORSE, DECISION_INCONCLUSIVE, DECISION_BETTER,
+                                          DECISION_EQUIVALENT};
+    const struct view *v = m->v;
+
+    if (!v->n_pipes)
+        return;
+    struct document_table *t = document_table(m->d, columns, sizeof(columns) / sizeof(*columns));
+    for (size_t i = 0; t && i < v->n_pipes; i++) {
+        const struct view_pipe *pipe = &v->pipes[i];
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text(pipe->name);
+        row[1] = count_cell(m, pipe->n);
+        for (size_t k = 0; k < 4; k++) {
+            row[2 + k] = count_cell(m, pipe->counts[order[k]]);
+            row[2 + k].tone = pipe->counts[order[k]] ? tone_of(order[k]) : TONE_NONE;
+        }
+        row[6] = cell_text(pipe->worst ? view_figures(v->pool, pipe->worst).both : "no ratio");
+    }
+}
+
+/* The first two go above the others where a terminal is narrow. */
+enum {
+    COMPONENT,
+    LABEL,
+    VALUE_A,
+    VALUE_B,
+    RATIO,
+    VERDICT,
+    MORE,
+    SMALLEST,
+    DISTURBED,
+    DIFFERS,
+    CELLS
+};
+
+static const struct document_column by_launches[CELLS] = {
+    [COMPONENT] = {"Component", COLUMN_STAYS, false},
+    [LABEL] = {"Case", COLUMN_STAYS, false},
+    [VALUE_A] = {"A", COLUMN_GOES_LAST, true},
+    [VALUE_B] = {"B", COLUMN_GOES_LAST, true},
+    [RATIO] = {"B / A (interval)", COLUMN_STAYS, true},
+    [VERDICT] = {"Verdict", COLUMN_STAYS, false},
+    [MORE] = {"More launches", COLUMN_GOES_FIRST, true},
+    [SMALLEST] = {"Detectable loss", COLUMN_GOES_FIRST, true},
+    [DISTURBED] = {"Disturbed", COLUMN_GOES_FIRST, false},
+    [DIFFERS] = {"Differs", COLUMN_GOES_FIRST, false}};
+
+static const struct document_column *columns_of(const struct making *m)
+{
+    struct document_column *columns = pool_alloc(m->pool, CELLS, sizeof(*columns));
+
+    if (!columns || !m->v->p->overall.by_runs)
+        return by_launches;
+    memcpy(columns, by_launches, sizeof(by_launches));
+    columns[MORE].name = "More runs";
+    return columns;
+}
+
+/* "A: nothing; B: steal 8.1 %"; "" where nothing was seen on either side. */
+static const char *disturbed_text(const struct making *m, const struct pair *pair)
+{
+    const char *a = disturbance_text(m->pool, &pair->noise_a);
+    const char *b = disturbance_text(m->pool, &pair->noise_b);
+
+    if (!*a && !*b)
+        return "";
+    return pool_text(m->pool, "A: %s; B: %s", *a ? a : "nothing", *b ? b : "nothing");
+}
+
+/* What a reader must know who sees the word alone. */
+static const char *caution(const struct pair *pair)
+{
+    bool a = pair->noise_a.seen, b = pair->noise_b.seen;
+
+    if (pair->explained)
+        return "The time that others took of one side's CPU can explain the difference. It may "
+               "still be real.";
+    if (pair->decide.decision == DECISION_WORSE && b && !a)
+        return "B alone was disturbed. The disturbance explains a part of the loss at most.";
+    if (pair->decide.decision == DECISION_BETTER && a && !b)
+        return "A alone was disturbed. The disturbance explains a part of the gain at most.";
+    if (pair->decide.decision == DECISION_EQUIVALENT && a != b)
+        return "One side alone was disturbed. On a quiet machine, the two may differ more.";
+    return "";
+}
+
+/* As a text, which a narrow page shows with the column's name. */
+static struct cell value_cell(const struct making *m, double value, const char *unit)
+{
+    return cell_text(
+        isfinite(value) ? pool_text(m->pool, "%s %s", document_number(m->pool, value), unit) : "");
+}
+
+static void add_case(const struct making *m, struct document_table *t, const struct pair *pair)
+{
+    struct view_figures f = view_figures(m->pool, pair);
+    const struct decide_case *c = &pair->decide;
+    struct cell *row = document_row(t);
+
+    row[COMPONENT] = cell_text(pair->pipe);
+    row[LABEL] = cell_text(pair->label);
+    row[VALUE_A] = value_cell(m, c->a_value, pair->c->unit);
+    row[VALUE_B] = value_cell(m, c->b_value, pair->c->unit);
+    row[RATIO] = cell_text(f.both);
+    row[VERDICT] = cell_word(f.verdict, tone_of(c->decision));
+    cell_note(&row[VERDICT], document_note(m->d, caution(pair)));
+    row[MORE] = cell_text(f.more);
+    row[SMALLEST] = cell_text(f.smallest);
+    row[DISTURBED] = cell_text(disturbed_text(m, pair));
+    row[DIFFERS] = cell_text(pair->differs);
+}
+
+static struct document_table *case_table(const struct making *m, struct document *d)
+{
+    return d ? document_table(d, columns_of(m), CELLS) : NULL;
+}
+
+static void add_cases(const struct making *m, struct document_table *t,
+                      const struct view_pipe *pipe, size_t from, size_t to)
+{
+    for (size_t i = from; t && i < to; i++)
+        add_case(m, t, pipe->pairs[i]);
+}
+
+static void add_fold(const struct making *m, const struct view_pipe *pipe, size_t from, size_t to,
+                     const char *what)
+{
+    if (from < to) {
+        const char *count = show_count(m->pool, to - from, what);
+        struct document *fold =
+            document_fold(m->d, pool_text(m->pool, "%s: %s", pipe->name, count));
+
+        add_cases(m, case_table(m, fold), pipe, from, to);
+    }
+}
+
+/* A terminal and a comment say how many there are; a page folds them. */
+static void add_rest(const struct making *m, const struct view_pipe *pipe)
+{
+    const char *lists = m->reader == VIEW_TERMINAL ? ": --all lists them" : "";
+    size_t more = pipe->n_shown - pipe->n_first;
+
+    if (m->reader == VIEW_PAGE) {
+        add_fold(m, pipe, pipe->n_first, pipe->n_shown, "more case");
+        add_fold(m, pipe, pipe->n_shown, pipe->n, "equivalent case");
+    } else if (more) {
+        document_item(m->d, pool_text(m->pool, "%s: %zu more cases that are not equivalent%s",
+                                      pipe->name, more, lists));
+    }
+}
+
+static size_t first_of(const struct making *m, const struct view_pipe *pipe)
+{
+    return m->reader == VIEW_ALL ? pipe->n : pipe->n_first;
+}
+
+static void add_all_cases(const struct making *m)
+{
+    const struct view *v = m->v;
+    size_t n = 0;
+
+    for (size_t i = 0; i < v->n_pipes; i++)
+        n += first_of(m, &v->pipes[i]);
+    if (n) {
+        document_heading(m->d, 3, "Cases", "");
+        struct document_table *t = case_table(m, m->d);
+
+        for (size_t i = 0; i < v->n_pipes; i++)
+            add_cases(m, t, &v->pipes[i], 0, first_of(m, &v->pipes[i]));
+        document_notes(m->d);
+    }
+    for (size_t i = 0; i < v->n_pipes && m->reader != VIEW_ALL; i++)
+        add_rest(m, &v->pipes[i]);
+    if (m->reader == VIEW_TERMINAL && v->p->overall.n_equivalent)
+        document_item(
+            m->d, pool_text(m->pool, "%s: --all lists them",
+                            show_count(m->pool, v->p->overall.n_equivalent, "equivalent case")));
+}
+
+static void add_causes(const struct making *m)
+{
+    for (size_t i = 0; i < m->v->n_pipes; i++)
+        for (size_t k = 0; k < m->v->pipes[i].n_causes; k++)
+            document_item(m->d, pool_text(m->pool, "possible cause in %s: %s", m->v->pipes[i].name,
+                                          m->v->pipes[i].causes[k]));
+}
+
+/* ---- what differs, and what was not compared */
+
+static void add_differences(const struct making *m)
+{
+    static const struct document_column columns[] = {{"What", COLUMN_STAYS, false},
+                                                     {"A", COLUMN_STAYS, false},
+                                                     {"B", COLUMN_STAYS, false},
+                                                     {"May affect", COLUMN_GOES_LAST, false}};
+    const struct view *v = m->v;
+
+    if (!v->n_differences)
+        return;
+    document_heading(m->d, 3, "What differs between the two sides", "");
+    struct document_table *t = document_table(m->d, columns, 4);
+    for (size_t i = 0; t && i < v->n_differences; i++) {
+        const struct machine_difference *d = &v->differences[i];
+        struct cell *row = document_row(t);
+
+        row[0] = cell_text(d->what);
+        row[1] = cell_text(*d->a ? d->a : "not known");
+        row[2] = cell_text(*d->b ? d->b : "not known");
+        row[3] = cell_text(*d->pipes ? d->pipes : "all");
+    }
+}
+
+static const char *names_of(const struct making *m, const struct view_left *left)
+{
+    size_t most = m->reader == VIEW_ALL ? left->n : NAMED_MAX;
+    const char *names = "";
+
+    for (size_t k = 0; k < left->n && k < most; k++)
+        names = pool_text(m->pool, "%s%s%s", names, k ? "; " : "", left->pairs[k]->label);
+    return left->n > most ? pool_text(m->pool, "%s; and %zu more", names, left->n - most) : names;
+}
+
+static void add_left(const struct making *m)
+{
+    struct view *v = m->v;
+
+    if (v->n_left)
+        document_heading(m->d, 3, "Not compared", "");
+    for (size_t i = 0; i < v->n_left; i++) {
+        const struct view_left *left = &v->left[i];
+
+        document_item(m->d,
+                      pool_text(m->pool, "%s: %s%s%s (%s)", show_count(m->pool, left->n, "case"),
+                                view_left_text(m->pool, left), *left->advice ? ". " : "",
+                                left->advice, names_of(m, left)));
+        if (m->reader != VIEW_PAGE || left->n <= NAMED_MAX)
+            continue;
+        struct document *fold = document_fold(m->d, show_count(m->pool, left->n, "case"));
+        for (size_t k = 0; k < left->n; k++)
+            document_item(fold, left->pairs[k]->label);
+    }
+}
+
+static void add_explanation(const struct making *m)
+{
+    static const struct document_term terms[] = {
+        {"B / A", "the ratio of both sides' values, or A / B where lower is better: below 1, B "
+                  "lost. The interval of 95 % is beside it."},
+        {"equivalent", "the whole interval lies within the margin."},
+        {"worse, better", "a difference is proven over the whole suite, and is not within the "
+                          "margin."},
+        {"likely worse, likely better", "the whole interval is past the margin. Over the whole "
+                                        "suite, the difference is not proven yet."},
+        {"undecided", "none of these. It does not mean alike."},
+        {"undecided: disturbed", "the time that others took of the CPU can explain a difference "
+                                 "that is proven otherwise."},
+        {"More launches", "further launches a side that would decide, if nothing else changes."},
+        {"Detectable loss", "the smallest loss that this data proves four times in five."},
+        {"Disturbed", "mean of steal, quota and throttling over the launches of a case."}};
+
+    if (m->reader == VIEW_TERMINAL || !m->v->n_ready)
+        return;
+    struct document *fold = document_fold(m->d, "How to read it");
+    document_terms(fold, terms, sizeof(terms) / sizeof(*terms));
+}
+
+struct document *view_document(struct view *v, enum view_for reader)
+{
+    const struct making m = {document_new(v->pool), v, v->pool, reader};
+
+    if (!m.d)
+        return NULL;
+    add_answers(&m);
+    add_components(&m);
+    add_all_cases(&m);
+    for (size_t i = 0; i < v->n_obstacles; i++)
+        document_item(m.d, v->obstacles[i]);
+    add_causes(&m);
+    add_differences(&m);
+    add_left(&m);
+    add_explanation(&m);
+    return m.d;
+}
+
+/* ---- writers */
+
+int view_print_text(FILE *out, struct view *v, bool all)
+{
+    struct document_terminal terminal = document_terminal_of(out);
+
+    terminal.folds = all;
+    return document_write_terminal(view_document(v, all ? VIEW_ALL : VIEW_TERMINAL), &terminal,
+                                   out);
+}
+
+static const char *title_of(struct view *v)
+{
+    return pool_text(v->pool, "%s against %s", v->name_b, v->name_a);
+}
+
+int view_print_markdown(FILE *out, struct view *v)
+{
+    struct document *head = document_new(v->pool);
+
+    document_heading(head, 2, pool_text(v->pool, "%s: %s", v->name, title_of(v)), "");
+    document_write_markdown(head, out);
+    fputc('\n', out);
+    return document_write_markdown(view_document(v, VIEW_COMMENT), out);
+}
+
+int view_print_html_section(FILE *out, struct view *v)
+{
+    fputs("<section id='verdicts'>\n<h2>Verdicts</h2>\n", out);
+    int err = document_write_html(view_document(v, VIEW_PAGE), out);
+    fputs("</section>\n", out);
+    return err;
+}
+
+int view_print_page(FILE *out, const char *title, const char *heading, const struct document *d)
+{
+    fputs("<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>\n"
+          "<meta name='viewport' content='width=device-width, initial-scale=1'>\n"
+          "<meta name='color-scheme' content='light dark'>\n"
+          "<meta http-equiv='Content-Security-Policy' content=\"default-src 'none'; style-src "
+          "'unsafe-inline'; img-src data:\">\n"
+          "<link rel='icon' href='data:,'>\n<title>",
+          out);
+    html_print(out, "%s - Plumbline", title);
+    fputs("</title>\n<style>\n", out);
+    fputs(asset_style, out);
+    fputs(document_style, out);
+    html_print(out,
+               "</style>\n</head>\n<body>\n<header>\n<h1>Plumbline comparison: %s</h1>\n"
+               "</header>\n<main>\n<section id='verdicts'>\n",
+               heading);
+    int err = document_write_html(d, out);
+    fputs("</section>\n</main>\n<footer>Made by plumb " PLUMB_VERSION
+          ". This page holds all that it shows and asks for nothing else.</footer>\n</body>\n"
+          "</html>\n",
+          out);
+    return err ? err : ferror(out) ? -EIO : 0;
+}
+
+int view_print_html(FILE *out, struct view *v)
+{
+    const char *title = title_of(v);
+
+    return view_print_page(out, pool_text(v->pool, "%s: %s", v->name, title), title,
+                           view_document(v, VIEW_PAGE));
+}

@@ -172,7 +172,7 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 
 struct options {
     double margin, steal;
-    const char *only, *html, *markdown, *csv, *json;
+    const char *to, *only, *html, *markdown, *csv, *json;
     bool against, all, help;
 };
 
@@ -183,6 +183,11 @@ static const struct opt compare_table[] = {
      .type = OPT_FLAG,
      .offset = AT(against),
      .help = "separates the runs of A from those of B, if a side has several"},
+    {.name = "to",
+     .type = OPT_STRING,
+     .offset = AT(to),
+     .arg = "NAME",
+     .help = "A is the reference machine NAME, or the nearest one (auto); list: shows them"},
     {.name = "margin",
      .letter = 'm',
      .type = OPT_FRACTION,
@@ -236,6 +241,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb compare A B [options]\n"
          "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
+         "       plumb compare RUN --to NAME|auto|list\n"
          "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
          "PAIR/b)\n"
          "\n"
@@ -265,6 +271,8 @@ struct command {
     struct options options;
     struct compare_sides sides;
     const char **only; /* NULL-ended */
+    struct references references;
+    const struct reference *reference; /* --to; NULL */
     char error[1024];
 };
 
@@ -365,6 +373,7 @@ static int show(struct command *c, struct pairs *pairs)
         return fail(c, EXIT_USAGE);
     }
     err = view_make(pairs, &view);
+    view.reference = c->reference;
     if (!err)
         err = write_all(c, &view);
     if (!err && pairs->report.pool.failed)
@@ -404,6 +413,49 @@ static int refuse_mixed(struct command *c)
                                 sizeof(c->error));
 }
 
+/* The run folder whose machine is asked about: the newest of what was named. */
+static int load_references(struct command *c)
+{
+    struct run_paths runs = {0};
+    int err = 0;
+
+    for (size_t i = 0; !err && i < c->sides.n_b; i++)
+        err = run_paths_add(&runs, c->sides.b[i], c->error, sizeof(c->error));
+    if (!err)
+        err = references_load(&c->references, runs.n ? runs.all[runs.n - 1] : NULL, c->error,
+                              sizeof(c->error));
+    run_paths_release(&runs);
+    return err;
+}
+
+/* The words are B, and A is a reference. */
+static int compare_to(struct command *c)
+{
+    bool list = !strcmp(c->options.to, "list");
+    int err = 0;
+
+    if (c->options.against || (!list && !c->o.n_args)) {
+        snprintf(c->error, sizeof(c->error),
+                 "--to names A: name the runs of B alone, for example: plumb compare results/mine "
+                 "--to auto");
+        return fail(c, EXIT_USAGE);
+    }
+    for (size_t i = 0; !err && i < c->o.n_args; i++)
+        err = add_word(&c->sides.b, &c->sides.n_b, c->o.args[i]);
+    if (!err)
+        err = load_references(c);
+    if (err)
+        return fail(c, exit_of(err));
+    if (list)
+        return references_print(&c->references, stdout) ? EXIT_INCOMPLETE : EXIT_GOOD;
+    c->reference = references_find(&c->references, c->options.to, c->error, sizeof(c->error));
+    if (!c->reference)
+        return fail(c, EXIT_USAGE);
+    if (add(&c->sides.a, &c->sides.n_a, c->reference->path, strlen(c->reference->path)))
+        return EXIT_INCOMPLETE;
+    return compare(c);
+}
+
 static int check_and_compare(struct command *c, size_t before)
 {
     int err;
@@ -422,6 +474,8 @@ static int check_and_compare(struct command *c, size_t before)
         snprintf(c->error, sizeof(c->error), "%s", STEAL_REFUSED);
         return fail(c, EXIT_USAGE);
     }
+    if (c->options.to)
+        return compare_to(c);
     err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
                         c->error, sizeof(c->error));
     if (err)
@@ -459,6 +513,7 @@ int cmd_compare(int argc, char **argv)
     else
         status = run(&c, argc, argv);
     compare_sides_release(&c.sides);
+    references_release(&c.references);
     free(c.only);
     opts_release(&c.o);
     return status;

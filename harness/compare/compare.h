@@ -86,12 +86,13 @@ struct view_left {
 struct view {
     struct pairs *p;
     struct pool *pool;
-    const char *name_a, *name_b; /* the sides' names alone: "bare-1", "bare-1 and 2 more" */
-    const char *a, *b;           /* what the sides are: "bare-1 on node7, 2026-01-02" */
-    const char *name;            /* the verdict in a word: "worse", "incomplete" */
-    const char *verdict;         /* one sentence, without a full stop */
-    const char *basis;           /* what it rests on */
-    const char **remarks;        /* what to know before believing it */
+    const char *name_a, *name_b;       /* the sides' names alone: "bare-1", "bare-1 and 2 more" */
+    const char *a, *b;                 /* what the sides are: "bare-1 on node7, 2026-01-02" */
+    const char *name;                  /* the verdict in a word: "worse", "incomplete" */
+    const char *verdict;               /* one sentence, without a full stop */
+    const char *basis;                 /* what it rests on */
+    const struct reference *reference; /* that A is; NULL */
+    const char **remarks;              /* what to know before believing it */
     size_t n_remarks;
     double margin;              /* NaN: cases have several */
     size_t n_ready, n_failed_b; /* decided; lost because B failed */
@@ -109,7 +110,7 @@ struct view {
     size_t n_differences;
 };
 
-/* 0 or -ENOMEM. */
+/* 0 or -ENOMEM. v->reference is NULL, and the caller's to set. */
 int view_make(struct pairs *p, struct view *v);
 
 /* The exit code that this comparison asks for: see compare.h. */
@@ -165,6 +166,39 @@ int view_print_page(FILE *out, const char *title, const char *heading, const str
 
 int view_print_csv(FILE *out, struct view *v);
 int view_print_json(FILE *out, struct view *v);
+
+/* ---- plumb compare --to: reference machines (reference.c) ---- */
+
+/* A run that is kept as a reference. Nearness is told by typed facts of its run.json alone:
+ * architecture, microarchitecture, CPU model, cores, memory, virtualisation, GPUs. */
+struct reference {
+    const char *name, *path; /* of its folder */
+    json_t *meta;
+    double distance;         /* sum of the weights of what differs */
+    size_t n_alike, n_facts; /* 0 of 0 where no run is asked about */
+    const char *differs;     /* "cores 2 against 64, GPUs none against 8 x NVIDIA H200"; "" */
+};
+
+struct references {
+    struct pool pool;
+    const char *folder;
+    json_t *run;           /* of the run that is asked about; NULL */
+    struct reference *all; /* the nearest first, and of these the newest */
+    size_t n;
+};
+
+/* Reads those of PLUMB_REFERENCES, of ./results/reference, of the tree of this program, or of its
+ * installation. run: the folder of the run that is asked about, or NULL. 0, -ENOENT or -ENOMEM with
+ * error set; to be released in any case. */
+int references_load(struct references *r, const char *run, char *error, size_t len);
+void references_release(struct references *r);
+/* By name; "auto": the nearest. NULL with error set. */
+const struct reference *references_find(struct references *r, const char *name, char *error,
+                                        size_t len);
+/* "epyc of 2026-01-02, commit 1234abc: 5 of 7 facts of the machine agree; differs: ..." */
+const char *reference_text(struct pool *pool, const struct reference *one);
+/* All, with date, commit and machine. 0, -EIO or -ENOMEM. */
+int references_print(struct references *r, FILE *out);
 
 /* ---- The sentences of a comparison (view_words.c) ---- */
 

@@ -67,6 +67,8 @@ static void add_answers(const struct making *m)
     document_answer(m->d, "B", "", TONE_NONE, v->b);
     document_answer(m->d, "Rests on", "", TONE_NONE,
                     pool_text(m->pool, "%s; intervals of 95 %%", v->basis));
+    if (v->reference)
+        document_answer(m->d, "Reference", "", TONE_NONE, reference_text(m->pool, v->reference));
     if (*a || *b)
         document_answer(m->d, "Disturbed", "", TONE_NONE,
                         pool_text(m->pool, "%s%s%s", a, *a && *b ? "; " : "", b));

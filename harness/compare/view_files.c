@@ -252,6 +252,17 @@ static json_t *difference_json(struct view *v, const struct machine_difference *
                      "pipes", text(v, d->pipes));
 }
 
+static json_t *reference_json(struct view *v)
+{
+    const struct reference *r = v->reference;
+
+    return r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v, r->name), "path",
+                         text(v, r->path), "alike", (json_int_t)r->n_alike, "facts",
+                         (json_int_t)r->n_facts, "distance", r->distance, "differs",
+                         text(v, r->differs))
+             : json_null();
+}
+
 int view_print_json(FILE *out, struct view *v)
 {
     const struct decide_overall *all = &v->p->overall;
@@ -269,11 +280,12 @@ int view_print_json(FILE *out, struct view *v)
         json_array_append_new(cases, case_json(v, &v->p->all[i]));
     for (size_t i = 0; i < v->n_differences; i++)
         json_array_append_new(differences, difference_json(v, &v->differences[i]));
-    o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema", JSON_SCHEMA,
-                  "verdict", decision_name(all->decision), "exit", view_exit(v), "sentence",
-                  text(v, v->verdict), "basis", text(v, v->basis), "counts", counts_json(counts),
-                  "a", runs_json(v, 0, v->p->n_a), "b", runs_json(v, v->p->n_a, v->p->n_b), "pipes",
-                  pipes, "cases", cases, "differences", differences);
+    o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
+                  JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
+                  "sentence", text(v, v->verdict), "basis", text(v, v->basis), "counts",
+                  counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
+                  runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
+                  differences, "reference", reference_json(v));
     if (o) {
         err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
         json_decref(o);

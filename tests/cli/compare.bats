@@ -452,6 +452,66 @@ END
     grep -q "Measure one size on both sides: plumb run SUITE with size: 384M" line
 }
 
+@test "--to auto finds the nearest reference by the machine's facts, and says how near it is" {
+    mkdir refs
+    make_run refs/small --seed 1 --fact host.hostname=other
+    make_run refs/guest --seed 3 --machine guest
+    make_run refs/old --seed 2
+    make_run mine --seed 9 --machine guest
+    for run in small mine guest old; do
+        folder=$run
+        [ $run = mine ] || folder=refs/$run
+        set_meta $folder "m['machine']['cpu'].update(family=25, model_number=17)"
+    done
+    set_meta refs/small "m['machine']['cpu'].update(cores=2, family=26)"
+    export PLUMB_REFERENCES=$PWD/refs
+    compare mine --to auto --json to.json
+    [ "$status" -eq 0 ]
+    grep -q "^Reference *guest of 2026-01-02, commit 1234abc: 7 of 7 facts of the machine agree$" out
+    compare mine --to small --json small.json
+    tr -s ' \n' ' ' < out > line
+    grep -q "Reference small of 2026-01-02, commit 1234abc: 4 of 7 facts of the machine agree; differs: microarchitecture AuthenticAMD family 26 model 17 against AuthenticAMD family 25 model 17, cores 2 against 64, virtualisation none against kvm" line
+    python3 -c 'import json
+to, small = (json.load(open(name))["reference"] for name in ("to.json", "small.json"))
+assert (to["name"], to["alike"], to["facts"], to["distance"]) == ("guest", 7, 7, 0), to
+# a quarter of another model, three quarters of another family of 8; 3 at most of 5 doublings; 2
+assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6 + 3 + 2)) < 1e-9, small'
+    # What is not known counts half. Of two that are as near, the newer one is taken.
+    set_meta mine "m['machine']['virtualization']['hypervisor'] = None"
+    set_meta refs/guest "m['machine']['cpu']['vendor'] = 'GenuineIntel'"
+    compare mine --to auto
+    grep -q "^Reference *old of" out
+    cp -r refs/old refs/new
+    set_meta refs/new "m['started_utc'] = '2026-01-03T00:00:00Z'; m['run'] = 'new'"
+    compare --to auto mine
+    grep -q "^Reference *new of 2026-01-03" out
+    compare --to list mine
+    [ "$status" -eq 0 ]
+    [ "$(grep -o '^[a-z]*' out | sed '/^$/d' | head -n 2 | tr '\n' ' ')" = "new old " ]
+    grep -q "^new *6 of 7 facts agree: 2026-01-03, commit 1234abc, suite node" out
+    compare --to list
+    [ "$status" -eq 0 ]
+    grep -q "^small *2026-01-02, commit 1234abc, suite node" out
+    tr -s " \n" " " < out | grep -q "microarchitecture AuthenticAMD family 26 model 17, CPU model AMD EPYC 9654, cores 2, memory 512 GiB"
+    compare mine --to none
+    [ "$status" -eq 2 ]
+    grep -q "there is no reference 'none' in .*, but .*old.*, and auto" err
+    compare --to auto
+    [ "$status" -eq 2 ]
+    PLUMB_REFERENCES=$PWD/nowhere compare mine --to auto
+    [ "$status" -eq 2 ]
+    grep -q "PLUMB_REFERENCES" err
+}
+
+@test "the references of the tree are listed with date and commit" {
+    cd "$top"
+    unset PLUMB_REFERENCES
+    "$plumb" compare --to list > "$work/out"
+    for name in results/reference/*/; do
+        grep -Eq "^$(basename "$name") +20[0-9-]+, commit [0-9a-f]{7}" "$work/out"
+    done
+}
+
 @test "the page's title and heading hold the two names" {
     make_run bare --seed 1 --cases 3
     make_run guest --seed 2 --cases 3

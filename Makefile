@@ -26,7 +26,7 @@ SUITE ?= quick
 BOOTSTRAP ?= yes
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2);)
-VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/build_info.h)
+VERSION := $(shell sed -n 's/^#define PLUMB_VERSION "\(.*\)"/\1/p' core/program.h)
 
 # What this machine has to build with, found once. Goals that do not build do without.
 CONFIG := build/config.mk
@@ -109,7 +109,7 @@ $(call obj,$(wildcard harness/report/*.c)): $(wildcard harness/report/*.css harn
 $(call obj,harness/document/page.c): harness/document/document.css
 
 # So is what benchmarks of before said of their rows.
-$(call obj,harness/plan/rows_told.c): harness/plan/benches-before.json
+$(call obj,harness/plan/bench_info.c): harness/plan/benches-before.json
 
 # An archive, of which a program takes the objects that it uses, and so is linked with the libraries of these alone: the
 # linker drops unused sections too late for that. Made again, too, when the list of its objects or libraries changes.

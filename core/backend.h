@@ -5,6 +5,7 @@
 #define PLUMB_CORE_BACKEND_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum backend_state {
     BACKEND_ABSENT,
@@ -31,5 +32,21 @@ static inline const char *backend_state_name(enum backend_state state)
 
 /* Called for each backend. Its texts live until the call returns. */
 typedef void backend_say_fn(void *arg, const struct backend *b);
+
+/* Modules: what needs a library that not every machine has is a file beside the program, opened
+ * when it is first asked for. It is looked for where the environment says, else beside the program,
+ * in ../lib/plumbline and in ../lib. */
+
+struct module_kind {
+    const char *file;        /* "plumb-rdma.so" */
+    const char *environment; /* that names another file: "PLUMB_RDMA_MODULE" */
+    const char *what;        /* for messages: "RDMA module" */
+    const char *unbuilt;     /* why there may be none, and what to do */
+    const char *symbol;      /* of the table that it exports */
+};
+
+/* The module's table; NULL with the reason and the remedy in why. Opened again it is the same; it
+ * stays mapped, since threads of the libraries below it may run on. */
+const void *module_open(const struct module_kind *kind, char *why, size_t len);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Build facts: the one file that is compiled again when the commit changes. */
-#include "core/build_info.h"
-
 #include "build_values.h" /* written by the Makefile: BUILD_COMMIT, BUILD_FLAGS */
+#include "core/program.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)

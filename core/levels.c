@@ -1,5 +1,5 @@
-// SPDX-License-Identifier: Apache-2.0
-// Are the samples of a launch, or the medians of launches, on two levels?
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Are the samples of a launch, or the medians of launches, on two levels? */
 #include "core/levels.h"
 
 #include <errno.h>
@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
 #include "core/stats.h"
 
 // Thresholds from simulation (docs/statistics.md): one level passes both in well under 1 % of

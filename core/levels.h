@@ -1,11 +1,13 @@
-// SPDX-License-Identifier: Apache-2.0
-// Two levels: real machines often run at one of two speeds (placement, a library's mode), and a
-// median between them, or of one of them, hides the other. Pure functions. docs/statistics.md has
-// the method, and the share found and falsely raised in simulation.
-//
-// A level is a tight cluster of values: outliers that scatter widely, skewed or heavy tails, drift
-// and the ticks of a coarse clock are not levels. Spikes of one and the same size are a level where
-// they are frequent enough, or come in a row.
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two levels: real machines often run at one of two speeds (placement, a library's mode), and a
+ * median between them, or of one of them, hides the other. Pure functions. docs/statistics.md has
+ * the method, and the share found and falsely raised in simulation.
+ *
+ * A level is a tight cluster of values: outliers that scatter widely, skewed or heavy tails, drift
+ * and the ticks of a coarse clock are not levels. Spikes of one and the same size are a level where
+ * they are frequent enough, or come in a row.
+ */
 #ifndef PLUMB_CORE_LEVELS_H
 #define PLUMB_CORE_LEVELS_H
 

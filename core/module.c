@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Modules, opened when they are first asked for: see module.h. */
-#include "core/module.h"
-
+/* Modules, opened when they are first asked for: see backend.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -9,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "core/backend.h"
 
 static const char *const folders[] = {".", "../lib/plumbline", "../lib", NULL};
 

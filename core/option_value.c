@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Values of options: see option.h. */
-#include "core/option.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/condition.h"
+#include "core/option.h"
 #include "core/units.h"
 
 #define EXPANDED_BYTES 4096 /* of a list that one word stands for */

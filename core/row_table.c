@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "core/row.h"
-#include "core/row_facts.h"
 #include "core/text.h"
 #include "core/units.h"
 

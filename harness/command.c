@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 
 int command_run(const struct command *c, int argc, char **argv)
 {

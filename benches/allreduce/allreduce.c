@@ -6,7 +6,7 @@
 #include "benches/allreduce/work.h"
 #include "core/bench/bench.h"
 #include "core/wire/fabric.h"
-#include "core/wire/options.h"
+#include "core/wire/net.h"
 
 #define AT(field)            .offset = offsetof(struct collective_params, field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN

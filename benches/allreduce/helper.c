@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A thread that does what may never end: see helper.h. */
-#include "benches/allreduce/helper.h"
-
+/* A thread that does what may never end: see member.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -11,8 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "benches/allreduce/member.h"
 #include "core/clock.h"
-#include "core/exit_code.h"
+#include "core/program.h"
 
 #define LOOK_NS 20000000
 

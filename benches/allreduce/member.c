@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One rank's part of a point, from open to close: see order.h. What it does in between:
+/* One rank's part of a point, from open to close: see session.h. What it does in between:
  * member_run.c, member_run.c, prove.c. */
+#include "benches/allreduce/member.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/allreduce/member.h"
 #include "core/clock.h"
+#include "core/hw/gpu_watch.h"
 #include "core/hw/machine.h"
 
 #define LOOK_NS         20000000u   /* between two looks at the channels */
@@ -153,8 +155,9 @@ static void watch_gpu(struct member *m)
         gpu_watch_add(m->watch, m->c.gpu);
 }
 
-int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,
-                const struct collective_call *calls)
+/* Each 0, or -errno with m->c.error. `members` and calls are copied. */
+static int member_open(struct member *m, const struct collective_order *order,
+                       const uint32_t *members, const struct collective_call *calls)
 {
     size_t size = order->n_calls * sizeof(*calls);
 
@@ -208,7 +211,8 @@ static unsigned unpack(const struct card_list *list, struct collective_card *car
     return n;
 }
 
-int member_join(struct member *m, const struct card_list *list)
+/* from whom */
+static int member_join(struct member *m, const struct card_list *list)
 {
     struct collective_card *cards = malloc((list->n + 1u) * sizeof(*cards));
 
@@ -232,7 +236,8 @@ int member_links(struct member *m, uint64_t for_ns)
     return can ? m->c.ops->unheard(&m->c, for_ns) : 0;
 }
 
-void member_close(struct member *m)
+/* however far it came; harmless when nothing is open */
+static void member_close(struct member *m)
 {
     if (!m->open)
         return;

@@ -1,14 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What every member does for a request of rank 0, rank 0 itself too: see order.h. */
+/* What every member does for a request of rank 0, rank 0 itself too: see session.h. */
 #ifndef PLUMB_BENCHES_ALLREDUCE_MEMBER_H
 #define PLUMB_BENCHES_ALLREDUCE_MEMBER_H
 
-#include "benches/allreduce/helper.h"
-#include "benches/allreduce/order.h"
-#include "benches/allreduce/overlap.h"
-#include "benches/allreduce/pulse.h"
-#include "core/hw/gpu_watch.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "benches/allreduce/heartbeat.h"
+#include "benches/allreduce/session.h"
+#include "core/group/world.h"
 #include "core/hw/machine.h"
+
+/* A thread that does what may never end, for one that has to go on: a call of MPI that waits for a
+ * rank which is gone cannot be ended by anybody. One of the two threads works at a time, as if
+ * there were one. */
+
+struct helper;
+
+int helper_open(struct helper **h);
+/* Does fn(arg) in the thread, and calls look(look_arg) here about every 20 ms meanwhile. Returns
+ * what fn does; or what look does, where that is not 0: then the thread is left where it is, for
+ * good, with all that it works on, which must not be freed; and this process ends without the exit
+ * handlers of the library that it is in. */
+int helper_do(struct helper *h, int (*fn)(void *arg), void *arg, int (*look)(void *look_arg),
+              void *look_arg);
+/* Of what fn does: between these two look() is not called, and helper_do() does not return. Neither
+ * returns in a thread that was left. NULL: harmless. */
+void helper_hold(struct helper *h);
+void helper_let(struct helper *h);
+bool helper_abandoned(const struct helper *h); /* NULL: no */
+void helper_close(struct helper *h);           /* NULL is left alone, and so is one that was left */
+
+/* For backends that wait in a library, where nothing of ours gets its turn: a thread that ends the
+ * process when a deadline goes by, having said on stderr what hangs. The others then see that this
+ * rank is gone. */
+
+struct watchdog;
+
+int watchdog_open(struct watchdog **d);
+/* From now on. `what`: of the sentence "WHAT has not ended after 20 s". Again: another deadline. */
+void watchdog_set(struct watchdog *d, uint64_t ns, const char *what);
+void watchdog_feed(struct watchdog *d);  /* the same time again from now; NULL is left alone */
+void watchdog_rest(struct watchdog *d);  /* no deadline; NULL is left alone */
+void watchdog_close(struct watchdog *d); /* NULL is left alone */
+
+/*
+ * Work for the thread that waits for a collective: products of 64 x 64 matrices of f32, C = A B, in
+ * the CPU's nearest caches, so that they are bound by its arithmetic and not by the memory that the
+ * collective needs, too. They are plain C, a part of the CPU's peak (that is measured by the
+ * benchmark gemm); what matters here is how long a fixed amount of such work takes alone and beside
+ * a collective.
+ *
+ * The unit is a panel of four rows of C (32768 floating-point operations). Work is done in slices
+ * of about OVERLAP_SLICE_NS, between which the collective gets its turn.
+ */
+
+#define OVERLAP_SLICE_NS 30000u
+
+struct overlap {
+    float *matrices; /* A, B, C; NULL: closed */
+    double unit_ns;  /* a unit alone, of the calibration */
+    unsigned row;    /* where the next unit begins */
+};
+
+/* Calibrates, which takes some milliseconds. 0 or -ENOMEM. */
+int overlap_open(struct overlap *o);
+void overlap_close(struct overlap *o); /* harmless when it is closed */
+
+/* Work that takes so long alone, cut to slices. */
+struct overlap_work {
+    uint64_t slices, units_each;
+};
+struct overlap_work overlap_work(const struct overlap *o, uint64_t ns);
+void overlap_slice(struct overlap *o, const struct overlap_work *work);
 
 typedef const struct collective_ops *collective_find_fn(const char *name);
 
@@ -77,10 +141,7 @@ void member_stand_beside(struct member *m, struct collective_hello *hello);
 void member_stand_alone(struct member *m);
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
-int member_open(struct member *m, const struct collective_order *order, const uint32_t *members,
-                const struct collective_call *calls);
-int member_cards(struct member *m, struct card_list *cards);      /* for whom each is */
-int member_join(struct member *m, const struct card_list *cards); /* from whom */
+int member_cards(struct member *m, struct card_list *cards); /* for whom each is */
 int member_run(struct member *m, const struct session_run *run, struct collective_times *times);
 int member_overlap_alone(struct member *m, uint64_t overlap_ns, uint64_t *ns);
 int member_mark(struct member *m);
@@ -90,7 +151,6 @@ void member_prove(struct member *m, const struct collective_claims *claims,
                   struct collective_proof *proof);
 /* 0; -EHOSTUNREACH where a link of it has sent what nobody acknowledged for so long, in c.error. */
 int member_links(struct member *m, uint64_t for_ns);
-void member_close(struct member *m); /* however far it came; harmless when nothing is open */
 
 /* How long one request may take before something must be wrong, where a backend waits in a library
  * and nothing can be seen of its progress. */

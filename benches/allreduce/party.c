@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "benches/allreduce/work.h"
-#include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
+#include "core/program.h"
 
 enum collective_group collective_group(const struct collective_params *p)
 {

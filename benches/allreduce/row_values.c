@@ -6,13 +6,12 @@
 #include <string.h>
 
 #include "benches/allreduce/work.h"
-#include "core/hw/framing.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* What busbw is held against: the line of the nodes' links, and what it leaves to the operation
- * (place.h). */
+ * (work.h). */
 
 #define EACH_NODE   ", the most that any algorithm gets through each node's link"
 #define TOO_EARLY   "the case ended before its links were looked at"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A point's life, led by rank 0: see session.h and order.h. */
+/* A point's life, led by rank 0: see session.h and session.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "benches/allreduce/session_state.h"
-#include "core/clock.h"
 #include "core/hw/machine.h"
 
 const char *session_error(const struct session *s)

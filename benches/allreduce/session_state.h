@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What rank 0's files share: session.c (a point's life), session_ask.c (requests and replies),
- * session_fault.c (who failed), session_end.c. */
+ * session_fault.c (who failed), prove.c. */
 #ifndef PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 #define PLUMB_BENCHES_ALLREDUCE_SESSION_STATE_H
 

@@ -12,12 +12,12 @@
 
 #include "core/backend.h"
 #include "core/clock.h"
-#include "core/exit_code.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_watch.h"
-#include "core/row_facts.h"
+#include "core/program.h"
+#include "core/row.h"
 #include "core/stats.h"
 #include "core/wire/fabric.h"
 

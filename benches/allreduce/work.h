@@ -4,15 +4,88 @@
 #ifndef PLUMB_BENCHES_ALLREDUCE_WORK_H
 #define PLUMB_BENCHES_ALLREDUCE_WORK_H
 
-#include "benches/allreduce/place.h"
+#include <stddef.h>
+#include <stdint.h>
+
 #include "benches/allreduce/session.h"
 #include "core/bench/bench.h"
 #include "core/collective/collective.h"
 
-enum collective_scaling {
-    COLLECTIVE_WEAK,   /* the vector's size is that of every communicator */
-    COLLECTIVE_STRONG, /* it is divided by the members: their number times it stays the same */
+/*
+ * The gradients of a model, as training sums them: fused to buckets, one call each.
+ *
+ * A model is a file configs/models/NAME.csv: comments that name its source, the line
+ * "layer,parameters", then a line for each tensor of parameters in the order of the forward pass.
+ *
+ * Gradients come in the reverse of that order, and a bucket takes them as they come until it holds
+ * at least `bucket_bytes`; a tensor is never divided, so that a bucket is as large as that or
+ * larger, but for the last. This is the rule of PyTorch's DistributedDataParallel (reducer.cpp: the
+ * tensor that reaches bucket_cap_mb, 25 MiB unless told, is still in the bucket that it closes),
+ * without its first bucket, which is smaller (1 MiB), and without the new order in which it lays
+ * out the buckets after the first step.
+ */
+
+#define MODEL_LAYERS_MAX COLLECTIVE_CALLS_MAX /* each may be a bucket of its own */
+#define MODEL_NAME_MAX   64
+
+struct model {
+    char name[MODEL_NAME_MAX]; /* of the file, without folder and ending */
+    uint64_t *layers;          /* parameters of each tensor, in the order of the forward pass */
+    size_t n_layers;
+    uint64_t parameters; /* their sum */
 };
+
+/* Reads a model. `name` is that of a file in the folder models of $PLUMB_CONFIGS, else of the first
+ * of these that has it: ./configs, and beside the program ../../configs, ../share/plumbline/configs
+ * and ../configs; or a path, which has a '/' or ends in ".csv". 0, or -errno with a sentence in
+ * error: -ENOENT: no such model; -EBADMSG: not a file of this kind; -E2BIG: more than
+ * MODEL_LAYERS_MAX tensors. Release it in any case. */
+int buckets_load(const char *name, struct model *m, char *error, size_t len);
+void buckets_release(struct model *m);
+
+/* One call for each bucket: element 0 is the first gradient that comes, each call begins where the
+ * one before ended, and together they are all of the model. bucket_bytes 0: each tensor by itself.
+ * *n calls; 0, -EINVAL (element_bytes is 0), -E2BIG: there are more than `most`. */
+int buckets_fuse(const struct model *m, size_t element_bytes, uint64_t bucket_bytes,
+                 struct collective_call *calls, size_t most, size_t *n);
+
+/* ---- Which ranks make a communicator, and what its nodes' links leave it at most. Pure. ---- */
+
+enum place_fill {
+    PLACE_FILL_NODE, /* a node is filled before the next one: 0 0 1 1 2 2 */
+    PLACE_FILL_RANK, /* one rank of each node in turn: 0 1 2 0 1 2 */
+};
+
+/* The first n ranks in that order, rank 0 of the world first. n at most the world's size. */
+void place_members(const struct world *w, enum place_fill fill, unsigned n, unsigned *members);
+/* How many nodes they are on, and the most and the fewest on one of them. */
+unsigned place_nodes(const struct world *w, const unsigned *members, unsigned n, unsigned *most,
+                     unsigned *fewest);
+
+/* Which machine each of them is on, from 0 by first appearance, whatever it calls itself there.
+ * Returns how many. */
+unsigned place_machines(const struct world *w, const unsigned *members, unsigned n,
+                        unsigned *machine);
+
+/*
+ * The most busbw that the nodes' links leave to an operation. rates[node]: what that node's link carries each way, both at once; NULL: 1 each; NAN: not
+ * known, then it bounds nothing, and no sum of all does. Of H nodes, n members, m of them on a
+ * node, each link must carry, each way, of the vector:
+ *
+ *   allreduce                    all of it: out goes what this node adds, in comes what the others do. And all links together 2 (H-1) vectors: each
+ *                                element needs H-1 messages to bring its terms together, and as many to tell the sum. Links of one rate: 2 (H-1)/H each. Not where switches add on the way (`on_the_way`): then each link's own
+ *                                vector is all that must go through it
+ *   reduce-scatter, all-gather   n-m blocks one way, m the other, 1/n of the vector each: max(m, n-m)/n
+ *   broadcast                    the vector goes into each node once, or out of the root's: 1
+ *   all-to-all                   m members send to n-m others, 1/n of the vector each: m (n-m)/n
+ *   send-receive                 the vectors that leave, or enter, it
+ *
+ * In busbw, links of rate 1: (n-1)/n x H/(H-1); (n-1)/(n - the fewest m); 1; (n-1) / the most m (n-m); 1 / the most vectors.
+ *
+ * *slowest, where not NULL: the node whose own link is the first to be full. NAN where one node has them all, or no rate is known.
+ */
+double place_bound(const struct world *w, enum collective_op op, const unsigned *members,
+                   unsigned n, const double *rates, bool on_the_way, unsigned *slowest);
 
 /* NULL-terminated, in the order of the enums. */
 extern const char *const collective_fills[], *const collective_scalings[],

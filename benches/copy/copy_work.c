@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "core/hw/gpu.h"
-#include "core/row_facts.h"
+
+enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
 
 #define PAIRS_ALL 8 /* GPUs up to which a sample is all pairs */
 

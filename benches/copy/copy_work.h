@@ -36,7 +36,6 @@ enum copy_memory {
 enum copy_metric { COPY_BANDWIDTH, COPY_LATENCY, COPY_LOAD_LATENCY };
 enum copy_op { COPY_WRITE, COPY_READ };        /* between GPUs: who runs the copy */
 enum copy_access { COPY_DIRECT, COPY_STAGED }; /* between GPUs: peer access on or off */
-enum copy_pairs { COPY_PAIRS_ALL, COPY_PAIRS_SAMPLED };
 enum copy_inject { COPY_SOUND, COPY_CORRUPT, COPY_PEER_DIES };
 
 /* The words of options, in the order of the enums; NULL after the last. */

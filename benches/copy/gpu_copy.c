@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "core/stats.h"
 
 /* ---- The ways to take one sample of a GPU's copies ---- */

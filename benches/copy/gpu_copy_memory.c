@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Memory at the ends of copies, and the node that it is on: see gpu_copy.h. */
-#include "benches/copy/gpu_copy.h"
-
 #include <errno.h>
 #include <hwloc.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "benches/copy/gpu_copy.h"
 #include "core/hw/gpu_kernels.h"
 #include "core/hw/host_buffer.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* ---- Memory of a GPU's copies ---- */
 

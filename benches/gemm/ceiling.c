@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the vector units can do at most: see ceiling.h. */
-#include "benches/gemm/ceiling.h"
+/* What the vector units can do at most: see library.h. */
+#include "benches/gemm/library.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-#include "core/hw/team.h"
+#include "core/hw/topo.h"
 
 /*
  * ---- CPU features. The only place, with the ceiling loops, that asks for the

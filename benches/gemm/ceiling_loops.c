@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The loops that ceilings are measured with, by architecture: see ceiling.h. */
-#include "benches/gemm/ceiling.h"
-
+/* The loops that ceilings are measured with, by architecture: see library.h. */
 #include <string.h>
+
+#include "benches/gemm/library.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

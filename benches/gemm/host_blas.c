@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "benches/gemm/library.h"
-#include "benches/gemm/threads.h"
 #include "core/clock.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/topo.h"

@@ -14,14 +14,78 @@
 #ifndef PLUMB_BENCHES_GEMM_LIBRARY_H
 #define PLUMB_BENCHES_GEMM_LIBRARY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "benches/gemm/ceiling.h"
 #include "benches/gemm/matrix.h"
 #include "core/bench/bench.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/hw/topo.h"
+#include "core/search.h"
+
+/*
+ * What the CPU's vector and matrix units can do, as far as matrix products care, and as far as the
+ * kernel lets a process use it. Sources: CPUID and XGETBV on x86-64, AT_HWCAP on arm64; all false
+ * elsewhere.
+ *
+ * The measured ceiling of matrix products: how many operations a second the fastest unit does when
+ * nothing but the unit is used. A loop multiplies and adds registers, with enough independent sums
+ * that no result is waited for; all threads run it at the same time on the same CPUs as the
+ * benchmark. Measured, since guests hide the clock and a datasheet does not know the clock that
+ * these units run at.
+ *
+ * The tables (ceiling_loops.c) hold one loop for each unit and type. The table of another
+ * architecture is empty. The fastest loop that this CPU can run counts.
+ */
+
+struct cpu_features {
+    /* x86-64; avx512 is F, CD, BW, DQ and VL together, as in every such core since 2017 */
+    bool avx2, fma, avx_vnni, avx512f, avx512, avx512_vnni, avx512_bf16, amx_tile, amx_bf16,
+        amx_int8;
+    /* arm64 */
+    bool neon, dotprod, sve, bf16, i8mm;
+};
+
+void cpu_features_read(struct cpu_features *f);
+
+/* The widest vector unit in words: "avx512", "avx2", "sve" or "neon". */
+const char *cpu_features_widest(const struct cpu_features *f);
+
+#define CEILING_IN_BYTES  2048 /* operands, 64-byte aligned */
+#define CEILING_OUT_BYTES 2048 /* of each thread */
+
+struct ceiling_loop {
+    enum gemm_dtype dtype;
+    const char *source; /* for limit_source: "measured: register-only avx512f FMA loop" */
+    double operations;  /* of one turn: a multiply-add of one element counts two */
+    bool (*usable)(const struct cpu_features *f);
+    /* Does `turns` turns. Reads its operands from `in`; leaves its sums in `out`, so that no
+     * compiler may drop them. */
+    void (*run)(uint64_t turns, const void *in, void *out);
+};
+
+/* Each ends with an entry whose `run` is NULL. */
+extern const struct ceiling_loop ceiling_amx[], ceiling_x86[], ceiling_arm[], ceiling_generic[];
+
+#define CEILING_LOOPS_MAX 12
+
+/* All loops that compute products of a type on this CPU, also by way of a wider type;
+ * one at least. */
+size_t ceiling_loops(enum gemm_dtype dtype, const struct cpu_features *f,
+                     const struct ceiling_loop *loops[CEILING_LOOPS_MAX]);
+
+struct ceiling_rate {
+    const struct ceiling_loop *loop; /* the fastest */
+    double operations_per_ns;
+};
+
+/* The fastest of these loops, each by n threads bound to cpus[0..n): the best of some 25 runs
+ * of 2 ms. The caller ends bound to cpus[0]. 0 or -errno. Takes 60 ms, and 10 to 60 ms for
+ * each further loop. */
+int ceiling_measure(const struct ceiling_loop *const *loops, size_t n_loops,
+                    const struct topo *topo, const unsigned *cpus, unsigned n,
+                    struct ceiling_rate *best);
 
 #define GEMM_WHY_BYTES 384
 
@@ -102,7 +166,7 @@ struct gemm_threads {
  *
  * A process opens each library once, while the caller may use all the CPUs that a later bind
  * names: a library counts the CPUs when it is loaded and starts threads then, which are noted to
- * be bound (threads_unbind_self() in threads.h). Every hook that can fail says why in `why` (no
+ * be bound (threads_unbind_self() in library.h). Every hook that can fail says why in `why` (no
  * full stop): 0; -ENODEV: the library is not here; -EOPNOTSUPP: it cannot do this; any other
  * -errno: an error.
  */
@@ -220,7 +284,7 @@ int gemm_resolve(struct point *pt, const struct gemm_asked *asked, const struct 
 int gemm_begin(const struct gemm_where *where, struct gemm_run *run, const struct gemm_shape *shape,
                bool brief);
 
-/* Searches (search.h) for at most budget_ns in a run that is open; no begin is in effect before or
+/* Searches (library.h) for at most budget_ns in a run that is open; no begin is in effect before or
  * after. 0 with *shape and a remark on the search; or -errno with the reason. */
 int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t budget_ns,
               struct gemm_shape *shape);
@@ -234,5 +298,86 @@ int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t bud
  * does not know, one of a newer release, is never called worse.
  */
 const char *openblas_better_core(const struct cpu_features *f, const char *current);
+
+/*
+ * The search for the shape of a matrix product with the highest rate. Squares first, 512 to 16384;
+ * from the best of them uphill: m and n rounded to what the units can share evenly in tiles of 128
+ * x 256, each side longer and shorter by 1024, doubled and halved, then by 512, 256 and 128. The
+ * first neighbour that is faster is the next place to look round from.
+ *
+ * Pure: times come from the callbacks, and the same times give the same search.
+ */
+
+#define GEMM_SEARCH_GAIN     0.005 /* what counts as a gain */
+#define GEMM_SEARCH_PATIENCE 24    /* shapes without one, after which it stops */
+#define GEMM_SEARCH_PRODUCTS 8     /* products that a try may need */
+
+struct gemm_search {
+    /* Operations a ns of a shape. 0; -EOPNOTSUPP, -ENOMEM: it cannot be done, and is passed over;
+     * any other -errno ends the search. */
+    int (*rate)(void *arg, const struct gemm_shape *shape, double *operations_per_ns);
+    uint64_t (*now_ns)(void *arg); /* NULL: the clock */
+    void *arg;
+    uint64_t budget_ns; /* no shape is begun after it, nor one that would take an eighth of it */
+    uint64_t longest;   /* side */
+    unsigned units;     /* that share a product; 0, 1: not known */
+};
+
+struct gemm_search_result {
+    struct gemm_shape best; /* m 0: no shape could be done */
+    double operations_per_ns;
+    unsigned tried, refused, too_long;
+    uint64_t elapsed_ns;
+    enum search_stop stop;
+};
+
+int gemm_search_run(const struct gemm_search *s, struct gemm_search_result *out);
+
+/* "the best of 57 shapes in 20.3 s; stopped: no gain over 0.5 % in the last 24". Returns text. */
+const char *gemm_search_text(const struct gemm_search_result *r, char *text, size_t len);
+
+/* Putting the threads of others where they belong. A library starts its threads itself; they are
+ * bound from outside: OpenMP's by running a parallel region of our own on the same threads, plain
+ * ones by their task numbers. */
+
+/* Lets the calling thread use every CPU of the topology again. 0 or -errno. */
+int threads_unbind_self(const struct topo *topo);
+
+/* The tasks (threads) of this process, ascending. A list belongs to the caller: free(ids). */
+struct task_list {
+    pid_t *ids;
+    size_t n;
+};
+int tasks_read(struct task_list *out); /* 0, -ENOMEM or -errno of /proc */
+
+/* Appends to `mine` what is in `after` and not in `before`. 0 or -ENOMEM. */
+int tasks_add_new(struct task_list *mine, const struct task_list *before,
+                  const struct task_list *after);
+
+int task_bind(const struct topo *topo, pid_t task, unsigned cpu); /* 0 or -errno */
+
+/* Has the OpenMP run-time behind a library's handle use threads->n threads for regions that the
+ * caller starts, and binds them, the caller first. 0; -EOPNOTSUPP: no such run-time, or it gives
+ * fewer threads; -errno. */
+int omp_bind(void *handle, const struct gemm_threads *threads, char *why);
+
+/* Ends the threads that the OpenMP run-time behind a handle keeps waiting, where it
+ * can (OpenMP 5). */
+void omp_release(void *handle);
+
+/* The CPU time of each task of this process. A list belongs to the caller: free(list). */
+struct task_time {
+    pid_t task;
+    unsigned cpu; /* the system's number of the one it was last on */
+    double used_s;
+};
+struct task_times {
+    struct task_time *list;
+    size_t n;
+};
+int task_times_read(struct task_times *out); /* 0, -ENOMEM or -errno of /proc */
+
+/* What the tasks that are now on `cpu` have used since `begin`. Steps of 10 ms. */
+double task_times_since(const struct task_times *begin, const struct task_times *now, unsigned cpu);
 
 #endif

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 
 #include "benches/gemm/library.h"
-#include "benches/gemm/threads.h"
+#include "core/hw/topo.h"
 
 /*
  * ---- The part of oneDNN's C interface that a matrix product needs ----

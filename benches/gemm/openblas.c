@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* OpenBLAS: see library.h. */
-#include "benches/gemm/library.h"
-
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "benches/gemm/ceiling.h"
-#include "benches/gemm/threads.h"
+#include "benches/gemm/library.h"
+#include "core/hw/topo.h"
 
 /* ---- OpenBLAS' kernel sets ---- */
 
@@ -218,6 +216,8 @@ struct openblas {
 };
 
 #define AT(member) offsetof(struct openblas_api, member)
+
+static int set_threads(struct openblas *e, const void *n, char *why);
 
 static const struct gemm_symbol symbols[] = {
     {"openblas_get_config", AT(config), 0},

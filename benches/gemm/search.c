@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fastest of all shapes: see search.h. */
-#include "benches/gemm/search.h"
-
+/* The fastest of all shapes: see library.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdbool.h>

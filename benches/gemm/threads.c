@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads of libraries: see threads.h. */
-#include "benches/gemm/threads.h"
-
+/* Threads of libraries: see library.h. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "benches/gemm/library.h"
+#include "core/hw/topo.h"
 
 int threads_unbind_self(const struct topo *topo)
 {

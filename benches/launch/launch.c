@@ -12,7 +12,7 @@
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* For a percentile to p99.9; and one at least 10 ms long, of which 200 do. */
 #define MIN_SAMPLES    "10000"

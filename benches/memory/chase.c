@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Pointer chase: see chase.h. */
-#include "benches/memory/chase.h"
-
+/* Pointer chase: see arrays.h. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 
-#include "benches/memory/entries.h"
+#include "benches/memory/arrays.h"
 #include "core/clock.h"
 #include "core/rng.h"
 

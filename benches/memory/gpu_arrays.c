@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Arrays in a GPU's memory: see gpu_arrays.h. */
-#include "benches/memory/gpu_arrays.h"
-
+/* Arrays in a GPU's memory: see memory_work.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+#include "benches/memory/memory_work.h"
 
 #define STAGING_BYTES ((uint64_t)1 << 20)
 #define WINDOWS       (GPU_ARRAYS_CHECKED / STAGING_BYTES)

@@ -3,11 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "benches/memory/chase.h"
-#include "benches/memory/gpu_memory.h"
+#include "benches/memory/arrays.h"
+#include "benches/memory/memory_work.h"
 #include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #define LINE          128u /* of the caches of every NVIDIA GPU: one pointer in each */
 #define LINE_WORDS    (LINE / sizeof(uint64_t))

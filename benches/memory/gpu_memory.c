@@ -1,18 +1,154 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory on a GPU: bandwidth by its own kernels, and by the driver's copy and set. */
-#include "benches/memory/gpu_memory.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "benches/memory/gpu_arrays.h"
+#include "benches/memory/memory_work.h"
 #include "core/clock.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
-#include "core/row_facts.h"
+#include "core/row.h"
+#include "core/search.h"
+
+enum { MEMORY_BOTH, MEMORY_TUNED, MEMORY_PLAIN };
+
+enum { MEMORY_KERNEL, MEMORY_DRIVER };
+
+/* ---- The search for the best launch shape ---- */
+
+#define GPU_ACCESS_BYTES 16u
+#define GPU_PLAIN_BLOCK  256u
+
+#define CANDIDATES_MAX 512
+#define GRID_MAX       INT32_MAX /* blocks in x, of every GPU since 2012 */
+
+static const unsigned unrolls[] = {1, 2, 4, 8};
+static const unsigned block_sizes[] = {128, 256, 512, 1024};
+
+struct shapes {
+    const struct gpu_tune_space *space;
+    struct gpu_shape *all;
+    unsigned n;
+};
+
+/* Blocks until each access of the array has a thread. */
+static unsigned cover(const struct gpu_tune_space *space, const struct gpu_shape *shape)
+{
+    uint64_t each = (uint64_t)shape->block * shape->unroll * GPU_ACCESS_BYTES;
+    uint64_t grid = (space->bytes + each - 1) / each;
+
+    return grid > GRID_MAX ? GRID_MAX : grid ? (unsigned)grid : 1;
+}
+
+int gpu_shape_plain(const struct gpu_tune_space *space, struct gpu_shape *shape)
+{
+    *shape = (struct gpu_shape){.unroll = 1, .block = GPU_PLAIN_BLOCK};
+    unsigned each = space->blocks_per_sm(space->arg, shape);
+    uint64_t resident = (uint64_t)each * space->sms;
+
+    shape->grid = cover(space, shape);
+    if (space->resident && shape->grid > resident)
+        shape->grid = (unsigned)resident;
+    return each ? 0 : -EOPNOTSUPP;
+}
+
+const char *gpu_shape_text(const struct gpu_shape *shape, char *text, size_t len)
+{
+    snprintf(text, len, "u%u%s %u threads x %u blocks", shape->unroll,
+             shape->streaming ? " cs" : "", shape->block, shape->grid);
+    return text;
+}
+
+static void add(struct shapes *s, struct gpu_shape shape, uint64_t grid)
+{
+    const struct gpu_shape *last = s->n ? &s->all[s->n - 1] : NULL;
+    unsigned most = cover(s->space, &shape);
+
+    shape.grid = grid < most ? (unsigned)grid : most;
+    bool again = last && last->unroll == shape.unroll && last->streaming == shape.streaming &&
+                 last->block == shape.block && last->grid == shape.grid;
+    if (!again && s->n < CANDIDATES_MAX)
+        s->all[s->n++] = shape;
+}
+
+/* 1, 2, 4, ... blocks on each SM, as many as fit, and as many as cover the array. */
+static void add_grids(struct shapes *s, struct gpu_shape shape)
+{
+    unsigned each = s->space->blocks_per_sm(s->space->arg, &shape);
+
+    for (unsigned k = 1; k < each; k *= 2)
+        add(s, shape, (uint64_t)k * s->space->sms);
+    if (each)
+        add(s, shape, (uint64_t)each * s->space->sms);
+    if (each && !s->space->resident)
+        add(s, shape, GRID_MAX);
+}
+
+static void list_candidates(struct shapes *s)
+{
+    for (size_t u = 0; u < sizeof(unrolls) / sizeof(unrolls[0]); u++)
+        for (size_t b = 0; b < sizeof(block_sizes) / sizeof(block_sizes[0]); b++)
+            for (int streaming = 0; streaming < 2; streaming++)
+                add_grids(s, (struct gpu_shape){unrolls[u], streaming, block_sizes[b], 0});
+}
+
+/* A run of a search. */
+static int time_shape(void *arg, unsigned i, uint64_t passes, struct search_run *run)
+{
+    struct shapes *s = arg;
+    int err = s->space->time(s->space->arg, &s->all[i], &run->ns);
+
+    (void)passes;
+    run->cost = (double)run->ns;
+    return err;
+}
+
+int gpu_tune(const struct gpu_tune_space *space, uint64_t budget_ns, struct gpu_tuned *best)
+{
+    struct shapes s = {.space = space, .all = calloc(CANDIDATES_MAX, sizeof(*s.all))};
+    struct search search = {
+        .policy = &search_halving, .run = time_shape, .arg = &s, .budget_ns = budget_ns};
+    struct search_result found;
+
+    *best = (struct gpu_tuned){0};
+    if (!s.all)
+        return -ENOMEM;
+    list_candidates(&s);
+    search.n = s.n;
+    int err = search_run(&search, &found);
+    *best = (struct gpu_tuned){.shape = s.all[found.best], .tried = found.tried, .of = s.n};
+    free(s.all);
+    return err;
+}
+
+const struct gpu_tuned *gpu_tunings_find(const struct gpu_tunings *t, const char *key)
+{
+    for (size_t i = 0; i < t->n; i++)
+        if (!strcmp(t->all[i].key, key))
+            return &t->all[i].tuned;
+    return NULL;
+}
+
+int gpu_tunings_add(struct gpu_tunings *t, const char *key, const struct gpu_tuned *tuned)
+{
+    struct gpu_tuning *grown = realloc(t->all, (t->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return -ENOMEM;
+    t->all = grown;
+    grown[t->n] = (struct gpu_tuning){.tuned = *tuned};
+    snprintf(grown[t->n++].key, sizeof(grown[0].key), "%s", key);
+    return 0;
+}
+
+void gpu_tunings_release(struct gpu_tunings *t)
+{
+    free(t->all);
+    *t = (struct gpu_tunings){0};
+}
 
 struct gpu_passes {
     const struct memory_params *params;
@@ -200,7 +336,7 @@ static unsigned occupancy(void *arg, const struct gpu_shape *shape)
     return blocks;
 }
 
-static int time_shape(void *arg, const struct gpu_shape *shape, uint64_t *ns)
+static int time_passes(void *arg, const struct gpu_shape *shape, uint64_t *ns)
 {
     struct gpu_passes *m = arg;
     struct gpu_variant v = {.shape = *shape, .scalar = 2};
@@ -209,7 +345,7 @@ static int time_shape(void *arg, const struct gpu_shape *shape, uint64_t *ns)
     return err ? err : gpu_variant_run(m, &v, m->tune_passes, ns);
 }
 
-/* Where all passes are inside a launch (see gpu_tune.h), and for reads, which add up into one word
+/* Where all passes are inside a launch (see memory_work.h), and for reads, which add up into one word
  * at the end of each block: with more blocks that would be what is timed. */
 static bool must_be_resident(const struct gpu_passes *m)
 {
@@ -223,7 +359,7 @@ static struct gpu_tune_space space_of(struct gpu_passes *m)
                                    .resident = must_be_resident(m),
                                    .blocks_per_sm = occupancy,
                                    .arg = m,
-                                   .time = time_shape};
+                                   .time = time_passes};
 }
 
 /* As many passes as a short run of the plain shape takes; runs of them until the clocks are up. */
@@ -234,12 +370,12 @@ static int choose_tune_passes(struct gpu_passes *m, const struct gpu_tune_space 
     int err = gpu_shape_plain(space, &plain);
 
     for (m->tune_passes = 1; !err && m->tune_passes < TUNE_PASSES; m->tune_passes *= 2) {
-        err = time_shape(m, &plain, &ns);
+        err = time_passes(m, &plain, &ns);
         if (ns >= TUNE_RUN_NS)
             break;
     }
     while (!err && clock_now_ns() < end_ns)
-        err = time_shape(m, &plain, &ns);
+        err = time_passes(m, &plain, &ns);
     return err;
 }
 

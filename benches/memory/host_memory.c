@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "benches/memory/arrays.h"
-#include "benches/memory/chase.h"
 #include "benches/memory/memory_work.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
-#include "core/hw/team.h"
 #include "core/hw/topo.h"
 #include "core/units.h"
+
+enum { MEMORY_REGULAR, MEMORY_NT };
 
 /* Words of options, which the hooks of hosts and of GPUs read, too. */
 const char *const memory_ops[] = {"read", "write", "copy",    "scale",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One end of a point: its CPUs, its threads, its life. See core/wire/net.h and order.h. */
+/* One end of a point: its CPUs, its threads, its life. See core/wire/net.h and lead.h. */
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "benches/net/order.h"
+#include "benches/net/lead.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/units.h"

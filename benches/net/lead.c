@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The leader's side of a point's life: see lead.h and order.h. */
+/* The leader's side of a point's life: see lead.h and lead.h. */
 #include "benches/net/lead.h"
 
 #include <errno.h>

@@ -8,7 +8,6 @@
 
 #include "benches/net/lead.h"
 #include "core/clock.h"
-#include "core/hw/framing.h"
 #include "core/hw/nic.h"
 
 #define AGAIN_NS                                                                                   \

@@ -8,10 +8,10 @@
 
 #include "benches/net/net_work.h"
 #include "core/bench/bench.h"
-#include "core/exit_code.h"
 #include "core/hw/place.h"
+#include "core/program.h"
 #include "core/units.h"
-#include "core/wire/options.h"
+#include "core/wire/net.h"
 
 #define MOST_SAMPLES "20000000" /* that -D and -n keep: with what is made of them, 1 GB */
 
@@ -53,6 +53,8 @@ static int parse_node(const char *text, void *value, char *error, size_t len)
     *(int *)value = (int)number;
     return 0;
 }
+
+static int tune(struct opts *o, const struct net_params *p, const volatile int *cancel);
 
 static const struct opt options[] = {
     {.name = "host",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The benchmark `net`, from its options to its rows. net.c has the options, net_work.c the life of
- * a point, peer.c the way to the peer, net_rows.c the rows, and tune.c the search of --tune.
+ * a point, peer.c the way to the peer, net_work.c the rows, and tune.c the search of --tune.
  */
 #ifndef PLUMB_BENCHES_NET_NET_WORK_H
 #define PLUMB_BENCHES_NET_NET_WORK_H
@@ -13,7 +13,6 @@
 #include "core/wire/net.h"
 
 enum net_pattern { NET_BANDWIDTH, NET_LATENCY, NET_MESSAGE_RATE, NET_LOADED_LATENCY };
-enum net_way { NET_WAY_FORWARD, NET_WAY_REVERSE, NET_WAY_BOTH };
 
 struct net_params {
     const char *host, *secret_file, *listen, *device, *peer_device, *memory, *peer_memory;
@@ -51,8 +50,6 @@ int net_bench_check(struct point *pt);
 int net_bench_evidence(struct point *pt);
 void net_bench_teardown(struct point *pt);
 
-/* ---- The peer (peer.c) ---- */
-
 /*
  * The leader gets its peer in one of three ways: a listener on another machine, rank 1 of mpirun or
  * srun, or, if neither is asked for, a child process. This process may also be the peer.
@@ -87,8 +84,6 @@ void net_peer_end(void);
 /* This end's own part of the options; and the part of the peer. */
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers);
 
-/* ---- The search of --tune (tune.c) ---- */
-
 /*
  * Looks for the fewest streams, the least depth and the smallest message with which the bandwidth
  * is within TUNE_SHARE of the best, one after the other, by short measurements. Each step is a line
@@ -105,7 +100,7 @@ extern const struct search_policy tune_policy;
 int net_tune(struct opts *o, const struct net_params *p, const volatile int *cancel, char *error,
              size_t len);
 
-/* ---- Rows (net_rows.c) ---- */
+/* ---- Rows (net_work.c) ---- */
 
 struct net_windows { /* of a stream, the last rate of each sample: times of NET_QUANTITY */
     double *ns;
@@ -125,15 +120,5 @@ struct net_session { /* pt->bench_state: outlives the points */
     struct net_windows windows;
     char cpu_limit[160]; /* the CPUs, not the link, are the limit: how that shows; "" */
 };
-
-/* The series of a point: of these rates, or (n 0) of the directions as asked for. */
-void net_rows_series_of(struct point *pt, struct net_session *s, const struct net_rate_name *rates,
-                        unsigned n);
-void net_rows_series(struct point *pt, struct net_session *s);
-/* CPU cost, the load's rate, the transport's facts. */
-void net_rows_figures(struct point *pt, struct net_session *s);
-/* A stream that stalls: its median alone does not show it. */
-void net_rows_judge(struct point *pt, struct net_session *s);
-void net_rows_evidence(struct point *pt, struct net_session *s);
 
 #endif

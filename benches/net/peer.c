@@ -6,13 +6,13 @@
 #include <string.h>
 
 #include "benches/net/net_work.h"
-#include "core/exit_code.h"
 #include "core/group/channel.h"
 #include "core/group/meet.h"
 #include "core/group/mpi.h"
 #include "core/group/notice.h"
 #include "core/hw/gpu.h"
 #include "core/hw/place.h"
+#include "core/program.h"
 
 void net_peer_locals(const struct net_params *p, struct net_local *own, struct net_local *peers)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The peer: does what the leader asks, request by request, until it says goodbye. See order.h. */
+/* The peer: does what the leader asks, request by request, until it says goodbye. See lead.h. */
 #include <errno.h>
 #include <math.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "benches/net/order.h"
+#include "benches/net/lead.h"
 #include "core/group/channel.h"
 #include "core/hw/machine.h"
 
@@ -192,6 +192,8 @@ static int close_point(struct server *s, size_t len)
 /* How far a point has come: requests out of turn are refused, since each builds on
  * the one before. */
 enum state { NOTHING, OPENED, CARDED, JOINED, STARTED, STOPPED, DRAINED };
+
+static int answer(struct server *s, uint16_t type, size_t len);
 
 static const struct {
     int (*answer)(struct server *s, size_t len);

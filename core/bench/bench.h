@@ -19,7 +19,7 @@
 #include "core/hw/topo.h"
 #include "core/ledger.h"
 #include "core/option.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "core/sampler.h"
 
 #define BENCH_COLUMNS_MAX     12 /* columns that are outcomes, not options */
@@ -53,7 +53,7 @@ struct series {
     } set[SERIES_SET_MAX]; /* columns whose value is this series' own: {"direction", "forward"} */
     double limit;          /* in the unit; NAN or 0: none known here */
     enum limit_kind limit_kind;
-    const char *limit_link, *limit_scope; /* see row_facts.h; NULL: none */
+    const char *limit_link, *limit_scope; /* see row.h; NULL: none */
     const char *limit_source;             /* for people: "measured: ..."; must outlive the point */
     struct limit_parts parts;             /* of a measured limit; setup or check may set them */
     double limit_before, limit_after;     /* where it was measured twice: not 0 */
@@ -152,7 +152,7 @@ struct point {
     } options[BENCH_OPTIONS_SET_MAX]; /* use point_option() */
     char reason[512];
     char evidence[256];
-    unsigned carriers;        /* set with it, where it is proved: row_facts.h */
+    unsigned carriers;        /* set with it, where it is proved: row.h */
     char carrier_device[64];  /* what this end opened for the bytes; "": none */
     int carrier_gid;          /* of RoCE, from 1 on: the index of its GID, and 1; 0: none */
     struct figure *figures;   /* use point_figure() */

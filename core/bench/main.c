@@ -12,9 +12,8 @@
 
 #include "core/bench/bench.h"
 #include "core/bench/runner.h"
-#include "core/build_info.h"
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "core/stats.h"
 
 struct json_out {

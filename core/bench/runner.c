@@ -14,7 +14,7 @@
 #include "core/hw/topo.h"
 #include "core/option.h"
 #include "core/rng.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 static size_t count_points(const struct runner *r)
 {

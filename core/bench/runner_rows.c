@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From samples to rows: see runner.h. */
-#include "core/bench/runner.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bench/runner.h"
 #include "core/hw/gpu_watch.h"
 #include "core/levels.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "core/stats.h"
 #include "core/text.h"
 #include "core/units.h"

@@ -117,7 +117,7 @@ struct collective_told {
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
     char sockets[48]; /* the setting by which a library was told to use sockets; "": it was not */
     uint32_t
-        /* the kinds of path that a library says that it connected, as in row_facts.h; 0: not
+        /* the kinds of path that a library says that it connected, as in row.h; 0: not
          * told */
         carriers;
     uint32_t n_flows, n_facts, has_rail;

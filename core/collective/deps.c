@@ -5,11 +5,11 @@
  * Going through the list once, a reader waits for the writer; a writer for the readers, or, where
  * there are none, for the writer before it.
  */
-#include "core/collective/deps.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "core/collective/engine.h"
 
 #define NONE UINT32_MAX
 

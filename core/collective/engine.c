@@ -8,7 +8,6 @@
 
 #include "core/clock.h"
 #include "core/collective/data.h"
-#include "core/collective/deps.h"
 
 #define ENGINE_SLOTS                                                                               \
     8 /* segments of a link that may have come, or be on their way, before they are reduced */

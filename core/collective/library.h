@@ -4,6 +4,10 @@
 #ifndef PLUMB_CORE_COLLECTIVE_LIBRARY_H
 #define PLUMB_CORE_COLLECTIVE_LIBRARY_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "core/collective/collective.h"
 
 /* Bytes from the beginning of the input and of the result; in place, of the one vector. */
@@ -89,5 +93,80 @@ bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, s
 bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
                         size_t from);
 bool library_gpu_simulated(const struct library_gpu *g);
+
+/* Did whoever started the program choose sockets for a library's bytes, where RDMA might carry
+ * them? By the library's own settings; `--device` is another way to say so: member_prove(). */
+
+/* Open MPI's settings, as it has them; "": not set. One that fills its room was cut: what it
+ * chooses is not known. */
+struct mpi_settings {
+    char pml[256], btl[256];
+    char providers[256]; /* mtl_ofi_provider_include */
+};
+
+/*
+ * The setting that says so, "UCX_TLS=tcp,self"; "": none. Returns text. Names of transports without
+ * any of RDMA among them; a list of what is not to be taken ("^openib") chooses nothing, but for
+ * all of InfiniBand ("^ib").
+ *
+ * mpi: beside Open MPI's settings UCX_TLS, UCX_NET_DEVICES, FI_PROVIDER, I_MPI_FABRICS,
+ * I_MPI_OFI_PROVIDER and MPIR_CVAR_OFI_USE_PROVIDER, which are of the environment; where the pml is
+ * said, those of the layer that it takes alone. nccl: NCCL_IB_DISABLE and NCCL_NET, which a file
+ * nccl.conf may have put there.
+ */
+const char *sockets_of_mpi(const struct mpi_settings *s, char *text, size_t len);
+const char *sockets_of_nccl(char *text, size_t len);
+
+/* ---- Collectives by MPI: what the module plumb-mpi.so (core/group/mpi.h) offers to mpi.c ---- */
+
+/* Collectives of some of the ranks, on a communicator of their own. */
+struct mpi_collective;
+
+typedef void mpi_reduce_fn(enum collective_type type, enum collective_sum sum, void *to,
+                           const void *a, const void *b, uint64_t count);
+
+/* Within one rank's buffers, done when it returns. 0; -errno, said by its owner. */
+typedef int mpi_copy_fn(void *arg, void *to, const void *from, size_t bytes);
+
+struct mpi_setup {
+    const unsigned *members; /* ranks of the world */
+    unsigned n, me;
+    const struct collective_point *point;
+    size_t element_bytes;
+    const char *op_name;   /* "allreduce" */
+    mpi_reduce_fn *reduce; /* for types that MPI has not: f16, bf16; of host memory */
+    mpi_copy_fn *copy;     /* where the buffers are a GPU's; NULL: they are the host's */
+    void *copy_arg;
+};
+
+struct mpi_call {
+    void *input, *result; /* of this call; in place: both the one vector */
+    uint64_t count;       /* of the vector */
+};
+
+struct mpi_told {
+    char algorithm[96]; /* "ring, as asked for"; "its own choice"; "": it has none */
+    char detail[160];   /* "Open MPI v4.1.4, btl tcp,self, btl_tcp_flags 315" */
+    struct mpi_settings settings;
+};
+
+struct mpi_collectives {
+    /* All members at the same time. -EOPNOTSUPP: what the point asks for cannot be had of this
+     * MPI. */
+    int (*open)(struct mpi_collective **c, const struct mpi_setup *setup, char *error, size_t len);
+    /* NULL is left alone. What has not ended is left as it is, memory and all. */
+    void (*close)(struct mpi_collective *c);
+    /* Until it is done: for good, where a rank does not come. */
+    int (*run)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
+    /* Begun; test() moves them on. One at a time. -EOPNOTSUPP: this MPI does not take a GPU's
+     * memory there; nothing was begun. */
+    int (*start)(struct mpi_collective *c, const struct mpi_call *call, char *error, size_t len);
+    int (*barrier)(struct mpi_collective *c, char *error, size_t len);
+    /* When all have come: a blocking barrier, from which all leave as close to one another as MPI
+     * can. */
+    int (*align)(struct mpi_collective *c, char *error, size_t len);
+    int (*test)(struct mpi_collective *c, bool *done, char *error, size_t len);
+    void (*tell)(const struct mpi_collective *c, struct mpi_told *told);
+};
 
 #endif

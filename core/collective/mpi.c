@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Collectives of an MPI, between ranks that its launcher started: the module plumb-mpi.so
- * (mpi_module.h) calls them. Buffers are in host memory (mpi), or in the memory of the rank's GPU
+ * (library.h) calls them. Buffers are in host memory (mpi), or in the memory of the rank's GPU
  * (mpi-cuda), of which an MPI that is CUDA-aware takes the pointers.
  *
  * MPI knows nothing of streams: what writes to a buffer must be done before MPI is given it (so all
@@ -20,8 +20,6 @@
 #include "core/collective/collective.h"
 #include "core/collective/data.h"
 #include "core/collective/library.h"
-#include "core/collective/mpi_module.h"
-#include "core/collective/sockets.h"
 #include "core/group/mpi.h"
 #include "core/group/world.h"
 #include "core/hw/gpu.h"

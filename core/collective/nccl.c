@@ -12,14 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backend.h"
 #include "core/clock.h"
 #include "core/collective/library.h"
 #include "core/collective/nccl_module.h"
-#include "core/collective/nccl_says.h"
-#include "core/collective/sockets.h"
 #include "core/hw/gpu.h"
-#include "core/module.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 struct nccl_state {
     const struct nccl_module *nccl;

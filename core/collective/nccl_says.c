@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NCCL's debug output, switched on, read and switched off: see nccl_says.h. */
-#include "core/collective/nccl_says.h"
-
+/* NCCL's debug output, switched on, read and switched off: see nccl_module.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/row_facts.h"
+#include "core/collective/nccl_module.h"
+#include "core/row.h"
 
 #define TEXT_MAX (4u << 20) /* of many channels and peers */
 
@@ -138,6 +137,8 @@ static bool add(char *list, size_t len, const char *between, const char *word, s
     snprintf(list + used, len - used, "%s%s", used ? between : "", text);
     return true;
 }
+
+static void network(struct nccl_says *s, const char *line);
 
 /* A transport's name, and what follows it. */
 static const struct {

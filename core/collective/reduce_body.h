@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loops of reduce.h, written once for all vector units. A file that includes this sets
+ * The loops of data.h, written once for all vector units. A file that includes this sets
  *
  *   R_ISA       its table: reduce_avx512
  *   R_NAME      "avx512"
@@ -13,7 +13,7 @@
  */
 #include <string.h>
 
-#include "core/collective/reduce.h"
+#include "core/collective/data.h"
 
 typedef float r_f32 __attribute__((vector_size(R_BYTES)));
 typedef double r_f64 __attribute__((vector_size(R_BYTES)));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Settings of libraries that choose sockets: see sockets.h. */
-#include "core/collective/sockets.h"
-
+/* Settings of libraries that choose sockets: see library.h. */
 #include <net/if.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+
+#include "core/collective/library.h"
 
 typedef bool is_fn(const char *word);
 

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/group/fd_channel.h"
 
 /* ---- A channel to a child of this process: see channel_fork() in channel.h ---- */
 

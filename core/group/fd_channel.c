@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Channels over a stream socket: see channel.h and fd_channel.h. */
-#include "core/group/fd_channel.h"
-
+/* Channels over a stream socket: see channel.h and channel.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

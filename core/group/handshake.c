@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The handshake: see handshake.h. */
-#include "core/group/handshake.h"
-
+/* The handshake: see meet.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
@@ -12,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/build_info.h"
 #include "core/group/channel.h"
+#include "core/group/meet.h"
+#include "core/program.h"
 
 #define FORMAT       1
 #define HEADER_BYTES 8

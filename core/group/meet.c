@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/group/handshake.h"
 #include "core/group/secret.h"
 
 /* ---- The session's secret, from a file and new ---- */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end that listens: see meet.h and meet_serve.h. */
-#include "core/group/meet_serve.h"
-
+/* The end that listens: see meet.h and meet.h. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -14,8 +12,9 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "core/group/meet.h"
 
-/* ---- A server's run: a child for one peer. See meet_serve.h. ---- */
+/* ---- A server's run: a child for one peer. See meet.h. ---- */
 
 #define COMPLAINTS_A_SECOND 5
 

@@ -10,12 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/backend.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
-#include "core/group/fd_channel.h"
 #include "core/group/secret.h"
-#include "core/group/world_make.h"
-#include "core/module.h"
+#include "core/group/world.h"
 
 /* ---- What the environment tells of a launcher ---- */
 

@@ -39,7 +39,7 @@ int mpi_channel(struct channel **c, unsigned rank);
 #define MPI_MODULE_ABI    6u
 #define MPI_MODULE_SYMBOL "plumb_mpi_module" /* const struct mpi_module, its one symbol */
 
-struct mpi_collectives; /* core/collective/mpi_module.h */
+struct mpi_collectives; /* core/collective/library.h */
 
 struct mpi_module {
     unsigned abi;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Worlds of any kind, and one of this process and its children: see world.h and world_make.h. */
-#include "core/group/world_make.h"
+/* Worlds of any kind, and one of this process and its children: see world.h and world.h. */
+#include "core/group/world.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,10 +18,8 @@
 #include <unistd.h>
 
 #include "core/group/channel.h"
-#include "core/group/fd_channel.h"
-#include "core/group/handshake.h"
+#include "core/group/meet.h"
 #include "core/group/secret.h"
-#include "core/group/world.h"
 #include "core/hw/machine.h"
 
 /* ---- Where in the network this process is ---- */

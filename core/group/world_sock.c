@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Rank 0 waits until all have come over a socket: see world.h. Until they have proved themselves
  * those that connect have a place of a fixed number, for a short time. */
-#include "core/group/world_make.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,8 +10,9 @@
 
 #include "core/clock.h"
 #include "core/group/channel.h"
-#include "core/group/meet_serve.h"
+#include "core/group/meet.h"
 #include "core/group/secret.h"
+#include "core/group/world.h"
 
 #define GATHER_KEEP_NS 250000000u /* nobody has to make way for others before that */
 #define GATHER_PLACES  SERVE_PLACES

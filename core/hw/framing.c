@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a line's rate to its payload: see framing.h. */
-#include "core/hw/framing.h"
-
+/* From a line's rate to its payload: see nic.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "core/hw/nic.h"
 
 enum {
     ETHERNET_WIRE = 8 + 14 + 4 + 12,

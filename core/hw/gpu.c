@@ -11,7 +11,6 @@
 #include "core/backend.h"
 #include "core/clock.h"
 #include "core/hw/gpu_watch.h"
-#include "core/module.h"
 
 /* ---- The GPU module and its devices, opened when they are first asked for ---- */
 

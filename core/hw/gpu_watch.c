@@ -10,7 +10,7 @@
 
 #include "core/clock.h"
 #include "core/hw/nvml.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* Reasons that hold a device back; others only bound its clocks. */
 #define GPU_HELD_BACK                                                                              \

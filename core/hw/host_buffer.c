@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "core/hw/topo.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */

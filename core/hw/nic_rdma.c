@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/hw/framing.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 

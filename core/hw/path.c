@@ -11,8 +11,7 @@
 
 #include "core/clock.h"
 #include "core/hw/machine.h"
-#include "core/hw/path_view.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* ---- Did sockets carry what an RDMA port could have carried? By the counters alone: see
  * path_wires() in path.h. ---- */

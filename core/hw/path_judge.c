@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "core/hw/path.h"
-#include "core/hw/path_view.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 /* What a device moved by the view's measure; NULL: not known. */
 static inline const double *path_moved(const struct path_view *v, const struct path_device *d)

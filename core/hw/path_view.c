@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices with what they moved and what is claimed of them: see path_view.h. */
-#include "core/hw/path_view.h"
-
+/* Devices with what they moved and what is claimed of them: see path.h. */
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -12,7 +10,8 @@
 #include <time.h>
 
 #include "core/hw/machine.h"
-#include "core/row_facts.h"
+#include "core/hw/path.h"
+#include "core/row.h"
 
 /* ---- Counters of interfaces and RDMA ports ---- */
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Teams of threads: see team.h. */
-#include "core/hw/team.h"
-
+/* Teams of threads: see topo.h. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

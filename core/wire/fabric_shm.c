@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fabric over shared memory: see fabric_shm.h. */
-#include "core/wire/fabric_shm.h"
-
+/* The fabric over shared memory: see shm.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -22,6 +20,7 @@
 #include "core/group/secret.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/machine.h"
+#include "core/wire/shm.h"
 
 /* Sent as it is. */
 struct fabric_shm_card {
@@ -29,7 +28,7 @@ struct fabric_shm_card {
     uint64_t map_bytes, ring_at, ring_bytes;
 };
 
-/* ---- What goes through the rings of fabric_shm.h ---- */
+/* ---- What goes through the rings of shm.h ---- */
 
 #define LOOKS_A_CLOCK 64u /* looks in vain between two readings of the clock */
 

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/hw/framing.h"
-#include "core/row_facts.h"
+#include "core/hw/nic.h"
+#include "core/row.h"
 #include "core/units.h"
 
 /* ---- What a rail can carry ---- */

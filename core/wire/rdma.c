@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RDMA: the module plumb-rdma.so, opened when it is first asked for. See net.h and
- * rdma_module.h. */
+ * fabric.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/backend.h"
 #include "core/hw/gpu.h"
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
-#include "core/module.h"
 #include "core/rng.h"
-#include "core/wire/rdma_module.h"
+#include "core/wire/fabric.h"
 
 /* Memory of a GPU for the RDMA module: taken, filled and checked through a page-locked buffer of
  * the host, a part at a time; the CPU never touches it itself. See struct rdma_gpu_core. */
@@ -357,7 +357,7 @@ const struct net_ops net_rdma = {
 };
 
 /* A fabric over RDMA: core's side of the module plumb-rdma.so, which does all of it. See fabric.h
- * and rdma_module.h. */
+ * and fabric.h. */
 
 static const struct rdma_fabric_core fabric_core = {
     .core = {.fail = net_fail,

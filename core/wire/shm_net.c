@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory that both ends share, and the transport's table: see shm_net.h. */
-#include "core/wire/shm_net.h"
-
+/* The memory that both ends share, and the transport's table: see shm.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -14,6 +12,7 @@
 #include "core/hw/host_kernels.h"
 #include "core/hw/machine.h"
 #include "core/rng.h"
+#include "core/wire/shm.h"
 
 #define SHM_RECEIVE_LEAST SHM_CHUNK_BYTES /* a receive buffer has so many bytes, or one message */
 

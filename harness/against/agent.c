@@ -6,13 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/against/against.h"
-#include "harness/against/target.h"
 #include "harness/child.h"
 #include "harness/plan/suite.h"
 #include "harness/run/launch.h"
-#include "harness/run/run_meta.h"
+#include "harness/run/run.h"
 
 struct agent {
     struct bench_list benches;

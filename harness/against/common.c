@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What two plans share: see common.h. */
-#include "harness/against/common.h"
-
+/* What two plans share: see against.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/rng.h"
+#include "harness/against/against.h"
 
 static int compare_launches(const void *x, const void *y)
 {

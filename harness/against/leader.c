@@ -8,16 +8,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "core/row.h"
 #include "core/text.h"
 #include "harness/against/against.h"
-#include "harness/against/common.h"
-#include "harness/against/target.h"
 #include "harness/child.h"
 #include "harness/compare/compare.h"
 #include "harness/plan/suite.h"
-#include "harness/run/run_meta.h"
+#include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 #include "harness/store/store.h"
 
@@ -512,7 +510,7 @@ static int tell_rows(struct leader *g, struct target *t, const struct run_folder
     return err;
 }
 
-/* Tells the new agent of a target the choices of its earlier launches (harness/run/kept.h). */
+/* Tells the new agent of a target the choices of its earlier launches (harness/run/launch.h). */
 static int tell_choices(struct leader *g, struct target *t)
 {
     struct run_folder folder;

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A target of a run in turn: see target.h. */
-#include "harness/against/target.h"
-
+/* A target of a run in turn: see against.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "harness/against/against.h"
 #include "harness/store/store.h"
 #include "harness/text.h"
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 
 /* ---- plumb check: its files, and what goes to stdout ---- */
 

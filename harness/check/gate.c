@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/check/check.h"
 #include "harness/report/show.h"
 

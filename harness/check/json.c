@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/build_info.h"
+#include "core/program.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 

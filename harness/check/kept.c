@@ -11,7 +11,7 @@
 #include "harness/check/check.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 #include "harness/report/show.h"
 
 struct kept_words {

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "core/text.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 #include "harness/report/report.h"
 
 #define COMPARE_MARGIN 0.05 /* where neither the user nor the suite says one */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
 #include "harness/report/show.h"

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "harness/compare/pairs.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"

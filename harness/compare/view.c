@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/show.h"

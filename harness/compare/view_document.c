@@ -4,8 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/build_info.h"
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/document/html.h"
 #include "harness/report/assets.h"

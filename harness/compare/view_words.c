@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/report/show.h"
 

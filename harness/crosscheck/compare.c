@@ -4,8 +4,6 @@
  * the machine falls on both alike. Ours goes first in the first pair: where it put its ends is
  * where the witness' ends are then put.
  */
-#include "harness/crosscheck/compare.h"
-
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
@@ -16,7 +14,6 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/crosscheck/crosscheck.h"
-#include "harness/crosscheck/tandem.h"
 #include "harness/plan/bench_info.h"
 #include "harness/table.h"
 

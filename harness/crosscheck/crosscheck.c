@@ -13,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "core/text.h"
 #include "harness/child.h"
-#include "harness/crosscheck/tandem.h"
 #include "harness/plan/bench_info.h"
 #include "harness/store/store.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two programs together: see tandem.h. */
-#include "harness/crosscheck/tandem.h"
-
+/* Two programs together: see crosscheck.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,6 +16,7 @@
 #include <unistd.h>
 
 #include "core/clock.h"
+#include "harness/crosscheck/crosscheck.h"
 #include "harness/text.h"
 
 #define TEMPLATE_WORDS_MAX 96

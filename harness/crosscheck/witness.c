@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table of outside witnesses. What is said of each was read in its sources or found by trying.
  */
-#include "harness/crosscheck/witness.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <jansson.h>
@@ -12,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/crosscheck/crosscheck.h"
 
 /* ---- Reading what witnesses print ---- */
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 #include "harness/decide/unrest.h"
 
 #define DECIDE_ALARM_LEVEL 0.005 /* of a suite; kept below the 1 % that is promised */

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "core/dist.h"
 #include "core/stats.h"
 
 /* Values are written with 9 digits: launches that agree to the last one have this variance, not 0.

@@ -6,7 +6,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/dist.h"
 #include "core/stats.h"
 
 /* Of normal values it is known as well as 0.8 n values would tell; of cases that are not alike,

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 #include "harness/history/history.h"
 
 #define CHANGE_RECORD 1.35 /* a change exceeds what was seen before it by this much */

@@ -3,7 +3,6 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/dist.h"
 #include "core/stats.h"
 #include "harness/history/history.h"
 

@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/command.h"
 #include "harness/compare/compare.h"
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 
 /* ---- What plumb history is asked for ---- */
 

@@ -10,7 +10,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 #include "harness/text.h"
 
 struct folders {

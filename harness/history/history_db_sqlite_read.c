@@ -11,7 +11,7 @@
 
 #include "harness/compare/pairs.h"
 #include "harness/history/history_db.h"
-#include "harness/plan/only.h"
+#include "harness/plan/plan.h"
 #include "harness/text.h"
 
 /* The history's runs: which there are, which are baselines, and folders out of them. See

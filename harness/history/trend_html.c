@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/build_info.h"
+#include "core/program.h"
 #include "harness/document/document.h"
 #include "harness/document/html.h"
 #include "harness/history/history.h"

@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/exit_code.h"
 #include "core/group/meet.h"
 #include "core/group/notice.h"
 #include "core/group/secret.h"
+#include "core/program.h"
 #include "harness/child.h"
 #include "harness/hosts/end.h"
 #include "harness/text.h"

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/hw/framing.h"
+#include "core/hw/nic.h"
 #include "harness/limits/limits.h"
 
 struct joiner {

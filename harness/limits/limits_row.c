@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/condition.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #define ADDRESS_BYTES 64
 #define FIGURE_BYTES  64

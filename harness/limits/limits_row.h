@@ -22,7 +22,7 @@
 struct joined_limit {
     double value;
     char source[320];
-    const char *kind, *link; /* for limit_kind and limit_link: see core/row_facts.h */
+    const char *kind, *link; /* for limit_kind and limit_link: see core/row.h */
     double percent;          /* of the row's value; NaN where it has none */
     double raised_from; /* the limit that the value exceeded as the rule allows; NaN: it did not */
 };

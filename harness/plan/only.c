@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which cases --only keeps: see only.h. */
-#include "harness/plan/only.h"
-
+/* Which cases --only keeps: see plan.h. */
 #include <ctype.h>
 #include <fnmatch.h>
 #include <stdlib.h>

@@ -9,7 +9,7 @@
 #include "core/rng.h"
 #include "core/text.h"
 #include "core/units.h"
-#include "harness/plan/places.h"
+#include "harness/plan/suite.h"
 
 static const char *const states[] = {"todo", "done", "skip", "fail", "late"};
 #define N_STATES (sizeof(states) / sizeof(states[0]))
@@ -108,7 +108,7 @@ struct choice {
     uint32_t *cases;
     size_t n, launches;
     unsigned rounds;
-    bool *pairs; /* of pair_gpus GPUs, see places.h; NULL: not asked for yet */
+    bool *pairs; /* of pair_gpus GPUs, see suite.h; NULL: not asked for yet */
     unsigned pair_gpus, pair_count;
 };
 

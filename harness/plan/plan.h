@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "harness/plan/bench_info.h"
 #include "harness/plan/suite.h"
 #include "harness/table.h"
 
@@ -43,11 +44,11 @@ struct plan {
 };
 
 /* Takes the cases that `only` keeps (NULL: all), see plan_keeps; of the pairs of many GPUs those
- * that places.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
+ * that suite.h draws by the seed. 0, -ENOENT when none matches, or -ENOMEM. */
 int plan_make(const struct suite *suite, uint64_t seed, const char *only, struct plan *plan);
 void plan_release(struct plan *plan);
 
-/* Does `only` ("A|B", NULL: all) keep the case? See only.h. */
+/* Does `only` ("A|B", NULL: all) keep the case? See plan.h. */
 bool plan_keeps(const struct bench_list *benches, const char *only, const char *bench,
                 const char *arguments);
 
@@ -56,14 +57,17 @@ static inline bool launch_has_pair(const struct launch *l)
 {
     return l->from && *l->from;
 }
+
 static inline bool launch_has_group(const struct launch *l)
 {
     return l->hosts && *l->hosts;
 }
+
 static inline bool launch_has_hosts(const struct launch *l)
 {
     return launch_has_pair(l) || launch_has_group(l);
 }
+
 /* Is this host among those that it runs on? */
 bool launch_needs_host(const struct launch *l, const char *name);
 bool plan_has_pairs(const struct plan *plan);
@@ -85,5 +89,33 @@ void plan_mark_text(const struct launch *l, char text[PLAN_MARK_BYTES + 1]);
 const char *launch_state_name(enum launch_state state); /* todo done skip fail late */
 /* As plan.csv says it: first, second; "" is none. False: it is none of these. */
 bool launch_turn_parse(const char *text, enum launch_turn *turn);
+
+/*
+ * --only, alike in every command: given several times, each counts. One rule says whether a pattern
+ * keeps a case:
+ *
+ *   A pattern that is a benchmark's name keeps the cases of that benchmark.
+ *   Any other one is for fnmatch(3), and fits a part of one of the three texts of a case: its
+ *   command line, "memory --op triad --size 65536"; its key,
+ *   "memory|op=triad|size=65536|bandwidth|GB/s"; its label, "memory triad 64 KiB: bandwidth". A
+ *   measured case has no command line and a planned one no key: each is made of the other, as far
+ *   as possible.
+ *   Sizes may be written as people do: 64K, 64KiB.
+ *   '|' parts patterns: A|B is A, or B. Not in a pattern with a '=', which is a part of a key.
+ */
+
+struct only_case {
+    const char *bench, *arguments;    /* "memory", "--op triad"; NULL: of the key */
+    const char *key, *label;          /* NULL: there is none */
+    const struct bench_list *benches; /* NULL: those of this machine */
+};
+
+/* Is the case kept by any pattern? `only` ends with NULL; NULL or none keeps all. */
+bool only_keeps(const char *const *only, const struct only_case *c);
+
+/* The patterns of a command line, NULL-ended; they stay the command line's, the array is the
+ * caller's to free. To be called after opts_parse(), which has found a value for each option that
+ * asks for one. NULL: no memory. */
+const char **only_of(int argc, char **argv);
 
 #endif

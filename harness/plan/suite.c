@@ -13,8 +13,6 @@
 #include "core/option.h"
 #include "core/units.h"
 #include "harness/child.h"
-#include "harness/plan/places.h"
-#include "harness/plan/suite_option.h"
 #include "harness/plan/yaml.h"
 #include "harness/text.h"
 

@@ -6,9 +6,7 @@
 
 #include "core/option.h"
 #include "core/units.h"
-#include "harness/plan/places.h"
 #include "harness/plan/suite.h"
-#include "harness/plan/suite_option.h"
 #include "harness/text.h"
 
 static void values_clear(struct opt_values *v)

@@ -1,29 +1,28 @@
-// SPDX-License-Identifier: Apache-2.0
-// Reads a YAML file (or memory) into a tree that is safe to walk, with a line number on every
-// error. A small layer over libyaml's document API, shared by the suite parser, the shape sets and
-// the hardware figures.
-//
-// libcyaml does not serve here: its schema is fixed before a file is read, and the keys of a case
-// are the options of its benchmark. It reads 010 as 8, keeps no lines for later errors, and an
-// error has neither the allowed keys nor a hint.
-//
-// What is accepted is the plain part of YAML: maps, lists and scalars. Refused, each with
-// "name:line: what": anchors, aliases, tags, a second document, a key that is not a text or stands
-// twice in its map, a NUL inside a text, nesting beyond YAML_DEPTH_MAX, more than YAML_NODES_MAX
-// nodes, more than YAML_BYTES_MAX bytes. After a load without error every node has one parent, and
-// a walk from the root ends.
-//
-// Errors stick: the first one is kept in the document (text and code), later ones are dropped. A
-// reader can therefore ask for all its keys in a row and look at yaml_doc_status() once at the end:
-//
-//     struct yaml_doc *doc = yaml_doc_load_file(path);
-//     struct yaml_value root = yaml_doc_root(doc);
-//     yaml_keys(root, (const char *const[]){"name", "repeat", NULL});
-//     yaml_text(yaml_need(root, "name"), &name);                  // required
-//     yaml_int(yaml_get(root, "repeat"), 1, 1000, &repeat);       // optional: absent keeps repeat
-//     if (yaml_doc_status(doc))
-//         fprintf(stderr, "plumb: %s\n", yaml_doc_error(doc));
-//     yaml_doc_free(doc);
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Reads a YAML file (or memory) into a tree that is safe to walk, with a line number on every
+ * error. A small layer over libyaml's document API, shared by the suite parser, the shape sets and
+ * the hardware figures.
+ *
+ * libcyaml does not serve here: its schema is fixed before a file is read, and the keys of a case
+ * are the options of its benchmark. It reads 010 as 8, keeps no lines for later errors, and an
+ * error has neither the allowed keys nor a hint.
+ *
+ * What is accepted is the plain part of YAML: maps, lists and scalars. Refused, each with
+ * "name:line: what": anchors, aliases, tags, a second document, a key that is not a text or stands
+ * twice in its map, a NUL inside a text, nesting beyond YAML_DEPTH_MAX, more than YAML_NODES_MAX
+ * nodes, more than YAML_BYTES_MAX bytes. After a load without error every node has one parent, and
+ * a walk from the root ends.
+ *
+ * Errors stick: the first one is kept in the document (text and code), later ones are dropped. A
+ * reader can therefore ask for all its keys in a row and look at yaml_doc_status() once at the end:
+ *
+ * struct yaml_doc *doc = yaml_doc_load_file(path); struct yaml_value root = yaml_doc_root(doc);
+ * yaml_keys(root, (const char *const[]){"name", "repeat", NULL}); yaml_text(yaml_need(root,
+ * "name"), &name); // required yaml_int(yaml_get(root, "repeat"), 1, 1000, &repeat); // optional:
+ * absent keeps repeat if (yaml_doc_status(doc)) fprintf(stderr, "plumb: %s\n",
+ * yaml_doc_error(doc)); yaml_doc_free(doc);
+ */
 #ifndef PLUMB_HARNESS_YAML_H
 #define PLUMB_HARNESS_YAML_H
 

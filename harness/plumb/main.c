@@ -10,9 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/build_info.h"
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/crosscheck/crosscheck.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exit_code.h"
 #include "core/option.h"
+#include "core/program.h"
 #include "harness/against/against.h"
 #include "harness/command.h"
 #include "harness/hosts/hosts.h"

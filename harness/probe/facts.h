@@ -9,10 +9,97 @@
 #define PLUMB_PROBE_FACTS_H
 
 #include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/stat.h>
 
-#include "harness/probe/tree.h"
+#include "core/hw/nvml.h"
 
-struct pci; /* pci.h */
+/* Reads the files of a machine below one root: "/" or a recorded tree. Every path is relative to
+ * the root, and links are followed inside it (".." at the root stays there, an absolute target
+ * starts there), so that a recorded or hostile tree cannot lead outside. Only regular files are
+ * read, never more than the buffer given; a device, a pipe or a loop is an error, not a hang. */
+
+enum { TREE_PATH = 1024, TREE_LINE = 256, TREE_NAMES = 65536 };
+
+struct names {
+    char **name;
+    size_t count;
+};
+
+struct tree {
+    int fd;              /* the root folder */
+    bool live;           /* the running machine, not a recording */
+    struct names absent; /* a recording: what plumb/absent names, sorted */
+};
+
+/* Returns 0 or -errno. sysroot NULL or "": the running machine. */
+int tree_open(struct tree *tree, const char *sysroot);
+void tree_close(struct tree *tree);
+
+/* The path with all links followed, without a leading "/". Returns 0 or -errno (-ELOOP, -ENOENT).
+ */
+int tree_resolve(const struct tree *tree, const char *path, char *out, size_t size);
+
+/* Type and size of what the path leads to. Returns 0 or -errno. */
+int tree_stat(const struct tree *tree, const char *path, struct stat *st);
+bool tree_exists(const struct tree *tree, const char *path);
+
+/*
+ * Whether it is known that nothing is at the path; else what is missing was only not read. Running
+ * machine: its folder, or the nearest one above that is there, is listed and has other entries.
+ * Recording: plumb/absent, one path a line, names it or a folder above it.
+ */
+bool tree_absent(const struct tree *tree, const char *path);
+bool tree_absent_at(const struct tree *tree, const char *folder, const char *file);
+
+/*
+ * Reads at most size - 1 bytes and ends them with NUL. *length (may be NULL) is the number read.
+ * Returns 0 or -errno; -EINVAL for what is no regular file.
+ */
+int tree_read(const struct tree *tree, const char *path, char *buf, size_t size, size_t *length);
+
+/* The first line, trimmed, in plain ASCII ('?' for any other byte). -ENODATA where it is empty. */
+int tree_line(const struct tree *tree, const char *path, char *buf, size_t size);
+
+/* The number that is the file's first line: decimal, or hexadecimal with 0x. Returns 0 or -errno;
+ * -EINVAL where anything stands beside it. */
+int tree_number(const struct tree *tree, const char *path, long long *value);
+
+/* The last part of where a link points, e.g. the driver of a device; the target need not be there.
+ */
+int tree_link(const struct tree *tree, const char *path, char *buf, size_t size);
+
+/* Names in a folder, sorted with numbers in order (cpu2 before cpu10), at most TREE_NAMES. */
+int tree_list(const struct tree *tree, const char *path, struct names *names);
+void names_free(struct names *names);
+int names_add(struct names *names, const char *name); /* a copy; 0 or -ENOMEM */
+
+/* Joins two parts, e.g. ("sys/class/net/eth0", "speed"). Cuts nothing: too long gives "". */
+struct path {
+    char s[TREE_PATH];
+};
+struct path tree_join(const char *folder, const char *file);
+
+/* As above with a folder and a file, because nearly every caller holds them apart. */
+int tree_line_at(const struct tree *tree, const char *folder, const char *file, char *buf,
+                 size_t size);
+int tree_number_at(const struct tree *tree, const char *folder, const char *file, long long *value);
+int tree_link_at(const struct tree *tree, const char *folder, const char *file, char *buf,
+                 size_t size);
+/* Whether what is at the path itself is a link, wherever it leads. */
+bool tree_is_link(const struct tree *tree, const char *path);
+bool tree_exists_at(const struct tree *tree, const char *folder, const char *file);
+
+/* A whole number of nothing but digits, or -1. */
+long long digits_number(const char *text);
+
+/* Counts the numbers of a list such as "0-3,8", each below limit; -EINVAL where it is no such list.
+ */
+int cpulist_count(const char *list, long limit);
+
+struct pci; /* facts.h */
 
 struct probe {
     struct tree tree;
@@ -97,5 +184,145 @@ void probe_rdma(struct probe *p);
 void probe_gpus(struct probe *p);
 void probe_proximity(struct probe *p);
 void probe_findings(struct probe *p);
+
+/* Every PCI function of the machine, with the bridges above it and the link it has to them. */
+
+/* A link as one of its ends shows it. 0: not read, or there is no link. */
+struct pci_link {
+    double now_gt_s, max_gt_s;
+    int now_width, max_width;
+    bool untrained; /* the files of what runs now were read, and there is no link */
+};
+
+extern const char pci_kind_unknown[];
+
+struct pci_device {
+    char address[24];                                      /* "0000:3b:00.0" */
+    char *path;                                            /* below the root, links followed */
+    long vendor, device, subvendor, subdevice, class_code; /* -1: could not be read */
+    long parent; /* index of the bridge above; -1 at the root, or where it is not in the list */
+    bool orphan; /* there is a bridge above that is not in the list */
+    struct pci_link link;
+    const char *kind;   /* "gpu", "ethernet", ..., pci_kind_unknown; NULL: not reported */
+    char *driver;       /* NULL: none is known */
+    bool may_be_vf;     /* neither known to be a virtual function nor known to be none */
+    long physical;      /* index of the function whose virtual one this is by its links; -1 */
+    bool no_node;       /* the firmware says that it has no NUMA node */
+    int acs_redirect;   /* ports: 1 sends peer traffic to the root, 0 does not, -1 unknown */
+    bool link_reported; /* its link to the port above has a finding already */
+    json_t *json;       /* borrowed; NULL where not reported */
+};
+
+struct pci {
+    struct pci_device *device; /* sorted by address, as strcmp does */
+    size_t count;
+    struct pci_ids *ids;
+};
+
+/* 0, or -errno with *pci NULL. */
+int pci_load(const struct tree *tree, struct pci **pci);
+void pci_free(struct pci *pci);
+
+struct pci_device *pci_find(const struct pci *pci, const char *address);
+
+/* The function that a path below /sys/devices belongs to: its last part that is an address. */
+struct pci_device *pci_of_path(const struct pci *pci, const char *path);
+
+/* The last address in a path, whether or not the function is in the list; false where there is
+ * none. */
+bool pci_path_address(const char *path, char *buf, size_t size);
+
+struct pci_device *pci_parent(const struct pci *pci, const struct pci_device *device);
+
+/* Names from pci.ids; false where the list is not there or does not know. */
+bool pci_vendor_name(const struct pci *pci, long vendor, char *buf, size_t size);
+bool pci_device_name(const struct pci *pci, long vendor, long device, char *buf, size_t size);
+
+/* What the device is where only guests have such, else NULL. *name: the hypervisor that makes it,
+ * or NULL where several do. */
+const char *pci_guest_mark(const struct pci_device *device, const char **name);
+
+/*
+ * Bytes a link moves in one direction in 1e9 a second: GT/s x lanes / 8 x coding (8b/10b up to 5
+ * GT/s, 128b/130b up to 32, 242 of 256 bytes of a flit at 64), before packet headers. 0 where
+ * unknown.
+ */
+double pci_gbytes_per_s(double gt_s, int width);
+
+/* How two functions are near one another, in the words of "nvidia-smi topo -m": PIX, PXB, PHB,
+ * NODE, SYS; NULL where it does not show. Both must be reported ones. */
+const char *pci_relation(const struct pci *pci, const struct pci_device *a,
+                         const struct pci_device *b);
+
+/* Adds "nature" and "because": physical, passthrough, sriov-vf, paravirtual, ... */
+void pci_report_nature(struct probe *p, struct pci_device *device);
+
+/* gpu_nvml.c */
+
+/* Driver, highest CUDA version, confidential computing: into "gpus". */
+void nvml_fill_system(const struct nvml *nvml, json_t *gpus);
+/* PCI address of number `index`, "0000:3b:00.0". 0 or -ENODEV. */
+int nvml_address(const struct nvml *nvml, unsigned index, char *buf, size_t size);
+unsigned nvml_count(const struct nvml *nvml);
+/* Everything that NVML knows about one GPU. */
+void nvml_fill_gpu(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
+
+/* "cuda": the module of this build, its toolkit, the devices it shows, matched by address with
+ * those in "devices"; "toolkit_version": the one on this machine. */
+void probe_cuda(struct probe *p, json_t *gpus);
+
+/* gpu_link.c */
+
+/* "nvlink": lanes and speed over all, and for each peer. */
+void nvml_fill_links(const struct nvml *nvml, struct nvml_device *device, json_t *gpu);
+/* "pairs": for every two GPUs how they reach one another. nvml may be NULL, then why says why. */
+void probe_gpu_pairs(struct probe *p, json_t *gpus, const struct nvml *nvml, const char *why);
+
+/* gpu.c */
+
+/* A GPU that only a library shows, without its place on the PCI bus. */
+json_t *gpu_add_unseen(json_t *list, const char *address, const char *source);
+
+/* The parts of probe_print(). Each reads one part of the object and prints it, with its heading. */
+
+/* The text under key, or "?". */
+const char *print_text(const json_t *object, const char *key);
+
+/* The number under key, or "?". */
+const char *print_integer(const json_t *object, const char *key, char buf[24]);
+
+/* Bytes as "32 KiB", "23.5 GiB". */
+const char *print_bytes(double bytes, char buf[32]);
+
+/* The line of a section: two blanks, the label in a column of its own, the text. */
+void print_line(FILE *out, const char *label, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+void print_pci(FILE *out, const json_t *machine);
+void print_network(FILE *out, const json_t *machine);
+void print_rdma(FILE *out, const json_t *machine);
+void print_gpus(FILE *out, const json_t *machine);
+void print_findings(FILE *out, const json_t *machine);
+
+/* ---- A small table of text whose columns are as wide as their widest cell ---- */
+
+enum { GRID_COLUMNS = 20, GRID_CELL = 48 };
+
+struct grid {
+    size_t columns;
+    size_t rows;
+    char (*cell)[GRID_CELL]; /* rows x columns */
+    size_t filled;           /* cells written so far */
+};
+
+/* The first row is the heading: its cells, separated by '|'. Returns 0 or -ENOMEM. */
+int grid_init(struct grid *table, const char *heading);
+void grid_release(struct grid *table);
+
+/* Writes the next cell, from left to right; a new row begins by itself. Long text ends in "...". */
+void grid_cell(struct grid *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Columns in which every cell below the heading is "-" are left out. */
+void grid_print(FILE *out, const struct grid *table);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 /* ---- What a buyer should know of the GPUs before reading a single number ---- */
 

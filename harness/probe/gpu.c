@@ -3,14 +3,12 @@
  * GPUs: what NVML says on the machine we run on, else what PCI and the driver's /proc files say,
  * and then that NVML is absent. Settles whether a GPU in a guest is a whole one or a vGPU.
  */
-#include "harness/probe/gpu.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 /* The ways of data into GPU memory that go round the processor, as far as kernel modules tell. */
 

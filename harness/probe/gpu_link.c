@@ -4,8 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/probe/gpu.h"
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 enum { PAIRS_MAX = 4096 };
 

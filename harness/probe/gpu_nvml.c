@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/hw/gpu.h"
-#include "harness/probe/gpu.h"
+#include "harness/probe/facts.h"
 
 enum { INSTANCES_MAX = 16 };
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 struct known {
     long vendor, first, last; /* device ids, inclusive */

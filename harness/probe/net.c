@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/hw/nic.h"
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 static const char class_net[] = "sys/class/net";
 

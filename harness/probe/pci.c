@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Reads the PCI bus: every function, what it is, the bridges above it. */
-#include "harness/probe/pci.h"
-
 #include <ctype.h>
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "harness/probe/facts.h"
 
 /* ---- Names of PCI vendors and devices, from the machine's own pci.ids, indexed once ---- */
 

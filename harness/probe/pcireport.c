@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 
 /* PCIe links: what each runs at, what both its ends could do, and the slowest on the way to the
  * root. Going up from a device, functions pair into links: device and port, then (inside a switch

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The table that people read: the machine, its processor and memory. */
-#include "harness/probe/print.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <string.h>

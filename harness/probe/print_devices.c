@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "harness/probe/facts.h"
-#include "harness/probe/print.h"
 
 /* ---- Lays out a table once all of it is known ---- */
 

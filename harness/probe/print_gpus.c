@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "harness/probe/facts.h"
-#include "harness/probe/print.h"
 
 /* The table that people read: the PCIe links of each GPU up to the root, and how GPUs reach one
  * another. */

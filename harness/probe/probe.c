@@ -10,9 +10,8 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/probe/facts.h"
-#include "harness/probe/pci.h"
 
 /* Kernel, distribution, clock source, mitigations, and the kernel's options that move results. */
 

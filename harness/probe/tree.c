@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded reading of /proc and /sys below a root that is not trusted. */
-#include "harness/probe/tree.h"
-
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -11,7 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What is known not to be there: see tree_absent() in tree.h ---- */
+#include "harness/probe/facts.h"
+
+/* ---- What is known not to be there: see tree_absent() in facts.h ---- */
 
 enum { ABSENT_MAX = 4 << 20 };
 

@@ -4,16 +4,16 @@
  * name with a rank: how specific the sign is. The highest rank wins. KVM under several products
  * looks alike from below (the clock, CPUID), so the product's own marks (ACPI, DMI) rank higher.
  */
-#if defined(__x86_64__) || defined(__i386__)
-#include <cpuid.h>
-#endif
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "harness/probe/facts.h"
-#include "harness/probe/pci.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#endif
 
 /*
  * CPUID: the name a hypervisor gives itself in leaf 0x40000000, up to 12 characters, e.g.

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/clock.h"
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "harness/command.h"
 #include "harness/report/report.h"
 

@@ -9,7 +9,6 @@
 
 #include "core/bench/bench.h"
 #include "core/row.h"
-#include "core/row_facts.h"
 #include "core/stats.h"
 
 #define TAIL_SAMPLES 1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */

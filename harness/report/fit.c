@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 
 #define CONFIDENCE  0.95
 #define CHANCE      0.01 /* that a group of points of a sound model is called off */

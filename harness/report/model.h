@@ -101,7 +101,7 @@ struct report_point {
     size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
     double unsteady;    /* by the largest share; 0: none */
     double middle_limit; /* the median of the limits that are made as this one; NaN: none */
-    bool reference;     /* the limit is none, but what the same work reached: core/row_facts.h */
+    bool reference;     /* the limit is none, but what the same work reached: core/row.h */
     bool outdated;      /* so is it, because an earlier version measured it */
     size_t n_two;       /* launches whose own samples fall on two levels */
     enum report_two two;

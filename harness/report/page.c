@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "core/build_info.h"
+#include "core/program.h"
 #include "core/units.h"
 #include "harness/document/document.h"
 #include "harness/document/html.h"

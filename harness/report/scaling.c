@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "core/units.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "core/units.h"
 
 static struct told_bench *find(const struct told *told, const char *bench)

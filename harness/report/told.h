@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 #include "core/condition.h"
-#include "harness/plan/rows_told.h"
+#include "harness/plan/bench_info.h"
 #include "harness/report/model.h"
 
 #define CONTRAST_SAME   0.01 /* two cases that differ by less */

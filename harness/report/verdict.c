@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "harness/report/headline.h"
 #include "harness/report/show.h"
 

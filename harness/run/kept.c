@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Choices that are kept for a run: see kept.h. */
-#include "harness/run/kept.h"
-
+/* Choices that are kept for a run: see launch.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/option.h"
 #include "core/units.h"
+#include "harness/run/launch.h"
 #include "harness/store/run_folder.h"
 #include "harness/text.h"
 

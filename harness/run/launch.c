@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "core/clock.h"
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "core/row.h"
 #include "core/text.h"
 #include "harness/hosts/launcher.h"
 #include "harness/limits/limits_row.h"
-#include "harness/plan/places.h"
+#include "harness/plan/suite.h"
 #include "harness/table.h"
 #include "harness/text.h"
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "core/clock.h"
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "core/text.h"
 #include "harness/child.h"
 #include "harness/hosts/check.h"
@@ -18,10 +18,8 @@
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "harness/report/report.h"
-#include "harness/run/kept.h"
 #include "harness/run/launch.h"
 #include "harness/run/progress.h"
-#include "harness/run/run_meta.h"
 #include "harness/store/store.h"
 #include "harness/text.h"
 

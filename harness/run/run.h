@@ -3,8 +3,12 @@
 #ifndef PLUMB_HARNESS_RUN_H
 #define PLUMB_HARNESS_RUN_H
 
+#include <jansson.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+#include "harness/plan/bench_info.h"
 
 /* The options of the command. Texts that were not given are NULL, numbers 0. */
 struct run_options {
@@ -22,5 +26,43 @@ int run_suite(const struct run_options *o, const char *suite, int argc, char **a
 
 /* The same of the run in o->resume: its launches that are still to do. */
 int run_resume(const struct run_options *o);
+
+/* ---- run.json: what a run is, on which machine, and how to do it again ---- */
+
+struct run_meta {
+    const struct bench_list *benches;
+    const char *name, *suite, *config, *only;
+    size_t config_size;
+    uint64_t seed;
+    unsigned pairs, pairs_of; /* of GPUs, drawn of so many; 0: none were left out */
+    json_t *hosts;            /* taken over; NULL: it is all on this machine */
+    int argc;
+    char **argv;
+};
+
+/* Probes the machine and looks up its limits: takes a second or so. A new object, or NULL when
+ * memory is short. */
+json_t *run_meta_make(const struct run_meta *m);
+
+/* The command line, by its words, as run.json has it; argv begins with "run". */
+json_t *run_meta_command(int argc, char **argv);
+
+/* Reads run.json of a folder. 0; -ENOENT; -EBADMSG: damaged or of another schema, error says which.
+ */
+int run_meta_load(const char *path, json_t **meta, char *error, size_t len);
+uint64_t run_meta_seed(const json_t *meta);
+double run_meta_cores(const json_t *meta); /* of the whole machine; 0 when not known */
+
+/* Are this program and this host those of the run? 0, or -ESTALE with error: one run never mixes
+ * two builds or two machines. */
+int run_meta_same(const json_t *meta, char *error, size_t len);
+
+/* Does a row of this run folder say wrong data? 0, or as run_folder_load(). */
+int run_has_wrong(const char *path, bool *wrong, char *error, size_t len);
+
+/* The end of a run: its state, its time, and where the time went. These are of this session, and
+ * are added to those of the sessions before it. */
+void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
+                     uint64_t benchmarks_ns);
 
 #endif

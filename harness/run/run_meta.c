@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.json: see run_meta.h. */
-#include "harness/run/run_meta.h"
-
+/* run.json: see run.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/build_info.h"
 #include "core/clock.h"
+#include "core/program.h"
 #include "core/row.h"
 #include "harness/limits/limits.h"
 #include "harness/plan/suite.h"
 #include "harness/probe/probe.h"
-#include "harness/run/kept.h"
+#include "harness/run/launch.h"
+#include "harness/run/run.h"
 #include "harness/store/run_folder.h"
 
 #define RUN_SCHEMA_VERSION ROW_SCHEMA_VERSION

@@ -11,7 +11,6 @@
 
 #include "core/row.h"
 #include "core/units.h"
-#include "harness/store/schema1_sentences.h"
 #include "harness/text.h"
 
 #define FILE_BYTES_MAX ((size_t)16 << 30)

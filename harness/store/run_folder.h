@@ -3,7 +3,7 @@
  * A run folder as it is read: run.json, plan.csv, a table of rows per benchmark. Writing is in
  * store.h.
  *
- *   run.json              what, where, when, on which machine: see run_meta.h
+ *   run.json              what, where, when, on which machine: see harness/run/run.h
  *   plan.csv              state,rows,order,case,repeat,bench,arguments,timeout_s
  *                         a line a launch, in the order they are run; behind these from,to,hosts
  *                         where launches are for hosts, margin where the suite says one, and turn
@@ -12,7 +12,7 @@
  *   samples/BENCH.csv  case,repeat,row,value,origin,disturbed; of older runs without the last two
  *                         every sample in its row's unit; row counts from 0 within a launch
  *   log/CASE-REPEAT.txt   what a launch wrote to stderr, where it wrote anything;
- *                         before it the choices that it was given: harness/run/kept.h
+ *                         before it the choices that it was given: harness/run/launch.h
  *   plots/, report.html   made by plumb report
  *
  * The state in plan.csv is todo (not run), done, skip (cannot run here), fail (failed or wrong) or
@@ -49,5 +49,14 @@ void run_folder_release(struct run_folder *run);
 int run_folder_samples(const struct run_folder *run, const char *bench, const char *case_id,
                        const char *repeat, size_t row, double **values, size_t *n, char *error,
                        size_t len);
+
+/* Runs of schema 1 had sentences where later ones have columns. Here, and nowhere else, such
+ * sentences are read: once, when a folder of schema 1 is loaded, so that all that follows finds the
+ * columns of today (docs/schema.md). Runs of schema 2 and on never come here. */
+
+/* Adds to the rows of a benchmark the columns that schema 1 lacked, and takes out of `reason`,
+ * `gpu_throttle` and `path` what these now say. A column that is there already is filled in where
+ * it is empty. 0; -ENOMEM, and the rows are as they were. */
+int schema1_derive(struct table *rows);
 
 #endif

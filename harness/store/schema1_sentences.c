@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The columns of today, read out of the sentences of schema 1: see schema1_sentences.h. */
-#include "harness/store/schema1_sentences.h"
-
+/* The columns of today, read out of the sentences of schema 1: see run_folder.h. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,8 +7,8 @@
 #include <string.h>
 
 #include "core/row.h"
-#include "core/row_facts.h"
 #include "core/text.h"
+#include "harness/store/run_folder.h"
 
 #define BETWEEN "; " /* remarks of a reason */
 

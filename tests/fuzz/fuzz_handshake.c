@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/group/fd_channel.h"
+#include "core/group/channel.h"
 #include "tests/unit/handshakes.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

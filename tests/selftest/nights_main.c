@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 #include "tests/selftest/nights.h"
 
 #define BROAD_LOSS 0.06 /* in a share of the cases */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 #include "harness/decide/unrest.h"
 
 struct moments {

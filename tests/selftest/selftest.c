@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dist.h"
+#include "core/stats.h"
 #include "tests/selftest/replay.h"
 #include "tests/selftest/trial.h"
 

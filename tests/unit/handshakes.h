@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/group/handshake.h"
+#include "core/group/meet.h"
 
 #define TALK_PROTOCOL 0x01020304u
 #define TALK_VERSION  "0.1.0"

@@ -25,7 +25,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/group/meet_serve.h"
+#include "core/group/meet.h"
 
 #define SECOND_NS     1000000000ull
 #define TEST_PROTOCOL 77

@@ -20,7 +20,7 @@ struct pair_channel {
     int fd;
 };
 
-struct frame {
+struct pair_frame {
     uint16_t type;
     uint32_t len;
 };
@@ -29,7 +29,7 @@ static int pair_send(struct channel *c, uint16_t type, const void *data, size_t 
                      uint64_t wait_ns)
 {
     struct pair_channel *p = (struct pair_channel *)c;
-    struct frame f = {type, (uint32_t)len};
+    struct pair_frame f = {type, (uint32_t)len};
     struct iovec parts[2] = {{&f, sizeof(f)}, {(void *)(uintptr_t)data, len}};
     struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 
@@ -42,7 +42,7 @@ static int pair_recv(struct channel *c, uint16_t *type, void *data, size_t size,
 {
     struct pair_channel *p = (struct pair_channel *)c;
     struct pollfd ready = {.fd = p->fd, .events = POLLIN};
-    struct frame f = {0, 0};
+    struct pair_frame f = {0, 0};
     struct iovec parts[2] = {{&f, sizeof(f)}, {data, size}};
     struct msghdr m = {.msg_iov = parts, .msg_iovlen = 2};
 

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "core/hw/path.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 #include "tests/unit/scratch_tree.h"
 
 #define GB 1e9

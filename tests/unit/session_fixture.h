@@ -12,7 +12,7 @@
 #include "benches/allreduce/member.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 #include "tests/unit/fake_collective.h"
 
 struct fixture {

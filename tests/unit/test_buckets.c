@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of models' gradients: exact totals, buckets by hand and of real models, files that are no models. */
-#include "benches/allreduce/buckets.h"
+#include "benches/allreduce/work.h"
 
 #include <errno.h>
 #include <setjmp.h>

@@ -23,7 +23,6 @@
 
 #include "core/clock.h"
 #include "core/group/channel.h"
-#include "core/group/fd_channel.h"
 
 #define SECOND_NS 1000000000ull
 

@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/collective/data.h"
-#include "core/collective/reduce.h"
 #include "core/rng.h"
 
 static const double exact[COLLECTIVE_TYPES] = {[COLLECTIVE_F32] = 16777216,

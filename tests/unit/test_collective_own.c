@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/collective/data.h"
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 #include "twisted_fabric.h"
 
 #define MEMBERS_MAX 6
@@ -37,7 +37,7 @@ const struct fabric_ops *fabric_find(const char *name)
 }
 const struct collective_ops collective_mpi, collective_mpi_cuda, collective_nccl;
 
-struct team {
+struct crew {
     struct twisted_net net;
     struct collective_point p;
     struct topo *topo;
@@ -48,7 +48,7 @@ struct team {
 static const struct collective_call calls[] = {{0, 1200}, {1200, 60}, {1260, 1200}, {2460, 540}};
 #define CALLS 4u
 
-static void exchange(struct team *t)
+static void exchange(struct crew *t)
 {
     struct collective_card cards[MEMBERS_MAX][MEMBERS_MAX];
     unsigned peers[MEMBERS_MAX], n, got[MEMBERS_MAX] = {0};
@@ -68,9 +68,9 @@ static void exchange(struct team *t)
     }
 }
 
-static void team_open(struct team *t, const struct collective_ops *ops, unsigned n, uint32_t op)
+static void crew_open(struct crew *t, const struct collective_ops *ops, unsigned n, uint32_t op)
 {
-    *t = (struct team){.n = n,
+    *t = (struct crew){.n = n,
                        .p = {.transport = "twisted",
                              .op = op,
                              .type = COLLECTIVE_F64,
@@ -100,7 +100,7 @@ static void team_open(struct team *t, const struct collective_ops *ops, unsigned
     exchange(t);
 }
 
-static void team_close(struct team *t)
+static void crew_close(struct crew *t)
 {
     for (unsigned m = 0; m < t->n; m++)
         t->c[m].ops->close(&t->c[m]);
@@ -109,7 +109,7 @@ static void team_close(struct team *t)
 }
 
 /* Each at its own pace, one call after another. */
-static void run(struct team *t)
+static void run(struct crew *t)
 {
     unsigned call[MEMBERS_MAX] = {0}, left = t->n;
 
@@ -138,8 +138,8 @@ static void calls_of_any_length_share_a_vector(void **state)
     (void)state;
     for (unsigned n = 1; n < MEMBERS_MAX; n++)
         for (size_t i = 0; i < 3; i++) {
-            struct team t;
-            team_open(&t, all[i], n, COLLECTIVE_ALLREDUCE);
+            struct crew t;
+            crew_open(&t, all[i], n, COLLECTIVE_ALLREDUCE);
             for (unsigned m = 0; m < n; m++)
                 data_fill(t.c[m].input, 3000, 0, &t.p, n, m);
             run(&t);
@@ -150,17 +150,17 @@ static void calls_of_any_length_share_a_vector(void **state)
                 assert_true(data_check(x, t.c[m].result, 3000, 0, &got, &wanted) == DATA_RIGHT);
                 data_expect_free(x);
             }
-            team_close(&t);
+            crew_close(&t);
         }
 }
 
 /* Where there are blocks, those of a call lie where the call does. */
 static void blocks_lie_where_their_call_does(void **state)
 {
-    struct team t;
+    struct crew t;
 
     (void)state;
-    team_open(&t, &collective_ring, 3, COLLECTIVE_REDUCE_SCATTER);
+    crew_open(&t, &collective_ring, 3, COLLECTIVE_REDUCE_SCATTER);
     for (unsigned m = 0; m < 3; m++)
         for (unsigned i = 0; i < 3000; i++)
             ((double *)t.c[m].input)[i] = i;
@@ -172,17 +172,17 @@ static void blocks_lie_where_their_call_does(void **state)
                 assert_true(((double *)t.c[m].result)[calls[k].first / 3 + i] ==
                             3. * (double)(calls[k].first + m * block + i));
         }
-    team_close(&t);
+    crew_close(&t);
 }
 
 static void what_went_where_is_told(void **state)
 {
-    struct team t;
+    struct crew t;
     struct collective_told told;
     unsigned others = 0;
 
     (void)state;
-    team_open(&t, &collective_ring, 4, COLLECTIVE_ALL_TO_ALL);
+    crew_open(&t, &collective_ring, 4, COLLECTIVE_ALL_TO_ALL);
     run(&t);
     t.c[1].ops->tell(
         &t.c[1],
@@ -199,7 +199,7 @@ static void what_went_where_is_told(void **state)
         assert_true(f->out_messages >= f->out_bytes / 128);
     }
     assert_int_equal(others, 1);
-    team_close(&t);
+    crew_close(&t);
 }
 
 static int give_up(struct collective *c, uint64_t still_ns)
@@ -210,15 +210,15 @@ static int give_up(struct collective *c, uint64_t still_ns)
 
 static void who_joins_looks_after_its_channels(void **state)
 {
-    struct team t;
+    struct crew t;
 
     (void)state;
-    team_open(&t, &collective_ring, 2, COLLECTIVE_ALLREDUCE);
+    crew_open(&t, &collective_ring, 2, COLLECTIVE_ALLREDUCE);
     struct fabric *f = opened[t.ranks[0]];
     assert_int_equal(fabric_attend(f), 0);
     t.c[0].attend = give_up;
     assert_int_equal(fabric_attend(f), -ECANCELED);
-    team_close(&t);
+    crew_close(&t);
 }
 
 static void what_cannot_be_is_refused(void **state)

@@ -10,9 +10,8 @@
 
 #include <cmocka.h>
 
-#include "benches/allreduce/place.h"
 #include "benches/allreduce/work.h"
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 
 /* nodes: a letter for each rank. */
 static struct world *make(const char *nodes)

@@ -12,8 +12,7 @@
 #include <cmocka.h>
 
 #include "core/rng.h"
-#include "harness/against/common.h"
-#include "harness/against/target.h"
+#include "harness/against/against.h"
 
 struct line {
     const char *bench, *arguments;

@@ -19,6 +19,7 @@
 #include "benches/copy/transfer.h"
 #include "core/clock.h"
 #include "core/hw/host_kernels.h"
+#include "core/hw/topo.h"
 #include "core/rng.h"
 
 #define SLOW_NS 30000000u

@@ -14,9 +14,7 @@
 #include <cmocka.h>
 
 #include "core/units.h"
-#include "harness/crosscheck/compare.h"
-#include "harness/crosscheck/tandem.h"
-#include "harness/crosscheck/witness.h"
+#include "harness/crosscheck/crosscheck.h"
 #include "harness/text.h"
 
 static const struct witness *find(const char *name)

@@ -14,8 +14,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "harness/crosscheck/compare.h"
-#include "harness/crosscheck/tandem.h"
+#include "harness/crosscheck/crosscheck.h"
 
 #define PAIRS     10
 #define SECOND_NS 1000000000ull

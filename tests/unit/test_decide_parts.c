@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "core/dist.h"
 #include "core/rng.h"
+#include "core/stats.h"
 #include "harness/decide/unrest.h"
 
 /* Mean square of n normal numbers: chi-square over its degrees of freedom. */

@@ -27,7 +27,7 @@ struct member {
     unsigned left; /* operations */
 };
 
-struct team {
+struct crew {
     struct twisted_net net;
     struct collective_point p;
     struct member *members;
@@ -36,7 +36,7 @@ struct team {
     uint64_t input_count, result_count;
 };
 
-static void open_engine(struct team *t, unsigned m, uint64_t segment)
+static void open_engine(struct crew *t, unsigned m, uint64_t segment)
 {
     struct member *me = &t->members[m];
     struct fabric *f = t->net.fabrics[m];
@@ -50,7 +50,7 @@ static void open_engine(struct team *t, unsigned m, uint64_t segment)
     assert_int_equal(engine_link(me->engine), 0);
 }
 
-static void team_open(struct team *t, unsigned n, uint64_t seed)
+static void crew_open(struct crew *t, unsigned n, uint64_t seed)
 {
     twisted_open(&t->net, n, seed);
     t->members = calloc(n, sizeof(*t->members));
@@ -59,7 +59,7 @@ static void team_open(struct team *t, unsigned n, uint64_t seed)
         t->numbers[i] = i;
 }
 
-static void team_close(struct team *t)
+static void crew_close(struct crew *t)
 {
     for (unsigned i = 0; i < t->net.n; i++) {
         struct member *m = &t->members[i];
@@ -77,7 +77,7 @@ static void team_close(struct team *t)
 }
 
 /* Fresh data, and a result that is wrong all over. */
-static void fill(struct team *t, unsigned m)
+static void fill(struct crew *t, unsigned m)
 {
     struct member *me = &t->members[m];
     uint64_t at = t->p.in_place && t->p.op == COLLECTIVE_ALL_GATHER ? m * t->input_count : 0;
@@ -86,7 +86,7 @@ static void fill(struct team *t, unsigned m)
     data_fill(me->input + at * t->size, t->input_count, 0, &t->p, t->net.n, m);
 }
 
-static void check(struct team *t, unsigned m)
+static void check(struct crew *t, unsigned m)
 {
     struct member *me = &t->members[m];
     uint64_t at = t->p.in_place && t->p.op == COLLECTIVE_REDUCE_SCATTER ? m * t->result_count : 0;
@@ -102,7 +102,7 @@ static void check(struct team *t, unsigned m)
 }
 
 /* Members make their moves in any order, and each begins its next operation when it has done one. */
-static void run(struct team *t, unsigned operations, bool checks)
+static void run(struct crew *t, unsigned operations, bool checks)
 {
     unsigned left = t->net.n;
     uint64_t steps = 0;
@@ -150,10 +150,10 @@ static void *must(void *p)
 static bool operation(enum schedule_algorithm algorithm, const struct collective_point *p,
                       unsigned n, uint64_t segment, uint64_t seed)
 {
-    struct team t = {.p = *p, .size = collective_type_bytes(p->type)};
+    struct crew t = {.p = *p, .size = collective_type_bytes(p->type)};
     bool has = true;
 
-    team_open(&t, n, seed);
+    crew_open(&t, n, seed);
     t.input_count = collective_input_count(p->op, p->count, n);
     t.result_count = collective_result_count(p->op, p->count, n);
     for (unsigned m = 0; m < n && has; m++) {
@@ -168,7 +168,7 @@ static bool operation(enum schedule_algorithm algorithm, const struct collective
     }
     if (has)
         run(&t, 2, true);
-    team_close(&t);
+    crew_close(&t);
     return has;
 }
 
@@ -265,7 +265,7 @@ static struct action any_action(struct rng *rng, uint64_t count)
     return a;
 }
 
-static void transfer(struct team *t, struct reference *r, unsigned from, unsigned to)
+static void transfer(struct crew *t, struct reference *r, unsigned from, unsigned to)
 {
     struct rng *rng = &t->net.rng;
     uint64_t count = 1 + rng_below(rng, 80);
@@ -284,7 +284,7 @@ static void transfer(struct team *t, struct reference *r, unsigned from, unsigne
             came[i] + (in.kind == ACTION_REDUCE ? r[to].space[in.source][in.from + i] : 0);
 }
 
-static void copy(struct team *t, struct reference *r, unsigned m)
+static void copy(struct crew *t, struct reference *r, unsigned m)
 {
     struct action a = any_action(&t->net.rng, 1 + rng_below(&t->net.rng, 80));
 
@@ -297,13 +297,13 @@ static void copy(struct team *t, struct reference *r, unsigned m)
 
 static void any_schedule(uint64_t seed)
 {
-    struct team t = {.p = {.type = COLLECTIVE_I32}, .size = 4};
+    struct crew t = {.p = {.type = COLLECTIVE_I32}, .size = 4};
     struct rng rng;
 
     rng_seed(&rng, seed);
     unsigned n = 2 + (unsigned)rng_below(&rng, 3), actions = 1 + (unsigned)rng_below(&rng, 60);
     struct reference *r = must(calloc(n, sizeof(*r)));
-    team_open(&t, n, seed);
+    crew_open(&t, n, seed);
     for (unsigned m = 0; m < n; m++) {
         struct member *me = &t.members[m];
         me->schedule = (struct schedule){.members = n, .me = m, .scratch = SPACE_ELEMENTS};
@@ -330,7 +330,7 @@ static void any_schedule(uint64_t seed)
         assert_memory_equal(t.members[m].spare, r[m].space[SPACE_SCRATCH], sizeof(r->space[0]));
     }
     free(r);
-    team_close(&t);
+    crew_close(&t);
 }
 
 static void any_schedule_does_what_its_list_says(void **state)
@@ -398,10 +398,10 @@ static int steady_progress(struct fabric *f, uint64_t wait_ns)
 static uint64_t lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), uint64_t segment,
                        struct collective *of)
 {
-    struct team t = {.p = {.count = 100}, .size = 4};
+    struct crew t = {.p = {.count = 100}, .size = 4};
     struct visits v = {.last = 4};
 
-    team_open(&t, 2, 1);
+    crew_open(&t, 2, 1);
     struct member *me = &t.members[0];
     assert_int_equal(
         schedule_make(&me->schedule, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 100, 2, 0, 0), 0);
@@ -418,7 +418,7 @@ static uint64_t lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), uint
     assert_int_equal(v.n, v.last);
     *of = me->c;
     t.net.fabrics[0]->ops = real;
-    team_close(&t);
+    crew_close(&t);
     return v.still_ns;
 }
 
@@ -494,19 +494,19 @@ static void a_chain_is_filled_soon(void **state)
 static void a_large_ring_opens(void **state)
 {
     struct schedule s;
-    struct team t = {.p = {.count = 1024}, .size = 4};
+    struct crew t = {.p = {.count = 1024}, .size = 4};
 
     (void)state;
     assert_int_equal(schedule_make(&s, SCHEDULE_RING, COLLECTIVE_ALLREDUCE, 1024, 1024, 3, false),
                      0);
     assert_int_equal(s.n, 4 * 1023);
-    team_open(&t, 2, 1);
+    crew_open(&t, 2, 1);
     for (size_t i = 0; i < s.n; i++)
         s.actions[i].peer = 1;
     s.members = 2;
     t.members[0].schedule = s;
     open_engine(&t, 0, 64);
-    team_close(&t);
+    crew_close(&t);
 }
 
 int main(void)

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "benches/memory/entries.h"
+#include "benches/memory/arrays.h"
 
 #define BYTES (3 * KERNEL_BLOCK)
 

@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/wire/fabric_shm.h"
+#include "core/wire/shm.h"
 #include "fabric_fixture.h"
 
 static int wait_for_end(struct world *w, void *arg)

@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include "core/group/channel.h"
-#include "core/wire/tcp/fabric.h"
+#include "core/wire/tcp/tcp.h"
 #include "fabric_fixture.h"
 
 #define STRANGERS 200

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/wire/fabric_shm.h"
+#include "core/wire/shm.h"
 #include "fabric_fixture.h"
 
 #define BOTH 2

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Framing: known answers, worked out by hand from the standards that framing.h names. */
+/* Framing: known answers, worked out by hand from the standards that nic.h names. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "core/hw/framing.h"
+#include "core/hw/nic.h"
 #include "core/wire/net.h"
 
 static void near(double have, double want, int line)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the measured ceiling: that each loop does as many operations as its table says, and
  * that the fastest loop counts. How fast is nobody's business here. */
-#include "benches/gemm/ceiling.h"
+#include "benches/gemm/library.h"
+#include "core/hw/topo.h"
 
 #include <errno.h>
 #include <setjmp.h>

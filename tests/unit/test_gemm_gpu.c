@@ -4,7 +4,7 @@
  * check passes sums as matrix units make them and finds what is wrong. The device is made up, in
  * host memory; the units' arithmetic is written here after what is known of it.
  */
-#include "benches/gemm/gpu_operands.h"
+#include "benches/gemm/matrix.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,6 +19,7 @@
 #include <cmocka.h>
 
 #include "benches/gemm/library.h"
+#include "core/hw/gpu.h"
 #include "core/hw/gpu_kernels.h"
 
 #define SEED 11

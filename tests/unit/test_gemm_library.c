@@ -18,8 +18,8 @@
 
 #include <cmocka.h>
 
-#include "benches/gemm/threads.h"
 #include "core/clock.h"
+#include "core/hw/topo.h"
 
 #define SEED   3
 #define ABSENT 77 /* exit code of a child that has nothing to test */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Tests of the search for the fastest shape, on made-up rates and a made-up clock. */
-#include "benches/gemm/search.h"
+#include "benches/gemm/library.h"
 
 #include <errno.h>
 #include <math.h>

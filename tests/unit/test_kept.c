@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/run/kept.h"
+#include "harness/run/launch.h"
 
 static const char *const units[] = {"auto", "wide", "narrow", NULL};
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #define OVER " % of the limit: the limit is too low, or the data did not take that path"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the hardware figures: the reader, the shipped files' arithmetic, and the link formulas.
-#include "core/hw/framing.h"
+#include "core/hw/nic.h"
 #include "harness/limits/limits.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two ends that meet over a socket: runs one after the other, and all that others may do meanwhile. */
 /* waits: for peers that do not come */
-#include "core/build_info.h"
+#include "core/program.h"
 #include "tests/unit/meetings.h"
 
 static int begin(void **state)

@@ -15,13 +15,12 @@
 #include <cmocka.h>
 
 #include "benches/memory/arrays.h"
-#include "benches/memory/chase.h"
 #include "core/bench/bench.h"
 #include "core/hw/host_buffer.h"
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 #include "core/rng.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #define BYTES (4 * KERNEL_BLOCK)
 #define GUARD 256

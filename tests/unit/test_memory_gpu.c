@@ -13,9 +13,7 @@
 
 #include <cmocka.h>
 
-#include "benches/memory/gpu_arrays.h"
-#include "benches/memory/gpu_memory.h"
-#include "benches/memory/gpu_tune.h"
+#include "benches/memory/memory_work.h"
 #include "core/rng.h"
 
 #define SMS    10u

@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "core/collective/nccl_says.h"
-#include "core/row_facts.h"
+#include "core/collective/nccl_module.h"
+#include "core/row.h"
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "
 

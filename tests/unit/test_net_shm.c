@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "core/wire/shm_net.h"
+#include "core/wire/shm.h"
 #include "net_pair.h"
 
 #define MiB ((uint64_t)1 << 20)

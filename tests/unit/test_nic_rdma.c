@@ -9,7 +9,6 @@
 
 #include <cmocka.h>
 
-#include "core/hw/framing.h"
 #include "core/hw/nic.h"
 #include "core/wire/net.h"
 #include "tests/unit/path_tree.h"

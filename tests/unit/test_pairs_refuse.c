@@ -27,9 +27,9 @@ static void write_changed(const struct fake_run *root, const char *name, const c
 /* What the evidence says is for people: here it is wrong. */
 static void carry(struct row *row, int how)
 {
-    static const char *const carriers[] = {"rdma", "sockets", ""};
+    static const char *const paths[] = {"rdma", "sockets", ""};
 
-    row->carrier = carriers[how];
+    row->carrier = paths[how];
     row->evidence = "own: lo sent 12.4 GB, 100 % of the bytes, peer: lo received 12.4 GB";
 }
 

@@ -20,7 +20,6 @@
 
 #include "core/clock.h"
 #include "core/hw/path.h"
-#include "core/hw/path_view.h"
 #include "tests/unit/path_tree.h"
 
 static void test_proved(void **state)

@@ -13,7 +13,6 @@
 
 #include <cmocka.h>
 
-#include "harness/plan/places.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reading a tree that is not trusted: links, odd files, junk. Nothing may crash, hang or lead outside. */
-#include "harness/probe/pci.h"
+#include "harness/probe/facts.h"
 #include "harness/probe/probe.h"
-#include "harness/probe/tree.h"
 #include "tests/unit/scratch_tree.h"
 
 #include <errno.h>

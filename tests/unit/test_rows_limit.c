@@ -13,7 +13,7 @@
 
 #include "benches/allreduce/session_state.h"
 #include "benches/allreduce/work.h"
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 #include "tests/unit/wires.h"
 
 /* A point that is over, of ranks on nodes "a", "b" and so on. */

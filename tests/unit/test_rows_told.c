@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/condition.h"
-#include "harness/plan/rows_told.h"
+#include "harness/plan/bench_info.h"
 #include "tests/unit/built_benches.h"
 
 struct checking {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "harness/run/run_meta.h"
+#include "harness/run/run.h"
 
 #define MS 1000000u
 

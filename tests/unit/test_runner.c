@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "core/bench/runner.h"
-#include "core/row_facts.h"
+#include "core/row.h"
 
 #define REMARK "% of the limit: the limit is too low, or the data did not take that path"
 

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "core/collective/schedule.h"
+#include "core/collective/engine.h"
 
 #define POISON 0xdeadbeefdeadbeefull
 

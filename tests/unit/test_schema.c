@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "core/row.h"
-#include "core/row_facts.h"
 #include "core/units.h"
 
 #define DOCUMENT  "docs/schema.md"

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/store/schema1_sentences.h"
+#include "harness/store/run_folder.h"
 
 #define ABOVE "103 % of the limit: the limit is too low, or the data did not take that path"
 

@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include "core/exit_code.h"
+#include "core/program.h"
 #include "tests/unit/session_fixture.h"
 
 static void test_ops_and_sizes(void **state)

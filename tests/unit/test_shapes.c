@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests of the shape sets: the reader, and the arithmetic of every set in configs/shapes against
 // the models' published sizes.
-#include "harness/plan/suite_option.h"
+#include "harness/plan/suite.h"
 
 #include <dirent.h>
 #include <errno.h>

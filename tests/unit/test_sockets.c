@@ -13,7 +13,6 @@
 
 #include "benches/allreduce/member.h"
 #include "core/collective/library.h"
-#include "core/collective/sockets.h"
 #include "tests/unit/path_tree.h"
 
 static const char *const names[] = {

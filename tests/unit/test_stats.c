@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "core/dist.h"
 #include "core/stats.h"
 #include "tests/unit/series.h"
 

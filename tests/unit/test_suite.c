@@ -11,7 +11,6 @@
 
 #include <cmocka.h>
 
-#include "harness/plan/only.h"
 #include "harness/plan/plan.h"
 #include "harness/plan/suite.h"
 #include "tests/tools/fake_bench.h"

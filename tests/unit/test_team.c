@@ -19,7 +19,6 @@
 #include <cmocka.h>
 
 #include "core/clock.h"
-#include "core/hw/team.h"
 #include "core/hw/topo.h"
 
 #define THREADS_MAX 8

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 
 struct twisted_end {
     struct twisted_net *net;

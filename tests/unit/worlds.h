@@ -3,7 +3,7 @@
 #ifndef PLUMB_TESTS_WORLDS_H
 #define PLUMB_TESTS_WORLDS_H
 
-#include "core/group/world_make.h"
+#include "core/group/world.h"
 #include "tests/unit/meetings.h"
 
 #define RANKS 8 /* at most, that report */

@@ -5,10 +5,63 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-#include "core/collective/nccl/helper.h"
 #include "core/collective/nccl/nccl_library.h"
 #include "core/collective/nccl_module.h"
+
+#define HELPER_STEPS 100 /* of helper_pause(): a second */
+
+/* All-zero at first. It and what `arg` points at must stay until the thread has ended. */
+struct helper {
+    pthread_t thread;
+    bool running; /* started, and its end was not seen */
+    atomic_bool ended;
+    helper_fn *fn;
+    void *arg;
+    int result;
+};
+
+#define STEP_NS 10000000
+
+static void *help(void *arg)
+{
+    struct helper *h = arg;
+
+    h->result = h->fn(h->arg);
+    atomic_store(&h->ended, true);
+    return NULL;
+}
+
+/* 0 or -errno */
+static int helper_start(struct helper *h, helper_fn *fn, void *arg)
+{
+    h->fn = fn;
+    h->arg = arg;
+    atomic_store(&h->ended, false);
+    int err = pthread_create(&h->thread, NULL, help, h);
+    h->running = !err;
+    return -err;
+}
+
+/* -EAGAIN: it is in the call; 0: it has ended since it was last asked, with *result; -EALREADY:
+ * nothing was started since. */
+static int helper_state(struct helper *h, int *result)
+{
+    if (!h->running)
+        return -EALREADY;
+    if (!atomic_load(&h->ended))
+        return -EAGAIN;
+    pthread_join(h->thread, NULL);
+    h->running = false;
+    *result = h->result;
+    return 0;
+}
+
+static void helper_pause(void)
+{
+    nanosleep(&(const struct timespec){.tv_nsec = STEP_NS}, NULL);
+}
 
 struct nccl_comm {
     ncclComm_t nccl; /* NCCL writes it as soon as it can be aborted */

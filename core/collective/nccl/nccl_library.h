@@ -4,6 +4,9 @@
 #define PLUMB_CORE_COLLECTIVE_NCCL_NCCL_LIBRARY_H
 
 #include <nccl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Every function that is called; a library from 2.14 on has them. */
@@ -36,5 +39,10 @@ struct nccl_library {
 
 /* 0; -ENODEV with which library is missing, and where one may be had. It stays mapped. */
 int nccl_library_open(struct nccl_library *lib, char *error, size_t len);
+
+/* A thread for one call of a library that may never return: who asked for it looks whether it has.
+ * One call at a time. */
+
+typedef int helper_fn(void *arg);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Collectives of MPI among some of the ranks: see mpi_module.h. */
+/* Collectives of MPI among some of the ranks: see core/collective/library.h. */
 #include <errno.h>
 #include <limits.h>
 #include <mpi.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI as a way to find each other and to exchange control messages: see mpi_module.h. */
+/* MPI as a way to find each other and to exchange control messages: see core/group/mpi.h. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <mpi.h>

@@ -6,7 +6,7 @@
 #include <mpi.h>
 #include <stddef.h>
 
-#include "core/collective/mpi_module.h"
+#include "core/collective/library.h"
 #include "core/group/mpi.h"
 
 /* Says which call failed, with its code and text; -EIO. */

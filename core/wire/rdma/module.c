@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "core/wire/rdma/fabric.h"
 #include "core/wire/rdma/rdma.h"
 
 /* ---- What the system says of a device beside verbs: driver, node, counters ---- */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What goes through the connections of fabric_tcp.h. */
-#include "core/wire/tcp/fabric.h"
-
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,6 +11,7 @@
 
 #include "core/group/secret.h"
 #include "core/hw/nic.h"
+#include "core/wire/tcp/tcp.h"
 
 /* ---- The fabric over TCP ---- */
 

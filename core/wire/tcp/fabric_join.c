@@ -17,7 +17,7 @@
 #include "core/group/channel.h"
 #include "core/group/secret.h"
 #include "core/hw/nic.h"
-#include "core/wire/tcp/fabric.h"
+#include "core/wire/tcp/tcp.h"
 
 /* One connection on its way. The higher rank connects, says a token that only ranks of this
  * world know, and waits for another in answer: so neither takes a stranger for the other. A

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Signs of life beside the channels: see pulse.h. */
-#include "benches/allreduce/pulse.h"
+/* Signs of life beside the channels: see heartbeat.h. */
+#include "benches/allreduce/heartbeat.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "benches/allreduce/pulse_socket.h"
 #include "core/clock.h"
 #include "core/group/notice.h"
+#include "core/group/world.h"
 
 /* Where all ranks are alive and nothing moves: between which of their hosts can no connection be
- * made? See pulse.h. */
+ * made? See heartbeat.h. */
 
 #define TRIAL_NS  3000000000u
 #define ANSWER_NS 5000000000u /* for all of them */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Connections of the signs of life: see pulse_socket.h. */
+/* Connections of the signs of life: see heartbeat.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -9,9 +9,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "benches/allreduce/pulse_socket.h"
-#include "core/clock.h"
+#include "benches/allreduce/heartbeat.h"
 #include "core/group/secret.h"
+#include "core/group/world.h"
 
 #define CONNECT_MS 3000
 #define PURPOSE    "pulse"

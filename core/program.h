@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The exit status of every program of the suite. */
-#ifndef PLUMB_CORE_EXIT_CODE_H
-#define PLUMB_CORE_EXIT_CODE_H
+#ifndef PLUMB_CORE_PROGRAM_H
+#define PLUMB_CORE_PROGRAM_H
 
 #include <stdbool.h>
 
@@ -19,5 +19,15 @@ static inline bool exit_has_rows(int status)
 {
     return status == EXIT_GOOD || status == EXIT_BAD || status == EXIT_INCOMPLETE;
 }
+
+/* ---- What this program was built from and with. Texts that live as long as the process. ---- */
+
+#define PLUMB_VERSION "0.1.0"
+
+/* `git describe` of the checkout, with "-dirty" when it had changes; "" when it was no checkout. */
+const char *build_commit(void);
+
+const char *build_compiler(void); /* "gcc 12.2.0", "clang 14.0.6" */
+const char *build_flags(void);    /* the flags that were asked for: "-O2 -g" */
 
 #endif

@@ -6,8 +6,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -268,4 +271,57 @@ const volatile int *cancel_on_signals(void)
     if (!sigaction(SIGHUP, NULL, &before) && before.sa_handler != SIG_IGN)
         sigaction(SIGHUP, &action, NULL);
     return &cancel;
+}
+
+int path_folders(int (*fn)(const char *folder, void *arg), void *arg)
+{
+    const char *env = getenv("PATH");
+    char *all = strdup(env ? env : "/usr/local/bin:/usr/bin:/bin"), *save = all;
+    int stop = 0;
+
+    for (char *folder; !stop && (folder = strsep(&save, ":")) != NULL;)
+        if (*folder)
+            stop = fn(folder, arg);
+    free(all);
+    return stop;
+}
+
+struct path_search {
+    const char *name;
+    char *found;
+};
+
+static int find_in_folder(const char *folder, void *arg)
+{
+    struct path_search *s = arg;
+    char here[4096] = "", *path = NULL;
+    struct stat st;
+
+    if (*folder != '/' && !getcwd(here, sizeof(here)))
+        return 0;
+    if (asprintf(&path, "%s%s%s/%s", here, *here ? "/" : "", folder, s->name) < 0)
+        return 0;
+    if (!stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK))
+        s->found = path;
+    else
+        free(path);
+    return s->found != NULL;
+}
+
+char *path_program(const char *name)
+{
+    struct path_search s = {.name = name};
+    const char *slash = strrchr(name, '/');
+
+    if (!slash) {
+        path_folders(find_in_folder, &s);
+        return s.found;
+    }
+    char *folder = slash == name ? strdup("/") : strndup(name, (size_t)(slash - name));
+
+    s.name = slash + 1;
+    if (folder && *s.name)
+        find_in_folder(folder, &s);
+    free(folder);
+    return s.found;
 }

@@ -39,6 +39,13 @@ struct child_result {
 int child_run(const struct child_spec *spec, struct child_result *result);
 void child_result_release(struct child_result *result);
 
+/* Calls fn for each folder of $PATH (or of the system's default) until it returns non-zero. Returns
+ * that, or 0. Empty folders are skipped. */
+int path_folders(int (*fn)(const char *folder, void *arg), void *arg);
+/* The program that a shell would start: an executable file in a folder of $PATH, or at that place if
+ * the name has a '/'. An absolute path that the caller frees, or NULL. */
+char *path_program(const char *name);
+
 /* For `cancel`: SIGINT, SIGTERM and SIGHUP set it from now on; 0 until then. It lives as long as
  * the process. An ignored SIGHUP (nohup) stays ignored. */
 const volatile int *cancel_on_signals(void);

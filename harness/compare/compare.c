@@ -340,7 +340,7 @@ static int write_file(struct command *c, struct view *v, const struct writer *w)
     return err;
 }
 
-static int write_all(struct command *c, struct view *v)
+static int write_outputs(struct command *c, struct view *v)
 {
     const struct options *o = &c->options;
     const struct writer writers[] = {{o->html, view_print_html},
@@ -375,7 +375,7 @@ static int show(struct command *c, struct pairs *pairs)
     err = view_make(pairs, &view);
     view.reference = c->reference;
     if (!err)
-        err = write_all(c, &view);
+        err = write_outputs(c, &view);
     if (!err && pairs->report.pool.failed)
         err = -ENOMEM;
     if (err == -ENOMEM)

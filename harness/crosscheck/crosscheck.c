@@ -90,13 +90,13 @@ static char *find_launcher(const struct witness *w)
     if (!w->launcher)
         return strdup("");
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(w->launcher, " "), w->launcher);
-    return template_find_program(name);
+    return path_program(name);
 }
 
 static void look(struct crosscheck *c, struct comparison *m)
 {
     const struct witness *w = m->w;
-    char *path = template_find_program(w->program), *ours = bench_find_program(w->bench);
+    char *path = path_program(w->program), *ours = bench_find_program(w->bench);
     char *launcher = find_launcher(w);
 
     if (!path) {
@@ -123,7 +123,7 @@ static void look(struct crosscheck *c, struct comparison *m)
 /* Of two rows of one name that are for different versions, the one that fits. */
 static bool fits(const struct crosscheck *c, const struct witness *w, char *version, size_t len)
 {
-    char *path = template_find_program(w->program);
+    char *path = path_program(w->program);
     bool known = !path || witness_fits(w, ask_version(c, w, path, version, len));
 
     if (!path) /* absent: shown once */

@@ -222,7 +222,4 @@ struct template_value {
 char **template_fill(const char *program, const char *text, const struct template_value *values,
                      char *error, size_t len);
 
-/* The path of a program in PATH, as a new text; NULL: not there. */
-char *template_find_program(const char *name);
-
 #endif

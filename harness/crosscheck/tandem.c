@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/clock.h"
@@ -256,34 +255,6 @@ void tandem_result_release(struct tandem_result *r)
 
 /* ---- Templates of arguments ---- */
 
-static bool is_program(const char *path)
-{
-    struct stat st;
-
-    return !stat(path, &st) && S_ISREG(st.st_mode) && !access(path, X_OK);
-}
-
-char *template_find_program(const char *name)
-{
-    const char *folders = getenv("PATH");
-    char *all, *save, *folder, *found = NULL;
-
-    if (strchr(name, '/'))
-        return is_program(name) ? strdup(name) : NULL;
-    all = strdup(folders ? folders : "/usr/local/bin:/usr/bin:/bin");
-    for (save = all; save && !found && (folder = strsep(&save, ":")) != NULL;) {
-        char *path = NULL;
-        if (asprintf(&path, "%s/%s", *folder ? folder : ".", name) < 0)
-            break;
-        if (is_program(path))
-            found = path;
-        else
-            free(path);
-    }
-    free(all);
-    return found;
-}
-
 static const char *value_of(const struct template_value *values, const char *name, size_t len)
 {
     for (; values->name; values++)
@@ -388,7 +359,7 @@ static char **split(const char *program, char *text)
 /* The first word becomes a path. */
 static int find(char **words, char *error, size_t len)
 {
-    char *path = template_find_program(words[0]);
+    char *path = path_program(words[0]);
 
     if (!path) {
         snprintf(error, len, "'%s' is not on PATH", words[0]);

@@ -169,19 +169,10 @@ static void script_command(const struct hosts_order *order, struct argv *w)
 /* Is a program of this name in PATH (or, with a '/', at that place)? */
 static bool launcher_has_program(const char *name)
 {
-    const char *path = getenv("PATH");
-    char file[4096];
+    char *path = path_program(name);
 
-    if (strchr(name, '/'))
-        return !access(name, X_OK);
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        snprintf(file, sizeof(file), "%.*s/%s", (int)n, path, name);
-        if (n && !access(file, X_OK))
-            return true;
-        path += n + (path[n] == ':');
-    }
-    return false;
+    free(path);
+    return path != NULL;
 }
 
 /* ---- ssh, or another program that is called as `PROGRAM HOST COMMAND` ---- */

@@ -482,15 +482,9 @@ int program_folder(char *path, size_t len)
 static int each_folder(int (*fn)(const char *folder, void *arg), void *arg)
 {
     char own[4096];
-    const char *env = getenv("PATH");
     int stop = program_folder(own, sizeof(own)) ? 0 : fn(own, arg);
-    char *path = strdup(env ? env : ""), *save = path;
 
-    for (char *folder; !stop && (folder = strsep(&save, ":")) != NULL;)
-        if (*folder)
-            stop = fn(folder, arg);
-    free(path);
-    return stop;
+    return stop ? stop : path_folders(fn, arg);
 }
 
 struct finding {

@@ -29,28 +29,12 @@ static char *gnuplot_beside(void)
     return NULL;
 }
 
-/* New text, or NULL when it is neither there nor on the PATH. Relative folders of the PATH are
- * passed over: the program is started from another one. */
+/* New text, or NULL when it is neither there nor in a folder of PATH. */
 static char *find_gnuplot(void)
 {
     char *beside = gnuplot_beside();
 
-    if (beside)
-        return beside;
-    const char *path = getenv("PATH");
-
-    while (path && *path) {
-        size_t n = strcspn(path, ":");
-        char *program = NULL;
-
-        if (*path == '/' && asprintf(&program, "%.*s/gnuplot", (int)n, path) < 0)
-            return NULL;
-        if (program && !access(program, X_OK))
-            return program;
-        free(program);
-        path += n + (path[n] == ':');
-    }
-    return NULL;
+    return beside ? beside : path_program("gnuplot");
 }
 
 /* The script names its files without a folder. The shell, and not gnuplot, goes there: it takes the

@@ -2,6 +2,7 @@
 /* Child processes: output, status, deadlines, and that nothing is left behind. */
 /* waits: for deadlines */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -205,6 +207,39 @@ static void test_ticks(void **state)
     child_result_release(&r);
 }
 
+/* What is no executable file is passed over, and the path leads there from every folder. */
+static void test_path(void **state)
+{
+    char top[] = "/tmp/plumb-path-XXXXXX", path[256], here[4096], name[sizeof(here) + 16];
+    const char *before = getenv("PATH");
+    char *kept = strdup(before ? before : "");
+
+    (void)state;
+    assert_non_null(mkdtemp(top));
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(chdir(top), 0);
+    assert_int_equal(mkdir("a", 0700) | mkdir("a/tool", 0700) | mkdir("b", 0700), 0);
+    int fd = open("b/tool", O_CREAT | O_WRONLY, 0600);
+    assert_true(fd >= 0);
+    snprintf(path, sizeof(path), "%s/a::b", top);
+    setenv("PATH", path, 1);
+    assert_null(path_program("tool"));
+    assert_int_equal(fchmod(fd, 0700), 0);
+    snprintf(name, sizeof(name), "%s/b/tool", top);
+    char *found = path_program("tool"), *at = path_program("b/tool");
+    assert_string_equal(found, name);
+    assert_string_equal(at, name);
+    assert_null(path_program("a/tool"));
+    assert_null(path_program("b/"));
+    free(found);
+    free(at);
+    setenv("PATH", kept, 1);
+    free(kept);
+    close(fd);
+    assert_int_equal(unlink("b/tool") | rmdir("b") | rmdir("a/tool") | rmdir("a"), 0);
+    assert_int_equal(chdir(here) | rmdir(top), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -218,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_no_program),
         cmocka_unit_test(test_dies_with_us),
         cmocka_unit_test(test_ticks),
+        cmocka_unit_test(test_path),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

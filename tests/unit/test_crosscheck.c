@@ -238,7 +238,7 @@ static void test_templates(void **state)
     fills("/x", "-d {devise}", "'devise' is not known here");
     fills(NULL, "no-such-program-anywhere -p {port}", "'no-such-program-anywhere' is not on PATH");
     fills(NULL, "/bin/sh -c", "/bin/sh|-c");
-    char *env = template_find_program("env"), wanted[256];
+    char *env = path_program("env"), wanted[256];
     snprintf(wanted, sizeof(wanted), "%s|A=4000|sh|-c", env);
     fills(NULL, "A={port} sh -c", wanted);
     free(env);

@@ -25,28 +25,29 @@
 #define NAMES     3           /* of pairs in one sentence */
 
 /* Who refuses has answered: the network is not dead. */
-static enum pulse_way way_of(int error)
+static enum heartbeat_way way_of(int error)
 {
     switch (error) {
     case 0:
     case ECONNREFUSED:
     case ECONNRESET:
-        return PULSE_PASSES;
+        return HEARTBEAT_PASSES;
     case ETIMEDOUT:
     case EHOSTUNREACH:
     case ENETUNREACH:
-        return PULSE_CLOSED;
+        return HEARTBEAT_CLOSED;
     default:
-        return PULSE_UNKNOWN;
+        return HEARTBEAT_UNKNOWN;
     }
 }
 
-static void answer(struct pulse *p, uint32_t rank, enum pulse_way way)
+static void answer(struct heartbeat *p, uint32_t rank, enum heartbeat_way way)
 {
-    pulse_say(&p->peers[0], &(struct pulse_beat){.come = p->come, .rank = rank, .port = way});
+    heartbeat_say(&p->peers[0],
+                  &(struct heartbeat_message){.come = p->come, .rank = rank, .port = way});
 }
 
-static int address_of(const struct pulse *p, uint32_t rank, uint16_t port,
+static int address_of(const struct heartbeat *p, uint32_t rank, uint16_t port,
                       struct sockaddr_storage *to)
 {
     const struct world_member *own = world_member(p->world, world_rank(p->world)),
@@ -57,30 +58,30 @@ static int address_of(const struct pulse *p, uint32_t rank, uint16_t port,
     if (own->network && own->network == other->network)
         *four =
             (struct sockaddr_in){.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    return port ? pulse_aim(to, &own->address, port) : -EINVAL;
+    return port ? heartbeat_aim(to, &own->address, port) : -EINVAL;
 }
 
-static void begin_trial(struct pulse *p, const struct pulse_beat *b, uint64_t now_ns)
+static void begin_trial(struct heartbeat *p, const struct heartbeat_message *b, uint64_t now_ns)
 {
     struct sockaddr_storage to;
 
     if (b->rank >= world_size(p->world) || b->port > UINT16_MAX ||
-        p->n_trials == PULSE_TRIALS_MAX || address_of(p, b->rank, (uint16_t)b->port, &to)) {
-        answer(p, b->rank, PULSE_UNKNOWN);
+        p->n_trials == HEARTBEAT_TRIALS_MAX || address_of(p, b->rank, (uint16_t)b->port, &to)) {
+        answer(p, b->rank, HEARTBEAT_UNKNOWN);
         return;
     }
-    int fd = pulse_reach(&to);
+    int fd = heartbeat_reach(&to);
     if (fd < 0)
         answer(p, b->rank, way_of(-fd));
     else
         p->trials[p->n_trials++] =
-            (struct pulse_trial){.fd = fd, .rank = b->rank, .until_ns = now_ns + TRIAL_NS};
+            (struct heartbeat_trial){.fd = fd, .rank = b->rank, .until_ns = now_ns + TRIAL_NS};
 }
 
-static void pulse_try_on(struct pulse *p, uint64_t now_ns)
+static void heartbeat_try_on(struct heartbeat *p, uint64_t now_ns)
 {
     for (unsigned i = p->n_trials; i-- > 0;) {
-        struct pulse_trial *t = &p->trials[i];
+        struct heartbeat_trial *t = &p->trials[i];
         struct pollfd ready = {.fd = t->fd, .events = POLLOUT};
         int error = ETIMEDOUT;
         socklen_t len = sizeof(error);
@@ -95,7 +96,8 @@ static void pulse_try_on(struct pulse *p, uint64_t now_ns)
     }
 }
 
-void pulse_note(struct pulse *p, unsigned number, const struct pulse_beat *b, uint64_t now_ns)
+void heartbeat_note(struct heartbeat *p, unsigned number, const struct heartbeat_message *b,
+                    uint64_t now_ns)
 {
     if (!b->rank)
         return;
@@ -105,15 +107,15 @@ void pulse_note(struct pulse *p, unsigned number, const struct pulse_beat *b, ui
     }
     for (size_t i = 0; p->pairs && i < p->n_pairs; i++)
         if (p->pairs[i].a == number && p->pairs[i].b == b->rank)
-            p->pairs[i].way = b->port == PULSE_PASSES || b->port == PULSE_CLOSED
-                                  ? (enum pulse_way)b->port
-                                  : PULSE_UNKNOWN;
+            p->pairs[i].way = b->port == HEARTBEAT_PASSES || b->port == HEARTBEAT_CLOSED
+                                  ? (enum heartbeat_way)b->port
+                                  : HEARTBEAT_UNKNOWN;
 }
 
 /* One rank of each host that is not this one's: between those and here it is known that something
  * passes. Returns how many; 0: too many. */
-static unsigned choose(const struct pulse *p, const unsigned *ranks, unsigned n,
-                       unsigned chosen[PULSE_TRIALS_MAX])
+static unsigned choose(const struct heartbeat *p, const unsigned *ranks, unsigned n,
+                       unsigned chosen[HEARTBEAT_TRIALS_MAX])
 {
     unsigned some = 0;
 
@@ -124,31 +126,31 @@ static unsigned choose(const struct pulse *p, const unsigned *ranks, unsigned n,
             known |= world_member(p->world, chosen[k])->node == node;
         if (known)
             continue;
-        if (some == PULSE_TRIALS_MAX)
+        if (some == HEARTBEAT_TRIALS_MAX)
             return 0;
         chosen[some++] = ranks[i];
     }
     return some;
 }
 
-static void ask(struct pulse *p, const unsigned *ranks, unsigned n)
+static void ask(struct heartbeat *p, const unsigned *ranks, unsigned n)
 {
-    unsigned chosen[PULSE_TRIALS_MAX], some = choose(p, ranks, n, chosen);
+    unsigned chosen[HEARTBEAT_TRIALS_MAX], some = choose(p, ranks, n, chosen);
 
     p->n_pairs = 0;
     p->asked_ns = clock_now_ns();
     p->pairs = calloc((size_t)some * some / 2 + 1, sizeof(*p->pairs));
     for (unsigned i = 0; p->pairs && i < some; i++)
         for (unsigned k = i + 1; k < some; k++) {
-            struct pulse_pair *pair = &p->pairs[p->n_pairs++];
-            *pair = (struct pulse_pair){chosen[i], chosen[k], PULSE_ASKED};
-            pulse_say(&p->peers[pair->a], &(struct pulse_beat){.come = p->come,
-                                                               .rank = pair->b,
-                                                               .port = p->peers[pair->b].port});
+            struct heartbeat_pair *pair = &p->pairs[p->n_pairs++];
+            *pair = (struct heartbeat_pair){chosen[i], chosen[k], HEARTBEAT_ASKED};
+            heartbeat_say(&p->peers[pair->a],
+                          &(struct heartbeat_message){
+                              .come = p->come, .rank = pair->b, .port = p->peers[pair->b].port});
         }
 }
 
-static size_t count(const struct pulse *p, enum pulse_way way)
+static size_t count(const struct heartbeat *p, enum heartbeat_way way)
 {
     size_t n = 0;
 
@@ -157,14 +159,14 @@ static size_t count(const struct pulse *p, enum pulse_way way)
     return n;
 }
 
-static void name_closed(const struct pulse *p, char *text, size_t len)
+static void name_closed(const struct heartbeat *p, char *text, size_t len)
 {
     char a[WORLD_NAME_MAX + 32], b[WORLD_NAME_MAX + 32];
     size_t found = 0, used = 0;
 
     used += (size_t)snprintf(text, len, "no TCP connection can be made between ");
     for (size_t i = 0; i < p->n_pairs && used < len; i++) {
-        if (p->pairs[i].way != PULSE_CLOSED || ++found > NAMES)
+        if (p->pairs[i].way != HEARTBEAT_CLOSED || ++found > NAMES)
             continue;
         used += (size_t)snprintf(text + used, len - used, "%s%s and %s", found > 1 ? ", " : "",
                                  world_name(p->world, p->pairs[i].a, a, sizeof(a)),
@@ -174,7 +176,8 @@ static void name_closed(const struct pulse *p, char *text, size_t len)
         snprintf(text + used, len - used, " and %zu pairs more", found - NAMES);
 }
 
-bool pulse_between(struct pulse *p, const unsigned *ranks, unsigned n, char *text, size_t len)
+bool heartbeat_between(struct heartbeat *p, const unsigned *ranks, unsigned n, char *text,
+                       size_t len)
 {
     text[0] = 0;
     if (!p)
@@ -182,10 +185,10 @@ bool pulse_between(struct pulse *p, const unsigned *ranks, unsigned n, char *tex
     pthread_mutex_lock(&p->lock);
     if (!p->pairs)
         ask(p, ranks, n);
-    bool known = !count(p, PULSE_ASKED) || clock_now_ns() - p->asked_ns > ANSWER_NS;
-    if (known && count(p, PULSE_CLOSED))
+    bool known = !count(p, HEARTBEAT_ASKED) || clock_now_ns() - p->asked_ns > ANSWER_NS;
+    if (known && count(p, HEARTBEAT_CLOSED))
         name_closed(p, text, len);
-    else if (known && p->n_pairs && count(p, PULSE_PASSES) == p->n_pairs)
+    else if (known && p->n_pairs && count(p, HEARTBEAT_PASSES) == p->n_pairs)
         snprintf(text, len, "TCP connections can be made between all of their hosts");
     pthread_mutex_unlock(&p->lock);
     return known;
@@ -200,19 +203,19 @@ static uint64_t since(uint64_t then_ns, uint64_t now_ns)
     return now_ns > then_ns ? now_ns - then_ns : 0;
 }
 
-static void beat(struct pulse *p, uint64_t now_ns)
+static void beat(struct heartbeat *p, uint64_t now_ns)
 {
-    struct pulse_beat b = {.come = p->come};
+    struct heartbeat_message b = {.come = p->come};
 
-    if (now_ns - p->beat_ns < PULSE_BEAT_NS)
+    if (now_ns - p->beat_ns < HEARTBEAT_EVERY_NS)
         return;
     p->beat_ns = now_ns;
     for (unsigned i = 0; i < p->n; i++)
-        pulse_say(&p->peers[i], &b);
+        heartbeat_say(&p->peers[i], &b);
 }
 
 /* What did not look did not hear either. */
-static void forgive(struct pulse *p, uint64_t now_ns)
+static void forgive(struct heartbeat *p, uint64_t now_ns)
 {
     uint64_t gap_ns = now_ns - p->turn_ns;
 
@@ -224,7 +227,7 @@ static void forgive(struct pulse *p, uint64_t now_ns)
         p->peers[i].heard_ns += gap_ns;
 }
 
-struct notice pulse_notice(const struct pulse *p, unsigned rank, int err)
+struct notice heartbeat_notice(const struct heartbeat *p, unsigned rank, int err)
 {
     struct notice lost = {.kind = err == -ECONNRESET ? NOTICE_GONE : NOTICE_SILENT, .rank = rank};
 
@@ -232,17 +235,17 @@ struct notice pulse_notice(const struct pulse *p, unsigned rank, int err)
     return lost;
 }
 
-bool pulse_stood_still(struct pulse *p)
+bool heartbeat_stood_still(struct heartbeat *p)
 {
     pthread_mutex_lock(&p->lock);
-    bool stood = p->stood_ns > PULSE_SILENT_NS;
+    bool stood = p->stood_ns > HEARTBEAT_SILENT_NS;
     pthread_mutex_unlock(&p->lock);
     return stood;
 }
 
 /* At once, since a launcher may kill this process, too, before it can make a row of it. Those that
  * end thereafter may do so for it, or be killed like it: they are not named. */
-static void say_gone(struct pulse *p)
+static void say_gone(struct heartbeat *p)
 {
     char name[WORLD_NAME_MAX + 32];
 
@@ -251,7 +254,7 @@ static void say_gone(struct pulse *p)
     for (unsigned rank = 1; rank < p->n; rank++) {
         if (!p->peers[rank].gone)
             continue;
-        struct notice lost = pulse_notice(p, rank, -ECONNRESET);
+        struct notice lost = heartbeat_notice(p, rank, -ECONNRESET);
         notice_send(&lost, "%s %s", world_name(p->world, rank, name, sizeof(name)),
                     notice_words(lost.kind));
         p->quiet = true;
@@ -259,17 +262,17 @@ static void say_gone(struct pulse *p)
 }
 
 /* Ended connections wake it; what others say can wait for the turn. */
-static void turn(struct pulse *p)
+static void turn(struct heartbeat *p)
 {
     uint64_t now_ns = clock_now_ns();
 
     pthread_mutex_lock(&p->lock);
     forgive(p, now_ns);
     if (p->n_listeners)
-        pulse_welcome(p);
+        heartbeat_welcome(p);
     for (unsigned i = 0; i < p->n; i++)
-        pulse_hear(p, i, now_ns);
-    pulse_try_on(p, now_ns);
+        heartbeat_hear(p, i, now_ns);
+    heartbeat_try_on(p, now_ns);
     say_gone(p);
     beat(p, now_ns);
     for (unsigned i = 0; i < p->n; i++)
@@ -280,14 +283,14 @@ static void turn(struct pulse *p)
 
 static void *live(void *arg)
 {
-    struct pulse *p = arg;
+    struct heartbeat *p = arg;
 
     while (!__atomic_load_n(&p->over, __ATOMIC_ACQUIRE))
         turn(p);
     return NULL;
 }
 
-int pulse_start(struct pulse *p)
+int heartbeat_start(struct heartbeat *p)
 {
     p->since_ns = p->turn_ns = clock_now_ns();
     int err = -pthread_create(&p->thread, NULL, live, p);
@@ -295,7 +298,7 @@ int pulse_start(struct pulse *p)
     return err;
 }
 
-void pulse_close(struct pulse *p)
+void heartbeat_close(struct heartbeat *p)
 {
     if (!p)
         return;
@@ -316,7 +319,7 @@ void pulse_close(struct pulse *p)
     free(p);
 }
 
-void pulse_part(struct pulse *p)
+void heartbeat_part(struct heartbeat *p)
 {
     if (!p)
         return;
@@ -325,7 +328,7 @@ void pulse_part(struct pulse *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-void pulse_at(struct pulse *p, uint64_t request)
+void heartbeat_at(struct heartbeat *p, uint64_t request)
 {
     if (!p)
         return;
@@ -339,12 +342,12 @@ void pulse_at(struct pulse *p, uint64_t request)
 }
 
 /* By its rank: those of another rank than 0 have rank 0 alone. */
-static struct pulse_peer *peer_of(struct pulse *p, unsigned rank)
+static struct heartbeat_peer *peer_of(struct heartbeat *p, unsigned rank)
 {
     return &p->peers[p->n > 1 ? rank : 0];
 }
 
-bool pulse_hears(struct pulse *p, unsigned rank)
+bool heartbeat_hears(struct heartbeat *p, unsigned rank)
 {
     if (!p)
         return false;
@@ -354,13 +357,13 @@ bool pulse_hears(struct pulse *p, unsigned rank)
     return heard;
 }
 
-static bool is_absent(const struct pulse *p, const struct pulse_peer *peer, uint64_t now_ns)
+static bool is_absent(const struct heartbeat *p, const struct heartbeat_peer *peer, uint64_t now_ns)
 {
     return p->leads && p->at && peer->last.come < p->come &&
-           since(p->since_ns, now_ns) > PULSE_ABSENT_NS;
+           since(p->since_ns, now_ns) > HEARTBEAT_ABSENT_NS;
 }
 
-static int judge(const struct pulse *p, const struct pulse_peer *peer, uint64_t now_ns,
+static int judge(const struct heartbeat *p, const struct heartbeat_peer *peer, uint64_t now_ns,
                  const char **what)
 {
     uint64_t silent_ns = since(peer->heard_ns, now_ns);
@@ -372,19 +375,19 @@ static int judge(const struct pulse *p, const struct pulse_peer *peer, uint64_t 
         return -ECONNRESET;
     }
     *what = notice_words(NOTICE_SILENT);
-    if (silent_ns > (p->leads ? PULSE_SILENT_NS : PULSE_LEADER_NS))
+    if (silent_ns > (p->leads ? HEARTBEAT_SILENT_NS : HEARTBEAT_LEADER_NS))
         return -ETIMEDOUT;
     *what = "answers, but has not come to the operation: it is kept by something else";
     return is_absent(p, peer, now_ns) ? -ETIMEDOUT : 0;
 }
 
 /* Who stood still for so long that the others gave it up is not to blame them. */
-static void say(const struct pulse *p, unsigned rank, const char *what, char *text, size_t len)
+static void say(const struct heartbeat *p, unsigned rank, const char *what, char *text, size_t len)
 {
     char name[WORLD_NAME_MAX + 32];
     size_t used = 0;
 
-    if (p->stood_ns > PULSE_SILENT_NS)
+    if (p->stood_ns > HEARTBEAT_SILENT_NS)
         used = (size_t)snprintf(text, len, "%s itself stood still for %.0f s; after that, ",
                                 world_name(p->world, world_rank(p->world), name, sizeof(name)),
                                 (double)p->stood_ns / 1e9);
@@ -393,8 +396,8 @@ static void say(const struct pulse *p, unsigned rank, const char *what, char *te
                  what);
 }
 
-int pulse_lost(struct pulse *p, const unsigned *ranks, unsigned n, unsigned *rank, char *text,
-               size_t len)
+int heartbeat_lost(struct heartbeat *p, const unsigned *ranks, unsigned n, unsigned *rank,
+                   char *text, size_t len)
 {
     const char *what = NULL;
     int err = 0;
@@ -414,7 +417,7 @@ int pulse_lost(struct pulse *p, const unsigned *ranks, unsigned n, unsigned *ran
     return err;
 }
 
-int pulse_gone(struct pulse *p, unsigned *rank, char *text, size_t len)
+int heartbeat_gone(struct heartbeat *p, unsigned *rank, char *text, size_t len)
 {
     int err = 0;
 

@@ -14,11 +14,11 @@
 #include "core/group/world.h"
 
 #define CONNECT_MS 3000
-#define PURPOSE    "pulse"
+#define PURPOSE    "heartbeat"
 
-static int make(struct pulse **out, struct world *w, unsigned n)
+static int make(struct heartbeat **out, struct world *w, unsigned n)
 {
-    struct pulse *p = calloc(1, sizeof(*p));
+    struct heartbeat *p = calloc(1, sizeof(*p));
 
     if (!p)
         return -ENOMEM;
@@ -29,7 +29,7 @@ static int make(struct pulse **out, struct world *w, unsigned n)
     p->fds = calloc(n, sizeof(*p->fds));
     if (!p->peers || !p->fds) {
         p->n = 0;
-        pulse_close(p);
+        heartbeat_close(p);
         return -ENOMEM;
     }
     for (unsigned i = 0; i < n; i++)
@@ -69,7 +69,7 @@ static bool all_are_near(struct world *w)
 }
 
 /* "::" is everybody, IPv4 too; not where this machine has no IPv6. */
-static int listen_at(struct pulse *p, bool here, uint16_t *port)
+static int listen_at(struct heartbeat *p, bool here, uint16_t *port)
 {
     char error[MEET_ERROR_BYTES];
 
@@ -81,9 +81,9 @@ static int listen_at(struct pulse *p, bool here, uint16_t *port)
                         : err;
 }
 
-int pulse_lead(struct pulse **out, struct world *w, uint16_t *port)
+int heartbeat_lead(struct heartbeat **out, struct world *w, uint16_t *port)
 {
-    struct pulse *p = NULL;
+    struct heartbeat *p = NULL;
     int err = make(&p, w, world_size(w));
 
     *out = NULL;
@@ -92,9 +92,9 @@ int pulse_lead(struct pulse **out, struct world *w, uint16_t *port)
     p->leads = true;
     err = listen_at(p, all_are_here(w), port);
     if (!err)
-        err = pulse_start(p);
+        err = heartbeat_start(p);
     if (err)
-        pulse_close(p);
+        heartbeat_close(p);
     else
         *out = p;
     return err;
@@ -105,7 +105,7 @@ static socklen_t length_of(const struct sockaddr_storage *a)
     return a->ss_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 }
 
-int pulse_reach(const struct sockaddr_storage *to)
+int heartbeat_reach(const struct sockaddr_storage *to)
 {
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -120,7 +120,7 @@ int pulse_reach(const struct sockaddr_storage *to)
 
 static int connect_to(const struct sockaddr_storage *to)
 {
-    int error = 0, fd = pulse_reach(to);
+    int error = 0, fd = heartbeat_reach(to);
     struct pollfd ready = {.fd = fd, .events = POLLOUT};
     socklen_t len = sizeof(error);
 
@@ -137,9 +137,9 @@ static int connect_to(const struct sockaddr_storage *to)
 }
 
 /* Without a port of its own nobody is asked to reach it. */
-static int introduce(struct pulse *p)
+static int introduce(struct heartbeat *p)
 {
-    struct pulse_hello hello = {.rank = world_rank(p->world)};
+    struct heartbeat_hello hello = {.rank = world_rank(p->world)};
     uint16_t port;
 
     if (!listen_at(p, all_are_near(p->world), &port))
@@ -151,7 +151,7 @@ static int introduce(struct pulse *p)
 }
 
 /* A link's own address goes by this machine's name for the link, not by the other one's. */
-int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, uint16_t port)
+int heartbeat_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, uint16_t port)
 {
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
 
@@ -167,15 +167,15 @@ int pulse_aim(struct sockaddr_storage *to, const struct sockaddr_storage *own, u
     return 0;
 }
 
-int pulse_follow(struct pulse **out, struct world *w, uint16_t port)
+int heartbeat_follow(struct heartbeat **out, struct world *w, uint16_t port)
 {
     struct sockaddr_storage own, to;
-    struct pulse *p = NULL;
+    struct heartbeat *p = NULL;
     int err = channel_address(world_channel(w, 0), &own, &to);
 
     *out = NULL;
     if (!err)
-        err = pulse_aim(&to, &own, port);
+        err = heartbeat_aim(&to, &own, port);
     if (!err)
         err = make(&p, w, 1);
     if (err)
@@ -184,23 +184,23 @@ int pulse_follow(struct pulse **out, struct world *w, uint16_t port)
     if (err >= 0)
         err = introduce(p);
     if (!err)
-        err = pulse_start(p);
+        err = heartbeat_start(p);
     if (err)
-        pulse_close(p);
+        heartbeat_close(p);
     else
         *out = p;
     return err;
 }
 
-static void drop(struct pulse *p, unsigned i)
+static void drop(struct heartbeat *p, unsigned i)
 {
     p->fresh[i] = p->fresh[--p->n_fresh];
 }
 
 /* It has said who it is. */
-static void adopt(struct pulse *p, unsigned i)
+static void adopt(struct heartbeat *p, unsigned i)
 {
-    const struct pulse_hello *h = &p->fresh[i].hello;
+    const struct heartbeat_hello *h = &p->fresh[i].hello;
     uint8_t token[CHANNEL_TOKEN_BYTES];
     int fd = p->fresh[i].fd;
     uint32_t rank = h->rank, port = h->port;
@@ -217,13 +217,14 @@ static void adopt(struct pulse *p, unsigned i)
     p->peers[rank].port = port;
 }
 
-static void meet(struct pulse *p, unsigned i)
+static void meet(struct heartbeat *p, unsigned i)
 {
     size_t *have = &p->fresh[i].have;
     char *to = (char *)&p->fresh[i].hello;
-    ssize_t n = recv(p->fresh[i].fd, to + *have, sizeof(struct pulse_hello) - *have, MSG_DONTWAIT);
+    ssize_t n =
+        recv(p->fresh[i].fd, to + *have, sizeof(struct heartbeat_hello) - *have, MSG_DONTWAIT);
 
-    if (n > 0 && (*have += (size_t)n) == sizeof(struct pulse_hello)) {
+    if (n > 0 && (*have += (size_t)n) == sizeof(struct heartbeat_hello)) {
         adopt(p, i);
     } else if (!n || (n < 0 && errno != EAGAIN)) {
         close(p->fresh[i].fd);
@@ -232,7 +233,7 @@ static void meet(struct pulse *p, unsigned i)
 }
 
 /* Strangers that say nothing are shown out when their places are wanted. */
-static void let_in(struct pulse *p, int listener)
+static void let_in(struct heartbeat *p, int listener)
 {
     for (;;) {
         int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -242,7 +243,7 @@ static void let_in(struct pulse *p, int listener)
             close(fd);
             continue;
         }
-        if (p->n_fresh == PULSE_NEW_MAX) {
+        if (p->n_fresh == HEARTBEAT_NEW_MAX) {
             close(p->fresh[0].fd);
             drop(p, 0);
         }
@@ -252,7 +253,7 @@ static void let_in(struct pulse *p, int listener)
     }
 }
 
-void pulse_welcome(struct pulse *p)
+void heartbeat_welcome(struct heartbeat *p)
 {
     for (size_t i = 0; i < p->n_listeners; i++)
         let_in(p, p->listeners[i]);
@@ -260,9 +261,9 @@ void pulse_welcome(struct pulse *p)
         meet(p, i);
 }
 
-void pulse_hear(struct pulse *p, unsigned number, uint64_t now_ns)
+void heartbeat_hear(struct heartbeat *p, unsigned number, uint64_t now_ns)
 {
-    struct pulse_peer *peer = &p->peers[number];
+    struct heartbeat_peer *peer = &p->peers[number];
 
     while (peer->fd >= 0) {
         ssize_t n =
@@ -282,11 +283,11 @@ void pulse_hear(struct pulse *p, unsigned number, uint64_t now_ns)
         peer->have = 0;
         peer->heard = true;
         peer->heard_ns = now_ns;
-        pulse_note(p, number, &peer->last, now_ns);
+        heartbeat_note(p, number, &peer->last, now_ns);
     }
 }
 
-void pulse_say(struct pulse_peer *peer, const struct pulse_beat *b)
+void heartbeat_say(struct heartbeat_peer *peer, const struct heartbeat_message *b)
 {
     ssize_t n = peer->fd >= 0 ? send(peer->fd, b, sizeof(*b), MSG_DONTWAIT | MSG_NOSIGNAL) : 0;
 

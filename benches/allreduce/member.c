@@ -163,8 +163,8 @@ static int member_open(struct member *m, const struct collective_order *order,
 
     prepare(m, order, members);
     if (m->device && strlen(m->device) >= sizeof(m->point.device))
-        return collective_fail(&m->c, -EOPNOTSUPP, "'%.60s...' names more devices than can be told",
-                               m->device);
+        return collective_fail(&m->c, -EOPNOTSUPP,
+                               "'%.60s...' names more devices than can be recorded", m->device);
     m->calls = malloc(size);
     if (!m->calls)
         return collective_fail(&m->c, -ENOMEM, "out of memory");
@@ -187,42 +187,43 @@ static int member_open(struct member *m, const struct collective_order *order,
                : 0;
 }
 
-int member_cards(struct member *m, struct card_list *cards)
+int member_addresses(struct member *m, struct address_list *addresses)
 {
     unsigned peers[WORLD_RANKS_MAX], n = 0;
     int err = m->c.ops->peers ? m->c.ops->peers(&m->c, peers, &n) : 0;
 
     for (unsigned i = 0; i < n && !err; i++) {
-        struct collective_card card = {.member = peers[i]};
-        err = m->c.ops->card(&m->c, peers[i], &card);
+        struct collective_address address = {.member = peers[i]};
+        err = m->c.ops->address(&m->c, peers[i], &address);
         if (!err)
-            err = cards_add(cards, peers[i], card.bytes, card.len);
+            err = addresses_add(addresses, peers[i], address.bytes, address.len);
     }
-    return err ? collective_fail(&m->c, err, "no card for a peer: %s", strerror(-err)) : 0;
+    return err ? collective_fail(&m->c, err, "no address for a peer: %s", strerror(-err)) : 0;
 }
 
-static unsigned unpack(const struct card_list *list, struct collective_card *cards)
+static unsigned unpack(const struct address_list *list, struct collective_address *addresses)
 {
     const uint8_t *bytes;
     unsigned n = 0;
 
-    for (size_t at = 0; cards_next(list, &at, &cards[n].member, &bytes, &cards[n].len); n++)
-        memcpy(cards[n].bytes, bytes, cards[n].len);
+    for (size_t at = 0; addresses_next(list, &at, &addresses[n].member, &bytes, &addresses[n].len);
+         n++)
+        memcpy(addresses[n].bytes, bytes, addresses[n].len);
     return n;
 }
 
 /* from whom */
-static int member_join(struct member *m, const struct card_list *list)
+static int member_join(struct member *m, const struct address_list *list)
 {
-    struct collective_card *cards = malloc((list->n + 1u) * sizeof(*cards));
+    struct collective_address *addresses = malloc((list->n + 1u) * sizeof(*addresses));
 
-    if (!cards)
+    if (!addresses)
         return collective_fail(&m->c, -ENOMEM, "out of memory");
-    unsigned n = unpack(list, cards);
+    unsigned n = unpack(list, addresses);
     member_watch(m, COLLECTIVE_ASK_JOIN, NULL);
-    int err = m->c.ops->join(&m->c, cards, n);
+    int err = m->c.ops->join(&m->c, addresses, n);
     watchdog_rest(m->dog);
-    free(cards);
+    free(addresses);
     if (err)
         return collective_fail(&m->c, err, "'%s' cannot connect: %s", m->c.ops->name,
                                strerror(-err));
@@ -323,7 +324,7 @@ static int act(void *arg)
     case COLLECTIVE_ASK_OPEN:
         return member_open(m, j->order, j->members, j->calls);
     case COLLECTIVE_ASK_JOIN:
-        return member_join(m, j->cards);
+        return member_join(m, j->addresses);
     case COLLECTIVE_ASK_RUN:
         return member_run(m, &j->run, &j->times);
     case COLLECTIVE_ASK_OVERLAP:
@@ -365,11 +366,11 @@ static int do_by_helper(struct member *m, struct member_job *job)
     *m->job = *job;
     __atomic_store_n(&m->limit_ns, STEP_NS, __ATOMIC_RELAXED);
     __atomic_store_n(&m->fed_ns, clock_now_ns(), __ATOMIC_RELAXED);
-    pulse_at(m->pulse, ++m->request);
+    heartbeat_at(m->heartbeat, ++m->request);
     int err = helper_do(m->helper, act, m->job, await, m);
     if (helper_abandoned(m->helper))
         return err;
-    pulse_at(m->pulse, 0);
+    heartbeat_at(m->heartbeat, 0);
     *job = *m->job;
     return err;
 }
@@ -400,15 +401,15 @@ void member_stand_beside(struct member *m, struct collective_hello *hello)
         m->helper = NULL;
     if (!hello->beside || (world_rank(m->world) && !port))
         return;
-    err = world_rank(m->world) ? pulse_follow(&m->pulse, m->world, port)
-                               : pulse_lead(&m->pulse, m->world, &port);
+    err = world_rank(m->world) ? heartbeat_follow(&m->heartbeat, m->world, port)
+                               : heartbeat_lead(&m->heartbeat, m->world, &port);
     hello->port = err ? 0 : port;
 }
 
 void member_stand_alone(struct member *m)
 {
-    pulse_close(m->pulse);
-    m->pulse = NULL;
+    heartbeat_close(m->heartbeat);
+    m->heartbeat = NULL;
     if (helper_abandoned(m->helper))
         return;
     helper_close(m->helper);

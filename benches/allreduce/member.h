@@ -99,8 +99,8 @@ struct member {
     bool open, bound, first_of_node, first_of_machine;
     struct watchdog *dog;  /* of backends that wait in a library */
     struct helper *helper; /* or what they are done by; NULL: the channels are not a library's */
-    struct pulse *pulse;   /* NULL: none */
-    bool by_helper;        /* this point is */
+    struct heartbeat *heartbeat; /* NULL: none */
+    bool by_helper;              /* this point is */
     /* Called while the helper is waited for. Not 0: it is abandoned. */
     int (*await)(struct member *m);
     uint64_t request; /* for the heartbeats */
@@ -111,21 +111,21 @@ struct member {
     uint64_t filled_seed;   /* that the inputs are of */
     bool ran;               /* there are results of these inputs */
     struct overlap overlap; /* open where it has matrices */
-    struct collective_told mark;
+    struct collective_report mark;
     struct cpu_reading cpu_mark;
     bool cpu_known;
     struct path *path;
     struct gpu_watch *watch; /* of this member's GPU; NULL: it has none, or is rank 0 */
 };
 
-/* What rank 0 has asked, and what it needs: order, members and calls; cards to join; run, and
+/* What rank 0 has asked, and what it needs: order, members and calls; addresses to join; run, and
  * times; overlap_ns, and ns; nothing. */
 struct member_job {
     enum collective_request what;
     const struct collective_order *order;
     const uint32_t *members;
     const struct collective_call *calls;
-    const struct card_list *cards;
+    const struct address_list *addresses;
     struct session_run run;
     struct collective_times times; /* out */
     uint64_t overlap_ns, ns;       /* in, out */
@@ -141,7 +141,7 @@ void member_stand_beside(struct member *m, struct collective_hello *hello);
 void member_stand_alone(struct member *m);
 
 /* Each 0, or -errno with m->c.error. `members` and calls are copied. */
-int member_cards(struct member *m, struct card_list *cards); /* for whom each is */
+int member_addresses(struct member *m, struct address_list *addresses); /* for whom each is */
 int member_run(struct member *m, const struct session_run *run, struct collective_times *times);
 int member_overlap_alone(struct member *m, uint64_t overlap_ns, uint64_t *ns);
 int member_mark(struct member *m);

@@ -255,7 +255,7 @@ int collective_point_of(struct point *pt, unsigned n, struct collective_point *c
 
     fill(pt, p, c);
     if (p->device && strlen(p->device) >= sizeof(c->device))
-        return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be told",
+        return point_reason(pt, -EOPNOTSUPP, "'%.60s...' names more devices than can be recorded",
                             p->device);
     if (p->model && p->model[0]) {
         int err = fuse(pt, p, calls, n_calls);

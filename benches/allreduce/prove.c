@@ -23,9 +23,9 @@
 #define MTU_MOST       (1u << 20)
 #define LANES_MOST     32
 
-static void tell(struct member *m, struct collective_told *told)
+static void tell(struct member *m, struct collective_report *told)
 {
-    *told = (struct collective_told){0};
+    *told = (struct collective_report){0};
     if (m->c.ops->tell)
         m->c.ops->tell(&m->c, told);
 }
@@ -44,7 +44,7 @@ int member_mark(struct member *m)
     return 0;
 }
 
-static const struct collective_flow *find_flow(const struct collective_told *told,
+static const struct collective_flow *find_flow(const struct collective_report *told,
                                                const struct collective_flow *like)
 {
     for (uint32_t i = 0; i < told->n_flows; i++)
@@ -62,7 +62,7 @@ static void less_flow(struct collective_flow *f, const struct collective_flow *m
     f->in_messages -= mark->in_messages;
 }
 
-static void less_fact(struct net_fact *fact, const struct collective_told *mark)
+static void less_fact(struct net_fact *fact, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < mark->n_facts && !strcmp(fact->unit, "count"); i++)
         if (!strcmp(fact->metric, mark->facts[i].metric)) {
@@ -71,7 +71,7 @@ static void less_fact(struct net_fact *fact, const struct collective_told *mark)
         }
 }
 
-static void since_mark(struct collective_told *told, const struct collective_told *mark)
+static void since_mark(struct collective_report *told, const struct collective_report *mark)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
         const struct collective_flow *before = find_flow(mark, &told->flows[i]);
@@ -105,7 +105,7 @@ _Static_assert(PATH_WIRES_MAX == NET_RAILS_MAX && NIC_NAME == sizeof(((struct ne
 /* By which setting sockets were meant; "": by none. */
 static void who_chose(struct member *m, char *text, size_t len)
 {
-    struct collective_told told;
+    struct collective_report told;
 
     tell(m, &told);
     snprintf(text, len, "%s", told.sockets);
@@ -182,7 +182,7 @@ void member_prove(struct member *m, const struct collective_claims *claims,
 
 /* A message of its own is a packet at least; TCP, and iWARP over it, put many of a stream into
  * one. */
-static bool has_packets(const struct collective_told *told, const struct collective_flow *f)
+static bool has_packets(const struct collective_report *told, const struct collective_flow *f)
 {
     return f->exact && told->has_rail && strncmp(told->rail.kind, "tcp", 3) != 0 &&
            strncmp(told->rail.kind, "iwarp", 5) != 0;
@@ -203,7 +203,7 @@ static struct path_claim *claim_of(struct collective_claims *claims, const char 
 
 /* What comes from a member of the same node was sent by it, and is claimed there: once for each
  * byte. */
-void claims_add(struct collective_claims *claims, const struct collective_told *told)
+void claims_add(struct collective_claims *claims, const struct collective_report *told)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
         const struct collective_flow *f = &told->flows[i];
@@ -235,7 +235,7 @@ static void claims_settle(struct collective_claims *claims, bool elsewhere)
 }
 
 /* What flows moved to and from other nodes, added; NAN where it is not known exactly. */
-static void claims_line(const struct collective_told *told, double *out_bytes, double *in_bytes)
+static void claims_line(const struct collective_report *told, double *out_bytes, double *in_bytes)
 {
     for (uint32_t i = 0; i < told->n_flows; i++) {
         const struct collective_flow *f = &told->flows[i];
@@ -293,7 +293,7 @@ static bool proof_sound(struct collective_proof *proof)
 
 static bool account_sound(struct collective_account *account)
 {
-    struct collective_told *told = &account->told;
+    struct collective_report *told = &account->told;
     bool sound = told->carriers <= CARRIER_ALL && told->n_flows <= COLLECTIVE_FLOWS_MAX &&
                  told->n_facts <= NET_FACTS_MAX && rail_sound(&told->rail) &&
                  gpu_ledger_sound(&account->gpu);
@@ -333,7 +333,7 @@ static int cannot_be(struct session *s, unsigned member)
 {
     char name[WORLD_NAME_MAX + 32];
 
-    return session_fail(s, -EPROTO, "%s told what cannot be",
+    return session_fail(s, -EPROTO, "%s reported impossible values",
                         world_name(s->world, s->members[member], name, sizeof(name)));
 }
 
@@ -452,7 +452,8 @@ static void claim_least(struct session *s, struct session_node *node,
     struct library_least least = library_least(&c, bytes * (double)s->operations);
     if (least.out_bytes + least.in_bytes < steering_bytes(s, node)) {
         snprintf(node->wire.why, sizeof(node->wire.why),
-                 "vectors of %.0f bytes are too small to be told from what steers the ranks",
+                 "vectors of %.0f bytes are too small to be distinguished from the ranks' control "
+                 "messages",
                  bytes);
         return;
     }
@@ -549,7 +550,7 @@ int session_end(struct session *s)
     return err ? err : judge_path(s);
 }
 
-const struct collective_told *session_told(const struct session *s, unsigned member)
+const struct collective_report *session_report(const struct session *s, unsigned member)
 {
     return s->told && member < s->n ? &s->accounts[member].told : NULL;
 }

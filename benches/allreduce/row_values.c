@@ -72,12 +72,12 @@ static bool add_rail(struct collective_wire *wire, const struct net_rail *rail)
 }
 
 /* Devices by which a member sent to other nodes, and of which none of its node tells more. */
-static bool add_flows(struct collective_wire *wire, const struct collective_told *told)
+static bool add_flows(struct collective_wire *wire, const struct collective_report *told)
 {
     bool room = true;
 
     for (uint32_t i = 0; i < told->n_flows && room; i++) {
-        struct net_rail rail = {.line_source = "its rate is not told"};
+        struct net_rail rail = {.line_source = "its rate is unknown"};
         bool known = !told->flows[i].other_node;
         for (uint32_t k = 0; k < wire->n && !known; k++)
             known = !strcmp(wire->rails[k].name, told->flows[i].device);
@@ -87,7 +87,7 @@ static bool add_flows(struct collective_wire *wire, const struct collective_told
     return room;
 }
 
-static bool sends_by(const struct collective_told *told, const char *device)
+static bool sends_by(const struct collective_report *told, const char *device)
 {
     for (uint32_t i = 0; i < told->n_flows; i++)
         if (told->flows[i].other_node && !strcmp(told->flows[i].device, device))
@@ -97,7 +97,7 @@ static bool sends_by(const struct collective_told *told, const char *device)
 
 /* A rank whose neighbours are all on its node tells what leads to them: that is no link between
  * nodes. */
-static bool leads_out(const struct collective_told *told)
+static bool leads_out(const struct collective_report *told)
 {
     bool within = !strcmp(told->rail.name, "lo") || !strcmp(told->rail.kind, "shm");
 
@@ -113,7 +113,7 @@ static void own_wire(const struct collective_work *w, unsigned node, struct coll
     *wire = (struct collective_wire){0};
     for (int flows = 0; flows < 2; flows++)
         for (unsigned i = 0; i < w->n && room; i++) {
-            const struct collective_told *told = session_told(w->session, i);
+            const struct collective_report *told = session_report(w->session, i);
             if (!told || world_member(w->world, w->members[i])->node != node)
                 continue;
             if (flows)
@@ -173,7 +173,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
 {
     const struct session_node *nodes;
     unsigned n = session_nodes(w->session, &nodes), unknown = 0, named, which;
-    bool may_add = !own && !session_told(w->session, 0)->members_add;
+    bool may_add = !own && !session_report(w->session, 0)->members_add;
     double gbps[WORLD_RANKS_MAX]; /* by the world's numbers of its nodes */
     struct collective_wire wire;
     struct bound b = {.gbps = NAN};
@@ -213,7 +213,7 @@ static struct bound nodes_bound(const struct collective_work *w, bool own)
 static bool is_simulated(const struct collective_work *w)
 {
     for (unsigned i = 0; i < w->n; i++)
-        if (session_told(w->session, i)->simulated)
+        if (session_report(w->session, i)->simulated)
             return true;
     return false;
 }
@@ -461,14 +461,14 @@ static void add_cpu(struct point *pt, const struct collective_work *w)
 /* Facts that count are added up over the members, others are the first member's. */
 static void add_facts(struct point *pt, const struct collective_work *w)
 {
-    const struct collective_told *first = session_told(w->session, 0);
+    const struct collective_report *first = session_report(w->session, 0);
 
     for (unsigned i = 0; first && i < first->n_facts && i < NET_FACTS_MAX; i++) {
         const struct net_fact *fact = &first->facts[i];
         bool counts = !strcmp(fact->unit, "count");
         double sum = fact->value;
         for (unsigned m = 1; counts && m < w->n; m++) {
-            const struct collective_told *told = session_told(w->session, m);
+            const struct collective_report *told = session_report(w->session, m);
             for (unsigned k = 0; told && k < told->n_facts && k < NET_FACTS_MAX; k++)
                 if (!strcmp(told->facts[k].metric, fact->metric))
                     sum += told->facts[k].value;
@@ -479,7 +479,7 @@ static void add_facts(struct point *pt, const struct collective_work *w)
 
 static void set_columns(struct point *pt, const struct collective_work *w)
 {
-    const struct collective_told *told = session_told(w->session, 0);
+    const struct collective_report *told = session_report(w->session, 0);
 
     if (!told)
         return;
@@ -491,10 +491,10 @@ void rows_finish(struct point *pt, struct collective_work *w)
 {
     const struct collective_params *p = pt->params;
 
-    if (!session_told(w->session, 0))
+    if (!session_report(w->session, 0))
         return;
     for (unsigned i = 0; i < w->n; i++)
-        if (session_told(w->session, i) && session_told(w->session, i)->simulated)
+        if (session_report(w->session, i) && session_report(w->session, i)->simulated)
             pt->origin = "simulated"; /* whoever of them it was */
     set_columns(pt, w);
     rows_limit(pt, w);
@@ -528,7 +528,7 @@ void rows_evidence(struct point *pt, struct collective_work *w)
     size_t bytes = 0;
     bool any = false;
 
-    pt->carriers = session_told(w->session, 0) ? session_told(w->session, 0)->carriers : 0;
+    pt->carriers = session_report(w->session, 0) ? session_report(w->session, 0)->carriers : 0;
     bool told =
         pt->carriers != 0; /* what a library says that it connected goes before the counters */
     for (unsigned i = 0; i < n; i++) {

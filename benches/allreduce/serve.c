@@ -91,7 +91,7 @@ struct head {
     uint32_t member, len;
 };
 
-static int make_room(struct card_list *l, size_t more)
+static int make_room(struct address_list *l, size_t more)
 {
     size_t room = l->room ? l->room : 1024;
 
@@ -107,42 +107,42 @@ static int make_room(struct card_list *l, size_t more)
     return 0;
 }
 
-int cards_add(struct card_list *l, unsigned member, const void *card, size_t len)
+int addresses_add(struct address_list *l, unsigned member, const void *address, size_t len)
 {
     struct head h = {member, (uint32_t)len};
 
-    if (len > COLLECTIVE_CARD_MAX)
+    if (len > COLLECTIVE_ADDRESS_MAX)
         return -EMSGSIZE;
     int err = make_room(l, sizeof(h) + len);
     if (err)
         return err;
     memcpy(l->bytes + l->len, &h, sizeof(h));
     if (len)
-        memcpy(l->bytes + l->len + sizeof(h), card, len);
+        memcpy(l->bytes + l->len + sizeof(h), address, len);
     l->len += sizeof(h) + len;
     l->n++;
     return 0;
 }
 
-/* The size of the card that begins here, head and all; 0: none does. */
-static size_t card_size(const uint8_t *bytes, size_t left, struct head *h)
+/* The size of the address that begins here, head and all; 0: none does. */
+static size_t address_size(const uint8_t *bytes, size_t left, struct head *h)
 {
     if (left < sizeof(*h))
         return 0;
     memcpy(h, bytes, sizeof(*h));
-    if (h->len > COLLECTIVE_CARD_MAX || h->len > left - sizeof(*h))
+    if (h->len > COLLECTIVE_ADDRESS_MAX || h->len > left - sizeof(*h))
         return 0;
     return sizeof(*h) + h->len;
 }
 
-int cards_take(struct card_list *l, const void *frame, size_t len, unsigned members)
+int addresses_take(struct address_list *l, const void *frame, size_t len, unsigned members)
 {
     const uint8_t *bytes = frame;
     unsigned n = 0;
     struct head h;
 
     for (size_t at = 0, size; at < len; at += size, n++) {
-        size = card_size(bytes + at, len - at, &h);
+        size = address_size(bytes + at, len - at, &h);
         if (!size || h.member >= members || l->n + n >= members)
             return -EPROTO;
     }
@@ -155,31 +155,31 @@ int cards_take(struct card_list *l, const void *frame, size_t len, unsigned memb
     return 0;
 }
 
-bool cards_next(const struct card_list *l, size_t *at, unsigned *member, const uint8_t **card,
-                size_t *len)
+bool addresses_next(const struct address_list *l, size_t *at, unsigned *member,
+                    const uint8_t **address, size_t *len)
 {
     struct head h;
-    size_t size = *at < l->len ? card_size(l->bytes + *at, l->len - *at, &h) : 0;
+    size_t size = *at < l->len ? address_size(l->bytes + *at, l->len - *at, &h) : 0;
 
     if (!size)
         return false;
     *member = h.member;
-    *card = l->bytes + *at + sizeof(h);
+    *address = l->bytes + *at + sizeof(h);
     *len = h.len;
     *at += size;
     return true;
 }
 
-int cards_send(struct channel *c, uint16_t type, const struct card_list *l)
+int addresses_send(struct channel *c, uint16_t type, const struct address_list *l)
 {
-    const uint8_t *card;
+    const uint8_t *address;
     size_t begin = 0, at = 0, len;
     unsigned member;
     int err = 0;
 
     while (!err && begin < l->len) {
         size_t end = begin;
-        while (cards_next(l, &at, &member, &card, &len) && at - begin <= CHANNEL_FRAME_MAX)
+        while (addresses_next(l, &at, &member, &address, &len) && at - begin <= CHANNEL_FRAME_MAX)
             end = at;
         err = channel_send(c, type, l->bytes + begin, end - begin);
         begin = at = end;
@@ -187,10 +187,10 @@ int cards_send(struct channel *c, uint16_t type, const struct card_list *l)
     return err;
 }
 
-void cards_free(struct card_list *l)
+void addresses_free(struct address_list *l)
 {
     free(l->bytes);
-    *l = (struct card_list){0};
+    *l = (struct address_list){0};
 }
 
 /* --- how a rank ends where rank 0 is gone and nobody else may be able to say it --- */
@@ -205,7 +205,7 @@ static void say(const struct member *m, const char *why)
 
 static void blame(const struct member *m, unsigned rank, int err, const char *why)
 {
-    struct notice lost = pulse_notice(m->pulse, rank, err);
+    struct notice lost = heartbeat_notice(m->heartbeat, rank, err);
     char name[WORLD_NAME_MAX + 32];
 
     notice_send(&lost, "%s: %s: this process ends",
@@ -217,9 +217,9 @@ static int ending_heed(const struct member *m)
 {
     char text[COLLECTIVE_ERROR_BYTES];
     unsigned leader = 0;
-    int err = pulse_lost(m->pulse, &leader, 1, &leader, text, sizeof(text));
+    int err = heartbeat_lost(m->heartbeat, &leader, 1, &leader, text, sizeof(text));
 
-    if (err && pulse_stood_still(m->pulse))
+    if (err && heartbeat_stood_still(m->heartbeat))
         say(m, text);
     else if (err)
         blame(m, leader, err, text);
@@ -282,8 +282,8 @@ struct server {
     bool given_up;     /* rank 0 has, of the request that is being worked on */
     uint64_t asked_ns; /* rank 0 has last asked something */
     struct collective_order order;
-    struct card_list cards; /* that have come for this member */
-    int cards_err;
+    struct address_list addresses; /* that have come for this member */
+    int addresses_err;
     char in[CHANNEL_FRAME_MAX];
     struct {
         struct collective_reply head;
@@ -383,7 +383,7 @@ static int hello(struct server *s, size_t len)
     hello_fill(own, s->m.topo);
     if (own->idle_ns && own->idle_ns <= IDLE_MOST_NS)
         hello_watch(own);
-    if (!s->m.pulse)
+    if (!s->m.heartbeat)
         member_stand_beside(&s->m, own);
     s->out_len = sizeof(*own);
     return 0;
@@ -410,7 +410,7 @@ static int take_calls(struct server *s, struct collective_call *calls, unsigned 
 static int open_sound(struct server *s, const uint32_t *members)
 {
     struct collective_call *calls = malloc(s->order.n_calls * sizeof(*calls));
-    struct card_list cards = {0};
+    struct address_list addresses = {0};
     int err = calls ? take_calls(s, calls, s->order.n_calls) : -ENOMEM;
 
     if (!err && !calls_sound(&s->order.point, calls, s->order.n_calls))
@@ -421,12 +421,12 @@ static int open_sound(struct server *s, const uint32_t *members)
                                                     .members = members,
                                                     .calls = calls});
     if (!err)
-        err = member_cards(&s->m, &cards);
+        err = member_addresses(&s->m, &addresses);
     if (!err)
-        err = cards_send(s->channel, COLLECTIVE_ASK_CARDS | COLLECTIVE_REPLY, &cards);
-    s->out.body.n = cards.n;
+        err = addresses_send(s->channel, COLLECTIVE_ASK_ADDRESSES | COLLECTIVE_REPLY, &addresses);
+    s->out.body.n = addresses.n;
     s->out_len = sizeof(s->out.body.n);
-    cards_free(&cards);
+    addresses_free(&addresses);
     free(calls);
     return err;
 }
@@ -445,8 +445,8 @@ static int open_point(struct server *s, size_t len)
     memcpy(members, s->in + sizeof(s->order), len);
     if (!members_sound(&s->order, members, world_rank(s->m.world), size))
         return -EPROTO;
-    cards_free(&s->cards);
-    s->cards_err = 0;
+    addresses_free(&s->addresses);
+    s->addresses_err = 0;
     return open_sound(s, members);
 }
 
@@ -457,9 +457,10 @@ static int join(struct server *s, size_t len)
     if (len != sizeof(n))
         return -EPROTO;
     memcpy(&n, s->in, len);
-    if (s->cards_err || n != s->cards.n)
-        return s->cards_err ? s->cards_err : -EPROTO;
-    return member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &s->cards});
+    if (s->addresses_err || n != s->addresses.n)
+        return s->addresses_err ? s->addresses_err : -EPROTO;
+    return member_do(&s->m,
+                     &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .addresses = &s->addresses});
 }
 
 static int run(struct server *s, size_t len)
@@ -588,10 +589,11 @@ static int take(struct server *s, uint16_t type, size_t len)
     case COLLECTIVE_ASK_GIVE_UP: /* of what has been answered */
     case COLLECTIVE_ASK_CALLS:   /* of an order that was refused */
         return 0;
-    case COLLECTIVE_ASK_CARDS:
-        if (!s->cards_err)
-            s->cards_err =
-                s->state == OPENED ? cards_take(&s->cards, s->in, len, s->order.n) : -EPROTO;
+    case COLLECTIVE_ASK_ADDRESSES:
+        if (!s->addresses_err)
+            s->addresses_err = s->state == OPENED
+                                   ? addresses_take(&s->addresses, s->in, len, s->order.n)
+                                   : -EPROTO;
         return 0;
     default:
         return answer(s, type, len);
@@ -645,7 +647,7 @@ int session_serve(struct world *w, void *arg)
     beat_end(beat);
     member_do(&s->m, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     member_stand_alone(&s->m);
-    cards_free(&s->cards);
+    addresses_free(&s->addresses);
     topo_close(topo);
     free(s);
     return err ? EXIT_INCOMPLETE : 0;

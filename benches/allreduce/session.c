@@ -148,10 +148,10 @@ void session_close(struct session *s)
     if (!s)
         return;
     session_finish(s);
-    pulse_part(s->own.pulse);
+    heartbeat_part(s->own.heartbeat);
     for (unsigned rank = 1; rank < s->size; rank++) {
         session_send(s, rank, COLLECTIVE_ASK_BYE, NULL, 0);
-        cards_free(&s->peers[rank].cards);
+        addresses_free(&s->peers[rank].addresses);
     }
     beat_end(s->beat);
     bool left = helper_abandoned(s->own.helper); /* it may still look at all of this */
@@ -207,14 +207,15 @@ static int post_order(struct session *s, unsigned member, struct whole_order *w,
 
     w->order.me = member;
     find_seat(s, member, &w->order);
-    cards_free(&p->cards);
+    addresses_free(&p->addresses);
     p->open = true;
     int err = session_post(s, s->members[member], COLLECTIVE_ASK_OPEN, w, len);
     return err ? err : send_calls(s, s->members[member], calls, w->order.n_calls);
 }
 
 static int open_all(struct session *s, const struct collective_point *point,
-                    const struct collective_call *calls, unsigned n_calls, struct card_list *cards)
+                    const struct collective_call *calls, unsigned n_calls,
+                    struct address_list *addresses)
 {
     struct whole_order w = {
         .order = {.point = *point, .n = s->n, .n_calls = n_calls, .serial = ++s->serial}};
@@ -231,30 +232,30 @@ static int open_all(struct session *s, const struct collective_point *point,
     s->own.c.error[0] = 0;
     err = err ? -ECANCELED : member_do(&s->own, &job);
     if (!err)
-        err = member_cards(&s->own, cards);
+        err = member_addresses(&s->own, addresses);
     return session_settle(s, err, COLLECTIVE_ASK_OPEN, NULL);
 }
 
-/* Cards of one member go to those that they are for, in its name. */
-static int route_from(const struct session *s, unsigned from, const struct card_list *cards,
-                      struct card_list *to)
+/* Addresses of one member go to those that they are for, in its name. */
+static int route_from(const struct session *s, unsigned from, const struct address_list *addresses,
+                      struct address_list *to)
 {
-    const uint8_t *card;
+    const uint8_t *address;
     size_t at = 0, len;
     unsigned target;
     int err = 0;
 
-    while (!err && cards_next(cards, &at, &target, &card, &len))
-        err = target < s->n ? cards_add(&to[target], from, card, len) : -EPROTO;
+    while (!err && addresses_next(addresses, &at, &target, &address, &len))
+        err = target < s->n ? addresses_add(&to[target], from, address, len) : -EPROTO;
     return err;
 }
 
-static int join_member(struct session *s, unsigned member, const struct card_list *cards)
+static int join_member(struct session *s, unsigned member, const struct address_list *addresses)
 {
     unsigned rank = s->members[member];
     struct channel *c = world_channel(s->world, rank);
-    uint32_t n = cards->n;
-    int err = cards_send(c, COLLECTIVE_ASK_CARDS, cards);
+    uint32_t n = addresses->n;
+    int err = addresses_send(c, COLLECTIVE_ASK_ADDRESSES, addresses);
 
     if (err) {
         session_lose(s, rank, err, channel_error(c));
@@ -263,31 +264,31 @@ static int join_member(struct session *s, unsigned member, const struct card_lis
     return session_post(s, rank, COLLECTIVE_ASK_JOIN, &n, sizeof(n));
 }
 
-static int route_all(struct session *s, const struct card_list *own, struct card_list *to)
+static int route_all(struct session *s, const struct address_list *own, struct address_list *to)
 {
     int err = route_from(s, 0, own, to);
 
     for (unsigned i = 1; i < s->n && !err; i++)
-        err = route_from(s, i, &session_peer(s, i)->cards, to);
+        err = route_from(s, i, &session_peer(s, i)->addresses, to);
     if (err)
-        return collective_fail(&s->own.c, err, "cards cannot be passed on: %s", strerror(-err));
+        return collective_fail(&s->own.c, err, "addresses cannot be passed on: %s", strerror(-err));
     for (unsigned i = 1; i < s->n && !err; i++)
         err = join_member(s, i, &to[i]) ? -ECANCELED : 0;
     return err;
 }
 
-static int join_all(struct session *s, const struct card_list *own)
+static int join_all(struct session *s, const struct address_list *own)
 {
-    struct card_list *to = calloc(s->n, sizeof(*to));
+    struct address_list *to = calloc(s->n, sizeof(*to));
 
     if (!to)
-        return session_fail(s, -ENOMEM, "out of memory for the cards of %u ranks", s->n);
+        return session_fail(s, -ENOMEM, "out of memory for the addresses of %u ranks", s->n);
     int err = route_all(s, own, to);
     if (!err)
-        err =
-            member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .cards = &to[0]});
+        err = member_do(&s->own,
+                        &(struct member_job){.what = COLLECTIVE_ASK_JOIN, .addresses = &to[0]});
     for (unsigned i = 0; i < s->n; i++)
-        cards_free(&to[i]);
+        addresses_free(&to[i]);
     free(to);
     return session_settle(s, err, COLLECTIVE_ASK_JOIN, NULL);
 }
@@ -321,16 +322,16 @@ static void count_ranks(struct session *s)
 int session_begin(struct session *s, const struct collective_point *p, const unsigned *members,
                   unsigned n, const struct collective_call *calls, unsigned n_calls)
 {
-    struct card_list cards = {0};
+    struct address_list addresses = {0};
 
     session_finish(s);
     reset(s, members, n);
     count_ranks(s);
     int err = session_heed(s) ? session_settle(s, -ECANCELED, COLLECTIVE_ASK_OPEN, NULL)
-                              : open_all(s, p, calls, n_calls, &cards);
+                              : open_all(s, p, calls, n_calls, &addresses);
     if (!err)
-        err = join_all(s, &cards);
-    cards_free(&cards);
+        err = join_all(s, &addresses);
+    addresses_free(&addresses);
     if (err)
         session_finish(s);
     return err;
@@ -384,7 +385,7 @@ void session_finish(struct session *s)
         if (p->open && !p->gone)
             session_post(s, rank, COLLECTIVE_ASK_CLOSE, NULL, 0);
         p->open = false;
-        cards_free(&p->cards);
+        addresses_free(&p->addresses);
     }
     member_do(&s->own, &(struct member_job){.what = COLLECTIVE_ASK_CLOSE});
     session_settle(s, 0, COLLECTIVE_ASK_CLOSE, NULL);

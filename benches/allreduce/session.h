@@ -79,7 +79,7 @@ int session_end(struct session *s);
  * session_end(). */
 const struct gpu_ledger *session_gpu(const struct session *s, unsigned member);
 const char *session_gpu_address(const struct session *s, unsigned member); /* PCI; "": none */
-const struct collective_told *session_told(const struct session *s, unsigned member);
+const struct collective_report *session_report(const struct session *s, unsigned member);
 /* A library took sockets where an RDMA port is up, and nobody asked for them. */
 enum collective_fallen { FALLEN_NOT, FALLEN_INFINIBAND, FALLEN_ETHERNET, FALLEN_KINDS };
 /* The links of a node that carried what a library sent to and from other nodes, by their counters:
@@ -106,35 +106,35 @@ double session_seconds(const struct session *s); /* from mark to end */
 
 void session_finish(struct session *s); /* closes the point in all members, however far it came */
 
-/* Cards of many members on their way, packed: what frames of them carry. Pure, but for
- * cards_send(). */
+/* Addresses of many members on their way, packed: what frames of them carry. Pure, but for
+ * addresses_send(). */
 
-/* Each: uint32_t member, uint32_t length, the card's bytes. */
-struct card_list {
+/* Each: uint32_t member, uint32_t length, the address's bytes. */
+struct address_list {
     uint8_t *bytes;
     size_t len, room;
     unsigned n;
 };
 
-/* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_CARD_MAX. */
-int cards_add(struct card_list *l, unsigned member, const void *card, size_t len);
-/* A frame's cards are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for
+/* 0, -ENOMEM; -EMSGSIZE: longer than COLLECTIVE_ADDRESS_MAX. */
+int addresses_add(struct address_list *l, unsigned member, const void *address, size_t len);
+/* A frame's addresses are added: 0, -ENOMEM; -EPROTO: not whole, of no member, or more than one for
  * each member; then none is. */
-int cards_take(struct card_list *l, const void *frame, size_t len, unsigned members);
+int addresses_take(struct address_list *l, const void *frame, size_t len, unsigned members);
 /* The next one from *at on, which begins at 0. */
-bool cards_next(const struct card_list *l, size_t *at, unsigned *member, const uint8_t **card,
+bool addresses_next(const struct address_list *l, size_t *at, unsigned *member, const uint8_t **address,
                 size_t *len);
-/* In frames of whole cards. */
-int cards_send(struct channel *c, uint16_t type, const struct card_list *l);
-void cards_free(struct card_list *l); /* leaves an empty list */
+/* In frames of whole addresses. */
+int addresses_send(struct channel *c, uint16_t type, const struct address_list *l);
+void addresses_free(struct address_list *l); /* leaves an empty list */
 
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */
     COLLECTIVE_ASK_OPEN,    /* struct collective_order, its members, then frames of calls; frames of
-                               cards come back, then uint32_t: how many */
+                               addresses come back, then uint32_t: how many */
     COLLECTIVE_ASK_CALLS,   /* struct collective_call[]; no reply */
-    COLLECTIVE_ASK_CARDS,   /* session.h; no reply */
-    COLLECTIVE_ASK_JOIN,    /* uint32_t: how many cards came; - */
+    COLLECTIVE_ASK_ADDRESSES,   /* session.h; no reply */
+    COLLECTIVE_ASK_JOIN,    /* uint32_t: how many addresses came; - */
     COLLECTIVE_ASK_RUN,     /* struct session_run; struct collective_times */
     COLLECTIVE_ASK_OVERLAP, /* uint64_t, ns; uint64_t, ns */
     COLLECTIVE_ASK_MARK,    /* -; - */
@@ -187,7 +187,7 @@ struct collective_order {
 
 /* What a member has to say at the end: of since the mark. */
 struct collective_account {
-    struct collective_told told;
+    struct collective_report told;
     double busy_cores, softirq_cores; /* of the machine, in its first member; else NAN */
     struct gpu_ledger gpu;            /* this member's; rank 0's is watched by its point */
     char gpu_address[24];             /* PCI address, rank 0's too; "": it has none */
@@ -218,7 +218,7 @@ union collective_body {
 
 /* Adds what a member's flows claim. Devices beyond COLLECTIVE_CLAIMS_MAX are left out: the proof
  * counts them as others. */
-void claims_add(struct collective_claims *claims, const struct collective_told *told);
+void claims_add(struct collective_claims *claims, const struct collective_report *told);
 
 /* What the order says is within bounds, texts end. */
 bool calls_sound(const struct collective_point *p, const struct collective_call *calls, unsigned n);

@@ -101,7 +101,7 @@ static void take_reply(struct session *s, struct session_peer *p, size_t len)
         memcpy(&p->body, s->in + sizeof(*head), body);
     else
         p->err = -EPROTO;
-    if (request == COLLECTIVE_ASK_OPEN && !p->err && p->body.n != p->cards.n)
+    if (request == COLLECTIVE_ASK_OPEN && !p->err && p->body.n != p->addresses.n)
         p->err = -EPROTO;
     if (p->err)
         snprintf(p->error, sizeof(p->error), "it answered what cannot be");
@@ -126,8 +126,8 @@ static int take_frame(struct session *s, unsigned rank, uint16_t type, size_t le
     p->heard_ns = clock_now_ns();
     if (is_echo(s, p, type, len))
         return 0;
-    if (p->pending == COLLECTIVE_ASK_OPEN && type == (COLLECTIVE_ASK_CARDS | COLLECTIVE_REPLY))
-        return cards_take(&p->cards, s->in, len, s->n);
+    if (p->pending == COLLECTIVE_ASK_OPEN && type == (COLLECTIVE_ASK_ADDRESSES | COLLECTIVE_REPLY))
+        return addresses_take(&p->addresses, s->in, len, s->n);
     if (!p->pending || type != (p->pending | COLLECTIVE_REPLY) ||
         len < sizeof(struct collective_reply))
         return -EPROTO;

@@ -386,10 +386,10 @@ bool session_heed(struct session *s)
 {
     char text[COLLECTIVE_ERROR_BYTES];
     unsigned rank = 0;
-    int err = pulse_gone(s->own.pulse, &rank, text, sizeof(text));
+    int err = heartbeat_gone(s->own.heartbeat, &rank, text, sizeof(text));
 
     if (!err && s->n > 1)
-        err = pulse_lost(s->own.pulse, s->members + 1, s->n - 1, &rank, text, sizeof(text));
+        err = heartbeat_lost(s->own.heartbeat, s->members + 1, s->n - 1, &rank, text, sizeof(text));
 
     if (!err)
         return false;
@@ -432,7 +432,7 @@ static bool say_stuck(struct session *s, uint64_t still_ns)
                  s->own.point.backend, seconds, more);
         return true;
     }
-    if (!pulse_between(s->own.pulse, s->members + 1, s->n - 1, more, sizeof(more)))
+    if (!heartbeat_between(s->own.heartbeat, s->members + 1, s->n - 1, more, sizeof(more)))
         return false;
     snprintf(s->stuck, sizeof(s->stuck),
              "'%s' has not ended after %.0f s; each rank has come to it and is alive: it hangs in "

@@ -25,7 +25,7 @@ struct session_peer {
     int err;           /* of its last reply, or of its loss */
     char error[COLLECTIVE_ERROR_BYTES];
     union collective_body body;
-    struct card_list cards; /* from it */
+    struct address_list addresses; /* from it */
     struct collective_hello hello;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The hooks of the benchmark `allreduce`: from options to a point that runs. See work.h; rows:
- * row_values.c, who takes part: party.c. */
+ * row_values.c, who takes part: ranks.c. */
 #include "benches/allreduce/work.h"
 
 #include <errno.h>
@@ -245,7 +245,7 @@ int collective_bench_instead(struct opts *o, const struct bench_common *common,
         return EXIT_USAGE;
     }
     if (collective_group(&p) == COLLECTIVE_LOCAL && !is_given(o, "np") &&
-        mpi_unknown_says(unknown, sizeof(unknown))) {
+        mpi_unknown_text(unknown, sizeof(unknown))) {
         fprintf(stderr,
                 "%s: %s. Or give --listen to one and --leader to the others; --np N is for N "
                 "processes of this one alone\n",

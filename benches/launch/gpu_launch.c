@@ -170,7 +170,7 @@ static int check_copy(struct launch *l, char *what, size_t len)
 
 const struct launch_op launch_ops[] = {
     {.name = "launch",
-     .help = "hand over an empty kernel: until the call returns",
+     .help = "launch an empty kernel: until the call returns",
      .once = enqueue,
      .rest = rest_queue},
     {.name = "launch-complete",
@@ -181,7 +181,7 @@ const struct launch_op launch_ops[] = {
      .flags = LAUNCH_MANY,
      .once = enqueue},
     {.name = "graph",
-     .help = "hand over a graph of --nodes empty kernels",
+     .help = "launch a graph of --nodes empty kernels",
      .flags = LAUNCH_NODES,
      .once = enqueue_graph,
      .rest = rest_graph,

@@ -282,13 +282,13 @@ static int open_both(struct net_lead *l, const struct net_local *peers)
 
 static int connect_both(struct net_lead *l)
 {
-    char theirs[NET_CARD_MAX], own[NET_CARD_MAX];
+    char theirs[NET_ADDRESS_MAX], own[NET_ADDRESS_MAX];
     size_t n_theirs = 0, n_own = 0;
-    int err = net_lead_send(l, NET_ASK_CARD, NULL, 0);
+    int err = net_lead_send(l, NET_ASK_ADDRESS, NULL, 0);
 
-    int own_err = err ? 0 : l->end.ops->card(&l->end, own, &n_own);
+    int own_err = err ? 0 : l->end.ops->address(&l->end, own, &n_own);
     if (!err)
-        err = net_lead_reply(l, NET_ASK_CARD, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
+        err = net_lead_reply(l, NET_ASK_ADDRESS, theirs, sizeof(theirs), &n_theirs, STEP_WAIT_NS);
     if (err || own_err)
         return err ? err : net_lead_own(l, own_err);
     err = net_lead_send(l, NET_ASK_JOIN, own, n_own);
@@ -320,7 +320,7 @@ int net_lead_begin(struct net_lead *l, const struct net_point *point, const stru
     }
     if (!err)
         err = net_lead_own(l, net_workers_start(&l->end));
-    net_end_rails(&l->end, &l->reports[NET_OWN].rails); /* card() and join() may know more */
+    net_end_rails(&l->end, &l->reports[NET_OWN].rails); /* address() and join() may know more */
     if (!err)
         err = net_lead_first_reading(l);
     if (err)

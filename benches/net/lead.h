@@ -21,8 +21,8 @@
 enum net_request {
     NET_ASK_HELLO = 1, /* struct net_hello; the same comes back */
     NET_ASK_OPEN,      /* struct net_order; struct net_rails */
-    NET_ASK_CARD,      /* -; the peer's card */
-    NET_ASK_JOIN,      /* the leader's card; - */
+    NET_ASK_ADDRESS,   /* -; the peer's address */
+    NET_ASK_JOIN,      /* the leader's address; - */
     NET_ASK_START,     /* -; - : the peer's workers run, and its pong() */
     NET_ASK_READ,      /* uint32_t, of enum net_read_flags; struct net_reading */
     NET_ASK_STOP,      /* -; what each connection has sent: uint64_t[connections] */

@@ -160,7 +160,7 @@ static int check_alone(enum net_group kind, char *error, size_t len)
 {
     char unknown[320];
 
-    if (kind != NET_GROUP_LOCAL || !mpi_unknown_says(unknown, sizeof(unknown)))
+    if (kind != NET_GROUP_LOCAL || !mpi_unknown_text(unknown, sizeof(unknown)))
         return 0;
     snprintf(error, len, "%s. Or give --listen to one, and its host to the other", unknown);
     return -EINVAL;

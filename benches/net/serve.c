@@ -98,10 +98,10 @@ static int open_point(struct server *s, size_t len)
     return err;
 }
 
-static int card(struct server *s, size_t len)
+static int address(struct server *s, size_t len)
 {
     size_t n = 0;
-    int err = s->end.ops->card(&s->end, s->out.body, &n);
+    int err = s->end.ops->address(&s->end, s->out.body, &n);
 
     (void)len;
     s->out_len = n;
@@ -191,7 +191,7 @@ static int close_point(struct server *s, size_t len)
 
 /* How far a point has come: requests out of turn are refused, since each builds on
  * the one before. */
-enum state { NOTHING, OPENED, CARDED, JOINED, STARTED, STOPPED, DRAINED };
+enum state { NOTHING, OPENED, ADDRESSED, JOINED, STARTED, STOPPED, DRAINED };
 
 static int answer(struct server *s, uint16_t type, size_t len);
 
@@ -201,8 +201,8 @@ static const struct {
 } requests[] = {
     [NET_ASK_HELLO] = {hello, NOTHING, NOTHING, NOTHING},
     [NET_ASK_OPEN] = {open_point, NOTHING, NOTHING, OPENED},
-    [NET_ASK_CARD] = {card, OPENED, OPENED, CARDED},
-    [NET_ASK_JOIN] = {join, CARDED, CARDED, JOINED},
+    [NET_ASK_ADDRESS] = {address, OPENED, OPENED, ADDRESSED},
+    [NET_ASK_JOIN] = {join, ADDRESSED, ADDRESSED, JOINED},
     [NET_ASK_START] = {start, JOINED, JOINED, STARTED},
     [NET_ASK_READ] = {read_end, OPENED, DRAINED, NOTHING},
     [NET_ASK_STOP] = {stop, STARTED, STARTED, STOPPED},

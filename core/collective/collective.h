@@ -24,7 +24,7 @@
  *
  * The life of a point, in every member at the same time:
  *
- *   open -> cards, exchanged by the session -> join -> barrier and run, many times -> tell -> close
+ *   open -> addresses, exchanged by the session -> join -> barrier and run, many times -> tell -> close
  */
 #ifndef PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
 #define PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
@@ -39,7 +39,7 @@
 #include "core/wire/net.h"
 
 #define COLLECTIVE_CALLS_MAX   4096
-#define COLLECTIVE_CARD_MAX    1024
+#define COLLECTIVE_ADDRESS_MAX 1024
 #define COLLECTIVE_FLOWS_MAX   8
 #define COLLECTIVE_ERROR_BYTES 384
 #define COLLECTIVE_STILL_NS    6500000000u /* nothing moved in any rank: somebody is gone */
@@ -111,7 +111,7 @@ struct collective_flow {
     uint32_t other_node; /* to a member of another node */
 };
 
-struct collective_told {
+struct collective_report {
     char algorithm
         [96]; /* "ring, segments of 256 KiB"; what a library says that it chose; "" not told */
     char detail[160]; /* "cubic, MSS 1448"; the library's name and version */
@@ -166,10 +166,10 @@ struct collective { /* NOLINT(clang-analyzer-optin.performance.Padding): in the 
     void *state; /* the backend's */
 };
 
-struct collective_card {
+struct collective_address {
     unsigned member; /* whom it is for, or from */
     size_t len;
-    uint8_t bytes[COLLECTIVE_CARD_MAX];
+    uint8_t bytes[COLLECTIVE_ADDRESS_MAX];
 };
 
 struct collective_ops {
@@ -187,10 +187,10 @@ struct collective_ops {
     /* Buffers, devices; the session sets all but state, input, result. -EOPNOTSUPP and -ENODEV: not
      * here. */
     int (*open)(struct collective *c);
-    /* Whom this member has cards for, and each of them: *n at most c->n. NULL: none. */
+    /* Whom this member has addresses for, and each of them: *n at most c->n. NULL: none. */
     int (*peers)(struct collective *c, unsigned *peers, unsigned *n);
-    int (*card)(struct collective *c, unsigned peer, struct collective_card *card);
-    int (*join)(struct collective *c, const struct collective_card *cards, unsigned n);
+    int (*address)(struct collective *c, unsigned peer, struct collective_address *address);
+    int (*join)(struct collective *c, const struct collective_address *addresses, unsigned n);
 
     /* All members have come. */
     int (*barrier)(struct collective *c);
@@ -210,7 +210,7 @@ struct collective_ops {
     int (*write)(struct collective *c, uint64_t offset, const void *from, size_t bytes);
     int (*read)(struct collective *c, uint64_t offset, void *to, size_t bytes);
 
-    void (*tell)(struct collective *c, struct collective_told *told);
+    void (*tell)(struct collective *c, struct collective_report *told);
     void (*close)(struct collective *c); /* undoes open, also one that failed half-way */
 };
 

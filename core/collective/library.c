@@ -143,7 +143,7 @@ int library_devices(struct collective *c)
     return 0;
 }
 
-void library_flow(struct collective_told *told, const char *device, struct library_least least,
+void library_flow(struct collective_report *told, const char *device, struct library_least least,
                   double bytes)
 {
     struct collective_flow *f = &told->flows[told->n_flows];
@@ -328,36 +328,37 @@ int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, cons
     return library_gpu_wait(c, g, (double)bytes);
 }
 
-void library_gpu_card(struct library_gpu *g, struct collective_card *card)
+void library_gpu_address(struct library_gpu *g, struct collective_address *address)
 {
     const char *uuid = gpu_base(g->gpu)->facts.uuid;
 
-    card->len = strlen(uuid);
-    memcpy(card->bytes, uuid, card->len);
+    address->len = strlen(uuid);
+    memcpy(address->bytes, uuid, address->len);
 }
 
-/* Has the card from there on a GPU's name, and that one? */
-static bool is_of(const struct collective_card *card, size_t from, const void *name, size_t len)
+/* Has the address from there on a GPU's name, and that one? */
+static bool is_of(const struct collective_address *address, size_t from, const void *name,
+                  size_t len)
 {
-    return len && card->len == from + len && !memcmp(card->bytes + from, name, len);
+    return len && address->len == from + len && !memcmp(address->bytes + from, name, len);
 }
 
-bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from)
+bool library_gpu_is(struct library_gpu *g, const struct collective_address *address, size_t from)
 {
     const char *own = gpu_base(g->gpu)->facts.uuid;
 
-    return is_of(card, from, own, strlen(own));
+    return is_of(address, from, own, strlen(own));
 }
 
-bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
-                        size_t from)
+bool library_gpu_shared(struct library_gpu *g, const struct collective_address *addresses,
+                        unsigned n, size_t from)
 {
     for (unsigned i = 0; i < n; i++) {
-        if (library_gpu_is(g, &cards[i], from))
+        if (library_gpu_is(g, &addresses[i], from))
             return true;
         for (unsigned j = 0; j < i; j++)
-            if (cards[i].len > from &&
-                is_of(&cards[j], from, cards[i].bytes + from, cards[i].len - from))
+            if (addresses[i].len > from &&
+                is_of(&addresses[j], from, addresses[i].bytes + from, addresses[i].len - from))
                 return true;
     }
     return false;

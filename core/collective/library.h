@@ -30,7 +30,7 @@ int library_devices(struct collective *c);
 
 /* The flow of all that, over `device` ("a+b": over all of them together); none where that is "" or
  * nothing must have gone. */
-void library_flow(struct collective_told *told, const char *device, struct library_least least,
+void library_flow(struct collective_report *told, const char *device, struct library_least least,
                   double bytes);
 
 /* A rank's GPU for backends over a library that works in a GPU's memory: which of them, its stream,
@@ -86,12 +86,12 @@ int library_gpu_copy(struct collective *c, struct library_gpu *g, void *to, cons
 
 /* Which GPU this is, for others: nothing, where it has no name of its own. They may have something
  * else before it, up to `from`. */
-void library_gpu_card(struct library_gpu *g, struct collective_card *card);
+void library_gpu_address(struct library_gpu *g, struct collective_address *address);
 /* Is it this one? */
-bool library_gpu_is(struct library_gpu *g, const struct collective_card *card, size_t from);
+bool library_gpu_is(struct library_gpu *g, const struct collective_address *address, size_t from);
 /* Member 0 gets those of all others: do any two members have the same? */
-bool library_gpu_shared(struct library_gpu *g, const struct collective_card *cards, unsigned n,
-                        size_t from);
+bool library_gpu_shared(struct library_gpu *g, const struct collective_address *addresses,
+                        unsigned n, size_t from);
 bool library_gpu_simulated(const struct library_gpu *g);
 
 /* Did whoever started the program choose sockets for a library's bytes, where RDMA might carry
@@ -144,7 +144,7 @@ struct mpi_call {
     uint64_t count;       /* of the vector */
 };
 
-struct mpi_told {
+struct mpi_given {
     char algorithm[96]; /* "ring, as asked for"; "its own choice"; "": it has none */
     char detail[160];   /* "Open MPI v4.1.4, btl tcp,self, btl_tcp_flags 315" */
     struct mpi_settings settings;
@@ -166,7 +166,7 @@ struct mpi_collectives {
      * can. */
     int (*align)(struct mpi_collective *c, char *error, size_t len);
     int (*test)(struct mpi_collective *c, bool *done, char *error, size_t len);
-    void (*tell)(const struct mpi_collective *c, struct mpi_told *told);
+    void (*tell)(const struct mpi_collective *c, struct mpi_given *told);
 };
 
 #endif

@@ -204,16 +204,16 @@ static int mpi_peers(struct collective *c, unsigned *peers, unsigned *n)
     return 0;
 }
 
-static int mpi_card(struct collective *c, unsigned peer, struct collective_card *card)
+static int mpi_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
     struct mpi_state *s = c->state;
 
     (void)peer;
-    library_gpu_card(&s->gpu, card);
+    library_gpu_address(&s->gpu, address);
     return 0;
 }
 
-static int mpi_join(struct collective *c, const struct collective_card *cards, unsigned n)
+static int mpi_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct mpi_state *s = c->state;
     const struct mpi_setup setup = {.members = c->members,
@@ -228,7 +228,7 @@ static int mpi_join(struct collective *c, const struct collective_card *cards, u
     char error[256] = "";
 
     if (c->ops->device_memory) {
-        s->shared = library_gpu_shared(&s->gpu, cards, n, 0);
+        s->shared = library_gpu_shared(&s->gpu, addresses, n, 0);
         library_gpu_enter(&s->gpu); /* MPI finds a GPU by its calling thread */
     }
     return said(c, s->ops->open(&s->mpi, &setup, error, sizeof(error)), error);
@@ -330,10 +330,10 @@ static int mpi_test(struct collective *c, bool *done)
     return said(c, err, error);
 }
 
-static void mpi_tell(struct collective *c, struct collective_told *told)
+static void mpi_tell(struct collective *c, struct collective_report *told)
 {
     const struct mpi_state *s = c->state;
-    struct mpi_told mpi;
+    struct mpi_given mpi;
 
     s->ops->tell(s->mpi, &mpi);
     const char *shared = s->shared ? LIBRARY_GPU_SHARED : "";
@@ -387,7 +387,7 @@ const struct collective_ops collective_mpi_cuda = {
     .supports = mpi_cuda_supports,
     .open = mpi_open,
     .peers = mpi_peers,
-    .card = mpi_card,
+    .address = mpi_address,
     .join = mpi_join,
     .barrier = mpi_barrier,
     .run = mpi_run,

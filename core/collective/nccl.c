@@ -27,7 +27,7 @@ struct nccl_state {
     bool shared;         /* several ranks on one GPU */
     double bytes, calls; /* of all that ran */
     double ns_per_byte;  /* of the last that was waited for; 0: none was */
-    struct nccl_says says;
+    struct nccl_log says;
 };
 
 /* Operations of NCCL's, and waiting for them: by asking, so that the channels are looked after and
@@ -242,7 +242,7 @@ static int nccl_supports(const struct collective_point *p, unsigned n, char *why
                  "nccl: all-to-all and send-receive are not in place: leave --in-place out");
         return -EOPNOTSUPP;
     }
-    return p->algorithm[0] ? nccl_says_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
+    return p->algorithm[0] ? nccl_log_algorithm(p->algorithm, &algorithm, &protocol, why, len) : 0;
 }
 
 static int nccl_open(struct collective *c)
@@ -265,7 +265,7 @@ static int nccl_open(struct collective *c)
     return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
-/* NCCL's id goes from member 0 to the others, before all else in its card, where others have zeros;
+/* NCCL's id goes from member 0 to the others, before all else in its address, where others have zeros;
  * which GPU each has, to member 0 and to all on its node. */
 static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
@@ -290,55 +290,58 @@ static int make_id(struct collective *c)
     return err ? collective_fail(c, err, "nccl: %s", error) : 0;
 }
 
-static int nccl_card(struct collective *c, unsigned peer, struct collective_card *card)
+static int nccl_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
     struct nccl_state *s = c->state;
-    struct collective_card gpu;
+    struct collective_address gpu;
     int err = c->me ? 0 : make_id(c);
 
     (void)peer;
-    library_gpu_card(&s->gpu, &gpu);
-    memcpy(card->bytes, s->id, sizeof(s->id));
-    memcpy(card->bytes + sizeof(s->id), gpu.bytes, gpu.len);
-    card->len = sizeof(s->id) + gpu.len;
+    library_gpu_address(&s->gpu, &gpu);
+    memcpy(address->bytes, s->id, sizeof(s->id));
+    memcpy(address->bytes + sizeof(s->id), gpu.bytes, gpu.len);
+    address->len = sizeof(s->id) + gpu.len;
     return err;
 }
 
 /* NCCL takes no two ranks of one machine that have one GPU. The first of them stays what it is, the
  * others are machines of their own for NCCL. It asks for NCCL_HOSTID once in a process, at the
  * first communicator: a rank that was in one by then, and shares now, is refused by NCCL. */
-static void stand_apart(struct collective *c, const struct collective_card *cards, unsigned n)
+static void stand_apart(struct collective *c, const struct collective_address *addresses,
+                        unsigned n)
 {
     struct nccl_state *s = c->state;
     bool first = true;
     char id[96];
 
     for (unsigned i = 0; i < n; i++)
-        first &= cards[i].member > c->me || !library_gpu_is(&s->gpu, &cards[i], NCCL_ID_BYTES);
+        first &=
+            addresses[i].member > c->me || !library_gpu_is(&s->gpu, &addresses[i], NCCL_ID_BYTES);
     snprintf(id, sizeof(id), "%s-rank-%u", world_member(c->world, world_rank(c->world))->host,
              world_rank(c->world));
     if (!first)
         setenv("NCCL_HOSTID", id, 0);
 }
 
-static int take_cards(struct collective *c, const struct collective_card *cards, unsigned n)
+static int take_addresses(struct collective *c, const struct collective_address *addresses,
+                          unsigned n)
 {
     struct nccl_state *s = c->state;
     bool known = c->me == 0;
 
     for (unsigned i = 0; i < n; i++) {
-        if (cards[i].len < sizeof(s->id))
-            return collective_fail(c, -EPROTO, "nccl: a member's card is too short");
-        if (cards[i].member || known)
+        if (addresses[i].len < sizeof(s->id))
+            return collective_fail(c, -EPROTO, "nccl: a member's address is too short");
+        if (addresses[i].member || known)
             continue;
-        memcpy(s->id, cards[i].bytes, sizeof(s->id));
+        memcpy(s->id, addresses[i].bytes, sizeof(s->id));
         known = true;
     }
     if (!known)
         return collective_fail(c, -EPROTO, "nccl: member 0 sent no id");
-    stand_apart(c, cards, n);
+    stand_apart(c, addresses, n);
     if (c->me == 0)
-        s->shared = library_gpu_shared(&s->gpu, cards, n, sizeof(s->id));
+        s->shared = library_gpu_shared(&s->gpu, addresses, n, sizeof(s->id));
     return c->n == 1 ? make_id(c) : 0;
 }
 
@@ -373,7 +376,7 @@ static int make_comm(struct collective *c)
     struct kept kept = {0};
     char error[256] = "";
 
-    if (*asked && nccl_says_algorithm(asked, &algorithm, &protocol, error, sizeof(error)))
+    if (*asked && nccl_log_algorithm(asked, &algorithm, &protocol, error, sizeof(error)))
         return collective_fail(c, -EOPNOTSUPP, "%s", error);
     if (algorithm)
         kept.algorithm = swap("NCCL_ALGO", algorithm);
@@ -414,26 +417,26 @@ static int connect_all(struct collective *c, unsigned but)
 }
 
 /* Calls before anything is measured: they connect, and of the longest NCCL says how. */
-static int nccl_join(struct collective *c, const struct collective_card *cards, unsigned n)
+static int nccl_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct nccl_state *s = c->state;
 
-    nccl_says_begin(&s->says, s->nccl);
-    int err = take_cards(c, cards, n);
+    nccl_log_begin(&s->says, s->nccl);
+    int err = take_addresses(c, addresses, n);
     if (!err)
         err = make_comm(c);
     if (!err)
         err = nccl_call_first(c, longest(c));
-    nccl_says_end(&s->says, s->nccl);
+    nccl_log_end(&s->says, s->nccl);
     if (!err)
         err = connect_all(c, longest(c));
-    nccl_says_check(&s->says);
+    nccl_log_check(&s->says);
     return err;
 }
 
 /* How many of a GPU's queues a process's streams share: with 1, as some trainers set it, kernels of
  * different streams wait for each other. */
-static void tell_connections(struct collective_told *told)
+static void tell_connections(struct collective_report *told)
 {
     const char *set = getenv("CUDA_DEVICE_MAX_CONNECTIONS");
 
@@ -441,10 +444,10 @@ static void tell_connections(struct collective_told *told)
         evidence_add(told->detail, sizeof(told->detail), "CUDA_DEVICE_MAX_CONNECTIONS=%.8s", set);
 }
 
-static void nccl_tell(struct collective *c, struct collective_told *told)
+static void nccl_tell(struct collective *c, struct collective_report *told)
 {
     const struct nccl_state *s = c->state;
-    const struct nccl_says *says = &s->says;
+    const struct nccl_log *says = &s->says;
     char version[64];
     const char *device = c->point->device, *network = says->network ? says->devices : "";
 
@@ -488,7 +491,7 @@ static void nccl_close(struct collective *c)
 
     if (!s)
         return;
-    nccl_says_close(&s->says);
+    nccl_log_close(&s->says);
     close_comm(c);
     library_gpu_close(&s->gpu);
     free(s);
@@ -503,7 +506,7 @@ const struct collective_ops collective_nccl = {
     .supports = nccl_supports,
     .open = nccl_open,
     .peers = nccl_peers,
-    .card = nccl_card,
+    .address = nccl_address,
     .join = nccl_join,
     .barrier = nccl_barrier,
     .run = nccl_run,

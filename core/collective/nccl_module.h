@@ -68,7 +68,7 @@ struct nccl_module {
  * once, and is switched off again, since it costs a line for each call. Where somebody set
  * NCCL_DEBUG, that is left as it is and nothing is read. */
 
-struct nccl_says {
+struct nccl_log {
     char algorithm
         [64]; /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
     char wires[64];    /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
@@ -83,19 +83,19 @@ struct nccl_says {
 };
 
 /* Before NCCL's first call of this point. */
-void nccl_says_begin(struct nccl_says *s, const struct nccl_module *nccl);
+void nccl_log_begin(struct nccl_log *s, const struct nccl_module *nccl);
 /* Reads what came, and switches it off. */
-void nccl_says_end(struct nccl_says *s, const struct nccl_module *nccl);
+void nccl_log_end(struct nccl_log *s, const struct nccl_module *nccl);
 /* After a further call of NCCL's: has that been written down, too? */
-void nccl_says_check(struct nccl_says *s);
-void nccl_says_close(struct nccl_says *s); /* harmless when it was never begun */
+void nccl_log_check(struct nccl_log *s);
+void nccl_log_close(struct nccl_log *s); /* harmless when it was never begun */
 
 /* The text of such a file, which is changed. */
-void nccl_says_parse(struct nccl_says *s, char *text);
+void nccl_log_parse(struct nccl_log *s, char *text);
 
 /* NCCL_ALGO and NCCL_PROTO of "ring" or "ring/simple". 0; -EOPNOTSUPP with the names that there
  * are. */
-int nccl_says_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
-                        size_t len);
+int nccl_log_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
+                       size_t len);
 
 #endif

@@ -29,7 +29,7 @@ struct own {
 /* --- what a backend can do, and what it has done --- */
 
 /* The flow of a device and a kind of way; where there is room for no more, the last one. */
-static struct collective_flow *flow_of(struct collective_told *told, const char *device,
+static struct collective_flow *flow_of(struct collective_report *told, const char *device,
                                        bool other_node)
 {
     struct collective_flow *flow = told->flows;
@@ -46,7 +46,7 @@ static struct collective_flow *flow_of(struct collective_told *told, const char 
     return flow;
 }
 
-static void tell_flows(const struct collective *c, struct collective_told *told)
+static void tell_flows(const struct collective *c, struct collective_report *told)
 {
     const struct own *o = c->state;
     const struct fabric *f = o->fabric;
@@ -65,7 +65,7 @@ static void tell_flows(const struct collective *c, struct collective_told *told)
     }
 }
 
-static void own_tell(struct collective *c, struct collective_told *told)
+static void own_tell(struct collective *c, struct collective_report *told)
 {
     struct own *o = c->state;
     struct fabric *f = o->fabric;
@@ -297,32 +297,33 @@ static int link_of(const struct fabric *f, unsigned rank)
     return -1;
 }
 
-static int own_card(struct collective *c, unsigned peer, struct collective_card *card)
+static int own_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
     struct fabric *f = ((struct own *)c->state)->fabric;
     int err;
 
-    _Static_assert(FABRIC_CARD_MAX <= COLLECTIVE_CARD_MAX, "a fabric's card is one of ours");
-    card->member = peer;
-    card->len = 0;
-    err = fabric_card(f, (unsigned)link_of(f, c->members[peer]), card->bytes, &card->len);
+    _Static_assert(FABRIC_ADDRESS_MAX <= COLLECTIVE_ADDRESS_MAX,
+                   "a fabric's address is one of ours");
+    address->member = peer;
+    address->len = 0;
+    err = fabric_address(f, (unsigned)link_of(f, c->members[peer]), address->bytes, &address->len);
     return err ? collective_fail(c, err, "%s", f->error) : 0;
 }
 
-static int own_join(struct collective *c, const struct collective_card *cards, unsigned n)
+static int own_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
     struct fabric *f = ((struct own *)c->state)->fabric;
     const void **bytes = calloc(f->n_links + 1, sizeof(*bytes));
     size_t *lens = calloc(f->n_links + 1, sizeof(*lens));
     char name[WORLD_NAME_MAX + 24];
-    int err = bytes && lens ? 0 : collective_fail(c, -ENOMEM, "no memory for cards");
+    int err = bytes && lens ? 0 : collective_fail(c, -ENOMEM, "no memory for addresses");
 
     for (unsigned i = 0; i < n && bytes && lens; i++) {
-        int link = link_of(f, c->members[cards[i].member]);
+        int link = link_of(f, c->members[addresses[i].member]);
         if (link < 0)
             continue;
-        bytes[link] = cards[i].bytes;
-        lens[link] = cards[i].len;
+        bytes[link] = addresses[i].bytes;
+        lens[link] = addresses[i].len;
     }
     for (unsigned i = 0; i < f->n_links && !err && bytes; i++)
         if (!bytes[i])
@@ -427,7 +428,7 @@ static void own_close(struct collective *c)
 /* clang-format off */
 #define OWN_HOOKS                                                                                  \
     .own = true, .supports = own_supports, .open = own_open, .peers = own_peers,                   \
-    .card = own_card, .join = own_join, .barrier = own_barrier, .run = own_run,                    \
+    .address = own_address, .join = own_join, .barrier = own_barrier, .run = own_run,                    \
     .start = own_start, .test = own_test, .unheard = own_unheard, .tell = own_tell, .close = own_close
 /* clang-format on */
 

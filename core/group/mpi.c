@@ -81,7 +81,7 @@ const char *mpi_unknown(void)
     return number("WORLD_SIZE") > 1 && getenv("RANK") ? "RANK" : NULL;
 }
 
-bool mpi_unknown_says(char *text, size_t len)
+bool mpi_unknown_text(char *text, size_t len)
 {
     const char *name = mpi_unknown();
 

@@ -23,7 +23,7 @@ bool mpi_torchrun(void);
  * or it is known how many there are. */
 const char *mpi_unknown(void);
 /* True where one does: then text says so, and what to do, without the program's own ways. */
-bool mpi_unknown_says(char *text, size_t len);
+bool mpi_unknown_text(char *text, size_t len);
 
 /* Starts MPI: this process' rank and how many there are. 0; -EOPNOTSUPP: no module, or another MPI
  * than the launcher's (each process is alone), with error and remedy. Called again it only tells;

@@ -477,7 +477,7 @@ int world_hear(struct world *w, struct channel *c, uint8_t mix[WORLD_KEY_BYTES],
     int err = world_expect(c, WORLD_HEAD, head, sizeof(head), wait_ns, cancel, error, len);
 
     if (!err && bytes_get32(head) != w->size)
-        err = world_fail(-EPROTO, error, len, "'%s' has %u processes, this one was told of %u",
+        err = world_fail(-EPROTO, error, len, "'%s' has %u processes, this one expects %u",
                          channel_peer(c), bytes_get32(head), w->size);
     if (err)
         return err;

@@ -44,9 +44,10 @@ struct gather {
 static int is_wrong(const struct world *w, const struct world_hello *h, char *why, size_t len)
 {
     if (h->size != w->size)
-        return world_fail(-EINVAL, why, len,
-                          "rank %u was told of %u processes, rank 0 of %u: tell all the same",
-                          h->rank, h->size, w->size);
+        return world_fail(
+            -EINVAL, why, len,
+            "rank %u expects %u processes, rank 0 expects %u: give all ranks the same number",
+            h->rank, h->size, w->size);
     if (h->rank >= w->size)
         return world_fail(-ERANGE, why, len,
                           "rank %u is out of range: %u processes are numbered from 0 to %u",

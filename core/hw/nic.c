@@ -161,7 +161,7 @@ static const struct {
     {"hv_netvsc", false, "nominal: Hyper-V gives its switch's figure, not this guest's share"},
     {"veth", false, "made up: veth has no line"},
     {"tun", false, "made up: a tun device has no line"},
-    {"vmw_pvrdma", false, "made up: PVRDMA is not told the line's"},
+    {"vmw_pvrdma", false, "invented: PVRDMA does not know the line's rate"},
 };
 
 const char *nic_rate_note(const char *driver, bool hidden)

@@ -76,7 +76,7 @@ static void fill(const char *root, const char *name, struct net_rail *r)
 }
 
 /* Functions of one PCI device: "0000:3b:00" of "0000:3b:00.1". */
-static bool same_card(const struct net_rail *a, const struct net_rail *b)
+static bool same_adapter(const struct net_rail *a, const struct net_rail *b)
 {
     char one[sizeof(a->address) + 1], other[sizeof(one)];
 
@@ -88,13 +88,13 @@ static bool same_card(const struct net_rail *a, const struct net_rail *b)
 
 /* Does the PCIe link that this one shares with others carry what all their lines bring? Where it is
  * not known: yes. */
-static bool card_carries(const struct net_rail *rails, unsigned n, unsigned one)
+static bool adapter_carries(const struct net_rail *rails, unsigned n, unsigned one)
 {
     double pcie_gbps = framing_pcie_gbps(&rails[one].pcie), lines = rails[one].line_gbps;
     bool shared = false;
 
     for (unsigned i = 0; i < n; i++)
-        if (i != one && same_card(&rails[i], &rails[one])) {
+        if (i != one && same_adapter(&rails[i], &rails[one])) {
             lines += rails[i].line_gbps;
             shared = true;
         }
@@ -111,12 +111,12 @@ static bool is_tagged(const struct net_rail *r)
 int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t len)
 {
     for (unsigned i = 0; n > 1 && i < n; i++) {
-        bool carries = card_carries(rails, n, i);
+        bool carries = adapter_carries(rails, n, i);
         if (carries && !rails[i].vf && !is_tagged(&rails[i]))
             continue;
         snprintf(why, len, "%.20s and %u more carried the bytes: %.20s %s", rails[0].name, n - 1,
                  rails[i].name,
-                 !carries      ? "shares its card's PCIe link, which carries less than their lines"
+                 !carries      ? "shares its adapter's PCIe link, which carries less than their lines"
                  : rails[i].vf ? "is a virtual function, which may share its port"
                                : "is a VLAN, which may share its port");
         return -ENOTSUP;
@@ -281,7 +281,7 @@ static void set_line(const char *root, struct nic_port *np)
     }
     np->line_gbps = gbps;
     if (!(gbps > 0))
-        snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u: its rate is not told",
+        snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u: its rate is unknown",
                  np->device, np->port);
     else if (made_up)
         snprintf(np->line_source, sizeof(np->line_source), "%.40s:%u says %.30s, %.60s", np->device,
@@ -292,7 +292,7 @@ static void set_line(const char *root, struct nic_port *np)
                  np->device, np->port, text, np->driver[0] ? np->driver : "a driver");
     else if (!strcmp(np->driver, "efa") && gbps == 100)
         snprintf(np->line_source, sizeof(np->line_source),
-                 "%.40s:%u says %s, as EFA's older drivers do whatever the card", np->device,
+                 "%.40s:%u says %s, as EFA's older drivers do whatever the adapter", np->device,
                  np->port, text);
     else {
         snprintf(np->line_source, sizeof(np->line_source), "sysfs: %.4g Gb/s of %s%s", gbps, text,

@@ -100,17 +100,17 @@ int fabric_link(struct fabric *f, unsigned rank)
     return err ? err : (int)f->n_links++;
 }
 
-int fabric_card(struct fabric *f, unsigned link, void *card, size_t *len)
+int fabric_address(struct fabric *f, unsigned link, void *address, size_t *len)
 {
     if (link >= f->n_links)
         return fabric_fail(f, -EINVAL, "there is no link %u, but %u", link, f->n_links);
-    memset(card, 0, FABRIC_CARD_MAX);
-    return f->ops->card(f, &f->links[link], card, len);
+    memset(address, 0, FABRIC_ADDRESS_MAX);
+    return f->ops->address(f, &f->links[link], address, len);
 }
 
-int fabric_join(struct fabric *f, const void *const *cards, const size_t *lens)
+int fabric_join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
-    return f->n_links ? f->ops->join(f, cards, lens) : 0;
+    return f->n_links ? f->ops->join(f, addresses, lens) : 0;
 }
 
 int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device)

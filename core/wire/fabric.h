@@ -5,7 +5,7 @@
  *
  * The life of a fabric:
  *
- *   fabric_open -> fabric_link for each peer -> fabric_card for each peer, exchanged by the caller -> fabric_join, in all ranks
+ *   fabric_open -> fabric_link for each peer -> fabric_address for each peer, exchanged by the caller -> fabric_join, in all ranks
  *   at the same time -> send, receive, progress -> fabric_close
  *
  * On a link messages keep their order, each way on its own. A message is posted by fabric_send() here and by fabric_receive() of the same
@@ -31,7 +31,7 @@
 #include "core/group/world.h"
 #include "core/wire/net.h"
 
-#define FABRIC_CARD_MAX    512 /* bytes */
+#define FABRIC_ADDRESS_MAX 512 /* bytes */
 #define FABRIC_POSTS       32  /* messages of a link that may be posted and not through, each way */
 #define FABRIC_ERROR_BYTES 384
 #define FABRIC_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
@@ -76,12 +76,12 @@ struct fabric_ops {
      * close. NULL: any memory will do. */
     int (*memory)(struct fabric *f, void *at, size_t bytes);
     int (*link)(struct fabric *f, struct fabric_link *l);
-    int (*card)(struct fabric *f, struct fabric_link *l, void *card,
-                size_t *len); /* for this peer */
-    /* cards[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links
+    int (*address)(struct fabric *f, struct fabric_link *l, void *address,
+                   size_t *len); /* for this peer */
+    /* addresses[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links
      * stand, when attend() ends it, or when none more has come to stand for FABRIC_JOIN_NS. Sets
      * link->device. */
-    int (*join)(struct fabric *f, const void *const *cards, const size_t *lens);
+    int (*join)(struct fabric *f, const void *const *addresses, const size_t *lens);
 
     int (*send)(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
     int (*receive)(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
@@ -125,8 +125,8 @@ void fabric_close(struct fabric *f); /* NULL is left alone */
 int fabric_memory(struct fabric *f, void *at, size_t bytes);
 /* The index in f->links of the link to that rank, made where there is none; or -errno. */
 int fabric_link(struct fabric *f, unsigned rank);
-int fabric_card(struct fabric *f, unsigned link, void *card, size_t *len);
-int fabric_join(struct fabric *f, const void *const *cards, const size_t *lens);
+int fabric_address(struct fabric *f, unsigned link, void *address, size_t *len);
+int fabric_join(struct fabric *f, const void *const *addresses, const size_t *lens);
 
 /* 0; -EAGAIN: FABRIC_POSTS are posted already; or -errno. bytes > 0 and at most
  * options.message_most. */
@@ -281,8 +281,8 @@ struct rdma_module {
     /* What the system says of the ports (line, PCIe link) the program puts into the rails:
      * nic_fill_rdma(). */
     int (*open)(struct net_end *e, const struct rdma_core *core);
-    int (*card)(struct net_end *e, void *card, size_t *len);
-    int (*join)(struct net_end *e, const void *card, size_t len);
+    int (*address)(struct net_end *e, void *address, size_t *len);
+    int (*join)(struct net_end *e, const void *address, size_t len);
     int (*work)(struct net_worker *w);
     int (*ping)(struct net_end *e, bool last, uint64_t *ns);
     int (*pong)(struct net_end *e);

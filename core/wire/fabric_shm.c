@@ -23,7 +23,7 @@
 #include "core/wire/shm.h"
 
 /* Sent as it is. */
-struct fabric_shm_card {
+struct fabric_shm_address {
     int32_t pid, fd;
     uint64_t map_bytes, ring_at, ring_bytes;
 };
@@ -465,24 +465,24 @@ static int make_memory(struct fabric *f)
     return 0;
 }
 
-static int fabric_shm_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+static int fabric_shm_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
 {
     struct fabric_shm *s = fabric_shm_of(f);
     int err = s->head ? 0 : make_memory(f);
-    struct fabric_shm_card own = {.pid = getpid(),
-                                  .fd = s->fd,
-                                  .map_bytes = s->map_bytes,
-                                  .ring_at = own_ring_at(s, (unsigned)(l - f->links)),
-                                  .ring_bytes = s->ring_bytes};
+    struct fabric_shm_address own = {.pid = getpid(),
+                                     .fd = s->fd,
+                                     .map_bytes = s->map_bytes,
+                                     .ring_at = own_ring_at(s, (unsigned)(l - f->links)),
+                                     .ring_bytes = s->ring_bytes};
 
-    memcpy(card, &own, sizeof(own));
+    memcpy(address, &own, sizeof(own));
     *len = sizeof(own);
     return err;
 }
 
 /* A number of another namespace of processes leads to nothing, or to something else. */
-static int map_peer(struct fabric *f, struct fabric_link *l, const struct fabric_shm_card *theirs,
-                    int fd, const char *name)
+static int map_peer(struct fabric *f, struct fabric_link *l,
+                    const struct fabric_shm_address *theirs, int fd, const char *name)
 {
     struct fabric_shm_link *sl = fabric_shm_link_of(l);
     uint8_t right[CHANNEL_TOKEN_BYTES];
@@ -510,7 +510,7 @@ static int map_peer(struct fabric *f, struct fabric_link *l, const struct fabric
     return 0;
 }
 
-static bool sound(const struct fabric_shm_card *c)
+static bool sound(const struct fabric_shm_address *c)
 {
     uint64_t bytes = c->ring_bytes;
 
@@ -521,15 +521,15 @@ static bool sound(const struct fabric_shm_card *c)
 }
 
 /* The process first, then its memory: so the number is that of the one whose memory it is. */
-static int attach(struct fabric *f, struct fabric_link *l, const void *card, size_t len)
+static int attach(struct fabric *f, struct fabric_link *l, const void *address, size_t len)
 {
     struct fabric_shm_link *sl = fabric_shm_link_of(l);
-    struct fabric_shm_card theirs;
+    struct fabric_shm_address theirs;
     char path[64], name[128];
 
     world_name(f->world, l->peer, name, sizeof(name));
     if (len == sizeof(theirs))
-        memcpy(&theirs, card, sizeof(theirs));
+        memcpy(&theirs, address, sizeof(theirs));
     if (len != sizeof(theirs) || !sound(&theirs))
         return fabric_fail(f, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
@@ -570,14 +570,14 @@ static int wait_attached(struct fabric *f, struct fabric_link *l)
 }
 
 /* All that can be attached is, so that one that cannot holds nobody else up. */
-static int fabric_shm_join(struct fabric *f, const void *const *cards, const size_t *lens)
+static int fabric_shm_join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     struct fabric_shm *s = fabric_shm_of(f);
     char error[FABRIC_ERROR_BYTES];
     int err = 0;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        int now = attach(f, &f->links[i], cards[i], lens[i]);
+        int now = attach(f, &f->links[i], addresses[i], lens[i]);
         if (now && !err)
             memcpy(error, f->error, sizeof(error));
         err = err ? err : now;
@@ -599,7 +599,7 @@ const struct fabric_ops fabric_shm = {
     .backends = backends,
     .open = shm_open_fabric,
     .link = shm_link,
-    .card = fabric_shm_card,
+    .address = fabric_shm_address,
     .join = fabric_shm_join,
     .send = fabric_shm_send,
     .receive = fabric_shm_receive,

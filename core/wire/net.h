@@ -7,7 +7,7 @@
  * The leader samples and prints rows; the peer does as it is told over the channel (lead.c, serve.c). The
  * life of a point, both ends at once:
  *
- *   open -> card, exchanged -> join -> stream and ping, as the pattern says -> check -> facts -> close
+ *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts -> close
  *
  * Streams. `connections` of them, each with its own buffers; forward is from the leader to the peer, reverse
  * back, both at once on the same connections. Workers (threads bound to CPUs) serve them: at each end `threads` for what goes
@@ -43,7 +43,7 @@
 #define NET_CONNECTIONS_MAX 256
 #define NET_WORKERS_MAX     64
 #define NET_BYTES_MAX       (1ull << 40) /* of a message */
-#define NET_CARD_MAX        32768        /* bytes */
+#define NET_ADDRESS_MAX        32768        /* bytes */
 #define NET_STILL_NS        6500000000u /* nothing moved for so long: the peer or the path is gone */
 #define NET_SLOWEST_NS      20          /* a byte, over the slowest network: 0.4 Gbit/s */
 #define NET_ERROR_BYTES     384
@@ -169,7 +169,7 @@ struct net_end { /* NOLINT(clang-analyzer-optin.performance.Padding): in the ord
     bool same_machine; /* both ends run on one */
     unsigned cpus[NET_WORKERS_MAX],
         n_cpus;      /* where this end's threads run, in order of use; set between
-                                               open() and card() */
+                                               open() and address() */
     int memory_node; /* where buffers go: of the system's numbers, -1: where the thread runs */
     struct net_rail rails[NET_RAILS_MAX];
     unsigned n_rails;
@@ -222,12 +222,12 @@ struct net_ops {
      * it. */
     int (*open)(struct net_end *e);
     /* Buffers, sockets, queue pairs; then what the other end must know to connect, up to
-     * NET_CARD_MAX bytes. The leader connects to what the peer's card says (TCP), or both to each
+     * NET_ADDRESS_MAX bytes. The leader connects to what the peer's address says (TCP), or both to each
      * other (RDMA). */
-    int (*card)(struct net_end *e, void *card, size_t *len);
-    /* The other end's card. Called at both ends at once, in the leader after the peer has sent its
-     * card; returns when all connections stand. */
-    int (*join)(struct net_end *e, const void *card, size_t len);
+    int (*address)(struct net_end *e, void *address, size_t *len);
+    /* The other end's address. Called at both ends at once, in the leader after the peer has sent its
+     * address; returns when all connections stand. */
+    int (*join)(struct net_end *e, const void *address, size_t len);
 
     /* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()).
      * Adds to its tally and to e->counts. 0, or -errno after net_fail(). */

@@ -289,14 +289,14 @@ static int rdma_open(struct net_end *e)
     return err;
 }
 
-static int rdma_card(struct net_end *e, void *card, size_t *len)
+static int rdma_address(struct net_end *e, void *address, size_t *len)
 {
-    return module_of(e)->card(e, card, len);
+    return module_of(e)->address(e, address, len);
 }
 
-static int rdma_join(struct net_end *e, const void *card, size_t len)
+static int rdma_join(struct net_end *e, const void *address, size_t len)
 {
-    return module_of(e)->join(e, card, len);
+    return module_of(e)->join(e, address, len);
 }
 
 static int rdma_work(struct net_worker *w)
@@ -346,7 +346,7 @@ const struct net_ops net_rdma = {
     .counted_by_sender = rdma_counted_by_sender,
     .needs_worker = rdma_needs_worker,
     .open = rdma_open,
-    .card = rdma_card,
+    .address = rdma_address,
     .join = rdma_join,
     .work = rdma_work,
     .ping = rdma_ping,
@@ -397,14 +397,14 @@ static int link_to(struct fabric *f, struct fabric_link *l)
     return ops_of(f)->link(f, l);
 }
 
-static int card(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
+static int address(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
 {
-    return ops_of(f)->card(f, l, at, len);
+    return ops_of(f)->address(f, l, at, len);
 }
 
-static int join(struct fabric *f, const void *const *cards, const size_t *lens)
+static int join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
-    return ops_of(f)->join(f, cards, lens);
+    return ops_of(f)->join(f, addresses, lens);
 }
 
 static int send_message(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
@@ -455,7 +455,7 @@ const struct fabric_ops fabric_rdma = {
     .open = open_fabric,
     .memory = memory,
     .link = link_to,
-    .card = card,
+    .address = address,
     .join = join,
     .send = send_message,
     .receive = receive,

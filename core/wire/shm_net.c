@@ -327,7 +327,7 @@ static int shm_check(struct net_end *e)
 }
 
 /* How the peer finds the leader's memory. The token proves that it is this memory. */
-struct shm_card {
+struct shm_address {
     int32_t pid, fd;
     uint64_t bytes;
 };
@@ -509,7 +509,7 @@ static void measure_limit(struct net_end *e)
     topo_unbind_self(e->topo);
 }
 
-static int shm_card(struct net_end *e, void *card, size_t *len)
+static int shm_address(struct net_end *e, void *address, size_t *len)
 {
     struct shm_net *s = shm_of(e);
     int err = make_buffers(e);
@@ -518,8 +518,8 @@ static int shm_card(struct net_end *e, void *card, size_t *len)
         err = make_memory(e);
     if (!err && e->leader)
         measure_limit(e);
-    struct shm_card own = {.pid = getpid(), .fd = s->fd, .bytes = s->map_bytes};
-    memcpy(card, &own, sizeof(own));
+    struct shm_address own = {.pid = getpid(), .fd = s->fd, .bytes = s->map_bytes};
+    memcpy(address, &own, sizeof(own));
     *len = sizeof(own);
     return err;
 }
@@ -544,17 +544,17 @@ static int is_it(struct net_end *e, int fd)
     return err;
 }
 
-/* The leader's memory is there before its card is. */
-static int shm_join(struct net_end *e, const void *card, size_t len)
+/* The leader's memory is there before its address is. */
+static int shm_join(struct net_end *e, const void *address, size_t len)
 {
-    struct shm_card theirs;
+    struct shm_address theirs;
     char path[64];
 
     if (len != sizeof(theirs))
         return net_fail(e, -EPROTO, "%s did not say where its memory is", channel_peer(e->channel));
     if (e->leader)
         return 0;
-    memcpy(&theirs, card, sizeof(theirs));
+    memcpy(&theirs, address, sizeof(theirs));
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", theirs.pid, theirs.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
@@ -591,7 +591,7 @@ const struct net_ops net_shm = {
     .needs_worker = needs_worker,
     .polls = polls,
     .open = shm_open_end,
-    .card = shm_card,
+    .address = shm_address,
     .join = shm_join,
     .work = shm_work,
     .ping = shm_ping,

@@ -213,8 +213,8 @@ int target_ask(struct target *t, json_t *message, char *error, size_t len)
     if (err == -EPIPE)
         return lost(t, error, len);
     if (err == -ETIMEDOUT)
-        snprintf(error, len, "target %s does not read what it is told; it was started by: %s",
-                 t->side, t->agent.command.all[2]);
+        snprintf(error, len, "target %s does not read its input; it was started by: %s", t->side,
+                 t->agent.command.all[2]);
     else if (err)
         snprintf(error, len, "cannot tell target %s: %s", t->side, strerror(-err));
     return err;

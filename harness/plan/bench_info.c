@@ -92,7 +92,7 @@ static int read_list(const json_t *told, const struct rows_list *list, struct be
     return 0;
 }
 
-int rows_told_read(const json_t *told, struct bench_rows *rows, char *error, size_t len)
+int rows_described_read(const json_t *told, struct bench_rows *rows, char *error, size_t len)
 {
     const struct rows_field stage = {.choices = bench_stage_names};
     const json_t *text = json_object_get(told, "stage");
@@ -106,11 +106,11 @@ int rows_told_read(const json_t *told, struct bench_rows *rows, char *error, siz
     for (const struct rows_list *list = rows_lists; !err && list->name; list++)
         err = read_list(told, list, rows, error, len);
     if (err)
-        rows_told_release(rows);
+        rows_described_release(rows);
     return err;
 }
 
-void rows_told_release(struct bench_rows *rows)
+void rows_described_release(struct bench_rows *rows)
 {
     for (const struct rows_list *list = rows_lists; list->name; list++)
         free(table_of(rows, list));
@@ -134,7 +134,7 @@ static bool has_column(const struct bench_column *columns, const char *name)
     return false;
 }
 
-int rows_told_add_columns(struct bench_rows *rows, const struct bench_rows *from)
+int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from)
 {
     size_t n = count_columns(rows->columns), more = count_columns(from->columns);
     struct bench_column *all =
@@ -151,7 +151,7 @@ int rows_told_add_columns(struct bench_rows *rows, const struct bench_rows *from
     return 0;
 }
 
-json_t *rows_told_before(void)
+json_t *rows_described_before(void)
 {
     return json_loads(benches_before, 0, NULL);
 }
@@ -357,7 +357,7 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
     if (!err)
         err = read_backends(b, json_object_get(said, "backends"));
     if (!err)
-        err = rows_told_read(b->told, &b->rows, error, len);
+        err = rows_described_read(b->told, &b->rows, error, len);
     return err ? err : read_columns(b);
 }
 
@@ -388,7 +388,7 @@ static void bench_info_release(struct bench_info *b)
     free(b->needs);
     free(b->origin);
     if (b->told)
-        rows_told_release(&b->rows);
+        rows_described_release(&b->rows);
     json_decref(b->told);
 }
 

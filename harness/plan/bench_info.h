@@ -25,14 +25,14 @@
 /* Reads one such object. All tables are there, ended as bench_rows.h says; their texts are the
  * JSON's, which is to live as long. A text that every entry needs is there. 0; -EBADMSG: it is
  * damaged, error says where; -ENOMEM. *rows is empty on an error. */
-int rows_told_read(const json_t *told, struct bench_rows *rows, char *error, size_t len);
-void rows_told_release(struct bench_rows *rows);
+int rows_described_read(const json_t *told, struct bench_rows *rows, char *error, size_t len);
+void rows_described_release(struct bench_rows *rows);
 
 /* Adds those columns of `from` that `rows` lacks: another version's. 0 or -ENOMEM. */
-int rows_told_add_columns(struct bench_rows *rows, const struct bench_rows *from);
+int rows_described_add_columns(struct bench_rows *rows, const struct bench_rows *from);
 
 /* The benchmarks that runs of before tell nothing of, by name. A new object, or NULL: no memory. */
-json_t *rows_told_before(void);
+json_t *rows_described_before(void);
 
 /* As core/backend.h; a text that is not known is "". */
 struct bench_backend {

@@ -39,20 +39,20 @@ static int add(struct told *told, const char *name, const json_t *json, char *er
     struct told_bench *known = find(told, name);
     struct bench_rows rows;
     char why[200] = "";
-    int err = rows_told_read(json, &rows, why, sizeof(why));
+    int err = rows_described_read(json, &rows, why, sizeof(why));
 
     if (err == -EBADMSG)
         snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
     if (err)
         return err;
     if (known) {
-        err = rows_told_add_columns(&known->rows, &rows);
-        rows_told_release(&rows);
+        err = rows_described_add_columns(&known->rows, &rows);
+        rows_described_release(&rows);
         return err;
     }
     struct told_bench *grown = realloc(told->benches, (told->n + 1) * sizeof(*grown));
     if (!grown) {
-        rows_told_release(&rows);
+        rows_described_release(&rows);
         return -ENOMEM;
     }
     told->benches = grown;
@@ -133,7 +133,7 @@ int told_load(struct report *r, char *error, size_t len)
     for (size_t i = r->n_runs; !err && i-- > 0;) {
         const json_t *benches = json_object_get(r->runs[i].meta, "benchmarks");
 
-        if (!benches && !told->before && !(told->before = rows_told_before()))
+        if (!benches && !told->before && !(told->before = rows_described_before()))
             err = -ENOMEM;
         if (!err)
             err = add_all(told, benches ? benches : told->before, error, len);
@@ -146,7 +146,7 @@ int told_load(struct report *r, char *error, size_t len)
 void told_release(struct told *told)
 {
     for (size_t i = 0; i < told->n; i++)
-        rows_told_release(&told->benches[i].rows);
+        rows_described_release(&told->benches[i].rows);
     free(told->benches);
     free(told->headlines);
     json_decref(told->before);

@@ -475,7 +475,7 @@ failed' ]
     export PLUMB_SIM_MPI_NAME='MPI VERSION    : CRAY MPICH version 8.1.27 (ANL base 3.4a2)'
     MV2_USE_CUDA=1 MPICH_GPU_SUPPORT_ENABLED=0 launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
     [ "$(times status)" = skipped ]
-    times reason | grep -q 'CRAY MPICH .* is not told to take a GPU.s memory: set MPICH_GPU_SUPPORT_ENABLED=1$'
+    times reason | grep -q 'CRAY MPICH .* is not configured for GPU memory: set MPICH_GPU_SUPPORT_ENABLED=1$'
     MPICH_GPU_SUPPORT_ENABLED=1 launched 2 "${says_yes[@]}" -- --ranks 2 --size 16K
     all_good 1
     export PLUMB_SIM_MPI_NAME='Intel(R) MPI Library 2021.14 for Linux* OS'

@@ -14,11 +14,11 @@
 #define UNTIL_NS 20000000000u
 #define WAIT_NS  60000000000u /* for a rank's outcome */
 
-enum { CARDS = 0x4601, OUTCOME, MEET };
+enum { ADDRESSES = 0x4601, OUTCOME, MEET };
 
 struct slot {
     uint32_t len;
-    uint8_t bytes[FABRIC_CARD_MAX];
+    uint8_t bytes[FABRIC_ADDRESS_MAX];
 };
 
 struct fabric_options fabric_options(unsigned ranks)
@@ -112,17 +112,17 @@ static int exchange(struct fabric_party *p, struct slot *slots)
     int err = 0;
 
     if (p->rank) {
-        err = channel_send(world_channel(p->world, 0), CARDS, slots, row);
-        err = err ? err : hear(p, 0, CARDS, slots, row);
+        err = channel_send(world_channel(p->world, 0), ADDRESSES, slots, row);
+        err = err ? err : hear(p, 0, ADDRESSES, slots, row);
     } else {
         memcpy(all, slots, row);
         for (unsigned i = 1; i < p->size && !err; i++)
-            err = hear(p, i, CARDS, &all[i * p->size], row);
+            err = hear(p, i, ADDRESSES, &all[i * p->size], row);
         for (unsigned to = p->size; to-- > 0 && !err;) {
             for (unsigned from = 0; from < p->size; from++)
                 column[from] = all[from * p->size + to];
             if (to)
-                err = channel_send(world_channel(p->world, to), CARDS, column, row);
+                err = channel_send(world_channel(p->world, to), ADDRESSES, column, row);
             else
                 memcpy(slots, column, row);
         }
@@ -135,7 +135,7 @@ static int exchange(struct fabric_party *p, struct slot *slots)
 static int connect_all(struct fabric_party *p)
 {
     struct slot *slots = calloc(p->size, sizeof(*slots));
-    const void **cards = calloc(p->size, sizeof(*cards));
+    const void **addresses = calloc(p->size, sizeof(*addresses));
     size_t *lens = calloc(p->size, sizeof(*lens));
     int err = 0;
 
@@ -144,18 +144,18 @@ static int connect_all(struct fabric_party *p)
     for (unsigned i = 0; i < p->fabric->n_links && err >= 0; i++) {
         struct slot *s = &slots[p->fabric->links[i].peer];
         size_t len = 0;
-        err = fabric_card(p->fabric, i, s->bytes, &len);
+        err = fabric_address(p->fabric, i, s->bytes, &len);
         s->len = (uint32_t)len;
     }
     err = err < 0 ? fabric_fault(p, err, "%s", p->fabric->error) : exchange(p, slots);
     for (unsigned i = 0; i < p->fabric->n_links && !err; i++) {
-        cards[i] = slots[p->fabric->links[i].peer].bytes;
+        addresses[i] = slots[p->fabric->links[i].peer].bytes;
         lens[i] = slots[p->fabric->links[i].peer].len;
     }
-    if (!err && (err = fabric_join(p->fabric, cards, lens)))
+    if (!err && (err = fabric_join(p->fabric, addresses, lens)))
         fabric_fault(p, err, "%s", p->fabric->error);
     free(slots);
-    free(cards);
+    free(addresses);
     free(lens);
     return err;
 }

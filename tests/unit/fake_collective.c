@@ -73,33 +73,33 @@ static int fake_peers(struct collective *c, unsigned *peers, unsigned *n)
     return 0;
 }
 
-static void card_text(uint8_t card[COLLECTIVE_CARD_MAX], unsigned from, unsigned to)
+static void address_text(uint8_t address[COLLECTIVE_ADDRESS_MAX], unsigned from, unsigned to)
 {
-    memset(card, (int)(from + 3 * to), COLLECTIVE_CARD_MAX);
-    snprintf((char *)card, 64, "from %u to %u", from, to);
+    memset(address, (int)(from + 3 * to), COLLECTIVE_ADDRESS_MAX);
+    snprintf((char *)address, 64, "from %u to %u", from, to);
 }
 
-static int fake_card(struct collective *c, unsigned peer, struct collective_card *card)
+static int fake_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
-    card->len = COLLECTIVE_CARD_MAX;
-    card_text(card->bytes, c->me, peer);
+    address->len = COLLECTIVE_ADDRESS_MAX;
+    address_text(address->bytes, c->me, peer);
     return 0;
 }
 
-static int fake_join(struct collective *c, const struct collective_card *cards, unsigned n)
+static int fake_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
-    uint8_t wanted[COLLECTIVE_CARD_MAX];
+    uint8_t wanted[COLLECTIVE_ADDRESS_MAX];
 
     for (unsigned i = 0; i < n; i++) {
-        card_text(wanted, i, c->me);
-        if (cards[i].member != i || cards[i].len != sizeof(wanted) ||
-            memcmp(cards[i].bytes, wanted, sizeof(wanted)) != 0)
-            return collective_fail(c, -EPROTO, "fake: card %u is not what was sent", i);
+        address_text(wanted, i, c->me);
+        if (addresses[i].member != i || addresses[i].len != sizeof(wanted) ||
+            memcmp(addresses[i].bytes, wanted, sizeof(wanted)) != 0)
+            return collective_fail(c, -EPROTO, "fake: address %u is not what was sent", i);
     }
     if (is_faulty(c, FAKE_STUCK))
         raise(SIGSTOP);
-    fake->cards[rank_of(c)] = n;
-    return n == c->n ? 0 : collective_fail(c, -EPROTO, "fake: %u cards came", n);
+    fake->addresses[rank_of(c)] = n;
+    return n == c->n ? 0 : collective_fail(c, -EPROTO, "fake: %u addresses came", n);
 }
 
 static void arrive(struct collective *c)
@@ -383,7 +383,7 @@ static int deaf_run(struct collective *c, unsigned call)
     return err;
 }
 
-static void fake_tell(struct collective *c, struct collective_told *told)
+static void fake_tell(struct collective *c, struct collective_report *told)
 {
     const struct fake_state *s = c->state;
 
@@ -405,7 +405,7 @@ static void fake_tell(struct collective *c, struct collective_told *told)
 }
 
 #define COMMON                                                                                     \
-    .own = true, .peers = fake_peers, .card = fake_card, .join = fake_join,                        \
+    .own = true, .peers = fake_peers, .address = fake_address, .join = fake_join,                  \
     .barrier = fake_barrier, .tell = fake_tell, .close = fake_close
 
 static const struct collective_ops table[] = {
@@ -426,7 +426,7 @@ static const struct collective_ops table[] = {
     /* Which waits in a library, as far as the session knows. */
     {.name = "fake-library",
      .peers = fake_peers,
-     .card = fake_card,
+     .address = fake_address,
      .join = fake_join,
      .barrier = fake_barrier,
      .tell = fake_tell,
@@ -436,7 +436,7 @@ static const struct collective_ops table[] = {
     {.name = "fake-deaf",
      .blocks = true,
      .peers = fake_peers,
-     .card = fake_card,
+     .address = fake_address,
      .join = fake_join,
      .barrier = deaf_barrier,
      .tell = fake_tell,

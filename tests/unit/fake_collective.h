@@ -28,12 +28,12 @@ struct fake_shared {
     unsigned fault, fault_rank, fault_run; /* in this call of that rank, counted from open */
     unsigned bound[FAKE_RANKS];            /* the CPU of each, at its last run; ~0: not bound */
     unsigned crowded[FAKE_RANKS];
-    unsigned cards[FAKE_RANKS]; /* that came */
-    uint64_t first_test_ns;     /* after start(), the longest of rank 0 */
-    uint64_t loopback_bytes;    /* that each call of rank 0 moves over lo */
-    char device[64];            /* of its flow; "": it has none */
-    double flow_bytes;          /* of each call */
-    char gpu[24];               /* that all ranks share; "": they have none */
+    unsigned addresses[FAKE_RANKS]; /* that came */
+    uint64_t first_test_ns;         /* after start(), the longest of rank 0 */
+    uint64_t loopback_bytes;        /* that each call of rank 0 moves over lo */
+    char device[64];                /* of its flow; "": it has none */
+    double flow_bytes;              /* of each call */
+    char gpu[24];                   /* that all ranks share; "": they have none */
     unsigned other_node, inexact;
     char vectors[FAKE_RANKS][FAKE_BYTES];
 };

@@ -121,41 +121,41 @@ static int call_both(struct net_pair *pair,
     return first_error(pair);
 }
 
-enum { NO_CARD, CARD };
+enum { NO_ADDRESS, ADDRESS };
 
-static int receive_card(struct net_end *e, char *card, size_t *len)
+static int receive_address(struct net_end *e, char *address, size_t *len)
 {
-    uint16_t type = NO_CARD;
-    int err = channel_recv(e->channel, &type, card, NET_CARD_MAX, len, CHANNEL_WAIT_NS);
+    uint16_t type = NO_ADDRESS;
+    int err = channel_recv(e->channel, &type, address, NET_ADDRESS_MAX, len, CHANNEL_WAIT_NS);
 
-    return err ? err : type == CARD ? 0 : -ECANCELED;
+    return err ? err : type == ADDRESS ? 0 : -ECANCELED;
 }
 
-static int send_card(struct net_end *e)
+static int send_address(struct net_end *e)
 {
-    char *own = malloc(NET_CARD_MAX);
-    size_t len = NET_CARD_MAX;
-    int err = e->ops->card(e, own, &len);
-    int sent = channel_send(e->channel, err ? NO_CARD : CARD, own, err ? 0 : len);
+    char *own = malloc(NET_ADDRESS_MAX);
+    size_t len = NET_ADDRESS_MAX;
+    int err = e->ops->address(e, own, &len);
+    int sent = channel_send(e->channel, err ? NO_ADDRESS : ADDRESS, own, err ? 0 : len);
 
     free(own);
     return err ? err : sent;
 }
 
-/* As the engine does: the peer's card first, the leader's in answer. */
+/* As the engine does: the peer's address first, the leader's in answer. */
 static int join_end(struct net_pair *pair, struct net_end *e, void *arg)
 {
-    char *card = malloc(NET_CARD_MAX);
+    char *address = malloc(NET_ADDRESS_MAX);
     size_t len = 0;
-    int err = e->leader ? receive_card(e, card, &len) : send_card(e);
+    int err = e->leader ? receive_address(e, address, &len) : send_address(e);
 
     (void)pair;
     (void)arg;
     if (!err)
-        err = e->leader ? send_card(e) : receive_card(e, card, &len);
+        err = e->leader ? send_address(e) : receive_address(e, address, &len);
     if (!err)
-        err = e->ops->join(e, card, len);
-    free(card);
+        err = e->ops->join(e, address, len);
+    free(address);
     return err;
 }
 

@@ -32,7 +32,7 @@ struct net_pair {
 /* A point of `connections` connections and as many threads, 64 KiB messages, forward only. */
 struct net_point net_pair_point(const char *transport, unsigned connections);
 
-/* Opens both ends, exchanges cards and joins them. A local that is NULL asks for nothing. On an error
+/* Opens both ends, exchanges addresses and joins them. A local that is NULL asks for nothing. On an error
  * call net_pair_close() all the same. */
 int net_pair_open(struct net_pair *pair, const struct net_ops *ops, const struct net_point *point,
                   const struct net_local *leader, const struct net_local *peer);

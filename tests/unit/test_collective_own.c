@@ -50,20 +50,20 @@ static const struct collective_call calls[] = {{0, 1200}, {1200, 60}, {1260, 120
 
 static void exchange(struct crew *t)
 {
-    struct collective_card cards[MEMBERS_MAX][MEMBERS_MAX];
+    struct collective_address addresses[MEMBERS_MAX][MEMBERS_MAX];
     unsigned peers[MEMBERS_MAX], n, got[MEMBERS_MAX] = {0};
 
     for (unsigned m = 0; m < t->n; m++) {
         assert_int_equal(t->c[m].ops->peers(&t->c[m], peers, &n), 0);
         for (unsigned i = 0; i < n; i++) {
-            struct collective_card *card = &cards[peers[i]][got[peers[i]]++];
-            assert_int_equal(t->c[m].ops->card(&t->c[m], peers[i], card), 0);
-            assert_int_equal(card->member, peers[i]);
-            card->member = m;
+            struct collective_address *address = &addresses[peers[i]][got[peers[i]]++];
+            assert_int_equal(t->c[m].ops->address(&t->c[m], peers[i], address), 0);
+            assert_int_equal(address->member, peers[i]);
+            address->member = m;
         }
     }
     for (unsigned m = 0; m < t->n; m++) {
-        t->c[m].ops->join(&t->c[m], cards[m], got[m]);
+        t->c[m].ops->join(&t->c[m], addresses[m], got[m]);
         assert_string_equal(t->c[m].error, "");
     }
 }
@@ -178,7 +178,7 @@ static void blocks_lie_where_their_call_does(void **state)
 static void what_went_where_is_told(void **state)
 {
     struct crew t;
-    struct collective_told told;
+    struct collective_report told;
     unsigned others = 0;
 
     (void)state;

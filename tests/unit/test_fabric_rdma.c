@@ -350,14 +350,14 @@ static int end_it(void *arg)
     return ++calls < CALLS ? 0 : -ECANCELED;
 }
 
-static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
+static int join_alone(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     if (world_rank(f->world)) {
         usleep(2500000);
         return 0;
     }
     uint64_t start_ns = clock_now_ns();
-    int err = fabric_rdma.join(f, cards, lens);
+    int err = fabric_rdma.join(f, addresses, lens);
     if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u)
         return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
     return 0;

@@ -49,16 +49,16 @@ static void memory_is_of_one_machine(void **state)
     world_close(w);
 }
 
-struct strange_card { /* as fabric_shm's begins */
+struct strange_address { /* as fabric_shm's begins */
     int32_t pid, fd;
     uint64_t map_bytes;
 };
 static int wrong_fd;
 
-static int card_of_another(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+static int address_of_another(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
 {
-    int err = fabric_shm.card(f, l, card, len);
-    struct strange_card *c = card;
+    int err = fabric_shm.address(f, l, address, len);
+    struct strange_address *c = address;
 
     if (world_rank(f->world))
         return err;
@@ -75,7 +75,7 @@ static void join_wrong(int fd, int err, const char *text)
     struct fabric_fixture x = {.ops = &ops, .size = 2, .options = fabric_options(2)};
 
     wrong_fd = fd;
-    ops.card = card_of_another;
+    ops.address = address_of_another;
     x.options.message_most = 100;
     fabric_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, err);

@@ -56,12 +56,12 @@ static int send_strangers(const struct fabric *f)
 }
 
 /* Strangers are there before anybody else is. */
-static int join_among_strangers(struct fabric *f, const void *const *cards, const size_t *lens)
+static int join_among_strangers(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     int err = party->rank ? 0 : send_strangers(f);
 
     err = err ? err : fabric_barrier(party);
-    return err ? err : fabric_tcp.join(f, cards, lens);
+    return err ? err : fabric_tcp.join(f, addresses, lens);
 }
 
 static int look_at_strangers(struct fabric_party *p)
@@ -97,32 +97,33 @@ static void strangers_get_nothing(void **state)
 }
 
 /* Rank 1 was told where a stranger listens, who answers with something else. */
-static int card_of_a_stranger(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+static int address_of_a_stranger(struct fabric *f, struct fabric_link *l, void *address,
+                                 size_t *len)
 {
-    int err = fabric_tcp.card(f, l, card, len);
+    int err = fabric_tcp.address(f, l, address, len);
 
     if (!world_rank(f->world)) {
         socklen_t bytes = sizeof(struct sockaddr_storage);
         strangers[0] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         struct sockaddr_in any = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
         err = bind(strangers[0], (struct sockaddr *)&any, sizeof(any)) || listen(strangers[0], 8) ||
-                      getsockname(strangers[0], (struct sockaddr *)card, &bytes)
+                      getsockname(strangers[0], (struct sockaddr *)address, &bytes)
                   ? -errno
                   : err;
     }
     return err;
 }
 
-static int answer_as_a_stranger(struct fabric *f, const void *const *cards, const size_t *lens)
+static int answer_as_a_stranger(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     static const char answer[CHANNEL_TOKEN_BYTES] = "yes, it is me, rank 0";
 
     if (party->rank)
-        return fabric_tcp.join(f, cards, lens);
+        return fabric_tcp.join(f, addresses, lens);
     int fd = accept(strangers[0], NULL, NULL);
     (void)!write(fd, answer, sizeof(answer));
     fabric_tcp_of(f)->wait_ns = 300000000; /* nobody comes */
-    return fabric_tcp.join(f, cards, lens);
+    return fabric_tcp.join(f, addresses, lens);
 }
 
 static void a_stranger_is_not_taken_for_a_rank(void **state)
@@ -133,7 +134,7 @@ static void a_stranger_is_not_taken_for_a_rank(void **state)
     struct fabric_outcome outcomes[2];
 
     (void)state;
-    ops.card = card_of_a_stranger;
+    ops.address = address_of_a_stranger;
     ops.join = answer_as_a_stranger;
     fabric_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, -EPROTO);
@@ -144,7 +145,7 @@ static void a_stranger_is_not_taken_for_a_rank(void **state)
     close(strangers[0]);
 }
 
-static int close_instead(struct fabric *f, const void *const *cards, const size_t *lens)
+static int close_instead(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[0];
 
@@ -154,7 +155,7 @@ static int close_instead(struct fabric *f, const void *const *cards, const size_
     }
     int err = fabric_barrier(party);
     if (err || party->rank)
-        return err ? err : fabric_tcp.join(f, cards, lens);
+        return err ? err : fabric_tcp.join(f, addresses, lens);
     return 0;
 }
 
@@ -246,10 +247,10 @@ static void what_cannot_be_is_refused(void **state)
 }
 
 /* Each rank of a network listens on a port of its own. */
-static int card_with_port(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+static int address_with_port(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
 {
-    int err = fabric_tcp.card(f, l, card, len);
-    const struct sockaddr_in *a = card;
+    int err = fabric_tcp.address(f, l, address, len);
+    const struct sockaddr_in *a = address;
 
     if (!err && ntohs(a->sin_port) != f->options.tcp.data_port + world_rank(f->world))
         err = fabric_fail(f, -EINVAL, "port %u", ntohs(a->sin_port));
@@ -264,7 +265,7 @@ static void ports_count_from_the_first(void **state)
     int err = -EADDRINUSE;
 
     (void)state;
-    ops.card = card_with_port;
+    ops.address = address_with_port;
     x.options.tcp.data_port = 21000 + (unsigned)getpid() % 8000;
     for (int tries = 0; tries < 10 && err == -EADDRINUSE; tries++, x.options.tcp.data_port += 10)
         err = fabric_fixture_run(&x, outcomes);

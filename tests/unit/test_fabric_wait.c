@@ -171,14 +171,14 @@ static int keep_world(struct fabric_party *p)
     return 0;
 }
 
-static int join_alone(struct fabric *f, const void *const *cards, const size_t *lens)
+static int join_alone(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     uint16_t type;
     size_t len;
 
     if (world_rank(f->world)) /* until rank 0 has had enough */
         return channel_recv(world_channel(both_ranks, 0), &type, NULL, 0, &len, 60000000000u);
-    int err = joined->join(f, cards, lens);
+    int err = joined->join(f, addresses, lens);
     channel_send(world_channel(both_ranks, 1), 1, NULL, 0);
     if (err != -ECANCELED || calls != CALLS)
         return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);

@@ -34,7 +34,7 @@ static void scene(struct net_lead *l, struct net_point *p, unsigned n, bool forw
         for (unsigned i = 0; i < n; i++) {
             struct net_rail *r = &rails->rails[i];
             *r = (struct net_rail){.kind = "iwarp", .mtu_bytes = 1500, .line_gbps = 100};
-            snprintf(r->name, sizeof(r->name), "card%u:1", i);
+            snprintf(r->name, sizeof(r->name), "address%u:1", i);
             snprintf(r->address, sizeof(r->address), "0000:0%u:00.0", i + 1);
             snprintf(r->line_source, sizeof(r->line_source), "sysfs: 100 Gb/s of %s", r->name);
             l->end.rails[i] = *r;
@@ -94,7 +94,7 @@ static void no_sum_of_what_is_shared(void **state)
             assert_non_null(
                 strstr(names[i].limit_source, side ? "at the peer, " : "at this end, "));
         }
-        /* Two ports of a card whose PCIe link carries 126 Gb/s. */
+        /* Two ports of an adapter whose PCIe link carries 126 Gb/s. */
         scene(&lead, &point, 2, true, false);
         for (unsigned i = 0; i < 2; i++) {
             struct net_rail *r = &lead.reports[side].rails.rails[i];
@@ -102,7 +102,7 @@ static void no_sum_of_what_is_shared(void **state)
             r->pcie = (struct net_pcie){.gt_s = 8, .width = 16};
         }
         assert_string_equal(rates(), "forward card0:1 11.6, forward card1:1 11.6, forward all nan");
-        assert_non_null(strstr(names[2].limit_source, "shares its card's PCIe link"));
+        assert_non_null(strstr(names[2].limit_source, "shares its adapter's PCIe link"));
         /* Two interfaces with a tag may stand on one port; two ports whose packets have a tag are two. */
         scene(&lead, &point, 2, true, false);
         lead.reports[side].rails.rails[0].vlan = lead.reports[side].rails.rails[1].vlan = 1;

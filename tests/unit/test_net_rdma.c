@@ -482,12 +482,12 @@ static void test_memlock(void **state)
     assert_true(WIFEXITED(status) && !WEXITSTATUS(status));
 }
 
-/* The peer's card with every key changed: the other end's memory must stay shut, and the error name it. */
+/* The peer's address with every key changed: the other end's memory must stay shut, and the error name it. */
 static void test_a_wrong_key_opens_nothing(void **state)
 {
     struct net_point p = rdma_point(NET_WRITE, 1);
     struct net_pair pair;
-    static char cards[2][NET_CARD_MAX];
+    static char addresses[2][NET_ADDRESS_MAX];
     size_t len[2];
     uint64_t bytes[NET_DIRECTIONS];
 
@@ -497,22 +497,22 @@ static void test_a_wrong_key_opens_nothing(void **state)
         skip();
     assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(net_rdma.card(&pair.ends[i], cards[i], &len[i]), 0);
-    /* struct rdma_remote is the end of a card: in_at, out_at, in_key, out_key, qpn, psn */
-    uint32_t *in_key = (uint32_t *)(void *)(cards[1] + len[1] - 32 + 16);
+        assert_int_equal(net_rdma.address(&pair.ends[i], addresses[i], &len[i]), 0);
+    /* struct rdma_remote is the end of an address: in_at, out_at, in_key, out_key, qpn, psn */
+    uint32_t *in_key = (uint32_t *)(void *)(addresses[1] + len[1] - 32 + 16);
     *in_key ^= 0x55;
-    assert_int_equal(net_rdma.join(&pair.ends[0], cards[1], len[1]), 0);
-    assert_int_equal(net_rdma.join(&pair.ends[1], cards[0], len[0]), 0);
+    assert_int_equal(net_rdma.join(&pair.ends[0], addresses[1], len[1]), 0);
+    assert_int_equal(net_rdma.join(&pair.ends[1], addresses[0], len[0]), 0);
     assert_int_equal(net_pair_stream(&pair, 2000, bytes), -EACCES);
     assert_non_null(strstr(net_pair_error(&pair), "remote access error"));
     net_pair_close(&pair);
 }
 
-/* Cards that are cut, longer, or of somebody else. */
-static void test_damaged_cards(void **state)
+/* Addresses that are cut, longer, or of somebody else. */
+static void test_damaged_addresses(void **state)
 {
     struct net_point p = rdma_point(NET_WRITE, 2);
-    static char card[NET_CARD_MAX + 1];
+    static char address[NET_ADDRESS_MAX + 1];
     size_t len;
 
     (void)state;
@@ -520,14 +520,14 @@ static void test_damaged_cards(void **state)
     for (int i = 0; i < 4; i++) {
         struct net_pair pair;
         assert_int_equal(net_pair_prepare(&pair, &net_rdma, &p, NULL, NULL), 0);
-        assert_int_equal(net_rdma.card(&pair.ends[1], card, &len), 0);
-        size_t given = i == 0 ? 0 : i == 1 ? len - 1 : i == 2 ? NET_CARD_MAX : len;
-        char own[NET_CARD_MAX];
+        assert_int_equal(net_rdma.address(&pair.ends[1], address, &len), 0);
+        size_t given = i == 0 ? 0 : i == 1 ? len - 1 : i == 2 ? NET_ADDRESS_MAX : len;
+        char own[NET_ADDRESS_MAX];
         size_t own_len;
-        assert_int_equal(net_rdma.card(&pair.ends[0], own, &own_len), 0);
+        assert_int_equal(net_rdma.address(&pair.ends[0], own, &own_len), 0);
         if (i == 3)
-            card[0] ^= 1; /* of another kind */
-        assert_int_equal(net_rdma.join(&pair.ends[0], card, given), -EPROTO);
+            address[0] ^= 1; /* of another kind */
+        assert_int_equal(net_rdma.join(&pair.ends[0], address, given), -EPROTO);
         net_pair_close(&pair);
     }
 }
@@ -820,7 +820,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_the_line),
         cmocka_unit_test(test_memlock),
         cmocka_unit_test(test_a_wrong_key_opens_nothing),
-        cmocka_unit_test(test_damaged_cards),
+        cmocka_unit_test(test_damaged_addresses),
         cmocka_unit_test(test_wrong_data_is_found),
         cmocka_unit_test(test_a_peer_that_is_gone_or_never_receives),
         cmocka_unit_test(test_a_receiver_that_is_late),

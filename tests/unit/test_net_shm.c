@@ -184,13 +184,13 @@ static void too_much_is_refused(void **state)
 
 static int wrong_fd;
 
-/* The leader's card leads to other memory, or to none. */
-static int card_of_another(struct net_end *e, void *card, size_t *len)
+/* The leader's address leads to other memory, or to none. */
+static int address_of_another(struct net_end *e, void *address, size_t *len)
 {
-    int err = net_shm.card(e, card, len);
+    int err = net_shm.address(e, address, len);
 
     if (e->leader)
-        memcpy((char *)card + sizeof(int32_t), &wrong_fd, sizeof(wrong_fd));
+        memcpy((char *)address + sizeof(int32_t), &wrong_fd, sizeof(wrong_fd));
     return err;
 }
 
@@ -201,7 +201,7 @@ static void join_wrong(int fd, int err, const char *text)
     struct net_pair pair;
 
     wrong_fd = fd;
-    ops.card = card_of_another;
+    ops.address = address_of_another;
     assert_int_equal(net_pair_open(&pair, &ops, &p, NULL, NULL), err);
     if (!strstr(net_pair_error(&pair), text))
         fail_msg("'%s' is not in: %s", text, net_pair_error(&pair));

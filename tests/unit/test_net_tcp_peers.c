@@ -28,9 +28,9 @@ static int connect_to(const struct sockaddr_storage *to)
 static int strangers[STRANGERS];
 
 /* Some are silent, some say half, some all but the token, one number after the other; some go. */
-static int card_with_strangers(struct net_end *e, void *card, size_t *len)
+static int address_with_strangers(struct net_end *e, void *address, size_t *len)
 {
-    int err = net_tcp.card(e, card, len);
+    int err = net_tcp.address(e, address, len);
 
     for (unsigned i = 0; i < STRANGERS && !e->leader && !err; i++) {
         struct tcp_hello hello = {.number = htonl(i % 5)};
@@ -51,7 +51,7 @@ static void strangers_spoil_nothing(void **state)
     char byte;
 
     (void)state;
-    ops.card = card_with_strangers;
+    ops.address = address_with_strangers;
     assert_string_equal((net_pair_open(&pair, &ops, &p, NULL, NULL), net_pair_error(&pair)), "");
     stream_and_check(&pair);
     for (unsigned i = 0; i < STRANGERS; i++) { /* all were turned away, none got an answer */
@@ -72,19 +72,19 @@ static void turned_away(const struct sockaddr_storage *to, const struct tcp_hell
 }
 
 /* Another number's token; the right one of a number that is not wanted. */
-static int join_after_others(struct net_end *e, const void *card, size_t len)
+static int join_after_others(struct net_end *e, const void *address, size_t len)
 {
-    struct tcp_card theirs;
+    struct tcp_address theirs;
     struct tcp_hello swapped = {.number = htonl(0)}, beyond = {.number = htonl(2)};
 
     if (!e->leader)
-        return net_tcp.join(e, card, len);
-    memcpy(&theirs, card, sizeof(theirs));
+        return net_tcp.join(e, address, len);
+    memcpy(&theirs, address, sizeof(theirs));
     assert_int_equal(channel_token(e->channel, "data", 1, swapped.token), 0);
     assert_int_equal(channel_token(e->channel, "data", 2, beyond.token), 0);
     turned_away(&theirs.addresses[0], &swapped);
     turned_away(&theirs.addresses[0], &beyond);
-    return net_tcp.join(e, card, len);
+    return net_tcp.join(e, address, len);
 }
 
 static void a_token_is_good_for_its_number_only(void **state)
@@ -103,14 +103,14 @@ static void a_token_is_good_for_its_number_only(void **state)
 static int false_listener;
 
 /* The leader is led to somebody who answers, but not with the token. */
-static int join_false_listener(struct net_end *e, const void *card, size_t len)
+static int join_false_listener(struct net_end *e, const void *address, size_t len)
 {
-    struct tcp_card theirs;
+    struct tcp_address theirs;
     uint8_t hello[sizeof(struct tcp_hello)], answer[CHANNEL_TOKEN_BYTES] = {0};
     socklen_t address_len = sizeof(theirs.addresses[0]);
 
     if (e->leader) {
-        memcpy(&theirs, card, sizeof(theirs));
+        memcpy(&theirs, address, sizeof(theirs));
         getsockname(false_listener, (struct sockaddr *)&theirs.addresses[0], &address_len);
         return net_tcp.join(e, &theirs, len);
     }
@@ -139,12 +139,12 @@ static void a_stranger_that_answers_is_found(void **state)
     net_pair_close(&pair);
 }
 
-static int join_without_connecting(struct net_end *e, const void *card, size_t len)
+static int join_without_connecting(struct net_end *e, const void *address, size_t len)
 {
     if (e->leader)
         return 0;
     tcp_of(e)->wait_ns = 200000000;
-    return net_tcp.join(e, card, len);
+    return net_tcp.join(e, address, len);
 }
 
 static void a_leader_that_does_not_connect_is_named(void **state)

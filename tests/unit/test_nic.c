@@ -90,7 +90,7 @@ static void test_esxi(void **state)
     check_pcie(np.pcie, 0, 0, 0);
     assert_false(np.software);
     check_line(np.line_gbps, np.line_source, 0,
-               "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), made up: PVRDMA is not told the line's");
+               "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), invented: PVRDMA does not know the line's rate");
 }
 
 static void test_kvm(void **state)
@@ -441,7 +441,7 @@ static void test_efa(void **state)
     assert_string_equal(np.driver, "efa");
     assert_string_equal(np.interface, "");
     check_line(np.line_gbps, np.line_source, 0,
-               "efa_0:1 says 100 Gb/sec (4X EDR), as EFA's older drivers do whatever the card");
+               "efa_0:1 says 100 Gb/sec (4X EDR), as EFA's older drivers do whatever the adapter");
     np = port_of(s.root, "efa_1");
     check_line(np.line_gbps, np.line_source, 200, "sysfs: 200 Gb/s of 200 Gb/sec (4X HDR)");
     scratch_close(&s);

@@ -37,7 +37,7 @@ static double told_gb(const struct fixture *f, unsigned n)
     double bytes = 0;
 
     for (unsigned i = 0; i < n; i++) {
-        const struct collective_told *told = session_told(f->s, i);
+        const struct collective_report *told = session_report(f->s, i);
         assert_non_null(told);
         for (uint32_t k = 0; k < told->n_flows; k++)
             bytes += told->flows[k].out_bytes;

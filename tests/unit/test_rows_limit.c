@@ -138,16 +138,16 @@ static void test_limit_of_several(void **state)
 }
 
 /* Our own: what the ranks tell, whatever counters do. */
-static struct collective_told *tells(struct over *o, unsigned rank, const char *name, double gbps)
+static struct collective_report *tells(struct over *o, unsigned rank, const char *name, double gbps)
 {
-    struct collective_told *told = &o->accounts[rank].told;
+    struct collective_report *told = &o->accounts[rank].told;
 
     told->has_rail = 1;
     told->rail = rail(name, gbps);
     return told;
 }
 
-static void sends(struct collective_told *told, const char *device, bool other_node)
+static void sends(struct collective_report *told, const char *device, bool other_node)
 {
     struct collective_flow *flow = &told->flows[told->n_flows++];
 
@@ -176,8 +176,8 @@ static void test_own(void **state)
     done(o);
 }
 
-/* Each rank has a card of its own: a node has all of them, and one that two ranks share once. */
-static void test_own_cards(void **state)
+/* Each rank has an adapter of its own: a node has all of them, and one that two ranks share once. */
+static void test_own_addresses(void **state)
 {
     (void)state;
     struct over *o = over("aaaabbbb", "ring");
@@ -193,7 +193,7 @@ static void test_own_cards(void **state)
     for (unsigned i = 0; i < 4; i++)
         tells(o, i, i % 2 ? "eth1" : "eth0", 25);
     limit_is(o, 1.75 * 50 * TCP, "a's eth0 + eth1 together, of eth0: sysfs: 25 Gb/s" LESS MOST);
-    /* One card twice, with other segments: what it carries at the most. */
+    /* One adapter twice, with other segments: what it carries at the most. */
     for (unsigned i = 0; i < 4; i++)
         tells(o, i, "eth0", 25)->rail.segment_bytes = i == 1 ? 1460 : 1400;
     limit_is(o, 1.75 * 25 * TCP, "a's eth0: sysfs: 25 Gb/s" LESS MOST);
@@ -207,7 +207,7 @@ static void test_own_within(void **state)
     struct over *o = over("aaabbb", "ring");
     for (unsigned i = 0; i < 6; i++) {
         bool within = i % 3 == 1;
-        struct collective_told *told = tells(o, i, within ? "lo" : "eth0", within ? 0 : 10);
+        struct collective_report *told = tells(o, i, within ? "lo" : "eth0", within ? 0 : 10);
         sends(told, "lo", false);
         if (!within)
             sends(told, "eth0", true);
@@ -217,11 +217,11 @@ static void test_own_within(void **state)
     limit_is(o, 10 * TCP * 5 / 3,
              "a's eth0: sysfs: 10 Gb/s" LESS ", of 1 of 2 nodes it is not known" MOST);
     sends(&o->accounts[0].told, "eth9", true);
-    limit_is(o, 0, "a's eth0 + eth9 together, of eth9: its rate is not told");
+    limit_is(o, 0, "a's eth0 + eth9 together, of eth9: its rate is unknown");
     done(o);
 }
 
-/* Rates that do not add up are no limit: of one card's ports, of functions that may be of one port. */
+/* Rates that do not add up are no limit: of one adapter's ports, of functions that may be of one port. */
 static void test_own_not_added(void **state)
 {
     (void)state;
@@ -239,7 +239,7 @@ static void test_own_not_added(void **state)
              ", of 1 of 2 nodes it is not known" MOST);
     o->accounts[3].told.rail.vf = 1;
     limit_is(o, 0,
-             "a: eth0 and 1 more carried the bytes: eth0 shares its card's PCIe link, which "
+             "a: eth0 and 1 more carried the bytes: eth0 shares its adapter's PCIe link, which "
              "carries less than their lines");
     snprintf(o->accounts[1].told.rail.address, sizeof(o->accounts[1].told.rail.address), "5e:00.0");
     o->accounts[0].told.rail.vf = 1;
@@ -288,7 +288,7 @@ static void test_named(void **state)
 }
 
 /* Four nodes of equal lines, so that a switch that sums would double what is possible but for a third: those of Ethernet do not, of InfiniBand
- * nobody knows it of MPI, also where the card's PCIe link is what bounds, and where the library says who added it is known. */
+ * nobody knows it of MPI, also where the adapter's PCIe link is what bounds, and where the library says who added it is known. */
 static void test_switches(void **state)
 {
     static const char unsure[] = "not known: InfiniBand's switches may add (SHARP), and the "
@@ -322,7 +322,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_limit),      cmocka_unit_test(test_limit_of_several),
-        cmocka_unit_test(test_own),        cmocka_unit_test(test_own_cards),
+        cmocka_unit_test(test_own),        cmocka_unit_test(test_own_addresses),
         cmocka_unit_test(test_own_within), cmocka_unit_test(test_own_not_added),
         cmocka_unit_test(test_own_many),   cmocka_unit_test(test_named),
         cmocka_unit_test(test_switches),

@@ -33,7 +33,7 @@ static void test_ops_and_sizes(void **state)
                 if (f.point.in_place && f.point.op >= COLLECTIVE_ALL_TO_ALL)
                     continue;
                 OK(whole(&f, n));
-                assert_int_equal(fake->cards[0], n);
+                assert_int_equal(fake->addresses[0], n);
                 assert_false(session_broken(f.s));
             }
     stop(&f);
@@ -153,7 +153,7 @@ static void test_many(void **state)
     (void)state;
     start(&f, FAKE_RANKS);
     OK(whole(&f, FAKE_RANKS));
-    assert_int_equal(fake->cards[63], FAKE_RANKS); /* of two frames */
+    assert_int_equal(fake->addresses[63], FAKE_RANKS); /* of two frames */
     OK(whole(&f, 2));
     stop(&f);
 }
@@ -193,11 +193,11 @@ static void test_told(void **state)
     OK(begin(&f, 2));
     OK(run(&f, 4));
     OK(session_mark(f.s));
-    assert_null(session_told(f.s, 0));
+    assert_null(session_report(f.s, 0));
     OK(run(&f, 3));
     OK(session_end(f.s));
     for (unsigned i = 0; i < 2; i++) {
-        const struct collective_told *told = session_told(f.s, i);
+        const struct collective_report *told = session_report(f.s, i);
         assert_string_equal(told->algorithm, "through memory");
         assert_int_equal(told->flows[0].out_bytes, 3000);
         assert_int_equal(told->flows[0].in_messages, 3);
@@ -309,34 +309,34 @@ static void test_path(void **state)
     stop(&f);
 }
 
-static void test_cards(void **state)
+static void test_addresses(void **state)
 {
-    struct card_list list = {0}, taken = {0};
-    uint8_t card[COLLECTIVE_CARD_MAX + 1] = {1, 2, 3};
+    struct address_list list = {0}, taken = {0};
+    uint8_t address[COLLECTIVE_ADDRESS_MAX + 1] = {1, 2, 3};
     const uint8_t *bytes;
     unsigned member;
     size_t at = 0, len;
 
     (void)state;
-    assert_int_equal(cards_add(&list, 1, card, 3), 0);
-    assert_int_equal(cards_add(&list, 0, card, 0), 0);
-    assert_int_equal(cards_add(&list, 0, card, sizeof(card)), -EMSGSIZE);
-    assert_int_equal(cards_take(&taken, list.bytes, list.len, 2), 0);
+    assert_int_equal(addresses_add(&list, 1, address, 3), 0);
+    assert_int_equal(addresses_add(&list, 0, address, 0), 0);
+    assert_int_equal(addresses_add(&list, 0, address, sizeof(address)), -EMSGSIZE);
+    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 2), 0);
     assert_int_equal(taken.n, 2);
-    assert_true(cards_next(&taken, &at, &member, &bytes, &len));
-    assert_true(member == 1 && len == 3 && !memcmp(bytes, card, 3));
-    assert_true(cards_next(&taken, &at, &member, &bytes, &len));
+    assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
+    assert_true(member == 1 && len == 3 && !memcmp(bytes, address, 3));
+    assert_true(addresses_next(&taken, &at, &member, &bytes, &len));
     assert_true(member == 0 && len == 0);
-    assert_false(cards_next(&taken, &at, &member, &bytes, &len));
-    assert_int_equal(cards_take(&taken, list.bytes, list.len, 2), -EPROTO); /* too many */
-    cards_free(&taken);
-    assert_int_equal(cards_take(&taken, list.bytes, list.len, 1), -EPROTO); /* no such member */
+    assert_false(addresses_next(&taken, &at, &member, &bytes, &len));
+    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 2), -EPROTO); /* too many */
+    addresses_free(&taken);
+    assert_int_equal(addresses_take(&taken, list.bytes, list.len, 1), -EPROTO); /* no such member */
     for (size_t cut = 1; cut < list.len; cut++)
         if (cut != 11)
-            assert_int_equal(cards_take(&taken, list.bytes, cut, 2), -EPROTO);
+            assert_int_equal(addresses_take(&taken, list.bytes, cut, 2), -EPROTO);
     assert_int_equal(taken.n, 0);
-    cards_free(&taken);
-    cards_free(&list);
+    addresses_free(&taken);
+    addresses_free(&list);
 }
 
 /* The status of a child whose dog has 200 ms, and which does this for a second. */
@@ -386,7 +386,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_many),          cmocka_unit_test(test_seats),
         cmocka_unit_test(test_told),          cmocka_unit_test(test_machine),
         cmocka_unit_test(test_nodes),         cmocka_unit_test(test_path),
-        cmocka_unit_test(test_cards),         cmocka_unit_test(test_watchdog),
+        cmocka_unit_test(test_addresses),     cmocka_unit_test(test_watchdog),
     };
 
     if (argc > 1)

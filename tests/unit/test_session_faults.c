@@ -51,7 +51,7 @@ static void test_wrong_data(void **state)
         assert_said(&f, "rank 2 (");
         assert_said(&f, ": element 7 of 4096 is ");
         assert_said(&f, ", must be ");
-        assert_non_null(session_told(f.s, 0));
+        assert_non_null(session_report(f.s, 0));
         session_finish(f.s);
         assert_said(&f, "rank 2 (");
     }
@@ -115,7 +115,7 @@ static void await(struct channel *c, uint16_t type, int err)
 
     do
         assert_int_equal(channel_recv(c, &got, in, sizeof(in), &n, CHANNEL_WAIT_NS), 0);
-    while (got == (COLLECTIVE_ASK_CARDS | COLLECTIVE_REPLY));
+    while (got == (COLLECTIVE_ASK_ADDRESSES | COLLECTIVE_REPLY));
     assert_int_equal(got, type | COLLECTIVE_REPLY);
     assert_true(n >= sizeof(*reply));
     assert_int_equal(reply->err, err);
@@ -131,7 +131,7 @@ static void bad_in_a_point(struct channel *c, const void *order, size_t len)
 {
     static const struct session_run nothing;
     const struct collective_call call = {.count = 4096};
-    uint32_t cards = 1;
+    uint32_t addresses = 1;
 
     channel_send(c, COLLECTIVE_ASK_OPEN, order, len);
     channel_send(c, COLLECTIVE_ASK_CALLS, &call, sizeof(call));
@@ -141,10 +141,10 @@ static void bad_in_a_point(struct channel *c, const void *order, size_t len)
         -EPROTO);
     ask(c, COLLECTIVE_ASK_OPEN, order, len, -EPROTO);
     ask(c, COLLECTIVE_ASK_RUN, &nothing, sizeof(nothing), -EPROTO);
-    ask(c, COLLECTIVE_ASK_JOIN, &cards, sizeof(cards), -EPROTO); /* none came */
-    channel_send(c, COLLECTIVE_ASK_CARDS, "no card", 7);
-    cards = 0;
-    ask(c, COLLECTIVE_ASK_JOIN, &cards, sizeof(cards), -EPROTO);
+    ask(c, COLLECTIVE_ASK_JOIN, &addresses, sizeof(addresses), -EPROTO); /* none came */
+    channel_send(c, COLLECTIVE_ASK_ADDRESSES, "no address", 7);
+    addresses = 0;
+    ask(c, COLLECTIVE_ASK_JOIN, &addresses, sizeof(addresses), -EPROTO);
     ask(c, COLLECTIVE_ASK_CLOSE, NULL, 0, 0);
 }
 
@@ -163,13 +163,13 @@ static void test_bad_requests(void **state)
     struct channel *c = world_channel(f.w, 1);
     o.order.point = f.point;
     for (int type = COLLECTIVE_ASK_OPEN; type <= COLLECTIVE_ASK_PROVE; type++)
-        if (type != COLLECTIVE_ASK_CALLS && type != COLLECTIVE_ASK_CARDS)
+        if (type != COLLECTIVE_ASK_CALLS && type != COLLECTIVE_ASK_ADDRESSES)
             ask(c, (uint16_t)type, text, 0, -EPROTO); /* nothing is open */
     ask(c, 99, NULL, 0, -EPROTO);
     ask(c, COLLECTIVE_ASK_HELLO, text, sizeof(text), -EPROTO);
     ask(c, COLLECTIVE_ASK_OPEN, text, sizeof(text), -EPROTO);
     channel_send(c, COLLECTIVE_ASK_CALLS, text, 1000);
-    channel_send(c, COLLECTIVE_ASK_CARDS, text, 1000);
+    channel_send(c, COLLECTIVE_ASK_ADDRESSES, text, 1000);
 #define BAD(change)                                                                                \
     bad = o;                                                                                       \
     bad.change;                                                                                    \

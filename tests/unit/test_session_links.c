@@ -59,7 +59,7 @@ static bool have_six(void)
 static int follower(struct world *w, void *arg)
 {
     struct channel *c = world_channel(w, 0);
-    struct pulse *p = NULL;
+    struct heartbeat *p = NULL;
     uint16_t type, port;
     size_t len;
 
@@ -67,11 +67,11 @@ static int follower(struct world *w, void *arg)
         make_six(c);
     if (channel_recv(c, &type, &port, sizeof(port), &len, WAIT_NS))
         return 1;
-    int err = pulse_follow(&p, w, port);
-    pulse_at(p, 5);
+    int err = heartbeat_follow(&p, w, port);
+    heartbeat_at(p, 5);
     channel_send(c, 1, &err, sizeof(err));
     channel_recv(c, &type, &port, sizeof(port), &len, WAIT_NS);
-    pulse_close(p);
+    heartbeat_close(p);
     return 0;
 }
 
@@ -94,13 +94,13 @@ static void bear(struct world **w, unsigned size, bool six)
 }
 
 /* Until all of them are heard. */
-static void lead(struct pulse **p, struct world *w)
+static void lead(struct heartbeat **p, struct world *w)
 {
     uint16_t port = 0, type;
     size_t len;
     int got;
 
-    assert_int_equal(pulse_lead(p, w, &port), 0);
+    assert_int_equal(heartbeat_lead(p, w, &port), 0);
     for (unsigned i = 1; i < world_size(w); i++) {
         struct channel *c = world_channel(w, i);
         assert_int_equal(channel_send(c, 1, &port, sizeof(port)), 0);
@@ -108,13 +108,13 @@ static void lead(struct pulse **p, struct world *w)
         assert_int_equal(got, 0);
     }
     for (unsigned rank = 1; rank < world_size(w); rank++)
-        for (int i = 0; i < 6000 && !pulse_hears(*p, rank); i++)
+        for (int i = 0; i < 6000 && !heartbeat_hears(*p, rank); i++)
             usleep(10000);
     for (unsigned rank = 1; rank < world_size(w); rank++)
-        assert_true(pulse_hears(*p, rank));
+        assert_true(heartbeat_hears(*p, rank));
 }
 
-static void kill_rank(unsigned rank, struct pulse *p)
+static void kill_rank(unsigned rank, struct heartbeat *p)
 {
     char text[256];
     unsigned ranks[] = {rank}, lost = 0;
@@ -122,7 +122,7 @@ static void kill_rank(unsigned rank, struct pulse *p)
 
     kill(children[rank], SIGKILL);
     for (int i = 0; i < 6000 && !err; i++, usleep(10000))
-        err = pulse_lost(p, ranks, 1, &lost, text, sizeof(text));
+        err = heartbeat_lost(p, ranks, 1, &lost, text, sizeof(text));
     assert_int_equal(err, -ECONNRESET);
     assert_int_equal(lost, rank);
 }
@@ -130,7 +130,7 @@ static void kill_rank(unsigned rank, struct pulse *p)
 static void test_six(void **state)
 {
     struct world *w;
-    struct pulse *p;
+    struct heartbeat *p;
 
     (void)state;
     if (!have_six()) {
@@ -140,12 +140,13 @@ static void test_six(void **state)
     bear(&w, 3, true);
     lead(&p, w);
     kill_rank(2, p);
-    pulse_close(p);
+    heartbeat_close(p);
     world_close(w);
 }
 
 /* What the function writes to stderr. */
-static void hear_stderr(void (*act)(struct pulse *p), struct pulse *p, char *text, size_t len)
+static void hear_stderr(void (*act)(struct heartbeat *p), struct heartbeat *p, char *text,
+                        size_t len)
 {
     FILE *file = tmpfile();
     int before = dup(STDERR_FILENO);
@@ -161,15 +162,15 @@ static void hear_stderr(void (*act)(struct pulse *p), struct pulse *p, char *tex
     fclose(file);
 }
 
-static void kill_two(struct pulse *p)
+static void kill_two(struct heartbeat *p)
 {
     kill_rank(2, p);
     kill_rank(1, p);
 }
 
-static void part_and_kill(struct pulse *p)
+static void part_and_kill(struct heartbeat *p)
 {
-    pulse_part(p);
+    heartbeat_part(p);
     kill_rank(1, p);
 }
 
@@ -178,7 +179,7 @@ static void test_said_at_once(void **state)
 {
     char said[512], name[WORLD_NAME_MAX + 32], wanted[512];
     struct world *w;
-    struct pulse *p;
+    struct heartbeat *p;
 
     (void)state;
     bear(&w, 3, false);
@@ -187,14 +188,14 @@ static void test_said_at_once(void **state)
     snprintf(wanted, sizeof(wanted), "%s is gone: it was killed, or has ended\n",
              world_name(w, 2, name, sizeof(name)));
     assert_string_equal(said, wanted);
-    pulse_close(p);
+    heartbeat_close(p);
     world_close(w);
 
     bear(&w, 2, false);
     lead(&p, w);
     hear_stderr(part_and_kill, p, said, sizeof(said));
     assert_string_equal(said, "");
-    pulse_close(p);
+    heartbeat_close(p);
     world_close(w);
 }
 
@@ -217,12 +218,12 @@ static void make_hosts(struct world *w)
     w->nodes = w->size;
 }
 
-static void between(struct pulse *p, char *text, size_t len)
+static void between(struct heartbeat *p, char *text, size_t len)
 {
     static const unsigned ranks[] = {1, 2, 3};
 
-    pulse_at(p, 5);
-    for (int i = 0; i < 2000 && !pulse_between(p, ranks, 3, text, len); i++)
+    heartbeat_at(p, 5);
+    for (int i = 0; i < 2000 && !heartbeat_between(p, ranks, 3, text, len); i++)
         usleep(10000);
 }
 
@@ -230,10 +231,10 @@ static void test_between(void **state)
 {
     char text[256] = "";
     struct world *w;
-    struct pulse *p;
+    struct heartbeat *p;
 
     (void)state;
-    assert_true(pulse_between(NULL, NULL, 0, text, sizeof(text)));
+    assert_true(heartbeat_between(NULL, NULL, 0, text, sizeof(text)));
     bear(&w, 4, false);
     lead(&p, w);
     between(p, text, sizeof(text)); /* of one host: nothing to try */
@@ -249,7 +250,7 @@ static void test_between(void **state)
     between(p, text, sizeof(text));
     assert_string_equal(text,
                         "no TCP connection can be made between rank 1 (host1) and rank 2 (host2)");
-    pulse_close(p);
+    heartbeat_close(p);
     world_close(w);
 }
 

@@ -111,9 +111,9 @@ static void test_answers(void **state)
     f.point.count = 64; /* less than what the ranks tell each other */
     OK(whole(&f, 2));
     for (unsigned i = 0; i < 2; i++)
-        assert_string_equal(
-            node(&f, i)->wire.why,
-            "vectors of 256 bytes are too small to be told from what steers the ranks");
+        assert_string_equal(node(&f, i)->wire.why,
+                            "vectors of 256 bytes are too small to be distinguished from the "
+                            "ranks' control messages");
     strcpy(f.point.backend, "fake"); /* which tells itself what it takes */
     OK(whole(&f, 2));
     assert_string_equal(node(&f, 0)->wire.why, "");
@@ -164,7 +164,7 @@ static void test_fallen(void **state)
 static void refused(struct fixture *f)
 {
     assert_int_equal(whole(f, 2), -EPROTO);
-    assert_said(f, "rank 1 (node2) told what cannot be");
+    assert_said(f, "rank 1 (node2) reported impossible values");
     *answer = (struct collective_proof){.wire = wire("eth0", 25)};
 }
 

@@ -188,7 +188,7 @@ static void test_devices(void **state)
 /* All of the names are claimed, however many. */
 static void test_flow(void **state)
 {
-    struct collective_told told = {0};
+    struct collective_report told = {0};
     struct collective_claims claims = {0};
     char device[192];
 
@@ -200,7 +200,7 @@ static void test_flow(void **state)
     assert_string_equal(claims.claims[0].device, device);
 }
 
-static void tell_setting(struct collective *c, struct collective_told *told)
+static void tell_setting(struct collective *c, struct collective_report *told)
 {
     snprintf(told->sockets, sizeof(told->sockets), "%s", (const char *)c->state);
 }

@@ -88,8 +88,8 @@ static void test_numbers_that_are_wrong(void **state)
     hold(&m, 2, 60 * SECOND_NS);
     check_world(&m, 2);
     assert_int_equal(m.joiners[0].report.err, -EINVAL);
-    assert_non_null(strstr(m.joiners[0].report.error, "told of 4 processes, rank 0 of 2"));
-    assert_non_null(strstr(m.log, "told of 4 processes, rank 0 of 2"));
+    assert_non_null(strstr(m.joiners[0].report.error, "expects 4 processes, rank 0 expects 2"));
+    assert_non_null(strstr(m.log, "expects 4 processes, rank 0 expects 2"));
     assert_int_equal(m.joiners[1].report.err, -ERANGE);
     assert_non_null(strstr(m.joiners[1].report.error, "rank 2 is out of range"));
     assert_non_null(strstr(m.log, "rank 2 is out of range"));

@@ -165,22 +165,22 @@ static int twisted_start(struct fabric *f)
     return 0;
 }
 
-static int twisted_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+static int twisted_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
 {
     unsigned says[2] = {end_of(f)->me, l->peer};
 
     *len = sizeof(says);
-    memcpy(card, says, sizeof(says));
+    memcpy(address, says, sizeof(says));
     return 0;
 }
 
-/* Is each card the one that this peer made for this end? */
-static int twisted_join(struct fabric *f, const void *const *cards, const size_t *lens)
+/* Is each address the one that this peer made for this end? */
+static int twisted_join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
         unsigned says[2] = {f->links[i].peer, end_of(f)->me};
-        if (lens[i] != sizeof(says) || memcmp(cards[i], says, sizeof(says)))
-            return fabric_fail(f, -EPROTO, "a card went astray");
+        if (lens[i] != sizeof(says) || memcmp(addresses[i], says, sizeof(says)))
+            return fabric_fail(f, -EPROTO, "an address went astray");
         snprintf(f->links[i].device, sizeof(f->links[i].device), "wire%u", f->links[i].peer / 3);
     }
     return 0;
@@ -195,7 +195,7 @@ const struct fabric_ops twisted_ops = {.name = "twisted",
                                        .help = "for tests",
                                        .open = twisted_start,
                                        .link = twisted_link,
-                                       .card = twisted_card,
+                                       .address = twisted_address,
                                        .join = twisted_join,
                                        .send = twisted_send,
                                        .receive = twisted_receive,

@@ -126,7 +126,7 @@ static int check(const struct nccl_comm *comm, ncclResult_t result, const char *
 
 static int unique(uint8_t id[NCCL_ID_BYTES], char *error, size_t len)
 {
-    _Static_assert(NCCL_UNIQUE_ID_BYTES == NCCL_ID_BYTES, "NCCL's id is what a card holds");
+    _Static_assert(NCCL_UNIQUE_ID_BYTES == NCCL_ID_BYTES, "NCCL's id is what an address holds");
     ncclUniqueId made;
     int err = check(NULL, the_library.ncclGetUniqueId(&made), "ncclGetUniqueId", error, len);
 

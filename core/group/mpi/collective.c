@@ -265,7 +265,7 @@ static bool mpich_asks(enum collective_op op, char *name, size_t len)
     return true;
 }
 
-/* What a communicator that is made now will use for `op`: see struct mpi_told. There is no way to
+/* What a communicator that is made now will use for `op`: see struct mpi_given. There is no way to
  * ask which one a call took: only what was forced can be told. MPICH falls back without a word
  * where what was asked for cannot be done. */
 static void mpi_control_tell(enum collective_op op, bool asked, char *text, size_t len)
@@ -331,7 +331,7 @@ struct mpi_collective {
     struct mpi_call local_call;
     mpi_copy_fn *copy; /* NULL: the buffers are the host's */
     void *copy_arg;
-    struct mpi_told told;
+    struct mpi_given told;
 };
 
 static const char *const calls[COLLECTIVE_OPS] = {
@@ -618,7 +618,7 @@ static int test(struct mpi_collective *c, bool *done, char *error, size_t len)
     return local ? finish_local(c, local, error, len) : 0;
 }
 
-static void tell(const struct mpi_collective *c, struct mpi_told *told)
+static void tell(const struct mpi_collective *c, struct mpi_given *told)
 {
     *told = c->told;
 }

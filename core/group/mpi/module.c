@@ -120,7 +120,7 @@ static bool mpi_cuda_aware(char *why, size_t len)
     if (answer == NOT_ASKED)
         snprintf(why, len, "%s tells whether it takes a GPU's memory when it has started", version);
     else if (s)
-        snprintf(why, len, "%s is not told to take a GPU's memory: set %s", version, s->what);
+        snprintf(why, len, "%s is not configured for GPU memory: set %s", version, s->what);
     else if (answer == SAYS_NO)
         snprintf(why, len,
                  "%s says that it is not CUDA-aware: take one that was built for CUDA, and switch "

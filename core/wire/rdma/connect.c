@@ -87,7 +87,7 @@ static int next_event(struct net_end *e, struct rdma_cm_event **event)
     while (rdma_get_cm_event(c, event)) {
         struct pollfd fd = {.fd = c->fd, .events = POLLIN};
         if (errno != EAGAIN && errno != EINTR)
-            return rdma_fail(e, -errno, "RDMA CM says nothing: %s", strerror(errno));
+            return rdma_fail(e, -errno, "RDMA CM does not answer: %s", strerror(errno));
         if (net_over(e))
             return -ECANCELED;
         if (clock_now_ns() > end_ns)
@@ -262,21 +262,21 @@ static int rdma_cm_join(struct net_end *e, const struct sockaddr_storage *peers,
     return err;
 }
 
-#define READS_AT_ONCE 16u /* what most cards have */
-#define CARD_MAGIC    0x504c4d42u
+#define READS_AT_ONCE 16u /* what most adapters have */
+#define ADDRESS_MAGIC 0x504c4d42u
 
-struct card {
+struct address {
     uint32_t magic, by_cm, n_rails, n_queues;
     uint32_t on_gpu, reserved; /* buffers are */
     uint64_t piece_bytes[2];   /* of streams and of the ping: both ends must cut messages alike */
-    struct rdma_card_rail rails[NET_RAILS_MAX];
+    struct rdma_address_rail rails[NET_RAILS_MAX];
     struct rdma_remote queues[NET_CONNECTIONS_MAX + 1];
 };
-_Static_assert(sizeof(struct card) <= NET_CARD_MAX, "a card fits in its frame");
+_Static_assert(sizeof(struct address) <= NET_ADDRESS_MAX, "an address fits in its frame");
 
-static size_t card_len(unsigned n_queues)
+static size_t address_len(unsigned n_queues)
 {
-    return offsetof(struct card, queues) + n_queues * sizeof(struct rdma_remote);
+    return offsetof(struct address, queues) + n_queues * sizeof(struct rdma_remote);
 }
 
 static void set_port(struct sockaddr_storage *a, uint16_t port)
@@ -287,21 +287,21 @@ static void set_port(struct sockaddr_storage *a, uint16_t port)
         ((struct sockaddr_in6 *)a)->sin6_port = port;
 }
 
-void rdma_rail_card(const struct rdma_rail *rail, struct rdma_card_rail *out)
+void rdma_rail_address(const struct rdma_rail *rail, struct rdma_address_rail *out)
 {
-    *out = (struct rdma_card_rail){.protocol = rail->protocol,
-                                   .lid = rail->port_attr.lid,
-                                   .mtu_bytes = rail->mtu_bytes,
-                                   .reads = (uint32_t)rail->attr.max_qp_rd_atom,
-                                   .address = rail->address};
+    *out = (struct rdma_address_rail){.protocol = rail->protocol,
+                                      .lid = rail->port_attr.lid,
+                                      .mtu_bytes = rail->mtu_bytes,
+                                      .reads = (uint32_t)rail->attr.max_qp_rd_atom,
+                                      .address = rail->address};
     memcpy(out->gid, rail->gid.raw, sizeof(out->gid));
 }
 
-static int rail_card(struct net_end *e, struct rdma_rail *rail, struct rdma_card_rail *out)
+static int rail_address(struct net_end *e, struct rdma_rail *rail, struct rdma_address_rail *out)
 {
     uint16_t port = 0;
 
-    rdma_rail_card(rail, out);
+    rdma_rail_address(rail, out);
     if (!rdma_of(e)->by_cm || e->leader)
         return 0;
     int err = rdma_cm_listen(e, rail, &port);
@@ -309,8 +309,8 @@ static int rail_card(struct net_end *e, struct rdma_rail *rail, struct rdma_card
     return err;
 }
 
-static void queue_card(const struct rdma_end *r, const struct rdma_queue *q,
-                       struct rdma_remote *out)
+static void queue_address(const struct rdma_end *r, const struct rdma_queue *q,
+                          struct rdma_remote *out)
 {
     const struct rdma_rail *rail = &r->rails[q->rail];
 
@@ -326,39 +326,39 @@ static void queue_card(const struct rdma_end *r, const struct rdma_queue *q,
     }
 }
 
-int rdma_card(struct net_end *e, void *out, size_t *len)
+int rdma_address(struct net_end *e, void *out, size_t *len)
 {
     struct rdma_end *r = rdma_of(e);
-    struct card *card = out;
+    struct address *address = out;
     int err = rdma_queues_open(e);
 
     if (err)
         return err;
-    memset(card, 0, card_len(r->n_queues));
-    card->magic = CARD_MAGIC;
-    card->by_cm = r->by_cm;
-    card->n_rails = r->n_rails;
-    card->n_queues = r->n_queues;
-    card->on_gpu = r->gpu != NULL;
-    card->piece_bytes[0] = r->stream.piece_bytes;
-    card->piece_bytes[1] = r->ping.piece_bytes;
+    memset(address, 0, address_len(r->n_queues));
+    address->magic = ADDRESS_MAGIC;
+    address->by_cm = r->by_cm;
+    address->n_rails = r->n_rails;
+    address->n_queues = r->n_queues;
+    address->on_gpu = r->gpu != NULL;
+    address->piece_bytes[0] = r->stream.piece_bytes;
+    address->piece_bytes[1] = r->ping.piece_bytes;
     for (unsigned i = 0; i < r->n_rails && !err; i++)
-        err = rail_card(e, &r->rails[i], &card->rails[i]);
+        err = rail_address(e, &r->rails[i], &address->rails[i]);
     for (unsigned i = 0; i < r->n_queues; i++)
-        queue_card(r, &r->queues[i], &card->queues[i]);
-    *len = card_len(r->n_queues);
+        queue_address(r, &r->queues[i], &address->queues[i]);
+    *len = address_len(r->n_queues);
     return err;
 }
 
 static const char *const protocols[] = {"InfiniBand", "RoCE v1", "RoCE v2", "iWARP"};
 
-int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_card_rail *to,
+int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_address_rail *to,
                        const char *peer)
 {
     enum rdma_protocol own = rdma_of(e)->rails[i].protocol;
 
     if (to->protocol > RDMA_IWARP)
-        return rdma_fail(e, -EPROTO, "the card of %s is damaged", peer);
+        return rdma_fail(e, -EPROTO, "the address of %s is damaged", peer);
     if (to->protocol == own)
         return 0;
     return rdma_fail(e, -EOPNOTSUPP,
@@ -368,30 +368,31 @@ int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_card_rai
 }
 
 /* Can these two talk at all? */
-static int compare(struct net_end *e, const struct card *card, size_t len)
+static int compare(struct net_end *e, const struct address *address, size_t len)
 {
     const struct rdma_end *r = rdma_of(e);
 
-    if (len < card_len(0) || card->magic != CARD_MAGIC || card->n_queues != r->n_queues ||
-        len != card_len(r->n_queues) || card->n_rails < 1 || card->n_rails > NET_RAILS_MAX)
-        return rdma_fail(e, -EPROTO, "the card of %s is damaged", channel_peer(e->channel));
-    if (card->by_cm != r->by_cm)
+    if (len < address_len(0) || address->magic != ADDRESS_MAGIC ||
+        address->n_queues != r->n_queues || len != address_len(r->n_queues) ||
+        address->n_rails < 1 || address->n_rails > NET_RAILS_MAX)
+        return rdma_fail(e, -EPROTO, "the address of %s is damaged", channel_peer(e->channel));
+    if (address->by_cm != r->by_cm)
         return rdma_fail(e, -EOPNOTSUPP,
                          "one end connects by RDMA CM, the other does not: ask both for cm");
-    if (card->n_rails != r->n_rails)
+    if (address->n_rails != r->n_rails)
         return rdma_fail(e, -EINVAL, "%u devices here, %u at %s: name as many at both ends",
-                         r->n_rails, card->n_rails, channel_peer(e->channel));
-    if (card->piece_bytes[0] != r->stream.piece_bytes ||
-        card->piece_bytes[1] != r->ping.piece_bytes)
+                         r->n_rails, address->n_rails, channel_peer(e->channel));
+    if (address->piece_bytes[0] != r->stream.piece_bytes ||
+        address->piece_bytes[1] != r->ping.piece_bytes)
         return rdma_fail(
             e, -EOPNOTSUPP,
             "the largest message differs: here %llu bytes, at %s %llu; use messages no "
             "larger than either",
             (unsigned long long)r->stream.piece_bytes, channel_peer(e->channel),
-            (unsigned long long)card->piece_bytes[0]);
+            (unsigned long long)address->piece_bytes[0]);
     int err = 0;
     for (unsigned i = 0; i < r->n_rails && !err; i++)
-        err = rdma_same_protocol(e, i, &card->rails[i], channel_peer(e->channel));
+        err = rdma_same_protocol(e, i, &address->rails[i], channel_peer(e->channel));
     return err;
 }
 
@@ -426,7 +427,7 @@ static void agree_mtu(struct net_end *e, unsigned i, unsigned theirs)
              rail->mtu_bytes, own, theirs);
 }
 
-static unsigned reads_at_once(const struct rdma_rail *own, const struct rdma_card_rail *theirs)
+static unsigned reads_at_once(const struct rdma_rail *own, const struct rdma_address_rail *theirs)
 {
     unsigned n = (unsigned)own->attr.max_qp_init_rd_atom;
 
@@ -435,7 +436,7 @@ static unsigned reads_at_once(const struct rdma_rail *own, const struct rdma_car
 }
 
 static int ready_to_receive(struct net_end *e, struct rdma_queue *q,
-                            const struct rdma_card_rail *to)
+                            const struct rdma_address_rail *to)
 {
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
     struct ibv_qp_attr attr = {
@@ -465,7 +466,8 @@ static int ready_to_receive(struct net_end *e, struct rdma_queue *q,
                : 0;
 }
 
-static int ready_to_send(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to)
+static int ready_to_send(struct net_end *e, struct rdma_queue *q,
+                         const struct rdma_address_rail *to)
 {
     const struct net_rdma *p = &e->point->rdma;
     const struct rdma_rail *rail = &rdma_of(e)->rails[q->rail];
@@ -485,47 +487,47 @@ static int ready_to_send(struct net_end *e, struct rdma_queue *q, const struct r
                : 0;
 }
 
-int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to)
+int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_address_rail *to)
 {
     int err = ready_to_receive(e, q, to);
 
     return err ? err : ready_to_send(e, q, to);
 }
 
-static int join_by_exchange(struct net_end *e, const struct card *card)
+static int join_by_exchange(struct net_end *e, const struct address *address)
 {
     struct rdma_end *r = rdma_of(e);
     int err = 0;
 
     for (unsigned i = 0; i < r->n_rails; i++)
-        agree_mtu(e, i, card->rails[i].mtu_bytes);
+        agree_mtu(e, i, address->rails[i].mtu_bytes);
     for (unsigned i = 0; i < r->n_queues && !err; i++)
-        err = rdma_queue_connect(e, &r->queues[i], &card->rails[r->queues[i].rail]);
+        err = rdma_queue_connect(e, &r->queues[i], &address->rails[r->queues[i].rail]);
     return err;
 }
 
-static int join_by_cm(struct net_end *e, const struct card *card)
+static int join_by_cm(struct net_end *e, const struct address *address)
 {
     struct rdma_end *r = rdma_of(e);
     struct sockaddr_storage peers[NET_RAILS_MAX];
     unsigned reads[NET_RAILS_MAX];
 
     for (unsigned i = 0; i < r->n_rails; i++) {
-        peers[i] = card->rails[i].address;
-        reads[i] = reads_at_once(&r->rails[i], &card->rails[i]);
+        peers[i] = address->rails[i].address;
+        reads[i] = reads_at_once(&r->rails[i], &address->rails[i]);
     }
     return rdma_cm_join(e, peers, r->n_rails, reads);
 }
 
 /* Pings whose numbers not both ends' CPUs can read and write in their buffers. */
-static int choose_marks(struct net_end *e, const struct card *card)
+static int choose_marks(struct net_end *e, const struct address *address)
 {
     struct rdma_end *r = rdma_of(e);
     enum net_verb verb = (enum net_verb)e->point->rdma.verb;
     char *text = e->rails[0].text;
     size_t at = strlen(text);
 
-    if (!e->point->ping || (!r->gpu && !card->on_gpu) || (verb != NET_WRITE && verb != NET_SEND))
+    if (!e->point->ping || (!r->gpu && !address->on_gpu) || (verb != NET_WRITE && verb != NET_SEND))
         return 0;
     if (r->rails[0].protocol == RDMA_IWARP)
         return rdma_fail(e, -EOPNOTSUPP,
@@ -540,19 +542,19 @@ static int choose_marks(struct net_end *e, const struct card *card)
 int rdma_join(struct net_end *e, const void *at, size_t len)
 {
     struct rdma_end *r = rdma_of(e);
-    struct card card;
+    struct address address;
 
-    if (len > sizeof(card))
-        return rdma_fail(e, -EPROTO, "the card of %s is damaged", channel_peer(e->channel));
-    memset(&card, 0, sizeof(card));
-    memcpy(&card, at, len);
-    int err = compare(e, &card, len);
+    if (len > sizeof(address))
+        return rdma_fail(e, -EPROTO, "the address of %s is damaged", channel_peer(e->channel));
+    memset(&address, 0, sizeof(address));
+    memcpy(&address, at, len);
+    int err = compare(e, &address, len);
     if (!err)
-        err = choose_marks(e, &card);
+        err = choose_marks(e, &address);
     for (unsigned i = 0; i < r->n_queues && !err; i++)
-        r->queues[i].remote = card.queues[i];
+        r->queues[i].remote = address.queues[i];
     if (!err)
-        err = r->by_cm ? join_by_cm(e, &card) : join_by_exchange(e, &card);
+        err = r->by_cm ? join_by_cm(e, &address) : join_by_exchange(e, &address);
     for (unsigned i = 0; i < r->n_queues && !err; i++)
         err = rdma_queue_prepare(e, &r->queues[i]);
     if (!err && r->by_cm)

@@ -230,7 +230,7 @@ static void rdma_gid_text(const struct rdma_rail *rail, char *text, size_t len)
 }
 
 #define NO_DEVICE                                                                                  \
-    "no RDMA device: 'ibv_devices' lists none; load the card's driver and ib_uverbs (in a "        \
+    "no RDMA device: 'ibv_devices' lists none; load the adapter's driver and ib_uverbs (in a "     \
     "container: --device=/dev/infiniband), or make a soft one: rdma link add rxe0 type rxe "       \
     "netdev "                                                                                      \
     "eth0"
@@ -303,7 +303,7 @@ static int open_port(struct net_end *e, struct rdma_rail *rail, unsigned port)
         return rdma_fail(e, -EINVAL, "'%s' has no port %u: it has 1..%u", rail->device, port,
                          rail->attr.phys_port_cnt);
     if (ibv_query_port(rail->own, (uint8_t)port, &rail->port_attr))
-        return rdma_fail(e, -ENODEV, "port '%s:%u' says nothing: %s", rail->device, port,
+        return rdma_fail(e, -ENODEV, "port '%s:%u' does not answer: %s", rail->device, port,
                          strerror(errno));
     if (rail->port_attr.state != IBV_PORT_ACTIVE)
         return rdma_fail(e, -ENODEV,
@@ -333,7 +333,7 @@ static const char *const protocols[] = {[RDMA_INFINIBAND] = "infiniband",
                                         [RDMA_ROCE_2] = "roce v2",
                                         [RDMA_IWARP] = "iwarp"};
 
-/* "roce v2, rxe": the protocol first, then what the device is where that is not a plain card. */
+/* "roce v2, rxe": the protocol first, then what the device is where that is not a plain adapter. */
 static void describe(const struct rdma_rail *rail, struct net_rail *out)
 {
     char gid[96];

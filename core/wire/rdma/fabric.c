@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fabric's life over RDMA: its device, memory, cards and connections. See rdma.h. */
+/* A fabric's life over RDMA: its device, memory, addresses and connections. See rdma.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
@@ -51,7 +51,7 @@ struct rdma_fabric {
     struct net_point point;
     struct net_local local;
     const struct rdma_fabric_core *core;
-    struct rdma_link *links; /* made when the first card is asked for */
+    struct rdma_link *links; /* made when the first address is asked for */
     struct ibv_mr **regions;
     unsigned n_regions;
     uint64_t looked_ns;
@@ -229,7 +229,7 @@ static int post_message(struct fabric *f, struct rdma_link *k, struct rdma_poste
     return 0;
 }
 
-static int rdma_fabric_told(struct fabric *f, int err);
+static int rdma_fabric_report(struct fabric *f, int err);
 
 /* fabric.c */
 static int rdma_fabric_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
@@ -247,7 +247,7 @@ static int rdma_fabric_send(struct fabric *f, struct fabric_link *l, const void 
         l->posted_out += bytes;
         err = push(fx, k);
     }
-    return rdma_fabric_told(f, err);
+    return rdma_fabric_report(f, err);
 }
 
 /* fabric.c */
@@ -266,7 +266,7 @@ static int rdma_fabric_receive(struct fabric *f, struct fabric_link *l, void *at
         l->posted_in += bytes;
         err = push(fx, k);
     }
-    return rdma_fabric_told(f, err);
+    return rdma_fabric_report(f, err);
 }
 
 /* 1: messages are through. */
@@ -432,26 +432,26 @@ static int rdma_fabric_progress(struct fabric *f, uint64_t wait_ns)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);
 
-    return fx->failed ? fx->failed : rdma_fabric_told(f, move(f, wait_ns));
+    return fx->failed ? fx->failed : rdma_fabric_report(f, move(f, wait_ns));
 }
 
-#define CARD_MAGIC   0x504c4d46u
-#define RETRY        6 /* rxe takes 7 for without end, and a peer that is gone would not be missed */
-#define SOFT_TIMEOUT 17 /* who answers for a software device may have to wait for a CPU */
-#define GREETINGS_NS 10000000u
+#define ADDRESS_MAGIC 0x504c4d46u
+#define RETRY         6 /* rxe takes 7 for without end, and a peer that is gone would not be missed */
+#define SOFT_TIMEOUT  17 /* who answers for a software device may have to wait for a CPU */
+#define GREETINGS_NS  10000000u
 #define SETTLE_US                                                                                  \
     2000 /* for the others to be ready: a greeting that is lost is sent again after a quarter of a second */
 
-struct card {
+struct address {
     uint32_t magic, qpn, psn, reserved;
     uint64_t piece_bytes;
-    struct rdma_card_rail rail;
+    struct rdma_address_rail rail;
 };
-_Static_assert(sizeof(struct card) <= FABRIC_CARD_MAX, "a card fits");
+_Static_assert(sizeof(struct address) <= FABRIC_ADDRESS_MAX, "an address fits");
 
 /* err, and the sentence where the caller of a fabric looks for it. What fails once fails for good:
  * a connection does not come back. */
-static int rdma_fabric_told(struct fabric *f, int err)
+static int rdma_fabric_report(struct fabric *f, int err)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);
 
@@ -498,7 +498,7 @@ int rdma_fabric_open(struct fabric *f, const struct rdma_fabric_core *core)
     int err = rdma_devices_open(&fx->end);
     if (!err && fx->r.rails[0].software && !fx->point.rdma.timeout)
         fx->point.rdma.timeout = SOFT_TIMEOUT;
-    return rdma_fabric_told(f, err);
+    return rdma_fabric_report(f, err);
 }
 
 static int add_memory(struct fabric *f, void *at, size_t bytes)
@@ -509,13 +509,13 @@ static int add_memory(struct fabric *f, void *at, size_t bytes)
         realloc(fx->regions, (fx->n_regions + 1) * sizeof(*more)); /* NOLINT: of pointers */
 
     if (!more)
-        return rdma_fabric_told(f, rdma_fail(&fx->end, -ENOMEM, "out of memory"));
+        return rdma_fabric_report(f, rdma_fail(&fx->end, -ENOMEM, "out of memory"));
     fx->regions = more;
     more[fx->n_regions] =
         ibv_reg_mr(rail->pd, at, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (!more[fx->n_regions])
-        return rdma_fabric_told(f,
-                                rdma_no_memory(&fx->end, "registering memory", rail, bytes, errno));
+        return rdma_fabric_report(
+            f, rdma_no_memory(&fx->end, "registering memory", rail, bytes, errno));
     fx->n_regions++;
     return 0;
 }
@@ -525,8 +525,8 @@ static int add_link(struct fabric *f, struct fabric_link *l)
     struct rdma_fabric *fx = rdma_fabric_of(f);
 
     (void)l;
-    return fx->links ? rdma_fabric_told(
-                           f, rdma_fail(&fx->end, -EINVAL, "a link after the first card was made"))
+    return fx->links ? rdma_fabric_report(f, rdma_fail(&fx->end, -EINVAL,
+                                                       "a link after the first address was made"))
                      : 0;
 }
 
@@ -592,23 +592,23 @@ static int open_links(struct fabric *f)
     return err;
 }
 
-static int make_card(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
+static int make_address(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
-    struct card card = {.magic = CARD_MAGIC};
+    struct address address = {.magic = ADDRESS_MAGIC};
     int err = fx->links ? 0 : open_links(f);
 
     if (err || !fx->links)
-        return rdma_fabric_told(f, err ? err : -ENOMEM);
+        return rdma_fabric_report(f, err ? err : -ENOMEM);
     const struct rdma_queue *q = fx->links[l - f->links].queue;
-    card.qpn = q->qp->qp_num;
-    card.psn = q->psn;
-    card.piece_bytes =
+    address.qpn = q->qp->qp_num;
+    address.psn = q->psn;
+    address.piece_bytes =
         rail->port_attr.max_msg_sz < 1u << 30 ? rail->port_attr.max_msg_sz : 1u << 30;
-    rdma_rail_card(rail, &card.rail);
-    memcpy(at, &card, sizeof(card));
-    *len = sizeof(card);
+    rdma_rail_address(rail, &address.rail);
+    memcpy(at, &address, sizeof(address));
+    *len = sizeof(address);
     return 0;
 }
 
@@ -617,19 +617,19 @@ static int connect_link(struct fabric *f, unsigned i, const void *at, size_t len
     struct rdma_fabric *fx = rdma_fabric_of(f);
     struct rdma_link *k = &fx->links[i];
     struct rdma_rail *rail = &fx->r.rails[0];
-    struct card card = {0};
+    struct address address = {0};
 
-    if (len == sizeof(card))
-        memcpy(&card, at, len);
-    if (len != sizeof(card) || card.magic != CARD_MAGIC || !card.piece_bytes)
-        return rdma_fail(&fx->end, -EPROTO, "the card of %s is damaged", k->peer);
+    if (len == sizeof(address))
+        memcpy(&address, at, len);
+    if (len != sizeof(address) || address.magic != ADDRESS_MAGIC || !address.piece_bytes)
+        return rdma_fail(&fx->end, -EPROTO, "the address of %s is damaged", k->peer);
     uint64_t own_bytes = rail->port_attr.max_msg_sz;
-    k->piece_bytes = own_bytes < card.piece_bytes ? own_bytes : card.piece_bytes;
-    k->queue->remote = (struct rdma_remote){.qpn = card.qpn, .psn = card.psn};
-    int err = rdma_same_protocol(&fx->end, 0, &card.rail, k->peer);
+    k->piece_bytes = own_bytes < address.piece_bytes ? own_bytes : address.piece_bytes;
+    k->queue->remote = (struct rdma_remote){.qpn = address.qpn, .psn = address.psn};
+    int err = rdma_same_protocol(&fx->end, 0, &address.rail, k->peer);
     if (!err)
-        err = rdma_queue_connect(&fx->end, k->queue, &card.rail);
-    unsigned mtu_bytes = rdma_path_mtu(rail->mtu_bytes, card.rail.mtu_bytes);
+        err = rdma_queue_connect(&fx->end, k->queue, &address.rail);
+    unsigned mtu_bytes = rdma_path_mtu(rail->mtu_bytes, address.rail.mtu_bytes);
     if (mtu_bytes < fx->end.rails[0].mtu_bytes) /* the least of all paths is told */
         fx->end.rails[0].mtu_bytes = mtu_bytes;
     f->links[i].state = k;
@@ -677,13 +677,13 @@ static int wait_for_greetings(struct fabric *f)
     return err < 0 ? err : 0;
 }
 
-static int join(struct fabric *f, const void *const *cards, const size_t *lens)
+static int join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     struct rdma_fabric *fx = rdma_fabric_of(f);
     int err = 0;
 
     for (unsigned i = 0; i < f->n_links && !err; i++)
-        err = connect_link(f, i, cards[i], lens[i]);
+        err = connect_link(f, i, addresses[i], lens[i]);
     if (!err)
         usleep(SETTLE_US);
     for (unsigned i = 0; i < f->n_links && !err; i++)
@@ -692,7 +692,7 @@ static int join(struct fabric *f, const void *const *cards, const size_t *lens)
         err = wait_for_greetings(f);
     if (!err)
         rdma_facts_begin(&fx->r);
-    return rdma_fabric_told(f, err);
+    return rdma_fabric_report(f, err);
 }
 
 static void describe(const struct fabric *f, char *text, size_t len)
@@ -734,7 +734,7 @@ const struct fabric_ops rdma_fabric_ops = {
     .name = "rdma",
     .memory = add_memory,
     .link = add_link,
-    .card = make_card,
+    .address = make_address,
     .join = join,
     .send = rdma_fabric_send,
     .receive = rdma_fabric_receive,

@@ -207,7 +207,7 @@ __attribute__((visibility("default"))) const struct rdma_module plumb_rdma_modul
     .layout = RDMA_LAYOUT,
     .backends = rdma_devices_say,
     .open = open_end,
-    .card = rdma_card,
+    .address = rdma_address,
     .join = rdma_join,
     .work = rdma_work,
     .ping = rdma_ping,

@@ -440,7 +440,7 @@ static int tell(struct net_end *e, struct rdma_queue *q, bool done)
     one.length = 1;
     int err = done ? ibv_post_send(q->qp, &wr, &bad) : rdma_post_empty(e, q);
     if (err)
-        return rdma_fail(e, -abs(err), "the peer cannot be told: %s", strerror(abs(err)));
+        return rdma_fail(e, -abs(err), "the peer cannot be notified: %s", strerror(abs(err)));
     q->ping_signalled++;
     return make_room(e, q);
 }

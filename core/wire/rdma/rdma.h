@@ -86,7 +86,7 @@ struct rdma_shape {
 };
 
 /* What a connection must know of the rail at its other end. */
-struct rdma_card_rail {
+struct rdma_address_rail {
     uint8_t gid[16];
     uint32_t protocol, lid, mtu_bytes, reads; /* reads: at once, as the one that is read */
     struct sockaddr_storage address;          /* RDMA CM: where the peer listens */
@@ -232,15 +232,15 @@ int rdma_credits_ask(struct net_end *e, struct rdma_queue *q);
 bool rdma_credits_heard(struct rdma_queue *q); /* it came: are there more than before? */
 
 /* connect.c */
-int rdma_card(struct net_end *e, void *card, size_t *len);
-int rdma_join(struct net_end *e, const void *card, size_t len);
-void rdma_rail_card(const struct rdma_rail *rail, struct rdma_card_rail *out);
+int rdma_address(struct net_end *e, void *address, size_t *len);
+int rdma_join(struct net_end *e, const void *address, size_t len);
+void rdma_rail_address(const struct rdma_rail *rail, struct rdma_address_rail *out);
 /* Does rail i speak what `to` speaks? -EOPNOTSUPP. */
-int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_card_rail *to,
+int rdma_same_protocol(struct net_end *e, unsigned i, const struct rdma_address_rail *to,
                        const char *peer);
 unsigned rdma_path_mtu(unsigned own_bytes, unsigned theirs_bytes);
 /* Ready to receive and to send, over the MTU that both ends can. q->remote is known. */
-int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_card_rail *to);
+int rdma_queue_connect(struct net_end *e, struct rdma_queue *q, const struct rdma_address_rail *to);
 int rdma_cm_open(struct net_end *e, struct rdma_rail *rail);
 
 /* stream.c: a wait without end or deadline is no wait. */

@@ -263,10 +263,10 @@ static int listen_on(struct net_end *e, unsigned index)
     return 0;
 }
 
-int tcp_card(struct net_end *e, void *card, size_t *len)
+int tcp_address(struct net_end *e, void *address, size_t *len)
 {
     struct tcp *t = tcp_of(e);
-    struct tcp_card *own = card;
+    struct tcp_address *own = address;
     int err = tcp_make_buffers(e);
 
     memset(own, 0, sizeof(*own));
@@ -281,14 +281,14 @@ int tcp_card(struct net_end *e, void *card, size_t *len)
 }
 
 /* The address that a connection goes to. One that holds for its link alone is on ours. */
-static void target_of(const struct net_end *e, const struct tcp_card *card, unsigned number,
+static void target_of(const struct net_end *e, const struct tcp_address *address, unsigned number,
                       struct sockaddr_storage *to)
 {
     unsigned n = e->point->connections;
-    unsigned rail = number < n ? (unsigned)((uint64_t)number * card->n / n) : 0;
+    unsigned rail = number < n ? (unsigned)((uint64_t)number * address->n / n) : 0;
     struct sockaddr_in6 *six = (struct sockaddr_in6 *)to;
 
-    memcpy(to, &card->addresses[rail], sizeof(*to));
+    memcpy(to, &address->addresses[rail], sizeof(*to));
     if (to->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&six->sin6_addr))
         six->sin6_scope_id = if_nametoindex(tcp_of(e)->rails[net_rail_of(e, number)].interface);
 }
@@ -323,7 +323,7 @@ static int wait_connected(struct net_end *e, int fd, uint64_t until_ns)
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &err, &len) ? -errno : -err;
 }
 
-static int connect_one(struct net_end *e, const struct tcp_card *card, unsigned number,
+static int connect_one(struct net_end *e, const struct tcp_address *address, unsigned number,
                        uint64_t until_ns)
 {
     struct tcp *t = tcp_of(e);
@@ -331,7 +331,7 @@ static int connect_one(struct net_end *e, const struct tcp_card *card, unsigned 
     const struct tcp_rail *rail = &t->rails[net_rail_of(e, number)];
     struct sockaddr_storage to;
 
-    target_of(e, card, number, &to);
+    target_of(e, address, number, &to);
     c->fd = socket(rail->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (c->fd < 0)
         return net_fail(e, -errno, "a TCP socket: %s", strerror(errno));
@@ -352,13 +352,13 @@ static int connect_one(struct net_end *e, const struct tcp_card *card, unsigned 
 
 /* Connections are made all, then answers are read; one that was dropped, as a listener under a
  * flood of strangers may, is made again while there is time. */
-static int connect_all(struct net_end *e, const struct tcp_card *card)
+static int connect_all(struct net_end *e, const struct tcp_address *address)
 {
     struct tcp *t = tcp_of(e);
     int err = 0;
 
     for (unsigned i = t->first; i < t->first + t->n && !err; i++)
-        err = connect_one(e, card, i, clock_now_ns() + t->wait_ns);
+        err = connect_one(e, address, i, clock_now_ns() + t->wait_ns);
     uint64_t until_ns = clock_now_ns() + t->wait_ns;
     for (unsigned i = t->first; i < t->first + t->n && !err; i++) {
         struct tcp_connection *c = &t->connections[i];
@@ -367,7 +367,7 @@ static int connect_all(struct net_end *e, const struct tcp_card *card)
             close(c->fd);
             c->fd = -1;
             nanosleep(&pause, NULL);
-            err = connect_one(e, card, i, until_ns);
+            err = connect_one(e, address, i, until_ns);
         }
         if (err && err != -ECANCELED)
             net_fail(e, err, "data connection %u was not answered by %s: %s", i,
@@ -376,12 +376,13 @@ static int connect_all(struct net_end *e, const struct tcp_card *card)
     return err;
 }
 
-static int read_card(struct net_end *e, const void *card, size_t len, struct tcp_card *theirs)
+static int read_address(struct net_end *e, const void *address, size_t len,
+                        struct tcp_address *theirs)
 {
     if (len != sizeof(*theirs))
         return net_fail(e, -EPROTO, "%s sent addresses that this end cannot read",
                         channel_peer(e->channel));
-    memcpy(theirs, card, sizeof(*theirs));
+    memcpy(theirs, address, sizeof(*theirs));
     if (!theirs->n || theirs->n > NET_RAILS_MAX)
         return net_fail(e, -EPROTO, "%s sent %u addresses", channel_peer(e->channel), theirs->n);
     for (unsigned i = 0; i < theirs->n; i++)
@@ -392,11 +393,11 @@ static int read_card(struct net_end *e, const void *card, size_t len, struct tcp
     return 0;
 }
 
-int tcp_join(struct net_end *e, const void *card, size_t len)
+int tcp_join(struct net_end *e, const void *address, size_t len)
 {
     struct tcp *t = tcp_of(e);
-    struct tcp_card theirs = {0};
-    int err = read_card(e, card, len, &theirs);
+    struct tcp_address theirs = {0};
+    int err = read_address(e, address, len, &theirs);
 
     if (!err)
         err = e->leader ? connect_all(e, &theirs) : tcp_accept_all(e);

@@ -209,7 +209,7 @@ struct guest {
     struct fabric_tcp_hello hello;
 };
 
-struct party {
+struct joining {
     struct fabric *f;
     struct guest guests[GUESTS];
     struct pollfd *polls; /* rails, guests, links */
@@ -266,21 +266,21 @@ static int listen_on(struct fabric *f, struct tcp_rail *rail)
     return 0;
 }
 
-int fabric_tcp_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len)
+int fabric_tcp_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
 {
     struct fabric_tcp *t = fabric_tcp_of(f);
     struct tcp_rail *rail = &t->tcp.rails[fabric_tcp_link_of(l)->rail];
-    struct fabric_tcp_card own = {0};
+    struct fabric_tcp_address own = {0};
     int err = rail->listener < 0 ? listen_on(f, rail) : 0;
 
     memcpy(&own.address, &rail->address, sizeof(own.address));
     memcpy(own.nonce, t->nonce, sizeof(own.nonce));
-    memcpy(card, &own, sizeof(own));
+    memcpy(address, &own, sizeof(own));
     *len = sizeof(own);
     return err;
 }
 
-static int read_card(struct fabric *f, struct fabric_link *l, const void *card, size_t len)
+static int read_address(struct fabric *f, struct fabric_link *l, const void *address, size_t len)
 {
     struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
     const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
@@ -289,7 +289,7 @@ static int read_card(struct fabric *f, struct fabric_link *l, const void *card, 
     world_name(f->world, l->peer, name, sizeof(name));
     if (len != sizeof(tl->theirs))
         return fabric_fail(f, -EPROTO, "%s sent an address that this rank cannot read", name);
-    memcpy(&tl->theirs, card, sizeof(tl->theirs));
+    memcpy(&tl->theirs, address, sizeof(tl->theirs));
     if (tl->theirs.address.ss_family != rail->address.ss_family)
         return fabric_fail(
             f, -EOPNOTSUPP,
@@ -310,7 +310,7 @@ static void show_out(struct guest *g)
 }
 
 /* A free place, or that of the oldest guest. */
-static struct guest *place_for(struct party *p)
+static struct guest *place_for(struct joining *p)
 {
     struct guest *oldest = &p->guests[0];
 
@@ -321,7 +321,7 @@ static struct guest *place_for(struct party *p)
     return oldest;
 }
 
-static int listen_to(struct party *p, struct guest *g, uint64_t now_ns)
+static int listen_to(struct joining *p, struct guest *g, uint64_t now_ns)
 {
     size_t left = sizeof(g->hello) - g->got;
 
@@ -345,7 +345,7 @@ static int listen_to(struct party *p, struct guest *g, uint64_t now_ns)
 
 /* What a guest has to say is there, as a rule, when it comes: so a flood of silent ones does not
  * push it out. */
-static int let_in(struct party *p, int listener, uint64_t now_ns)
+static int let_in(struct joining *p, int listener, uint64_t now_ns)
 {
     int fd = 0, err = 0;
 
@@ -364,7 +364,7 @@ static int let_in(struct party *p, int listener, uint64_t now_ns)
 }
 
 /* Returns where the links' begin. */
-static unsigned wait_for_some(struct party *p)
+static unsigned wait_for_some(struct joining *p)
 {
     struct fabric_tcp *t = fabric_tcp_of(p->f);
     unsigned n = 0, links;
@@ -408,7 +408,7 @@ static int too_late(struct fabric *f)
 }
 
 /* One turn: those who come, then those who are called. */
-static int turn(struct party *p, unsigned links, uint64_t now_ns)
+static int turn(struct joining *p, unsigned links, uint64_t now_ns)
 {
     struct fabric *f = p->f;
     int err = 0;
@@ -427,7 +427,7 @@ static int turn(struct party *p, unsigned links, uint64_t now_ns)
     return err;
 }
 
-static int meet(struct party *p)
+static int meet(struct joining *p)
 {
     uint64_t since_ns = clock_now_ns(), now_ns = since_ns;
     unsigned links = 0, before = p->f->n_links;
@@ -483,10 +483,10 @@ static void choose_main(struct fabric *f)
     t->tcp.n = t->point.connections = f->n_links;
 }
 
-int fabric_tcp_join(struct fabric *f, const void *const *cards, const size_t *lens)
+int fabric_tcp_join(struct fabric *f, const void *const *addresses, const size_t *lens)
 {
     struct fabric_tcp *t = fabric_tcp_of(f);
-    struct party *p = calloc(1, sizeof(*p));
+    struct joining *p = calloc(1, sizeof(*p));
     int err = 0;
 
     if (p)
@@ -497,7 +497,7 @@ int fabric_tcp_join(struct fabric *f, const void *const *cards, const size_t *le
     }
     p->f = f;
     for (unsigned i = 0; i < f->n_links && !err; i++)
-        err = read_card(f, &f->links[i], cards[i], lens[i]);
+        err = read_address(f, &f->links[i], addresses[i], lens[i]);
     err = err ? err : meet(p);
     free(p->polls);
     free(p);

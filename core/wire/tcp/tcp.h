@@ -91,9 +91,9 @@ void tcp_backends(backend_say_fn *say, void *arg);
 /* "10.77.0.1 port 5201"; text needs 80 bytes. */
 const char *tcp_address_text(const struct sockaddr_storage *a, char *text, size_t len);
 
-/* connect.c: the card is the addresses where the peer listens. */
-int tcp_card(struct net_end *e, void *card, size_t *len);
-int tcp_join(struct net_end *e, const void *card, size_t len);
+/* connect.c: the message is the addresses where the peer listens. */
+int tcp_address(struct net_end *e, void *address, size_t *len);
+int tcp_join(struct net_end *e, const void *address, size_t len);
 
 /* socket.c: options, and whole messages outside of what is measured. */
 int tcp_try_options(struct net_end *e); /* what can be refused is refused before a byte is sent */
@@ -127,7 +127,7 @@ struct tcp_info;
  * share. */
 
 /* Sent as it is: both ends are of one layout (net_protocol()). */
-struct tcp_card {
+struct tcp_address {
     uint32_t n;
     struct sockaddr_storage addresses[NET_RAILS_MAX]; /* where the peer listens */
 };
@@ -154,7 +154,7 @@ struct tcp_hello {
 #define FABRIC_TCP_NONCE 8
 
 /* Sent as it is: all ranks are of one layout. */
-struct fabric_tcp_card {
+struct fabric_tcp_address {
     struct sockaddr_storage address; /* where the peer listens for this rank */
     uint8_t nonce[FABRIC_TCP_NONCE]; /* its, so that connections of another fabric are strangers */
 };
@@ -175,7 +175,7 @@ struct fabric_tcp_link {
     struct fabric_posts out, in;
     /* of join: */
     enum fabric_tcp_step step;
-    struct fabric_tcp_card theirs;
+    struct fabric_tcp_address theirs;
     uint8_t answer[CHANNEL_TOKEN_BYTES];
     size_t got;        /* of it */
     uint64_t again_ns; /* not before: the next try */
@@ -215,8 +215,8 @@ static inline int fabric_tcp_fd(const struct fabric *f, const struct fabric_link
 int fabric_tcp_end_failed(struct fabric *f, int err);
 
 /* fabric_join.c */
-int fabric_tcp_card(struct fabric *f, struct fabric_link *l, void *card, size_t *len);
-int fabric_tcp_join(struct fabric *f, const void *const *cards, const size_t *lens);
+int fabric_tcp_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len);
+int fabric_tcp_join(struct fabric *f, const void *const *addresses, const size_t *lens);
 
 /* fabric_join.c: one end of a connection that is being made. */
 struct fabric_tcp_hello { /* what who connects says first; the answer is another token */

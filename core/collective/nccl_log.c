@@ -27,7 +27,7 @@ static const struct {
   protocols[] = {{"ll", "LL"}, {"ll128", "LL128"}, {"simple", "Simple"}};
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
-int nccl_says_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
+int nccl_log_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
                         size_t len)
 {
     size_t n = strcspn(asked, "/");
@@ -49,11 +49,11 @@ int nccl_says_algorithm(const char *asked, const char **algorithm, const char **
     return -EOPNOTSUPP;
 }
 
-void nccl_says_begin(struct nccl_says *s, const struct nccl_module *nccl)
+void nccl_log_begin(struct nccl_log *s, const struct nccl_module *nccl)
 {
     char name[48];
 
-    *s = (struct nccl_says){0};
+    *s = (struct nccl_log){0};
     if (getenv("NCCL_DEBUG") || getenv("NCCL_DEBUG_FILE"))
         return;
     s->fd = memfd_create("plumb-nccl", MFD_CLOEXEC);
@@ -64,7 +64,7 @@ void nccl_says_begin(struct nccl_says *s, const struct nccl_module *nccl)
     setenv("NCCL_DEBUG_SUBSYS", "INIT,NET,P2P,SHM,TUNING", 1);
     setenv("NCCL_DEBUG_FILE", name, 1);
     if (!nccl->debug_again()) /* it could not be switched off again */
-        nccl_says_close(s);
+        nccl_log_close(s);
 }
 
 static void unset(void)
@@ -74,7 +74,7 @@ static void unset(void)
     unsetenv("NCCL_DEBUG_FILE");
 }
 
-void nccl_says_close(struct nccl_says *s)
+void nccl_log_close(struct nccl_log *s)
 {
     if (s->fd < 1)
         return;
@@ -90,7 +90,7 @@ static uint64_t size_of(int fd)
     return fstat(fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static void read_all(struct nccl_says *s)
+static void read_all(struct nccl_log *s)
 {
     char *text = malloc(TEXT_MAX + 1);
     size_t n = 0;
@@ -100,12 +100,12 @@ static void read_all(struct nccl_says *s)
         n += (size_t)got;
     if (text) {
         text[n] = 0;
-        nccl_says_parse(s, text);
+        nccl_log_parse(s, text);
     }
     free(text);
 }
 
-void nccl_says_end(struct nccl_says *s, const struct nccl_module *nccl)
+void nccl_log_end(struct nccl_log *s, const struct nccl_module *nccl)
 {
     if (s->fd < 1)
         return;
@@ -114,12 +114,12 @@ void nccl_says_end(struct nccl_says *s, const struct nccl_module *nccl)
     nccl->debug_again();
 }
 
-void nccl_says_check(struct nccl_says *s)
+void nccl_log_check(struct nccl_log *s)
 {
     off_t read_so_far = s->fd < 1 ? 0 : lseek(s->fd, 0, SEEK_CUR);
 
     s->chatty = s->fd > 0 && size_of(s->fd) > (uint64_t)read_so_far;
-    nccl_says_close(s);
+    nccl_log_close(s);
 }
 
 /* Adds a word to a list, unless it is there. */
@@ -138,7 +138,7 @@ static bool add(char *list, size_t len, const char *between, const char *word, s
     return true;
 }
 
-static void network(struct nccl_says *s, const char *line);
+static void network(struct nccl_log *s, const char *line);
 
 /* A transport's name, and what follows it. */
 static const struct {
@@ -151,7 +151,7 @@ static const struct {
                   {"P2P", CARRIER_PEER, false},
                   {"SHM", CARRIER_SHARED_MEMORY, false}};
 
-static void note_transport(struct nccl_says *s, const char *via)
+static void note_transport(struct nccl_log *s, const char *via)
 {
     for (size_t i = 0; i < COUNT(transports); i++)
         if (!strncmp(via, transports[i].name, strlen(transports[i].name))) {
@@ -162,7 +162,7 @@ static void note_transport(struct nccl_says *s, const char *via)
 }
 
 /* "[send] via NET/IB/0/GDRDMA", "via P2P/CUMEM", "via SHM/direct/direct": two parts of it. */
-static void wire(struct nccl_says *s, const char *line)
+static void wire(struct nccl_log *s, const char *line)
 {
     const char *via = strstr(line, " via ");
 
@@ -178,7 +178,7 @@ static void wire(struct nccl_says *s, const char *line)
 
 /* "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:...", "NET/Socket : Using
  * [0]eth0:10.0.0.1<0>". */
-static void network(struct nccl_says *s, const char *line)
+static void network(struct nccl_log *s, const char *line)
 {
     const char *using = strstr(line, ": Using [");
     bool ib = strstr(line, "NET/IB") != NULL;
@@ -211,7 +211,7 @@ static void name_of(const char *said, const char *const names[], size_t n_names,
 
 /* "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}"; older: "... -> Algo
  * 1 proto 2 time 34.7". */
-static void choice(struct nccl_says *s, const char *line)
+static void choice(struct nccl_log *s, const char *line)
 {
     const char *algorithm = strstr(line, " -> Algo "), *protocol = strstr(line, " proto "),
                *channels = strstr(line, "channel{Lo..Hi}={");
@@ -232,7 +232,7 @@ static void choice(struct nccl_says *s, const char *line)
         snprintf(s->algorithm, sizeof(s->algorithm), "%s/%s, channels %d-%d", one, two, low, high);
 }
 
-void nccl_says_parse(struct nccl_says *s, char *text)
+void nccl_log_parse(struct nccl_log *s, char *text)
 {
     char *save = NULL;
 

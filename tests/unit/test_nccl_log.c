@@ -15,20 +15,20 @@
 
 #define LINE "node1:4711:4715 [0] NCCL INFO "
 
-static struct nccl_says parse(const char *text)
+static struct nccl_log parse(const char *text)
 {
-    struct nccl_says s = {0};
+    struct nccl_log s = {0};
     char *copy = strdup(text);
 
     assert_non_null(copy);
-    nccl_says_parse(&s, copy);
+    nccl_log_parse(&s, copy);
     free(copy);
     return s;
 }
 
 static void algorithm_by_name(void **state)
 {
-    struct nccl_says s =
+    struct nccl_log s =
         parse(LINE "AllReduce: 1048576 Bytes -> Algo RING proto SIMPLE channel{Lo..Hi}={0..3}\n");
 
     (void)state;
@@ -42,7 +42,7 @@ static void algorithm_by_name(void **state)
 
 static void algorithm_by_number(void **state)
 {
-    struct nccl_says s = parse(LINE "1026048 Bytes -> Algo 1 proto 2 time 34.693867\n");
+    struct nccl_log s = parse(LINE "1026048 Bytes -> Algo 1 proto 2 time 34.693867\n");
 
     (void)state;
     assert_string_equal(s.algorithm, "ring/simple");
@@ -53,7 +53,7 @@ static void algorithm_by_number(void **state)
 /* The table of what it could take, and the call before, are not the call. */
 static void algorithm_of_the_last_call(void **state)
 {
-    struct nccl_says s =
+    struct nccl_log s =
         parse(LINE "   Latency/AlgBw |    Tree/    LL |    Ring/Simple |\n" LINE
                    "AllReduce: 4 Bytes -> Algo TREE proto LL channel{Lo..Hi}={0..0}\n" LINE
                    "AllReduce: 4096 Bytes -> Algo NVLS_TREE proto SIMPLE channel{Lo..Hi}={0..15}");
@@ -65,7 +65,7 @@ static void algorithm_of_the_last_call(void **state)
 
 static void wires(void **state)
 {
-    struct nccl_says s = parse(LINE "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
+    struct nccl_log s = parse(LINE "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
                                     "Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
                                     "Channel 00 : 1[1] -> 2[2] via SHM/direct/direct\n" LINE
                                     "Channel 00/0 : 3[3] -> 0[0] [receive] via NET/IB/0/GDRDMA\n");
@@ -85,7 +85,7 @@ static void wires(void **state)
 
 static void networks(void **state)
 {
-    struct nccl_says s =
+    struct nccl_log s =
         parse(LINE "NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/IB [RO]; OOB eth0:10.0.0.1<0>\n");
 
     (void)state;
@@ -98,7 +98,7 @@ static void networks(void **state)
 
 static void nothing_said(void **state)
 {
-    struct nccl_says s = parse("");
+    struct nccl_log s = parse("");
 
     (void)state;
     assert_false(s.heard);
@@ -113,7 +113,7 @@ static void nothing_said(void **state)
 /* More names than there is room for: whole ones, and no more. */
 static void many_networks(void **state)
 {
-    struct nccl_says s =
+    struct nccl_log s =
         parse(LINE "NET/IB : Using [0]mlx5_00000000000:1/IB [1]mlx5_11111111111:1/IB "
                    "[2]mlx5_22222222222:1/IB [3]mlx5_33333333333:1/IB [4]mlx5_44444444444:1/IB\n");
 
@@ -128,19 +128,19 @@ static void asked(void **state)
     char why[256] = "";
 
     (void)state;
-    assert_int_equal(nccl_says_algorithm("ring", &algorithm, &protocol, why, sizeof(why)), 0);
+    assert_int_equal(nccl_log_algorithm("ring", &algorithm, &protocol, why, sizeof(why)), 0);
     assert_string_equal(algorithm, "Ring");
     assert_null(protocol);
     assert_int_equal(
-        nccl_says_algorithm("nvls-tree/ll128", &algorithm, &protocol, why, sizeof(why)), 0);
+        nccl_log_algorithm("nvls-tree/ll128", &algorithm, &protocol, why, sizeof(why)), 0);
     assert_string_equal(algorithm, "NVLSTree");
     assert_string_equal(protocol, "LL128");
-    assert_int_equal(nccl_says_algorithm("rin", &algorithm, &protocol, why, sizeof(why)),
+    assert_int_equal(nccl_log_algorithm("rin", &algorithm, &protocol, why, sizeof(why)),
                      -EOPNOTSUPP);
     assert_non_null(strstr(why, "'rin'; there are tree, ring"));
-    assert_int_equal(nccl_says_algorithm("ring/", &algorithm, &protocol, why, sizeof(why)),
+    assert_int_equal(nccl_log_algorithm("ring/", &algorithm, &protocol, why, sizeof(why)),
                      -EOPNOTSUPP);
-    assert_int_equal(nccl_says_algorithm("/ll", &algorithm, &protocol, why, sizeof(why)),
+    assert_int_equal(nccl_log_algorithm("/ll", &algorithm, &protocol, why, sizeof(why)),
                      -EOPNOTSUPP);
 }
 

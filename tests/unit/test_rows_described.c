@@ -98,7 +98,7 @@ static int read_text(const char *text, struct bench_rows *rows, json_t **json)
 
     *json = json_loads(text, 0, NULL);
     assert_non_null(*json);
-    return rows_told_read(*json, rows, error, sizeof(error));
+    return rows_described_read(*json, rows, error, sizeof(error));
 }
 
 static void test_what_is_written_is_read(void **state)
@@ -124,7 +124,7 @@ static void test_what_is_written_is_read(void **state)
     assert_int_equal(rows.headlines[0].flags, HEADLINE_GPU);
     assert_int_equal(rows.limits[0].of, LIMIT_PEER_LINK);
     assert_null(rows.plots[0].x);
-    rows_told_release(&rows);
+    rows_described_release(&rows);
     json_decref(json);
 }
 
@@ -158,7 +158,7 @@ static void test_what_is_damaged_is_refused(void **state)
 
 static void test_runs_of_before(void **state)
 {
-    json_t *before = rows_told_before(), *told;
+    json_t *before = rows_described_before(), *told;
     const char *name;
 
     (void)state;
@@ -167,10 +167,10 @@ static void test_runs_of_before(void **state)
         struct bench_rows rows;
         char error[200] = "";
 
-        if (rows_told_read(told, &rows, error, sizeof(error)))
+        if (rows_described_read(told, &rows, error, sizeof(error)))
             fail_msg("%s: %s", name, error);
         assert_non_null(rows.columns[0].name);
-        rows_told_release(&rows);
+        rows_described_release(&rows);
     }
     json_decref(before);
 }
@@ -186,13 +186,13 @@ static void test_columns_of_two_versions(void **state)
         read_text("{\"columns\": [{\"name\": \"x\"}, {\"name\": \"y\", \"outcome\": true}]}", &then,
                   &b),
         0);
-    assert_int_equal(rows_told_add_columns(&now, &then), 0);
+    assert_int_equal(rows_described_add_columns(&now, &then), 0);
     assert_int_equal(now.columns[0].flags, COLUMN_BYTES);
     assert_string_equal(now.columns[1].name, "y");
     assert_int_equal(now.columns[1].flags, COLUMN_OUTCOME);
     assert_null(now.columns[2].name);
-    rows_told_release(&now);
-    rows_told_release(&then);
+    rows_described_release(&now);
+    rows_described_release(&then);
     json_decref(a);
     json_decref(b);
 }
@@ -207,5 +207,5 @@ int main(void)
         cmocka_unit_test(test_columns_of_two_versions),
     };
 
-    return cmocka_run_group_tests_name("rows_told", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("rows_described", tests, NULL, NULL);
 }

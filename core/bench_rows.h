@@ -59,9 +59,9 @@ struct bench_metric {
     const char *units;        /* names of units_table, with blanks between */
     enum bench_better better; /* by the unit: a rate more, a time less */
     const char *unjudged;     /* why compare, check and history pass no verdict; NULL: they do */
-    const char
-        *where; /* of a launch that died before its first row: what it was to measure. NULL: no
-                          launch is for this metric */
+    /* of a launch that died before its first row: what it was to measure. NULL: no launch is for
+     * this metric */
+    const char *where;
 };
 
 enum {
@@ -104,9 +104,9 @@ struct bench_plot {
     const char *x;      /* column of the x axis */
     const char *lines;  /* columns that make lines before others, best first: "op stores" */
     const char *ignore; /* columns that say nothing of their own here: "accumulate" */
-    const char
-        *square; /* columns that are equal where x says all: "m n k" of square products. Cases
-                           in which they differ are listed in plots of their own */
+    /* columns that are equal where x says all: "m n k" of square products. Cases in which they
+     * differ are listed in plots of their own */
+    const char *square;
     const char *undrawn;   /* metrics that are shown elsewhere, or say the same as another */
     const char *elsewhere; /* condition of cases that are drawn elsewhere */
     unsigned flags;
@@ -130,7 +130,8 @@ enum bench_limit_of {
     LIMIT_MACHINE, /* `figures` are keys of limits of the whole machine, whose threads (column
                         `threads`) fill all of its cores */
     LIMIT_GPU,     /* figures of the GPU that the column `address` names */
-    LIMIT_HOST_LINK, /* of the slowest link between the host and the GPUs of `address`, "A" or "A+B" */
+    /* of the slowest link between the host and the GPUs of `address`, "A" or "A+B" */
+    LIMIT_HOST_LINK,
     LIMIT_PEER_LINK, /* of the links between these two; where there are none as LIMIT_HOST_LINK */
 };
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Conditions, as options, benchmarks and the harness write them: texts, so that they travel as data.
+ * Conditions, as options, benchmarks and the harness write them: texts, so that they travel as
+ * data.
  *
  *   A condition is clauses with '|' between them, of which one must hold: "a=1 | b=2".
  *   A clause is terms with blanks between them, all of which must hold; an empty one holds.
  *   A term is NAME=PATTERN,.. (one of the patterns fits the value of the name) or NAME!=PATTERN,..
- *     (none fits). A pattern is one of fnmatch(3), without blanks, commas and '|'; an empty one fits
+ *     (none fits). A pattern is one of fnmatch(3), without blanks, commas and '|'; an empty one
+ *       fits
  *     the empty value alone: "level=" (has none), "level!=" (has one), "rail=,all" (none, or all).
  *     In place of a pattern, @NAME is the value of another name.
  *

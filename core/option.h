@@ -33,8 +33,10 @@ enum opt_type {               /* what lies at `offset` */
 #define OPT_HIDDEN 4u  /* not in --help */
 #define OPT_SPLITS 8u  /* one value may stand for several: a point's rows differ in this column */
 #define OPT_SWEEP  16u /* is meant for those points that it says something of */
-#define OPT_PLACE  64u /* its value is a place: "host", "cuda:0"; a point is on a GPU where one is */
-#define OPT_KEPT   32u /* its default is a race, the column of its name the winner: a run keeps it */
+/* its value is a place: "host", "cuda:0"; a point is on a GPU where one is */
+#define OPT_PLACE 64u
+/* its default is a race, the column of its name the winner: a run keeps it */
+#define OPT_KEPT 32u
 
 #define OPT_LIST_MAX 65536 /* values of one option */
 

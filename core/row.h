@@ -32,8 +32,8 @@ struct row {
     uint64_t samples, discarded, inner_repeat;
     const char *stop; /* converged | time | samples | interrupted */
     double width_wanted;
-    const char *
-        noise; /* one of row_noises; NULL: the interval is as narrow as asked, or there are no samples */
+    /* one of row_noises; NULL: the interval is as narrow as asked, or there are no samples */
+    const char *noise;
     struct levels levels;
     double level_changes;
     double limit;
@@ -164,7 +164,8 @@ enum limit_kind {
     LIMIT_DATASHEET, /* "datasheet": the vendor or a standard does */
     LIMIT_MEASURED,  /* "measured": what no program exceeds, by other loops than the row's own */
     LIMIT_REFERENCE, /* "reference": the same work on the same machine; no verdict depends on it */
-    LIMIT_OUTDATED, /* "outdated": measured in a way that was corrected since; no verdict depends on it */
+    /* "outdated": measured in a way that was corrected since; no verdict depends on it */
+    LIMIT_OUTDATED,
 };
 extern const char *const limit_kinds[]; /* by that number; ends with NULL */
 enum limit_kind limit_kind_of(const char *word);
@@ -200,10 +201,10 @@ struct limit_parts {
      * run: the same ceiling. "": the limit has no such part, or its place cannot be told. */
     char place[2][CEILING_PLACE];
     double rate[2]; /* in the row's unit */
-    double
-        share; /* of the row's value: what goes by the first path, 0 to 1; the rest goes by the second */
-    double
-        fill; /* what the first carries besides, in the same measure, if the second is not faster */
+    /* of the row's value: what goes by the first path, 0 to 1; the rest goes by the second */
+    double share;
+    /* what the first carries besides, in the same measure, if the second is not faster */
+    double fill;
 };
 
 /* No row can be faster than its work on either path:

@@ -11,8 +11,9 @@
 #include "core/levels.h"
 #include "core/stats.h"
 
-#define STEADY_CHANGE     0.01
-#define INNER_GROWTH      16 /* one step of calibration at most: a first, cold operation may mislead */
+#define STEADY_CHANGE 0.01
+/* one step of calibration at most: a first, cold operation may mislead */
+#define INNER_GROWTH      16
 #define CALIBRATION_STEPS 40
 #define CHECK_EVERY_SHARE                                                                          \
     8 /* the interval is looked at again when an eighth more samples are there */

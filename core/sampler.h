@@ -40,7 +40,8 @@ enum sampler_doubt {
     SAMPLER_SURE,      /* it has */
     SAMPLER_WIDE,      /* its interval is wider than asked, or there is none */
     SAMPLER_DEPENDENT, /* its samples are worth fewer than STATS_INDEPENDENT_MIN independent ones */
-    SAMPLER_FEW_CHANGES, /* they fall on two levels, with fewer than that many changes between them */
+    /* they fall on two levels, with fewer than that many changes between them */
+    SAMPLER_FEW_CHANGES,
 };
 
 struct samples {

@@ -42,8 +42,8 @@ void child_result_release(struct child_result *result);
 /* Calls fn for each folder of $PATH (or of the system's default) until it returns non-zero. Returns
  * that, or 0. Empty folders are skipped. */
 int path_folders(int (*fn)(const char *folder, void *arg), void *arg);
-/* The program that a shell would start: an executable file in a folder of $PATH, or at that place if
- * the name has a '/'. An absolute path that the caller frees, or NULL. */
+/* The program that a shell would start: an executable file in a folder of $PATH, or at that
+ * place if the name has a '/'. An absolute path that the caller frees, or NULL. */
 char *path_program(const char *name);
 
 /* For `cancel`: SIGINT, SIGTERM and SIGHUP set it from now on; 0 until then. It lives as long as

@@ -52,12 +52,11 @@ int session_begin(struct session *s, const struct collective_point *p, const uns
 
 struct session_run {
     uint64_t operations; /* each is all of the calls */
-    uint64_t
-        gap_ns; /* before each of them it sleeps so long, then all meet at a barrier; not in ns */
-    uint64_t
-        /* non-blocking: while each is on its way this thread multiplies matrices, as much as
-         * takes so long alone; 0: blocking */
-        overlap_ns;
+    /* before each of them it sleeps so long, then all meet at a barrier; not in ns */
+    uint64_t gap_ns;
+    /* non-blocking: while each is on its way this thread multiplies matrices, as much as takes so
+     * long alone; 0: blocking */
+    uint64_t overlap_ns;
 };
 /* A barrier, then so many operations, by all members. Each member's times, in the order of members;
  * valid until the next call. *slowest: the largest ns. */
@@ -95,11 +94,11 @@ struct session_node { /* of the members' */
     char host[WORLD_NAME_MAX];
     struct path_proof proof;
     struct collective_wire wire;
-    double line_out_bytes,
-        line_in_bytes; /* to and from other nodes since the mark, where known exactly; NAN */
-    double busy_cores,
-        softirq_cores; /* of its machine since the mark, less what it spends when idle; NAN: not known. Machines are
-                                         told at their first node alone */
+    /* to and from other nodes since the mark, where known exactly; NAN */
+    double line_out_bytes, line_in_bytes;
+    /* of its machine since the mark, less what it spends when idle; NAN: not known. Only the first
+     * node of a machine has them */
+    double busy_cores, softirq_cores;
 };
 unsigned session_nodes(const struct session *s, const struct session_node **nodes);
 double session_seconds(const struct session *s); /* from mark to end */
@@ -122,30 +121,30 @@ int addresses_add(struct address_list *l, unsigned member, const void *address, 
  * each member; then none is. */
 int addresses_take(struct address_list *l, const void *frame, size_t len, unsigned members);
 /* The next one from *at on, which begins at 0. */
-bool addresses_next(const struct address_list *l, size_t *at, unsigned *member, const uint8_t **address,
-                size_t *len);
+bool addresses_next(const struct address_list *l, size_t *at, unsigned *member,
+                    const uint8_t **address, size_t *len);
 /* In frames of whole addresses. */
 int addresses_send(struct channel *c, uint16_t type, const struct address_list *l);
 void addresses_free(struct address_list *l); /* leaves an empty list */
 
 enum collective_request {
     COLLECTIVE_ASK_HELLO = 1, /* struct collective_hello; the same comes back, filled in */
-    COLLECTIVE_ASK_OPEN,    /* struct collective_order, its members, then frames of calls; frames of
+    COLLECTIVE_ASK_OPEN,  /* struct collective_order, its members, then frames of calls; frames of
                                addresses come back, then uint32_t: how many */
-    COLLECTIVE_ASK_CALLS,   /* struct collective_call[]; no reply */
-    COLLECTIVE_ASK_ADDRESSES,   /* session.h; no reply */
-    COLLECTIVE_ASK_JOIN,    /* uint32_t: how many addresses came; - */
-    COLLECTIVE_ASK_RUN,     /* struct session_run; struct collective_times */
-    COLLECTIVE_ASK_OVERLAP, /* uint64_t, ns; uint64_t, ns */
-    COLLECTIVE_ASK_MARK,    /* -; - */
-    COLLECTIVE_ASK_TELL,    /* -; struct collective_account */
-    COLLECTIVE_ASK_CHECK,   /* -; - */
-    COLLECTIVE_ASK_PROVE,   /* struct collective_claims; struct collective_proof */
-    COLLECTIVE_ASK_CLOSE,   /* -; - : the point is over, however far it came */
-    COLLECTIVE_ASK_BYE,     /* the session is over; no reply */
-    COLLECTIVE_ASK_ECHO,    /* uint32_t; struct collective_echo, at any time */
-    COLLECTIVE_ASK_GIVE_UP, /* no reply of its own */
-    COLLECTIVE_ASK_LINKS,   /* -; - : -EHOSTUNREACH where a link of it is dead */
+    COLLECTIVE_ASK_CALLS, /* struct collective_call[]; no reply */
+    COLLECTIVE_ASK_ADDRESSES, /* session.h; no reply */
+    COLLECTIVE_ASK_JOIN,      /* uint32_t: how many addresses came; - */
+    COLLECTIVE_ASK_RUN,       /* struct session_run; struct collective_times */
+    COLLECTIVE_ASK_OVERLAP,   /* uint64_t, ns; uint64_t, ns */
+    COLLECTIVE_ASK_MARK,      /* -; - */
+    COLLECTIVE_ASK_TELL,      /* -; struct collective_account */
+    COLLECTIVE_ASK_CHECK,     /* -; - */
+    COLLECTIVE_ASK_PROVE,     /* struct collective_claims; struct collective_proof */
+    COLLECTIVE_ASK_CLOSE,     /* -; - : the point is over, however far it came */
+    COLLECTIVE_ASK_BYE,       /* the session is over; no reply */
+    COLLECTIVE_ASK_ECHO,      /* uint32_t; struct collective_echo, at any time */
+    COLLECTIVE_ASK_GIVE_UP,   /* no reply of its own */
+    COLLECTIVE_ASK_LINKS,     /* -; - : -EHOSTUNREACH where a link of it is dead */
     COLLECTIVE_REQUESTS
 };
 #define COLLECTIVE_REPLY      0x8000u

@@ -53,8 +53,8 @@ struct session {
     uint64_t operations, runs; /* since the mark; a run has some operations */
     double seconds;
     uint32_t serial; /* of the point */
-    char
-        stuck[COLLECTIVE_ERROR_BYTES]; /* of this rank's own part, which was left; "": it was not */
+    /* of this rank's own part, which was left; "": it was not */
+    char stuck[COLLECTIVE_ERROR_BYTES];
     char loss[COLLECTIVE_ERROR_BYTES]; /* the first rank that was lost */
     char error[SESSION_ERROR_BYTES];
     char in[CHANNEL_FRAME_MAX];

@@ -293,9 +293,9 @@ int gemm_seek(const struct gemm_where *where, struct gemm_run *run, uint64_t bud
  * The value of OPENBLAS_CORETYPE that fits `f` better than the kernel set `current` (what
  * openblas_get_corename() says), or NULL if none is known to.
  *
- * A build for many CPUs (DYNAMIC_ARCH) chooses a kernel set by the CPU's family and model. A CPU that
- * is newer than the library gets a set that may use half of its vector width. A set that the table
- * does not know, one of a newer release, is never called worse.
+ * A build for many CPUs (DYNAMIC_ARCH) chooses a kernel set by the CPU's family and model. A CPU
+ * that is newer than the library gets a set that may use half of its vector width. A set that the
+ * table does not know, one of a newer release, is never called worse.
  */
 const char *openblas_better_core(const struct cpu_features *f, const char *current);
 

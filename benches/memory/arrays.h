@@ -20,8 +20,8 @@ struct arrays_config {
     const struct topo *topo;
     enum kernel_op op;
     enum kernel_type type;
-    uint64_t
-        bytes; /* of all arrays of all threads together, at most; rounded down to whole blocks */
+    /* of all arrays of all threads together, at most; rounded down to whole blocks */
+    uint64_t bytes;
     enum host_pages memory;
     int node; /* -1: where the thread runs that touches it */
     bool nt;  /* the operation's stores go round the caches: the ceiling's do, too */
@@ -91,8 +91,8 @@ struct arrays_ceiling arrays_ceiling_best(const struct arrays_ceiling *a,
                                           const struct arrays_ceiling *b);
 
 /*
- * The bound in GB/s for an operation of r arrays read and w written: all reads at the read ceiling R
- * and all stores at the write ceiling W, both at the same time.
+ * The bound in GB/s for an operation of r arrays read and w written: all reads at the read ceiling
+ * R and all stores at the write ceiling W, both at the same time.
  *     (r + w) / max((r + f) / R, w / W)
  * fills: a line is read before a regular store fills it, so that f = w. If stores alone are faster
  * than loads alone, the hardware leaves some of these reads out: only f = w R / W of them are sure.

@@ -345,8 +345,8 @@ static int time_passes(void *arg, const struct gpu_shape *shape, uint64_t *ns)
     return err ? err : gpu_variant_run(m, &v, m->tune_passes, ns);
 }
 
-/* Where all passes are inside a launch (see memory_work.h), and for reads, which add up into one word
- * at the end of each block: with more blocks that would be what is timed. */
+/* Where all passes are inside a launch (see memory_work.h), and for reads, which add up into one
+ * word at the end of each block: with more blocks that would be what is timed. */
 static bool must_be_resident(const struct gpu_passes *m)
 {
     return m->inside || !kernel_stores((enum kernel_op)m->params->op);

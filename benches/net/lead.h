@@ -130,8 +130,8 @@ void net_report_make(struct net_end *e, struct net_report *report);
 /* Serves one leader until it says goodbye: a channel_child_fn. 0, 1, or -EHOSTUNREACH: it fell
  * silent. `arg`: struct net_service. */
 struct net_service {
-    const struct net_local
-        *own; /* this end's command line; fields that are unset are the leader's to say */
+    /* this end's command line; fields that are unset are the leader's to say */
+    const struct net_local *own;
 };
 int net_serve(struct channel *c, void *arg);
 

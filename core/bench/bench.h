@@ -62,15 +62,15 @@ struct series {
 struct bench {
     const char *name; /* "memory"; the binary is plumb-memory */
     const char *help; /* one line */
-    const char
-        *about; /* a paragraph under --help: what is timed, how bytes or operations are counted */
+    /* a paragraph under --help: what is timed, how bytes or operations are counted */
+    const char *about;
     const char *arguments; /* that are no options, for the usage line: "[HOST]"; NULL: none */
     const char *needs;     /* "", or what it cannot do without: "peer", "gpu", "network" */
 
-    const struct opt
-        *options; /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one
-                           says nothing of has an empty column, is measured once for all of its
-                           values, and refuses the only one given: option.h */
+    /* its own; OPT_COLUMN ones are columns, OPT_LIST ones may be swept; what one says nothing of
+     * has an empty column, is measured once for all of its values, and refuses the only one
+     * given: option.h */
+    const struct opt *options;
     size_t params_size; /* of the struct that the options' offsets refer to */
     const struct bench_rows
         *rows;          /* what is said of its rows, further columns among them; NULL: nothing */
@@ -159,8 +159,8 @@ struct point {
     struct topo *topo_loaded; /* use point_topo() */
     struct gpus *gpus_loaded; /* use point_gpus() */
     struct gpu_watch *watch;  /* the GPUs of this point; NULL: there was none yet */
-    struct gpu_elsewhere
-        *elsewhere; /* GPUs that other processes of this point watched, said by check; NULL: none */
+    /* GPUs that other processes of this point watched, said by check; NULL: none */
+    struct gpu_elsewhere *elsewhere;
     char watch_of[40]; /* whose GPUs `watch` has, where there are others': "rank 0: "; else "" */
     const volatile int *cancel; /* set: the program is to end; NULL: never */
 };

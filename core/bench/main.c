@@ -144,15 +144,17 @@ static void json_out_flag(struct json_out *j, const char *key, bool value)
 /* ---- What a benchmark says of itself ---- */
 
 /*
- * What a benchmark answers to --describe: one JSON object, from which the harness knows all that it knows of it.
+ * What a benchmark answers to --describe: one JSON object, from which the harness knows all that it
+ * knows of it.
  *
  *   bench, help, needs, origin   as in struct bench
- *   backends   a list of {name, state (present, absent, down), version, what, why, address, origin (simulated)}:
- *              core/backend.h; what is not known is not there
- *   options    a list of {name, owner (own, all), letter, type, list, column, kept, default (a list), min, max, choices,
- *              help, when, scope}; what an option has not is not there
- *   rows       {stage, columns, metrics, headlines, contrasts, plots, pipes, limits}: core/bench_rows.h. Its columns are
- *              all columns of parameters, in the order of the rows
+ *   backends   a list of {name, state (present, absent, down), version, what, why, address, origin
+ *              (simulated)}: core/backend.h; what is not known is not there
+ *   options    a list of {name, owner (own, all), letter, type, list, column, kept, default (a
+ *              list), min, max, choices, help, when, scope}; what an option has not is not there
+ *   rows       {stage, columns, metrics, headlines, contrasts, plots, pipes, limits}:
+ *              core/bench_rows.h. Its columns are all columns of parameters, in the order of the
+ *              rows
  */
 
 static void say_backend(void *arg, const struct backend *b)

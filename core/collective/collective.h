@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a group reduces: the contract between what is measured the same of every backend (benches/allreduce: the session, the rows) and
- * the backends, each a const table of operations.
+ * How a group reduces: the contract between what is measured the same of every backend
+ * (benches/allreduce: the session, the rows) and the backends, each a const table of operations.
  *
- * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of the communicator; rank 0 of the world is
- * always member 0.
+ * Members. The n ranks of a world that take part in a point, numbered 0 to n - 1 in the order of
+ * the communicator; rank 0 of the world is always member 0.
  *
  * Sizes, as nccl-tests has them. `count` elements are the vector; blocks are count / n of them:
  *
@@ -16,15 +16,17 @@
  *   all-to-all      count            count, block m from m       (n - 1) / n
  *   send-receive    count            count, from the one before  1
  *
- *   algbw = bytes of the vector / time; busbw = algbw x that factor: what each wire carries when no wire carries anything twice
+ *   algbw = bytes of the vector / time; busbw = algbw x that factor: what each wire carries when
+ *     no wire carries anything twice
  *   (nccl-tests, doc/PERFORMANCE.md). Time is the slowest member's.
  *
- * In place: input and result are one buffer; reduce-scatter's result is block m of it, all-gather's input, too. all-to-all and send-receive
- * are not in place.
+ * In place: input and result are one buffer; reduce-scatter's result is block m of it, all-gather's
+ * input, too. all-to-all and send-receive are not in place.
  *
  * The life of a point, in every member at the same time:
  *
- *   open -> addresses, exchanged by the session -> join -> barrier and run, many times -> tell -> close
+ *   open -> addresses, exchanged by the session -> join -> barrier and run, many times -> tell ->
+ *     close
  */
 #ifndef PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
 #define PLUMB_CORE_COLLECTIVE_COLLECTIVE_H
@@ -133,8 +135,8 @@ struct collective_times {
     uint64_t ns;         /* from after the barrier to the end of the last one, gaps left out */
     uint64_t waited_ns;  /* of it, with nothing to do but wait for others' data; 0: not known */
     uint64_t blocked_ns; /* of it, with data to send that the link did not take; 0: not known */
-    uint64_t
-        slack_ns; /* how long the barrier before it took this member: who waits there was early */
+    /* how long the barrier before it took this member: who waits there was early */
+    uint64_t slack_ns;
     uint64_t cpu_ns;     /* around the operations: of the thread, or of the process of a library */
     uint64_t reading_ns; /* of that, what the readings cost: as many around nothing, beside them */
     /* From before the first operation to after the last one, with all that parts them: the same CPU
@@ -214,7 +216,8 @@ struct collective_ops {
     void (*close)(struct collective *c); /* undoes open, also one that failed half-way */
 };
 
-/* Every backend: its symbol and its name, in the order of --help. A new one is a file and a line. */
+/* Every backend: its symbol and its name, in the order of --help. A new one is a file and a
+ * line. */
 #define COLLECTIVE_BACKENDS(X)                                                                     \
     X(ring, "ring")                                                                                \
     X(halving, "halving")                                                                          \

@@ -11,20 +11,26 @@
 #include "core/wire/fabric.h"
 
 /*
- * What one member does in one operation of ours: a list of actions. Pure: no clock, no transport, no memory of the operation; what
- * engine.h runs over a fabric can be run over nothing at all by a test.
+ * What one member does in one operation of ours: a list of actions. Pure: no clock, no transport,
+ * no memory of the operation; what engine.h runs over a fabric can be run over nothing at all by a
+ * test.
  *
- * Actions on one link (the same peer, the same way) happen in the order of the list, and the peer's list has their counterparts in the same order with the same
- * counts. Beyond that order comes from data alone: an action begins when what it reads has been written by those before it in the list, and
- * what it writes has been read by those before it. Everything else may go on at the same time.
+ * Actions on one link (the same peer, the same way) happen in the order of the list, and the peer's
+ * list has their counterparts in the same order with the same counts. Beyond that order comes from
+ * data alone: an action begins when what it reads has been written by those before it in the list,
+ * and what it writes has been read by those before it. Everything else may go on at the same time.
  *
  * Algorithms, n members, S bytes, a + S b a message:
  *
- *   ring      reduce-scatter then all-gather around the ring: 2 (n-1) a + 2 (n-1)/n S b, on any n (Patarasuk and Yuan, 2009)
- *   halving   reduce-scatter by recursive halving, all-gather by recursive doubling: 2 log2(n) a + 2 (n-1)/n S b (Rabenseifner, 2004); n that is no
- *             power of two: the members beyond it hand their vector to a partner first, and get the result at the end
- *   doubling  whole vectors exchanged by recursive doubling: log2(n) (a + S b): for small ones; has no reduce-scatter
- *   broadcast: a chain (ring), a binomial tree (halving, doubling); all-to-all: n - 1 exchanges, with m + k and m - k in step k; send-receive: one
+ *   ring      reduce-scatter then all-gather around the ring: 2 (n-1) a + 2 (n-1)/n S b, on any n
+ *             (Patarasuk and Yuan, 2009)
+ *   halving   reduce-scatter by recursive halving, all-gather by recursive doubling: 2 log2(n) a +
+ *             2 (n-1)/n S b (Rabenseifner, 2004); n that is no power of two: the members beyond it
+ *             hand their vector to a partner first, and get the result at the end
+ *   doubling  whole vectors exchanged by recursive doubling: log2(n) (a + S b): for small ones; has
+ *             no reduce-scatter
+ *   broadcast: a chain (ring), a binomial tree (halving, doubling); all-to-all: n - 1 exchanges,
+ *     with m + k and m - k in step k; send-receive: one
  */
 
 enum schedule_algorithm { SCHEDULE_RING, SCHEDULE_HALVING, SCHEDULE_DOUBLING };

@@ -53,8 +53,8 @@ struct library_gpu {
     void *word;           /* of library_gpu_take(), where a backend wants one; else NULL */
     bool left;            /* a thread of this process is in the library for good */
     bool broken;          /* what is in the stream cannot be waited for any more */
-    library_look_fn
-        *failed; /* has the library, or has it not (0, -EAGAIN)? NULL: it tells nothing */
+    /* has the library, or has it not (0, -EAGAIN)? NULL: it tells nothing */
+    library_look_fn *failed;
 };
 
 /* All that return int: 0, or -errno with c->error. */

@@ -265,8 +265,8 @@ static int nccl_open(struct collective *c)
     return err ? err : library_gpu_buffers(c, &s->gpu);
 }
 
-/* NCCL's id goes from member 0 to the others, before all else in its address, where others have zeros;
- * which GPU each has, to member 0 and to all on its node. */
+/* NCCL's id goes from member 0 to the others, before all else in its address, where others have
+ * zeros; which GPU each has, to member 0 and to all on its node. */
 static int nccl_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
     unsigned own = world_member(c->world, c->members[c->me])->node;

@@ -69,8 +69,8 @@ struct nccl_module {
  * NCCL_DEBUG, that is left as it is and nothing is read. */
 
 struct nccl_log {
-    char algorithm
-        [64]; /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
+    /* "ring/simple, channels 0-3"; "": it did not say (the communicator's first member does) */
+    char algorithm[64];
     char wires[64];    /* "NET/IB and P2P/CUMEM"; "": nothing was connected */
     unsigned carriers; /* the kinds of path that these are: row.h */
     bool network;      /* one of them is a network */

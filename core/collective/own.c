@@ -428,8 +428,9 @@ static void own_close(struct collective *c)
 /* clang-format off */
 #define OWN_HOOKS                                                                                  \
     .own = true, .supports = own_supports, .open = own_open, .peers = own_peers,                   \
-    .address = own_address, .join = own_join, .barrier = own_barrier, .run = own_run,                    \
-    .start = own_start, .test = own_test, .unheard = own_unheard, .tell = own_tell, .close = own_close
+    .address = own_address, .join = own_join, .barrier = own_barrier, .run = own_run,              \
+    .start = own_start, .test = own_test, .unheard = own_unheard, .tell = own_tell,                \
+    .close = own_close
 /* clang-format on */
 
 const struct collective_ops collective_ring = {

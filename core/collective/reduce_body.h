@@ -7,7 +7,8 @@
  *   R_PRESENT   expression: this CPU has it
  *   R_TARGET    attribute of every function, or nothing
  *   R_BYTES     bytes of a vector
- *   R_F16       defined: the file has r_f16_sum() and r_f16_max() of its own, of half a vector of bytes; left out: by integers
+ *   R_F16       defined: the file has r_f16_sum() and r_f16_max() of its own, of half a vector of
+ *               bytes; left out: by integers
  *
  * The compiler's own vectors, since what is told to it is the width and nothing else.
  */

@@ -69,8 +69,8 @@ struct channel_ops {
 
 struct channel_base {
     const struct channel_ops *ops;
-    char
-        peer[160]; /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
+    /* for messages: "node1 (10.77.0.2 port 18515)", "the other process (pid 123)" */
+    char peer[160];
     char error[CHANNEL_ERROR_BYTES]; /* of the call that failed last */
 };
 

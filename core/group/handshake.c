@@ -24,7 +24,8 @@ enum status { STATUS_WELCOME = 1, STATUS_BUSY, STATUS_REFUSED };
 
 /* HELLO:  header, role u8, 3 zeros, protocol u32, version[32], nonce[32]
  * PROOF:  header, name[64], HMAC
- * ANSWER: header, status u32, 0 u32, name[64], HMAC                        header: magic, format u8, kind u8, size u16 */
+ * ANSWER: header, status u32, 0 u32, name[64], HMAC
+ * header: magic, format u8, kind u8, size u16 */
 enum {
     AT_ROLE = 8,
     AT_PROTOCOL = 12,

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A world: processes numbered from 0, on one machine or on many, that act together. Rank 0 leads: it has a channel
- * (channel.h) to each of the others, for control, and they have one to it. What is measured goes another way:
- * transport/fabric.h.
+ * A world: processes numbered from 0, on one machine or on many, that act together. Rank 0 leads:
+ * it has a channel (channel.h) to each of the others, for control, and they have one to it. What is
+ * measured goes another way: transport/fabric.h.
  *
  *   world_fork    children of this process, on this machine
- *   world_gather  rank 0 listens until all have come; world_join: the others connect, each knowing its number. Each proves that it
- *                 knows the secret before anything else (meet.h)
+ *   world_gather  rank 0 listens until all have come; world_join: the others connect, each knowing
+ *                 its number. Each proves that it knows the secret before anything else (meet.h)
  *   world_mpi     what mpirun or srun started together
  *
- * All of them know the whole world when these return. A rank that does not come, dies, hangs or is cut off ends a wait with an error
- * that names it: "rank 3 (node2)". Errors: 0 or -errno with `error`, a sentence for people. One thread uses a world at a time.
+ * All of them know the whole world when these return. A rank that does not come, dies, hangs or is
+ * cut off ends a wait with an error that names it: "rank 3 (node2)". Errors: 0 or -errno with
+ * `error`, a sentence for people. One thread uses a world at a time.
  */
 #ifndef PLUMB_CORE_GROUP_WORLD_H
 #define PLUMB_CORE_GROUP_WORLD_H
@@ -36,8 +37,8 @@ struct world_member {
     int32_t pid;    /* in its own pid namespace */
     uint32_t node;  /* from 0, by first appearance: ranks of one machine, host name and network */
     uint32_t local; /* its number among those of its node */
-    uint32_t
-        seat; /* its number among those of its machine, whatever they call themselves: for CPUs */
+    /* its number among those of its machine, whatever they call themselves: for CPUs */
+    uint32_t seat;
     uint32_t seats; /* how many those are */
     uint32_t build; /* reserved */
 };

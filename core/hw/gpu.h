@@ -251,7 +251,8 @@ enum gpu_gemm_compute {
     GPU_GEMM_F32,     /* f32 multiplied and summed as f32 */
     GPU_GEMM_TF32,    /* f32 rounded to 10 bits of fraction, summed in f32 */
     GPU_GEMM_F32_SUM, /* narrower types, summed in f32 */
-    GPU_GEMM_F32_FAST, /* 8-bit floating types: partial sums kept with fewer bits, as frameworks do */
+    /* 8-bit floating types: partial sums kept with fewer bits, as frameworks do */
+    GPU_GEMM_F32_FAST,
     GPU_GEMM_F16_SUM, /* f16 summed in f16 */
     GPU_GEMM_S32_SUM,
 };

@@ -48,8 +48,8 @@ struct kernel_args {
     size_t bytes; /* of each array; a multiple of KERNEL_BLOCK */
     uint64_t passes;
     double scalar;
-    uint64_t
-        sum; /* out, of KERNEL_READ: all 64-bit words of a, added up modulo 2^64, passes times */
+    /* out, of KERNEL_READ: all 64-bit words of a, added up modulo 2^64, passes times */
+    uint64_t sum;
 };
 
 typedef void kernel_fn(struct kernel_args *args);

@@ -4,11 +4,13 @@
  *
  * What the CPUs did: the whole machine's from /proc/stat, a thread's own from its CPU clock.
  *
- *   busy = user + nice + system + irq + softirq      over all CPUs; user and nice hold what guests of this machine used
+ *   busy = user + nice + system + irq + softirq      over all CPUs; user and nice hold what
+ *     guests of this machine used
  *
- * idle, iowait and steal are not busy: steal is time that the machine wanted and did not get, told apart. The kernel counts
- * in ticks of USER_HZ (10 ms on most), one count a CPU: a difference is good to a tick for each CPU, cpu_tick_ns() x
- * CPUs, so measure for seconds: cpu_ticks_tell(). On kernels without precise accounting of interrupts softirq is a sample of the timer's ticks. In
+ * idle, iowait and steal are not busy: steal is time that the machine wanted and did not get, told
+ * apart. The kernel counts in ticks of USER_HZ (10 ms on most), one count a CPU: a difference is
+ * good to a tick for each CPU, cpu_tick_ns() x CPUs, so measure for seconds: cpu_ticks_tell(). On
+ * kernels without precise accounting of interrupts softirq is a sample of the timer's ticks. In
  * some containers /proc/stat is the container's own, not the machine's.
  */
 #ifndef PLUMB_CORE_HW_MACHINE_H

@@ -39,8 +39,8 @@ struct net_pcie {
  * what it knows); the engine adds what the system says (nic.h). */
 struct net_rail {
     char name[64]; /* of the interface or RDMA device and port: "eth0", "mlx5_0:1", "lo"; "shm" */
-    char
-        kind[32]; /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
+    /* the protocol, then what the device is: "tcp", "shm", "roce v2, rxe", "iwarp" */
+    char kind[32];
     char text[160];         /* for people: "GID 3 (RoCE v2, IPv4), MTU 4096"; "cubic, MSS 1448" */
     int node;               /* NUMA node of the device; -1: none or not known */
     uint32_t mtu_bytes;     /* TCP, iWARP: of the interface; RDMA: of the path */
@@ -79,8 +79,8 @@ struct nic_port {
     unsigned port;
     char driver[64];  /* "mlx5_core", "vmw_pvrdma", "efa", "rxe", "siw"; "" not told */
     char address[24]; /* of the PCI function; "" in software */
-    char
-        interface[NIC_NAME]; /* that it goes with (RoCE, iWARP, IPoIB); "" none or in another namespace */
+    /* that it goes with (RoCE, iWARP, IPoIB); "" none or in another namespace */
+    char interface[NIC_NAME];
     char link_layer[24]; /* "Ethernet", "InfiniBand", "Unspecified" */
     bool software, iwarp, vf;
     bool vlan;    /* of its interface; RoCE's GIDs may each be of another one: nic_has_tag() */
@@ -163,29 +163,37 @@ int nic_fill_at(const char *root, struct net_rail *r, const char *interface);
 struct net_pcie nic_pcie(const char *root, const char *folder, const char *driver);
 
 /*
- * What a line's rate leaves to the payload: exact framing, from the standards. All functions are pure.
+ * What a line's rate leaves to the payload: exact framing, from the standards. All functions are
+ * pure.
  *
  * Ethernet (IEEE 802.3, clauses 3 and 4): a frame takes on the wire
  *
- *   preamble and delimiter 8 + header 14 [+ 802.1Q tag 4] + content, at least 46 + checksum 4 + gap 12  = content + 38
+ *   preamble and delimiter 8 + header 14 [+ 802.1Q tag 4] + content, at least 46 + checksum 4 +
+ *     gap 12  = content + 38
  *
- * TCP (RFC 791, 8200, 9293, 7323): content = IPv4 20 or IPv6 40 + TCP 20 + options (12 with timestamps, Linux's default) + payload.
+ * TCP (RFC 791, 8200, 9293, 7323): content = IPv4 20 or IPv6 40 + TCP 20 + options (12 with
+ * timestamps, Linux's default) + payload.
  *
- * RDMA of `message` bytes at path MTU `mtu` (InfiniBand Architecture Specification, volume 1, chapters 5, 7 and 9; annexes A16, A17):
+ * RDMA of `message` bytes at path MTU `mtu` (InfiniBand Architecture Specification, volume 1,
+ * chapters 5, 7 and 9; annexes A16, A17):
  *
  *   packets = max(1, ceil(message / mtu)), each with
  *     RoCE v1      Ethernet 38 + GRH 40 + BTH 12 + ICRC 4                 = 94
  *     RoCE v2      Ethernet 38 + IPv4 20 (IPv6 40) + UDP 8 + BTH 12 + ICRC 4 = 82 (102)
  *     InfiniBand   LRH 8 [+ GRH 40] + BTH 12 + ICRC 4 + VCRC 2            = 26 (66)
- *   and in a message: padding to 4 bytes; a write's RETH 16 in its first packet; immediate data 4 in the last;
+ *   and in a message: padding to 4 bytes; a write's RETH 16 in its first packet; immediate data 4
+ *     in the last;
  *     a read's answer AETH 4 in its first and in its last packet (once where that is the same one)
  *
- * iWARP (RFC 5040, 5041, 5044; no markers, as all implementations in use choose): over TCP, one FPDU a segment,
+ * iWARP (RFC 5040, 5041, 5044; no markers, as all implementations in use choose): over TCP, one
+ * FPDU a segment,
  *
- *   FPDU = length 2 + DDP and RDMAP header (14 tagged: writes and reads; 18 untagged: sends) + payload + padding to 4 + CRC 4
+ *   FPDU = length 2 + DDP and RDMAP header (14 tagged: writes and reads; 18 untagged: sends) +
+ *     payload + padding to 4 + CRC 4
  *
- * Left out, as they cannot be known or take the other direction, so that a limit errs upwards: acknowledgements of the other direction's data,
- * the requests of reads, congestion notification, credits, pause frames, FEC (data rates are after it).
+ * Left out, as they cannot be known or take the other direction, so that a limit errs upwards:
+ * acknowledgements of the other direction's data, the requests of reads, congestion notification,
+ * credits, pause frames, FEC (data rates are after it).
  */
 
 struct framing_tcp {
@@ -193,8 +201,9 @@ struct framing_tcp {
     unsigned options; /* bytes of TCP options in each segment */
     unsigned payload; /* of a full segment, where it is less than fits the MTU; 0: what fits */
     bool ipv6, vlan;
-    bool
-        shaped; /* against a rate that Linux counts (tbf, htb): headers and content, no preamble, checksum and gap */
+    /* against a rate that Linux counts (tbf, htb): headers and content, no preamble, checksum
+     * and gap */
+    bool shaped;
 };
 
 #define FRAMING_TCP_TIMESTAMPS 12 /* bytes of the options that Linux sends */
@@ -229,13 +238,15 @@ double framing_rdma_fraction(enum framing_rdma_kind kind, enum net_verb verb, ui
 double framing_iwarp_fraction(const struct framing_tcp *f, enum net_verb verb, uint64_t message);
 
 /*
- * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 6.0; Intel AN 708, "Understanding PCI Express
- * Throughput"; the same as limits_pcie() of harness/limits):
+ * PCI Express, payload in one direction, Gb/s (PCI Express Base Specification 1.1 to 6.0; Intel AN
+ * 708, "Understanding PCI Express Throughput"; the same as limits_pcie() of harness/limits):
  *
- *   width x GT/s x 8/10 (up to 5 GT/s), 128/130 (up to 32) or 236/256 (64, flits)  x  payload / (payload + 20)
+ *   width x GT/s x 8/10 (up to 5 GT/s), 128/130 (up to 32) or 236/256 (64, flits)  x  payload /
+ *     (payload + 20)
  *
- * 20: the shortest header 12, framing, sequence number and link CRC 8 (none in flits). Payload 0, not known: none taken off. What the
- * card's descriptors and the packets' own headers take is not either. 0 where there is no link, or of a speed that is not known.
+ * 20: the shortest header 12, framing, sequence number and link CRC 8 (none in flits). Payload 0,
+ * not known: none taken off. What the card's descriptors and the packets' own headers take is not
+ * either. 0 where there is no link, or of a speed that is not known.
  */
 double framing_pcie_gbps(const struct net_pcie *pcie);
 

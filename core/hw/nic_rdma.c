@@ -116,7 +116,7 @@ int nic_rails_add_up(const struct net_rail *rails, unsigned n, char *why, size_t
             continue;
         snprintf(why, len, "%.20s and %u more carried the bytes: %.20s %s", rails[0].name, n - 1,
                  rails[i].name,
-                 !carries      ? "shares its adapter's PCIe link, which carries less than their lines"
+                 !carries ? "shares its adapter's PCIe link, which carries less than their lines"
                  : rails[i].vf ? "is a virtual function, which may share its port"
                                : "is a VLAN, which may share its port");
         return -ENOTSUP;

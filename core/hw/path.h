@@ -1,26 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Proof of the path: the system's own counters of every network interface and RDMA port, before and after,
- * against what a benchmark says that it moved. Asked for one device and another one carried the bytes: wrong.
+ * Proof of the path: the system's own counters of every network interface and RDMA port, before and
+ * after, against what a benchmark says that it moved. Asked for one device and another one carried
+ * the bytes: wrong.
  *
- *   interfaces  /proc/net/dev: of this process' network namespace, bytes as on the wire less preamble and FCS
- *   RDMA ports  /sys/class/infiniband/DEVICE/ports/N/counters (port_xmit_data, port_rcv_data: units of 4 bytes) and
- *               hw_counters (by the names that drivers give bytes; rxe has packets only, siw and PVRDMA nothing)
+ *   interfaces  /proc/net/dev: of this process' network namespace, bytes as on the wire less
+ *               preamble and FCS
+ *   RDMA ports  /sys/class/infiniband/DEVICE/ports/N/counters (port_xmit_data, port_rcv_data: units
+ *               of 4 bytes) and hw_counters (by the names that drivers give bytes; rxe has packets
+ *               only, siw and PVRDMA nothing)
  *
- * Soft-RoCE and soft-iWARP go over their interface, whose counters are taken as well. A bond, bridge or VLAN and what is below it
- * move the same bytes; so do an InfiniBand port and its IPoIB. lo counts all that goes through it as sent and as received.
+ * Soft-RoCE and soft-iWARP go over their interface, whose counters are taken as well. A bond,
+ * bridge or VLAN and what is below it move the same bytes; so do an InfiniBand port and its IPoIB.
+ * lo counts all that goes through it as sent and as received.
  *
- * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing and other devices, all together,
- * moved what is missing: at least 90 % of it, and not more than 1.3 times as much, which somebody else's traffic would be.
+ * A claim is held to be met from 98 % on. It went elsewhere when at least 10 % of it are missing
+ * and other devices, all together, moved what is missing: at least 90 % of it, and not more than
+ * 1.3 times as much, which somebody else's traffic would be.
  *
- * Of a claim that is only the least, where less than a tenth went through the claimed device, others may have moved any more.
+ * Of a claim that is only the least, where less than a tenth went through the claimed device,
+ * others may have moved any more.
  *
- * A claim that is met is proved only where its bytes cannot have gone another way unseen: other devices together moved less than
- * 90 % of it the same way, and what the claimed device moved beside it, and its headers, is less than it. Devices that move the
- * same bytes do not count as others. On a busy machine much is unknown, and nothing elsewhere that was not.
+ * A claim that is met is proved only where its bytes cannot have gone another way unseen: other
+ * devices together moved less than 90 % of it the same way, and what the claimed device moved
+ * beside it, and its headers, is less than it. Devices that move the same bytes do not count as
+ * others. On a busy machine much is unknown, and nothing elsewhere that was not.
  *
- * Less than 1 MB tells nothing by bytes. Where messages are told that took a packet each (1000 at least, that fit one), packets are
- * judged instead, by the same rules: also where bytes leave it unknown. A packet of each message's acknowledgements is let pass.
+ * Less than 1 MB tells nothing by bytes. Where messages are told that took a packet each (1000 at
+ * least, that fit one), packets are judged instead, by the same rules: also where bytes leave it
+ * unknown. A packet of each message's acknowledgements is let pass.
  */
 #ifndef PLUMB_CORE_HW_PATH_H
 #define PLUMB_CORE_HW_PATH_H
@@ -46,14 +54,15 @@ struct path_claim {
     /* How many messages took a packet of their own, at the least: those of a ping, and all of RDMA
      * but iWARP's streams; none of a TCP stream, which packs them. 0: not told. */
     double out_messages, in_messages;
-    bool
-        at_least; /* the bytes are the fewest that can have gone, not what did: a library moved them */
+    /* the bytes are the fewest that can have gone, not what did: a library moved them */
+    bool at_least;
 };
 
 enum path_verdict {
     PATH_PROVED,    /* the claimed devices carried them, and no other can have */
     PATH_ELSEWHERE, /* another device carried them: the row is wrong */
-    PATH_UNKNOWN, /* no counter tells (hidden in a guest, too few bytes, too much else): said in the text */
+    /* no counter tells (hidden in a guest, too few bytes, too much else): said in the text */
+    PATH_UNKNOWN,
 };
 
 struct path_proof {
@@ -91,8 +100,8 @@ struct path_wires {
     char sockets[PATH_TEXT_BYTES];
     char carriers[64]; /* those interfaces: "eth0+eth1" */
     bool fell_back;    /* and no such port is known to be slower than they are */
-    bool
-        infiniband; /* that port is; else Ethernet, where "up" says no more than that there is a cable */
+    /* that port is; else Ethernet, where "up" says no more than that there is a cable */
+    bool infiniband;
     bool guest; /* this machine is one: what its cards can do its host's network may not */
 };
 /*
@@ -150,8 +159,8 @@ void counters_free(struct counters *c);
 struct moved {
     bool known, packets_known;
     bool at_least; /* a counter of 32 bits came to its end: what it says may be too little */
-    bool
-        narrow; /* a counter that never was beyond 32 bits, so that it may have gone round unnoticed */
+    /* a counter that never was beyond 32 bits, so that it may have gone round unnoticed */
+    bool narrow;
     double bytes[COUNTER_WAYS], packets[COUNTER_WAYS];
 };
 

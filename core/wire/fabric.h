@@ -1,23 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages between the processes of a world: what collectives of our own are made of (core/collective). A fabric is this
- * process' end of one transport; it has a link to each rank that it talks to. A transport is a const table of operations.
+ * Messages between the processes of a world: what collectives of our own are made of
+ * (core/collective). A fabric is this process' end of one transport; it has a link to each rank
+ * that it talks to. A transport is a const table of operations.
  *
  * The life of a fabric:
  *
- *   fabric_open -> fabric_link for each peer -> fabric_address for each peer, exchanged by the caller -> fabric_join, in all ranks
+ *   fabric_open -> fabric_link for each peer -> fabric_address for each peer, exchanged by the
+ *     caller -> fabric_join, in all ranks
  *   at the same time -> send, receive, progress -> fabric_close
  *
- * On a link messages keep their order, each way on its own. A message is posted by fabric_send() here and by fabric_receive() of the same
- * length there; neither waits. Posted memory is left alone until its bytes are through: link->sent and link->received count them, and
- * only fabric_progress() moves them. Bytes of a message may get through bit by bit (TCP, shared memory) or all at once (RDMA): `received`
- * bytes of the oldest posted messages are in their place.
+ * On a link messages keep their order, each way on its own. A message is posted by fabric_send()
+ * here and by fabric_receive() of the same length there; neither waits. Posted memory is left alone
+ * until its bytes are through: link->sent and link->received count them, and only fabric_progress()
+ * moves them. Bytes of a message may get through bit by bit (TCP, shared memory) or all at once
+ * (RDMA): `received` bytes of the oldest posted messages are in their place.
  *
- * Nothing blocks but fabric_join(), and fabric_progress() no longer than it is told. One thread uses a fabric at a time. A fabric is closed when all
- * ranks have what they wait for: what still goes to a peer that has closed, if it is only the word that a message came, may fail there.
+ * Nothing blocks but fabric_join(), and fabric_progress() no longer than it is told. One thread
+ * uses a fabric at a time. A fabric is closed when all ranks have what they wait for: what still
+ * goes to a peer that has closed, if it is only the word that a message came, may fail there.
  *
- * Errors: 0 or -errno, with a sentence in f->error that names the peer: -ECONNRESET (it is gone), -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and
- * -ENODEV (cannot be done here: a skipped row). A peer that stands still is the caller's to notice: see fabric_progress().
+ * Errors: 0 or -errno, with a sentence in f->error that names the peer: -ECONNRESET (it is gone),
+ * -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and -ENODEV (cannot be done here: a skipped row). A peer that
+ * stands still is the caller's to notice: see fabric_progress().
  */
 #ifndef PLUMB_CORE_WIRE_FABRIC_H
 #define PLUMB_CORE_WIRE_FABRIC_H
@@ -36,8 +41,9 @@
 #define FABRIC_ERROR_BYTES 384
 #define FABRIC_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
 #define FABRIC_SPINS_NS    50000       /* before it sleeps for the system to wake it */
-#define FABRIC_LATE_NS     400000 /* a CPU that was given way comes back so late: others have work */
-#define FABRIC_LATE_SHARE  20     /* none is given way again for so many times as long */
+/* a CPU that was given way comes back so late: others have work */
+#define FABRIC_LATE_NS    400000
+#define FABRIC_LATE_SHARE 20 /* none is given way again for so many times as long */
 
 struct fabric;
 
@@ -59,7 +65,9 @@ struct fabric_options {
     struct net_rdma rdma;  /* verb is left aside */
     uint64_t message_most; /* no message will be longer: for what must be set aside */
     bool crowded;          /* more ranks than CPUs on this machine: who waits gives way or sleeps */
-    int node; /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread runs */
+    /* NUMA, of the system's numbers, for memory that the transport needs; -1: where the thread
+     * runs */
+    int node;
     /* join calls it some times a second while it waits, and ends with what it says where that is
      * not 0. NULL: it does not. */
     int (*attend)(void *arg);

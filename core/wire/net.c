@@ -100,8 +100,8 @@ static double kind_limit(const struct net_rail *r, const char *kind, const struc
     return NAN;
 }
 
-/* Where the adapter's link to the machine carries less than the line's payload, that bounds it. Gb/s,
- * or 0. */
+/* Where the adapter's link to the machine carries less than the line's payload, that bounds it.
+ * Gb/s, or 0. */
 static double narrower_pcie(const struct net_rail *r, double payload_gbps, char *source, size_t len)
 {
     double gbps = framing_pcie_gbps(&r->pcie);

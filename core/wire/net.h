@@ -4,20 +4,22 @@
  * transport (patterns, readings, CPU cost, path proof: benches/net) and the transports (here: tcp,
  * shm, rdma), each a const table of operations.
  *
- * The leader samples and prints rows; the peer does as it is told over the channel (lead.c, serve.c). The
- * life of a point, both ends at once:
+ * The leader samples and prints rows; the peer does as it is told over the channel (lead.c,
+ * serve.c). The life of a point, both ends at once:
  *
- *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts -> close
+ *   open -> address, exchanged -> join -> stream and ping, as the pattern says -> check -> facts
+ *     -> close
  *
- * Streams. `connections` of them, each with its own buffers; forward is from the leader to the peer, reverse
- * back, both at once on the same connections. Workers (threads bound to CPUs) serve them: at each end `threads` for what goes
- * out and `threads` for what comes in, where a direction and the transport need them. They run without a pause
- * while the leader takes readings; a sample is what moved between two readings.
+ * Streams. `connections` of them, each with its own buffers; forward is from the leader to the
+ * peer, reverse back, both at once on the same connections. Workers (threads bound to CPUs) serve
+ * them: at each end `threads` for what goes out and `threads` for what comes in, where a direction
+ * and the transport need them. They run without a pause while the leader takes readings; a sample
+ * is what moved between two readings.
  *
- * Readings. A worker adds to its tally the bytes that are through and the time of that moment. The rate between two
- * readings is bytes over time between the *last arrivals* that they saw: so bytes and time belong together
- * however few the arrivals are. Counted is where the data is known to have arrived: at the receiver, or by a completion
- * that says so (see net_ops.counted_by_sender).
+ * Readings. A worker adds to its tally the bytes that are through and the time of that moment. The
+ * rate between two readings is bytes over time between the *last arrivals* that they saw: so bytes
+ * and time belong together however few the arrivals are. Counted is where the data is known to have
+ * arrived: at the receiver, or by a completion that says so (see net_ops.counted_by_sender).
  *
  * Ping. One more connection, number `connections`, carries messages there and back, one at a time.
  */
@@ -43,19 +45,20 @@
 #define NET_CONNECTIONS_MAX 256
 #define NET_WORKERS_MAX     64
 #define NET_BYTES_MAX       (1ull << 40) /* of a message */
-#define NET_ADDRESS_MAX        32768        /* bytes */
-#define NET_STILL_NS        6500000000u /* nothing moved for so long: the peer or the path is gone */
-#define NET_SLOWEST_NS      20          /* a byte, over the slowest network: 0.4 Gbit/s */
-#define NET_ERROR_BYTES     384
-#define NET_FACTS_MAX       24
+#define NET_ADDRESS_MAX     32768        /* bytes */
+/* nothing moved for so long: the peer or the path is gone */
+#define NET_STILL_NS    6500000000u
+#define NET_SLOWEST_NS  20 /* a byte, over the slowest network: 0.4 Gbit/s */
+#define NET_ERROR_BYTES 384
+#define NET_FACTS_MAX   24
 
 enum net_direction { NET_FORWARD, NET_REVERSE, NET_DIRECTIONS };
 
 enum net_tcp_mode { NET_TCP_BLOCKING, NET_TCP_EPOLL };
 struct net_tcp {
-    uint32_t
-        mode; /* enum net_tcp_mode: a thread blocks in one connection (threads = connections), or serves
-                                  several by epoll */
+    /* enum net_tcp_mode: a thread blocks in one connection (threads = connections), or serves
+     * several by epoll */
+    uint32_t mode;
     uint32_t zerocopy;     /* MSG_ZEROCOPY sends */
     uint32_t spin;         /* ping: asks again and again instead of sleeping in the kernel */
     uint32_t busy_poll_us; /* SO_BUSY_POLL; 0: as the system has it */
@@ -222,11 +225,11 @@ struct net_ops {
      * it. */
     int (*open)(struct net_end *e);
     /* Buffers, sockets, queue pairs; then what the other end must know to connect, up to
-     * NET_ADDRESS_MAX bytes. The leader connects to what the peer's address says (TCP), or both to each
-     * other (RDMA). */
+     * NET_ADDRESS_MAX bytes. The leader connects to what the peer's address says (TCP), or both
+     * to each other (RDMA). */
     int (*address)(struct net_end *e, void *address, size_t *len);
-    /* The other end's address. Called at both ends at once, in the leader after the peer has sent its
-     * address; returns when all connections stand. */
+    /* The other end's address. Called at both ends at once, in the leader after the peer has
+     * sent its address; returns when all connections stand. */
     int (*join)(struct net_end *e, const void *address, size_t len);
 
     /* A worker's whole work, in its own thread: until told to stop (net_stop(), net_drained()).

@@ -117,7 +117,8 @@ static inline struct shm_net *shm_of(const struct net_end *e)
 #define FABRIC_SHM_CHUNK       ((size_t)64 << 10)
 #define FABRIC_SHM_FOR_DATA    1u /* who sleeps, for what: only that wakes it */
 #define FABRIC_SHM_FOR_ROOM    2u
-#define FABRIC_SHM_LOOK_NS     50000000u /* who stands still looks so often whether the peer lives */
+/* who stands still looks so often whether the peer lives */
+#define FABRIC_SHM_LOOK_NS 50000000u
 
 struct fabric_shm_head { /* NOLINT(clang-analyzer-optin.performance.Padding): lines of their own */
     uint8_t token[CHANNEL_TOKEN_BYTES];

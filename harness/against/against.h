@@ -9,8 +9,8 @@
  *            launch at a time on request (agent.c, against.h). An agent that loses its leader stops
  *            its launch and ends
  *   leader   launches each case on both, one right after the other (leader.c). The order alternates
- *            from launch to launch of a case: A B, B A, A B ... (against.h). It stores both runs, in
- *            OUT/a and OUT/b: each is a run folder
+ *            from launch to launch of a case: A B, B A, A B ... (against.h). It stores both runs,
+ *            in OUT/a and OUT/b: each is a run folder
  */
 #ifndef PLUMB_AGAINST_H
 #define PLUMB_AGAINST_H

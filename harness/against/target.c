@@ -76,9 +76,10 @@ int wire_take_launch(const json_t *message, struct launch *l)
     return l->bench && l->arguments && l->from && l->to && l->hosts ? 0 : -ENOMEM;
 }
 
-#define STOP_GRACE_NS 3000000000ull  /* for an agent to end what it runs */
-#define LATE_NS       30000000000ull /* beyond a launch's own time-out, until an agent is given up */
-#define SLICE_MS      50
+#define STOP_GRACE_NS 3000000000ull /* for an agent to end what it runs */
+/* beyond a launch's own time-out, until an agent is given up */
+#define LATE_NS  30000000000ull
+#define SLICE_MS 50
 
 /* This program, as a word for a shell. */
 static char *own_command(void)

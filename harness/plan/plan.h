@@ -39,8 +39,8 @@ struct launch {
 struct plan {
     struct launch *launches;
     size_t n;
-    unsigned pairs,
-        pairs_of; /* pairs of GPUs that were drawn, of how many; 0: none were left out */
+    /* pairs of GPUs that were drawn, of how many; 0: none were left out */
+    unsigned pairs, pairs_of;
 };
 
 /* Takes the cases that `only` keeps (NULL: all), see plan_keeps; of the pairs of many GPUs those

@@ -99,8 +99,9 @@ static int take_reason(const char *reason, struct said *s)
 
 /* ---- `limit_source` */
 
-/* What schema 1 measured as a limit is no limit: stores left their fill read out, loops raced themselves, and the
- * first loop that ran stood for the fastest. Its rows do not tell which of these hold. So no verdict depends on it. */
+/* What schema 1 measured as a limit is no limit: stores left their fill read out, loops raced
+ * themselves, and the first loop that ran stood for the fastest. Its rows do not tell which of
+ * these hold. So no verdict depends on it. */
 static const char *kind_today(enum limit_kind kind)
 {
     return limit_kinds[kind == LIMIT_MEASURED ? LIMIT_OUTDATED : kind];

@@ -314,8 +314,9 @@ static int abort_comm(void *arg)
 }
 
 /*
- * ncclCommAbort makes what waits for a peer in NCCL end with an error. NCCL promises that only where no thread is in a call of it (user guide,
- * "Fault Tolerance"), so it may hang just as well, and is called by a thread of its own: all of it has a second, then both threads are left.
+ * ncclCommAbort makes what waits for a peer in NCCL end with an error. NCCL promises that only
+ * where no thread is in a call of it (user guide, "Fault Tolerance"), so it may hang just as well,
+ * and is called by a thread of its own: all of it has a second, then both threads are left.
  */
 static int give_up(struct nccl_comm *comm)
 {

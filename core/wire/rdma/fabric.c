@@ -436,11 +436,12 @@ static int rdma_fabric_progress(struct fabric *f, uint64_t wait_ns)
 }
 
 #define ADDRESS_MAGIC 0x504c4d46u
-#define RETRY         6 /* rxe takes 7 for without end, and a peer that is gone would not be missed */
-#define SOFT_TIMEOUT  17 /* who answers for a software device may have to wait for a CPU */
-#define GREETINGS_NS  10000000u
-#define SETTLE_US                                                                                  \
-    2000 /* for the others to be ready: a greeting that is lost is sent again after a quarter of a second */
+/* rxe takes 7 for without end, and a peer that is gone would not be missed */
+#define RETRY        6
+#define SOFT_TIMEOUT 17 /* who answers for a software device may have to wait for a CPU */
+#define GREETINGS_NS 10000000u
+/* for the others to be ready: a greeting that is lost is sent again after a quarter of a second */
+#define SETTLE_US 2000
 
 struct address {
     uint32_t magic, qpn, psn, reserved;

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One message there and back. The last byte of each carries its number, modulo 127 and from 1, and a bit that says
- * that it is the last one; a write with immediate data carries them there.
+ * One message there and back. The last byte of each carries its number, modulo 127 and from 1, and
+ * a bit that says that it is the last one; a write with immediate data carries them there.
  *
  *   write      the end that waits looks at the last byte of its buffer
  *   write-imm  it waits for the completion of a receive
  *   send       the same
  *
- * Where buffers of either end are on a GPU, which the CPU neither looks at nor writes to, writes and sends carry the number as
- * immediate data and complete a receive, all of them.
+ * Where buffers of either end are on a GPU, which the CPU neither looks at nor writes to, writes
+ * and sends carry the number as immediate data and complete a receive, all of them.
  *
- *   read       the leader alone acts: the time is that of the whole read, there and back. Between reads the peer
- *              is told that the leader is alive (an empty message) and, at the end, that it is done (one byte)
+ *   read       the leader alone acts: the time is that of the whole read, there and back. Between
+ *              reads the peer is told that the leader is alive (an empty message) and, at the end,
+ *              that it is done (one byte)
  *
  * Own completions are asked for now and then only: an answer is proof enough.
  *
- * The leader sends many back to back, and hands their times out one by one: between two calls of its hook much else
- * runs, which leaves the way cold: the first three after it are slower by a tenth. The time of each is from its own beginning to the next one's, so that all that a message
+ * The leader sends many back to back, and hands their times out one by one: between two calls of
+ * its hook much else runs, which leaves the way cold: the first three after it are slower by a
+ * tenth. The time of each is from its own beginning to the next one's, so that all that a message
  * costs is in it: the posting of receives and the reading of completions, too.
  */
 #include <errno.h>

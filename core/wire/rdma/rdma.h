@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Inside the module plumb-rdma.so. An end has rails (ports of devices) and queues: one queue pair (RC) for each
- * connection and one for the ping. Queues of one thread share completion queues.
+ * Inside the module plumb-rdma.so. An end has rails (ports of devices) and queues: one queue pair
+ * (RC) for each connection and one for the ping. Queues of one thread share completion queues.
  *
  *   device.c module.c device.c   which ports there are, which are taken, by which address
- *   memory.c memory.c        buffers and their registration, of the host and of a GPU; filled and compared
+ *   memory.c memory.c        buffers and their registration, of the host and of a GPU; filled and
+ *                            compared
  *   queue.c queue.c   queue pairs and their prepared work requests
  *   connect.c connect.c           what both ends tell each other; queue pairs made ready to send
  *   queue.c                how many sends an iWARP receiver is ready for
  *   stream.c                   completions: polled or by events; what errors and port events mean
  *   stream.c ping.c ping.c module.c   the hooks of struct net_ops
- *   fabric.c fabric.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same devices and queues
+ *   fabric.c fabric.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same
+ *                       devices and queues
  *
- * A message that is longer than the port's largest goes as several pieces, a work request each, and counts once.
+ * A message that is longer than the port's largest goes as several pieces, a work request each, and
+ * counts once.
  */
 #ifndef PLUMB_CORE_WIRE_RDMA_RDMA_H
 #define PLUMB_CORE_WIRE_RDMA_RDMA_H
@@ -138,8 +141,8 @@ struct rdma_end {
     struct rdma_state state; /* first */
     const struct rdma_core *core;
     struct sockaddr_storage own; /* where others reach this end; family 0: not known */
-    const char
-        *instead; /* for messages: what to do on devices that have no writes with immediate data */
+    /* for messages: what to do on devices that have no writes with immediate data */
+    const char *instead;
     struct rdma_rail rails[NET_RAILS_MAX];
     unsigned n_rails;
     struct rdma_shape stream, ping;
@@ -149,8 +152,8 @@ struct rdma_end {
     unsigned n_cqs;
     struct rdma_burst burst;
     struct rdma_gpu *gpu; /* that buffers are on; NULL: the host has them */
-    bool
-        marks_by_imm; /* pings carry their numbers as immediate data: a CPU cannot look at all buffers */
+    /* pings carry their numbers as immediate data: a CPU cannot look at all buffers */
+    bool marks_by_imm;
     bool by_cm;
     struct rdma_event_channel *cm_events;
 };
@@ -280,16 +283,19 @@ size_t rdma_facts(struct net_end *e, struct net_fact *facts);
 void rdma_facts_begin(struct rdma_end *r);
 
 /*
- * Messages between ranks (core/wire/fabric.h) over reliable connections: a queue pair for each link, one completion queue for all.
+ * Messages between ranks (core/wire/fabric.h) over reliable connections: a queue pair for each
+ * link, one completion queue for all.
  *
- * A posted receive is told to the peer by a grant, a small send: where the message goes, how long it is, by which key. The sender writes it
- * there, from where it lies, and the last write has immediate data: the number of the message. So nothing is copied, a peer can reach
- * no memory but the benchmark's own, and no sender is ever too early: what is granted is bounded by FABRIC_POSTS, and work
- * requests to receive stand ready for as many grants and as many messages.
+ * A posted receive is told to the peer by a grant, a small send: where the message goes, how long
+ * it is, by which key. The sender writes it there, from where it lies, and the last write has
+ * immediate data: the number of the message. So nothing is copied, a peer can reach no memory but
+ * the benchmark's own, and no sender is ever too early: what is granted is bounded by FABRIC_POSTS,
+ * and work requests to receive stand ready for as many grants and as many messages.
  *
  * A link's state counts; message i is at i % FABRIC_POSTS:
  *
- *   in:   posted >= granted >= received         out:  posted >= written >= sent,  granted by the peer >= written
+ *   in:   posted >= granted >= received         out:  posted >= written >= sent,  granted by the
+ *         peer >= written
  *
  * Not each work request to send is signalled; a completion retires those before it, too.
  */

@@ -314,8 +314,8 @@ static int finish(struct net_worker *w)
 #define BURST_BYTES ((size_t)1 << 20) /* of one connection before another has its turn */
 #define BURST_CALLS 64
 
-/* Linux 6.9: an epoll asks the adapter itself, as SO_BUSY_POLL makes a receive do. Its headers may be
- * older. */
+/* Linux 6.9: an epoll asks the adapter itself, as SO_BUSY_POLL makes a receive do. Its headers
+ * may be older. */
 struct busy_params {
     uint32_t usecs;
     uint16_t budget;

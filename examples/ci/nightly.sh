@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures a suite, holds it against the history, and prints something only where somebody should look:
-# meant for cron, which mails what is printed. Exits as plumb check does.
+# Measures a suite, compares it with the history, and prints three lines where somebody should look:
+# what happened, since when, and what changed. cron mails what is printed. Exits as plumb check does.
 #
 #   PLUMB    the program                     plumb
 #   SUITE    what to measure                 quick
@@ -24,27 +24,31 @@ fi
 
 name=$(basename "$suite" .yaml)
 run="$folder/runs/$name-$(date -u +%Y%m%d-%H%M%S)"
+rm -f "$folder/last-mail.txt"
 "$plumb" run "$suite" --out "$run" >"$folder/last-run.txt" 2>&1
 measured=$?
 # 1 and 4, wrong data and an incomplete run, are judged below, where the cases are named.
+"$plumb" check "$run" --baseline history --update-baseline --history "$folder/history.db" \
+    --mail "$folder/last-mail.txt" --markdown "$folder/last-check.md" \
+    --json "$folder/last-check.json" >"$folder/last-check.txt" 2>&1
+status=$?
 if ((measured != 0 && measured != 1 && measured != 4)); then
-    echo "plumbline: plumb run ended with $measured:" >&2
-    tail -n 20 "$folder/last-run.txt" >&2
+    # It crashed, or was misused: that is the news, whatever it had measured by then.
+    echo "What: $(hostname), suite $name: plumb run ended with $measured:" \
+        "$(grep . "$folder/last-run.txt" | tail -n 1)" >&2
+    if [[ -s $folder/last-mail.txt ]]; then
+        tail -n 2 "$folder/last-mail.txt" >&2
+    else
+        echo "Since: this night" >&2
+        echo "Changed: unknown; $folder/last-run.txt has the output" >&2
+    fi
     exit "$measured"
 fi
-
-"$plumb" check "$run" --baseline history --update-baseline --history "$folder/history.db" \
-    --markdown "$folder/last-check.md" --json "$folder/last-check.json" >"$folder/last-check.txt" 2>&1
-status=$?
-case $status in
-0) # nothing, but for a night of another environment, against which no later one is held until it is accepted
-    if grep -qs '"standing": "apart"' "$folder/last-check.json"; then
-        grep "^History " "$folder/last-check.txt"
-    fi
-    ;;
-3) grep -E "^(Verdict|Could be missed) " "$folder/last-check.txt" ;; # nothing decided, or the first night: two lines
-*) cat "$folder/last-check.txt" ;;
-esac
+if [[ -e $folder/last-mail.txt ]]; then
+    cat "$folder/last-mail.txt"
+elif ((status != 0)); then # usage, or a damaged file: the error is what there is to say
+    cat "$folder/last-check.txt"
+fi
 
 # The runs of this suite alone, as $run is called: those of "quick-net" begin with "quick-", too.
 d='[0-9]' && d4=$d$d$d$d

@@ -44,12 +44,13 @@ static int check_write(struct check_command *c, const struct check_result *r)
     const struct writer writers[] = {{o->junit, "we", output_junit},
                                      {o->markdown, "we", output_markdown},
                                      {o->json, "we", output_json},
+                                     {o->mail, "we", output_mail},
                                      {o->github ? "-" : NULL, "we", output_github},
                                      {summary && *summary ? summary : NULL, "ae", output_markdown}};
     bool text = true;
     int err = 0;
 
-    for (size_t i = 0; i < 3; i++)
+    for (size_t i = 0; i < 4; i++)
         text = text && !(writers[i].path && !strcmp(writers[i].path, "-"));
     /* What others write must not be lost for one that cannot be written. */
     for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++)
@@ -151,7 +152,8 @@ static int tell(struct check_command *c, struct check_result *r)
         fprintf(stderr, "plumb check: %s\n", c->error);
         r->advice = "";
     }
-    int unwritten = check_write(c, r);
+    int unwritten = o->mail ? check_since(c, &r->gate, &r->since) : 0;
+    unwritten = unwritten ? unwritten : check_write(c, r);
     if (unwritten)
         fprintf(stderr, "plumb check: %s\n", c->error);
     return (err || unwritten) && (!r->exit || r->exit == 3) ? exit_of(err) : r->exit;
@@ -227,6 +229,8 @@ static int check_run(struct check_command *c)
         fprintf(stderr, "plumb check: %s\n", c->error);
     else
         status = judge(c, &b, &p);
+    if (err && status == EXIT_INCOMPLETE && o->mail && check_mail_unmeasured(c))
+        fprintf(stderr, "plumb check: cannot write '%s'\n", o->mail);
     pairs_release(&p);
     baseline_release(&b);
     return status;
@@ -298,6 +302,12 @@ static const struct opt check_table[] = {
      .offset = AT(json),
      .arg = "FILE",
      .help = "write everything as JSON, for programs"},
+    {.name = "mail",
+     .type = OPT_STRING,
+     .offset = AT(mail),
+     .arg = "FILE",
+     .help = "write three lines for a mail: what happened, since when, what changed; an empty file "
+             "after a quiet night"},
     {.name = "github",
      .type = OPT_FLAG,
      .offset = AT(github),
@@ -393,6 +403,7 @@ static int refuse_mixed(struct check_command *c)
     const struct output_asked outputs[] = {{"--junit", o->junit},
                                            {"--markdown", o->markdown},
                                            {"--json", o->json},
+                                           {"--mail", o->mail},
                                            {"--github", o->github ? "-" : NULL}};
 
     return outputs_refuse_mixed(outputs, sizeof(outputs) / sizeof(*outputs), c->error,

@@ -169,13 +169,13 @@ struct sight_asked {
 };
 
 struct sight {
-    double today;    /* 0.08; 1: unknown in half of the cases; NaN: nothing was compared */
-    size_t n, n_see; /* cases; those that detect a loss of `see` */
-    double then;     /* what the median would be, `see` or the least that is reached, with: */
-    size_t nights;   /* further nights; 0: none of these many reach it */
-    size_t repeat;   /* launches of each case in every night; 0: the same */
-    double minutes;  /* of a run with `repeat`; NaN: not known */
-    bool by_runs;    /* nights are what varies; else nothing can be said of further ones */
+    double today;         /* 0.08; 1: unknown in half of the cases; NaN: nothing was compared */
+    size_t n, n_see;      /* cases; those that detect a loss of `see` */
+    double then;          /* what the median would be, `see` or the least that is reached, with: */
+    size_t nights;        /* further nights; 0: none of these many reach it */
+    size_t repeat;        /* launches of each case in every night; 0: the same */
+    double minutes;       /* of a run with `repeat`; NaN: not known */
+    bool by_runs;         /* nights are what varies; else nothing can be said of further ones */
     const char *sentence; /* "8 % today in the median case (5 % or less in 3 of 40 cases); ..." */
 };
 
@@ -186,8 +186,8 @@ int sight_make(struct sight *s, const struct gate *g, const struct sight_asked *
 
 /* The figures of a case that was held against a baseline; "" where they cannot be told. */
 struct words_figures {
-    const char *ratio;    /* "0.948 (0.941 to 0.955)" */
-    const char *proof;    /* "p 2e-07" */
+    const char *ratio;      /* "0.948 (0.941 to 0.955)" */
+    const char *proof;      /* "p 2e-07" */
     const char *detectable; /* "1.2 %" */
 };
 struct words_figures words_figures(struct pool *pool, const struct pair *pair);
@@ -228,6 +228,7 @@ struct check_result {
         accepted; /* its level, or that of some cases, is the start of later runs', whatever was found */
     int exit;           /* status, but for files that cannot be written */
     const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */
+    const char *since;  /* when its fault began, for the mail; NULL: not asked for */
     struct machine_difference *differences;
     size_t n_differences;
 };
@@ -246,6 +247,7 @@ int output_text(FILE *out, const struct check_result *r);
 int output_junit(FILE *out, const struct check_result *r);
 int output_markdown(FILE *out, const struct check_result *r);
 int output_json(FILE *out, const struct check_result *r);
+int output_mail(FILE *out, const struct check_result *r);   /* nothing of a quiet night */
 int output_github(FILE *out, const struct check_result *r); /* workflow commands */
 
 /* Escapes of each, for their tests. */
@@ -257,7 +259,7 @@ int cmd_check(int argc, char **argv);
 /* ---- The command, and what becomes of the run in the history (kept.c) ---- */
 
 struct check_options {
-    const char *baseline, *history, *only, *reason, *junit, *markdown, *json;
+    const char *baseline, *history, *only, *reason, *junit, *markdown, *json, *mail;
     double margin, see, steal;
     uint64_t best_of;
     bool strict, github, update, accept, help;
@@ -276,6 +278,11 @@ struct check_command {
  * says what became of it; its sentence does also where this fails. 0 or -errno with c->error set.
  */
 int check_update(struct check_command *c, const struct gate *g, struct check_kept *kept);
+/* Since when there was no good run, by the history; once this one is in it, or not. The text lives in
+ * the pairs' pool. 0 or -errno with c->error set. */
+int check_since(struct check_command *c, const struct gate *g, const char **since);
+/* --mail of a run in which nothing was measured; c->error says what happened. 0 or -errno. */
+int check_mail_unmeasured(struct check_command *c);
 /* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without
  * --only n is 0: all. */
 int check_accepted_keys(struct check_command *c, const struct gate *g, const char *const **keys,

@@ -163,13 +163,19 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
     const struct {
         const char *key;
         double value;
-    } numbers[] = {{"baseline", c->a_value},      {"value", c->b_value},
-                   {"ratio", c->ratio},           {"ratio_low", c->low},
-                   {"ratio_high", c->high},       {"p_worse", c->p_worse},
-                   {"p_better", c->p_better},     {"smallest_loss", c->smallest},
+    } numbers[] = {{"baseline", c->a_value},
+                   {"value", c->b_value},
+                   {"ratio", c->ratio},
+                   {"ratio_low", c->low},
+                   {"ratio_high", c->high},
+                   {"p_worse", c->p_worse},
+                   {"p_better", c->p_better},
+                   {"smallest_loss", c->smallest},
                    {"detectable_loss", c->detectable},
-                   {"margin", c->margin},         {"anchor_ratio", c->anchor_ratio},
-                   {"anchor_low", c->anchor_low}, {"anchor_high", c->anchor_high}};
+                   {"margin", c->margin},
+                   {"anchor_ratio", c->anchor_ratio},
+                   {"anchor_low", c->anchor_low},
+                   {"anchor_high", c->anchor_high}};
 
     json_object_set_new(o, "decision", json_string(decision_name(c->decision)));
     json_object_set_new(o, "proven", json_boolean(c->proven));

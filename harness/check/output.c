@@ -52,7 +52,7 @@ size_t check_facts(const struct check_result *r, struct check_fact *facts)
 
 /* ---- The verdict as a document: terminal and Markdown ---- */
 
-#define UNSEEN_MAX 5  /* of the cases that need nobody's action, in the first table */
+#define UNSEEN_MAX 5   /* of the cases that need nobody's action, in the first table */
 #define ROWS_MAX   200 /* GitHub takes 1 MiB of a step */
 
 static bool needs_action(enum gate_state state)
@@ -68,12 +68,9 @@ static bool is_listed(const struct gate *g, enum gate_state state)
 }
 
 static const struct document_column case_columns[] = {
-    {"Verdict", COLUMN_STAYS, false},
-    {"Case", COLUMN_STAYS, false},
-    {"Ratio (95 %)", COLUMN_GOES_LAST, false},
-    {"Proof", COLUMN_GOES_FIRST, false},
-    {"Detects", COLUMN_GOES_LAST, false},
-    {"Finding", COLUMN_GOES_FIRST, false}};
+    {"Verdict", COLUMN_STAYS, false},          {"Case", COLUMN_STAYS, false},
+    {"Ratio (95 %)", COLUMN_GOES_LAST, false}, {"Proof", COLUMN_GOES_FIRST, false},
+    {"Detects", COLUMN_GOES_LAST, false},      {"Finding", COLUMN_GOES_FIRST, false}};
 
 static void add_case(struct document_table *t, struct pool *pool, const struct gate_case *c)
 {
@@ -162,8 +159,8 @@ static struct document *document_of(const struct check_result *r, bool headed)
     for (size_t i = 0; i < g->n; i++)
         n += !is_listed(g, g->cases[i].state);
     if (n) {
-        struct document *fold =
-            document_fold(d, pool_text(pool, "%s that need no action", show_count(pool, n, "case")));
+        struct document *fold = document_fold(
+            d, pool_text(pool, "%s that need no action", show_count(pool, n, "case")));
 
         if (fold)
             add_cases(fold, g, false);

@@ -9,8 +9,8 @@
 #include "harness/check/check.h"
 #include "harness/report/show.h"
 
-#define NIGHTS_MAX   30 /* further baselines that are considered */
-#define REPEAT_MAX   50 /* launches of a case */
+#define NIGHTS_MAX   30  /* further baselines that are considered */
+#define REPEAT_MAX   50  /* launches of a case */
 #define GAIN_LEAST   0.9 /* a forecast that is not below so much of today's is none */
 #define MS_A_MINUTE  6e4
 #define SECONDS_UPTO 90

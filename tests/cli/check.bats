@@ -827,7 +827,7 @@ END
     echo 0 > code
     made made --seed 1
     run -3 "$top/examples/ci/nightly.sh"
-    [ "${#lines[@]}" -eq 2 ]
+    [ "${#lines[@]}" -eq 3 ]
     [[ $output == *'nothing was judged'* ]]
     sleep 1.1
     rm -r made && made made --seed 2
@@ -840,8 +840,9 @@ END
     sleep 1.1
     rm -r made && made made --seed 4 --fact host.kernel=6.5
     run -0 "$top/examples/ci/nightly.sh"
-    [ "${#lines[@]}" -eq 1 ]
-    [[ $output == *'is not a baseline: '*'kernel 6.5 against '* ]]
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == 'What: '*'another environment than the baselines'* ]]
+    [[ ${lines[2]} == 'Changed: kernel '*' to 6.5' ]]
     [ "$(find nights/runs -mindepth 1 -maxdepth 1 | wc -l)" -eq 2 ]
     [ -s nights/last-check.json ] && [ -s nights/last-check.md ]
     echo 5 > code

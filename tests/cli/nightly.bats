@@ -55,3 +55,122 @@ $(basename "$(cat made)")" ]
     KEEP=1 SUITE='q*k.yaml' run -0 "$top/examples/ci/nightly.sh"
     [ "$(runs | grep -c '^quick')" -eq 2 ]
 }
+
+# --- the mail, on composed nights
+
+composed() { # composed: plumb run copies the folder `made`; plumb check is the real one
+    cat > fake <<END
+#!/bin/sh
+[ "\$1" = run ] || exec "${PLUMB_BIN:-$top/build/bin}/plumb" "\$@"
+[ ! -e made ] || cp -r made "\$4"
+[ ! -e says ] || cat says
+exit \$(cat code)
+END
+    echo 0 > code
+    "${PLUMB_BIN:-$top/build/bin}/plumb" check nowhere --baseline history 2>&1 |
+        grep -q 'built without SQLite' && skip "built without SQLite"
+    return 0
+}
+
+# night EXIT NAME [options of make_runs.py]: the mail is in $lines
+night() {
+    local want=$1
+    name=$2
+    shift 2
+    rm -rf made
+    python3 "$top/tests/cli/make_runs.py" "$name" --seed "${name#n}" "$@" > /dev/null
+    mv "$name" made
+    [ ! -e edit ] || python3 edit
+    run "-$want" "$top/examples/ci/nightly.sh"
+    sleep 1.1 # names of folders have seconds
+}
+
+quiet_nights() {
+    night 3 n1
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[1]} == 'Since: this night, the first of the history' ]]
+    night 0 n2
+    night 0 n3
+    [ -z "$output" ]
+}
+
+edit_run() { # edit_run STATEMENT on run.json's object o
+    cat > edit <<END
+import json
+o = json.load(open("made/run.json"))
+$1
+json.dump(o, open("made/run.json", "w"))
+END
+}
+
+@test "quiet nights: nothing alarms; a loss is three lines, since when counts the nights" {
+    composed
+    quiet_nights
+    night 1 n4 --shift '*triad 1073741824 *=0.8'
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == "What: node7, suite node: regressed: 1 case of "*": memory triad, 1 GiB: bandwidth lost "[12]*' %' ]]
+    [[ ${lines[1]} == 'Since: this night; the last good run began at 2026-01-02T03:03:00Z (run n3)' ]]
+    [[ ${lines[2]} == 'Changed: nothing that a run records: '* ]]
+    night 1 n5 --shift '*triad 1073741824 *=0.8'
+    [[ ${lines[1]} == 'Since: 2026-01-02T03:04:00Z (run n4), 2 nights in a row with this one; the last good run'*' (run n3)' ]]
+    night 0 n6
+    [ -z "$output" ]
+}
+
+@test "a CPU quota that came: what it cost, and that it changed" {
+    composed
+    edit_run 'o["machine"]["virtualization"]["limits"] = {"cpu_quota": None, "allowed_cpus": 8}'
+    quiet_nights
+    edit_run 'o["machine"]["virtualization"]["limits"] = {"cpu_quota": 0.3, "allowed_cpus": 8}'
+    night 1 n4 --shift '*=0.4'
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == *'regressed: '*', and '*' more' ]]
+    [[ ${lines[2]} == 'Changed: CPU quota '*' to 0.3 CPUs' ]]
+}
+
+@test "another kernel without a loss: exit 0, and three lines, every night until it is accepted" {
+    composed
+    quiet_nights
+    night 0 n4 --fact host.kernel=6.5
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == *'measured in another environment than the baselines; no loss is proven' ]]
+    [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.5' ]]
+    night 0 n5 --fact host.kernel=6.5
+    [[ ${lines[1]} == 'Since: 2026-01-02T03:04:00Z (run n4), 2 nights in a row '* ]]
+    "${PLUMB_BIN:-$top/build/bin}/plumb" check "$(ls -d nights/runs/*/ | tail -n 1)" --accept --reason kernel \
+        --history nights/history.db --mail accepted > /dev/null
+    [ -e accepted ] && [ ! -s accepted ]
+    night 0 n6 --fact host.kernel=6.5
+    [ -z "$output" ]
+}
+
+@test "a crash: of launches, of the run, of plumb run before it measured, and before it made a folder" {
+    composed
+    quiet_nights
+    night 4 n4 --fail 'memory triad 1073741824 *' --fact host.kernel=6.5
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == *'incomplete: '*'memory triad, 1 GiB: bandwidth: failed: '* ]]
+    [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.5' ]]
+    edit_run 'o["state"] = "running"'
+    night 4 n5
+    [[ ${lines[0]} == *"incomplete: the run is 'running'"* ]]
+    [[ ${lines[1]} == *'(run n4), 2 nights in a row'* ]]
+    edit_run 'o["machine"]["host"]["kernel"] = "6.7"'
+    night 4 n6 --empty
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[1]} == *'(run n4), 3 nights in a row'* ]]
+    [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.7' ]]
+    rm -r made edit
+    echo 139 > code
+    echo 'Segmentation fault' > says
+    run -139 "$top/examples/ci/nightly.sh"
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == 'What: '*'plumb run ended with 139: Segmentation fault' ]]
+    # one that had begun to measure: since when, and what changed, are known
+    edit_run 'o["state"] = "running"; o["machine"]["host"]["kernel"] = "6.8"'
+    night 139 n7
+    [ "${#lines[@]}" -eq 3 ]
+    [[ ${lines[0]} == *'plumb run ended with 139'* ]]
+    [[ ${lines[1]} == *'(run n4), 3 nights in a row'* ]]
+    [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.8' ]]
+}

@@ -52,12 +52,12 @@ resent() { on 1 cat /proc/net/snmp | awk '/^Tcp: [0-9]/ { print $13 }'; }
     scripts/lab-cluster rate 200mbit --host 0 64kb 80kb # far from the sender, and its queue is too short
     serve
     before=$(resent)
-    net --streams 4 --budget 3s --min-samples 1000000 --warmup 10ms
+    net --streams 4 --budget 9s --min-samples 1000000 --warmup 10ms --width 0.001%
     all=$(($(resent) - before))
     row=$(paste -d'|' <(cells metric) <(cells value) | sed -n 's/^retransmits|//p')
     echo "row $row, kernel $all"
-    # what the streams, the warm-up and the check sent again before and after is the kernel's alone
-    awk -v row="$row" -v all="$all" 'BEGIN { exit !(row > 100 && row <= all && row >= 0.6 * all) }'
+    # What the streams lose while they start, and in the check, is the kernel's alone: 130 to 380, however long it takes.
+    awk -v row="$row" -v all="$all" 'BEGIN { exit !(row > 1000 && row <= all && row >= 0.9 * all) }'
     before=$(resent)
     net --streams 4 --budget 1s --min-samples 1000000 --warmup 5s --width 0.001%
     all=$(($(resent) - before))

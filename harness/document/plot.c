@@ -14,6 +14,7 @@
 #define BAND_FROM   60   /* points: from so many on, intervals are a band */
 #define MARK_ROWS   3    /* of labels above the chart */
 #define MARKS_MAX   64
+#define BOLD        1.12 /* wider than plain text */
 #define FINEST      2.0  /* radius of a marker where there are many */
 #define NOTES_SHARE 0.34 /* of the width: the most that notes beside rows take */
 #define NAMES_SHARE 0.40 /* and names; longer ones stand above their rows */
@@ -196,7 +197,7 @@ static double note_width(const struct pen *pen)
 
     for (size_t i = 0; pen->p->rows && i < pen->p->n_ticks; i++)
         if (pen->p->rows[i].note)
-            width = fmax(width, text_width(pen->p->rows[i].note, pen->font));
+            width = fmax(width, BOLD * text_width(pen->p->rows[i].note, pen->font));
     return width;
 }
 
@@ -209,7 +210,7 @@ static void place_mark(struct pen *pen, size_t i, double *ends)
     pen->mark_row[i] = -1;
     for (int k = 0; k < 2 && pen->mark_row[i] < 0; k++) {
         double half = texts[k] ? text_width(texts[k], pen->font) / 2 : 0;
-        double at = fmin(fmax(pen->mark_at[i], half), pen->width - half);
+        double at = fmin(fmax(pen->mark_at[i], pen->left + half), pen->width - half);
 
         for (int row = 0; texts[k] && row < MARK_ROWS && pen->mark_row[i] < 0; row++) {
             if (at - half < ends[row])
@@ -281,7 +282,7 @@ static void make_rows(struct pen *pen)
 static void make_axes(struct pen *pen)
 {
     const struct plot *p = pen->p;
-    double width = 0, last = p->n_ticks ? text_width(p->ticks[p->n_ticks - 1].label, pen->font) : 0;
+    double width = 0, first = 0, last = 5 * pen->font; /* of labels; of numbers, that is enough */
 
     pen->height = pen->narrow ? 290 : 330;
     pen->bottom = pen->height - 2.6 * pen->line;
@@ -291,8 +292,12 @@ static void make_axes(struct pen *pen)
                 p->ratio, p->shown_low < p->shown_high, &pen->values);
     for (size_t i = 0; i < pen->values.n; i++)
         width = fmax(width, text_width(pen->values.labels[i], pen->font));
-    pen->left = width + GAP;
-    pen->right = pen->width - fmax(last / 2 - GAP, GAP);
+    if (p->n_ticks) {
+        first = text_width(p->ticks[0].label, pen->font);
+        last = text_width(p->ticks[p->n_ticks - 1].label, pen->font);
+    }
+    pen->left = fmax(width + GAP, first / 2);
+    pen->right = pen->width - fmax(last / 2, GAP);
     pen->x.from = pen->left;
     pen->x.to = pen->right;
     place_marks(pen);
@@ -327,7 +332,8 @@ static void write_labels(const struct pen *pen, const char *class, const double 
     for (size_t i = 0; i < n; i++) {
         double half = text_width(labels[i], pen->font) / 2;
 
-        if (at[i] - half < end || (i + 1 < n && at[i] + half + GAP > last))
+        if (at[i] - half < end || at[i] + half > pen->width ||
+            (i + 1 < n && at[i] + half + GAP > last))
             continue;
         end = at[i] + half + GAP;
         fprintf(pen->out, "<path class='axis' d='M%.1f,%.1fv4'/>", at[i], pen->bottom);
@@ -388,7 +394,7 @@ static void write_upright_mark(const struct pen *pen, size_t i)
     write_title(pen, m->label);
     fputs("</path>\n", pen->out);
     if (pen->mark_row[i] >= 0)
-        write_text(pen, fmin(fmax(at, half), pen->width - half),
+        write_text(pen, fmin(fmax(at, pen->left + half), pen->width - half),
                    pen->top - 4 - pen->line * pen->mark_row[i], "middle", "faint",
                    pen->mark_text[i]);
 }
@@ -408,8 +414,10 @@ static void write_level(const struct pen *pen, size_t i, double *labels, size_t 
     write_title(pen, m->label);
     fputs("</path>\n", pen->out);
     for (size_t k = 0; k < *n_labels; k++)
-        if (fabs(labels[k] - text) < pen->line)
+        if (fabs(labels[k] - text) < pen->line - 0.01) {
             text = labels[k] + pen->line;
+            k = (size_t)-1; /* it may touch another one there */
+        }
     if (text > pen->bottom - 2 || *n_labels == MARKS_MAX)
         return;
     labels[(*n_labels)++] = text;
@@ -458,10 +466,11 @@ static void write_frame(const struct pen *pen)
     if (!p->categories)
         write_x_labels(pen);
     write_text(pen, (pen->left + pen->right) / 2, pen->height - 0.35 * pen->line, "middle",
-               "x-title", text_cut(pen->pool, p->x_label, pen->font, pen->right - pen->left));
+               "x-title",
+               text_cut(pen->pool, p->x_label, BOLD * pen->font, pen->right - pen->left));
     if (!p->categories)
         write_text(pen, 0, pen->line, "start", "y-title",
-                   text_cut(pen->pool, p->y_label, pen->font, pen->width));
+                   text_cut(pen->pool, p->y_label, BOLD * pen->font, pen->width));
     write_marks(pen);
 }
 
@@ -534,6 +543,7 @@ static void write_markers(const struct pen *pen, const struct plot_line *line)
 {
     double last_x = -INFINITY, last_y = -INFINITY;
     double r = line->apart && line->n > BAND_FROM ? FINEST : 3.2;
+    double room = line->n > BAND_FROM ? 2 * MARK_ROOM : MARK_ROOM;
 
     for (size_t i = 0; i < line->n; i++) {
         const struct plot_point *p = &line->points[i];
@@ -543,7 +553,7 @@ static void write_markers(const struct pen *pen, const struct plot_line *line)
             continue;
         x = scale_at(&pen->x, p->x);
         y = scale_at(&pen->y, p->y);
-        if (!line->apart && i + 1 < line->n && hypot(x - last_x, y - last_y) < MARK_ROOM)
+        if (!line->apart && i + 1 < line->n && hypot(x - last_x, y - last_y) < room)
             continue;
         write_marker(pen, line, p, x, y, r, TONE_NONE);
         last_x = x;
@@ -579,10 +589,10 @@ static void write_row_names(const struct pen *pen)
 
         if (row && row->note) {
             const char *text =
-                text_cut(pen->pool, row->note, pen->font,
+                text_cut(pen->pool, row->note, BOLD * pen->font,
                          pen->inside ? pen->width / 2 : pen->width - pen->right - GAP);
 
-            note = text_width(text, pen->font) + GAP;
+            note = BOLD * text_width(text, pen->font) + GAP;
             if (pen->inside)
                 write_text(pen, pen->right, y - 0.25 * pen->line, "end", class + (*class == ' '),
                            text);
@@ -591,9 +601,9 @@ static void write_row_names(const struct pen *pen)
                            class + (*class == ' '), text);
         }
         if (pen->inside)
-            write_text(
-                pen, pen->left, y - 0.25 * pen->line, "start", "name",
-                text_cut(pen->pool, p->ticks[i].label, pen->font, pen->right - pen->left - note));
+            write_text(pen, pen->left + GAP / 2, y - 0.25 * pen->line, "start", "name",
+                       text_cut(pen->pool, p->ticks[i].label, pen->font,
+                                pen->right - pen->left - GAP / 2 - note));
         else
             write_text(pen, pen->left - GAP, y + 0.35 * pen->font, "end", "name",
                        p->ticks[i].label);

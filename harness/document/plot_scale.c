@@ -64,13 +64,19 @@ static const char *linear_label(struct pool *pool, double value, double step, bo
     return pool_text(pool, "%.*f", decimals, value);
 }
 
+/* Ticks between low and high, or around them where the axis goes out to ticks. */
+static double count_ticks(const struct scale *s, double step, bool fixed)
+{
+    return fixed ? floor(s->high / step + 1e-9) - ceil(s->low / step - 1e-9) + 1
+                 : ceil(s->high / step - 1e-9) - floor(s->low / step + 1e-9) + 1;
+}
+
 static void linear_ticks(struct pool *pool, struct scale *s, size_t most, bool fixed,
                          struct scale_ticks *ticks)
 {
-    double step = round_step((s->high - s->low) / (double)(most - 1)), first, last;
+    double step = round_step((s->high - s->low) / (double)(most + 1)), first, last;
 
-    /* Going out to ticks may need one more: then the next step. */
-    while (!fixed && ceil(s->high / step - 1e-9) - floor(s->low / step + 1e-9) + 1 > (double)most)
+    while (count_ticks(s, step, fixed) > (double)most)
         step = round_step(step * 1.5);
     if (!fixed) {
         s->low = step * floor(s->low / step + 1e-9);
@@ -101,8 +107,7 @@ static void ratio_ticks(struct pool *pool, struct scale *s, size_t most, bool fi
     }
 }
 
-/* The next value at or below (or above) that is 1, 2 or 5 times a power of ten; every: 1 means all
- * three, else the powers alone. */
+/* The next value at or below (or above) that is 1, 2 or 5 times a power of ten. */
 static double log_neighbour(double value, bool up)
 {
     static const double steps[] = {1, 2, 5, 10};
@@ -117,6 +122,15 @@ static double log_neighbour(double value, bool up)
     return value;
 }
 
+static void add_log_tick(struct pool *pool, double at, bool ratio, struct scale_ticks *ticks)
+{
+    add_tick(ticks, at,
+             !ratio                ? power_label(pool, at)
+             : fabs(at - 1) < 1e-9 ? "same"
+                                   : pool_text(pool, "x%g", at));
+}
+
+/* 1, 2 and 5 times the powers of ten, or every power, or every second one, as there is room. */
 static void log_ticks(struct pool *pool, struct scale *s, size_t most, bool ratio, bool fixed,
                       struct scale_ticks *ticks)
 {
@@ -127,20 +141,21 @@ static void log_ticks(struct pool *pool, struct scale *s, size_t most, bool rati
         s->low = log_neighbour(s->low, false);
         s->high = log_neighbour(s->high, true);
     }
-    first = floor(log10(s->low) + 1e-9);
+    first = ceil(log10(s->low) - 1e-9);
     last = floor(log10(s->high) + 1e-9);
-    stride = ceil((last - first + 1) / (double)most);
-    bool all = (last - first + 1) * 3 <= (double)most + 2;
-    for (double e = first; e <= last; e++)
+    stride = fmax(1, ceil((last - first + 1) / (double)most));
+    bool all = 3 * log10(s->high / s->low) + 1 <= (double)most + 0.5;
+    if (!all && last - first < stride) { /* one of them, or none: the ends */
+        add_log_tick(pool, s->low, ratio, ticks);
+        add_log_tick(pool, s->high, ratio, ticks);
+        return;
+    }
+    for (double e = all ? first - 1 : first; e <= last; e += stride)
         for (int i = 0; i < (all ? 3 : 1); i++) {
             double at = steps[i] * pow(10, e);
-            bool inside = at >= s->low * (1 - 1e-9) && at <= s->high * (1 + 1e-9);
 
-            if (inside && fmod(e - first, stride) == 0)
-                add_tick(ticks, at,
-                         !ratio                ? power_label(pool, at)
-                         : fabs(at - 1) < 1e-9 ? "same"
-                                               : pool_text(pool, "x%g", at));
+            if (at >= s->low * (1 - 1e-9) && at <= s->high * (1 + 1e-9))
+                add_log_tick(pool, at, ratio, ticks);
         }
 }
 

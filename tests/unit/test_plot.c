@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Charts: what is drawn is held against the data by another program, tests/tools/check-plot.py. */
+#include "harness/document/plot.h"
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "core/text.h"
+
+#define POINTS 300
+
+static void write_number(FILE *out, const char *before, double value)
+{
+    fputs(before, out);
+    if (isnan(value))
+        fputs("null", out);
+    else
+        fprintf(out, "%.17g", value);
+}
+
+static void write_data_line(FILE *out, const struct plot_line *line)
+{
+    fprintf(out, "{\"plain\":%d,\"apart\":%d,\"points\":[", line->plain, line->apart);
+    for (size_t i = 0; i < line->n; i++) {
+        write_number(out, i ? ",[" : "[", line->points[i].x);
+        write_number(out, ",", line->points[i].y);
+        write_number(out, ",", line->points[i].low);
+        write_number(out, ",", line->points[i].high);
+        fputc(']', out);
+    }
+    fputs("]}", out);
+}
+
+static void write_data(FILE *out, const struct plot *plot)
+{
+    fprintf(out,
+            "{\"kind\":\"%s\",\"x_log\":%d,\"y_log\":%d,\"x_label\":\"%s\",\"y_label\":\"%s\",",
+            plot->matrix       ? "matrix"
+            : plot->categories ? "rows"
+                               : "lines",
+            plot->x_log, plot->y_log, plot->x_label, plot->y_label);
+    if (plot->shown_high > 0)
+        fprintf(out, "\"shown\":[%g,%g],", plot->shown_low, plot->shown_high);
+    else
+        fputs("\"shown\":null,", out);
+    fputs("\"ticks\":[", out);
+    for (size_t i = 0; i < plot->n_ticks; i++)
+        fprintf(out, "%s[%.17g,\"%s\"]", i ? "," : "", plot->ticks[i].at, plot->ticks[i].label);
+    fputs("],\"lines\":[", out);
+    for (size_t i = 0; i < plot->n_lines; i++) {
+        fputs(i ? "," : "", out);
+        write_data_line(out, &plot->lines[i]);
+    }
+    fputs("]}\n", out);
+}
+
+static const char *checker(void)
+{
+    static const char path[] = "tests/tools/check-plot.py";
+
+    return access(path, R_OK) || system("python3 -c 1 2>/dev/null") ? NULL : path;
+}
+
+/* PLOT_KEEP=FOLDER keeps the pictures, to be looked at. */
+static void check(const struct plot *plot)
+{
+    const char *keep = getenv("PLOT_KEEP");
+    char folder[] = "/tmp/plumb-plot.XXXXXX", *svg, *json, *command;
+    struct pool pool = {0};
+
+    assert_non_null(mkdtemp(folder));
+    for (int narrow = 0; narrow < 2; narrow++) {
+        const char *in = keep ? keep : folder;
+        FILE *out;
+
+        assert_true(asprintf(&svg, "%s/%s-%s.svg", in, plot->name, narrow ? "narrow" : "wide") > 0);
+        assert_true(asprintf(&json, "%s/%s.json", in, plot->name) > 0);
+        assert_true(asprintf(&command, "python3 %s %s %s", checker(), svg, json) > 0);
+        assert_non_null(out = fopen(svg, "we"));
+        plot_write_svg(&pool, plot, narrow, out);
+        assert_int_equal(fclose(out), 0);
+        assert_non_null(out = fopen(json, "we"));
+        write_data(out, plot);
+        assert_int_equal(fclose(out), 0);
+        if (system(command))
+            fail_msg("%s, %s", plot->name, narrow ? "narrow" : "wide");
+        if (!keep) {
+            unlink(svg);
+            unlink(json);
+        }
+        free(svg);
+        free(json);
+        free(command);
+    }
+    assert_int_equal(rmdir(folder), 0);
+    assert_false(pool.failed);
+    pool_release(&pool);
+}
+
+struct series {
+    struct plot_point points[3][POINTS];
+    struct plot_tick ticks[POINTS];
+    char labels[POINTS][24];
+    struct plot_line lines[3];
+    struct plot plot;
+};
+
+/* Three lines of n points, over sizes that double in three steps, each with its interval. */
+static struct series *make_series(size_t n, const char *name)
+{
+    struct series *s = calloc(1, sizeof(*s));
+
+    assert_non_null(s);
+    for (size_t i = 0; i < n; i++) {
+        double x = 65536 * pow(2, (double)i * 16 / (double)n);
+
+        snprintf(s->labels[i], sizeof(s->labels[i]), "%.0fK", x / 1024);
+        s->ticks[i] = (struct plot_tick){x, s->labels[i]};
+        for (size_t k = 0; k < 3; k++) {
+            double y = (double)(k + 1) * 20 * (1 + 0.5 * sin((double)i / 9));
+
+            s->points[k][i] = (struct plot_point){x, y, y * 0.95, y * 1.08};
+        }
+    }
+    for (size_t k = 0; k < 3; k++)
+        s->lines[k] = (struct plot_line){
+            .label = "a line", .points = s->points[k], .n = n, .colour = k, .marker = k};
+    s->plot = (struct plot){.name = name,
+                            .title = "memory bandwidth",
+                            .x_label = "size (bytes)",
+                            .y_label = "bandwidth (GB/s)",
+                            .x_log = true,
+                            .y_from_zero = true,
+                            .ticks = s->ticks,
+                            .n_ticks = n,
+                            .lines = s->lines,
+                            .n_lines = 3};
+    return s;
+}
+
+static void points_are_where_they_must_be(void **state)
+{
+    static const size_t sizes[] = {1, 2, 3, 17, 60, 61, POINTS};
+    char name[32];
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+        snprintf(name, sizeof(name), "lines-%zu", sizes[i]);
+        struct series *s = make_series(sizes[i], name);
+
+        if (sizes[i] > 1)
+            check(&s->plot);
+        s->lines[2].dashed = true;
+        s->lines[1].apart = true;
+        s->lines[0].plain = true;
+        s->plot.y_from_zero = false;
+        s->plot.y_log = true;
+        s->points[0][sizes[i] / 2].y = NAN;
+        s->points[2][sizes[i] / 2].low = NAN;
+        snprintf(name, sizeof(name), "logs-%zu", sizes[i]);
+        if (sizes[i] > 1)
+            check(&s->plot);
+        free(s);
+    }
+}
+
+static void labels_have_room_at_any_size_of_values(void **state)
+{
+    static const double scales[] = {1e-7, 3e-3, 0.7, 44, 12345, 4e6, 7e9};
+    char name[32];
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < sizeof(scales) / sizeof(*scales); i++) {
+        struct series *s = make_series(40, name);
+
+        snprintf(name, sizeof(name), "values-%zu", i);
+        for (size_t k = 0; k < 3; k++)
+            for (size_t p = 0; p < 40; p++) {
+                s->points[k][p].y *= scales[i];
+                s->points[k][p].low *= scales[i];
+                s->points[k][p].high *= scales[i];
+            }
+        check(&s->plot);
+        s->plot.n_ticks = 0; /* round numbers in place of the data's */
+        s->plot.x_log = false;
+        check(&s->plot);
+        free(s);
+    }
+}
+
+/* Limits and caches that stand close, at both ends, and with long labels. */
+static void labels_of_marks_have_room(void **state)
+{
+    struct plot_mark marks[24] = {{0}};
+    struct series *s = make_series(17, "marks");
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < 24; i++) {
+        bool level = i % 4 == 3;
+
+        marks[i] =
+            (struct plot_mark){.at = level ? 80 + (double)i : s->ticks[0].at * (1 + (double)i),
+                               .horizontal = level,
+                               .from = NAN,
+                               .to = NAN,
+                               .label = level ? "limit 96.5 GB/s" : "L2 12x256K",
+                               .brief = level ? "limit 96.5" : "L2"};
+    }
+    s->plot.marks = marks;
+    s->plot.n_marks = 24;
+    s->plot.y_top = 130;
+    check(&s->plot);
+    free(s);
+}
+
+#define ROWS 12
+
+/* Ratios around 1, one far out, as a forest; then the same as bars. */
+static void rows_are_where_they_must_be(void **state)
+{
+    static const char *const names[ROWS] = {"triad, 1G", "read, 1G", "copy",
+                                            "write",     "latency",  "gemm f32",
+                                            "gemm bf16", "rtt",      "allreduce, 64 MiB, 8 ranks",
+                                            "busbw",     "tcp",      "shm"};
+    struct plot_point points[ROWS], again[ROWS];
+    struct plot_tick ticks[ROWS];
+    struct plot_row rows[ROWS];
+    struct plot_mark same = {
+        .at = 1, .horizontal = true, .from = NAN, .to = NAN, .label = "same", .brief = "same"};
+    struct plot_line lines[] = {{.label = "A", .points = points, .n = ROWS},
+                                {.label = "B", .points = again, .n = ROWS, .colour = 1}};
+    struct plot plot = {.name = "forest",
+                        .title = "B against A",
+                        .x_label = "change of the value",
+                        .y_label = "",
+                        .categories = true,
+                        .ratio = true,
+                        .y_log = true,
+                        .ticks = ticks,
+                        .n_ticks = ROWS,
+                        .rows = rows,
+                        .lines = lines,
+                        .n_lines = 1,
+                        .marks = &same,
+                        .n_marks = 1,
+                        .band_low = 0.95,
+                        .band_high = 1.05,
+                        .shown_low = 0.7,
+                        .shown_high = 1.3};
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < ROWS; i++) {
+        double y = 0.75 + 0.05 * (double)i;
+
+        points[i] = (struct plot_point){(double)i, y, y * 0.9, y * 1.1};
+        again[i] = (struct plot_point){(double)i, y * 1.02, NAN, NAN};
+        ticks[i] = (struct plot_tick){(double)i, names[i]};
+        rows[i] = (struct plot_row){.note = i % 2 ? "-3.2 %, worse" : "+1.1 %, equivalent",
+                                    .tone = i % 2 ? TONE_BAD : TONE_NONE};
+    }
+    points[3] = (struct plot_point){3, 0.5, 0.4, 1.5};
+    points[5].y = NAN;
+    check(&plot);
+    plot.name = "ratios";
+    plot.shown_low = plot.shown_high = 0;
+    check(&plot);
+    plot.name = "wide-ratios";
+    points[3] = (struct plot_point){3, 0.05, 0.02, 21};
+    check(&plot);
+    points[3] = points[2];
+    points[3].x = 3;
+    plot = (struct plot){.name = "bars",
+                         .title = "two runs",
+                         .x_label = "bandwidth (GB/s)",
+                         .y_label = "",
+                         .categories = true,
+                         .bars = true,
+                         .ticks = ticks,
+                         .n_ticks = ROWS,
+                         .lines = lines,
+                         .n_lines = 2};
+    check(&plot);
+    plot.n_lines = 1;
+    ticks[2].label =
+        "a name that is much longer than any axis of a chart on any screen has room for it";
+    plot.name = "long-names";
+    check(&plot);
+}
+
+static void a_heat_map_has_its_names_and_values(void **state)
+{
+    const char *names[16];
+    char texts[16][16];
+    struct plot_cell cells[256];
+    struct plot_matrix matrix = {.names = names, .cells = cells};
+    struct plot plot = {.name = "matrix",
+                        .title = "between hosts",
+                        .x_label = "",
+                        .y_label = "bandwidth (GB/s)",
+                        .matrix = &matrix};
+
+    (void)state;
+    if (!checker())
+        skip();
+    for (size_t i = 0; i < 16; i++) {
+        snprintf(texts[i], sizeof(texts[i]), "node-%zu", i + 1);
+        names[i] = texts[i];
+    }
+    for (size_t n = 2; n <= 16; n += 7) {
+        for (size_t i = 0; i < n * n; i++)
+            cells[i] = (struct plot_cell){.value = i == 5 ? NAN : 10 + (double)i,
+                                          .text = i == 5 ? "" : "12.3",
+                                          .tip = "from here to there: 12.3 GB/s",
+                                          .tone = i == 7 ? TONE_LOW : TONE_NONE};
+        matrix.n = n;
+        check(&plot);
+    }
+}
+
+/* Nothing to draw, and values that no axis has. */
+static void empty_charts_are_whole(void **state)
+{
+    struct plot_point points[] = {{1, NAN, NAN, NAN}, {0, 5, NAN, NAN}, {2, -1, NAN, NAN}};
+    struct plot_line line = {.label = "", .points = points, .n = 3};
+    struct plot plot = {
+        .name = "n", .title = "t", .x_label = "x", .y_label = "y", .x_log = true, .y_log = true};
+    struct pool pool = {0};
+
+    (void)state;
+    for (size_t n = 0; n < 2; n++) {
+        char *text = NULL;
+        size_t size;
+        FILE *out = open_memstream(&text, &size);
+
+        assert_non_null(out);
+        plot.lines = &line;
+        plot.n_lines = n;
+        plot_write_html(&pool, &plot, out);
+        fclose(out);
+        assert_null(strstr(text, "nan"));
+        assert_null(strstr(text, "inf"));
+        assert_non_null(strstr(text, "</svg>"));
+        free(text);
+    }
+    pool_release(&pool);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(points_are_where_they_must_be),
+        cmocka_unit_test(labels_have_room_at_any_size_of_values),
+        cmocka_unit_test(labels_of_marks_have_room),
+        cmocka_unit_test(rows_are_where_they_must_be),
+        cmocka_unit_test(a_heat_map_has_its_names_and_values),
+        cmocka_unit_test(empty_charts_are_whole),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

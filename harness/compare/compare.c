@@ -241,6 +241,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb compare A B [options]\n"
          "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
+         "       plumb compare A B C [D ...] [options]  (who is best in each component)\n"
          "       plumb compare RUN --to NAME|auto|list\n"
          "       plumb compare PAIR [options]      (the folder of plumb run --against: PAIR/a and "
          "PAIR/b)\n"
@@ -249,7 +250,8 @@ static void print_help(const struct opts *o)
          "yesterday and\n"
          "today. Each is a run folder, a folder of run folders, or several with commas between "
          "(A1,A2 B1,B2).\n"
-         "Only several runs on a side show how runs vary.\n"
+         "Only several runs on a side show how runs vary. Three words and more are columns side by "
+         "side.\n"
          "\n"
          "Prints the verdict, a table by component, and a line with the ratio and its interval for "
          "each case\n"
@@ -311,27 +313,34 @@ static int exit_of(int err)
     }
 }
 
+/* Of two sides a view, of several a many: each with its writers. */
 struct writer {
     const char *path;
-    int (*write)(FILE *out, struct view *v);
+    int (*view)(FILE *out, struct view *v);
+    int (*many)(FILE *out, struct many *m);
 };
 
-static int write_to(FILE *out, struct view *v, const struct writer *w)
+struct shown {
+    struct view *view; /* NULL: many */
+    struct many *many;
+};
+
+static int write_to(FILE *out, const struct shown *s, const struct writer *w)
 {
     int err;
 
     errno = 0;
-    err = w->write(out, v);
+    err = s->view ? w->view(out, s->view) : w->many(out, s->many);
     if (fflush(out) && !err)
         err = errno ? -errno : -EIO;
     return err;
 }
 
-static int write_file(struct command *c, struct view *v, const struct writer *w)
+static int write_file(struct command *c, const struct shown *s, const struct writer *w)
 {
     bool to_stdout = !strcmp(w->path, "-");
     FILE *out = to_stdout ? stdout : fopen(w->path, "we");
-    int err = out ? write_to(out, v, w) : -errno;
+    int err = out ? write_to(out, s, w) : -errno;
 
     if (out && !to_stdout && fclose(out) && !err)
         err = -errno;
@@ -340,23 +349,24 @@ static int write_file(struct command *c, struct view *v, const struct writer *w)
     return err;
 }
 
-static int write_outputs(struct command *c, struct view *v)
+static int write_outputs(struct command *c, const struct shown *s)
 {
     const struct options *o = &c->options;
-    const struct writer writers[] = {{o->html, view_print_html},
-                                     {o->markdown, view_print_markdown},
-                                     {o->csv, view_print_csv},
-                                     {o->json, view_print_json}};
+    const struct writer writers[] = {{o->html, view_print_html, many_print_html},
+                                     {o->markdown, view_print_markdown, many_print_markdown},
+                                     {o->csv, view_print_csv, many_print_csv},
+                                     {o->json, view_print_json, many_print_json}};
     bool table = true;
     int err = 0;
 
     for (size_t i = 0; i < sizeof(writers) / sizeof(*writers); i++)
         table = table && !(writers[i].path && !strcmp(writers[i].path, "-"));
     if (table)
-        err = view_print_text(stdout, v, o->all);
+        err = s->view ? view_print_text(stdout, s->view, o->all)
+                      : many_print_text(stdout, s->many, o->all);
     for (size_t i = 0; !err && i < sizeof(writers) / sizeof(*writers); i++)
         if (writers[i].path)
-            err = write_file(c, v, &writers[i]);
+            err = write_file(c, s, &writers[i]);
     return err;
 }
 
@@ -375,7 +385,7 @@ static int show(struct command *c, struct pairs *pairs)
     err = view_make(pairs, &view);
     view.reference = c->reference;
     if (!err)
-        err = write_outputs(c, &view);
+        err = write_outputs(c, &(struct shown){.view = &view});
     if (!err && pairs->report.pool.failed)
         err = -ENOMEM;
     if (err == -ENOMEM)
@@ -383,13 +393,58 @@ static int show(struct command *c, struct pairs *pairs)
     return err ? fail(c, EXIT_INCOMPLETE) : view_exit(&view);
 }
 
-static int compare(struct command *c)
+static struct pairs_options pairs_options_of(const struct command *c)
 {
     const struct opt_values *margin = opts_values(&c->o, "margin");
-    const struct pairs_options options = {.margin = c->options.margin,
-                                          .forced = margin && margin->given,
-                                          .steal_limit = steal_limit(c->options.steal),
-                                          .only = c->only && *c->only ? c->only : NULL};
+
+    return (struct pairs_options){.margin = c->options.margin,
+                                  .forced = margin && margin->given,
+                                  .steal_limit = steal_limit(c->options.steal),
+                                  .only = c->only && *c->only ? c->only : NULL};
+}
+
+static int show_many(struct command *c, struct many *m)
+{
+    int err = many_judge(m);
+
+    if (!err)
+        err = write_outputs(c, &(struct shown){.many = m});
+    if (!err && m->pairs[0].report.pool.failed)
+        err = -ENOMEM;
+    if (err == -ENOMEM)
+        snprintf(c->error, sizeof(c->error), "out of memory");
+    return err ? fail(c, EXIT_INCOMPLETE) : many_exit(m);
+}
+
+/* Each word is a column: a run, a folder of runs, or several with commas between. */
+static int compare_many(struct command *c)
+{
+    const struct pairs_options options = pairs_options_of(c);
+    struct run_set sets[MANY_MAX] = {{0}};
+    struct many m = {0};
+    int status, err = 0;
+
+    if (c->o.n_args > MANY_MAX) {
+        snprintf(c->error, sizeof(c->error),
+                 "%zu runs are named, and %d fit side by side: put --against between the two "
+                 "sides, or name fewer",
+                 c->o.n_args, MANY_MAX);
+        return fail(c, EXIT_USAGE);
+    }
+    for (size_t i = 0; !err && i < c->o.n_args; i++)
+        err = add_word(&sets[i].all, &sets[i].n, c->o.args[i]);
+    if (!err)
+        err = many_load(&m, sets, c->o.n_args, &options, c->error, sizeof(c->error));
+    status = err ? fail(c, exit_of(err)) : show_many(c, &m);
+    many_release(&m);
+    for (size_t i = 0; i < c->o.n_args; i++)
+        release(sets[i].all, sets[i].n);
+    return status;
+}
+
+static int compare(struct command *c)
+{
+    const struct pairs_options options = pairs_options_of(c);
     const struct compare_sides *s = &c->sides;
     struct pairs pairs;
     int status,
@@ -476,6 +531,8 @@ static int check_and_compare(struct command *c, size_t before)
     }
     if (c->options.to)
         return compare_to(c);
+    if (!c->options.against && c->o.n_args > 2)
+        return compare_many(c);
     err = compare_sides(c->o.args, c->o.n_args, c->options.against ? &before : NULL, &c->sides,
                         c->error, sizeof(c->error));
     if (err)

@@ -200,6 +200,73 @@ const char *reference_text(struct pool *pool, const struct reference *one);
 /* All, with date, commit and machine. 0, -EIO or -ENOMEM. */
 int references_print(struct references *r, FILE *out);
 
+/* ---- Three runs and more side by side (many.c) ---- */
+
+#define MANY_MAX 8
+extern const char *const many_names[MANY_MAX]; /* "A", "B" ... */
+
+/* The folders of one column. */
+struct run_set {
+    char **all;
+    size_t n;
+};
+
+/* Of a case, or of all cases of a component: the runs that none is proven better than. */
+enum many_state {
+    MANY_MIXED,      /* each run is beaten in some case */
+    MANY_WINNER,     /* one run is never beaten, and each other one is in some case */
+    MANY_EQUIVALENT, /* several are never beaten, and are equivalent to each other in every case */
+    MANY_UNDECIDED   /* several are never beaten, and cannot be told apart */
+};
+
+struct many_best {
+    enum many_state state;
+    unsigned group; /* a bit for each run that is never beaten */
+};
+
+struct many_case {
+    const struct pair *pair;   /* one of those below, for its names */
+    const struct pair **pairs; /* of each pair of runs; NULL: they did not pair, or have no ratio */
+    size_t order, pipe;        /* in the suite; in `pipes` */
+    struct many_best best;
+};
+
+struct many_pipe {
+    const char *name;
+    size_t n; /* cases */
+    struct many_best best;
+};
+
+struct many {
+    const struct run_set *sets; /* the caller's */
+    size_t n;
+    struct pairs *pairs; /* of run i and run k, i < k: each is decided by itself */
+    size_t n_pairs;
+    struct many_case *cases;
+    size_t n_cases;
+    struct many_pipe *pipes;
+    size_t n_pipes;
+    size_t n_left; /* cases of A and B that did not pair */
+    bool failed;   /* a run failed in a case that another has, or is not complete */
+};
+
+/* Loads and decides each pair of 2 to MANY_MAX runs. Levels of alarm and confidence are shared among
+ * the pairs (Bonferroni). As pairs_load(); to be released in any case. */
+int many_load(struct many *m, const struct run_set *sets, size_t n,
+              const struct pairs_options *options, char *error, size_t len);
+void many_release(struct many *m);
+/* Finds who is best. 0 or -ENOMEM. */
+int many_judge(struct many *m);
+/* 0 decided, 3 a component is undecided, 4 a run failed or is not complete. */
+int many_exit(const struct many *m);
+
+/* 0, -EIO or -ENOMEM. */
+int many_print_text(FILE *out, struct many *m, bool all);
+int many_print_markdown(FILE *out, struct many *m);
+int many_print_html(FILE *out, struct many *m);
+int many_print_json(FILE *out, struct many *m);
+int many_print_csv(FILE *out, struct many *m);
+
 /* ---- The sentences of a comparison (view_words.c) ---- */
 
 /* Sides, verdict, basis, remarks and obstacles. 0 or -ENOMEM. */

@@ -512,6 +512,105 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
     done
 }
 
+@test "three runs: a winner in each component, proven over all comparisons, and columns by what differs" {
+    make_run a --seed 11
+    make_run b --seed 12 --shift 'memory*=1.15'
+    make_run c --seed 13 --shift 'memory*=1.3' --shift 'copy*node0*=0.9'
+    for run in a b c; do set_meta $run "m['machine']['gpus']['driver_version'] = '58' + str(ord('$run') - 96)"; done
+    compare a b c --json all.json --csv all.csv --html page.html --markdown page.md
+    [ "$status" -eq 0 ]
+    verdict | grep -q "^Verdict decided: C is best in Memory (1\.2[0-9]* to 1\.3[0-9]* times A in 14 of 14 cases); all equivalent in Matrix core, NVLink, Network and Collectives; A and B equivalent in PCIe"
+    grep -Eq "^B +b: NVIDIA driver 582, on node7" out
+    grep -Eq "A, 581 +B / A, 582 +C / A, 583 +Best" out
+    grep -Eq "^NVIDIA driver +581 +582 +583$" out
+    grep -q "^Rests on *3 comparisons of two runs; .* (98.3 % each)" out
+    grep -q "^- 28 cases in which all runs are equivalent: --all lists them" out
+    grep -q "<title>a, b and c - Plumbline</title>" page.html
+    grep -q "^## a, b and c$" page.md
+    python3 - << 'END'
+import csv, json
+all = json.load(open("all.json"))
+best = {p["pipe"]: p["best"] for p in all["pipes"]}
+assert best["Memory"] == {"state": "winner", "runs": ["C"]}, best
+assert best["PCIe"] == {"state": "equivalent", "runs": ["A", "B"]}, best
+assert best["Network"] == {"state": "equivalent", "runs": ["A", "B", "C"]}, best
+assert len(all["cases"]) == 50 and all["comparisons"] == 3 and all["exit"] == 0
+rows = list(csv.DictReader(open("all.csv")))
+assert len(rows) == 150
+pairs = {(c["key"], p["a"], p["b"]): p for c in all["cases"] for p in c["pairs"]}
+for r in rows:
+    p = pairs[r["key"], r["a"], r["b"]]
+    assert p["verdict"] == r["verdict"] and abs(p["ratio"] - float(r["ratio"])) < 1e-6
+# B against C is decided by itself: its ratio is that of the two others.
+for c in all["cases"]:
+    r = {p["a"] + p["b"]: p["ratio"] for p in c["pairs"]}
+    assert abs(r["AB"] * r["BC"] / r["AC"] - 1) < 1e-6, c
+END
+    for columns in 60 80 160; do
+        script -qec "stty cols $columns; '$plumb' compare a b c --all" /dev/null | tr -d '\r' > out
+        awk -v n="$columns" 'length($0) > n { print; bad = 1 } END { exit bad }' <(sed 's/\x1b\[[0-9;]*m//g' out)
+        [ "$(grep -c 'throughput\|Kernel' out)" -ge 1 ]
+    done
+    # Noise hides who is best: no winner, and no word of alike.
+    for run in n1 n2 n3; do make_run $run --seed "1${run#n}" --spread 0.1; done
+    compare n1 n2 n3 --json n.json
+    [ "$status" -eq 3 ]
+    verdict | grep -Eq "^Verdict undecided: all cannot be told apart in .*: up to [0-9]+ more launches would decide"
+    # A run that failed where another has a value makes it incomplete.
+    make_run f --seed 14 --fail 'gemm f64 256*'
+    compare a b f
+    [ "$status" -eq 4 ]
+    compare a f b
+    [ "$status" -eq 4 ]
+}
+
+@test "ratios and intervals are those of another reader of the launches: Student's t on their logarithms" {
+    for i in 1 2 3; do make_run "r$i" --seed "2$i" --cases 3 --spread 0.03; done
+    compare r1 r2 --json two.json --csv two.csv || true
+    compare r1 r2 r3 --json three.json || true
+    python3 - << 'END'
+import csv, glob, json, math
+def quantile(p, df):
+    """Of Student's t, by Simpson's rule on its density and bisection."""
+    scale = math.gamma((df + 1) / 2) / math.sqrt(df * math.pi) / math.gamma(df / 2)
+    density = lambda x: scale * (1 + x * x / df) ** (-(df + 1) / 2)
+    def upper(t, n=2000):
+        h = t / n
+        return .5 - h / 3 * sum((1 if i in (0, n) else 4 if i % 2 else 2) * density(i * h) for i in range(n + 1))
+    low, high = 0, 60
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if upper(middle) > 1 - p else (low, middle)
+    return low
+def launches(run, bench):
+    return [math.log(float(r["value"])) for r in csv.DictReader(open(f"{run}/{bench}.csv"))]
+mean = lambda x: sum(x) / len(x)
+squares = lambda x: sum((v - mean(x)) ** 2 for v in x)
+def expected(a, b, bench, comparisons):
+    a, b = launches(a, bench), launches(b, bench)
+    d = mean(b) - mean(a)
+    if bench == "allreduce": # a time: lower is better
+        d = -d
+    df = len(a) + len(b) - 2
+    error = math.sqrt((squares(a) + squares(b)) / df * (1 / len(a) + 1 / len(b)))
+    half = quantile(1 - .05 / comparisons / 2, df) * error
+    return [math.exp(x) for x in (d, d - half, d + half)]
+near = lambda got, want: all(abs(g / w - 1) < 1e-5 for g, w in zip(got, want))
+n = 0
+for c in json.load(open("two.json"))["cases"]:
+    got = [c["ratio"], c["ratio_low"], c["ratio_high"]]
+    assert near(got, expected("r1", "r2", c["key"].split("|")[0], 1)), (c["key"], got, expected("r1", "r2", c["key"].split("|")[0], 1))
+    n += 1
+for c in json.load(open("three.json"))["cases"]:
+    for p in c["pairs"]:
+        runs = ["r%d" % ("ABC".index(p[side]) + 1) for side in "ab"]
+        got, want = [p["ratio"], p["ratio_low"], p["ratio_high"]], expected(*runs, c["key"].split("|")[0], 3)
+        assert near(got, want), (c["key"], p, want)
+        n += 1
+assert n == 12, n
+END
+}
+
 @test "the page's title and heading hold the two names" {
     make_run bare --seed 1 --cases 3
     make_run guest --seed 2 --cases 3
@@ -624,7 +723,7 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
 @test "usage errors say what to do, and are exit 2" {
     make_run a --cases 3
     make_run b --cases 3
-    for words in "" "a" "a b a" "a --against" "--against b" "a nowhere" "a b --margin 0" "a b --margin x" \
+    for words in "" "a" "a b a" "a b a b a b a b a" "a --against" "--against b" "a nowhere" "a b --margin 0" "a b --margin x" \
         "a b --uot" "a b --csv - --json -" "a b --html - --markdown -" "a b --csv x --json x"; do
         # shellcheck disable=SC2086
         compare $words
@@ -633,7 +732,9 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
         [ ! -s out ]
     done
     compare a b a
-    grep -q -- "put --against between" err
+    grep -q "the same run is on both sides" err
+    compare a b a b a b a b a
+    grep -q "9 runs are named, and 8 fit side by side: put --against between" err
     compare a b --csv - --json -
     grep -q -- "--csv and --json both go to stdout" err
     compare a b --csv x --json x

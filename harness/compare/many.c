@@ -354,7 +354,7 @@ static const char *best_text(struct pool *pool, const struct many *m, const stru
 
     switch (best->state) {
     case MANY_WINNER:
-        return group;
+        return pool_text(pool, "%s is best", group);
     case MANY_EQUIVALENT:
         return pool_text(pool, "%s equivalent", group);
     case MANY_UNDECIDED:
@@ -443,9 +443,9 @@ static const char *sentence(struct pool *pool, const struct many *m)
             known = known || is_like(&m->pipes[k].best, best);
         if (known)
             continue;
-        const char *text = pool_text(pool, "%s %s %s%s", best_text(pool, m, best),
-                                     winner ? "is best in" : "in", components_of(pool, m, i),
-                                     best->state == MANY_UNDECIDED ? more_text(pool, m) : "");
+        const char *text =
+            pool_text(pool, "%s in %s%s", best_text(pool, m, best), components_of(pool, m, i),
+                      best->state == MANY_UNDECIDED ? more_text(pool, m) : "");
         if (winner)
             won = show_joined(pool, won, text);
         else

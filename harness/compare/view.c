@@ -10,6 +10,7 @@
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
 #include "harness/report/show.h"
+#include "harness/report/told.h"
 
 static bool is_ready(const struct pair *pair)
 {
@@ -211,9 +212,12 @@ static const char *advice_of(struct view *v, const struct pair *pair)
                          name);
     return pool_text(v->pool,
                      "Nearest: %c has it with %s %s in place of %s. Measure one %s on both sides: "
-                     "plumb run SUITE with %s: %s",
+                     "plumb run SUITE with %s: %s%s",
                      side, name, show_param(v->pool, b, i, its), show_param(v->pool, b, i, own),
-                     name, name, show_param(v->pool, b, i, its));
+                     name, name, show_param(v->pool, b, i, its),
+                     told_flag(b, name, COLUMN_BYTES)
+                         ? "; between other caches, by a cache level (docs: compare.md)"
+                         : "");
 }
 
 static int fill_left(struct view *v)

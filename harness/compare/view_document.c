@@ -7,6 +7,7 @@
 #include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/document/html.h"
+#include "harness/document/plot.h"
 #include "harness/report/assets.h"
 #include "harness/report/show.h"
 
@@ -84,13 +85,11 @@ static struct cell count_cell(const struct making *m, size_t n)
 
 static void add_components(const struct making *m)
 {
-    static const struct document_column columns[] = {{"Component", COLUMN_STAYS, false},
-                                                     {"Cases", COLUMN_STAYS, true},
-                                                     {"Worse", COLUMN_STAYS, true},
-                                                     {"Undecided", COLUMN_STAYS, true},
-                                                     {"Better", COLUMN_STAYS, true},
-                                                     {"Equivalent", COLUMN_STAYS, true},
-                                                     {"Lowest B / A", COLUMN_GOES_LAST, false}};
+    static const struct document_column columns[] = {
+        {"Component", COLUMN_STAYS, false},      {"Cases", COLUMN_STAYS, true},
+        {"Worse", COLUMN_STAYS, true},           {"Undecided", COLUMN_STAYS, true},
+        {"Better", COLUMN_STAYS, true},          {"Equivalent", COLUMN_STAYS, true},
+        {"Lowest B / A", COLUMN_GOES_LAST, true}};
     static const enum decision order[] = {DECISION_WORSE, DECISION_INCONCLUSIVE, DECISION_BETTER,
                                           DECISION_EQUIVALENT};
     const struct view *v = m->v;
@@ -271,6 +270,97 @@ static void add_all_cases(const struct making *m)
                             show_count(m->pool, v->p->overall.n_equivalent, "equivalent case")));
 }
 
+/* ---- the forest: the first cases of each component as ratios with their intervals */
+
+#define FOREST_MOST 20
+#define FOREST_FAR  4 /* an interval that goes on beyond this ratio, or below its inverse, is cut */
+
+struct forest {
+    struct plot plot;
+    struct plot_point points[FOREST_MOST];
+    struct plot_tick ticks[FOREST_MOST];
+    struct plot_row rows[FOREST_MOST];
+    struct plot_line line;
+    struct plot_mark none;
+};
+
+/* The name of the component is the figure's. */
+static const char *short_label(const struct pair *pair)
+{
+    size_t n = strlen(pair->bench ? pair->bench->name : "");
+
+    return n && !strncmp(pair->label, pair->bench->name, n) && pair->label[n] == ' '
+               ? pair->label + n + 1
+               : pair->label;
+}
+
+static void add_row(const struct making *m, struct forest *f, const struct pair *pair)
+{
+    const struct decide_case *c = &pair->decide;
+    size_t i = f->line.n;
+
+    if (i == FOREST_MOST || !(c->ratio > 0) || !isfinite(c->ratio))
+        return;
+    f->points[i] = (struct plot_point){.x = (double)i, .y = c->ratio, .low = NAN, .high = NAN};
+    if (c->low > 0 && isfinite(c->high)) {
+        f->points[i].low = c->low;
+        f->points[i].high = c->high;
+    }
+    f->ticks[i] = (struct plot_tick){(double)i, short_label(pair)};
+    f->rows[i] = (struct plot_row){view_figures(m->pool, pair).verdict, tone_of(c->decision)};
+    if (c->high > FOREST_FAR || c->low < 1.0 / FOREST_FAR) {
+        f->plot.shown_high = FOREST_FAR;
+        f->plot.shown_low = 1.0 / FOREST_FAR;
+    }
+    f->line.n++;
+}
+
+static void add_forest(const struct making *m, const struct view_pipe *pipe)
+{
+    struct forest *f = pool_alloc(m->pool, 1, sizeof(*f));
+    double margin = pipe->n ? pipe->pairs[0]->decide.margin : NAN;
+
+    if (!f)
+        return;
+    for (size_t i = 0; i < pipe->n; i++)
+        add_row(m, f, pipe->pairs[i]);
+    if (!f->line.n)
+        return;
+    f->line.points = f->points;
+    f->line.label = "B / A";
+    f->none = (struct plot_mark){
+        .at = 1, .horizontal = true, .from = NAN, .to = NAN, .label = "", .brief = ""};
+    f->plot.name = "forest";
+    f->plot.title = pipe->name;
+    f->plot.x_label = "change of B against A";
+    f->plot.y_label = "";
+    f->plot.categories = f->plot.ratio = f->plot.y_log = true;
+    f->plot.ticks = f->ticks;
+    f->plot.n_ticks = f->line.n;
+    f->plot.rows = f->rows;
+    f->plot.lines = &f->line;
+    f->plot.n_lines = 1;
+    f->plot.marks = &f->none;
+    f->plot.n_marks = 1;
+    if (margin < 1) {
+        f->plot.band_low = 1 - margin;
+        f->plot.band_high = 1 / (1 - margin);
+    }
+    document_figure(
+        m->d, &f->plot,
+        pool_text(m->pool, "Ratio and its 95 %% interval, with the margin as a band%s",
+                  f->line.n < pipe->n
+                      ? pool_text(m->pool, "; %zu of %zu cases, worst first", f->line.n, pipe->n)
+                      : ""));
+}
+
+static void add_forests(const struct making *m)
+{
+    for (size_t i = 0; i < m->v->n_pipes && m->reader == VIEW_PAGE; i++)
+        if (m->v->pipes[i].n_first)
+            add_forest(m, &m->v->pipes[i]);
+}
+
 static void add_causes(const struct making *m)
 {
     for (size_t i = 0; i < m->v->n_pipes; i++)
@@ -366,6 +456,7 @@ struct document *view_document(struct view *v, enum view_for reader)
         return NULL;
     add_answers(&m);
     add_components(&m);
+    add_forests(&m);
     add_all_cases(&m);
     for (size_t i = 0; i < v->n_obstacles; i++)
         document_item(m.d, v->obstacles[i]);

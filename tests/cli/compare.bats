@@ -611,6 +611,27 @@ assert n == 12, n
 END
 }
 
+@test "cases that are asked for by cache level pair between machines with other caches" {
+    printf '%s\n' 'suite: t' 'defaults: {repeat: 2, budget: 50ms, warmup: 10ms}' 'cases:' \
+        '  - {bench: memory, op: triad, level: L1, threads: 1}' > t.yaml
+    "$plumb" run t.yaml --out one --no-report > /dev/null 2>&1 || true
+    cp -r one other
+    set_meta other "m['run'] = 'other'; m['started_utc'] = '2026-01-03T00:00:00Z'"
+    python3 - << 'END'
+import csv
+rows = list(csv.DictReader(open("other/memory.csv")))
+assert all(r["level"] == "L1" and r["working_set"] for r in rows), rows
+for r in rows:
+    r["working_set"] = 3 * int(r["working_set"]) // 2
+out = csv.DictWriter(open("other/memory.csv", "w", newline=""), rows[0], lineterminator="\n")
+out.writeheader()
+out.writerows(rows)
+END
+    compare one other --csv levels.csv --all
+    [ "$(cells levels.csv state)" = compared ]
+    grep -q "working_set" out
+}
+
 @test "the page's title and heading hold the two names" {
     make_run bare --seed 1 --cases 3
     make_run guest --seed 2 --cases 3
@@ -822,6 +843,8 @@ check = Check()
 check.feed(open(sys.argv[1]).read())
 assert not check.stack, check.stack
 assert check.rows == 42, check.rows
+page = open(sys.argv[1]).read()
+assert page.count("<figure") == 1 and "<figcaption>Memory<" in page and "Ratio and its 95 % interval" in page # the others are equivalent
 END
     run grep -Ec "@import|url\(|https?://" page.html
     [ "$output" -eq 0 ]

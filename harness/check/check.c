@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "core/option.h"
 #include "core/program.h"
@@ -114,7 +115,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
 
 static bool in_history(const struct check_options *o)
 {
-    return o->update || o->accept;
+    return o->update || (o->accept && !o->beside);
 }
 
 static const char *best_text(struct pool *pool, uint64_t n, const struct baseline *b)
@@ -146,7 +147,7 @@ static int tell(struct check_command *c, struct check_result *r)
 
     if (r->kept.taken && r->gate.options.first)
         r->advice = ""; /* it told of the baseline that this run would be */
-    r->accepted = o->accept && !err;
+    r->accepted = o->accept && !o->beside && !err;
     r->exit = r->accepted ? exit_of_rest(&r->kept) : gate_exit(r->gate.verdict);
     if (err) {
         fprintf(stderr, "plumb check: %s\n", c->error);
@@ -171,15 +172,23 @@ static const char *advice_of(const struct check_options *o, const struct baselin
                : "if a case was taken out of the suite on purpose: take a baseline without it";
 }
 
+static int fail(const struct check_command *c)
+{
+    fprintf(stderr, "plumb check: %s\n", c->error);
+    return EXIT_USAGE;
+}
+
 static int judge(struct check_command *c, const struct baseline *b, struct pairs *p)
 {
     const struct check_options *o = &c->options;
-    const struct gate_options options = {.see = o->see, .strict = o->strict, .first = !b->n};
+    const struct gate_options options = {
+        .accepted = &c->accepted, .see = o->see, .strict = o->strict, .first = !b->n};
     struct check_result r = {.run = c->run,
                              .baseline = b->text,
                              .baseline_of = b,
                              .best_of = (unsigned)o->best_of,
                              .margin = o->margin,
+                             .beside = o->beside,
                              .kept = {.sentence = ""}};
     const char *const *keys;
     size_t n_keys;
@@ -188,6 +197,11 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
         r.baseline = best_text(
             &p->report.pool, o->best_of < baseline_levels(b) ? o->best_of : baseline_levels(b), b);
     int err = gate_make(&r.gate, p, &options);
+    if (!err && o->beside) {
+        if (check_accept_beside(c, &r.gate, &r.kept))
+            return fail(c);
+        err = gate_make(&r.gate, p, &options); /* with what is accepted now */
+    }
     if (!err)
         err = sight_make(&r.sight, &r.gate, &(struct sight_asked){gate_view, b->runs_most});
     if (!err && b->n)
@@ -197,7 +211,7 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
         return EXIT_USAGE;
     }
     r.advice = advice_of(o, b, &r.gate);
-    err = o->accept ? check_accepted_keys(c, &r.gate, &keys, &n_keys) : 0;
+    err = o->accept && !o->beside ? check_accepted_keys(c, &r.gate, &keys, &n_keys) : 0;
     if (!err)
         return tell(c, &r);
     fprintf(stderr, "plumb check: %s\n", c->error);
@@ -220,6 +234,9 @@ static int check_run(struct check_command *c)
 
     if (!err) {
         err = load(c, &b, &p);
+        if (!err && !baseline_is_history(o->baseline))
+            err = accepted_load(&c->accepted, &p.report.pool, o->baseline, c->error,
+                                sizeof(c->error));
         /* Runs in which nothing was measured. */
         status = err == -EINVAL ? EXIT_INCOMPLETE : exit_of(err);
     } else {
@@ -321,8 +338,10 @@ static const struct opt check_table[] = {
      .type = OPT_FLAG,
      .offset = AT(accept),
      .help =
-         "add RUN to the history as a new start: later runs are compared with no run before it; "
-         "with --only, in these cases alone. The findings are printed, and the exit code is 0"},
+         "accept this level; with a CASE, a pattern as of --only, in these cases alone. Against "
+         "the "
+         "history, RUN is a new start, and no run before it counts. Against a folder B, the level "
+         "is kept in B.accepted.json until B contains it"},
     {.name = "reason",
      .type = OPT_STRING,
      .offset = AT(reason),
@@ -331,9 +350,9 @@ static const struct opt check_table[] = {
     {.name = "history",
      .type = OPT_STRING,
      .offset = AT(history),
-     .def = "results/history.db",
-     .arg = "FILE",
-     .help = "database of the history; made on first use, if its folder exists"},
+     .def = HISTORY_DEFAULT,
+     .arg = HISTORY_ARG,
+     .help = HISTORY_HELP "; the file is made on first use"},
     {.name = "help", .letter = 'h', .type = OPT_FLAG, .offset = AT(help), .help = "show this text"},
     {.name = NULL},
 };
@@ -344,7 +363,7 @@ static void print_help(const struct opts *o)
          "\n"
          "usage: plumb check RUN --baseline B [options]\n"
          "       plumb check RUN --baseline history --update-baseline     every night\n"
-         "       plumb check RUN --accept [--only PATTERN] --reason TEXT  accept this level\n"
+         "       plumb check RUN --accept [CASE] --reason TEXT            accept this level\n"
          "\n"
          "Prints the cases that regressed, failed or are missing, each with its ratio, the "
          "interval, the level\n"
@@ -364,12 +383,6 @@ static void print_help(const struct opts *o)
         "if several\n"
         "      apply, the first of 1, 4, 3\n"
         "docs: check.md, and deciding.md for the method; examples/ci/ for GitHub, GitLab and cron");
-}
-
-static int fail(const struct check_command *c)
-{
-    fprintf(stderr, "plumb check: %s\n", c->error);
-    return EXIT_USAGE;
 }
 
 static int refuse(struct check_command *c, const char *why)
@@ -422,6 +435,8 @@ static int settle(struct check_command *c)
         o->see = o->see > o->margin ? o->see : o->margin;
     if (!o->baseline && (o->update || o->accept))
         o->baseline = "history";
+    o->beside = o->beside && !baseline_is_history(o->baseline);
+    o->history = history_db_path(o->history, c->history, sizeof(c->history));
     if (settle_run(c) || refuse_mixed(c))
         return -EINVAL;
     /* What some cases say is no word on the whole run, which is what the history takes. */
@@ -446,6 +461,28 @@ static int settle(struct check_command *c)
                          "runs; --baseline history --update-baseline keeps a history, and begins "
                          "one with this run");
     return 0;
+}
+
+/* --accept CASE is --accept --only CASE: the word behind it, unless it is an option or RUN. NULL: no
+ * memory. */
+static char **with_cases(int *argc, char **argv, bool *cases)
+{
+    static char only[] = "--only";
+    char **out = calloc((size_t)*argc + 2, 2 * sizeof(*out));
+    struct stat st;
+    int n = 0;
+
+    for (int i = 0; out && i < *argc; i++) {
+        bool is_accept = i > 0 && !strcmp(argv[i], "--accept");
+
+        out[n++] = argv[i];
+        if (!is_accept || i + 1 >= *argc || argv[i + 1][0] == '-' || !stat(argv[i + 1], &st))
+            continue;
+        out[n++] = only;
+        *cases = true;
+    }
+    *argc = n;
+    return out;
 }
 
 static int run(struct check_command *c, int argc, char **argv)
@@ -473,11 +510,15 @@ int cmd_check(int argc, char **argv)
     struct check_command c = {0};
     int status = EXIT_USAGE;
 
-    if (!opts_init(&c.o, tables))
+    argv = with_cases(&argc, argv, &c.options.beside);
+    if (!argv)
+        fputs("plumb check: out of memory\n", stderr);
+    else if (!opts_init(&c.o, tables))
         status = run(&c, argc, argv);
     else
         fprintf(stderr, "plumb check: %s\n", c.o.error);
     free(c.only);
+    free(argv);
     opts_release(&c.o);
     return status;
 }

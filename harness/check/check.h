@@ -55,6 +55,7 @@ void baseline_release(struct baseline *b);
  *   failed        a launch of it failed, or did not end in time
  *   missing       the baseline has it and the run does not: skipped, not run, gone
  *   refused       its figures are of another sort than the baseline's (pairs.h)
+ *   accepted      a loss is proven, and somebody accepted a level that is not better
  *   unseen  nothing is proven, and the data could not have shown a loss of `see`; or others took
  *   the
  *                 CPU in all launches of a side (steal), which tells nothing of the pipe
@@ -70,6 +71,7 @@ enum gate_state {
     GATE_FAILED,
     GATE_MISSING,
     GATE_REFUSED,
+    GATE_ACCEPTED,
     GATE_UNSEEN,
     GATE_INCONCLUSIVE,
     GATE_BETTER,
@@ -77,7 +79,7 @@ enum gate_state {
     GATE_NEW,
     GATE_ABSENT
 };
-#define GATE_STATES 11
+#define GATE_STATES 12
 
 enum gate_verdict {
     GATE_PASSED,
@@ -104,8 +106,25 @@ struct gate_tally {
     size_t within; /* a loss is proven, and the margin lets it pass */
 };
 
+/* ---- Accepted changes, in a file beside a baseline that is a folder ----
+ *
+ * FOLDER.accepted.json: the level of a case that somebody accepted, with the reason. While the
+ * baseline is better than that level a loss down to it is no regression: GATE_ACCEPTED. One whose
+ * 95 % interval is beyond the margin against that level is. */
+struct accepted_level {
+    const char *key, *label, *unit, *run, *reason, *by, *at_utc;
+    double level;
+};
+
+struct accepted {
+    const char *path;
+    struct accepted_level *levels;
+    size_t n;
+};
+
 struct gate_options {
-    double see;  /* the loss that the run should be able to show */
+    const struct accepted *accepted; /* NULL: none */
+    double see;                      /* the loss that the run should be able to show */
     bool strict; /* any case that could not have shown it makes the run inconclusive */
     bool first;  /* no baseline yet: the run stands on both sides of the pairs */
 };
@@ -123,6 +142,24 @@ struct gate {
     const char *unseen;   /* how many could not have shown the loss */
     const char *state;    /* "running" and such, where the run did not come to its end; else "" */
 };
+
+/* 0, also where there is no file; -EBADMSG or -ENOMEM with error set. All lives in the pool. */
+int accepted_load(struct accepted *a, struct pool *pool, const char *baseline, char *error,
+                  size_t len);
+/* Adds the levels of the gate's run, in place of older ones of the same cases, and writes the file.
+ * 0 or -errno with error set; -EINVAL: a case has no value on a side. */
+int accepted_add(struct accepted *a, const struct gate *g, const struct history_acceptance *by,
+                 char *error, size_t len);
+const struct accepted_level *accepted_of(const struct accepted *a, const char *key); /* or NULL */
+/* Is the run no worse than that level? And has the baseline come down to it? */
+bool accepted_covers(const struct accepted_level *level, const struct decide_case *c);
+bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c);
+/* "12.3 GB/s (jo, 2026-01-05T02:00:00Z): driver 580". */
+const char *accepted_text(struct pool *pool, const struct accepted_level *level);
+/* Of all that the baseline does not contain yet; "": none. */
+const char *accepted_list(const struct accepted *a, const struct gate *g);
+/* Labels that a pattern that matches none may have meant: "'memory triad, 1 GiB: bandwidth'". */
+const char *gate_near(const struct gate *g, const char *pattern);
 
 /* Of each case only the best of the baseline's last n runs stays, and its selection is allowed for.
  * Decides again. As pairs_decide(). */
@@ -226,6 +263,7 @@ struct check_result {
     struct check_kept kept;
     bool
         accepted; /* its level, or that of some cases, is the start of later runs', whatever was found */
+    bool beside;        /* levels were accepted in a file beside the baseline */
     int exit;           /* status, but for files that cannot be written */
     const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */
     const char *since;  /* when its fault began, for the mail; NULL: not asked for */
@@ -239,7 +277,7 @@ struct check_fact {
     const char *name, *label, *word, *text;
     enum tone tone;
 };
-#define CHECK_FACTS 8
+#define CHECK_FACTS 9
 /* facts has room for CHECK_FACTS. Those without a text are left out. Returns how many there are. */
 size_t check_facts(const struct check_result *r, struct check_fact *facts);
 
@@ -263,6 +301,7 @@ struct check_options {
     double margin, see, steal;
     uint64_t best_of;
     bool strict, github, update, accept, help;
+    bool beside; /* --accept CASE against a folder: kept beside it, not in the history */
 };
 
 struct check_command {
@@ -271,6 +310,8 @@ struct check_command {
     const char **only; /* NULL-ended; NULL: all */
     bool forced;       /* the margin was given */
     const char *run;
+    char history[1024]; /* its file, where the user named the folder */
+    struct accepted accepted;
     char error[2048];
 };
 
@@ -285,6 +326,7 @@ int check_since(struct check_command *c, const struct gate *g, const char **sinc
 int check_mail_unmeasured(struct check_command *c);
 /* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without
  * --only n is 0: all. */
+int check_accept_beside(struct check_command *c, const struct gate *g, struct check_kept *kept);
 int check_accepted_keys(struct check_command *c, const struct gate *g, const char *const **keys,
                         size_t *n);
 

@@ -27,6 +27,20 @@ static const char *reason_of(const struct pair *pair, const char *other)
     return *pair->reason ? pair->reason : other;
 }
 
+/* What was accepted of a case that lost. */
+static const char *accepted_words(const struct gate *g, const struct gate_case *c)
+{
+    struct pool *pool = &g->p->report.pool;
+    const struct accepted_level *level = accepted_of(g->options.accepted, c->pair->key);
+
+    if (!level || c->pair->decide.decision != DECISION_WORSE)
+        return "";
+    return pool_text(pool,
+                     c->state == GATE_ACCEPTED ? "accepted at %s: "
+                                               : "worse than the level that was accepted, %s: ",
+                     accepted_text(pool, level));
+}
+
 static const char *words_case(const struct gate *g, const struct gate_case *c)
 {
     struct pool *pool = &g->p->report.pool;
@@ -50,7 +64,7 @@ static const char *words_case(const struct gate *g, const struct gate_case *c)
             return pool_text(pool, "inconclusive: %s: their time tells nothing of this machine",
                              c->pair->reason);
         decide_sentence(&c->pair->decide, sentence, sizeof(sentence));
-        return pool_text(pool, "%s%s%s", sentence,
+        return pool_text(pool, "%s%s%s%s", accepted_words(g, c), sentence,
                          *c->pair->taken ? "; left out, as others took the CPU: " : "",
                          c->pair->taken);
     }
@@ -251,9 +265,9 @@ const char *gate_verdict_name(enum gate_verdict verdict)
 
 const char *gate_state_name(enum gate_state state)
 {
-    static const char *const names[] = {"regressed",  "wrong",  "failed",       "missing",
-                                        "refused",    "unseen", "inconclusive", "better",
-                                        "equivalent", "new",    "absent"};
+    static const char *const names[] = {"regressed", "wrong",      "failed", "missing",
+                                        "refused",   "accepted",   "unseen", "inconclusive",
+                                        "better",    "equivalent", "new",    "absent"};
 
     return names[state];
 }
@@ -343,8 +357,11 @@ static enum gate_state state_of(const struct gate *g, const struct pair *pair)
 
     if (is_wrong(g->p, pair))
         return GATE_WRONG;
-    if (ready && pair->decide.decision == DECISION_WORSE)
-        return GATE_REGRESSED;
+    if (ready && pair->decide.decision == DECISION_WORSE) {
+        const struct accepted_level *level = accepted_of(g->options.accepted, pair->key);
+
+        return level && accepted_covers(level, &pair->decide) ? GATE_ACCEPTED : GATE_REGRESSED;
+    }
     if (pair->failed_b)
         return GATE_FAILED;
     switch (pair->state) {
@@ -431,6 +448,7 @@ static void count_case(struct gate *g, const struct gate_case *c)
     g->counts[c->state]++;
     if (is_decided(g, c)) {
         gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
+        g->tally.lost -= c->state == GATE_ACCEPTED;
     } else if (pair->state == PAIR_TAKEN && !g->options.first) {
         g->tally.held++;
         g->tally.unseen++;

@@ -285,11 +285,9 @@ int check_accepted_keys(struct check_command *c, const struct gate *g, const cha
     }
     if (!some || *n)
         return 0;
-    snprintf(
-        c->error, sizeof(c->error),
-        "no case matches --only '%.400s', so nothing is accepted: see plumb check RUN --json - "
-        "for the keys",
-        c->only[0]);
+    snprintf(c->error, sizeof(c->error),
+             "no case matches '%.400s', so nothing is accepted; near: %.1000s", c->only[0],
+             gate_near(g, c->only[0]));
     return -ENOENT;
 }
 
@@ -312,6 +310,24 @@ static int fill_acceptance(struct check_command *c, const struct gate *g, struct
     k->acceptance.by = user_name(pool);
     k->acceptance.at_utc = pool_text(pool, "%s", clock_utc(utc, sizeof(utc)));
     k->judged.acceptance = &k->acceptance;
+    return err;
+}
+
+int check_accept_beside(struct check_command *c, const struct gate *g, struct check_kept *kept)
+{
+    struct pool *pool = &g->p->report.pool;
+    struct history_run run = history_run_of(&g->p->report.runs[g->p->n_a]);
+    int err = fill_acceptance(c, g, kept);
+
+    kept->acceptance.run = run.name;
+    if (!err)
+        err = accepted_add(&c->accepted, g, &kept->acceptance, c->error, sizeof(c->error));
+    kept->judged.acceptance = NULL;
+    if (!err)
+        kept->sentence = pool_text(
+            pool, "accepted: the level of %s in this run, in '%s'; a worse one alarms again%s",
+            cases_text(g, kept->acceptance.keys, kept->acceptance.n_keys), c->accepted.path,
+            reason_text(pool, kept->acceptance.reason));
     return err;
 }
 

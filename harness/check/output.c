@@ -36,10 +36,11 @@ size_t check_facts(const struct check_result *r, struct check_fact *facts)
         {"detectable", "Smallest detectable loss", "", r->sight.sentence, TONE_NONE},
         {"verdict", "Verdict", verdict_word(r), g->sentence, tone_of_verdict(r)},
         {"unseen", "Could be missed", "", g->unseen, TONE_NONE},
+        {"accepted", "Accepted", "", accepted_list(g->options.accepted, g), TONE_NONE},
         {"differs", "Baseline against run", "", differs, TONE_NONE},
         {"run", "Run", "", r->run, TONE_NONE},
         {"baseline", "Baseline", "", r->baseline, TONE_NONE},
-        {"history", "History", "", r->kept.sentence, TONE_NONE},
+        {"history", r->beside ? "Kept" : "History", "", r->kept.sentence, TONE_NONE},
         {"advice", "Next", "", r->advice, TONE_NONE},
     };
     size_t n = 0;
@@ -63,7 +64,7 @@ static bool needs_action(enum gate_state state)
 /* Equivalent, new and inconclusive cases are counted; what unfolds lists them. */
 static bool is_listed(const struct gate *g, enum gate_state state)
 {
-    return needs_action(state) || state == GATE_BETTER ||
+    return needs_action(state) || state == GATE_ACCEPTED || state == GATE_BETTER ||
            (state == GATE_UNSEEN && g->tally.unseen < g->tally.held);
 }
 
@@ -256,6 +257,7 @@ int output_github(FILE *out, const struct check_result *r)
     } commands[] = {
         {r->accepted ? "history" : "verdict", r->accepted ? "notice" : kinds[g->verdict], ""},
         {r->kept.done && r->kept.judged.standing == HISTORY_APART ? "history" : "", "warning", ""},
+        {"accepted", "notice", "accepted"},
         {"differs", "notice", "machine, program and suite, baseline against run"},
         {g->tally.unseen && !g->options.first ? "unseen" : "", "warning", ""},
         {"detectable", "notice", "smallest detectable loss"},

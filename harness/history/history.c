@@ -234,7 +234,7 @@ static char *inside(const char *folder, const char *name, bool (*is)(const char 
 
 static int look_inside(struct pick_source *s, const char *folder, char *error, size_t len)
 {
-    s->found = inside(folder, "history.db", is_file);
+    s->found = inside(folder, HISTORY_FILE, is_file);
     if (s->found) {
         s->db = s->found;
         return 0;
@@ -256,7 +256,7 @@ static int take_default(struct pick_source *s, char *error, size_t len)
     s->as_folder = FOLDER;
     s->paths = &s->as_folder;
     s->n = 1;
-    s->found = inside(FOLDER, "history.db", is_file);
+    s->found = inside(FOLDER, HISTORY_FILE, is_file);
     s->db = s->found;
     if (s->db || holds_run(FOLDER))
         return 0;
@@ -294,7 +294,7 @@ static void pick_source_release(struct pick_source *s)
     *s = (struct pick_source){0};
 }
 
-#define DATABASE "results/history.db"
+#define DATABASE HISTORY_DEFAULT
 
 #define FAILED_NAMED 3 /* cases in the line that says why the exit is 1 */
 
@@ -315,8 +315,8 @@ static const struct opt history_table[] = {
     {.name = "history",
      .type = OPT_STRING,
      .offset = offsetof(struct options, history),
-     .arg = "FILE",
-     .help = "database of the history, as in plumb check; the same as DB"},
+     .arg = HISTORY_ARG,
+     .help = HISTORY_HELP "; the same as DB or FOLDER"},
     {.name = "case",
      .type = OPT_STRING,
      .offset = offsetof(struct options, pattern),
@@ -580,12 +580,16 @@ static int run(const struct opts *o, void *context)
 {
     struct options *options = context;
     struct pick_source source = {0};
-    char error[1024] = "out of memory", since[PICK_SINCE_BYTES];
+    char error[1024] = "out of memory", since[PICK_SINCE_BYTES], path[1024];
     int status = EXIT_GOOD;
     int err = settle(options, since, sizeof(since), error, sizeof(error));
+    const char *file =
+        options->history ? history_db_path(options->history, path, sizeof(path)) : NULL;
     const char *const *names = options->history ? &options->history : (const char *const *)o->args;
     size_t n_names = options->history ? 1 : o->n_args;
 
+    if (file && is_file(file))
+        options->history = file;
     if (!err && options->history && o->n_args) {
         snprintf(error, sizeof(error), "--history is DB by another name: give one of the two");
         err = -EINVAL;

@@ -25,6 +25,14 @@
 
 #include "harness/compare/pairs.h"
 
+/* --history of the commands: a file, or the folder in which it is called so. */
+#define HISTORY_FILE    "history.db"
+#define HISTORY_DEFAULT "results/" HISTORY_FILE
+#define HISTORY_ARG     "PATH"
+#define HISTORY_HELP    "database of the history, or the folder of its " HISTORY_FILE
+/* The file that --history names, in path where it names a folder. */
+const char *history_db_path(const char *asked, char *path, size_t len);
+
 struct history_db;
 
 /* create: makes the file where there is none, in a folder that is there; no folder but results/ is

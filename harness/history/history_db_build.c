@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
@@ -190,6 +191,17 @@ static const char *text_of(const json_t *object, const char *key, const char *ot
     const char *text = json_string_value(json_object_get(object, key));
 
     return text && *text ? text : other;
+}
+
+const char *history_db_path(const char *asked, char *path, size_t len)
+{
+    struct stat st;
+    size_t n = strlen(asked);
+
+    if (stat(asked, &st) || !S_ISDIR(st.st_mode))
+        return asked;
+    snprintf(path, len, "%s%s" HISTORY_FILE, asked, n && asked[n - 1] == '/' ? "" : "/");
+    return path;
 }
 
 struct history_run history_run_of(const struct run_folder *run)

@@ -309,3 +309,81 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     night 0 n5 5 --shift "$triad=1.1"
     [ "$(json n5.json "o['counts']['better'], o['kept']['standing']")" = "(0, 'baseline')" ]
 }
+
+# --- a baseline that is a folder, and --accept CASE
+
+accepted_runs() {
+    for i in 1 2 3 4; do
+        made "base/n$i" "$i" --run-spread .003
+    done
+    made lost 11 --run-spread .003 --shift "$triad=0.8" --shift "$read=0.8"
+    made same 12 --run-spread .003 --shift "$triad=0.8"
+    made worse 13 --run-spread .003 --shift "$triad=0.6"
+}
+
+@test "--accept CASE against a folder: the level is kept beside it, with who, when and why; a worse one alarms again" {
+    accepted_runs
+    check 1 same --baseline base
+    # in the case that was named alone
+    check 1 lost --baseline base --accept 'memory triad, 1 GiB*' --reason 'driver 580'
+    grep -q '^regressed  *memory read' out
+    grep -q '^accepted  *memory triad, 1 GiB.*accepted at .* GB/s (.*, 20[0-9-]*T[0-9:]*Z): driver 580: worse: ' out
+    grep -q "^Kept  *accepted: the level of 1 case (memory triad, 1 GiB: bandwidth) in this run, in 'base.accepted.json'" out
+    json base.accepted.json "[(c['run'], c['reason'], 15 < c['level'] < 17, bool(c['by'])) for c in o['accepted']]" |
+        grep -qx "\[('lost', 'driver 580', True, True)\]"
+    # the same level passes, and every output says why
+    check 0 same --baseline base/ --json j.json --junit j.xml --markdown m.md
+    grep -q '^Verdict  *passed: .*1 accepted' out
+    for file in out j.json j.xml m.md; do
+        grep -q 'driver 580' "$file"
+    done
+    check 0 same --baseline base --github
+    grep -q '^::notice title=plumb check::accepted: memory triad.*driver 580' out
+    # a worse one does not, until it is accepted itself
+    check 1 worse --baseline base
+    grep -q '^regressed  *memory triad, 1 GiB.*worse than the level that was accepted, ' out
+    check 0 worse --baseline base --accept 'triad, 1 GiB' --reason 'and the next driver'
+    json base.accepted.json "[c['run'] for c in o['accepted']]" | grep -qx "\['worse'\]"
+    check 0 worse --baseline base
+}
+
+@test "an accepted level is shown until the baseline has come down to it" {
+    accepted_runs
+    check 0 same --baseline base --accept 'triad, 1 GiB' --reason 'driver 580'
+    made new/n1 21 --run-spread .003 --shift "$triad=0.8"
+    made new/n2 22 --run-spread .003 --shift "$triad=0.8"
+    made new/n3 23 --run-spread .003 --shift "$triad=0.8"
+    cp base.accepted.json new.accepted.json
+    check 0 same --baseline base
+    grep -q '^Accepted  *memory triad, 1 GiB: bandwidth at .* driver 580$' out
+    check 0 same --baseline new
+    [ "$(grep -c 'driver 580' out)" -eq 0 ]
+    echo '{"accepted": [{"key": 1}]}' > new.accepted.json
+    check 5 same --baseline new
+    grep -q "'new.accepted.json' is damaged" err
+}
+
+@test "--accept CASE of the history is --accept --only CASE; a case that is none lists near ones" {
+    made n1 1
+    made n2 2 --shift "$triad=0.8"
+    check 3 n1 --update-baseline
+    check 2 n2 --accept 'memory triat' --reason x
+    grep -q "no case matches 'memory triat', so nothing is accepted; near: 'memory triad, .*'" err
+    check 0 n2 --accept 'memory triad, 1 GiB*' --reason 'driver 580'
+    grep -q '^History  *accepted: the level of 1 case (memory triad, 1 GiB: bandwidth) in this run' out
+    [ ! -e results.accepted.json ]
+}
+
+@test "--history takes the folder of its history.db, in check and in history, and says so alike" {
+    mkdir kept
+    made n1 1
+    made kept/n2 2
+    check 3 n1 --history kept --update-baseline
+    [ -s kept/history.db ]
+    "$plumb" history --history kept/ > out
+    grep -q 'in 1 run' out
+    "$plumb" check --help > a
+    "$plumb" history --help > b
+    grep -A1 -e '--history PATH' a | tr -s '\n ' ' ' | grep -q 'database of the history, or the folder of its history.db'
+    grep -A1 -e '--history PATH' b | tr -s '\n ' ' ' | grep -q 'database of the history, or the folder of its history.db'
+}

@@ -275,9 +275,9 @@ END
         [[ "$output" == *"this run was added, but later ones are not held against it: other guests took the CPU (steal; --steal) in all its launches"* ]]
     done
     run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
-    [[ "$output" == *"against 2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
+    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
     run "$plumb" check "${nights[4]}" --history h.db --baseline history:2 --steal 100%
-    [[ "$output" == *"against 2 runs of the history 'h.db', the last is nightly-20260104-020000; beside them 2 older since the start"$'\n'* ]]
+    [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260104-020000; beside them 2 older since the start"$'\n'* ]]
     # nothing but such nights
     judge 3 2 --update-baseline --history only.db
     [[ "$output" != *"will have a baseline"* ]]

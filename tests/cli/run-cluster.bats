@@ -430,12 +430,12 @@ allreduce_here() { # the real one, or skip
     run_pid=$!
     for _ in $(seq 600); do
         pgrep -f "^$work/bin/plumb-allreduce .*--size 4096 " > /dev/null &&
-            victim=$(pgrep -f "^$work/bin/plumb-allreduce --np=7 --leader .* --rank 4$") && at_work 30 "$victim" && break
-        victim=
+            killed=$(pgrep -f "^$work/bin/plumb-allreduce --np=7 --leader .* --rank 4$") && at_work 30 "$killed" && break
+        killed=
         sleep 0.05
     done
-    [ -n "$victim" ]
-    kill -KILL "$victim"
+    [ -n "$killed" ]
+    kill -KILL "$killed"
     status=0
     wait "$run_pid" || status=$?
     [ "$status" -eq 4 ]

@@ -171,7 +171,8 @@ struct state {
     char threads_text[24];
 };
 
-/* So many times the last cache (64 MiB where that is hidden), and at most a quarter of the memory. */
+/* So many times the last cache (64 MiB where that is hidden), and at most a quarter of the
+ * memory. */
 static uint64_t far_bytes(const struct topo *topo, unsigned times)
 {
     uint64_t last = topo ? topo_last_cache_bytes(topo) : 0, most = host_available() / 4;
@@ -187,8 +188,7 @@ static const char *sizes_up_to(unsigned times, char *text, size_t len)
     char size[24];
 
     topo_open(&topo); /* NULL where it fails */
-    snprintf(text, len, "16K..%s",
-             units_format_size(far_bytes(topo, times), size, sizeof(size)));
+    snprintf(text, len, "16K..%s", units_format_size(far_bytes(topo, times), size, sizeof(size)));
     topo_close(topo);
     return text;
 }
@@ -411,12 +411,13 @@ static int refuse_level(struct point *pt, const struct state *st)
 {
     char here[24], last[24];
     int level = st->own.level;
-    uint64_t share = cache_share(point_topo(pt), (unsigned)level, st->place.cpus, st->place.threads);
+    uint64_t share =
+        cache_share(point_topo(pt), (unsigned)level, st->place.cpus, st->place.threads);
 
     if (!share)
         return point_reason(pt, -EOPNOTSUPP, "no %s cache is visible here", memory_levels[level]);
-    uint64_t below = cache_share(point_topo(pt), (unsigned)level - 1, st->place.cpus,
-                                 st->place.threads);
+    uint64_t below =
+        cache_share(point_topo(pt), (unsigned)level - 1, st->place.cpus, st->place.threads);
     return point_reason(pt, -EOPNOTSUPP,
                         "no size is served by %s alone: a thread has %s of it, and %s of %s; fewer "
                         "--threads have more each",
@@ -443,7 +444,8 @@ static int choose_size(struct point *pt, struct state *st)
                             "not enough memory: a quarter of what is available is less than twice "
                             "the last cache");
     if (!topo_last_cache_bytes(topo))
-        point_reason(pt, 0, "no cache is visible: this size is taken to be far beyond the last one");
+        point_reason(pt, 0,
+                     "no cache is visible: this size is taken to be far beyond the last one");
     return 0;
 }
 

@@ -30,7 +30,8 @@ static const struct opt_scope on_gpu = {"device=" PLACES_OF_GPUS " op!=latency",
                                         "a GPU's bandwidth"};
 static const struct opt_scope by_kernel = {"device=" PLACES_OF_GPUS " op!=latency engine=kernel",
                                            "bandwidth by a GPU's kernels"};
-static const struct opt_scope by_size = {"level=any", "points without --level, which chooses the size"};
+static const struct opt_scope by_size = {"level=any",
+                                         "points without --level, which chooses the size"};
 static const struct opt_scope typed = {
     "device=" PLACES_OF_HOST " op!=latency | op!=latency engine=kernel",
     "bandwidth of entries: not latency, not the driver's copies"};

@@ -45,7 +45,9 @@ static const struct document_term terms[] = {
     {"noisy", "The interval was wider than asked when the time was up."},
     {"alternates", "Samples, or launches, fall on two separate values. A median between them would "
                    "hide it."},
-    {"steal", "Time in which a virtual CPU had work and the host gave its CPU to others."},
+    {"steal",
+     "Time in which a virtual CPU had work and the host gave its CPU to others: of the most "
+     "disturbed row, where a number stands."},
     {"throttled", "The device slowed itself, for heat or power."},
     {"triad", "A loop over three arrays, a = b + x * c: two reads and a write, as STREAM has it."},
     {"nt", "Non-temporal stores: they go to memory without a read of the line before."},

@@ -32,6 +32,7 @@ static const char *const colours[PLOT_COLOURS] = {"#0072b2", "#d55e00", "#009e73
 #define X_MARGIN      0.02           /* of the axis, on either side */
 #define DENSE_POINTS  200            /* beyond, markers hide each other */
 #define FONT_SIZE     13
+#define TITLE_LENGTH  88 /* bytes on a line */
 #define PNG_FONT_SIZE 20 /* a picture is twice as wide; fontscale would not move the legend */
 #define AXIS                                                                                       \
     0.7 /* of a picture is x axis at the least; the rest is for names and numbers beside it */
@@ -251,6 +252,7 @@ static unsigned height_of(const struct plot *plot, const struct format *f)
         height = f->line_height * (unsigned)(plot->n_ticks * halves / 2 + 5);
     if (plot->watermark)
         height += f->line_height;
+    height += f->line_height * (unsigned)(strlen(plot->title) / TITLE_LENGTH);
     return height + f->line_height * (unsigned)legend_rows(plot);
 }
 
@@ -285,20 +287,43 @@ static void write_value_axis(FILE *out, const struct plot *plot)
         fputs("*]\n", out);
 }
 
-/* What was not measured says so under the title, where no value is; a page says it beside the plot.
- * gnuplot leaves no room for what is moved up, so that it is told. */
+/* gnuplot cuts a title at both ends of the picture: a long one has several lines. Returns how many. */
+static size_t write_title_lines(FILE *out, const char *title)
+{
+    char line[TITLE_LENGTH + 1];
+    size_t lines = 0;
+
+    while (*title || !lines) {
+        size_t n = strnlen(title, TITLE_LENGTH), cut = n;
+
+        while (title[n] && cut > TITLE_LENGTH / 2 && title[cut - 1] != ' ')
+            cut--;
+        while (title[n] && title[cut - 1] != ' ' && ((unsigned char)title[cut] & 0xc0) == 0x80)
+            cut--; /* never inside a character */
+        memcpy(line, title, cut);
+        line[cut] = 0;
+        fputs(lines++ ? ".\"\\n\"." : "", out);
+        plot_script_quote(out, line);
+        title += cut;
+    }
+    return lines;
+}
+
+/* What was not measured says so under the title, where no value is. gnuplot leaves no room for what
+ * is moved up, so the margin is set. */
 static void write_title(FILE *out, const struct plot *plot)
 {
     bool above = has_labels_above(plot);
+    size_t lines;
 
     fputs("set title ", out);
-    plot_script_quote(out, plot->title);
+    lines = write_title_lines(out, plot->title);
     if (plot->watermark) {
         fputs(".\"\\n\".", out);
         plot_script_quote(out, plot->watermark);
+        lines++;
     }
-    fprintf(out, "%s\nset tmargin %s\n", above ? " offset 0,1.6" : "",
-            above ? (plot->watermark ? "6" : "5") : (plot->watermark ? "4" : "3"));
+    fprintf(out, "%s\nset tmargin %zu\n", above ? " offset 0,1.6" : "", lines + (above ? 4 : 2));
 }
 
 static void write_axes(FILE *out, const struct plot *plot, const struct format *f)

@@ -72,7 +72,7 @@ static const char *gpu_names(const struct scene *s, const json_t *machine)
         strcmp(meta_text(json_array_get(devices, 0), "nature"), "simulated") ? "" : " (simulated)");
 }
 
-/* "Intel(R) Xeon(R) Processor" without its marks. */
+/* "Intel(R) Xeon(R) Processor" without its marks and its last word. */
 static const char *without_marks(struct pool *pool, const char *name)
 {
     static const char *const marks[] = {"(R)", "(r)", "(TM)", "(tm)"};
@@ -80,6 +80,9 @@ static const char *without_marks(struct pool *pool, const char *name)
     for (size_t i = 0; i < sizeof(marks) / sizeof(*marks); i++)
         for (const char *at; (at = strstr(name, marks[i])) != NULL;)
             name = pool_text(pool, "%.*s%s", (int)(at - name), name, at + strlen(marks[i]));
+    size_t n = strlen(name), word = strlen(" Processor");
+    if (n > word && !strcmp(name + n - word, " Processor"))
+        name = pool_text(pool, "%.*s", (int)(n - word), name);
     return name;
 }
 
@@ -89,15 +92,39 @@ static const json_t *limits_of(const json_t *machine)
     return json_object_get(json_object_get(machine, "virtualization"), "limits");
 }
 
-/* "64 CPUs", "2.5 of 64 CPUs"; "" where it is not known. */
+/* How many a list as "0-3,8" names; 0: it is none. */
+static double count_of_list(const char *list)
+{
+    double n = 0;
+
+    while (*list) {
+        char *end;
+        unsigned long first = strtoul(list, &end, 10), last = first;
+
+        if (end == list)
+            return 0;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        n += last >= first ? (double)(last - first) + 1 : 0;
+        list = *end == ',' ? end + 1 : end;
+        if (*end && *end != ',')
+            return 0;
+    }
+    return n;
+}
+
+/* "64 CPUs", "2.5 of 64 CPUs" by a quota or a set of CPUs; "" where it is not known. */
 static const char *cpu_count(const struct scene *s, const json_t *machine)
 {
     const json_t *cpu = json_object_get(machine, "cpu");
     double n = json_number_value(json_object_get(cpu, "threads"));
     double quota = json_number_value(json_object_get(limits_of(machine), "cpu_quota"));
+    double set = count_of_list(meta_text(limits_of(machine), "allowed_cpus"));
 
     if (!(n > 0))
         return "";
+    if (set > 0 && (!(quota > 0) || set < quota))
+        quota = set;
     return pool_text(s->pool, "%s%.0f CPU%s",
                      quota > 0 && quota < n ? pool_text(s->pool, "%.4g of ", quota) : "", n,
                      n == 1 ? "" : "s");
@@ -232,12 +259,11 @@ static const char *disturbed_text(const struct scene *s, const struct trust *t)
     const char *by = "";
 
     if (t->steal_percent >= 1)
-        by = show_joined(s->pool, by,
-                         pool_text(s->pool, "CPU steal up to %.0f %%", t->steal_percent));
+        by = show_joined(s->pool, by, pool_text(s->pool, "steal %.0f %%", t->steal_percent));
     else if (t->stolen)
-        by = "CPU steal";
+        by = "steal";
     if (t->clock_percent >= 5)
-        by = show_joined(s->pool, by, pool_text(s->pool, "clock change %.0f %%", t->clock_percent));
+        by = show_joined(s->pool, by, pool_text(s->pool, "clock %.0f %%", t->clock_percent));
     if (t->quota_ms > 0)
         by = show_joined(s->pool, by, "a CPU quota held it");
     if (t->throttled)
@@ -297,7 +323,7 @@ static bool is_of_few(const struct trust *t)
 
 static const char *no_advice_text(const struct scene *s, const struct trust *t)
 {
-    return t->disturbed ? "measure again when the machine is quieter: at night, no neighbours"
+    return t->disturbed ? "measure again when quieter: at night, no neighbours"
                         : pool_text(s->pool, "for %.0f %% each case needs more than %d launches",
                                     100 * t->next, TRUST_REPEATS_MAX);
 }
@@ -552,7 +578,7 @@ static void answer_weakest(const struct scene *s)
 
     if (i == s->h->n) {
         document_answer(s->d, "Weakest", "not known", TONE_NONE,
-                        "no test was measured against a limit of this machine");
+                        "no test has a limit of this machine");
         return;
     }
     at = line(s, i);
@@ -668,7 +694,7 @@ static void answer_unknown(const struct scene *s)
     text = more(s, text, "not measured", pipes_where(s, is_unmeasured, NULL));
     text = more(s, text, "not in this run", s->h->missing);
     if (*s->h->no_gpu)
-        text = pool_text(s->pool, "%s%sno GPU was measured", text, *text ? "; " : "");
+        text = pool_text(s->pool, "%s%sno GPU", text, *text ? "; " : "");
     if (*text)
         document_answer(s->d, "Unknown", "", TONE_NONE, text);
 }

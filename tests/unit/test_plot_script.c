@@ -115,11 +115,44 @@ static void test_labels_of_x_have_room(void **state)
     free(script);
 }
 
+/* gnuplot cuts a title that is wider than the picture: each line of a long one has room. */
+static void test_long_titles_have_lines(void **state)
+{
+    static const char title[] =
+        "memory bandwidth: device host, op triad, dtype f64, stores nt, pages thp, threads 2, node "
+        "any, memory_node local, isa avx512, vector 64, interleave off, samples 4096 "
+        "\xc3\xa9t\xc3\xa9";
+    struct plot_point point = {1, 2, NAN, NAN};
+    struct plot_line line = {.label = "a line", .points = &point, .n = 1};
+    struct plot plot = {
+        .name = "n", .title = title, .x_label = "x", .y_label = "y", .lines = &line, .n_lines = 1};
+    char *script = script_of(&plot), joined[sizeof(title)] = "";
+    size_t i = 0;
+
+    (void)state;
+    while (script[i] && strncmp(script + i, "set title ", 10) != 0)
+        i++;
+    assert_int_equal(script[i], 's');
+    for (i += strlen("set title "); script[i] == '\'';) {
+        size_t n = strcspn(script + i + 1, "'");
+
+        if (n * DIGIT > 800)
+            fail_msg("%zu characters in a line", n);
+        assert_true(strlen(joined) + n < sizeof(joined));
+        strncat(joined, script + i + 1, n);
+        i += n + 2;
+        i += strncmp(script + i, ".\"\\n\".", 6) ? 0 : 6;
+    }
+    assert_string_equal(joined, title);
+    free(script);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_labels_of_values_have_room),
         cmocka_unit_test(test_labels_of_x_have_room),
+        cmocka_unit_test(test_long_titles_have_lines),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

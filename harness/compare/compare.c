@@ -173,7 +173,7 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 struct options {
     double margin, steal;
     const char *to, *only, *html, *markdown, *csv, *json;
-    bool against, all, help;
+    bool against, all, as_measured, help;
 };
 
 #define AT(member) offsetof(struct options, member)
@@ -201,6 +201,10 @@ static const struct opt compare_table[] = {
      .def = "100%",
      .arg = "SHARE",
      .help = STEAL_HELP STEAL_NONE},
+    {.name = "as-measured",
+     .type = OPT_FLAG,
+     .offset = AT(as_measured),
+     .help = "the time that others took of a side's CPU counts as its loss"},
     {.name = "only",
      .type = OPT_STRING,
      .offset = AT(only),
@@ -237,7 +241,7 @@ static const struct opt compare_table[] = {
 
 static void print_help(const struct opts *o)
 {
-    puts("plumb compare: is B equivalent to A, better, worse, or is that inconclusive?\n"
+    puts("plumb compare: is B equivalent to A, better, worse, or is that undecided?\n"
          "\n"
          "usage: plumb compare A B [options]\n"
          "       plumb compare A1 A2 A3 --against B1 B2 B3 [options]\n"
@@ -260,7 +264,7 @@ static void print_help(const struct opts *o)
          "compared, with the reason. One FILE may be '-', which is stdout instead of this text.\n");
     opts_help(o, stdout);
     puts("\n"
-         "exit: 0 equivalent or better, 1 worse, 2 usage or no run found, 3 inconclusive, 4 B "
+         "exit: 0 equivalent or better, 1 worse, 2 usage or no run found, 3 undecided, 4 B "
          "failed or lacks\n"
          "      cases of A, a run is not complete, or a FILE could not be written, 5 a run folder "
          "is damaged;\n"
@@ -400,6 +404,7 @@ static struct pairs_options pairs_options_of(const struct command *c)
     return (struct pairs_options){.margin = c->options.margin,
                                   .forced = margin && margin->given,
                                   .steal_limit = steal_limit(c->options.steal),
+                                  .as_measured = c->options.as_measured,
                                   .only = c->only && *c->only ? c->only : NULL};
 }
 

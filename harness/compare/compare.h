@@ -250,8 +250,8 @@ struct many {
     bool failed;   /* a run failed in a case that another has, or is not complete */
 };
 
-/* Loads and decides each pair of 2 to MANY_MAX runs. Levels of alarm and confidence are shared among
- * the pairs (Bonferroni). As pairs_load(); to be released in any case. */
+/* Loads and decides each pair of 2 to MANY_MAX runs. Levels of alarm and confidence are divided
+ * among the pairs (Bonferroni). As pairs_load(); to be released in any case. */
 int many_load(struct many *m, const struct run_set *sets, size_t n,
               const struct pairs_options *options, char *error, size_t len);
 void many_release(struct many *m);

@@ -102,7 +102,8 @@ int pairs_disturb(struct pairs *p)
         if (pair->c->points) {
             pair->noise_a = disturbance_of(pair, 0, p->n_a, p->steal_limit);
             pair->noise_b = disturbance_of(pair, p->n_a, p->report.n_runs, p->steal_limit);
-            pair->explained = explains(&pair->decide, &pair->noise_a, &pair->noise_b);
+            pair->explained =
+                !p->as_measured && explains(&pair->decide, &pair->noise_a, &pair->noise_b);
         }
         if (pair->explained)
             pair->decide.decision = DECISION_INCONCLUSIVE;

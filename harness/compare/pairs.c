@@ -440,7 +440,8 @@ int pairs_load(struct pairs *p, const char *const *a, size_t n_a, const char *co
     struct pairing g = {.p = p, .options = options};
 
     *p = (struct pairs){.roles = options->n_roles ? options->roles[0].runs : NULL,
-                        .steal_limit = options->steal_limit};
+                        .steal_limit = options->steal_limit,
+                        .as_measured = options->as_measured};
     int err = load_runs(p, a, n_a, b, n_b, error, len);
     if (err)
         return err;

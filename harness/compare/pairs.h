@@ -43,7 +43,8 @@ enum pair_state {
     PAIR_LOST_B,    /* B has none where A has */
     PAIR_LOST_BOTH, /* neither */
     PAIR_TAKEN,     /* one side has no launch in which others left it the CPU: `taken` */
-    PAIR_LEFT_OUT /* a figure beside the samples, which the launches of one side left out: nothing is lost */
+    /* A figure beside the samples that the launches of one side left out: nothing is lost. */
+    PAIR_LEFT_OUT
 };
 
 /* What disturbed a side of a case, by its rows' typed columns: means over its launches. */
@@ -61,18 +62,19 @@ struct pair {
     const struct report_case *c;
     const char *pipe;  /* "Memory": the part of the machine that the benchmark says */
     const char *label; /* "memory triad 1 GiB, 2 threads: bandwidth": what varies, for people */
-    const char *
-        key; /* the same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters by name */
+    /* The same on every machine and in every run: "memory|op=triad|...|bandwidth|GB/s", parameters
+     * by name. */
+    const char *key;
     enum pair_state state;
     const char *reason; /* "" where there is none; READY: some launches of B failed */
-    const char
-        *taken; /* launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "" */
-    const char *library_a,
-        *library_b; /* what the library of either side calls itself, where that differs; NULL */
+    /* Launches that are left out for steal, "3 of 5 launches of B (12 to 31 %)"; "". */
+    const char *taken;
+    /* What the library of either side calls itself, where that differs; NULL. */
+    const char *library_a, *library_b;
     const char *differs; /* outcomes that differ: "kernel SkylakeX against Haswell"; "" */
-    bool
-        failed_b; /* a launch of B failed, was late or gave wrong data (not merely skipped or absent);
-                      the case may be READY by the others */
+    /* A launch of B failed, was late or gave wrong data (not merely skipped or absent); the case
+     * may be READY by the others. */
+    bool failed_b;
     struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
     struct disturbance noise_a, noise_b; /* by pairs_disturb() */
     bool explained; /* a proven difference that the time taken can explain: it is inconclusive */
@@ -85,9 +87,10 @@ struct pairs {
     struct pair *all; /* n that were asked for, in the order of the suite; behind them the others */
     size_t n, n_all;  /* what is decided is decided over all of them */
     double steal_limit; /* of its options */
+    bool as_measured;   /* the same */
     struct decide_overall overall;
-    const struct pairs_role
-        *roles; /* of A's runs in most cases, as asked for; NULL: all are LEVEL */
+    /* Of A's runs in most cases, as asked for; NULL: all are LEVEL. */
+    const struct pairs_role *roles;
 };
 
 /* What a run of A is to a case: see decide.h. What has no part in the level, an ANCHOR or SPREAD,
@@ -95,9 +98,9 @@ struct pairs {
  */
 struct pairs_role {
     enum decide_role role;
-    unsigned
-        level; /* runs of one number are meant to have one level; a run breaks where it is another number than that of the
-                       run with values before it */
+    /* Runs of one number are meant to have one level; a run breaks where it is another number than
+     * that of the run with values before it. */
+    unsigned level;
 };
 
 struct pairs_roles {
@@ -106,21 +109,24 @@ struct pairs_roles {
 };
 
 struct pairs_options {
-    double
-        margin; /* for all cases, but where a suite says its own, unless `forced`: the smaller one of the two
-                                sides', so that a run does not loosen what it is held to */
+    /* For all cases, but where a suite has its own, unless `forced`: the smaller one of the two
+     * sides', so that a run does not loosen what it is held to. */
+    double margin;
     bool forced;        /* the user said the margin */
     double steal_limit; /* launches in which others took a greater share of the CPU are left
                                 out; 0: none */
-    const char *const *
-        only; /* patterns on key or label; NULL-ended; NULL: all. The others have their say in what a
-                                whole suite tells (how runs differ), and no case is decided otherwise without them */
+    /* The time that others took of a side's CPU counts as its loss: pairs_disturb() decides nothing
+     * otherwise. */
+    bool as_measured;
+    /* Patterns on key or label; NULL-ended; NULL: all. The others count in what a whole suite tells
+     * (how runs differ), so no case is decided otherwise without them. */
+    const char *const *only;
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
-    const struct pairs_roles *
-        roles; /* n_roles of them, the first of every case (key NULL), then those of single cases; each path of A is a run then. They are to
-                   live as long as the pairs */
-    size_t n_roles; /* 0: all runs are LEVEL */
+    /* n_roles of them, the first of every case (key NULL), then those of single cases; each path of
+     * A is a run then. They are to live as long as the pairs. 0: all runs are LEVEL. */
+    const struct pairs_roles *roles;
+    size_t n_roles;
 };
 
 /* Loads the runs, pairs their cases and decides. A path is a run folder, or a folder of run
@@ -162,14 +168,15 @@ const char *disturbance_text(struct pool *pool, const struct disturbance *d);
 /* What differs between the machines, the programs and the suites of the two sides, or among the
  * runs of one: "virtualisation: bare metal against KVM guest". All lives in the report's pool. */
 struct machine_difference {
-    const char *
-        what; /* "virtualisation", "CPU clock", "PCIe link of NVIDIA H200", "NUMA nodes", "NVIDIA driver" */
-    const char *a,
-        *b; /* as people write them; "6.1 in 2 of 3 runs, 6.5 in 1"; "" where a side has none, or cannot tell */
+    /* "virtualisation", "CPU clock", "PCIe link of NVIDIA H200", "NUMA nodes", "NVIDIA driver" */
+    const char *what;
+    /* As people write them; "6.1 in 2 of 3 runs, 6.5 in 1"; "" where a side has none, or cannot
+     * tell. */
+    const char *a, *b;
     const char *pipes; /* that it may weigh on, ", " between: "Memory, Copies"; "" for all */
-    bool
-        environment; /* of what the program was measured in, by: limits, clocks, drivers, kernel, settings. Not: of the program
-                          itself, or of what moves by itself, as the rate of a link that is idle */
+    /* Of what the program was measured in: limits, clocks, drivers, kernel, settings. Not of the
+     * program itself, nor of what moves by itself, as the rate of a link that is idle. */
+    bool environment;
 };
 size_t pairs_machine_differences(struct pairs *p, struct machine_difference **all);
 
@@ -178,9 +185,9 @@ size_t pairs_machine_differences(struct pairs *p, struct machine_difference **al
 struct environment_word {
     struct machine_difference *other; /* a: what the others say */
     size_t n_other;
-    const char **
-        unknown; /* facts that the run tells and none of the others does, or the other way round: neither the same nor
-                             different */
+    /* Facts that the run has and none of the others does, or the other way round: neither the same
+     * nor different. */
+    const char **unknown;
     size_t n_unknown;
 };
 /* By their run.json, or history_environment() of it. All lives in the pool. 0 or -ENOMEM. */
@@ -210,8 +217,8 @@ bool steal_is_over(double percent, double limit);
  * twice the most. NaN: the rows do not say. In percent, n of them; NULL: no memory. */
 double *steal_of_launches(struct pool *pool, const struct pair *pair, size_t run, size_t n);
 
-/* ---- Inside of this folder: the sides while they are paired. Their run folders and who was measured
- * in turn with whom are in pairs_sides.c, what each has of a case in pairs_values.c. */
+/* ---- Inside of this folder: the sides while they are paired. Their run folders, and who was
+ * measured in turn with whom, are in pairs_sides.c, what each has of a case in pairs_values.c. */
 
 /* Run folders behind paths: each path a run, or a folder of runs, which come in the order of their
  * start. */
@@ -307,8 +314,8 @@ double pair_margin(struct pairing *g, const struct pair *pair);
 bool is_told_elsewhere(struct pairing *g, const struct report_bench *b,
                        const struct report_case *c);
 
-/* ---- Inside of this folder: pairs_machine_differences(). Whatever a run.json holds, these texts are
- * facts or "". */
+/* ---- Inside of this folder: pairs_machine_differences(). Whatever a run.json holds, these texts
+ * are facts or "". */
 
 #define ON_MEMORY  "Memory, Copies, GPU memory"
 #define ON_PCIE    "PCIe, Network, Collectives"

@@ -131,8 +131,8 @@ static enum fate fate_of(const struct view_pipe *pipe)
                                                      : FATE_EQUIVALENT;
 }
 
-/* "0.792 to 0.921 times A in 3 of 14 cases": of those decided so, from the lowest to the highest end
- * of an interval. */
+/* "0.792 to 0.921 times A in 3 of 14 cases": of those decided so, from the lowest end of an
+ * interval to the highest. */
 static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision)
 {
     double low = INFINITY, high = 0;
@@ -372,6 +372,20 @@ static void explain_likely(struct view *v)
                       show_count(v->pool, v->p->overall.n_judged, "case"));
 }
 
+/* What decides, where of so many launches so many were quiet. */
+static const char *advice_text(struct view *v, size_t rows, size_t quiet)
+{
+    size_t missing = quiet < DECIDE_FEW_LAUNCHES ? DECIDE_FEW_LAUNCHES - quiet : 0;
+
+    if (!missing)
+        return "--steal 2% compares without the disturbed launches";
+    if (!quiet)
+        return "measure again on a quiet machine, for no launch was undisturbed";
+    return pool_text(v->pool,
+                     "%zu more launches at this rate would leave 5 undisturbed ones (--steal 2%%)",
+                     (missing * rows + quiet - 1) / quiet);
+}
+
 /* What both sides had of it in the cases that it explains. */
 static void explain_disturbed(struct view *v)
 {
@@ -392,21 +406,13 @@ static void explain_disturbed(struct view *v)
     }
     if (!n)
         return;
-    const char *advice =
-        quiet >= DECIDE_FEW_LAUNCHES ? "--steal 2% compares without the disturbed launches"
-        : quiet                      ? pool_text(
-                                           v->pool,
-                                           "%zu more launches at this rate would leave 5 undisturbed ones (--steal 2%%)",
-                                           ((DECIDE_FEW_LAUNCHES - quiet) * rows + quiet - 1) / quiet)
-                : "measure again on a quiet machine, for no launch was undisturbed";
-    v->obstacles[v->n_obstacles++] =
-        pool_text(v->pool,
-                  "%s undecided: the time that others took of the CPU can explain the "
-                  "difference%s'%s' (%s of "
-                  "A, %s of B); a real loss of that size would not show: %s",
-                  show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
-                  document_percent(v->pool, 100 * first->noise_a.taken),
-                  document_percent(v->pool, 100 * first->noise_b.taken), advice);
+    v->obstacles[v->n_obstacles++] = pool_text(
+        v->pool,
+        "%s undecided: the time that others took of the CPU can explain the difference"
+        "%s'%s' (%s of A, %s of B); a real loss of that size would not show: %s",
+        show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
+        document_percent(v->pool, 100 * first->noise_a.taken),
+        document_percent(v->pool, 100 * first->noise_b.taken), advice_text(v, rows, quiet));
 }
 
 int words_make(struct view *v)

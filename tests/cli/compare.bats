@@ -367,6 +367,10 @@ END
     grep -q "Disturbed *B in 14 of 50 cases (the other side not)" out
     tr -s ' \n' ' ' < out | grep -q "14 cases undecided: the time that others took of the CPU can explain the difference"
     tr -s ' \n' ' ' < out | grep -q "8 more launches at this rate would leave 5 undisturbed ones (--steal 2%)"
+    compare a b --as-measured --csv as.csv
+    [ "$status" -eq 1 ]
+    verdict | grep -q "worse in Memory (0"
+    [ "$(cells as.csv word worse | wc -l)" -eq 14 ]
     compare a c --csv c.csv --json c.json
     [ "$status" -eq 1 ]
     verdict | grep -q "worse in Memory"

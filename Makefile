@@ -230,7 +230,7 @@ install: programs
 	$(if $(MPI_MODULE),install -m 755 -D $(MPI_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-mpi.so)
 	$(if $(RDMA_MODULE),install -m 755 -D $(RDMA_MODULE) $(DESTDIR)$(PREFIX)/lib/plumbline/plumb-rdma.so)
 	cp -R configs $(SHARE)
-	cp -R results/reference $(SHARE)
+	$(if $(wildcard results/reference),cp -R results/reference $(SHARE))
 	cp -R $(wildcard README.md LICENSE docs) $(DOC)
 
 bundle: programs

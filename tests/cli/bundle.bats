@@ -182,6 +182,7 @@ missing()
     grep -q '\./plumb run quick' "$bundle/README"
     [ -s "$bundle/LICENSE" ]
     [ -s "$bundle/share/plumbline/configs/quick.yaml" ]
+    [ -s "$bundle/share/plumbline/reference/xeon-amx-2vcpu/run.json" ]
 }
 
 @test "GNUPLOT=no leaves gnuplot out and says so" {

@@ -268,13 +268,10 @@ double trend_level(const struct trend *t, size_t segment);
 void trend_put(FILE *out, const char *text);
 /* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01" */
 void trends_count_text(const struct trends *t, char *text, size_t len);
-/* "1 of them has", "it has": n of t->n cases. */
-const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len);
-
-/* "in 3 cases launches are left out, as ..."; of t->n_taken. */
-const char *trends_taken_text(const struct trends *t, char *text, size_t len);
-/* "2 run folders are damaged, or cannot be read, and left out"; of t->history->n_left_out. */
-const char *trends_left_out_text(const struct trends *t, char *text, size_t len);
+/* What holds of the whole history: cases of too few runs, values and runs that are left out. remarks
+ * has room for TRENDS_REMARKS; they live in the history's pool. Returns how many there are. */
+#define TRENDS_REMARKS 4
+size_t trends_remarks(const struct trends *t, const char **remarks);
 
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */
 void trend_levels_text(const struct trend *t, const struct change_point *p, char *text, size_t len);

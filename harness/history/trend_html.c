@@ -197,22 +197,6 @@ static void trend_plot(const struct trends *all, const struct trend *t, size_t n
 
 #define DRAWN_MAX 60 /* plots of one page */
 
-/* A table of seven columns, of which the texts are long: all of it is to be seen without scrolling.
- * Where there is no room for that each row is a list, with the columns' names before what needs
- * one. */
-static const char wrapped_changes[] =
-    "#changes td,#changes th{white-space:normal;min-width:0}"
-    "#changes th.text,#changes td.text{min-width:8rem;overflow-wrap:anywhere}"
-    "#changes .status,#changes .whole{white-space:nowrap}\n"
-    "@media screen and (max-width:52rem){#changes thead{display:none}"
-    "#changes tbody,#changes tr,#changes th,#changes td{display:block;text-align:left}"
-    "#changes th,#changes td{border:0;padding:.1rem 0}"
-    "#changes tr{border-bottom:1px solid var(--grid);padding:.5rem 0}"
-    "#changes td:nth-child(3)::before{content:'change (95 %): '}"
-    "#changes td:nth-child(4)::before{content:'level: '}"
-    "#changes td:nth-child(5)::before{content:'from run '}"
-    "#changes td:nth-child(6)::before{content:'somewhere in (95 %): '}}\n";
-
 struct drawn {
     const struct trends *t;
     const struct trend *trends[DRAWN_MAX];
@@ -258,53 +242,92 @@ static void write_head(FILE *out)
           out);
     fputs(asset_style, out);
     fputs(document_style, out);
-    fputs(wrapped_changes, out);
     fputs("</style>\n</head>\n<body>\n", out);
 }
 
-static void write_row(FILE *out, struct pool *pool, const struct trend *t, size_t point)
+/* ---- what the page says, as a document */
+
+static const struct document_column change_columns[] = {
+    {"Case", COLUMN_STAYS, false},          {"Direction", COLUMN_STAYS, false},
+    {"Change (95 %)", COLUMN_STAYS, false}, {"Level", COLUMN_STAYS, false},
+    {"From run", COLUMN_STAYS, false},      {"Begins (95 %)", COLUMN_STAYS, false},
+    {"Host, suite", COLUMN_STAYS, false}};
+
+static void add_change(struct document *d, struct document_table *table, struct pool *pool,
+                       const struct trend *t, size_t point)
 {
     const struct change_point *p = &t->points[point];
     const struct trend_step *step = &t->steps[point];
     char change[96], levels[96], a_run[96], run[512], end[512];
     bool worse = trend_is_worse(t, p), slip = p->kind == CHANGE_SLIP;
+    struct cell *cells = document_row(table);
 
     trend_change_text(p, change, sizeof(change));
     trend_levels_text(t, p, levels, sizeof(levels));
     trend_a_run_text(p, a_run, sizeof(a_run));
     trend_run_text(t, p, run, sizeof(run));
     trend_end_text(t, p, end, sizeof(end));
-    html_print(out,
-               "<tr><th scope='row' class='text'>%s</th><td><span class='status %s'>%s</span></td>"
-               "<td>%s%s%s</td><td>%s</td><td class='text'>%s%s%s",
-               t->series->label, worse ? "bad" : "good", worse ? "worse" : "better", change,
-               slip ? ", a slip: " : "", a_run, levels, run, slip ? " " : "", end);
+    cells[0] = cell_text(t->series->label);
+    cells[1] = cell_word(worse ? "worse" : "better", worse ? TONE_BAD : TONE_NONE);
+    cells[2] = cell_text(pool_text(pool, "%s%s%s", change, slip ? ", a slip: " : "", a_run));
+    cells[3] = cell_text(pool_text(pool, "%s", levels));
+    cells[4] = cell_text(pool_text(pool, "%s%s%s", run, slip ? " " : "", end));
+    cells[5] = cell_text(pool_text(pool, "between %s and %s", t->runs[p->at_low]->started_utc,
+                                   t->runs[p->at_high]->started_utc));
+    cells[6] = cell_text(pool_text(pool, "%s, %s", t->series->host, t->series->suite));
     for (size_t i = 0; i < step->n; i++)
-        html_print(out, "<p class='note'>%s</p>",
-                   trend_differ_sentence(pool, t, &step->all[i], i == 0));
-    html_print(
-        out,
-        "</td><td><span class='whole'>%s</span> to <span class='whole'>%s</span></td><td>%s, "
-        "%s</td></tr>\n",
-        t->runs[p->at_low]->started_utc, t->runs[p->at_high]->started_utc, t->series->host,
-        t->series->suite);
+        cell_note(&cells[4],
+                  document_note(d, trend_differ_sentence(pool, t, &step->all[i], i == 0)));
 }
 
-static void write_table(FILE *out, const struct trends *t)
+static void add_accepted(struct document *d, struct history *h)
 {
-    if (!t->n_changed)
-        return;
-    fputs(
-        "<section id='changes'>\n<h2>Changes</h2>\n<div class='across'><table "
-        "class='plain'>\n<thead><tr><th scope='col'>case</th><th scope='col'>direction</th><th "
-        "scope='col'>change (95 %)</th><th scope='col'>level</th><th scope='col'>from run</th><th "
-        "scope='col'>somewhere in (95 %)</th><th scope='col'>host, suite</th></tr></thead>\n"
-        "<tbody>\n",
-        out);
-    for (size_t i = 0; i < t->n; i++)
-        for (size_t k = 0; k < t->all[i].n_points; k++)
-            write_row(out, &t->history->pool, &t->all[i], k);
-    fputs("</tbody></table></div>\n</section>\n", out);
+    if (h->n_accepted)
+        document_heading(d, 2, "Accepted levels", "accepted");
+    for (size_t i = 0; i < h->n_accepted; i++)
+        document_item(d, pool_text(&h->pool, "host %s, suite %s: %s", h->accepted[i].host,
+                                   h->accepted[i].suite,
+                                   history_acceptance_text(&h->pool, &h->accepted[i])));
+}
+
+static void add_head(struct document *d, const struct trends *t)
+{
+    struct pool *pool = &t->history->pool;
+    const char *remarks[TRENDS_REMARKS];
+    size_t n = trends_remarks(t, remarks);
+    char text[256];
+
+    trends_count_text(t, text, sizeof(text));
+    document_paragraph(d, pool_text(pool, "%s", text));
+    if (t->n > t->n_changed)
+        document_paragraph(
+            d,
+            pool_text(pool, "In %zu no change was found, which does not mean that there is none.",
+                      t->n - t->n_changed));
+    for (size_t i = 0; i < n; i++)
+        document_paragraph(d, pool_text(pool, "Note: %s.", remarks[i]));
+}
+
+/* NULL: no memory. */
+static struct document *page_document(const struct trends *t)
+{
+    struct document *d = document_new(&t->history->pool);
+
+    if (!d)
+        return NULL;
+    add_head(d, t);
+    if (t->n_changed) {
+        document_heading(d, 2, "Changes", "changes");
+        struct document_table *table =
+            document_table(d, change_columns, sizeof(change_columns) / sizeof(*change_columns));
+
+        for (size_t i = 0; table && i < t->n; i++)
+            for (size_t k = 0; k < t->all[i].n_points; k++)
+                add_change(d, table, &t->history->pool, &t->all[i], k);
+        document_notes(d);
+    }
+    add_accepted(d, t->history);
+    return d;
 }
 
 static void write_figure(FILE *out, const struct drawn *d, size_t i)
@@ -325,24 +348,9 @@ static void write_figure(FILE *out, const struct drawn *d, size_t i)
 
 static void write_page(FILE *out, const struct drawn *d)
 {
-    const struct trends *t = d->t;
-    char text[256];
-
     write_head(out);
-    trends_count_text(t, text, sizeof(text));
-    html_print(out, "<header>\n<h1>Plumbline history</h1>\n<p>%s.", text);
-    if (t->n > t->n_changed)
-        html_print(out, " In %zu no change was found, which does not mean that there is none.",
-                   t->n - t->n_changed);
-    if (t->n_short)
-        html_print(out, " Note: %s fewer than %d runs, in which none can be told.",
-                   trends_of_them(t, t->n_short, text, sizeof(text)), CHANGE_FIRST + CHANGE_SHORT);
-    if (t->n_taken)
-        html_print(out, " Note: %s.", trends_taken_text(t, text, sizeof(text)));
-    if (t->history->n_left_out)
-        html_print(out, " Note: %s.", trends_left_out_text(t, text, sizeof(text)));
-    fputs("</p>\n</header>\n<main>\n", out);
-    write_table(out, t);
+    fputs("<header>\n<h1>Plumbline history</h1>\n</header>\n<main>\n", out);
+    document_write_html(page_document(d->t), out);
     fputs("<section id='plots'>\n<h2>Plots</h2>\n<div class='figures'>\n", out);
     for (size_t i = 0; i < d->n; i++)
         write_figure(out, d, i);

@@ -200,35 +200,47 @@ void trends_count_text(const struct trends *t, char *text, size_t len)
              t->first, t->last);
 }
 
-const char *trends_of_them(const struct trends *t, size_t n, char *text, size_t len)
+static const char *of_them(struct pool *pool, const struct trends *t, size_t n)
 {
-    snprintf(text, len, "%zu of them %s", n, n == 1 ? "has" : "have");
-    return t->n == 1 ? "it has" : text;
+    return t->n == 1 ? "it has" : pool_text(pool, "%zu of them %s", n, n == 1 ? "has" : "have");
 }
 
-const char *trends_taken_text(const struct trends *t, char *text, size_t len)
+static const char *taken_remark(struct pool *pool, const struct trends *t)
 {
-    int n = snprintf(text, len, "in %zu case%s launches are left out, as " STEAL_WHY, t->n_taken,
-                     t->n_taken == 1 ? "" : "s");
+    const char *gone = t->n_gone
+                           ? pool_text(pool, "; in %zu run%s a case has none left, and no value",
+                                       t->n_gone, t->n_gone == 1 ? "" : "s")
+                           : "";
 
-    if (t->n_gone && (size_t)n < len)
-        snprintf(text + n, len - (size_t)n, "; in %zu run%s a case has none left, and no value",
-                 t->n_gone, t->n_gone == 1 ? "" : "s");
-    return text;
+    return pool_text(pool, "in %zu case%s launches are left out, as " STEAL_WHY "%s", t->n_taken,
+                     t->n_taken == 1 ? "" : "s", gone);
 }
 
-const char *trends_left_out_text(const struct trends *t, char *text, size_t len)
+size_t trends_remarks(const struct trends *t, const char **remarks)
 {
-    size_t n = t->history->n_left_out;
+    struct pool *pool = &t->history->pool;
+    size_t n = 0, left_out = t->history->n_left_out;
 
-    snprintf(text, len, "%zu run folder%s damaged, or cannot be read, and left out", n,
-             n == 1 ? " is" : "s are");
-    return text;
+    if (t->n_short)
+        remarks[n++] = pool_text(pool, "%s fewer than %d runs, in which no change can be told",
+                                 of_them(pool, t, t->n_short), CHANGE_FIRST + CHANGE_SHORT);
+    if (t->n_bad)
+        remarks[n++] =
+            pool_text(pool, "%zu case%s values that are no number above 0: these are left out",
+                      t->n_bad, t->n_bad == 1 ? " has" : "s have");
+    if (t->n_taken)
+        remarks[n++] = taken_remark(pool, t);
+    if (left_out)
+        remarks[n++] = pool_text(pool, "%zu run folder%s damaged, or cannot be read, and left out",
+                                 left_out, left_out == 1 ? " is" : "s are");
+    return n;
 }
 
 static void print_end(FILE *out, const struct trends *t, bool all)
 {
     size_t unchanged = t->n - t->n_changed;
+    const char *remarks[TRENDS_REMARKS];
+    size_t n = trends_remarks(t, remarks);
     char text[256];
 
     trends_count_text(t, text, sizeof(text));
@@ -236,16 +248,8 @@ static void print_end(FILE *out, const struct trends *t, bool all)
     if (unchanged)
         fprintf(out, "; in %zu no change was found%s", unchanged, all ? "" : " (--all shows them)");
     fputc('\n', out);
-    if (t->n_short)
-        fprintf(out, "%s fewer than %d runs, in which no change can be told\n",
-                trends_of_them(t, t->n_short, text, sizeof(text)), CHANGE_FIRST + CHANGE_SHORT);
-    if (t->n_bad)
-        fprintf(out, "%zu case%s values that are no number above 0: these are left out\n", t->n_bad,
-                t->n_bad == 1 ? " has" : "s have");
-    if (t->n_taken)
-        fprintf(out, "%s\n", trends_taken_text(t, text, sizeof(text)));
-    if (t->history->n_left_out)
-        fprintf(out, "%s\n", trends_left_out_text(t, text, sizeof(text)));
+    for (size_t i = 0; i < n; i++)
+        fprintf(out, "%s\n", remarks[i]);
 }
 
 void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
@@ -429,19 +433,24 @@ static json_t *case_json(struct pool *pool, const struct trend *t)
 int trends_json(FILE *out, const struct trends *t)
 {
     const struct history *h = t->history;
-    json_t *cases = json_array(), *left = json_array(), *all;
+    json_t *cases = json_array(), *left = json_array(), *said = json_array(), *all;
+    const char *remarks[TRENDS_REMARKS];
+    size_t n_remarks = trends_remarks(t, remarks);
     int err = 0;
+
+    for (size_t i = 0; i < n_remarks; i++)
+        json_array_append_new(said, text(&t->history->pool, remarks[i]));
 
     for (size_t i = 0; i < h->n_left_out; i++)
         json_array_append_new(left, text(&t->history->pool, h->left_out[i]));
     for (size_t i = 0; i < t->n; i++)
         if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
             err = -ENOMEM;
-    all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
+    all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
                     (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
                     "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",
                     (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
-                    "runs_left_out", left, "cases", cases);
+                    "runs_left_out", left, "remarks", said, "cases", cases);
     if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)) ||
         t->history->pool.failed)
         err = -ENOMEM;

@@ -372,6 +372,14 @@ accepted_runs() {
     check 0 n2 --accept 'memory triad, 1 GiB*' --reason 'driver 580'
     grep -q '^History  *accepted: the level of 1 case (memory triad, 1 GiB: bandwidth) in this run' out
     [ ! -e results.accepted.json ]
+    # the page of the history has it, and the same remarks as the other outputs
+    "$plumb" history --history results --html h.html > text
+    grep -q 'host node7, suite node: .*: driver 580' h.html
+    for file in text h.html; do
+        grep -q 'of them have fewer than 11 runs, in which no change can be told' "$file"
+    done
+    "$plumb" history --json > h.json
+    json h.json "[r for r in o['remarks'] if 'fewer than 11 runs' in r] != []" | grep -qx True
 }
 
 @test "--history takes the folder of its history.db, in check and in history, and says so alike" {

@@ -426,8 +426,8 @@ END
     grep -q '</html>' h.html
     grep -q 'nightly-20260210-020000' h.html
     # its table wraps, and is not cut off
-    grep -q '#changes td,#changes th{white-space:normal' h.html
-    grep -q "<span class='whole'>2026-02-10T02:00:00Z</span> to <span" h.html
+    grep -q "id='changes'" h.html
+    grep -q 'between 2026-02-10T02:00:00Z and 2026-' h.html
     run grep -Ec "@import|url\(|https?://|<script" h.html
     [ "$output" -eq 0 ]
     command -v gnuplot || skip "no gnuplot"

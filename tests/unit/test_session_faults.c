@@ -383,6 +383,8 @@ static void test_killed_between(void **state)
     start(&f, 3);
     OK(whole(&f, 3));
     kill(world_member(f.w, 2)->pid, SIGKILL);
+    siginfo_t dead; /* and still to be reaped */
+    assert_int_equal(waitid(P_PID, (id_t)world_member(f.w, 2)->pid, &dead, WEXITED | WNOWAIT), 0);
     usleep(300000);
     assert_string_equal(session_loss(f.s), "");
     OK(whole(&f, 2)); /* of which it is none */

@@ -95,15 +95,15 @@ struct report_point {
     const size_t *rows; /* of that run's table; none: the run lacks the case */
     size_t n_rows, n_values, n_noisy, n_disturbed; /* launches; those with a value; ... */
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
-    double p999;        /* the launches' 99.9 % quantiles: their median */
-    size_t n_throttled; /* launches in which a GPU was held back */
-    size_t n_twice;     /* launches that measured their ceiling before and after the samples */
-    size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
-    double unsteady;    /* by the largest share; 0: none */
+    double p999;         /* the launches' 99.9 % quantiles: their median */
+    size_t n_throttled;  /* launches in which a GPU was held back */
+    size_t n_twice;      /* launches that measured their ceiling before and after the samples */
+    size_t n_unsteady;   /* launches whose ceiling was another one after the samples */
+    double unsteady;     /* by the largest share; 0: none */
     double middle_limit; /* the median of the limits that are made as this one; NaN: none */
-    bool reference;     /* the limit is none, but what the same work reached: core/row.h */
-    bool outdated;      /* so is it, because an earlier version measured it */
-    size_t n_two;       /* launches whose own samples fall on two levels */
+    bool reference;      /* the limit is none, but what the same work reached: core/row.h */
+    bool outdated;       /* so is it, because an earlier version measured it */
+    size_t n_two;        /* launches whose own samples fall on two levels */
     enum report_two two;
     struct levels levels;
     const char *limit_link, *limit_scope, *status, *origin; /* "" where there is none */

@@ -189,12 +189,26 @@ make_run() { # make_run DIR [options of make-run.py]
     [[ "$output" == *'cannot write "file"'* ]]
 }
 
-@test "without gnuplot there is a page without plots" {
+@test "without gnuplot the page is whole, and names no file that is not there" {
     make_run r
     PATH=/nowhere run "$plumb" report r
     [ "$status" -eq 0 ]
     [[ "$output" == *"gnuplot-nox"* ]]
     grep -q "gnuplot-nox" r/report.html
+    [ "$(grep -c "<svg class='d-plot'" r/report.html)" -ge 6 ]
+    ! grep -q "href='plots/" r/report.html
+    [ "$(ls r/plots)" = plots.gp ]
+}
+
+@test "the page of the suite quick is printed on at most five sheets" {
+    browser="$(command -v chromium || command -v chromium-browser || command -v google-chrome || true)"
+    [ -n "$browser" ] || skip "no chromium"
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out r
+    timeout 120 "$browser" --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=page.pdf \
+        "file://$PWD/r/report.html" >/dev/null 2>&1 || skip "chromium does not print here"
+    sheets="$(grep -aoE '/Type */Page([^s]|$)' page.pdf | wc -l)"
+    echo "$sheets sheets"
+    [ "$sheets" -ge 1 ] && [ "$sheets" -le 5 ]
 }
 
 @test "help names the usage and the exit codes" {

@@ -374,18 +374,25 @@ static int write_outputs(struct command *c, const struct shown *s)
     return err;
 }
 
+/* Of no case: did --only leave none? Then with error set. */
+static bool refuse_only(struct command *c)
+{
+    if (!c->only || !*c->only)
+        return false;
+    snprintf(c->error, sizeof(c->error),
+             "no case matches --only '%.200s': --csv - without it lists all keys and labels",
+             *c->only);
+    return true;
+}
+
 /* Shown from here on; what was not shown whole for want of memory is no comparison. */
 static int show(struct command *c, struct pairs *pairs)
 {
     struct view view;
     int err;
 
-    if (c->only && *c->only && !pairs->n) {
-        snprintf(c->error, sizeof(c->error),
-                 "no case matches --only '%.200s': --csv - without it lists all keys and labels",
-                 *c->only);
+    if (!pairs->n && refuse_only(c))
         return fail(c, EXIT_USAGE);
-    }
     err = view_make(pairs, &view);
     view.reference = c->reference;
     if (!err)
@@ -412,6 +419,8 @@ static int show_many(struct command *c, struct many *m)
 {
     int err = many_judge(m);
 
+    if (!err && !m->pairs[0].n && refuse_only(c))
+        return fail(c, EXIT_USAGE);
     if (!err)
         err = write_outputs(c, &(struct shown){.many = m});
     if (!err && m->pairs[0].report.pool.failed)

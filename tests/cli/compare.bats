@@ -723,6 +723,10 @@ END
     compare a b --only nothing
     [ "$status" -eq 2 ]
     grep -q "no case matches --only 'nothing'" err
+    make_run c --seed 3
+    compare a b c --only nothing
+    [ "$status" -eq 2 ]
+    grep -q "no case matches --only 'nothing'" err
 }
 
 @test "the margin decides what is equivalent" {

@@ -66,8 +66,9 @@ static int gather(struct collective_work *w, const struct collective_params *p,
     return err ? err : world_gather(&w->world, &m, error, len);
 }
 
-int collective_world(struct collective_work *w, const struct collective_params *p,
-                     const volatile int *cancel, char *error, size_t len)
+/* Rank 0: its world, made at the first call. 0, or -errno with error. */
+static int collective_world(struct collective_work *w, const struct collective_params *p,
+                            const volatile int *cancel, char *error, size_t len)
 {
     if (w->world)
         return 0;
@@ -81,7 +82,7 @@ int collective_world(struct collective_work *w, const struct collective_params *
     }
 }
 
-void collective_leave(struct collective_work *w)
+static void collective_leave(struct collective_work *w)
 {
     bool broken = w->session && session_broken(w->session);
     bool mpi = w->world && !strcmp(world_group(w->world), "mpi");
@@ -156,7 +157,8 @@ static int tell(int err, const char *error)
     return exit_of(err);
 }
 
-int collective_serve(const struct collective_params *p, const volatile int *cancel)
+/* Where this process is another rank: serves, and returns the exit status; -1: it is rank 0. */
+static int collective_serve(const struct collective_params *p, const volatile int *cancel)
 {
     char error[512] = "";
     int status = is_other(p, error, sizeof(error));
@@ -178,7 +180,8 @@ static void print_members(const struct world *world)
     }
 }
 
-int collective_who(const struct collective_params *p, const volatile int *cancel)
+/* --who: a line for each rank. Returns the exit status. */
+static int collective_who(const struct collective_params *p, const volatile int *cancel)
 {
     struct collective_work *w = calloc(1, sizeof(*w));
     char error[512] = "";

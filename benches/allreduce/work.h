@@ -189,14 +189,6 @@ struct collective_work { /* pt->bench_state: outlives the points */
 /* This process' part, by options and environment. */
 enum collective_group { COLLECTIVE_LOCAL, COLLECTIVE_SOCK, COLLECTIVE_MPI };
 enum collective_group collective_group(const struct collective_params *p);
-/* Rank 0: its world, made at the first call. 0, or -errno with error. */
-int collective_world(struct collective_work *w, const struct collective_params *p,
-                     const volatile int *cancel, char *error, size_t len);
-/* Where this process is another rank: serves, and returns the exit status; -1: it is rank 0. */
-int collective_serve(const struct collective_params *p, const volatile int *cancel);
-/* --who: a line for each rank. Returns the exit status. */
-int collective_who(const struct collective_params *p, const volatile int *cancel);
-void collective_leave(struct collective_work *w);
 
 /* Of the operation and the product at once. */
 void work_overlap_figures(struct point *pt, const struct collective_work *w);

@@ -18,6 +18,11 @@
 #include "core/hw/place.h"
 #include "core/hw/topo.h"
 
+struct gemm_ceiling {
+    double operations_per_ns; /* of all threads together */
+    const char *source;       /* for limit_source; static */
+};
+
 /* ---- Libraries and places, and what a case asks of them ---- */
 
 /* ---- Libraries and ceilings of a process ---- */
@@ -63,8 +68,11 @@ void gemm_pool_close(struct gemm_pool *pool)
     free(pool);
 }
 
-struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool, const struct gemm_library *library,
-                                     const char *file, int *err, char *why)
+/* The opened library, or NULL with *err and the reason as its open() left them. `file` counts at
+ * the first call for a library. The caller must be able to use all CPUs: see library.h. */
+static struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool,
+                                            const struct gemm_library *library, const char *file,
+                                            int *err, char *why)
 {
     struct slot *slot = pool->slots;
 
@@ -98,8 +106,11 @@ static struct known_ceiling *ceiling_slot(struct gemm_pool *pool, enum gemm_dtyp
     return &grown[pool->n_ceilings++];
 }
 
-int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
-                      const struct gemm_threads *threads, bool again, struct gemm_ceiling *out)
+/* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
+ * `again` is set: then the higher of both is kept. 0 or -errno of ceiling_measure(). */
+static int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
+                             const struct gemm_threads *threads, bool again,
+                             struct gemm_ceiling *out)
 {
     struct known_ceiling *known = ceiling_slot(pool, dtype, threads);
     int err = known ? 0 : -ENOMEM;
@@ -161,8 +172,11 @@ static bool is_steered_by(const struct gemm_library *library, const char *variab
 
 #define VALUE_SHOWN 60 /* bytes of a variable */
 
-const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
-                          char *text, size_t len)
+/* The variables of `environment` that steer a library, but for numbers of threads, which are set by
+ * --threads: "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is none. Returns
+ * text. */
+static const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
+                                 char *text, size_t len)
 {
     size_t at = 0;
 

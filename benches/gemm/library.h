@@ -208,12 +208,6 @@ extern const struct gemm_library gemm_openblas_best; /* openblas.c: with kernels
 extern const struct gemm_library gemm_cublaslt;      /* gpu_blas.c: the heuristics' first choice */
 extern const struct gemm_library gemm_cublaslt_best; /* gpu_blas.c: the fastest of their answers */
 
-/* The variables of `environment` that steer a library, but for numbers of threads, which are
- * set by --threads: "OPENBLAS_CORETYPE=Haswell, OMP_WAIT_POLICY=active"; "" where there is
- * none. Returns text. */
-const char *gemm_steering(const struct gemm_library *library, const char *const *environment,
-                          char *text, size_t len);
-
 /* The library to take by default for a type in a place; NULL: none has it. */
 const struct gemm_library *gemm_library_for(const struct gemm_where *where, enum gemm_dtype dtype);
 
@@ -242,21 +236,6 @@ struct gemm_pool;
 
 int gemm_pool_open(struct gemm_pool **pool); /* 0 or -ENOMEM */
 void gemm_pool_close(struct gemm_pool *pool);
-
-/* The opened library, or NULL with *err and the reason as its open() left them. `file` counts at
- * the first call for a library. The caller must be able to use all CPUs: see library.h. */
-struct gemm_engine *gemm_pool_engine(struct gemm_pool *pool, const struct gemm_library *library,
-                                     const char *file, int *err, char *why);
-
-struct gemm_ceiling {
-    double operations_per_ns; /* of all threads together */
-    const char *source;       /* for limit_source; static */
-};
-
-/* The ceiling of a type with n threads on these CPUs, measured at the first call, or again when
- * `again` is set: then the higher of both is kept. 0 or -errno of ceiling_measure(). */
-int gemm_pool_ceiling(struct gemm_pool *pool, enum gemm_dtype dtype,
-                      const struct gemm_threads *threads, bool again, struct gemm_ceiling *out);
 
 /* As options have it: numbers of choices. */
 struct gemm_asked {

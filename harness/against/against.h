@@ -101,9 +101,6 @@ void target_release(struct target *t); /* ends the agent */
 /* Text of any bytes: those that are no UTF-8 become '?'. */
 json_t *wire_text(const char *text);
 
-/* Takes the message over. 0 or -errno. */
-int wire_send(int fd, json_t *message);
-
 json_t *wire_launch(const struct launch *l);
 /* The other way; *l is released with its plan. 0, -EBADMSG: it lacks something, -ENOMEM. */
 int wire_take_launch(const json_t *message, struct launch *l);

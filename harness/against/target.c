@@ -34,7 +34,8 @@ json_t *wire_text(const char *text)
     return valid;
 }
 
-int wire_send(int fd, json_t *message)
+/* Takes the message over. 0 or -errno. */
+static int wire_send(int fd, json_t *message)
 {
     char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
     int err = text ? write_all(fd, text, strlen(text)) : -ENOMEM;

@@ -11,6 +11,34 @@
 #include "core/collective/nccl/nccl_library.h"
 #include "core/collective/nccl_module.h"
 
+/* Every function that is called; a library from 2.14 on has them. */
+#define NCCL_FUNCTIONS(X)                                                                          \
+    X(ncclGetVersion)                                                                              \
+    X(ncclGetUniqueId)                                                                             \
+    X(ncclGetErrorString)                                                                          \
+    X(ncclGetLastError)                                                                            \
+    X(ncclCommInitRankConfig)                                                                      \
+    X(ncclCommGetAsyncError)                                                                       \
+    X(ncclCommFinalize)                                                                            \
+    X(ncclCommDestroy)                                                                             \
+    X(ncclCommAbort)                                                                               \
+    X(ncclGroupStart)                                                                              \
+    X(ncclGroupEnd)                                                                                \
+    X(ncclAllReduce)                                                                               \
+    X(ncclReduceScatter)                                                                           \
+    X(ncclAllGather)                                                                               \
+    X(ncclBroadcast)                                                                               \
+    X(ncclSend)                                                                                    \
+    X(ncclRecv)
+
+struct nccl_library {
+    void *handle;
+    void (*reset_debug)(void); /* NULL: it has none */
+#define NCCL_DECLARE(name) __typeof__(&name) name;
+    NCCL_FUNCTIONS(NCCL_DECLARE)
+#undef NCCL_DECLARE
+};
+
 /* ---- Finds NCCL ---- */
 
 #define FILE_NAME      "libnccl.so.2"
@@ -63,7 +91,8 @@ static int find(void **handle, char *error, size_t len)
     return -ENODEV;
 }
 
-int nccl_library_open(struct nccl_library *lib, char *error, size_t len)
+/* 0; -ENODEV with which library is missing, and where one may be had. It stays mapped. */
+static int nccl_library_open(struct nccl_library *lib, char *error, size_t len)
 {
     int err = find(&lib->handle, error, len);
 

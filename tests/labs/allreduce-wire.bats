@@ -96,6 +96,6 @@ limits() {
     [ "$(cells limit | sort -u)" = '' ]
     cells limit_source
     cells limit_source | grep -q "^node0's eth0: eth0 says 10 Gb/s, made up: veth has no line$"
-    cells limit_source | grep -q '^node0: vectors of 8 bytes are too small to be distinguished from the ranks' control messages$'
+    cells limit_source | grep -q "^node0: vectors of 8 bytes are too small to be distinguished from the ranks' control messages$"
     cells limit_source | grep -q "^node0's eth0, which by its counters carried the bytes: eth0 says 10 Gb/s, made up: veth has no line$"
 }

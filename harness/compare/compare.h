@@ -130,7 +130,7 @@ struct view_figures {
 enum view_word {
     WORD_DECIDED,      /* worse, better, equivalent */
     WORD_UNDECIDED,    /* "undecided" */
-    WORD_DISTURBED,    /* the time that others took can explain the difference */
+    WORD_DISTURBED,    /* the time that others took can explain the difference, or hide one */
     WORD_LIKELY_WORSE, /* the whole interval is past the margin, and not proven over the suite */
     WORD_LIKELY_BETTER
 };

@@ -76,15 +76,24 @@ static struct disturbance disturbance_of(const struct pair *pair, size_t first, 
     return d;
 }
 
-/* With the time that was taken given back to both sides: would the interval still exclude 1? */
+/* With the time that was taken given back to both sides: would the interval still say the same?
+ * Exclude 1, or lie within the margin. */
 static bool explains(const struct decide_case *c, const struct disturbance *a,
                      const struct disturbance *b)
 {
     double given_back = (1 - a->taken) / (1 - b->taken);
 
-    if (c->decision == DECISION_WORSE)
+    switch (c->decision) {
+    case DECISION_WORSE:
         return given_back > 1 && c->high * given_back >= 1;
-    return c->decision == DECISION_BETTER && given_back < 1 && c->low * given_back <= 1;
+    case DECISION_BETTER:
+        return given_back < 1 && c->low * given_back <= 1;
+    case DECISION_EQUIVALENT:
+        return given_back > 1 ? c->high * given_back > 1 / (1 - c->margin)
+                              : given_back < 1 && c->low * given_back < 1 - c->margin;
+    default:
+        return false;
+    }
 }
 
 int pairs_disturb(struct pairs *p)

@@ -77,7 +77,8 @@ struct pair {
     bool failed_b;
     struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
     struct disturbance noise_a, noise_b; /* by pairs_disturb() */
-    bool explained; /* a proven difference that the time taken can explain: it is inconclusive */
+    /* The time taken can explain the difference, or hide one: the case is inconclusive. */
+    bool explained;
 };
 
 struct pairs {
@@ -158,9 +159,10 @@ size_t pairs_without_partner(const struct pairs *p, size_t *first);
  * has done so with its options. As decide_suite(). */
 int pairs_decide(struct pairs *p, const struct decide_options *options);
 
-/* Measures the disturbance of both sides of each case, in launches that are not left out. A
- * difference is made inconclusive where it would not exclude "no change" any more, were the time
- * given back that others took from either side. For compare, not for gates. 0 or -ENOMEM. */
+/* Measures the disturbance of both sides of each case, in launches that are not left out. Then the
+ * time that others took is given back to both sides. A difference becomes inconclusive where its
+ * interval then holds "no change", an equivalence where its interval then leaves the margin. For
+ * compare, not for gates. 0 or -ENOMEM. */
 int pairs_disturb(struct pairs *p);
 /* "steal 8.1 %, noisy in 2 of 5"; "": nothing was seen. */
 const char *disturbance_text(struct pool *pool, const struct disturbance *d);

@@ -166,8 +166,8 @@ static const char *caution(const struct pair *pair)
     bool a = pair->noise_a.seen, b = pair->noise_b.seen;
 
     if (pair->explained)
-        return "The time that others took of one side's CPU can explain the difference. It may "
-               "still be real.";
+        return "The time that others took of one side's CPU can explain a difference, or hide a "
+               "real one.";
     if (pair->decide.decision == DECISION_WORSE && b && !a)
         return "B alone was disturbed. The disturbance explains a part of the loss at most.";
     if (pair->decide.decision == DECISION_BETTER && a && !b)

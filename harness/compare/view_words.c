@@ -408,7 +408,7 @@ static void explain_disturbed(struct view *v)
         return;
     v->obstacles[v->n_obstacles++] = pool_text(
         v->pool,
-        "%s undecided: the time that others took of the CPU can explain the difference"
+        "%s undecided: the time that others took of the CPU can explain a difference, or hide one"
         "%s'%s' (%s of A, %s of B); a real loss of that size would not show: %s",
         show_count(v->pool, n, "case"), n > 1 ? ", such as " : ": ", first->label,
         document_percent(v->pool, 100 * first->noise_a.taken),

@@ -149,6 +149,11 @@ static int tell(struct check_command *c, struct check_result *r)
         r->advice = ""; /* it told of the baseline that this run would be */
     r->accepted = o->accept && !o->beside && !err;
     r->exit = r->accepted ? exit_of_rest(&r->kept) : gate_exit(r->gate.verdict);
+    if (r->accepted && r->exit &&
+        gate_accept(&r->gate, r->kept.acceptance.keys, r->kept.acceptance.n_keys)) {
+        err = -ENOMEM;
+        snprintf(c->error, sizeof(c->error), "out of memory");
+    }
     if (err) {
         fprintf(stderr, "plumb check: %s\n", c->error);
         r->advice = "";

@@ -177,6 +177,10 @@ int gate_make(struct gate *g, struct pairs *p, const struct gate_options *option
  * sentences. */
 int gate_without(struct gate *rest, const struct gate *g, const char *const *keys, size_t n);
 
+/* These cases are GATE_ACCEPTED from now on, whatever they were; the verdict is that of the others.
+ * 0 or -ENOMEM. */
+int gate_accept(struct gate *g, const char *const *keys, size_t n);
+
 int gate_exit(enum gate_verdict verdict);
 const char *gate_state_name(enum gate_state state);       /* "regressed" */
 const char *gate_verdict_name(enum gate_verdict verdict); /* "passed", "first run" */
@@ -261,8 +265,7 @@ struct check_result {
     unsigned best_of;                   /* 0: all of them */
     double margin;
     struct check_kept kept;
-    bool
-        accepted; /* its level, or that of some cases, is the start of later runs', whatever was found */
+    bool accepted; /* its level, or that of some cases, is the start of later runs' */
     bool beside;        /* levels were accepted in a file beside the baseline */
     int exit;           /* status, but for files that cannot be written */
     const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */
@@ -270,6 +273,9 @@ struct check_result {
     struct machine_difference *differences;
     size_t n_differences;
 };
+
+/* Was something accepted, and is nothing left of which a run complains? */
+bool check_is_settled(const struct check_result *r);
 
 /* What every output says, in the order of the terminal: name is the JUnit property and the key in
  * the JSON. */

@@ -448,7 +448,8 @@ static void count_case(struct gate *g, const struct gate_case *c)
     g->counts[c->state]++;
     if (is_decided(g, c)) {
         gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
-        g->tally.lost -= c->state == GATE_ACCEPTED;
+        g->tally.lost -=
+            c->state == GATE_ACCEPTED && pair->decide.decision == DECISION_WORSE;
     } else if (pair->state == PAIR_TAKEN && !g->options.first) {
         g->tally.held++;
         g->tally.unseen++;
@@ -530,4 +531,21 @@ int gate_without(struct gate *rest, const struct gate *g, const char *const *key
     find_worst(rest);
     rest->verdict = verdict_of(rest);
     return 0;
+}
+
+int gate_accept(struct gate *g, const char *const *keys, size_t n)
+{
+    memset(g->counts, 0, sizeof(g->counts));
+    g->tally = (struct gate_tally){0};
+    g->n_taken = 0;
+    for (size_t i = 0; i < g->n; i++) {
+        if (is_among(g->cases[i].pair->key, keys, n))
+            g->cases[i].state = GATE_ACCEPTED;
+        count_case(g, &g->cases[i]);
+    }
+    qsort(g->cases, g->n, sizeof(*g->cases), compare_cases);
+    find_worst(g);
+    g->verdict = verdict_of(g);
+    g->sentence = words_verdict(g);
+    return g->p->report.pool.failed ? -ENOMEM : 0;
 }

@@ -101,7 +101,7 @@ static bool is_quiet(const struct check_result *r)
 {
     bool apart = r->kept.done && r->kept.judged.standing == HISTORY_APART;
 
-    return r->accepted || (r->gate.verdict == GATE_PASSED && !apart);
+    return check_is_settled(r) || (r->gate.verdict == GATE_PASSED && !apart);
 }
 
 /* The first that need action, worst first. */

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/program.h"
 #include "harness/check/check.h"
 #include "harness/compare/compare.h"
 #include "harness/document/document.h"
@@ -13,6 +14,11 @@
 
 /* ---- The facts: what every output says, in this order ---- */
 
+bool check_is_settled(const struct check_result *r)
+{
+    return r->accepted && r->exit == EXIT_GOOD;
+}
+
 static enum tone tone_of_verdict(const struct check_result *r)
 {
     static const enum tone tones[] = {[GATE_LOST] = TONE_BAD,
@@ -20,12 +26,12 @@ static enum tone tone_of_verdict(const struct check_result *r)
                                       [GATE_INCOMPLETE] = TONE_BAD,
                                       [GATE_FIRST] = TONE_LOW};
 
-    return r->accepted ? TONE_NONE : tones[r->gate.verdict];
+    return check_is_settled(r) ? TONE_NONE : tones[r->gate.verdict];
 }
 
 static const char *verdict_word(const struct check_result *r)
 {
-    return r->accepted ? "accepted" : gate_verdict_name(r->gate.verdict);
+    return check_is_settled(r) ? "accepted" : gate_verdict_name(r->gate.verdict);
 }
 
 size_t check_facts(const struct check_result *r, struct check_fact *facts)
@@ -251,11 +257,12 @@ int output_github(FILE *out, const struct check_result *r)
                                         [GATE_INCOMPLETE] = "error",
                                         [GATE_FIRST] = "warning"};
     const struct gate *g = &r->gate;
+    bool settled = check_is_settled(r);
 
     const struct {
         const char *fact, *kind, *label;
     } commands[] = {
-        {r->accepted ? "history" : "verdict", r->accepted ? "notice" : kinds[g->verdict], ""},
+        {settled ? "history" : "verdict", settled ? "notice" : kinds[g->verdict], ""},
         {r->kept.done && r->kept.judged.standing == HISTORY_APART ? "history" : "", "warning", ""},
         {"accepted", "notice", "accepted"},
         {"differs", "notice", "machine, program and suite, baseline against run"},
@@ -265,7 +272,7 @@ int output_github(FILE *out, const struct check_result *r)
     struct check_fact facts[CHECK_FACTS];
     size_t n = check_facts(r, facts);
 
-    print_kind(out, g, "error", r->accepted ? "warning" : "error");
+    print_kind(out, g, "error", settled ? "warning" : "error");
     print_kind(out, g, "notice", "notice");
     for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
         for (size_t k = 0; k < n; k++)

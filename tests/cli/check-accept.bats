@@ -200,8 +200,21 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
 @test "--accept --only of a run that lost elsewhere, too: exit 1, and it is a level in that case alone" {
     for i in 1 2 3; do night $((i == 1 ? 3 : 0)) n$i $i; done
     made lost 4 --shift "$triad=0.9" --shift "$read=0.9"
-    check 1 lost --accept --only '*op=triad*size=1073741824*' --reason meant --json j.json
+    check 1 lost --accept --only '*op=triad*size=1073741824*' --reason meant --json j.json \
+        --junit j.xml --mail m.txt --markdown m.md
     grep -q 'the other cases are not good: this run was added, but is no baseline' out
+    # Every output has the finding that is left, and what was accepted as accepted.
+    grep -q '^Verdict  *regressed: 1 case of [0-9]* lost .*1 regressed, 1 accepted' out
+    grep -q '^regressed  *memory read' out
+    grep -q '^accepted  *memory triad' out
+    grep -q '^## plumb check: regressed' m.md
+    grep -q '<property name="verdict" value="regressed"/>' j.xml
+    grep -q '<testsuites .* failures="1" errors="0"' j.xml
+    grep -q '^What: .*regressed: 1 case of .*: memory read, 1 GiB: bandwidth lost' m.txt
+    [ "$(wc -l < m.txt)" -eq 3 ]
+    check 1 lost --accept --only '*op=triad*size=1073741824*' --reason meant --github
+    [ "$(grep -c '^::error title=regressed' out)" -eq 1 ]
+    grep -q '^::error title=plumb check::1 case of' out
     [ "$(json j.json "o['kept']['standing'], o['verdict']")" = "('seen', 'regressed')" ]
     made n5 5 --shift "$triad=0.9" --shift "$read=0.9"
     check 1 n5 --baseline history --json n5.json

@@ -207,7 +207,6 @@ static void place_mark(struct pen *pen, size_t i, double *ends)
     const struct plot_mark *m = &pen->p->marks[i];
     const char *texts[] = {pen->narrow && m->brief ? m->brief : m->label, m->brief};
 
-    pen->mark_row[i] = -1;
     for (int k = 0; k < 2 && pen->mark_row[i] < 0; k++) {
         double half = texts[k] ? text_width(texts[k], pen->font) / 2 : 0;
         double at = fmin(fmax(pen->mark_at[i], pen->left + half), pen->width - half);
@@ -229,27 +228,45 @@ static bool is_upright(const struct plot *p, const struct plot_mark *m)
     return m->horizontal == p->categories;
 }
 
+static size_t drawn_marks(const struct pen *pen)
+{
+    return pen->p->n_marks < MARKS_MAX ? pen->p->n_marks : MARKS_MAX;
+}
+
+/* The leftmost mark that has no place yet, the first of several at one place; or `n`. */
+static size_t next_mark(const struct pen *pen, const bool *is_placed, size_t n)
+{
+    size_t next = n;
+
+    for (size_t i = 0; i < n; i++)
+        if (!is_placed[i] && (next == n || pen->mark_at[i] < pen->mark_at[next]))
+            next = i;
+    return next;
+}
+
+static bool is_in_frame(const struct pen *pen, double at)
+{
+    return at >= pen->left - 1 && at <= pen->right + 1;
+}
+
 static void place_marks(struct pen *pen)
 {
-    double ends[MARK_ROWS], last = -INFINITY;
+    double ends[MARK_ROWS];
+    bool is_placed[MARKS_MAX];
+    size_t n = drawn_marks(pen);
 
     for (int row = 0; row < MARK_ROWS; row++)
         ends[row] = -INFINITY;
-    for (size_t n = 0; n < pen->p->n_marks && n < MARKS_MAX; n++) {
-        size_t next = pen->p->n_marks;
+    for (size_t i = 0; i < n; i++) {
+        const struct plot_mark *m = &pen->p->marks[i];
 
-        for (size_t i = 0; i < pen->p->n_marks && i < MARKS_MAX; i++) {
-            if (!is_upright(pen->p, &pen->p->marks[i]))
-                continue;
-            pen->mark_at[i] = scale_at(&pen->x, pen->p->marks[i].at);
-            if ((next == pen->p->n_marks || pen->mark_at[i] < pen->mark_at[next]) &&
-                pen->mark_at[i] > last)
-                next = i;
-        }
-        if (next == pen->p->n_marks)
-            return;
-        last = pen->mark_at[next];
-        place_mark(pen, next, ends);
+        pen->mark_at[i] = is_upright(pen->p, m) ? scale_at(&pen->x, m->at) : NAN;
+        pen->mark_row[i] = -1;
+        is_placed[i] = !is_in_frame(pen, pen->mark_at[i]);
+    }
+    for (size_t i; (i = next_mark(pen, is_placed, n)) < n;) {
+        is_placed[i] = true;
+        place_mark(pen, i, ends);
     }
 }
 
@@ -388,7 +405,7 @@ static void write_upright_mark(const struct pen *pen, size_t i)
     double at = pen->mark_at[i];
     double half = pen->mark_row[i] < 0 ? 0 : text_width(pen->mark_text[i], pen->font) / 2;
 
-    if (at < pen->left - 1 || at > pen->right + 1)
+    if (!is_in_frame(pen, at))
         return;
     fprintf(pen->out, "<path class='limit' d='M%.1f,%.1fV%.1f'>", at, pen->top, pen->bottom);
     write_title(pen, m->label);
@@ -429,7 +446,7 @@ static void write_marks(const struct pen *pen)
     double labels[MARKS_MAX];
     size_t n = 0;
 
-    for (size_t i = 0; i < pen->p->n_marks && i < MARKS_MAX; i++)
+    for (size_t i = 0; i < drawn_marks(pen); i++)
         if (is_upright(pen->p, &pen->p->marks[i]))
             write_upright_mark(pen, i);
         else if (!pen->p->categories)

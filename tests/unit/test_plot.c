@@ -227,6 +227,62 @@ static void labels_of_marks_have_room(void **state)
     free(s);
 }
 
+/* The picture's text: what its marks say. To be freed. */
+static char *picture(const struct plot *plot)
+{
+    struct pool pool = {0};
+    char *text = NULL;
+    size_t n;
+    FILE *out = open_memstream(&text, &n);
+
+    assert_non_null(out);
+    plot_write_svg(&pool, plot, false, out);
+    assert_int_equal(fclose(out), 0);
+    assert_false(pool.failed);
+    pool_release(&pool);
+    return text;
+}
+
+static size_t count_of(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, part)) != NULL; text++)
+        n++;
+    return n;
+}
+
+/* Two threads' L2 caches of 1 MiB and an L3 of 2 MiB. A place beyond the axis, or of no number on a
+ * logarithmic one, has no line. */
+static void marks_at_one_place_have_their_labels(void **state)
+{
+    struct series *s = make_series(9, "same-place");
+    double at = s->ticks[5].at;
+    struct plot_mark marks[] = {
+        {.at = at, .label = "L2 2 x 1M", .brief = "L2"}, {.at = at, .label = "L3 2M"},
+        {.at = s->ticks[2].at, .label = "L1"},           {.at = at, .label = "L4 2M"},
+        {.at = 1e15, .label = "beyond"},                 {.at = 0, .label = "zero"},
+        {.at = -1, .label = "negative"},
+    };
+    char *text;
+
+    (void)state;
+    s->plot.marks = marks;
+    s->plot.n_marks = sizeof(marks) / sizeof(*marks);
+    text = picture(&s->plot);
+    assert_int_equal(count_of(text, "class='limit'"), 4);
+    for (size_t i = 0; i < s->plot.n_marks; i++) {
+        char label[32];
+
+        snprintf(label, sizeof(label), ">%s</text>", marks[i].label);
+        assert_int_equal(count_of(text, label), i < 4);
+    }
+    free(text);
+    if (checker())
+        check(&s->plot);
+    free(s);
+}
+
 #define ROWS 12
 
 /* Ratios around 1, one far out, as a forest; then the same as bars. */
@@ -367,6 +423,7 @@ int main(void)
         cmocka_unit_test(points_are_where_they_must_be),
         cmocka_unit_test(labels_have_room_at_any_size_of_values),
         cmocka_unit_test(labels_of_marks_have_room),
+        cmocka_unit_test(marks_at_one_place_have_their_labels),
         cmocka_unit_test(rows_are_where_they_must_be),
         cmocka_unit_test(a_heat_map_has_its_names_and_values),
         cmocka_unit_test(empty_charts_are_whole),

@@ -235,7 +235,7 @@ static void answer_run(const struct scene *s)
     const json_t *machine = json_object_get(run->meta, "machine");
     const json_t *host = json_object_get(machine, "host");
     const char *suite = meta_text(run->meta, "suite"), *name = meta_text(host, "hostname");
-    const char *kind = nature(s, machine), *text = *suite ? suite : "suite not named";
+    const char *kind = nature(s, machine), *text = *suite ? suite : "suite not named", *times;
     size_t hosts = json_array_size(json_object_get(json_object_get(run->meta, "hosts"), "list"));
     struct launches n = count_launches(run);
 
@@ -244,9 +244,12 @@ static void answer_run(const struct scene *s)
     text = pool_text(s->pool, "%s on %s", text, *name ? name : "an unnamed host");
     if (*kind)
         text = pool_text(s->pool, "%s (%s)", text, kind);
-    text = show_joined(s->pool, text, started(s, run->meta));
-    text = show_joined(s->pool, text, launches_text(s, &n));
+    times = show_joined(s->pool, started(s, run->meta), launches_text(s, &n));
+    if (n.open || n.failed)
+        text = show_joined(s->pool, text, times);
     document_answer(s->d, "Run", n.open ? "incomplete" : "", n.open ? TONE_LOW : TONE_NONE, text);
+    if (!n.open && !n.failed)
+        document_answer_aside(s->d, ", ", times, "");
     if (n.open)
         document_answer_more(s->d, "to go on",
                              pool_text(s->pool, "plumb run --resume %s", run->path));
@@ -367,17 +370,24 @@ static double rounded_up(double percent)
 /* A case of a single launch shows nothing. */
 static const char *trust_text(const struct scene *s, const struct trust *t)
 {
-    const char *of = pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
-                               show_count(s->pool, t->cases, "case"), launch_count(s, t));
-
     if (t->single == t->cases)
-        return pool_text(s->pool, "a single launch of each case shows no loss (%s)",
-                         show_count(s->pool, t->cases, "case"));
+        return "a single launch of each case shows no loss";
     if (is_of_single(t))
         return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
                          show_count(s->pool, t->cases, "case"));
-    return pool_text(s->pool, "smallest detectable loss %.3g %% (%s)",
-                     rounded_up(100 * t->smallest), of);
+    return pool_text(s->pool, "smallest detectable loss %.3g %%", rounded_up(100 * t->smallest));
+}
+
+/* The cases that the grade rests on. */
+static const char *trust_cases(const struct scene *s, const struct trust *t)
+{
+    const char *cases = show_count(s->pool, t->cases, "case");
+
+    if (t->single == t->cases)
+        return cases;
+    return is_of_single(t) ? ""
+                           : pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
+                                       cases, launch_count(s, t));
 }
 
 static int answer_trust(const struct scene *s)
@@ -395,6 +405,7 @@ static int answer_trust(const struct scene *s)
     grade[0] = t.grade;
     document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
                     t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
+    document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
     if (t.disturbed)
         document_answer_more(s->d, disturbed_text(s, &t), "");
     advise(s, &t);
@@ -563,11 +574,9 @@ static const char *weakness(const struct scene *s, size_t i)
     const char *text = pool_text(s->pool, "%s, is at %s of its limit", test_name(s, i),
                                  document_percent(s->pool, at->point->percent));
 
-    if (*at->verdict.range)
-        text = pool_text(s->pool, "%s (%s)", text, at->verdict.range);
-    else if (isnan(at->point->low))
-        text = pool_text(s->pool, "%s in a single launch", text);
-    return text;
+    return !*at->verdict.range && isnan(at->point->low)
+               ? pool_text(s->pool, "%s in a single launch", text)
+               : text;
 }
 
 static void answer_weakest(const struct scene *s)
@@ -586,8 +595,10 @@ static void answer_weakest(const struct scene *s)
         document_answer(
             s->d, "Weakest", "slow", TONE_LOW,
             pool_text(s->pool, "%s: %s", test_name(s, i), shortened(s, at->verdict.look)));
-    else
+    else {
         document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
+        document_answer_aside(s->d, " (", at->verdict.range, ")");
+    }
     if (any_failed(s)) /* that comes first */
         return;
     why = verdict_device_findings(s->r, s->run, s->h->all[i].bench, look_at(at));
@@ -671,10 +682,11 @@ static void answer_healthy(const struct scene *s)
         normal += is_normal(line(s, i));
         judged += is_judged(line(s, i));
     }
-    document_answer(
-        s->d, "Healthy", "", TONE_NONE,
-        *list ? pool_text(s->pool, "%s (%zu of %zu judged tests are normal)", list, normal, judged)
-              : "no component is proven to be");
+    document_answer(s->d, "Healthy", "", TONE_NONE, *list ? list : "no component is proven to be");
+    if (*list)
+        document_answer_aside(
+            s->d, " (", pool_text(s->pool, "%zu of %zu judged tests are normal", normal, judged),
+            ")");
 }
 
 static const char *more(const struct scene *s, const char *text, const char *what, const char *list)

@@ -13,7 +13,6 @@
 #include "harness/decide/decide.h"
 #include "tests/unit/fake_run.h"
 
-#define LINES_MAX 12
 #define MACHINE                                                                                    \
     "\"machine\": {\"host\": {\"hostname\": \"box\"}, \"cpu\": {\"model\": \"Planted 9000\", "     \
     "\"threads\": 4}, \"memory\": {\"total_bytes\": 8589934592}, \"virtualization\": "             \
@@ -124,20 +123,35 @@ struct seen {
     struct trust trust;
 };
 
-static void check_lines(const struct document *answers, size_t width)
+static char *text_of(const struct document *d, size_t width)
 {
     const struct document_terminal at = {.width = width};
     char *text = NULL;
-    size_t len, lines = 0;
+    size_t len;
     FILE *out = open_memstream(&text, &len);
 
-    assert_int_equal(document_write_terminal(answers, &at, out), 0);
+    assert_int_equal(document_write_terminal(d, &at, out), 0);
     fclose(out);
-    for (const char *c = text; *c; c++)
+    return text;
+}
+
+/* Any word of the answers, and only the first 12 lines are above the table: the rest is below. */
+static void check_lines(const struct document *answers, size_t width)
+{
+    char *text = text_of(answers, width), *wide = text_of(answers, 100000);
+    const char *end = strstr(text, "\n\n");
+    size_t lines = 0;
+
+    for (const char *c = text; *c && c <= (end ? end : c); c++)
         lines += *c == '\n';
-    if (lines > LINES_MAX)
+    if (lines > DOCUMENT_ANSWER_LINES)
         fail_msg("%zu lines of %zu columns:\n%s", lines, width, text);
+    for (char *at, *word = strtok_r(wide, " \n(),", &at); word;
+         word = strtok_r(NULL, " \n(),", &at))
+        if (strlen(word) < 40 && !strstr(text, word)) /* longer ones are cut */
+            fail_msg("\"%s\" is nowhere in:\n%s", word, text);
     free(text);
+    free(wide);
 }
 
 static struct seen seen_of(const char *path)
@@ -165,6 +179,7 @@ static struct seen seen_of(const char *path)
     assert_int_equal(document_write_terminal(table, &at, out), 0);
     fclose(out);
     check_lines(answers, 80);
+    check_lines(answers, 60);
     report_release(&r);
     return seen;
 }

@@ -394,16 +394,18 @@ static int setup_latency(struct point *pt, struct state *st)
     return 0;
 }
 
-/* Bytes for each thread that a cache serves: half of what the thread has of it, so that neighbours
- * leave it there, and 1.5 times the cache below at least, so that little is served by that one. 0
- * where no size is both. */
+/* Bytes for each thread that a cache serves: 8 times the cache below, so that little is served by
+ * that one, but half of what the thread has of this one at most, which neighbours and other guests
+ * use, too. Caches that are close to one another leave 1.5 times the one below and three quarters
+ * of this one. 0 where no size is both. */
 static uint64_t level_set_bytes(const struct topo *topo, const struct placement *place, int level)
 {
     uint64_t here = cache_share(topo, (unsigned)level, place->cpus, place->threads), below = 0;
 
     for (int k = level - 1; k > 0 && !below; k--)
         below = cache_share(topo, (unsigned)k, place->cpus, place->threads);
-    uint64_t bytes = here / 2 > below + below / 2 ? here / 2 : below + below / 2;
+    uint64_t bytes = below && 8 * below < here / 2 ? 8 * below : here / 2;
+    bytes = bytes > below + below / 2 ? bytes : below + below / 2;
     return bytes <= here - here / 4 ? bytes / 64 * 64 : 0;
 }
 

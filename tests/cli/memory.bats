@@ -190,10 +190,10 @@ END
     # A thread has 32 KiB of L1, 1 MiB of L2 and, of an L3 for two, 4 MiB.
     HWLOC_SYNTHETIC=$two_nodes memory --op write --level L1,L2,L3,DRAM
     [ "$(cells level | paste -sd ' ')" = "L1 L2 L3 DRAM" ]
-    [ "$(cells working_set | paste -sd ' ')" = "16384 524288 4194304 67108864" ]
+    [ "$(cells working_set | paste -sd ' ')" = "16384 262144 4194304 67108864" ]
     [ "$(cells size | sort -u)" = "" ] # it is no size that somebody named
     HWLOC_SYNTHETIC=$two_nodes memory --op latency --level L2
-    [ "$(cells working_set | sort -u)" = 524288 ]
+    [ "$(cells working_set | sort -u)" = 262144 ]
     # Three quarters of this L2 are less than 1.5 times its L1.
     HWLOC_SYNTHETIC="pack:1 l2:1(size=40960) l1:1(size=32768) core:1 pu:1" memory --op write --level L2
     [ "$status" -eq 0 ]

@@ -262,7 +262,7 @@ def fits_a_phone(browser, path):
     browser.open(path, 360, 800)
     width = browser.eval("document.documentElement.scrollWidth")
     require(width <= 360, f"the page is {width} pixels wide")
-    small = browser.eval("""Math.min(...[...document.querySelectorAll('.narrow text')]
+    small = browser.eval("""Math.min(...[...document.querySelectorAll('.d-narrow text')]
         .filter((t) => t.textContent.trim())
         .map((t) => t.getBoundingClientRect().height))""")
     require(small >= 11, f"the plots' text is {small} pixels high")
@@ -294,8 +294,8 @@ def light_and_dark(browser, path):
         for selector, part, least in (("body", "color", 7), ("thead th", "color", 4.5),
                                       (".d-low", "color", 4.5), (".d-bad", "color", 4.5),
                                       ("a", "color", 4.5),
-                                      ("figure .wide text", "fill", 7),
-                                      ("figure .wide g.line path", "stroke", 2)):
+                                      ("figure .d-wide text", "fill", 7),
+                                      ("figure .d-wide g.line path", "stroke", 2)):
             text = browser.eval(f"({colour})(document.querySelector({json.dumps(selector)}), "
                                 f"'{part}')")
             require(contrast(text, ground) >= least,

@@ -64,7 +64,9 @@ int outputs_refuse_mixed(const struct output_asked *all, size_t n, char *error, 
 struct view_pipe {
     const char *name;
     const struct pair **pairs;
-    size_t n, counts[VIEW_DECISIONS]; /* by enum decision */
+    size_t n;
+    size_t n_cases; /* n, and those that were left out for steal: they are undecided */
+    size_t counts[VIEW_DECISIONS]; /* of n_cases, by enum decision */
     size_t n_shown;                   /* of them, from the first: all but the equivalent ones */
     size_t n_first; /* of these: those worse, and some; what is listed without being asked for */
     const struct pair *worst; /* the lowest ratio, of those worse where any is; NULL: no ratio */
@@ -97,14 +99,15 @@ struct view {
     double margin;              /* NaN: cases have several */
     size_t n_ready, n_failed_b; /* decided; lost because B failed */
     size_t n_lacking;    /* A has a value, and B none for another reason, or one of another sort */
-    size_t n_thinned;    /* decided, though some launches of B failed */
+    size_t n_thinned;    /* decided or left out for steal, though some launches of B failed */
+    size_t n_taken;      /* left out for steal */
     const char *state;   /* of a run that was not measured to its end; "" */
     size_t n_unfinished; /* such runs */
     struct view_pipe *pipes;
     size_t n_pipes;
     struct view_left *left;
     size_t n_left;
-    const char *obstacles[6]; /* "3 cases undecided: one launch a side ..." */
+    const char *obstacles[7]; /* "3 cases undecided: one launch a side ..." */
     size_t n_obstacles;
     struct machine_difference *differences;
     size_t n_differences;

@@ -106,6 +106,8 @@ int pairs_disturb(struct pairs *p)
     for (size_t i = 0; i < p->n; i++) {
         struct pair *pair = &p->all[i];
 
+        if (pair->state == PAIR_TAKEN) /* measured, and never decided */
+            cases[n++] = (struct decide_case){.decision = DECISION_INCONCLUSIVE};
         if (pair->state != PAIR_READY)
             continue;
         if (pair->c->points) {

@@ -3,6 +3,7 @@
 #include "harness/compare/pairs.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,11 +212,16 @@ static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t
     if ((n_a || *taken_a) && (n_b || *taken_b)) { /* both measured it */
         const char *refused = pair_refusal(g, pair);
 
-        pair->state = *refused ? PAIR_REFUSED : n_a && n_b ? PAIR_READY : PAIR_TAKEN;
+        pair->state = *refused                 ? PAIR_REFUSED
+                      : n_a && n_b             ? PAIR_READY
+                      : !n_b && pair->failed_b ? PAIR_LOST_B /* worse than disturbed */
+                                               : PAIR_TAKEN;
         if (*refused)
             pair->reason = refused;
         else if (pair->state == PAIR_TAKEN)
-            pair->reason = pool_text(pool, "others took the CPU in %s", pair->taken);
+            pair->reason =
+                pool_text(pool, "%s%sothers took the CPU in %s", pair->failed_b ? b.text : "",
+                          pair->failed_b ? "; " : "", pair->taken);
     } else if ((n_a && is_left_out(g, pair, &g->b)) || (n_b && is_left_out(g, pair, &g->a))) {
         pair->state = PAIR_LEFT_OUT;
         pair->reason = pool_text(
@@ -287,6 +293,8 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     pair->key = case_key(pool, b, c);
     g->a.roles = roles_of(g->options, pair->key);
     pair->decide.higher_is_better = c->more_is_better;
+    pair->decide.decision = DECISION_INCONCLUSIVE; /* until it is decided */
+    pair->decide.ratio = pair->decide.low = pair->decide.high = NAN;
     pair->decide.margin = pair_margin(g, pair);
     size_t n_a = side_values(g, &g->a, b, c, &pair->decide.a);
     size_t n_b = side_values(g, &g->b, b, c, &pair->decide.b);

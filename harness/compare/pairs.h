@@ -42,7 +42,8 @@ enum pair_state {
     PAIR_LOST_A,    /* A has no value: no such case, or it was skipped, failed or wrong: `reason` */
     PAIR_LOST_B,    /* B has none where A has */
     PAIR_LOST_BOTH, /* neither */
-    PAIR_TAKEN,     /* one side has no launch in which others left it the CPU: `taken` */
+    PAIR_TAKEN,     /* one side has no launch in which others left it the CPU: `taken`; if it is B,
+                       none of its launches failed */
     /* A figure beside the samples that the launches of one side left out: nothing is lost. */
     PAIR_LEFT_OUT
 };
@@ -161,8 +162,9 @@ int pairs_decide(struct pairs *p, const struct decide_options *options);
 
 /* Measures the disturbance of both sides of each case, in launches that are not left out. Then the
  * time that others took is given back to both sides. A difference becomes inconclusive where its
- * interval then holds "no change", an equivalence where its interval then leaves the margin. For
- * compare, not for gates. 0 or -ENOMEM. */
+ * interval then holds "no change", an equivalence where its interval then leaves the margin.
+ * `overall` counts the cases of PAIR_TAKEN as inconclusive. For compare, not for gates. 0 or
+ * -ENOMEM. */
 int pairs_disturb(struct pairs *p);
 /* "steal 8.1 %, noisy in 2 of 5"; "": nothing was seen. */
 const char *disturbance_text(struct pool *pool, const struct disturbance *d);

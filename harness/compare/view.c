@@ -17,6 +17,11 @@ static bool is_ready(const struct pair *pair)
     return pair->state == PAIR_READY;
 }
 
+static bool is_taken(const struct pair *pair)
+{
+    return pair->state == PAIR_TAKEN;
+}
+
 static int rank_of(enum decision decision)
 {
     static const int ranks[] = {[DECISION_WORSE] = 0,
@@ -73,6 +78,7 @@ static void sort_pipe(struct view_pipe *pipe)
     qsort(pipe->pairs, pipe->n, sizeof(*pipe->pairs), by_loss);
     for (size_t i = 0; i < pipe->n; i++)
         pipe->counts[pipe->pairs[i]->decide.decision]++;
+    pipe->counts[DECISION_INCONCLUSIVE] += pipe->n_cases - pipe->n;
     pipe->n_shown = pipe->n - pipe->counts[DECISION_EQUIVALENT];
     pipe->n_first = pipe->counts[DECISION_WORSE] > VIEW_FIRST ? pipe->counts[DECISION_WORSE]
                     : pipe->n_shown < VIEW_FIRST              ? pipe->n_shown
@@ -90,13 +96,12 @@ static int fill_pipes(struct view *v)
     if (!v->pipes)
         return -ENOMEM;
     for (size_t i = 0; i < n; i++)
-        if (is_ready(&all[i]))
-            find_pipe(v, all[i].pipe)->n++;
+        if (is_ready(&all[i]) || is_taken(&all[i]))
+            find_pipe(v, all[i].pipe)->n_cases++;
     for (size_t i = 0; i < v->n_pipes; i++) {
-        v->pipes[i].pairs = pool_alloc(v->pool, v->pipes[i].n, sizeof(*v->pipes[i].pairs));
+        v->pipes[i].pairs = pool_alloc(v->pool, v->pipes[i].n_cases, sizeof(*v->pipes[i].pairs));
         if (!v->pipes[i].pairs)
             return -ENOMEM;
-        v->pipes[i].n = 0;
     }
     for (size_t i = 0; i < n; i++)
         if (is_ready(&all[i])) {
@@ -302,7 +307,8 @@ int view_make(struct pairs *p, struct view *v)
         bool lost = p->all[i].state == PAIR_LOST_B && !p->all[i].failed_b;
 
         v->n_lacking += lost || p->all[i].state == PAIR_REFUSED;
-        v->n_thinned += is_ready(&p->all[i]) && p->all[i].failed_b;
+        v->n_thinned += (is_ready(&p->all[i]) || is_taken(&p->all[i])) && p->all[i].failed_b;
+        v->n_taken += is_taken(&p->all[i]);
     }
     find_margin(v);
     err = words_make(v);
@@ -480,7 +486,8 @@ static const char *target_text(struct view *v, size_t first)
 static const char *thinned_text(struct view *v)
 {
     for (size_t i = 0; i < v->p->n; i++)
-        if (v->p->all[i].state == PAIR_READY && v->p->all[i].failed_b)
+        if (v->p->all[i].failed_b &&
+            (v->p->all[i].state == PAIR_READY || v->p->all[i].state == PAIR_TAKEN))
             return pool_text(v->pool, "'%s', %s", v->p->all[i].label, v->p->all[i].reason);
     return "";
 }
@@ -580,7 +587,7 @@ int words_remarks(struct view *v)
         remark(v, "where a side has several runs, what varies between runs makes the intervals, "
                   "not what varies between launches");
     if (v->n_thinned)
-        remark(v, pool_text(v->pool, "some launches of B failed in %s that the others decide%s: %s",
+        remark(v, pool_text(v->pool, "some launches of B failed in %s%s: %s",
                             show_count(v->pool, v->n_thinned, "case"),
                             v->n_thinned > 1 ? ", such as" : "", thinned_text(v)));
     return 0;

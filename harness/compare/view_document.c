@@ -102,7 +102,7 @@ static void add_components(const struct making *m)
         struct cell *row = document_row(t);
 
         row[0] = cell_text(pipe->name);
-        row[1] = count_cell(m, pipe->n);
+        row[1] = count_cell(m, pipe->n_cases);
         for (size_t k = 0; k < 4; k++) {
             row[2 + k] = count_cell(m, pipe->counts[order[k]]);
             row[2 + k].tone = pipe->counts[order[k]] ? tone_of(order[k]) : TONE_NONE;

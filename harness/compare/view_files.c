@@ -168,7 +168,7 @@ static json_t *counts_json(const size_t *counts)
 static json_t *pipe_json(struct view *v, const struct view_pipe *pipe)
 {
     return json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v, pipe->name), "cases",
-                     (json_int_t)pipe->n, "counts", counts_json(pipe->counts), "worst",
+                     (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts), "worst",
                      pipe->worst ? text(v, pipe->worst->key) : json_null());
 }
 

@@ -148,9 +148,9 @@ static const char *range_of(struct view *v, const struct view_pipe *pipe, enum d
     }
     const char *range = low > high ? "" : pool_text(v->pool, "%.3g to %.3g times A", low, high);
 
-    return n == pipe->n ? range
-                        : pool_text(v->pool, "%s%sin %zu of %zu cases", range, *range ? " " : "", n,
-                                    pipe->n);
+    return n == pipe->n_cases ? range
+                              : pool_text(v->pool, "%s%sin %zu of %zu cases", range,
+                                          *range ? " " : "", n, pipe->n_cases);
 }
 
 static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate)
@@ -190,7 +190,7 @@ static const char *fate_text(struct view *v, enum fate fate)
 /* ": 3 more launches a side would decide": all the undecided cases of the whole comparison. */
 static const char *more_text(struct view *v)
 {
-    size_t most = 0, unknown = 0, by_runs = 0;
+    size_t most = 0, unknown = v->n_taken, by_runs = 0;
 
     for (size_t i = 0; i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
@@ -224,6 +224,9 @@ static const char *who_wins(struct view *v)
 
 static const char *decided_text(struct view *v)
 {
+    if (!v->n_ready && v->n_taken)
+        return pool_text(v->pool, "nothing could be decided: %s left out for steal",
+                         v->n_taken == 1 ? "the case is" : "all cases of both sides are");
     if (!v->n_ready)
         return "nothing could be decided: no case of A could be paired with one of B";
     if (!v->p->overall.n_judged)
@@ -265,7 +268,7 @@ static const char *missing_text(struct view *v)
 
 static const char *verdict_text(struct view *v)
 {
-    size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking;
+    size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking - v->n_taken;
     const char *text = decided_text(v);
 
     if (view_exit(v) == EXIT_INCOMPLETE)
@@ -426,6 +429,12 @@ int words_make(struct view *v)
     v->verdict = view_printable(v->pool, verdict_text(v));
     v->basis = basis_text(v);
     count_obstacles(v);
+    if (v->n_taken)
+        v->obstacles[v->n_obstacles++] =
+            pool_text(v->pool,
+                      "%s undecided: left out by --steal. Measure again on a quiet machine, or "
+                      "compare without --steal",
+                      show_count(v->pool, v->n_taken, "case"));
     explain_likely(v);
     explain_disturbed(v);
     return words_remarks(v);

@@ -448,6 +448,45 @@ END
     [ "$(cells all.csv word | grep -c disturbed)" -eq 14 ]
 }
 
+@test "cases that --steal leaves out are undecided, and wrong data stays wrong" {
+    make_run a --seed 1
+    make_run b --seed 2 --shift 'memory*=0.5'
+    disturb b memory steal_percent=5
+    compare a b --steal 2% --json all.json
+    [ "$status" -eq 3 ]
+    verdict | grep -q "^Verdict undecided: .*ndecided in Memory"
+    grep -Eq "^Memory +14 +0 +14 +0 +0 +no ratio" out
+    grep -q "14 cases undecided: left out by --steal" out
+    python3 - << 'END'
+import json
+all = json.load(open("all.json"))
+memory = [p for p in all["pipes"] if p["pipe"] == "Memory"][0]
+assert memory["cases"] == memory["counts"]["inconclusive"] == 14, memory
+assert all["verdict"] == "inconclusive" and all["counts"]["inconclusive"] == 14 and all["exit"] == 3, all["counts"]
+END
+    # Nothing but cases that were left out.
+    compare a b --steal 2% --only 'memory triad*'
+    [ "$status" -eq 3 ]
+    verdict | grep -q "nothing could be decided: all cases of both sides are left out for steal"
+    # What is decided as worse stays so.
+    make_run c --seed 3 --shift 'copy*=0.8'
+    disturb c memory steal_percent=5
+    compare a c --steal 2%
+    [ "$status" -eq 1 ]
+    # Wrong data in some launches, and steal in the others.
+    disturb b memory steal_percent=5 status=wrong,wrong,wrong,ok,ok
+    compare a b --steal 2% --csv all.csv
+    [ "$status" -eq 4 ]
+    verdict | grep -q "B failed in 14 cases that A has"
+    [ "$(cells all.csv reason | grep -c "3 of 5 launches of B gave wrong data")" -eq 14 ]
+    # Wrong data in some launches of B, and steal in all of A.
+    disturb a memory steal_percent=5
+    disturb b memory steal_percent=0 status=wrong,ok,ok,ok,ok
+    compare a b --steal 2%
+    [ "$status" -eq 4 ]
+    tr -s ' \n' ' ' < out | grep -q "1 of 5 launches of B gave wrong data"
+}
+
 @test "time that the CPU lost explains no loss of a GPU, nor do noise and throttling" {
     make_run a --seed 1
     for i in 1 2 3; do make_run "b$i" --seed 2 --shift 'memory*=0.93'; done

@@ -231,7 +231,7 @@ static void launches_that_were_lost_are_counted(void **state)
     assert_non_null(strstr(s.view.verdict, "some launches of B failed in 2 cases that A has"));
     assert_int_equal(s.view.n_thinned, 2);
     assert_string_equal(s.view.remarks[s.view.n_remarks - 1],
-                        "some launches of B failed in 2 cases that the others decide, such as: "
+                        "some launches of B failed in 2 cases, such as: "
                         "'triad', 1 of 3 launches of B failed");
     scene_release(&s);
 }

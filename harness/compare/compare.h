@@ -214,22 +214,26 @@ struct run_set {
     size_t n;
 };
 
-/* Of a case, or of all cases of a component: the runs that none is proven better than. */
+/* Of a case, or of all cases of a component. A run that lacks a value in one of them beats others,
+ * and wins nothing. The states are of the other runs: */
 enum many_state {
-    MANY_MIXED,      /* each run is beaten in some case */
-    MANY_WINNER,     /* one run is never beaten, and each other one is in some case */
+    MANY_MIXED,      /* each is beaten in some case */
+    MANY_WINNER,     /* one is never beaten, and proven better than each other one in some case */
     MANY_EQUIVALENT, /* several are never beaten, and are equivalent to each other in every case */
-    MANY_UNDECIDED   /* several are never beaten, and cannot be told apart */
+    MANY_UNDECIDED,  /* those that are never beaten cannot be told apart, or one is not proven */
+    MANY_ALONE       /* at most one run has values in all cases */
 };
 
 struct many_best {
     enum many_state state;
-    unsigned group; /* a bit for each run that is never beaten */
+    unsigned group; /* a bit for each run that is never beaten, and lacks no value */
+    unsigned lacks; /* for each run that lacks a value */
 };
 
 struct many_case {
     const struct pair *pair;   /* one of those below, for its names */
-    const struct pair **pairs; /* of each pair of runs; NULL: they did not pair, or have no ratio */
+    const struct pair **pairs; /* of each pair of runs; NULL: they did not pair */
+    unsigned lacks;            /* a bit for each run without a value that another run has */
     size_t order, pipe;        /* in the suite; in `pipes` */
     struct many_best best;
 };
@@ -238,6 +242,13 @@ struct many_pipe {
     const char *name;
     size_t n; /* cases */
     struct many_best best;
+};
+
+/* What a run does not have of the cases in which another run has a value. */
+struct many_run {
+    size_t n_lacking, n_failed; /* no value; of these, since it failed or gave wrong data */
+    size_t n_thinned;           /* some launches failed or gave wrong data */
+    const struct pair *first;   /* of all of these, with its reason */
 };
 
 struct many {
@@ -249,8 +260,10 @@ struct many {
     size_t n_cases;
     struct many_pipe *pipes;
     size_t n_pipes;
-    size_t n_left; /* cases of A and B that did not pair */
-    bool failed;   /* a run failed in a case that another has, or is not complete */
+    struct many_run runs[MANY_MAX];
+    size_t n_refused;    /* cases in which two runs measured another quantity */
+    size_t n_taken;      /* cases that --steal left out of some run */
+    size_t n_unfinished; /* runs that were not measured to their end */
 };
 
 /* Loads and decides each pair of 2 to MANY_MAX runs. Levels of alarm and confidence are divided
@@ -260,7 +273,8 @@ int many_load(struct many *m, const struct run_set *sets, size_t n,
 void many_release(struct many *m);
 /* Finds who is best. 0 or -ENOMEM. */
 int many_judge(struct many *m);
-/* 0 decided, 3 a component is undecided, 4 a run failed or is not complete. */
+/* 0 decided; 3 a component is undecided; 4 a run failed in, or lacks, a case of another one, or is
+ * not complete. */
 int many_exit(const struct many *m);
 
 /* 0, -EIO or -ENOMEM. */

@@ -105,35 +105,105 @@ static struct found *find_all(struct many *m, struct pool *pool, size_t *n)
     struct found *all = pool_alloc(pool, most + 1, sizeof(*all));
     *n = 0;
     for (size_t i = 0; all && i < m->n_pairs; i++)
-        for (size_t k = 0; k < m->pairs[i].n; k++) {
-            const struct pair *pair = &m->pairs[i].all[k];
-
-            if (pair->state == PAIR_READY && isfinite(pair->decide.ratio))
-                all[(*n)++] = (struct found){pair, i, k};
-            m->failed |= pair->state == PAIR_LOST_B && pair->failed_b;
-            m->n_left += i == 0 && pair->state != PAIR_READY;
-        }
+        for (size_t k = 0; k < m->pairs[i].n; k++)
+            all[(*n)++] = (struct found){&m->pairs[i].all[k], i, k};
     if (all)
         qsort(all, *n, sizeof(*all), by_key);
     return all;
 }
 
+/* The runs of a pair, by its index. */
+static void runs_of(size_t n, size_t of, size_t *a, size_t *b)
+{
+    *a = 0;
+    while (of >= n - 1 - *a)
+        of -= n - 1 - (*a)++;
+    *b = *a + 1 + of;
+}
+
+/* What all pairs of runs say of one case. */
+struct account {
+    unsigned lacks, failed, thinned; /* a bit a run */
+    bool refused, taken;
+    const struct pair *first[MANY_MAX]; /* that says so of the run */
+};
+
+static void account_for(struct account *of, size_t run, bool lacks, bool failed,
+                        const struct pair *pair)
+{
+    if (lacks)
+        of->lacks |= 1u << run;
+    if (failed)
+        *(lacks ? &of->failed : &of->thinned) |= 1u << run;
+    if ((lacks || failed) && (!of->first[run] || lacks))
+        of->first[run] = pair;
+}
+
+static void add_account(struct account *of, const struct many *m, const struct found *found)
+{
+    const struct pair *pair = found->pair;
+    size_t a, b;
+
+    if (pair->state == PAIR_LOST_BOTH || pair->state == PAIR_LEFT_OUT)
+        return; /* a third run, if any, has the value; nothing is lost */
+    runs_of(m->n, found->of, &a, &b);
+    account_for(of, a, pair->state == PAIR_LOST_A, pair->failed_a, pair);
+    account_for(of, b, pair->state == PAIR_LOST_B, pair->failed_b, pair);
+    of->refused |= pair->state == PAIR_REFUSED;
+    of->taken |= pair->state == PAIR_TAKEN;
+}
+
+static void close_account(struct many *m, const struct account *of)
+{
+    m->n_refused += of->refused;
+    m->n_taken += of->taken;
+    for (size_t run = 0; run < m->n; run++) {
+        struct many_run *r = &m->runs[run];
+
+        r->n_lacking += of->lacks >> run & 1;
+        r->n_failed += of->failed >> run & 1;
+        r->n_thinned += (of->thinned & ~of->lacks) >> run & 1;
+        if (!r->first)
+            r->first = of->first[run];
+    }
+}
+
+/* One case: all that was found of its key. Only what two runs measured is a case to be judged. */
+static void collect_case(struct many *m, struct pool *pool, const struct found *all, size_t n)
+{
+    struct many_case *c = NULL;
+    struct account of = {0};
+
+    for (size_t i = 0; i < n; i++) {
+        const struct pair *pair = all[i].pair;
+
+        add_account(&of, m, &all[i]);
+        if (pair->state != PAIR_READY && pair->state != PAIR_TAKEN)
+            continue;
+        if (!c) {
+            c = &m->cases[m->n_cases++];
+            *c = (struct many_case){.pair = pair,
+                                    .order = all[i].order,
+                                    .pairs = pool_alloc(pool, m->n_pairs, sizeof(pair))};
+        }
+        if (c->pairs)
+            c->pairs[all[i].of] = pair;
+    }
+    if (c)
+        c->lacks = of.lacks;
+    close_account(m, &of);
+}
+
 static int collect(struct many *m, struct pool *pool)
 {
-    size_t n;
+    size_t n, end;
     const struct found *all = find_all(m, pool, &n);
 
     m->cases = pool_alloc(pool, n + 1, sizeof(*m->cases));
-    for (size_t i = 0; all && m->cases && i < n; i++) {
-        const struct pair *pair = all[i].pair;
-
-        if (!i || strcmp(all[i - 1].pair->key, pair->key) != 0)
-            m->cases[m->n_cases++] =
-                (struct many_case){.pair = pair,
-                                   .order = all[i].order,
-                                   .pairs = pool_alloc(pool, m->n_pairs, sizeof(pair))};
-        if (m->cases[m->n_cases - 1].pairs)
-            m->cases[m->n_cases - 1].pairs[all[i].of] = pair;
+    for (size_t i = 0; all && m->cases && i < n; i = end) {
+        for (end = i + 1; end < n && !strcmp(all[end].pair->key, all[i].pair->key);)
+            end++;
+        collect_case(m, pool, &all[i], end - i);
     }
     return pool->failed ? -ENOMEM : 0;
 }
@@ -174,21 +244,57 @@ static bool all_equivalent(const struct many *m, const struct many_case *const *
     return true;
 }
 
+static size_t count_runs(const struct many *m, unsigned group)
+{
+    size_t n = 0;
+
+    for (size_t run = 0; run < m->n; run++)
+        n += group >> run & 1;
+    return n;
+}
+
+static size_t first_run(unsigned group)
+{
+    size_t run = 0;
+
+    while (!(group >> run & 1))
+        run++;
+    return run;
+}
+
+/* Is the run itself proven better than each other one of `others`, in some of the cases? */
+static bool beats_each(const struct many *m, const struct many_case *const *cases, size_t n,
+                       size_t run, unsigned others)
+{
+    unsigned beaten = 1u << run;
+
+    for (size_t c = 0; c < n; c++)
+        for (size_t k = 0; k < m->n; k++)
+            if (k != run && decision_of(m, cases[c], run, k) == DECISION_BETTER)
+                beaten |= 1u << k;
+    return !(others & ~beaten);
+}
+
 static struct many_best best_of(const struct many *m, const struct many_case *const *cases,
                                 size_t n)
 {
     struct many_best best = {.state = MANY_MIXED};
     unsigned lost = 0;
-    size_t left = 0;
 
-    for (size_t c = 0; c < n; c++)
+    for (size_t c = 0; c < n; c++) {
+        best.lacks |= cases[c]->lacks;
         for (size_t run = 0; run < m->n; run++)
             lost |= (unsigned)is_beaten(m, cases[c], run) << run;
-    best.group = ~lost & ((1u << m->n) - 1);
-    for (size_t run = 0; run < m->n; run++)
-        left += best.group >> run & 1;
-    if (left == 1)
-        best.state = MANY_WINNER;
+    }
+    unsigned whole = ~best.lacks & ((1u << m->n) - 1);
+    best.group = whole & ~lost;
+    size_t left = count_runs(m, best.group);
+
+    if (count_runs(m, whole) < 2)
+        best.state = MANY_ALONE;
+    else if (left == 1)
+        best.state =
+            beats_each(m, cases, n, first_run(best.group), whole) ? MANY_WINNER : MANY_UNDECIDED;
     else if (left)
         best.state = all_equivalent(m, cases, n, best.group) ? MANY_EQUIVALENT : MANY_UNDECIDED;
     return best;
@@ -247,18 +353,21 @@ int many_judge(struct many *m)
         size_t unfinished;
 
         pairs_unfinished(&m->pairs[i], &unfinished);
-        m->failed |= unfinished > 0;
+        m->n_unfinished += unfinished;
     }
     return err;
 }
 
 int many_exit(const struct many *m)
 {
-    bool undecided = !m->n_cases;
+    bool undecided = !m->n_cases || m->n_taken, incomplete = m->n_unfinished || m->n_refused;
 
     for (size_t i = 0; i < m->n_pipes; i++)
-        undecided |= m->pipes[i].best.state == MANY_UNDECIDED;
-    return m->failed ? EXIT_INCOMPLETE : undecided ? EXIT_UNDECIDED : EXIT_GOOD;
+        undecided |=
+            m->pipes[i].best.state == MANY_UNDECIDED || m->pipes[i].best.state == MANY_ALONE;
+    for (size_t run = 0; run < m->n; run++)
+        incomplete |= m->runs[run].n_lacking || m->runs[run].n_thinned;
+    return incomplete ? EXIT_INCOMPLETE : undecided ? EXIT_UNDECIDED : EXIT_GOOD;
 }
 
 /* ---- what tells the runs apart */
@@ -349,34 +458,59 @@ static const char *letters(struct pool *pool, const struct many *m, unsigned gro
 
 static const char *best_text(struct pool *pool, const struct many *m, const struct many_best *best)
 {
-    bool all = best->group == (1u << m->n) - 1;
-    const char *group = all ? "all" : letters(pool, m, best->group);
+    unsigned every = (1u << m->n) - 1;
+    const char *group = best->group == every ? "all" : letters(pool, m, best->group);
 
     switch (best->state) {
     case MANY_WINNER:
-        return pool_text(pool, "%s is best", group);
+        return best->lacks ? pool_text(pool, "%s is best of %s", group,
+                                       letters(pool, m, every & ~best->lacks))
+                           : pool_text(pool, "%s is best", group);
     case MANY_EQUIVALENT:
         return pool_text(pool, "%s equivalent", group);
     case MANY_UNDECIDED:
-        return pool_text(pool, "%s cannot be told apart", group);
+        return count_runs(m, best->group) > 1 ? pool_text(pool, "%s cannot be told apart", group)
+                                              : pool_text(pool, "%s is not proven best", group);
+    case MANY_ALONE:
+        return pool_text(pool, "not all measured: %s lack cases", letters(pool, m, best->lacks));
+    case MANY_MIXED:
+        if (best->lacks)
+            return pool_text(pool, "%s mixed", letters(pool, m, every & ~best->lacks));
+        return "mixed";
     default:
         return "mixed";
     }
 }
 
-static size_t winner_of(const struct many_best *best)
+/* As best_text(), to begin a sentence that goes on with the components. */
+static const char *best_clause(struct pool *pool, const struct many *m,
+                               const struct many_best *best)
 {
-    size_t run = 0;
+    bool every = best->group == (1u << m->n) - 1;
+    const char *group = every ? "All runs" : letters(pool, m, best->group);
+    const char *whole = letters(pool, m, ((1u << m->n) - 1) & ~best->lacks);
 
-    while (!(best->group >> run & 1))
-        run++;
-    return run;
+    switch (best->state) {
+    case MANY_EQUIVALENT:
+        return pool_text(pool, "%s are equivalent in", group);
+    case MANY_UNDECIDED:
+        return count_runs(m, best->group) > 1
+                   ? pool_text(pool, "%s cannot be told apart in", every ? "The runs" : group)
+                   : pool_text(pool, "%s is never beaten, and not proven best, in", group);
+    case MANY_MIXED:
+        return best->lacks ? pool_text(pool, "%s each win and lose cases in", whole)
+                           : "Each run is beaten in some case in";
+    case MANY_ALONE:
+        return "No two runs have all cases in";
+    default:
+        return pool_text(pool, "%s in", best_text(pool, m, best));
+    }
 }
 
 /* "1.12 to 1.18 times A": the winner's intervals in the cases where it is better than the base. */
 static const char *gain_text(struct pool *pool, const struct many *m, const struct many_pipe *pipe)
 {
-    size_t run = winner_of(&pipe->best), n = 0;
+    size_t run = first_run(pipe->best.group), n = 0;
     double low = INFINITY, high = 0;
 
     for (size_t i = 0; run && i < m->n_cases; i++) {
@@ -389,8 +523,11 @@ static const char *gain_text(struct pool *pool, const struct many *m, const stru
         high = fmax(high, pair->decide.high);
         n++;
     }
-    return n ? pool_text(pool, " (%.3g to %.3g times A in %zu of %zu cases)", low, high, n, pipe->n)
-             : "";
+    if (!n)
+        return "";
+    return n == pipe->n ? pool_text(pool, " (%.3g to %.3g times A)", low, high)
+                        : pool_text(pool, " (%.3g to %.3g times A in %zu of %zu cases)", low, high,
+                                    n, pipe->n);
 }
 
 static const char *more_text(struct pool *pool, const struct many *m)
@@ -412,7 +549,8 @@ static const char *more_text(struct pool *pool, const struct many *m)
 
 static bool is_like(const struct many_best *a, const struct many_best *b)
 {
-    return a->state == b->state && (a->state == MANY_MIXED || a->group == b->group);
+    return a->state == b->state && a->lacks == b->lacks &&
+           (a->state == MANY_MIXED || a->state == MANY_ALONE || a->group == b->group);
 }
 
 /* "Memory (1.28 to 1.32 times A in 14 of 14 cases) and Copies": the components of one result. */
@@ -430,31 +568,66 @@ static const char *components_of(struct pool *pool, const struct many *m, size_t
     return names ? words_list(pool, names, n) : "";
 }
 
-/* Who wins where; then what cannot be told. */
+/* "B has no value in 18 cases of other runs, and failed in 2 of them." */
+static const char *missing_text(struct pool *pool, const struct many *m, size_t run)
+{
+    const struct many_run *r = &m->runs[run];
+    const char *text = "", *name = many_names[run];
+
+    if (r->n_lacking > r->n_failed)
+        text = pool_text(pool, ". %s has no value in %s of other runs", name,
+                         show_count(pool, r->n_lacking - r->n_failed, "case"));
+    if (r->n_failed)
+        text = pool_text(pool, "%s. %s failed or gave wrong data in %s of other runs", text, name,
+                         show_count(pool, r->n_failed, "case"));
+    if (r->n_thinned)
+        text = pool_text(pool, "%s. Some launches of %s failed or gave wrong data in %s", text,
+                         name, show_count(pool, r->n_thinned, "case"));
+    return text;
+}
+
+/* What makes the comparison incomplete, or leaves cases undecided. */
+static const char *gaps_text(struct pool *pool, const struct many *m)
+{
+    const char *text = "";
+
+    for (size_t run = 0; run < m->n; run++)
+        text = pool_text(pool, "%s%s", text, missing_text(pool, m, run));
+    if (m->n_refused)
+        text = pool_text(pool, "%s. %s: two runs measured another quantity", text,
+                         show_count(pool, m->n_refused, "case"));
+    if (m->n_taken)
+        text = pool_text(pool, "%s. %s undecided: left out by --steal", text,
+                         show_count(pool, m->n_taken, "case"));
+    return m->n_unfinished ? pool_text(pool, "%s. A run was not measured to its end", text) : text;
+}
+
+/* Who wins where; then what cannot be told; then what is missing. */
 static const char *sentence(struct pool *pool, const struct many *m)
 {
     const char *won = "", *rest = "";
 
     for (size_t i = 0; i < m->n_pipes; i++) {
         const struct many_best *best = &m->pipes[i].best;
-        bool winner = best->state == MANY_WINNER, known = false;
+        bool known = false;
 
         for (size_t k = 0; k < i; k++)
             known = known || is_like(&m->pipes[k].best, best);
         if (known)
             continue;
+        const char **to = best->state == MANY_WINNER ? &won : &rest;
         const char *text =
-            pool_text(pool, "%s in %s%s", best_text(pool, m, best), components_of(pool, m, i),
+            pool_text(pool, "%s %s%s", best_clause(pool, m, best), components_of(pool, m, i),
                       best->state == MANY_UNDECIDED ? more_text(pool, m) : "");
-        if (winner)
-            won = show_joined(pool, won, text);
-        else
-            rest = *rest ? pool_text(pool, "%s; %s", rest, text) : text;
+
+        *to = **to ? pool_text(pool, "%s. %s", *to, text) : text;
     }
-    return *won && *rest ? pool_text(pool, "%s; %s", won, rest)
-           : *won        ? won
-           : *rest       ? rest
-                         : "no case pairs";
+    const char *answer = *won && *rest ? pool_text(pool, "%s. %s", won, rest)
+                         : *won        ? won
+                         : *rest       ? rest
+                                       : "No case pairs";
+
+    return pool_text(pool, "%s%s", answer, gaps_text(pool, m));
 }
 
 static const char *run_text(struct pool *pool, const struct many *m, size_t run, size_t fact)
@@ -469,6 +642,11 @@ static const char *run_text(struct pool *pool, const struct many *m, size_t run,
     return *host ? pool_text(pool, "%s, on %s, %s", text, host,
                              differ_text(pool, differ_find(meta_of(m, run), "started_utc")))
                  : text;
+}
+
+static const char *reason_of(const struct pair *pair)
+{
+    return *pair->reason ? pair->reason : "no reason is given";
 }
 
 static void add_answers(struct document *d, struct pool *pool, const struct many *m)
@@ -486,10 +664,11 @@ static void add_answers(struct document *d, struct pool *pool, const struct many
                               "%zu comparisons of two runs; intervals and proof hold over all of "
                               "them (%.1f %% each)",
                               m->n_pairs, 100 - 5.0 / (double)m->n_pairs));
-    if (m->failed)
-        document_answer(d, "Note", "", TONE_LOW,
-                        "a run failed in cases that another one has, or "
-                        "is not complete: compare it with the base alone");
+    for (size_t i = 0; i < m->n; i++)
+        if (m->runs[i].first)
+            document_answer(d, "Note", "", TONE_LOW,
+                            pool_text(pool, "%s lacks values, such as '%s': %s", many_names[i],
+                                      m->runs[i].first->label, reason_of(m->runs[i].first)));
 }
 
 /* "B (driver 580)". */
@@ -562,7 +741,7 @@ static const char *base_text(struct pool *pool, const struct many *m, const stru
     for (size_t run = 1; run < m->n; run++) {
         const struct pair *pair = pair_of(m, c, 0, run);
 
-        if (pair)
+        if (pair && pair->state == PAIR_READY)
             return pool_text(pool, "%s %s", document_number(pool, pair->decide.a_value),
                              pair->c->unit);
     }
@@ -586,7 +765,8 @@ static void add_case(struct document_table *t, struct pool *pool, const struct m
     for (size_t run = 1; run < m->n; run++) {
         const struct pair *pair = pair_of(m, c, 0, run);
 
-        row[2 + run] = cell_text(pair ? view_figures(pool, pair).both : "");
+        row[2 + run] =
+            cell_text(pair && pair->state == PAIR_READY ? view_figures(pool, pair).both : "");
     }
     row[2 + m->n] = cell_text(best_text(pool, m, &c->best));
 }
@@ -665,15 +845,10 @@ static struct document *many_document(struct many *m, enum view_for reader)
     add_all_cases(d, pool, m, reader);
     document_paragraph(d,
                        "Ratios are to A, inverted where lower is better: below 1, A is better. "
-                       "Best: a run that no other run is proven better than, while each other one "
-                       "is beaten in some case.");
+                       "Best: a run that has all values, that no other run is proven better than, "
+                       "and that is proven better than each other one in some case.");
     document_heading(d, 3, "What differs among the runs", "");
     add_differences(d, pool, m);
-    if (m->n_left)
-        document_paragraph(d, pool_text(pool,
-                                        "%s of A and B did not pair: plumb compare A B has the "
-                                        "reasons.",
-                                        show_count(pool, m->n_left, "case")));
     return d;
 }
 
@@ -718,7 +893,8 @@ int many_print_html(FILE *out, struct many *m)
 static const char *const best_codes[] = {[MANY_MIXED] = "mixed",
                                          [MANY_WINNER] = "winner",
                                          [MANY_EQUIVALENT] = "equivalent",
-                                         [MANY_UNDECIDED] = "undecided"};
+                                         [MANY_UNDECIDED] = "undecided",
+                                         [MANY_ALONE] = "incomplete"};
 
 static json_t *text_json(struct pool *pool, const char *text)
 {

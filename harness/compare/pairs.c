@@ -201,8 +201,7 @@ static const char *both_reasons(struct pool *pool, const struct side *side_a,
 static void judge_state(struct pairing *g, struct pair *pair, size_t n_a, size_t n_b)
 {
     struct pool *pool = &g->p->report.pool;
-    bool failed_a = false;
-    struct lost a = lost_reason(g, pair, &g->a, &failed_a);
+    struct lost a = lost_reason(g, pair, &g->a, &pair->failed_a);
     struct lost b = lost_reason(g, pair, &g->b, &pair->failed_b);
 
     pair->differs = "";

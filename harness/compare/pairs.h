@@ -76,6 +76,7 @@ struct pair {
     /* A launch of B failed, was late or gave wrong data (not merely skipped or absent); the case
      * may be READY by the others. */
     bool failed_b;
+    bool failed_a; /* the same of A */
     struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
     struct disturbance noise_a, noise_b; /* by pairs_disturb() */
     /* The time taken can explain the difference, or hide one: the case is inconclusive. */

@@ -587,7 +587,7 @@ assert (small["alike"], small["facts"]) == (4, 7) and abs(small["distance"] - (6
     for run in a b c; do set_meta $run "m['machine']['gpus']['driver_version'] = '58' + str(ord('$run') - 96)"; done
     compare a b c --json all.json --csv all.csv --html page.html --markdown page.md
     [ "$status" -eq 0 ]
-    verdict | grep -q "^Verdict decided: C is best in Memory (1\.2[0-9]* to 1\.3[0-9]* times A in 14 of 14 cases); all equivalent in Matrix core, NVLink, Network and Collectives; A and B equivalent in PCIe"
+    verdict | grep -q "^Verdict decided: C is best in Memory (1\.2[0-9]* to 1\.3[0-9]* times A). All runs are equivalent in Matrix core, NVLink, Network and Collectives. A and B are equivalent in PCIe"
     grep -Eq "^B +b: NVIDIA driver 582, on node7" out
     grep -Eq "A, 581 +B / A, 582 +C / A, 583 +Best" out
     grep -Eq "^NVIDIA driver +581 +582 +583$" out
@@ -623,13 +623,61 @@ END
     for run in n1 n2 n3; do make_run $run --seed "1${run#n}" --spread 0.1; done
     compare n1 n2 n3 --json n.json
     [ "$status" -eq 3 ]
-    verdict | grep -Eq "^Verdict undecided: all cannot be told apart in .*: up to [0-9]+ more launches would decide"
+    verdict | grep -Eq "^Verdict undecided: The runs cannot be told apart in .*: up to [0-9]+ more launches would decide"
     # A run that failed where another has a value makes it incomplete.
     make_run f --seed 14 --fail 'gemm f64 256*'
     compare a b f
     [ "$status" -eq 4 ]
-    compare a f b
+    verdict | grep -q "C failed or gave wrong data in 1 case of other runs"
+    for order in "a f b" "f a b"; do # the base, too
+        # shellcheck disable=SC2086
+        compare $order
+        [ "$status" -eq 4 ]
+        verdict | grep -q "failed or gave wrong data in 1 case of other runs"
+    done
+}
+
+@test "three runs: the best has all values, and is proven better than each other run" {
+    make_run a --seed 11 --shift 'memory triad*=1.2'
+    make_run c --seed 13 --shift 'memory read*=1.2'
+    # One without a value in a component, or with wrong data there, wins nothing in it.
+    make_run none --seed 12 --drop 'memory*'
+    make_run wrong --seed 12
+    disturb wrong memory status=wrong
+    for run in none wrong; do
+        compare a $run c --json all.json
+        [ "$status" -eq 4 ]
+        verdict | grep -q "^Verdict incomplete: .*A and C each win and lose cases in Memory"
+        python3 - << 'END'
+import json
+best = {p["pipe"]: p["best"] for p in json.load(open("all.json"))["pipes"]}
+assert best["Memory"]["state"] == "mixed" and best["Network"]["state"] == "equivalent", best
+END
+    done
+    verdict | grep -q "B failed or gave wrong data in 14 cases of other runs"
+    grep -q "^Note *B lacks values, such as 'memory .*" out
+    tr -s ' \n' ' ' < out | grep -q "B gave wrong data"
+    compare a none c
+    verdict | grep -q "B has no value in 14 cases of other runs"
+    # One that has few cases, and is the fastest there.
+    make_run few --seed 14 --shift 'memory triad 536870912*=1.5' --drop 'memory [!t]*' --drop 'memory triad [!5]*'
+    make_run fast --seed 15 --shift 'memory*=1.3'
+    make_run slow --seed 16
+    compare slow fast few --json all.json
     [ "$status" -eq 4 ]
+    verdict | grep -q "C has no value in [0-9]* cases of other runs"
+    run grep -c "C is best in Memory\|\"C\"" out
+    [ "$output" -eq 0 ]
+    # One too noisy to be proven anything.
+    make_run noisy --seed 17 --spread 0.6 --shift 'memory*=0.7'
+    compare a noisy c
+    [ "$status" -eq 3 ]
+    verdict | grep -q "B is never beaten, and not proven best, in Memory"
+    # Cases that --steal leaves out are undecided.
+    disturb slow memory steal_percent=5
+    compare a slow c --steal 2%
+    [ "$status" -eq 3 ]
+    verdict | grep -q "14 cases undecided: left out by --steal"
 }
 
 @test "ratios and intervals are those of another reader of the launches: Student's t on their logarithms" {

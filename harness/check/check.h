@@ -239,6 +239,8 @@ const char *words_loss(struct pool *pool, double share); /* rounded up: 0.0502: 
 
 /* What is said of a case, with what differs beside its figures; in one line. */
 const char *words_whole(struct pool *pool, const struct gate_case *c);
+/* A side of a difference: "6.1"; "not known". */
+const char *words_side(const char *text);
 /* "kernel 6.1 against 6.5; plumb 0.1 against 0.2", baseline against run; "": nothing differs. */
 const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n);
 
@@ -265,7 +267,7 @@ struct check_result {
     unsigned best_of;                   /* 0: all of them */
     double margin;
     struct check_kept kept;
-    bool accepted; /* its level, or that of some cases, is the start of later runs' */
+    bool accepted;      /* its level, or that of some cases, is the start of later runs' */
     bool beside;        /* levels were accepted in a file beside the baseline */
     int exit;           /* status, but for files that cannot be written */
     const char *advice; /* what to do next, where there is no baseline or a case is missing; "" */

@@ -231,13 +231,18 @@ const char *words_whole(struct pool *pool, const struct gate_case *c)
     return differs && *differs ? pool_text(pool, "%s; differs: %s", c->text, differs) : c->text;
 }
 
+const char *words_side(const char *text)
+{
+    return *text ? text : "not known";
+}
+
 const char *words_differences(struct pool *pool, const struct machine_difference *all, size_t n)
 {
     const char *text = "";
 
     for (size_t i = 0; i < n; i++)
         text = pool_text(pool, "%s%s%s %s against %s", text, i ? "; " : "", all[i].what,
-                         *all[i].a ? all[i].a : "nothing", *all[i].b ? all[i].b : "nothing");
+                         words_side(all[i].a), words_side(all[i].b));
     return text;
 }
 
@@ -448,8 +453,7 @@ static void count_case(struct gate *g, const struct gate_case *c)
     g->counts[c->state]++;
     if (is_decided(g, c)) {
         gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
-        g->tally.lost -=
-            c->state == GATE_ACCEPTED && pair->decide.decision == DECISION_WORSE;
+        g->tally.lost -= c->state == GATE_ACCEPTED && pair->decide.decision == DECISION_WORSE;
     } else if (pair->state == PAIR_TAKEN && !g->options.first) {
         g->tally.held++;
         g->tally.unseen++;

@@ -143,8 +143,7 @@ static const char *what_words(const struct check_result *r)
 /* ---- what changed */
 
 /* What a run records of the machine and of how it was measured; the program and the suite last. */
-static const char *changed_words(struct pool *pool, const struct machine_difference *all, size_t n,
-                                 bool compared)
+static const char *known_changes(struct pool *pool, const struct machine_difference *all, size_t n)
 {
     const char *list = "";
 
@@ -152,16 +151,36 @@ static const char *changed_words(struct pool *pool, const struct machine_differe
         for (size_t i = 0; i < n; i++) {
             const struct machine_difference *d = &all[i];
 
-            if (d->environment == environment)
-                list = show_joined(pool, list,
-                                   pool_text(pool, "%s %s to %s", d->what, *d->a ? d->a : "nothing",
-                                             *d->b ? d->b : "nothing"));
+            if (d->environment == environment && *d->a && *d->b)
+                list = show_joined(pool, list, pool_text(pool, "%s %s to %s", d->what, d->a, d->b));
         }
-    if (*list)
-        return list;
-    return compared ? "nothing that a run records: machine, program and suite are those of the "
-                      "baseline"
-                    : "unknown: there is no run to compare with";
+    return list;
+}
+
+/* A fact that one side does not know may be the same on both. */
+static const char *unknown_changes(struct pool *pool, const struct machine_difference *all,
+                                   size_t n)
+{
+    const char *list = "";
+
+    for (size_t i = 0; i < n; i++)
+        if (!*all[i].a || !*all[i].b)
+            list = show_joined(pool, list,
+                               pool_text(pool, "%s (%s to %s)", all[i].what, words_side(all[i].a),
+                                         words_side(all[i].b)));
+    return *list ? pool_text(pool, "; not known of one side, and not compared: %s", list) : "";
+}
+
+static const char *changed_words(struct pool *pool, const struct machine_difference *all, size_t n,
+                                 bool compared)
+{
+    const char *known = known_changes(pool, all, n), *unknown = unknown_changes(pool, all, n);
+
+    if (!compared)
+        return "unknown: there is no run to compare with";
+    if (*known || *unknown)
+        return pool_text(pool, "%s%s", *known ? known : "nothing that both sides record", unknown);
+    return "nothing that a run records: machine, program and suite are those of the baseline";
 }
 
 static void line(FILE *out, struct pool *pool, const char *label, const char *text)

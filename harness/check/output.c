@@ -134,8 +134,8 @@ static void add_differences(struct document *d, const struct check_result *r)
         struct cell *cells = document_row(t);
 
         cells[0] = cell_text(of->what);
-        cells[1] = cell_text(*of->a ? of->a : "nothing");
-        cells[2] = cell_text(*of->b ? of->b : "nothing");
+        cells[1] = cell_text(words_side(of->a));
+        cells[2] = cell_text(words_side(of->b));
     }
 }
 

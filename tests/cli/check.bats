@@ -215,6 +215,22 @@ END
     grep -q '^::notice title=plumb check::machine, program and suite, baseline against run: .*kernel .*6.99-made-up' out
 }
 
+@test "a fact that one side could not tell is not known, in all outputs, and no change in the mail" {
+    made a --seed 1
+    made b --seed 2 --shift 'memory triad 1073741824 *=0.8'
+    python3 -c 'import json
+o = json.load(open("b/run.json"))
+o["machine"]["host"]["kernel"] = None
+json.dump(o, open("b/run.json", "w"))'
+    check 1 b --baseline a --junit j.xml --markdown m.md --mail m.txt
+    grep -q '^kernel  *6.1.0-18-amd64  *not known *$' out
+    grep -q '| kernel | 6.1.0-18-amd64 | not known |' m.md
+    grep -q 'name="differs" value="kernel 6.1.0-18-amd64 against not known"' j.xml
+    grep -qx 'Changed: nothing that both sides record; not known of one side, and not compared: kernel (6.1.0-18-amd64 to not known)' m.txt
+    check 1 b --baseline a --github
+    grep -q 'baseline against run: kernel 6.1.0-18-amd64 against not known' out
+}
+
 @test "a folder of runs: what differs between them is known, the run itself is never among them" {
     mkdir all
     for i in 1 2 3 4 5; do made all/n$i --seed $i --level-spread 0.03; done

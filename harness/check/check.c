@@ -158,7 +158,7 @@ static int tell(struct check_command *c, struct check_result *r)
         fprintf(stderr, "plumb check: %s\n", c->error);
         r->advice = "";
     }
-    int unwritten = o->mail ? check_since(c, &r->gate, &r->since) : 0;
+    int unwritten = o->mail ? check_since(c, r) : 0;
     unwritten = unwritten ? unwritten : check_write(c, r);
     if (unwritten)
         fprintf(stderr, "plumb check: %s\n", c->error);

@@ -327,9 +327,26 @@ struct check_command {
  * says what became of it; its sentence does also where this fails. 0 or -errno with c->error set.
  */
 int check_update(struct check_command *c, const struct gate *g, struct check_kept *kept);
-/* Since when there was no good run, by the history; once this one is in it, or not. The text lives in
- * the pairs' pool. 0 or -errno with c->error set. */
-int check_since(struct check_command *c, const struct gate *g, const char **since);
+
+/* Sets r->since (since.c), by the history, behind check_update(). It lives in the pairs' pool.
+ *   a regressed case  the first of the runs in a row that have its loss, by their values: each went
+ *                     at least two thirds of the way from the baseline to this run. A run without a
+ *                     value, or between, neither counts nor ends the row
+ *   another fault     the first of the runs in a row that are no baselines, and so it is called:
+ *                     the history has no reason for it
+ *   unknown           this run is not in the history, and others may not be either
+ * 0 or -errno with c->error set. */
+int check_since(struct check_command *c, struct check_result *r);
+
+/* The same of a run in which nothing was measured, and how its environment differs. */
+struct check_unmeasured {
+    const char *since;
+    struct environment_word environment;
+    size_t n_environments; /* of baselines; 0: nothing was compared */
+};
+/* 0 or -errno. All lives in the pool. */
+int check_since_unmeasured(struct check_command *c, const struct run_folder *run, struct pool *pool,
+                           struct check_unmeasured *u);
 /* --mail of a run in which nothing was measured; c->error says what happened. 0 or -errno. */
 int check_mail_unmeasured(struct check_command *c);
 /* Which cases --accept is of: 0; -ENOENT: none matches --only, -ENOMEM, with c->error set. Without

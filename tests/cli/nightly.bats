@@ -109,10 +109,10 @@ END
     night 1 n4 --shift '*triad 1073741824 *=0.8'
     [ "${#lines[@]}" -eq 3 ]
     [[ ${lines[0]} == "What: node7, suite node: regressed: 1 case of "*": memory triad, 1 GiB: bandwidth lost "[12]*' %' ]]
-    [[ ${lines[1]} == 'Since: this night; the last good run began at 2026-01-02T03:03:00Z (run n3)' ]]
+    [[ ${lines[1]} == 'Since: this night; the last run without this loss began at 2026-01-02T03:03:00Z (run n3)' ]]
     [[ ${lines[2]} == 'Changed: nothing that a run records: '* ]]
     night 1 n5 --shift '*triad 1073741824 *=0.8'
-    [[ ${lines[1]} == 'Since: 2026-01-02T03:04:00Z (run n4), 2 nights in a row with this one; the last good run'*' (run n3)' ]]
+    [[ ${lines[1]} == 'Since: 2026-01-02T03:04:00Z (run n4), 2 runs in a row with this one; the last run without this loss'*' (run n3)' ]]
     night 0 n6
     [ -z "$output" ]
 }
@@ -136,7 +136,7 @@ END
     [[ ${lines[0]} == *'measured in another environment than the baselines; no loss is proven' ]]
     [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.5' ]]
     night 0 n5 --fact host.kernel=6.5
-    [[ ${lines[1]} == 'Since: 2026-01-02T03:04:00Z (run n4), 2 nights in a row '* ]]
+    [[ ${lines[1]} == 'Since: not a baseline since 2026-01-02T03:04:00Z (run n4); the last good run began at '*' (run n3)' ]]
     "${PLUMB_BIN:-$top/build/bin}/plumb" check "$(ls -d nights/runs/*/ | tail -n 1)" --accept --reason kernel \
         --history nights/history.db --mail accepted > /dev/null
     [ -e accepted ] && [ ! -s accepted ]
@@ -154,11 +154,11 @@ END
     edit_run 'o["state"] = "running"'
     night 4 n5
     [[ ${lines[0]} == *"incomplete: the run is 'running'"* ]]
-    [[ ${lines[1]} == *'(run n4), 2 nights in a row'* ]]
+    [[ ${lines[1]} == 'Since: not a baseline since '*'(run n4); the last good run '*' (run n3)' ]]
     edit_run 'o["machine"]["host"]["kernel"] = "6.7"'
     night 4 n6 --empty
     [ "${#lines[@]}" -eq 3 ]
-    [[ ${lines[1]} == *'(run n4), 3 nights in a row'* ]]
+    [[ ${lines[1]} == 'Since: not a baseline since '*'(run n4); the last good run '*' (run n3)' ]]
     [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.7' ]]
     rm -r made edit
     echo 139 > code
@@ -166,11 +166,66 @@ END
     run -139 "$top/examples/ci/nightly.sh"
     [ "${#lines[@]}" -eq 3 ]
     [[ ${lines[0]} == 'What: '*'plumb run ended with 139: Segmentation fault' ]]
+    [ "${lines[1]}" = 'Since: unknown' ]
     # one that had begun to measure: since when, and what changed, are known
     edit_run 'o["state"] = "running"; o["machine"]["host"]["kernel"] = "6.8"'
     night 139 n7
     [ "${#lines[@]}" -eq 3 ]
     [[ ${lines[0]} == *'plumb run ended with 139'* ]]
-    [[ ${lines[1]} == *'(run n4), 3 nights in a row'* ]]
+    [[ ${lines[1]} == 'Since: not a baseline since '*'(run n4); the last good run '*' (run n3)' ]]
     [[ ${lines[2]} == 'Changed: kernel 6.1.0-18-amd64 to 6.8' ]]
+}
+
+# mailed EXIT NAME ARGUMENTS... [-- options of make_runs.py]: the mail of plumb check is in $lines
+mailed() {
+    local want=$1 name=$2 words=()
+    shift 2
+    while (($#)) && [ "$1" != -- ]; do
+        words+=("$1")
+        shift
+    done
+    (($#)) && shift
+    [ -d "$name" ] || python3 "$top/tests/cli/make_runs.py" "$name" --seed "${name#n}" "$@" > /dev/null
+    run "-$want" --separate-stderr "${PLUMB_BIN:-$top/build/bin}/plumb" check "$name" --mail - "${words[@]}"
+}
+
+@test "since: each lost case by its own values, whatever other fault the nights before had" {
+    composed
+    local triad='*triad 1073741824 *' read='*read 1073741824 *' kernel='host.kernel=6.5'
+    mailed 3 n1 --update-baseline
+    mailed 0 n2 --update-baseline
+    mailed 0 n3 --update-baseline
+    mkdir base
+    cp -r n1 n2 n3 base
+    # another environment without a loss: since then no baseline, and no loss
+    mailed 0 n4 --update-baseline -- --fact "$kernel"
+    mailed 1 n5 --update-baseline -- --fact "$kernel" --shift "$read=0.8"
+    [ "${lines[1]}" = 'Since: this night; the last run without this loss began at 2026-01-02T03:04:00Z (run n4)' ]
+    # another case, which had lost nothing the night before
+    mailed 1 n6 --update-baseline --baseline base -- --fact "$kernel" --shift "$triad=0.8"
+    [ "${lines[1]}" = 'Since: this night; the last run without this loss began at 2026-01-02T03:05:00Z (run n5)' ]
+    # a night in which other guests took the CPU neither counts nor ends the row
+    mailed 0 n7 --update-baseline --baseline base -- --fact "$kernel" --steal "$triad=30"
+    mailed 1 n8 --update-baseline --baseline base -- --shift "$triad=0.8" --shift "$read=0.7"
+    [[ ${lines[1]} == *'1 case (memory triad, 1 GiB: bandwidth): 2026-01-02T03:06:00Z (run n6), 2 of 3 runs with this one; the last run without this loss began at 2026-01-02T03:05:00Z (run n5)'* ]]
+    [[ ${lines[1]} == *'1 case (memory read, 1 GiB: bandwidth): this night; the last run without this loss began at 2026-01-02T03:07:00Z (run n7)'* ]]
+}
+
+@test "since: unknown of a history without this run, which may lack others; nothing measured is nothing compared" {
+    composed
+    local triad='*triad 1073741824 *'
+    mailed 4 n9 --update-baseline --history none.db -- --empty
+    [ "${lines[1]}" = 'Since: this night, the first of the history' ]
+    [ "${lines[2]}" = 'Changed: unknown: there is no baseline to compare with' ]
+    for i in 1 2 3; do
+        mailed $((i == 1 ? 3 : 0)) n$i --update-baseline
+    done
+    mailed 1 n4 --baseline n1 -- --shift "$triad=0.8"
+    [ "${lines[1]}" = "Since: unknown: this run is not in the history 'results/history.db' (--update-baseline)" ]
+    mailed 1 n5 --baseline history -- --shift "$triad=0.8"
+    [[ ${lines[1]} == 'Since: unknown: this run is not in the history '* ]]
+    mailed 4 n9 --update-baseline
+    [[ ${lines[1]} == 'Since: not a baseline since this night; the last good run began at '*' (run n3)' ]]
+    mailed 4 n9 --baseline n1
+    [[ ${lines[1]} == 'Since: unknown: this run is not in the history '* ]]
 }

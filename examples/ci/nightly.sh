@@ -39,7 +39,7 @@ if ((measured != 0 && measured != 1 && measured != 4)); then
     if [[ -s $folder/last-mail.txt ]]; then
         tail -n 2 "$folder/last-mail.txt" >&2
     else
-        echo "Since: this night" >&2
+        echo "Since: unknown" >&2
         echo "Changed: unknown; $folder/last-run.txt has the output" >&2
     fi
     exit "$measured"

@@ -8,11 +8,10 @@
 #include "harness/document/html.h"
 #include "harness/document/plot_parts.h"
 
-#define GAP         8.0  /* between labels, and between a label and what it names */
-#define X_MARGIN    0.02 /* of the axis, on either side: no point lies on the frame */
-#define MARK_ROOM   7.0  /* a marker nearer to the one before would hide it */
-#define BAND_FROM   60   /* points: from so many on, intervals are a band */
-#define MARK_ROWS   3    /* of labels above the chart */
+#define GAP         8.0 /* between labels, and between a label and what it names */
+#define MARK_ROOM   7.0 /* a marker nearer to the one before would hide it */
+#define BAND_FROM   60  /* points: from so many on, intervals are a band */
+#define MARK_ROWS   3   /* of labels above the chart */
 #define MARKS_MAX   64
 #define BOLD        1.12 /* wider than plain text */
 #define FINEST      2.0  /* radius of a marker where there are many */
@@ -98,86 +97,6 @@ static void open_line(const struct pen *pen, const struct plot_line *line)
             line->colour % PLOT_COLOURS);
     write_title(pen, line->label);
     fputc('\n', pen->out);
-}
-
-/* ---- the range of the values */
-
-static bool is_shown(const struct plot *p, double value)
-{
-    return !isnan(value) && (!p->y_log || value > 0);
-}
-
-static void reach(const struct plot *p, struct scale *s, double value)
-{
-    if (!is_shown(p, value))
-        return;
-    s->low = fmin(s->low, value);
-    s->high = fmax(s->high, value);
-}
-
-static void value_range(const struct plot *p, struct scale *s)
-{
-    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->y_log};
-    for (size_t i = 0; i < p->n_lines; i++)
-        for (size_t k = 0; k < p->lines[i].n; k++) {
-            const struct plot_point *point = &p->lines[i].points[k];
-
-            if (isnan(point->y))
-                continue;
-            reach(p, s, point->y);
-            reach(p, s, point->low);
-            reach(p, s, point->high);
-        }
-    if (p->y_top > 0)
-        reach(p, s, p->y_top);
-    if (p->y_from_zero || p->bars)
-        reach(p, s, 0);
-    if (p->band_high > 0) {
-        reach(p, s, p->band_low);
-        reach(p, s, p->band_high);
-    }
-    if (p->shown_low < p->shown_high) {
-        s->low = fmax(s->low, p->shown_low);
-        s->high = fmin(s->high, p->shown_high);
-    }
-    if (!(s->low <= s->high)) { /* no value */
-        s->low = p->y_log ? 1 : 0;
-        s->high = p->y_log ? 10 : 1;
-    }
-    if (!(s->low < s->high)) {
-        double room = s->log ? s->low / 2 : fmax(fabs(s->low) * 0.1, 1e-12);
-
-        s->low -= room;
-        s->high += room;
-    }
-}
-
-static void place_range(const struct plot *p, struct scale *s)
-{
-    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->x_log};
-    for (size_t i = 0; i < p->n_ticks; i++) {
-        s->low = fmin(s->low, p->ticks[i].at);
-        s->high = fmax(s->high, p->ticks[i].at);
-    }
-    for (size_t i = 0; i < p->n_lines; i++)
-        for (size_t k = 0; k < p->lines[i].n; k++)
-            if (!s->log || p->lines[i].points[k].x > 0) {
-                s->low = fmin(s->low, p->lines[i].points[k].x);
-                s->high = fmax(s->high, p->lines[i].points[k].x);
-            }
-    if (!(s->low <= s->high))
-        s->low = s->high = 1;
-    if (s->log && s->low < s->high) {
-        double room = pow(s->high / s->low, X_MARGIN);
-
-        s->low /= room;
-        s->high *= room;
-    } else {
-        double room = s->low < s->high ? X_MARGIN * (s->high - s->low) : 0.5 * fabs(s->low) + 1e-9;
-
-        s->low -= room;
-        s->high += room;
-    }
 }
 
 /* ---- the frame */
@@ -496,7 +415,7 @@ static void write_frame(const struct pen *pen)
 /* A point that is no number, or not above 0 where the axis has no 0, is a gap. */
 static bool is_drawn(const struct pen *pen, const struct plot_point *p)
 {
-    return is_shown(pen->p, p->y) && !(pen->x.log && p->x <= 0);
+    return plot_shows(pen->p, p->y) && !(pen->x.log && p->x <= 0);
 }
 
 static void write_curve(const struct pen *pen, const struct plot_line *line)
@@ -517,7 +436,7 @@ static void write_curve(const struct pen *pen, const struct plot_line *line)
 
 static bool has_interval(const struct pen *pen, const struct plot_point *p)
 {
-    return is_drawn(pen, p) && is_shown(pen->p, p->low) && is_shown(pen->p, p->high);
+    return is_drawn(pen, p) && plot_shows(pen->p, p->low) && plot_shows(pen->p, p->high);
 }
 
 /* There and back around each stretch of points that have intervals. */
@@ -667,7 +586,7 @@ static void write_row_point(const struct pen *pen, size_t line, const struct plo
     if (plot->bars)
         fprintf(pen->out, "<path class='fill%s' d='M%.1f,%.1fH%.1fv6H%.1fz'/>", tone_class[tone],
                 zero, y - 3, x, zero);
-    if (is_shown(plot, p->low) && is_shown(plot, p->high)) {
+    if (plot_shows(plot, p->low) && plot_shows(plot, p->high)) {
         fprintf(pen->out, "<path class='bar%s' d='M%.1f,%.1fH%.1f", tone_class[tone],
                 row_x(pen, p->low), y, row_x(pen, p->high));
         write_end(pen, p->low, y);
@@ -686,7 +605,7 @@ static void write_rows(const struct pen *pen)
 
         open_line(pen, line);
         for (size_t k = 0; k < line->n; k++)
-            if (is_shown(pen->p, line->points[k].y))
+            if (plot_shows(pen->p, line->points[k].y))
                 write_row_point(pen, i, &line->points[k]);
         fputs("</g>\n", pen->out);
     }
@@ -707,11 +626,11 @@ void plot_write_svg(struct pool *pool, const struct plot *plot, bool narrow, FIL
     pen->font = narrow ? 13 : 12;
     pen->line = 1.3 * pen->font;
     if (plot->categories) {
-        value_range(plot, &pen->x);
+        scale_of_values(plot, &pen->x);
         make_rows(pen);
     } else {
-        value_range(plot, &pen->y);
-        place_range(plot, &pen->x);
+        scale_of_values(plot, &pen->y);
+        scale_of_places(plot, &pen->x);
         make_axes(pen);
     }
     fprintf(out,

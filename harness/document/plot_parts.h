@@ -18,6 +18,12 @@ struct scale {
 /* Where a value lies in the picture. */
 double scale_at(const struct scale *s, double value);
 
+/* Is it a number that the axis of values can have? */
+bool plot_shows(const struct plot *p, double value);
+/* The range of the values of a chart, and of the places along its x axis: low < high. */
+void scale_of_values(const struct plot *p, struct scale *s);
+void scale_of_places(const struct plot *p, struct scale *s);
+
 #define SCALE_TICKS_MAX 24
 
 struct scale_ticks {

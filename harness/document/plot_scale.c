@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Axes of a chart: see plot_parts.h. */
+/* Axes of a chart: their ranges, ticks and labels. See plot_parts.h. */
 #include "harness/document/plot_parts.h"
 
 #include <math.h>
@@ -11,7 +11,8 @@
 #define NARROW_GLYPH 0.42
 #define PLAIN_GLYPH  0.65
 #define WIDE_GLYPH   1.0
-#define RATIO_WIDE   4.0 /* ratios that far apart are shown as x2, and not in per cent */
+#define RATIO_WIDE   4.0  /* ratios that far apart are shown as x2, and not in per cent */
+#define X_MARGIN     0.02 /* of the axis, on either side: no point lies on the frame */
 
 double scale_at(const struct scale *s, double value)
 {
@@ -211,4 +212,84 @@ const char *text_cut(struct pool *pool, const char *text, double font, double wi
             break;
     }
     return pool_text(pool, "%.*s...", (int)(end - text), text);
+}
+
+/* ---- from data to ranges */
+
+bool plot_shows(const struct plot *p, double value)
+{
+    return !isnan(value) && (!p->y_log || value > 0);
+}
+
+static void reach(const struct plot *p, struct scale *s, double value)
+{
+    if (!plot_shows(p, value))
+        return;
+    s->low = fmin(s->low, value);
+    s->high = fmax(s->high, value);
+}
+
+void scale_of_values(const struct plot *p, struct scale *s)
+{
+    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->y_log};
+    for (size_t i = 0; i < p->n_lines; i++)
+        for (size_t k = 0; k < p->lines[i].n; k++) {
+            const struct plot_point *point = &p->lines[i].points[k];
+
+            if (isnan(point->y))
+                continue;
+            reach(p, s, point->y);
+            reach(p, s, point->low);
+            reach(p, s, point->high);
+        }
+    if (p->y_top > 0)
+        reach(p, s, p->y_top);
+    if (p->y_from_zero || p->bars)
+        reach(p, s, 0);
+    if (p->band_high > 0) {
+        reach(p, s, p->band_low);
+        reach(p, s, p->band_high);
+    }
+    if (p->shown_low < p->shown_high) {
+        s->low = fmax(s->low, p->shown_low);
+        s->high = fmin(s->high, p->shown_high);
+    }
+    if (!(s->low <= s->high)) { /* no value */
+        s->low = p->y_log ? 1 : 0;
+        s->high = p->y_log ? 10 : 1;
+    }
+    if (!(s->low < s->high)) {
+        double room = s->log ? s->low / 2 : fmax(fabs(s->low) * 0.1, 1e-12);
+
+        s->low -= room;
+        s->high += room;
+    }
+}
+
+void scale_of_places(const struct plot *p, struct scale *s)
+{
+    *s = (struct scale){.low = INFINITY, .high = -INFINITY, .log = p->x_log};
+    for (size_t i = 0; i < p->n_ticks; i++) {
+        s->low = fmin(s->low, p->ticks[i].at);
+        s->high = fmax(s->high, p->ticks[i].at);
+    }
+    for (size_t i = 0; i < p->n_lines; i++)
+        for (size_t k = 0; k < p->lines[i].n; k++)
+            if (!s->log || p->lines[i].points[k].x > 0) {
+                s->low = fmin(s->low, p->lines[i].points[k].x);
+                s->high = fmax(s->high, p->lines[i].points[k].x);
+            }
+    if (!(s->low <= s->high))
+        s->low = s->high = 1;
+    if (s->log && s->low < s->high) {
+        double room = pow(s->high / s->low, X_MARGIN);
+
+        s->low /= room;
+        s->high *= room;
+    } else {
+        double room = s->low < s->high ? X_MARGIN * (s->high - s->low) : 0.5 * fabs(s->low) + 1e-9;
+
+        s->low -= room;
+        s->high += room;
+    }
 }

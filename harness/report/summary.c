@@ -6,12 +6,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "harness/decide/decide.h"
 #include "harness/report/page.h"
 #include "harness/report/report.h"
 #include "harness/report/show.h"
 
-#define SLOW_MAX   4   /* pairs of GPUs that are named */
 #define FAILED_MAX 2   /* tests that failed and are named; the table has all */
 #define REASON_MAX 130 /* bytes of a reason in an answer: the table has it whole */
 #define GIB        (1024.0 * 1024 * 1024)
@@ -253,163 +251,6 @@ static void answer_run(const struct scene *s)
     if (n.open)
         document_answer_more(s->d, "to go on",
                              pool_text(s->pool, "plumb run --resume %s", run->path));
-}
-
-/* ---- trust */
-
-static const char *disturbed_text(const struct scene *s, const struct trust *t)
-{
-    const char *by = "";
-
-    if (t->steal_percent >= 1)
-        by = show_joined(s->pool, by, pool_text(s->pool, "steal %.0f %%", t->steal_percent));
-    else if (t->stolen)
-        by = "steal";
-    if (t->clock_percent >= 5)
-        by = show_joined(s->pool, by, pool_text(s->pool, "clock %.0f %%", t->clock_percent));
-    if (t->quota_ms > 0)
-        by = show_joined(s->pool, by, "a CPU quota held it");
-    if (t->throttled)
-        by = show_joined(s->pool, by, "heat throttled it");
-    if (!*by && t->switched)
-        by = "other processes ran in between";
-    return pool_text(s->pool, "disturbed: %zu of %zu rows%s%s%s", t->disturbed, t->rows,
-                     *by ? " (" : "", by, *by ? ")" : "");
-}
-
-/* What only says where the rows go, and how often each case is launched. */
-static bool is_left_out(const char *word)
-{
-    static const char *const names[] = {"--out", "-o", "--repeat"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        size_t n = strlen(names[i]);
-
-        if (!strncmp(word, names[i], n) && (!word[n] || word[n] == '='))
-            return true;
-    }
-    return false;
-}
-
-/* The run's command, to be typed again without these; "" where it is not known. */
-static const char *run_again(const struct scene *s)
-{
-    const json_t *meta = s->r->runs[s->run].meta, *command = json_object_get(meta, "command");
-    const char *suite = meta_text(meta, "suite"), *text = "plumb";
-
-    if (json_array_size(command) < 3)
-        return *suite ? pool_text(s->pool, "plumb run %s", shell_word(s->pool, suite)) : "";
-    for (size_t i = 1; i < json_array_size(command); i++) {
-        const char *word = json_string_value(json_array_get(command, i));
-
-        if (!word || !strcmp(word, "--resume")) /* it names a folder, and no suite */
-            return "";
-        if (!is_left_out(word))
-            text = pool_text(s->pool, "%s %s", text, shell_word(s->pool, word));
-        else if (!strchr(word, '='))
-            i++;
-    }
-    return text;
-}
-
-/* The median is that of cases which show no loss. */
-static bool is_of_single(const struct trust *t)
-{
-    return 2 * t->single >= t->cases;
-}
-
-/* The widest spread of any case decides all of them. */
-static bool is_of_few(const struct trust *t)
-{
-    return t->launches < DECIDE_FEW_LAUNCHES;
-}
-
-static const char *no_advice_text(const struct scene *s, const struct trust *t)
-{
-    return t->disturbed ? "measure again when quieter: at night, no neighbours"
-                        : pool_text(s->pool, "for %.0f %% each case needs more than %d launches",
-                                    100 * t->next, TRUST_REPEATS_MAX);
-}
-
-static void advise(const struct scene *s, const struct trust *t)
-{
-    const char *gain = "to see any loss", *command = run_again(s);
-
-    if (isnan(t->next))
-        return;
-    if (!t->repeats) {
-        document_answer_more(s->d, no_advice_text(s, t), "");
-        return;
-    }
-    if (!is_of_single(t))
-        gain = is_of_few(t) ? "to see smaller losses"
-                            : pool_text(s->pool, "for %.0f %%", 100 * t->next);
-    if (!isnan(t->minutes))
-        gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
-    document_answer_more(
-        s->d,
-        *command ? gain : pool_text(s->pool, "%s: %zu launches of each case", gain, t->repeats),
-        *command ? pool_text(s->pool, "%s --repeat %zu", command, t->repeats) : "");
-}
-
-static const char *launch_count(const struct scene *s, const struct trust *t)
-{
-    return t->fewest_launches < t->most_launches
-               ? pool_text(s->pool, "%zu to %zu launches", t->fewest_launches, t->most_launches)
-               : pool_text(s->pool, "%zu launches", t->launches);
-}
-
-/* To two digits. A loss beyond a grade's bound never reads as that bound. */
-static double rounded_up(double percent)
-{
-    double step = percent > 10 ? 1 : percent > 1 ? 0.1 : 0.01;
-
-    return step * ceil(percent / step - 1e-6);
-}
-
-/* A case of a single launch shows nothing. */
-static const char *trust_text(const struct scene *s, const struct trust *t)
-{
-    if (t->single == t->cases)
-        return "a single launch of each case shows no loss";
-    if (is_of_single(t))
-        return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
-                         show_count(s->pool, t->cases, "case"));
-    return pool_text(s->pool, "smallest detectable loss %.3g %%", rounded_up(100 * t->smallest));
-}
-
-/* The cases that the grade rests on. */
-static const char *trust_cases(const struct scene *s, const struct trust *t)
-{
-    const char *cases = show_count(s->pool, t->cases, "case");
-
-    if (t->single == t->cases)
-        return cases;
-    return is_of_single(t) ? ""
-                           : pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
-                                       cases, launch_count(s, t));
-}
-
-static int answer_trust(const struct scene *s)
-{
-    struct trust t;
-    char grade[2] = "";
-
-    if (trust_make(s->r, s->run, &t))
-        return -ENOMEM;
-    if (!t.grade) {
-        document_answer(s->d, "Trust", "none", TONE_LOW,
-                        "no judged case was measured on this machine");
-        return 0;
-    }
-    grade[0] = t.grade;
-    document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
-                    t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
-    document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
-    if (t.disturbed)
-        document_answer_more(s->d, disturbed_text(s, &t), "");
-    advise(s, &t);
-    return 0;
 }
 
 /* ---- what failed, what is weakest */
@@ -718,7 +559,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
 
     answer_machine(&s);
     answer_run(&s);
-    err = answer_trust(&s);
+    err = trust_answer(r, run, d);
     answer_failed(&s);
     answer_weakest(&s);
     answer_healthy(&s);
@@ -726,110 +567,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     return err || r->pool.failed ? -ENOMEM : 0;
 }
 
-/* ---- the table */
-
-enum { PIPE, TEST, RUN, VALUE, SIDES, SHARE, WORD, COLUMNS };
-
-/* Of one run: without RUN. */
-static const struct document_column columns[COLUMNS] = {
-    [PIPE] = {"component", COLUMN_STAYS, false}, [TEST] = {"test", COLUMN_STAYS, false},
-    [RUN] = {"run", COLUMN_STAYS, false},        [VALUE] = {"value", COLUMN_STAYS, true},
-    [SIDES] = {"+/-", COLUMN_GOES_FIRST, true},  [SHARE] = {"of limit", COLUMN_GOES_LAST, true},
-    [WORD] = {"word", COLUMN_STAYS, false}};
-
-struct lines {
-    struct document_table *table;
-    struct document_column columns[COLUMNS];
-    size_t at[COLUMNS]; /* of each of the above its place; COLUMNS: there is none */
-};
-
-static struct cell *cell_of(const struct lines *l, struct cell *row, size_t column)
-{
-    return &row[l->at[column]];
-}
-
-static void fill_row(const struct scene *s, const struct lines *l, size_t i)
-{
-    const struct headline_run *at = line(s, i);
-    const struct report_point *p = at->point;
-    const char *what = headline_what(s->pool, at), *label = s->h->all[i].label;
-    struct cell *row = document_row(l->table), *word = cell_of(l, row, WORD);
-    struct show_scale scale;
-
-    *cell_of(l, row, PIPE) = cell_text(s->h->all[i].pipe);
-    *cell_of(l, row, TEST) = cell_text(*what ? pool_text(s->pool, "%s (%s)", label, what) : label);
-    if (s->r->n_runs > 1)
-        *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
-    *word = cell_word(at->verdict.word, at->verdict.tone);
-    for (const struct verdict_remark *m = at->verdict.remarks; m; m = m->next)
-        cell_note(word, document_note(s->d, m->text));
-    if (!p || !p->n_values)
-        return;
-    scale = show_scale(p->value, at->best->unit);
-    *cell_of(l, row, VALUE) = cell_value(p->value * scale.factor, scale.unit);
-    *cell_of(l, row, SIDES) = cell_interval(p->value, p->low, p->high);
-    *cell_of(l, row, SHARE) = cell_share(p->percent, p->reference);
-}
-
-/* The first few, of each matrix; the page has all. Slow hosts are remarks on their tests. */
-static void list_slow_pairs(const struct scene *s, const struct matrix *m, size_t *listed)
-{
-    if (m->vague)
-        document_item(s->d, pool_text(s->pool, "undecided: %s, %s: %s", m->metric, m->title,
-                                      matrix_vague_text(s->r, m)));
-    for (size_t k = 0; k < m->n * m->n; k++)
-        if (matrix_is_listed(m, k) && ++*listed <= SLOW_MAX)
-            document_item(s->d, pool_text(s->pool, "slow: %s, %s: %s%s", m->metric, m->title,
-                                          matrix_slow_text(s->r, m, k),
-                                          show_origin(s->pool, m->cells[k].point->origin)));
-}
-
-static void list_rest(const struct scene *s)
-{
-    size_t listed = 0;
-
-    for (size_t i = 0; i < s->h->matrices.n; i++)
-        list_slow_pairs(s, &s->h->matrices.all[i], &listed);
-    if (listed > SLOW_MAX)
-        document_item(
-            s->d, pool_text(s->pool, "slow: %zu more pairs, see the report", listed - SLOW_MAX));
-    if (*s->h->unheaded)
-        document_item(s->d,
-                      pool_text(s->pool, "no headline from the rows here: %s", s->h->unheaded));
-    if (*s->h->no_gpu)
-        document_item(s->d, headlines_no_gpu_text(s->pool, s->h));
-}
-
-static struct lines *new_lines(struct report *r, struct document *d)
-{
-    struct lines *l = pool_alloc(&r->pool, 1, sizeof(*l));
-    size_t n = 0;
-
-    for (size_t i = 0; l && i < COLUMNS; i++)
-        if (i != RUN || r->n_runs > 1) {
-            l->at[i] = n;
-            l->columns[n++] = columns[i];
-        }
-    if (l)
-        l->table = document_table(d, l->columns, n);
-    return l && l->table ? l : NULL;
-}
-
-void summary_table(struct report *r, const struct headlines *h, struct document *d)
-{
-    struct scene s = {r, &r->pool, h, 0, d};
-    struct lines *l = h->n ? new_lines(r, d) : NULL;
-
-    if (!h->n)
-        document_paragraph(d, r->n_rows
-                                  ? "No headline is taken from these rows: the report lists them."
-                                  : "There is no row to take a headline from.");
-    for (size_t i = 0; l && i < h->n; i++)
-        for (s.run = 0; s.run < r->n_runs; s.run++)
-            fill_row(&s, l, i);
-    document_notes(d);
-    list_rest(&s);
-}
+/* ---- all of it */
 
 int summary_all(struct report *r, const struct headlines *h, struct document *d)
 {

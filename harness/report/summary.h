@@ -56,5 +56,7 @@ struct trust {
 
 /* 0 or -ENOMEM. */
 int trust_make(struct report *r, size_t run, struct trust *out);
+/* Its line of the answers: grade, loss, what disturbed the run, and what to do. 0 or -ENOMEM. */
+int trust_answer(struct report *r, size_t run, struct document *d);
 
 #endif

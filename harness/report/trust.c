@@ -11,6 +11,8 @@
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
 #include "harness/report/headline.h"
+#include "harness/report/page.h"
+#include "harness/report/show.h"
 #include "harness/report/told.h"
 
 #define COMPARE_MARGIN 0.05
@@ -224,5 +226,170 @@ int trust_make(struct report *r, size_t run, struct trust *out)
         return -ENOMEM;
     take_grade(out);
     take_advice(r, run, out);
+    return 0;
+}
+
+/* ---- in words */
+
+struct answer {
+    struct report *r;
+    struct pool *pool;
+    size_t run;
+    struct document *d;
+};
+
+static const char *disturbed_text(const struct answer *s, const struct trust *t)
+{
+    const char *by = "";
+
+    if (t->steal_percent >= 1)
+        by = show_joined(s->pool, by, pool_text(s->pool, "steal %.0f %%", t->steal_percent));
+    else if (t->stolen)
+        by = "steal";
+    if (t->clock_percent >= 5)
+        by = show_joined(s->pool, by, pool_text(s->pool, "clock %.0f %%", t->clock_percent));
+    if (t->quota_ms > 0)
+        by = show_joined(s->pool, by, "a CPU quota held it");
+    if (t->throttled)
+        by = show_joined(s->pool, by, "heat throttled it");
+    if (!*by && t->switched)
+        by = "other processes ran in between";
+    return pool_text(s->pool, "disturbed: %zu of %zu rows%s%s%s", t->disturbed, t->rows,
+                     *by ? " (" : "", by, *by ? ")" : "");
+}
+
+/* What only says where the rows go, and how often each case is launched. */
+static bool is_left_out(const char *word)
+{
+    static const char *const names[] = {"--out", "-o", "--repeat"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        size_t n = strlen(names[i]);
+
+        if (!strncmp(word, names[i], n) && (!word[n] || word[n] == '='))
+            return true;
+    }
+    return false;
+}
+
+/* The run's command, to be typed again without these; "" where it is not known. */
+static const char *run_again(const struct answer *s)
+{
+    const json_t *meta = s->r->runs[s->run].meta, *command = json_object_get(meta, "command");
+    const char *suite = meta_text(meta, "suite"), *text = "plumb";
+
+    if (json_array_size(command) < 3)
+        return *suite ? pool_text(s->pool, "plumb run %s", shell_word(s->pool, suite)) : "";
+    for (size_t i = 1; i < json_array_size(command); i++) {
+        const char *word = json_string_value(json_array_get(command, i));
+
+        if (!word || !strcmp(word, "--resume")) /* it names a folder, and no suite */
+            return "";
+        if (!is_left_out(word))
+            text = pool_text(s->pool, "%s %s", text, shell_word(s->pool, word));
+        else if (!strchr(word, '='))
+            i++;
+    }
+    return text;
+}
+
+/* The median is that of cases which show no loss. */
+static bool is_of_single(const struct trust *t)
+{
+    return 2 * t->single >= t->cases;
+}
+
+/* The widest spread of any case decides all of them. */
+static bool is_of_few(const struct trust *t)
+{
+    return t->launches < DECIDE_FEW_LAUNCHES;
+}
+
+static const char *no_advice_text(const struct answer *s, const struct trust *t)
+{
+    return t->disturbed ? "measure again when quieter: at night, no neighbours"
+                        : pool_text(s->pool, "for %.0f %% each case needs more than %d launches",
+                                    100 * t->next, TRUST_REPEATS_MAX);
+}
+
+static void advise(const struct answer *s, const struct trust *t)
+{
+    const char *gain = "to see any loss", *command = run_again(s);
+
+    if (isnan(t->next))
+        return;
+    if (!t->repeats) {
+        document_answer_more(s->d, no_advice_text(s, t), "");
+        return;
+    }
+    if (!is_of_single(t))
+        gain = is_of_few(t) ? "to see smaller losses"
+                            : pool_text(s->pool, "for %.0f %%", 100 * t->next);
+    if (!isnan(t->minutes))
+        gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
+    document_answer_more(
+        s->d,
+        *command ? gain : pool_text(s->pool, "%s: %zu launches of each case", gain, t->repeats),
+        *command ? pool_text(s->pool, "%s --repeat %zu", command, t->repeats) : "");
+}
+
+static const char *launch_count(const struct answer *s, const struct trust *t)
+{
+    return t->fewest_launches < t->most_launches
+               ? pool_text(s->pool, "%zu to %zu launches", t->fewest_launches, t->most_launches)
+               : pool_text(s->pool, "%zu launches", t->launches);
+}
+
+/* To two digits. A loss beyond a grade's bound never reads as that bound. */
+static double rounded_up(double percent)
+{
+    double step = percent > 10 ? 1 : percent > 1 ? 0.1 : 0.01;
+
+    return step * ceil(percent / step - 1e-6);
+}
+
+/* A case of a single launch shows nothing. */
+static const char *trust_text(const struct answer *s, const struct trust *t)
+{
+    if (t->single == t->cases)
+        return "a single launch of each case shows no loss";
+    if (is_of_single(t))
+        return pool_text(s->pool, "%zu of %s have a single launch, which shows no loss", t->single,
+                         show_count(s->pool, t->cases, "case"));
+    return pool_text(s->pool, "smallest detectable loss %.3g %%", rounded_up(100 * t->smallest));
+}
+
+/* The cases that the grade rests on. */
+static const char *trust_cases(const struct answer *s, const struct trust *t)
+{
+    const char *cases = show_count(s->pool, t->cases, "case");
+
+    if (t->single == t->cases)
+        return cases;
+    return is_of_single(t) ? ""
+                           : pool_text(s->pool, "%s%s of %s", is_of_few(t) ? "" : "median of ",
+                                       cases, launch_count(s, t));
+}
+
+int trust_answer(struct report *r, size_t run, struct document *d)
+{
+    const struct answer in = {r, &r->pool, run, d}, *s = &in;
+    struct trust t;
+    char grade[2] = "";
+
+    if (trust_make(s->r, s->run, &t))
+        return -ENOMEM;
+    if (!t.grade) {
+        document_answer(s->d, "Trust", "none", TONE_LOW,
+                        "no judged case was measured on this machine");
+        return 0;
+    }
+    grade[0] = t.grade;
+    document_answer(s->d, "Trust", pool_text(s->pool, "%s", grade),
+                    t.grade == 'D' ? TONE_LOW : TONE_NONE, trust_text(s, &t));
+    document_answer_aside(s->d, " (", trust_cases(s, &t), ")");
+    if (t.disturbed)
+        document_answer_more(s->d, disturbed_text(s, &t), "");
+    advise(s, &t);
     return 0;
 }

@@ -10,7 +10,7 @@
 
 struct options {
     const char *out, *baseline, *markdown;
-    bool help;
+    bool unfold, help;
 };
 
 struct asked {
@@ -42,6 +42,10 @@ static const struct opt report_table[] = {
      .offset = offsetof(struct options, markdown),
      .arg = "FILE",
      .help = "also write the answers and the table into FILE, as Markdown"},
+    {.name = "unfold",
+     .type = OPT_FLAG,
+     .offset = offsetof(struct options, unfold),
+     .help = "unfold the sections of the page, so that it is printed with them; not the rows"},
     {.name = "help",
      .letter = 'h',
      .type = OPT_FLAG,
@@ -143,8 +147,8 @@ static int make(struct making *m, const struct opts *o, const struct options *op
         err = m->judge->open(runs[0], options->baseline, &m->verdicts, error, sizeof(error));
     section.context = m->verdicts;
     if (!err)
-        err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL, error,
-                               sizeof(error));
+        err = report_make_with(runs, o->n_args, options->out, m->verdicts ? &section : NULL,
+                               options->unfold, error, sizeof(error));
     if (!err && options->markdown)
         err = write_markdown(options->markdown, runs, o->n_args, error, sizeof(error));
     if (!err) {

@@ -232,10 +232,16 @@ static void write_top(const struct page *page)
 
 void page_fold(const struct page *page, const char *id, const char *title)
 {
+    /* Rows are read by programs: their columns are wider than any paper. */
     html_print(page->out,
-               "<section>\n<details class='d-fold'><summary><h2>%s</h2></summary>\n"
+               "<section>\n<details class='d-fold'%s><summary><h2>%s</h2></summary>\n"
                "<div id='%s'>\n",
-               title, id);
+               strcmp(id, "rows") ? page_open(page) : "", title, id);
+}
+
+const char *page_open(const struct page *page)
+{
+    return page->unfolded ? " open" : "";
 }
 
 void page_fold_end(const struct page *page)

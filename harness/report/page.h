@@ -16,6 +16,7 @@ struct page {
     const struct figures *figures;
     const char *plots_error;               /* why there are no files of plots, or "" */
     const struct report_section *verdicts; /* against a baseline; NULL: there is none */
+    bool unfolded;                         /* all sections but the rows, so that paper has them */
 };
 
 void page_write(const struct page *page);
@@ -23,6 +24,8 @@ void page_write(const struct page *page);
 /* A section that is folded: what nobody needs for an answer. Paper shows it where it is
  * unfolded. */
 void page_fold(const struct page *page, const char *id, const char *title);
+/* " open" of a <details>, or "". */
+const char *page_open(const struct page *page);
 void page_fold_end(const struct page *page);
 
 void page_contrasts(const struct page *page); /* nothing where there are none; so page_matrices */

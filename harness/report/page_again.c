@@ -83,9 +83,9 @@ static void write_run(const struct page *page, size_t i)
     fputs("</tbody></table>\n", page->out);
     if (*config)
         html_print(page->out,
-                   "<details><summary>The suite as it was run</summary><pre>%s</pre>"
+                   "<details%s><summary>The suite as it was run</summary><pre>%s</pre>"
                    "</details>\n",
-                   config);
+                   page_open(page), config);
 }
 
 void page_again(const struct page *page)

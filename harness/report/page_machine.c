@@ -329,7 +329,7 @@ static void write_evidence(const struct page *page, size_t run)
 {
     FILE *out = page->out;
 
-    html_print(out, "<details><summary>Evidence that says so%s%s</summary>\n",
+    html_print(out, "<details%s><summary>Evidence that says so%s%s</summary>\n", page_open(page),
                page->r->n_runs > 1 ? ": " : "", page->r->n_runs > 1 ? page->r->names[run] : "");
     write_because(page, run, "because", "Virtual or bare metal, because");
     write_because(page, run, "container_because", "Container or not, because");

@@ -19,6 +19,7 @@ struct making {
     char plots_error[1024];
     const char *out_dir;
     const struct report_section *verdicts; /* or NULL */
+    bool unfolded;
     char *error;
     size_t len;
 };
@@ -68,7 +69,8 @@ static int write_page(struct making *m, const char *path)
                               .headlines = &m->headlines,
                               .figures = m->figures,
                               .plots_error = m->plots_error,
-                              .verdicts = m->verdicts};
+                              .verdicts = m->verdicts,
+                              .unfolded = m->unfolded};
     int err = 0;
 
     if (!out)
@@ -127,11 +129,11 @@ static int make(struct making *m, const char *const *runs, size_t n)
 
 int report_make(const char *const *runs, size_t n, const char *out_dir, char *error, size_t len)
 {
-    return report_make_with(runs, n, out_dir, NULL, error, len);
+    return report_make_with(runs, n, out_dir, NULL, false, error, len);
 }
 
 int report_make_with(const char *const *runs, size_t n, const char *out_dir,
-                     const struct report_section *verdicts, char *error, size_t len)
+                     const struct report_section *verdicts, bool unfolded, char *error, size_t len)
 {
     struct making *m = calloc(1, sizeof(*m));
     int err;
@@ -141,6 +143,7 @@ int report_make_with(const char *const *runs, size_t n, const char *out_dir,
     m->error = error;
     m->len = len;
     m->verdicts = verdicts;
+    m->unfolded = unfolded;
     m->out_dir = out_dir ? out_dir : n ? runs[0] : ".";
     if (!n) {
         snprintf(error, len, "no run is named");

@@ -39,9 +39,10 @@ struct report_section {
     void *context;
 };
 
-/* The same with verdicts behind the headlines; NULL: none. */
+/* The same with verdicts behind the headlines; NULL: none. unfolded: all sections of the page but
+ * its rows and its verdicts, so that they are printed. */
 int report_make_with(const char *const *runs, size_t n, const char *out_dir,
-                     const struct report_section *verdicts, char *error, size_t len);
+                     const struct report_section *verdicts, bool unfolded, char *error, size_t len);
 
 /* The same answers and table for a comment or a wiki. 0, or -errno with error set, as above. */
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len);

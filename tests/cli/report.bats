@@ -211,6 +211,18 @@ make_run() { # make_run DIR [options of make-run.py]
     [ "$sheets" -ge 1 ] && [ "$sheets" -le 5 ]
 }
 
+@test "--unfold: the folded sections are printed, but not the rows" {
+    make_run r
+    "$plumb" report r --out folded
+    "$plumb" report r --out open --unfold
+    [ "$(grep -c "<details[^>]* open>" folded/report.html)" -eq 0 ]
+    for id in quality again reading; do
+        grep -A1 "<details class='d-fold' open>" open/report.html | grep -q "<div id='$id'>"
+    done
+    grep -A1 "<details class='d-fold'>" open/report.html | grep -q "<div id='rows'>"
+    grep -q "<details open><summary>The suite as it was run" open/report.html
+}
+
 @test "help names the usage and the exit codes" {
     run "$plumb" report --help
     [ "$status" -eq 0 ]

@@ -87,6 +87,7 @@ static int load(struct check_command *c, const struct baseline *b, struct pairs 
                                     .forced = c->forced,
                                     .steal_limit = steal_limit(o->steal),
                                     .only = c->only && *c->only && !o->accept ? c->only : NULL,
+                                    .fast = true,
                                     .decide = gate_view,
                                     .name_a = b->n ? "the baseline" : CHECK_RUN_NAME,
                                     .name_b = CHECK_RUN_NAME,

@@ -175,9 +175,11 @@ static void add_figures(json_t *o, const struct decide_case *c, double see)
                    {"margin", c->margin},
                    {"anchor_ratio", c->anchor_ratio},
                    {"anchor_low", c->anchor_low},
-                   {"anchor_high", c->anchor_high}};
+                   {"anchor_high", c->anchor_high},
+                   {"median_ratio", c->judged_by == DECIDE_BY_FAST ? c->median_ratio : c->ratio}};
 
     json_object_set_new(o, "decision", json_string(decision_name(c->decision)));
+    json_object_set_new(o, "judged_by", json_string(decide_figure_name(c->judged_by)));
     json_object_set_new(o, "proven", json_boolean(c->proven));
     json_object_set_new(o, "beyond_margin", json_boolean(c->beyond));
     json_object_set_new(o, "doubt", json_string(decide_obstacle_name(c->obstacle)));

@@ -124,6 +124,7 @@ struct pairs_options {
     /* Patterns on key or label; NULL-ended; NULL: all. The others count in what a whole suite tells
      * (how runs differ), so no case is decided otherwise without them. */
     const char *const *only;
+    bool fast; /* decide by the best launches of runs, too: decide_run.fast */
     struct decide_options decide;
     const char *name_a, *name_b; /* of the sides, in reasons; NULL: "A", "B" */
     /* n_roles of them, the first of every case (key NULL), then those of single cases; each path of

@@ -84,24 +84,33 @@ static bool rows_are_one_launch(const struct report_rows *rows, size_t x, size_t
            !strcmp(row_text(rows, x, FIELD_REPEAT), row_text(rows, y, FIELD_REPEAT));
 }
 
+static double mean_with(double mean, double x, size_t n)
+{
+    return mean + (x - mean) / (double)n;
+}
+
 /* Rows are appended as launches end, so that their order is that of time. Rows of one launch that
- * are one case (a size asked for twice) are one launch's word, and not several: their mean. */
+ * are one case (a size asked for twice) are one launch's word, and not several: their mean.
+ * fast_field: FIELD_P05 or FIELD_P95, the low quantile of time. */
 static size_t run_values(const struct report_rows *rows, const struct report_point *p,
-                         double steal_limit, double *values)
+                         double steal_limit, enum row_field fast_field, double *values,
+                         double *fast)
 {
     size_t n = 0, same = 0, last = 0;
 
     for (size_t i = 0; i < p->n_rows; i++) {
         size_t row = p->rows[i];
-        double value = row_number(rows, row, FIELD_VALUE);
+        double value = row_number(rows, row, FIELD_VALUE), best = row_number(rows, row, fast_field);
 
         if (!row_counts(rows, row, steal_limit))
             continue;
         if (n && rows_are_one_launch(rows, last, row)) {
             same++;
-            values[n - 1] += (value - values[n - 1]) / (double)same;
+            values[n - 1] = mean_with(values[n - 1], value, same);
+            fast[n - 1] = mean_with(fast[n - 1], best, same);
         } else {
-            values[n++] = value;
+            values[n] = value;
+            fast[n++] = best;
             same = 1;
         }
         last = row;
@@ -131,11 +140,14 @@ size_t side_values(struct pairing *g, const struct side *side, const struct repo
         return 0;
     for (size_t i = 0; i < n; i++) {
         const struct report_point *p = &c->points[side->first + i];
-        double *values = p->n_rows ? pool_alloc(pool, p->n_rows, sizeof(*values)) : NULL;
+        double *values = p->n_rows ? pool_alloc(pool, 2 * p->n_rows, sizeof(*values)) : NULL;
+        double *fast = values ? values + p->n_rows : NULL;
 
         if (values)
-            runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit, values);
+            runs[i].n = run_values(&b->rows[side->first + i], p, g->options->steal_limit,
+                                   c->more_is_better ? FIELD_P95 : FIELD_P05, values, fast);
         runs[i].values = values;
+        runs[i].fast = g->options->fast ? fast : NULL;
         if (side->roles)
             set_role(&runs[i], &side->roles[i], &level);
         all += side_has(side, side->first + i) ? runs[i].n : 0;

@@ -319,6 +319,8 @@ static void case_clear(struct decide_case *c)
     c->p_worse = c->p_better = c->p_likely = c->error = c->freedom = c->smallest = NAN;
     c->detectable = NAN;
     c->more_launches = 0;
+    c->judged_by = c->shown_by = DECIDE_BY_MEDIAN;
+    c->median_ratio = c->median_low = c->median_high = NAN;
 }
 
 /* Every case's own figures; which cases can be judged. */
@@ -592,8 +594,9 @@ static int judge_all(struct work *w, struct decide_case *cases,
     return err;
 }
 
-int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
-                 struct decide_overall *overall)
+/* Decides by one figure. */
+static int decide_by_one(struct decide_case *cases, size_t n, const struct decide_options *options,
+                         struct decide_overall *overall)
 {
     struct work w = {0};
     int err;
@@ -610,5 +613,115 @@ int decide_suite(struct decide_case *cases, size_t n, const struct decide_option
     overall->n_judged = w.judge.n_judged;
     decide_count(cases, err ? 0 : n, overall);
     work_release(&w);
+    return err;
+}
+
+/* ---- Two figures ---- */
+
+/* The side's runs with values; 0: one has no fast figures. */
+static size_t fast_runs(const struct decide_side *side)
+{
+    size_t n = 0;
+
+    for (size_t r = 0; r < side->n; r++) {
+        if (side->runs[r].n && !side->runs[r].fast)
+            return 0;
+        n += side->runs[r].n > 0;
+    }
+    return n;
+}
+
+static bool has_fast(const struct decide_case *c)
+{
+    return !c->paired && fast_runs(&c->a) >= DECIDE_FAST_RUNS && fast_runs(&c->b);
+}
+
+/* The side by its fast figures; `to` has room for its runs. Returns what follows them. */
+static struct decide_run *side_by_fast(struct decide_side *side, int best, struct decide_run *to)
+{
+    for (size_t r = 0; r < side->n; r++) {
+        to[r] = side->runs[r];
+        to[r].values = to[r].fast;
+        to[r].best = best;
+    }
+    side->runs = to;
+    return to + side->n;
+}
+
+/* What the median leaves open, the fast figure may decide. `fast`: the case as decided by that. */
+static void case_join(struct decide_case *c, const struct decide_case *fast)
+{
+    bool decides = fast->decision == DECISION_WORSE || fast->decision == DECISION_BETTER;
+    bool doubts = fast->obstacle == OBSTACLE_JUMPS || fast->obstacle == OBSTACLE_SHAPE ||
+                  fast->obstacle == OBSTACLE_TOGETHER;
+    struct decide_case median = *c;
+
+    if (isnan(c->error) || isnan(fast->error))
+        return;
+    if (c->decision == DECISION_INCONCLUSIVE &&
+        (decides || (doubts && c->obstacle == OBSTACLE_NONE))) {
+        *c = *fast;
+        c->a = median.a;
+        c->b = median.b;
+        c->a_value = median.a_value;
+        c->b_value = median.b_value;
+        c->judged_by = DECIDE_BY_FAST;
+        c->median_ratio = median.ratio;
+        c->median_low = median.low;
+        c->median_high = median.high;
+    }
+    c->shown_by = fast->smallest < median.smallest ? DECIDE_BY_FAST : DECIDE_BY_MEDIAN;
+    c->smallest = fmin(median.smallest, fast->smallest);
+    c->detectable = fmin(median.detectable, fast->detectable);
+}
+
+static int decide_by_fast(struct decide_case *cases, size_t n, size_t n_fast, size_t n_runs,
+                          const struct decide_options *options)
+{
+    struct decide_case *fast = calloc(n_fast, sizeof(*fast));
+    struct decide_run *runs = calloc(n_runs, sizeof(*runs)), *to = runs;
+    struct decide_overall overall;
+    size_t k = 0;
+    int err = fast && runs ? 0 : -ENOMEM;
+
+    for (size_t i = 0; !err && i < n; i++) {
+        int best = cases[i].higher_is_better ? 1 : -1;
+
+        if (!has_fast(&cases[i]))
+            continue;
+        fast[k] = cases[i];
+        to = side_by_fast(&fast[k].a, best, to);
+        to = side_by_fast(&fast[k++].b, best, to);
+    }
+    err = err ? err : decide_by_one(fast, n_fast, options, &overall);
+    k = 0;
+    for (size_t i = 0; !err && i < n; i++) {
+        if (has_fast(&cases[i]))
+            case_join(&cases[i], &fast[k++]);
+    }
+    free(fast);
+    free(runs);
+    return err;
+}
+
+int decide_suite(struct decide_case *cases, size_t n, const struct decide_options *options,
+                 struct decide_overall *overall)
+{
+    struct decide_options half = *options;
+    size_t n_fast = 0, n_runs = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        n_fast += has_fast(&cases[i]);
+        n_runs += has_fast(&cases[i]) ? cases[i].a.n + cases[i].b.n : 0;
+    }
+    if (n_fast)
+        half.alarm_level =
+            (options->alarm_level == 0 ? DECIDE_ALARM_LEVEL : options->alarm_level) / 2;
+    int err = decide_by_one(cases, n, &half, overall);
+
+    if (err || !n_fast)
+        return err;
+    err = decide_by_fast(cases, n, n_fast, n_runs, &half);
+    decide_count(cases, err ? 0 : n, overall);
     return err;
 }

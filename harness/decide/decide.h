@@ -54,6 +54,16 @@
  *             `alarm_level`, and the same for gains: at most that share of suites in which nothing
  *             changed has a single false `worse`
  *
+ *   two figures  What other programs take from a run, they take from most of its samples, and from
+ *             some launches more than from others. The best launches of a run, by a low quantile of
+ *             their time, show the machine itself with less noise. But a loss at the slow samples,
+ *             or in some launches alone, does not show there. So where all runs have `fast`, and A
+ *             has DECIDE_FAST_RUNS of them, the suite is decided twice: by the medians of all
+ *             launches, and by the best three of five launches, each with half of the alarm level.
+ *             Only the medians make a case equivalent, and what they prove stands. A case that they
+ *             leave open has what the best launches prove. (Fewer runs do not show how the best of
+ *             few launches vary, where these are on two levels.)
+ *
  * The decision of a case:
  *   equivalent    the interval lies within the margin, proven difference or not
  *   worse  proven, and not equivalent; `beyond` where the whole interval is beyond the margin
@@ -72,6 +82,7 @@
 #include <stddef.h>
 
 #define DECIDE_FEW_LAUNCHES 5
+#define DECIDE_FAST_RUNS    5
 #define DECIDE_POWER        0.8 /* of `smallest` */
 #define DECIDE_SURE         0.95 /* of `detectable` */
 #define DECIDE_MORE_MAX     1000
@@ -100,12 +111,18 @@ enum decide_role {
 
 struct decide_run {
     const double *values; /* launches' medians, in time order, in the row's unit */
+    const double *fast;   /* of the same launches a low quantile of time, as value; NULL: none */
     size_t n;             /* 0: the run has none of this case, and is left out */
+    int best;             /* 0: all launches count. decide_suite() sets others in its own copy: 1:
+                             the highest three of five count, -1: the lowest */
     enum decide_role role;
     bool breaks; /* its level is meant to be another than that of the run before: their difference
                     says nothing of spread */
     const bool *went_first; /* paired: launch i was measured before its partner; NULL: not known */
 };
+
+/* By which figure of the launches a case is decided. */
+enum decide_figure { DECIDE_BY_MEDIAN, DECIDE_BY_FAST };
 
 struct decide_side {
     const struct decide_run *runs;
@@ -146,6 +163,10 @@ struct decide_case {
     bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
     bool by_runs;         /* runs are what varies: more_launches counts runs */
     bool by_pairs;        /* what varies are the differences of those that were measured in turn */
+    /* What decides: ratio, interval, p and error are of this figure; a_value, b_value are not. */
+    enum decide_figure judged_by;
+    enum decide_figure shown_by;                  /* the figure of which `smallest` is */
+    double median_ratio, median_low, median_high; /* where judged_by is not the median; else NaN */
 };
 
 /* More data of the same kind, for `detectable`. */
@@ -192,6 +213,8 @@ void decide_count(const struct decide_case *cases, size_t n, struct decide_overa
 
 const char *decision_name(enum decision decision);               /* "worse" */
 const char *decide_obstacle_name(enum decide_obstacle obstacle); /* "together"; "" for none */
+
+const char *decide_figure_name(enum decide_figure figure); /* "medians", "best launches" */
 
 /* One sentence on a case, without its full stop: what holds, with figures, and what would decide.
  * 0, or -ENOSPC where it was cut. */

@@ -56,6 +56,11 @@ const char *decide_obstacle_name(enum decide_obstacle obstacle)
     return names[obstacle];
 }
 
+const char *decide_figure_name(enum decide_figure figure)
+{
+    return figure == DECIDE_BY_FAST ? "best launches" : "medians";
+}
+
 /* Two digits of what is below 10 %, and no false ones above. */
 static double percent(double ratio, int *digits)
 {
@@ -128,6 +133,21 @@ static void say_equivalent(struct words *w, const struct decide_case *c)
     }
 }
 
+/* Which figure proves it, and what the other one shows. */
+static void say_figure(struct words *w, const struct decide_case *c)
+{
+    struct decide_case median = *c;
+
+    if (c->judged_by == DECIDE_BY_MEDIAN)
+        return;
+    median.low = c->median_low;
+    median.high = c->median_high;
+    say(w, "; by the best launches. The medians show ");
+    say_change(w, c->median_ratio, 0);
+    say(w, ", ");
+    say_range(w, &median);
+}
+
 static void say_changed(struct words *w, const struct decide_case *c)
 {
     say(w, "%s: ", decision_name(c->decision));
@@ -138,6 +158,7 @@ static void say_changed(struct words *w, const struct decide_case *c)
         say(w, ": all of it beyond ");
         say_margin(w, c);
     }
+    say_figure(w, c);
 }
 
 static void say_more(struct words *w, const struct decide_case *c)
@@ -212,6 +233,7 @@ static void say_slipped(struct words *w, const struct decide_case *c)
     say(w, " since the first baselines (%.1f to %.1f %%, all of it beyond ", high, low);
     say_margin(w, c);
     say(w, "), in steps too small to show against the last ones");
+    say_figure(w, c);
 }
 
 static void say_obstacle(struct words *w, const struct decide_case *c)

@@ -13,6 +13,9 @@
  */
 #define VARIANCE_LEAST 1e-18
 
+#define BEST_SHARE  0.6 /* of a run's launches: three of five */
+#define RANKED_MOST 64  /* launches; of more the first ones are ranked */
+
 /* One side as it is read. */
 struct half {
     double mean;                /* of its runs' means that are its level */
@@ -30,6 +33,77 @@ static bool has_logarithm(double x)
     return isfinite(x) && x > 0;
 }
 
+/* Ranked: how far launch i is from the best one; BEST_SHARE of all launches count, the last one of
+ * them in part. */
+struct ranked {
+    double x[RANKED_MOST];
+    size_t n;
+    double count; /* launches that count */
+};
+
+static void rank(const struct decide_run *run, struct ranked *r)
+{
+    r->n = run->n < RANKED_MOST ? run->n : RANKED_MOST;
+    r->count = BEST_SHARE * (double)r->n;
+    for (size_t i = 0; i < r->n; i++) {
+        double x = log(run->values[i]);
+        size_t k = i;
+
+        for (; k > 0 && run->best * (x - r->x[k - 1]) > 0; k--)
+            r->x[k] = r->x[k - 1];
+        r->x[k] = x;
+    }
+}
+
+static double ranked_mean(const struct ranked *r)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        sum += r->x[i] * fmax(0, fmin(1, r->count - (double)i));
+    return sum / r->count;
+}
+
+/* A run's centre: of all its launches, or of its best ones. */
+static double run_mean_of(const struct decide_run *run)
+{
+    struct ranked r;
+
+    if (!run->best)
+        return stats_log_mean(run->values, run->n);
+    rank(run, &r);
+    return ranked_mean(&r);
+}
+
+/*
+ * What the launches of a run say of the variance of its mean, as squares and degrees of freedom of
+ * one launch. Of a mean of the best ones it is that of a trimmed mean: launches that do not count
+ * stand where the last one stands that does (Yuen 1974, doi:10.1093/biomet/61.1.165).
+ */
+static void add_squares(const struct decide_run *run, double mean, struct half *h)
+{
+    struct ranked r;
+    double of = 0, squares = 0;
+
+    if (!run->best) {
+        for (size_t i = 0; i < run->n; i++)
+            h->squares += pow(log(run->values[i]) - mean, 2);
+        h->df += (double)run->n - 1;
+        return;
+    }
+    rank(run, &r);
+    size_t last = (size_t)ceil(r.count) - 1;
+
+    for (size_t i = 0; i < r.n; i++)
+        of += r.x[i < last ? i : last] / (double)r.n;
+    for (size_t i = 0; i < r.n; i++)
+        squares += pow(r.x[i < last ? i : last] - of, 2);
+    if (last > 0) {
+        h->squares += squares / ((double)r.n - 1) / (BEST_SHARE * BEST_SHARE) * (double)last;
+        h->df += (double)last;
+    }
+}
+
 static void run_read(const struct decide_run *run, double mean, struct half *h)
 {
     double low = INFINITY, high = -INFINITY;
@@ -37,11 +111,10 @@ static void run_read(const struct decide_run *run, double mean, struct half *h)
     for (size_t i = 0; i < run->n; i++) {
         double x = log(run->values[i]);
 
-        h->squares += (x - mean) * (x - mean);
         low = fmin(low, x);
         high = fmax(high, x);
     }
-    h->df += (double)run->n - 1;
+    add_squares(run, mean, h);
     h->inverse += 1 / (double)run->n;
     h->widest = fmax(h->widest, high - low);
     h->all++;
@@ -70,8 +143,7 @@ size_t spread_means(const struct decide_side *side, struct run_mean *means)
         breaks |= side->runs[r].breaks;
         if (side->runs[r].n == 0)
             continue;
-        means[n++] =
-            (struct run_mean){stats_log_mean(side->runs[r].values, side->runs[r].n), breaks};
+        means[n++] = (struct run_mean){run_mean_of(&side->runs[r]), breaks};
         breaks = false;
     }
     return n;

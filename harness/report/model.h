@@ -29,6 +29,8 @@ enum row_field {
     FIELD_METRIC,
     FIELD_UNIT,
     FIELD_VALUE,
+    FIELD_P05,
+    FIELD_P95,
     FIELD_P999,
     FIELD_SAMPLES,
     FIELD_LEVEL_LOW,

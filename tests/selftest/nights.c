@@ -62,6 +62,14 @@ static size_t roles_of(const enum class *class, size_t now, enum decide_role *ro
     return n;
 }
 
+/* A run as check sees it. In turn, compare sees the medians alone. */
+static struct decide_run run_of(const struct stage *s, const struct world *w, size_t c, size_t t)
+{
+    return (struct decide_run){.values = s->nights.values[c][t],
+                               .fast = w->in_turn ? NULL : s->nights.fast[c][t],
+                               .n = WORLD_LAUNCHES};
+}
+
 static void set_cases(struct stage *s, const struct world *w, const enum class *class, size_t now)
 {
     enum decide_role role[WORLD_NIGHTS] = {DECIDE_LEVEL};
@@ -74,13 +82,11 @@ static void set_cases(struct stage *s, const struct world *w, const enum class *
         for (size_t t = 0; t < now; t++) {
             if (!taken[t])
                 continue;
-            s->a[c][n] = (struct decide_run){.values = s->nights.values[c][t],
-                                             .n = WORLD_LAUNCHES,
-                                             .role = role[t],
-                                             .breaks = breaks[t]};
-            n++;
+            s->a[c][n] = run_of(s, w, c, t);
+            s->a[c][n].role = role[t];
+            s->a[c][n++].breaks = breaks[t];
         }
-        s->b[c] = (struct decide_run){.values = s->nights.values[c][now], .n = WORLD_LAUNCHES};
+        s->b[c] = run_of(s, w, c, now);
         s->cases[c] = (struct decide_case){
             .a = {s->a[c], n}, .b = {&s->b[c], 1}, .margin = MARGIN, .higher_is_better = true};
     }
@@ -156,8 +162,10 @@ static void lose_from(struct stage *s, const struct season *season, size_t night
     for (size_t c = 0; c < season->w.cases; c++)
         for (size_t l = 0; s->truth.lost[c] && season->lost_from && night >= season->lost_from &&
                            l < WORLD_LAUNCHES;
-             l++)
+             l++) {
             s->nights.values[c][night][l] *= 1 - season->loss;
+            s->nights.fast[c][night][l] *= 1 - season->loss;
+        }
 }
 
 void nights_series(struct stage *s, const struct season *season, struct dice *d, struct seen *seen)
@@ -221,7 +229,7 @@ static void set_way(struct stage *s, const struct world *w, enum way way)
         struct decide_side *a = &s->cases[c].a;
 
         for (size_t t = 0; t < w->baselines; t++)
-            s->a[c][t] = (struct decide_run){.values = s->nights.values[c][t], .n = WORLD_LAUNCHES};
+            s->a[c][t] = run_of(s, w, c, t);
         a->n = w->baselines < last ? w->baselines : last;
         a->runs = s->a[c] + w->baselines - a->n;
         s->cases[c].best_of = way == WAY_BEST_OF_30 ? (unsigned)a->n : 0;

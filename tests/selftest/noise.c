@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "tests/selftest/replay.h"
 
 /* Medians of a launch's samples scatter by themselves, so that launches' own levels are given less
@@ -326,10 +327,8 @@ const struct noise noises[] = {
 };
 
 /* Insertion into an ordered array: the fastest for so few. */
-double median_of(const double *x, size_t n)
+static void sort_into(const double *x, size_t n, double sorted[SUITE_SAMPLES])
 {
-    double sorted[SUITE_SAMPLES];
-
     for (size_t i = 0; i < n; i++) {
         size_t k = i;
 
@@ -337,6 +336,13 @@ double median_of(const double *x, size_t n)
             sorted[k] = sorted[k - 1];
         sorted[k] = x[i];
     }
+}
+
+double median_of(const double *x, size_t n)
+{
+    double sorted[SUITE_SAMPLES];
+
+    sort_into(x, n, sorted);
     return (sorted[(n - 1) / 2] + sorted[n / 2]) / 2;
 }
 
@@ -348,20 +354,25 @@ void noise_side(const struct noise *noise, struct rng *r, const struct replay *r
 
         noise->draw(r, replay, c, launches, run);
         for (size_t l = 0; l < launches; l++) {
-            run->medians[l] = median_of(run->samples[l], SUITE_SAMPLES);
+            double sorted[SUITE_SAMPLES];
+
+            sort_into(run->samples[l], SUITE_SAMPLES, sorted);
+            run->medians[l] = (sorted[(SUITE_SAMPLES - 1) / 2] + sorted[SUITE_SAMPLES / 2]) / 2;
             side->values[i][l] = 100 * exp(run->medians[l]);
+            side->fast[i][l] = 100 * exp(stats_quantile_sorted(sorted, SUITE_SAMPLES, FAST_AT));
         }
     }
 }
 
 static void add_moments(struct run_samples *run, const double *levels, size_t launches,
-                        double *values)
+                        double *values, double *fast)
 {
     for (size_t l = 0; l < launches; l++) {
         for (size_t i = 0; i < SUITE_SAMPLES; i++)
             run->samples[l][i] += levels[l];
         run->medians[l] += levels[l];
         values[l] = 100 * exp(run->medians[l]);
+        fast[l] *= exp(levels[l]);
     }
 }
 
@@ -374,8 +385,8 @@ void noise_in_turn(const struct noise *noise, struct rng *r, size_t c, size_t la
     noise_side(noise, r, NULL, c, noise->runs_a, launches, b);
     for (size_t i = 0; i < noise->runs_a; i++) {
         noise->moments(r, launches, levels);
-        add_moments(&a->runs[i], levels, launches, a->values[i]);
-        add_moments(&b->runs[i], levels, launches, b->values[i]);
+        add_moments(&a->runs[i], levels, launches, a->values[i], a->fast[i]);
+        add_moments(&b->runs[i], levels, launches, b->values[i], b->fast[i]);
     }
 }
 

@@ -20,14 +20,19 @@ struct suite {
 };
 
 /* Launches that are left out, at random: of one side more than of the other. */
-static struct decide_run kept(const struct noise *noise, struct rng *r, double *values, size_t n)
+static struct decide_run kept(const struct noise *noise, struct rng *r, struct side_samples *side,
+                              size_t run, size_t n)
 {
+    double *values = side->values[run], *fast = side->fast[run];
     size_t kept = 0;
 
-    for (size_t l = 0; l < n; l++)
-        if (!(noise->taken > 0) || rng_double(r) >= noise->taken)
-            values[kept++] = values[l];
-    return (struct decide_run){.values = values, .n = kept};
+    for (size_t l = 0; l < n; l++) {
+        if (noise->taken > 0 && rng_double(r) < noise->taken)
+            continue;
+        values[kept] = values[l];
+        fast[kept++] = fast[l];
+    }
+    return (struct decide_run){.values = values, .fast = fast, .n = kept};
 }
 
 static void draw(struct suite *s, const struct noise *noise, const struct replay *replay,
@@ -41,8 +46,8 @@ static void draw(struct suite *s, const struct noise *noise, const struct replay
             noise_side(noise, r, replay, c, 1, s->launches, &s->b[c]);
         }
         for (size_t i = 0; i < SUITE_RUNS; i++) {
-            s->runs_a[c][i] = kept(noise, r, s->a[c].values[i], s->launches);
-            s->runs_b[c][i] = kept(noise, r, s->b[c].values[i], s->launches);
+            s->runs_a[c][i] = kept(noise, r, &s->a[c], i, s->launches);
+            s->runs_b[c][i] = kept(noise, r, &s->b[c], i, s->launches);
         }
         s->cases[c] = (struct decide_case){.a = {s->runs_a[c], s->runs_a_n},
                                            .b = {s->runs_b[c], s->runs_b_n},
@@ -60,6 +65,7 @@ static void lose(struct suite *s, size_t c, double loss)
                 of->samples[l][i] += log1p(-loss);
             of->medians[l] += log1p(-loss);
             s->b[c].values[run][l] *= 1 - loss;
+            s->b[c].fast[run][l] *= 1 - loss;
         }
 }
 
@@ -69,6 +75,10 @@ static void decide(struct suite *s, bool unchanged, bool in_turn, double margin)
     struct decide_overall overall;
 
     for (size_t c = 0; c < s->n; c++) {
+        for (size_t i = 0; i < SUITE_RUNS; i++) { /* compare knows the medians alone */
+            s->runs_a[c][i].fast = unchanged ? s->a[c].fast[i] : NULL;
+            s->runs_b[c][i].fast = unchanged ? s->b[c].fast[i] : NULL;
+        }
         s->cases[c].margin = margin;
         s->cases[c].paired = in_turn;
         s->cases[c].best_of = s->best && unchanged ? (unsigned)s->runs_a_n : 0;

@@ -91,33 +91,56 @@ static void add_order(const struct world *w, size_t c, struct nights *out)
 
         out->first[c][l] = a_first;
         out->values[c][a_first][l] *= 1 - w->order;
+        out->fast[c][a_first][l] *= 1 - w->order;
+    }
+}
+
+/* What is the same for both figures of a case. */
+struct scale {
+    double spread, nightly;
+};
+
+static void figure_make(const struct world *w, struct dice *d, const struct truth *truth, size_t c,
+                        const struct scale *scale, const double *common,
+                        double values[][WORLD_LAUNCHES])
+{
+    size_t nights = w->baselines + 1;
+    double own[WORLD_NIGHTS];
+
+    chain(w, d, nights, own);
+    for (size_t t = 0; t < nights; t++) {
+        double at = w->night * scale->nightly *
+                        (sqrt(w->shared) * common[t] + sqrt(1 - w->shared) * own[t]) +
+                    (w->level_launches ? 0 : level_of(w, d, c));
+
+        if (truth->lost[c])
+            at += (t + 1 == nights && truth->loss > 0 ? log(1 - truth->loss) : 0) +
+                  (w->slip > 0 ? (double)t * log(1 - w->slip) : 0);
+        for (size_t l = 0; l < WORLD_LAUNCHES; l++)
+            values[t][l] = 100 * exp(at + w->launch * scale->spread * shaped(d, w->shape) +
+                                     (w->level_launches ? level_of(w, d, c) : 0));
     }
 }
 
 void world_make(const struct world *w, struct dice *d, struct truth *truth, struct nights *out)
 {
     size_t nights = w->baselines + 1;
-    double common[WORLD_NIGHTS] = {0}, own[WORLD_NIGHTS];
+    double common[WORLD_NIGHTS] = {0};
+    struct dice apart = *d; /* so that the medians are the same with and without fast figures */
 
+    apart.state[1] ^= 0x5a5a;
     choose_lost(w, d, truth);
     for (size_t c = 0; c < w->cases; c++) {
-        double spread = factor(w, d), nightly = w->mixed_nights ? factor(w, d) : 1;
+        struct scale scale = {.spread = factor(w, d)};
 
+        scale.nightly = w->mixed_nights ? factor(w, d) : 1;
         if (w->shared > 0 && (c == 0 || (w->group && c % w->group == 0)))
             chain(w, d, nights, common);
-        chain(w, d, nights, own);
-        for (size_t t = 0; t < nights; t++) {
-            double at =
-                w->night * nightly * (sqrt(w->shared) * common[t] + sqrt(1 - w->shared) * own[t]) +
-                (w->level_launches ? 0 : level_of(w, d, c));
-
-            if (truth->lost[c])
-                at += (t + 1 == nights && truth->loss > 0 ? log(1 - truth->loss) : 0) +
-                      (w->slip > 0 ? (double)t * log(1 - w->slip) : 0);
-            for (size_t l = 0; l < WORLD_LAUNCHES; l++)
-                out->values[c][t][l] = 100 * exp(at + w->launch * spread * shaped(d, w->shape) +
-                                                 (w->level_launches ? level_of(w, d, c) : 0));
-        }
+        figure_make(w, d, truth, c, &scale, common, out->values[c]);
+        if (c % 2)
+            figure_make(w, &apart, truth, c, &scale, common, out->fast[c]);
+        else
+            memcpy(out->fast[c], out->values[c], sizeof(out->fast[c]));
         if (w->in_turn)
             add_order(w, c, out);
     }

@@ -45,6 +45,9 @@ struct world {
  * night 0 is A and night 1 is B, and first[case][launch] says whether A went first. */
 struct nights {
     double values[WORLD_CASES][WORLD_NIGHTS][WORLD_LAUNCHES];
+    /* The fast figure of the same launches: of every second case the same as the median, of the
+     * others independent noise of the same kind. */
+    double fast[WORLD_CASES][WORLD_NIGHTS][WORLD_LAUNCHES];
     bool first[WORLD_CASES][WORLD_LAUNCHES];
 };
 

@@ -802,10 +802,146 @@ static void rubbish_is_survived(void **state)
     }
 }
 
+/* Eleven runs of a suite: in each, other programs take up to a third from one launch or two, and
+ * from most samples of the others. */
+#define BUSY_CASES    12
+#define BUSY_RUNS     11
+#define BUSY_LAUNCHES 5
+struct busy {
+    double medians[BUSY_CASES][BUSY_RUNS][BUSY_LAUNCHES],
+        fast[BUSY_CASES][BUSY_RUNS][BUSY_LAUNCHES];
+    struct decide_run runs[BUSY_CASES][BUSY_RUNS];
+    struct decide_case cases[BUSY_CASES];
+};
+
+static void busy_fill(struct busy *s)
+{
+    struct rng r;
+
+    rng_seed(&r, 5);
+    *s = (struct busy){0};
+    for (size_t c = 0; c < BUSY_CASES; c++) {
+        for (size_t k = 0; k < BUSY_RUNS; k++) {
+            for (size_t l = 0; l < BUSY_LAUNCHES; l++) {
+                double taken = (l + c + k) % BUSY_LAUNCHES < 2 ? 0.3 * rng_double(&r) : 0;
+
+                s->medians[c][k][l] = 100 * exp(-taken - 0.1 * rng_double(&r));
+                s->fast[c][k][l] = 105 * exp(-taken + 0.005 * rng_normal(&r));
+            }
+            s->runs[c][k] = (struct decide_run){
+                .values = s->medians[c][k], .fast = s->fast[c][k], .n = BUSY_LAUNCHES};
+        }
+        s->cases[c] = (struct decide_case){.a = {s->runs[c], BUSY_RUNS - 1},
+                                           .b = {&s->runs[c][BUSY_RUNS - 1], 1},
+                                           .margin = 0.02,
+                                           .higher_is_better = true};
+    }
+}
+
+static void busy_lose(struct busy *s, size_t c, double medians, double fast)
+{
+    for (size_t l = 0; l < BUSY_LAUNCHES; l++) {
+        s->medians[c][BUSY_RUNS - 1][l] *= medians;
+        s->fast[c][BUSY_RUNS - 1][l] *= fast;
+    }
+}
+
+static size_t busy_named(const struct busy *s, size_t but)
+{
+    size_t n = 0;
+
+    for (size_t c = 0; c < BUSY_CASES; c++)
+        n += c != but &&
+             (s->cases[c].decision == DECISION_WORSE || s->cases[c].decision == DECISION_BETTER);
+    return n;
+}
+
+static void best_launches_show_what_medians_cannot(void **state)
+{
+    struct busy s;
+    char text[512];
+
+    (void)state;
+    busy_fill(&s);
+    decided(s.cases, BUSY_CASES, true);
+    assert_int_equal(busy_named(&s, BUSY_CASES), 0);
+    double by_both = s.cases[3].smallest;
+
+    assert_int_equal(s.cases[3].shown_by, DECIDE_BY_FAST);
+    busy_fill(&s);
+    busy_lose(&s, 3, 0.95, 0.95);
+    decided(s.cases, BUSY_CASES, true);
+    assert_int_equal(s.cases[3].decision, DECISION_WORSE);
+    assert_int_equal(s.cases[3].judged_by, DECIDE_BY_FAST);
+    assert_float_equal(s.cases[3].ratio, 0.95, 0.01);
+    assert_true(s.cases[3].high < 0.97 && s.cases[3].median_high > 0.97);
+    assert_true(s.cases[3].b_value < 90); /* the value stays that of the medians */
+    assert_int_equal(busy_named(&s, 3), 0);
+    assert_int_equal(decide_sentence(&s.cases[3], text, sizeof(text)), 0);
+    assert_non_null(strstr(text, "; by the best launches. The medians show a "));
+
+    busy_fill(&s);
+    for (size_t c = 0; c < BUSY_CASES; c++)
+        for (size_t k = 0; k < BUSY_RUNS; k++)
+            s.runs[c][k].fast = NULL;
+    busy_lose(&s, 3, 0.95, 0.95);
+    decided(s.cases, BUSY_CASES, true);
+    assert_int_equal(s.cases[3].decision, DECISION_INCONCLUSIVE);
+    assert_true(by_both < s.cases[3].smallest / 2);
+}
+
+/* At most samples, but not the fast ones; or in all launches but one. */
+static void no_loss_hides_behind_the_best_launches(void **state)
+{
+    struct busy s;
+
+    (void)state;
+    busy_fill(&s);
+    busy_lose(&s, 3, 0.7, 1);
+    s.medians[5][BUSY_RUNS - 1][0] = 80;
+    s.fast[5][BUSY_RUNS - 1][0] = 104;
+    for (size_t l = 1; l < BUSY_LAUNCHES; l++)
+        s.medians[5][BUSY_RUNS - 1][l] = s.fast[5][BUSY_RUNS - 1][l] = 55;
+    decided(s.cases, BUSY_CASES, true);
+    assert_int_equal(s.cases[3].decision, DECISION_WORSE);
+    assert_int_equal(s.cases[3].judged_by, DECIDE_BY_MEDIAN);
+    assert_int_equal(s.cases[5].decision, DECISION_WORSE);
+    assert_int_equal(s.cases[5].judged_by, DECIDE_BY_MEDIAN);
+}
+
+/* By hand: of times, the mean logarithm of the lowest three of five, 1.8 of three. Fewer baselines
+ * do not show how these vary. */
+static void three_of_five_launches_count(void **state)
+{
+    static const double launches[] = {100, 140, 101, 104, 190}, lost[] = {300, 330, 310};
+    static const double medians[] = {100, 900, 20, 400, 50};
+    struct decide_run runs[DECIDE_FAST_RUNS];
+    const struct decide_run b = {.values = lost, .fast = lost, .n = 3};
+    struct decide_case c = {
+        .a = {runs, DECIDE_FAST_RUNS}, .b = {&b, 1}, .margin = 0.02, .best_of = 0};
+    double level = (log(100) + log(101) + log(104)) / 3, now = (log(300) + 0.8 * log(310)) / 1.8;
+
+    (void)state;
+    for (size_t r = 0; r < DECIDE_FAST_RUNS; r++)
+        runs[r] = (struct decide_run){.values = medians, .fast = launches, .n = 5};
+    decided(&c, 1, true);
+    assert_int_equal(c.decision, DECISION_WORSE);
+    assert_int_equal(c.judged_by, DECIDE_BY_FAST);
+    assert_float_equal(c.ratio, exp(level - now), 1e-9);
+    assert_float_equal(c.b_value, cbrt(300.0 * 330 * 310), 1e-6);
+    c.a.n--;
+    decided(&c, 1, true);
+    assert_int_equal(c.judged_by, DECIDE_BY_MEDIAN);
+    assert_int_equal(c.shown_by, DECIDE_BY_MEDIAN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_example_of_the_docs),
+        cmocka_unit_test(best_launches_show_what_medians_cannot),
+        cmocka_unit_test(no_loss_hides_behind_the_best_launches),
+        cmocka_unit_test(three_of_five_launches_count),
         cmocka_unit_test(launches_in_turn_share_what_drifts),
         cmocka_unit_test(a_proven_change_within_the_margin_is_equivalent),
         cmocka_unit_test(the_margin_is_one_of_ratios),

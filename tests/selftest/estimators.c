@@ -390,9 +390,8 @@ static void sum_up(const struct result *results, struct summary_of *sums)
 
 static void sums_show(const struct summary_of *sums)
 {
-    puts("smallest loss found, as a ratio to the median's: geometric mean over the cases, cases "
-         "that "
-         "are better / cases,\n+ cases in which the loss stays hidden");
+    puts("smallest loss found, as a ratio to the median's: geometric mean over the cases,\n"
+         "cases that are better / cases, + cases in which the loss stays hidden");
     for (size_t e = 0; e < ESTIMATORS; e++) {
         printf("  %-31s", estimators[e].name);
         for (size_t k = 0; k < SHAPES; k++)

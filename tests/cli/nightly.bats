@@ -119,13 +119,13 @@ END
 
 @test "a CPU quota that came: what it cost, and that it changed" {
     composed
-    edit_run 'o["machine"]["virtualization"]["limits"] = {"cpu_quota": None, "allowed_cpus": 8}'
+    edit_run 'o["machine"]["virtualization"]["limits"] = {"cgroup_version": 2, "cpu_quota": None}'
     quiet_nights
-    edit_run 'o["machine"]["virtualization"]["limits"] = {"cpu_quota": 0.3, "allowed_cpus": 8}'
+    edit_run 'o["machine"]["virtualization"]["limits"] = {"cgroup_version": 2, "cpu_quota": 0.3}'
     night 1 n4 --shift '*=0.4'
     [ "${#lines[@]}" -eq 3 ]
     [[ ${lines[0]} == *'regressed: '*', and '*' more' ]]
-    [[ ${lines[2]} == 'Changed: CPU quota '*' to 0.3 CPUs' ]]
+    [[ ${lines[2]} == 'Changed: CPU quota none to 0.3 CPUs' ]]
 }
 
 @test "another kernel without a loss: exit 0, and three lines, every night until it is accepted" {

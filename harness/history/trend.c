@@ -16,7 +16,7 @@
 
 /* ---- What else differed where a level moved ---- */
 
-#define NOT_TOLD "(not told)"
+#define NOT_KNOWN "not known"
 
 /* --- the machine and the program --- */
 
@@ -328,7 +328,7 @@ const char *trend_differ_text(struct pool *pool, const struct trend_differ *d, s
         const struct machine_difference *one = &d->all[i];
 
         text = pool_text(pool, "%s%s%s: %s to %s", text, *text ? "; " : "", one->what,
-                         *one->a ? one->a : NOT_TOLD, *one->b ? one->b : NOT_TOLD);
+                         *one->a ? one->a : NOT_KNOWN, *one->b ? one->b : NOT_KNOWN);
         if (i >= d->n_near)
             text = pool_text(pool, "%s (of %s)", text, one->pipes);
     }

@@ -47,7 +47,7 @@ teardown() {
 
 @test "what else differed from the run before is told: the machine, the program, the rows; once less likely, as such" {
     run -0 "$plumb" history "$shared/runs" --case triad
-    [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: (not told) to 570.1 (of GPU matrix core, "* ]]
+    [[ "$output" == *"it differs from the run before by kernel: 6.1.0-18-amd64 to 6.1.0-20-amd64; plumb commit: 1234ab0 to 1234ab1; NVIDIA driver: not known to 570.1 (of GPU matrix core, "* ]]
     run -0 "$plumb" history "$shared/runs" --case latency
     [[ "$output" == *"by CPU governor: none to schedutil; plumb commit: 1234ab1 to 1234ab2"$'\n'* ]]
     python3 "$top/tests/tools/make-history.py" rows --runs 40 --step onednn@30=0.8 --column kernel@30=3.4.1

@@ -126,8 +126,8 @@ static void test_the_machine_differs(void **state)
             "\"gpus\":{\"driver_version\":\"570\"},\"cpu\":{\"microcode\":\"0xa\"}}}";
     assert_string_equal(
         first_sentence(s),
-        "it differs from the run before by CPU microcode: (not told) to 0xa; kernel: 6.1 to 6.2; "
-        "NVIDIA driver: (not told) to 570 (of GPU matrix core, GPU memory, GPU launch, PCIe, "
+        "it differs from the run before by CPU microcode: not known to 0xa; kernel: 6.1 to 6.2; "
+        "NVIDIA driver: not known to 570 (of GPU matrix core, GPU memory, GPU launch, PCIe, "
         "NVLink)");
     const struct trend_differ *d = &s->trends.all[0].steps[0].all[0];
     assert_int_equal(d->before, MOVED - 1);
@@ -135,7 +135,7 @@ static void test_the_machine_differs(void **state)
     assert_int_equal(d->n_near, 2);
     assert_true(d->whole);
     assert_string_equal(trend_differ_text(&s->h.pool, d, 1),
-                        "CPU microcode: (not told) to 0xa; and 2 more, in --json");
+                        "CPU microcode: not known to 0xa; and 2 more, in --json");
 }
 
 /* A run without the case stands between. */

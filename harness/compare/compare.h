@@ -91,7 +91,7 @@ struct view {
     const char *name_a, *name_b;       /* the sides' names alone: "bare-1", "bare-1 and 2 more" */
     const char *a, *b;                 /* what the sides are: "bare-1 on node7, 2026-01-02" */
     const char *name;                  /* the verdict in a word: "worse", "incomplete" */
-    const char *verdict;               /* one sentence, without a full stop */
+    const char *verdict;               /* sentences, without the last full stop */
     const char *basis;                 /* what it rests on */
     const struct reference *reference; /* that A is; NULL */
     const char **remarks;              /* what to know before believing it */

@@ -131,9 +131,13 @@ static enum fate fate_of(const struct view_pipe *pipe)
                                                      : FATE_EQUIVALENT;
 }
 
+/* Of the many components of one sentence, the table has the number of cases. */
+#define RANGED_MAX 2
+
 /* "0.792 to 0.921 times A in 3 of 14 cases": of those decided so, from the lowest end of an
- * interval to the highest. */
-static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision)
+ * interval to the highest. brief: without the cases. */
+static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision,
+                            bool brief)
 {
     double low = INFINITY, high = 0;
     size_t n = pipe->counts[decision];
@@ -148,18 +152,21 @@ static const char *range_of(struct view *v, const struct view_pipe *pipe, enum d
     }
     const char *range = low > high ? "" : pool_text(v->pool, "%.3g to %.3g times A", low, high);
 
-    return n == pipe->n_cases ? range
-                              : pool_text(v->pool, "%s%sin %zu of %zu cases", range,
-                                          *range ? " " : "", n, pipe->n_cases);
+    return n == pipe->n_cases || (brief && *range)
+               ? range
+               : pool_text(v->pool, "%s%sin %zu of %zu cases", range, *range ? " " : "", n,
+                           pipe->n_cases);
 }
 
-static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate)
+static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate,
+                                  bool brief)
 {
     switch (fate) {
     case FATE_WORSE:
     case FATE_BETTER:
-        return pool_text(v->pool, "%s (%s)", pipe->name,
-                         range_of(v, pipe, fate == FATE_WORSE ? DECISION_WORSE : DECISION_BETTER));
+        return pool_text(
+            v->pool, "%s (%s)", pipe->name,
+            range_of(v, pipe, fate == FATE_WORSE ? DECISION_WORSE : DECISION_BETTER, brief));
     case FATE_MIXED:
         return pool_text(v->pool, "%s (%zu worse, %zu better)", pipe->name,
                          pipe->counts[DECISION_WORSE], pipe->counts[DECISION_BETTER]);
@@ -175,11 +182,13 @@ static const char *fate_text(struct view *v, enum fate fate)
     static const char *const words[FATES] = {"worse in", "mixed in", "better in", "equivalent in",
                                              "undecided in"};
     const char **names = pool_alloc(v->pool, v->n_pipes + 1, sizeof(*names));
-    size_t n = 0;
+    size_t n = 0, all = 0;
 
+    for (size_t i = 0; i < v->n_pipes; i++)
+        all += fate_of(&v->pipes[i]) == fate;
     for (size_t i = 0; names && i < v->n_pipes; i++)
         if (fate_of(&v->pipes[i]) == fate)
-            names[n++] = component_text(v, &v->pipes[i], fate);
+            names[n++] = component_text(v, &v->pipes[i], fate, all > RANGED_MAX);
     if (!n)
         return "";
     if (n == v->n_pipes && n > 1 && fate == FATE_EQUIVALENT)
@@ -187,7 +196,7 @@ static const char *fate_text(struct view *v, enum fate fate)
     return pool_text(v->pool, "%s %s", words[fate], words_list(v->pool, names, n));
 }
 
-/* ": 3 more launches a side would decide": all the undecided cases of the whole comparison. */
+/* ". 3 more launches a side would decide": all the undecided cases of the whole comparison. */
 static const char *more_text(struct view *v)
 {
     size_t most = 0, unknown = v->n_taken, by_runs = 0;
@@ -204,20 +213,27 @@ static const char *more_text(struct view *v)
     if (!most)
         return "";
     return pool_text(
-        v->pool, "; %zu more %s%s a side would decide%s", most, by_runs ? "run" : "launch",
+        v->pool, ". %zu more %s%s a side would decide%s", most, by_runs ? "run" : "launch",
         most == 1 ? ""
         : by_runs ? "s"
                   : "es",
         unknown ? pool_text(v->pool, ", but for %s", show_count(v->pool, unknown, "case")) : "");
 }
 
-/* Who wins where, by how much, and what cannot be told. */
+/* Who wins where, by how much, and what cannot be told: a sentence for each fate. */
 static const char *who_wins(struct view *v)
 {
     const char *text = "";
 
-    for (enum fate fate = 0; fate < FATES; fate++)
-        text = show_joined(v->pool, text, fate_text(v, fate));
+    for (enum fate fate = 0; fate < FATES; fate++) {
+        const char *next = fate_text(v, fate);
+
+        if (*next && *text)
+            text =
+                pool_text(v->pool, "%s. %s is %s", text, fate == FATE_UNDECIDED ? "It" : "B", next);
+        else if (*next)
+            text = next;
+    }
     return pool_text(v->pool, "%s against %s: %s%s", side_name(v, 'B'), side_name(v, 'A'), text,
                      more_text(v));
 }
@@ -244,39 +260,39 @@ static const char *unfinished_text(struct view *v)
 
     for (size_t run = 0; n == 1 && run < v->p->report.n_runs; run++)
         if (!strcmp(text_at(v->p->report.runs[run].meta, "state"), v->state))
-            return pool_text(v->pool, "the run '%s' of %c is '%s'", v->p->report.names[run],
+            return pool_text(v->pool, ". The run '%s' of %c is '%s'", v->p->report.names[run],
                              run < v->p->n_a ? 'A' : 'B', v->state);
-    return n ? pool_text(v->pool, "%zu runs were not measured to their end ('%s')", n, v->state)
+    return n ? pool_text(v->pool, ". %zu runs were not measured to their end ('%s')", n, v->state)
              : "";
 }
 
 static const char *add_missing(struct view *v, const char *text, size_t n, const char *what)
 {
-    return n ? pool_text(v->pool, "%s%s%s %s that A has", text, *text ? "; " : "", what,
+    return n ? pool_text(v->pool, "%s. %s %s that A has", text, what,
                          show_count(v->pool, n, "case"))
              : text;
 }
 
-/* What makes a comparison incomplete. */
+/* What makes a comparison incomplete: a sentence each. */
 static const char *missing_text(struct view *v)
 {
     const char *text = add_missing(v, unfinished_text(v), v->n_failed_b, "B failed in");
 
-    text = add_missing(v, text, v->n_thinned, "some launches of B failed in");
+    text = add_missing(v, text, v->n_thinned, "Some launches of B failed in");
     return add_missing(v, text, v->n_lacking, "B has nothing to compare with in");
 }
 
+/* The answer, and then what it does not cover. */
 static const char *verdict_text(struct view *v)
 {
     size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking - v->n_taken;
     const char *text = decided_text(v);
 
-    if (view_exit(v) == EXIT_INCOMPLETE)
-        text = pool_text(v->pool, "%s; of %s: %s", missing_text(v),
-                         v->n_unfinished ? "what is there" : "the others", text);
-    else if (*missing_text(v))
-        text = pool_text(v->pool, "%s; %s", text, missing_text(v));
-    return others ? pool_text(v->pool, "%s; %zu not compared", text, others) : text;
+    text = pool_text(v->pool, "%s%s", text, missing_text(v));
+    return others ? pool_text(v->pool, "%s. %s not compared", text,
+                              others == 1 ? "Another case is"
+                                          : pool_text(v->pool, "%zu other cases are", others))
+                  : text;
 }
 
 static void count_launches(const struct decide_side *side, struct launches *n)

@@ -105,7 +105,7 @@ static void write_series_table(const struct page *page, const struct scaling_ser
             write_value(page, cell->time, s->run);
             write_value(page, cell->bus, s->run);
             if (i)
-                html_print(out, "<td>%s</td>", efficiency_text(page, s, size, i));
+                html_print(out, "<td class='ratio'>%s</td>", efficiency_text(page, s, size, i));
         }
         fputs("</tr>\n", out);
     }

@@ -179,6 +179,7 @@ static void add_ideal(struct drawing *d, const struct scaling_series *s, double 
 {
     const struct scaling_cell *cells = cells_of(d, s);
     const char *label = "";
+    size_t others = 0;
     struct plot_point *points;
     struct plot_line *line =
         cells ? add_line(d, label, PLOT_COLOURS - 1, s->n_ranks, &points) : NULL;
@@ -199,11 +200,14 @@ static void add_ideal(struct drawing *d, const struct scaling_series *s, double 
     line->plain = true;
     line->label = d->named[d->n - 1].series = label;
     for (size_t i = 0; i + 1 < d->n; i++) {
-        if (!strcmp(d->lines[i].label, label))
+        const struct plot_line *other = &d->lines[i];
+
+        if (!strcmp(other->label, label))
             line->n = 0;
-        else if (d->lines[i].plain) /* a second limit */
-            line->colour = PLOT_COLOURS - 2;
+        others += other->plain && other->n && other->colour >= SERIES_DRAWN;
     }
+    line->colour -= others % (PLOT_COLOURS - SERIES_DRAWN); /* those that no series has */
+    line->dashed = others >= PLOT_COLOURS - SERIES_DRAWN;
 }
 
 /* Long times in ms: their axis needs no exponents. */

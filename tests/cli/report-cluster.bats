@@ -59,6 +59,12 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     [[ "$output" != *"forecast"* ]]
 }
 
+@test "two limits are two lines of different colours" {
+    key="$(grep -A3 "<figure id='plot-scaling-busbw" "$runs/bad/report.html" | sed 's/<li>/\n/g' | grep 'ideal at')"
+    [ "$(wc -l <<<"$key")" -ge 2 ]
+    [ "$(grep -o 'ideal at [0-9.]* GB/s' <<<"$key" | sort -u | wc -l)" -eq "$(grep -o 'series-[0-9]*' <<<"$key" | sort -u | wc -l)" ]
+}
+
 @test "efficiency has an interval and its base; of single launches it has none" {
     text plain | grep -Eq 'efficiency from 2 to 8 ranks: [01]\.[0-9]+( \(no interval\))?'
     [ "$(text plain | grep -c 'efficiency from 2 to 8 ranks: [01]\.[0-9]* ([01]\.[0-9]* to')" -eq 0 ]

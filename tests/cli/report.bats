@@ -67,6 +67,31 @@ make_run() { # make_run DIR [options of make-run.py]
     [ "$output" -eq 0 ]
 }
 
+@test "colour marks only what is low, worse, wrong or failed" {
+    make_run r
+    "$plumb" report r
+    # The rules that take one of the colours that ask for an action: what they are for.
+    sed -n '/<style>/,/<\/style>/p' r/report.html | tr '\n' ' ' | tr '}' '\n' |
+        grep -E 'var\(--(warn|bad|d-low|d-bad)\)' | grep -oE '[^{};/]*\{[^{]*$' | sed 's/ *{.*//; s/^ *//' | sort > marked
+    cat marked
+    diff marked - <<'END'
+.d-bad
+.d-low
+.d-plot .cell.d-bad
+.d-plot .cell.d-low
+.d-plot :is(.mark, .bar, .fill).d-bad
+.d-plot :is(.mark, .bar, .fill).d-low
+.d-plot text.d-bad
+.d-plot text.d-low
+.failed, .wrong
+.findings .warn
+.matrix .slow
+END
+    # And no other colour is named than those of the lists at the top, and of links.
+    run grep -cE 'var\(--(good|open)\)' r/report.html
+    [ "$output" -eq 0 ]
+}
+
 @test "the same run gives the same page" {
     make_run r
     "$plumb" report r --out a

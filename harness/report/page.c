@@ -28,7 +28,11 @@ static const struct document_term terms[] = {
      "several: Student's t on the logarithms of their medians. -30/+69 % is from 30 % below "
      "to 69 % above."},
     {"smallest detectable loss", "The loss that plumb compare would prove, four times in five, "
-                                 "between this run and another one like it."},
+                                 "between this run and another one like it. Grades: A up to 2 %, "
+                                 "B up to 5 %, C up to 10 %, else D."},
+    {"disturbed",
+     "Something beside the test cost it time: steal, a lower clock, a CPU quota, heat, "
+     "or other processes."},
     {"limit",
      "The most that is physically possible here. The column limit_source of each row names "
      "its source. Over several launches the highest counts."},
@@ -37,6 +41,15 @@ static const struct document_term terms[] = {
     {"normal",
      "The whole interval lies above the share of the limit below which this test is low."},
     {"low", "The whole interval lies below that share."},
+    {"above limit", "The limit is too low, or the data did not take the path that it should."},
+    {"not judged", "The value has only a reference, or no share of the limit is called low."},
+    {"no limit", "No limit of this test is known on this machine."},
+    {"not measured", "The test was skipped, or has no value. The note gives the reason."},
+    {"simulated", "By a program in place of the hardware: not measured, and never judged."},
+    {"modelled", "Computed from other values: not measured, and never judged."},
+    {"wrong", "The check of the data found wrong data."},
+    {"partly failed", "Some of the cases or launches of this test failed."},
+    {"failed", "The launch ended with an error, or over its time-out. The note gives the reason."},
     {"slow", "One device or link is slower than others of its kind. The note names it."},
     {"undecided",
      "The interval reaches across that share, or there is none: more launches decide."},
@@ -57,6 +70,8 @@ static const struct document_term terms[] = {
     {"lo", "The loopback interface: packets that do not leave the machine."},
     {"rank", "One process of a collective operation."},
     {"Allreduce", "Each rank has a vector, and gets the sum of all of them."},
+    {"efficiency", "The bus bandwidth, divided by that of the fewest ranks: 1 keeps all of it."},
+    {"bucket", "Gradients of several layers that are summed in one call: its size."},
     {"busbw", "Bus bandwidth: the rate of a collective, times the share of the data that each link "
               "has to carry. It can be held against the link's rate."},
     {"ceilings", "The fastest that simple loops reach at this place: where no datasheet is known, "

@@ -92,6 +92,25 @@ END
     [ "$output" -eq 0 ]
 }
 
+@test "the glossary has each word of the table, and the word's first use links to it" {
+    make_run wrong
+    sed -i 's/,ok,/,wrong,/' wrong/memory.csv
+    for run in wrong "$top"/results/reference/*/; do
+        "$plumb" report "$run" --out page
+        python3 - page/report.html <<'END'
+import re, sys
+page = open(sys.argv[1], encoding="utf-8").read()
+terms = dict(re.findall(r"<dt id='(term-\d+)'>([^<]*)</dt>", page))
+cells = re.findall(r"<td class='d-word[^>]*>(.*?)</td>", page)
+words = {re.sub(r"<sup>.*|<[^>]*>", "", cell).strip() for cell in cells}
+assert words and terms
+for word in words:
+    assert any(word.startswith(term) for term in terms.values()), word
+    assert any(f"href='#{id}'" in page for id, term in terms.items() if word.startswith(term)), word
+END
+    done
+}
+
 @test "the same run gives the same page" {
     make_run r
     "$plumb" report r --out a

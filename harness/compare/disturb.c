@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/stats.h"
 #include "harness/compare/pairs.h"
 #include "harness/report/show.h"
 
@@ -16,12 +17,22 @@
 /* While it is added up. */
 struct sums {
     size_t steal, quota, gpu; /* rows that know it */
-    double log_kept;          /* of the share of its time that a launch kept */
+    double *taken;            /* one a row */
 };
 
 static double percent_of(double ms, double elapsed_s)
 {
     return elapsed_s > 0 && ms >= 0 ? fmin(100, 0.1 * ms / elapsed_s) : NAN;
+}
+
+/* The system adds up over the CPUs how long a quota held them: of n CPUs it is n times as much. An
+ * unknown number is taken as 1, which is the most that the quota can have taken. */
+static double cpus_of(const struct run_folder *run)
+{
+    const json_t *machine = json_object_get(run->meta, "machine");
+    double n = json_number_value(json_object_get(json_object_get(machine, "cpu"), "threads"));
+
+    return n > 1 ? n : 1;
 }
 
 /* A running mean of what is known; NaN before. */
@@ -40,40 +51,48 @@ static double taken_percent(const struct report_rows *rows, size_t row, double s
 }
 
 static void add_row(struct disturbance *d, struct sums *s, const struct report_rows *rows,
-                    size_t row)
+                    size_t row, double cpus)
 {
     double elapsed = row_number(rows, row, FIELD_ELAPSED);
     double steal = row_number(rows, row, FIELD_STEAL);
-    double quota = percent_of(row_number(rows, row, FIELD_QUOTA), elapsed);
+    double quota = percent_of(row_number(rows, row, FIELD_QUOTA) / cpus, elapsed);
     double gpu = percent_of(row_number(rows, row, FIELD_GPU_THROTTLED), elapsed);
 
-    d->rows++;
+    s->taken[d->rows++] = taken_percent(rows, row, steal, quota) / 100;
     d->noisy += !strcmp(row_text(rows, row, FIELD_STATUS), "noisy");
     d->throttled += row_number(rows, row, FIELD_THROTTLE) > 0;
     d->quiet += !(steal > 100 * DISTURB_STEAL) && !(quota > QUOTA_SEEN);
     mean(&d->steal_percent, &s->steal, steal);
     mean(&d->quota_percent, &s->quota, quota);
     mean(&d->gpu_percent, &s->gpu, gpu);
-    s->log_kept += log1p(-taken_percent(rows, row, steal, quota) / 100);
 }
 
-static struct disturbance disturbance_of(const struct pair *pair, size_t first, size_t end,
-                                         double limit)
+static int disturbance_of(const struct pairs *p, const struct pair *pair, size_t first, size_t end,
+                          struct disturbance *of)
 {
     struct disturbance d = {.steal_percent = NAN, .quota_percent = NAN, .gpu_percent = NAN};
     struct sums s = {0};
+    size_t most = 1;
 
+    for (size_t run = first; run < end; run++)
+        most += pair->c->points[run].n_rows;
+    s.taken = calloc(most, sizeof(*s.taken));
+    if (!s.taken)
+        return -ENOMEM;
     for (size_t run = first; run < end; run++) {
-        const struct report_point *p = &pair->c->points[run];
+        const struct report_point *point = &pair->c->points[run];
+        double cpus = cpus_of(&p->report.runs[run]);
 
-        for (size_t i = 0; i < p->n_rows; i++)
-            if (row_counts(&pair->bench->rows[run], p->rows[i], limit))
-                add_row(&d, &s, &pair->bench->rows[run], p->rows[i]);
+        for (size_t i = 0; i < point->n_rows; i++)
+            if (row_counts(&pair->bench->rows[run], point->rows[i], p->steal_limit))
+                add_row(&d, &s, &pair->bench->rows[run], point->rows[i], cpus);
     }
-    d.taken = d.rows ? -expm1(s.log_kept / (double)d.rows) : 0;
+    d.taken = d.rows ? stats_median(s.taken, d.rows) : 0;
+    free(s.taken);
     d.seen = d.steal_percent >= STEAL_SEEN || d.quota_percent >= QUOTA_SEEN ||
              d.gpu_percent >= GPU_SEEN || d.throttled;
-    return d;
+    *of = d;
+    return 0;
 }
 
 /* With the time that was taken given back to both sides: would the interval still say the same?
@@ -100,6 +119,7 @@ int pairs_disturb(struct pairs *p)
 {
     struct decide_case *cases = calloc(p->n + 1, sizeof(*cases));
     size_t n = 0;
+    int err = 0;
 
     if (!cases)
         return -ENOMEM;
@@ -111,8 +131,11 @@ int pairs_disturb(struct pairs *p)
         if (pair->state != PAIR_READY)
             continue;
         if (pair->c->points) {
-            pair->noise_a = disturbance_of(pair, 0, p->n_a, p->steal_limit);
-            pair->noise_b = disturbance_of(pair, p->n_a, p->report.n_runs, p->steal_limit);
+            err = disturbance_of(p, pair, 0, p->n_a, &pair->noise_a);
+            if (!err)
+                err = disturbance_of(p, pair, p->n_a, p->report.n_runs, &pair->noise_b);
+            if (err)
+                break;
             pair->explained =
                 !p->as_measured && explains(&pair->decide, &pair->noise_a, &pair->noise_b);
         }
@@ -122,13 +145,13 @@ int pairs_disturb(struct pairs *p)
     }
     decide_count(cases, n, &p->overall);
     free(cases);
-    return 0;
+    return err;
 }
 
 static const char *add(struct pool *pool, const char *text, bool seen, const char *what,
                        double percent)
 {
-    return seen ? show_joined(pool, text, pool_text(pool, "%s %.2g %%", what, percent)) : text;
+    return seen ? show_joined(pool, text, pool_text(pool, "%s %.*f %%", what, percent < 10, percent)) : text;
 }
 
 const char *disturbance_text(struct pool *pool, const struct disturbance *d)

@@ -451,10 +451,10 @@ static void count_case(struct gate *g, const struct gate_case *c)
     const struct pair *pair = c->pair;
 
     g->counts[c->state]++;
-    if (is_decided(g, c)) {
+    /* That a known loss shows is no sign that another one would. */
+    if (is_decided(g, c) && c->state != GATE_ACCEPTED)
         gate_count(&g->tally, &pair->decide, g->options.see, g->p->overall.n_judged);
-        g->tally.lost -= c->state == GATE_ACCEPTED && pair->decide.decision == DECISION_WORSE;
-    } else if (pair->state == PAIR_TAKEN && !g->options.first) {
+    else if (pair->state == PAIR_TAKEN && !g->options.first) {
         g->tally.held++;
         g->tally.unseen++;
     }
@@ -491,6 +491,8 @@ static enum gate_verdict verdict_of(const struct gate *g)
         return GATE_INCOMPLETE;
     if (g->options.first)
         return GATE_FIRST;
+    if (!g->tally.held && g->counts[GATE_ACCEPTED])
+        return GATE_PASSED;
     return gate_tally_verdict(&g->tally, g->options.strict);
 }
 

@@ -408,3 +408,20 @@ accepted_runs() {
     grep -A1 -e '--history PATH' a | tr -s '\n ' ' ' | grep -q 'database of the history, or the folder of its history.db'
     grep -A1 -e '--history PATH' b | tr -s '\n ' ' ' | grep -q 'database of the history, or the folder of its history.db'
 }
+
+@test "an accepted loss is no sign that the run could show another one" {
+    mkdir base
+    for i in 1 2 3 4; do made base/n$i $i --run-spread 0.05; done
+    made lost 9 --run-spread 0.05 --shift 'memory triad*=0.5'
+    check 1 lost --baseline base
+    check 3 lost --baseline base --accept 'memory triad*' --reason 'driver 580'
+    fact Verdict | grep -q '^inconclusive: .* accepted'
+    made next 10 --run-spread 0.05 --shift 'memory triad*=0.5'
+    check 3 next --baseline base
+    # Where the others show a loss, an accepted one is no hindrance.
+    rm -r base* lost
+    mkdir base
+    for i in 1 2 3 4; do made base/n$i $i; done
+    made lost 9 --shift 'memory triad*=0.5'
+    check 0 lost --baseline base --accept 'memory triad*' --reason 'driver 580'
+}

@@ -166,7 +166,7 @@ int recording_add_run(struct recording *r, const char *path, size_t source, size
 int recording_add_table(struct recording *r, const char *path, size_t source)
 {
     struct table t;
-    char error[512], column[8];
+    char error[512], column[24];
     size_t before = r->n_runs;
 
     if (table_load(path, &t, error, sizeof(error))) {

@@ -34,7 +34,7 @@ nights() { # two noisy nights, and one that lost and has another kernel
 
 # As seen on a terminal of $1 columns, without its colours.
 seen() {
-    script -qec "stty cols $1; '$plumb' check lost --baseline base" /dev/null | tr -d '\r' > coloured
+    TERM=xterm script -qec "stty cols $1; '$plumb' check lost --baseline base" /dev/null | tr -d '\r' > coloured
     sed 's/\x1b\[[0-9;]*m//g' coloured > seen
 }
 

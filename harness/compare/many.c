@@ -389,12 +389,18 @@ static const struct {
 };
 #define FACTS (sizeof(facts) / sizeof(*facts))
 
+/* The runs of a set. */
+static const struct run_folder *folders_of(const struct many *m, size_t set)
+{
+    const struct pairs *p = &m->pairs[set ? index_of(m->n, 0, set) : 0];
+
+    return &p->report.runs[set ? p->n_a : 0];
+}
+
 /* The run.json of a set's first run. */
 static const json_t *meta_of(const struct many *m, size_t run)
 {
-    const struct pairs *p = &m->pairs[run ? index_of(m->n, 0, run) : 0];
-
-    return p->report.runs[run ? p->n_a : 0].meta;
+    return folders_of(m, run)->meta;
 }
 
 static const char *name_of(const struct many *m, size_t run)
@@ -404,24 +410,35 @@ static const char *name_of(const struct many *m, size_t run)
     return p->report.names[run ? p->n_a : 0];
 }
 
-static const char *fact_of(struct pool *pool, const struct many *m, size_t run, size_t fact)
+/* *mixed (may be NULL) is set where the runs of the set do not agree. */
+static const char *fact_of(struct pool *pool, const struct many *m, size_t run, size_t fact,
+                           bool *mixed)
 {
-    return differ_text(pool, differ_find(meta_of(m, run), facts[fact].path));
+    size_t n = m->sets[run].n;
+    const char **texts = pool_alloc(pool, n, sizeof(*texts));
+
+    for (size_t i = 0; texts && i < n; i++) {
+        texts[i] = differ_text(pool, differ_find(folders_of(m, run)[i].meta, facts[fact].path));
+        if (!*texts[i])
+            return ""; /* one does not tell */
+    }
+    return texts ? shares_text(pool, texts, n, "runs", mixed) : "";
 }
 
-/* How many different texts all runs have of a fact; 0: one does not tell. */
+/* How many different texts all runs have of a fact; 0: one does not tell, or
+ * is a set whose runs do not agree. */
 static size_t count_different(struct pool *pool, const struct many *m, size_t fact)
 {
     size_t n = 0;
 
     for (size_t i = 0; i < m->n; i++) {
-        const char *text = fact_of(pool, m, i, fact);
-        bool known = false;
+        bool known = false, mixed = false;
+        const char *text = fact_of(pool, m, i, fact, &mixed);
 
-        if (!*text)
+        if (!*text || mixed)
             return 0;
         for (size_t k = 0; k < i; k++)
-            known = known || !strcmp(fact_of(pool, m, k, fact), text);
+            known = known || !strcmp(fact_of(pool, m, k, fact, NULL), text);
         n += !known;
     }
     return n;
@@ -638,7 +655,7 @@ static const char *run_text(struct pool *pool, const struct many *m, size_t run,
     if (m->sets[run].n > 1)
         text = pool_text(pool, "%s and %zu more", text, m->sets[run].n - 1);
     if (fact < FACTS)
-        text = pool_text(pool, "%s: %s %s", text, facts[fact].what, fact_of(pool, m, run, fact));
+        text = pool_text(pool, "%s: %s %s", text, facts[fact].what, fact_of(pool, m, run, fact, NULL));
     return *host ? pool_text(pool, "%s, on %s, %s", text, host,
                              differ_text(pool, differ_find(meta_of(m, run), "started_utc")))
                  : text;
@@ -677,7 +694,7 @@ static const char *column_name(struct pool *pool, const struct many *m, size_t r
 {
     const char *letter = pool_text(pool, format, many_names[run]);
 
-    return fact < FACTS ? pool_text(pool, "%s, %s", letter, fact_of(pool, m, run, fact)) : letter;
+    return fact < FACTS ? pool_text(pool, "%s, %s", letter, fact_of(pool, m, run, fact, NULL)) : letter;
 }
 
 /* The first columns, those of the runs, and the last. */
@@ -820,18 +837,19 @@ static void add_differences(struct document *d, struct pool *pool, const struct 
     for (size_t f = 0; t && f < FACTS; f++) {
         if (count_different(pool, m, f) == 1)
             continue;
-        struct cell *row = document_row(t);
         bool any = false;
 
-        row[0] = cell_text(facts[f].what);
-        for (size_t i = 0; i < m->n; i++) {
-            const char *text = fact_of(pool, m, i, f);
+        for (size_t i = 0; i < m->n; i++)
+            any = any || *fact_of(pool, m, i, f, NULL);
+        struct cell *row = any ? document_row(t) : NULL;
 
-            any = any || *text;
+        if (row)
+            row[0] = cell_text(facts[f].what);
+        for (size_t i = 0; row && i < m->n; i++) {
+            const char *text = fact_of(pool, m, i, f, NULL);
+
             row[i + 1] = cell_text(*text ? text : "not known");
         }
-        if (!any)
-            row[0] = cell_text("");
     }
 }
 

@@ -1058,3 +1058,14 @@ END
     run "$plumb" report b --baseline a
     [ "$status" -eq 5 ]
 }
+
+@test "compare A B C: a fact in which the runs of a set differ is told of all of them" {
+    for i in 1 2 3 4; do make_run k$i --seed $i; done
+    for i in 2 3; do sed -i 's/"kernel": "[^"]*"/"kernel": "7.0.0"/' k$i/run.json; done
+    sed -i 's/"kernel": "[^"]*"/"kernel": "6.9.0"/' k4/run.json
+    compare k1,k2 k3 k4
+    tr -s ' \n' ' ' < out > line
+    grep -q "kernel [^ ]* in 1 of 2 runs, 7.0.0 in 1 7.0.0 6.9.0" line
+    grep -q "Component Cases A B / A C / A Best" line # no name of one run stands for both
+    [ "$(grep -c '^ *not known *not known *not known' out)" -eq 0 ]
+}

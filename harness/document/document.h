@@ -22,7 +22,6 @@
 
 #include "harness/document/plot.h"
 #include "harness/document/pool.h"
-#include "harness/document/tone.h"
 
 struct document;
 struct document_table;

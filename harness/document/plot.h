@@ -21,7 +21,13 @@
 #include <stdio.h>
 
 #include "harness/document/pool.h"
-#include "harness/document/tone.h"
+
+/* Colour, in charts and in all else of a document, is for where someone should act. */
+enum tone {
+    TONE_NONE,
+    TONE_LOW, /* low, worse, not to be trusted */
+    TONE_BAD  /* failed, wrong data */
+};
 
 #define PLOT_COLOURS 8 /* the palette; further lines differ by marker and dash too */
 

@@ -9,7 +9,7 @@ usage: rewrite-sentences.py FROM TO keep|plain|traps|bare
 keep    sentences as they are
 plain   each is of a number of its own, xxxxxxxxxxxxxx qz7z, as long as the next one's
 traps   the same with words that a program could trip over: eth0 sent 3 GB qz7z
-bare    writes the file FROM to TO without sentences of plain and traps
+bare    writes the file FROM to TO without sentences of plain and traps, and without the links from words to their meaning
 """
 import csv
 import json
@@ -28,6 +28,8 @@ MARK = re.compile("(?:x+|" + "|".join(re.escape(trap) for trap in TRAPS) + r") q
 # What is left of a sentence where a long line is cut between words, for a summary.
 STARTS = sorted({" ".join(trap.split(" ")[:n]) for trap in TRAPS for n in range(1, trap.count(" ") + 2)}, key=len, reverse=True)
 CUT = re.compile(r"[; ]*(?:x+|" + "|".join(re.escape(start) for start in STARTS) + r")?;? \.\.\.")
+# The first use of a word is a link to what it means. A sentence that holds the word takes the link from the place after it.
+TERM = re.compile(r"<a class='d-term'[^>]*>([^<]*)</a>")
 ADDED = ("width_wanted", "noise_kind", "limit_kind", "limit_link", "limit_scope", "limit_raised_from", "carrier",
          "carrier_device", "gpu_clocks_set")
 
@@ -80,7 +82,7 @@ class Sentences:
 def main(source, target, how):
     if how == "bare":
         with open(source, encoding="utf-8") as file, open(target, "w", encoding="utf-8") as out:
-            out.write(CUT.sub(" ...", MARK.sub("", file.read())))
+            out.write(CUT.sub(" ...", MARK.sub("", TERM.sub(r"\1", file.read()))))
         return
     sentences = Sentences(how)
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("report.html", "plots", "log"))

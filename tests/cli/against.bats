@@ -244,7 +244,7 @@ END
     touch "$slow"
     in_turn 2> err 3>&- &
     wait_for_turns 2
-    pkill -INT -f "^$plumb run t.yaml"
+    pkill -INT -f "^$plumb run t.yaml --of SIDE=one $work/"
     status=0
     wait $! || status=$?
     [ "$status" -eq 4 ]
@@ -265,7 +265,7 @@ END
     touch "$slow"
     in_turn 2> err 3>&- &
     wait_for_turns 1
-    pkill -KILL -f "^$plumb run t.yaml"
+    pkill -KILL -f "^$plumb run t.yaml --of SIDE=one $work/"
     wait $! || true
     none_left
     rm "$slow"
@@ -332,7 +332,7 @@ sys.exit(bool(select.select([], [pipe], [], 0)[1]))' "$(pgrep -f "$1")" 2> /dev/
     long_suite
     "$plumb" run long.yaml --against "exec $work/two/slow 60; " --out r 2> err 3>&- &
     until_full "^$work/two/slow 60"
-    pkill -INT -f "^$plumb run long.yaml"
+    pkill -INT -f "^$plumb run long.yaml --against exec $work/"
     started=$SECONDS status=0
     wait $! || status=$?
     [ "$status" -eq 4 ]

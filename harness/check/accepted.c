@@ -6,11 +6,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/report/show.h"
 
 #define SUFFIX ".accepted.json"
 #define NEAR   3 /* names that are listed where a pattern matches none */
+#define ACCEPTED_ALARMS 0.01 /* share of runs that alarm although all accepted cases are at their levels */
 
 static const char *path_of(struct pool *pool, const char *baseline)
 {
@@ -88,11 +90,22 @@ static double over_level(const struct accepted_level *level, const struct decide
     return c->higher_is_better ? value / level->level : level->level / value;
 }
 
-bool accepted_covers(const struct accepted_level *level, const struct decide_case *c)
+/* Of the median of the run, as a logarithm. */
+static double error_of(const struct decide_case *c)
 {
-    double high = c->high / c->ratio * over_level(level, c, c->b_value);
+    return c->judged_by == DECIDE_BY_MEDIAN
+               ? c->error
+               : log(c->median_high / c->median_ratio) / dist_t_quantile(0.975, c->freedom);
+}
 
-    return !(high < 1 - c->margin);
+/* The level was one run's, too, and varies as this run does: hence the root of 2. */
+bool accepted_covers(const struct accepted *a, const struct accepted_level *level,
+                     const struct decide_case *c)
+{
+    double error = M_SQRT2 * error_of(c);
+    double t = dist_t_quantile(1 - ACCEPTED_ALARMS / (double)a->n, c->freedom);
+
+    return log(over_level(level, c, c->b_value)) + t * error >= log(1 - c->margin);
 }
 
 bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c)
@@ -100,10 +113,36 @@ bool accepted_is_contained(const struct accepted_level *level, const struct deci
     return over_level(level, c, c->a_value) <= 1 + c->margin;
 }
 
+int accepted_decide(const struct accepted *a, struct pairs *p, const struct decide_options *options)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < p->n_all; i++) {
+        struct pair *pair = &p->all[i];
+        const struct accepted_level *level = accepted_of(a, pair->key);
+
+        pair->decide.accepted = level && pair->state == PAIR_READY &&
+                                !accepted_is_contained(level, &pair->decide);
+        any = any || pair->decide.accepted;
+    }
+    return any ? pairs_decide(p, options) : 0;
+}
+
 const char *accepted_text(struct pool *pool, const struct accepted_level *level)
 {
     return pool_text(pool, "%s %s (%s, %s): %s", document_number(pool, level->level), level->unit,
                      *level->by ? level->by : "unknown user", level->at_utc, level->reason);
+}
+
+/* While the entry stands, a new loss down to its level passes. */
+static const char *repaired_text(struct pool *pool, const struct accepted *a,
+                                 const struct decide_case *c)
+{
+    return c->decision == DECISION_EQUIVALENT || c->decision == DECISION_BETTER
+               ? pool_text(pool, " (it lost nothing in this run: if it is repaired, delete it from "
+                                 "'%s')",
+                           a->path)
+               : "";
 }
 
 const char *accepted_list(const struct accepted *a, const struct gate *g)
@@ -116,8 +155,8 @@ const char *accepted_list(const struct accepted *a, const struct gate *g)
         const struct accepted_level *level = accepted_of(a, pair->key);
 
         if (level && pair->state == PAIR_READY && !accepted_is_contained(level, &pair->decide))
-            list = pool_text(pool, "%s%s%s at %s", list, *list ? "; " : "", pair->label,
-                             accepted_text(pool, level));
+            list = pool_text(pool, "%s%s%s at %s%s", list, *list ? "; " : "", pair->label,
+                             accepted_text(pool, level), repaired_text(pool, a, &pair->decide));
     }
     return list;
 }

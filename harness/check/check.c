@@ -206,7 +206,8 @@ static int judge(struct check_command *c, const struct baseline *b, struct pairs
     if (!err && o->beside) {
         if (check_accept_beside(c, &r.gate, &r.kept))
             return fail(c);
-        err = gate_make(&r.gate, p, &options); /* with what is accepted now */
+        err = accepted_decide(&c->accepted, p, &gate_view);
+        err = err ? err : gate_make(&r.gate, p, &options); /* with what is accepted now */
     }
     if (!err)
         err = sight_make(&r.sight, &r.gate, &(struct sight_asked){gate_view, b->runs_most});
@@ -243,6 +244,8 @@ static int check_run(struct check_command *c)
         if (!err && !baseline_is_history(o->baseline))
             err = accepted_load(&c->accepted, &p.report.pool, o->baseline, c->error,
                                 sizeof(c->error));
+        if (!err)
+            err = accepted_decide(&c->accepted, &p, &gate_view);
         /* Runs in which nothing was measured. */
         status = err == -EINVAL ? EXIT_INCOMPLETE : exit_of(err);
     } else {

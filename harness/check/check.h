@@ -109,8 +109,9 @@ struct gate_tally {
 /* ---- Accepted changes, in a file beside a baseline that is a folder ----
  *
  * FOLDER.accepted.json: the level of a case that somebody accepted, with the reason. While the
- * baseline is better than that level a loss down to it is no regression: GATE_ACCEPTED. One whose
- * 95 % interval is beyond the margin against that level is. */
+ * baseline is better than that level a loss down to it is no regression: GATE_ACCEPTED. A loss that
+ * is proven to be beyond the margin against that level is one. The proof allows for the spread of
+ * both runs: at most 1 % of runs at the accepted levels alarm. */
 struct accepted_level {
     const char *key, *label, *unit, *run, *reason, *by, *at_utc;
     double level;
@@ -151,9 +152,14 @@ int accepted_load(struct accepted *a, struct pool *pool, const char *baseline, c
 int accepted_add(struct accepted *a, const struct gate *g, const struct history_acceptance *by,
                  char *error, size_t len);
 const struct accepted_level *accepted_of(const struct accepted *a, const char *key); /* or NULL */
-/* Is the run no worse than that level? And has the baseline come down to it? */
-bool accepted_covers(const struct accepted_level *level, const struct decide_case *c);
+/* Is the run no worse than that level, of these? And has the baseline come down to it? */
+bool accepted_covers(const struct accepted *a, const struct accepted_level *level,
+                     const struct decide_case *c);
 bool accepted_is_contained(const struct accepted_level *level, const struct decide_case *c);
+/* Decides again, with cases that have a level of these told as such, unless the baseline has come
+ * down to it: they say nothing of the other cases. As pairs_decide(). */
+int accepted_decide(const struct accepted *a, struct pairs *p,
+                    const struct decide_options *options);
 /* "12.3 GB/s (jo, 2026-01-05T02:00:00Z): driver 580". */
 const char *accepted_text(struct pool *pool, const struct accepted_level *level);
 /* Of all that the baseline does not contain yet; "": none. */

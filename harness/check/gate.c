@@ -365,7 +365,7 @@ static enum gate_state state_of(const struct gate *g, const struct pair *pair)
     if (ready && pair->decide.decision == DECISION_WORSE) {
         const struct accepted_level *level = accepted_of(g->options.accepted, pair->key);
 
-        return level && accepted_covers(level, &pair->decide) ? GATE_ACCEPTED : GATE_REGRESSED;
+        return level && accepted_covers(g->options.accepted, level, &pair->decide) ? GATE_ACCEPTED : GATE_REGRESSED;
     }
     if (pair->failed_b)
         return GATE_FAILED;

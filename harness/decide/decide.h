@@ -132,6 +132,7 @@ struct decide_side {
 struct decide_case {
     struct decide_side a, b; /* a: what is held against, the baseline */
     double margin;           /* 0.05: 5 % either way, 0.95 to 1/0.95 */
+    bool accepted; /* its change is known and accepted: it is not counted in overall.together */
     bool higher_is_better;
     bool
         paired; /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch i of

@@ -217,7 +217,8 @@ static size_t changes_of(struct work *w, bool by_runs, bool anchor)
 }
 
 /* Far more cases moved one way than the other, and none of them says why. */
-static void ask_together(struct work *w, double far, struct decide_overall *overall)
+static void ask_together(struct work *w, const struct decide_case *cases, double far,
+                         struct decide_overall *overall)
 {
     size_t n = 0;
 
@@ -227,7 +228,9 @@ static void ask_together(struct work *w, double far, struct decide_overall *over
         struct change x = change_of(w, i);
         double z = normal_score(x.t, x.df);
 
-        w->known[i].down = z < -far;
+        w->known[i].down = z < -far && !cases[i].accepted;
+        if (cases[i].accepted)
+            continue;
         overall->n_down += z < -far;
         overall->n_up += z > far;
         if (w->known[i].down)
@@ -431,7 +434,7 @@ static void fit_tails(struct work *w, bool loss, struct tail tails[2])
 void ask_suite(struct work *w, const struct decide_case *cases, struct decide_overall *overall)
 {
     read_deviations(w, cases);
-    ask_together(w, MOVED, overall);
+    ask_together(w, cases, MOVED, overall);
     ask_unrest(w, overall);
     double wander = ask_wander(w, cases);
 
@@ -441,7 +444,7 @@ void ask_suite(struct work *w, const struct decide_case *cases, struct decide_ov
     know_again(w);
     if (!overall
              ->together) /* where runs differ by far more than launches all cases moved by these */
-        ask_together(w, MOVED_AMID, overall);
+        ask_together(w, cases, MOVED_AMID, overall);
     fit_tails(w, true, w->judge.losses);
     fit_tails(w, false, w->judge.gains);
 }

@@ -369,6 +369,9 @@ accepted_runs() {
     cp base.accepted.json new.accepted.json
     check 0 same --baseline base
     grep -q '^Accepted  *memory triad, 1 GiB: bandwidth at .* driver 580$' out
+    made repaired 24 --run-spread .003
+    check 0 repaired --baseline base
+    grep -q "^Accepted  *memory triad, 1 GiB: bandwidth at .* driver 580 (it lost nothing in this run: if it is repaired, delete it from 'base.accepted.json')$" out
     check 0 same --baseline new
     [ "$(grep -c 'driver 580' out)" -eq 0 ]
     echo '{"accepted": [{"key": 1}]}' > new.accepted.json

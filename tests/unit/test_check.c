@@ -13,6 +13,7 @@
 #include <yaml.h>
 
 #include "check_runs.h"
+#include "core/rng.h"
 #include "harness/check/check.h"
 #include "harness/document/markdown_text.h"
 
@@ -269,6 +270,82 @@ static void test_gitlab(void **state)
     check_file("examples/ci/gitlab-ci.yml", words);
 }
 
+/* ---- levels that somebody accepted ---- */
+
+#define CASES  12
+#define NIGHTS 6
+#define LAUNCH 5
+
+/* A case of several baselines and one run: nights differ by 3 %, launches by 1 %. */
+struct nights_case {
+    double values[NIGHTS + 1][LAUNCH];
+    struct decide_run runs[NIGHTS + 1];
+};
+
+static void draw_night(struct rng *r, struct nights_case *c, size_t night, double level)
+{
+    double here = level * exp(0.03 * rng_normal(r));
+
+    for (size_t l = 0; l < LAUNCH; l++)
+        c->values[night][l] = here * exp(0.01 * rng_normal(r));
+    c->runs[night] = (struct decide_run){.values = c->values[night], .n = LAUNCH};
+}
+
+/* The last night of the first n_lost cases is at `level` of what it was. */
+static void decide_night(struct rng *r, struct nights_case *of, struct decide_case *cases,
+                         size_t n_lost, double level)
+{
+    const struct decide_options options = {.unchanged = true, .b_stays = true};
+    struct decide_overall overall;
+
+    for (size_t i = 0; i < CASES; i++) {
+        draw_night(r, &of[i], NIGHTS, i < n_lost ? 20 * level : 20);
+        cases[i] = (struct decide_case){.a = {of[i].runs, NIGHTS},
+                                        .b = {&of[i].runs[NIGHTS], 1},
+                                        .higher_is_better = true,
+                                        .accepted = i < n_lost,
+                                        .margin = 0.02};
+    }
+    assert_int_equal(decide_suite(cases, CASES, &options, &overall), 0);
+}
+
+/* In how many of 1,000 suites a later run at `later` of its accepted level regresses. */
+static size_t nights_that_regress(uint64_t seed, size_t n_lost, double later)
+{
+    struct nights_case of[CASES];
+    struct decide_case cases[CASES];
+    struct accepted_level levels[CASES];
+    const struct accepted accepted = {.levels = levels, .n = n_lost};
+    struct rng r;
+    size_t n = 0;
+
+    rng_seed(&r, seed);
+    for (size_t suite = 0; suite < 1000; suite++) {
+        size_t here = 0;
+
+        for (size_t i = 0; i < CASES; i++)
+            for (size_t night = 0; night < NIGHTS; night++)
+                draw_night(&r, &of[i], night, 20);
+        decide_night(&r, of, cases, n_lost, 0.6);
+        for (size_t i = 0; i < n_lost; i++)
+            levels[i].level = cases[i].b_value;
+        decide_night(&r, of, cases, n_lost, 0.6 * later);
+        for (size_t i = 0; i < n_lost; i++)
+            here += cases[i].decision == DECISION_WORSE &&
+                    !accepted_covers(&accepted, &levels[i], &cases[i]);
+        n += here > 0;
+    }
+    return n;
+}
+
+static void test_accepted_levels_alarm_seldom(void **state)
+{
+    (void)state;
+    assert_true(nights_that_regress(1, 1, 1) <= 10);
+    assert_true(nights_that_regress(2, 4, 1) <= 10);
+    assert_true(nights_that_regress(3, 1, 0.75) >= 950);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +357,7 @@ int main(void)
         cmocka_unit_test(test_best_of),
         cmocka_unit_test(test_names_and_codes),
         cmocka_unit_test(test_digits_until_they_differ),
+        cmocka_unit_test(test_accepted_levels_alarm_seldom),
         cmocka_unit_test(test_github),
         cmocka_unit_test(test_gitlab),
     };

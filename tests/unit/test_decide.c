@@ -390,6 +390,26 @@ static void a_shift_of_many_cases_is_told_and_not_proven(void **state)
     }
 }
 
+/* Six cases that somebody accepted say nothing of the other cases. */
+static void accepted_changes_are_no_shift_of_many(void **state)
+{
+    static struct scene s;
+
+    (void)state;
+    for (unsigned accepted = 0; accepted < 2; accepted++) {
+        scene_fill(&s, 5, 0.02, 5);
+        for (size_t c = 0; c < 6; c++) {
+            scene_scale(&s, c, 0.93);
+            s.cases[c].accepted = accepted;
+        }
+        struct decide_overall overall = decided(s.cases, MANY, true);
+
+        assert_int_equal(overall.together, !accepted);
+        assert_true(accepted || overall.n_down >= 6);
+        assert_true(!accepted || s.cases[0].obstacle != OBSTACLE_TOGETHER);
+    }
+}
+
 /* Baselines by which it is known how runs differ. */
 #define NIGHTS 25
 struct nights {
@@ -956,6 +976,7 @@ int main(void)
         cmocka_unit_test(more_launches_do_not_lift_unrest),
         cmocka_unit_test(a_gain_as_large_makes_a_loss_doubtful),
         cmocka_unit_test(a_shift_of_many_cases_is_told_and_not_proven),
+        cmocka_unit_test(accepted_changes_are_no_shift_of_many),
         cmocka_unit_test(a_shift_of_everything_is_proven_by_several_baselines),
         cmocka_unit_test(the_best_of_runs_is_no_common_loss),
         cmocka_unit_test(a_slip_is_seen_from_the_anchor),

@@ -98,6 +98,14 @@ static const struct rows_field plots[] = {
     END,
 };
 
+static const struct rows_field terms[] = {
+    NEEDED(bench_terms, where),
+    NEEDED(bench_terms, messages),
+    NEEDED(bench_terms, bytes),
+    NEEDED(bench_terms, bus),
+    END,
+};
+
 static const struct rows_field pipes[] = {
     NEEDED(bench_pipe, pipe),
     TEXT(bench_pipe, where),
@@ -122,6 +130,6 @@ static const struct rows_field limits[] = {
     }
 
 const struct rows_list rows_lists[] = {
-    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),
-    LIST(plots),   LIST(pipes),   LIST(limits),    {NULL, 0, 0, NULL},
+    LIST(columns), LIST(metrics), LIST(headlines), LIST(contrasts),    LIST(plots),
+    LIST(terms),   LIST(pipes),   LIST(limits),    {NULL, 0, 0, NULL},
 };

@@ -118,6 +118,24 @@ enum {
     PLOT_CACHE_MARKS = 4, /* x is a working set: mark the caches' sizes */
 };
 
+/*
+ * The time of an operation that n ranks do together: messages(n) a + bytes(n) S b, where a is the
+ * time of a message, b that of a byte, and S the bytes of a rank's vector. The first of the table
+ * that fits a case. These are formulas:
+ *
+ *   + - * / and parentheses, whole numbers, and the names
+ *   n       number of ranks
+ *   p       the largest power of two that is at most n
+ *   steps   log2 of p
+ *   beyond  1 where n is above p, else 0
+ */
+struct bench_terms {
+    const char *where;
+    const char *messages;
+    const char *bytes; /* as a share of S */
+    const char *bus;   /* the same, as bus bandwidth counts it: the least over a link */
+};
+
 /* The part of the machine that a case measures, for comparing: one for each case, the first that
  * fits. */
 struct bench_pipe {
@@ -155,6 +173,7 @@ struct bench_rows {
     const struct bench_headline *headlines;
     const struct bench_contrast *contrasts;
     const struct bench_plot *plots;
+    const struct bench_terms *terms;
     const struct bench_pipe *pipes;
     const struct bench_limit *limits;
 };

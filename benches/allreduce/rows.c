@@ -87,6 +87,29 @@ static const struct bench_plot plots[] = {
     {.x = NULL},
 };
 
+#define RING "2 * (n - 1) / n"
+
+/* A library's own algorithm is taken for a ring. How a library divides a broadcast decides its
+ * terms, so there are none. With halving and doubling, a rank beyond the power of two sends its
+ * whole vector to another, and gets the result back. */
+static const struct bench_terms terms[] = {
+    {.where = "op=allreduce backend=halving",
+     .messages = "2 * steps + 2 * beyond",
+     .bytes = "2 * (p - 1) / p + 2 * beyond",
+     .bus = RING},
+    {.where = "op=allreduce backend=doubling",
+     .messages = "steps + 2 * beyond",
+     .bytes = "steps + 2 * beyond",
+     .bus = RING},
+    {.where = "op=allreduce", .messages = "2 * (n - 1)", .bytes = RING, .bus = RING},
+    {.where = "op=reduce-scatter,all-gather,all-to-all",
+     .messages = "n - 1",
+     .bytes = "(n - 1) / n",
+     .bus = "(n - 1) / n"},
+    {.where = "op=send-receive", .messages = "1", .bytes = "1", .bus = "1"},
+    {.where = NULL},
+};
+
 static const struct bench_pipe pipes[] = {{.pipe = "Collectives"}, {.pipe = NULL}};
 
 const struct bench_rows bench_rows = {
@@ -95,5 +118,6 @@ const struct bench_rows bench_rows = {
     .metrics = metrics,
     .headlines = headlines,
     .plots = plots,
+    .terms = terms,
     .pipes = pipes,
 };

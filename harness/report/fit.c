@@ -2,6 +2,7 @@
 /* The latency-bandwidth model: see scaling.h. */
 #include "harness/report/scaling.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -15,39 +16,93 @@
 #define THETA_STEP  0.25
 #define THETA_ROOM  16 /* beyond the points: there one of the terms is 1e-7 of the other */
 #define ROUNDS      50
+#define FORMULA_MAX 200 /* characters: so many parentheses in one another at most */
 
-/* Of exchanges between halves: of the power of two at or below n, and two more messages for those
- * beyond it. */
-static struct fit_terms halves(double n, bool whole)
+/* ---- the formulas of struct bench_terms: NaN where one cannot be read */
+
+struct formula {
+    const char *at;
+    double n;
+};
+
+static char next(struct formula *f)
 {
-    double steps = floor(log2(n) + 1e-9), power = exp2(steps), more = n > power ? 2 : 0;
-
-    return whole ? (struct fit_terms){steps + more, steps + more}
-                 : (struct fit_terms){2 * steps + more, 2 * (power - 1) / power + more};
+    f->at += strspn(f->at, " ");
+    return *f->at;
 }
 
-bool fit_terms(const char *op, const char *algorithm, double ranks, struct fit_terms *terms)
+static double value_of(const char *name, size_t len, double n)
 {
-    double share = (ranks - 1) / ranks;
+    const double steps = floor(log2(n) + 1e-9), p = exp2(steps);
+    const struct {
+        const char *name;
+        double value;
+    } all[] = {{"n", n}, {"p", p}, {"steps", steps}, {"beyond", n > p}};
 
-    if (!(ranks >= 2))
-        return false;
-    if (!strcmp(op, "allreduce")) {
-        if (!strcmp(algorithm, "halving") || !strcmp(algorithm, "doubling"))
-            *terms = halves(ranks, !strcmp(algorithm, "doubling"));
-        else
-            *terms = (struct fit_terms){2 * (ranks - 1), 2 * share};
-        return true;
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+        if (strlen(all[i].name) == len && !memcmp(all[i].name, name, len))
+            return all[i].value;
+    return NAN;
+}
+
+static double sum_of(struct formula *f);
+
+static double operand(struct formula *f)
+{
+    const char *from;
+    double value = 0;
+
+    if (next(f) == '(') {
+        f->at++;
+        value = sum_of(f);
+        return next(f) == ')' ? (f->at++, value) : NAN;
     }
-    if (!strcmp(op, "send-receive"))
-        *terms = (struct fit_terms){1, 1};
-    else if (!strcmp(op, "reduce-scatter") || !strcmp(op, "all-gather") ||
-             !strcmp(op, "all-to-all"))
-        *terms = (struct fit_terms){ranks - 1, share};
-    else
-        return false;
-    return true;
+    from = f->at;
+    while (isdigit((unsigned char)*f->at))
+        value = 10 * value + (*f->at++ - '0');
+    if (f->at > from)
+        return value;
+    while (islower((unsigned char)*f->at))
+        f->at++;
+    return value_of(from, (size_t)(f->at - from), f->n);
 }
+
+static double product_of(struct formula *f)
+{
+    double value = operand(f);
+
+    while (next(f) == '*' || *f->at == '/')
+        value = *f->at++ == '*' ? value * operand(f) : value / operand(f);
+    return value;
+}
+
+static double sum_of(struct formula *f)
+{
+    double value = product_of(f);
+
+    while (next(f) == '+' || *f->at == '-')
+        value = *f->at++ == '+' ? value + product_of(f) : value - product_of(f);
+    return value;
+}
+
+static double formula_value(const char *text, double n)
+{
+    struct formula f = {text, n};
+    double value = strlen(text) <= FORMULA_MAX ? sum_of(&f) : NAN;
+
+    return next(&f) ? NAN : value;
+}
+
+bool fit_terms(const struct bench_terms *of, double ranks, struct fit_terms *terms)
+{
+    if (!of || !(ranks >= 2))
+        return false;
+    *terms = (struct fit_terms){formula_value(of->messages, ranks), formula_value(of->bytes, ranks),
+                                formula_value(of->bus, ranks)};
+    return terms->messages > 0 && terms->bytes > 0 && terms->bus > 0;
+}
+
+/* ---- the fit */
 
 /* A point in logarithms; how far it is off the model, and the model's slopes in a and b there. */
 struct taken {
@@ -58,8 +113,7 @@ static bool take_point(const struct fit *fit, const struct fit_point *p, struct 
 {
     struct fit_terms terms;
 
-    if (!(p->time_us > 0) || !(p->bytes > 0) ||
-        !fit_terms(fit->op, fit->algorithm, p->ranks, &terms))
+    if (!(p->time_us > 0) || !(p->bytes > 0) || !fit_terms(fit->terms, p->ranks, &terms))
         return false;
     *t = (struct taken){.ranks = p->ranks,
                         .bytes = p->bytes,
@@ -318,16 +372,16 @@ static void make(struct fit *fit, struct taken *t)
     take_intervals(fit);
 }
 
-int fit_make(const char *op, const char *algorithm, const struct fit_point *points, size_t n,
+int fit_make(const struct bench_terms *terms, const struct fit_point *points, size_t n,
              bool (*take)(const struct fit_point *p, const void *arg), const void *arg,
              struct fit *fit)
 {
-    struct fit_terms terms;
+    struct fit_terms of_two;
     struct taken *taken;
     int err = 0;
 
-    *fit = (struct fit){.op = op, .algorithm = algorithm};
-    if (!fit_terms(op, algorithm, 2, &terms))
+    *fit = (struct fit){.terms = terms};
+    if (!fit_terms(terms, 2, &of_two))
         return -EOPNOTSUPP;
     taken = calloc(n + 1, sizeof(*taken));
     if (!taken)
@@ -355,7 +409,7 @@ struct fit_prediction fit_predict(const struct fit *fit, double ranks, double by
     struct fit_terms t;
     double x, y, variance, half;
 
-    if (!fit_terms(fit->op, fit->algorithm, ranks, &t))
+    if (!fit_terms(fit->terms, ranks, &t))
         return p;
     p.time_us = t.messages * fit->a_us + t.bytes * bytes * fit->b_us;
     if (fit->group.n)

@@ -130,21 +130,15 @@ struct scaling_ratio scaling_efficiency(const struct scaling_series *s, size_t s
     return scaling_ratio(p->value, p->low, p->high, b->value, b->low, b->high);
 }
 
-static const char *algorithm_of(const struct scaling_series *s)
-{
-    return report_param(s->bench, s->first, "backend");
-}
-
 double scaling_ideal_us(const struct scaling_series *s, const struct scaling_cell *cell,
                         double ranks)
 {
     const struct report_point *p = cell->bus ? &cell->bus->points[s->run] : NULL;
     struct fit_terms terms;
 
-    if (!p || !(p->limit > 0) || !cell->time ||
-        !fit_terms(report_param(s->bench, s->first, "op"), "ring", ranks, &terms))
+    if (!p || !(p->limit > 0) || !cell->time || !fit_terms(s->terms, ranks, &terms))
         return NAN;
-    return terms.bytes * scaling_bytes(s->bench, cell->time) / p->limit / 1000;
+    return terms.bus * scaling_bytes(s->bench, cell->time) / p->limit / 1000;
 }
 
 static int by_value(const void *x, const void *y)
@@ -280,9 +274,7 @@ static void make_forecast(struct report *r, struct scaling_series *s,
     size_t n_from;
 
     f->from = list_smaller(r, s, points, n, &n_from);
-    if (n_from < 2 ||
-        fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n, is_smaller,
-                 &s->ranks[s->n_ranks - 1], &fit) ||
+    if (n_from < 2 || fit_make(s->terms, points, n, is_smaller, &s->ranks[s->n_ranks - 1], &fit) ||
         !fit_describes(&fit))
         return;
     f->smallest = f->greatest = NAN;
@@ -312,8 +304,7 @@ static int make_fit(struct report *r, struct scaling_series *s)
     if (!points)
         return -ENOMEM;
     n = list_points(s, points);
-    s->fit_error = fit_make(report_param(s->bench, s->first, "op"), algorithm_of(s), points, n,
-                            NULL, NULL, &s->fit);
+    s->fit_error = fit_make(s->terms, points, n, NULL, NULL, &s->fit);
     make_forecast(r, s, points, n);
     free(points);
     return s->fit_error == -ENOMEM ? -ENOMEM : 0;
@@ -369,7 +360,10 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run, 
     struct scaling_series *s = &out->all[out->n];
     int err;
 
-    *s = (struct scaling_series){.bench = b, .run = run, .first = &b->cases[first]};
+    *s = (struct scaling_series){.bench = b,
+                                 .run = run,
+                                 .first = &b->cases[first],
+                                 .terms = told_terms(b, &b->cases[first])};
     err = list_axes(r, s);
     if (err || s->n_ranks < 2) /* no curve */
         return err;

@@ -23,8 +23,8 @@
 
 /*
  * The latency-bandwidth model of a collective: t = A(n) a + B(n) S b, where a is the time of a
- * message (us) and b that of a byte (us). What A and B are follows from the algorithm and n:
- * fit_terms(). Pure functions.
+ * message (us) and b that of a byte (us). The benchmark tells A and B (struct bench_terms). Pure
+ * functions.
  *
  * a and b are fitted by least squares of ln(measured / model), so that a message of 8 bytes counts
  * as much as one of 1 GiB, and a point that is 5 times the model as much as one that is a fifth of
@@ -51,15 +51,12 @@ struct fit_point {
 
 struct fit_terms {
     double messages, bytes; /* A; B, a share of S */
+    double bus;             /* the share that bus bandwidth counts */
 };
 
-/* op and algorithm as the benchmark's columns have them. Allreduce: "ring" 2 (n - 1), 2 (n - 1) /
- * n; "halving" 2 log2 n, 2 (n - 1) / n; "doubling" log2 n, log2 n; where n is no power of two, the
- * last two are those of the power below it and two more messages of all S. Other algorithms have
- * the form of the ring. reduce-scatter and all-gather: half of allreduce's ring; all-to-all: n - 1,
- * (n - 1) / n; send-receive: 1, 1. False: none is known (broadcast: how it is divided decides), or
- * n is under 2. */
-bool fit_terms(const char *op, const char *algorithm, double ranks, struct fit_terms *terms);
+/* The values of the three formulas. False: `of` is NULL, n is under 2, or a formula cannot be read
+ * or is not above 0. */
+bool fit_terms(const struct bench_terms *of, double ranks, struct fit_terms *terms);
 
 struct fit_off {         /* how far off points are */
     size_t n;            /* how many; 0: none is meant */
@@ -68,7 +65,7 @@ struct fit_off {         /* how far off points are */
 };
 
 struct fit {
-    const char *op, *algorithm;
+    const struct bench_terms *terms;
     double a_us, b_us;      /* b of a byte */
     double low_us, high_us; /* 95 % of a, by Student's t; not below 0 */
     double b_low_us, b_high_us;
@@ -83,7 +80,7 @@ struct fit {
 /* Points for which `take` is false are left out (NULL: all are taken). 0; -ENODATA: there are fewer
  * than FIT_POINTS_MIN; -EDOM: they do not determine a and b; -EOPNOTSUPP: no terms are known;
  * -ENOMEM. */
-int fit_make(const char *op, const char *algorithm, const struct fit_point *points, size_t n,
+int fit_make(const struct bench_terms *terms, const struct fit_point *points, size_t n,
              bool (*take)(const struct fit_point *p, const void *arg), const void *arg,
              struct fit *fit);
 
@@ -131,8 +128,9 @@ struct scaling_series {
     double *ranks, *sizes;           /* from 2 ranks on; each once, ascending */
     const char **size_texts;         /* "64K" */
     size_t n_ranks, n_sizes;
-    struct scaling_cell *cells; /* [size * n_ranks + ranks] */
-    size_t n_two;               /* points with two levels */
+    struct scaling_cell *cells;      /* [size * n_ranks + ranks] */
+    size_t n_two;                    /* points with two levels */
+    const struct bench_terms *terms; /* NULL: none are told */
     struct fit fit;
     int fit_error; /* of fit_make() */
     struct scaling_forecast forecast;

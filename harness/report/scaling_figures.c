@@ -136,7 +136,7 @@ static void add_model(struct drawing *d, const struct scaling_series *s, size_t 
     const struct scaling_cell *cells = cells_of(d, s);
     struct plot_point *points;
     struct plot_line *line;
-    struct fit_terms ring;
+    struct fit_terms terms;
 
     if (!cells || s->fit_error || !fit_describes(&s->fit))
         return;
@@ -149,9 +149,9 @@ static void add_model(struct drawing *d, const struct scaling_series *s, size_t 
             continue;
         bytes = scaling_bytes(s->bench, cells[i].time);
         us = fit_predict(&s->fit, s->ranks[i], bytes).time_us;
-        if (!fit_terms(s->fit.op, "ring", s->ranks[i], &ring))
+        if (!fit_terms(s->terms, s->ranks[i], &terms))
             continue;
-        double y = d->bus ? ring.bytes * bytes / us / 1000 : us;
+        double y = d->bus ? terms.bus * bytes / us / 1000 : us;
         points[line->n++] = (struct plot_point){s->ranks[i], y, NAN, NAN};
         note(d, y);
     }

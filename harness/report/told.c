@@ -25,24 +25,64 @@ const struct bench_rows *told_of(const struct told *told, const char *bench)
     static const struct bench_headline headlines[] = {{.pipe = NULL}};
     static const struct bench_contrast contrasts[] = {{.title = NULL}};
     static const struct bench_plot plots[] = {{.x = NULL}};
+    static const struct bench_terms terms[] = {{.where = NULL}};
     static const struct bench_pipe pipes[] = {{.pipe = NULL}};
     static const struct bench_limit limits[] = {{.where = NULL}};
-    static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines,
-                                              contrasts,  plots,   pipes,   limits};
+    static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
+                                              plots,      terms,   pipes,   limits};
     const struct told_bench *known = find(told, bench);
 
     return known ? &known->rows : &nothing;
+}
+
+static const json_t *told_before(struct told *told)
+{
+    if (!told->before)
+        told->before = rows_described_before();
+    return told->before;
+}
+
+/* Runs that were measured before benchmarks told the terms of their operations. */
+static int take_terms_of_before(struct told *told, const char *name, struct bench_rows *rows)
+{
+    const json_t *before = told_before(told), *json = json_object_get(before, name);
+    const struct bench_terms *none = rows->terms;
+    struct bench_rows then;
+    char why[8];
+    int err = json ? rows_described_read(json, &then, why, sizeof(why)) : 0;
+
+    if (!before)
+        return -ENOMEM;
+    if (!json || err)
+        return err;
+    rows->terms = then.terms;
+    then.terms = none;
+    rows_described_release(&then);
+    return 0;
+}
+
+static int read_rows(struct told *told, const char *name, const json_t *json,
+                     struct bench_rows *rows, char *error, size_t len)
+{
+    char why[200] = "";
+    int err = rows_described_read(json, rows, why, sizeof(why));
+
+    if (err == -EBADMSG)
+        snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
+    if (err || json_object_get(json, "terms"))
+        return err;
+    err = take_terms_of_before(told, name, rows);
+    if (err)
+        rows_described_release(rows);
+    return err;
 }
 
 static int add(struct told *told, const char *name, const json_t *json, char *error, size_t len)
 {
     struct told_bench *known = find(told, name);
     struct bench_rows rows;
-    char why[200] = "";
-    int err = rows_described_read(json, &rows, why, sizeof(why));
+    int err = read_rows(told, name, json, &rows, error, len);
 
-    if (err == -EBADMSG)
-        snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
     if (err)
         return err;
     if (known) {
@@ -133,10 +173,9 @@ int told_load(struct report *r, char *error, size_t len)
     for (size_t i = r->n_runs; !err && i-- > 0;) {
         const json_t *benches = json_object_get(r->runs[i].meta, "benchmarks");
 
-        if (!benches && !told->before && !(told->before = rows_described_before()))
-            err = -ENOMEM;
-        if (!err)
-            err = add_all(told, benches ? benches : told->before, error, len);
+        if (!benches)
+            benches = told_before(told);
+        err = benches ? add_all(told, benches, error, len) : -ENOMEM;
     }
     if (!err && told->n)
         qsort(told->benches, told->n, sizeof(*told->benches), by_stage);
@@ -166,6 +205,14 @@ const struct bench_plot *told_plot(const struct report_bench *b, bool gpu)
 const struct bench_plot *told_plot_of(const struct report_bench *b, const struct report_case *c)
 {
     return told_plot(b, case_is_gpu(b, c));
+}
+
+const struct bench_terms *told_terms(const struct report_bench *b, const struct report_case *c)
+{
+    for (const struct bench_terms *t = b->told->terms; t->where; t++)
+        if (told_matches(b, c, t->where))
+            return t;
+    return NULL;
 }
 
 static const struct bench_column *column_of(const struct report_bench *b, const char *param)

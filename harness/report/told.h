@@ -35,6 +35,9 @@ const struct bench_plot *told_plot(const struct report_bench *b, bool gpu);
 /* That for one case. */
 const struct bench_plot *told_plot_of(const struct report_bench *b, const struct report_case *c);
 
+/* The terms of the case's operation; NULL where none are told. */
+const struct bench_terms *told_terms(const struct report_bench *b, const struct report_case *c);
+
 /* Has the parameter this flag of enum COLUMN_..? Where nothing is told of the benchmark, the
  * parameters that have "bytes" in their names are sizes. */
 bool told_flag(const struct report_bench *b, const char *param, unsigned flag);

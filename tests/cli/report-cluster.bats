@@ -37,6 +37,44 @@ text() { # RUN or its folder: its page without its markup, a line for each row a
     [ "$output" -eq 0 ]
 }
 
+@test "the model is the one that the run's benchmark describes, whatever the name of the benchmark" {
+    cp -r "$runs/plain" "$BATS_TEST_TMPDIR/foo"
+    python3 - "$BATS_TEST_TMPDIR/foo" "$(dirname "$plumb")/plumb-allreduce" <<'END'
+import json, os, subprocess, sys
+run, bench = sys.argv[1:]
+meta = json.load(open(run + "/run.json"))
+rows = json.loads(subprocess.run([bench, "--describe"], stdout=subprocess.PIPE, check=True).stdout)["rows"]
+meta["benchmarks"] = {"foo": rows}
+json.dump(meta, open(run + "/run.json", "w"))
+os.rename(run + "/allreduce.csv", run + "/foo.csv")
+plan = open(run + "/plan.csv").read().replace("allreduce", "foo")
+open(run + "/plan.csv", "w").write(plan)
+END
+    page() { sed -e 's/<[^>]*>/ /g' "$1/report.html" | grep -Eo "(model|forecast) .*(message|predicted).*"; }
+    "$plumb" report "$BATS_TEST_TMPDIR/foo"
+    page "$runs/plain" > "$BATS_TEST_TMPDIR/before"
+    page "$BATS_TEST_TMPDIR/foo" > "$BATS_TEST_TMPDIR/after"
+    [ "$(wc -l < "$BATS_TEST_TMPDIR/before")" -ge 4 ]
+    cmp "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
+    # one that was measured before benchmarks described it has the terms of then
+    cp -r "$runs/plain" "$BATS_TEST_TMPDIR/then"
+    python3 - "$BATS_TEST_TMPDIR" <<'END'
+import json, sys
+rows = json.load(open(sys.argv[1] + "/foo/run.json"))["benchmarks"]["foo"]
+del rows["terms"]
+meta = json.load(open(sys.argv[1] + "/then/run.json"))
+meta["benchmarks"] = {"allreduce": rows}
+json.dump(meta, open(sys.argv[1] + "/then/run.json", "w"))
+END
+    "$plumb" report "$BATS_TEST_TMPDIR/then"
+    page "$BATS_TEST_TMPDIR/then" > "$BATS_TEST_TMPDIR/after"
+    cmp "$BATS_TEST_TMPDIR/before" "$BATS_TEST_TMPDIR/after"
+    # without terms there is no model
+    sed -i 's/"terms": \[[^]]*\]/"terms": []/' "$BATS_TEST_TMPDIR/foo/run.json"
+    "$plumb" report "$BATS_TEST_TMPDIR/foo"
+    grep -q 'not fitted: no model of this operation is known' "$BATS_TEST_TMPDIR/foo/report.html"
+}
+
 @test "time and bus bandwidth over ranks are drawn, both transports in one plot, with the model and the ideal" {
     command -v gnuplot || skip "no gnuplot"
     ls "$runs"/plain/plots/scaling-busbw-*.svg "$runs"/plain/plots/scaling-time-*.png

@@ -21,6 +21,9 @@
 #define POINTS     64
 #define TRIED      100u /* series of each kind */
 
+static const struct bench_terms ring = {
+    .where = "", .messages = "2 * (n - 1)", .bytes = "2 * (n - 1) / n", .bus = "2 * (n - 1) / n"};
+
 static const unsigned two[] = {2, 4, 0}, three[] = {2, 4, 8, 0}, five[] = {2, 4, 8, 16, 32, 0};
 
 enum wrong {
@@ -139,7 +142,7 @@ static struct fit make(const struct fit_point *points, size_t n)
 {
     struct fit fit;
 
-    assert_int_equal(fit_make("allreduce", "ring", points, n, NULL, NULL, &fit), 0);
+    assert_int_equal(fit_make(&ring, points, n, NULL, NULL, &fit), 0);
     return fit;
 }
 
@@ -282,7 +285,7 @@ static struct hits cover(const struct net *net, double noise, unsigned seeds)
         rng_seed(&rng, seed);
         measure(times, n, noise, &rng, points);
         size_t last = n - 1 - seed % 5;
-        assert_int_equal(fit_make("allreduce", "ring", points, n, up_to, &fitted, &fit), 0);
+        assert_int_equal(fit_make(&ring, points, n, up_to, &fitted, &fit), 0);
         struct fit_prediction p = fit_predict(&fit, points[last].ranks, points[last].bytes);
         if (fit.group.n) {
             assert_true(isnan(fit.low_us) && isnan(p.low_us) && !isnan(p.time_us));

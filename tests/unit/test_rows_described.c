@@ -75,6 +75,8 @@ static void check_rows(const struct bench_info *b)
         check_words(b, p->square);
         check_condition(b, p->elsewhere);
     }
+    for (const struct bench_terms *t = b->rows.terms; t->where; t++)
+        check_condition(b, t->where);
     for (const struct bench_pipe *p = b->rows.pipes; p->pipe; p++)
         check_condition(b, p->where);
     for (const struct bench_limit *l = b->rows.limits; l->where; l++)

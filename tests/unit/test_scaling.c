@@ -12,9 +12,11 @@
 
 #include <cmocka.h>
 
+#include "core/condition.h"
 #include "core/rng.h"
 #include "harness/report/matrix.h"
 #include "harness/report/scaling.h"
+#include "tests/unit/built_benches.h"
 
 #define A_US 25.0
 #define B_US 8.5e-3 /* 0.1176 GB/s */
@@ -27,12 +29,54 @@ static void assert_near(double value, double expected, double relative)
 
 /* --- the model --- */
 
+static struct bench_list benches;
+
+struct row {
+    const char *op, *backend;
+};
+
+static const char *value_of(const void *arg, const char *name, size_t len)
+{
+    const struct row *row = arg;
+
+    return len == 2 && !memcmp(name, "op", len) ? row->op : row->backend;
+}
+
+/* As the benchmark tells them. */
+static const struct bench_terms *terms_of(const char *op, const char *backend)
+{
+    const struct bench_terms *t = rows_of(&benches, "allreduce")->terms;
+
+    while (t->where && !condition_holds(t->where, value_of, &(struct row){op, backend}))
+        t++;
+    return t->where ? t : NULL;
+}
+
+static const struct bench_terms *ring(void)
+{
+    return terms_of("allreduce", "ring");
+}
+
+static int ask_benches(void **state)
+{
+    (void)state;
+    benches = built_benches();
+    return 0;
+}
+
+static int forget_benches(void **state)
+{
+    (void)state;
+    bench_list_release(&benches);
+    return 0;
+}
+
 static void check_terms(const char *op, const char *algorithm, double ranks, double messages,
                         double bytes)
 {
     struct fit_terms t;
 
-    assert_true(fit_terms(op, algorithm, ranks, &t));
+    assert_true(fit_terms(terms_of(op, algorithm), ranks, &t));
     assert_near(t.messages, messages, 1e-12);
     assert_near(t.bytes, bytes, 1e-12);
 }
@@ -55,9 +99,65 @@ static void test_terms_of_algorithms(void **state)
     check_terms("all-gather", "nccl", 4, 3, 0.75);
     check_terms("all-to-all", "ring", 4, 3, 0.75);
     check_terms("send-receive", "ring", 4, 1, 1);
-    assert_false(fit_terms("broadcast", "ring", 4, &t));
-    assert_false(fit_terms("allreduce", "ring", 1, &t));
-    assert_false(fit_terms("allreduce", "ring", NAN, &t));
+    assert_false(fit_terms(terms_of("broadcast", "ring"), 4, &t));
+    assert_false(fit_terms(ring(), 1, &t));
+    assert_false(fit_terms(ring(), NAN, &t));
+}
+
+/* A formula that nobody can read gives no model, and nobody would see it. */
+static void test_formulas_of_all_benchmarks_are_read(void **state)
+{
+    struct fit_terms t;
+
+    (void)state;
+    for (size_t i = 0; i < benches.n; i++)
+        for (const struct bench_terms *of = benches.benches[i].rows.terms; of->where; of++)
+            for (double ranks = 2; ranks < 10; ranks++)
+                if (!fit_terms(of, ranks, &t) || !(t.bus <= t.bytes))
+                    fail_msg("%s, '%s': %s | %s | %s", benches.benches[i].name, of->where,
+                             of->messages, of->bytes, of->bus);
+}
+
+static double bytes_of(const char *formula, double ranks)
+{
+    struct fit_terms t;
+
+    return fit_terms(&(struct bench_terms){"", "1", formula, "1"}, ranks, &t) ? t.bytes : NAN;
+}
+
+static void test_formulas(void **state)
+{
+    static const char *const wrong[] = {"",  "2 *",           "2 n", "(n",    "n)",  "x",  "nn",
+                                        "N", "1 / 0 - 1 / 0", "0",   "0 - n", "1.5", "()", "-1"};
+
+    (void)state;
+    assert_true(bytes_of("7 - 2 - 1", 2) == 4);
+    assert_true(bytes_of("12 / 2 / 3", 2) == 2);
+    assert_true(bytes_of("1+2*3", 2) == 7);
+    assert_true(bytes_of(" ( 1 + 2 ) * n ", 4) == 12);
+    assert_true(bytes_of("10 * p + steps", 7) == 42);
+    assert_true(bytes_of("1 + beyond", 8) == 1);
+    assert_true(bytes_of("1 + beyond", 9) == 2);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
+        if (!isnan(bytes_of(wrong[i], 4)))
+            fail_msg("'%s' is read", wrong[i]);
+}
+
+/* No run.json may use up the stack. */
+static void test_long_formulas_are_refused(void **state)
+{
+    char deep[2002];
+
+    (void)state;
+    memset(deep, '(', 1000);
+    deep[1000] = 'n';
+    memset(deep + 1001, ')', 1000);
+    deep[2001] = 0;
+    assert_true(isnan(bytes_of(deep, 4)));
+    strcpy(deep + 50, "n");
+    memset(deep + 51, ')', 50);
+    deep[101] = 0;
+    assert_true(bytes_of(deep, 4) == 4);
 }
 
 static size_t make_points(struct fit_point *points, const char *algorithm, double noise)
@@ -71,7 +171,7 @@ static size_t make_points(struct fit_point *points, const char *algorithm, doubl
             double ranks = r, bytes = b;
             struct fit_terms t;
 
-            assert_true(fit_terms("allreduce", algorithm, ranks, &t));
+            assert_true(fit_terms(terms_of("allreduce", algorithm), ranks, &t));
             points[n++] = (struct fit_point){ranks, bytes,
                                              (t.messages * A_US + t.bytes * bytes * B_US) *
                                                  (1 + noise * (2 * rng_double(&rng) - 1))};
@@ -89,7 +189,8 @@ static void test_an_exact_model_is_found(void **state)
     for (size_t i = 0; i < 4; i++) {
         size_t n = make_points(points, algorithms[i], 0);
 
-        assert_int_equal(fit_make("allreduce", algorithms[i], points, n, NULL, NULL, &fit), 0);
+        assert_int_equal(
+            fit_make(terms_of("allreduce", algorithms[i]), points, n, NULL, NULL, &fit), 0);
         assert_near(fit.a_us, A_US, 1e-9);
         assert_near(fit.b_us, B_US, 1e-9);
         assert_true(fit.spread < 1e-9);
@@ -104,7 +205,7 @@ static void test_noise_shows_in_spread_and_intervals(void **state)
     struct fit fit;
 
     (void)state;
-    assert_int_equal(fit_make("allreduce", "ring", points, n, NULL, NULL, &fit), 0);
+    assert_int_equal(fit_make(ring(), points, n, NULL, NULL, &fit), 0);
     assert_near(fit.a_us, A_US, 0.03);
     assert_near(fit.b_us, B_US, 0.03);
     assert_near(fit.spread, 0.05 / sqrt(3), 0.35);
@@ -125,7 +226,7 @@ static void test_errors_are_of_logarithms(void **state)
     struct fit fit;
 
     (void)state;
-    assert_int_equal(fit_make("allreduce", "ring", points, 4, NULL, NULL, &fit), 0);
+    assert_int_equal(fit_make(ring(), points, 4, NULL, NULL, &fit), 0);
     assert_true(fit.without_b);
     assert_near(fit.a_us, pow(10.0 / 2 * 20 / 6 * 10 / 2 * 30 / 6, 0.25), 1e-12);
     assert_true(fit.b_us == 0);
@@ -141,12 +242,13 @@ static void test_what_does_not_determine_it_is_refused(void **state)
     struct fit fit;
 
     (void)state;
-    assert_int_equal(fit_make("allreduce", "ring", same, 3, NULL, NULL, &fit), -EDOM);
-    assert_int_equal(fit_make("allreduce", "ring", same, 2, NULL, NULL, &fit), -ENODATA);
-    assert_int_equal(fit_make("allreduce", "ring", bad, 5, NULL, NULL, &fit), -ENODATA);
-    assert_int_equal(fit_make("broadcast", "ring", large, 3, NULL, NULL, &fit), -EOPNOTSUPP);
+    assert_int_equal(fit_make(ring(), same, 3, NULL, NULL, &fit), -EDOM);
+    assert_int_equal(fit_make(ring(), same, 2, NULL, NULL, &fit), -ENODATA);
+    assert_int_equal(fit_make(ring(), bad, 5, NULL, NULL, &fit), -ENODATA);
+    assert_int_equal(fit_make(terms_of("broadcast", "ring"), large, 3, NULL, NULL, &fit),
+                     -EOPNOTSUPP);
     /* a large vector on several n tells them apart by its growth with n, but for a's interval, which is wide */
-    assert_int_equal(fit_make("allreduce", "ring", large, 3, NULL, NULL, &fit), 0);
+    assert_int_equal(fit_make(ring(), large, 3, NULL, NULL, &fit), 0);
     assert_near(fit.b_us, B_US, 1e-6);
 }
 
@@ -166,7 +268,7 @@ static void test_8_are_predicted_from_2_and_4(void **state)
     for (size_t i = 0; i < n; i++)
         if (points[i].ranks == 8)
             points[i].time_us *= 3; /* must not be looked at */
-    assert_int_equal(fit_make("allreduce", "ring", points, n, up_to_4, NULL, &fit), 0);
+    assert_int_equal(fit_make(ring(), points, n, up_to_4, NULL, &fit), 0);
     assert_near(fit_predict(&fit, 8, 1 << 20).time_us, 14 * A_US + 1.75 * (1 << 20) * B_US, 1e-9);
     assert_true(isnan(fit_predict(&fit, 1, 8).time_us));
 }
@@ -465,6 +567,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_terms_of_algorithms),
+        cmocka_unit_test(test_formulas_of_all_benchmarks_are_read),
+        cmocka_unit_test(test_formulas),
+        cmocka_unit_test(test_long_formulas_are_refused),
         cmocka_unit_test(test_an_exact_model_is_found),
         cmocka_unit_test(test_noise_shows_in_spread_and_intervals),
         cmocka_unit_test(test_errors_are_of_logarithms),
@@ -483,5 +588,5 @@ int main(void)
         cmocka_unit_test(test_the_best_bucket_is_apart_from_the_next),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, ask_benches, forget_benches);
 }

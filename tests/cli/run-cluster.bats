@@ -373,7 +373,10 @@ by_mpirun() { # by_mpirun OPTIONS: what it says to the file `said`
     status=0
     FAKE_SIZE=1 by_mpirun --out q || status=$?
     [ "$status" -eq 4 ]
-    grep -q "a trial of 'gather' over all hosts failed: 1 of 3 ranks see each other: 1 launch" said
+    grep -q "a trial of 'gather' over all hosts failed: 1 of 3 ranks see each other: 1 launch" said || {
+        cat said q/log/*
+        return 1
+    }
 }
 
 @test "mpirun and srun: the command lines" {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plumb report, with verdicts where a baseline is given: see compare.h. */
+/* plumb compare, the command: see compare.h. */
 #include "harness/compare/compare.h"
 
 #include <errno.h>
@@ -15,8 +15,6 @@
 #include "core/text.h"
 #include "harness/plan/plan.h"
 #include "harness/report/report.h"
-
-#define COMPARE_MARGIN 0.05 /* where neither the user nor the suite says one */
 
 /* ---- Which folders are on which side ---- */
 
@@ -588,82 +586,4 @@ int cmd_compare(int argc, char **argv)
     free(c.only);
     opts_release(&c.o);
     return status;
-}
-
-struct verdicts {
-    struct pairs pairs;
-    struct view view;
-};
-
-static void close_verdicts(void *verdicts)
-{
-    struct verdicts *of = verdicts;
-
-    pairs_release(&of->pairs);
-    free(of);
-}
-
-static int open_verdicts(const char *run, const char *baseline, void **verdicts, char *error,
-                         size_t len)
-{
-    const struct pairs_options options = {.margin = COMPARE_MARGIN};
-    struct verdicts *of = calloc(1, sizeof(*of));
-    int err;
-
-    if (!of)
-        return -ENOMEM;
-    err = pairs_load(&of->pairs, &baseline, 1, &run, 1, &options, error, len);
-    if (!err)
-        err = pairs_refuse_same(&of->pairs, error, len);
-    if (!err)
-        err = view_make(&of->pairs, &of->view);
-    if (err)
-        close_verdicts(of);
-    else
-        *verdicts = of;
-    return err == -EPROTO || err == -EEXIST ? -EINVAL
-                                            : err; /* nothing is damaged: another program's run */
-}
-
-static void write_section(FILE *out, void *verdicts)
-{
-    struct verdicts *of = verdicts;
-
-    view_print_html_section(out, &of->view);
-    if (of->pairs.report.pool.failed)
-        fputs("<p class='banner'>Memory was short: the verdicts above are not whole.</p>\n", out);
-}
-
-static void write_line(FILE *out, void *verdicts)
-{
-    struct view *v = &((struct verdicts *)verdicts)->view;
-    const struct document_terminal terminal = document_terminal_of(out);
-    struct document *d = document_new(v->pool);
-
-    document_paragraph(d, pool_text(v->pool, "against the baseline: %s: %s", v->name, v->verdict));
-    document_write_terminal(d, &terminal, out);
-}
-
-int compare_report(const char *a, const char *b, const char *out, char *error, size_t len)
-{
-    const char *const runs[] = {a, b};
-    void *verdicts = NULL;
-    int err = open_verdicts(b, a, &verdicts, error, len);
-    const struct report_section section = {write_section, verdicts};
-
-    /* what cannot be compared may be shown all the same */
-    err = report_make_with(runs, 2, out, err ? NULL : &section, false, error, len);
-    if (verdicts)
-        close_verdicts(verdicts);
-    return err;
-}
-
-int cmd_report(int argc, char **argv)
-{
-    static const struct report_judge judge = {.open = open_verdicts,
-                                              .section = write_section,
-                                              .line = write_line,
-                                              .close = close_verdicts};
-
-    return report_command(argc, argv, &judge);
 }

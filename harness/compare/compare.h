@@ -67,7 +67,7 @@ struct view_pipe {
     size_t n;
     size_t n_cases; /* n, and those that were left out for steal: they are undecided */
     size_t counts[VIEW_DECISIONS]; /* of n_cases, by enum decision */
-    size_t n_shown;                   /* of them, from the first: all but the equivalent ones */
+    size_t n_shown;                /* of them, from the first: all but the equivalent ones */
     size_t n_first; /* of these: those worse, and some; what is listed without being asked for */
     const struct pair *worst; /* the lowest ratio, of those worse where any is; NULL: no ratio */
     const char **causes;      /* differences of the machines that may weigh on it, where it has
@@ -203,7 +203,7 @@ const char *reference_text(struct pool *pool, const struct reference *one);
 /* All, with date, commit and machine. 0, -EIO or -ENOMEM. */
 int references_print(struct references *r, FILE *out);
 
-/* ---- Three runs and more side by side (many.c) ---- */
+/* ---- Three runs and more side by side (many.c, many_document.c) ---- */
 
 #define MANY_MAX 8
 extern const char *const many_names[MANY_MAX]; /* "A", "B" ... */
@@ -276,6 +276,16 @@ int many_judge(struct many *m);
 /* 0 decided; 3 a component is undecided; 4 a run failed in, or lacks, a case of another one, or is
  * not complete. */
 int many_exit(const struct many *m);
+
+/* Of runs i and k, in any order; NULL: they did not pair. */
+const struct pair *many_pair(const struct many *m, const struct many_case *c, size_t i, size_t k);
+/* Of run i against run k: DECISION_BETTER: i is better. INCONCLUSIVE where they did not pair. */
+enum decision many_decision(const struct many *m, const struct many_case *c, size_t i, size_t k);
+/* The runs of a set, and the name of the first. */
+const struct run_folder *many_folders(const struct many *m, size_t set);
+const char *many_name(const struct many *m, size_t set);
+/* Who wins where; then what is undecided; then what is missing. */
+const char *many_sentence(struct pool *pool, const struct many *m);
 
 /* 0, -EIO or -ENOMEM. */
 int many_print_text(FILE *out, struct many *m, bool all);

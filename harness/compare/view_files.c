@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A comparison as CSV and JSON. */
+/* Comparisons as CSV and JSON: of two sides, and of three runs and more. */
 #include <errno.h>
 #include <math.h>
-#include <string.h>
 
+#include "core/text.h"
 #include "harness/compare/compare.h"
 
 /* A comparison as CSV: a line a case, whatever became of it; an empty cell is what cannot be
@@ -13,18 +13,6 @@ static const char header[] =
     "pipe,key,label,state,verdict,proven,beyond,ratio,ratio_low,ratio_high,margin,a_value,b_value,"
     "unit,a_runs,a_launches,b_runs,b_launches,p_worse,p_better,more,more_of,smallest_loss_shown,"
     "reason,differs,by_pairs,word,a_steal_percent,b_steal_percent,a_taken,b_taken\n";
-
-static void put_text(FILE *out, const char *text)
-{
-    if (!strpbrk(text, ",\"\r\n")) {
-        fputs(text, out);
-        return;
-    }
-    fputc('"', out);
-    for (; *text; text++)
-        fprintf(out, *text == '"' ? "\"\"" : "%c", *text);
-    fputc('"', out);
-}
 
 static void put_number(FILE *out, double value)
 {
@@ -57,7 +45,7 @@ static void put_decision(FILE *out, const struct pair *pair)
     put_number(out, c->a_value);
     put_number(out, c->b_value);
     fputc(',', out);
-    put_text(out, pair->c->unit);
+    csv_print(out, pair->c->unit);
     put_count(out, &c->a);
     put_count(out, &c->b);
     put_number(out, c->p_worse);
@@ -111,16 +99,16 @@ int view_print_csv(FILE *out, struct view *v)
 
         for (size_t k = 0; k < 4; k++) {
             fputs(k ? "," : "", out);
-            put_text(out, texts[k]);
+            csv_print(out, texts[k]);
         }
         if (pair->state == PAIR_READY)
             put_decision(out, pair);
         else
             fputs(",,,,,,,,,,,,,,,,,,,", out);
         fputc(',', out);
-        put_text(out, pair->reason);
+        csv_print(out, pair->reason);
         fputc(',', out);
-        put_text(out, pair->differs);
+        csv_print(out, pair->differs);
         if (pair->state == PAIR_READY)
             put_disturbance(out, pair);
         else
@@ -140,9 +128,9 @@ static json_t *number(double value)
 }
 
 /* Bytes that are no UTF-8 would be refused by jansson. */
-static json_t *text(struct view *v, const char *from)
+static json_t *text(struct pool *pool, const char *from)
 {
-    return json_string(view_printable(v->pool, from));
+    return json_string(view_printable(pool, from));
 }
 
 static json_t *runs_json(struct view *v, size_t first, size_t n)
@@ -150,8 +138,9 @@ static json_t *runs_json(struct view *v, size_t first, size_t n)
     json_t *runs = json_array();
 
     for (size_t i = first; i < first + n; i++)
-        json_array_append_new(runs, json_pack("{s:o, s:o}", "name", text(v, v->p->report.names[i]),
-                                              "path", text(v, v->p->report.runs[i].path)));
+        json_array_append_new(runs,
+                              json_pack("{s:o, s:o}", "name", text(v->pool, v->p->report.names[i]),
+                                        "path", text(v->pool, v->p->report.runs[i].path)));
     return runs;
 }
 
@@ -167,9 +156,9 @@ static json_t *counts_json(const size_t *counts)
 
 static json_t *pipe_json(struct view *v, const struct view_pipe *pipe)
 {
-    return json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v, pipe->name), "cases",
+    return json_pack("{s:o, s:I, s:o, s:o}", "pipe", text(v->pool, pipe->name), "cases",
                      (json_int_t)pipe->n_cases, "counts", counts_json(pipe->counts), "worst",
-                     pipe->worst ? text(v, pipe->worst->key) : json_null());
+                     pipe->worst ? text(v->pool, pipe->worst->key) : json_null());
 }
 
 static json_t *values_json(const struct decide_side *side)
@@ -223,7 +212,7 @@ static void add_decision(struct view *v, json_t *o, const struct pair *pair)
     json_object_set_new(o, "by_pairs", json_boolean(c->by_pairs));
     json_object_set_new(o, "a_launches", values_json(&c->a));
     json_object_set_new(o, "b_launches", values_json(&c->b));
-    json_object_set_new(o, "differs", text(v, pair->differs));
+    json_object_set_new(o, "differs", text(v->pool, pair->differs));
     json_object_set_new(o, "word", json_string(word_code(pair)));
     json_object_set_new(o, "a_disturbance", disturbance_json(&pair->noise_a));
     json_object_set_new(o, "b_disturbance", disturbance_json(&pair->noise_b));
@@ -235,10 +224,10 @@ static json_t *case_json(struct view *v, const struct pair *pair)
         [PAIR_READY] = "compared",   [PAIR_REFUSED] = "refused",     [PAIR_LOST_A] = "lost-a",
         [PAIR_LOST_B] = "lost-b",    [PAIR_LOST_BOTH] = "lost-both", [PAIR_TAKEN] = "taken",
         [PAIR_LEFT_OUT] = "left-out"};
-    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "key", text(v, pair->key), "label",
-                          text(v, pair->label), "pipe", text(v, pair->pipe), "unit",
-                          text(v, pair->c->unit), "state", states[pair->state], "failed_b",
-                          (int)pair->failed_b, "reason", text(v, pair->reason));
+    json_t *o = json_pack("{s:o, s:o, s:o, s:o, s:s, s:b, s:o}", "key", text(v->pool, pair->key),
+                          "label", text(v->pool, pair->label), "pipe", text(v->pool, pair->pipe),
+                          "unit", text(v->pool, pair->c->unit), "state", states[pair->state],
+                          "failed_b", (int)pair->failed_b, "reason", text(v->pool, pair->reason));
 
     if (o && pair->state == PAIR_READY)
         add_decision(v, o, pair);
@@ -247,19 +236,19 @@ static json_t *case_json(struct view *v, const struct pair *pair)
 
 static json_t *difference_json(struct view *v, const struct machine_difference *d)
 {
-    return json_pack("{s:o, s:o, s:o, s:o}", "what", text(v, d->what), "a",
-                     *d->a ? text(v, d->a) : json_null(), "b", *d->b ? text(v, d->b) : json_null(),
-                     "pipes", text(v, d->pipes));
+    return json_pack("{s:o, s:o, s:o, s:o}", "what", text(v->pool, d->what), "a",
+                     *d->a ? text(v->pool, d->a) : json_null(), "b",
+                     *d->b ? text(v->pool, d->b) : json_null(), "pipes", text(v->pool, d->pipes));
 }
 
 static json_t *reference_json(struct view *v)
 {
     const struct reference *r = v->reference;
 
-    return r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v, r->name), "path",
-                         text(v, r->path), "alike", (json_int_t)r->n_alike, "facts",
+    return r ? json_pack("{s:o, s:o, s:I, s:I, s:f, s:o}", "name", text(v->pool, r->name), "path",
+                         text(v->pool, r->path), "alike", (json_int_t)r->n_alike, "facts",
                          (json_int_t)r->n_facts, "distance", r->distance, "differs",
-                         text(v, r->differs))
+                         text(v->pool, r->differs))
              : json_null();
 }
 
@@ -282,7 +271,7 @@ int view_print_json(FILE *out, struct view *v)
         json_array_append_new(differences, difference_json(v, &v->differences[i]));
     o = json_pack("{s:i, s:s, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "schema",
                   JSON_SCHEMA, "verdict", decision_name(all->decision), "exit", view_exit(v),
-                  "sentence", text(v, v->verdict), "basis", text(v, v->basis), "counts",
+                  "sentence", text(v->pool, v->verdict), "basis", text(v->pool, v->basis), "counts",
                   counts_json(counts), "a", runs_json(v, 0, v->p->n_a), "b",
                   runs_json(v, v->p->n_a, v->p->n_b), "pipes", pipes, "cases", cases, "differences",
                   differences, "reference", reference_json(v));
@@ -291,4 +280,96 @@ int view_print_json(FILE *out, struct view *v)
         json_decref(o);
     }
     return err;
+}
+
+/* ---- Three runs and more ---- */
+
+static const char *const best_codes[] = {[MANY_MIXED] = "mixed",
+                                         [MANY_WINNER] = "winner",
+                                         [MANY_EQUIVALENT] = "equivalent",
+                                         [MANY_UNDECIDED] = "undecided",
+                                         [MANY_ALONE] = "incomplete"};
+
+static json_t *best_json(const struct many *m, const struct many_best *best)
+{
+    json_t *group = json_array();
+
+    for (size_t i = 0; i < m->n; i++)
+        if (best->group >> i & 1)
+            json_array_append_new(group, json_string(many_names[i]));
+    return json_pack("{s:s, s:o}", "state", best_codes[best->state], "runs", group);
+}
+
+static json_t *many_case_json(struct pool *pool, const struct many *m, const struct many_case *c)
+{
+    json_t *pairs = json_array();
+
+    for (size_t i = 0; i < m->n; i++)
+        for (size_t k = i + 1; k < m->n; k++) {
+            const struct pair *pair = many_pair(m, c, i, k);
+
+            if (pair)
+                json_array_append_new(
+                    pairs, json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:b}", "a", many_names[i], "b",
+                                     many_names[k], "verdict", decision_name(pair->decide.decision),
+                                     "ratio", number(pair->decide.ratio), "ratio_low",
+                                     number(pair->decide.low), "ratio_high",
+                                     number(pair->decide.high), "disturbed", (int)pair->explained));
+        }
+    return json_pack("{s:o, s:o, s:o, s:o, s:o}", "key", text(pool, c->pair->key), "label",
+                     text(pool, c->pair->label), "pipe", text(pool, c->pair->pipe), "best",
+                     best_json(m, &c->best), "pairs", pairs);
+}
+
+int many_print_json(FILE *out, struct many *m)
+{
+    struct pool *pool = &m->pairs[0].report.pool;
+    json_t *runs = json_array(), *pipes = json_array(), *cases = json_array();
+    int err = -ENOMEM;
+
+    for (size_t i = 0; i < m->n; i++)
+        json_array_append_new(runs, json_pack("{s:s, s:o}", "letter", many_names[i], "name",
+                                              text(pool, many_name(m, i))));
+    for (size_t i = 0; i < m->n_pipes; i++)
+        json_array_append_new(
+            pipes, json_pack("{s:o, s:I, s:o}", "pipe", text(pool, m->pipes[i].name), "cases",
+                             (json_int_t)m->pipes[i].n, "best", best_json(m, &m->pipes[i].best)));
+    for (size_t i = 0; i < m->n_cases; i++)
+        json_array_append_new(cases, many_case_json(pool, m, &m->cases[i]));
+    json_t *o =
+        json_pack("{s:i, s:i, s:o, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA, "exit",
+                  many_exit(m), "sentence", text(pool, many_sentence(pool, m)), "comparisons",
+                  (json_int_t)m->n_pairs, "runs", runs, "pipes", pipes, "cases", cases);
+    if (o) {
+        err = json_dumpf(o, out, JSON_INDENT(1)) || fputc('\n', out) == EOF ? -EIO : 0;
+        json_decref(o);
+    }
+    return err;
+}
+
+int many_print_csv(FILE *out, struct many *m)
+{
+    fputs("pipe,key,label,a,b,verdict,ratio,ratio_low,ratio_high\n", out);
+    for (size_t c = 0; c < m->n_cases; c++)
+        for (size_t i = 0; i < m->n; i++)
+            for (size_t k = i + 1; k < m->n; k++) {
+                const struct pair *pair = many_pair(m, &m->cases[c], i, k);
+
+                if (!pair)
+                    continue;
+                csv_print(out, pair->pipe);
+                fputc(',', out);
+                csv_print(out, pair->key);
+                fputc(',', out);
+                csv_print(out, pair->label);
+                fprintf(out, ",%s,%s,%s,", many_names[i], many_names[k],
+                        decision_name(pair->decide.decision));
+                csv_print_number(out, pair->decide.ratio);
+                fputc(',', out);
+                csv_print_number(out, pair->decide.low);
+                fputc(',', out);
+                csv_print_number(out, pair->decide.high);
+                fputc('\n', out);
+            }
+    return ferror(out) ? -EIO : 0;
 }

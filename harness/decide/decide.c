@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "core/stats.h"
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 #define DECIDE_ALARM_LEVEL 0.005 /* of a suite; kept below the 1 % that is promised */
 #define DECIDE_CONFIDENCE  0.95

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What a suite as a whole says of its runs: see decide.h. */
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 #include <errno.h>
 #include <math.h>

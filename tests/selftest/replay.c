@@ -8,7 +8,7 @@
 
 #include "core/stats.h"
 #include "core/units.h"
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 #include "harness/store/run_folder.h"
 #include "tests/selftest/noise.h"
 

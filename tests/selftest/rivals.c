@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "core/stats.h"
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 struct moments {
     double n, mean, variance;

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 enum { MOST = 4, RUNS = 6, LAUNCHES = 5 };
 

@@ -11,7 +11,7 @@
 
 #include "core/rng.h"
 #include "core/stats.h"
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 /* Mean square of n normal numbers: chi-square over its degrees of freedom. */
 static double mean_square(struct rng *r, size_t n)

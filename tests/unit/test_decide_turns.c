@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "harness/decide/unrest.h"
+#include "harness/decide/spread.h"
 
 #define RUNS_MAX 8
 #define LAUNCHES 6

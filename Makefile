@@ -140,7 +140,7 @@ $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_HELP_OBJ) $(BENCH_LIB) $(CO
 	$(call say,LINK,$@)$(link) $(CMOCKA_LIBS) $(HARNESS_LIBS) $(CORE_LIBS)
 
 self_obj = $(call obj,$(addprefix tests/selftest/,$(addsuffix .c,$(1))))
-$(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay rivals)
+$(BUILD)/selftest/verdicts: $(call self_obj,selftest trial noise replay recording rivals)
 $(BUILD)/selftest/nights: $(call self_obj,nights_main nights worlds)
 $(BUILD)/selftest/history: $(call self_obj,history history_noise history_slip)
 $(BUILD)/selftest/estimators: $(call self_obj,estimators recording)

@@ -192,13 +192,30 @@ int recording_add_table(struct recording *r, const char *path, size_t source)
     return 0;
 }
 
+static void case_release(struct recorded_case *c)
+{
+    for (size_t k = 0; k < c->n; k++)
+        free(c->launches[k].samples);
+    free(c->launches);
+}
+
+void recording_keep(struct recording *r, size_t launches)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < r->n; i++) {
+        if (r->cases[i].n < launches)
+            case_release(&r->cases[i]);
+        else
+            r->cases[kept++] = r->cases[i];
+    }
+    r->n = kept;
+}
+
 void recording_release(struct recording *r)
 {
-    for (size_t i = 0; i < r->n; i++) {
-        for (size_t k = 0; k < r->cases[i].n; k++)
-            free(r->cases[i].launches[k].samples);
-        free(r->cases[i].launches);
-    }
+    for (size_t i = 0; i < r->n; i++)
+        case_release(&r->cases[i]);
     free(r->cases);
     *r = (struct recording){0};
 }

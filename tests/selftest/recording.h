@@ -27,7 +27,7 @@ struct recorded_launch {
 };
 
 struct recorded_case {
-    char id[256]; /* benchmark, arguments, metric, and the row where there are several */
+    char id[256];  /* benchmark, arguments, metric, and the row where there are several */
     size_t source; /* counts folders and tables, as they were added */
     struct recorded_launch *launches;
     size_t n;
@@ -43,6 +43,8 @@ struct recording {
  * it cannot be read. Aborts where memory is short. */
 int recording_add_run(struct recording *r, const char *path, size_t source, size_t least);
 int recording_add_table(struct recording *r, const char *path, size_t source);
+/* Leaves out the cases that have fewer launches. */
+void recording_keep(struct recording *r, size_t launches);
 void recording_release(struct recording *r);
 
 /* Writes everything as a table of noise. */

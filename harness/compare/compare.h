@@ -281,6 +281,8 @@ int many_exit(const struct many *m);
 const struct pair *many_pair(const struct many *m, const struct many_case *c, size_t i, size_t k);
 /* Of run i against run k: DECISION_BETTER: i is better. INCONCLUSIVE where they did not pair. */
 enum decision many_decision(const struct many *m, const struct many_case *c, size_t i, size_t k);
+/* Of run k against run i, above 1 where k is better; NaN: they did not pair. */
+double many_ratio(const struct many *m, const struct many_case *c, size_t i, size_t k);
 /* The runs of a set, and the name of the first. */
 const struct run_folder *many_folders(const struct many *m, size_t set);
 const char *many_name(const struct many *m, size_t set);
@@ -301,6 +303,8 @@ int words_make(struct view *v);
 
 /* The remarks alone: what to know before believing the verdict. 0 or -ENOMEM. */
 int words_remarks(struct view *v);
+/* "1.2 to 1.35"; "1.2" where three digits do not tell them apart. */
+const char *words_range(struct pool *pool, double low, double high);
 /* "Memory, Copies and PCIe" */
 const char *words_list(struct pool *pool, const char *const *words, size_t n);
 

@@ -235,6 +235,15 @@ enum decision many_decision(const struct many *m, const struct many_case *c, siz
     return d == DECISION_BETTER ? DECISION_WORSE : d == DECISION_WORSE ? DECISION_BETTER : d;
 }
 
+double many_ratio(const struct many *m, const struct many_case *c, size_t i, size_t k)
+{
+    const struct pair *pair = many_pair(m, c, i, k);
+
+    if (!pair || pair->state != PAIR_READY)
+        return NAN;
+    return i < k ? pair->decide.ratio : 1 / pair->decide.ratio;
+}
+
 static bool is_beaten(const struct many *m, const struct many_case *c, size_t run)
 {
     bool beaten = false;

@@ -148,28 +148,42 @@ static const char *best_clause(struct pool *pool, const struct many *m,
     }
 }
 
-/* "1.12 to 1.18 times A": the winner's intervals in the cases where it is better than the base. */
+/* The first run that has a value in all cases of a component; m->n: none has. */
+static size_t base_of(const struct many *m, const struct many_pipe *pipe)
+{
+    size_t run = 0;
+
+    while (run < m->n && pipe->best.lacks >> run & 1)
+        run++;
+    return run;
+}
+
+/* "1.12 to 1.18 times A": the winner's ratios to the first of the others, in the cases where it is
+ * proven better. */
 static const char *gain_text(struct pool *pool, const struct many *m, const struct many_pipe *pipe)
 {
-    size_t run = (size_t)__builtin_ctz(pipe->best.group), n = 0;
+    size_t run = (size_t)__builtin_ctz(pipe->best.group), other = 0, n = 0;
     double low = INFINITY, high = 0;
 
-    for (size_t i = 0; run && i < m->n_cases; i++) {
+    while (other < m->n && (other == run || pipe->best.lacks >> other & 1))
+        other++;
+    for (size_t i = 0; other < m->n && i < m->n_cases; i++) {
         const struct many_case *c = &m->cases[i];
-        const struct pair *pair = many_pair(m, c, run, 0);
 
         if (strcmp(c->pair->pipe, pipe->name) != 0 ||
-            many_decision(m, c, run, 0) != DECISION_BETTER)
+            many_decision(m, c, run, other) != DECISION_BETTER)
             continue;
-        low = fmin(low, pair->decide.low);
-        high = fmax(high, pair->decide.high);
+        low = fmin(low, many_ratio(m, c, other, run));
+        high = fmax(high, many_ratio(m, c, other, run));
         n++;
     }
     if (!n)
         return "";
-    return n == pipe->n ? pool_text(pool, " (%.3g to %.3g times A)", low, high)
-                        : pool_text(pool, " (%.3g to %.3g times A in %zu of %zu cases)", low, high,
-                                    n, pipe->n);
+    const char *range = words_range(pool, low, high);
+
+    return n == pipe->n ? pool_text(pool, " (%s times %s)", range, many_names[other])
+                        : pool_text(pool, " (%s times %s in %zu of %zu cases)", range,
+                                    many_names[other], n, pipe->n);
 }
 
 static const char *more_text(struct pool *pool, const struct many *m)
@@ -314,13 +328,11 @@ static void add_answers(struct document *d, struct pool *pool, const struct many
 }
 
 /* "B (driver 580)". */
-static const char *column_name(struct pool *pool, const struct many *m, size_t run, size_t fact,
-                               const char *format)
+static const char *column_name(struct pool *pool, const struct many *m, size_t run, size_t fact)
 {
-    const char *letter = pool_text(pool, format, many_names[run]);
-
-    return fact < FACTS ? pool_text(pool, "%s, %s", letter, fact_of(pool, m, run, fact, NULL))
-                        : letter;
+    return fact < FACTS
+               ? pool_text(pool, "%s, %s", many_names[run], fact_of(pool, m, run, fact, NULL))
+               : many_names[run];
 }
 
 /* The first columns, those of the runs, and the last. */
@@ -331,25 +343,25 @@ static struct document_column *make_columns(struct pool *pool, const struct many
 
     for (size_t i = 0; columns && i < m->n; i++)
         columns[before + i] = (struct document_column){
-            column_name(pool, m, i, fact, i ? "%s / A" : "%s"), COLUMN_GOES_LAST, true};
+            column_name(pool, m, i, fact), COLUMN_GOES_LAST, true};
     if (columns)
         columns[before + m->n] = (struct document_column){"Best", COLUMN_STAYS, false};
     return columns;
 }
 
 /* "0.98 to 1.12": the ratios to the base in the component, from the lowest to the highest. */
-static const char *ratios_text(struct pool *pool, const struct many *m, const char *pipe,
-                               size_t run)
+static const char *ratios_text(struct pool *pool, const struct many *m,
+                               const struct many_pipe *pipe, size_t base, size_t run)
 {
     double low = INFINITY, high = 0;
 
     for (size_t i = 0; i < m->n_cases; i++) {
-        const struct pair *pair = many_pair(m, &m->cases[i], 0, run);
+        double ratio = many_ratio(m, &m->cases[i], base, run);
 
-        if (!pair || strcmp(m->cases[i].pair->pipe, pipe) != 0)
+        if (isnan(ratio) || strcmp(m->cases[i].pair->pipe, pipe->name) != 0)
             continue;
-        low = fmin(low, pair->decide.ratio);
-        high = fmax(high, pair->decide.ratio);
+        low = fmin(low, ratio);
+        high = fmax(high, ratio);
     }
     return low > high    ? ""
            : low == high ? pool_text(pool, "%.3f", low)
@@ -372,23 +384,36 @@ static void add_components(struct document *d, struct pool *pool, const struct m
 
         row[0] = cell_text(pipe->name);
         row[1] = cell_text(pool_text(pool, "%zu", pipe->n));
-        row[2] = cell_text("1");
-        for (size_t run = 1; run < m->n; run++)
-            row[2 + run] = cell_text(ratios_text(pool, m, pipe->name, run));
+        for (size_t run = 0, base = base_of(m, pipe); run < m->n; run++)
+            row[2 + run] = cell_text(run == base ? "1"
+                                     : base < m->n
+                                         ? ratios_text(pool, m, pipe, base, run)
+                                         : "");
         row[2 + m->n] = cell_text(best_text(pool, m, &pipe->best));
     }
 }
 
-static const char *base_text(struct pool *pool, const struct many *m, const struct many_case *c)
+/* Of the first run that has a value its value; of each other one its ratio to that. */
+static void add_ratios(struct cell *cells, struct pool *pool, const struct many *m,
+                       const struct many_case *c)
 {
-    for (size_t run = 1; run < m->n; run++) {
-        const struct pair *pair = many_pair(m, c, 0, run);
+    size_t base = 0;
 
-        if (pair && pair->state == PAIR_READY)
-            return pool_text(pool, "%s %s", document_number(pool, pair->decide.a_value),
-                             pair->c->unit);
-    }
-    return "";
+    for (size_t run = 0; run < m->n; run++)
+        cells[run] = cell_text("");
+    for (bool found = false; !found && base < m->n; base += !found)
+        for (size_t run = base + 1; run < m->n; run++) {
+            const struct pair *pair = many_pair(m, c, base, run);
+
+            if (!pair || pair->state != PAIR_READY)
+                continue;
+            if (!found)
+                cells[base] =
+                    cell_text(pool_text(pool, "%s %s", document_number(pool, pair->decide.a_value),
+                                        pair->c->unit));
+            found = true;
+            cells[run] = cell_text(view_figures(pool, pair).both);
+        }
 }
 
 /* Is there nothing to choose from? */
@@ -404,13 +429,7 @@ static void add_case(struct document_table *t, struct pool *pool, const struct m
 
     row[0] = cell_text(c->pair->pipe);
     row[1] = cell_text(c->pair->label);
-    row[2] = cell_text(base_text(pool, m, c));
-    for (size_t run = 1; run < m->n; run++) {
-        const struct pair *pair = many_pair(m, c, 0, run);
-
-        row[2 + run] =
-            cell_text(pair && pair->state == PAIR_READY ? view_figures(pool, pair).both : "");
-    }
+    add_ratios(&row[2], pool, m, c);
     row[2 + m->n] = cell_text(best_text(pool, m, &c->best));
 }
 
@@ -488,7 +507,8 @@ static struct document *many_document(struct many *m, enum view_for reader)
     add_components(d, pool, m);
     add_all_cases(d, pool, m, reader);
     document_paragraph(d,
-                       "Ratios are to A, inverted where lower is better: below 1, A is better. "
+                       "The first run with a value shows it, or a 1. The others show their ratio "
+                       "to it, inverted where lower is better: below 1, that first run is better. "
                        "Best: a run that has all values, that no other run is proven better than, "
                        "and that is proven better than each other one in some case.");
     document_heading(d, 3, "What differs among the runs", "");

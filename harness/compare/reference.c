@@ -253,13 +253,26 @@ void references_release(struct references *r)
     pool_release(&r->pool);
 }
 
+/* Is it the run itself? */
+static bool is_own(const json_t *run, const json_t *reference)
+{
+    static const char *const keys[] = {"run", "started_utc"};
+    size_t same = 0;
+
+    for (size_t i = 0; i < 2; i++)
+        same += run && json_equal(json_object_get(run, keys[i]),
+                                  json_object_get(reference, keys[i]));
+    return same == 2;
+}
+
 const struct reference *references_find(struct references *r, const char *name, char *error,
                                         size_t len)
 {
     const char *names = "";
 
-    if (!strcmp(name, "auto"))
-        return &r->all[0];
+    for (size_t i = 0; i < r->n && !strcmp(name, "auto"); i++)
+        if (r->n == 1 || !is_own(r->run, r->all[i].meta))
+            return &r->all[i];
     for (size_t i = 0; i < r->n; i++) {
         if (!strcmp(r->all[i].name, name))
             return &r->all[i];

@@ -56,6 +56,29 @@ static const char *side_disturbed(const struct making *m, bool of_b)
                      disturbance_text(m->pool, of_b ? &first->noise_b : &first->noise_a));
 }
 
+/* "a loss is proven in 4 equivalent cases, at most 3.3 % in 'triad'": they are equivalent since the
+ * margin is wider. */
+static const char *within_text(const struct making *m)
+{
+    const struct pair *most = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->v->p->n; i++) {
+        const struct pair *pair = &m->v->p->all[i];
+        const struct decide_case *c = &pair->decide;
+
+        if (pair->state != PAIR_READY || c->decision != DECISION_EQUIVALENT || !c->proven ||
+            !(c->ratio < 1))
+            continue;
+        most = !most || c->ratio < most->decide.ratio ? pair : most;
+        n++;
+    }
+    return n ? pool_text(m->pool, "a loss is proven in %s, %s%s in '%s'",
+                         show_count(m->pool, n, "equivalent case"), n > 1 ? "at most " : "",
+                         document_percent(m->pool, 100 * (1 - most->decide.ratio)), most->label)
+             : "";
+}
+
 static void add_answers(const struct making *m)
 {
     struct view *v = m->v;
@@ -72,6 +95,8 @@ static void add_answers(const struct making *m)
     if (*a || *b)
         document_answer(m->d, "Disturbed", "", TONE_NONE,
                         pool_text(m->pool, "%s%s%s", a, *a && *b ? "; " : "", b));
+    if (*within_text(m))
+        document_answer(m->d, "In margin", "", TONE_NONE, within_text(m));
     for (size_t i = 0; i < v->n_remarks; i++)
         document_answer(m->d, "Note", "", TONE_NONE, v->remarks[i]);
 }
@@ -89,7 +114,7 @@ static void add_components(const struct making *m)
         {"Component", COLUMN_STAYS, false},      {"Cases", COLUMN_STAYS, true},
         {"Worse", COLUMN_STAYS, true},           {"Undecided", COLUMN_STAYS, true},
         {"Better", COLUMN_STAYS, true},          {"Equivalent", COLUMN_STAYS, true},
-        {"Lowest B / A", COLUMN_GOES_LAST, true}};
+        {"Lowest ratio", COLUMN_GOES_LAST, true}};
     static const enum decision order[] = {DECISION_WORSE, DECISION_INCONCLUSIVE, DECISION_BETTER,
                                           DECISION_EQUIVALENT};
     const struct view *v = m->v;
@@ -109,6 +134,8 @@ static void add_components(const struct making *m)
         }
         row[6] = cell_text(pipe->worst ? view_figures(v->pool, pipe->worst).both : "no ratio");
     }
+    document_paragraph(m->d, "Ratio: B / A, or A / B where lower is better, as for times. Below 1, "
+                             "B lost.");
 }
 
 /* The first two go above the others where a terminal is narrow. */
@@ -131,7 +158,7 @@ static const struct document_column by_launches[CELLS] = {
     [LABEL] = {"Case", COLUMN_STAYS, false},
     [VALUE_A] = {"A", COLUMN_GOES_LAST, true},
     [VALUE_B] = {"B", COLUMN_GOES_LAST, true},
-    [RATIO] = {"B / A (interval)", COLUMN_STAYS, true},
+    [RATIO] = {"Ratio (interval)", COLUMN_STAYS, true},
     [VERDICT] = {"Verdict", COLUMN_STAYS, false},
     [MORE] = {"More launches", COLUMN_GOES_FIRST, true},
     [SMALLEST] = {"Detectable loss", COLUMN_GOES_FIRST, true},
@@ -165,6 +192,9 @@ static const char *caution(const struct pair *pair)
 {
     bool a = pair->noise_a.seen, b = pair->noise_b.seen;
 
+    if (pair->decide.obstacle == OBSTACLE_FEW && pair->decide.beyond)
+        return "The whole interval is past the margin. But so few launches cannot tell a change "
+               "from two levels between launches: 5 a side can.";
     if (pair->explained)
         return "The time that others took of one side's CPU can explain a difference, or hide a "
                "real one.";
@@ -174,6 +204,9 @@ static const char *caution(const struct pair *pair)
         return "A alone was disturbed. The disturbance explains a part of the gain at most.";
     if (pair->decide.decision == DECISION_EQUIVALENT && a != b)
         return "One side alone was disturbed. On a quiet machine, the two may differ more.";
+    if (view_word(pair) == WORD_LIKELY_WORSE || view_word(pair) == WORD_LIKELY_BETTER)
+        return "The whole interval is past the margin. Among all cases, chance alone makes one "
+               "such interval likely.";
     return "";
 }
 
@@ -294,6 +327,17 @@ static const char *short_label(const struct pair *pair)
                : pair->label;
 }
 
+/* A ratio that the axis does not reach stands in the word. */
+static const char *row_word(const struct making *m, const struct pair *pair)
+{
+    const char *word = view_figures(m->pool, pair).verdict;
+    double ratio = pair->decide.ratio;
+
+    return ratio > FOREST_FAR || ratio < 1.0 / FOREST_FAR
+               ? pool_text(m->pool, "%s: %s", word, document_number(m->pool, ratio))
+               : word;
+}
+
 static void add_row(const struct making *m, struct forest *f, const struct pair *pair)
 {
     const struct decide_case *c = &pair->decide;
@@ -307,7 +351,7 @@ static void add_row(const struct making *m, struct forest *f, const struct pair 
         f->points[i].high = c->high;
     }
     f->ticks[i] = (struct plot_tick){(double)i, short_label(pair)};
-    f->rows[i] = (struct plot_row){view_figures(m->pool, pair).verdict, tone_of(c->decision)};
+    f->rows[i] = (struct plot_row){row_word(m, pair), tone_of(c->decision)};
     if (c->high > FOREST_FAR || c->low < 1.0 / FOREST_FAR) {
         f->plot.shown_high = FOREST_FAR;
         f->plot.shown_low = 1.0 / FOREST_FAR;
@@ -327,7 +371,7 @@ static void add_forest(const struct making *m, const struct view_pipe *pipe)
     if (!f->line.n)
         return;
     f->line.points = f->points;
-    f->line.label = "B / A";
+    f->line.label = "ratio";
     f->none = (struct plot_mark){
         .at = 1, .horizontal = true, .from = NAN, .to = NAN, .label = "", .brief = ""};
     f->plot.name = "forest";
@@ -361,12 +405,63 @@ static void add_forests(const struct making *m)
             add_forest(m, &m->v->pipes[i]);
 }
 
+/* Has an earlier component this cause, too? It is told there. */
+static bool is_told(const struct view *v, size_t pipe, const char *cause)
+{
+    for (size_t i = 0; i < pipe; i++)
+        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
+            if (!strcmp(v->pipes[i].causes[k], cause))
+                return true;
+    return false;
+}
+
+static const char *pipes_with(const struct making *m, size_t first, const char *cause)
+{
+    const struct view *v = m->v;
+    const char **names = pool_alloc(m->pool, v->n_pipes, sizeof(*names));
+    size_t n = 0;
+
+    for (size_t i = first; names && i < v->n_pipes; i++)
+        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
+            if (!strcmp(v->pipes[i].causes[k], cause))
+                names[n++] = v->pipes[i].name;
+    return names ? words_list(m->pool, names, n) : "";
+}
+
+/* What the rows of a case tell of both sides: another kernel of a library, another instruction set.
+ */
+static void add_differing(const struct making *m, const struct view_pipe *pipe)
+{
+    for (size_t i = 0; i < pipe->n; i++) {
+        const char *differs = pipe->pairs[i]->differs;
+        size_t n = 0;
+        bool told = !*differs;
+
+        for (size_t k = 0; k < pipe->n; k++) {
+            bool same = !strcmp(pipe->pairs[k]->differs, differs);
+
+            told = told || (same && k < i);
+            n += same;
+        }
+        if (!told)
+            document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
+                                          pipe->name, n, pipe->n, differs));
+    }
+}
+
 static void add_causes(const struct making *m)
 {
-    for (size_t i = 0; i < m->v->n_pipes; i++)
-        for (size_t k = 0; k < m->v->pipes[i].n_causes; k++)
-            document_item(m->d, pool_text(m->pool, "possible cause in %s: %s", m->v->pipes[i].name,
-                                          m->v->pipes[i].causes[k]));
+    const struct view *v = m->v;
+
+    for (size_t i = 0; i < v->n_pipes; i++)
+        if (v->pipes[i].counts[DECISION_WORSE] || v->pipes[i].counts[DECISION_BETTER])
+            add_differing(m, &v->pipes[i]);
+    for (size_t i = 0; i < v->n_pipes; i++)
+        for (size_t k = 0; k < v->pipes[i].n_causes; k++)
+            if (!is_told(v, i, v->pipes[i].causes[k]))
+                document_item(m->d, pool_text(m->pool, "possible cause in %s: %s",
+                                              pipes_with(m, i, v->pipes[i].causes[k]),
+                                              v->pipes[i].causes[k]));
 }
 
 /* ---- what differs, and what was not compared */
@@ -428,8 +523,8 @@ static void add_left(const struct making *m)
 static void add_explanation(const struct making *m)
 {
     static const struct document_term terms[] = {
-        {"B / A", "the ratio of both sides' values, or A / B where lower is better: below 1, B "
-                  "lost. The interval of 95 % is beside it."},
+        {"Ratio", "B / A, or A / B where lower is better, as for times: below 1, B lost. The "
+                  "interval of 95 % is beside it."},
         {"equivalent", "the whole interval lies within the margin."},
         {"worse, better", "a difference is proven over the whole suite, and is not within the "
                           "margin."},

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <math.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/program.h"
@@ -134,28 +135,44 @@ static enum fate fate_of(const struct view_pipe *pipe)
 /* Of the many components of one sentence, the table has the number of cases. */
 #define RANGED_MAX 2
 
-/* "0.792 to 0.921 times A in 3 of 14 cases": of those decided so, from the lowest end of an
- * interval to the highest. brief: without the cases. */
+const char *words_range(struct pool *pool, double low, double high)
+{
+    const char *from = pool_text(pool, "%.3g", low), *to = pool_text(pool, "%.3g", high);
+
+    return strcmp(from, to) != 0 ? pool_text(pool, "%s to %s", from, to) : from;
+}
+
+/* "0.792 to 0.921 times A in 3 of 14 cases": the ratios of those decided so; of one, with its
+ * interval. brief: without the cases. */
 static const char *range_of(struct view *v, const struct view_pipe *pipe, enum decision decision,
                             bool brief)
 {
     double low = INFINITY, high = 0;
     size_t n = pipe->counts[decision];
+    const struct decide_case *one = NULL;
 
     for (size_t i = 0; i < pipe->n; i++) {
         const struct decide_case *c = &pipe->pairs[i]->decide;
 
         if (c->decision != decision)
             continue;
-        low = fmin(low, c->low);
-        high = fmax(high, c->high);
+        low = fmin(low, c->ratio);
+        high = fmax(high, c->ratio);
+        one = c;
     }
-    const char *range = low > high ? "" : pool_text(v->pool, "%.3g to %.3g times A", low, high);
+    const char *range = low > high ? ""
+                        : n == 1   ? pool_text(v->pool, "%.3g times A, %.3g to %.3g", one->ratio,
+                                               one->low, one->high)
+                                   : pool_text(v->pool, "%s times A",
+                                               words_range(v->pool, low, high));
 
     return n == pipe->n_cases || (brief && *range)
                ? range
-               : pool_text(v->pool, "%s%sin %zu of %zu cases", range, *range ? " " : "", n,
-                           pipe->n_cases);
+               : pool_text(v->pool, "%s%sin %zu of %zu cases", range,
+                           !*range  ? ""
+                           : n == 1 ? ", "
+                                    : " ",
+                           n, pipe->n_cases);
 }
 
 static const char *component_text(struct view *v, const struct view_pipe *pipe, enum fate fate,
@@ -196,27 +213,50 @@ static const char *fate_text(struct view *v, enum fate fate)
     return pool_text(v->pool, "%s %s", words[fate], words_list(v->pool, names, n));
 }
 
-/* ". 3 more launches a side would decide": all the undecided cases of the whole comparison. */
+static int by_size(const void *x, const void *y)
+{
+    const size_t *a = x, *b = y;
+
+    return (*a > *b) - (*a < *b);
+}
+
+/* "3 more launches a side would decide" */
+static const char *launches_more(struct view *v, size_t n, bool by_runs)
+{
+    return pool_text(v->pool, "%zu more %s%s a side would decide", n, by_runs ? "run" : "launch",
+                     n == 1    ? ""
+                     : by_runs ? "s"
+                               : "es");
+}
+
+/* ". 3 more launches a side would decide": all the undecided cases of the whole comparison. Where
+ * the most that a case needs is far more than half of them need, both are told. */
 static const char *more_text(struct view *v)
 {
-    size_t most = 0, unknown = v->n_taken, by_runs = 0;
+    size_t *needed = pool_alloc(v->pool, v->p->n + 1, sizeof(*needed));
+    size_t n = 0, unknown = v->n_taken, by_runs = 0;
 
-    for (size_t i = 0; i < v->p->n; i++) {
+    for (size_t i = 0; needed && i < v->p->n; i++) {
         const struct pair *pair = &v->p->all[i];
 
         if (pair->state != PAIR_READY || pair->decide.decision != DECISION_INCONCLUSIVE)
             continue;
-        most = pair->decide.more_launches > most ? pair->decide.more_launches : most;
+        if (pair->decide.more_launches)
+            needed[n++] = pair->decide.more_launches;
         unknown += pair->explained || !pair->decide.more_launches;
         by_runs += pair->decide.by_runs;
     }
-    if (!most)
+    if (!n)
         return "";
+    qsort(needed, n, sizeof(*needed), by_size);
+    size_t half = needed[(n - 1) / 2], most = needed[n - 1];
+
+    if (most > 2 * half)
+        return pool_text(v->pool, ". %s half of the undecided cases, and %zu all%s",
+                         launches_more(v, half, by_runs), most,
+                         unknown ? pool_text(v->pool, " but %zu", unknown) : "");
     return pool_text(
-        v->pool, ". %zu more %s%s a side would decide%s", most, by_runs ? "run" : "launch",
-        most == 1 ? ""
-        : by_runs ? "s"
-                  : "es",
+        v->pool, ". %s%s", launches_more(v, most, by_runs),
         unknown ? pool_text(v->pool, ", but for %s", show_count(v->pool, unknown, "case")) : "");
 }
 
@@ -282,13 +322,43 @@ static const char *missing_text(struct view *v)
     return add_missing(v, text, v->n_lacking, "B has nothing to compare with in");
 }
 
+static bool is_compared(const struct view *v, const char *pipe)
+{
+    for (size_t i = 0; i < v->n_pipes; i++)
+        if (!strcmp(v->pipes[i].name, pipe))
+            return true;
+    return false;
+}
+
+/* ". Nothing of Memory and Caches is compared": components that a side has, and no case of which
+ * pairs. */
+static const char *blank_text(struct view *v)
+{
+    const char **names = pool_alloc(v->pool, v->p->n + 1, sizeof(*names));
+    size_t n = 0;
+
+    for (size_t i = 0; names && i < v->p->n; i++) {
+        enum pair_state state = v->p->all[i].state;
+        bool has = state == PAIR_LOST_A || state == PAIR_LOST_B || state == PAIR_REFUSED;
+        bool known = !has || is_compared(v, v->p->all[i].pipe);
+
+        for (size_t k = 0; k < n; k++)
+            known = known || !strcmp(names[k], v->p->all[i].pipe);
+        if (!known && *v->p->all[i].pipe)
+            names[n++] = v->p->all[i].pipe;
+    }
+    return n && v->n_ready
+               ? pool_text(v->pool, ". Nothing of %s is compared", words_list(v->pool, names, n))
+               : "";
+}
+
 /* The answer, and then what it does not cover. */
 static const char *verdict_text(struct view *v)
 {
     size_t others = v->p->n - v->n_ready - v->n_failed_b - v->n_lacking - v->n_taken;
     const char *text = decided_text(v);
 
-    text = pool_text(v->pool, "%s%s", text, missing_text(v));
+    text = pool_text(v->pool, "%s%s%s", text, blank_text(v), missing_text(v));
     return others ? pool_text(v->pool, "%s. %s not compared", text,
                               others == 1 ? "Another case is"
                                           : pool_text(v->pool, "%zu other cases are", others))

@@ -12,6 +12,7 @@
 #include "benches/allreduce/session.h"
 #include "core/clock.h"
 #include "core/group/channel.h"
+#include "core/group/meet.h"
 #include "core/group/notice.h"
 #include "core/hw/nic.h"
 #include "core/program.h"
@@ -60,7 +61,6 @@ bool calls_sound(const struct collective_point *p, const struct collective_call 
     return true;
 }
 
-/* FNV-1a over what decides the layout. */
 uint32_t session_protocol(void)
 {
     static const uint32_t layout[] = {
@@ -76,13 +76,9 @@ uint32_t session_protocol(void)
         sizeof(struct collective_proof),
         sizeof(struct session_run),
         sizeof(struct collective_reply),
-        __BYTE_ORDER__,
-        sizeof(long)};
-    uint32_t hash = 2166136261u;
+    };
 
-    for (size_t i = 0; i < sizeof(layout); i++)
-        hash = (hash ^ ((const unsigned char *)layout)[i]) * 16777619u;
-    return hash;
+    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
 }
 
 /* --- lists of addresses, packed --- */

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "benches/net/lead.h"
+#include "core/group/meet.h"
 #include "core/hw/machine.h"
 #include "core/hw/nic.h"
 #include "core/units.h"
@@ -559,7 +560,6 @@ void net_watch_idle(uint64_t ns, struct net_hello *hello)
     hello->idle_softirq = known ? cpu_softirq(&before, &after) : NAN;
 }
 
-/* FNV-1a over what decides the layout. */
 uint32_t net_protocol(void)
 {
     static const uint32_t layout[] = {
@@ -570,11 +570,7 @@ uint32_t net_protocol(void)
         sizeof(struct net_report),
         sizeof(struct net_reading),
         sizeof(struct net_reply),
-        __BYTE_ORDER__,
-        sizeof(long)};
-    uint32_t hash = 2166136261u;
+    };
 
-    for (size_t i = 0; i < sizeof(layout); i++)
-        hash = (hash ^ ((const unsigned char *)layout)[i]) * 16777619u;
-    return hash;
+    return meet_protocol(layout, sizeof(layout) / sizeof(*layout));
 }

@@ -42,11 +42,15 @@ int meet_secret_make(char *text, size_t len);
 /* Is there a library to prove a secret with? 0, or -EOPNOTSUPP with the remedy. */
 int meet_supported(char *error, size_t len);
 
+/* The number of a protocol, of all that decides the layout of what is sent as it is: its own number
+ * and sizes (FNV-1a), and the order and width of the machine's bytes. */
+uint32_t meet_protocol(const uint32_t *layout, size_t n);
+
 struct meet_listen {
     const char *address; /* NULL: loopback; "0.0.0.0", "::" or a name of this machine */
     uint16_t port;       /* 0: any, told by `ready` */
     const struct meet_secret *secret;
-    uint32_t protocol; /* of the caller: both ends must have the same, see net_protocol() */
+    uint32_t protocol; /* of the caller: both ends must have the same: meet_protocol() */
     uint64_t runs;     /* ends after so many; 0: serves until cancelled */
     uint64_t idle_ns;  /* ends when nobody came for so long; 0: never */
     const volatile int *cancel;

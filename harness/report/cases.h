@@ -13,6 +13,19 @@
 /* Fills in cases and n_cases of *b, in the order of the suite. 0 or -ENOMEM. */
 int cases_find(struct report *r, struct report_bench *b);
 
+/* A case in a run. */
+struct case_in_run {
+    const struct report_bench *bench;
+    size_t run;
+    const struct report_case *c;
+};
+
+/* All for which `is` holds, index being that of the case: by benchmark, then by run. Lives in the
+ * pool; NULL: no memory. */
+struct case_in_run *cases_that(struct report *r,
+                               bool (*is)(const struct report_bench *b, size_t run, size_t index),
+                               size_t *n);
+
 /* ---- Combines the launches of one case in one run to one point, by the rules in model.h ---- */
 
 /*

@@ -9,6 +9,7 @@
 
 #include "core/stats.h"
 #include "core/units.h"
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 
@@ -507,25 +508,18 @@ static bool is_first(const struct report_bench *b, size_t run, size_t index)
 
 int matrices_make(struct report *r, struct matrices *out)
 {
-    size_t most = 0;
+    size_t n;
+    const struct case_in_run *firsts = cases_that(r, is_first, &n);
     int err = 0;
 
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; i < r->benches[b].n_cases; i++)
-                most += is_first(&r->benches[b], run, i);
-    *out = (struct matrices){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
-    if (!out->all)
+    *out = (struct matrices){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
+    if (!firsts || !out->all)
         return -ENOMEM;
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
-                struct matrix *m = &out->all[out->n];
+    for (size_t i = 0; !err && i < n; i++) {
+        struct matrix *m = &out->all[out->n];
 
-                if (!is_first(&r->benches[b], run, i))
-                    continue;
-                err = make_one(r, &r->benches[b], run, &r->benches[b].cases[i], m);
-                out->n += !err && m->measured > 0 && (!m->hosts || m->n > 2);
-            }
+        err = make_one(r, firsts[i].bench, firsts[i].run, firsts[i].c, m);
+        out->n += !err && m->measured > 0 && (!m->hosts || m->n > 2);
+    }
     return err || r->pool.failed ? -ENOMEM : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "core/row.h"
 #include "core/units.h"
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 
@@ -354,16 +355,14 @@ const char *scaling_title(struct report *r, const struct report_bench *b,
     return text;
 }
 
-static int make_one(struct report *r, const struct report_bench *b, size_t run, size_t first,
-                    struct scalings *out)
+static int make_one(struct report *r, const struct case_in_run *first, struct scalings *out)
 {
     struct scaling_series *s = &out->all[out->n];
+    const struct report_bench *b = first->bench;
     int err;
 
-    *s = (struct scaling_series){.bench = b,
-                                 .run = run,
-                                 .first = &b->cases[first],
-                                 .terms = told_terms(b, &b->cases[first])};
+    *s = (struct scaling_series){
+        .bench = b, .run = first->run, .first = first->c, .terms = told_terms(b, first->c)};
     err = list_axes(r, s);
     if (err || s->n_ranks < 2) /* no curve */
         return err;
@@ -382,16 +381,15 @@ static int make_one(struct report *r, const struct report_bench *b, size_t run, 
 
 int scalings_make(struct report *r, struct scalings *out)
 {
+    size_t n;
+    const struct case_in_run *firsts = cases_that(r, is_first, &n);
     int err = 0;
 
     *out = (struct scalings){.all = pool_alloc(&r->pool, SCALING_SERIES_MAX, sizeof(*out->all))};
-    if (!out->all)
+    if (!firsts || !out->all)
         return -ENOMEM;
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++)
-                if (is_first(&r->benches[b], run, i))
-                    err = make_one(r, &r->benches[b], run, i, out);
+    for (size_t i = 0; !err && i < n; i++)
+        err = make_one(r, &firsts[i], out);
     return err || r->pool.failed ? -ENOMEM : 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "core/stats.h"
 #include "core/units.h"
+#include "harness/report/cases.h"
 #include "harness/report/show.h"
 #include "harness/report/told.h"
 
@@ -331,25 +332,19 @@ static int make_one(struct report *r, struct bucket_series *s)
 
 int bucket_sweeps_make(struct report *r, struct bucket_sweeps *out)
 {
-    size_t most = 0;
+    size_t n;
+    const struct case_in_run *firsts = cases_that(r, is_first, &n);
     int err = 0;
 
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; i < r->benches[b].n_cases; i++)
-                most += is_first(&r->benches[b], run, i);
-    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
-    if (!out->all)
+    *out = (struct bucket_sweeps){.all = pool_alloc(&r->pool, n, sizeof(*out->all))};
+    if (!firsts || !out->all)
         return -ENOMEM;
-    for (size_t b = 0; b < r->n_benches; b++)
-        for (size_t run = 0; run < r->n_runs; run++)
-            for (size_t i = 0; !err && i < r->benches[b].n_cases; i++) {
-                if (!is_first(&r->benches[b], run, i))
-                    continue;
-                struct bucket_series *s = &out->all[out->n++];
-                *s = (struct bucket_series){
-                    .bench = &r->benches[b], .run = run, .first = &r->benches[b].cases[i]};
-                err = make_one(r, s);
-            }
+    for (size_t i = 0; !err && i < n; i++) {
+        struct bucket_series *s = &out->all[out->n++];
+
+        *s = (struct bucket_series){
+            .bench = firsts[i].bench, .run = firsts[i].run, .first = firsts[i].c};
+        err = make_one(r, s);
+    }
     return err || r->pool.failed ? -ENOMEM : 0;
 }

@@ -339,6 +339,18 @@ static void test_texts(void **state)
     assert_string_equal(text, "ab");
 }
 
+/* Ends whose layouts differ must not talk to each other. */
+static void test_a_protocol_is_of_all_its_numbers(void **state)
+{
+    const uint32_t layout[] = {5, 64, 128}, other[] = {5, 64, 136}, newer[] = {6, 64, 128};
+
+    (void)state;
+    assert_int_equal(meet_protocol(layout, 3), meet_protocol(layout, 3));
+    assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(other, 3));
+    assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(newer, 3));
+    assert_int_not_equal(meet_protocol(layout, 3), meet_protocol(layout, 2));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -359,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup(test_a_proof_is_no_answer, begin),
         cmocka_unit_test_setup(test_sizes, begin),
         cmocka_unit_test_setup(test_texts, begin),
+        cmocka_unit_test(test_a_protocol_is_of_all_its_numbers),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

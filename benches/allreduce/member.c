@@ -98,15 +98,15 @@ static void look_around(struct member *m)
 /* A CPU of its own, where there is one for each. What the caller says of crowds is for a machine
  * that nobody has seen. A library on GPUs has threads that carry the bytes: they would inherit the
  * one CPU and wait there for this thread, and it places them itself. */
-static void take_seat(struct member *m, unsigned seat, unsigned seats)
+static void take_cpu(struct member *m, unsigned cpu_rank, unsigned cpu_ranks)
 {
     unsigned cpus[WORLD_RANKS_MAX];
 
-    m->point.crowded = m->topo && seats > topo_cpus(m->topo);
+    m->point.crowded = m->topo && cpu_ranks > topo_cpus(m->topo);
     if (!m->topo || m->point.crowded || m->c.ops->device_memory ||
-        topo_spread(m->topo, -1, seats, cpus))
+        topo_spread(m->topo, -1, cpu_ranks, cpus))
         return;
-    m->bound = !topo_bind_self(m->topo, cpus[seat]);
+    m->bound = !topo_bind_self(m->topo, cpus[cpu_rank]);
 }
 
 static void prepare(struct member *m, const struct collective_order *order, const uint32_t *members)
@@ -177,7 +177,7 @@ static int member_open(struct member *m, const struct collective_order *order,
         err = watchdog_open(&m->dog);
     if (err)
         return collective_fail(&m->c, err, "no thread for a watchdog: %s", strerror(-err));
-    take_seat(m, order->seat, order->seats);
+    take_cpu(m, order->cpu_rank, order->cpu_ranks);
     member_watch(m, COLLECTIVE_ASK_OPEN, NULL);
     err = m->c.ops->open(&m->c);
     watchdog_rest(m->dog);

@@ -35,8 +35,8 @@ static bool order_sound(struct collective_order *order, unsigned world_size)
            p->inject <= COLLECTIVE_ABSENT && p->count &&
            p->count <= COLLECTIVE_BYTES_MAX / collective_type_bytes(p->type) && order->n &&
            order->n <= world_size && order->me < order->n && order->n_calls &&
-           order->n_calls <= COLLECTIVE_CALLS_MAX && order->seat < order->seats &&
-           order->seats <= WORLD_RANKS_MAX;
+           order->n_calls <= COLLECTIVE_CALLS_MAX && order->cpu_rank < order->cpu_ranks &&
+           order->cpu_ranks <= WORLD_RANKS_MAX;
 }
 
 static bool members_sound(const struct collective_order *order, const uint32_t *members,

@@ -167,18 +167,18 @@ void session_close(struct session *s)
 }
 
 /* Among the members that may use the same CPUs of the same machine. */
-static void find_seat(const struct session *s, unsigned member, struct collective_order *order)
+static void find_cpu_rank(const struct session *s, unsigned member, struct collective_order *order)
 {
     unsigned rank = s->members[member];
 
-    order->seat = order->seats = 0;
+    order->cpu_rank = order->cpu_ranks = 0;
     for (unsigned i = 0; i < s->n; i++) {
         unsigned other = s->members[i];
         if (!same_machine(s, rank, other) ||
             s->peers[rank].hello.cpus_hash != s->peers[other].hello.cpus_hash)
             continue;
-        order->seat += i < member;
-        order->seats++;
+        order->cpu_rank += i < member;
+        order->cpu_ranks++;
     }
 }
 
@@ -206,7 +206,7 @@ static int post_order(struct session *s, unsigned member, struct whole_order *w,
     size_t len = sizeof(w->order) + s->n * sizeof(*w->members);
 
     w->order.me = member;
-    find_seat(s, member, &w->order);
+    find_cpu_rank(s, member, &w->order);
     addresses_free(&p->addresses);
     p->open = true;
     int err = session_post(s, s->members[member], COLLECTIVE_ASK_OPEN, w, len);
@@ -228,7 +228,7 @@ static int open_all(struct session *s, const struct collective_point *point,
     for (unsigned i = 1; i < s->n && !err; i++)
         err = post_order(s, i, &w, calls);
     w.order.me = 0;
-    find_seat(s, 0, &w.order);
+    find_cpu_rank(s, 0, &w.order);
     s->own.c.error[0] = 0;
     err = err ? -ECANCELED : member_do(&s->own, &job);
     if (!err)

@@ -180,8 +180,8 @@ struct collective_hello {
 struct collective_order {
     struct collective_point point;
     uint32_t n, me, n_calls;
-    uint32_t seat, seats; /* among the members that share this one's CPUs */
-    uint32_t serial;      /* of the point, in this session: from 1 */
+    uint32_t cpu_rank, cpu_ranks; /* among the members that share this one's CPUs */
+    uint32_t serial;              /* of the point, in this session: from 1 */
 };
 
 /* What a member has to say at the end: of since the mark. */

@@ -176,7 +176,8 @@ static void print_members(const struct world *world)
     puts("rank,node,host,pid,machine_ranks,group");
     for (unsigned i = 0; i < world_size(world); i++) {
         const struct world_member *m = world_member(world, i);
-        printf("%u,%u,%s,%d,%u,%s\n", i, m->node, m->host, m->pid, m->seats, world_group(world));
+        printf("%u,%u,%s,%d,%u,%s\n", i, m->node, m->host, m->pid, m->machine_ranks,
+               world_group(world));
     }
 }
 

@@ -381,7 +381,7 @@ static int open_engine(struct host_run *r)
     if (r->engine->remark[0])
         point_reason(pt, 0, "%s", r->engine->remark);
     if (*gemm_steering(q->library, (const char *const *)environ, steering, sizeof(steering)))
-        point_reason(pt, 0, "the environment steers %s: %s", q->library->name, steering);
+        point_reason(pt, 0, "environment variables affect %s: %s", q->library->name, steering);
     return 0;
 }
 

@@ -218,12 +218,12 @@ const char *gemm_search_text(const struct gemm_search_result *r, char *text, siz
                  GEMM_SEARCH_PATIENCE);
     else
         snprintf(why, sizeof(why), "%s",
-                 r->stop == SEARCH_TIME ? "its time was over" : "all near it were tried");
-    int n = snprintf(text, len, "the best of %u shapes in %.3g s; stopped: %s", r->tried,
-                     (double)r->elapsed_ns * 1e-9, why);
+                 r->stop == SEARCH_TIME ? "its time was used up" : "all neighbours were tried");
+    int n = snprintf(text, len, "the best of %u shape%s in %.3g s; %s", r->tried,
+                     r->tried == 1 ? "" : "s", (double)r->elapsed_ns * 1e-9, why);
     if (r->refused + r->too_long && n > 0 && (size_t)n < len)
-        snprintf(text + n, len - (size_t)n, " (passed over: %u not possible, %u too long)",
-                 r->refused, r->too_long);
+        snprintf(text + n, len - (size_t)n, " (skipped: %u not possible, %u too long)", r->refused,
+                 r->too_long);
     return text;
 }
 

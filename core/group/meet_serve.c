@@ -116,7 +116,7 @@ static void serve_start(struct serve *s, struct serve_place *p)
         serve_say("'%s' cannot be served: %s", run->peer, strerror(errno));
         close(p->fd);
     } else {
-        serve_say("'%s' is served", run->peer);
+        serve_say("serving '%s'", run->peer);
         run->child = child;
         run->fd = p->fd;
         run->gone_ns = 0;
@@ -266,7 +266,7 @@ static void hear(struct serve *s, struct serve_place *p)
         meet_say(p->fd, &p->shake); /* another version is told which one this is */
         turn_away(s, p, p->shake.error);
     } else if (err && err != -EAGAIN) {
-        turn_away(s, p, p->proved_ns ? "left" : "left before it had proved itself");
+        turn_away(s, p, p->proved_ns ? "disconnected" : "disconnected before it proved itself");
     } else if (p->shake.state == SHAKE_PROVED && !p->proved_ns) {
         p->proved_ns = clock_now_ns();
     }

@@ -170,14 +170,14 @@ static int same_node(const struct world_member *a, const struct world_member *b)
            a->network == b->network;
 }
 
-/* Node and seat of `m`, after those before it. Returns how many nodes there are now. */
+/* Node and rank on the machine of `m`, after those before it. Returns how many nodes there are now. */
 static unsigned number_one(struct world_member *all, struct world_member *m, unsigned nodes)
 {
     m->node = nodes;
-    m->local = m->seat = 0;
+    m->local = m->machine_rank = 0;
     for (const struct world_member *o = all; o < m; o++) {
         if (machine_same(o->machine, m->machine))
-            m->seat++;
+            m->machine_rank++;
         if (same_node(o, m)) {
             m->node = o->node;
             m->local++;
@@ -195,10 +195,11 @@ void world_number(struct world *w)
         w->nodes = number_one(all, &all[i], w->nodes);
     /* The last of a machine knows how many they are. */
     for (unsigned i = w->size; i-- > 0;) {
-        all[i].seats = all[i].seat + 1;
-        for (unsigned k = i + 1; k < w->size && all[i].seats == all[i].seat + 1; k++)
+        all[i].machine_ranks = all[i].machine_rank + 1;
+        for (unsigned k = i + 1; k < w->size && all[i].machine_ranks == all[i].machine_rank + 1;
+             k++)
             if (machine_same(all[i].machine, all[k].machine))
-                all[i].seats = all[k].seats;
+                all[i].machine_ranks = all[k].machine_ranks;
     }
 }
 
@@ -259,7 +260,8 @@ int world_alive(struct world *w, unsigned *rank, char *error, size_t len)
 
 /* ---- What ranks tell each other of the world ---- */
 
-/* Of a member: host[64], machine[64], network u64, address, pid, node, local, seat, seats
+/* Of a member: host[64], machine[64], network u64, address, pid, node, local, machine_rank,
+ * machine_ranks
  * address: family u32 (4, 6, 0: not known), 16 bytes, scope u32 */
 enum {
     AT_MACHINE = WORLD_NAME_MAX,
@@ -268,10 +270,10 @@ enum {
     AT_PID = AT_ADDRESS + 24,
     AT_NODE = AT_PID + 4,
     AT_LOCAL = AT_NODE + 4,
-    AT_SEAT = AT_LOCAL + 4,
-    AT_SEATS = AT_SEAT + 4,
+    AT_MACHINE_RANK = AT_LOCAL + 4,
+    AT_MACHINE_RANKS = AT_MACHINE_RANK + 4,
 };
-_Static_assert(AT_SEATS + 4 == WORLD_MEMBER_BYTES, "layout");
+_Static_assert(AT_MACHINE_RANKS + 4 == WORLD_MEMBER_BYTES, "layout");
 _Static_assert(WORLD_CHUNK *WORLD_MEMBER_BYTES <= CHANNEL_FRAME_MAX, "a chunk is a frame");
 
 #define HEAD_BYTES   (8 + WORLD_KEY_BYTES)
@@ -318,8 +320,8 @@ void world_member_put(uint8_t to[WORLD_MEMBER_BYTES], const struct world_member 
     bytes_put32(to + AT_PID, (uint32_t)m->pid);
     bytes_put32(to + AT_NODE, m->node);
     bytes_put32(to + AT_LOCAL, m->local);
-    bytes_put32(to + AT_SEAT, m->seat);
-    bytes_put32(to + AT_SEATS, m->seats);
+    bytes_put32(to + AT_MACHINE_RANK, m->machine_rank);
+    bytes_put32(to + AT_MACHINE_RANKS, m->machine_ranks);
 }
 
 void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_member *m)
@@ -332,8 +334,8 @@ void world_member_get(const uint8_t from[WORLD_MEMBER_BYTES], struct world_membe
     m->pid = (int32_t)bytes_get32(from + AT_PID);
     m->node = bytes_get32(from + AT_NODE);
     m->local = bytes_get32(from + AT_LOCAL);
-    m->seat = bytes_get32(from + AT_SEAT);
-    m->seats = bytes_get32(from + AT_SEATS);
+    m->machine_rank = bytes_get32(from + AT_MACHINE_RANK);
+    m->machine_ranks = bytes_get32(from + AT_MACHINE_RANKS);
 }
 
 int world_hello_send(struct channel *c, const struct world_hello *h)
@@ -444,10 +446,11 @@ int world_expect(struct channel *c, uint16_t type, void *data, size_t size, uint
     return 0;
 }
 
-/* Callers count nodes and seats in arrays of as many as there are ranks. */
+/* Callers count nodes and ranks of machines in arrays of as many as there are ranks. */
 static int is_possible(const struct world *w, const struct world_member *m)
 {
-    return m->node < w->nodes && m->local < w->size && m->seat < m->seats && m->seats <= w->size;
+    return m->node < w->nodes && m->local < w->size && m->machine_rank < m->machine_ranks &&
+           m->machine_ranks <= w->size;
 }
 
 static int hear_members(struct world *w, struct channel *c, const volatile int *cancel, char *error,

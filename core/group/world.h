@@ -38,9 +38,9 @@ struct world_member {
     uint32_t node;  /* from 0, by first appearance: ranks of one machine, host name and network */
     uint32_t local; /* its number among those of its node */
     /* its number among those of its machine, whatever they call themselves: for CPUs */
-    uint32_t seat;
-    uint32_t seats; /* how many those are */
-    uint32_t build; /* reserved */
+    uint32_t machine_rank;
+    uint32_t machine_ranks; /* how many those are */
+    uint32_t build;         /* reserved */
 };
 
 struct world;
@@ -119,7 +119,7 @@ void world_adopt(struct world *w, unsigned rank, struct channel *c);
 /* This process, with no address. */
 void world_self(struct world_member *m);
 
-/* Numbers nodes and seats, once all members are known. */
+/* Numbers nodes and the ranks of each machine, once all members are known. */
 void world_number(struct world *w);
 
 /* What ranks that are no children tell each other before the world stands. */

@@ -328,7 +328,7 @@ static void hear_hello(struct gather *g, struct gather_place *p)
         return;
     if (err) {
         turn_away(g, p,
-                  err == -ECONNRESET ? "left before it had said its rank"
+                  err == -ECONNRESET ? "disconnected before it sent its rank"
                                      : "spoke out of turn: is it another program?");
         return;
     }
@@ -348,7 +348,7 @@ static void hear(struct gather *g, struct gather_place *p)
         meet_say(p->fd, &p->shake); /* another version is told which one this is */
         turn_away(g, p, p->shake.error);
     } else if (err && err != -EAGAIN) {
-        turn_away(g, p, "left before it had proved itself");
+        turn_away(g, p, "disconnected before it proved itself");
     } else if (p->shake.state == SHAKE_PROVED) {
         let_in(g, p);
     }

@@ -29,7 +29,7 @@ static char *own_device(const struct world *w, const char *devices)
 
     for (const char *at = devices; (at = strchr(at, '+')) != NULL; at++)
         n++;
-    for (unsigned skip = world_member(w, world_rank(w))->seat % n; skip; skip--)
+    for (unsigned skip = world_member(w, world_rank(w))->machine_rank % n; skip; skip--)
         devices = strchr(devices, '+') + 1;
     return strndup(devices, strcspn(devices, "+"));
 }

@@ -429,15 +429,15 @@ static void place(struct fabric *f, struct fabric_shm *s)
 static int enough(struct fabric *f, uint64_t bytes)
 {
     uint64_t available = host_available();
-    uint64_t seats = world_member(f->world, world_rank(f->world))->seats;
+    uint64_t ranks = world_member(f->world, world_rank(f->world))->machine_ranks;
 
-    bytes *= seats ? seats : 1;
+    bytes *= ranks ? ranks : 1;
     if (available == UINT64_MAX || bytes <= available - available / 8)
         return 0;
     return fabric_fail(
         f, -EOPNOTSUPP,
         "the rings of %llu ranks need %llu MiB of memory, %llu can be had: fewer ranks",
-        (unsigned long long)seats, (unsigned long long)(bytes >> 20),
+        (unsigned long long)ranks, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available >> 20));
 }
 

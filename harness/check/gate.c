@@ -61,7 +61,8 @@ static const char *words_case(const struct gate *g, const struct gate_case *c)
         return pool_text(pool, "absent: %s", reason_of(c->pair, "neither side has a value"));
     default:
         if (c->pair->state == PAIR_TAKEN)
-            return pool_text(pool, "inconclusive: %s: their time tells nothing of this machine",
+            return pool_text(pool,
+                             "inconclusive: %s: their time does not show the speed of this machine",
                              c->pair->reason);
         decide_sentence(&c->pair->decide, sentence, sizeof(sentence));
         return pool_text(pool, "%s%s%s%s", accepted_words(g, c), sentence,

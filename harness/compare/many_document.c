@@ -110,7 +110,7 @@ static const char *best_text(struct pool *pool, const struct many *m, const stru
         return pool_text(pool, "%s equivalent", group);
     case MANY_UNDECIDED:
         return __builtin_popcount(best->group) > 1
-                   ? pool_text(pool, "%s cannot be told apart", group)
+                   ? pool_text(pool, "%s cannot be distinguished", group)
                    : pool_text(pool, "%s is not proven best", group);
     case MANY_ALONE:
         return pool_text(pool, "not all measured: %s lack cases", letters(pool, m, best->lacks));
@@ -136,7 +136,7 @@ static const char *best_clause(struct pool *pool, const struct many *m,
         return pool_text(pool, "%s are equivalent in", group);
     case MANY_UNDECIDED:
         return __builtin_popcount(best->group) > 1
-                   ? pool_text(pool, "%s cannot be told apart in", every ? "The runs" : group)
+                   ? pool_text(pool, "%s cannot be distinguished in", every ? "The runs" : group)
                    : pool_text(pool, "%s is never beaten, and not proven best, in", group);
     case MANY_MIXED:
         return best->lacks ? pool_text(pool, "%s each win and lose cases in", whole)

@@ -346,8 +346,8 @@ int pairs_refuse_same(const struct pairs *p, char *error, size_t len)
             if (!is_same_run(p, x, y))
                 continue;
             snprintf(error, len,
-                     "the same run is on both sides, in '%.300s' and in '%.300s': what is held "
-                     "against itself tells nothing, so name two runs",
+                     "the same run is on both sides, in '%.300s' and in '%.300s': "
+                     "name two runs",
                      p->report.runs[x].path, p->report.runs[y].path);
             return -EEXIST;
         }

@@ -419,12 +419,13 @@ static void count_obstacles(struct view *v)
         [OBSTACLE_NO_VALUE] = "a side has no value",
         [OBSTACLE_BAD_VALUE] = "a value is 0, negative, infinite or no number, of which no ratio "
                                "can be made: look into the rows",
-        [OBSTACLE_ONE_LAUNCH] = "one launch a side tells no spread: measure again with repeat 5",
-        [OBSTACLE_FEW] = v->p->in_turn && v->p->n_a > 1
-                             ? "a change shows, but so few runs cannot tell it from two levels "
-                               "between runs: 5 a side, in turn, can"
-                             : "a change shows, but so few launches cannot tell it from two levels "
-                               "between launches: 5 a side can",
+        [OBSTACLE_ONE_LAUNCH] = "one launch a side shows no spread: measure again with repeat 5",
+        [OBSTACLE_FEW] =
+            v->p->in_turn && v->p->n_a > 1
+                ? "a change shows, but so few runs cannot separate it from two levels "
+                  "between runs: 5 a side, in turn, can"
+                : "a change shows, but so few launches cannot separate it from two levels "
+                  "between launches: 5 a side can",
     };
 
     for (size_t kind = OBSTACLE_NO_VALUE; kind <= OBSTACLE_FEW; kind++) {

@@ -219,7 +219,7 @@ static void say_runs_unknown(struct words *w, const struct decide_case *c)
 {
     say(w, "inconclusive: ");
     say_change(w, c->ratio, more_digits(c));
-    say(w, " in one run against one, which does not tell how runs differ: %d more baselines would",
+    say(w, " in one run against one, which does not show how runs differ: add %d baselines",
         RUNS_TO_TELL);
 }
 
@@ -243,12 +243,12 @@ static void say_obstacle(struct words *w, const struct decide_case *c)
         say(w, "inconclusive: a side has no value");
         break;
     case OBSTACLE_BAD_VALUE:
-        say(w, "inconclusive: a value is not a number above 0, and cannot be held against another");
+        say(w, "inconclusive: a value is not a number above 0, and cannot be compared");
         break;
     default:
         say(w, "inconclusive: ");
         say_change(w, c->ratio, 0);
-        say(w, " in one launch a side, which tells no spread: measure at least %d launches",
+        say(w, " in one launch a side, which shows no spread: measure at least %d launches",
             DECIDE_FEW_LAUNCHES);
     }
 }

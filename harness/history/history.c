@@ -487,7 +487,7 @@ static bool has_failed(const struct options *o, const struct trends *t)
         n += trend_fails(t, &t->all[i], o->within);
     if (!n)
         return false;
-    fprintf(out, "--fail-on-change: %zu case%s changed for the worse, first told by ", n,
+    fprintf(out, "--fail-on-change: %zu case%s changed for the worse, first detected by ", n,
             n == 1 ? "" : "s");
     if (o->within > 1)
         fprintf(out, "one of the newest %" PRIu64 " runs: ", o->within);

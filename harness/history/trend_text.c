@@ -147,7 +147,7 @@ static void print_point(FILE *out, struct pool *pool, const struct trend *t, siz
         fputs("\n      ", out);
         trend_put(out, trend_differ_sentence(pool, t, &step->all[i], i == 0));
     }
-    fprintf(out, "\n      could be told %zu runs later, with that of %.10s\n", p->seen - p->at,
+    fprintf(out, "\n      could be detected %zu runs later, with that of %.10s\n", p->seen - p->at,
             t->runs[p->seen]->started_utc);
 }
 
@@ -222,7 +222,7 @@ size_t trends_remarks(const struct trends *t, const char **remarks)
     size_t n = 0, left_out = t->history->n_left_out;
 
     if (t->n_short)
-        remarks[n++] = pool_text(pool, "%s fewer than %d runs, in which no change can be told",
+        remarks[n++] = pool_text(pool, "%s fewer than %d runs: too few to find a change",
                                  of_them(pool, t, t->n_short), CHANGE_FIRST + CHANGE_SHORT);
     if (t->n_bad)
         remarks[n++] =

@@ -263,7 +263,7 @@ static int run_parsed(const struct opts *o, const struct run_options *given, int
     if (given->retry && !resume)
         return refuse("--retry goes with --resume DIR: it launches again what failed there");
     if (given->of && !given->against)
-        return refuse("--of says what --against is held against: give both");
+        return refuse("--of is the reference of --against: give both");
     if (resume && o->n_args)
         return refuse("--resume takes no suite: the run folder has its plan");
     if (!resume && o->n_args != 1)

@@ -37,7 +37,7 @@ static const struct document_term terms[] = {
      "The most that is physically possible here. The column limit_source of each row names "
      "its source. Over several launches the highest counts."},
     {"ref.",
-     "Not a limit, but the best of the same work on this machine: nothing is judged by it."},
+     "Not a limit, but the best rate of the same work on this machine. It decides no verdict."},
     {"normal",
      "The whole interval lies above the share of the limit below which this test is low."},
     {"low", "The whole interval lies below that share."},

@@ -413,7 +413,7 @@ static const char *why_not_fitted(int err)
     if (err == -ENODATA)
         return "not fitted: fewer than three points with one level";
     if (err == -EDOM)
-        return "not fitted: these sizes do not tell latency from bandwidth";
+        return "not fitted: these sizes cannot separate latency from bandwidth";
     return "not fitted: no model of this operation is known";
 }
 
@@ -441,7 +441,7 @@ static const char *a_text(struct report *r, const struct fit *f)
     const char *text = pool_text(&r->pool, "%s us a message", show_short(&r->pool, f->a_us));
 
     if (f->without_a)
-        return "latency not to be seen";
+        return "latency too small to be measured";
     return f->group.n ? text
                       : pool_text(&r->pool, "%s (%s)", text, range_text(r, f->low_us, f->high_us));
 }
@@ -451,7 +451,7 @@ static const char *b_text(struct report *r, const struct fit *f)
     const char *text = pool_text(&r->pool, "%s GB/s", show_short(&r->pool, rate_of(f->b_us)));
 
     if (f->without_b)
-        return "bandwidth not to be seen";
+        return "bandwidth too high to be measured";
     return f->group.n ? text
                       : pool_text(&r->pool, "%s (%s)", text,
                                   range_text(r, rate_of(f->b_high_us), rate_of(f->b_low_us)));

@@ -79,7 +79,7 @@ const char *verdict_device_findings(struct report *r, size_t run, const struct r
 }
 
 #define ABOVE_LIMIT "the limit is too low, or the data did not take that path"
-#define REFERENCE   "ref.: a share of the best of the same work, which is no limit"
+#define REFERENCE   "ref.: a share of the best rate of the same work, which is no limit"
 #define OUTDATED                                                                                   \
     "ref.: a share of a limit that an earlier version measured, in a way since corrected: "        \
     "measure "                                                                                     \

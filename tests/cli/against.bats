@@ -512,7 +512,7 @@ END
     done
     run "$plumb" run t.yaml --of true
     [ "$status" -eq 2 ]
-    [[ "$output" == *"--of says what --against is held against"* ]]
+    [[ "$output" == *"--of is the reference of --against"* ]]
 }
 
 @test "an agent by itself says what it is for, and takes nothing that is no message" {

@@ -667,7 +667,7 @@ END
     for run in n1 n2 n3; do make_run $run --seed "1${run#n}" --spread 0.1; done
     compare n1 n2 n3 --json n.json
     [ "$status" -eq 3 ]
-    verdict | grep -Eq "^Verdict undecided: The runs cannot be told apart in .*: up to [0-9]+ more launches would decide"
+    verdict | grep -Eq "^Verdict undecided: The runs cannot be distinguished in .*: up to [0-9]+ more launches would decide"
     # A run that failed where another has a value makes it incomplete.
     make_run f --seed 14 --fail 'gemm f64 256*'
     compare a b f

@@ -132,7 +132,7 @@ END
         [[ "${run#until/}" > "$seen" ]] && rm -r "$run"
     done
     run -1 "$plumb" history until --case triad --fail-on-change
-    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first told by the newest run: memory triad"* ]]
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first detected by the newest run: memory triad"* ]]
     rm -r "until/$seen"
     run -0 "$plumb" history until --case triad --fail-on-change
     run -0 "$plumb" history "$shared/slips" --case triad --fail-on-change
@@ -221,7 +221,7 @@ END
     # all of them, or from a higher share on
     for steal in 100% 12.5%; do
         run -1 "$plumb" history runs --steal "$steal" --case triad --fail-on-change --within 20
-        [[ "$output" == *"worse: -"*"told by one of the newest 20 runs: memory triad"* ]]
+        [[ "$output" == *"worse: -"*"detected by one of the newest 20 runs: memory triad"* ]]
         [[ "$output" != *"left out"* ]]
     done
     run -0 "$plumb" history runs --steal 12.4% --case triad
@@ -377,7 +377,7 @@ END
     [ "$status" -eq 0 ]
     run "$plumb" history "$shared/runs" --fail-on-change
     [ "$status" -eq 1 ]
-    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first told by the newest run: memory latency,"* ]]
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case changed for the worse, first detected by the newest run: memory latency,"* ]]
     run --separate-stderr "$plumb" history "$shared/runs" --fail-on-change --json
     [ "$status" -eq 1 ]
     [[ "$stderr" == "--fail-on-change: 1 case"* ]]
@@ -386,7 +386,7 @@ END
     [[ "$output" != *"--fail-on-change:"* ]]
     run "$plumb" history "$shared/runs" --fail-on-change --case triad --within 30
     [ "$status" -eq 1 ]
-    [[ "${lines[-1]}" == *"first told by one of the newest 30 runs: memory triad"* ]]
+    [[ "${lines[-1]}" == *"first detected by one of the newest 30 runs: memory triad"* ]]
     run "$plumb" history "$shared/calm" --fail-on-change --within 30
     [ "$status" -eq 0 ]
 }
@@ -441,7 +441,7 @@ END
     run "$plumb" history "$shared/one"
     [ "$status" -eq 0 ]
     [[ "$output" == *"0 of 3 cases changed level in 1 run,"* ]]
-    [[ "$output" == *"3 of them have fewer than 11 runs, in which no change can be told"* ]]
+    [[ "$output" == *"3 of them have fewer than 11 runs: too few to find a change"* ]]
     run "$plumb" history "$shared/one" --case triad
     [[ "$output" == *"it has fewer than 11 runs"* ]]
     run "$plumb" history "$shared/one" --all

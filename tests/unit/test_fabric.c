@@ -89,7 +89,7 @@ static void many_ranks_on_few_cpus(void **state)
     }
 }
 
-/* Whatever the transport, a rank's own device is the one of its seat. */
+/* Whatever the transport, a rank's own device is the one of its rank on the machine. */
 static int own_device_opens(struct fabric *f)
 {
     static const char *const dealt[] = {"a", "b2", "a"};

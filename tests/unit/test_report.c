@@ -609,7 +609,7 @@ static void a_reference_is_not_judged(void **state)
     struct headlines h = headlines_of(&r);
     const struct headline_run *run = &line_of(&h, "Memory", "triad")->runs[0];
     static const char begin[] =
-        "not judged; ref.: a share of the best of the same work, which is no limit";
+        "not judged; ref.: a share of the best rate of the same work, which is no limit";
 
     assert_true(run->point->reference);
     assert_near(run->point->limit, 97.75);

@@ -159,7 +159,7 @@ static void test_many(void **state)
 }
 
 /* Seats: as many CPUs as members get one each, more share them all. */
-static void test_seats(void **state)
+static void test_cpu_ranks(void **state)
 {
     struct fixture f;
 
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_ops_and_sizes), cmocka_unit_test(test_buffers_elsewhere),
         cmocka_unit_test(test_times),         cmocka_unit_test(test_overlap),
         cmocka_unit_test(test_overlap_work),  cmocka_unit_test(test_many_calls),
-        cmocka_unit_test(test_many),          cmocka_unit_test(test_seats),
+        cmocka_unit_test(test_many),          cmocka_unit_test(test_cpu_ranks),
         cmocka_unit_test(test_told),          cmocka_unit_test(test_machine),
         cmocka_unit_test(test_nodes),         cmocka_unit_test(test_path),
         cmocka_unit_test(test_addresses),     cmocka_unit_test(test_watchdog),

@@ -155,7 +155,7 @@ static void test_bad_requests(void **state)
     struct {
         struct collective_order order;
         uint32_t members[2];
-    } o = {.order = {.n = 2, .me = 1, .n_calls = 1, .seats = 1}, .members = {0, 1}}, bad;
+    } o = {.order = {.n = 2, .me = 1, .n_calls = 1, .cpu_ranks = 1}, .members = {0, 1}}, bad;
     static const char text[CHANNEL_FRAME_MAX];
 
     (void)state;
@@ -182,7 +182,7 @@ static void test_bad_requests(void **state)
     BAD(order.point.op = COLLECTIVE_OPS);
     BAD(order.point.type = COLLECTIVE_TYPES);
     BAD(order.point.count = UINT64_MAX);
-    BAD(order.seat = 1);
+    BAD(order.cpu_rank = 1);
     BAD(members[0] = 1);
     BAD(members[1] = 7);
     ask(c, COLLECTIVE_ASK_OPEN, &o, sizeof(o) - 1, -EPROTO);

@@ -88,9 +88,9 @@ static void test_fork_sizes(void **state)
         for (unsigned i = 1; i < sizes[k]; i++) {
             check_forked(w, i, &own, sockets);
             assert_int_equal(getpgid(world_member(w, i)->pid), getpgrp());
-            assert_int_equal(world_member(w, i)->seat, i);
+            assert_int_equal(world_member(w, i)->machine_rank, i);
             assert_int_equal(world_member(w, i)->local, i);
-            assert_int_equal(world_member(w, i)->seats, sizes[k]);
+            assert_int_equal(world_member(w, i)->machine_ranks, sizes[k]);
             assert_int_equal(world_member(w, i)->address.ss_family, AF_INET);
         }
         world_close(w);

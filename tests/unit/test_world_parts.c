@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What worlds are told and say: numbers of nodes and seats, members on their way, words for those that are missing. */
+/* What worlds are told and say: numbers of nodes and of ranks on machines, members on their way, words for those that are missing. */
 #include "tests/unit/worlds.h"
 
 static struct world *invent(unsigned size)
@@ -44,12 +44,12 @@ static void test_words_for_the_missing(void **state)
     world_free(many);
 }
 
-static void test_nodes_and_seats(void **state)
+static void test_nodes_and_machine_ranks(void **state)
 {
     static const struct {
         const char *host, *machine;
         uint64_t network;
-        unsigned node, local, seat, seats;
+        unsigned node, local, machine_rank, machine_ranks;
     } cases[] = {
         {"a", "m1", 1, 0, 0, 0, 4}, {"b", "m2", 2, 1, 0, 0, 1}, {"a", "m1", 1, 0, 1, 1, 4},
         {"c", "m1", 1, 2, 0, 2, 4}, /* another host name, of a container */
@@ -70,8 +70,8 @@ static void test_nodes_and_seats(void **state)
     for (unsigned i = 0; i < n; i++) {
         assert_int_equal(w->members[i].node, cases[i].node);
         assert_int_equal(w->members[i].local, cases[i].local);
-        assert_int_equal(w->members[i].seat, cases[i].seat);
-        assert_int_equal(w->members[i].seats, cases[i].seats);
+        assert_int_equal(w->members[i].machine_rank, cases[i].machine_rank);
+        assert_int_equal(w->members[i].machine_ranks, cases[i].machine_ranks);
     }
     world_free(w);
 }
@@ -84,8 +84,8 @@ static void test_member_survives_the_way(void **state)
                              .pid = 77,
                              .node = 1,
                              .local = 2,
-                             .seat = 3,
-                             .seats = 4},
+                             .machine_rank = 3,
+                             .machine_ranks = 4},
                         got;
     struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_scope_id = 9};
     uint8_t bytes[WORLD_MEMBER_BYTES];
@@ -137,23 +137,26 @@ static int tell_wrong(const struct world_member *last, unsigned nodes, unsigned 
 
 static void test_what_cannot_be(void **state)
 {
-    const struct world_member good = {.node = 2, .seats = 1};
+    const struct world_member good = {.node = 2, .machine_ranks = 1};
 
     (void)state;
     assert_int_equal(tell_wrong(&good, 3, 3), 0);
     assert_int_equal(tell_wrong(&good, 3, 4), -EPROTO);
     assert_int_equal(tell_wrong(&good, 4, 3), -EPROTO);
-    assert_int_equal(tell_wrong(&(struct world_member){.node = 3, .seats = 1}, 3, 3), -EPROTO);
-    assert_int_equal(tell_wrong(&(struct world_member){.seat = 1, .seats = 1}, 3, 3), -EPROTO);
-    assert_int_equal(tell_wrong(&(struct world_member){.seats = 4}, 3, 3), -EPROTO);
-    assert_int_equal(tell_wrong(&(struct world_member){.local = 3, .seats = 1}, 3, 3), -EPROTO);
+    assert_int_equal(tell_wrong(&(struct world_member){.node = 3, .machine_ranks = 1}, 3, 3),
+                     -EPROTO);
+    assert_int_equal(
+        tell_wrong(&(struct world_member){.machine_rank = 1, .machine_ranks = 1}, 3, 3), -EPROTO);
+    assert_int_equal(tell_wrong(&(struct world_member){.machine_ranks = 4}, 3, 3), -EPROTO);
+    assert_int_equal(tell_wrong(&(struct world_member){.local = 3, .machine_ranks = 1}, 3, 3),
+                     -EPROTO);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_words_for_the_missing),
-        cmocka_unit_test(test_nodes_and_seats),
+        cmocka_unit_test(test_nodes_and_machine_ranks),
         cmocka_unit_test(test_member_survives_the_way),
         cmocka_unit_test(test_what_cannot_be),
     };

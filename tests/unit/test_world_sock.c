@@ -23,7 +23,7 @@ static void test_gather_out_of_order(void **state)
         memcpy(key, world_key(m.world), sizeof(key));
         for (unsigned i = 0; i < 4; i++) {
             assert_int_equal(world_member(m.world, i)->address.ss_family, AF_INET);
-            assert_int_equal(world_member(m.world, i)->seats, 4);
+            assert_int_equal(world_member(m.world, i)->machine_ranks, 4);
         }
         part(&m);
     }

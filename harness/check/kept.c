@@ -164,7 +164,7 @@ static const char *standing_text(const struct kept_words *w)
     switch (k->judged.standing) {
     case HISTORY_BASELINE:
     case HISTORY_START:
-        return k->taken ? ", but later ones are not held against it: " TAKEN
+        return k->taken ? ", but later ones are not compared with it: " TAKEN
                         : ", as a baseline for later ones";
     case HISTORY_PROBATION:
         return pool_text(
@@ -210,7 +210,7 @@ static const char *accepted_cases(const struct kept_words *w)
 
     return pool_text(pool,
                      "accepted: the level of %s in this run, in the history '%s'%s; later runs are "
-                     "held against it there, and against none before it; %s: %s%s%s%s",
+                     "compared with it there, and with none before it; %s: %s%s%s%s",
                      cases_text(w->g, a->keys, a->n_keys), w->history,
                      w->made ? ", a new file" : "",
                      left ? "the other cases are not good" : "the other cases", done_of(w->how),
@@ -225,12 +225,12 @@ static const char *accepted_run(const struct kept_words *w)
     const char *what =
         w->kept->taken
             ? pool_text(pool,
-                        "accepted: the start of later runs, in the history '%s'%s; they are held "
-                        "against none before this run, and not against it: " TAKEN,
+                        "accepted: the start of later runs, in the history '%s'%s; they are "
+                        "compared with none before this run, and not with it: " TAKEN,
                         w->history, made)
             : pool_text(pool,
-                        "accepted: this run's level, in the history '%s'%s; later runs are held "
-                        "against it, and against none before it",
+                        "accepted: this run's level, in the history '%s'%s; later runs are "
+                        "compared with it, and with none before it",
                         w->history, made);
 
     return pool_text(pool, "%s%s%s", what, with_environment(pool, &w->kept->environment),

@@ -560,9 +560,8 @@ static const char *unused_turn_text(struct view *v)
     if (!n)
         return "";
     return pool_text(v->pool,
-                     "runs here were measured in turn, and are held against each other as if they "
-                     "were not: '%s'%s no run of its own on the other side that it stood next to; "
-                     "name that, too, or leave it out",
+                     "runs here were measured in turn, and are compared as if they were not: "
+                     "'%s'%s no partner on the other side; name that, too, or leave it out",
                      v->p->report.runs[first].path,
                      n > 1 ? pool_text(v->pool, " (and %zu more) has", n - 1) : " has");
 }

@@ -429,7 +429,7 @@ END
     grep -q "^Baseline  *3 runs of the history" out
     check 0 lost --accept --json j.json --junit j.xml --markdown m.md --github
     grep -q '^Verdict  *accepted: .* lost against the baseline' out
-    fact 'History' | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are held against it"
+    fact 'History' | grep -q "^accepted: this run's level, in the history 'results/history.db'; later runs are compared with it"
     [ "$(json j.json "o['accepted'], o['exit'], o['verdict']")" = "(True, 0, 'regressed')" ]
     grep -q '<property name="verdict" value="accepted"/>' j.xml
     grep -q '^## plumb check: accepted' m.md

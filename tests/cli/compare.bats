@@ -307,9 +307,9 @@ make_pair() { # make_pair DIR SEED: as plumb run --against leaves it
     [ "$output" -eq 0 ]
     # That pairs were there, and were not used, is said, with the run that is to blame.
     [ "$(cells x.csv by_pairs | sort -u)" = no ]
-    [[ "$(notes)" == *"Note runs here were measured in turn, and are held against each other as if they were not: 'two/a' (and 1 more) has no run of its own on the other side that it stood next to; name that, too, or leave it out"* ]]
+    [[ "$(notes)" == *"Note runs here were measured in turn, and are compared as if they were not: 'two/a' (and 1 more) has no partner on the other side; name that, too, or leave it out"* ]]
     compare one/a two/a --against one/b --json x.json
-    [[ "$(notes)" == *"as if they were not: 'two/a' has no run of its own"* ]]
+    [[ "$(notes)" == *"as if they were not: 'two/a' has no partner"* ]]
     python3 -c 'import json; assert not any(c["by_pairs"] for c in json.load(open("x.json"))["cases"])'
     for words in "one/a two/a --against one/b two/b" "one/a two/b" "one/a --against x"; do
         # shellcheck disable=SC2086

@@ -272,7 +272,7 @@ END
     [[ "$output" == *"this run was added, as a baseline for later ones"* ]]
     for night in 2 3; do
         judge 3 "$night" --update-baseline
-        [[ "$output" == *"this run was added, but later ones are not held against it: other guests took the CPU (steal; --steal) in all its launches"* ]]
+        [[ "$output" == *"this run was added, but later ones are not compared with it: other guests took the CPU (steal; --steal) in all its launches"* ]]
     done
     run "$plumb" check "${nights[4]}" --history h.db --baseline history:2
     [[ "$output" == *"Baseline "*"2 runs of the history 'h.db', the last is nightly-20260102-020000; 2 more are left out, as other guests took the CPU (steal; --steal) in all their launches"* ]]
@@ -285,7 +285,7 @@ END
     [[ "$output" == *"nothing: 1 baseline of the history 'only.db' is left out, as other guests took the CPU (steal; --steal) in all its launches"* ]]
     [[ "$output" == *"a run during which neighbours leave this machine its CPU will be a baseline; --steal 100% leaves none out"* ]]
     judge 0 3 --accept
-    [[ "$output" == *"accepted: the start of later runs, in the history 'h.db'; they are held against none before this run, and not against it: other guests took the CPU"* ]]
+    [[ "$output" == *"accepted: the start of later runs, in the history 'h.db'; they are compared with none before this run, and not with it: other guests took the CPU"* ]]
 }
 
 @test "a sparkline marks the step, in ASCII where the locale has no UTF-8" {

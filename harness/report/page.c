@@ -144,24 +144,9 @@ static void write_head(const struct page *page)
     fputs("</style>\n</head>\n<body>\n", out);
 }
 
-/* Rows that the plan speaks of and that are not there: a loss of power took them. */
-static size_t count_lost_rows(const struct run_folder *run)
-{
-    size_t rows = table_column(&run->plan, "rows"), promised = 0, there = 0;
-
-    for (size_t i = 0; i < run->plan.n_rows; i++) {
-        uint64_t n;
-
-        promised += units_parse_u64(table_cell(&run->plan, i, rows), &n) ? 0 : (size_t)n;
-    }
-    for (size_t b = 0; b < run->n_benches; b++)
-        there += run->benches[b].rows.n_rows;
-    return promised > there ? promised - there : 0;
-}
-
 static void write_facts_of_run(const struct page *page, size_t i)
 {
-    size_t lost = count_lost_rows(&page->r->runs[i]);
+    size_t lost = page->r->runs[i].n_lost_rows;
 
     page_hosts_line(page, i);
     if (lost)

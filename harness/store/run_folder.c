@@ -3,6 +3,7 @@
 #include "harness/store/run_folder.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "core/row.h"
+#include "core/text.h"
 #include "core/units.h"
 #include "harness/text.h"
 
@@ -144,6 +146,7 @@ static int load_plan(struct run_folder *run, struct error e)
 /* One launch of the plan, with its rows counted. */
 struct launch {
     const char *case_id, *repeat, *bench;
+    size_t line; /* of the plan */
     uint64_t promised, found;
     bool finished;
 };
@@ -183,6 +186,7 @@ static int list_launches(const struct table *plan, struct launches *out, struct 
     for (size_t i = 0; i < plan->n_rows; i++) {
         struct launch *l = &out->all[out->n++];
 
+        l->line = i;
         l->finished = strcmp(table_cell(plan, i, columns[0]), "todo") != 0;
         if (l->finished)
             units_parse_u64(table_cell(plan, i, columns[1]), &l->promised);
@@ -213,6 +217,11 @@ static struct launch **assign_rows(const struct run_bench *b, const struct launc
 static bool launch_counts(const struct launch *l)
 {
     return l && l->finished && l->found == l->promised;
+}
+
+static bool is_lost(const struct launch *l)
+{
+    return l->finished && l->found != l->promised;
 }
 
 static int keep_committed(struct run_bench *b, const struct launches *launches, struct error e)
@@ -246,6 +255,146 @@ static int check_columns(const struct table *rows, const char *path, struct erro
     return 0;
 }
 
+/* ---- Launches that ended and whose rows are not all there ---- */
+
+/* What is known of such a launch without its rows; "" for the rest. */
+static void print_lost_cell(FILE *out, const struct run_folder *run, const struct launch *l,
+                            const char *bench, const char *column, bool is_parameter)
+{
+    static const char *const of_plan[] = {"case", "repeat", "from", "to", "hosts"};
+    const json_t *machine = json_object_get(run->meta, "machine");
+    const char *host =
+        json_string_value(json_object_get(json_object_get(machine, "host"), "hostname"));
+    const char *name = json_string_value(json_object_get(run->meta, "run"));
+    char reason[256], value[256];
+    size_t len;
+
+    for (size_t i = 0; i < sizeof(of_plan) / sizeof(*of_plan); i++)
+        if (!strcmp(column, of_plan[i])) {
+            csv_print(out, table_text(&run->plan, l->line, column));
+            return;
+        }
+    snprintf(reason, sizeof(reason),
+             "its rows are missing: %s.csv has %" PRIu64 " of %" PRIu64
+             "; plumb run --resume measures it again",
+             bench, l->found, l->promised);
+    if (l->found > l->promised)
+        snprintf(reason, sizeof(reason),
+                 "%s.csv has %" PRIu64 " rows of it, and plan.csv promises %" PRIu64
+                 "; plumb run --resume measures it again",
+                 bench, l->found, l->promised);
+    const struct {
+        const char *column, *text;
+    } known[] = {{"status", "failed"},
+                 {"reason", reason},
+                 {"origin", "measured"},
+                 {"run", name ? name : ""},
+                 {"host", host ? host : ""}};
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+        if (!strcmp(column, known[i].column)) {
+            csv_print(out, known[i].text);
+            return;
+        }
+    const char *given = argument_value(table_text(&run->plan, l->line, "arguments"), column, &len);
+    if (!is_parameter || !given || memchr(given, ',', len))
+        return;
+    snprintf(value, sizeof(value), "%.*s", (int)len, given);
+    csv_print(out, value);
+}
+
+static void print_lost_row(FILE *out, const struct run_folder *run, const struct run_bench *b,
+                           const struct launch *l)
+{
+    size_t metric = table_column(&b->rows, "metric"); /* parameters stand before it */
+
+    for (size_t i = 0; i < b->rows.n_columns; i++) {
+        print_lost_cell(out, run, l, b->name, b->rows.columns[i], i < metric);
+        fputc(i + 1 < b->rows.n_columns ? ',' : '\n', out);
+    }
+}
+
+static void print_table(FILE *out, const struct table *t)
+{
+    for (size_t i = 0; i < t->n_columns; i++) {
+        csv_print(out, t->columns[i]);
+        fputc(i + 1 < t->n_columns ? ',' : '\n', out);
+    }
+    for (size_t i = 0; i < t->n_rows * t->n_columns; i++) {
+        csv_print(out, t->cells[i]);
+        fputc((i + 1) % t->n_columns ? ',' : '\n', out);
+    }
+}
+
+static bool lacks_rows(const struct run_bench *b, const struct launches *launches)
+{
+    for (size_t i = 0; i < launches->n; i++)
+        if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
+            return true;
+    return false;
+}
+
+static int parse_with_lost(struct run_folder *run, struct run_bench *b,
+                           const struct launches *launches, struct error e)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    struct table with = {0};
+    int err = out ? 0 : fail(e, -ENOMEM, "out of memory");
+
+    if (out) {
+        print_table(out, &b->rows);
+        for (size_t i = 0; i < launches->n; i++)
+            if (!strcmp(launches->all[i].bench, b->name) && is_lost(&launches->all[i]))
+                print_lost_row(out, run, b, &launches->all[i]);
+        fclose(out);
+        err = table_parse(b->name, text, size, &with, e.text, e.len);
+    }
+    if (!err) {
+        table_release(&b->rows);
+        b->rows = with;
+    }
+    free(text);
+    return err;
+}
+
+/* A file that lost its header, too, has the columns that rows had from the first. */
+static int parse_header(struct run_bench *b, struct error e)
+{
+    char text[512] = "";
+
+    for (size_t i = 0; first_columns[i]; i++)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s", i ? "," : "",
+                 first_columns[i]);
+    strcat(text, "\n");
+    table_release(&b->rows);
+    return table_parse(b->name, text, strlen(text), &b->rows, e.text, e.len);
+}
+
+/* Nobody may take such a launch for one that was not asked for: it has failed, with a row that says
+ * why. */
+static int tell_lost(struct run_folder *run, struct run_bench *b, const struct launches *launches,
+                     struct error e)
+{
+    size_t state = table_column(&run->plan, "state");
+    int err = 0;
+
+    if (!lacks_rows(b, launches))
+        return 0;
+    for (size_t i = 0; i < launches->n; i++) {
+        const struct launch *l = &launches->all[i];
+
+        if (strcmp(l->bench, b->name) != 0 || !is_lost(l))
+            continue;
+        run->n_lost_rows += (size_t)l->promised;
+        /* all states are as long */
+        strcpy(run->plan.cells[l->line * run->plan.n_columns + state], "fail");
+    }
+    if (!b->rows.n_columns)
+        err = parse_header(b, e);
+    return err ? err : parse_with_lost(run, b, launches, e);
+}
+
 /* A benchmark whose launches all ended without a row has no file. */
 static bool has_rows(const struct launches *launches, const char *bench)
 {
@@ -255,7 +404,7 @@ static bool has_rows(const struct launches *launches, const char *bench)
     return false;
 }
 
-static int load_bench(const char *folder, struct run_bench *b, const struct launches *launches,
+static int load_bench(struct run_folder *run, struct run_bench *b, const struct launches *launches,
                       struct error e)
 {
     char *path, file[sizeof(b->name) + 8];
@@ -263,7 +412,7 @@ static int load_bench(const char *folder, struct run_bench *b, const struct laun
     int err = 0, torn;
 
     snprintf(file, sizeof(file), "%s.csv", b->name);
-    path = path_in(folder, file);
+    path = path_in(run->path, file);
     if (!path)
         return fail(e, -ENOMEM, "out of memory");
     if (has_rows(launches, b->name) || !access(path, F_OK))
@@ -275,6 +424,8 @@ static int load_bench(const char *folder, struct run_bench *b, const struct laun
         err = check_columns(&b->rows, path, e);
     if (!err)
         err = keep_committed(b, launches, e);
+    if (!err)
+        err = tell_lost(run, b, launches, e);
     buffer_release(&text);
     free(path);
     return err;
@@ -296,7 +447,7 @@ static int load_benches(struct run_folder *run, struct error e)
             continue;
         run->n_benches++;
         strcpy(b->name, launches.all[i].bench);
-        err = load_bench(run->path, b, &launches, e);
+        err = load_bench(run, b, &launches, e);
         if (!err && json_integer_value(json_object_get(run->meta, "schema")) < 2 &&
             (err = schema1_derive(&b->rows)) == -ENOMEM)
             fail(e, err, "out of memory");

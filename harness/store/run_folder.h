@@ -17,7 +17,9 @@
  *
  * The state in plan.csv is todo (not run), done, skip (cannot run here), fail (failed or wrong) or
  * late (over its time-out). A launch counts when its state is not todo and as many of its rows are
- * there as `rows` says; rows of any other launch are a torn tail and are not read.
+ * there as `rows` says. Rows of launches that are todo are a torn tail and are not read. A launch
+ * that ended and lacks rows (a loss of power took them) has, when it is read, the state fail and
+ * one row instead of those that are left: failed, with this as its reason.
  */
 #ifndef PLUMB_HARNESS_RUN_FOLDER_H
 #define PLUMB_HARNESS_RUN_FOLDER_H
@@ -37,6 +39,7 @@ struct run_folder {
     struct table plan;
     struct run_bench *benches;
     size_t n_benches;
+    size_t n_lost_rows; /* of launches that ended and lack rows */
 };
 
 /* 0; -EBADMSG: a file is damaged (error names it); -ENOENT: no run folder; other -errno. *run is

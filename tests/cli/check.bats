@@ -154,6 +154,21 @@ json() { # json FILE EXPRESSION on the object o
     check 1 e --baseline a
 }
 
+@test "rows that the plan promises and that are gone: exit 4 with the reason, of one launch or of all" {
+    made a --seed 1
+    made b --seed 2
+    cp -r b c
+    sed -i '$d' c/memory.csv
+    check 4 c --baseline a
+    grep -q "^Verdict .*incomplete" out
+    grep -q 'launches .*failed: its rows are missing: memory.csv has [0-9]* of [0-9]*' out
+    cp -r b d
+    sed -i '2,$d' d/memory.csv
+    check 4 d --baseline a --json j.json
+    [ "$(json j.json 'sum("its rows are missing" in c["sentence"] for c in o["cases"])')" -ge 10 ]
+    [ "$(json j.json 'sum(c["state"] == "failed" for c in o["cases"])')" -ge 10 ]
+}
+
 @test "figures of another sort are refused, not compared: exit 4, with the reason" {
     made a --seed 1
     made b --seed 2 --origin simulated

@@ -49,6 +49,16 @@ END
     grep -Eq "^Network +8 +0 +0 +0 +8" out
 }
 
+@test "rows that the plan promises and that are gone are told: exit 4" {
+    make_run a --seed 1
+    make_run b --seed 2
+    sed -i '$d' b/memory.csv
+    compare a b
+    [ "$status" -eq 4 ]
+    verdict | grep -q "ome launches of B failed in "
+    tr -s ' \n' ' ' < out | grep -q "its rows are missing: memory.csv has "
+}
+
 @test "the ratio's interval holds what was put in, for what is better when low, too" {
     make_run a --seed 1 --spread 0.002
     make_run b --seed 2 --spread 0.002 --shift 'net * latency=0.8' --shift 'memory *=1.25'

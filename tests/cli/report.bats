@@ -221,7 +221,9 @@ END
 @test "rows that a loss of power took are missed, not made up" {
     make_run r
     sed -i '$d' r/gemm.csv
-    "$plumb" report r
+    "$plumb" report r > out
+    grep -q "^Run .*launches, 1 failed" out
+    grep -q "its rows are missing: gemm.csv has 0 of 1; plumb run --resume measures it again" r/report.html
     grep -q "1 row of r never reached the disk" r/report.html
 }
 

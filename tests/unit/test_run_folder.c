@@ -104,8 +104,8 @@ static void loads_a_run(void **state)
     run_folder_release(&run);
 }
 
-/* Rows of a launch that is todo, has fewer or more rows than promised, or is not planned, do not
- * count. */
+/* Rows of a launch that is todo or is not planned do not count. A launch that ended, and has fewer
+ * or more rows than promised, has one row that says so. */
 static void leaves_out_what_is_not_committed(void **state)
 {
     struct row rows[] = {
@@ -117,11 +117,37 @@ static void leaves_out_what_is_not_committed(void **state)
     write_rows(*state, "memory.csv", rows, 6);
     fake_run_write(*state, "plan.csv",
                    FAKE_PLAN_HEADER "done,1,1,1,1,memory,,60\ntodo,,2,1,2,memory,,60\n"
-                                    "done,2,3,2,1,memory,,60\nfail,1,4,3,1,memory,,60\n");
+                                    "done,2,3,2,1,memory,\"--op=triad --size=16K,32K\",60\n"
+                                    "fail,1,4,3,1,memory,--op=triad,60\n");
     struct run_folder run = loaded(*state);
     assert_int_equal(run.n_benches, 1);
-    assert_int_equal(run.benches[0].rows.n_rows, 1);
-    assert_true(table_number(&run.benches[0].rows, 0, "value") == 10);
+    const struct table *t = &run.benches[0].rows;
+    assert_int_equal(t->n_rows, 3);
+    assert_true(table_number(t, 0, "value") == 10);
+    for (size_t i = 1; i < 3; i++) {
+        assert_string_equal(table_text(t, i, "status"), "failed");
+        assert_true(isnan(table_number(t, i, "value")));
+        assert_string_equal(table_text(t, i, "op"), "triad");
+        assert_string_equal(table_text(t, i, "size"), "");
+    }
+    assert_string_equal(table_text(t, 1, "case"), "2");
+    assert_non_null(strstr(table_text(t, 1, "reason"), "memory.csv has 1 of 2"));
+    assert_non_null(strstr(table_text(t, 2, "reason"), "memory.csv has 2 rows of it"));
+    assert_string_equal(table_text(&run.plan, 1, "state"), "todo");
+    assert_string_equal(table_text(&run.plan, 2, "state"), "fail");
+    assert_int_equal(run.n_lost_rows, 3);
+    run_folder_release(&run);
+}
+
+/* Nothing is left of the file but its name. */
+static void tells_of_an_empty_file(void **state)
+{
+    fake_run_write(*state, "memory.csv", "");
+    struct run_folder run = loaded(*state);
+    const struct table *t = &run.benches[1].rows;
+    assert_int_equal(t->n_rows, 1);
+    assert_string_equal(table_text(t, 0, "status"), "failed");
+    assert_non_null(strstr(table_text(t, 0, "reason"), "memory.csv has 0 of 2"));
     run_folder_release(&run);
 }
 
@@ -305,6 +331,7 @@ int main(void)
         TEST(loads_a_run),
         TEST(leaves_out_what_is_not_committed),
         TEST(counts_every_ended_state),
+        TEST(tells_of_an_empty_file),
         TEST(leaves_out_a_torn_row),
         TEST(names_what_is_damaged),
         TEST(names_what_is_missing),

@@ -10,8 +10,10 @@
 #include "core/bench/bench.h"
 #include "core/row.h"
 #include "core/stats.h"
+#include "harness/report/show.h"
 
-#define TAIL_SAMPLES 1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */
+#define MACHINE_CHANGED 1.2  /* the largest of the launches' own ceilings over the smallest */
+#define TAIL_SAMPLES    1000 /* with fewer, a 99.9 % quantile is not told from the largest sample */
 
 static const char *const statuses_by_weight[] = {"", "ok", "skipped", "noisy", "failed", "wrong"};
 
@@ -66,6 +68,8 @@ static enum limit_kind kind_of(const struct report_rows *rows, size_t row)
 struct found {
     const char *host, *place;
     double rate, middle; /* middle: the median of those at its place */
+    const struct report_bench *bench;
+    size_t row;
 };
 
 struct places {
@@ -100,13 +104,14 @@ static const char *made_of(struct pool *pool, const struct report_rows *rows, si
                      row_text(rows, row, FIELD_CEILING_FILL), row_text(rows, row, FIELD_UNIT));
 }
 
-static void note(struct places *p, const struct report_rows *rows, size_t row, const char *place,
-                 enum row_field field)
+static void note(struct places *p, const struct report_bench *b, size_t run, size_t row,
+                 const char *place, enum row_field field)
 {
+    const struct report_rows *rows = &b->rows[run];
     double rate = row_number(rows, row, field);
 
     if (*place && rate > 0 && isfinite(rate))
-        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate, NAN};
+        p->all[p->n++] = (struct found){row_text(rows, row, FIELD_HOST), place, rate, NAN, b, row};
 }
 
 /* A value that raised its own row's limit counts for other rows where it is sure: one that is
@@ -117,14 +122,16 @@ static bool is_slip(const struct report_rows *rows, size_t row)
            strcmp(row_text(rows, row, FIELD_STATUS), "ok") != 0;
 }
 
-static void note_rows(struct pool *pool, const struct report_rows *rows, struct places *p)
+static void note_rows(struct pool *pool, const struct report_bench *b, size_t run, struct places *p)
 {
+    const struct report_rows *rows = &b->rows[run];
+
     for (size_t row = 0; row < rows->table->n_rows; row++) {
         if (!is_usable(rows, row) || is_slip(rows, row))
             continue;
-        note(p, rows, row, row_text(rows, row, FIELD_CEILING_PLACE), FIELD_CEILING);
-        note(p, rows, row, row_text(rows, row, FIELD_CEILING2_PLACE), FIELD_CEILING2);
-        note(p, rows, row, made_of(pool, rows, row), FIELD_LIMIT);
+        note(p, b, run, row, row_text(rows, row, FIELD_CEILING_PLACE), FIELD_CEILING);
+        note(p, b, run, row, row_text(rows, row, FIELD_CEILING2_PLACE), FIELD_CEILING2);
+        note(p, b, run, row, made_of(pool, rows, row), FIELD_LIMIT);
     }
 }
 
@@ -146,7 +153,7 @@ static void keep_best(struct places *p)
 
 static const struct found *find_place(const struct places *p, const char *host, const char *place)
 {
-    const struct found key = {host, place, NAN, NAN};
+    const struct found key = {.host = host, .place = place};
 
     return p->n ? bsearch(&key, p->all, p->n, sizeof(*p->all), by_place) : NULL;
 }
@@ -185,6 +192,44 @@ static double best_limit(struct pool *pool, const struct places *p, const struct
     return isfinite(shared) ? fmax(limit, shared) : limit;
 }
 
+/* "op read": the parameters by which the case of another row differs; "" where none does. */
+static const char *other_case(struct pool *pool, const struct report_bench *b, size_t run,
+                              size_t row, const struct found *at)
+{
+    const struct report_rows *rows = &b->rows[run];
+    const char *text = at->bench == b ? "" : at->bench->name;
+
+    for (size_t i = 0; i < at->bench->n_params; i++) {
+        const struct report_rows *others = &at->bench->rows[run];
+        const char *other = table_cell(others->table, at->row, others->params[i]);
+
+        if (*other && !at->bench->follows[i] &&
+            (at->bench != b || strcmp(other, table_cell(rows->table, row, rows->params[i])) != 0))
+            text = pool_text(pool, "%s%s%s", text, *text ? ", " : "",
+                             show_full_param(pool, at->bench, i, other));
+    }
+    return text;
+}
+
+/* Which other cases measured a ceiling that the limit of a row is made of; "" where none did. */
+static const char *limit_from(struct pool *pool, const struct places *p,
+                              const struct report_bench *b, size_t run, size_t row)
+{
+    static const enum row_field fields[] = {FIELD_CEILING_PLACE, FIELD_CEILING2_PLACE};
+    const struct report_rows *rows = &b->rows[run];
+    const char *text = "";
+
+    for (size_t i = 0; *made_of(pool, rows, row) && i < sizeof(fields) / sizeof(*fields); i++) {
+        const struct found *at =
+            find_place(p, row_text(rows, row, FIELD_HOST), row_text(rows, row, fields[i]));
+        const char *other = at ? other_case(pool, b, run, row, at) : "";
+
+        if (*other && strcmp(other, text) != 0)
+            text = pool_text(pool, "%s%s%s", text, *text ? " and of " : "", other);
+    }
+    return text;
+}
+
 int combine_ceilings(struct report *r, size_t run)
 {
     struct places places = {0};
@@ -197,7 +242,7 @@ int combine_ceilings(struct report *r, size_t run)
         return -ENOMEM;
     for (size_t i = 0; i < r->n_benches; i++)
         if (r->benches[i].rows[run].table)
-            note_rows(&r->pool, &r->benches[i].rows[run], &places);
+            note_rows(&r->pool, &r->benches[i], run, &places);
     keep_best(&places);
     for (size_t i = 0; i < r->n_benches; i++) {
         struct report_rows *rows = &r->benches[i].rows[run];
@@ -205,9 +250,11 @@ int combine_ceilings(struct report *r, size_t run)
 
         rows->limits = pool_alloc(&r->pool, n, sizeof(*rows->limits));
         rows->middle_limits = pool_alloc(&r->pool, n, sizeof(*rows->middle_limits));
-        for (size_t row = 0; rows->limits && rows->middle_limits && row < n; row++) {
+        rows->limits_from = pool_alloc(&r->pool, n, sizeof(*rows->limits_from));
+        for (size_t row = 0; !r->pool.failed && row < n; row++) {
             rows->limits[row] = best_limit(&r->pool, &places, rows, row);
             rows->middle_limits[row] = middle_limit(&r->pool, &places, rows, row);
+            rows->limits_from[row] = limit_from(&r->pool, &places, &r->benches[i], run, row);
         }
     }
     free(places.all);
@@ -223,7 +270,10 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
 
         if (!is_usable(rows, p->rows[i]) || isnan(limit))
             continue;
-        p->limit = fmax(p->limit, limit); /* NaN: the first */
+        if (!(limit <= p->limit)) { /* NaN: the first */
+            p->limit = limit;
+            p->limit_from = rows->limits_from[p->rows[i]];
+        }
         p->middle_limit = fmax(p->middle_limit, rows->middle_limits[p->rows[i]]);
         if (kind_of(rows, p->rows[i]) == LIMIT_OUTDATED)
             p->outdated = true;
@@ -240,6 +290,44 @@ static void take_limit(const struct report_rows *rows, struct report_point *p)
         p->unsteady = fmax(p->unsteady, change);
     }
     p->percent = p->limit > 0 ? 100 * p->value / p->limit : NAN;
+}
+
+/* What a launch measured itself, before its own value raised it; NaN: nothing. */
+static double own_ceiling(const struct report_rows *rows, size_t row)
+{
+    double raised_from = row_number(rows, row, FIELD_LIMIT_RAISED_FROM);
+
+    if (!limit_is_ours(kind_of(rows, row)))
+        return NAN;
+    return isnan(raised_from) ? row_number(rows, row, FIELD_LIMIT) : raised_from;
+}
+
+static struct report_range range_with(struct report_range range, double x)
+{
+    return (struct report_range){fmin(range.low, x), fmax(range.high, x)};
+}
+
+/* Values of other launches differ: does the machine, which their own ceilings saw too? */
+static void take_own_ceilings(const struct report_rows *rows, struct report_point *p)
+{
+    struct report_range values = {NAN, NAN};
+    size_t n = 0;
+
+    p->own = p->own_percent = values;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        double value = row_number(rows, p->rows[i], FIELD_VALUE);
+        double ceiling = own_ceiling(rows, p->rows[i]);
+
+        if (!is_usable(rows, p->rows[i]) || !(ceiling > 0) || !(value > 0))
+            continue;
+        n++;
+        values = range_with(values, value);
+        p->own = range_with(p->own, ceiling);
+        p->own_percent = range_with(p->own_percent, 100 * value / ceiling);
+    }
+    p->machine_changed =
+        n > 1 && n == p->n_values && p->own.high > MACHINE_CHANGED * p->own.low &&
+        log(p->own_percent.high / p->own_percent.low) < log(values.high / values.low) / 2;
 }
 
 static void take_interval(struct report_point *p, const double *values)
@@ -408,13 +496,14 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
 
     p->value = p->low = p->high = p->limit = p->middle_limit = p->percent = p->p999 = NAN;
     p->limit_source = p->status = p->reason = p->disturbed = p->origin = p->throttle = "";
-    p->limit_link = p->limit_scope = p->carrier_device = "";
+    p->limit_link = p->limit_scope = p->carrier_device = p->limit_from = "";
     if (!scratch || !p->n_rows)
         return;
     p->n_values = collect(rows, p, FIELD_VALUE, scratch);
     p->value = stats_centre(scratch, p->n_values);
     take_interval(p, scratch);
     take_limit(rows, p);
+    take_own_ceilings(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)
         p->p999 = median_of(rows, p, FIELD_P999, scratch);
     take_levels(rows, p, scratch);

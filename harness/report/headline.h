@@ -89,7 +89,9 @@ struct verdict {
     enum tone tone;
     const char *range; /* undecided: the shares of the limit that it may have, "31 % to 76 %" */
     double low_below;  /* the share of the limit, in %, that it was judged by; 0: it was not */
-    const char *look;  /* the last remark that somebody should look into; NULL: none */
+    bool two_levels;   /* the value is not one level */
+    const char *machine_changed; /* the remark that its ceiling changed with it; NULL: it did not */
+    const char *look;            /* the last remark that somebody should look into; NULL: none */
     const struct report_case *look_case; /* the case that `look` is on; NULL: the best one */
     struct verdict_remark *remarks; /* what is to be known beside value, interval, share, word */
 };

@@ -84,7 +84,8 @@ struct report_rows {
     size_t fields[FIELDS]; /* columns */
     size_t *params;        /* columns of the benchmark's parameters; TABLE_NO_COLUMN: not there */
     double *limits; /* of each row, by the best ceilings that the run measured at its place; NaN */
-    double *middle_limits; /* the median of the limits that are made as this row's; NaN: none */
+    const char **limits_from; /* "op read": the other cases whose ceilings these are made of; "" */
+    double *middle_limits;    /* the median of the limits that are made as this row's; NaN: none */
 };
 
 const char *row_text(const struct report_rows *rows, size_t row, enum row_field field);
@@ -92,16 +93,24 @@ double row_number(const struct report_rows *rows, size_t row, enum row_field fie
 
 enum report_two { TWO_NOT, TWO_SAMPLES, TWO_LAUNCHES };
 
+struct report_range {
+    double low, high;
+};
+
 /* A case in one run. */
 struct report_point {
     const size_t *rows; /* of that run's table; none: the run lacks the case */
     size_t n_rows, n_values, n_noisy, n_disturbed; /* launches; those with a value; ... */
     double value, low, high, limit, percent;       /* NaN: not measured, unknown */
-    double p999;         /* the launches' 99.9 % quantiles: their median */
-    size_t n_throttled;  /* launches in which a GPU was held back */
-    size_t n_twice;      /* launches that measured their ceiling before and after the samples */
-    size_t n_unsteady;   /* launches whose ceiling was another one after the samples */
-    double unsteady;     /* by the largest share; 0: none */
+    double p999;        /* the launches' 99.9 % quantiles: their median */
+    size_t n_throttled; /* launches in which a GPU was held back */
+    size_t n_twice;     /* launches that measured their ceiling before and after the samples */
+    size_t n_unsteady;  /* launches whose ceiling was another one after the samples */
+    double unsteady;    /* by the largest share; 0: none */
+    /* Of the ceilings that the launches measured themselves, and the values in % of these; NaN. The
+     * machine changed: the ceilings differ much, and the values follow them. */
+    struct report_range own, own_percent;
+    bool machine_changed;
     double middle_limit; /* the median of the limits that are made as this one; NaN: none */
     bool reference;      /* the limit is none, but what the same work reached: core/row.h */
     bool outdated;       /* so is it, because an earlier version measured it */
@@ -109,7 +118,8 @@ struct report_point {
     enum report_two two;
     struct levels levels;
     const char *limit_link, *limit_scope, *status, *origin; /* "" where there is none */
-    const char *carrier_device, *throttle;                  /* by what: "power cap" */
+    const char *limit_from; /* whose ceilings make the limit, where other cases' do: "op read" */
+    const char *carrier_device, *throttle;         /* by what: "power cap" */
     const char *limit_source, *reason, *disturbed; /* sentences, to be shown: no code reads them */
     const char *
         chose; /* NULL or ""; where launches chose differently: "isa avx512 in 3 of 5 launches, avx2 in 2" */

@@ -415,6 +415,9 @@ static const char *weakness(const struct scene *s, size_t i)
     const char *text = pool_text(s->pool, "%s, is at %s of its limit", test_name(s, i),
                                  document_percent(s->pool, at->point->percent));
 
+    if (at->verdict.machine_changed)
+        return pool_text(s->pool, "%s; the machine itself changed between launches (note %zu)",
+                         text, document_note(s->d, at->verdict.machine_changed));
     return !*at->verdict.range && isnan(at->point->low)
                ? pool_text(s->pool, "%s in a single launch", text)
                : text;
@@ -438,7 +441,8 @@ static void answer_weakest(const struct scene *s)
             pool_text(s->pool, "%s: %s", test_name(s, i), shortened(s, at->verdict.look)));
     else {
         document_answer(s->d, "Weakest", at->verdict.word, at->verdict.tone, weakness(s, i));
-        document_answer_aside(s->d, " (", at->verdict.range, ")");
+        if (!at->verdict.machine_changed) /* the interval is of no one machine */
+            document_answer_aside(s->d, " (", at->verdict.range, ")");
     }
     if (any_failed(s)) /* that comes first */
         return;

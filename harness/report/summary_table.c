@@ -46,7 +46,10 @@ static void fill_row(const struct shown *s, const struct lines *l, size_t i)
     *cell_of(l, row, TEST) = cell_text(*what ? pool_text(s->pool, "%s (%s)", label, what) : label);
     if (s->r->n_runs > 1)
         *cell_of(l, row, RUN) = cell_text(s->r->names[s->run]);
-    *word = cell_word(at->verdict.word, at->verdict.tone);
+    *word =
+        cell_word(at->verdict.two_levels ? pool_text(s->pool, "%s, two levels", at->verdict.word)
+                                         : at->verdict.word,
+                  at->verdict.tone);
     for (const struct verdict_remark *m = at->verdict.remarks; m; m = m->next)
         cell_note(word, document_note(s->d, m->text));
     if (!p || !p->n_values)

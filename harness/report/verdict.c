@@ -231,8 +231,10 @@ static const char *levels_text(struct pool *pool, const struct report_point *p, 
 static void add_noise(struct pool *pool, const struct report_point *p, const char *unit,
                       struct verdict *v)
 {
-    if (p->two != TWO_NOT)
+    if (p->two != TWO_NOT) {
+        v->two_levels = true;
         verdict_remark(pool, v, levels_text(pool, p, unit));
+    }
     if (!p->n_noisy)
         return;
     verdict_remark(pool, v, NOISY);
@@ -313,17 +315,46 @@ void verdict_look(struct pool *pool, struct verdict *v, const char *text,
         take_kind(v, VERDICT_SLOW);
 }
 
-/* The best ceiling of a run may be that of one launch alone. */
+/* The best ceiling of a run may be that of one launch alone, or of another case. */
 static void add_lone_ceiling(struct pool *pool, const struct report_point *p, const char *unit,
                              struct verdict *v)
 {
+    const char *from =
+        *p->limit_from ? pool_text(pool, ", in part by the case with %s", p->limit_from) : "";
+
     if (p->limit > (1 + CEILING_UNSTEADY) * p->middle_limit)
         verdict_remark(
             pool, v,
             pool_text(pool,
-                      "the limit is the best that the run measured, %s %s; the median is %s %s",
-                      document_number(pool, p->limit), unit, document_number(pool, p->middle_limit),
-                      unit));
+                      "the limit, %s %s, is of the best ceilings that the run measured%s; the "
+                      "median of the ceilings of this case is %s %s",
+                      document_number(pool, p->limit), unit, from,
+                      document_number(pool, p->middle_limit), unit));
+}
+
+/* "75 to 79 %" */
+static const char *percents(struct pool *pool, const struct report_range *range)
+{
+    const char *low = pool_text(pool, "%.0f", range->low);
+    const char *high = pool_text(pool, "%.0f", range->high);
+
+    return strcmp(low, high) ? pool_text(pool, "%s to %s %%", low, high)
+                             : pool_text(pool, "%s %%", low);
+}
+
+/* The share of the run's best ceiling is low, and nothing is wrong with the tested part. */
+static void add_machine_changed(struct pool *pool, const struct report_point *p, const char *unit,
+                                struct verdict *v)
+{
+    if (!p->machine_changed)
+        return;
+    v->machine_changed =
+        pool_text(pool,
+                  "each launch reached %s of the ceiling measured beside it, and that was %s to "
+                  "%s %s: the machine itself changed between launches",
+                  percents(pool, &p->own_percent), document_number(pool, p->own.low),
+                  document_number(pool, p->own.high), unit);
+    verdict_remark(pool, v, v->machine_changed);
 }
 
 struct verdict verdict_make(struct report *r, size_t run, const struct report_bench *b,
@@ -343,6 +374,7 @@ struct verdict verdict_make(struct report *r, size_t run, const struct report_be
     add_throttling(&r->pool, p, &v);
     add_noise(&r->pool, p, c->unit, &v);
     add_lost_launches(&r->pool, p, &v);
+    add_machine_changed(&r->pool, p, c->unit, &v);
     add_lone_ceiling(&r->pool, p, c->unit, &v);
     verdict_remark(&r->pool, &v, p->n_unsteady ? headlines_unsteady(r, run) : "");
     verdict_remark(&r->pool, &v, p->reason);

@@ -309,8 +309,8 @@ END
     "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page --markdown answer.md > out
     grep -q '^- \*\*Trust\*\*: \*\*D\*\*: smallest detectable loss 14 %' answer.md
     grep -q '`plumb run quick --repeat 10`' answer.md
-    grep -q '^| Caches | triad in L1 | 1328 GB/s | +/- 1.7 % | 86.2 % | normal (1,2,4) |$' answer.md
-    grep -q '^(4) alternates between 919.7 GB/s' answer.md
+    grep -q '^| Caches | triad in L1 | 1328 GB/s | +/- 1.7 % | 86.2 % | normal, two levels (2,3,5) |$' answer.md
+    grep -q '^(5) alternates between 919.7 GB/s' answer.md
     make_run a
     make_run b
     "$plumb" report a b --out page --markdown both.md

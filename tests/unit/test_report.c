@@ -516,14 +516,14 @@ static void ceilings_of_one_place_are_shared(void **state)
     report_release(&r);
 }
 
-/* The case of five launches whose ceilings are these. */
-static const char *said_of_ceilings(const struct fake_run *f, const double *limits, char *text,
-                                    size_t len)
+/* The case of five launches of these values, whose ceilings are these. */
+static const char *said_of(const struct fake_run *f, const double *values, const double *limits,
+                           char *text, size_t len)
 {
     struct writer w = begin(f, "memory", memory_params, 4);
 
     for (size_t i = 0; i < 5; i++) {
-        struct row row = memory_row("1", i + 1, 80);
+        struct row row = memory_row("1", i + 1, values[i]);
 
         row.limit = row.ceiling = limits[i];
         row.limit_kind = "measured";
@@ -541,13 +541,65 @@ static const char *said_of_ceilings(const struct fake_run *f, const double *limi
     return text;
 }
 
+static const char *said_of_ceilings(const struct fake_run *f, const double *limits, char *text,
+                                    size_t len)
+{
+    return said_of(f, (double[]){80, 80, 80, 80, 80}, limits, text, len);
+}
+
+/* Values that follow their own ceilings tell of the machine, and not of what was tested. */
+static void a_machine_that_changed_between_launches_is_told(void **state)
+{
+    char text[2048];
+
+    assert_non_null(strstr(said_of(*state, (double[]){60, 61, 63, 60, 140},
+                                   (double[]){80, 81, 83, 80, 175}, text, sizeof(text)),
+                           "each launch reached 75 to 80 % of the ceiling measured beside it, and "
+                           "that was 80.00 to 175.0 GB/s: the machine itself changed"));
+}
+
+static void values_that_do_not_follow_their_ceilings_tell_of_no_change(void **state)
+{
+    char text[2048];
+
+    assert_null(strstr(said_of(*state, (double[]){60, 61, 120, 60, 61},
+                               (double[]){80, 81, 83, 80, 175}, text, sizeof(text)),
+                       "machine itself"));
+}
+
+static void near_ceilings_tell_of_no_change(void **state)
+{
+    char text[2048];
+
+    assert_null(strstr(said_of(*state, (double[]){80, 85, 90, 84, 95},
+                               (double[]){100, 106, 112, 105, 119}, text, sizeof(text)),
+                       "machine itself"));
+}
+
+/* The last launch's own loads are the slowest, and those of another case the fastest of all. */
+static void a_limit_of_another_case_names_it(void **state)
+{
+    struct writer w = begin(*state, "memory", memory_params, 4);
+
+    add_made_of(&w, "1", "read", "a", "reference", 1, "loads here", 129, "", NAN, 129);
+    add_made_of(&w, "2", "triad", "a", "measured", 2 / 3., "loads here", 62, "nt", 88, 94);
+    end(&w);
+    struct report r = loaded(*state);
+
+    for (size_t i = 0; i < r.benches[0].n_cases; i++)
+        assert_string_equal(r.benches[0].cases[i].points[0].limit_from,
+                            r.benches[0].cases[i].points[0].limit > 150 ? "op read, size 1" : "");
+    report_release(&r);
+}
+
 static void a_ceiling_of_one_launch_alone_is_noted(void **state)
 {
     char text[1024];
 
     assert_non_null(strstr(
         said_of_ceilings(*state, (double[]){87, 82, 86, 85, 164}, text, sizeof(text)),
-        "the limit is the best that the run measured, 164.0 GB/s; the median is 86.00 GB/s"));
+        "the limit, 164.0 GB/s, is of the best ceilings that the run measured; the median of the "
+        "ceilings of this case is 86.00 GB/s"));
 }
 
 static void ceilings_that_are_near_are_not_noted(void **state)
@@ -555,7 +607,7 @@ static void ceilings_that_are_near_are_not_noted(void **state)
     char text[1024];
 
     assert_null(strstr(said_of_ceilings(*state, (double[]){87, 82, 86, 85, 94}, text, sizeof(text)),
-                       "the limit is the best"));
+                       "best ceilings that the run"));
 }
 
 /* Two of three launches found another ceiling afterwards: said once, with the worst, and marked. */
@@ -1442,6 +1494,10 @@ int main(void)
         TEST(the_best_ceiling_of_a_run_counts),
         TEST(ceilings_of_one_place_are_shared),
         TEST(a_ceiling_of_one_launch_alone_is_noted),
+        TEST(a_machine_that_changed_between_launches_is_told),
+        TEST(values_that_do_not_follow_their_ceilings_tell_of_no_change),
+        TEST(near_ceilings_tell_of_no_change),
+        TEST(a_limit_of_another_case_names_it),
         TEST(ceilings_that_are_near_are_not_noted),
         TEST(unsteady_ceilings_are_one_note),
         TEST(a_reference_is_not_judged),

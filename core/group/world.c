@@ -170,7 +170,8 @@ static int same_node(const struct world_member *a, const struct world_member *b)
            a->network == b->network;
 }
 
-/* Node and rank on the machine of `m`, after those before it. Returns how many nodes there are now. */
+/* Node and rank on the machine of `m`, after those before it. Returns how many nodes there are
+ * now. */
 static unsigned number_one(struct world_member *all, struct world_member *m, unsigned nodes)
 {
     m->node = nodes;

@@ -83,7 +83,7 @@
 
 #define DECIDE_FEW_LAUNCHES 5
 #define DECIDE_FAST_RUNS    5
-#define DECIDE_POWER        0.8 /* of `smallest` */
+#define DECIDE_POWER        0.8  /* of `smallest` */
 #define DECIDE_SURE         0.95 /* of `detectable` */
 #define DECIDE_MORE_MAX     1000
 
@@ -99,14 +99,16 @@ enum decide_obstacle {
     OBSTACLE_RUNS,       /* one run a side, and too few cases to tell how runs differ */
     OBSTACLE_TOGETHER,   /* it lost with many others, and none is proven: overall.together */
     OBSTACLE_JUMPS, /* it would be proven, but where nothing changed runs lay as far off, too */
-    OBSTACLE_SHAPE /* it would be proven, if runs had no heavier tails than launches: too few are known */
+    /* it would be proven, if runs had no heavier tails than launches: too few are known */
+    OBSTACLE_SHAPE
 };
 
 /* What a run of A is for. B's runs are all DECIDE_LEVEL. */
 enum decide_role {
-    DECIDE_LEVEL,  /* B is held against the mean of these */
-    DECIDE_ANCHOR, /* B is also held against the mean of these older runs: a slow slip shows there */
-    DECIDE_SPREAD  /* tells how runs differ, and is no level */
+    DECIDE_LEVEL, /* B is held against the mean of these */
+    /* B is also held against the mean of these older runs: a slow slip shows there */
+    DECIDE_ANCHOR,
+    DECIDE_SPREAD /* tells how runs differ, and is no level */
 };
 
 struct decide_run {
@@ -134,13 +136,13 @@ struct decide_case {
     double margin;           /* 0.05: 5 % either way, 0.95 to 1/0.95 */
     bool accepted; /* its change is known and accepted: it is not counted in overall.together */
     bool higher_is_better;
-    bool
-        paired; /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch i of
-                    the other: each has as many. With best_of it is of no use */
-    unsigned
-        best_of; /* B is held against the best of the last so many of A's runs that are its level.
-                         That makes losses likelier by chance, which is allowed for; all of them say
-                         what varies between runs. 0: B is held against A's mean */
+    /* run r of A and run r of B were measured in turn, and launch i of the one stood next to launch
+     * i of the other: each has as many. With best_of it is of no use */
+    bool paired;
+    /* B is held against the best of the last so many of A's runs that are its level. That makes
+     * losses likelier by chance, which is allowed for; all of them say what varies between runs. 0:
+     * B is held against A's mean */
+    unsigned best_of;
 
     /* what decide_suite() fills in; NaN where it cannot be told */
     enum decision decision;
@@ -152,13 +154,13 @@ struct decide_case {
     double a_value, b_value;                      /* geometric means, in the row's unit */
     double ratio, low, high;  /* B against A, turned round so that below 1 is a loss */
     double p_worse, p_better; /* one-sided, by itself, not over the suite */
-    double
-        p_likely; /* p_worse as if runs had no heavier tails than launches: not proof, but no baseline */
+    /* p_worse as if runs had no heavier tails than launches: not proof, but no baseline */
+    double p_likely;
     double error;   /* standard error of log ratio */
     double freedom; /* degrees of freedom; INFINITY: as good as known */
-    double
-        smallest; /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
-    double detectable; /* the smallest loss that is found with DECIDE_SURE: it is proven, and its
+    /* the smallest loss that this data would have proven with DECIDE_POWER: 0.03 */
+    double smallest;
+    double detectable;    /* the smallest loss that is found with DECIDE_SURE: it is proven, and its
                           interval leaves the margin; options.later: then */
     size_t more_launches; /* a side; 0: none needed, or not known, or more than DECIDE_MORE_MAX */
     bool more_of_a;       /* more_launches counts further runs of A alone: options.b_stays */
@@ -188,15 +190,16 @@ struct decide_options {
 struct decide_overall {
     size_t n_equivalent, n_better, n_worse, n_inconclusive;
     size_t n_judged; /* with a value, and a spread, on both sides */
-    enum decision
-        decision;  /* worse: a case is; else inconclusive: a case is, or there is none; else
-                               better: a case is; else equivalent */
+    /* worse: a case is; else inconclusive: a case is, or there is none; else better: a case is;
+     * else equivalent */
+    enum decision decision;
     double unrest; /* 1: runs differ as launches do; NaN: not asked, or too few cases to tell */
     double prior_freedom; /* of the fit: how alike the cases' spreads are; NaN: too few cases */
     bool by_runs;         /* in some case runs, not launches, are what varies */
     bool runs_unknown;    /* one run a side, and too few cases to tell how runs differ */
-    bool
-        together; /* far more cases moved one way than the other: n_down and n_up did, each beyond its own spread */
+    /* far more cases moved one way than the other: n_down and n_up did, each beyond its own
+     * spread */
+    bool together;
     size_t n_down, n_up;
     double moved; /* the median of their ratios; NaN */
 };

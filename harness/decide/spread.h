@@ -16,12 +16,12 @@ struct measure {
     double level_d;  /* and against the mean of A's runs, where d is against the best of them */
     size_t level_units;
     size_t anchors;
-    double
-        unbalance; /* 1 or more: what orders that are not as frequent take from a mean's certainty */
+    /* 1 or more: what orders that are not as frequent take from a mean's certainty */
+    double unbalance;
     bool by_runs;
     bool best; /* A's mean is that of the best of its runs alone */
-    bool
-        paired; /* what varies are differences of launches, or of runs, that stood next to each other */
+    /* what varies are differences of launches, or of runs, that stood next to each other */
+    bool paired;
     size_t units_a, units_b;  /* what varies: launches, or runs */
     double within, within_df; /* variance of launches within runs, over both sides; df 0: unknown */
     double between, between_df; /* the same of runs' means; df 0: no side has several runs */
@@ -64,8 +64,8 @@ enum decide_obstacle spread_measure(const struct decide_case *c, bool in_order,
 struct prior {
     double freedom; /* 0: none */
     double variance;
-    double
-        most; /* degrees of freedom that the cases' variances have together: no case is known better */
+    /* degrees of freedom that the cases' variances have together: no case is known better */
+    double most;
 };
 
 /* Fits the prior to n variances with df degrees of freedom each; none where there are too few.

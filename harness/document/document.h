@@ -10,7 +10,8 @@
  *             function still may be called; what was written then is not to be used.
  *   texts     may hold anything: each writer escapes them for its format. Control characters become
  *             blanks, bytes that are not UTF-8 the replacement character.
- *   tones     are the only colour there is, beside the lines of charts. A tone never says more than the word that has it.
+ *   tones     are the only colour there is, beside the lines of charts. A tone never says more than
+ *             the word that has it.
  *   numbers   are cells with a type, so that each writer aligns and words them alike.
  */
 #ifndef PLUMB_DOCUMENT_H

@@ -197,10 +197,10 @@ struct trend_differ {
     const struct machine_difference *all; /* a: before */
     size_t n, n_near;                     /* the first n_near may weigh on the case */
     bool whole; /* false: of one of them the history keeps nothing but program and suite */
-    const char *
-        unkept; /* what of the case's rows the history does not keep of both, as words; "": all is kept */
-    const char *
-        unsteady; /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
+    /* what of the case's rows the history does not keep of both, as words; "": all is kept */
+    const char *unkept;
+    /* what the rows tell otherwise of both, but not from that run on alone: "address, isa"; "" */
+    const char *unsteady;
 };
 
 /* The run of a step first, then those near it with which the level may have moved, too, where
@@ -216,12 +216,12 @@ struct trend {
     const struct history_series *series;
     size_t n;                        /* runs of the series that are looked at: the last n */
     const struct history_run **runs; /* n */
-    double
-        *values; /* n: the centre of the run's launches (stats_centre()); NaN: no number above 0 */
+    /* n: the centre of the run's launches (stats_centre()); NaN: no number above 0 */
+    double *values;
     size_t n_values; /* that are a number above 0 */
     size_t *n_taken; /* n: launches that are left out, as others took the CPU */
-    double
-        *taken; /* n: their centre where no launch is left and the value is NaN for it; else NaN */
+    /* n: their centre where no launch is left and the value is NaN for it; else NaN */
+    double *taken;
     size_t n_gone; /* runs of which that is so */
     struct change_point *points;
     struct trend_step *steps; /* one a point */

@@ -127,9 +127,9 @@ struct history_run {
     int64_t id;
     const char *name, *host, *suite, *started_utc, *version, *commit;
     enum history_standing standing;
-    const char
-        *environment;  /* what the run was measured by, as JSON: history_environment(); NULL: not
-                                kept, or not asked for */
+    /* what the run was measured by, as JSON: history_environment(); NULL: not kept, or not asked
+     * for */
+    const char *environment;
     const char *state; /* "complete"; NULL: not known, or not asked for */
     bool has_rows;     /* its rows are kept; of those of history_db_choose() alone */
 };
@@ -157,9 +157,9 @@ struct history_choice {
     size_t n_roles;
     struct history_acceptance *accepted; /* since the last start, that included */
     size_t n_accepted;
-    size_t
-        n_taken; /* left out: of those that would have been of the level, the runs in all of whose launches
-                       others took more of the CPU. They say nothing of this machine */
+    /* left out: of those that would have been of the level, the runs in all of whose launches
+     * others took more of the CPU. They say nothing of this machine */
+    size_t n_taken;
     struct pool pool; /* of the roles */
 };
 
@@ -199,8 +199,8 @@ struct history_series {
     size_t n;
     const struct history_run **runs; /* n of them */
     double **launches;               /* launches' medians of each, in time order */
-    const double **
-        steals; /* what other guests took of the CPU in each of them, percent; NaN, or all NULL: not known */
+    /* what other guests took of the CPU in each of them, percent; NaN, or all NULL: not known */
+    const double **steals;
     size_t *n_launches;
     const char **outcomes; /* of each run, as JSON: history_outcomes(); NULL: not kept */
 };

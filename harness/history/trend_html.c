@@ -15,7 +15,8 @@
 #include "harness/report/assets.h"
 #include "harness/report/plot.h"
 
-/* ---- The plot of one case's history: values, levels as lines, a mark at the run of each step ---- */
+/* ---- The plot of one case's history: values, levels as lines, a mark at the run of each step
+ * ---- */
 
 #define DAY_S     86400.0
 #define TICKS     5

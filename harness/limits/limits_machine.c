@@ -309,9 +309,9 @@ static struct clock_rate rate_named(const struct gpu_join *g, const char *name)
 // ---- Figures of the datasheet
 
 /*
- * Datasheets state some rates at a lower clock than the highest, or round them down: bf16 of the H100 SXM5 is stated at
- * 1830 of 1980 MHz. A limit errs upwards. Where a datasheet states less than that by more than this, the model has
- * units that are cut (H20), and the datasheet counts.
+ * Datasheets state some rates at a lower clock than the highest, or round them down: bf16 of the
+ * H100 SXM5 is stated at 1830 of 1980 MHz. A limit errs upwards. Where a datasheet states less than
+ * that by more than this, the model has units that are cut (H20), and the datasheet counts.
  */
 #define STATED_BELOW_CLOCK 1.25
 

@@ -107,10 +107,10 @@ struct headline_lost {
 struct headline_run {
     const struct report_case *best; /* NULL: not measured */
     const struct report_point *point;
-    const char *
-        what; /* the parameters of `best` that vary among the candidates, and its size: "onednn, 4096" */
-    size_t
-        candidates; /* measured cases that it is the best of: the more, the luckier is the best */
+    /* the parameters of `best` that vary among the candidates, and its size: "onednn, 4096" */
+    const char *what;
+    /* measured cases that it is the best of: the more, the luckier is the best */
+    size_t candidates;
     struct headline_lost lost;
     struct verdict verdict;
 };
@@ -125,8 +125,8 @@ struct headline {
 struct headlines {
     struct headline *all;
     size_t n;
-    const char
-        *unheaded; /* pipes whose benchmark has rows, none of which makes a headline of it; or "" */
+    /* pipes whose benchmark has rows, none of which makes a headline of it; or "" */
+    const char *unheaded;
     const char *missing; /* pipes that no run measured: "copies, matrix core"; or "" */
     const char *no_gpu;  /* every case on a GPU was skipped: why; or "" */
     struct contrasts contrasts;

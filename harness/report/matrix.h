@@ -24,9 +24,11 @@
  * links, and a slow link in one. A host's level is the upper median of its links: with a strict
  * majority of hosts that are fine, at least half of a fine host's links go to such. A host is slow
  * where
- *   - its level is more than LINKS_SLOW below that of the middle host (the lower middle of an even number: half of the hosts are no majority), and
- *   - the median of its links to hosts that are not slow, at least two where there are as many, is below the median of the links between these by more
- *     than LINKS_SLOW and by more than LINKS_NOISE standard deviations of them (from the median absolute deviation),
+ *   - its level is more than LINKS_SLOW below that of the middle host (the lower middle of an even
+ *     number: half of the hosts are no majority), and
+ *   - the median of its links to hosts that are not slow, at least two where there are as many, is
+ *     below the median of the links between these by more than LINKS_SLOW and by more than
+ *     LINKS_NOISE standard deviations of them (from the median absolute deviation),
  * judged over all of its links, then over those from it and those to it by themselves, where there
  * are links both ways.
  */

@@ -121,8 +121,8 @@ struct report_point {
     const char *limit_from; /* whose ceilings make the limit, where other cases' do: "op read" */
     const char *carrier_device, *throttle;         /* by what: "power cap" */
     const char *limit_source, *reason, *disturbed; /* sentences, to be shown: no code reads them */
-    const char *
-        chose; /* NULL or ""; where launches chose differently: "isa avx512 in 3 of 5 launches, avx2 in 2" */
+    /* NULL or ""; where launches chose differently: "isa avx512 in 3 of 5 launches, avx2 in 2" */
+    const char *chose;
 };
 
 struct report_case {
@@ -156,9 +156,8 @@ struct report_bench {
     const struct bench_rows *told; /* never NULL */
     const char **params;           /* names */
     bool *follows;                 /* one a parameter: it follows from others, and makes no case */
-    size_t
-        *sought_by; /* the same: the parameter that makes it an outcome where that is set; n_params:
-                          none */
+    /* the same: the parameter that makes it an outcome where that is set; n_params: none */
+    size_t *sought_by;
     size_t n_params;
     struct report_rows *rows; /* one a run */
     struct report_case *cases;

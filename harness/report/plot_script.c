@@ -287,7 +287,8 @@ static void write_value_axis(FILE *out, const struct plot *plot)
         fputs("*]\n", out);
 }
 
-/* gnuplot cuts a title at both ends of the picture: a long one has several lines. Returns how many. */
+/* gnuplot cuts a title at both ends of the picture: a long one has several lines. Returns how
+ * many. */
 static size_t write_title_lines(FILE *out, const char *title)
 {
     char line[TITLE_LENGTH + 1];

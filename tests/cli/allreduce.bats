@@ -94,7 +94,7 @@ all_good() {
     local op factor
     for op in allreduce:1.5 reduce-scatter:0.75 all-gather:0.75 broadcast:1 all-to-all:0.75 send-receive:1; do
         factor=${op#*:}
-        allreduce --np 4 --ranks 1,4 --size 64K --op "${op%:*}" --max-samples 5 # odd: the median is one of them
+        allreduce --np 4 --ranks 1,4 --size 64K --op "${op%:*}" --max-samples 5 --budget 20s # odd: the median is one of them
         all_good
         [ "$(of time vector_bytes 4)" -eq 65536 ]
         [ -z "$(of busbw value 1)" ]

@@ -133,7 +133,7 @@ static void the_sentence_says_what_holds(void **state)
     assert_int_equal(view_make(&s.pairs, &s.view), 0);
     assert_string_equal(
         s.view.verdict,
-        "B (guest) against A (bare): worse in Memory (0.792 to 0.909 times A in 2 "
+        "B (guest) against A (bare): worse in Memory (0.8 to 0.9 times A in 2 "
         "of 3 cases). It is undecided in Network. B has nothing to compare with in 1 "
         "case that A has");
     assert_string_equal(s.view.basis, "1 run a side, 3 launches of each case in a run; margin 5 %");

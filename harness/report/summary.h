@@ -47,8 +47,8 @@ struct trust {
     size_t repeats;         /* 0: more than TRUST_REPEATS_MAX, or none are needed */
     double minutes;         /* that these take, by what the run took; NaN: not known */
     size_t rows, disturbed; /* measured ones; those that were disturbed */
-    /* Of the disturbed rows, at most; 0: not by this. Of steal, in rows of 1 s of CPU time or more:
-     * the kernel counts it in ticks of 10 ms. */
+    /* Of the disturbed rows, at most; 0: not by this. Of steal, in rows, cases, or all short cases of
+     * 1 s of CPU time or more: the kernel counts it in ticks of 10 ms. */
     double steal_percent, clock_percent, quota_ms;
     /* Rows with steal; with thermal throttling; with involuntary switches. */
     size_t stolen, throttled, switched;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/stats.h"
+#include "core/units.h"
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
 #include "harness/report/headline.h"
@@ -17,6 +18,7 @@
 
 #define COMPARE_MARGIN 0.05
 #define MS_A_MINUTE    6e4
+#define S_A_MINUTE     60
 #define TICKS_A_SECOND 100 /* of a CPU in /proc/stat */
 #define STEAL_TICKS    100 /* of fewer, one tick is more than 1 % */
 
@@ -36,30 +38,24 @@ static double number_or_0(const struct report_rows *rows, size_t row, enum row_f
     return isfinite(x) ? x : 0;
 }
 
-/* A share of few ticks is no figure. */
-static void count_steal(const struct report_rows *rows, size_t row, double cpus, struct trust *t)
+static bool has_samples(const struct report_rows *rows, size_t row)
 {
-    double steal = number_or_0(rows, row, FIELD_STEAL);
-    double ticks = row_number(rows, row, FIELD_ELAPSED) * cpus * TICKS_A_SECOND;
-
-    t->stolen += steal >= 1;
-    if (!(ticks < STEAL_TICKS))
-        t->steal_percent = fmax(t->steal_percent, steal);
+    return !strcmp(row_text(rows, row, FIELD_ORIGIN), "measured") &&
+           number_or_0(rows, row, FIELD_SAMPLES) > 0;
 }
 
-static void count_row(const struct report_rows *rows, size_t row, double cpus, struct trust *t)
+static void count_row(const struct report_rows *rows, size_t row, struct trust *t)
 {
     double low = number_or_0(rows, row, FIELD_MHZ_LOW);
     double high = number_or_0(rows, row, FIELD_MHZ_HIGH);
 
-    if (strcmp(row_text(rows, row, FIELD_ORIGIN), "measured") != 0 ||
-        !(number_or_0(rows, row, FIELD_SAMPLES) > 0))
+    if (!has_samples(rows, row))
         return;
     t->rows++;
     if (!*row_text(rows, row, FIELD_DISTURBED))
         return;
     t->disturbed++;
-    count_steal(rows, row, cpus, t);
+    t->stolen += number_or_0(rows, row, FIELD_STEAL) >= 1;
     t->quota_ms = fmax(t->quota_ms, number_or_0(rows, row, FIELD_QUOTA));
     t->throttled += number_or_0(rows, row, FIELD_THROTTLE) > 0;
     t->switched += number_or_0(rows, row, FIELD_INVOLUNTARY) > 0;
@@ -67,17 +63,84 @@ static void count_row(const struct report_rows *rows, size_t row, double cpus, s
         t->clock_percent = fmax(t->clock_percent, 100 * (high - low) / high);
 }
 
-static void count_rows(const struct report *r, size_t run, struct trust *t)
+/* The kernel counts steal in ticks: a share of few of them is no figure. Seconds are of all CPUs. */
+struct stolen {
+    double cpu_s, steal_s;
+};
+
+static void take_steal(const struct stolen *s, struct trust *t)
+{
+    if (!(s->cpu_s * TICKS_A_SECOND < STEAL_TICKS))
+        t->steal_percent = fmax(t->steal_percent, 100 * s->steal_s / s->cpu_s);
+}
+
+/* The metrics of one point stand in rows that follow each other, each with the same ledger. */
+static bool is_same_point(const struct report_rows *rows, size_t row)
+{
+    static const enum row_field fields[] = {FIELD_CASE, FIELD_REPEAT, FIELD_ELAPSED};
+    bool same = row > 0;
+
+    for (size_t i = 0; same && i < sizeof(fields) / sizeof(*fields); i++)
+        same = !strcmp(row_text(rows, row, fields[i]), row_text(rows, row - 1, fields[i]));
+    return same;
+}
+
+static double elapsed_of(const struct report_rows *rows, size_t row)
+{
+    return is_same_point(rows, row) ? 0 : number_or_0(rows, row, FIELD_ELAPSED);
+}
+
+/* Launches of a case are alike: what is too short by itself is added up. */
+static struct stolen steal_of_case(const struct report_rows *rows, const struct report_point *p,
+                                   double cpus, struct trust *t)
+{
+    struct stolen all = {0};
+
+    for (size_t i = 0; i < p->n_rows; i++) {
+        size_t row = p->rows[i];
+        struct stolen one = {.cpu_s = elapsed_of(rows, row) * cpus};
+
+        if (!has_samples(rows, row))
+            continue;
+        if (isnan(row_number(rows, row, FIELD_ELAPSED)))
+            t->steal_percent = fmax(t->steal_percent, number_or_0(rows, row, FIELD_STEAL));
+        one.steal_s = one.cpu_s * number_or_0(rows, row, FIELD_STEAL) / 100;
+        take_steal(&one, t);
+        all.cpu_s += one.cpu_s;
+        all.steal_s += one.steal_s;
+    }
+    return all;
+}
+
+/* The cases that are too short by themselves count together. */
+static void count_steal(const struct report *r, size_t run, struct trust *t)
 {
     const json_t *machine = json_object_get(r->runs[run].meta, "machine");
     const json_t *cpu = json_object_get(machine, "cpu");
     double cpus = fmax(1, json_number_value(json_object_get(cpu, "threads")));
+    struct stolen rest = {0};
 
+    for (size_t b = 0; b < r->n_benches; b++)
+        for (size_t i = 0; i < r->benches[b].n_cases; i++) {
+            struct stolen all = steal_of_case(&r->benches[b].rows[run],
+                                              &r->benches[b].cases[i].points[run], cpus, t);
+
+            take_steal(&all, t);
+            if (all.cpu_s * TICKS_A_SECOND < STEAL_TICKS) {
+                rest.cpu_s += all.cpu_s;
+                rest.steal_s += all.steal_s;
+            }
+        }
+    take_steal(&rest, t);
+}
+
+static void count_rows(const struct report *r, size_t run, struct trust *t)
+{
     for (size_t b = 0; b < r->n_benches; b++) {
         const struct report_rows *rows = &r->benches[b].rows[run];
 
         for (size_t i = 0; rows->table && i < rows->table->n_rows; i++)
-            count_row(rows, i, cpus, t);
+            count_row(rows, i, t);
     }
 }
 
@@ -166,20 +229,68 @@ static double minutes_of(const struct report *r, size_t run)
     return ms > 0 ? ms / MS_A_MINUTE : NAN;
 }
 
-/* How many launches of each planned case were run. Each case has a first one. */
-static double launches_a_case(const struct table *plan)
-{
-    size_t state = table_column(plan, "state"), repeat = table_column(plan, "repeat");
-    size_t cases = 0, done = 0;
+/* What the launches of a case of the plan took. */
+struct spent {
+    double seconds; /* in its rows */
+    size_t launches;
+    bool planned;
+};
 
-    for (size_t i = 0; i < plan->n_rows; i++) {
-        cases += !strcmp(table_cell(plan, i, repeat), "1");
-        done += strcmp(table_cell(plan, i, state), "todo") != 0;
+/* By the number of the case, up to n; the others' launches are counted under 0. */
+static void add_rows(const struct report_rows *rows, struct spent *spent, size_t n)
+{
+    for (size_t i = 0; rows->table && i < rows->table->n_rows; i++) {
+        uint64_t id;
+
+        if (!units_parse_u64(row_text(rows, i, FIELD_CASE), &id) && id <= n)
+            spent[id].seconds += elapsed_of(rows, i);
     }
-    return cases && done ? (double)done / (double)cases : NAN;
 }
 
-static void take_advice(const struct report *r, size_t run, struct trust *t)
+static size_t add_launches(const struct table *plan, struct spent *spent)
+{
+    size_t state = table_column(plan, "state"), column = table_column(plan, "case"), done = 0;
+
+    for (size_t i = 0; i < plan->n_rows; i++) {
+        uint64_t id;
+
+        if (units_parse_u64(table_cell(plan, i, column), &id) || id > plan->n_rows)
+            id = 0;
+        spent[id].planned = true;
+        if (strcmp(table_cell(plan, i, state), "todo") != 0) {
+            spent[id].launches++;
+            done++;
+        }
+    }
+    return done;
+}
+
+/* Each case by what its own launches took: some have fewer of them. What the rows do not have, such
+ * as the start of a process, is spread over all launches. NaN: not known. */
+static double minutes_of_repeats(struct report *r, size_t run, double repeats)
+{
+    const struct table *plan = &r->runs[run].plan;
+    struct spent *spent = pool_alloc(&r->pool, plan->n_rows + 1, sizeof(*spent));
+    double all = minutes_of(r, run) * S_A_MINUTE, in_rows = 0, start, forecast = 0;
+    size_t done;
+
+    if (!spent || isnan(all))
+        return NAN;
+    for (size_t b = 0; b < r->n_benches; b++)
+        add_rows(&r->benches[b].rows[run], spent, plan->n_rows);
+    done = add_launches(plan, spent);
+    for (size_t i = 0; i <= plan->n_rows; i++)
+        in_rows += spent[i].launches ? spent[i].seconds : 0;
+    start = fmax(0, all - in_rows) / (double)done;
+    for (size_t i = 0; i <= plan->n_rows; i++) {
+        double own = spent[i].launches ? spent[i].seconds / (double)spent[i].launches : 0;
+
+        forecast += spent[i].planned ? repeats * (start + own) : 0;
+    }
+    return done ? forecast / S_A_MINUTE : NAN;
+}
+
+static void take_advice(struct report *r, size_t run, struct trust *t)
 {
     double repeats = DECIDE_FEW_LAUNCHES, shrink;
 
@@ -192,7 +303,7 @@ static void take_advice(const struct report *r, size_t run, struct trust *t)
     if (!(repeats <= TRUST_REPEATS_MAX) || repeats <= (double)t->launches)
         return;
     t->repeats = (size_t)repeats;
-    t->minutes = minutes_of(r, run) * repeats / launches_a_case(&r->runs[run].plan);
+    t->minutes = minutes_of_repeats(r, run, repeats);
 }
 
 static void take_grade(struct trust *t)
@@ -215,6 +326,7 @@ int trust_make(struct report *r, size_t run, struct trust *out)
 
     *out = (struct trust){.smallest = NAN, .next = NAN, .minutes = NAN};
     count_rows(r, run, out);
+    count_steal(r, run, out);
     err = find_cases(r, run, &j);
     out->cases = j.n;
     if (err || !j.n)
@@ -243,7 +355,7 @@ static const char *disturbed_text(const struct answer *s, const struct trust *t)
     const char *by = "";
 
     if (t->steal_percent >= 1)
-        by = show_joined(s->pool, by, pool_text(s->pool, "steal %.0f %%", t->steal_percent));
+        by = show_joined(s->pool, by, pool_text(s->pool, "steal up to %.0f %%", t->steal_percent));
     else if (t->stolen)
         by = "steal";
     if (t->clock_percent >= 5)

@@ -372,6 +372,26 @@ static void advice_has_launches_and_minutes(void **state)
 }
 
 /* Without the folder that is there already, and as a shell takes it. */
+/* Of two minutes, two launches took 100 s and 60 launches 10 s; 62 starts took the other 10 s. */
+static void cases_of_fewer_launches_cost_what_they_take(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant dear = triad;
+
+    dear.launches = 2;
+    dear.elapsed = 50;
+    dear.spread = 0.03;
+    plant(&r, &dear);
+    plant_many(&r, 12, 0.03, 5);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_true(s.trust.repeats > 5);
+    assert_true(s.trust.minutes * 60 > 50.0 * (double)s.trust.repeats);
+    assert_true(s.trust.minutes * 60 < 55.0 * (double)s.trust.repeats);
+    release(&s);
+}
+
 static void advice_is_the_command_of_the_run(void **state)
 {
     struct planted *p = *state;
@@ -517,12 +537,13 @@ static void what_disturbed_it_is_counted(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
-    assert_says(s.answers, "disturbed: 5 of 20 rows (steal 12 %)\n");
+    assert_says(s.answers, "disturbed: 5 of 20 rows (steal up to 12 %)\n");
     assert_says(s.table, "normal (1,2)\n");
     release(&s);
 }
 
-/* Three stolen ticks of nine are no third of the time: 4 CPUs have 100 ticks in 0.25 s. */
+/* Three stolen ticks of nine are no third of the time: 4 CPUs have 100 ticks in 0.25 s, which five
+ * launches of 0.04 s do not reach. */
 static void steal_of_few_ticks_has_no_figure(void **state)
 {
     struct rows r = begin(*state, "memory", memory_params, 4);
@@ -530,7 +551,7 @@ static void steal_of_few_ticks_has_no_figure(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 33.3;
-    stolen.elapsed = 0.24;
+    stolen.elapsed = 0.04;
     plant(&r, &stolen);
     plant_many(&r, 3, 0.001, 5);
     end(&r);
@@ -547,7 +568,7 @@ static void steal_is_that_of_the_longer_rows(void **state)
 
     stolen.disturbed = "steal";
     stolen.steal = 33.3;
-    stolen.elapsed = 0.24;
+    stolen.elapsed = 0.04;
     plant(&r, &stolen);
     stolen.values[0] = "read";
     stolen.steal = 4;
@@ -557,7 +578,50 @@ static void steal_is_that_of_the_longer_rows(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
-    assert_says(s.answers, "disturbed: 10 of 25 rows (steal 4 %)\n");
+    assert_says(s.answers, "disturbed: 10 of 25 rows (steal up to 4 %)\n");
+    release(&s);
+}
+
+/* Each row is too short to tell; the launches of its case are not. */
+static void steal_of_short_rows_is_added_up(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant stolen = triad;
+
+    stolen.disturbed = "steal";
+    stolen.steal = 45;
+    stolen.elapsed = 0.06;
+    plant(&r, &stolen);
+    stolen.values[0] = "read";
+    stolen.steal = 4;
+    stolen.elapsed = 0.26;
+    plant(&r, &stolen);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "disturbed: 10 of 10 rows (steal up to 45 %)\n");
+    release(&s);
+}
+
+/* Cases of a single short launch count together. */
+static void steal_of_short_cases_is_added_up(void **state)
+{
+    static const char *const sizes[] = {"1024", "2048", "4096"};
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant stolen = triad;
+
+    stolen.disturbed = "steal";
+    stolen.steal = 45;
+    stolen.elapsed = 0.1;
+    stolen.launches = 1;
+    for (size_t i = 0; i < 3; i++) {
+        stolen.values[2] = sizes[i];
+        plant(&r, &stolen);
+    }
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "disturbed: 3 of 3 rows (steal up to 45 %)\n");
     release(&s);
 }
 
@@ -852,6 +916,9 @@ int main(void)
         PLANTED(what_disturbed_it_is_counted),
         PLANTED(steal_of_few_ticks_has_no_figure),
         PLANTED(steal_is_that_of_the_longer_rows),
+        PLANTED(steal_of_short_rows_is_added_up),
+        PLANTED(steal_of_short_cases_is_added_up),
+        PLANTED(cases_of_fewer_launches_cost_what_they_take),
         PLANTED(a_loss_beyond_a_grade_does_not_read_as_its_bound),
         PLANTED(without_a_limit_nothing_is_weak_or_healthy),
         PLANTED(what_failed_comes_first),

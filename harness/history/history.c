@@ -351,7 +351,8 @@ static const struct opt history_table[] = {
     {.name = "fail-on-change",
      .type = OPT_FLAG,
      .offset = offsetof(struct options, fail),
-     .help = "exit with 1 if the newest run is the first to show a change for the worse"},
+     .help = "exit with 1 if the newest run is the first to show a change for the worse, 4 if it "
+             "lacks a case"},
     {.name = "within",
      .type = OPT_U64,
      .offset = offsetof(struct options, within),
@@ -387,10 +388,11 @@ static void print_help(const struct opts *o)
     puts("\n"
          "exit: 0 good, with or without changes, 1 see --fail-on-change, 2 usage or no run found, "
          "4 a file\n"
-         "      could not be written, 5 the database or a run folder is damaged. A damaged run "
-         "folder is named\n"
-         "      on stderr and left out; if all are damaged, nothing is shown. If 1 and 5 apply, it "
-         "is 1");
+         "      could not be written, or, with --fail-on-change, a case has no value in the newest "
+         "run, 5 the\n"
+         "      database or a run folder is damaged. A damaged run folder is named on stderr and "
+         "left out; if\n"
+         "      all are damaged, nothing is shown. If several apply, the first of 1, 5, 4");
 }
 
 static int exit_code(int err)
@@ -477,24 +479,26 @@ static int show(const struct options *o, const struct trends *t, char *error, si
     return err;
 }
 
-/* Says why, where a change for the worse asks for exit 1. */
-static bool has_failed(const struct options *o, const struct trends *t)
+typedef bool fails_fn(const struct trends *all, const struct trend *t, size_t within);
+
+/* Says of which cases --fail-on-change complains, and of what. False: of none. */
+static bool complains(const struct options *o, const struct trends *t, fails_fn *fails,
+                      const char *one, const char *many, const char *since)
 {
     size_t n = 0, named = 0;
     FILE *out = o->json || is_stdout(o->csv) ? stderr : stdout;
 
     for (size_t i = 0; o->fail && i < t->n; i++)
-        n += trend_fails(t, &t->all[i], o->within);
+        n += fails(t, &t->all[i], o->within);
     if (!n)
         return false;
-    fprintf(out, "--fail-on-change: %zu case%s changed for the worse, first detected by ", n,
-            n == 1 ? "" : "s");
-    if (o->within > 1)
+    fprintf(out, "--fail-on-change: %zu %s%s", n, n == 1 ? one : many, since);
+    if (fails == trend_fails && o->within > 1)
         fprintf(out, "one of the newest %" PRIu64 " runs: ", o->within);
     else
         fputs("the newest run: ", out);
     for (size_t i = 0; i < t->n && named < FAILED_NAMED; i++) {
-        if (!trend_fails(t, &t->all[i], o->within))
+        if (!fails(t, &t->all[i], o->within))
             continue;
         fputs(named++ ? "; " : "", out);
         trend_put(out, t->all[i].series->label);
@@ -569,8 +573,17 @@ static int run_from(const struct pick_source *s, const struct options *options, 
         err = explain(s, options, &filter, error, len);
     if (!err)
         err = show(options, &t, error, len);
-    if (!err)
-        *status = has_failed(options, &t) ? EXIT_BAD : h.n_left_out ? EXIT_DAMAGED : EXIT_GOOD;
+    if (!err) {
+        bool failed = complains(options, &t, trend_fails, "case", "cases",
+                                " changed for the worse, first detected by ");
+        bool incomplete =
+            complains(options, &t, trend_fails_to_show, "case has", "cases have", " no value in ");
+
+        *status = failed         ? EXIT_BAD
+                  : h.n_left_out ? EXIT_DAMAGED
+                  : incomplete   ? EXIT_INCOMPLETE
+                                 : EXIT_GOOD;
+    }
     trends_release(&t);
     history_release(&h);
     return err;

@@ -223,6 +223,12 @@ struct trend {
     /* n: their centre where no launch is left and the value is NaN for it; else NaN */
     double *taken;
     size_t n_gone; /* runs of which that is so */
+    /* The newest runs of its host and suite that should have the case, and in which it has no value,
+     * though runs before them have one; 0: the newest has one, or none ever had. */
+    size_t n_missing;
+    const struct history_run *last;   /* of n_missing: the last that has a value */
+    bool retired;                     /* the newest run is of another text of the suite */
+    const struct history_series *now; /* the same case goes on in another unit; NULL */
     struct change_point *points;
     struct trend_step *steps; /* one a point */
     size_t n_points;
@@ -234,10 +240,13 @@ struct trends {
     size_t n;
     size_t n_changed, n_short, n_bad; /* cases; too few runs to tell; with a value that is none */
     const char *first, *last;         /* start of the first and the last run; "" */
-    size_t n_taken;           /* cases of which launches are left out, as others took the CPU */
-    size_t n_gone;            /* runs in which a case has none left */
-    size_t n_runs;            /* that a case is of */
-    struct trend_pair *pairs; /* trend.c's memory */
+    size_t n_taken;            /* cases of which launches are left out, as others took the CPU */
+    size_t n_gone;             /* runs in which a case has none left */
+    size_t n_runs;             /* that a case is of */
+    size_t n_missing;          /* cases that have no value in the newest run */
+    size_t n_quiet;            /* cases of enough runs, up to the newest, and without a change */
+    struct trend_asked *asked; /* of each run of the history: trend.c's */
+    struct trend_pair *pairs;  /* trend.c's memory */
     size_t n_pairs, pairs_room;
 };
 
@@ -256,6 +265,11 @@ bool trend_is_worse(const struct trend *t, const struct change_point *p);
 /* Could one of its changes for the worse first be told with one of the newest `within` runs of that
  * host and suite? */
 bool trend_fails(const struct trends *all, const struct trend *t, size_t within);
+/* Has it no value in the newest run, as the first of the newest `within`, or still, though the suite
+ * asks for it? */
+bool trend_fails_to_show(const struct trends *all, const struct trend *t, size_t within);
+/* "none in the newest 20 runs, the last is in n039 (2026-02-09)"; "" where n_missing is 0. */
+const char *trend_missing_text(struct pool *pool, const struct trend *t);
 /* Where the level of value i begins and ends: the segment between two changes. */
 double trend_level(const struct trend *t, size_t segment);
 
@@ -266,11 +280,12 @@ double trend_level(const struct trend *t, size_t segment);
 
 /* Texts come from files: what would move a terminal is replaced. */
 void trend_put(FILE *out, const char *text);
-/* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01" */
+/* "1 of 3 cases changed level in 60 runs, 2026-01-01 to 2026-03-01"; "Undecided: 6 runs, and at
+ * least 11 are needed" */
 void trends_count_text(const struct trends *t, char *text, size_t len);
 /* What holds of the whole history: cases of too few runs, values and runs that are left out. remarks
  * has room for TRENDS_REMARKS; they live in the history's pool. Returns how many there are. */
-#define TRENDS_REMARKS 4
+#define TRENDS_REMARKS 7
 size_t trends_remarks(const struct trends *t, const char **remarks);
 
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */

@@ -219,6 +219,7 @@ struct history {
     size_t n_accepted;
     const char **left_out; /* a sentence for each folder that cannot be read: which file, and why */
     size_t n_left_out;
+    bool judged; /* it is of a database: the standing of its runs is what plumb check found */
 };
 
 /* All series of what the filters let in ("" for all; `only`: patterns on key or label, NULL-ended).

@@ -212,6 +212,7 @@ static int keep_runs(struct history_db *db, const char *host, const char *suite,
     size_t n = 0;
     int err = history_db_runs(db, host, suite, 0, &runs, &n, error, len);
 
+    h->judged = true;
     if (!err && !(h->runs = pool_alloc(&h->pool, n + 1, sizeof(*h->runs))))
         err = history_out_of_memory(error, len);
     for (size_t i = 0; !err && i < n; i++)

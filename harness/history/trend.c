@@ -509,6 +509,116 @@ static void count_runs(struct trends *t, const struct trend_filter *f)
     }
 }
 
+/* ---- Cases that the newest run lacks ---- */
+
+/* What a run was asked for, by its run.json; "" where that is not known. */
+struct trend_asked {
+    const char *only, *text; /* the filter of the cases; the suite's text, by its hash */
+};
+
+static int read_asked(struct trends *t)
+{
+    struct history *h = t->history;
+
+    t->asked = pool_alloc(&h->pool, h->n_runs + 1, sizeof(*t->asked));
+    for (size_t i = 0; t->asked && i < h->n_runs; i++) {
+        const char *text = h->runs[i].environment;
+
+        t->asked[i] = (struct trend_asked){"", ""};
+        if (i && text && h->runs[i - 1].environment && !strcmp(text, h->runs[i - 1].environment)) {
+            t->asked[i] = t->asked[i - 1];
+            continue;
+        }
+        json_t *known = text ? json_loads(text, 0, NULL) : NULL;
+        const char *only = json_string_value(json_object_get(known, "only"));
+        const char *hash = json_string_value(json_object_get(known, "config_hash"));
+        t->asked[i] = (struct trend_asked){pool_text(&h->pool, "%s", only ? only : ""),
+                                           pool_text(&h->pool, "%s", hash ? hash : "")};
+        json_decref(known);
+    }
+    return t->asked ? 0 : -ENOMEM;
+}
+
+/* Runs of some cases alone do not miss the others. */
+static void find_missing(const struct trends *all, struct trend *t)
+{
+    const struct history *h = all->history;
+    size_t last = t->n, newest = SIZE_MAX;
+
+    while (last > 0 && isnan(t->values[last - 1]) && isnan(t->taken[last - 1]))
+        last--;
+    if (!last || !t->n_values)
+        return;
+    const struct trend_asked *then = &all->asked[t->runs[last - 1] - h->runs];
+    for (size_t i = (size_t)(t->runs[last - 1] - h->runs) + 1; i < h->n_runs; i++) {
+        if (strcmp(h->runs[i].host, t->series->host) != 0 ||
+            strcmp(h->runs[i].suite, t->series->suite) != 0 ||
+            strcmp(all->asked[i].only, then->only) != 0)
+            continue;
+        t->n_missing++;
+        newest = i;
+    }
+    t->last = t->runs[last - 1];
+    if (newest != SIZE_MAX)
+        t->retired = strcmp(all->asked[newest].text, then->text) != 0;
+}
+
+/* The keys end with the unit. */
+static bool is_same_but_unit(const struct history_series *a, const struct history_series *b)
+{
+    const char *end_a = strrchr(a->key, '|'), *end_b = strrchr(b->key, '|');
+
+    return end_a && end_b && end_a - a->key == end_b - b->key &&
+           !strncmp(a->key, b->key, (size_t)(end_a - a->key)) && strcmp(end_a, end_b) != 0 &&
+           !strcmp(a->host, b->host) && !strcmp(a->suite, b->suite);
+}
+
+static void find_other_unit(const struct trends *all, struct trend *t)
+{
+    for (size_t i = 0; t->n_missing && !t->now && i < all->n; i++)
+        if (!all->all[i].n_missing && is_same_but_unit(t->series, all->all[i].series))
+            t->now = all->all[i].series;
+}
+
+static void count_missing(struct trends *t)
+{
+    for (size_t i = 0; i < t->n; i++)
+        find_missing(t, &t->all[i]);
+    for (size_t i = 0; i < t->n; i++) {
+        struct trend *one = &t->all[i];
+
+        find_other_unit(t, one);
+        t->n_missing += one->n_missing > 0;
+        t->n_quiet +=
+            !one->n_missing && !one->n_points && one->n_values >= CHANGE_FIRST + CHANGE_SHORT;
+    }
+}
+
+bool trend_fails_to_show(const struct trends *all, const struct trend *t, size_t within)
+{
+    (void)all;
+    return t->n_missing && (t->n_missing <= within || (!t->retired && !t->now));
+}
+
+const char *trend_missing_text(struct pool *pool, const struct trend *t)
+{
+    const char *runs = "run";
+
+    if (!t->n_missing)
+        return "";
+    if (t->now)
+        return pool_text(pool,
+                         "in %s up to %s (%.10s), and in %s since: two series, between which no "
+                         "change can be found",
+                         t->series->unit, t->last->name, t->last->started_utc, t->now->unit);
+    if (t->n_missing > 1)
+        runs = pool_text(pool, "%zu runs", t->n_missing);
+    return pool_text(pool, "none in the newest %s, the last is in %s (%.10s): %s", runs,
+                     t->last->name, t->last->started_utc,
+                     t->retired ? "the suite's text is another one since, or it failed"
+                                : "wrong data, failed, skipped, or called otherwise");
+}
+
 int trends_make(struct trends *t, struct history *h, const struct trend_filter *filter)
 {
     int err = 0;
@@ -518,6 +628,7 @@ int trends_make(struct trends *t, struct history *h, const struct trend_filter *
     if (!t->all)
         return -ENOMEM;
     count_runs(t, filter);
+    err = read_asked(t);
     for (size_t i = 0; !err && i < h->n_series; i++) {
         const struct history_series *series = &h->series[i];
 
@@ -528,6 +639,8 @@ int trends_make(struct trends *t, struct history *h, const struct trend_filter *
         err = make_trend(t, &t->all[t->n++], series, filter);
         t->n_changed += !err && t->all[t->n - 1].n_points;
     }
+    if (!err)
+        count_missing(t);
     return err ? err : count_gone(t);
 }
 

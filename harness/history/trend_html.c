@@ -300,11 +300,11 @@ static void add_head(struct document *d, const struct trends *t)
 
     trends_count_text(t, text, sizeof(text));
     document_paragraph(d, pool_text(pool, "%s", text));
-    if (t->n > t->n_changed)
+    if (t->n_quiet)
         document_paragraph(
             d,
             pool_text(pool, "In %zu no change was found, which does not mean that there is none.",
-                      t->n - t->n_changed));
+                      t->n_quiet));
     for (size_t i = 0; i < n; i++)
         document_paragraph(d, pool_text(pool, "Note: %s.", remarks[i]));
 }
@@ -352,11 +352,14 @@ static void write_page(FILE *out, const struct drawn *d)
     write_head(out);
     fputs("<header>\n<h1>Plumbline history</h1>\n</header>\n<main>\n", out);
     document_write_html(page_document(d->t), out);
-    fputs("<section id='plots'>\n<h2>Plots</h2>\n<div class='figures'>\n", out);
+    fputs("<section id='plots'>\n", out);
+    if (d->n)
+        fputs("<h2>Plots</h2>\n<div class='figures'>\n", out);
     for (size_t i = 0; i < d->n; i++)
         write_figure(out, d, i);
-    fputs("</div>\n", out);
-    if (*d->plots_error)
+    if (d->n)
+        fputs("</div>\n", out);
+    if (d->n && *d->plots_error)
         html_print(out, "<p class='missing'>No files of plots: %s.</p>\n", d->plots_error);
     if (d->left_out)
         html_print(out, "<p class='missing'>%zu more cases are not drawn: --case picks them.</p>\n",

@@ -166,6 +166,11 @@ static void print_trend(FILE *out, struct pool *pool, const struct trend *t, boo
                 t->n_values == 1 ? "" : "s",
                 t->n_values < CHANGE_FIRST + CHANGE_SHORT ? ": too few to tell" : "");
     fprintf(out, "\n%s%s%s", t->n_points ? "    " : "", marks, t->n_points ? "\n" : "");
+    if (t->n_missing) {
+        fputs(t->now ? "    unit: " : "    missing: ", out);
+        trend_put(out, trend_missing_text(pool, t));
+        fputc('\n', out);
+    }
     if (t->n_gone)
         fprintf(out, "    in %zu more run%s all launches are left out, as " STEAL_WHY "\n",
                 t->n_gone, t->n_gone == 1 ? "" : "s");
@@ -195,6 +200,15 @@ static void print_place(FILE *out, const struct history_series *now,
 
 void trends_count_text(const struct trends *t, char *text, size_t len)
 {
+    if (t->n_short == t->n && !t->n_missing) {
+        size_t most = 0;
+
+        for (size_t i = 0; i < t->n; i++)
+            most = t->all[i].n_values > most ? t->all[i].n_values : most;
+        snprintf(text, len, "Undecided: %zu run%s, and at least %d are needed to find a change",
+                 most, most == 1 ? "" : "s", CHANGE_FIRST + CHANGE_SHORT);
+        return;
+    }
     snprintf(text, len, "%zu of %zu case%s changed level in %zu run%s, %.10s to %.10s",
              t->n_changed, t->n, t->n == 1 ? "" : "s", t->n_runs, t->n_runs == 1 ? "" : "s",
              t->first, t->last);
@@ -216,11 +230,66 @@ static const char *taken_remark(struct pool *pool, const struct trends *t)
                      t->n_taken == 1 ? "" : "s", gone);
 }
 
+#define NAMED_MAX 3 /* cases, in a remark */
+
+/* Cases without a value in the newest run, by name: of those whose unit is another one since, or of
+ * the others. */
+static const char *missing_remark(struct pool *pool, const struct trends *t, bool unit)
+{
+    const char *names = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n; i++) {
+        const struct trend *one = &t->all[i];
+
+        if (!one->n_missing || (one->now != NULL) != unit)
+            continue;
+        if (n++ < NAMED_MAX)
+            names = pool_text(pool, "%s%s%s, %s", names, *names ? "; " : "", one->series->label,
+                              trend_missing_text(pool, one));
+    }
+    if (!n)
+        return NULL;
+    if (n > NAMED_MAX)
+        names = pool_text(pool, "%s; and %zu more", names, n - NAMED_MAX);
+    return pool_text(
+        pool, unit ? "%zu case%s another unit: %s" : "%zu case%s no value in the newest run: %s", n,
+        n == 1 ? " has" : "s have", names);
+}
+
+/* A host's and suite's newest run that plumb check did not take for a baseline. */
+static const char *newest_remark(struct pool *pool, const struct trends *t)
+{
+    const struct history *h = t->history;
+    const struct history_run *run = NULL;
+
+    for (size_t i = 0; t->n && i < h->n_runs; i++)
+        if (!strcmp(h->runs[i].host, t->all[0].series->host) &&
+            !strcmp(h->runs[i].suite, t->all[0].series->suite))
+            run = &h->runs[i];
+    if (!h->judged || !run || run->standing != HISTORY_SEEN)
+        return NULL;
+    return pool_text(pool,
+                     "the newest run, %s (%.10s), is no baseline: plumb check found a loss, proven "
+                     "or likely, or a fault in it",
+                     run->name, run->started_utc);
+}
+
+static size_t add_remark(const char **remarks, size_t n, const char *remark)
+{
+    if (remark)
+        remarks[n++] = remark;
+    return n;
+}
+
 size_t trends_remarks(const struct trends *t, const char **remarks)
 {
     struct pool *pool = &t->history->pool;
     size_t n = 0, left_out = t->history->n_left_out;
 
+    n = add_remark(remarks, n, missing_remark(pool, t, false));
+    n = add_remark(remarks, n, missing_remark(pool, t, true));
+    n = add_remark(remarks, n, newest_remark(pool, t));
     if (t->n_short)
         remarks[n++] = pool_text(pool, "%s fewer than %d runs: too few to find a change",
                                  of_them(pool, t, t->n_short), CHANGE_FIRST + CHANGE_SHORT);
@@ -238,15 +307,15 @@ size_t trends_remarks(const struct trends *t, const char **remarks)
 
 static void print_end(FILE *out, const struct trends *t, bool all)
 {
-    size_t unchanged = t->n - t->n_changed;
     const char *remarks[TRENDS_REMARKS];
     size_t n = trends_remarks(t, remarks);
     char text[256];
 
     trends_count_text(t, text, sizeof(text));
     fprintf(out, "\n%s", text);
-    if (unchanged)
-        fprintf(out, "; in %zu no change was found%s", unchanged, all ? "" : " (--all shows them)");
+    if (t->n_quiet)
+        fprintf(out, "; in %zu no change was found%s", t->n_quiet,
+                all ? "" : " (--all shows them)");
     fputc('\n', out);
     for (size_t i = 0; i < n; i++)
         fprintf(out, "%s\n", remarks[i]);
@@ -257,7 +326,7 @@ void trends_print(FILE *out, const struct trends *t, bool all, bool utf8)
     const struct history_series *last = NULL;
 
     for (size_t i = 0; i < t->n; i++) {
-        if (!all && !t->all[i].n_points)
+        if (!all && !t->all[i].n_points && !t->all[i].n_missing)
             continue;
         print_place(out, t->all[i].series, last);
         print_trend(out, &t->history->pool, &t->all[i], utf8);
@@ -422,12 +491,13 @@ static json_t *case_json(struct pool *pool, const struct trend *t)
                                         "value", number(t->values[i]), "taken_launches",
                                         json_integer((json_int_t)t->n_taken[i]), "taken_value",
                                         number(t->taken[i])));
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:o, s:o}", "host",
-                     text(pool, s->host), "suite", text(pool, s->suite), "pipe",
-                     text(pool, s->pipe), "key", text(pool, s->key), "label", text(pool, s->label),
-                     "unit", text(pool, s->unit), "higher_is_better", s->higher_is_better,
-                     "too_few_runs", t->n_values < CHANGE_FIRST + CHANGE_SHORT, "changes", changes,
-                     "values", values);
+    return json_pack(
+        "{s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:b, s:I, s:o, s:o, s:o}", "host", text(pool, s->host),
+        "suite", text(pool, s->suite), "pipe", text(pool, s->pipe), "key", text(pool, s->key),
+        "label", text(pool, s->label), "unit", text(pool, s->unit), "higher_is_better",
+        s->higher_is_better, "too_few_runs", t->n_values < CHANGE_FIRST + CHANGE_SHORT,
+        "newest_runs_without_value", (json_int_t)t->n_missing, "unit_since",
+        t->now ? text(pool, t->now->unit) : json_null(), "changes", changes, "values", values);
 }
 
 int trends_json(FILE *out, const struct trends *t)
@@ -446,10 +516,11 @@ int trends_json(FILE *out, const struct trends *t)
     for (size_t i = 0; i < t->n; i++)
         if (json_array_append_new(cases, case_json(&t->history->pool, &t->all[i])))
             err = -ENOMEM;
-    all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA, "runs",
-                    (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
+    all = json_pack("{s:i, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o, s:o}", "schema", JSON_SCHEMA,
+                    "runs", (json_int_t)t->n_runs, "cases_changed", (json_int_t)t->n_changed,
                     "cases_with_too_few_runs", (json_int_t)t->n_short, "cases_with_taken_launches",
                     (json_int_t)t->n_taken, "runs_with_taken_cases", (json_int_t)t->n_gone,
+                    "cases_without_value_in_the_newest_run", (json_int_t)t->n_missing,
                     "runs_left_out", left, "remarks", said, "cases", cases);
     if (!all || json_object_set_new(all, "accepted", history_accepted_json(t->history)) ||
         t->history->pool.failed)

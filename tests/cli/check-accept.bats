@@ -383,6 +383,10 @@ accepted_runs() {
     made n1 1
     made n2 2 --shift "$triad=0.8"
     check 3 n1 --update-baseline
+    check 1 n2 --update-baseline
+    "$plumb" history --history results > text
+    grep -q '^Undecided: 2 runs, and at least 11 are needed' text
+    grep -q '^the newest run, n2 (.*), is no baseline: plumb check found a loss' text
     check 2 n2 --accept 'memory triat' --reason x
     grep -q "no case matches 'memory triat', so nothing is accepted; near: 'memory triad, .*'" err
     check 0 n2 --accept 'memory triad, 1 GiB*' --reason 'driver 580'
@@ -405,7 +409,7 @@ accepted_runs() {
     check 3 n1 --history kept --update-baseline
     [ -s kept/history.db ]
     "$plumb" history --history kept/ > out
-    grep -q 'in 1 run' out
+    grep -q '^Undecided: 1 run,' out
     "$plumb" check --help > a
     "$plumb" history --help > b
     grep -A1 -e '--history PATH' a | tr -s '\n ' ' ' | grep -q 'database of the history, or the folder of its history.db'

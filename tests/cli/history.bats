@@ -342,7 +342,7 @@ END
     "$plumb" check "$(find "$shared/one" -mindepth 1 -maxdepth 1)" --update-baseline --history nights/history.db > out 2>&1 || true
     ! grep -q 'built without SQLite' out || skip "built without SQLite"
     run -0 --separate-stderr "$plumb" history nights
-    [[ "$output" == *"in 1 run,"* ]]
+    [[ "$output" == *"Undecided: 1 run,"* ]]
     [[ "$stderr" == *"read is 'nights/history.db'"* ]]
 }
 
@@ -437,11 +437,61 @@ END
     [ ! -e h.html.new ]
 }
 
+@test "a case without a value in the newest runs is told, and --fail-on-change ends with 4 until it is back" {
+    python3 "$top/tests/tools/make-history.py" gone --runs 30 --gap triad@20..29
+    run -0 "$plumb" history gone
+    [[ "$output" == *"missing: none in the newest 10 runs, the last is in nightly-20260120-020000 (2026-01-20)"* ]]
+    [[ "$output" == *"0 of 3 cases changed level in 30 runs, "*"; in 2 no change was found"* ]]
+    [[ "$output" == *"1 case has no value in the newest run: memory triad"* ]]
+    run --separate-stderr -4 "$plumb" history gone --fail-on-change
+    [[ "${lines[-1]}" == "--fail-on-change: 1 case has no value in the newest run: memory triad"* ]]
+    "$plumb" history gone --json > h.json
+    grep -q '"newest_runs_without_value": 10' h.json
+    grep -q '"cases_without_value_in_the_newest_run": 1' h.json
+    grep -q 'no value in the newest run: memory triad' h.json
+    "$plumb" history gone --html h.html > out
+    grep -q 'no value in the newest run: memory triad' h.html
+    run -0 "$plumb" history gone --fail-on-change --case latency
+    # a gap that has ended, and runs of some cases alone, are none
+    python3 "$top/tests/tools/make-history.py" back --runs 30 --gap triad@20..28
+    run -0 "$plumb" history back --fail-on-change
+    for run in gone/nightly-202601{2[1-9],30}*; do
+        sed -i 's/"suite": "nightly"/&, "only": "*latency*"/' "$run/run.json"
+    done
+    grep -q '"only"' gone/nightly-20260130*/run.json
+    run -0 "$plumb" history gone --fail-on-change
+    [[ "$output" != *"no value in the newest"* ]]
+}
+
+@test "a case taken out of the suite fails once, and a case in another unit is two series, which is told" {
+    python3 "$top/tests/tools/make-history.py" out --runs 30 --gap triad@29..29
+    sed -i 's/"config_hash": "[^"]*"/"config_hash": "other"/' out/nightly-20260130*/run.json
+    grep -q '"config_hash": "other"' out/nightly-20260130*/run.json
+    run -4 "$plumb" history out --fail-on-change
+    python3 "$top/tests/tools/make-history.py" out2 --runs 30 --gap triad@20..29
+    for run in out2/nightly-202601{2[1-9],30}*; do
+        sed -i 's/"config_hash": "[^"]*"/"config_hash": "other"/' "$run/run.json"
+    done
+    run -0 "$plumb" history out2 --fail-on-change
+    [[ "$output" == *"the suite's text is another one since"* ]]
+    python3 "$top/tests/tools/make-history.py" unit --runs 30
+    for run in unit/nightly-202601{2[1-9],30}*; do
+        sed -i 's#GB/s#Gb/s#' "$run/memory.csv"
+    done
+    run -0 "$plumb" history unit
+    [[ "$output" == *"unit: in GB/s up to nightly-20260120-020000 (2026-01-20), and in Gb/s since: two series"* ]]
+    [[ "$output" == *"1 case has another unit: memory "* ]]
+}
+
 @test "one run and two runs tell nothing, and it says so" {
     run "$plumb" history "$shared/one"
     [ "$status" -eq 0 ]
-    [[ "$output" == *"0 of 3 cases changed level in 1 run,"* ]]
+    [[ "$output" == $'\n'"Undecided: 1 run, and at least 11 are needed to find a change"* ]]
+    [[ "$output" != *"no change was found"* ]]
     [[ "$output" == *"3 of them have fewer than 11 runs: too few to find a change"* ]]
+    "$plumb" history "$shared/one" --html h.html > out
+    grep -q 'Undecided: 1 run, and at least 11' h.html
+    [ "$(grep -c '<h2>Plots' h.html)" -eq 0 ]
     run "$plumb" history "$shared/one" --case triad
     [[ "$output" == *"it has fewer than 11 runs"* ]]
     run "$plumb" history "$shared/one" --all
@@ -506,7 +556,7 @@ END
     python3 -c 'import json, sys; assert len(json.loads(sys.argv[1])["runs_left_out"]) == 3' "$output"
     # the same among folders that are named one by one
     run -5 --separate-stderr "$plumb" history some/nightly-20260105-020000 some/nightly-20260106-020000
-    [[ "$output" == *"in 1 run,"*"1 run folder is damaged"* ]]
+    [[ "$output" == *"Undecided: 1 run,"*"1 run folder is damaged"* ]]
     # a loss is not hidden by it
     cp -R "$shared/runs" lost
     printf '{' > lost/nightly-20260105-020000/run.json

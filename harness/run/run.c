@@ -23,6 +23,9 @@
 #include "harness/store/store.h"
 #include "harness/text.h"
 
+#define COST_KEPT_NS                                                                               \
+    1000000000ull /* of launches, after which run.json has their cost at the latest */
+
 struct run {
     struct run_options options;
     struct bench_list benches;
@@ -37,8 +40,9 @@ struct run {
     struct pace pace;
     size_t failed, late, done;
     bool wrong;
-    uint64_t planned_ns, child_ns; /* where the time went */
-    const volatile int *cancel;    /* set: the current launch ends, and no other starts */
+    uint64_t planned_ns, child_ns;                           /* where the time went */
+    uint64_t told_planned_ns, told_stored_ns, told_child_ns; /* of it, what run.json has */
+    const volatile int *cancel; /* set: the current launch ends, and no other starts */
     char error[1024];
 };
 
@@ -392,6 +396,31 @@ static void expect_left(struct run *r, size_t i)
     p->rest_ns = p->left_ns - pace_expects_ns(&r->pace, &r->plan, i);
 }
 
+/* Brings the meta's cost up to now; `state`: the run has ended so. NULL: it goes on. */
+static void tell_cost(struct run *r, const char *state)
+{
+    uint64_t planned = r->planned_ns - r->told_planned_ns;
+    uint64_t stored = store_spent_ns(r->store) - r->told_stored_ns;
+    uint64_t child = r->child_ns - r->told_child_ns;
+
+    if (state)
+        run_meta_finish(r->meta, state, planned, stored, child);
+    else
+        run_meta_spent(r->meta, planned, stored, child);
+    r->told_planned_ns += planned;
+    r->told_stored_ns += stored;
+    r->told_child_ns += child;
+}
+
+/* A session that is killed must not take its cost with it, which a forecast of minutes stands on. */
+static int keep_cost(struct run *r)
+{
+    if (r->child_ns - r->told_child_ns < COST_KEPT_NS)
+        return 0;
+    tell_cost(r, NULL);
+    return store_meta(r->store, r->meta, r->error, sizeof(r->error));
+}
+
 /* Runs and commits launch i. 0, or -errno with r->error when the run cannot go on. */
 static int run_launch(struct run *r, size_t i, const struct launch_context *context)
 {
@@ -421,6 +450,8 @@ static int run_launch(struct run *r, size_t i, const struct launch_context *cont
             fprintf(stderr, "plumb run: %s %s: %s\n", l->bench, l->arguments, launched.summary);
         }
     }
+    if (!err)
+        err = keep_cost(r);
     launched_release(&launched);
     return err;
 }
@@ -473,11 +504,7 @@ static int finish(struct run *r, int err)
     char error[1024];
 
     print_cost(r);
-    run_meta_finish(r->meta,
-                    complete     ? "complete"
-                    : *r->cancel ? "interrupted"
-                                 : "stopped",
-                    r->planned_ns, store_spent_ns(r->store), r->child_ns);
+    tell_cost(r, complete ? "complete" : *r->cancel ? "interrupted" : "stopped");
     int meta_err = store_meta(r->store, r->meta, error, sizeof(error));
     int sync_err = store_close(r->store);
     r->store = NULL;

@@ -64,5 +64,8 @@ int run_has_wrong(const char *path, bool *wrong, char *error, size_t len);
  * are added to those of the sessions before it. */
 void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
                      uint64_t benchmarks_ns);
+/* Where time went since the last call of these, while the run goes on: of a session that is killed
+ * this stays. */
+void run_meta_spent(json_t *meta, uint64_t planned_ns, uint64_t stored_ns, uint64_t benchmarks_ns);
 
 #endif

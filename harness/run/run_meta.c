@@ -206,17 +206,23 @@ static void add_cost(json_t *cost, const json_t *before, const char *key, uint64
     json_object_set_new(cost, key, json_real(ms));
 }
 
-void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
-                     uint64_t benchmarks_ns)
+void run_meta_spent(json_t *meta, uint64_t planned_ns, uint64_t stored_ns, uint64_t benchmarks_ns)
 {
-    char utc[24];
     const json_t *before = json_object_get(meta, "harness_cost");
     json_t *cost = json_object();
 
     add_cost(cost, before, "planning_ms", planned_ns);
     add_cost(cost, before, "storing_ms", stored_ns);
     add_cost(cost, before, "benchmarks_ms", benchmarks_ns);
+    json_object_set_new(meta, "harness_cost", cost);
+}
+
+void run_meta_finish(json_t *meta, const char *state, uint64_t planned_ns, uint64_t stored_ns,
+                     uint64_t benchmarks_ns)
+{
+    char utc[24];
+
+    run_meta_spent(meta, planned_ns, stored_ns, benchmarks_ns);
     json_object_set_new(meta, "state", json_string(state));
     json_object_set_new(meta, "finished_utc", json_string(clock_utc(utc, sizeof(utc))));
-    json_object_set_new(meta, "harness_cost", cost);
 }

@@ -564,6 +564,34 @@ END
     grep -q "1 of 3 launches failed" r/report.html
 }
 
+@test "the cost of a session that was killed stays, and --resume adds its own" {
+    suite <<'END'
+  - bench: "null"
+    number: 1..3+1
+    level: 100us
+    spread: 30%
+    sleep: 1ms
+    budget: 600ms
+END
+    "$plumb" run t.yaml --out r --no-report 2> err &
+    pid=$!
+    wait_for $pid eval '[ "$(wc -l < r/null.csv)" -ge 5 ]'
+    kill -9 $pid
+    wait $pid || true
+    cost() { python3 -c 'import json; print((json.load(open("r/run.json")).get("harness_cost") or {}).get("benchmarks_ms", 0))'; }
+    before=$(cost)
+    kept=$(wc -l < r/null.csv)
+    "$plumb" run --resume r --no-report
+    [ "$(wc -l < r/null.csv)" -eq 7 ]
+    python3 - "$before" "$(cost)" "$kept" <<'END'
+import csv, sys
+before, after, kept = float(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3]) - 1
+elapsed = [1000 * float(row["elapsed_s"]) for row in csv.DictReader(open("r/null.csv"))]
+assert before >= 1000, before
+assert after >= before + sum(elapsed[kept:]), (before, after, elapsed)
+END
+}
+
 @test "kill -9 of plumb and of benchmarks at 100 random instants loses nothing that was committed" {
     command -v python3 > /dev/null || skip "needs python3"
     run python3 "$top/tests/tools/crash.py" "$plumb" "$work" "${PLUMB_KILLS:-100}"

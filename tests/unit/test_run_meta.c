@@ -34,14 +34,19 @@ static void costs_of_resumed_sessions_add_up(void **state)
     json_decref(meta);
 }
 
-/* Of a run that was killed in its first session no cost is known. */
-static void a_session_after_a_killed_one_has_its_own_cost(void **state)
+/* What a session told before it was killed stays; of one that told nothing no cost is known. */
+static void a_killed_session_keeps_what_it_told(void **state)
 {
     json_t *meta = json_pack("{s:n}", "harness_cost");
 
     (void)state;
+    run_meta_spent(meta, 1 * MS, 0, 200 * MS);
+    run_meta_spent(meta, 0, 2 * MS, 100 * MS);
+    assert_null(json_object_get(meta, "finished_utc"));
     run_meta_finish(meta, "complete", 0, 0, 50 * MS);
-    assert_cost(meta, "benchmarks_ms", 50);
+    assert_cost(meta, "planning_ms", 1);
+    assert_cost(meta, "storing_ms", 2);
+    assert_cost(meta, "benchmarks_ms", 350);
     json_decref(meta);
 }
 
@@ -49,7 +54,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(costs_of_resumed_sessions_add_up),
-        cmocka_unit_test(a_session_after_a_killed_one_has_its_own_cost),
+        cmocka_unit_test(a_killed_session_keeps_what_it_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

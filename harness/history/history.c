@@ -330,7 +330,7 @@ static const struct opt history_table[] = {
     TEXT(host, "H", "only runs of this host"),
     TEXT(suite, "S", "only runs of this suite"),
     TEXT(since, "DATE",
-         "only runs since this date: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
+         "only changes since this date: 2025-01-31, 2025-01-31T02:00, or 30d, the last 30 days"),
     {.name = "steal",
      .type = OPT_FRACTION,
      .offset = offsetof(struct options, steal),

@@ -252,7 +252,7 @@ struct trends {
 
 struct trend_filter {
     const char *host, *suite; /* "": all */
-    const char *since;        /* runs that started before are left out; "": none */
+    const char *since;        /* changes told by runs before are left out; "": none */
     double steal_limit;       /* launches are left out, as in harness/compare/pairs.h */
 };
 

@@ -456,15 +456,59 @@ static bool has_taken(const struct trend *t)
     return false;
 }
 
+#define RUNS_BEFORE 3 /* of a change that began before --since: they are shown with it */
+
+/* Is the change one of those that --since asks for: by the run that told it, or by its last? */
+static bool is_since(const struct trend *t, const struct change_point *p, const char *since)
+{
+    return strcmp(t->runs[p->seen]->started_utc, since) >= 0 ||
+           strcmp(t->runs[p->end]->started_utc, since) >= 0;
+}
+
+/* Changes are looked for in all runs: those before `since` tell what is no change. From here on
+ * there are only the changes since then, and the runs that show them. */
+static void cut_before(struct trend *t, const char *since)
+{
+    size_t begin = 0, first = 0;
+
+    while (begin < t->n && strcmp(t->runs[begin]->started_utc, since) < 0)
+        begin++;
+    while (first < t->n_points && !is_since(t, &t->points[first], since))
+        first++;
+    if (first < t->n_points) {
+        size_t low = t->points[first].at_low < t->points[first].at ? t->points[first].at_low
+                                                                   : t->points[first].at;
+        size_t shown = low > RUNS_BEFORE ? low - RUNS_BEFORE : 0;
+
+        begin = shown < begin ? shown : begin;
+        if (first && begin < t->points[first - 1].end)
+            begin = t->points[first - 1].end < low ? t->points[first - 1].end : low;
+    }
+    t->n_points -= first;
+    if (first)
+        memmove(t->points, t->points + first, t->n_points * sizeof(*t->points));
+    for (size_t i = 0; i < t->n_points; i++) {
+        struct change_point *p = &t->points[i];
+        size_t *places[] = {&p->at, &p->end, &p->seen, &p->at_low, &p->at_high};
+
+        for (size_t k = 0; k < sizeof(places) / sizeof(*places); k++)
+            *places[k] -= *places[k] < begin ? *places[k] : begin;
+    }
+    for (size_t i = 0; i < begin; i++)
+        t->n_gone -= !isnan(t->taken[i]);
+    t->n -= begin;
+    t->runs += begin;
+    t->values += begin;
+    t->taken += begin;
+    t->n_taken += begin;
+}
+
 static int make_trend(struct trends *all, struct trend *t, const struct history_series *series,
                       const struct trend_filter *filter)
 {
     struct parting p = {0};
-    size_t skip = 0;
 
-    while (skip < series->n && strcmp(series->runs[skip]->started_utc, filter->since) < 0)
-        skip++;
-    *t = (struct trend){.series = series, .n = series->n - skip, .runs = series->runs + skip};
+    *t = (struct trend){.series = series, .n = series->n, .runs = series->runs};
     bool good = make_room(&all->history->pool, t, &p);
     if (good)
         fill_values(t, filter->steal_limit, &p);
@@ -473,9 +517,13 @@ static int make_trend(struct trends *all, struct trend *t, const struct history_
         return -ENOMEM;
     all->n_bad += p.n_bad > 0;
     all->n_short += t->n_values < CHANGE_FIRST + CHANGE_SHORT;
-    all->n_taken += has_taken(t);
     int err = change_points(t->values, t->n, NULL, &t->points, &t->n_points);
-    return err ? err : trend_differ_make(all, t);
+    if (err)
+        return err;
+    if (*filter->since)
+        cut_before(t, filter->since);
+    all->n_taken += has_taken(t);
+    return trend_differ_make(all, t);
 }
 
 /* Runs, each once, in which a case has no launch left. */

@@ -312,6 +312,23 @@ END
     done
 }
 
+@test "--since shows the changes since then, which are looked for in all runs" {
+    for since in 2026-02-15 2026-02-26 2026-03-01; do
+        run -1 "$plumb" history "$shared/runs" --since $since --fail-on-change
+        [[ "$output" == *"memory latency"*"worse: +"*"from run nightly-20260227"* ]]
+        [[ "$output" == *"it differs from the run before by CPU governor: none to schedutil"* ]]
+        [[ "$output" != *"memory triad"* ]]
+        [[ "$output" == *"1 of 3 cases changed level in "* ]]
+    done
+    run -0 "$plumb" history "$shared/runs" --since 2026-02-12 --case triad
+    [[ "$output" == *"from run nightly-20260210"*"differs from the run before by kernel"*"1 of 1 case changed level in 18 runs"* ]]
+    run -0 "$plumb" history "$shared/runs" --since 2026-02-13 --case triad
+    [[ "$output" == *"0 of 1 case changed level in 17 runs"*"in 1 no change was found"* ]]
+    run -0 "$plumb" history "$shared/slips" --since 2026-04-01 --all --html h.html
+    [[ "$output" == *"memory triad"*"worse, a slip: -1"*"from run nightly-202602"* ]]
+    [ -s h.html ]
+}
+
 @test "a filter that leaves nothing is named, with what there is; --since takes dates and days alone" {
     run "$plumb" history "$shared/runs" --host elsewhere --case triad
     [[ "$output" == *"--host 'elsewhere' leaves none; there is 'loaner-7'" ]]

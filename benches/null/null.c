@@ -29,7 +29,7 @@ enum fault {
 
 struct params {
     uint64_t number, level_ns, sleep_ns;
-    double spread;
+    double spread, loss;
     int noise, fault;
 };
 
@@ -127,7 +127,8 @@ static int sample(struct point *pt, uint64_t inner, uint64_t *ns)
         pause();
     if (p->sleep_ns)
         usleep((useconds_t)(p->sleep_ns / 1000));
-    double value = (double)p->level_ns * disturbance(p, pt->state) * (double)inner;
+    double level = (double)p->level_ns * (1 + p->loss);
+    double value = level * disturbance(p, pt->state) * (double)inner;
     *ns = value < 1 ? 1 : (uint64_t)llround(value);
     return 0;
 }
@@ -184,6 +185,12 @@ static const struct opt options[] = {
      .offset = AT(sleep_ns),
      .def = "0s",
      .help = "time to sleep in each sample"},
+    {.name = "loss",
+     .type = OPT_FRACTION,
+     .offset = AT(loss),
+     .def = "0%",
+     .help = "add this share to the level, in no column: the case stays the same, to rehearse a "
+             "loss"},
     {.name = "fault",
      .type = OPT_CHOICE,
      .flags = OPT_LIST | OPT_COLUMN,

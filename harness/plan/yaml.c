@@ -591,6 +591,11 @@ static int fail_type(struct yaml_value v, const char *wanted)
 int yaml_text(struct yaml_value v, const char **out)
 {
     int rc;
+
+    if (yaml_kind(v) == YAML_KIND_NULL && !strcmp(yaml_scalar_of(node(v)), "null"))
+        return yaml_fail(v,
+                         "\"%s\" wants a text: null is YAML's nothing, so write \"null\", quoted",
+                         name_of(v).text);
     const char *text = scalar(v, "a text", &rc);
     if (text && !*text)
         return yaml_fail(v, "\"%s\" wants a text, has an empty one", name_of(v).text);

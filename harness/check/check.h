@@ -241,6 +241,8 @@ struct words_figures words_figures(struct pool *pool, const struct pair *pair);
 
 const char *words_percent(struct pool *pool, double share); /* 0.05: "5 %" */
 
+#define WORDS_NAMED_MAX 3 /* cases that a sentence over all names; the files have all */
+
 const char *words_loss(struct pool *pool, double share); /* rounded up: 0.0502: "5.1 %" */
 
 /* What is said of a case, with what differs beside its figures; in one line. */

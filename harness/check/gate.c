@@ -51,6 +51,7 @@ static const char *words_case(const struct gate *g, const struct gate_case *c)
         return pool_text(pool, "refused: %s", reason_of(c->pair, "figures of another sort"));
     case GATE_WRONG:
     case GATE_FAILED:
+        return reason_of(c->pair, "this run has no value of it");
     case GATE_MISSING:
         return pool_text(pool, "%s: %s", gate_state_name(c->state),
                          reason_of(c->pair, "this run has no value of it"));
@@ -82,11 +83,11 @@ static const char *counts_of(const struct gate *g)
     const char *list = "";
 
     for (int s = 0; s < GATE_STATES; s++)
-        if (s != GATE_UNSEEN)
+        if (s != GATE_UNSEEN && s != GATE_REGRESSED) /* lost_of() has these */
             list = add_count(pool, list,
                              g->counts[s] + (s == GATE_INCONCLUSIVE ? g->counts[GATE_UNSEEN] : 0),
                              gate_state_name((enum gate_state)s));
-    return *list ? list : "no case";
+    return *list || g->counts[GATE_REGRESSED] ? list : "no case";
 }
 
 static const char *taken_of(const struct gate *g)
@@ -144,6 +145,27 @@ static const char *within_of(const struct gate *g)
                      words_percent(pool, c->margin), g->within->pair->label);
 }
 
+/* "1 case of 50 lost: memory triad, 1 GiB: bandwidth by 7.3 %". */
+static const char *lost_of(const struct gate *g)
+{
+    struct pool *pool = &g->p->report.pool;
+    const char *list = "";
+    size_t n = 0;
+
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gate_case *c = &g->cases[i];
+        const struct decide_case *d = &c->pair->decide;
+        double ratio = d->slipped ? d->anchor_ratio : d->ratio;
+
+        if (c->state == GATE_REGRESSED && n++ < WORDS_NAMED_MAX)
+            list = pool_text(pool, "%s%s%s by %.1f %%%s", list, *list ? "; " : "", c->pair->label,
+                             100 * (1 - ratio), d->slipped ? " since the first baselines" : "");
+    }
+    if (n > WORDS_NAMED_MAX)
+        list = pool_text(pool, "%s; and %zu more", list, n - WORDS_NAMED_MAX);
+    return pool_text(pool, "%s of %zu lost: %s", show_count(pool, n, "case"), g->tally.held, list);
+}
+
 /* How much more runs differ than launches do: what one baseline cannot see through. */
 static const char *unrest_of(const struct gate *g)
 {
@@ -164,10 +186,7 @@ static const char *words_verdict(const struct gate *g)
 
     switch (g->verdict) {
     case GATE_LOST:
-        what = g->counts[GATE_REGRESSED]
-                   ? pool_text(pool, "%s of %zu lost against the baseline",
-                               show_count(pool, g->counts[GATE_REGRESSED], "case"), g->tally.held)
-                   : "the run gave wrong data";
+        what = g->counts[GATE_REGRESSED] ? lost_of(g) : "the run gave wrong data";
         break;
     case GATE_INCOMPLETE:
         what = *g->state ? pool_text(pool, "the run is '%s'", g->state)
@@ -184,8 +203,10 @@ static const char *words_verdict(const struct gate *g)
     default:
         what = "no regression is proven";
     }
-    return pool_text(pool, "%s; %s%s%s%s", what, counts_of(g), within_of(g), unrest_of(g),
-                     taken_of(g));
+    const char *counts = counts_of(g);
+
+    return pool_text(pool, "%s%s%s%s%s%s", what, *counts ? "; " : "", counts, within_of(g),
+                     unrest_of(g), taken_of(g));
 }
 
 static const char *words_unseen(const struct gate *g)
@@ -201,8 +222,10 @@ static const char *words_unseen(const struct gate *g)
                          "loss of %s",
                          see);
     if (!g->tally.unseen)
-        return pool_text(pool, "0 of %s could not have shown a loss of %s: all would have",
-                         show_count(pool, g->tally.held, "case"), see);
+        return g->tally.held == 1
+                   ? pool_text(pool, "none: the one case would have shown a loss of %s", see)
+                   : pool_text(pool, "none: all %zu cases would have shown a loss of %s",
+                               g->tally.held, see);
     return pool_text(pool, "%zu of %s could not have shown a loss of %s: there it may be missed",
                      g->tally.unseen, show_count(pool, g->tally.held, "case"), see);
 }
@@ -366,7 +389,8 @@ static enum gate_state state_of(const struct gate *g, const struct pair *pair)
     if (ready && pair->decide.decision == DECISION_WORSE) {
         const struct accepted_level *level = accepted_of(g->options.accepted, pair->key);
 
-        return level && accepted_covers(g->options.accepted, level, &pair->decide) ? GATE_ACCEPTED : GATE_REGRESSED;
+        return level && accepted_covers(g->options.accepted, level, &pair->decide) ? GATE_ACCEPTED
+                                                                                   : GATE_REGRESSED;
     }
     if (pair->failed_b)
         return GATE_FAILED;

@@ -8,8 +8,6 @@
 #include "harness/compare/compare.h"
 #include "harness/report/show.h"
 
-#define NAMED_MAX 3 /* of cases in the first line; the other files have all */
-
 /* ---- what */
 
 static bool is_quiet(const struct check_result *r)
@@ -19,8 +17,8 @@ static bool is_quiet(const struct check_result *r)
     return check_is_settled(r) || (r->gate.verdict == GATE_PASSED && !apart);
 }
 
-/* The first that need action, worst first. */
-static const char *worst_cases(const struct gate *g)
+/* The first that need action, worst first; the verdict's sentence has those that lost. */
+static const char *other_faults(const struct gate *g)
 {
     struct pool *pool = &g->p->report.pool;
     const char *list = "";
@@ -28,18 +26,12 @@ static const char *worst_cases(const struct gate *g)
 
     for (size_t i = 0; i < g->n && g->cases[i].state <= GATE_REFUSED; i++) {
         const struct gate_case *c = &g->cases[i];
-        const struct decide_case *d = &c->pair->decide;
-        double ratio = d->slipped ? d->anchor_ratio : d->ratio;
-        const char *what =
-            c->state == GATE_REGRESSED
-                ? pool_text(pool, "%s lost %s%s", c->pair->label, words_percent(pool, 1 - ratio),
-                            d->slipped ? " since the first baselines" : "")
-                : pool_text(pool, "%s: %s", c->pair->label, c->text);
 
-        if (n++ < NAMED_MAX)
-            list = show_joined(pool, list, what);
+        if (c->state != GATE_REGRESSED && n++ < WORDS_NAMED_MAX)
+            list = show_joined(pool, list, pool_text(pool, "%s: %s", c->pair->label, c->text));
     }
-    return n > NAMED_MAX ? pool_text(pool, "%s, and %zu more", list, n - NAMED_MAX) : list;
+    return n > WORDS_NAMED_MAX ? pool_text(pool, "%s, and %zu more", list, n - WORDS_NAMED_MAX)
+                               : list;
 }
 
 static const char *what_words(const struct check_result *r)
@@ -47,7 +39,7 @@ static const char *what_words(const struct check_result *r)
     const struct gate *g = &r->gate;
     struct pool *pool = &g->p->report.pool;
     const struct history_run run = history_run_of(&g->p->report.runs[g->p->n_a]);
-    const char *cases = worst_cases(g);
+    const char *cases = other_faults(g);
     const char *what = g->verdict == GATE_PASSED
                            ? "measured in another environment than the baselines; no loss is proven"
                            : g->sentence;

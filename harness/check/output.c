@@ -39,8 +39,8 @@ size_t check_facts(const struct check_result *r, struct check_fact *facts)
     const struct gate *g = &r->gate;
     const char *differs = words_differences(&g->p->report.pool, r->differences, r->n_differences);
     const struct check_fact all[] = {
-        {"detectable", "Smallest detectable loss", "", r->sight.sentence, TONE_NONE},
         {"verdict", "Verdict", verdict_word(r), g->sentence, tone_of_verdict(r)},
+        {"detectable", "Smallest detectable loss", "", r->sight.sentence, TONE_NONE},
         {"unseen", "Could be missed", "", g->unseen, TONE_NONE},
         {"accepted", "Accepted", "", accepted_list(g->options.accepted, g), TONE_NONE},
         {"differs", "Baseline against run", "", differs, TONE_NONE},
@@ -149,12 +149,24 @@ static void add_facts(struct document *d, const struct check_result *r)
             document_answer(d, facts[i].label, facts[i].word, facts[i].tone, facts[i].text);
 }
 
+/* The title of the cases that are not listed: `open` of them are undecided. */
+static const char *rest_of(struct pool *pool, size_t n, size_t open)
+{
+    const char *rest =
+        pool_text(pool, "%s that need no action", show_count(pool, n - open, "case"));
+
+    if (!open)
+        return rest;
+    return n > open ? pool_text(pool, "%zu undecided, and %s", open, rest)
+                    : pool_text(pool, "%s undecided", show_count(pool, n, "case"));
+}
+
 static struct document *document_of(const struct check_result *r, bool headed)
 {
     const struct gate *g = &r->gate;
     struct pool *pool = &g->p->report.pool;
     struct document *d = document_new(pool);
-    size_t n = 0;
+    size_t n = 0, open = 0;
 
     if (!d)
         return NULL;
@@ -163,11 +175,14 @@ static struct document *document_of(const struct check_result *r, bool headed)
     add_facts(d, r);
     add_cases(d, g, true);
     add_differences(d, r);
-    for (size_t i = 0; i < g->n; i++)
-        n += !is_listed(g, g->cases[i].state);
+    for (size_t i = 0; i < g->n; i++) {
+        enum gate_state state = g->cases[i].state;
+
+        n += !is_listed(g, state);
+        open += !is_listed(g, state) && (state == GATE_UNSEEN || state == GATE_INCONCLUSIVE);
+    }
     if (n) {
-        struct document *fold = document_fold(
-            d, pool_text(pool, "%s that need no action", show_count(pool, n, "case")));
+        struct document *fold = document_fold(d, rest_of(pool, n, open));
 
         if (fold)
             add_cases(fold, g, false);

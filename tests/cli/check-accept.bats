@@ -188,7 +188,7 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     [ "$(json n5.json "o['baseline']['accepted'][0]['reason']")" = 'driver 580 costs 10 % in triad' ]
     made n6 6 --shift "$triad=0.81"
     check 1 n6 --baseline history
-    grep -q "^Verdict .*[;,] 1 regressed" out
+    grep -q "^Verdict .*: [0-9]* cases* of [0-9]* lost: " out
     made n7 7 --shift "$read=0.9"
     check 1 n7 --baseline history
     # Back at its old level it is a gain, which it would not be against the baselines before.
@@ -204,13 +204,13 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
         --junit j.xml --mail m.txt --markdown m.md
     grep -q 'the other cases are not good: this run was added, but is no baseline' out
     # Every output has the finding that is left, and what was accepted as accepted.
-    grep -q '^Verdict  *regressed: 1 case of [0-9]* lost .*1 regressed, 1 accepted' out
+    grep -q '^Verdict  *regressed: 1 case of [0-9]* lost: memory read, 1 GiB: bandwidth by .*; 1 accepted' out
     grep -q '^regressed  *memory read' out
     grep -q '^accepted  *memory triad' out
     grep -q '^## plumb check: regressed' m.md
     grep -q '<property name="verdict" value="regressed"/>' j.xml
     grep -q '<testsuites .* failures="1" errors="0"' j.xml
-    grep -q '^What: .*regressed: 1 case of .*: memory read, 1 GiB: bandwidth lost' m.txt
+    grep -q '^What: .*regressed: 1 case of .* lost: memory read, 1 GiB: bandwidth by ' m.txt
     [ "$(wc -l < m.txt)" -eq 3 ]
     check 1 lost --accept --only '*op=triad*size=1073741824*' --reason meant --github
     [ "$(grep -c '^::error title=regressed' out)" -eq 1 ]
@@ -273,7 +273,7 @@ o['machine']['gpus']['devices'][0]['power_limit_watts'] = 700"
     made n6 6
     check 1 n6 --baseline history --json n6.json
     [ "$(level n6)" = 'n1 n2 n3 n4 n5' ]
-    grep -q "^Verdict .*[;,] 1 regressed" out # of that case the level is the new one
+    grep -q "^Verdict .*: [0-9]* cases* of [0-9]* lost: " out # of that case the level is the new one
     night 0 n7 7 --shift "$triad=1.1"
     [ "$(json n7.json "o['counts']['better'], o['kept']['standing']")" = "(0, 'baseline')" ]
 }

@@ -50,14 +50,15 @@ seen() {
     told 'o["forecasts"] >= 4 and 0.75 <= o["true_over_forecast"] <= 1.25'
 }
 
-@test "the first line is the smallest detectable loss; one baseline forecasts nothing of nights" {
+@test "the first line is the verdict, the second the smallest detectable loss; one baseline forecasts nothing of nights" {
     nights
     "$plumb" check lost --baseline base > out || true
-    head -n 1 out | grep -qE '^Smallest detectable loss  [0-9.]+ % today in the median case \(5 % or less in [0-9]+ of 48 cases\)'
+    head -n 1 out | grep -qE '^Verdict +regressed: 1 case of [0-9]+ lost: memory triad.* by [0-9.]+ %; '
+    sed -n 2p out | grep -qE '^Smallest detectable loss  [0-9.]+ % today in the median case \(5 % or less in [0-9]+ of 48 cases\)'
     "$plumb" check lost --baseline base/n1 > out || true
     ! grep -q 'more night' out || return 1
     "$plumb" check lost --baseline history --history h.db --update-baseline > out || true
-    head -n 1 out | grep -q '^Smallest detectable loss  unknown: there is no run to compare with'
+    sed -n 2p out | grep -q '^Smallest detectable loss  unknown: there is no run to compare with'
 }
 
 @test "60, 80 and 160 columns: no line is longer, colour for what regressed and is missing alone" {

@@ -358,7 +358,8 @@ const char *document_percent(struct pool *pool, double percent)
                      percent);
 }
 
-#define SIDES_ALIKE 1.25
+#define SIDES_ALIKE   1.25
+#define SIDES_ROUNDED 1e-9 /* in %: what rounding leaves of no interval */
 
 /* Two digits, and no more behind the point. */
 static const char *side_shown(struct pool *pool, double percent)
@@ -375,6 +376,8 @@ static const char *interval_shown(struct pool *pool, const struct cell *cell)
 
     if (cell->value == 0)
         return "";
+    if (fmax(fabs(below), fabs(above)) < SIDES_ROUNDED)
+        return "+/- 0 %";
     if (shorter >= 0 && longer <= SIDES_ALIKE * shorter)
         return pool_text(pool, "+/- %s %%", side_shown(pool, longer) + 1);
     return pool_text(pool, "%s/%s %%", side_shown(pool, below), side_shown(pool, above));

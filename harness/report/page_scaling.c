@@ -232,11 +232,10 @@ static void write_ranks(const struct page *page)
 
     if (!all->n)
         return;
-    fputs("<h3>Who was late</h3>\n<p>A rank is late in a sample where the others waited for it. It "
-          "is called late where that is so in over half of the samples (of two ranks: three "
-          "quarters) of over half of its cases, and of more than chance explains. That finds a "
-          "machine that is slow or busy; a slow "
-          "link keeps all of them waiting, and shows between hosts.</p>\n",
+    fputs("<h3>Who was late</h3>\n<p>A rank is late in a sample if the others "
+          "waited for it. A rank is listed if it was late in most samples of most of its cases, "
+          "and chance does not explain that. Its machine may be slow or busy. A slow link makes "
+          "all ranks wait, and shows between hosts.</p>\n",
           out);
     for (size_t run = 0; run < page->r->n_runs; run++)
         for (size_t b = 0; b < page->r->n_benches; b++) {

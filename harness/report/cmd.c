@@ -112,6 +112,7 @@ static void print_end(const struct making *m, const struct opts *o, const struct
     if (m->verdicts)
         m->judge->line(stdout, m->verdicts);
     printf("%s/report.html\n", options->out ? options->out : o->args[0]);
+    fflush(stdout); /* a log has it before what goes to stderr */
 }
 
 static int write_markdown(const char *path, const char *const *runs, size_t n, char *error,

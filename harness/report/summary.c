@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "harness/report/page.h"
 #include "harness/report/report.h"
@@ -521,17 +522,72 @@ static bool is_not_of_here(const struct headline_run *at)
 static void answer_healthy(const struct scene *s)
 {
     const char *list = pipes_where(s, is_normal, is_weak);
-    size_t normal = 0, judged = 0;
 
-    for (size_t i = 0; i < s->h->n; i++) {
-        normal += is_normal(line(s, i));
-        judged += is_judged(line(s, i));
-    }
     document_answer(s->d, "Healthy", "", TONE_NONE, *list ? list : "no component is proven to be");
-    if (*list)
-        document_answer_aside(
-            s->d, " (", pool_text(s->pool, "%zu of %zu judged tests are normal", normal, judged),
-            ")");
+}
+
+/* ---- is it healthy? */
+
+static size_t count_where(const struct scene *s, bool (*is)(const struct headline_run *))
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < s->h->n; i++)
+        n += is(line(s, i));
+    return n;
+}
+
+static bool is_slow(const struct headline_run *at)
+{
+    return is_measured_value(at) && at->verdict.tone == TONE_LOW && !is_undecided(at);
+}
+
+static bool any_slow_link(const struct scene *s)
+{
+    for (size_t i = 0; i < s->h->matrices.n; i++)
+        for (size_t k = 0; k < s->h->matrices.all[i].n * s->h->matrices.all[i].n; k++)
+            if (s->h->matrices.all[i].run == s->run && matrix_is_listed(&s->h->matrices.all[i], k))
+                return true;
+    return false;
+}
+
+/* "not healthy: tests failed", "nothing is proven slow" */
+static const char *health(const struct scene *s)
+{
+    size_t slow = count_where(s, is_slow);
+
+    if (any_failed(s))
+        return "not healthy: tests failed";
+    if (*wrong_elsewhere(s))
+        return "not healthy: wrong data";
+    if (slow)
+        return pool_text(s->pool, "%s %s to be looked into", show_count(s->pool, slow, "test"),
+                         slow == 1 ? "is" : "are");
+    if (any_slow_link(s))
+        return "links are slow";
+    return count_where(s, is_normal) ? "nothing is proven slow" : "not known";
+}
+
+static const char *answer_text(const struct scene *s)
+{
+    size_t judged = count_where(s, is_judged), undecided = count_where(s, is_undecided);
+    const char *text = health(s);
+
+    if (judged)
+        text = pool_text(s->pool, "%s: %zu of %zu judged test%s normal", text,
+                         count_where(s, is_normal), judged, judged == 1 ? " is" : "s are");
+    else
+        text = pool_text(s->pool, "%s: no test was judged", text);
+    return undecided ? pool_text(s->pool, "%s, %zu undecided", text, undecided) : text;
+}
+
+static void answer_health(const struct scene *s)
+{
+    size_t others = count_where(s, is_without_limit);
+
+    document_answer(s->d, "Answer", "", TONE_NONE, answer_text(s));
+    if (others && count_where(s, is_judged))
+        document_answer_aside(s->d, ", ", pool_text(s->pool, "%zu not judged", others), "");
 }
 
 static const char *more(const struct scene *s, const char *text, const char *what, const char *list)
@@ -561,6 +617,7 @@ int summary_answers(struct report *r, const struct headlines *h, size_t run, str
     const struct scene s = {r, &r->pool, h, run, d};
     int err;
 
+    answer_health(&s);
     answer_machine(&s);
     answer_run(&s);
     err = trust_answer(r, run, d);
@@ -587,6 +644,17 @@ int summary_all(struct report *r, const struct headlines *h, struct document *d)
     return err;
 }
 
+/* The notes have scrolled the first lines away. */
+static int repeat_answer(FILE *out, const struct document_terminal *terminal, struct report *r,
+                         const struct headlines *h)
+{
+    const struct scene s = {r, &r->pool, h, 0, document_new(&r->pool)};
+
+    answer_health(&s);
+    fputc('\n', out);
+    return document_write_terminal(s.d, terminal, out);
+}
+
 static int write_summary(FILE *out, struct report *r, const struct headlines *h)
 {
     struct document *d = document_new(&r->pool);
@@ -596,7 +664,10 @@ static int write_summary(FILE *out, struct report *r, const struct headlines *h)
     if (err)
         return err;
     fputc('\n', out);
-    return document_write_terminal(d, &terminal, out);
+    err = document_write_terminal(d, &terminal, out);
+    if (!err && isatty(fileno(out)))
+        err = repeat_answer(out, &terminal, r, h);
+    return err;
 }
 
 int report_markdown(FILE *out, const char *const *runs, size_t n, char *error, size_t len)

@@ -419,14 +419,16 @@ static bool is_of_few(const struct trust *t)
 
 static const char *no_advice_text(const struct answer *s, const struct trust *t)
 {
-    return t->disturbed ? "measure again when quieter: at night, no neighbours"
-                        : pool_text(s->pool, "for %.0f %% each case needs more than %d launches",
-                                    100 * t->next, TRUST_REPEATS_MAX);
+    return t->disturbed
+               ? "measure again when quieter: at night, no neighbours"
+               : pool_text(s->pool,
+                           "to detect a loss of %.0f %%, each case needs more than %d launches",
+                           100 * t->next, TRUST_REPEATS_MAX);
 }
 
 static void advise(const struct answer *s, const struct trust *t)
 {
-    const char *gain = "to see any loss", *command = run_again(s);
+    const char *gain = "to detect any loss", *command = run_again(s);
 
     if (isnan(t->next))
         return;
@@ -435,10 +437,10 @@ static void advise(const struct answer *s, const struct trust *t)
         return;
     }
     if (!is_of_single(t))
-        gain = is_of_few(t) ? "to see smaller losses"
-                            : pool_text(s->pool, "for %.0f %%", 100 * t->next);
+        gain = is_of_few(t) ? "to detect smaller losses"
+                            : pool_text(s->pool, "to detect a loss of %.0f %%", 100 * t->next);
     if (!isnan(t->minutes))
-        gain = pool_text(s->pool, "%s in about %.0f min", gain, fmax(1, ceil(t->minutes)));
+        gain = pool_text(s->pool, "%s, about %.0f min", gain, fmax(1, ceil(t->minutes)));
     document_answer_more(
         s->d,
         *command ? gain : pool_text(s->pool, "%s: %zu launches of each case", gain, t->repeats),

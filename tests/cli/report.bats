@@ -321,11 +321,25 @@ END
     [[ "$output" == *'cannot write "none/here.md": No such file'* ]]
 }
 
+@test "a terminal has the answer again after the notes, and then the page" {
+    TERM=dumb script -qec "stty cols 160; '$plumb' report '$top/results/reference/epyc-zen5-2vcpu' \
+        --out page 2> chatter" /dev/null | tr -d '\r' | sed 's/\x1b[^m]*m//g' | tail -3 > end
+    [[ $(sed -n 1p end) == 'Answer  nothing is proven slow: '*' judged tests are normal'* ]]
+    [ "$(sed -n 3p end)" = page/report.html ]
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page 2> chatter > out
+    [ "$(grep -c ^Answer out)" -eq 1 ]
+}
+
+@test "what goes to stderr stands after stdout in a log" {
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page > log 2>&1
+    [[ $(tail -n 1 log) == 'plumb report: made in '* ]]
+}
+
 @test "README.md shows what its reference run prints" {
     run=$(sed -n 's/^<!-- \(results.*\): its summary -->$/\1/p' "$top/README.md")
     "$plumb" report "$top/$run" --out page > out
     sed -n '/^<!-- results/,/^<!-- end/p' "$top/README.md" | grep -v '^<!--\|^```\|^\.\.\.$' > shown
-    sed -n '/^Machine/,/^Copies/p' out | sed '$d' > made
+    sed -n '/^Answer/,/^Copies/p' out | sed '$d' > made
     [ "$(wc -l < made)" -ge 20 ]
     diff shown made
 }

@@ -245,13 +245,14 @@ static void a_healthy_machine_is_said_to_be(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
-    assert_says(s.answers, "Machine  Planted 9000, 4 CPUs, 8.0 GiB\n");
+    assert_says(s.answers, "Answer   nothing is proven slow: 1 of 1 judged test is normal\n"
+                           "Machine  Planted 9000, 4 CPUs, 8.0 GiB\n");
     assert_says(s.answers,
                 "Run      quick on box (bare metal), 2026-11-23 12:02 UTC, 65 launches\n");
     assert_says(s.answers, "Trust    A: smallest detectable loss ");
     assert_says(s.answers, "Weakest  normal: Memory, triad, is at 90 % of its limit\n"
                            "         to look closer: plumb memory --op triad --size 1\n");
-    assert_says(s.answers, "Healthy  Memory (1 of 1 judged tests are normal)\n");
+    assert_says(s.answers, "Healthy  Memory\n");
     assert_not(s.answers, "--repeat");
     assert_not(s.answers, "disturbed");
     release(&s);
@@ -365,7 +366,8 @@ static void advice_has_launches_and_minutes(void **state)
     char command[128];
 
     assert_int_equal(s.trust.repeats, repeats);
-    snprintf(command, sizeof(command), "for 5 %% in about %.0f min: plumb run quick --repeat %zu\n",
+    snprintf(command, sizeof(command),
+             "to detect a loss of 5 %%, about %.0f min: plumb run quick --repeat %zu\n",
              ceil(2.0 * (double)repeats / 5), repeats);
     assert_says(s.answers, command);
     release(&s);
@@ -409,7 +411,7 @@ static void advice_is_the_command_of_the_run(void **state)
     struct seen s = seen_planted(p);
 
     assert_says(s.answers,
-                "         to see any loss: plumb run 'my suite.yaml' --hosts h --repeat 5\n");
+                "         to detect any loss: plumb run 'my suite.yaml' --hosts h --repeat 5\n");
     release(&s);
 }
 
@@ -440,7 +442,7 @@ static void where_nothing_disturbed_no_quiet_machine_is_asked_for(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
-    assert_says(s.answers, "         for 10 % each case needs more than 50 launches\n");
+    assert_says(s.answers, "         to detect a loss of 10 %, each case needs more than 50 launches\n");
     assert_not(s.answers, "quieter");
     release(&s);
 }
@@ -462,7 +464,7 @@ static void few_launches_ask_for_five(void **state)
     assert_int_equal(s.trust.repeats, DECIDE_FEW_LAUNCHES);
     assert_says(s.answers, " % (13 cases of 4 launches)\n");
     assert_says(s.answers,
-                "         to see smaller losses in about 3 min: plumb run quick --repeat 5\n");
+                "         to detect smaller losses, about 3 min: plumb run quick --repeat 5\n");
     assert_not(s.answers, "quieter");
     assert_not(s.answers, "median");
     release(&s);
@@ -505,7 +507,8 @@ static void where_most_cases_have_one_launch_they_are_counted(void **state)
     assert_says(s.answers,
                 "Trust    D: 12 of 18 cases have a single launch, which shows no loss\n");
     assert_true(fabs(s.trust.minutes - 2.0 * 18 * 5 / 42) < 1e-9);
-    assert_says(s.answers, "         to see any loss in about 5 min: plumb run quick --repeat 5\n");
+    assert_says(s.answers,
+                "         to detect any loss, about 5 min: plumb run quick --repeat 5\n");
     release(&s);
 }
 
@@ -636,7 +639,7 @@ static void a_loss_beyond_a_grade_does_not_read_as_its_bound(void **state)
 
     assert_true(s.trust.smallest > 0.10 && s.trust.smallest < 0.105);
     assert_says(s.answers, "Trust    D: smallest detectable loss 11 % (");
-    assert_says(s.answers, "for 10 % in about");
+    assert_says(s.answers, "to detect a loss of 10 %, about ");
     release(&s);
 }
 
@@ -677,6 +680,7 @@ static void what_failed_comes_first(void **state)
                 "Run      quick on box (bare metal), 2026-11-23 12:02 UTC, 0 of 5 launches, 5\n"
                 "         failed\n");
     assert_says(s.answers, "Trust    none: no judged case was measured on this machine\n");
+    assert_says(s.answers, "Answer   not healthy: tests failed: ");
     assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n"
                            "         the benchmark was killed by signal 11\n");
     assert_says(s.answers, "Weakest  not known");
@@ -813,6 +817,8 @@ static void the_lowest_share_of_what_is_called_low_is_weakest(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
+    assert_says(s.answers,
+                "Answer   1 test is to be looked into: 1 of 2 judged tests are normal\n");
     assert_says(s.answers, "Weakest  low: Memory, read, is at 40 % of its limit\n"
                            "         why it is low\n"
                            "         to look closer: plumb memory --op read --size 1\n");

@@ -8,11 +8,11 @@
 #include "core/stats.h"
 #include "harness/check/check.h"
 #include "harness/report/show.h"
+#include "harness/report/summary.h"
 
 #define NIGHTS_MAX   30  /* further baselines that are considered */
 #define REPEAT_MAX   50  /* launches of a case */
 #define GAIN_LEAST   0.9 /* a forecast that is not below so much of today's is none */
-#define MS_A_MINUTE  6e4
 #define SECONDS_UPTO 90
 
 struct sighting {
@@ -78,14 +78,6 @@ static size_t launches_of(struct sighting *s)
     return (size_t)stats_median(s->losses, s->n_wanted);
 }
 
-static double minutes_of(const struct gate *g)
-{
-    const json_t *meta = g->p->report.runs[g->p->n_a].meta;
-    const json_t *cost = json_object_get(meta, "harness_cost");
-
-    return json_number_value(json_object_get(cost, "benchmarks_ms")) / MS_A_MINUTE;
-}
-
 /* More data never detects less: the smallest number of nights or launches is halved towards. */
 static size_t least(struct sighting *s, size_t no, size_t yes, size_t launches)
 {
@@ -114,8 +106,8 @@ static void forecast(struct sighting *s, struct sight *out)
     out->then = s->g->options.see;
     if (launches)
         out->repeat = least(s, launches, REPEAT_MAX, launches);
-    if (out->repeat && minutes_of(s->g) > 0)
-        out->minutes = minutes_of(s->g) * (double)out->repeat / (double)launches;
+    if (out->repeat)
+        out->minutes = trust_minutes(&s->g->p->report, s->g->p->n_a, (double)out->repeat);
     if (out->nights || out->repeat || !out->by_runs)
         return;
     out->then = after_nights(s, NIGHTS_MAX);

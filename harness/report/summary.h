@@ -56,6 +56,9 @@ struct trust {
 
 /* 0 or -ENOMEM. */
 int trust_make(struct report *r, size_t run, struct trust *out);
+/* How long the benchmarks would take with so many launches of every case, by what those of each case
+ * took in this run. NaN: not known. */
+double trust_minutes(struct report *r, size_t run, double repeats);
 /* Its line of the answers: grade, loss, what disturbed the run, and what to do. 0 or -ENOMEM. */
 int trust_answer(struct report *r, size_t run, struct document *d);
 

@@ -265,9 +265,9 @@ static size_t add_launches(const struct table *plan, struct spent *spent)
     return done;
 }
 
-/* Each case by what its own launches took: some have fewer of them. What the rows do not have, such
- * as the start of a process, is spread over all launches. NaN: not known. */
-static double minutes_of_repeats(struct report *r, size_t run, double repeats)
+/* Some cases have fewer launches than others. What the rows do not have, such as the start of a
+ * process, is spread over all launches. */
+double trust_minutes(struct report *r, size_t run, double repeats)
 {
     const struct table *plan = &r->runs[run].plan;
     struct spent *spent = pool_alloc(&r->pool, plan->n_rows + 1, sizeof(*spent));
@@ -303,7 +303,7 @@ static void take_advice(struct report *r, size_t run, struct trust *t)
     if (!(repeats <= TRUST_REPEATS_MAX) || repeats <= (double)t->launches)
         return;
     t->repeats = (size_t)repeats;
-    t->minutes = minutes_of_repeats(r, run, repeats);
+    t->minutes = trust_minutes(r, run, repeats);
 }
 
 static void take_grade(struct trust *t)

@@ -61,6 +61,47 @@ seen() {
     sed -n 2p out | grep -q '^Smallest detectable loss  unknown: there is no run to compare with'
 }
 
+@test "the minutes of more launches count each case by its own, where dear ones have fewer" {
+    for i in 1 2 3 4 5; do
+        python3 "$top/tests/cli/make_runs.py" "base/n$i" --seed "$i" --spread .04
+    done
+    python3 "$top/tests/cli/make_runs.py" mixed --seed 9 --spread .04
+    want="$(python3 - mixed <<'END'
+import csv, glob, json, os, sys
+run = sys.argv[1]
+def edit(path, change):
+    rows = list(csv.DictReader(open(path)))
+    kept = [row for row in rows if change(row)]
+    with open(path, "w") as out:
+        writer = csv.DictWriter(out, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(kept)
+    return kept
+seconds, each = 0, 0
+edit(f"{run}/plan.csv", lambda row: row["bench"] != "gemm" or int(row["repeat"]) <= 2)
+for path in glob.glob(f"{run}/*.csv"):
+    if path.endswith("plan.csv"): continue
+    gemm = path.endswith("gemm.csv")
+    def change(row):
+        row["elapsed_s"] = "20" if gemm else "1"
+        return not gemm or int(row["repeat"]) <= 2
+    rows = edit(path, change)
+    seconds += len(rows) * (20 if gemm else 1)
+    each += len({row["case"] for row in rows}) * (20 if gemm else 1)
+meta = json.load(open(f"{run}/run.json"))
+meta.update(run="mixed", started_utc="2026-11-30T02:00:00Z", harness_cost={"benchmarks_ms": 1000 * seconds})
+json.dump(meta, open(f"{run}/run.json", "w"))
+print(each / 60)
+END
+)"
+    "$plumb" check mixed --baseline base --see 7% --json j.json > out || true
+    python3 - "$want" <<'END'
+import json, sys
+seen = json.load(open("j.json"))["detectable"]
+assert seen["repeat"] > 5 and abs(seen["minutes"] / seen["repeat"] - float(sys.argv[1])) < 1e-6
+END
+}
+
 @test "60, 80 and 160 columns: no line is longer, colour for what regressed and is missing alone" {
     command -v script > /dev/null || skip "no script(1)"
     nights

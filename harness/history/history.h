@@ -268,6 +268,9 @@ bool trend_fails(const struct trends *all, const struct trend *t, size_t within)
 /* Has it no value in the newest run, as the first of the newest `within`, or still, though the suite
  * asks for it? */
 bool trend_fails_to_show(const struct trends *all, const struct trend *t, size_t within);
+/* Two machines that have the host's name in turn, "AMD EPYC, 64 cores; AMD EPYC, 2 cores"; "": one
+ * alone, or one after the other. */
+const char *trends_machines(const struct trends *t, const struct history_series *of);
 /* "none in the newest 20 runs, the last is in n039 (2026-02-09)"; "" where n_missing is 0. */
 const char *trend_missing_text(struct pool *pool, const struct trend *t);
 /* Where the level of value i begins and ends: the segment between two changes. */
@@ -285,7 +288,7 @@ void trend_put(FILE *out, const char *text);
 void trends_count_text(const struct trends *t, char *text, size_t len);
 /* What holds of the whole history: cases of too few runs, values and runs that are left out. remarks
  * has room for TRENDS_REMARKS; they live in the history's pool. Returns how many there are. */
-#define TRENDS_REMARKS 7
+#define TRENDS_REMARKS 8
 size_t trends_remarks(const struct trends *t, const char **remarks);
 
 /* "12.41 to 12.02 GB/s"; "-3.1 % (-3.8 % to -2.4 %)". */

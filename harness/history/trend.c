@@ -562,7 +562,17 @@ static void count_runs(struct trends *t, const struct trend_filter *f)
 /* What a run was asked for, by its run.json; "" where that is not known. */
 struct trend_asked {
     const char *only, *text; /* the filter of the cases; the suite's text, by its hash */
+    const char *machine;     /* "AMD EPYC 9654, 64 cores" */
 };
+
+static const char *machine_text(struct pool *pool, const json_t *meta)
+{
+    const json_t *cpu = json_object_get(json_object_get(meta, "machine"), "cpu");
+    const char *model = json_string_value(json_object_get(cpu, "model"));
+    json_int_t cores = json_integer_value(json_object_get(cpu, "cores"));
+
+    return model ? pool_text(pool, "%s, %lld cores", model, (long long)cores) : "";
+}
 
 static int read_asked(struct trends *t)
 {
@@ -572,7 +582,7 @@ static int read_asked(struct trends *t)
     for (size_t i = 0; t->asked && i < h->n_runs; i++) {
         const char *text = h->runs[i].environment;
 
-        t->asked[i] = (struct trend_asked){"", ""};
+        t->asked[i] = (struct trend_asked){"", "", ""};
         if (i && text && h->runs[i - 1].environment && !strcmp(text, h->runs[i - 1].environment)) {
             t->asked[i] = t->asked[i - 1];
             continue;
@@ -581,10 +591,33 @@ static int read_asked(struct trends *t)
         const char *only = json_string_value(json_object_get(known, "only"));
         const char *hash = json_string_value(json_object_get(known, "config_hash"));
         t->asked[i] = (struct trend_asked){pool_text(&h->pool, "%s", only ? only : ""),
-                                           pool_text(&h->pool, "%s", hash ? hash : "")};
+                                           pool_text(&h->pool, "%s", hash ? hash : ""),
+                                           machine_text(&h->pool, known)};
         json_decref(known);
     }
     return t->asked ? 0 : -ENOMEM;
+}
+
+/* Another machine that comes back is no machine that was replaced. */
+const char *trends_machines(const struct trends *t, const struct history_series *of)
+{
+    const struct history *h = t->history;
+    const char *first = "", *other = "";
+
+    for (size_t i = 0; i < h->n_runs; i++) {
+        const char *machine = t->asked[i].machine;
+
+        if (!*machine || strcmp(h->runs[i].host, of->host) != 0 ||
+            strcmp(h->runs[i].suite, of->suite) != 0)
+            continue;
+        if (*other && !strcmp(machine, first))
+            return pool_text(&t->history->pool, "%s; %s", first, other);
+        if (!*first)
+            first = machine;
+        else if (!*other && strcmp(machine, first) != 0)
+            other = machine;
+    }
+    return "";
 }
 
 /* Runs of some cases alone do not miss the others. */

@@ -275,6 +275,21 @@ static const char *newest_remark(struct pool *pool, const struct trends *t)
                      run->name, run->started_utc);
 }
 
+/* Levels of two machines are no changes of one. */
+static const char *machines_remark(struct pool *pool, const struct trends *t)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const char *machines = trends_machines(t, t->all[i].series);
+
+        if (*machines)
+            return pool_text(pool,
+                             "two machines have the name %s in turn (%s): what differs between "
+                             "them is shown as a change; give each a name of its own",
+                             t->all[i].series->host, machines);
+    }
+    return NULL;
+}
+
 static size_t add_remark(const char **remarks, size_t n, const char *remark)
 {
     if (remark)
@@ -290,6 +305,7 @@ size_t trends_remarks(const struct trends *t, const char **remarks)
     n = add_remark(remarks, n, missing_remark(pool, t, false));
     n = add_remark(remarks, n, missing_remark(pool, t, true));
     n = add_remark(remarks, n, newest_remark(pool, t));
+    n = add_remark(remarks, n, machines_remark(pool, t));
     if (t->n_short)
         remarks[n++] = pool_text(pool, "%s fewer than %d runs: too few to find a change",
                                  of_them(pool, t, t->n_short), CHANGE_FIRST + CHANGE_SHORT);

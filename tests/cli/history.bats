@@ -500,6 +500,26 @@ END
     [[ "$output" == *"1 case has another unit: memory "* ]]
 }
 
+@test "two machines of one name in turn are told; one that was replaced is none" {
+    python3 "$top/tests/tools/make-history.py" turns --runs 12
+    n=0
+    for run in turns/*/run.json; do
+        n=$((n + 1))
+        python3 - "$run" $n <<'END'
+import json, sys
+meta = json.load(open(sys.argv[1]))
+meta["machine"].setdefault("cpu", {}).update(model="Other" if int(sys.argv[2]) % 2 else "One", cores=8)
+json.dump(meta, open(sys.argv[1], "w"))
+END
+    done
+    run -0 "$plumb" history turns
+    [[ "$output" == *"two machines have the name "*" in turn (Other, 8 cores; One, 8 cores)"* ]]
+    for run in turns/nightly-2026010[7-9]*/run.json turns/nightly-2026011*/run.json; do sed -i 's/"model": "[A-Z][a-z]*"/"model": "One"/' "$run"; done
+    for run in turns/nightly-2026010[1-6]*/run.json; do sed -i 's/"model": "[A-Z][a-z]*"/"model": "Other"/' "$run"; done
+    run -0 "$plumb" history turns
+    [[ "$output" != *"two machines"* ]]
+}
+
 @test "one run and two runs tell nothing, and it says so" {
     run "$plumb" history "$shared/one"
     [ "$status" -eq 0 ]

@@ -340,7 +340,17 @@ static void take_interval(struct report_point *p, const double *values)
     p->high = ci.high;
 }
 
-static void take_levels(const struct report_rows *rows, struct report_point *p, double *scratch)
+static int by_share(const void *x, const void *y)
+{
+    const struct levels *a = x, *b = y;
+
+    return (a->share_low > b->share_low) - (a->share_low < b->share_low);
+}
+
+/* Levels of several launches are not one mixture: those of the launch are shown whose share on the
+ * lower level is the middle one, and how far the shares go. */
+static void take_levels(const struct report_rows *rows, struct report_point *p, struct pool *pool,
+                        double *scratch)
 {
     size_t n = collect(rows, p, FIELD_VALUE, scratch);
 
@@ -348,7 +358,9 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
         p->two = TWO_LAUNCHES;
         return;
     }
-    for (size_t i = 0; i < p->n_rows; i++) {
+    struct levels *all = pool_alloc(pool, p->n_rows, sizeof(*all));
+
+    for (size_t i = 0; all && i < p->n_rows; i++) {
         size_t row = p->rows[i];
         struct levels l = {.two = true,
                            .low = row_number(rows, row, FIELD_LEVEL_LOW),
@@ -356,12 +368,16 @@ static void take_levels(const struct report_rows *rows, struct report_point *p, 
                            .share_low = row_number(rows, row, FIELD_LEVEL_LOW_SHARE),
                            .share_high = row_number(rows, row, FIELD_LEVEL_HIGH_SHARE)};
 
-        if (!is_usable(rows, row) || isnan(l.low) || isnan(l.high))
-            continue;
-        if (!p->n_two++)
-            p->levels = l; /* of the first of them: levels of two launches are not one mixture */
-        p->two = TWO_SAMPLES;
+        if (is_usable(rows, row) && !isnan(l.low + l.high + l.share_low))
+            all[p->n_two++] = l;
     }
+    if (!p->n_two)
+        return;
+    qsort(all, p->n_two, sizeof(*all), by_share);
+    p->two = TWO_SAMPLES;
+    p->levels = all[(p->n_two - 1) / 2];
+    p->share_low =
+        (struct report_range){.low = all[0].share_low, .high = all[p->n_two - 1].share_low};
 }
 
 #define JOINED_MAX 300 /* bytes; further texts are left out */
@@ -506,7 +522,7 @@ void combine_launches(struct pool *pool, const struct report_rows *rows, struct 
     take_own_ceilings(rows, p);
     if (least_samples(rows, p) >= TAIL_SAMPLES)
         p->p999 = median_of(rows, p, FIELD_P999, scratch);
-    take_levels(rows, p, scratch);
+    take_levels(rows, p, pool, scratch);
     take_texts(pool, rows, p);
     take_throttling(rows, p);
 }

@@ -115,6 +115,7 @@ struct report_point {
     bool reference;      /* the limit is none, but what the same work reached: core/row.h */
     bool outdated;       /* so is it, because an earlier version measured it */
     size_t n_two;        /* launches whose own samples fall on two levels */
+    struct report_range share_low; /* of these: the shares of samples on the lower level */
     enum report_two two;
     struct levels levels;
     const char *limit_link, *limit_scope, *status, *origin; /* "" where there is none */

@@ -207,7 +207,8 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
     return v;
 }
 
-/* "alternates between 85.02 GB/s (64 %) and 224.8 GB/s (36 %), in 3 of 5 launches" */
+/* "alternates between 85.02 GB/s (64 %) and 224.8 GB/s (36 %), in 3 of 5 launches (60 % to 66 % at
+ * the lower level)" */
 static const char *levels_text(struct pool *pool, const struct report_point *p, const char *unit)
 {
     struct show_scale scale = show_scale(p->value, unit);
@@ -219,9 +220,13 @@ static const char *levels_text(struct pool *pool, const struct report_point *p, 
 
     if (p->two == TWO_LAUNCHES)
         return pool_text(pool, "%s from launch to launch", text);
-    return p->n_values > 1
-               ? pool_text(pool, "%s, in %zu of %zu launches", text, p->n_two, p->n_values)
-               : text;
+    if (p->n_values == 1)
+        return text;
+    text = pool_text(pool, "%s, in %zu of %zu launches", text, p->n_two, p->n_values);
+    return p->n_two > 1 ? pool_text(pool, "%s (%s to %s at the lower level)", text,
+                                    document_percent(pool, 100 * p->share_low.low),
+                                    document_percent(pool, 100 * p->share_low.high))
+                        : text;
 }
 
 /* By how much, and by what, the interval beside it and the ledger of noise say. */

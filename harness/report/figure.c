@@ -53,7 +53,7 @@ static void add_limits(struct figure_drawing *d)
         plot->y_top = fmax(plot->y_top, 1.08 * d->limits[i]);
     }
     if (plot->y_top > 0)
-        plot->y_top = fmax(plot->y_top, 1.05 * d->high);
+        plot->y_top = fmax(plot->y_top, 1.05 * d->top);
 }
 
 /* The number of threads of all cases in the plot; 1 where they differ or do not say. */
@@ -339,7 +339,7 @@ int figure_make(const struct group *g, size_t facet, size_t number, struct figur
                 struct figure_word *word, enum figure_kind *kind)
 {
     struct figure_drawing d = {
-        .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN};
+        .g = g, .pool = &g->r->pool, .facet = facet, .f = f, .low = NAN, .high = NAN, .top = NAN};
     size_t first = 0;
     int err;
 

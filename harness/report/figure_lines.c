@@ -33,6 +33,7 @@ static void note_point(struct figure_drawing *d, const struct report_point *p, d
         return;
     d->low = isnan(d->low) ? p->value : fmin(d->low, p->value);
     d->high = isnan(d->high) ? p->value : fmax(d->high, p->value);
+    d->top = fmax(d->top, fmax(p->value, p->high));
     if (!p->reference)
         note_limit(d, p->limit, x);
     if (strcmp(p->origin, "measured") != 0)

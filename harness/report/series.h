@@ -117,6 +117,7 @@ struct figure_drawing {
     struct plot_tick *ticks;
     struct plot_mark *marks;
     double low, high; /* of the values; NaN: none yet */
+    double top;       /* of the values and their intervals */
     double limits[LIMITS_MAX + 1];
     double limit_from[LIMITS_MAX + 1], limit_to[LIMITS_MAX + 1]; /* x of the points that have it */
     size_t n_limits;

@@ -330,6 +330,13 @@ END
     [ "$(grep -c ^Answer out)" -eq 1 ]
 }
 
+@test "the axis of a plot with a limit holds the upper ends of the bars" { # shm: 53.61 GB/s +/- 34 %
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page
+    reach=$(sed -n "/^set output 'copy-bandwidth.svg'/,/^plot/s/^set yrange \[0:\([0-9]*\).*/\1/p" \
+        page/plots/plots.gp)
+    [ "$reach" -gt 71 ]
+}
+
 @test "what goes to stderr stands after stdout in a log" {
     "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out page > log 2>&1
     [[ $(tail -n 1 log) == 'plumb report: made in '* ]]

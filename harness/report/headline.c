@@ -209,7 +209,13 @@ static bool is_lost(const struct report_point *p)
     return point_is_wrong(p) || point_has_failed(p);
 }
 
-/* The best case of a run; where none was measured, the first that was lost, else the first. */
+static int weight_of(const struct report_point *p)
+{
+    return point_is_wrong(p) ? 2 : point_has_failed(p);
+}
+
+/* The best case of a run; where none was measured, the first of wrong data, else the first that
+ * failed, else the first. */
 static const struct report_case *best_of(const struct search *s, size_t run, size_t *candidates)
 {
     const struct report_case *best = NULL, *unmeasured = NULL;
@@ -222,7 +228,7 @@ static const struct report_case *best_of(const struct search *s, size_t run, siz
         if (!s->at_in[i] || !p->n_rows)
             continue;
         if (!p->n_values) {
-            if (!unmeasured || (is_lost(p) && !is_lost(&unmeasured->points[run])))
+            if (!unmeasured || weight_of(p) > weight_of(&unmeasured->points[run]))
                 unmeasured = c;
             continue;
         }
@@ -441,7 +447,7 @@ static int add_by_metric(struct search *s, struct headlines *out)
             first = first && strcmp(s->bench->cases[k].metric, metric) != 0;
         s->metric = metric;
         if (first && find_matches(s))
-            err = add_line(s, out, s->bench->name, metric);
+            err = add_line(s, out, s->bench->name, *metric ? metric : "launches without a row");
     }
     return err;
 }

@@ -551,15 +551,27 @@ static bool any_slow_link(const struct scene *s)
     return false;
 }
 
-/* "not healthy: tests failed", "nothing is proven slow" */
+static bool is_all_skipped(const struct scene *s)
+{
+    const struct table *plan = &s->r->runs[s->run].plan;
+    size_t state = table_column(plan, "state"), n = 0;
+
+    for (size_t i = 0; i < plan->n_rows; i++)
+        n += !strcmp(table_cell(plan, i, state), "skip");
+    return n && n == plan->n_rows;
+}
+
+/* "measured nothing", "not healthy, tests failed", "nothing is proven slow" */
 static const char *health(const struct scene *s)
 {
     size_t slow = count_where(s, is_slow);
 
+    if (is_all_skipped(s))
+        return "measured nothing";
     if (any_failed(s))
-        return "not healthy: tests failed";
+        return "not healthy, tests failed";
     if (*wrong_elsewhere(s))
-        return "not healthy: wrong data";
+        return "not healthy, wrong data";
     if (slow)
         return pool_text(s->pool, "%s %s to be looked into", show_count(s->pool, slow, "test"),
                          slow == 1 ? "is" : "are");
@@ -568,11 +580,27 @@ static const char *health(const struct scene *s)
     return count_where(s, is_normal) ? "nothing is proven slow" : "not known";
 }
 
+/* "all 28 launches were skipped: no driver"; the notes have a reason of GPUs. */
+static const char *skipped_text(const struct scene *s)
+{
+    size_t n = s->r->runs[s->run].plan.n_rows;
+    const char *why = *s->h->no_gpu ? "no GPU" : "";
+
+    for (size_t b = 0; !*why && b < s->r->n_benches; b++)
+        for (size_t i = 0; !*why && i < s->r->benches[b].n_cases; i++)
+            why = shortened(s, s->r->benches[b].cases[i].points[s->run].reason);
+    return pool_text(s->pool, "%s skipped%s%s",
+                     n == 1 ? "its launch was" : pool_text(s->pool, "all %zu launches were", n),
+                     *why ? ": " : "", why);
+}
+
 static const char *answer_text(const struct scene *s)
 {
     size_t judged = count_where(s, is_judged), undecided = count_where(s, is_undecided);
     const char *text = health(s);
 
+    if (is_all_skipped(s))
+        return pool_text(s->pool, "%s: %s", text, skipped_text(s));
     if (judged)
         text = pool_text(s->pool, "%s: %zu of %zu judged test%s normal", text,
                          count_where(s, is_normal), judged, judged == 1 ? " is" : "s are");

@@ -107,8 +107,11 @@ static void plant(struct rows *r, const struct plant *what)
         row_print_csv(r->out, &row);
         fprintf(r->p->plan,
                 "%s,0001,1,%s,%u,%s,--%s %s --size 1 --budget 200ms --warmup 100ms,60\n",
-                what->status && !strcmp(what->status, "failed") ? "fail" : "done", id, i + 1,
-                r->bench, r->params[0], what->values[0]);
+                !what->status                      ? "done"
+                : !strcmp(what->status, "failed")  ? "fail"
+                : !strcmp(what->status, "skipped") ? "skip"
+                                                   : "done",
+                id, i + 1, r->bench, r->params[0], what->values[0]);
     }
 }
 
@@ -442,7 +445,8 @@ static void where_nothing_disturbed_no_quiet_machine_is_asked_for(void **state)
     end(&r);
     struct seen s = seen_planted(*state);
 
-    assert_says(s.answers, "         to detect a loss of 10 %, each case needs more than 50 launches\n");
+    assert_says(s.answers,
+                "         to detect a loss of 10 %, each case needs more than 50 launches\n");
     assert_not(s.answers, "quieter");
     release(&s);
 }
@@ -680,7 +684,7 @@ static void what_failed_comes_first(void **state)
                 "Run      quick on box (bare metal), 2026-11-23 12:02 UTC, 0 of 5 launches, 5\n"
                 "         failed\n");
     assert_says(s.answers, "Trust    none: no judged case was measured on this machine\n");
-    assert_says(s.answers, "Answer   not healthy: tests failed: ");
+    assert_says(s.answers, "Answer   not healthy, tests failed: ");
     assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n"
                            "         the benchmark was killed by signal 11\n");
     assert_says(s.answers, "Weakest  not known");
@@ -783,6 +787,48 @@ static void a_skipped_case_hides_no_failed_one(void **state)
     assert_says(s.answers, "Failed   1 of 1 tests: Memory, triad\n"
                            "         killed by signal 11\n");
     assert_says(s.table, "failed (1)\n");
+    release(&s);
+}
+
+static void a_run_that_skipped_all_measured_nothing(void **state)
+{
+    struct planted *p = *state;
+    struct rows r = begin(p, "memory", memory_params, 4);
+    struct plant skipped = triad;
+
+    skipped.status = "skipped";
+    skipped.reason = "not on this CPU";
+    skipped.is_lost = true;
+    skipped.launches = 3;
+    plant(&r, &skipped);
+    end(&r);
+    struct seen s = seen_planted(p);
+
+    assert_says(s.answers,
+                "Answer   measured nothing: all 3 launches were skipped: not on this CPU\n");
+    release(&s);
+}
+
+/* The reason that is shown is that of the worst case. */
+static void wrong_data_is_shown_before_a_failure(void **state)
+{
+    struct rows r = begin(*state, "memory", memory_params, 4);
+    struct plant p = triad;
+
+    p.status = "failed";
+    p.reason = "killed by signal 11";
+    plant(&r, &p);
+    p.values[1] = "nt";
+    p.status = "wrong";
+    p.reason = "17 words differ";
+    p.is_lost = true;
+    plant(&r, &p);
+    end(&r);
+    struct seen s = seen_planted(*state);
+
+    assert_says(s.answers, "         17 words differ\n");
+    assert_says(s.table, "stores nt");
+    assert_says(s.table, ") 17 words differ\n");
     release(&s);
 }
 
@@ -933,6 +979,8 @@ int main(void)
         PLANTED(wrong_data_of_one_case_is_never_healthy),
         PLANTED(a_failed_case_beside_a_good_one_is_never_healthy),
         PLANTED(a_skipped_case_hides_no_failed_one),
+        PLANTED(a_run_that_skipped_all_measured_nothing),
+        PLANTED(wrong_data_is_shown_before_a_failure),
         PLANTED(a_simulated_device_says_nothing_of_this_machine),
         PLANTED(the_lowest_share_of_what_is_called_low_is_weakest),
         PLANTED(the_slow_gpu_is_looked_at_and_not_the_best),

@@ -415,24 +415,23 @@ static void add_says(struct pool *pool, const struct report_rows *rows, size_t r
 static void add_raised(struct pool *pool, const struct report_rows *rows,
                        const struct report_point *p, struct texts *t)
 {
-    char text[ROW_SAYS_BYTES];
-    struct row r = {.unit = p->n_rows ? row_text(rows, p->rows[0], FIELD_UNIT) : "",
-                    .limit_raised_from = NAN};
-    double most = NAN;
+    const char *unit = p->n_rows ? row_text(rows, p->rows[0], FIELD_UNIT) : "";
+    const char *noun = p->reference ? "reference" : "limit";
+    struct report_range from = {NAN, NAN};
 
-    for (size_t i = 0; i < p->n_rows; i++) {
-        double from = row_number(rows, p->rows[i], FIELD_LIMIT_RAISED_FROM);
-
-        r.limit_raised_from = fmin(r.limit_raised_from, from);
-        most = fmax(most, from);
-    }
-    if (most > r.limit_raised_from)
-        add_text(t,
-                 pool_text(pool,
-                           "the measured ceilings, %.4g to %.4g %s, were exceeded and are raised",
-                           r.limit_raised_from, most, r.unit));
-    else
-        add_text(t, pool_text(pool, "%s", row_says(&r, ROW_SAYS_RAISED, text)));
+    for (size_t i = 0; i < p->n_rows; i++)
+        from = range_with(from, row_number(rows, p->rows[i], FIELD_LIMIT_RAISED_FROM));
+    if (isnan(from.low))
+        return;
+    add_text(t, from.high > from.low
+                    ? pool_text(pool,
+                                "launches exceeded the %ss that they measured, %.4g to %.4g %s: "
+                                "the %s is raised to %.4g %s",
+                                noun, from.low, from.high, unit, noun, p->limit, unit)
+                    : pool_text(pool,
+                                "a launch exceeded the %s that it measured, %.4g %s: the %s is "
+                                "raised to %.4g %s",
+                                noun, from.low, unit, noun, p->limit, unit));
 }
 
 /* The different texts of the launches, each once: "a; b". Where they are long, the first. */
@@ -447,8 +446,6 @@ static const char *join_texts(struct pool *pool, const struct report_rows *rows,
         if (field == FIELD_REASON)
             add_says(pool, rows, p->rows[i], &t);
     }
-    if (t.all && field == FIELD_REASON)
-        add_raised(pool, rows, p, &t);
     if (t.all && field == FIELD_REASON)
         add_raised(pool, rows, p, &t);
     for (size_t i = 0; i < t.n; i++)

@@ -180,6 +180,16 @@ bool point_is_measured(const struct report_point *p)
     return !strcmp(p->origin, "measured");
 }
 
+/* What the 100 % are, where no share of them is known to be low. */
+static const char *unjudged_text(struct pool *pool, const struct report_point *p)
+{
+    return *p->limit_source ? pool_text(pool,
+                                        "of limit: %s. It is not known which share is low, so "
+                                        "that none is judged",
+                                        p->limit_source)
+                            : "";
+}
+
 static struct verdict against_limit(struct report *r, size_t run, const struct report_bench *b,
                                     const struct report_case *c, const struct bench_headline *rule)
 {
@@ -197,7 +207,7 @@ static struct verdict against_limit(struct report *r, size_t run, const struct r
                        p->reference && p->outdated ? OUTDATED
                        : p->reference              ? REFERENCE
                        : above                     ? ABOVE_LIMIT
-                                                   : "");
+                                                   : unjudged_text(&r->pool, p));
         return v;
     }
     v = judge(&r->pool, p, rule->low_below);

@@ -105,7 +105,8 @@ void page_plots(const struct page *page)
     if (!n && !figures->n_words)
         fputs("<p>There are no two values of one metric to draw.</p>\n", out);
     else if (n)
-        fputs("<p>The bar through a point is its interval. Point at a line for its name.</p>\n",
+        fputs("<p>The bar through a point is its interval. <span class='on-screen'>Point at a "
+              "line for its name.</span></p>\n",
               out);
     for (size_t i = 0; i < figures->n; i++) {
         if (figures->all[i].place != FIGURE_AMONG_PLOTS)

@@ -257,6 +257,12 @@ END
     [ "$sheets" -ge 1 ] && [ "$sheets" -le 5 ]
 }
 
+@test "what only a pointer can do is not printed" {
+    "$plumb" report "$top/results/reference/epyc-zen5-2vcpu" --out r
+    grep -q "<span class='on-screen'>Point at a line" r/report.html
+    sed -n '/^@media print/,/^}/p' r/report.html | sed -n '/\.on-screen/,/}/p' | grep -q 'display: none'
+}
+
 @test "--unfold: the folded sections are printed, but not the rows" {
     make_run r
     "$plumb" report r --out folded

@@ -189,7 +189,7 @@ END
 until_at_work()
 {
     local pid number
-    for _ in $(seq 700); do
+    for _ in $(seq 1100); do
         ranks=()
         while read -r pid; do
             [ "/proc/$pid/cwd" -ef . ] || continue
@@ -199,6 +199,8 @@ until_at_work()
         ((${#ranks[@]} < 3)) || ! at_work 50 "${ranks[@]}" || return 0
         sleep 0.1
     done
+    echo "no 3 ranks are at work, but of these: ${ranks[*]-none}"
+    pgrep -f "$1" | paste -sd, | xargs -r ps -o pid,etimes,time,stat,wchan:20,args -p | cut -c1-160
     return 1
 }
 
@@ -209,7 +211,7 @@ strike()
     shift 2
     [ -n "${PLUMB_MPI_MODULE-}" ] || open_mpi
     [ -e "${PLUMB_MPI_MODULE:-build/lib/plumbline/plumb-mpi.so}" ] || skip "plumb-mpi.so was not built: there is no MPI here"
-    timeout 100 "$mpirun" -np 3 ${says_yes[@]+"${says_yes[@]}"} "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 \
+    timeout 150 "$mpirun" -np 3 ${says_yes[@]+"${says_yes[@]}"} "$bin" --csv --no-cpu --budget 60s --min-samples 100000000 \
         --backend "$backend" --size 64K "$@" \
         >"$out" 2>"$err" </dev/null 3>&- &
     job=$!

@@ -12,8 +12,8 @@
 #include "harness/plan/plan.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 /* ---- Labels of cases ---- */
 
@@ -60,17 +60,17 @@ static bool is_square_side(const struct bench_plot *hint, const struct report_be
                            const struct report_case *c, size_t param)
 {
     return hint && hint->square && word_in(hint->square, b->params[param]) &&
-           strcmp(hint->x, b->params[param]) != 0 && told_is_square(hint, b, c);
+           strcmp(hint->x, b->params[param]) != 0 && described_is_square(hint, b, c);
 }
 
 /* Of a case that stands alone, what the plots are drawn by. */
 static bool is_said(const struct report_bench *b, const struct report_case *c, size_t param,
                     const struct variety *t)
 {
-    const struct bench_plot *hint = told_plot_of(b, c);
+    const struct bench_plot *hint = described_plot_of(b, c);
 
     if (!*c->params[param] || !case_is_made_by(b, c, param) ||
-        told_ignores(b, hint, b->params[param]) || is_square_side(hint, b, c, param))
+        described_ignores(b, hint, b->params[param]) || is_square_side(hint, b, c, param))
         return false;
     if (t->n_cases > 1)
         return t->differs[param];
@@ -92,7 +92,7 @@ static const char *size_text(struct pool *pool, const struct report_bench *b, si
     char size[32];
     uint64_t bytes;
 
-    if (!told_flag(b, b->params[param], COLUMN_BYTES) || units_parse_u64(value, &bytes))
+    if (!described_flag(b, b->params[param], COLUMN_BYTES) || units_parse_u64(value, &bytes))
         return "";
     return pool_text(pool, "%s", units_format_bytes(bytes, size, sizeof(size)));
 }
@@ -288,7 +288,7 @@ static void make_pair(struct pairing *g, const struct report_bench *b, const str
     struct pool *pool = &g->p->report.pool;
 
     *pair = (struct pair){.bench = b, .c = c, .label = ""};
-    pair->pipe = told_pipe(&g->p->report, b, c);
+    pair->pipe = described_pipe(&g->p->report, b, c);
     pair->key = case_key(pool, b, c);
     g->a.roles = roles_of(g->options, pair->key);
     pair->decide.higher_is_better = c->more_is_better;
@@ -336,7 +336,7 @@ static int pair_cases(struct pairing *g)
         const struct report_bench *b = &p->report.benches[i];
 
         for (size_t k = 0; k < b->n_cases; k++)
-            if (told_is_judged(&p->report, b, &b->cases[k]) &&
+            if (described_is_judged(&p->report, b, &b->cases[k]) &&
                 !is_told_elsewhere(g, b, &b->cases[k])) {
                 make_pair(g, b, &b->cases[k], &p->all[p->n]);
                 p->n += !is_bygone(g, &p->all[p->n]);

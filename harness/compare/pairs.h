@@ -14,12 +14,12 @@
  *   origin    measured on one side, simulated or modelled on the other
  *   outcome   what the suite's rules call an outcome of the case, and which makes it another
  *             quantity when it differs (the level that a working set lies in)
- * What a benchmark chose where nobody asked makes no case (told_left_by(): the vector unit, a
+ * What a benchmark chose where nobody asked makes no case (described_left_by(): the vector unit, a
  * thread a core): launches that chose differently are one case, and that is told.
  *
  * Rows of one launch that are one case count as one value, their mean. Metrics of which more, or
  * less, is not better by itself, and those that say the same as another, are left out: see
- * told_is_judged().
+ * described_is_judged().
  *
  * What may differ between machines and is no other quantity (a kernel's name, a library's version,
  * an address) is told beside the figures: `differs`.
@@ -57,7 +57,7 @@ struct disturbance {
     /* Share of its CPU time that others, or a quota, took in the median launch: 0.03; 0 of a GPU's
      * work. */
     double taken;
-    bool seen;    /* something besides scatter disturbed it */
+    bool seen; /* something besides scatter disturbed it */
 };
 #define DISTURB_STEAL 0.02
 
@@ -79,7 +79,7 @@ struct pair {
     /* A launch of B failed, was late or gave wrong data (not merely skipped or absent); the case
      * may be READY by the others. */
     bool failed_b;
-    bool failed_a; /* the same of A */
+    bool failed_a;             /* the same of A */
     struct decide_case decide; /* sides filled in where READY; the rest by decide_suite() */
     struct disturbance noise_a, noise_b; /* by pairs_disturb() */
     /* The time taken can explain the difference, or hide one: the case is inconclusive. */

@@ -6,8 +6,8 @@
 
 #include "core/row.h"
 #include "harness/compare/pairs.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 /* ---- What other guests took of the CPU ---- */
 
@@ -336,7 +336,7 @@ bool is_left_out(struct pairing *g, const struct pair *pair, const struct side *
     if (!t.n)
         tally_plans(g, pair, side, &t);
     return t.others && !t.n_failed && !t.n_skipped && !t.n_late && !t.n_todo &&
-           told_is_figure(&g->p->report, pair->bench, pair->c);
+           described_is_figure(&g->p->report, pair->bench, pair->c);
 }
 
 /* What the plan of a side's newest run says; the options' where it says nothing. */
@@ -457,11 +457,11 @@ static const char *refuse_outcomes(struct pairing *g, struct pair *pair)
             continue;
         bool path = !strcmp(bench->params[i], "path"); /* the way between two GPUs */
 
-        if (told_flag(bench, bench->params[i], COLUMN_LIBRARY)) {
+        if (described_flag(bench, bench->params[i], COLUMN_LIBRARY)) {
             pair->library_a = a;
             pair->library_b = b;
         }
-        bool decides = path || told_flag(bench, bench->params[i], COLUMN_DECIDES);
+        bool decides = path || described_flag(bench, bench->params[i], COLUMN_DECIDES);
         const char *text = pool_text(pool, "%s %s against %s", bench->params[i],
                                      show_param(pool, bench, i, a), show_param(pool, bench, i, b));
         if (decides && !*refused)
@@ -497,7 +497,7 @@ static void tell_choices(struct pairing *g, struct pair *pair)
     const struct report_bench *bench = pair->bench;
 
     for (size_t i = 0; i < bench->n_params; i++) {
-        if (*pair->c->params[i] || !told_left_by(bench, bench->params[i]))
+        if (*pair->c->params[i] || !described_left_by(bench, bench->params[i]))
             continue;
         const char *a = choice_of(g, pair, &g->a, i), *b = choice_of(g, pair, &g->b, i);
 

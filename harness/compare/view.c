@@ -9,8 +9,8 @@
 #include "core/program.h"
 #include "harness/compare/compare.h"
 #include "harness/document/utf8.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 static bool is_ready(const struct pair *pair)
 {
@@ -220,7 +220,7 @@ static const char *advice_of(struct view *v, const struct pair *pair)
                      "plumb run SUITE with %s: %s%s",
                      side, name, show_param(v->pool, b, i, its), show_param(v->pool, b, i, own),
                      name, name, show_param(v->pool, b, i, its),
-                     told_flag(b, name, COLUMN_BYTES)
+                     described_flag(b, name, COLUMN_BYTES)
                          ? "; between other caches, by a cache level (docs: compare.md)"
                          : "");
 }

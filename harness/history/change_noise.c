@@ -299,7 +299,7 @@ static void change_place(const double *x, size_t n, double before, double after,
 /* ---- What is said of changes once all values are there ---- */
 
 /* A series with its segments, as change_describe() has it. */
-struct described {
+struct segmented {
     const double *raw;
     double *x;
     size_t n;
@@ -307,7 +307,7 @@ struct described {
     size_t n_segments;
 };
 
-static size_t end_of(const struct described *d, size_t segment)
+static size_t end_of(const struct segmented *d, size_t segment)
 {
     return segment + 1 < d->n_segments ? d->segments[segment + 1].begin : d->n;
 }
@@ -319,7 +319,7 @@ static size_t worth_of_slip(const struct change_point *slip, size_t at)
 }
 
 /* The step between two segments, from their values nearest to it. */
-static void describe_step(const struct described *d, size_t i, struct change_point *p)
+static void describe_step(const struct segmented *d, size_t i, struct change_point *p)
 {
     size_t begin = d->segments[i].begin, end = end_of(d, i + 1);
     struct change_noise noise;
@@ -367,7 +367,7 @@ struct view {
     size_t first; /* the last value of the first mean */
 };
 
-static struct view view_of(const struct described *d, size_t i, const struct change_point *p)
+static struct view view_of(const struct segmented *d, size_t i, const struct change_point *p)
 {
     size_t at = d->segments[i + 1].begin, begin = d->segments[i].begin, end = end_of(d, i + 1);
     struct view v;
@@ -383,7 +383,7 @@ static struct view view_of(const struct described *d, size_t i, const struct cha
 }
 
 /* The last value before the slip is told from those that the change after it leaves. */
-static size_t last_before(const struct described *d, size_t i, const struct change_point *p,
+static size_t last_before(const struct segmented *d, size_t i, const struct change_point *p,
                           const struct view *v)
 {
     size_t end = end_of(d, i + 1), last = end > p->seen + CHANGE_SHORT ? p->seen - 1 : 0;
@@ -412,7 +412,7 @@ static void fill_slip(const struct change_ramp *ramp, const struct change_ramp_r
 }
 
 /* The slip between two segments, or the step that explains its values as well. */
-static void describe_slip(const struct described *d, size_t i, struct change_point *p)
+static void describe_slip(const struct segmented *d, size_t i, struct change_point *p)
 {
     struct change_segment *now = &d->segments[i + 1];
     struct view v = view_of(d, i, p);
@@ -440,7 +440,7 @@ static void describe_slip(const struct described *d, size_t i, struct change_poi
 void change_describe(const double *raw, double *x, size_t n, struct change_segment *segments,
                      size_t n_segments, struct change_point *points)
 {
-    const struct described d = {raw, x, n, segments, n_segments};
+    const struct segmented d = {raw, x, n, segments, n_segments};
 
     for (size_t i = 0; i + 1 < n_segments; i++)
         (points[i].kind == CHANGE_SLIP ? describe_slip : describe_step)(&d, i, &points[i]);

@@ -9,7 +9,7 @@
 
 #include "harness/history/history.h"
 #include "harness/history/history_db.h"
-#include "harness/report/told.h"
+#include "harness/report/described.h"
 
 int history_entries_add(struct history_entries *e, const struct history_entry *entry)
 {
@@ -311,7 +311,7 @@ static void insert_text(json_t *list, const char *text)
 /* What the launch left to the benchmark is in no key; which it took is in the rows alone. */
 static bool is_choice(const struct report_bench *b, const struct report_case *c, size_t param)
 {
-    return !*c->params[param] && told_left_by(b, b->params[param]);
+    return !*c->params[param] && described_left_by(b, b->params[param]);
 }
 
 static bool is_outcome(const struct report_bench *b, const struct report_case *c, size_t param)

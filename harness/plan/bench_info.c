@@ -351,13 +351,13 @@ static int read_description(struct bench_info *b, json_t *said, char *error, siz
     b->help = strdup(text_in(said, "help"));
     b->needs = strdup(text_in(said, "needs"));
     b->origin = strdup(text_in(said, "origin"));
-    b->told = json_incref(json_object_get(said, "rows"));
+    b->described = json_incref(json_object_get(said, "rows"));
     if (!err)
         err = read_options(b, json_object_get(said, "options"));
     if (!err)
         err = read_backends(b, json_object_get(said, "backends"));
     if (!err)
-        err = rows_described_read(b->told, &b->rows, error, len);
+        err = rows_described_read(b->described, &b->rows, error, len);
     return err ? err : read_columns(b);
 }
 
@@ -387,9 +387,9 @@ static void bench_info_release(struct bench_info *b)
     free(b->help);
     free(b->needs);
     free(b->origin);
-    if (b->told)
+    if (b->described)
         rows_described_release(&b->rows);
-    json_decref(b->told);
+    json_decref(b->described);
 }
 
 bool bench_needs(const struct bench_info *b, const char *what)

@@ -54,7 +54,7 @@ struct bench_info {
     size_t n_columns;
     struct bench_backend *backends;
     size_t n_backends;
-    json_t *told; /* of its rows, as run.json keeps it */
+    json_t *described; /* of its rows, as run.json keeps it */
     struct bench_rows rows;
 };
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/told.h"
+#include "harness/report/described.h"
 
 struct case_in_run *cases_that(struct report *r,
                                bool (*is)(const struct report_bench *b, size_t run, size_t index),
@@ -258,7 +258,7 @@ static int fill_case(struct report *r, const struct report_bench *b, struct repo
     c->params = params;
     c->metric = ref_cell(refs, b->n_params);
     c->unit = ref_cell(refs, b->n_params + 1);
-    c->more_is_better = told_more_is_better(b, c);
+    c->more_is_better = described_more_is_better(b, c);
     for (size_t i = 0; i < n; i++) {
         struct report_point *p = &c->points[refs[i].run];
 

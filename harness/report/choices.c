@@ -13,8 +13,8 @@
 
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 #include "harness/text.h"
 
 #define CHOICES_MAX 8
@@ -193,7 +193,7 @@ const struct suite_entry *suite_entry_like(const struct suite_index *index,
 static const char *asked_of(struct making *m, const struct suite_entry *entry,
                             const struct report_case *c, size_t param)
 {
-    const char *name = m->b->params[param], *word = told_left_by(m->b, name);
+    const char *name = m->b->params[param], *word = described_left_by(m->b, name);
     size_t len = 0;
     const char *value = entry ? argument_value(entry->arguments, name, &len) : NULL;
 
@@ -424,7 +424,7 @@ static int choices_fill(struct making *m)
 static void find_choices(struct making *m)
 {
     for (size_t i = 0; i < m->b->n_params && m->n_choices < CHOICES_MAX; i++)
-        if (told_left_by(m->b, m->b->params[i]))
+        if (described_left_by(m->b, m->b->params[i]))
             m->choices[m->n_choices++] = i;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a benchmark chose where the launch left it the choice (told_left_by(): the vector unit, a
+ * What a benchmark chose where the launch left it the choice (described_left_by(): the vector unit, a
  * thread a core) makes no case by itself: launches that chose differently are launches of one case,
  * and a value that was asked for makes a case of its own, though the benchmark chose the same
  * elsewhere. Which it was is in the arguments of the run's plan; of a launch that is in no plan

@@ -45,7 +45,7 @@ static const struct report_case *find_other(const struct bench_contrast *rule,
         const struct report_case *c = &b->cases[i];
 
         if (is_measured(c, run) && differ_in(b, base, c, rule->column) &&
-            told_matches(b, c, rule->other))
+            described_matches(b, c, rule->other))
             return c;
     }
     return NULL;
@@ -100,7 +100,7 @@ static bool is_base(const struct bench_contrast *rule, const struct report_bench
 {
     return is_measured(c, run) && c->points[run].value > 0 &&
            case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
-           told_matches(b, c, rule->where);
+           described_matches(b, c, rule->where);
 }
 
 /* The best case of its group that has one to be set against. */
@@ -163,14 +163,15 @@ int contrasts_make(struct report *r, struct contrasts *out)
     int err = 0;
 
     for (size_t i = 0; i < r->n_benches; i++)
-        for (const struct bench_contrast *rule = r->benches[i].told->contrasts; rule->title; rule++)
+        for (const struct bench_contrast *rule = r->benches[i].described->contrasts; rule->title;
+             rule++)
             most += r->benches[i].n_cases * r->n_runs;
     *out = (struct contrasts){.all = pool_alloc(&r->pool, most, sizeof(*out->all))};
     if (!out->all)
         return -ENOMEM;
     for (size_t i = 0; i < r->n_benches; i++)
-        for (const struct bench_contrast *rule = r->benches[i].told->contrasts; !err && rule->title;
-             rule++)
+        for (const struct bench_contrast *rule = r->benches[i].described->contrasts;
+             !err && rule->title; rule++)
             err = add_rule(r, out, rule, &r->benches[i]);
     return err || r->pool.failed ? -ENOMEM : 0;
 }
@@ -201,7 +202,7 @@ const char *contrast_remarks(struct report *r, const struct contrasts *contrasts
 {
     const char *text = "";
 
-    for (const struct bench_contrast *rule = b->told->contrasts; rule->title; rule++) {
+    for (const struct bench_contrast *rule = b->described->contrasts; rule->title; rule++) {
         const struct contrast *at = find_on(contrasts, rule, b, among, c, run);
 
         if (at)

@@ -174,7 +174,7 @@ static const char *make_subtitle(const struct figure_drawing *d, size_t first)
                                            drawing_case(g, first)->params[g->facets[k]->param]));
     for (size_t i = 0; i < g->bench->n_params; i++)
         if (g->dims[i].n_values == 1 && !drawing_is_of_shape(g, i) &&
-            !told_ignores(g->bench, g->hint, g->bench->params[i]))
+            !described_ignores(g->bench, g->hint, g->bench->params[i]))
             text = show_joined(d->pool, text,
                                show_full_param(d->pool, g->bench, i, g->dims[i].values[0]));
     return text;
@@ -187,7 +187,7 @@ static bool is_like_drawn(const struct figure_drawing *d, size_t first, const st
     const struct report_case *own = drawing_case(g, first);
 
     if (strcmp(c->metric, g->metric) != 0 || strcmp(c->unit, g->unit) != 0 ||
-        told_is_square(g->hint, g->bench, c) == g->listed)
+        described_is_square(g->hint, g->bench, c) == g->listed)
         return false;
     for (size_t i = 0; i < g->bench->n_params; i++) {
         const char *name = g->bench->params[i];

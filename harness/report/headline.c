@@ -82,8 +82,9 @@ static bool has_rows(const struct report *r, const struct told_headline *h)
 /* A pipe may have rules of several benchmarks. */
 static bool is_of_rows(const struct report *r, const char *pipe)
 {
-    for (size_t i = 0; i < r->told.n_headlines; i++)
-        if (!strcmp(r->told.headlines[i].rule->pipe, pipe) && has_rows(r, &r->told.headlines[i]))
+    for (size_t i = 0; i < r->described.n_headlines; i++)
+        if (!strcmp(r->described.headlines[i].rule->pipe, pipe) &&
+            has_rows(r, &r->described.headlines[i]))
             return true;
     return false;
 }
@@ -91,8 +92,8 @@ static bool is_of_rows(const struct report *r, const char *pipe)
 void headlines_list_missing(struct report *r, struct headlines *out)
 {
     out->missing = out->unheaded = "";
-    for (size_t i = 0; i < r->told.n_headlines; i++) {
-        const struct bench_headline *rule = r->told.headlines[i].rule;
+    for (size_t i = 0; i < r->described.n_headlines; i++) {
+        const struct bench_headline *rule = r->described.headlines[i].rule;
 
         if (!is_measured(out, rule->pipe) && !is_listed(out->missing, rule->pipe) &&
             !is_listed(out->unheaded, rule->pipe) && !(rule->flags & HEADLINE_QUIET) &&
@@ -142,7 +143,7 @@ static bool rule_is_for(const struct bench_headline *rule, const struct report_b
                         const struct report_case *c)
 {
     return case_is_gpu(b, c) == ((rule->flags & HEADLINE_GPU) != 0) &&
-           told_matches(b, c, rule->where);
+           described_matches(b, c, rule->where);
 }
 
 static bool case_matches(const struct search *s, const struct report_case *c)
@@ -296,7 +297,7 @@ static bool varies(const struct search *s, size_t param)
 static const char *describe_shape(const struct search *s, const struct bench_plot *hint,
                                   const struct report_case *c)
 {
-    bool square = told_is_square(hint, s->bench, c);
+    bool square = described_is_square(hint, s->bench, c);
     const char *names = "", *shape = "", *value = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
@@ -311,7 +312,7 @@ static const char *describe_shape(const struct search *s, const struct bench_plo
 
 static const char *describe(const struct search *s, const struct report_case *c)
 {
-    const struct bench_plot *hint = told_plot_of(s->bench, c);
+    const struct bench_plot *hint = described_plot_of(s->bench, c);
     const char *text = "";
 
     for (size_t i = 0; i < s->bench->n_params; i++) {
@@ -319,7 +320,7 @@ static const char *describe(const struct search *s, const struct report_case *c)
         bool is_size = hint && hint->flags & PLOT_BYTES &&
                        !strcmp(name, hint->x); /* a cache's, or the memory's? */
 
-        if (told_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
+        if (described_ignores(s->bench, hint, name) || (!is_size && !varies(s, i)) ||
             (hint && hint->square && word_in(hint->square, name)))
             continue;
         text =
@@ -336,7 +337,7 @@ static const char *over_device(const struct search *s, const struct report_case 
 
     if (!s->rule || !(s->rule->flags & HEADLINE_OVER) || (!*device && !*several))
         return "";
-    if (*several && told_matches(s->bench, c, "rail=all"))
+    if (*several && described_matches(s->bench, c, "rail=all"))
         return pool_text(&s->r->pool, "over %s", several);
     return *device ? pool_text(&s->r->pool, "over %s", device) : "";
 }
@@ -464,16 +465,16 @@ static int make_all(struct report *r, struct headlines *out, struct search *s)
     int err = 0;
 
     s->r = r;
-    for (size_t i = 0; !err && i < r->told.n_headlines; i++) {
-        s->rule = r->told.headlines[i].rule;
-        s->bench = bench_named(r, r->told.headlines[i].bench);
+    for (size_t i = 0; !err && i < r->described.n_headlines; i++) {
+        s->rule = r->described.headlines[i].rule;
+        s->bench = bench_named(r, r->described.headlines[i].bench);
         if (s->bench && !(*out->no_gpu && s->rule->flags & HEADLINE_GPU))
             err = add_by_rule(s, out);
     }
     s->rule = NULL;
     for (size_t i = 0; !err && i < r->n_benches; i++) {
         s->bench = &r->benches[i];
-        if (!s->bench->told->headlines->pipe)
+        if (!s->bench->described->headlines->pipe)
             err = add_by_metric(s, out);
     }
     return err;
@@ -486,7 +487,7 @@ int headlines_make(struct report *r, struct headlines *out)
     int err = -ENOMEM;
 
     for (size_t i = 0; i < r->n_benches; i++) {
-        most += (r->told.n_headlines + 1) * r->benches[i].n_cases;
+        most += (r->described.n_headlines + 1) * r->benches[i].n_cases;
         most_cases = r->benches[i].n_cases > most_cases ? r->benches[i].n_cases : most_cases;
     }
     *out = (struct headlines){.missing = "", .no_gpu = headlines_no_gpu(r)};

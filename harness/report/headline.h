@@ -10,10 +10,10 @@
 #define PLUMB_REPORT_HEADLINE_H
 
 #include "harness/document/document.h"
+#include "harness/report/described.h"
 #include "harness/report/matrix.h"
 #include "harness/report/model.h"
 #include "harness/report/scaling.h"
-#include "harness/report/told.h"
 
 /* Cases that differ in one thing, side by side: random data and zeros, the library's own choice and
  * the best of its candidates, near and far host memory, one GPU alone and all at once. Which ones,

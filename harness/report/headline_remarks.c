@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 /* ---- CPU cost beside a rate ---- */
 
@@ -20,7 +20,7 @@ static bool same_but_for_side(const struct report_bench *b, const struct report_
             !strcmp(name, "rail"))
             continue;
         if (!strcmp(name, "direction") && !strcmp(cost->params[i], "both") &&
-            told_matches(b, of, "direction=both-forward,both-reverse,sum"))
+            described_matches(b, of, "direction=both-forward,both-reverse,sum"))
             continue;
         if (strcmp(cost->params[i], of->params[i]) != 0)
             return false;

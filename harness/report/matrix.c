@@ -10,8 +10,8 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 #define MATRIX_ENDS_MAX 128
 
@@ -199,7 +199,7 @@ static bool is_host_pair(const struct report_bench *b, const struct report_case 
     const char *from = report_param(b, c, "from"), *to = report_param(b, c, "to");
 
     return *from && *to && strcmp(from, to) != 0 && !*report_param(b, c, "side") &&
-           told_matches(b, c, "rail=,all") &&
+           described_matches(b, c, "rail=,all") &&
            (!strcmp(c->metric, "bandwidth") || !strcmp(c->metric, "latency"));
 }
 
@@ -217,7 +217,7 @@ static enum ways ways_of(const char *direction)
 static const char *end_of(const struct report_bench *b, const struct report_case *c, size_t end)
 {
     bool hosts = is_host_pair(b, c);
-    bool back = hosts && told_matches(b, c, "direction=reverse,both-reverse");
+    bool back = hosts && described_matches(b, c, "direction=reverse,both-reverse");
 
     return report_param(b, c, ends[hosts][end ^ (size_t)back]);
 }

@@ -12,7 +12,7 @@
 #include "core/units.h"
 #include "harness/report/cases.h"
 #include "harness/report/choices.h"
-#include "harness/report/told.h"
+#include "harness/report/described.h"
 
 static const char *const field_names[FIELDS] = {
     [FIELD_METRIC] = "metric",
@@ -133,8 +133,8 @@ static int list_params(struct report *r, struct report_bench *b)
                 b->params[b->n_params++] = t->columns[k];
     }
     for (size_t k = 0; k < b->n_params; k++) {
-        b->follows[k] = told_flag(b, b->params[k], COLUMN_OUTCOME);
-        b->sought_by[k] = index_of_param(b, told_sought_by(b, b->params[k]));
+        b->follows[k] = described_flag(b, b->params[k], COLUMN_OUTCOME);
+        b->sought_by[k] = index_of_param(b, described_sought_by(b, b->params[k]));
     }
     return 0;
 }
@@ -168,7 +168,7 @@ static struct report_bench *find_bench(const struct report *r, const char *name)
 
 static unsigned place_of(const struct report_bench *b)
 {
-    return told_order(b->told->stage);
+    return described_order(b->described->stage);
 }
 
 static void sort_benches(struct report *r)
@@ -201,7 +201,7 @@ static int list_benches(struct report *r)
             if (!b) {
                 b = &r->benches[r->n_benches++];
                 b->name = from->name;
-                b->told = told_of(&r->told, b->name);
+                b->described = described_of(&r->described, b->name);
                 b->rows = pool_alloc(&r->pool, r->n_runs, sizeof(*b->rows));
             }
             if (!b->rows)
@@ -237,7 +237,7 @@ static int build(struct report *r, char *error, size_t len)
     int err = name_runs(r);
 
     if (!err)
-        err = told_load(r, error, len);
+        err = described_load(r, error, len);
     if (!err)
         err = list_benches(r);
     for (size_t i = 0; !err && i < r->n_benches; i++) {
@@ -290,7 +290,7 @@ void report_release(struct report *r)
     pool_release(&r->pool);
     for (size_t i = 0; i < r->n_runs && !r->borrowed; i++)
         run_folder_release(&r->runs[i]);
-    told_release(&r->told);
+    described_release(&r->described);
     free(r->runs);
     *r = (struct report){0};
 }

@@ -133,7 +133,7 @@ struct report_case {
     bool more_is_better;         /* of its values: by its metric, or else by its unit */
 };
 
-/* What the benchmarks of the runs said of their rows: told.h. */
+/* What the benchmarks of the runs said of their rows: described.h. */
 struct told_bench {
     const char *name;
     struct bench_rows rows;
@@ -144,7 +144,7 @@ struct told_headline {
     const struct bench_headline *rule;
 };
 
-struct told {
+struct described {
     struct told_bench *benches; /* in the order of a report */
     size_t n;
     struct told_headline *headlines; /* of all of them, in that order */
@@ -154,9 +154,9 @@ struct told {
 
 struct report_bench {
     const char *name;
-    const struct bench_rows *told; /* never NULL */
-    const char **params;           /* names */
-    bool *follows;                 /* one a parameter: it follows from others, and makes no case */
+    const struct bench_rows *described; /* never NULL */
+    const char **params;                /* names */
+    bool *follows; /* one a parameter: it follows from others, and makes no case */
     /* the same: the parameter that makes it an outcome where that is set; n_params: none */
     size_t *sought_by;
     size_t n_params;
@@ -170,7 +170,7 @@ struct report {
     struct run_folder *runs;
     const char **names; /* of the runs, each once: A, B (2) */
     size_t n_runs, n_rows;
-    struct told told;
+    struct described described;
     bool borrowed; /* the runs are the caller's */
     struct report_bench *benches;
     size_t n_benches;

@@ -10,8 +10,8 @@
 #include "core/row.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 #define SCALING_SERIES_MAX 64
 
@@ -362,7 +362,7 @@ static int make_one(struct report *r, const struct case_in_run *first, struct sc
     int err;
 
     *s = (struct scaling_series){
-        .bench = b, .run = first->run, .first = first->c, .terms = told_terms(b, first->c)};
+        .bench = b, .run = first->run, .first = first->c, .terms = described_terms(b, first->c)};
     err = list_axes(r, s);
     if (err || s->n_ranks < 2) /* no curve */
         return err;

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "core/units.h"
+#include "harness/report/described.h"
 #include "harness/report/headline.h"
 #include "harness/report/series.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 #define SERIES_DRAWN 6 /* in one plot, each with its levels, its model and its ideal */
 #define LINES_ROOM   (4 * SERIES_DRAWN)

@@ -10,8 +10,8 @@
 #include "core/stats.h"
 #include "core/units.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 #define STRAGGLERS_MAX   4096 /* ranks */
 #define STRAGGLER_CHANCE 0.05 /* times all ranks that were looked at: beyond, none is named */

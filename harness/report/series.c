@@ -256,7 +256,8 @@ static size_t list_candidates(const struct group *g, const struct dimension **ca
         const struct dimension *d = &g->dims[i];
         size_t at = n;
 
-        if (d == g->x || d->n_values < 2 || told_ignores(g->bench, g->hint, g->bench->params[i]))
+        if (d == g->x || d->n_values < 2 ||
+            described_ignores(g->bench, g->hint, g->bench->params[i]))
             continue;
         for (; at && comes_before(g, d, candidates[at - 1]); at--)
             candidates[at] = candidates[at - 1];
@@ -446,10 +447,11 @@ static size_t count_pairs(const struct report_bench *b, bool gpu)
 /* Is it of the group, whichever GPU it is on? */
 static bool is_of_group(const struct group *g, const struct report_case *c)
 {
-    if (g->hint && g->hint->elsewhere && told_matches(g->bench, c, g->hint->elsewhere))
+    if (g->hint && g->hint->elsewhere && described_matches(g->bench, c, g->hint->elsewhere))
         return false;
     return !strcmp(c->metric, g->metric) && !strcmp(c->unit, g->unit) &&
-           case_is_gpu(g->bench, c) == g->gpu && told_is_square(g->hint, g->bench, c) != g->listed;
+           case_is_gpu(g->bench, c) == g->gpu &&
+           described_is_square(g->hint, g->bench, c) != g->listed;
 }
 
 /* GPUs of one model draw the same lines: of many, one stands for all. */
@@ -529,7 +531,8 @@ static bool is_first_of_its_metric(const struct report_bench *b, size_t index)
 static int add_group(struct report *r, const struct report_bench *b, size_t first, bool gpu,
                      bool listed, struct figures *out, size_t *left_out)
 {
-    struct group g = {.r = r, .bench = b, .hint = told_plot(b, gpu), .gpu = gpu, .listed = listed};
+    struct group g = {
+        .r = r, .bench = b, .hint = described_plot(b, gpu), .gpu = gpu, .listed = listed};
     int err;
 
     if (g.hint && g.hint->undrawn && word_in(g.hint->undrawn, b->cases[first].metric))

@@ -9,9 +9,9 @@
 #ifndef PLUMB_REPORT_SERIES_H
 #define PLUMB_REPORT_SERIES_H
 
+#include "harness/report/described.h"
 #include "harness/report/model.h"
 #include "harness/report/plot.h"
-#include "harness/report/told.h"
 
 #define SERIES_LINES_MAX      12 /* in one plot, over all runs: 24 */
 #define SERIES_CATEGORIES_MAX 24

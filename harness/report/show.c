@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "core/units.h"
-#include "harness/report/told.h"
+#include "harness/report/described.h"
 
 #define MS_FROM_US 1e5 /* where us become ms */
 
@@ -53,7 +53,7 @@ const char *show_param(struct pool *pool, const struct report_bench *b, size_t p
     char size[24];
     uint64_t bytes;
 
-    if (!told_flag(b, b->params[param], COLUMN_BYTES) || units_parse_u64(text, &bytes))
+    if (!described_flag(b, b->params[param], COLUMN_BYTES) || units_parse_u64(text, &bytes))
         return text;
     return pool_text(pool, "%s", units_format_size(bytes, size, sizeof(size)));
 }

@@ -11,10 +11,10 @@
 #include "core/units.h"
 #include "harness/decide/decide.h"
 #include "harness/report/cases.h"
+#include "harness/report/described.h"
 #include "harness/report/headline.h"
 #include "harness/report/page.h"
 #include "harness/report/show.h"
-#include "harness/report/told.h"
 
 #define COMPARE_MARGIN 0.05
 #define MS_A_MINUTE    6e4
@@ -158,7 +158,7 @@ static bool counts(const struct report *r, const struct report_bench *b,
 {
     const struct report_point *p = &c->points[run];
 
-    return p->n_values && point_is_measured(p) && told_is_judged(r, b, c);
+    return p->n_values && point_is_measured(p) && described_is_judged(r, b, c);
 }
 
 /* Held against another run like this one: against itself. */

@@ -68,7 +68,7 @@ static json_t *told_benches(const struct bench_list *benches)
     json_t *all = json_object();
 
     for (size_t i = 0; all && i < benches->n; i++)
-        json_object_set(all, benches->benches[i].name, benches->benches[i].told);
+        json_object_set(all, benches->benches[i].name, benches->benches[i].described);
     return all;
 }
 

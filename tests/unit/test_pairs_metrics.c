@@ -6,7 +6,7 @@
 #include <ftw.h>
 
 #include "core/units.h"
-#include "harness/report/told.h"
+#include "harness/report/described.h"
 #include "tests/unit/built_benches.h"
 #include "tests/unit/pairs_scene.h"
 

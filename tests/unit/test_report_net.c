@@ -406,12 +406,12 @@ static void of_several_words_any_will_do(void **state)
     load(s);
     const struct report_bench *b = &s->r.benches[0];
     const struct report_case *c = &b->cases[0];
-    assert_true(told_matches(b, c, "direction=reverse,forward rail=,all"));
-    assert_true(told_matches(b, c, "from=,all nosuch=,all direction=x,f*d"));
-    assert_false(told_matches(b, c, "direction=reverse,both rail=all"));
-    assert_false(told_matches(b, c, "rail=,eth0"));
-    assert_false(told_matches(b, c, "rail!=,all"));
-    assert_true(told_matches(b, c, "rail!=,eth0"));
+    assert_true(described_matches(b, c, "direction=reverse,forward rail=,all"));
+    assert_true(described_matches(b, c, "from=,all nosuch=,all direction=x,f*d"));
+    assert_false(described_matches(b, c, "direction=reverse,both rail=all"));
+    assert_false(described_matches(b, c, "rail=,eth0"));
+    assert_false(described_matches(b, c, "rail!=,all"));
+    assert_true(described_matches(b, c, "rail!=,eth0"));
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the benchmarks said of their rows: see told.h. How it is asked of cases is in told.c. */
-#include "harness/report/told.h"
+/* What the benchmarks said of their rows: see described.h. */
+#include "harness/report/described.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,15 +10,15 @@
 #include "core/row.h"
 #include "core/units.h"
 
-static struct told_bench *find(const struct told *told, const char *bench)
+static struct told_bench *find(const struct described *described, const char *bench)
 {
-    for (size_t i = 0; i < told->n; i++)
-        if (!strcmp(told->benches[i].name, bench))
-            return &told->benches[i];
+    for (size_t i = 0; i < described->n; i++)
+        if (!strcmp(described->benches[i].name, bench))
+            return &described->benches[i];
     return NULL;
 }
 
-const struct bench_rows *told_of(const struct told *told, const char *bench)
+const struct bench_rows *described_of(const struct described *described, const char *bench)
 {
     static const struct bench_column columns[] = {{.name = NULL}};
     static const struct bench_metric metrics[] = {{.name = NULL}};
@@ -30,22 +30,23 @@ const struct bench_rows *told_of(const struct told *told, const char *bench)
     static const struct bench_limit limits[] = {{.where = NULL}};
     static const struct bench_rows nothing = {STAGE_NONE, columns, metrics, headlines, contrasts,
                                               plots,      terms,   pipes,   limits};
-    const struct told_bench *known = find(told, bench);
+    const struct told_bench *known = find(described, bench);
 
     return known ? &known->rows : &nothing;
 }
 
-static const json_t *told_before(struct told *told)
+static const json_t *told_before(struct described *described)
 {
-    if (!told->before)
-        told->before = rows_described_before();
-    return told->before;
+    if (!described->before)
+        described->before = rows_described_before();
+    return described->before;
 }
 
 /* Runs that were measured before benchmarks told the terms of their operations. */
-static int take_terms_of_before(struct told *told, const char *name, struct bench_rows *rows)
+static int take_terms_of_before(struct described *described, const char *name,
+                                struct bench_rows *rows)
 {
-    const json_t *before = told_before(told), *json = json_object_get(before, name);
+    const json_t *before = told_before(described), *json = json_object_get(before, name);
     const struct bench_terms *none = rows->terms;
     struct bench_rows then;
     char why[8];
@@ -61,7 +62,7 @@ static int take_terms_of_before(struct told *told, const char *name, struct benc
     return 0;
 }
 
-static int read_rows(struct told *told, const char *name, const json_t *json,
+static int read_rows(struct described *described, const char *name, const json_t *json,
                      struct bench_rows *rows, char *error, size_t len)
 {
     char why[200] = "";
@@ -71,17 +72,18 @@ static int read_rows(struct told *told, const char *name, const json_t *json,
         snprintf(error, len, "what 'run.json' keeps of the benchmark '%.60s': %s", name, why);
     if (err || json_object_get(json, "terms"))
         return err;
-    err = take_terms_of_before(told, name, rows);
+    err = take_terms_of_before(described, name, rows);
     if (err)
         rows_described_release(rows);
     return err;
 }
 
-static int add(struct told *told, const char *name, const json_t *json, char *error, size_t len)
+static int add(struct described *described, const char *name, const json_t *json, char *error,
+               size_t len)
 {
-    struct told_bench *known = find(told, name);
+    struct told_bench *known = find(described, name);
     struct bench_rows rows;
-    int err = read_rows(told, name, json, &rows, error, len);
+    int err = read_rows(described, name, json, &rows, error, len);
 
     if (err)
         return err;
@@ -90,17 +92,17 @@ static int add(struct told *told, const char *name, const json_t *json, char *er
         rows_described_release(&rows);
         return err;
     }
-    struct told_bench *grown = realloc(told->benches, (told->n + 1) * sizeof(*grown));
+    struct told_bench *grown = realloc(described->benches, (described->n + 1) * sizeof(*grown));
     if (!grown) {
         rows_described_release(&rows);
         return -ENOMEM;
     }
-    told->benches = grown;
-    grown[told->n++] = (struct told_bench){name, rows};
+    described->benches = grown;
+    grown[described->n++] = (struct told_bench){name, rows};
     return 0;
 }
 
-static int add_all(struct told *told, const json_t *benches, char *error, size_t len)
+static int add_all(struct described *described, const json_t *benches, char *error, size_t len)
 {
     const char *name;
     json_t *json;
@@ -108,11 +110,11 @@ static int add_all(struct told *told, const json_t *benches, char *error, size_t
 
     json_object_foreach ((json_t *)benches, name, json)
         if (!err)
-            err = add(told, name, json, error, len);
+            err = add(described, name, json, error, len);
     return err;
 }
 
-unsigned told_order(enum bench_stage stage)
+unsigned described_order(enum bench_stage stage)
 {
     return stage == STAGE_NONE ? STAGES : stage;
 }
@@ -120,136 +122,139 @@ unsigned told_order(enum bench_stage stage)
 static int by_stage(const void *x, const void *y)
 {
     const struct told_bench *a = x, *b = y;
-    unsigned at_a = told_order(a->rows.stage), at_b = told_order(b->rows.stage);
+    unsigned at_a = described_order(a->rows.stage), at_b = described_order(b->rows.stage);
 
     return at_a != at_b ? (at_a < at_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static unsigned order_of(const struct told *told, const struct told_headline *h)
+static unsigned order_of(const struct described *described, const struct told_headline *h)
 {
-    enum bench_stage own = told_of(told, h->bench)->stage;
+    enum bench_stage own = described_of(described, h->bench)->stage;
 
-    return told_order(h->rule->stage ? h->rule->stage : own) +
+    return described_order(h->rule->stage ? h->rule->stage : own) +
            (h->rule->flags & HEADLINE_GPU ? 0 : STAGES + 1);
 }
 
 /* GPUs first: on a machine that has them they are what it was bought for. Stable: those of a
  * benchmark stay in its order. */
-static void sort_headlines(struct told *told)
+static void sort_headlines(struct described *described)
 {
-    for (size_t i = 1; i < told->n_headlines; i++)
-        for (size_t k = i;
-             k && order_of(told, &told->headlines[k]) < order_of(told, &told->headlines[k - 1]);
+    for (size_t i = 1; i < described->n_headlines; i++)
+        for (size_t k = i; k && order_of(described, &described->headlines[k]) <
+                                    order_of(described, &described->headlines[k - 1]);
              k--) {
-            struct told_headline swapped = told->headlines[k];
+            struct told_headline swapped = described->headlines[k];
 
-            told->headlines[k] = told->headlines[k - 1];
-            told->headlines[k - 1] = swapped;
+            described->headlines[k] = described->headlines[k - 1];
+            described->headlines[k - 1] = swapped;
         }
 }
 
-static int list_headlines(struct told *told)
+static int list_headlines(struct described *described)
 {
     size_t n = 0;
 
-    for (size_t i = 0; i < told->n; i++)
-        for (const struct bench_headline *h = told->benches[i].rows.headlines; h->pipe; h++)
+    for (size_t i = 0; i < described->n; i++)
+        for (const struct bench_headline *h = described->benches[i].rows.headlines; h->pipe; h++)
             n++;
-    told->headlines = calloc(n + 1, sizeof(*told->headlines));
-    if (!told->headlines)
+    described->headlines = calloc(n + 1, sizeof(*described->headlines));
+    if (!described->headlines)
         return -ENOMEM;
-    for (size_t i = 0; i < told->n; i++)
-        for (const struct bench_headline *h = told->benches[i].rows.headlines; h->pipe; h++)
-            told->headlines[told->n_headlines++] = (struct told_headline){told->benches[i].name, h};
-    sort_headlines(told);
+    for (size_t i = 0; i < described->n; i++)
+        for (const struct bench_headline *h = described->benches[i].rows.headlines; h->pipe; h++)
+            described->headlines[described->n_headlines++] =
+                (struct told_headline){described->benches[i].name, h};
+    sort_headlines(described);
     return 0;
 }
 
-int told_load(struct report *r, char *error, size_t len)
+int described_load(struct report *r, char *error, size_t len)
 {
-    struct told *told = &r->told;
+    struct described *described = &r->described;
     int err = 0;
 
     for (size_t i = r->n_runs; !err && i-- > 0;) {
         const json_t *benches = json_object_get(r->runs[i].meta, "benchmarks");
 
         if (!benches)
-            benches = told_before(told);
-        err = benches ? add_all(told, benches, error, len) : -ENOMEM;
+            benches = told_before(described);
+        err = benches ? add_all(described, benches, error, len) : -ENOMEM;
     }
-    if (!err && told->n)
-        qsort(told->benches, told->n, sizeof(*told->benches), by_stage);
-    return err ? err : list_headlines(told);
+    if (!err && described->n)
+        qsort(described->benches, described->n, sizeof(*described->benches), by_stage);
+    return err ? err : list_headlines(described);
 }
 
-void told_release(struct told *told)
+void described_release(struct described *described)
 {
-    for (size_t i = 0; i < told->n; i++)
-        rows_described_release(&told->benches[i].rows);
-    free(told->benches);
-    free(told->headlines);
-    json_decref(told->before);
-    *told = (struct told){0};
+    for (size_t i = 0; i < described->n; i++)
+        rows_described_release(&described->benches[i].rows);
+    free(described->benches);
+    free(described->headlines);
+    json_decref(described->before);
+    *described = (struct described){0};
 }
 
 /* ---- What the benchmarks said of their rows, asked of cases ---- */
 
-const struct bench_plot *told_plot(const struct report_bench *b, bool gpu)
+const struct bench_plot *described_plot(const struct report_bench *b, bool gpu)
 {
-    for (const struct bench_plot *p = b->told->plots; p->x; p++)
+    for (const struct bench_plot *p = b->described->plots; p->x; p++)
         if (!!(p->flags & PLOT_GPU) == gpu)
             return p;
     return NULL;
 }
 
-const struct bench_plot *told_plot_of(const struct report_bench *b, const struct report_case *c)
+const struct bench_plot *described_plot_of(const struct report_bench *b,
+                                           const struct report_case *c)
 {
-    return told_plot(b, case_is_gpu(b, c));
+    return described_plot(b, case_is_gpu(b, c));
 }
 
-const struct bench_terms *told_terms(const struct report_bench *b, const struct report_case *c)
+const struct bench_terms *described_terms(const struct report_bench *b, const struct report_case *c)
 {
-    for (const struct bench_terms *t = b->told->terms; t->where; t++)
-        if (told_matches(b, c, t->where))
+    for (const struct bench_terms *t = b->described->terms; t->where; t++)
+        if (described_matches(b, c, t->where))
             return t;
     return NULL;
 }
 
 static const struct bench_column *column_of(const struct report_bench *b, const char *param)
 {
-    const struct bench_column *column = b->told->columns;
+    const struct bench_column *column = b->described->columns;
 
     while (column->name && strcmp(column->name, param) != 0)
         column++;
     return column;
 }
 
-bool told_flag(const struct report_bench *b, const char *param, unsigned flag)
+bool described_flag(const struct report_bench *b, const char *param, unsigned flag)
 {
     const struct bench_column *column = column_of(b, param);
 
-    if (flag == COLUMN_BYTES && !b->told->columns->name)
+    if (flag == COLUMN_BYTES && !b->described->columns->name)
         return strstr(param, "bytes") != NULL;
     return column->name && column->flags & flag;
 }
 
-const char *told_sought_by(const struct report_bench *b, const char *param)
+const char *described_sought_by(const struct report_bench *b, const char *param)
 {
     return column_of(b, param)->sought_by;
 }
 
-const char *told_left_by(const struct report_bench *b, const char *param)
+const char *described_left_by(const struct report_bench *b, const char *param)
 {
     return column_of(b, param)->left_by;
 }
 
-bool told_ignores(const struct report_bench *b, const struct bench_plot *plot, const char *param)
+bool described_ignores(const struct report_bench *b, const struct bench_plot *plot,
+                       const char *param)
 {
-    return plot && (word_in(plot->ignore, param) || told_flag(b, param, COLUMN_OUTCOME));
+    return plot && (word_in(plot->ignore, param) || described_flag(b, param, COLUMN_OUTCOME));
 }
 
-bool told_is_square(const struct bench_plot *plot, const struct report_bench *b,
-                    const struct report_case *c)
+bool described_is_square(const struct bench_plot *plot, const struct report_bench *b,
+                         const struct report_case *c)
 {
     const char *first = NULL;
 
@@ -297,7 +302,7 @@ static bool may_match(const struct report_bench *b, const struct report_case *c,
     struct subject s = {b, c, NULL};
     bool known = false;
 
-    for (const struct bench_metric *m = b->told->metrics; m->name; m++) {
+    for (const struct bench_metric *m = b->described->metrics; m->name; m++) {
         s.metric = NULL;
         if (!m->where || !condition_holds(m->where, value_of, &s))
             continue;
@@ -310,7 +315,7 @@ static bool may_match(const struct report_bench *b, const struct report_case *c,
     return !known && condition_holds(where, value_of, &s);
 }
 
-bool told_matches(const struct report_bench *b, const struct report_case *c, const char *where)
+bool described_matches(const struct report_bench *b, const struct report_case *c, const char *where)
 {
     if (!where)
         return true;
@@ -330,28 +335,28 @@ static bool is_over_nvlink(const struct report *r, const struct report_bench *b,
     return false;
 }
 
-const char *told_pipe(const struct report *r, const struct report_bench *b,
-                      const struct report_case *c)
+const char *described_pipe(const struct report *r, const struct report_bench *b,
+                           const struct report_case *c)
 {
     bool gpu = case_is_gpu(b, c);
 
     if (is_over_nvlink(r, b, c))
         return "NVLink";
-    for (const struct bench_pipe *p = b->told->pipes; p->pipe; p++)
-        if (!!(p->flags & HEADLINE_GPU) == gpu && told_matches(b, c, p->where))
+    for (const struct bench_pipe *p = b->described->pipes; p->pipe; p++)
+        if (!!(p->flags & HEADLINE_GPU) == gpu && described_matches(b, c, p->where))
             return p->pipe;
     return "Other";
 }
 
 static const struct bench_metric *metric_of(const struct report_bench *b, const char *metric)
 {
-    for (const struct bench_metric *m = b->told->metrics; m->name; m++)
+    for (const struct bench_metric *m = b->described->metrics; m->name; m++)
         if (!strcmp(m->name, metric))
             return m;
     return NULL;
 }
 
-bool told_more_is_better(const struct report_bench *b, const struct report_case *c)
+bool described_more_is_better(const struct report_bench *b, const struct report_case *c)
 {
     const struct bench_metric *known = metric_of(b, c->metric);
 
@@ -369,8 +374,8 @@ static bool is_sampled(const struct report_rows *rows, size_t row, size_t stop)
            (stop == TABLE_NO_COLUMN || *table_cell(rows->table, row, stop));
 }
 
-bool told_is_figure(const struct report *r, const struct report_bench *b,
-                    const struct report_case *c)
+bool described_is_figure(const struct report *r, const struct report_bench *b,
+                         const struct report_case *c)
 {
     size_t values = 0, samples = 0;
 
@@ -388,12 +393,12 @@ bool told_is_figure(const struct report *r, const struct report_bench *b,
     return values && !samples;
 }
 
-bool told_is_judged(const struct report *r, const struct report_bench *b,
-                    const struct report_case *c)
+bool described_is_judged(const struct report *r, const struct report_bench *b,
+                         const struct report_case *c)
 {
     const struct bench_metric *known = metric_of(b, c->metric);
 
-    return known ? !known->unjudged : !told_is_figure(r, b, c);
+    return known ? !known->unjudged : !described_is_figure(r, b, c);
 }
 
 /* ---- places */
@@ -410,7 +415,7 @@ static const char *gpu_of(const struct report_bench *b, const struct report_case
                           const char *but)
 {
     for (size_t i = 0; i < b->n_params; i++)
-        if (told_flag(b, b->params[i], COLUMN_PLACE) && place_is_gpu(c->params[i]) &&
+        if (described_flag(b, b->params[i], COLUMN_PLACE) && place_is_gpu(c->params[i]) &&
             strcmp(c->params[i], but) != 0)
             return c->params[i];
     return "";

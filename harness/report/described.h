@@ -7,8 +7,8 @@
  * Where runs differ in what they were told, the last run counts; columns that it does not know are
  * as the run before it has them.
  */
-#ifndef PLUMB_REPORT_TOLD_H
-#define PLUMB_REPORT_TOLD_H
+#ifndef PLUMB_REPORT_DESCRIBED_H
+#define PLUMB_REPORT_DESCRIBED_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,60 +20,64 @@
 #define CONTRAST_SAME   0.01 /* two cases that differ by less */
 #define CONTRAST_MARGIN 0.05 /* and by this at most, by their intervals, do not differ */
 
-/* Fills in r->told from r->runs. 0; -EBADMSG: a run.json is damaged, error says where; -ENOMEM. */
-int told_load(struct report *r, char *error, size_t len);
-void told_release(struct told *told);
+/* Fills in r->described from r->runs. 0; -EBADMSG: a run.json is damaged, error says where; -ENOMEM. */
+int described_load(struct report *r, char *error, size_t len);
+void described_release(struct described *described);
 
 /* What this benchmark said; empty tables where it said nothing. */
-const struct bench_rows *told_of(const struct told *told, const char *bench);
+const struct bench_rows *described_of(const struct described *described, const char *bench);
 
 /* Where it stands in a report: less stands before. */
-unsigned told_order(enum bench_stage stage);
+unsigned described_order(enum bench_stage stage);
 
 /* NULL when there is none. */
-const struct bench_plot *told_plot(const struct report_bench *b, bool gpu);
+const struct bench_plot *described_plot(const struct report_bench *b, bool gpu);
 /* That for one case. */
-const struct bench_plot *told_plot_of(const struct report_bench *b, const struct report_case *c);
+const struct bench_plot *described_plot_of(const struct report_bench *b,
+                                           const struct report_case *c);
 
 /* The terms of the case's operation; NULL where none are told. */
-const struct bench_terms *told_terms(const struct report_bench *b, const struct report_case *c);
+const struct bench_terms *described_terms(const struct report_bench *b,
+                                          const struct report_case *c);
 
 /* Has the parameter this flag of enum COLUMN_..? Where nothing is told of the benchmark, the
  * parameters that have "bytes" in their names are sizes. */
-bool told_flag(const struct report_bench *b, const char *param, unsigned flag);
+bool described_flag(const struct report_bench *b, const char *param, unsigned flag);
 /* The parameter that, where it is set, makes this one an outcome; NULL: none. */
-const char *told_sought_by(const struct report_bench *b, const char *param);
+const char *described_sought_by(const struct report_bench *b, const char *param);
 /* The word by which a launch leaves the choice of this parameter to the benchmark, as not naming it
  * does: "auto". The row shows what was chosen. In a comparison it makes a case where it was asked
  * for alone. NULL: it is no such parameter. */
-const char *told_left_by(const struct report_bench *b, const char *param);
+const char *described_left_by(const struct report_bench *b, const char *param);
 /* Is it left out of plots and descriptions? */
-bool told_ignores(const struct report_bench *b, const struct bench_plot *plot, const char *param);
+bool described_ignores(const struct report_bench *b, const struct bench_plot *plot,
+                       const char *param);
 
 /* Whether the case's parameters that the plot calls square are equal; true where there are none. */
-bool told_is_square(const struct bench_plot *plot, const struct report_bench *b,
-                    const struct report_case *c);
+bool described_is_square(const struct bench_plot *plot, const struct report_bench *b,
+                         const struct report_case *c);
 
 /* The part of the machine that a case measures, for comparing: "Matrix core", "Memory", "PCIe" ...
  * Fewer than the headlines' pipes, and one for each case. */
-const char *told_pipe(const struct report *r, const struct report_bench *b,
-                      const struct report_case *c);
+const char *described_pipe(const struct report *r, const struct report_bench *b,
+                           const struct report_case *c);
 
 /* Does comparing runs judge it? Not where its metric says why not. A metric of which nothing is
  * told is judged where it was sampled, and not where it is a figure beside the samples (a row
  * without a stop rule). */
-bool told_is_judged(const struct report *r, const struct report_bench *b,
-                    const struct report_case *c);
+bool described_is_judged(const struct report *r, const struct report_bench *b,
+                         const struct report_case *c);
 /* Has it values, and all of them beside the samples? A launch may leave such a row out (CPU time of
  * a machine that was busy with other work before), and has not failed by that. */
-bool told_is_figure(const struct report *r, const struct report_bench *b,
-                    const struct report_case *c);
+bool described_is_figure(const struct report *r, const struct report_bench *b,
+                         const struct report_case *c);
 /* Of a case's values, by its metric, or else by its unit: is more of it better? */
-bool told_more_is_better(const struct report_bench *b, const struct report_case *c);
+bool described_more_is_better(const struct report_bench *b, const struct report_case *c);
 
 /* Does the condition hold for the case? NULL holds. Of a case whose launches all died before they
  * could say what they measure, where its parameters let it be. */
-bool told_matches(const struct report_bench *b, const struct report_case *c, const char *where);
+bool described_matches(const struct report_bench *b, const struct report_case *c,
+                       const char *where);
 
 /* A place such as cuda:0. */
 bool place_is_gpu(const char *place);

@@ -81,6 +81,18 @@ static int listen_at(struct heartbeat *p, bool here, uint16_t *port)
                         : err;
 }
 
+/* It beats, unless something failed before: then it is closed. */
+static int start(struct heartbeat *p, int err, struct heartbeat **out)
+{
+    if (!err)
+        err = heartbeat_start(p);
+    if (err)
+        heartbeat_close(p);
+    else
+        *out = p;
+    return err;
+}
+
 int heartbeat_lead(struct heartbeat **out, struct world *w, uint16_t *port)
 {
     struct heartbeat *p = NULL;
@@ -91,13 +103,7 @@ int heartbeat_lead(struct heartbeat **out, struct world *w, uint16_t *port)
         return err;
     p->leads = true;
     err = listen_at(p, all_are_here(w), port);
-    if (!err)
-        err = heartbeat_start(p);
-    if (err)
-        heartbeat_close(p);
-    else
-        *out = p;
-    return err;
+    return start(p, err, out);
 }
 
 static socklen_t length_of(const struct sockaddr_storage *a)
@@ -183,13 +189,7 @@ int heartbeat_follow(struct heartbeat **out, struct world *w, uint16_t port)
     err = p->peers[0].fd = connect_to(&to);
     if (err >= 0)
         err = introduce(p);
-    if (!err)
-        err = heartbeat_start(p);
-    if (err)
-        heartbeat_close(p);
-    else
-        *out = p;
-    return err;
+    return start(p, err, out);
 }
 
 static void drop(struct heartbeat *p, unsigned i)

@@ -12,7 +12,8 @@
 
 #define SUFFIX ".accepted.json"
 #define NEAR   3 /* names that are listed where a pattern matches none */
-#define ACCEPTED_ALARMS 0.01 /* share of runs that alarm although all accepted cases are at their levels */
+/* share of runs that alarm although all accepted cases are at their levels */
+#define ACCEPTED_ALARMS 0.01
 
 static const char *path_of(struct pool *pool, const char *baseline)
 {

@@ -83,6 +83,7 @@ static void add_answers(const struct making *m)
 {
     struct view *v = m->v;
     const char *a = side_disturbed(m, false), *b = side_disturbed(m, true);
+    const char *within = within_text(m);
     bool act = view_exit(v) == EXIT_BAD || view_exit(v) == EXIT_INCOMPLETE;
 
     document_answer(m->d, "Verdict", v->name, act ? TONE_LOW : TONE_NONE, v->verdict);
@@ -95,8 +96,8 @@ static void add_answers(const struct making *m)
     if (*a || *b)
         document_answer(m->d, "Disturbed", "", TONE_NONE,
                         pool_text(m->pool, "%s%s%s", a, *a && *b ? "; " : "", b));
-    if (*within_text(m))
-        document_answer(m->d, "In margin", "", TONE_NONE, within_text(m));
+    if (*within)
+        document_answer(m->d, "In margin", "", TONE_NONE, within);
     for (size_t i = 0; i < v->n_remarks; i++)
         document_answer(m->d, "Note", "", TONE_NONE, v->remarks[i]);
 }
@@ -405,8 +406,8 @@ static void add_forests(const struct making *m)
             add_forest(m, &m->v->pipes[i]);
 }
 
-/* Has an earlier component this cause, too? It is told there. */
-static bool is_told(const struct view *v, size_t pipe, const char *cause)
+/* Has an earlier component this cause, too? Then it is listed there. */
+static bool is_listed(const struct view *v, size_t pipe, const char *cause)
 {
     for (size_t i = 0; i < pipe; i++)
         for (size_t k = 0; k < v->pipes[i].n_causes; k++)
@@ -435,15 +436,15 @@ static void add_differing(const struct making *m, const struct view_pipe *pipe)
     for (size_t i = 0; i < pipe->n; i++) {
         const char *differs = pipe->pairs[i]->differs;
         size_t n = 0;
-        bool told = !*differs;
+        bool listed = !*differs;
 
         for (size_t k = 0; k < pipe->n; k++) {
             bool same = !strcmp(pipe->pairs[k]->differs, differs);
 
-            told = told || (same && k < i);
+            listed = listed || (same && k < i);
             n += same;
         }
-        if (!told)
+        if (!listed)
             document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
                                           pipe->name, n, pipe->n, differs));
     }
@@ -458,7 +459,7 @@ static void add_causes(const struct making *m)
             add_differing(m, &v->pipes[i]);
     for (size_t i = 0; i < v->n_pipes; i++)
         for (size_t k = 0; k < v->pipes[i].n_causes; k++)
-            if (!is_told(v, i, v->pipes[i].causes[k]))
+            if (!is_listed(v, i, v->pipes[i].causes[k]))
                 document_item(m->d, pool_text(m->pool, "possible cause in %s: %s",
                                               pipes_with(m, i, v->pipes[i].causes[k]),
                                               v->pipes[i].causes[k]));

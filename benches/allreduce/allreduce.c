@@ -5,8 +5,8 @@
 
 #include "benches/allreduce/work.h"
 #include "core/bench/bench.h"
-#include "core/wire/fabric.h"
 #include "core/wire/net.h"
+#include "core/wire/wire.h"
 
 #define AT(field)            .offset = offsetof(struct collective_params, field)
 #define SWEPT                .flags = OPT_LIST | OPT_COLUMN
@@ -79,7 +79,7 @@ static const struct opt options[] = {
      .type = OPT_CHOICE,
      FITTING,
      AT(transport),
-     .choices = (fabric_names),
+     .choices = (wire_names),
      .def = "shm",
      .scope = &by_own,
      .help = "transport of our own algorithms; default between machines: tcp and rdma"},

@@ -11,7 +11,7 @@
 #include "benches/allreduce/work.h"
 #include "core/hw/machine.h"
 #include "core/units.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 enum collective_scaling {
     COLLECTIVE_WEAK,   /* the vector's size is that of every communicator */
@@ -196,7 +196,7 @@ static uint64_t whole_blocks(enum collective_op op, uint64_t count, unsigned n)
 
 static void fill_transport(const struct collective_params *p, struct collective_point *c)
 {
-    snprintf(c->transport, sizeof(c->transport), "%s", fabric_names[p->transport]);
+    snprintf(c->transport, sizeof(c->transport), "%s", wire_names[p->transport]);
     c->tcp = (struct net_tcp){.busy_poll_us = (uint32_t)p->busy_poll_us,
                               .buffer_bytes = p->buffer_bytes,
                               .data_port = (uint32_t)p->data_port};

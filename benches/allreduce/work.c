@@ -19,7 +19,7 @@
 #include "core/program.h"
 #include "core/row.h"
 #include "core/stats.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 /* Who takes part: children of this process, ranks that find each other by sockets, or those of an
  * MPI launcher. See work.h. */
@@ -693,8 +693,8 @@ void collective_bench_backends(backend_say_fn *say, void *arg)
         else
             say(arg, &(struct backend){.name = ops->name, .state = BACKEND_PRESENT});
     }
-    for (size_t i = 0; fabric_names[i]; i++) {
-        const struct fabric_ops *ops = fabric_find(fabric_names[i]);
+    for (size_t i = 0; wire_names[i]; i++) {
+        const struct wire_ops *ops = wire_find(wire_names[i]);
         if (ops->backends)
             ops->backends(say, arg);
         else

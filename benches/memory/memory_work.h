@@ -87,7 +87,7 @@ extern const char *const memory_levels[]; /* 0: any, the size is given */
 struct memory_params {
     const char *device;
     int op, dtype, stores, pages, isa, launch, engine, inject;
-    int node, memory_node; /* PLACEMENT_*, or the system's number */
+    int node, memory_node;  /* PLACEMENT_*, or the system's number */
     int level;              /* MEMORY_ANY_LEVEL: `size` says it */
     uint64_t threads, size; /* size: of all threads together, in bytes */
 };

@@ -87,7 +87,7 @@ uint64_t collective_result_count(enum collective_op op, uint64_t count, unsigned
 struct collective_point {
     char backend[16];   /* ring halving doubling mpi mpi-cuda nccl */
     char transport[16]; /* of our own backends: shm tcp rdma; "" of others */
-    char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct fabric_options */
+    char device[192];   /* NIC or RDMA device, "": chosen; "a+b": see struct wire_options */
     char algorithm[48]; /* asked of a library's backend; "": its own choice */
     uint32_t op, type, sum, inject;
     uint8_t in_place, crowded, reserved[6];
@@ -178,7 +178,7 @@ struct collective_ops {
     const char *name; /* ring */
     const char *help;
     uint64_t chosen_most; /* bytes; longer ones only where sizes were asked for (0: any) */
-    bool own;             /* over a fabric: `transport` and what belongs to it say something */
+    bool own;             /* over a wire: `transport` and what belongs to it say something */
     bool device_memory;   /* its buffers are a GPU's */
     bool blocks; /* it waits in a library for good where a rank is gone, without attend() */
     void (*backends)(backend_say_fn *say, void *arg);

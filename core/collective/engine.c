@@ -22,15 +22,15 @@ struct piece {
 
 /* What goes to, or comes from, one peer. */
 struct way {
-    struct fabric_link *link;
+    struct wire_link *link;
     unsigned peer; /* member */
     bool out;
-    uint32_t *actions, n, next;        /* the next one to post, */
-    uint64_t at;                       /* and its next element */
-    struct piece pieces[FABRIC_POSTS]; /* posted and not done: a ring */
+    uint32_t *actions, n, next;      /* the next one to post, */
+    uint64_t at;                     /* and its next element */
+    struct piece pieces[WIRE_POSTS]; /* posted and not done: a ring */
     unsigned oldest, posted;
     uint64_t bytes;  /* of the link, when all that is posted is through */
-    unsigned index;  /* in fabric->links */
+    unsigned index;  /* in wire->links */
     uint8_t *slots;  /* NULL: nothing to reduce */
     unsigned in_use; /* slots, taken and given back in turn */
     unsigned next_slot;
@@ -38,7 +38,7 @@ struct way {
 
 struct engine {
     struct collective *c;
-    struct fabric *fabric;
+    struct wire *wire;
     const struct schedule *schedule;
     enum collective_type type;
     enum collective_sum sum;
@@ -88,7 +88,7 @@ static void retire(struct engine *e, struct way *w)
     e->done[p->action] = p->end;
     if (p->slot)
         w->in_use--;
-    w->oldest = (w->oldest + 1) % FABRIC_POSTS;
+    w->oldest = (w->oldest + 1) % WIRE_POSTS;
     w->posted--;
 }
 
@@ -142,24 +142,24 @@ static void *take_slot(struct engine *e, struct way *w)
 /* 1: one more segment of this way is posted; 0: it cannot be yet; -errno. */
 static int post(struct engine *e, struct way *w)
 {
-    struct fabric *f = e->fabric;
+    struct wire *f = e->wire;
     uint32_t action = w->actions[w->next];
     const struct action *a = &e->schedule->actions[action];
     uint64_t end = a->count - w->at > e->segment ? w->at + e->segment : a->count;
     uint64_t bytes = (end - w->at) * e->element_bytes;
-    struct piece *p = &w->pieces[(w->oldest + w->posted) % FABRIC_POSTS];
+    struct piece *p = &w->pieces[(w->oldest + w->posted) % WIRE_POSTS];
     int err;
 
     if (!may_post(e, w, action, end))
         return 0;
     *p = (struct piece){action, w->at, end, w->bytes + bytes, NULL};
     if (a->kind == ACTION_SEND) {
-        err = fabric_send(f, w->link, place(e, a->source, a->from + w->at), bytes);
+        err = wire_send(f, w->link, place(e, a->source, a->from + w->at), bytes);
     } else if (a->kind == ACTION_RECEIVE) {
-        err = fabric_receive(f, w->link, place(e, a->target, a->first + w->at), bytes);
+        err = wire_receive(f, w->link, place(e, a->target, a->first + w->at), bytes);
     } else {
         p->slot = take_slot(e, w);
-        err = fabric_receive(f, w->link, p->slot, bytes);
+        err = wire_receive(f, w->link, p->slot, bytes);
     }
     if (err)
         return collective_fail(e->c, err, "%s", f->error[0] ? f->error : strerror(-err));
@@ -174,7 +174,7 @@ static int post_all(struct engine *e, struct way *w)
 {
     int any = 0, posted = 1;
 
-    while (posted > 0 && w->next < w->n && w->posted < FABRIC_POSTS) {
+    while (posted > 0 && w->next < w->n && w->posted < WIRE_POSTS) {
         posted = post(e, w);
         any |= posted > 0;
     }
@@ -396,7 +396,7 @@ release:
     return err;
 }
 
-int engine_open(struct engine **engine, struct collective *c, struct fabric *f,
+int engine_open(struct engine **engine, struct collective *c, struct wire *f,
                 const struct schedule *schedule, void *spare, uint64_t segment_bytes)
 {
     struct engine *e = calloc(1, sizeof(*e));
@@ -406,7 +406,7 @@ int engine_open(struct engine **engine, struct collective *c, struct fabric *f,
     if (!e)
         return collective_fail(c, -ENOMEM, "no memory for an engine");
     e->c = c;
-    e->fabric = f;
+    e->wire = f;
     e->schedule = schedule;
     e->type = (enum collective_type)c->point->type;
     e->sum = (enum collective_sum)c->point->sum;
@@ -435,9 +435,9 @@ void engine_close(struct engine *e)
 int engine_link(struct engine *e)
 {
     for (unsigned i = 0; i < e->n_ways; i++) {
-        int link = fabric_link(e->fabric, e->c->members[e->ways[i].peer]);
+        int link = wire_link(e->wire, e->c->members[e->ways[i].peer]);
         if (link < 0)
-            return collective_fail(e->c, link, "%s", e->fabric->error);
+            return collective_fail(e->c, link, "%s", e->wire->error);
         e->ways[i].index = (unsigned)link;
     }
     return 0;
@@ -459,7 +459,7 @@ int engine_begin(struct engine *e, void *input, void *result)
     e->n_open = e->n_ways;
     for (unsigned i = 0; i < e->n_ways; i++) {
         struct way *w = &e->ways[i];
-        w->link = &e->fabric->links[w->index];
+        w->link = &e->wire->links[w->index];
         w->bytes = w->out ? w->link->posted_out : w->link->posted_in;
         w->next = w->oldest = w->posted = w->in_use = w->next_slot = 0;
         w->at = 0;
@@ -488,7 +488,7 @@ static int wait(struct engine *e, uint64_t wait_ns)
 
     if (!e->idle_since_ns)
         e->idle_since_ns = begin_ns;
-    moved = wait_ns ? fabric_progress(e->fabric, wait_ns) : 0;
+    moved = wait_ns ? wire_progress(e->wire, wait_ns) : 0;
     *sum += wait_ns ? clock_now_ns() - begin_ns : 0;
     return moved;
 }
@@ -499,13 +499,13 @@ int engine_progress(struct engine *e, uint64_t wait_ns)
     bool copied = false;
 
     if (moved >= 0 && !engine_finished(e) && e->n_open)
-        came = fabric_progress(e->fabric, 0);
+        came = wire_progress(e->wire, 0);
     if (!moved && !came && !engine_finished(e))
         copied = engine_copy(e);
     if (!moved && !came && !copied && !engine_finished(e))
         came = wait(e, wait_ns);
     if (came < 0)
-        return collective_fail(e->c, came, "%s", e->fabric->error);
+        return collective_fail(e->c, came, "%s", e->wire->error);
     if (moved > 0 || came > 0 || copied)
         e->idle_since_ns = 0;
     if (came > 0)
@@ -513,7 +513,7 @@ int engine_progress(struct engine *e, uint64_t wait_ns)
     return moved < 0 ? moved : engine_finished(e);
 }
 
-/* A fabric may count a message when all of it is there, and those of all ways may share a link. */
+/* A wire may count a message when all of it is there, and those of all ways may share a link. */
 static uint64_t message_ns(const struct engine *e)
 {
     return NET_SLOWEST_NS * engine_segment_bytes(e) * e->n_ways;

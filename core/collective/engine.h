@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs a schedule over a fabric: messages are cut into segments, so that a long one is passed on
+ * Runs a schedule over a wire: messages are cut into segments, so that a long one is passed on
  * before all of it has come; reductions go into the result segment by segment while further ones
  * are on their way. One thread.
  */
@@ -8,11 +8,11 @@
 #define PLUMB_CORE_COLLECTIVE_ENGINE_H
 
 #include "core/collective/collective.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 /*
  * What one member does in one operation of ours: a list of actions. Pure: no clock, no transport,
- * no memory of the operation; what engine.h runs over a fabric can be run over nothing at all by a
+ * no memory of the operation; what engine.h runs over a wire can be run over nothing at all by a
  * test.
  *
  * Actions on one link (the same peer, the same way) happen in the order of the list, and the peer's
@@ -93,12 +93,12 @@ size_t engine_spare_bytes(const struct collective *c, const struct schedule *sch
                           uint64_t segment_bytes);
 
 /* The schedule is left alone until close. Memory is the caller's, and the caller's to register by
- * fabric_memory(): input, result, and `spare`, as much as engine_spare_bytes() says, on a cache
+ * wire_memory(): input, result, and `spare`, as much as engine_spare_bytes() says, on a cache
  * line; engines that run one after another may share it. */
-int engine_open(struct engine **e, struct collective *c, struct fabric *f,
+int engine_open(struct engine **e, struct collective *c, struct wire *f,
                 const struct schedule *schedule, void *spare, uint64_t segment_bytes);
 void engine_close(struct engine *e); /* NULL is left alone */
-/* Links to all peers: after all memory is known to the fabric and before fabric_join(). */
+/* Links to all peers: after all memory is known to the wire and before wire_join(). */
 int engine_link(struct engine *e);
 
 /* One operation, with the schedule's elements from `input` and `result` on: begin, then progress

@@ -28,7 +28,7 @@ static const struct {
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 int nccl_log_algorithm(const char *asked, const char **algorithm, const char **protocol, char *why,
-                        size_t len)
+                       size_t len)
 {
     size_t n = strcspn(asked, "/");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own backends: schedules of ours run by the engine over a fabric. */
+/* Our own backends: schedules of ours run by the engine over a wire. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ struct own_call { /* all calls of one count */
 };
 
 struct own {
-    struct fabric *fabric;
+    struct wire *wire;
     struct own_call *calls, barrier; /* of each distinct count */
     unsigned n_calls;
     uint64_t segment_bytes, longest_bytes; /* of the longest */
@@ -49,11 +49,11 @@ static struct collective_flow *flow_of(struct collective_report *told, const cha
 static void tell_flows(const struct collective *c, struct collective_report *told)
 {
     const struct own *o = c->state;
-    const struct fabric *f = o->fabric;
+    const struct wire *f = o->wire;
     uint32_t node = world_member(c->world, c->members[c->me])->node;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        const struct fabric_link *l = &f->links[i];
+        const struct wire_link *l = &f->links[i];
         struct collective_flow *flow =
             flow_of(told, l->device, world_member(c->world, l->peer)->node != node);
         flow->out_bytes += (double)l->sent;
@@ -68,7 +68,7 @@ static void tell_flows(const struct collective *c, struct collective_report *tol
 static void own_tell(struct collective *c, struct collective_report *told)
 {
     struct own *o = c->state;
-    struct fabric *f = o->fabric;
+    struct wire *f = o->wire;
     char size[24];
 
     memset(told, 0, sizeof(*told));
@@ -93,7 +93,7 @@ static int own_supports(const struct collective_point *p, unsigned n, char *why,
     const char *op = collective_ops_names[p->op];
     bool whole = p->op == COLLECTIVE_ALL_TO_ALL || p->op == COLLECTIVE_SEND_RECEIVE;
 
-    if (!fabric_find(p->transport))
+    if (!wire_find(p->transport))
         return refuse(why, len, "there is no transport '%s'%s", p->transport, "");
     if (p->in_place && whole)
         return refuse(why, len, "'%s' is not done in place%s", op, "");
@@ -118,7 +118,7 @@ static size_t element_bytes(const struct collective *c)
     return collective_type_bytes(c->point->type);
 }
 
-/* How long nothing moves in a join is the fabric's to judge: it knows what to say. */
+/* How long nothing moves in a join is the wire's to judge: it knows what to say. */
 static int attend_join(void *arg)
 {
     struct collective *c = arg;
@@ -126,25 +126,25 @@ static int attend_join(void *arg)
     return c->attend ? c->attend(c, 0) : 0;
 }
 
-static int open_fabric(struct collective *c)
+static int open_wire(struct collective *c)
 {
     struct own *o = c->state;
     const struct collective_point *p = c->point;
-    const struct fabric_ops *ops = fabric_find(p->transport);
-    struct fabric_options options = {.device = p->device,
-                                     .tcp = p->tcp,
-                                     .rdma = p->rdma,
-                                     .message_most = o->segment_bytes,
-                                     .crowded = p->crowded,
-                                     .node = -1,
-                                     .attend = attend_join,
-                                     .attend_arg = c};
+    const struct wire_ops *ops = wire_find(p->transport);
+    struct wire_options options = {.device = p->device,
+                                   .tcp = p->tcp,
+                                   .rdma = p->rdma,
+                                   .message_most = o->segment_bytes,
+                                   .crowded = p->crowded,
+                                   .node = -1,
+                                   .attend = attend_join,
+                                   .attend_arg = c};
     char error[COLLECTIVE_ERROR_BYTES] = "";
     int err;
 
     if (!ops)
         return collective_fail(c, -EOPNOTSUPP, "there is no transport '%s'", p->transport);
-    err = fabric_open(&o->fabric, ops, c->world, &options, error, sizeof(error));
+    err = wire_open(&o->wire, ops, c->world, &options, error, sizeof(error));
     return err ? collective_fail(c, err, "%s", error[0] ? error : strerror(-err)) : 0;
 }
 
@@ -226,21 +226,21 @@ static int tell_memory(struct collective *c)
     if (p->in_place)
         result = p->count * element_bytes(c);
     else
-        err = fabric_memory(o->fabric, c->input, input);
+        err = wire_memory(o->wire, c->input, input);
     if (!err)
-        err = fabric_memory(o->fabric, c->result, result);
+        err = wire_memory(o->wire, c->result, result);
     if (!err)
-        err = fabric_memory(o->fabric, o->spare, o->spare_bytes);
+        err = wire_memory(o->wire, o->spare, o->spare_bytes);
     if (!err)
-        err = fabric_memory(o->fabric, o->tokens, o->tokens_bytes);
-    return err ? collective_fail(c, err, "%s", o->fabric->error) : 0;
+        err = wire_memory(o->wire, o->tokens, o->tokens_bytes);
+    return err ? collective_fail(c, err, "%s", o->wire->error) : 0;
 }
 
 static int make_engine(struct collective *c, struct own_call *call)
 {
     struct own *o = c->state;
     int err =
-        engine_open(&call->engine, c, o->fabric, &call->schedule, o->spare, call->segment_bytes);
+        engine_open(&call->engine, c, o->wire, &call->schedule, o->spare, call->segment_bytes);
 
     return err ? err : engine_link(call->engine);
 }
@@ -262,7 +262,7 @@ static int own_open(struct collective *c)
     if (!err)
         err = spare_memory(c);
     if (!err)
-        err = open_fabric(c);
+        err = open_wire(c);
     if (!err)
         err = tell_memory(c);
     for (unsigned i = 0; i < o->n_calls && !err; i++)
@@ -281,7 +281,7 @@ static unsigned member_of(const struct collective *c, unsigned rank)
 
 static int own_peers(struct collective *c, unsigned *peers, unsigned *n)
 {
-    const struct fabric *f = ((struct own *)c->state)->fabric;
+    const struct wire *f = ((struct own *)c->state)->wire;
 
     *n = f->n_links;
     for (unsigned i = 0; i < f->n_links; i++)
@@ -289,7 +289,7 @@ static int own_peers(struct collective *c, unsigned *peers, unsigned *n)
     return 0;
 }
 
-static int link_of(const struct fabric *f, unsigned rank)
+static int link_of(const struct wire *f, unsigned rank)
 {
     for (unsigned i = 0; i < f->n_links; i++)
         if (f->links[i].peer == rank)
@@ -299,20 +299,19 @@ static int link_of(const struct fabric *f, unsigned rank)
 
 static int own_address(struct collective *c, unsigned peer, struct collective_address *address)
 {
-    struct fabric *f = ((struct own *)c->state)->fabric;
+    struct wire *f = ((struct own *)c->state)->wire;
     int err;
 
-    _Static_assert(FABRIC_ADDRESS_MAX <= COLLECTIVE_ADDRESS_MAX,
-                   "a fabric's address is one of ours");
+    _Static_assert(WIRE_ADDRESS_MAX <= COLLECTIVE_ADDRESS_MAX, "a wire's address is one of ours");
     address->member = peer;
     address->len = 0;
-    err = fabric_address(f, (unsigned)link_of(f, c->members[peer]), address->bytes, &address->len);
+    err = wire_address(f, (unsigned)link_of(f, c->members[peer]), address->bytes, &address->len);
     return err ? collective_fail(c, err, "%s", f->error) : 0;
 }
 
 static int own_join(struct collective *c, const struct collective_address *addresses, unsigned n)
 {
-    struct fabric *f = ((struct own *)c->state)->fabric;
+    struct wire *f = ((struct own *)c->state)->wire;
     const void **bytes = calloc(f->n_links + 1, sizeof(*bytes));
     size_t *lens = calloc(f->n_links + 1, sizeof(*lens));
     char name[WORLD_NAME_MAX + 24];
@@ -329,7 +328,7 @@ static int own_join(struct collective *c, const struct collective_address *addre
         if (!bytes[i])
             err = collective_fail(c, -EPROTO, "%s has not said where it is to be found",
                                   world_name(c->world, f->links[i].peer, name, sizeof(name)));
-    if (!err && f->n_links && (err = fabric_join(f, bytes, lens)))
+    if (!err && f->n_links && (err = wire_join(f, bytes, lens)))
         collective_fail(c, err, "%s", f->error);
     free(bytes);
     free(lens);
@@ -394,7 +393,7 @@ static int own_unheard(struct collective *c, uint64_t for_ns)
     const struct own *o = c->state;
     char name[WORLD_NAME_MAX + 32];
     const char *device;
-    int peer = o && o->fabric ? fabric_unheard(o->fabric, for_ns, &device) : -1;
+    int peer = o && o->wire ? wire_unheard(o->wire, for_ns, &device) : -1;
 
     if (peer < 0)
         return 0;
@@ -416,7 +415,7 @@ static void own_close(struct collective *c)
     }
     engine_close(o->barrier.engine);
     schedule_release(&o->barrier.schedule);
-    fabric_close(o->fabric);
+    wire_close(o->wire);
     free(o->calls);
     free(o->spare);
     free(o->tokens);

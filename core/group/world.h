@@ -2,7 +2,7 @@
 /*
  * A world: processes numbered from 0, on one machine or on many, that act together. Rank 0 leads:
  * it has a channel (channel.h) to each of the others, for control, and they have one to it. What is
- * measured goes another way: transport/fabric.h.
+ * measured goes another way: core/wire/wire.h.
  *
  *   world_fork    children of this process, on this machine
  *   world_gather  rank 0 listens until all have come; world_join: the others connect, each knowing

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RDMA: the module plumb-rdma.so, opened when it is first asked for. See net.h and
- * fabric.h. */
+ * wire.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "core/hw/nic.h"
 #include "core/hw/place.h"
 #include "core/rng.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 /* Memory of a GPU for the RDMA module: taken, filled and checked through a page-locked buffer of
  * the host, a part at a time; the CPU never touches it itself. See struct rdma_gpu_core. */
@@ -356,10 +356,10 @@ const struct net_ops net_rdma = {
     .close = rdma_close,
 };
 
-/* A fabric over RDMA: core's side of the module plumb-rdma.so, which does all of it. See fabric.h
- * and fabric.h. */
+/* A wire over RDMA: core's side of the module plumb-rdma.so, which does all of it. See wire.h
+ * and wire.h. */
 
-static const struct rdma_fabric_core fabric_core = {
+static const struct rdma_wire_core wire_core = {
     .core = {.fail = net_fail,
              .fill = pattern_fill,
              .check = pattern_check,
@@ -369,17 +369,17 @@ static const struct rdma_fabric_core fabric_core = {
     .rank = world_rank,
 };
 
-static const struct fabric_ops *ops_of(const struct fabric *f)
+static const struct wire_ops *ops_of(const struct wire *f)
 {
-    return ((const struct rdma_state *)f->state)->module->fabric;
+    return ((const struct rdma_state *)f->state)->module->wire;
 }
 
-static int open_fabric(struct fabric *f)
+static int open_wire(struct wire *f)
 {
     char why[NET_ERROR_BYTES];
     const struct rdma_module *module = rdma_module_load(why, sizeof(why));
 
-    return module ? module->fabric_open(f, &fabric_core) : fabric_fail(f, -EOPNOTSUPP, "%s", why);
+    return module ? module->wire_open(f, &wire_core) : wire_fail(f, -EOPNOTSUPP, "%s", why);
 }
 
 static void backends(backend_say_fn *say, void *arg)
@@ -387,52 +387,52 @@ static void backends(backend_say_fn *say, void *arg)
     net_rdma.backends(say, arg);
 }
 
-static int memory(struct fabric *f, void *at, size_t bytes)
+static int memory(struct wire *f, void *at, size_t bytes)
 {
     return ops_of(f)->memory(f, at, bytes);
 }
 
-static int link_to(struct fabric *f, struct fabric_link *l)
+static int link_to(struct wire *f, struct wire_link *l)
 {
     return ops_of(f)->link(f, l);
 }
 
-static int address(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
+static int address(struct wire *f, struct wire_link *l, void *at, size_t *len)
 {
     return ops_of(f)->address(f, l, at, len);
 }
 
-static int join(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     return ops_of(f)->join(f, addresses, lens);
 }
 
-static int send_message(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+static int send_message(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
     return ops_of(f)->send(f, l, at, bytes);
 }
 
-static int receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+static int receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
     return ops_of(f)->receive(f, l, at, bytes);
 }
 
-static int progress(struct fabric *f, uint64_t wait_ns)
+static int progress(struct wire *f, uint64_t wait_ns)
 {
     return ops_of(f)->progress(f, wait_ns);
 }
 
-static void describe(const struct fabric *f, char *text, size_t len)
+static void describe(const struct wire *f, char *text, size_t len)
 {
     ops_of(f)->describe(f, text, len);
 }
 
-static size_t facts(struct fabric *f, struct net_fact *out)
+static size_t facts(struct wire *f, struct net_fact *out)
 {
     return ops_of(f)->facts(f, out);
 }
 
-static int rail(const struct fabric *f, struct net_rail *out)
+static int rail(const struct wire *f, struct net_rail *out)
 {
     int err = ops_of(f)->rail(f, out);
 
@@ -441,18 +441,18 @@ static int rail(const struct fabric *f, struct net_rail *out)
     return err;
 }
 
-static void close_fabric(struct fabric *f)
+static void close_wire(struct wire *f)
 {
     if (f->state)
         ops_of(f)->close(f);
     f->state = NULL;
 }
 
-const struct fabric_ops fabric_rdma = {
+const struct wire_ops wire_rdma = {
     .name = "rdma",
     .help = "RDMA verbs: writes with immediate data into what the receiver opened for them",
     .backends = backends,
-    .open = open_fabric,
+    .open = open_wire,
     .memory = memory,
     .link = link_to,
     .address = address,
@@ -463,5 +463,5 @@ const struct fabric_ops fabric_rdma = {
     .describe = describe,
     .facts = facts,
     .rail = rail,
-    .close = close_fabric,
+    .close = close_wire,
 };

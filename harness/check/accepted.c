@@ -122,8 +122,8 @@ int accepted_decide(const struct accepted *a, struct pairs *p, const struct deci
         struct pair *pair = &p->all[i];
         const struct accepted_level *level = accepted_of(a, pair->key);
 
-        pair->decide.accepted = level && pair->state == PAIR_READY &&
-                                !accepted_is_contained(level, &pair->decide);
+        pair->decide.accepted =
+            level && pair->state == PAIR_READY && !accepted_is_contained(level, &pair->decide);
         any = any || pair->decide.accepted;
     }
     return any ? pairs_decide(p, options) : 0;
@@ -140,8 +140,9 @@ static const char *repaired_text(struct pool *pool, const struct accepted *a,
                                  const struct decide_case *c)
 {
     return c->decision == DECISION_EQUIVALENT || c->decision == DECISION_BETTER
-               ? pool_text(pool, " (it lost nothing in this run: if it is repaired, delete it from "
-                                 "'%s')",
+               ? pool_text(pool,
+                           " (it lost nothing in this run: if it is repaired, delete it from "
+                           "'%s')",
                            a->path)
                : "";
 }

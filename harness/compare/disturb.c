@@ -151,7 +151,9 @@ int pairs_disturb(struct pairs *p)
 static const char *add(struct pool *pool, const char *text, bool seen, const char *what,
                        double percent)
 {
-    return seen ? show_joined(pool, text, pool_text(pool, "%s %.*f %%", what, percent < 10, percent)) : text;
+    return seen
+               ? show_joined(pool, text, pool_text(pool, "%s %.*f %%", what, percent < 10, percent))
+               : text;
 }
 
 const char *disturbance_text(struct pool *pool, const struct disturbance *d)

@@ -342,8 +342,8 @@ static struct document_column *make_columns(struct pool *pool, const struct many
     size_t fact = telling_fact(pool, m);
 
     for (size_t i = 0; columns && i < m->n; i++)
-        columns[before + i] = (struct document_column){
-            column_name(pool, m, i, fact), COLUMN_GOES_LAST, true};
+        columns[before + i] =
+            (struct document_column){column_name(pool, m, i, fact), COLUMN_GOES_LAST, true};
     if (columns)
         columns[before + m->n] = (struct document_column){"Best", COLUMN_STAYS, false};
     return columns;
@@ -385,10 +385,9 @@ static void add_components(struct document *d, struct pool *pool, const struct m
         row[0] = cell_text(pipe->name);
         row[1] = cell_text(pool_text(pool, "%zu", pipe->n));
         for (size_t run = 0, base = base_of(m, pipe); run < m->n; run++)
-            row[2 + run] = cell_text(run == base ? "1"
-                                     : base < m->n
-                                         ? ratios_text(pool, m, pipe, base, run)
-                                         : "");
+            row[2 + run] = cell_text(run == base   ? "1"
+                                     : base < m->n ? ratios_text(pool, m, pipe, base, run)
+                                                   : "");
         row[2 + m->n] = cell_text(best_text(pool, m, &pipe->best));
     }
 }
@@ -408,9 +407,8 @@ static void add_ratios(struct cell *cells, struct pool *pool, const struct many 
             if (!pair || pair->state != PAIR_READY)
                 continue;
             if (!found)
-                cells[base] =
-                    cell_text(pool_text(pool, "%s %s", document_number(pool, pair->decide.a_value),
-                                        pair->c->unit));
+                cells[base] = cell_text(pool_text(
+                    pool, "%s %s", document_number(pool, pair->decide.a_value), pair->c->unit));
             found = true;
             cells[run] = cell_text(view_figures(pool, pair).both);
         }

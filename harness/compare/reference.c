@@ -260,8 +260,8 @@ static bool is_own(const json_t *run, const json_t *reference)
     size_t same = 0;
 
     for (size_t i = 0; i < 2; i++)
-        same += run && json_equal(json_object_get(run, keys[i]),
-                                  json_object_get(reference, keys[i]));
+        same +=
+            run && json_equal(json_object_get(run, keys[i]), json_object_get(reference, keys[i]));
     return same == 2;
 }
 

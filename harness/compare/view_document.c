@@ -445,8 +445,8 @@ static void add_differing(const struct making *m, const struct view_pipe *pipe)
             n += same;
         }
         if (!listed)
-            document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s",
-                                          pipe->name, n, pipe->n, differs));
+            document_item(m->d, pool_text(m->pool, "%s differs in %zu of %zu cases: %s", pipe->name,
+                                          n, pipe->n, differs));
     }
 }
 

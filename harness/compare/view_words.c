@@ -160,11 +160,10 @@ static const char *range_of(struct view *v, const struct view_pipe *pipe, enum d
         high = fmax(high, c->ratio);
         one = c;
     }
-    const char *range = low > high ? ""
-                        : n == 1   ? pool_text(v->pool, "%.3g times A, %.3g to %.3g", one->ratio,
-                                               one->low, one->high)
-                                   : pool_text(v->pool, "%s times A",
-                                               words_range(v->pool, low, high));
+    const char *range =
+        low > high ? ""
+        : n == 1 ? pool_text(v->pool, "%.3g times A, %.3g to %.3g", one->ratio, one->low, one->high)
+                 : pool_text(v->pool, "%s times A", words_range(v->pool, low, high));
 
     return n == pipe->n_cases || (brief && *range)
                ? range

@@ -17,7 +17,7 @@ setup_file() {
     local asked=${PLUMB_SECTIONS-}
     # The unit tests have a guest of their own: behind the other sections they were seen to fail there, for a cause that is not known.
     PLUMB_SECTIONS=${asked:-units} net_sections --siw
-    [[ $asked ]] || PLUMB_SECTIONS='cm sends fabric peer_ends' sections --siw
+    [[ $asked ]] || PLUMB_SECTIONS='cm sends wire peer_ends' sections --siw
 }
 
 setup() {
@@ -89,11 +89,11 @@ section_units() {
     ran test_verbs test_connection_manager test_deep_queues test_a_receiver_that_is_late test_a_peer_that_is_gone_or_never_receives
 }
 
-section_fabric() {
-    PLUMB_TEST_IWARP=1 units test_fabric_rdma_faults
+section_wire() {
+    PLUMB_TEST_IWARP=1 units test_wire_rdma_faults
 }
 
 @test "messages between ranks are refused on iWARP" {
-    passed fabric test_fabric_rdma_faults
+    passed wire test_wire_rdma_faults
     ran test_iwarp_is_refused
 }

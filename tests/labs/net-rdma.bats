@@ -116,31 +116,31 @@ section_cable() {
     failed
 }
 
-section_fabric_two() {
-    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_fabric_rdma
+section_wire_two() {
+    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_wire_rdma
 }
 
 @test "messages between ranks, over two devices that the ranks take in turn" {
-    passed fabric_two test_fabric_rdma
+    passed wire_two test_wire_rdma
     ran test_random_messages test_sizes_inline_long_and_in_pieces test_an_mtu_and_a_gid_that_are_asked_for test_what_it_tells \
         test_a_join_that_is_ended
 }
 
-section_fabric_chosen() {
-    units test_fabric_rdma
+section_wire_chosen() {
+    units test_wire_rdma
 }
 
 @test "messages between ranks on one device, which is chosen" {
-    passed fabric_chosen test_fabric_rdma
+    passed wire_chosen test_wire_rdma
     ran test_random_messages
 }
 
-section_fabric_faults() {
-    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_fabric_rdma_faults
+section_wire_faults() {
+    PLUMB_TEST_DEVICES=rxe0+rxe1 units test_wire_rdma_faults
 }
 
 @test "ranks that are killed, wait, stand still or disagree" {
-    passed fabric_faults test_fabric_rdma_faults
+    passed wire_faults test_wire_rdma_faults
     ran test_no_more_than_the_posts test_lengths_that_differ test_a_peer_that_is_killed_while_it_is_waited_for \
         test_a_peer_that_is_killed_in_a_message test_a_peer_that_stands_still test_memlock
 }

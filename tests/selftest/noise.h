@@ -19,7 +19,7 @@
 #define SUITE_LAUNCHES 5 /* at most, a run */
 #define SUITE_RUNS     5 /* at most, a side */
 
-#define FAST_AT 0.95 /* of samples as they are here: higher is better */
+#define FAST_AT        0.95 /* of samples as they are here: higher is better */
 #define SPREAD         0.01 /* between launches */
 #define SAMPLES_SPREAD 0.03 /* between a launch's samples */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Cases of fabrics over RDMA: ranks that each announce some memory and do the same thing. On the first active port, or on
+ * Cases of wires over RDMA: ranks that each announce some memory and do the same thing. On the first active port, or on
  * $PLUMB_TEST_DEVICES ("rxe0+rxe1"), which the ranks take in turn; scripts/lab-rdma has such devices for every machine.
  */
 #ifndef PLUMB_TESTS_UNIT_RDMA_SCENE_H
@@ -9,12 +9,12 @@
 #include <errno.h>
 
 #include "core/clock.h"
-#include "fabric_fixture.h"
+#include "wire_fixture.h"
 
 /* A rank of a case. */
 struct side {
-    struct fabric_party *party;
-    struct fabric *f;
+    struct wire_party *party;
+    struct wire *f;
     unsigned rank, size;
     uint8_t *at; /* `bytes` of it, each 0xee */
     size_t bytes;
@@ -22,7 +22,7 @@ struct side {
 
 struct scene {
     int (*act)(struct side *s); /* 0, or what MUST or SURE left with */
-    struct fabric_options options;
+    struct wire_options options;
     size_t bytes;
     bool dies; /* rank 1 does */
     uint8_t *at;
@@ -40,13 +40,13 @@ int until(struct side *s, const uint64_t *count, uint64_t wanted);
     do {                                                                                           \
         int must_err = (call);                                                                     \
         if (must_err < 0)                                                                          \
-            return fabric_fault(s->party, must_err, "%s: %s", #call, s->f->error);                 \
+            return wire_fault(s->party, must_err, "%s: %s", #call, s->f->error);                   \
     } while (0)
 #define SURE(what)                                                                                 \
     do {                                                                                           \
         if (!(what))                                                                               \
-            return fabric_fault(s->party, -EBADMSG, "line %d: not so: %s; %s", __LINE__, #what,    \
-                                s->f->error);                                                      \
+            return wire_fault(s->party, -EBADMSG, "line %d: not so: %s; %s", __LINE__, #what,      \
+                              s->f->error);                                                        \
     } while (0)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our own backends from open to close, over a fabric that is as awkward as can be: several calls of several lengths, and what is told of them. */
+/* Our own backends from open to close, over a wire that is as awkward as can be: several calls of several lengths, and what is told of them. */
 #include <errno.h>
 #include <math.h>
 #include <setjmp.h>
@@ -12,24 +12,24 @@
 
 #include "core/collective/data.h"
 #include "core/group/world.h"
-#include "twisted_fabric.h"
+#include "twisted_wire.h"
 
 #define MEMBERS_MAX 6
 
-/* The only fabric here. */
-const char *const fabric_names[] = {"twisted", NULL};
+/* The only wire here. */
+const char *const wire_names[] = {"twisted", NULL};
 /* Of each rank, the last one that was opened. */
-static struct fabric *opened[MEMBERS_MAX + 1];
+static struct wire *opened[MEMBERS_MAX + 1];
 
-static int open_and_note(struct fabric *f)
+static int open_and_note(struct wire *f)
 {
     opened[world_rank(f->world)] = f;
     return twisted_ops.open(f);
 }
 
-const struct fabric_ops *fabric_find(const char *name)
+const struct wire_ops *wire_find(const char *name)
 {
-    static struct fabric_ops noted;
+    static struct wire_ops noted;
 
     noted = twisted_ops;
     noted.open = open_and_note;
@@ -214,10 +214,10 @@ static void who_joins_looks_after_its_channels(void **state)
 
     (void)state;
     crew_open(&t, &collective_ring, 2, COLLECTIVE_ALLREDUCE);
-    struct fabric *f = opened[t.ranks[0]];
-    assert_int_equal(fabric_attend(f), 0);
+    struct wire *f = opened[t.ranks[0]];
+    assert_int_equal(wire_attend(f), 0);
     t.c[0].attend = give_up;
-    assert_int_equal(fabric_attend(f), -ECANCELED);
+    assert_int_equal(wire_attend(f), -ECANCELED);
     crew_close(&t);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The engine over a fabric that is as awkward as can be: whatever the order in which things happen, the results are right to the bit, and no memory is
- * touched that is the fabric's. */
+/* The engine over a wire that is as awkward as can be: whatever the order in which things happen, the results are right to the bit, and no memory is
+ * touched that is the wire's. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 
 #include "core/collective/data.h"
 #include "core/collective/engine.h"
-#include "twisted_fabric.h"
+#include "twisted_wire.h"
 
 #define STEPS_MAX 20000000 /* of a group, each a call: more is a deadlock */
 
@@ -39,7 +39,7 @@ struct crew {
 static void open_engine(struct crew *t, unsigned m, uint64_t segment)
 {
     struct member *me = &t->members[m];
-    struct fabric *f = t->net.fabrics[m];
+    struct wire *f = t->net.wires[m];
 
     me->c = (struct collective){
         .point = &t->p, .world = t->net.worlds[m], .members = t->numbers, .n = t->net.n, .me = m};
@@ -120,7 +120,7 @@ static void run(struct crew *t, unsigned operations, bool checks)
         if (++steps > STEPS_MAX)
             fail_msg("%s of %u members stands still", collective_ops_names[t->p.op], t->net.n);
         if (!me->left) {
-            fabric_progress(t->net.fabrics[m], 0);
+            wire_progress(t->net.wires[m], 0);
             continue;
         }
         int done = engine_progress(me->engine, 0);
@@ -360,7 +360,7 @@ static void wait_one_ms(void)
     nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-static int dead_progress(struct fabric *f, uint64_t wait_ns)
+static int dead_progress(struct wire *f, uint64_t wait_ns)
 {
     (void)f;
     if (wait_ns)
@@ -368,7 +368,7 @@ static int dead_progress(struct fabric *f, uint64_t wait_ns)
     return 0;
 }
 
-static int easy_progress(struct fabric *f, uint64_t wait_ns)
+static int easy_progress(struct wire *f, uint64_t wait_ns)
 {
     bool moved = f->links[0].sent < f->links[0].posted_out;
 
@@ -382,9 +382,9 @@ static uint64_t one_more(uint64_t through, uint64_t posted)
 }
 
 /* Bytes never cease to move, and are slow. */
-static int steady_progress(struct fabric *f, uint64_t wait_ns)
+static int steady_progress(struct wire *f, uint64_t wait_ns)
 {
-    struct fabric_link *l = &f->links[0];
+    struct wire_link *l = &f->links[0];
 
     (void)wait_ns;
     for (int i = 0; i < 5; i++)
@@ -395,7 +395,7 @@ static int steady_progress(struct fabric *f, uint64_t wait_ns)
 }
 
 /* One of two members, whose peer does nothing. Returns how long it has seen nothing move. */
-static uint64_t lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), uint64_t segment,
+static uint64_t lonely(int (*progress)(struct wire *f, uint64_t wait_ns), uint64_t segment,
                        struct collective *of)
 {
     struct crew t = {.p = {.count = 100}, .size = 4};
@@ -408,16 +408,16 @@ static uint64_t lonely(int (*progress)(struct fabric *f, uint64_t wait_ns), uint
     me->input = must(calloc(100, 4));
     me->result = must(calloc(100, 4));
     open_engine(&t, 0, segment);
-    struct fabric_ops ops = *t.net.fabrics[0]->ops;
+    struct wire_ops ops = *t.net.wires[0]->ops;
     ops.progress = progress;
-    const struct fabric_ops *real = t.net.fabrics[0]->ops;
-    t.net.fabrics[0]->ops = &ops;
+    const struct wire_ops *real = t.net.wires[0]->ops;
+    t.net.wires[0]->ops = &ops;
     me->c.attend = count_visits;
     me->c.attend_arg = &v;
     assert_int_equal(engine_run(me->engine, me->input, me->result), -ECANCELED);
     assert_int_equal(v.n, v.last);
     *of = me->c;
-    t.net.fabrics[0]->ops = real;
+    t.net.wires[0]->ops = real;
     crew_close(&t);
     return v.still_ns;
 }

@@ -66,9 +66,9 @@ static void algorithm_of_the_last_call(void **state)
 static void wires(void **state)
 {
     struct nccl_log s = parse(LINE "Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
-                                    "Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
-                                    "Channel 00 : 1[1] -> 2[2] via SHM/direct/direct\n" LINE
-                                    "Channel 00/0 : 3[3] -> 0[0] [receive] via NET/IB/0/GDRDMA\n");
+                                   "Channel 01/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n" LINE
+                                   "Channel 00 : 1[1] -> 2[2] via SHM/direct/direct\n" LINE
+                                   "Channel 00/0 : 3[3] -> 0[0] [receive] via NET/IB/0/GDRDMA\n");
 
     (void)state;
     assert_string_equal(s.wires, "P2P/CUMEM and SHM and NET/IB");
@@ -131,8 +131,8 @@ static void asked(void **state)
     assert_int_equal(nccl_log_algorithm("ring", &algorithm, &protocol, why, sizeof(why)), 0);
     assert_string_equal(algorithm, "Ring");
     assert_null(protocol);
-    assert_int_equal(
-        nccl_log_algorithm("nvls-tree/ll128", &algorithm, &protocol, why, sizeof(why)), 0);
+    assert_int_equal(nccl_log_algorithm("nvls-tree/ll128", &algorithm, &protocol, why, sizeof(why)),
+                     0);
     assert_string_equal(algorithm, "NVLSTree");
     assert_string_equal(protocol, "LL128");
     assert_int_equal(nccl_log_algorithm("rin", &algorithm, &protocol, why, sizeof(why)),

@@ -89,8 +89,9 @@ static void test_esxi(void **state)
     check_pcie(nic.pcie, 0, 0, 0); /* its 5 GT/s x32 is made up */
     check_pcie(np.pcie, 0, 0, 0);
     assert_false(np.software);
-    check_line(np.line_gbps, np.line_source, 0,
-               "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), invented: PVRDMA does not know the line's rate");
+    check_line(
+        np.line_gbps, np.line_source, 0,
+        "vmw_pvrdma0:1 says 2.5 Gb/sec (1X SDR), invented: PVRDMA does not know the line's rate");
 }
 
 static void test_kvm(void **state)

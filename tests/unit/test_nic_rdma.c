@@ -75,7 +75,9 @@ static void test_pvrdma(void **state)
     put_adapter(&s, "vmw_pvrdma0", "vmw_pvrdma", "Ethernet", "ens192");
     put_rate(&s, "vmw_pvrdma0", "10 Gb/sec (1X QDR)\n");
     struct net_rail r = filled(&s, "vmw_pvrdma0:1", false);
-    line_is(&r, 0, "vmw_pvrdma0:1 says 10 Gb/sec (1X QDR), invented: PVRDMA does not know the line's rate");
+    line_is(
+        &r, 0,
+        "vmw_pvrdma0:1 says 10 Gb/sec (1X QDR), invented: PVRDMA does not know the line's rate");
     scratch_close(&s);
 }
 

@@ -312,8 +312,9 @@ static void test_sums(void **state)
     assert_int_equal(nic_fill_wires(s.root, names, 2, r, why, sizeof(why)), 0);
     put_pcie(&s, "3b:00.0", "16.0 GT/s PCIe\n"); /* 126 Gb/s, of 200 */
     assert_int_equal(nic_fill_wires(s.root, names, 2, r, why, sizeof(why)), -ENOTSUP);
-    assert_string_equal(why, "eth0 and 1 more carried the bytes: eth0 shares its adapter's PCIe link, "
-                             "which carries less than their lines");
+    assert_string_equal(why,
+                        "eth0 and 1 more carried the bytes: eth0 shares its adapter's PCIe link, "
+                        "which carries less than their lines");
     put_pcie(&s, "3b:00.0", "32.0 GT/s PCIe\n");
     assert_int_equal(nic_fill_wires(s.root, names, 2, r, why, sizeof(why)), 0);
     scratch_close(&s);

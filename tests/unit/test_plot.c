@@ -259,9 +259,12 @@ static void marks_at_one_place_have_their_labels(void **state)
     struct series *s = make_series(9, "same-place");
     double at = s->ticks[5].at;
     struct plot_mark marks[] = {
-        {.at = at, .label = "L2 2 x 1M", .brief = "L2"}, {.at = at, .label = "L3 2M"},
-        {.at = s->ticks[2].at, .label = "L1"},           {.at = at, .label = "L4 2M"},
-        {.at = 1e15, .label = "beyond"},                 {.at = 0, .label = "zero"},
+        {.at = at, .label = "L2 2 x 1M", .brief = "L2"},
+        {.at = at, .label = "L3 2M"},
+        {.at = s->ticks[2].at, .label = "L1"},
+        {.at = at, .label = "L4 2M"},
+        {.at = 1e15, .label = "beyond"},
+        {.at = 0, .label = "zero"},
         {.at = -1, .label = "negative"},
     };
     char *text;

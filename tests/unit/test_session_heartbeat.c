@@ -434,7 +434,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_helper),          cmocka_unit_test(test_left),
-        cmocka_unit_test(test_heartbeat),           cmocka_unit_test(test_untaken),
+        cmocka_unit_test(test_heartbeat),       cmocka_unit_test(test_untaken),
         cmocka_unit_test(test_session_goes_on), cmocka_unit_test(test_session_stopped),
         cmocka_unit_test(test_session_killed),  cmocka_unit_test(test_session_deaf),
     };

@@ -242,7 +242,8 @@ static void other_types_are_strict(void **state)
     error_is(doc, "t.yaml:1: \"k\" wants a text, has nothing");
     doc = load("k: null");
     assert_int_equal(yaml_text(yaml_get(yaml_doc_root(doc), "k"), &s), -EINVAL);
-    error_is(doc, "t.yaml:1: \"k\" wants a text: null is YAML's nothing, so write \"null\", quoted");
+    error_is(doc,
+             "t.yaml:1: \"k\" wants a text: null is YAML's nothing, so write \"null\", quoted");
     doc = load("k: 5");
     assert_int_equal(yaml_want(yaml_get(yaml_doc_root(doc), "k"), YAML_KIND_LIST), -EINVAL);
     error_is(doc, "t.yaml:1: \"k\" wants a list, has a single value");

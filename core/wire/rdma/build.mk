@@ -17,4 +17,4 @@ $(BUILD)/lib/plumbline/plumb-rdma.so: $(RDMA_OBJ)
 		$(RDMA_OBJ) -o $@ $(LIBRDMACM_LIBS) $(LIBIBVERBS_LIBS)
 
 # Its tests open it where it was built.
-$(call unit_bin,$(wildcard tests/unit/test_net_rdma*.c tests/unit/test_fabric_rdma*.c)): | $(RDMA_MODULE)
+$(call unit_bin,$(wildcard tests/unit/test_net_rdma*.c tests/unit/test_wire_rdma*.c)): | $(RDMA_MODULE)

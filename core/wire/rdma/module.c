@@ -215,6 +215,6 @@ __attribute__((visibility("default"))) const struct rdma_module plumb_rdma_modul
     .check = rdma_check,
     .facts = rdma_facts,
     .close = close_end,
-    .fabric_open = rdma_fabric_open,
-    .fabric = &rdma_fabric_ops,
+    .wire_open = rdma_wire_open,
+    .wire = &rdma_wire_ops,
 };

@@ -11,7 +11,7 @@
  *   queue.c                how many sends an iWARP receiver is ready for
  *   stream.c                   completions: polled or by events; what errors and port events mean
  *   stream.c ping.c ping.c module.c   the hooks of struct net_ops
- *   fabric.c fabric.c   messages of a world's ranks: the hooks of struct fabric_ops, on the same
+ *   message.c message.c   messages of a world's ranks: the hooks of struct wire_ops, on the same
  *                       devices and queues
  *
  * A message that is longer than the port's largest goes as several pieces, a work request each, and
@@ -24,7 +24,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "core/backend.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 #define RDMA_POLL_BATCH   32
 #define RDMA_IN_FLIGHT    (32u << 20) /* bytes on a rail: a stream must end within a fair time */
@@ -283,16 +283,16 @@ size_t rdma_facts(struct net_end *e, struct net_fact *facts);
 void rdma_facts_begin(struct rdma_end *r);
 
 /*
- * Messages between ranks (core/wire/fabric.h) over reliable connections: a queue pair for each
+ * Messages between ranks (core/wire/wire.h) over reliable connections: a queue pair for each
  * link, one completion queue for all.
  *
  * A posted receive is told to the peer by a grant, a small send: where the message goes, how long
  * it is, by which key. The sender writes it there, from where it lies, and the last write has
  * immediate data: the number of the message. So nothing is copied, a peer can reach no memory but
- * the benchmark's own, and no sender is ever too early: what is granted is bounded by FABRIC_POSTS,
+ * the benchmark's own, and no sender is ever too early: what is granted is bounded by WIRE_POSTS,
  * and work requests to receive stand ready for as many grants and as many messages.
  *
- * A link's state counts; message i is at i % FABRIC_POSTS:
+ * A link's state counts; message i is at i % WIRE_POSTS:
  *
  *   in:   posted >= granted >= received         out:  posted >= written >= sent,  granted by the
  *         peer >= written
@@ -300,8 +300,8 @@ void rdma_facts_begin(struct rdma_end *r);
  * Not each work request to send is signalled; a completion retires those before it, too.
  */
 
-/* fabric.c */
-extern const struct fabric_ops rdma_fabric_ops;
-int rdma_fabric_open(struct fabric *f, const struct rdma_fabric_core *core);
+/* message.c */
+extern const struct wire_ops rdma_wire_ops;
+int rdma_wire_open(struct wire *f, const struct rdma_wire_core *core);
 
 #endif

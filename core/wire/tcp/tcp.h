@@ -19,8 +19,8 @@
 #include "core/backend.h"
 #include "core/group/channel.h"
 #include "core/hw/host_buffer.h"
-#include "core/wire/fabric.h"
 #include "core/wire/net.h"
+#include "core/wire/wire.h"
 
 #define TCP_SEND_MOST ((size_t)1 << 20) /* bytes of one send() */
 #define TCP_RECEIVE_LEAST                                                                          \
@@ -139,11 +139,11 @@ struct tcp_hello {
 };
 
 /*
- * Messages over TCP, one connection to each peer: what the files of fabric_tcp share. A message's
+ * Messages over TCP, one connection to each peer: what the files of wire_tcp share. A message's
  * bytes go from posted memory into the socket and from the socket into posted memory; nothing
  * frames them, since both ends know each message's length.
  *
- * What tcp.h knows of addresses, options and facts is written for one end of a point, so a fabric
+ * What tcp.h knows of addresses, options and facts is written for one end of a point, so a wire
  * has such an end: its rails are where connections start, its connections those to the peers.
  * Nothing else of it lives.
  *
@@ -151,37 +151,37 @@ struct tcp_hello {
  * that the world has of them; where a device is named, all by its address.
  */
 
-#define FABRIC_TCP_NONCE 8
+#define WIRE_TCP_NONCE 8
 
 /* Sent as it is: all ranks are of one layout. */
-struct fabric_tcp_address {
+struct wire_tcp_address {
     struct sockaddr_storage address; /* where the peer listens for this rank */
-    uint8_t nonce[FABRIC_TCP_NONCE]; /* its, so that connections of another fabric are strangers */
+    uint8_t nonce[WIRE_TCP_NONCE];   /* its, so that connections of another wire are strangers */
 };
 
-enum fabric_tcp_step {
-    FABRIC_TCP_IDLE,  /* not connected, and nothing under way: the connecting rank begins (again) */
-    FABRIC_TCP_CALLS, /* connect() is under way */
-    FABRIC_TCP_ASKS,  /* it has said who it is and waits for the answer */
-    FABRIC_TCP_AWAITED, /* the peer is to connect */
-    FABRIC_TCP_STANDS,
+enum wire_tcp_step {
+    WIRE_TCP_IDLE,    /* not connected, and nothing under way: the connecting rank begins (again) */
+    WIRE_TCP_CALLS,   /* connect() is under way */
+    WIRE_TCP_ASKS,    /* it has said who it is and waits for the answer */
+    WIRE_TCP_AWAITED, /* the peer is to connect */
+    WIRE_TCP_STANDS,
 };
 
-struct fabric_tcp_link {
+struct wire_tcp_link {
     unsigned index; /* in f->links, and of its connection */
     unsigned rail;
     bool near;
     bool full; /* the socket took less than it was given: POLLOUT says when it takes more */
-    struct fabric_posts out, in;
+    struct wire_posts out, in;
     /* of join: */
-    enum fabric_tcp_step step;
-    struct fabric_tcp_address theirs;
+    enum wire_tcp_step step;
+    struct wire_tcp_address theirs;
     uint8_t answer[CHANNEL_TOKEN_BYTES];
     size_t got;        /* of it */
     uint64_t again_ns; /* not before: the next try */
 };
 
-struct fabric_tcp {
+struct wire_tcp {
     struct net_end end;
     struct net_point point;
     struct net_local local;
@@ -189,37 +189,37 @@ struct fabric_tcp {
     struct sockaddr_storage own, peer;
     struct tcp tcp;
     int rails[2]; /* by `near`: index of the end's, -1: none yet */
-    uint8_t nonce[FABRIC_TCP_NONCE];
+    uint8_t nonce[WIRE_TCP_NONCE];
     uint64_t wait_ns; /* while connections are made */
     unsigned main;    /* the link that describe() and rail() speak of */
     struct pollfd *polls;
     unsigned *which; /* links of polls */
 };
 
-static inline struct fabric_tcp *fabric_tcp_of(const struct fabric *f)
+static inline struct wire_tcp *wire_tcp_of(const struct wire *f)
 {
     return f->state;
 }
 
-static inline struct fabric_tcp_link *fabric_tcp_link_of(const struct fabric_link *l)
+static inline struct wire_tcp_link *wire_tcp_link_of(const struct wire_link *l)
 {
     return l->state;
 }
 
-static inline int fabric_tcp_fd(const struct fabric *f, const struct fabric_link *l)
+static inline int wire_tcp_fd(const struct wire *f, const struct wire_link *l)
 {
-    return fabric_tcp_of(f)->tcp.connections[fabric_tcp_link_of(l)->index].fd;
+    return wire_tcp_of(f)->tcp.connections[wire_tcp_link_of(l)->index].fd;
 }
 
-/* What the end keeps as its error becomes the fabric's. */
-int fabric_tcp_end_failed(struct fabric *f, int err);
+/* What the end keeps as its error becomes the wire's. */
+int wire_tcp_end_failed(struct wire *f, int err);
 
-/* fabric_join.c */
-int fabric_tcp_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len);
-int fabric_tcp_join(struct fabric *f, const void *const *addresses, const size_t *lens);
+/* wire_join.c */
+int wire_tcp_address(struct wire *f, struct wire_link *l, void *address, size_t *len);
+int wire_tcp_join(struct wire *f, const void *const *addresses, const size_t *lens);
 
-/* fabric_join.c: one end of a connection that is being made. */
-struct fabric_tcp_hello { /* what who connects says first; the answer is another token */
+/* wire_join.c: one end of a connection that is being made. */
+struct wire_tcp_hello { /* what who connects says first; the answer is another token */
     uint8_t token[CHANNEL_TOKEN_BYTES];
     uint8_t from[4]; /* rank, big endian */
 };

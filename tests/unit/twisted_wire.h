@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fabric within one process that is as awkward as a fabric may be: bytes dribble in, sends are told to be through long after, memory that was
- * posted holds garbage until its data comes; how, a seed says. It finds who touches memory that is the fabric's: what changes between post
+ * A wire within one process that is as awkward as a wire may be: bytes dribble in, sends are told to be through long after, memory that was
+ * posted holds garbage until its data comes; how, a seed says. It finds who touches memory that is the wire's: what changes between post
  * and end is counted in `misused`.
  */
-#ifndef PLUMB_TESTS_TWISTED_FABRIC_H
-#define PLUMB_TESTS_TWISTED_FABRIC_H
+#ifndef PLUMB_TESTS_TWISTED_WIRE_H
+#define PLUMB_TESTS_TWISTED_WIRE_H
 
 #include "core/rng.h"
-#include "core/wire/fabric.h"
+#include "core/wire/wire.h"
 
 struct twisted_message {
     unsigned char *at, *copy; /* the memory, and what it should hold until it is through */
@@ -16,7 +16,7 @@ struct twisted_message {
 };
 
 struct twisted_queue {
-    struct twisted_message all[FABRIC_POSTS];
+    struct twisted_message all[WIRE_POSTS];
     unsigned first, n;
 };
 
@@ -35,13 +35,13 @@ struct twisted_net {
     bool buffers;               /* sends get through before there is a receive for them (TCP) */
     unsigned laziness;          /* does nothing in so many of eight calls */
     struct twisted_pipe *pipes; /* n x n */
-    struct fabric **fabrics;
+    struct wire **wires;
     struct world **worlds;
     unsigned misused, uneven; /* memory touched too early; messages whose ends differ in length */
 };
 
-/* Of fabrics that others open, too: they belong to the net that was opened last. */
-extern const struct fabric_ops twisted_ops;
+/* Of wires that others open, too: they belong to the net that was opened last. */
+extern const struct wire_ops twisted_ops;
 
 void twisted_open(struct twisted_net *net, unsigned n, uint64_t seed);
 void twisted_close(struct twisted_net *net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fabric over shared memory: what cannot be shared is refused with its reason. */
+/* The wire over shared memory: what cannot be shared is refused with its reason. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 
 #include "core/clock.h"
 #include "core/wire/shm.h"
-#include "fabric_fixture.h"
+#include "wire_fixture.h"
 
 static int wait_for_end(struct world *w, void *arg)
 {
@@ -25,39 +25,39 @@ static int wait_for_end(struct world *w, void *arg)
 
 static void memory_is_of_one_machine(void **state)
 {
-    struct fabric_options options = fabric_options(2);
-    struct fabric *f = NULL;
+    struct wire_options options = wire_options(2);
+    struct wire *f = NULL;
     struct world *w = NULL;
     char error[400];
 
     (void)state;
     options.device = "eth0";
     assert_int_equal(world_fork(&w, 2, wait_for_end, NULL, error, sizeof(error)), 0);
-    assert_int_equal(fabric_open(&f, &fabric_shm, w, &options, error, sizeof(error)), -EOPNOTSUPP);
+    assert_int_equal(wire_open(&f, &wire_shm, w, &options, error, sizeof(error)), -EOPNOTSUPP);
     assert_non_null(strstr(error, "'eth0'"));
     options.device = NULL;
-    assert_int_equal(fabric_open(&f, &fabric_shm, w, &options, error, sizeof(error)), 0);
+    assert_int_equal(wire_open(&f, &wire_shm, w, &options, error, sizeof(error)), 0);
     struct world_member *peer = (struct world_member *)(uintptr_t)world_member(w, 1);
     struct world_member *own = (struct world_member *)(uintptr_t)world_member(w, 0);
     snprintf(own->machine, sizeof(own->machine), "this");
     snprintf(peer->machine, sizeof(peer->machine), "that");
-    assert_int_equal(fabric_link(f, 1), -EOPNOTSUPP);
+    assert_int_equal(wire_link(f, 1), -EOPNOTSUPP);
     assert_non_null(strstr(f->error, "one machine: rank 1 ("));
     peer->machine[0] = 0; /* then join finds out */
-    assert_int_equal(fabric_link(f, 1), 0);
-    fabric_close(f);
+    assert_int_equal(wire_link(f, 1), 0);
+    wire_close(f);
     world_close(w);
 }
 
-struct strange_address { /* as fabric_shm's begins */
+struct strange_address { /* as wire_shm's begins */
     int32_t pid, fd;
     uint64_t map_bytes;
 };
 static int wrong_fd;
 
-static int address_of_another(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
+static int address_of_another(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
-    int err = fabric_shm.address(f, l, address, len);
+    int err = wire_shm.address(f, l, address, len);
     struct strange_address *c = address;
 
     if (world_rank(f->world))
@@ -70,14 +70,14 @@ static int address_of_another(struct fabric *f, struct fabric_link *l, void *add
 
 static void join_wrong(int fd, int err, const char *text)
 {
-    struct fabric_outcome outcomes[2];
-    struct fabric_ops ops = fabric_shm;
-    struct fabric_fixture x = {.ops = &ops, .size = 2, .options = fabric_options(2)};
+    struct wire_outcome outcomes[2];
+    struct wire_ops ops = wire_shm;
+    struct wire_fixture x = {.ops = &ops, .size = 2, .options = wire_options(2)};
 
     wrong_fd = fd;
     ops.address = address_of_another;
     x.options.message_most = 100;
-    fabric_fixture_run(&x, outcomes);
+    wire_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, err);
     if (!strstr(outcomes[1].text, text) || !strstr(outcomes[1].text, "rank 0 ("))
         fail_msg("'%s' is not in: %s", text, outcomes[1].text);
@@ -104,40 +104,40 @@ static void another_process_memory_is_not_taken(void **state)
 #define PATIENCE_NS 20000000000u
 
 /* Rank 0 sends, then sleeps for an answer. Rank 1 takes what it sent: that is no reason to wake it; the answer is. */
-static int wake_for_an_answer(struct fabric_party *p)
+static int wake_for_an_answer(struct wire_party *p)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
-    struct fabric_shm_head *head = fabric_shm_link_of(l)->peer_head;
+    struct wire_link *l = wire_link_to(p, !p->rank);
+    struct wire_shm_head *head = wire_shm_link_of(l)->peer_head;
     uint64_t begin_ns = clock_now_ns();
     char in[8], out[8] = "ball";
-    int err = fabric_receive(p->fabric, l, in, 8);
+    int err = wire_receive(p->wire, l, in, 8);
 
     if (!p->rank) {
-        err = err ? err : fabric_send(p->fabric, l, out, 8);
-        return err ? err : fabric_until(p, l, 8, 8);
+        err = err ? err : wire_send(p->wire, l, out, 8);
+        return err ? err : wire_until(p, l, 8, 8);
     }
     while (!atomic_load(&head->sleeping) && clock_now_ns() - begin_ns < PATIENCE_NS)
         ;
     uint32_t events = atomic_load(&head->events), sleeping = atomic_load(&head->sleeping);
-    if (sleeping & ~FABRIC_SHM_FOR_DATA)
-        return fabric_fault(p, -EINVAL, "rank 0 sleeps for %u", sleeping);
-    err = err ? err : fabric_until(p, l, 0, 8);
+    if (sleeping & ~WIRE_SHM_FOR_DATA)
+        return wire_fault(p, -EINVAL, "rank 0 sleeps for %u", sleeping);
+    err = err ? err : wire_until(p, l, 0, 8);
     if (!err && atomic_load(&head->events) != events)
-        return fabric_fault(p, -EINVAL, "rank 0 was woken for nothing");
-    err = err ? err : fabric_send(p->fabric, l, out, 8);
-    return err ? err : fabric_until(p, l, 8, 8);
+        return wire_fault(p, -EINVAL, "rank 0 was woken for nothing");
+    err = err ? err : wire_send(p->wire, l, out, 8);
+    return err ? err : wire_until(p, l, 8, 8);
 }
 
 static void who_sleeps_is_not_woken_for_nothing(void **state)
 {
-    struct fabric_outcome outcomes[2];
-    struct fabric_fixture x = {
-        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = wake_for_an_answer};
+    struct wire_outcome outcomes[2];
+    struct wire_fixture x = {
+        .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = wake_for_an_answer};
 
     (void)state;
     x.options.crowded = true;
-    fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+    wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 2), "");
 }
 
 /* What rank 1 does to its own ring before it receives, and what it has then. */
@@ -154,19 +154,19 @@ static const struct brief_case briefs[] = {
     {49, false, true, false, true}, {8, false, false, false, true},
     {40, false, true, false, false}};
 
-static void spoil(struct fabric_shm_ring *r, size_t ring_bytes, const struct brief_case *b)
+static void spoil(struct wire_shm_ring *r, size_t ring_bytes, const struct brief_case *b)
 {
     for (size_t i = 0; i < b->bytes && b->ring; i++)
         r->data[(atomic_load(&r->read) + i) & (ring_bytes - 1)] ^= 0x55;
-    for (size_t i = 0; i < FABRIC_SHM_BRIEF / 8 && b->brief; i++)
+    for (size_t i = 0; i < WIRE_SHM_BRIEF / 8 && b->brief; i++)
         atomic_fetch_xor(&r->brief[i], 0x5555555555555555u);
     if (b->end)
         atomic_store(&r->brief_end, 0);
 }
 
-static int send_brief(struct fabric_party *p, const struct brief_case *b)
+static int send_brief(struct wire_party *p, const struct brief_case *b)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct wire_link *l = wire_link_to(p, !p->rank);
     uint64_t begin_ns = clock_now_ns(), sent = l->sent, received = l->received;
     char out[64], in[64] = "";
     int err;
@@ -174,48 +174,48 @@ static int send_brief(struct fabric_party *p, const struct brief_case *b)
     for (size_t i = 0; i < sizeof(out); i++)
         out[i] = (char)(i * 7 + b->bytes + 1);
     if (!p->rank) {
-        err = fabric_send(p->fabric, l, out, b->bytes);
-        return err ? err : fabric_until(p, l, sent + b->bytes, received);
+        err = wire_send(p->wire, l, out, b->bytes);
+        return err ? err : wire_until(p, l, sent + b->bytes, received);
     }
-    struct fabric_shm_ring *r = fabric_shm_link_of(l)->in;
+    struct wire_shm_ring *r = wire_shm_link_of(l)->in;
     while (atomic_load(&r->written) == atomic_load(&r->read))
         if (clock_now_ns() - begin_ns > PATIENCE_NS)
-            return fabric_fault(p, -ETIME, "nothing came");
-    spoil(r, fabric_shm_of(p->fabric)->ring_bytes, b);
-    err = fabric_receive(p->fabric, l, in, b->bytes);
-    err = err ? err : fabric_until(p, l, sent, received + b->bytes);
+            return wire_fault(p, -ETIME, "nothing came");
+    spoil(r, wire_shm_of(p->wire)->ring_bytes, b);
+    err = wire_receive(p->wire, l, in, b->bytes);
+    err = err ? err : wire_until(p, l, sent, received + b->bytes);
     if (!err && !memcmp(in, out, b->bytes) != b->right)
-        return fabric_fault(p, -EINVAL, "case %zu: it has come from the other place",
-                            (size_t)(b - briefs));
+        return wire_fault(p, -EINVAL, "case %zu: it has come from the other place",
+                          (size_t)(b - briefs));
     return err;
 }
 
-static int send_briefs(struct fabric_party *p)
+static int send_briefs(struct wire_party *p)
 {
     int err = 0;
 
     for (size_t i = 0; i < sizeof(briefs) / sizeof(*briefs) && !err; i++) {
         err = send_brief(p, &briefs[i]);
-        err = err ? err : fabric_barrier(p);
+        err = err ? err : wire_barrier(p);
     }
     return err;
 }
 
 static void short_messages_lie_beside_their_count(void **state)
 {
-    struct fabric_outcome outcomes[2];
-    struct fabric_fixture x = {
-        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = send_briefs};
+    struct wire_outcome outcomes[2];
+    struct wire_fixture x = {
+        .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = send_briefs};
 
     (void)state;
-    fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+    wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 2), "");
 }
 
 /* Many short ones around the end of the ring, now and then a longer one between them: none is taken for another. */
-static int stream_of_shorts(struct fabric_party *p)
+static int stream_of_shorts(struct wire_party *p)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct wire_link *l = wire_link_to(p, !p->rank);
     unsigned char data[4096];
     uint64_t moved = 0;
     int err = 0;
@@ -224,27 +224,26 @@ static int stream_of_shorts(struct fabric_party *p)
         size_t bytes = i % 97 == 5 ? 4001 : 1 + i * 31 % 60;
         for (size_t k = 0; k < bytes && !p->rank; k++)
             data[k] = (unsigned char)(i * 13 + k * 5);
-        err = p->rank ? fabric_receive(p->fabric, l, data, bytes)
-                      : fabric_send(p->fabric, l, data, bytes);
+        err = p->rank ? wire_receive(p->wire, l, data, bytes) : wire_send(p->wire, l, data, bytes);
         moved += bytes;
-        err = err ? err : fabric_until(p, l, p->rank ? 0 : moved, p->rank ? moved : 0);
+        err = err ? err : wire_until(p, l, p->rank ? 0 : moved, p->rank ? moved : 0);
         for (size_t k = 0; k < bytes && p->rank && !err; k++)
             if (data[k] != (unsigned char)(i * 13 + k * 5))
-                err = fabric_fault(p, -EINVAL, "message %u of %zu: byte %zu", i, bytes, k);
+                err = wire_fault(p, -EINVAL, "message %u of %zu: byte %zu", i, bytes, k);
     }
     return err;
 }
 
 static void a_stream_of_short_messages_is_right(void **state)
 {
-    struct fabric_outcome outcomes[2];
-    struct fabric_fixture x = {
-        .ops = &fabric_shm, .size = 2, .options = fabric_options(2), .run = stream_of_shorts};
+    struct wire_outcome outcomes[2];
+    struct wire_fixture x = {
+        .ops = &wire_shm, .size = 2, .options = wire_options(2), .run = stream_of_shorts};
 
     (void)state;
     x.options.message_most = 4096;
-    fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+    wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 2), "");
 }
 
 int main(void)

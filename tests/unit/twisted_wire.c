@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "twisted_fabric.h"
+#include "twisted_wire.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@ struct twisted_end {
     unsigned me;
 };
 
-static struct twisted_end *end_of(struct fabric *f)
+static struct twisted_end *end_of(struct wire *f)
 {
     return f->state;
 }
@@ -25,9 +25,9 @@ static struct twisted_pipe *pipe_of(struct twisted_net *net, unsigned from, unsi
 
 static int push(struct twisted_queue *q, void *at, size_t bytes)
 {
-    if (q->n == FABRIC_POSTS)
+    if (q->n == WIRE_POSTS)
         return -EAGAIN;
-    struct twisted_message *m = &q->all[(q->first + q->n++) % FABRIC_POSTS];
+    struct twisted_message *m = &q->all[(q->first + q->n++) % WIRE_POSTS];
     *m = (struct twisted_message){at, malloc(bytes), bytes};
     memcpy(m->copy, at, bytes);
     return 0;
@@ -36,18 +36,18 @@ static int push(struct twisted_queue *q, void *at, size_t bytes)
 static void pop(struct twisted_queue *q)
 {
     free(q->all[q->first].copy);
-    q->first = (q->first + 1) % FABRIC_POSTS;
+    q->first = (q->first + 1) % WIRE_POSTS;
     q->n--;
 }
 
-static int twisted_link(struct fabric *f, struct fabric_link *l)
+static int twisted_link(struct wire *f, struct wire_link *l)
 {
     (void)f;
     (void)l;
     return 0;
 }
 
-static int twisted_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+static int twisted_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
     struct twisted_end *e = end_of(f);
     int err = push(&pipe_of(e->net, e->me, l->peer)->sends, (void *)(uintptr_t)at, bytes);
@@ -56,12 +56,12 @@ static int twisted_send(struct fabric *f, struct fabric_link *l, const void *at,
     return err;
 }
 
-static int twisted_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+static int twisted_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
     struct twisted_end *e = end_of(f);
     unsigned char garbage = (unsigned char)rng_u64(&e->net->rng);
 
-    if (pipe_of(e->net, l->peer, e->me)->receives.n == FABRIC_POSTS)
+    if (pipe_of(e->net, l->peer, e->me)->receives.n == WIRE_POSTS)
         return -EAGAIN;
     memset(at, garbage, bytes);
     l->posted_in += bytes;
@@ -81,16 +81,16 @@ static size_t some(struct twisted_net *net, size_t left)
 
 static bool take(struct twisted_net *net, struct twisted_pipe *p)
 {
-    if (p->taken == p->sends.n || p->wire.n == FABRIC_POSTS)
+    if (p->taken == p->sends.n || p->wire.n == WIRE_POSTS)
         return false;
     if (!net->buffers && (p->wire.n || !p->receives.n))
         return false;
-    const struct twisted_message *m = &p->sends.all[(p->sends.first + p->taken++) % FABRIC_POSTS];
+    const struct twisted_message *m = &p->sends.all[(p->sends.first + p->taken++) % WIRE_POSTS];
     check(net, m);
     return !push(&p->wire, m->at, m->bytes);
 }
 
-static bool deliver(struct twisted_net *net, struct twisted_pipe *p, struct fabric_link *to)
+static bool deliver(struct twisted_net *net, struct twisted_pipe *p, struct wire_link *to)
 {
     if (!p->wire.n || !p->receives.n)
         return false;
@@ -116,7 +116,7 @@ static bool deliver(struct twisted_net *net, struct twisted_pipe *p, struct fabr
 }
 
 /* In buffers they are through when taken; else when delivered. */
-static bool tell(struct twisted_net *net, struct twisted_pipe *p, struct fabric_link *from)
+static bool tell(struct twisted_net *net, struct twisted_pipe *p, struct wire_link *from)
 {
     if (p->taken <= (net->buffers ? 0 : p->wire.n) || rng_below(&net->rng, 8) < net->laziness)
         return false;
@@ -134,7 +134,7 @@ static bool tell(struct twisted_net *net, struct twisted_pipe *p, struct fabric_
     return true;
 }
 
-static int twisted_progress(struct fabric *f, uint64_t wait_ns)
+static int twisted_progress(struct wire *f, uint64_t wait_ns)
 {
     struct twisted_end *e = end_of(f);
     struct twisted_net *net = e->net;
@@ -142,7 +142,7 @@ static int twisted_progress(struct fabric *f, uint64_t wait_ns)
 
     (void)wait_ns;
     for (unsigned i = 0; i < f->n_links; i++) {
-        struct fabric_link *l = &f->links[i];
+        struct wire_link *l = &f->links[i];
         if (rng_below(&net->rng, 8) < net->laziness)
             continue;
         any |= tell(net, pipe_of(net, e->me, l->peer), l);
@@ -152,9 +152,9 @@ static int twisted_progress(struct fabric *f, uint64_t wait_ns)
     return any;
 }
 
-static struct twisted_net *current; /* what fabrics that are opened now belong to */
+static struct twisted_net *current; /* what wires that are opened now belong to */
 
-static int twisted_start(struct fabric *f)
+static int twisted_start(struct wire *f)
 {
     struct twisted_end *e = calloc(1, sizeof(*e));
 
@@ -165,7 +165,7 @@ static int twisted_start(struct fabric *f)
     return 0;
 }
 
-static int twisted_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
+static int twisted_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
     unsigned says[2] = {end_of(f)->me, l->peer};
 
@@ -175,41 +175,41 @@ static int twisted_address(struct fabric *f, struct fabric_link *l, void *addres
 }
 
 /* Is each address the one that this peer made for this end? */
-static int twisted_join(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int twisted_join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
         unsigned says[2] = {f->links[i].peer, end_of(f)->me};
         if (lens[i] != sizeof(says) || memcmp(addresses[i], says, sizeof(says)))
-            return fabric_fail(f, -EPROTO, "an address went astray");
+            return wire_fail(f, -EPROTO, "an address went astray");
         snprintf(f->links[i].device, sizeof(f->links[i].device), "wire%u", f->links[i].peer / 3);
     }
     return 0;
 }
 
-static void twisted_stop(struct fabric *f)
+static void twisted_stop(struct wire *f)
 {
     free(f->state);
 }
 
-const struct fabric_ops twisted_ops = {.name = "twisted",
-                                       .help = "for tests",
-                                       .open = twisted_start,
-                                       .link = twisted_link,
-                                       .address = twisted_address,
-                                       .join = twisted_join,
-                                       .send = twisted_send,
-                                       .receive = twisted_receive,
-                                       .progress = twisted_progress,
-                                       .close = twisted_stop};
+const struct wire_ops twisted_ops = {.name = "twisted",
+                                     .help = "for tests",
+                                     .open = twisted_start,
+                                     .link = twisted_link,
+                                     .address = twisted_address,
+                                     .join = twisted_join,
+                                     .send = twisted_send,
+                                     .receive = twisted_receive,
+                                     .progress = twisted_progress,
+                                     .close = twisted_stop};
 
 void twisted_open(struct twisted_net *net, unsigned n, uint64_t seed)
 {
-    struct fabric_options options = {.message_most = 1 << 20};
+    struct wire_options options = {.message_most = 1 << 20};
     char error[160];
 
     *net = (struct twisted_net){.n = n,
                                 .pipes = calloc((size_t)n * n, sizeof(*net->pipes)),
-                                .fabrics = calloc(n, sizeof(struct fabric *)),
+                                .wires = calloc(n, sizeof(struct wire *)),
                                 .worlds = calloc(n, sizeof(struct world *))};
     current = net;
     rng_seed(&net->rng, seed);
@@ -218,8 +218,7 @@ void twisted_open(struct twisted_net *net, unsigned n, uint64_t seed)
     net->laziness = (unsigned)rng_below(&net->rng, 7);
     for (unsigned i = 0; i < n; i++) {
         if (world_new(&net->worlds[i], "twisted", i, n, error, sizeof(error)) ||
-            fabric_open(&net->fabrics[i], &twisted_ops, net->worlds[i], &options, error,
-                        sizeof(error)))
+            wire_open(&net->wires[i], &twisted_ops, net->worlds[i], &options, error, sizeof(error)))
             abort();
     }
 }
@@ -233,7 +232,7 @@ static void drop(struct twisted_queue *q)
 void twisted_close(struct twisted_net *net)
 {
     for (unsigned i = 0; i < net->n; i++) {
-        fabric_close(net->fabrics[i]);
+        wire_close(net->wires[i]);
         world_free(net->worlds[i]);
     }
     for (size_t i = 0; i < (size_t)net->n * net->n; i++) {
@@ -242,6 +241,6 @@ void twisted_close(struct twisted_net *net)
         drop(&net->pipes[i].wire);
     }
     free(net->pipes);
-    free(net->fabrics);
+    free(net->wires);
     free(net->worlds);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fabric over shared memory: see shm.h. */
+/* The wire over shared memory: see shm.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -23,7 +23,7 @@
 #include "core/wire/shm.h"
 
 /* Sent as it is. */
-struct fabric_shm_address {
+struct wire_shm_address {
     int32_t pid, fd;
     uint64_t map_bytes, ring_at, ring_bytes;
 };
@@ -37,18 +37,18 @@ static inline size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-static int fabric_shm_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+static int wire_shm_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
-    int err = fabric_posts_add(f, &fabric_shm_link_of(l)->out_posts, at, bytes);
+    int err = wire_posts_add(f, &wire_shm_link_of(l)->out_posts, at, bytes);
 
     if (!err)
         l->posted_out += bytes;
     return err;
 }
 
-static int fabric_shm_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+static int wire_shm_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
-    int err = fabric_posts_add(f, &fabric_shm_link_of(l)->in_posts, at, bytes);
+    int err = wire_posts_add(f, &wire_shm_link_of(l)->in_posts, at, bytes);
 
     if (!err)
         l->posted_in += bytes;
@@ -57,11 +57,11 @@ static int fabric_shm_receive(struct fabric *f, struct fabric_link *l, void *at,
 
 /* A whole message that is short. Before its place in the stream is told anew, what the peer may be
  * copying is no longer valid. */
-static void put_brief(struct fabric_shm_ring *r, uint64_t end, const struct fabric_post *p)
+static void put_brief(struct wire_shm_ring *r, uint64_t end, const struct wire_post *p)
 {
-    uint64_t words[FABRIC_SHM_BRIEF / 8] = {0};
+    uint64_t words[WIRE_SHM_BRIEF / 8] = {0};
 
-    if (p->bytes > FABRIC_SHM_BRIEF)
+    if (p->bytes > WIRE_SHM_BRIEF)
         return;
     memcpy(words, p->at, p->bytes);
     atomic_store_explicit(&r->brief_end, 0, memory_order_relaxed);
@@ -73,11 +73,11 @@ static void put_brief(struct fabric_shm_ring *r, uint64_t end, const struct fabr
 
 /* The message that ends there in the stream, as the peer sent it whole. False: it is to be had from
  * the ring alone. */
-static bool take_brief(const struct fabric_shm_ring *r, uint64_t end, const struct fabric_post *p)
+static bool take_brief(const struct wire_shm_ring *r, uint64_t end, const struct wire_post *p)
 {
-    uint64_t words[FABRIC_SHM_BRIEF / 8];
+    uint64_t words[WIRE_SHM_BRIEF / 8];
 
-    if (p->bytes > FABRIC_SHM_BRIEF ||
+    if (p->bytes > WIRE_SHM_BRIEF ||
         atomic_load_explicit(&r->brief_end, memory_order_acquire) != end)
         return false;
     for (size_t i = 0; i * 8 < p->bytes; i++)
@@ -90,7 +90,7 @@ static bool take_brief(const struct fabric_shm_ring *r, uint64_t end, const stru
 }
 
 /* It, if it sleeps for that. */
-static void fabric_shm_wake(struct fabric_shm_head *head, uint32_t what)
+static void wire_shm_wake(struct wire_shm_head *head, uint32_t what)
 {
     atomic_thread_fence(memory_order_seq_cst);
     if (!(atomic_load_explicit(&head->sleeping, memory_order_relaxed) & what))
@@ -101,7 +101,7 @@ static void fabric_shm_wake(struct fabric_shm_head *head, uint32_t what)
 }
 
 /* The process has ended, as far as can be told. */
-static bool fabric_shm_dead(const struct fabric_shm_link *sl)
+static bool wire_shm_dead(const struct wire_shm_link *sl)
 {
     struct pollfd p = {.fd = sl->pidfd, .events = POLLIN};
 
@@ -112,68 +112,68 @@ static bool fabric_shm_dead(const struct fabric_shm_link *sl)
 
 /* A chunk, of one message or of several small ones, so that the peer works on it while the next is
  * copied. */
-static bool push(struct fabric_link *l, struct fabric_shm_link *sl)
+static bool push(struct wire_link *l, struct wire_shm_link *sl)
 {
-    struct fabric_shm_ring *r = sl->out;
+    struct wire_shm_ring *r = sl->out;
     uint64_t written = atomic_load_explicit(&r->written, memory_order_relaxed);
     size_t moved = 0, n = 1;
 
-    size_t most = least(FABRIC_SHM_CHUNK, sl->out_bytes / 4);
+    size_t most = least(WIRE_SHM_CHUNK, sl->out_bytes / 4);
     if (sl->out_bytes - (size_t)(written - sl->out_read) < most)
         sl->out_read = atomic_load_explicit(&r->read, memory_order_acquire);
     most = least(most, sl->out_bytes - (size_t)(written - sl->out_read));
     while (moved < most && sl->out_posts.n) {
-        const struct fabric_post *p = fabric_posts_at(&sl->out_posts, 0);
+        const struct wire_post *p = wire_posts_at(&sl->out_posts, 0);
         size_t at = (written + moved) & (sl->out_bytes - 1), done = sl->out_posts.done;
         n = least(least(p->bytes - done, most - moved), sl->out_bytes - at);
         memcpy(r->data + at, p->at + done, n);
         moved += n;
         if (n == p->bytes)
             put_brief(r, written + moved, p);
-        fabric_sent(l, &sl->out_posts, n);
+        wire_sent(l, &sl->out_posts, n);
     }
     if (!moved)
         return false;
     atomic_store_explicit(&r->written, written + moved, memory_order_release);
-    fabric_shm_wake(sl->peer_head, FABRIC_SHM_FOR_DATA);
+    wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA);
     return true;
 }
 
-static bool pull(const struct fabric_shm *s, struct fabric_link *l, struct fabric_shm_link *sl)
+static bool pull(const struct wire_shm *s, struct wire_link *l, struct wire_shm_link *sl)
 {
-    struct fabric_shm_ring *r = sl->in;
+    struct wire_shm_ring *r = sl->in;
     uint64_t read = atomic_load_explicit(&r->read, memory_order_relaxed);
     size_t moved = 0, n = 1;
 
     if (sl->in_written == read)
         sl->in_written = atomic_load_explicit(&r->written, memory_order_acquire);
-    size_t most = least(FABRIC_SHM_CHUNK, s->ring_bytes / 4);
+    size_t most = least(WIRE_SHM_CHUNK, s->ring_bytes / 4);
     most = least(most, (size_t)(sl->in_written - read));
     while (moved < most && sl->in_posts.n) {
-        const struct fabric_post *p = fabric_posts_at(&sl->in_posts, 0);
+        const struct wire_post *p = wire_posts_at(&sl->in_posts, 0);
         size_t at = (read + moved) & (s->ring_bytes - 1), done = sl->in_posts.done;
         n = least(least(p->bytes - done, most - moved), s->ring_bytes - at);
         if (n < p->bytes || !take_brief(r, read + moved + n, p))
             memcpy(p->at + done, r->data + at, n);
         moved += n;
-        fabric_received(l, &sl->in_posts, n);
+        wire_received(l, &sl->in_posts, n);
     }
     if (!moved)
         return false;
     atomic_store_explicit(&r->read, read + moved, memory_order_release);
-    fabric_shm_wake(sl->peer_head, FABRIC_SHM_FOR_ROOM);
+    wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_ROOM);
     return true;
 }
 
 /* Something of each link. */
-static int look(struct fabric *f)
+static int look(struct wire *f)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
+    struct wire_shm *s = wire_shm_of(f);
     bool moved = false;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        struct fabric_link *l = &f->links[i];
-        struct fabric_shm_link *sl = fabric_shm_link_of(l);
+        struct wire_link *l = &f->links[i];
+        struct wire_shm_link *sl = wire_shm_link_of(l);
         if (sl->out_posts.n)
             moved |= push(l, sl);
         if (sl->in_posts.n)
@@ -185,28 +185,28 @@ static int look(struct fabric *f)
 }
 
 /* Who is waited for, and has ended? What it left in the ring is taken first. */
-static int look_after(struct fabric *f, const struct fabric_link *l, bool ask_kernel)
+static int look_after(struct wire *f, const struct wire_link *l, bool ask_kernel)
 {
-    const struct fabric_shm_link *sl = fabric_shm_link_of(l);
+    const struct wire_shm_link *sl = wire_shm_link_of(l);
     char name[128];
 
     if (!sl->out_posts.n && !sl->in_posts.n)
         return 0;
     bool ended = (sl->in_posts.n && atomic_load(&sl->in->sender_ended)) ||
                  (sl->out_posts.n && atomic_load(&sl->out->receiver_ended)) ||
-                 (ask_kernel && fabric_shm_dead(sl));
+                 (ask_kernel && wire_shm_dead(sl));
     if (!ended || look(f))
         return 0;
-    return fabric_fail(f, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
-                       world_name(f->world, l->peer, name, sizeof(name)),
-                       (unsigned long long)(l->posted_out - l->sent + l->posted_in - l->received));
+    return wire_fail(f, -ECONNRESET, "%s is gone: it ended with %llu bytes outstanding",
+                     world_name(f->world, l->peer, name, sizeof(name)),
+                     (unsigned long long)(l->posted_out - l->sent + l->posted_in - l->received));
 }
 
 /* Nothing moves. The kernel is asked now and then, what peers say themselves each time. */
-static int look_after_all(struct fabric *f, uint64_t now_ns)
+static int look_after_all(struct wire *f, uint64_t now_ns)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
-    bool ask_kernel = now_ns - s->look_ns >= FABRIC_SHM_LOOK_NS;
+    struct wire_shm *s = wire_shm_of(f);
+    bool ask_kernel = now_ns - s->look_ns >= WIRE_SHM_LOOK_NS;
     int err = 0;
 
     if (ask_kernel)
@@ -216,22 +216,22 @@ static int look_after_all(struct fabric *f, uint64_t now_ns)
     return err;
 }
 
-/* What it waits for, of FABRIC_SHM_FOR_...: 0: nothing. */
-static uint32_t waits(const struct fabric *f)
+/* What it waits for, of WIRE_SHM_FOR_...: 0: nothing. */
+static uint32_t waits(const struct wire *f)
 {
     uint32_t what = 0;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        const struct fabric_shm_link *sl = fabric_shm_link_of(&f->links[i]);
-        what |= (sl->out_posts.n ? FABRIC_SHM_FOR_ROOM : 0) |
-                (sl->in_posts.n ? FABRIC_SHM_FOR_DATA : 0);
+        const struct wire_shm_link *sl = wire_shm_link_of(&f->links[i]);
+        what |=
+            (sl->out_posts.n ? WIRE_SHM_FOR_ROOM : 0) | (sl->in_posts.n ? WIRE_SHM_FOR_DATA : 0);
     }
     return what;
 }
 
-static int sleep_once(struct fabric *f, uint64_t wait_ns)
+static int sleep_once(struct wire *f, uint64_t wait_ns)
 {
-    struct fabric_shm_head *head = fabric_shm_of(f)->head;
+    struct wire_shm_head *head = wire_shm_of(f)->head;
     uint32_t events = atomic_load(&head->events);
     struct timespec wait = {.tv_sec = 0, .tv_nsec = (long)wait_ns};
 
@@ -244,23 +244,23 @@ static int sleep_once(struct fabric *f, uint64_t wait_ns)
     return rc ? rc : look(f);
 }
 
-static int sleep_until(struct fabric *f, uint64_t start_ns, uint64_t wait_ns)
+static int sleep_until(struct wire *f, uint64_t start_ns, uint64_t wait_ns)
 {
     uint64_t now_ns = clock_now_ns();
     int rc = 0;
 
     while (!rc && now_ns - start_ns < wait_ns) {
         uint64_t left_ns = wait_ns - (now_ns - start_ns);
-        rc = sleep_once(f, left_ns < FABRIC_SHM_LOOK_NS ? left_ns : FABRIC_SHM_LOOK_NS);
+        rc = sleep_once(f, left_ns < WIRE_SHM_LOOK_NS ? left_ns : WIRE_SHM_LOOK_NS);
         now_ns = clock_now_ns();
         rc = rc ? rc : look_after_all(f, now_ns);
     }
     return rc;
 }
 
-static int fabric_shm_progress(struct fabric *f, uint64_t wait_ns)
+static int wire_shm_progress(struct wire *f, uint64_t wait_ns)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
+    struct wire_shm *s = wire_shm_of(f);
     int rc = look(f);
 
     if (rc)
@@ -270,7 +270,7 @@ static int fabric_shm_progress(struct fabric *f, uint64_t wait_ns)
     if (!waits(f))
         return 0;
     uint64_t start_ns = clock_now_ns();
-    rc = fabric_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    rc = wire_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     if (!rc)
         rc = look_after_all(f, clock_now_ns());
     return rc ? rc : sleep_until(f, start_ns, wait_ns);
@@ -283,49 +283,49 @@ static void backends(backend_say_fn *say, void *arg)
                                .what = "between processes of this machine"});
 }
 
-static int shm_open_fabric(struct fabric *f)
+static int shm_open_wire(struct wire *f)
 {
-    struct fabric_shm *s = calloc(1, sizeof(*s));
+    struct wire_shm *s = calloc(1, sizeof(*s));
 
     f->state = s;
     if (!s)
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     s->fd = -1;
-    s->wait_ns = FABRIC_JOIN_NS;
+    s->wait_ns = WIRE_JOIN_NS;
     if (f->options.device[0])
-        return fabric_fail(f, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
-                           f->options.device);
+        return wire_fail(f, -EOPNOTSUPP, "shared memory uses no device: leave '%.60s' to others",
+                         f->options.device);
     return 0;
 }
 
 /* Where it is not known which machine a rank is on, join finds out. */
-static int shm_link(struct fabric *f, struct fabric_link *l)
+static int shm_link(struct wire *f, struct wire_link *l)
 {
     const struct world_member *own = world_member(f->world, world_rank(f->world));
     const struct world_member *peer = world_member(f->world, l->peer);
     char name[128];
 
     if (own->machine[0] && peer->machine[0] && !machine_same(own->machine, peer->machine))
-        return fabric_fail(f, -EOPNOTSUPP,
-                           "shared memory is for ranks of one machine: %s is on another",
-                           world_name(f->world, l->peer, name, sizeof(name)));
-    struct fabric_shm_link *sl = calloc(1, sizeof(*sl));
+        return wire_fail(f, -EOPNOTSUPP,
+                         "shared memory is for ranks of one machine: %s is on another",
+                         world_name(f->world, l->peer, name, sizeof(name)));
+    struct wire_shm_link *sl = calloc(1, sizeof(*sl));
     if (!sl)
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     sl->pid = sl->pidfd = -1;
     l->state = sl;
     return 0;
 }
 
 /* Peers that wait for this rank are told that it will not come. */
-static void leave(struct fabric_shm_link *sl)
+static void leave(struct wire_shm_link *sl)
 {
     if (sl->in)
         atomic_store(&sl->in->receiver_ended, 1);
     if (sl->out)
         atomic_store(&sl->out->sender_ended, 1);
     if (sl->peer_head) {
-        fabric_shm_wake(sl->peer_head, FABRIC_SHM_FOR_DATA | FABRIC_SHM_FOR_ROOM);
+        wire_shm_wake(sl->peer_head, WIRE_SHM_FOR_DATA | WIRE_SHM_FOR_ROOM);
         munmap(sl->peer_head, sl->peer_map_bytes);
     }
     if (sl->pidfd >= 0)
@@ -333,9 +333,9 @@ static void leave(struct fabric_shm_link *sl)
     free(sl);
 }
 
-static void shm_close(struct fabric *f)
+static void shm_close(struct wire *f)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
+    struct wire_shm *s = wire_shm_of(f);
 
     if (!s)
         return;
@@ -349,14 +349,14 @@ static void shm_close(struct fabric *f)
     f->state = NULL;
 }
 
-static void describe(const struct fabric *f, char *text, size_t len)
+static void describe(const struct wire *f, char *text, size_t len)
 {
-    size_t bytes = fabric_shm_of(f)->ring_bytes;
+    size_t bytes = wire_shm_of(f)->ring_bytes;
 
     snprintf(text, len, "rings of %zu KiB", bytes >> 10);
 }
 
-static int rail(const struct fabric *f, struct net_rail *rail)
+static int rail(const struct wire *f, struct net_rail *rail)
 {
     *rail = (struct net_rail){.name = "shm", .kind = "shm", .node = -1};
     describe(f, rail->text, sizeof(rail->text));
@@ -373,9 +373,9 @@ static int rail(const struct fabric *f, struct net_rail *rail)
 #define SYS_pidfd_open 434
 #endif
 
-static void make_token(const struct fabric *f, unsigned rank, uint8_t *token)
+static void make_token(const struct wire *f, unsigned rank, uint8_t *token)
 {
-    secret_token(token, world_key(f->world), "fabric shm", rank);
+    secret_token(token, world_key(f->world), "wire shm", rank);
 }
 
 static size_t power_of_2(size_t bytes)
@@ -388,30 +388,30 @@ static size_t power_of_2(size_t bytes)
 }
 
 /* Room for two of the longest messages where that is little; less where there are many rings. */
-static size_t choose_ring(const struct fabric *f)
+static size_t choose_ring(const struct wire *f)
 {
-    size_t most = FABRIC_SHM_RING_MOST, bytes;
+    size_t most = WIRE_SHM_RING_MOST, bytes;
 
-    while (most > FABRIC_SHM_RING_LEAST && most * f->n_links > FABRIC_SHM_RINGS_BYTES)
+    while (most > WIRE_SHM_RING_LEAST && most * f->n_links > WIRE_SHM_RINGS_BYTES)
         most /= 2;
     if (f->options.message_most >= most / 2)
         return most;
     bytes = power_of_2(2 * (size_t)f->options.message_most);
-    return bytes > FABRIC_SHM_RING_LEAST ? bytes : FABRIC_SHM_RING_LEAST;
+    return bytes > WIRE_SHM_RING_LEAST ? bytes : WIRE_SHM_RING_LEAST;
 }
 
-static struct fabric_shm_ring *ring_at(struct fabric_shm_head *head, uint64_t at)
+static struct wire_shm_ring *ring_at(struct wire_shm_head *head, uint64_t at)
 {
-    return (struct fabric_shm_ring *)((char *)head + at);
+    return (struct wire_shm_ring *)((char *)head + at);
 }
 
-static uint64_t own_ring_at(const struct fabric_shm *s, unsigned link)
+static uint64_t own_ring_at(const struct wire_shm *s, unsigned link)
 {
-    return FABRIC_SHM_PAGE + link * (sizeof(struct fabric_shm_ring) + s->ring_bytes);
+    return WIRE_SHM_PAGE + link * (sizeof(struct wire_shm_ring) + s->ring_bytes);
 }
 
 /* The receiver's pages lie where it runs, or where it was told: it touches them first. */
-static void place(struct fabric *f, struct fabric_shm *s)
+static void place(struct wire *f, struct wire_shm *s)
 {
     unsigned long nodes[16] = {0};
     unsigned node = (unsigned)f->options.node, bits = 8 * sizeof(*nodes);
@@ -420,13 +420,13 @@ static void place(struct fabric *f, struct fabric_shm *s)
         nodes[node / bits] = 1ul << node % bits;
         (void)syscall(SYS_mbind, s->head, s->map_bytes, MPOL_PREFERRED, nodes, 16 * bits, 0);
     }
-    for (size_t at = 0; at < s->map_bytes; at += FABRIC_SHM_PAGE)
+    for (size_t at = 0; at < s->map_bytes; at += WIRE_SHM_PAGE)
         ((volatile char *)s->head)[at] = 0;
 }
 
 /* All ranks of the machine take as much. A fault on a machine that has no more would kill the
  * process. */
-static int enough(struct fabric *f, uint64_t bytes)
+static int enough(struct wire *f, uint64_t bytes)
 {
     uint64_t available = host_available();
     uint64_t ranks = world_member(f->world, world_rank(f->world))->machine_ranks;
@@ -434,46 +434,46 @@ static int enough(struct fabric *f, uint64_t bytes)
     bytes *= ranks ? ranks : 1;
     if (available == UINT64_MAX || bytes <= available - available / 8)
         return 0;
-    return fabric_fail(
+    return wire_fail(
         f, -EOPNOTSUPP,
         "the rings of %llu ranks need %llu MiB of memory, %llu can be had: fewer ranks",
         (unsigned long long)ranks, (unsigned long long)(bytes >> 20),
         (unsigned long long)(available >> 20));
 }
 
-static int make_memory(struct fabric *f)
+static int make_memory(struct wire *f)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
+    struct wire_shm *s = wire_shm_of(f);
 
     s->ring_bytes = choose_ring(f);
     s->map_bytes = own_ring_at(s, f->n_links);
     int err = enough(f, s->map_bytes);
     if (err)
         return err;
-    s->fd = memfd_create("plumb-fabric", MFD_CLOEXEC);
+    s->fd = memfd_create("plumb-wire", MFD_CLOEXEC);
     if (s->fd < 0 || ftruncate(s->fd, (off_t)s->map_bytes))
-        return fabric_fail(f, -errno, "shared memory cannot be made: %s", strerror(errno));
+        return wire_fail(f, -errno, "shared memory cannot be made: %s", strerror(errno));
     void *at = mmap(NULL, s->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
     if (at == MAP_FAILED)
-        return fabric_fail(f, -errno, "%zu KiB of shared memory cannot be mapped: %s",
-                           s->map_bytes >> 10, strerror(errno));
+        return wire_fail(f, -errno, "%zu KiB of shared memory cannot be mapped: %s",
+                         s->map_bytes >> 10, strerror(errno));
     s->head = at;
     place(f, s);
     make_token(f, world_rank(f->world), s->head->token);
     for (unsigned i = 0; i < f->n_links; i++)
-        fabric_shm_link_of(&f->links[i])->in = ring_at(s->head, own_ring_at(s, i));
+        wire_shm_link_of(&f->links[i])->in = ring_at(s->head, own_ring_at(s, i));
     return 0;
 }
 
-static int fabric_shm_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
+static int wire_shm_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
+    struct wire_shm *s = wire_shm_of(f);
     int err = s->head ? 0 : make_memory(f);
-    struct fabric_shm_address own = {.pid = getpid(),
-                                     .fd = s->fd,
-                                     .map_bytes = s->map_bytes,
-                                     .ring_at = own_ring_at(s, (unsigned)(l - f->links)),
-                                     .ring_bytes = s->ring_bytes};
+    struct wire_shm_address own = {.pid = getpid(),
+                                   .fd = s->fd,
+                                   .map_bytes = s->map_bytes,
+                                   .ring_at = own_ring_at(s, (unsigned)(l - f->links)),
+                                   .ring_bytes = s->ring_bytes};
 
     memcpy(address, &own, sizeof(own));
     *len = sizeof(own);
@@ -481,28 +481,27 @@ static int fabric_shm_address(struct fabric *f, struct fabric_link *l, void *add
 }
 
 /* A number of another namespace of processes leads to nothing, or to something else. */
-static int map_peer(struct fabric *f, struct fabric_link *l,
-                    const struct fabric_shm_address *theirs, int fd, const char *name)
+static int map_peer(struct wire *f, struct wire_link *l, const struct wire_shm_address *theirs,
+                    int fd, const char *name)
 {
-    struct fabric_shm_link *sl = fabric_shm_link_of(l);
+    struct wire_shm_link *sl = wire_shm_link_of(l);
     uint8_t right[CHANNEL_TOKEN_BYTES];
     struct stat st;
 
     if (fstat(fd, &st) || (uint64_t)st.st_size != theirs->map_bytes)
-        return fabric_fail(
+        return wire_fail(
             f, -EOPNOTSUPP,
             "what /proc shows of %s is not its memory: are the two in different containers", name);
     void *at = mmap(NULL, theirs->map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at == MAP_FAILED)
-        return fabric_fail(f, -errno, "the memory of %s cannot be mapped: %s", name,
-                           strerror(errno));
+        return wire_fail(f, -errno, "the memory of %s cannot be mapped: %s", name, strerror(errno));
     sl->peer_head = at;
     sl->peer_map_bytes = theirs->map_bytes;
     make_token(f, l->peer, right);
     if (memcmp(sl->peer_head->token, right, sizeof(right)) != 0) {
         munmap(at, theirs->map_bytes); /* nothing of it is ours to touch */
         sl->peer_head = NULL;
-        return fabric_fail(f, -EPROTO, "the memory that /proc shows of %s is another's", name);
+        return wire_fail(f, -EPROTO, "the memory that /proc shows of %s is another's", name);
     }
     sl->out = ring_at(sl->peer_head, theirs->ring_at);
     sl->out_bytes = theirs->ring_bytes;
@@ -510,70 +509,70 @@ static int map_peer(struct fabric *f, struct fabric_link *l,
     return 0;
 }
 
-static bool sound(const struct fabric_shm_address *c)
+static bool sound(const struct wire_shm_address *c)
 {
     uint64_t bytes = c->ring_bytes;
 
-    return bytes >= FABRIC_SHM_RING_LEAST && bytes <= FABRIC_SHM_RING_MOST &&
-           !(bytes & (bytes - 1)) && c->ring_at >= FABRIC_SHM_PAGE &&
-           c->ring_at % FABRIC_SHM_PAGE == 0 && c->ring_at <= c->map_bytes &&
-           c->map_bytes - c->ring_at >= sizeof(struct fabric_shm_ring) + bytes;
+    return bytes >= WIRE_SHM_RING_LEAST && bytes <= WIRE_SHM_RING_MOST && !(bytes & (bytes - 1)) &&
+           c->ring_at >= WIRE_SHM_PAGE && c->ring_at % WIRE_SHM_PAGE == 0 &&
+           c->ring_at <= c->map_bytes &&
+           c->map_bytes - c->ring_at >= sizeof(struct wire_shm_ring) + bytes;
 }
 
 /* The process first, then its memory: so the number is that of the one whose memory it is. */
-static int attach(struct fabric *f, struct fabric_link *l, const void *address, size_t len)
+static int attach(struct wire *f, struct wire_link *l, const void *address, size_t len)
 {
-    struct fabric_shm_link *sl = fabric_shm_link_of(l);
-    struct fabric_shm_address theirs;
+    struct wire_shm_link *sl = wire_shm_link_of(l);
+    struct wire_shm_address theirs;
     char path[64], name[128];
 
     world_name(f->world, l->peer, name, sizeof(name));
     if (len == sizeof(theirs))
         memcpy(&theirs, address, sizeof(theirs));
     if (len != sizeof(theirs) || !sound(&theirs))
-        return fabric_fail(f, -EPROTO, "%s did not say where its memory is", name);
+        return wire_fail(f, -EPROTO, "%s did not say where its memory is", name);
     sl->pid = theirs.pid;
     sl->pidfd = (int)syscall(SYS_pidfd_open, theirs.pid, 0); /* -1: kill() has to do */
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", theirs.pid, theirs.fd);
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
-        return fabric_fail(f, -EOPNOTSUPP,
-                           "the memory of %s (%s) cannot be opened: %s; ranks must be one user's "
-                           "and in one container",
-                           name, path, strerror(errno));
+        return wire_fail(f, -EOPNOTSUPP,
+                         "the memory of %s (%s) cannot be opened: %s; ranks must be one user's "
+                         "and in one container",
+                         name, path, strerror(errno));
     int err = map_peer(f, l, &theirs, fd, name);
     close(fd);
     return err;
 }
 
 /* Until the peer has this rank's memory, which it opens by this rank's fd. */
-static int wait_attached(struct fabric *f, struct fabric_link *l)
+static int wait_attached(struct wire *f, struct wire_link *l)
 {
-    struct fabric_shm_link *sl = fabric_shm_link_of(l);
+    struct wire_shm_link *sl = wire_shm_link_of(l);
     const struct timespec pause = {.tv_nsec = PAUSE_NS};
-    uint64_t until_ns = clock_now_ns() + fabric_shm_of(f)->wait_ns;
+    uint64_t until_ns = clock_now_ns() + wire_shm_of(f)->wait_ns;
     char name[128];
     int err;
 
     world_name(f->world, l->peer, name, sizeof(name));
     while (!atomic_load(&sl->in->attached)) {
-        if (fabric_shm_dead(sl) || atomic_load(&sl->out->receiver_ended))
-            return fabric_fail(f, -ECONNRESET, "%s ended before it shared memory with this rank",
-                               name);
+        if (wire_shm_dead(sl) || atomic_load(&sl->out->receiver_ended))
+            return wire_fail(f, -ECONNRESET, "%s ended before it shared memory with this rank",
+                             name);
         if (clock_now_ns() > until_ns)
-            return fabric_fail(f, -ETIMEDOUT, "%s has not taken this rank's shared memory", name);
-        if ((err = fabric_attend(f)) != 0)
-            return fabric_fail(f, err, "the wait for %s was ended", name);
+            return wire_fail(f, -ETIMEDOUT, "%s has not taken this rank's shared memory", name);
+        if ((err = wire_attend(f)) != 0)
+            return wire_fail(f, err, "the wait for %s was ended", name);
         nanosleep(&pause, NULL);
     }
     return 0;
 }
 
 /* All that can be attached is, so that one that cannot holds nobody else up. */
-static int fabric_shm_join(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int wire_shm_join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
-    struct fabric_shm *s = fabric_shm_of(f);
-    char error[FABRIC_ERROR_BYTES];
+    struct wire_shm *s = wire_shm_of(f);
+    char error[WIRE_ERROR_BYTES];
     int err = 0;
 
     for (unsigned i = 0; i < f->n_links; i++) {
@@ -584,7 +583,7 @@ static int fabric_shm_join(struct fabric *f, const void *const *addresses, const
         snprintf(f->links[i].device, sizeof(f->links[i].device), "shm");
     }
     if (err)
-        return fabric_fail(f, err, "%s", error);
+        return wire_fail(f, err, "%s", error);
     for (unsigned i = 0; i < f->n_links && !err; i++)
         err = wait_attached(f, &f->links[i]);
     close(s->fd);
@@ -593,17 +592,17 @@ static int fabric_shm_join(struct fabric *f, const void *const *addresses, const
     return err;
 }
 
-const struct fabric_ops fabric_shm = {
+const struct wire_ops wire_shm = {
     .name = "shm",
     .help = "memory that ranks of one machine share",
     .backends = backends,
-    .open = shm_open_fabric,
+    .open = shm_open_wire,
     .link = shm_link,
-    .address = fabric_shm_address,
-    .join = fabric_shm_join,
-    .send = fabric_shm_send,
-    .receive = fabric_shm_receive,
-    .progress = fabric_shm_progress,
+    .address = wire_shm_address,
+    .join = wire_shm_join,
+    .send = wire_shm_send,
+    .receive = wire_shm_receive,
+    .progress = wire_shm_progress,
     .describe = describe,
     .rail = rail,
     .close = shm_close,

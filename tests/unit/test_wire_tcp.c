@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The fabric over TCP: strangers get nothing and disturb nothing; addresses, ports, options and what is told of the path. */
+/* The wire over TCP: strangers get nothing and disturb nothing; addresses, ports, options and what is told of the path. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -14,19 +14,19 @@
 
 #include "core/group/channel.h"
 #include "core/wire/tcp/tcp.h"
-#include "fabric_fixture.h"
+#include "wire_fixture.h"
 
 #define STRANGERS 200
 
-static void run(struct fabric_fixture *x, struct fabric_outcome *outcomes)
+static void run(struct wire_fixture *x, struct wire_outcome *outcomes)
 {
-    fabric_fixture_run(x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, x->size), "");
+    wire_fixture_run(x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, x->size), "");
 }
 
-static struct fabric_party *party; /* join() knows its fabric alone */
+static struct wire_party *party; /* join() knows its wire alone */
 
-static int remember(struct fabric_party *p)
+static int remember(struct wire_party *p)
 {
     party = p;
     return 0;
@@ -35,10 +35,10 @@ static int remember(struct fabric_party *p)
 static int strangers[STRANGERS];
 
 /* Some say nothing, some what rank 1 would say but for the token, some half of it, some go at once. */
-static int send_strangers(const struct fabric *f)
+static int send_strangers(const struct wire *f)
 {
-    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[0];
-    struct fabric_tcp_hello hello = {.token = "let me in, I am rank 1"};
+    const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[0];
+    struct wire_tcp_hello hello = {.token = "let me in, I am rank 1"};
 
     bytes_put32(hello.from, 1);
     for (unsigned i = 0; i < STRANGERS; i++) {
@@ -56,23 +56,23 @@ static int send_strangers(const struct fabric *f)
 }
 
 /* Strangers are there before anybody else is. */
-static int join_among_strangers(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int join_among_strangers(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     int err = party->rank ? 0 : send_strangers(f);
 
-    err = err ? err : fabric_barrier(party);
-    return err ? err : fabric_tcp.join(f, addresses, lens);
+    err = err ? err : wire_barrier(party);
+    return err ? err : wire_tcp.join(f, addresses, lens);
 }
 
-static int look_at_strangers(struct fabric_party *p)
+static int look_at_strangers(struct wire_party *p)
 {
-    int err = fabric_all_to_all(p);
+    int err = wire_all_to_all(p);
 
     for (unsigned i = 0; i < STRANGERS && !p->rank && !err; i++) {
         char byte;
         ssize_t n = recv(strangers[i], &byte, 1, 0); /* they were shown out */
         if (n > 0)
-            err = fabric_fault(p, -EPROTO, "stranger %u was given an answer", i);
+            err = wire_fault(p, -EPROTO, "stranger %u was given an answer", i);
         close(strangers[i]);
     }
     return err;
@@ -80,16 +80,16 @@ static int look_at_strangers(struct fabric_party *p)
 
 static void strangers_get_nothing(void **state)
 {
-    struct fabric_traffic t = {
+    struct wire_traffic t = {
         .messages = 20, .depth = 4, .most = 65536, .seed = 11, .wait_ns = 100000000};
-    struct fabric_ops ops = fabric_tcp;
-    struct fabric_fixture x = {.ops = &ops,
-                               .size = 2,
-                               .options = fabric_options(2),
-                               .prepare = remember,
-                               .run = look_at_strangers,
-                               .arg = &t};
-    struct fabric_outcome outcomes[2];
+    struct wire_ops ops = wire_tcp;
+    struct wire_fixture x = {.ops = &ops,
+                             .size = 2,
+                             .options = wire_options(2),
+                             .prepare = remember,
+                             .run = look_at_strangers,
+                             .arg = &t};
+    struct wire_outcome outcomes[2];
 
     (void)state;
     ops.join = join_among_strangers;
@@ -97,10 +97,9 @@ static void strangers_get_nothing(void **state)
 }
 
 /* Rank 1 was told where a stranger listens, who answers with something else. */
-static int address_of_a_stranger(struct fabric *f, struct fabric_link *l, void *address,
-                                 size_t *len)
+static int address_of_a_stranger(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
-    int err = fabric_tcp.address(f, l, address, len);
+    int err = wire_tcp.address(f, l, address, len);
 
     if (!world_rank(f->world)) {
         socklen_t bytes = sizeof(struct sockaddr_storage);
@@ -114,29 +113,29 @@ static int address_of_a_stranger(struct fabric *f, struct fabric_link *l, void *
     return err;
 }
 
-static int answer_as_a_stranger(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int answer_as_a_stranger(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     static const char answer[CHANNEL_TOKEN_BYTES] = "yes, it is me, rank 0";
 
     if (party->rank)
-        return fabric_tcp.join(f, addresses, lens);
+        return wire_tcp.join(f, addresses, lens);
     int fd = accept(strangers[0], NULL, NULL);
     (void)!write(fd, answer, sizeof(answer));
-    fabric_tcp_of(f)->wait_ns = 300000000; /* nobody comes */
-    return fabric_tcp.join(f, addresses, lens);
+    wire_tcp_of(f)->wait_ns = 300000000; /* nobody comes */
+    return wire_tcp.join(f, addresses, lens);
 }
 
 static void a_stranger_is_not_taken_for_a_rank(void **state)
 {
-    struct fabric_ops ops = fabric_tcp;
-    struct fabric_fixture x = {
-        .ops = &ops, .size = 2, .options = fabric_options(2), .prepare = remember};
-    struct fabric_outcome outcomes[2];
+    struct wire_ops ops = wire_tcp;
+    struct wire_fixture x = {
+        .ops = &ops, .size = 2, .options = wire_options(2), .prepare = remember};
+    struct wire_outcome outcomes[2];
 
     (void)state;
     ops.address = address_of_a_stranger;
     ops.join = answer_as_a_stranger;
-    fabric_fixture_run(&x, outcomes);
+    wire_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, -EPROTO);
     assert_non_null(strstr(outcomes[1].text, "by a stranger, not by rank 0 ("));
     assert_int_equal(outcomes[0].rc, -ETIMEDOUT);
@@ -145,84 +144,84 @@ static void a_stranger_is_not_taken_for_a_rank(void **state)
     close(strangers[0]);
 }
 
-static int close_instead(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int close_instead(struct wire *f, const void *const *addresses, const size_t *lens)
 {
-    struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[0];
+    struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[0];
 
     if (!party->rank) {
         close(rail->listener);
         rail->listener = -1;
     }
-    int err = fabric_barrier(party);
+    int err = wire_barrier(party);
     if (err || party->rank)
-        return err ? err : fabric_tcp.join(f, addresses, lens);
+        return err ? err : wire_tcp.join(f, addresses, lens);
     return 0;
 }
 
 static void who_does_not_listen_is_named(void **state)
 {
-    struct fabric_ops ops = fabric_tcp;
-    struct fabric_fixture x = {
-        .ops = &ops, .size = 2, .options = fabric_options(2), .prepare = remember};
-    struct fabric_outcome outcomes[2];
+    struct wire_ops ops = wire_tcp;
+    struct wire_fixture x = {
+        .ops = &ops, .size = 2, .options = wire_options(2), .prepare = remember};
+    struct wire_outcome outcomes[2];
 
     (void)state;
     ops.join = close_instead;
-    fabric_fixture_run(&x, outcomes);
+    wire_fixture_run(&x, outcomes);
     assert_int_equal(outcomes[1].rc, -ECONNREFUSED);
     assert_non_null(strstr(outcomes[1].text, "of rank 0 ("));
 }
 
 /* What is told of the path, after some traffic. */
-static int tell(struct fabric_party *p)
+static int tell(struct wire_party *p)
 {
     struct net_fact facts[NET_FACTS_MAX];
     struct net_rail rail;
     char text[160], segment[32];
-    int err = fabric_all_to_all(p);
+    int err = wire_all_to_all(p);
 
     if (err)
         return err;
-    p->fabric->ops->describe(p->fabric, text, sizeof(text));
-    size_t n = p->fabric->ops->facts(p->fabric, facts);
+    p->wire->ops->describe(p->wire, text, sizeof(text));
+    size_t n = p->wire->ops->facts(p->wire, facts);
     if (!strstr(text, "MSS ") || n < 3 || strcmp(facts[0].metric, "retransmits") != 0)
-        return fabric_fault(p, -EINVAL, "'%s', %zu facts", text, n);
-    if (p->fabric->ops->rail(p->fabric, &rail) || strcmp(rail.name, "lo") != 0 ||
+        return wire_fault(p, -EINVAL, "'%s', %zu facts", text, n);
+    if (p->wire->ops->rail(p->wire, &rail) || strcmp(rail.name, "lo") != 0 ||
         strcmp(rail.kind, "tcp") != 0 || !rail.segment_bytes || !rail.mtu_bytes)
-        return fabric_fault(p, -EINVAL, "rail '%s' (%s), MTU %u, segment %u: %s", rail.name,
-                            rail.kind, rail.mtu_bytes, rail.segment_bytes, rail.text);
+        return wire_fault(p, -EINVAL, "rail '%s' (%s), MTU %u, segment %u: %s", rail.name,
+                          rail.kind, rail.mtu_bytes, rail.segment_bytes, rail.text);
     /* The segment may have grown since `text` was read: what is asked at one moment agrees. */
     snprintf(segment, sizeof(segment), "MSS %u", rail.segment_bytes);
     if (!strstr(rail.text, segment))
-        return fabric_fault(p, -EINVAL, "no '%s' in '%s'", segment, rail.text);
-    for (unsigned i = 0; i < p->fabric->n_links; i++)
-        if (strcmp(p->fabric->links[i].device, "lo") != 0)
-            return fabric_fault(p, -EINVAL, "device '%s'", p->fabric->links[i].device);
+        return wire_fault(p, -EINVAL, "no '%s' in '%s'", segment, rail.text);
+    for (unsigned i = 0; i < p->wire->n_links; i++)
+        if (strcmp(p->wire->links[i].device, "lo") != 0)
+            return wire_fault(p, -EINVAL, "device '%s'", p->wire->links[i].device);
     return 0;
 }
 
 static void the_path_is_told_whatever_names_it(void **state)
 {
     static const char *const devices[] = {NULL, "", "lo", "127.0.0.1", "127.0.0.7"};
-    struct fabric_outcome outcomes[3];
+    struct wire_outcome outcomes[3];
 
     (void)state;
     for (size_t i = 0; i < sizeof(devices) / sizeof(*devices); i++) {
-        struct fabric_traffic t = {
+        struct wire_traffic t = {
             .messages = 5, .depth = 2, .most = 65536, .seed = 13, .wait_ns = 100000000};
-        struct fabric_fixture x = {
-            .ops = &fabric_tcp, .size = 3, .options = fabric_options(3), .run = tell, .arg = &t};
+        struct wire_fixture x = {
+            .ops = &wire_tcp, .size = 3, .options = wire_options(3), .run = tell, .arg = &t};
         x.options.device = devices[i];
         run(&x, outcomes);
     }
 }
 
-static void refused(struct fabric_options options, int err, const char *text)
+static void refused(struct wire_options options, int err, const char *text)
 {
-    struct fabric_fixture x = {.ops = &fabric_tcp, .size = 2, .options = options};
-    struct fabric_outcome outcomes[2];
+    struct wire_fixture x = {.ops = &wire_tcp, .size = 2, .options = options};
+    struct wire_outcome outcomes[2];
 
-    fabric_fixture_run(&x, outcomes);
+    wire_fixture_run(&x, outcomes);
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(outcomes[i].rc, err);
         if (!strstr(outcomes[i].text, text))
@@ -232,7 +231,7 @@ static void refused(struct fabric_options options, int err, const char *text)
 
 static void what_cannot_be_is_refused(void **state)
 {
-    struct fabric_options o = fabric_options(2);
+    struct wire_options o = wire_options(2);
 
     (void)state;
     o.device = "nosuch0";
@@ -241,35 +240,35 @@ static void what_cannot_be_is_refused(void **state)
     refused(o, -EINVAL, "'nosuch0'");
     o.device = "10.255.255.77";
     refused(o, -EINVAL, "no address of this machine");
-    o = fabric_options(2);
+    o = wire_options(2);
     snprintf(o.tcp.congestion, sizeof(o.tcp.congestion), "nosuch");
     refused(o, -EOPNOTSUPP, "'nosuch'");
 }
 
 /* Each rank of a network listens on a port of its own. */
-static int address_with_port(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
+static int address_with_port(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
-    int err = fabric_tcp.address(f, l, address, len);
+    int err = wire_tcp.address(f, l, address, len);
     const struct sockaddr_in *a = address;
 
     if (!err && ntohs(a->sin_port) != f->options.tcp.data_port + world_rank(f->world))
-        err = fabric_fail(f, -EINVAL, "port %u", ntohs(a->sin_port));
+        err = wire_fail(f, -EINVAL, "port %u", ntohs(a->sin_port));
     return err;
 }
 
 static void ports_count_from_the_first(void **state)
 {
-    struct fabric_ops ops = fabric_tcp;
-    struct fabric_fixture x = {.ops = &ops, .size = 4, .options = fabric_options(4)};
-    struct fabric_outcome outcomes[4];
+    struct wire_ops ops = wire_tcp;
+    struct wire_fixture x = {.ops = &ops, .size = 4, .options = wire_options(4)};
+    struct wire_outcome outcomes[4];
     int err = -EADDRINUSE;
 
     (void)state;
     ops.address = address_with_port;
     x.options.tcp.data_port = 21000 + (unsigned)getpid() % 8000;
     for (int tries = 0; tries < 10 && err == -EADDRINUSE; tries++, x.options.tcp.data_port += 10)
-        err = fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 4), "");
+        err = wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 4), "");
 }
 
 int main(void)

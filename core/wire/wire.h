@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages between the processes of a world: what collectives of our own are made of
- * (core/collective). A fabric is this process' end of one transport; it has a link to each rank
+ * (core/collective). A wire is this process' end of one transport; it has a link to each rank
  * that it talks to. A transport is a const table of operations.
  *
- * The life of a fabric:
+ * The life of a wire:
  *
- *   fabric_open -> fabric_link for each peer -> fabric_address for each peer, exchanged by the
- *     caller -> fabric_join, in all ranks
- *   at the same time -> send, receive, progress -> fabric_close
+ *   wire_open -> wire_link for each peer -> wire_address for each peer, exchanged by the
+ *     caller -> wire_join, in all ranks
+ *   at the same time -> send, receive, progress -> wire_close
  *
- * On a link messages keep their order, each way on its own. A message is posted by fabric_send()
- * here and by fabric_receive() of the same length there; neither waits. Posted memory is left alone
- * until its bytes are through: link->sent and link->received count them, and only fabric_progress()
+ * On a link messages keep their order, each way on its own. A message is posted by wire_send()
+ * here and by wire_receive() of the same length there; neither waits. Posted memory is left alone
+ * until its bytes are through: link->sent and link->received count them, and only wire_progress()
  * moves them. Bytes of a message may get through bit by bit (TCP, shared memory) or all at once
  * (RDMA): `received` bytes of the oldest posted messages are in their place.
  *
- * Nothing blocks but fabric_join(), and fabric_progress() no longer than it is told. One thread
- * uses a fabric at a time. A fabric is closed when all ranks have what they wait for: what still
+ * Nothing blocks but wire_join(), and wire_progress() no longer than it is told. One thread
+ * uses a wire at a time. A wire is closed when all ranks have what they wait for: what still
  * goes to a peer that has closed, if it is only the word that a message came, may fail there.
  *
  * Errors: 0 or -errno, with a sentence in f->error that names the peer: -ECONNRESET (it is gone),
  * -ETIMEDOUT, -ENOMEM, -EOPNOTSUPP and -ENODEV (cannot be done here: a skipped row). A peer that
- * stands still is the caller's to notice: see fabric_progress().
+ * stands still is the caller's to notice: see wire_progress().
  */
-#ifndef PLUMB_CORE_WIRE_FABRIC_H
-#define PLUMB_CORE_WIRE_FABRIC_H
+#ifndef PLUMB_CORE_WIRE_WIRE_H
+#define PLUMB_CORE_WIRE_WIRE_H
 
 #include <errno.h>
 #include <stdbool.h>
@@ -36,19 +36,19 @@
 #include "core/group/world.h"
 #include "core/wire/net.h"
 
-#define FABRIC_ADDRESS_MAX 512 /* bytes */
-#define FABRIC_POSTS       32  /* messages of a link that may be posted and not through, each way */
-#define FABRIC_ERROR_BYTES 384
-#define FABRIC_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
-#define FABRIC_SPINS_NS    50000       /* before it sleeps for the system to wake it */
+#define WIRE_ADDRESS_MAX 512 /* bytes */
+#define WIRE_POSTS       32  /* messages of a link that may be posted and not through, each way */
+#define WIRE_ERROR_BYTES 384
+#define WIRE_JOIN_NS     8000000000u /* no link more came to stand for so long: join gives up */
+#define WIRE_SPINS_NS    50000       /* before it sleeps for the system to wake it */
 /* a CPU that was given way comes back so late: others have work */
-#define FABRIC_LATE_NS    400000
-#define FABRIC_LATE_SHARE 20 /* none is given way again for so many times as long */
+#define WIRE_LATE_NS    400000
+#define WIRE_LATE_SHARE 20 /* none is given way again for so many times as long */
 
-struct fabric;
+struct wire;
 
 /* Written by the transport. */
-struct fabric_link {
+struct wire_link {
     unsigned peer;   /* rank of the world */
     char device[64]; /* what carries its bytes here, after join: "eth0", "lo", "mlx5_0:1", "shm" */
     uint64_t posted_out, sent; /* bytes since join; sent <= posted_out */
@@ -57,7 +57,7 @@ struct fabric_link {
     void *state;                        /* the transport's */
 };
 
-struct fabric_options {
+struct wire_options {
     /* NIC, RDMA device; NULL or "": the one that leads to the peer. "mlx5_0+mlx5_1": the ranks of a
      * machine take them in turn, and a transport sees its rank's own alone. */
     const char *device;
@@ -74,168 +74,167 @@ struct fabric_options {
     void *attend_arg;
 };
 
-struct fabric_ops {
+struct wire_ops {
     const char *name; /* shm tcp rdma */
     const char *help;
     void (*backends)(backend_say_fn *say, void *arg);
 
-    int (*open)(struct fabric *f);
+    int (*open)(struct wire *f);
     /* Memory that will be sent from or received into; all of it is known before link(). Kept until
      * close. NULL: any memory will do. */
-    int (*memory)(struct fabric *f, void *at, size_t bytes);
-    int (*link)(struct fabric *f, struct fabric_link *l);
-    int (*address)(struct fabric *f, struct fabric_link *l, void *address,
+    int (*memory)(struct wire *f, void *at, size_t bytes);
+    int (*link)(struct wire *f, struct wire_link *l);
+    int (*address)(struct wire *f, struct wire_link *l, void *address,
                    size_t *len); /* for this peer */
     /* addresses[i], lens[i]: what the peer of links[i] made for this rank. Returns when all links
-     * stand, when attend() ends it, or when none more has come to stand for FABRIC_JOIN_NS. Sets
+     * stand, when attend() ends it, or when none more has come to stand for WIRE_JOIN_NS. Sets
      * link->device. */
-    int (*join)(struct fabric *f, const void *const *addresses, const size_t *lens);
+    int (*join)(struct wire *f, const void *const *addresses, const size_t *lens);
 
-    int (*send)(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes);
-    int (*receive)(struct fabric *f, struct fabric_link *l, void *at, size_t bytes);
+    int (*send)(struct wire *f, struct wire_link *l, const void *at, size_t bytes);
+    int (*receive)(struct wire *f, struct wire_link *l, void *at, size_t bytes);
     /* Moves what can be moved. 1: something moved; 0: nothing did, for wait_ns (0: it only looked);
      * -errno. It may return 0 early. */
-    int (*progress)(struct fabric *f, uint64_t wait_ns);
+    int (*progress)(struct wire *f, uint64_t wait_ns);
 
     /* What there is to say of it, for columns: "cubic, MSS 1448"; "roce v2, GID 1, MTU 1024". Not
      * required. */
-    void (*describe)(const struct fabric *f, char *text, size_t len);
+    void (*describe)(const struct wire *f, char *text, size_t len);
     /* As net_ops.facts(): what counts up (retransmits) since join, of which rows have what came
      * between the mark and the end. Not required. */
-    size_t (*facts)(struct fabric *f, struct net_fact *facts);
+    size_t (*facts)(struct wire *f, struct net_fact *facts);
     /* Of a link that stands: has something been sent whose receipt the peer's kernel has not told,
      * and nothing been heard of it for so long? Not required. */
-    bool (*unheard)(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns);
+    bool (*unheard)(const struct wire *f, const struct wire_link *l, uint64_t for_ns);
     /* The rail that its bytes take here, for limits (net_limit_gbps()): name, kind, MTU, segment.
      * 0, or -ENODATA. Not required. */
-    int (*rail)(const struct fabric *f, struct net_rail *rail);
-    void (*close)(struct fabric *f); /* undoes open, also one that failed half-way */
+    int (*rail)(const struct wire *f, struct net_rail *rail);
+    void (*close)(struct wire *f); /* undoes open, also one that failed half-way */
 };
 
-struct fabric {
-    const struct fabric_ops *ops;
+struct wire {
+    const struct wire_ops *ops;
     const struct world *world;
-    struct fabric_options options;
-    struct fabric_link *links; /* grown by fabric_link(), fixed after join */
+    struct wire_options options;
+    struct wire_link *links; /* grown by wire_link(), fixed after join */
     unsigned n_links;
-    uint64_t yield_ns; /* of fabric_spin(): no CPU is given way before that */
-    char error[FABRIC_ERROR_BYTES];
+    uint64_t yield_ns; /* of wire_spin(): no CPU is given way before that */
+    char error[WIRE_ERROR_BYTES];
     void *state;
 };
 
-extern const struct fabric_ops fabric_shm, fabric_tcp, fabric_rdma;
-extern const char *const fabric_names[]; /* "shm", "tcp", "rdma", NULL */
-const struct fabric_ops *fabric_find(const char *name);
+extern const struct wire_ops wire_shm, wire_tcp, wire_rdma;
+extern const char *const wire_names[]; /* "shm", "tcp", "rdma", NULL */
+const struct wire_ops *wire_find(const char *name);
 
-int fabric_open(struct fabric **f, const struct fabric_ops *ops, const struct world *world,
-                const struct fabric_options *options, char *error, size_t len);
-void fabric_close(struct fabric *f); /* NULL is left alone */
-int fabric_memory(struct fabric *f, void *at, size_t bytes);
+int wire_open(struct wire **f, const struct wire_ops *ops, const struct world *world,
+              const struct wire_options *options, char *error, size_t len);
+void wire_close(struct wire *f); /* NULL is left alone */
+int wire_memory(struct wire *f, void *at, size_t bytes);
 /* The index in f->links of the link to that rank, made where there is none; or -errno. */
-int fabric_link(struct fabric *f, unsigned rank);
-int fabric_address(struct fabric *f, unsigned link, void *address, size_t *len);
-int fabric_join(struct fabric *f, const void *const *addresses, const size_t *lens);
+int wire_link(struct wire *f, unsigned rank);
+int wire_address(struct wire *f, unsigned link, void *address, size_t *len);
+int wire_join(struct wire *f, const void *const *addresses, const size_t *lens);
 
-/* 0; -EAGAIN: FABRIC_POSTS are posted already; or -errno. bytes > 0 and at most
+/* 0; -EAGAIN: WIRE_POSTS are posted already; or -errno. bytes > 0 and at most
  * options.message_most. */
-static inline int fabric_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+static inline int wire_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
     return f->ops->send(f, l, at, bytes);
 }
 
-static inline int fabric_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+static inline int wire_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
     return f->ops->receive(f, l, at, bytes);
 }
 
-static inline int fabric_progress(struct fabric *f, uint64_t wait_ns)
+static inline int wire_progress(struct wire *f, uint64_t wait_ns)
 {
     return f->ops->progress(f, wait_ns);
 }
 
 /* The rank of the first peer to which bytes are under way and from which nothing has been heard for
  * so long, and the device that they take; -1: none, or it is not known. After join. */
-int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device);
+int wire_unheard(const struct wire *f, uint64_t for_ns, const char **device);
 
 /* For transports, in join. */
-static inline int fabric_attend(struct fabric *f)
+static inline int wire_attend(struct wire *f)
 {
     return f->options.attend ? f->options.attend(f->options.attend_arg) : 0;
 }
 
-/* For transports, before they sleep: looks until something moves, for wait_ns and FABRIC_SPINS_NS
+/* For transports, before they sleep: looks until something moves, for wait_ns and WIRE_SPINS_NS
  * at the most, `looks` times between two readings of the clock, each of which comes after it has
  * given way to whoever wants this CPU. That may be the rank that it waits for, and costs less than
  * to sleep and be woken: crowded, it gives way before each look. A CPU that comes back late was
  * another program's: then for some time it spins alone, or, crowded, returns at once. What look()
  * said. */
-int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks, uint64_t start_ns,
-                uint64_t wait_ns);
+int wire_spin(struct wire *f, int (*look)(struct wire *f), unsigned looks, uint64_t start_ns,
+              uint64_t wait_ns);
 
 /* Keeps a sentence and returns err. */
-int fabric_fail(struct fabric *f, int err, const char *format, ...)
+int wire_fail(struct wire *f, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* Messages of a link that are posted and not through, one way, oldest first: for transports whose
  * bytes get through bit by bit. */
 
-struct fabric_post {
+struct wire_post {
     char *at;
     size_t bytes;
 };
 
-struct fabric_posts {
-    struct fabric_post ring[FABRIC_POSTS];
+struct wire_posts {
+    struct wire_post ring[WIRE_POSTS];
     unsigned first, n;
     size_t done; /* bytes of the first that are through */
 };
 
-static inline struct fabric_post *fabric_posts_at(struct fabric_posts *q, unsigned i)
+static inline struct wire_post *wire_posts_at(struct wire_posts *q, unsigned i)
 {
-    return &q->ring[(q->first + i) % FABRIC_POSTS];
+    return &q->ring[(q->first + i) % WIRE_POSTS];
 }
 
-static inline int fabric_posts_add(struct fabric *f, struct fabric_posts *q, const void *at,
-                                   size_t bytes)
+static inline int wire_posts_add(struct wire *f, struct wire_posts *q, const void *at, size_t bytes)
 {
-    if (q->n == FABRIC_POSTS)
+    if (q->n == WIRE_POSTS)
         return -EAGAIN;
     if (!bytes || bytes > f->options.message_most)
-        return fabric_fail(f, -EINVAL, "a message of %zu bytes is out of bounds: 1 to %llu", bytes,
-                           (unsigned long long)f->options.message_most);
-    *fabric_posts_at(q, q->n++) = (struct fabric_post){(char *)(uintptr_t)at, bytes};
+        return wire_fail(f, -EINVAL, "a message of %zu bytes is out of bounds: 1 to %llu", bytes,
+                         (unsigned long long)f->options.message_most);
+    *wire_posts_at(q, q->n++) = (struct wire_post){(char *)(uintptr_t)at, bytes};
     return 0;
 }
 
 /* So many more bytes are through, of one or several; returns how many messages are now, whole. */
-static inline unsigned fabric_posts_moved(struct fabric_posts *q, size_t bytes)
+static inline unsigned wire_posts_moved(struct wire_posts *q, size_t bytes)
 {
     unsigned whole = 0;
 
     q->done += bytes;
     while (q->n && q->done >= q->ring[q->first].bytes) {
         q->done -= q->ring[q->first].bytes;
-        q->first = (q->first + 1) % FABRIC_POSTS;
+        q->first = (q->first + 1) % WIRE_POSTS;
         q->n--;
         whole++;
     }
     return whole;
 }
 
-static inline void fabric_sent(struct fabric_link *l, struct fabric_posts *q, size_t bytes)
+static inline void wire_sent(struct wire_link *l, struct wire_posts *q, size_t bytes)
 {
     l->sent += bytes;
-    l->messages_out += fabric_posts_moved(q, bytes);
+    l->messages_out += wire_posts_moved(q, bytes);
 }
 
-static inline void fabric_received(struct fabric_link *l, struct fabric_posts *q, size_t bytes)
+static inline void wire_received(struct wire_link *l, struct wire_posts *q, size_t bytes)
 {
     l->received += bytes;
-    l->messages_in += fabric_posts_moved(q, bytes);
+    l->messages_in += wire_posts_moved(q, bytes);
 }
 
 /* Between core (core/wire/rdma.c) and the module plumb-rdma.so: the hooks of struct net_ops and of
- * struct fabric_ops, and what the module calls back. What a point asks for can be told without the
+ * struct wire_ops, and what the module calls back. What a point asks for can be told without the
  * module: the functions below. */
 
 #define RDMA_MODULE_SYMBOL "plumb_rdma_module"
@@ -274,8 +273,8 @@ struct rdma_core {
     const struct rdma_gpu_core *gpu;                          /* of net's ends */
 };
 
-/* For fabrics: what the module asks of the world. */
-struct rdma_fabric_core {
+/* For wires: what the module asks of the world. */
+struct rdma_wire_core {
     struct rdma_core core;
     const char *(*name)(const struct world *w, unsigned rank, char *text, size_t len);
     const struct world_member *(*member)(const struct world *w, unsigned rank);
@@ -297,13 +296,13 @@ struct rdma_module {
     int (*check)(struct net_end *e);
     size_t (*facts)(struct net_end *e, struct net_fact *facts);
     void (*close)(struct net_end *e);
-    int (*fabric_open)(struct fabric *f, const struct rdma_fabric_core *core);
-    const struct fabric_ops *fabric; /* all but open */
+    int (*wire_open)(struct wire *f, const struct rdma_wire_core *core);
+    const struct wire_ops *wire; /* all but open */
 };
 
 extern const struct rdma_gpu_core rdma_gpu_core;
 
-/* What net_end.state and fabric.state point to begins with this, so that core finds the module's
+/* What net_end.state and wire.state point to begins with this, so that core finds the module's
  * hooks. */
 struct rdma_state {
     const struct rdma_module *module;
@@ -314,7 +313,7 @@ struct rdma_state {
     ((uint32_t)(sizeof(struct net_end) * 31 + sizeof(struct net_point) * 7 +                       \
                 sizeof(struct net_worker) * 5 + sizeof(struct net_rail) * 3 +                      \
                 offsetof(struct net_end, state) + sizeof(struct net_local) +                       \
-                sizeof(struct fabric) * 11 + sizeof(struct fabric_link) * 13))
+                sizeof(struct wire) * 11 + sizeof(struct wire_link) * 13))
 
 static inline bool rdma_is_read(const struct net_point *p)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What all fabrics share: see fabric.h. */
-#include "core/wire/fabric.h"
+/* What all wires share: see wire.h. */
+#include "core/wire/wire.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -12,7 +12,7 @@
 #include "core/clock.h"
 #include "core/hw/machine.h"
 
-int fabric_fail(struct fabric *f, int err, const char *format, ...)
+int wire_fail(struct wire *f, int err, const char *format, ...)
 {
     va_list args;
 
@@ -35,17 +35,17 @@ static char *own_device(const struct world *w, const char *devices)
 }
 
 /* Links have their place from the start, so that a transport may keep what points to one. */
-static int make_room(struct fabric *f, const struct fabric_options *options)
+static int make_room(struct wire *f, const struct wire_options *options)
 {
     f->links = calloc(world_size(f->world), sizeof(*f->links));
     f->options.device = own_device(f->world, options->device ? options->device : "");
-    return f->links && f->options.device ? 0 : fabric_fail(f, -ENOMEM, "out of memory");
+    return f->links && f->options.device ? 0 : wire_fail(f, -ENOMEM, "out of memory");
 }
 
-int fabric_open(struct fabric **fabric, const struct fabric_ops *ops, const struct world *world,
-                const struct fabric_options *options, char *error, size_t len)
+int wire_open(struct wire **wire, const struct wire_ops *ops, const struct world *world,
+              const struct wire_options *options, char *error, size_t len)
 {
-    struct fabric *f = calloc(1, sizeof(*f));
+    struct wire *f = calloc(1, sizeof(*f));
     int err;
 
     if (!f) {
@@ -58,18 +58,18 @@ int fabric_open(struct fabric **fabric, const struct fabric_ops *ops, const stru
     f->options.device = NULL;
     err = make_room(f, options);
     if (!err && !options->message_most)
-        err = fabric_fail(f, -EINVAL, "the longest message must be known before links are made");
+        err = wire_fail(f, -EINVAL, "the longest message must be known before links are made");
     err = err ? err : ops->open(f);
     if (err) {
         snprintf(error, len, "%s", f->error);
-        fabric_close(f);
+        wire_close(f);
         return err;
     }
-    *fabric = f;
+    *wire = f;
     return 0;
 }
 
-void fabric_close(struct fabric *f)
+void wire_close(struct wire *f)
 {
     if (!f)
         return;
@@ -79,44 +79,44 @@ void fabric_close(struct fabric *f)
     free(f);
 }
 
-int fabric_memory(struct fabric *f, void *at, size_t bytes)
+int wire_memory(struct wire *f, void *at, size_t bytes)
 {
     return f->ops->memory ? f->ops->memory(f, at, bytes) : 0;
 }
 
-int fabric_link(struct fabric *f, unsigned rank)
+int wire_link(struct wire *f, unsigned rank)
 {
     unsigned size = world_size(f->world);
 
     if (rank >= size || rank == world_rank(f->world))
-        return fabric_fail(f, -EINVAL, "rank %u of %u has no link to rank %u", world_rank(f->world),
-                           size, rank);
+        return wire_fail(f, -EINVAL, "rank %u of %u has no link to rank %u", world_rank(f->world),
+                         size, rank);
     for (unsigned i = 0; i < f->n_links; i++)
         if (f->links[i].peer == rank)
             return (int)i;
-    struct fabric_link *l = &f->links[f->n_links];
-    *l = (struct fabric_link){.peer = rank};
+    struct wire_link *l = &f->links[f->n_links];
+    *l = (struct wire_link){.peer = rank};
     int err = f->ops->link(f, l);
     return err ? err : (int)f->n_links++;
 }
 
-int fabric_address(struct fabric *f, unsigned link, void *address, size_t *len)
+int wire_address(struct wire *f, unsigned link, void *address, size_t *len)
 {
     if (link >= f->n_links)
-        return fabric_fail(f, -EINVAL, "there is no link %u, but %u", link, f->n_links);
-    memset(address, 0, FABRIC_ADDRESS_MAX);
+        return wire_fail(f, -EINVAL, "there is no link %u, but %u", link, f->n_links);
+    memset(address, 0, WIRE_ADDRESS_MAX);
     return f->ops->address(f, &f->links[link], address, len);
 }
 
-int fabric_join(struct fabric *f, const void *const *addresses, const size_t *lens)
+int wire_join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     return f->n_links ? f->ops->join(f, addresses, lens) : 0;
 }
 
-int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device)
+int wire_unheard(const struct wire *f, uint64_t for_ns, const char **device)
 {
     for (unsigned i = 0; i < f->n_links && f->ops->unheard; i++) {
-        const struct fabric_link *l = &f->links[i];
+        const struct wire_link *l = &f->links[i];
         if (!f->ops->unheard(f, l, for_ns))
             continue;
         *device = l->device;
@@ -125,10 +125,10 @@ int fabric_unheard(const struct fabric *f, uint64_t for_ns, const char **device)
     return -1;
 }
 
-int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks, uint64_t start_ns,
-                uint64_t wait_ns)
+int wire_spin(struct wire *f, int (*look)(struct wire *f), unsigned looks, uint64_t start_ns,
+              uint64_t wait_ns)
 {
-    uint64_t most_ns = wait_ns < FABRIC_SPINS_NS ? wait_ns : FABRIC_SPINS_NS;
+    uint64_t most_ns = wait_ns < WIRE_SPINS_NS ? wait_ns : WIRE_SPINS_NS;
     uint64_t now_ns = start_ns, before_ns;
     int rc = 0;
 
@@ -146,8 +146,8 @@ int fabric_spin(struct fabric *f, int (*look)(struct fabric *f), unsigned looks,
             sched_yield();
         before_ns = now_ns;
         now_ns = clock_now_ns();
-        if (yields && now_ns - before_ns > FABRIC_LATE_NS)
-            f->yield_ns = now_ns + FABRIC_LATE_SHARE * (now_ns - before_ns);
+        if (yields && now_ns - before_ns > WIRE_LATE_NS)
+            f->yield_ns = now_ns + WIRE_LATE_SHARE * (now_ns - before_ns);
         rc = look(f);
     }
     return rc;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* See fabric_fixture.h. */
-#include "fabric_fixture.h"
+/* See wire_fixture.h. */
+#include "wire_fixture.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,18 +18,18 @@ enum { ADDRESSES = 0x4601, OUTCOME, MEET };
 
 struct slot {
     uint32_t len;
-    uint8_t bytes[FABRIC_ADDRESS_MAX];
+    uint8_t bytes[WIRE_ADDRESS_MAX];
 };
 
-struct fabric_options fabric_options(unsigned ranks)
+struct wire_options wire_options(unsigned ranks)
 {
-    return (struct fabric_options){.message_most = 3 << 20,
-                                   .node = -1,
-                                   .rdma = {.gid_index = -1, .inline_bytes = -1},
-                                   .crowded = ranks > (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
+    return (struct wire_options){.message_most = 3 << 20,
+                                 .node = -1,
+                                 .rdma = {.gid_index = -1, .inline_bytes = -1},
+                                 .crowded = ranks > (unsigned)sysconf(_SC_NPROCESSORS_ONLN)};
 }
 
-int fabric_fault(struct fabric_party *p, int err, const char *format, ...)
+int wire_fault(struct wire_party *p, int err, const char *format, ...)
 {
     va_list args;
 
@@ -41,9 +41,9 @@ int fabric_fault(struct fabric_party *p, int err, const char *format, ...)
     return err;
 }
 
-const char *fabric_first_fault(const struct fabric_outcome *outcomes, unsigned size)
+const char *wire_first_fault(const struct wire_outcome *outcomes, unsigned size)
 {
-    static char text[FABRIC_ERROR_BYTES + 64];
+    static char text[WIRE_ERROR_BYTES + 64];
 
     text[0] = 0;
     for (unsigned i = 0; i < size && !text[0]; i++)
@@ -52,31 +52,30 @@ const char *fabric_first_fault(const struct fabric_outcome *outcomes, unsigned s
     return text;
 }
 
-struct fabric_link *fabric_link_to(struct fabric_party *p, unsigned rank)
+struct wire_link *wire_link_to(struct wire_party *p, unsigned rank)
 {
-    int link = fabric_link(p->fabric, rank);
+    int link = wire_link(p->wire, rank);
 
-    return link < 0 ? NULL : &p->fabric->links[link];
+    return link < 0 ? NULL : &p->wire->links[link];
 }
 
-int fabric_until(struct fabric_party *p, const struct fabric_link *l, uint64_t sent,
-                 uint64_t received)
+int wire_until(struct wire_party *p, const struct wire_link *l, uint64_t sent, uint64_t received)
 {
     uint64_t start_ns = clock_now_ns();
 
     while (l->sent < sent || l->received < received) {
-        int rc = fabric_progress(p->fabric, 1000000000);
+        int rc = wire_progress(p->wire, 1000000000);
         if (rc < 0)
-            return fabric_fault(p, rc, "%s", p->fabric->error);
+            return wire_fault(p, rc, "%s", p->wire->error);
         if (clock_now_ns() - start_ns > UNTIL_NS)
-            return fabric_fault(p, -ETIMEDOUT, "%llu of %llu sent, %llu of %llu received",
-                                (unsigned long long)l->sent, (unsigned long long)sent,
-                                (unsigned long long)l->received, (unsigned long long)received);
+            return wire_fault(p, -ETIMEDOUT, "%llu of %llu sent, %llu of %llu received",
+                              (unsigned long long)l->sent, (unsigned long long)sent,
+                              (unsigned long long)l->received, (unsigned long long)received);
     }
     return 0;
 }
 
-static int hear(struct fabric_party *p, unsigned from, uint16_t want, void *data, size_t size)
+static int hear(struct wire_party *p, unsigned from, uint16_t want, void *data, size_t size)
 {
     struct channel *c = world_channel(p->world, from);
     uint16_t type = 0;
@@ -85,10 +84,10 @@ static int hear(struct fabric_party *p, unsigned from, uint16_t want, void *data
 
     if (!err && (type != want || len != size))
         err = -EPROTO;
-    return err ? fabric_fault(p, err, "%s", channel_error(c)) : 0;
+    return err ? wire_fault(p, err, "%s", channel_error(c)) : 0;
 }
 
-int fabric_barrier(struct fabric_party *p)
+int wire_barrier(struct wire_party *p)
 {
     uint8_t one = 1;
     int err = 0;
@@ -105,7 +104,7 @@ int fabric_barrier(struct fabric_party *p)
 }
 
 /* Rank 0 gathers what all made for all, and gives each what is for it. */
-static int exchange(struct fabric_party *p, struct slot *slots)
+static int exchange(struct wire_party *p, struct slot *slots)
 {
     size_t row = p->size * sizeof(*slots);
     struct slot *all = p->rank ? NULL : calloc(p->size, row), *column = calloc(1, row);
@@ -132,7 +131,7 @@ static int exchange(struct fabric_party *p, struct slot *slots)
     return err;
 }
 
-static int connect_all(struct fabric_party *p)
+static int connect_all(struct wire_party *p)
 {
     struct slot *slots = calloc(p->size, sizeof(*slots));
     const void **addresses = calloc(p->size, sizeof(*addresses));
@@ -140,48 +139,47 @@ static int connect_all(struct fabric_party *p)
     int err = 0;
 
     for (unsigned i = 0; i < p->size && err >= 0; i++)
-        err = i == p->rank ? 0 : fabric_link(p->fabric, i);
-    for (unsigned i = 0; i < p->fabric->n_links && err >= 0; i++) {
-        struct slot *s = &slots[p->fabric->links[i].peer];
+        err = i == p->rank ? 0 : wire_link(p->wire, i);
+    for (unsigned i = 0; i < p->wire->n_links && err >= 0; i++) {
+        struct slot *s = &slots[p->wire->links[i].peer];
         size_t len = 0;
-        err = fabric_address(p->fabric, i, s->bytes, &len);
+        err = wire_address(p->wire, i, s->bytes, &len);
         s->len = (uint32_t)len;
     }
-    err = err < 0 ? fabric_fault(p, err, "%s", p->fabric->error) : exchange(p, slots);
-    for (unsigned i = 0; i < p->fabric->n_links && !err; i++) {
-        addresses[i] = slots[p->fabric->links[i].peer].bytes;
-        lens[i] = slots[p->fabric->links[i].peer].len;
+    err = err < 0 ? wire_fault(p, err, "%s", p->wire->error) : exchange(p, slots);
+    for (unsigned i = 0; i < p->wire->n_links && !err; i++) {
+        addresses[i] = slots[p->wire->links[i].peer].bytes;
+        lens[i] = slots[p->wire->links[i].peer].len;
     }
-    if (!err && (err = fabric_join(p->fabric, addresses, lens)))
-        fabric_fault(p, err, "%s", p->fabric->error);
+    if (!err && (err = wire_join(p->wire, addresses, lens)))
+        wire_fault(p, err, "%s", p->wire->error);
     free(slots);
     free(addresses);
     free(lens);
     return err;
 }
 
-static void take_part(const struct fabric_fixture *x, struct world *w, struct fabric_outcome *out)
+static void take_part(const struct wire_fixture *x, struct world *w, struct wire_outcome *out)
 {
-    struct fabric_party p = {
-        .world = w, .rank = world_rank(w), .size = world_size(w), .arg = x->arg};
-    char error[FABRIC_ERROR_BYTES] = "";
+    struct wire_party p = {.world = w, .rank = world_rank(w), .size = world_size(w), .arg = x->arg};
+    char error[WIRE_ERROR_BYTES] = "";
 
-    int err = fabric_open(&p.fabric, x->ops, w, &x->options, error, sizeof(error));
+    int err = wire_open(&p.wire, x->ops, w, &x->options, error, sizeof(error));
     if (err)
-        fabric_fault(&p, err, "%s", error);
+        wire_fault(&p, err, "%s", error);
     if (!err && x->prepare)
         err = x->prepare(&p);
     err = err ? err : connect_all(&p);
     if (!err && x->run)
         err = x->run(&p);
     p.outcome.rc = err;
-    fabric_close(p.fabric);
+    wire_close(p.wire);
     *out = p.outcome;
 }
 
 static int child(struct world *w, void *arg)
 {
-    struct fabric_outcome outcome;
+    struct wire_outcome outcome;
     uint16_t type;
     size_t len;
 
@@ -192,7 +190,7 @@ static int child(struct world *w, void *arg)
 }
 
 /* What a rank that failed had still to say before its outcome is passed over. */
-static void collect(struct world *w, unsigned rank, struct fabric_outcome *out)
+static void collect(struct world *w, unsigned rank, struct wire_outcome *out)
 {
     struct channel *c = world_channel(w, rank);
     static uint8_t frame[CHANNEL_FRAME_MAX];
@@ -209,7 +207,7 @@ static void collect(struct world *w, unsigned rank, struct fabric_outcome *out)
     out->rc = err ? err : out->rc;
 }
 
-int fabric_fixture_run(const struct fabric_fixture *x, struct fabric_outcome *outcomes)
+int wire_fixture_run(const struct wire_fixture *x, struct wire_outcome *outcomes)
 {
     struct world *w = NULL;
 

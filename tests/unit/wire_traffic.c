@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of all sizes between all ranks, compared: see fabric_fixture.h. */
+/* Messages of all sizes between all ranks, compared: see wire_fixture.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/clock.h"
 #include "core/rng.h"
-#include "fabric_fixture.h"
+#include "wire_fixture.h"
 
 #define STILL_NS 30000000000u
 
 /* One way of one link. */
 struct flow {
     uint64_t seed;
-    uint64_t bytes[FABRIC_POSTS]; /* of those that are posted, by number */
-    char *data[FABRIC_POSTS];
+    uint64_t bytes[WIRE_POSTS]; /* of those that are posted, by number */
+    char *data[WIRE_POSTS];
     unsigned posted, through;
     uint64_t total; /* bytes posted */
 };
 
 /* Of all sizes alike, by their logarithm. Both ends work it out. */
-static uint64_t size_of(const struct fabric_traffic *t, uint64_t seed, unsigned number)
+static uint64_t size_of(const struct wire_traffic *t, uint64_t seed, unsigned number)
 {
     uint64_t state = seed + number, random = rng_splitmix64(&state);
     unsigned bits = 1;
@@ -31,51 +31,51 @@ static uint64_t size_of(const struct fabric_traffic *t, uint64_t seed, unsigned 
     return 1 + bytes % t->most;
 }
 
-static uint64_t seed_of(const struct fabric_traffic *t, unsigned from, unsigned to)
+static uint64_t seed_of(const struct wire_traffic *t, unsigned from, unsigned to)
 {
     return t->seed + 0x9e3779b97f4a7c15u * (1 + from * 4096 + to);
 }
 
-static int post(struct fabric_party *p, struct fabric_link *l, struct flow *w, bool out)
+static int post(struct wire_party *p, struct wire_link *l, struct flow *w, bool out)
 {
-    const struct fabric_traffic *t = p->arg;
+    const struct wire_traffic *t = p->arg;
     int err = 0;
 
     while (w->posted < t->messages && w->posted - w->through < t->depth && !err) {
         uint64_t bytes = size_of(t, w->seed, w->posted);
-        unsigned at = w->posted % FABRIC_POSTS;
+        unsigned at = w->posted % WIRE_POSTS;
         w->data[at] = malloc(bytes);
         w->bytes[at] = bytes;
         if (out)
             pattern_fill(w->data[at], bytes, w->seed + w->posted);
-        err = out ? fabric_send(p->fabric, l, w->data[at], bytes)
-                  : fabric_receive(p->fabric, l, w->data[at], bytes);
+        err = out ? wire_send(p->wire, l, w->data[at], bytes)
+                  : wire_receive(p->wire, l, w->data[at], bytes);
         w->total += bytes;
         w->posted++;
     }
-    return err ? fabric_fault(p, err, "post %u: %s", w->posted - 1, p->fabric->error) : 0;
+    return err ? wire_fault(p, err, "post %u: %s", w->posted - 1, p->wire->error) : 0;
 }
 
-static int reap(struct fabric_party *p, const struct fabric_link *l, struct flow *w, bool out)
+static int reap(struct wire_party *p, const struct wire_link *l, struct flow *w, bool out)
 {
     uint64_t messages = out ? l->messages_out : l->messages_in;
 
     for (; w->through < messages; w->through++) {
-        unsigned at = w->through % FABRIC_POSTS;
+        unsigned at = w->through % WIRE_POSTS;
         size_t wrong =
             out ? PATTERN_RIGHT : pattern_check(w->data[at], w->bytes[at], w->seed + w->through);
         free(w->data[at]);
         if (wrong != PATTERN_RIGHT)
-            return fabric_fault(p, -EBADMSG, "message %u from rank %u: byte %zu of %llu is wrong",
-                                w->through, l->peer, wrong, (unsigned long long)w->bytes[at]);
+            return wire_fault(p, -EBADMSG, "message %u from rank %u: byte %zu of %llu is wrong",
+                              w->through, l->peer, wrong, (unsigned long long)w->bytes[at]);
     }
     return 0;
 }
 
-static int serve(struct fabric_party *p, unsigned i, struct flow *flows, bool *busy)
+static int serve(struct wire_party *p, unsigned i, struct flow *flows, bool *busy)
 {
-    const struct fabric_traffic *t = p->arg;
-    struct fabric_link *l = &p->fabric->links[i];
+    const struct wire_traffic *t = p->arg;
+    struct wire_link *l = &p->wire->links[i];
     int err = 0;
 
     for (unsigned out = 0; out < 2 && !err; out++) {
@@ -85,52 +85,52 @@ static int serve(struct fabric_party *p, unsigned i, struct flow *flows, bool *b
     }
     if (!err && (l->sent > l->posted_out || l->received > l->posted_in ||
                  l->posted_out != flows[1].total || l->posted_in != flows[0].total))
-        err = fabric_fault(p, -ERANGE, "the counters of the link to rank %u are wrong", l->peer);
+        err = wire_fault(p, -ERANGE, "the counters of the link to rank %u are wrong", l->peer);
     return err;
 }
 
-static int at_end(struct fabric_party *p)
+static int at_end(struct wire_party *p)
 {
-    const struct fabric_traffic *t = p->arg;
+    const struct wire_traffic *t = p->arg;
 
-    for (unsigned i = 0; i < p->fabric->n_links; i++) {
-        const struct fabric_link *l = &p->fabric->links[i];
+    for (unsigned i = 0; i < p->wire->n_links; i++) {
+        const struct wire_link *l = &p->wire->links[i];
         if (l->sent != l->posted_out || l->received != l->posted_in ||
             l->messages_in != t->messages || l->messages_out != t->messages || !l->device[0])
-            return fabric_fault(p, -ERANGE, "the link to rank %u ('%s'): %llu of %llu bytes sent",
-                                l->peer, l->device, (unsigned long long)l->sent,
-                                (unsigned long long)l->posted_out);
+            return wire_fault(p, -ERANGE, "the link to rank %u ('%s'): %llu of %llu bytes sent",
+                              l->peer, l->device, (unsigned long long)l->sent,
+                              (unsigned long long)l->posted_out);
     }
     return 0;
 }
 
-int fabric_all_to_all(struct fabric_party *p)
+int wire_all_to_all(struct wire_party *p)
 {
-    const struct fabric_traffic *t = p->arg;
+    const struct wire_traffic *t = p->arg;
     struct flow(*flows)[2] = calloc(p->size, sizeof(*flows));
     uint64_t moved_ns = clock_now_ns();
     bool busy = true;
     int err = 0;
 
-    for (unsigned i = 0; i < p->fabric->n_links; i++) {
-        flows[i][0].seed = seed_of(t, p->fabric->links[i].peer, p->rank);
-        flows[i][1].seed = seed_of(t, p->rank, p->fabric->links[i].peer);
+    for (unsigned i = 0; i < p->wire->n_links; i++) {
+        flows[i][0].seed = seed_of(t, p->wire->links[i].peer, p->rank);
+        flows[i][1].seed = seed_of(t, p->rank, p->wire->links[i].peer);
     }
     while (busy && !err) {
         busy = false;
-        for (unsigned i = 0; i < p->fabric->n_links && !err; i++)
+        for (unsigned i = 0; i < p->wire->n_links && !err; i++)
             err = serve(p, i, flows[i], &busy);
-        int rc = busy && !err ? fabric_progress(p->fabric, t->wait_ns) : 1;
+        int rc = busy && !err ? wire_progress(p->wire, t->wait_ns) : 1;
         moved_ns = rc > 0 ? clock_now_ns() : moved_ns;
         if (rc < 0)
-            err = fabric_fault(p, rc, "%s", p->fabric->error);
+            err = wire_fault(p, rc, "%s", p->wire->error);
         else if (clock_now_ns() - moved_ns > STILL_NS)
-            err = fabric_fault(p, -ETIMEDOUT, "nothing moves");
+            err = wire_fault(p, -ETIMEDOUT, "nothing moves");
     }
-    for (unsigned i = 0; i < p->fabric->n_links; i++)
+    for (unsigned i = 0; i < p->wire->n_links; i++)
         for (unsigned out = 0; out < 2 && err; out++)
             for (unsigned k = flows[i][out].through; k < flows[i][out].posted; k++)
-                free(flows[i][out].data[k % FABRIC_POSTS]);
+                free(flows[i][out].data[k % WIRE_POSTS]);
     free(flows);
     return err ? err : at_end(p);
 }

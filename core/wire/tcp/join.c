@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How the connections of fabric_tcp.h come about. Of two ranks the higher connects; each rank does
+ * How the connections of wire_tcp.h come about. Of two ranks the higher connects; each rank does
  * all its links at once, those that it makes and those that it awaits, so that no two wait for each
  * other. Whoever connects is a guest until it has said a token: guests have a few places and little
  * time, the oldest makes way, and none holds up another.
@@ -26,13 +26,13 @@
 
 _Static_assert(CHANNEL_TOKEN_BYTES == SECRET_MAC_BYTES, "a token is a MAC");
 
-/* Between two ranks, for the fabric whose listener has this nonce. */
-static void make_token(const struct fabric *f, const char *what, const uint8_t *nonce,
-                       unsigned from, unsigned to, uint8_t *token)
+/* Between two ranks, for the wire whose listener has this nonce. */
+static void make_token(const struct wire *f, const char *what, const uint8_t *nonce, unsigned from,
+                       unsigned to, uint8_t *token)
 {
     char purpose[64];
 
-    snprintf(purpose, sizeof(purpose), "fabric tcp %s %016llx", what,
+    snprintf(purpose, sizeof(purpose), "wire tcp %s %016llx", what,
              (unsigned long long)bytes_get64(nonce));
     secret_token(token, world_key(f->world), purpose, from * WORLD_RANKS_MAX + to);
 }
@@ -48,30 +48,29 @@ static bool same_token(const uint8_t *a, const uint8_t *b)
 }
 
 /* The connection is the link's: from here on its bytes are data. */
-static int finish(struct fabric *f, struct fabric_link *l)
+static int finish(struct wire *f, struct wire_link *l)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
 
-    tl->step = FABRIC_TCP_STANDS;
-    return fabric_tcp_end_failed(f, tcp_finish_socket(&t->end, &t->tcp.connections[tl->index]));
+    tl->step = WIRE_TCP_STANDS;
+    return wire_tcp_end_failed(f, tcp_finish_socket(&t->end, &t->tcp.connections[tl->index]));
 }
 
-static struct fabric_link *awaited(struct fabric *f, unsigned rank)
+static struct wire_link *awaited(struct wire *f, unsigned rank)
 {
     for (unsigned i = 0; i < f->n_links; i++)
         if (f->links[i].peer == rank)
-            return fabric_tcp_link_of(&f->links[i])->step == FABRIC_TCP_AWAITED ? &f->links[i]
-                                                                                : NULL;
+            return wire_tcp_link_of(&f->links[i])->step == WIRE_TCP_AWAITED ? &f->links[i] : NULL;
     return NULL;
 }
 
-/* Somebody says hello on fd: 1 with its link standing, 0: a stranger; or fabric_fail(). */
-static int fabric_tcp_welcome(struct fabric *f, int fd, const struct fabric_tcp_hello *hello)
+/* Somebody says hello on fd: 1 with its link standing, 0: a stranger; or wire_fail(). */
+static int wire_tcp_welcome(struct wire *f, int fd, const struct wire_tcp_hello *hello)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     unsigned own = world_rank(f->world), from = bytes_get32(hello->from);
-    struct fabric_link *l = awaited(f, from);
+    struct wire_link *l = awaited(f, from);
     uint8_t token[CHANNEL_TOKEN_BYTES];
 
     if (!l)
@@ -82,47 +81,47 @@ static int fabric_tcp_welcome(struct fabric *f, int fd, const struct fabric_tcp_
     make_token(f, "answer", t->nonce, from, own, token);
     if (send(fd, token, sizeof(token), MSG_NOSIGNAL | MSG_DONTWAIT) != sizeof(token))
         return 0;
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
     t->tcp.connections[tl->index].fd = fd;
     t->end.same_machine = tl->near;
     int err = tcp_prepare_socket(&t->end, fd, &t->tcp.rails[tl->rail]);
-    err = err ? fabric_tcp_end_failed(f, err) : finish(f, l);
+    err = err ? wire_tcp_end_failed(f, err) : finish(f, l);
     if (err)
         t->tcp.connections[tl->index].fd = -1; /* the guest's still */
     return err ? err : 1;
 }
 
-static int refuse(struct fabric *f, const struct fabric_link *l, int err)
+static int refuse(struct wire *f, const struct wire_link *l, int err)
 {
-    const struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
-    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
+    const struct wire_tcp_link *tl = wire_tcp_link_of(l);
+    const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[tl->rail];
     char from[80], to[80], name[128];
 
-    return fabric_fail(f, err,
-                       "no data connection from %.60s ('%.15s') to %s of %s: %s; is a firewall "
-                       "between them (--data-port names the port), or no route",
-                       tcp_address_text(&rail->address, from, sizeof(from)), rail->interface,
-                       tcp_address_text(&tl->theirs.address, to, sizeof(to)),
-                       world_name(f->world, l->peer, name, sizeof(name)), strerror(-err));
+    return wire_fail(f, err,
+                     "no data connection from %.60s ('%.15s') to %s of %s: %s; is a firewall "
+                     "between them (--data-port names the port), or no route",
+                     tcp_address_text(&rail->address, from, sizeof(from)), rail->interface,
+                     tcp_address_text(&tl->theirs.address, to, sizeof(to)),
+                     world_name(f->world, l->peer, name, sizeof(name)), strerror(-err));
 }
 
-static int begin(struct fabric *f, struct fabric_link *l)
+static int begin(struct wire *f, struct wire_link *l)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp *t = wire_tcp_of(f);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
     const struct tcp_rail *rail = &t->tcp.rails[tl->rail];
     struct sockaddr_storage own = rail->address;
     int fd = socket(own.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0)
-        return fabric_fail(f, -errno, "a TCP socket: %s (ulimit -n)", strerror(errno));
+        return wire_fail(f, -errno, "a TCP socket: %s (ulimit -n)", strerror(errno));
     t->tcp.connections[tl->index].fd = fd;
     t->end.same_machine = tl->near;
     int err = tcp_prepare_socket(&t->end, fd, rail);
     if (err)
-        return fabric_tcp_end_failed(f, err);
+        return wire_tcp_end_failed(f, err);
     ((struct sockaddr_in *)&own)->sin_port = 0; /* its place is the same in both families */
-    tl->step = FABRIC_TCP_CALLS;
+    tl->step = WIRE_TCP_CALLS;
     tl->got = 0;
     if (bind(fd, (struct sockaddr *)&own, rail->address_bytes) ||
         (connect(fd, (struct sockaddr *)&tl->theirs.address, rail->address_bytes) &&
@@ -132,23 +131,23 @@ static int begin(struct fabric *f, struct fabric_link *l)
 }
 
 /* It was dropped: once more, after a pause. */
-static void again(struct fabric *f, struct fabric_link *l, uint64_t now_ns)
+static void again(struct wire *f, struct wire_link *l, uint64_t now_ns)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
-    struct tcp_connection *c = &fabric_tcp_of(f)->tcp.connections[tl->index];
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
+    struct tcp_connection *c = &wire_tcp_of(f)->tcp.connections[tl->index];
 
     close(c->fd);
     c->fd = -1;
-    tl->step = FABRIC_TCP_IDLE;
+    tl->step = WIRE_TCP_IDLE;
     tl->again_ns = now_ns + TCP_TICK_NS;
 }
 
-static int say_hello(struct fabric *f, struct fabric_link *l, uint64_t now_ns)
+static int say_hello(struct wire *f, struct wire_link *l, uint64_t now_ns)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
     unsigned own = world_rank(f->world);
-    struct fabric_tcp_hello hello;
-    int fd = fabric_tcp_fd(f, l), failed = 0;
+    struct wire_tcp_hello hello;
+    int fd = wire_tcp_fd(f, l), failed = 0;
     socklen_t len = sizeof(failed);
 
     if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &len))
@@ -157,19 +156,19 @@ static int say_hello(struct fabric *f, struct fabric_link *l, uint64_t now_ns)
         return refuse(f, l, -failed);
     make_token(f, "hello", tl->theirs.nonce, own, l->peer, hello.token);
     bytes_put32(hello.from, own);
-    tl->step = FABRIC_TCP_ASKS;
+    tl->step = WIRE_TCP_ASKS;
     if (failed || send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != sizeof(hello))
         again(f, l, now_ns);
     return 0;
 }
 
-static int hear_answer(struct fabric *f, struct fabric_link *l, uint64_t now_ns)
+static int hear_answer(struct wire *f, struct wire_link *l, uint64_t now_ns)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
     uint8_t right[CHANNEL_TOKEN_BYTES];
     char name[128];
     ssize_t n =
-        recv(fabric_tcp_fd(f, l), tl->answer + tl->got, sizeof(tl->answer) - tl->got, MSG_DONTWAIT);
+        recv(wire_tcp_fd(f, l), tl->answer + tl->got, sizeof(tl->answer) - tl->got, MSG_DONTWAIT);
 
     if (!n || (n < 0 && errno != EAGAIN && errno != EINTR))
         again(f, l, now_ns);
@@ -180,19 +179,19 @@ static int hear_answer(struct fabric *f, struct fabric_link *l, uint64_t now_ns)
         return 0;
     make_token(f, "answer", tl->theirs.nonce, world_rank(f->world), l->peer, right);
     if (!same_token(tl->answer, right))
-        return fabric_fail(f, -EPROTO, "a data connection was answered by a stranger, not by %s",
-                           world_name(f->world, l->peer, name, sizeof(name)));
+        return wire_fail(f, -EPROTO, "a data connection was answered by a stranger, not by %s",
+                         world_name(f->world, l->peer, name, sizeof(name)));
     return finish(f, l);
 }
 
-/* Takes the next step that can be taken without waiting. 0, or fabric_fail(). */
-static int fabric_tcp_call(struct fabric *f, struct fabric_link *l, short revents, uint64_t now_ns)
+/* Takes the next step that can be taken without waiting. 0, or wire_fail(). */
+static int wire_tcp_call(struct wire *f, struct wire_link *l, short revents, uint64_t now_ns)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
 
-    if (tl->step == FABRIC_TCP_IDLE)
+    if (tl->step == WIRE_TCP_IDLE)
         return now_ns >= tl->again_ns ? begin(f, l) : 0;
-    if (tl->step == FABRIC_TCP_CALLS)
+    if (tl->step == WIRE_TCP_CALLS)
         return revents ? say_hello(f, l, now_ns) : 0;
     return revents ? hear_answer(f, l, now_ns) : 0;
 }
@@ -206,18 +205,18 @@ struct guest {
     int fd; /* -1: a free place */
     uint64_t since_ns;
     size_t got;
-    struct fabric_tcp_hello hello;
+    struct wire_tcp_hello hello;
 };
 
 struct joining {
-    struct fabric *f;
+    struct wire *f;
     struct guest guests[GUESTS];
     struct pollfd *polls; /* rails, guests, links */
     unsigned missing;     /* links */
 };
 
 /* Ranks of one network share its ports: each takes the next one after the first. */
-static uint32_t port_of_rank(const struct fabric *f)
+static uint32_t port_of_rank(const struct wire *f)
 {
     unsigned own = world_rank(f->world);
     const struct world_member *self = world_member(f->world, own);
@@ -230,32 +229,32 @@ static uint32_t port_of_rank(const struct fabric *f)
     return port;
 }
 
-static int refuse_listen(struct fabric *f, const struct sockaddr_storage *a, int err)
+static int refuse_listen(struct wire *f, const struct sockaddr_storage *a, int err)
 {
     char text[80];
 
-    return fabric_fail(
+    return wire_fail(
         f, err, "cannot listen for data on %s: %s; a free --data-port, or none, lets it choose",
         tcp_address_text(a, text, sizeof(text)), strerror(-err));
 }
 
-static int listen_on(struct fabric *f, struct tcp_rail *rail)
+static int listen_on(struct wire *f, struct tcp_rail *rail)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     socklen_t len = sizeof(rail->address);
     uint32_t port = port_of_rank(f);
     int one = 1;
 
     if (port > UINT16_MAX)
-        return fabric_fail(f, -EINVAL, "port %u is none: a lower --data-port", port);
+        return wire_fail(f, -EINVAL, "port %u is none: a lower --data-port", port);
     rail->listener = socket(rail->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (rail->listener < 0)
-        return fabric_fail(f, -errno, "a TCP socket: %s", strerror(errno));
+        return wire_fail(f, -errno, "a TCP socket: %s", strerror(errno));
     t->end.same_machine =
         true; /* not bound to an interface: near peers come over the loopback one */
     int err = tcp_prepare_socket(&t->end, rail->listener, rail);
     if (err)
-        return fabric_tcp_end_failed(f, err);
+        return wire_tcp_end_failed(f, err);
     /* The port has one place in both families. */
     ((struct sockaddr_in *)&rail->address)->sin_port = htons((uint16_t)port);
     setsockopt(rail->listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
@@ -266,11 +265,11 @@ static int listen_on(struct fabric *f, struct tcp_rail *rail)
     return 0;
 }
 
-int fabric_tcp_address(struct fabric *f, struct fabric_link *l, void *address, size_t *len)
+int wire_tcp_address(struct wire *f, struct wire_link *l, void *address, size_t *len)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
-    struct tcp_rail *rail = &t->tcp.rails[fabric_tcp_link_of(l)->rail];
-    struct fabric_tcp_address own = {0};
+    struct wire_tcp *t = wire_tcp_of(f);
+    struct tcp_rail *rail = &t->tcp.rails[wire_tcp_link_of(l)->rail];
+    struct wire_tcp_address own = {0};
     int err = rail->listener < 0 ? listen_on(f, rail) : 0;
 
     memcpy(&own.address, &rail->address, sizeof(own.address));
@@ -280,18 +279,18 @@ int fabric_tcp_address(struct fabric *f, struct fabric_link *l, void *address, s
     return err;
 }
 
-static int read_address(struct fabric *f, struct fabric_link *l, const void *address, size_t len)
+static int read_address(struct wire *f, struct wire_link *l, const void *address, size_t len)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
-    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
+    const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[tl->rail];
     char name[128];
 
     world_name(f->world, l->peer, name, sizeof(name));
     if (len != sizeof(tl->theirs))
-        return fabric_fail(f, -EPROTO, "%s sent an address that this rank cannot read", name);
+        return wire_fail(f, -EPROTO, "%s sent an address that this rank cannot read", name);
     memcpy(&tl->theirs, address, sizeof(tl->theirs));
     if (tl->theirs.address.ss_family != rail->address.ss_family)
-        return fabric_fail(
+        return wire_fail(
             f, -EOPNOTSUPP,
             "this rank has an IPv%c address, %s an IPv%c one: name addresses of one kind",
             rail->address.ss_family == AF_INET ? '4' : '6', name,
@@ -331,7 +330,7 @@ static int listen_to(struct joining *p, struct guest *g, uint64_t now_ns)
     if (n > 0)
         g->got += (size_t)n;
     if (g->got == sizeof(g->hello)) {
-        int rc = fabric_tcp_welcome(p->f, g->fd, &g->hello);
+        int rc = wire_tcp_welcome(p->f, g->fd, &g->hello);
         if (rc > 0)
             g->fd = -1; /* it is the link's now */
         p->missing -= rc > 0;
@@ -358,15 +357,15 @@ static int let_in(struct joining *p, int listener, uint64_t now_ns)
         err = listen_to(p, g, now_ns);
     }
     if (fd < 0 && (errno == EMFILE || errno == ENFILE))
-        err = fabric_fail(p->f, -errno, "no connection more can be taken: %s (ulimit -n)",
-                          strerror(errno));
+        err = wire_fail(p->f, -errno, "no connection more can be taken: %s (ulimit -n)",
+                        strerror(errno));
     return err;
 }
 
 /* Returns where the links' begin. */
 static unsigned wait_for_some(struct joining *p)
 {
-    struct fabric_tcp *t = fabric_tcp_of(p->f);
+    struct wire_tcp *t = wire_tcp_of(p->f);
     unsigned n = 0, links;
 
     for (unsigned i = 0; i < t->end.n_rails; i++)
@@ -375,34 +374,33 @@ static unsigned wait_for_some(struct joining *p)
         p->polls[n++] = (struct pollfd){.fd = p->guests[i].fd, .events = POLLIN};
     links = n;
     for (unsigned i = 0; i < p->f->n_links; i++) {
-        enum fabric_tcp_step step = fabric_tcp_link_of(&p->f->links[i])->step;
-        int fd =
-            step == FABRIC_TCP_CALLS || step == FABRIC_TCP_ASKS ? t->tcp.connections[i].fd : -1;
+        enum wire_tcp_step step = wire_tcp_link_of(&p->f->links[i])->step;
+        int fd = step == WIRE_TCP_CALLS || step == WIRE_TCP_ASKS ? t->tcp.connections[i].fd : -1;
         p->polls[n++] =
-            (struct pollfd){.fd = fd, .events = step == FABRIC_TCP_CALLS ? POLLOUT : POLLIN};
+            (struct pollfd){.fd = fd, .events = step == WIRE_TCP_CALLS ? POLLOUT : POLLIN};
     }
     poll(p->polls, n, TCP_TICK_NS / 1000000);
     return links;
 }
 
-static int too_late(struct fabric *f)
+static int too_late(struct wire *f)
 {
     for (unsigned i = 0; i < f->n_links; i++) {
-        const struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
-        const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[tl->rail];
+        const struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
+        const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[tl->rail];
         char name[128], text[80];
         world_name(f->world, f->links[i].peer, name, sizeof(name));
-        if (tl->step == FABRIC_TCP_AWAITED)
-            return fabric_fail(f, -ETIMEDOUT,
-                               "%s has not connected to %s: is a firewall between, or no route "
-                               "(--data-port names the port)",
-                               name, tcp_address_text(&rail->address, text, sizeof(text)));
-        if (tl->step != FABRIC_TCP_STANDS)
-            return fabric_fail(f, -ETIMEDOUT,
-                               "%s did not answer at %s, asked from '%.15s': is a firewall between "
-                               "(--data-port names the port), or no route",
-                               name, tcp_address_text(&tl->theirs.address, text, sizeof(text)),
-                               rail->interface);
+        if (tl->step == WIRE_TCP_AWAITED)
+            return wire_fail(f, -ETIMEDOUT,
+                             "%s has not connected to %s: is a firewall between, or no route "
+                             "(--data-port names the port)",
+                             name, tcp_address_text(&rail->address, text, sizeof(text)));
+        if (tl->step != WIRE_TCP_STANDS)
+            return wire_fail(f, -ETIMEDOUT,
+                             "%s did not answer at %s, asked from '%.15s': is a firewall between "
+                             "(--data-port names the port), or no route",
+                             name, tcp_address_text(&tl->theirs.address, text, sizeof(text)),
+                             rail->interface);
     }
     return 0;
 }
@@ -410,19 +408,19 @@ static int too_late(struct fabric *f)
 /* One turn: those who come, then those who are called. */
 static int turn(struct joining *p, unsigned links, uint64_t now_ns)
 {
-    struct fabric *f = p->f;
+    struct wire *f = p->f;
     int err = 0;
 
     for (unsigned i = 0; i < GUESTS && !err; i++)
         err = listen_to(p, &p->guests[i], now_ns);
-    for (unsigned i = 0; i < fabric_tcp_of(f)->end.n_rails && !err; i++)
-        err = let_in(p, fabric_tcp_of(f)->tcp.rails[i].listener, now_ns);
+    for (unsigned i = 0; i < wire_tcp_of(f)->end.n_rails && !err; i++)
+        err = let_in(p, wire_tcp_of(f)->tcp.rails[i].listener, now_ns);
     for (unsigned i = 0; i < f->n_links && !err; i++) {
-        struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
-        if (tl->step == FABRIC_TCP_AWAITED || tl->step == FABRIC_TCP_STANDS)
+        struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
+        if (tl->step == WIRE_TCP_AWAITED || tl->step == WIRE_TCP_STANDS)
             continue;
-        err = fabric_tcp_call(f, &f->links[i], p->polls[links + i].revents, now_ns);
-        p->missing -= tl->step == FABRIC_TCP_STANDS;
+        err = wire_tcp_call(f, &f->links[i], p->polls[links + i].revents, now_ns);
+        p->missing -= tl->step == WIRE_TCP_STANDS;
     }
     return err;
 }
@@ -436,13 +434,13 @@ static int meet(struct joining *p)
     p->missing = before;
     for (unsigned i = 0; i < GUESTS; i++)
         p->guests[i].fd = -1;
-    while (!err && p->missing && now_ns - since_ns < fabric_tcp_of(p->f)->wait_ns) {
+    while (!err && p->missing && now_ns - since_ns < wire_tcp_of(p->f)->wait_ns) {
         err = turn(p, links, now_ns);
         since_ns = p->missing < before ? now_ns : since_ns;
         before = p->missing;
         links = p->missing && !err ? wait_for_some(p) : links;
-        if (p->missing && !err && (err = fabric_attend(p->f)) != 0)
-            fabric_fail(p->f, err, "the wait for %u ranks was ended", p->missing);
+        if (p->missing && !err && (err = wire_attend(p->f)) != 0)
+            wire_fail(p->f, err, "the wait for %u ranks was ended", p->missing);
         now_ns = clock_now_ns();
     }
     for (unsigned i = 0; i < GUESTS; i++)
@@ -451,12 +449,12 @@ static int meet(struct joining *p)
 }
 
 /* Which device the kernel sends the peer's bytes out by. */
-static void name_device(struct fabric *f, struct fabric_link *l)
+static void name_device(struct wire *f, struct wire_link *l)
 {
-    const struct tcp_rail *rail = &fabric_tcp_of(f)->tcp.rails[fabric_tcp_link_of(l)->rail];
+    const struct tcp_rail *rail = &wire_tcp_of(f)->tcp.rails[wire_tcp_link_of(l)->rail];
     struct sockaddr_storage own, peer;
     socklen_t own_len = sizeof(own), peer_len = sizeof(peer), len = sizeof(l->device);
-    int fd = fabric_tcp_fd(f, l);
+    int fd = wire_tcp_fd(f, l);
 
     if (!getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, l->device, &len) && len && l->device[0])
         return;
@@ -468,24 +466,24 @@ static void name_device(struct fabric *f, struct fabric_link *l)
 }
 
 /* What is told of the whole is told by the first link to another node. */
-static void choose_main(struct fabric *f)
+static void choose_main(struct wire *f)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     uint32_t node = world_member(f->world, world_rank(f->world))->node;
 
     t->main = 0;
     while (t->main < f->n_links && world_member(f->world, f->links[t->main].peer)->node == node)
         t->main++;
     t->main = t->main < f->n_links ? t->main : 0;
-    t->end.rails[0] = t->end.rails[fabric_tcp_link_of(&f->links[t->main])->rail];
+    t->end.rails[0] = t->end.rails[wire_tcp_link_of(&f->links[t->main])->rail];
     t->end.n_rails = 1;
     t->tcp.first = 0;
     t->tcp.n = t->point.connections = f->n_links;
 }
 
-int fabric_tcp_join(struct fabric *f, const void *const *addresses, const size_t *lens)
+int wire_tcp_join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     struct joining *p = calloc(1, sizeof(*p));
     int err = 0;
 
@@ -493,7 +491,7 @@ int fabric_tcp_join(struct fabric *f, const void *const *addresses, const size_t
         p->polls = calloc(NET_RAILS_MAX + GUESTS + f->n_links, sizeof(*p->polls));
     if (!p || !p->polls) {
         free(p);
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     }
     p->f = f;
     for (unsigned i = 0; i < f->n_links && !err; i++)

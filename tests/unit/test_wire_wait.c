@@ -13,21 +13,21 @@
 
 #include "core/clock.h"
 #include "core/wire/shm.h"
-#include "fabric_fixture.h"
+#include "wire_fixture.h"
 
 #define BOTH 2
 
-static const struct fabric_ops *const both[BOTH] = {&fabric_shm, &fabric_tcp};
+static const struct wire_ops *const both[BOTH] = {&wire_shm, &wire_tcp};
 
-static void run(struct fabric_fixture *x, struct fabric_outcome *outcomes)
+static void run(struct wire_fixture *x, struct wire_outcome *outcomes)
 {
-    fabric_fixture_run(x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, x->size), "");
+    wire_fixture_run(x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, x->size), "");
 }
 
-static struct fabric_fixture pair_of(const struct fabric_ops *ops, int (*fn)(struct fabric_party *))
+static struct wire_fixture pair_of(const struct wire_ops *ops, int (*fn)(struct wire_party *))
 {
-    return (struct fabric_fixture){.ops = ops, .size = 2, .options = fabric_options(2), .run = fn};
+    return (struct wire_fixture){.ops = ops, .size = 2, .options = wire_options(2), .run = fn};
 }
 
 static uint64_t cpu_ns(void)
@@ -39,58 +39,58 @@ static uint64_t cpu_ns(void)
 }
 
 /* Rank 0 waits for what rank 1 does not send; then for what it does. */
-static int wait_for_it(struct fabric_party *p)
+static int wait_for_it(struct wire_party *p)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct wire_link *l = wire_link_to(p, !p->rank);
     char byte = 1;
     int err = 0, rc = 0;
 
     if (p->rank) {
-        err = fabric_barrier(p);
-        err = err ? err : fabric_send(p->fabric, l, &byte, 1);
-        return err ? err : fabric_until(p, l, 1, 0);
+        err = wire_barrier(p);
+        err = err ? err : wire_send(p->wire, l, &byte, 1);
+        return err ? err : wire_until(p, l, 1, 0);
     }
-    if (fabric_progress(p->fabric, 1000000) != 0)
-        return fabric_fault(p, -EINVAL, "something moved that was not posted");
-    fabric_receive(p->fabric, l, &byte, 1);
+    if (wire_progress(p->wire, 1000000) != 0)
+        return wire_fault(p, -EINVAL, "something moved that was not posted");
+    wire_receive(p->wire, l, &byte, 1);
     uint64_t start_ns = clock_now_ns(), cpu = cpu_ns();
     while (!rc && clock_now_ns() - start_ns < 400000000)
-        rc = fabric_progress(p->fabric, 400000000);
+        rc = wire_progress(p->wire, 400000000);
     cpu = cpu_ns() - cpu;
     if (rc || cpu > 100000000)
-        return fabric_fault(p, -ETIME, "progress said %d, with %llu us of CPU", rc,
-                            (unsigned long long)cpu / 1000);
-    err = fabric_barrier(p);
-    return err ? err : fabric_until(p, l, 0, 1);
+        return wire_fault(p, -ETIME, "progress said %d, with %llu us of CPU", rc,
+                          (unsigned long long)cpu / 1000);
+    err = wire_barrier(p);
+    return err ? err : wire_until(p, l, 0, 1);
 }
 
 static void who_waits_sleeps(void **state)
 {
-    struct fabric_outcome outcomes[2];
+    struct wire_outcome outcomes[2];
 
     (void)state;
     for (unsigned i = 0; i < 2 * BOTH; i++) {
-        struct fabric_fixture x = pair_of(both[i / 2], wait_for_it);
+        struct wire_fixture x = pair_of(both[i / 2], wait_for_it);
         x.options.crowded = i % 2;
         run(&x, outcomes);
     }
 }
 
 /* Who is not woken sleeps for a whole look, again and again; who is may wait that long for a CPU, now and then. */
-#define SLOW_NS (FABRIC_SHM_LOOK_NS / 5 * 4)
+#define SLOW_NS (WIRE_SHM_LOOK_NS / 5 * 4)
 
-static int all_but_few(struct fabric_party *p, unsigned slow, uint64_t turns)
+static int all_but_few(struct wire_party *p, unsigned slow, uint64_t turns)
 {
     if (slow <= turns / 10)
         return 0;
-    return fabric_fault(p, -ETIME, "%u of %llu turns took more than %u ms: nobody is woken", slow,
-                        (unsigned long long)turns, SLOW_NS / 1000000);
+    return wire_fault(p, -ETIME, "%u of %llu turns took more than %u ms: nobody is woken", slow,
+                      (unsigned long long)turns, SLOW_NS / 1000000);
 }
 
 /* Each sleeps until the other has answered. */
-static int play(struct fabric_party *p)
+static int play(struct wire_party *p)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct wire_link *l = wire_link_to(p, !p->rank);
     uint64_t turns = 300;
     char in[8], out[8] = "ball";
     unsigned slow = 0;
@@ -98,20 +98,20 @@ static int play(struct fabric_party *p)
 
     for (uint64_t i = 1; i <= turns && !err; i++) {
         uint64_t start_ns = clock_now_ns();
-        err = fabric_receive(p->fabric, l, in, 8);
+        err = wire_receive(p->wire, l, in, 8);
         if (p->rank && !err)
-            err = fabric_until(p, l, 8 * (i - 1), 8 * i);
-        err = err ? err : fabric_send(p->fabric, l, out, 8);
-        err = err ? err : fabric_until(p, l, 8 * i, 8 * i);
+            err = wire_until(p, l, 8 * (i - 1), 8 * i);
+        err = err ? err : wire_send(p->wire, l, out, 8);
+        err = err ? err : wire_until(p, l, 8 * i, 8 * i);
         slow += clock_now_ns() - start_ns > SLOW_NS;
     }
     return err ? err : all_but_few(p, slow, turns);
 }
 
 /* The receiver pauses, so that the sender sleeps until there is room, again and again. */
-static int pour(struct fabric_party *p)
+static int pour(struct wire_party *p)
 {
-    struct fabric_link *l = fabric_link_to(p, !p->rank);
+    struct wire_link *l = wire_link_to(p, !p->rank);
     uint64_t messages = 1000;
     static char data[8192];
     unsigned slow = 0;
@@ -123,22 +123,21 @@ static int pour(struct fabric_party *p)
         uint64_t before = i < 4 ? 0 : 8192 * (i - 4);
         if (!p->rank && i % 8 == 0)
             nanosleep(&pause, NULL);
-        err = p->rank ? fabric_send(p->fabric, l, data, 8192)
-                      : fabric_receive(p->fabric, l, data, 8192);
-        err = err ? err : fabric_until(p, l, p->rank ? before : 0, p->rank ? 0 : before);
+        err = p->rank ? wire_send(p->wire, l, data, 8192) : wire_receive(p->wire, l, data, 8192);
+        err = err ? err : wire_until(p, l, p->rank ? before : 0, p->rank ? 0 : before);
         slow += clock_now_ns() - start_ns > SLOW_NS;
     }
-    err = err ? err : fabric_until(p, l, p->rank * 8192 * messages, !p->rank * 8192 * messages);
+    err = err ? err : wire_until(p, l, p->rank * 8192 * messages, !p->rank * 8192 * messages);
     return err ? err : all_but_few(p, slow, messages);
 }
 
 static void who_sleeps_is_woken(void **state)
 {
-    struct fabric_outcome outcomes[2];
+    struct wire_outcome outcomes[2];
 
     (void)state;
     for (unsigned i = 0; i < 4 * BOTH; i++) {
-        struct fabric_fixture x = pair_of(both[i / 4], i & 2 ? play : pour);
+        struct wire_fixture x = pair_of(both[i / 4], i & 2 ? play : pour);
         x.options.crowded = i & 1;
         x.options.message_most = 8192;
         run(&x, outcomes);
@@ -148,7 +147,7 @@ static void who_sleeps_is_woken(void **state)
 /* A join in which rank 1 does not do its part: rank 0 is called back, and can end it. */
 #define CALLS 5
 
-static const struct fabric_ops *joined;
+static const struct wire_ops *joined;
 static unsigned calls;
 static uint64_t called_ns, apart_ns; /* the last call; of two calls, the least */
 
@@ -165,13 +164,13 @@ static int end_it(void *arg)
 
 static struct world *both_ranks;
 
-static int keep_world(struct fabric_party *p)
+static int keep_world(struct wire_party *p)
 {
     both_ranks = p->world;
     return 0;
 }
 
-static int join_alone(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int join_alone(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     uint16_t type;
     size_t len;
@@ -181,20 +180,20 @@ static int join_alone(struct fabric *f, const void *const *addresses, const size
     int err = joined->join(f, addresses, lens);
     channel_send(world_channel(both_ranks, 1), 1, NULL, 0);
     if (err != -ECANCELED || calls != CALLS)
-        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
+        return wire_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
     if (apart_ns > 300000000)
-        return fabric_fail(f, -ETIME, "it was called too seldom");
+        return wire_fail(f, -ETIME, "it was called too seldom");
     return 0;
 }
 
 static void who_joins_is_called_back(void **state)
 {
-    struct fabric_outcome outcomes[2];
+    struct wire_outcome outcomes[2];
 
     (void)state;
     for (unsigned i = 0; i < BOTH; i++) {
-        struct fabric_ops alone = *both[i];
-        struct fabric_fixture x = pair_of(&alone, NULL);
+        struct wire_ops alone = *both[i];
+        struct wire_fixture x = pair_of(&alone, NULL);
         joined = both[i];
         calls = 0;
         apart_ns = UINT64_MAX;
@@ -205,7 +204,7 @@ static void who_joins_is_called_back(void **state)
     }
 }
 
-/* In place of the system's, for the fabrics, too. */
+/* In place of the system's, for the wires, too. */
 static unsigned yields, looked;
 static uint64_t others_ns; /* what others take when they are given way */
 
@@ -219,33 +218,33 @@ int sched_yield(void)
 
 #define THIRD 3
 
-static int third_time(struct fabric *f)
+static int third_time(struct wire *f)
 {
     (void)f;
     return ++looked == THIRD;
 }
 
-static int never(struct fabric *f)
+static int never(struct wire *f)
 {
     (void)f;
     looked++;
     return 0;
 }
 
-static int spin_once(struct fabric *f, int (*look)(struct fabric *f), uint64_t wait_ns)
+static int spin_once(struct wire *f, int (*look)(struct wire *f), uint64_t wait_ns)
 {
     yields = looked = 0;
-    return fabric_spin(f, look, 2, clock_now_ns(), wait_ns);
+    return wire_spin(f, look, 2, clock_now_ns(), wait_ns);
 }
 
 /* What came first: the third look, or the end of a spin, of which a machine with other work may leave little: then again. */
 static void spin_to_third(bool crowded, unsigned expected_yields)
 {
-    struct fabric f = {0};
+    struct wire f = {0};
     int rc = 0;
 
     for (unsigned i = 0; i < 100000 && !rc; i++) {
-        f = (struct fabric){.options.crowded = crowded};
+        f = (struct wire){.options.crowded = crowded};
         rc = spin_once(&f, third_time, 1000000000);
     }
     assert_int_equal(rc, 1);
@@ -262,7 +261,7 @@ static void who_shares_a_cpu_gives_way(void **state)
 
 static void no_way_is_given_to_strangers(void **state)
 {
-    struct fabric f = {.options.crowded = true};
+    struct wire f = {.options.crowded = true};
 
     (void)state;
     others_ns = 1000000;
@@ -285,7 +284,7 @@ static void no_way_is_given_to_strangers(void **state)
 /* A CPU that was away for a millisecond is not given away for twenty. */
 static void strangers_cost_a_twentieth(void **state)
 {
-    struct fabric f = {.options.crowded = true};
+    struct wire f = {.options.crowded = true};
     uint64_t begin_ns = clock_now_ns(), given_ns;
 
     (void)state;

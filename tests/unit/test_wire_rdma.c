@@ -41,19 +41,19 @@ static size_t size_of(unsigned from, unsigned to, unsigned number)
 }
 
 struct flow {
-    struct fabric_link *l;
+    struct wire_link *l;
     struct rng rng;
     unsigned sent, received, checked; /* messages posted, and those compared */
     uint64_t expected_out, expected_in;
-    uint64_t ends[FABRIC_POSTS]; /* of l->received, for those under way */
+    uint64_t ends[WIRE_POSTS]; /* of l->received, for those under way */
 };
 
-/* A link's area: slots for FABRIC_POSTS to come in, as many to go out. */
+/* A link's area: slots for WIRE_POSTS to come in, as many to go out. */
 static uint8_t *slot_of(struct side *s, const struct flow *w, bool out, unsigned number)
 {
     size_t slot = LARGE + 2 * EDGE, link = (size_t)(w->l - s->f->links);
 
-    return s->at + (2 * link + out) * FABRIC_POSTS * slot + number % FABRIC_POSTS * slot + EDGE;
+    return s->at + (2 * link + out) * WIRE_POSTS * slot + number % WIRE_POSTS * slot + EDGE;
 }
 
 static bool edges_are_whole(const uint8_t *at, size_t bytes)
@@ -68,13 +68,13 @@ static int check_arrived(struct side *s, struct flow *w)
 {
     unsigned peer = w->l->peer;
 
-    while (w->checked < w->received && w->l->received >= w->ends[w->checked % FABRIC_POSTS]) {
+    while (w->checked < w->received && w->l->received >= w->ends[w->checked % WIRE_POSTS]) {
         size_t bytes = size_of(peer, s->rank, w->checked);
         uint8_t *at = slot_of(s, w, false, w->checked);
         if (pattern_check(at, bytes, message_seed(peer, s->rank, w->checked)) != PATTERN_RIGHT ||
             !edges_are_whole(at, bytes))
-            return fabric_fault(s->party, -EBADMSG, "message %u of %zu bytes from rank %u is wrong",
-                                w->checked, bytes, peer);
+            return wire_fault(s->party, -EBADMSG, "message %u of %zu bytes from rank %u is wrong",
+                              w->checked, bytes, peer);
         memset(at, 0xee, bytes);
         w->checked++;
     }
@@ -86,20 +86,20 @@ static int post_some(struct side *s, struct flow *w)
 {
     unsigned peer = w->l->peer, n = (unsigned)(rng_u64(&w->rng) % 6), m = n / 2;
 
-    while (n-- && w->received < MESSAGES && w->received - w->checked < FABRIC_POSTS) {
+    while (n-- && w->received < MESSAGES && w->received - w->checked < WIRE_POSTS) {
         size_t bytes = size_of(peer, s->rank, w->received);
-        int err = fabric_receive(s->f, w->l, slot_of(s, w, false, w->received), bytes);
+        int err = wire_receive(s->f, w->l, slot_of(s, w, false, w->received), bytes);
         if (err == -EAGAIN)
             break;
         MUST(err);
         w->expected_in += bytes;
-        w->ends[w->received++ % FABRIC_POSTS] = w->expected_in;
+        w->ends[w->received++ % WIRE_POSTS] = w->expected_in;
     }
-    while (m-- && w->sent < MESSAGES && w->sent - w->l->messages_out < FABRIC_POSTS) {
+    while (m-- && w->sent < MESSAGES && w->sent - w->l->messages_out < WIRE_POSTS) {
         size_t bytes = size_of(s->rank, peer, w->sent);
         uint8_t *at = slot_of(s, w, true, w->sent);
         pattern_fill(at, bytes, message_seed(s->rank, peer, w->sent));
-        MUST(fabric_send(s->f, w->l, at, bytes));
+        MUST(wire_send(s->f, w->l, at, bytes));
         w->expected_out += bytes;
         w->sent++;
     }
@@ -128,10 +128,10 @@ static int mingle(struct side *s)
                 return -1;
             through += is_through(&flows[i]);
         }
-        MUST(fabric_progress(s->f, through < s->f->n_links ? 2000000 : 0));
+        MUST(wire_progress(s->f, through < s->f->n_links ? 2000000 : 0));
     }
     for (unsigned i = 0; i < s->f->n_links; i++) {
-        const struct fabric_link *l = &s->f->links[i];
+        const struct wire_link *l = &s->f->links[i];
         SURE(is_through(&flows[i]) && l->received == flows[i].expected_in);
         SURE(l->messages_in == MESSAGES && l->messages_out == MESSAGES);
         SURE(l->posted_out == l->sent && l->posted_in == l->received);
@@ -141,7 +141,7 @@ static int mingle(struct side *s)
 
 static void test_random_messages(void **state)
 {
-    size_t area = 2 * FABRIC_POSTS * (LARGE + 2 * EDGE);
+    size_t area = 2 * WIRE_POSTS * (LARGE + 2 * EDGE);
 
     (void)state;
     need_port();
@@ -157,14 +157,14 @@ static void test_random_messages(void **state)
 
 static int pass(struct side *s, size_t bytes)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
     uint64_t before = l->received;
     uint8_t *in = s->at + EDGE, *out = s->at + s->bytes / 2;
 
     memset(s->at, 0xee, bytes + 2 * EDGE);
     pattern_fill(out, bytes, bytes + s->rank);
-    MUST(fabric_receive(s->f, l, in, bytes));
-    MUST(fabric_send(s->f, l, out, bytes));
+    MUST(wire_receive(s->f, l, in, bytes));
+    MUST(wire_send(s->f, l, out, bytes));
     if (until(s, &l->received, before + bytes) || until(s, &l->sent, l->posted_out))
         return -1;
     SURE(pattern_check(in, bytes, bytes + !s->rank) == PATTERN_RIGHT && edges_are_whole(in, bytes));
@@ -272,20 +272,20 @@ static void test_what_it_tells(void **state)
 static int ping_pong(struct side *s, uint64_t *ns)
 {
     enum { PINGS = 2000 };
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
     uint64_t start_ns = clock_now_ns(), in = l->received, out = l->sent;
 
     for (unsigned i = 0; i < 8; i++)
-        MUST(fabric_receive(s->f, l, s->at, 8));
+        MUST(wire_receive(s->f, l, s->at, 8));
     for (uint64_t i = 1; i <= PINGS; i++) {
         if (!s->rank)
-            MUST(fabric_send(s->f, l, s->at + 64, 8));
+            MUST(wire_send(s->f, l, s->at + 64, 8));
         while (l->received < in + 8 * i)
-            MUST(fabric_progress(s->f, 1000000000));
+            MUST(wire_progress(s->f, 1000000000));
         if (i + 8 <= PINGS)
-            MUST(fabric_receive(s->f, l, s->at, 8));
+            MUST(wire_receive(s->f, l, s->at, 8));
         if (s->rank)
-            MUST(fabric_send(s->f, l, s->at + 64, 8));
+            MUST(wire_send(s->f, l, s->at + 64, 8));
     }
     if (until(s, &l->sent, out + 8 * PINGS))
         return -1;
@@ -296,14 +296,14 @@ static int ping_pong(struct side *s, uint64_t *ns)
 static int stream(struct side *s, double *gbps)
 {
     enum { COUNT = 200, BYTES = 1 << 20, DEPTH = 8 };
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
     const uint64_t *count = s->rank ? &l->received : &l->sent;
     uint64_t start_ns = clock_now_ns(), before = *count;
 
     for (unsigned i = 0; i < COUNT; i++) {
         while (i >= DEPTH && *count < before + (uint64_t)(i - DEPTH + 1) * BYTES)
-            MUST(fabric_progress(s->f, 1000000000));
-        MUST(s->rank ? fabric_receive(s->f, l, s->at, BYTES) : fabric_send(s->f, l, s->at, BYTES));
+            MUST(wire_progress(s->f, 1000000000));
+        MUST(s->rank ? wire_receive(s->f, l, s->at, BYTES) : wire_send(s->f, l, s->at, BYTES));
     }
     if (until(s, count, before + (uint64_t)COUNT * BYTES))
         return -1;
@@ -350,32 +350,32 @@ static int end_it(void *arg)
     return ++calls < CALLS ? 0 : -ECANCELED;
 }
 
-static int join_alone(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int join_alone(struct wire *f, const void *const *addresses, const size_t *lens)
 {
     if (world_rank(f->world)) {
         usleep(2500000);
         return 0;
     }
     uint64_t start_ns = clock_now_ns();
-    int err = fabric_rdma.join(f, addresses, lens);
+    int err = wire_rdma.join(f, addresses, lens);
     if (err != -ECANCELED || calls != CALLS || clock_now_ns() - start_ns > 2000000000u)
-        return fabric_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
+        return wire_fail(f, -EINVAL, "join said %d (%s) after %u calls", err, f->error, calls);
     return 0;
 }
 
 static void test_a_join_that_is_ended(void **state)
 {
-    struct fabric_ops alone = fabric_rdma;
+    struct wire_ops alone = wire_rdma;
     struct scene scene = scene_of(NULL, 4096);
-    struct fabric_fixture x = {.ops = &alone, .size = 2, .options = scene.options};
-    struct fabric_outcome outcomes[2];
+    struct wire_fixture x = {.ops = &alone, .size = 2, .options = scene.options};
+    struct wire_outcome outcomes[2];
 
     (void)state;
     need_port();
     alone.join = join_alone;
     x.options.attend = end_it;
-    fabric_fixture_run(&x, outcomes);
-    assert_string_equal(fabric_first_fault(outcomes, 2), "");
+    wire_fixture_run(&x, outcomes);
+    assert_string_equal(wire_first_fault(outcomes, 2), "");
 }
 
 int main(int argc, char **argv)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes through the connections of fabric_tcp.h. */
+/* What goes through the connections of wire_tcp.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -13,7 +13,7 @@
 #include "core/hw/nic.h"
 #include "core/wire/tcp/tcp.h"
 
-/* ---- The fabric over TCP ---- */
+/* ---- The wire over TCP ---- */
 
 static int way_address(struct channel *c, struct sockaddr_storage *own,
                        struct sockaddr_storage *peer);
@@ -23,8 +23,8 @@ static const struct channel_ops way_ops = {.name = "way", .address = way_address
 static int way_address(struct channel *c, struct sockaddr_storage *own,
                        struct sockaddr_storage *peer)
 {
-    const struct fabric_tcp *t =
-        (const struct fabric_tcp *)((const char *)c - offsetof(struct fabric_tcp, channel));
+    const struct wire_tcp *t =
+        (const struct wire_tcp *)((const char *)c - offsetof(struct wire_tcp, channel));
 
     if (t->own.ss_family == AF_UNSPEC)
         return -EOPNOTSUPP;
@@ -33,12 +33,12 @@ static int way_address(struct channel *c, struct sockaddr_storage *own,
     return 0;
 }
 
-int fabric_tcp_end_failed(struct fabric *f, int err)
+int wire_tcp_end_failed(struct wire *f, int err)
 {
-    return err ? fabric_fail(f, err, "%s", fabric_tcp_of(f)->end.error) : 0;
+    return err ? wire_fail(f, err, "%s", wire_tcp_of(f)->end.error) : 0;
 }
 
-static void make_end(struct fabric *f, struct fabric_tcp *t)
+static void make_end(struct wire *f, struct wire_tcp *t)
 {
     t->point = (struct net_point){.tcp = f->options.tcp};
     t->point.tcp.zerocopy = 0;
@@ -54,33 +54,33 @@ static void make_end(struct fabric *f, struct fabric_tcp *t)
     for (unsigned i = 0; i < NET_RAILS_MAX; i++)
         t->tcp.rails[i].listener = -1;
     t->rails[0] = t->rails[1] = -1;
-    t->wait_ns = FABRIC_JOIN_NS;
+    t->wait_ns = WIRE_JOIN_NS;
 }
 
-static int tcp_open(struct fabric *f)
+static int tcp_open(struct wire *f)
 {
     unsigned size = world_size(f->world);
-    struct fabric_tcp *t = calloc(1, sizeof(*t));
+    struct wire_tcp *t = calloc(1, sizeof(*t));
 
     f->state = t;
     if (!t)
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     make_end(f, t);
     t->tcp.connections =
         aligned_alloc(_Alignof(struct tcp_connection), size * sizeof(*t->tcp.connections));
     t->polls = calloc(size, sizeof(*t->polls));
     t->which = calloc(size, sizeof(*t->which));
     if (!t->tcp.connections || !t->polls || !t->which)
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     for (unsigned i = 0; i < size; i++)
         t->tcp.connections[i] = (struct tcp_connection){.fd = -1, .out_bytes = 1};
     if (strlen(f->options.device) >= sizeof(t->local.devices))
-        return fabric_fail(f, -EINVAL, "'%.80s' is no interface", f->options.device);
+        return wire_fail(f, -EINVAL, "'%.80s' is no interface", f->options.device);
     int err = secret_random(t->nonce, sizeof(t->nonce));
-    return err ? fabric_fail(f, err, "no random numbers: %s", strerror(-err)) : 0;
+    return err ? wire_fail(f, err, "no random numbers: %s", strerror(-err)) : 0;
 }
 
-static bool is_near(const struct fabric *f, unsigned rank)
+static bool is_near(const struct wire *f, unsigned rank)
 {
     uint64_t own = world_member(f->world, world_rank(f->world))->network;
 
@@ -89,9 +89,9 @@ static bool is_near(const struct fabric *f, unsigned rank)
 
 /* Where connections to near or to far peers start, found when the first of them is asked for. A
  * named device serves both. */
-static int find_rail(struct fabric *f, unsigned peer, bool near)
+static int find_rail(struct wire *f, unsigned peer, bool near)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     struct sockaddr_in loopback = {.sin_family = AF_INET,
                                    .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 
@@ -114,28 +114,28 @@ static int find_rail(struct fabric *f, unsigned peer, bool near)
     return err ? err : tcp_try_options(&t->end);
 }
 
-static int tcp_link(struct fabric *f, struct fabric_link *l)
+static int tcp_link(struct wire *f, struct wire_link *l)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     bool near = is_near(f, l->peer);
     int err = find_rail(f, l->peer, near);
 
     if (err)
-        return fabric_tcp_end_failed(f, err);
-    struct fabric_tcp_link *tl = calloc(1, sizeof(*tl));
+        return wire_tcp_end_failed(f, err);
+    struct wire_tcp_link *tl = calloc(1, sizeof(*tl));
     if (!tl)
-        return fabric_fail(f, -ENOMEM, "out of memory");
+        return wire_fail(f, -ENOMEM, "out of memory");
     tl->index = f->n_links;
     tl->near = near;
     tl->rail = (unsigned)t->rails[near];
-    tl->step = world_rank(f->world) > l->peer ? FABRIC_TCP_IDLE : FABRIC_TCP_AWAITED;
+    tl->step = world_rank(f->world) > l->peer ? WIRE_TCP_IDLE : WIRE_TCP_AWAITED;
     l->state = tl;
     return 0;
 }
 
-static void tcp_close(struct fabric *f)
+static void tcp_close(struct wire *f)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
 
     if (!t)
         return;
@@ -155,10 +155,10 @@ static void tcp_close(struct fabric *f)
     f->state = NULL;
 }
 
-/* The kernel's words for the connection that the fabric's path is told by. */
-static struct net_rail *describe_main(const struct fabric *f)
+/* The kernel's words for the connection that the wire's path is told by. */
+static struct net_rail *describe_main(const struct wire *f)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
 
     t->tcp.first = t->main;
     t->tcp.n = 1;
@@ -168,52 +168,52 @@ static struct net_rail *describe_main(const struct fabric *f)
     return &t->end.rails[0];
 }
 
-static bool stands(const struct fabric *f)
+static bool stands(const struct wire *f)
 {
-    return f->n_links && fabric_tcp_of(f)->tcp.connections[0].fd >= 0;
+    return f->n_links && wire_tcp_of(f)->tcp.connections[0].fd >= 0;
 }
 
-static void tcp_describe(const struct fabric *f, char *text, size_t len)
+static void tcp_describe(const struct wire *f, char *text, size_t len)
 {
     snprintf(text, len, "%s", stands(f) ? describe_main(f)->text : "");
 }
 
-static size_t tcp_fabric_facts(struct fabric *f, struct net_fact *facts)
+static size_t tcp_wire_facts(struct wire *f, struct net_fact *facts)
 {
-    return stands(f) ? tcp_facts(&fabric_tcp_of(f)->end, facts) : 0;
+    return stands(f) ? tcp_facts(&wire_tcp_of(f)->end, facts) : 0;
 }
 
-static int tcp_rail(const struct fabric *f, struct net_rail *rail)
+static int tcp_rail(const struct wire *f, struct net_rail *rail)
 {
     if (!stands(f))
         return -ENODATA;
     *rail = *describe_main(f);
-    snprintf(rail->name, sizeof(rail->name), "%s", f->links[fabric_tcp_of(f)->main].device);
+    snprintf(rail->name, sizeof(rail->name), "%s", f->links[wire_tcp_of(f)->main].device);
     nic_fill(rail, rail->name);
     return 0;
 }
 
-static bool unheard(const struct fabric *f, const struct fabric_link *l, uint64_t for_ns)
+static bool unheard(const struct wire *f, const struct wire_link *l, uint64_t for_ns)
 {
-    return tcp_unheard(fabric_tcp_fd(f, l), for_ns);
+    return tcp_unheard(wire_tcp_fd(f, l), for_ns);
 }
 
 #define AT_ONCE_BYTES ((size_t)4 << 20) /* of one link before another has its turn */
 #define LOOKS_A_CLOCK 32u               /* looks in vain between two readings of the clock */
 #define ASK_ALONE     2u /* so few receivers are asked one by one, which is less than a poll() */
 
-static int fabric_tcp_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+static int wire_tcp_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
-    int err = fabric_posts_add(f, &fabric_tcp_link_of(l)->out, at, bytes);
+    int err = wire_posts_add(f, &wire_tcp_link_of(l)->out, at, bytes);
 
     if (!err)
         l->posted_out += bytes;
     return err;
 }
 
-static int fabric_tcp_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+static int wire_tcp_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
-    int err = fabric_posts_add(f, &fabric_tcp_link_of(l)->in, at, bytes);
+    int err = wire_posts_add(f, &wire_tcp_link_of(l)->in, at, bytes);
 
     if (!err)
         l->posted_in += bytes;
@@ -221,13 +221,13 @@ static int fabric_tcp_receive(struct fabric *f, struct fabric_link *l, void *at,
 }
 
 /* What is posted, without a copy. Returns its bytes. */
-static size_t gather(struct fabric_posts *q, struct iovec *parts, struct msghdr *m)
+static size_t gather(struct wire_posts *q, struct iovec *parts, struct msghdr *m)
 {
     size_t bytes = 0, done = q->done;
     unsigned n = 0;
 
     for (; n < q->n && bytes < AT_ONCE_BYTES; n++, done = 0) {
-        const struct fabric_post *p = fabric_posts_at(q, n);
+        const struct wire_post *p = wire_posts_at(q, n);
         size_t left = p->bytes - done, room = AT_ONCE_BYTES - bytes;
         parts[n] = (struct iovec){p->at + done, left < room ? left : room};
         bytes += parts[n].iov_len;
@@ -237,7 +237,7 @@ static size_t gather(struct fabric_posts *q, struct iovec *parts, struct msghdr 
 }
 
 /* Nothing can be moved now, or the connection has ended. */
-static int stopped(struct fabric *f, const struct fabric_link *l, int err)
+static int stopped(struct wire *f, const struct wire_link *l, int err)
 {
     uint64_t left = l->posted_out - l->sent + l->posted_in - l->received;
     char name[128];
@@ -246,52 +246,52 @@ static int stopped(struct fabric *f, const struct fabric_link *l, int err)
         return 0;
     world_name(f->world, l->peer, name, sizeof(name));
     if (err == ECONNRESET || err == EPIPE)
-        return fabric_fail(
+        return wire_fail(
             f, -ECONNRESET,
             "%s is gone: its connection over '%.16s' ended with %llu bytes outstanding", name,
             l->device, (unsigned long long)left);
     if (nic_is_down(l->device) == 1)
-        return fabric_fail(f, -err, "its own interface '%.16s' is down", l->device);
-    return fabric_fail(f, -err, "the connection to %s over '%.16s' failed: %s", name, l->device,
-                       strerror(err));
+        return wire_fail(f, -err, "its own interface '%.16s' is down", l->device);
+    return wire_fail(f, -err, "the connection to %s over '%.16s' failed: %s", name, l->device,
+                     strerror(err));
 }
 
-static int send_some(struct fabric *f, struct fabric_link *l)
+static int send_some(struct wire *f, struct wire_link *l)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
-    struct iovec parts[FABRIC_POSTS];
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
+    struct iovec parts[WIRE_POSTS];
     struct msghdr m;
     size_t asked = gather(&tl->out, parts, &m);
-    ssize_t n = sendmsg(fabric_tcp_fd(f, l), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = sendmsg(wire_tcp_fd(f, l), &m, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     tl->full = n < (ssize_t)asked;
     if (n < 0)
         return stopped(f, l, errno);
-    fabric_sent(l, &tl->out, (size_t)n);
+    wire_sent(l, &tl->out, (size_t)n);
     return 1;
 }
 
-static int receive_some(struct fabric *f, struct fabric_link *l)
+static int receive_some(struct wire *f, struct wire_link *l)
 {
-    struct fabric_tcp_link *tl = fabric_tcp_link_of(l);
-    struct iovec parts[FABRIC_POSTS];
+    struct wire_tcp_link *tl = wire_tcp_link_of(l);
+    struct iovec parts[WIRE_POSTS];
     struct msghdr m;
 
     gather(&tl->in, parts, &m);
-    ssize_t n = recvmsg(fabric_tcp_fd(f, l), &m, MSG_DONTWAIT);
+    ssize_t n = recvmsg(wire_tcp_fd(f, l), &m, MSG_DONTWAIT);
     if (n <= 0)
         return stopped(f, l, n ? errno : ECONNRESET);
-    fabric_received(l, &tl->in, (size_t)n);
+    wire_received(l, &tl->in, (size_t)n);
     return 1;
 }
 
 /* Sockets that may take something are given it at once. */
-static int send_ready(struct fabric *f)
+static int send_ready(struct wire *f)
 {
     int moved = 0;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
+        struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
         int rc = tl->out.n && !tl->full ? send_some(f, &f->links[i]) : 0;
         if (rc < 0)
             return rc;
@@ -301,14 +301,14 @@ static int send_ready(struct fabric *f)
 }
 
 /* Those that can matter. *alone: they are few, and none waits to send. */
-static unsigned fill_polls(struct fabric *f, bool *alone)
+static unsigned fill_polls(struct wire *f, bool *alone)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     unsigned n = 0;
     short all = 0;
 
     for (unsigned i = 0; i < f->n_links; i++) {
-        const struct fabric_tcp_link *tl = fabric_tcp_link_of(&f->links[i]);
+        const struct wire_tcp_link *tl = wire_tcp_link_of(&f->links[i]);
         short events = (short)((tl->in.n ? POLLIN : 0) | (tl->out.n && tl->full ? POLLOUT : 0));
         if (!events)
             continue;
@@ -321,14 +321,14 @@ static unsigned fill_polls(struct fabric *f, bool *alone)
 }
 
 /* An error shows in the call that meets it: POLLERR and POLLHUP lead to one. */
-static int serve(struct fabric *f, unsigned n)
+static int serve(struct wire *f, unsigned n)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     int moved = 0, rc = 0;
 
     for (unsigned i = 0; i < n && rc >= 0; i++) {
         const struct pollfd *p = &t->polls[i];
-        struct fabric_link *l = &f->links[t->which[i]];
+        struct wire_link *l = &f->links[t->which[i]];
         if (p->events & POLLOUT && p->revents & ~POLLIN)
             rc = send_some(f, l);
         moved |= rc > 0;
@@ -339,18 +339,18 @@ static int serve(struct fabric *f, unsigned n)
     return rc < 0 ? rc : moved;
 }
 
-static int receive_alone(struct fabric *f, unsigned n)
+static int receive_alone(struct wire *f, unsigned n)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
 
     for (unsigned i = 0; i < n; i++)
         t->polls[i].revents = POLLIN;
     return serve(f, n);
 }
 
-static int look(struct fabric *f)
+static int look(struct wire *f)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     bool alone;
     int sent = send_ready(f);
 
@@ -366,9 +366,9 @@ static int look(struct fabric *f)
 }
 
 /* Until one of them can be served; 0 at once where none is waited for. */
-static int sleep_on(struct fabric *f, uint64_t wait_ns)
+static int sleep_on(struct wire *f, uint64_t wait_ns)
 {
-    struct fabric_tcp *t = fabric_tcp_of(f);
+    struct wire_tcp *t = wire_tcp_of(f);
     struct timespec wait = {.tv_sec = (time_t)(wait_ns / 1000000000),
                             .tv_nsec = (long)(wait_ns % 1000000000)};
     bool alone;
@@ -377,31 +377,31 @@ static int sleep_on(struct fabric *f, uint64_t wait_ns)
     return n && ppoll(t->polls, n, &wait, NULL) > 0 ? serve(f, n) : 0;
 }
 
-static int fabric_tcp_progress(struct fabric *f, uint64_t wait_ns)
+static int wire_tcp_progress(struct wire *f, uint64_t wait_ns)
 {
     int rc = look(f);
 
     if (rc || !wait_ns)
         return rc;
     uint64_t start_ns = clock_now_ns();
-    rc = fabric_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
+    rc = wire_spin(f, look, LOOKS_A_CLOCK, start_ns, wait_ns);
     uint64_t spent_ns = clock_now_ns() - start_ns;
     return rc || spent_ns >= wait_ns ? rc : sleep_on(f, wait_ns - spent_ns);
 }
 
-const struct fabric_ops fabric_tcp = {
+const struct wire_ops wire_tcp = {
     .name = "tcp",
     .help = "TCP, one connection between each two ranks",
     .backends = tcp_backends,
     .open = tcp_open,
     .link = tcp_link,
-    .address = fabric_tcp_address,
-    .join = fabric_tcp_join,
-    .send = fabric_tcp_send,
-    .receive = fabric_tcp_receive,
-    .progress = fabric_tcp_progress,
+    .address = wire_tcp_address,
+    .join = wire_tcp_join,
+    .send = wire_tcp_send,
+    .receive = wire_tcp_receive,
+    .progress = wire_tcp_progress,
     .describe = tcp_describe,
-    .facts = tcp_fabric_facts,
+    .facts = tcp_wire_facts,
     .unheard = unheard,
     .rail = tcp_rail,
     .close = tcp_close,

@@ -30,19 +30,19 @@ static int no_rnr(struct side *s)
  * a receiver not ready. */
 static int to_the_brim(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
     uint64_t total = 0;
 
     for (unsigned round = 0; round < 6; round++) {
         bool sends = s->rank == round % 2;
         uint8_t *at = s->at + !sends * s->bytes / 2;
-        total = (sends ? l->sent : l->received) + FABRIC_POSTS * 64;
+        total = (sends ? l->sent : l->received) + WIRE_POSTS * 64;
         if (!sends != (round > 2))
             usleep(100000);
-        for (unsigned i = 0; i < FABRIC_POSTS; i++)
-            MUST(sends ? fabric_send(s->f, l, at + i * 64, 64)
-                       : fabric_receive(s->f, l, at + i * 64, 64));
-        SURE((sends ? fabric_send(s->f, l, at, 64) : fabric_receive(s->f, l, at, 64)) == -EAGAIN);
+        for (unsigned i = 0; i < WIRE_POSTS; i++)
+            MUST(sends ? wire_send(s->f, l, at + i * 64, 64)
+                       : wire_receive(s->f, l, at + i * 64, 64));
+        SURE((sends ? wire_send(s->f, l, at, 64) : wire_receive(s->f, l, at, 64)) == -EAGAIN);
         if (until(s, sends ? &l->sent : &l->received, total))
             return -1;
     }
@@ -60,16 +60,16 @@ static void test_no_more_than_the_posts(void **state)
 /* Nothing is reported through before the receiver has asked for it, whatever else completes meanwhile: a probe does. */
 static int patience(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
 
     if (s->rank) {
         usleep(1200000);
-        MUST(fabric_receive(s->f, l, s->at, 1000));
+        MUST(wire_receive(s->f, l, s->at, 1000));
         return until(s, &l->received, 1000);
     }
     uint64_t start_ns = clock_now_ns();
-    MUST(fabric_send(s->f, l, s->at, 1000));
-    SURE(fabric_progress(s->f, 0) == 0 && !l->sent && l->posted_out == 1000);
+    MUST(wire_send(s->f, l, s->at, 1000));
+    SURE(wire_progress(s->f, 0) == 0 && !l->sent && l->posted_out == 1000);
     if (until(s, &l->sent, 1000))
         return -1;
     SURE(clock_now_ns() - start_ns > 1000000000);
@@ -91,7 +91,7 @@ static int sleepy(struct side *s)
 
     getrusage(RUSAGE_SELF, &before);
     uint64_t start_ns = clock_now_ns();
-    MUST(fabric_progress(s->f, 700000000));
+    MUST(wire_progress(s->f, 700000000));
     uint64_t wall_ns = clock_now_ns() - start_ns;
     getrusage(RUSAGE_SELF, &after);
     long us = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000 +
@@ -112,22 +112,22 @@ static void test_a_long_wait_sleeps(void **state)
 
 static int disagree(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
     int err = 0;
 
     if (s->rank) {
-        MUST(fabric_receive(s->f, l, s->at, 100));
-        fabric_progress(s->f, 300000000);
+        MUST(wire_receive(s->f, l, s->at, 100));
+        wire_progress(s->f, 300000000);
         for (int i = 0; i < 100; i++)
             SURE(s->at[i] == 0xee);
         return 0;
     }
-    err = fabric_send(s->f, l, s->at, 101);
+    err = wire_send(s->f, l, s->at, 101);
     for (int i = 0; i < 100 && err >= 0; i++)
-        err = fabric_progress(s->f, 100000000);
+        err = wire_progress(s->f, 100000000);
     SURE(err == -EPROTO && strstr(s->f->error, "rank 1") &&
          strstr(s->f->error, "100 bytes where 101"));
-    SURE(fabric_send(s->f, l, s->at, 100) == -EPROTO); /* for good */
+    SURE(wire_send(s->f, l, s->at, 100) == -EPROTO); /* for good */
     return 0;
 }
 
@@ -143,7 +143,7 @@ static int elsewhere(struct side *s)
 {
     static uint8_t other[64];
 
-    SURE(fabric_receive(s->f, &s->f->links[0], s->rank ? other : s->at + 4090, 64) == -EINVAL);
+    SURE(wire_receive(s->f, &s->f->links[0], s->rank ? other : s->at + 4090, 64) == -EINVAL);
     SURE(strstr(s->f->error, "not announced") &&
          strstr(s->f->error, s->rank ? "rank 0" : "rank 1"));
     return 0;
@@ -164,7 +164,7 @@ static int mourn(struct side *s, const uint64_t *count)
     int err = 0;
 
     while (err >= 0 && clock_now_ns() - start_ns < 15000000000u)
-        err = fabric_progress(s->f, 100000000);
+        err = wire_progress(s->f, 100000000);
     SURE(err == -ECONNRESET && strstr(s->f->error, "rank 1"));
     SURE(clock_now_ns() - start_ns < 12000000000u && *count < 20 << 20);
     print_message("    rank %u after %.1f s: %s\n", s->rank,
@@ -179,9 +179,8 @@ static int killed(struct side *s)
         usleep(200000);
         raise(SIGKILL);
     }
-    struct fabric_link *l = &s->f->links[s->rank ? 1 : 0];
-    MUST(s->rank ? fabric_send(s->f, l, s->at, 20 << 20)
-                 : fabric_receive(s->f, l, s->at, 20 << 20));
+    struct wire_link *l = &s->f->links[s->rank ? 1 : 0];
+    MUST(s->rank ? wire_send(s->f, l, s->at, 20 << 20) : wire_receive(s->f, l, s->at, 20 << 20));
     return mourn(s, s->rank ? &l->sent : &l->received);
 }
 
@@ -197,16 +196,16 @@ static void test_a_peer_that_is_killed_while_it_is_waited_for(void **state)
 /* In the middle of a message. */
 static int cut(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[s->rank == 1 ? 0 : s->rank ? 1 : 0];
+    struct wire_link *l = &s->f->links[s->rank == 1 ? 0 : s->rank ? 1 : 0];
 
     if (s->rank == 2)
         return 0;
     if (s->rank) {
-        MUST(fabric_receive(s->f, l, s->at, 20 << 20));
+        MUST(wire_receive(s->f, l, s->at, 20 << 20));
         usleep(20000);
         raise(SIGKILL);
     }
-    MUST(fabric_send(s->f, l, s->at, 20 << 20));
+    MUST(wire_send(s->f, l, s->at, 20 << 20));
     return mourn(s, &l->sent);
 }
 
@@ -222,18 +221,18 @@ static void test_a_peer_that_is_killed_in_a_message(void **state)
 /* A peer that stands still is no error here, and what it did before and does after is whole. */
 static int still(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
 
     if (s->rank) {
         usleep(4000000);
     } else {
-        MUST(fabric_receive(s->f, l, s->at, 100));
+        MUST(wire_receive(s->f, l, s->at, 100));
         uint64_t start_ns = clock_now_ns();
         while (clock_now_ns() - start_ns < 3500000000u)
-            SURE(fabric_progress(s->f, 300000000) == 0);
+            SURE(wire_progress(s->f, 300000000) == 0);
         return until(s, &l->received, 100);
     }
-    MUST(fabric_send(s->f, l, s->at, 100));
+    MUST(wire_send(s->f, l, s->at, 100));
     return until(s, &l->sent, 100);
 }
 
@@ -254,14 +253,14 @@ static int alone(struct world *w, void *arg)
     return 0;
 }
 
-static void refused(const struct fabric_options *options, int expected, const char *what)
+static void refused(const struct wire_options *options, int expected, const char *what)
 {
     struct world *w;
-    struct fabric *f = NULL;
+    struct wire *f = NULL;
     char error[512] = "";
 
     assert_int_equal(world_fork(&w, 1, alone, NULL, error, sizeof(error)), 0);
-    int err = fabric_open(&f, &fabric_rdma, w, options, error, sizeof(error));
+    int err = wire_open(&f, &wire_rdma, w, options, error, sizeof(error));
     if (err != expected || !strstr(error, what))
         fail_msg("expected %d with '%s', got %d: %s", expected, what, err, error);
     world_close(w);
@@ -271,7 +270,7 @@ static void test_refusals(void **state)
 {
     (void)state;
     need_port();
-    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct wire_options options = scene_of(NULL, 4096).options;
     options.device = "nothing0";
     refused(&options, -ENODEV, "there is no RDMA device 'nothing0'");
     options.device = "";
@@ -288,7 +287,7 @@ static void test_iwarp_is_refused(void **state)
     (void)state;
     if (!getenv("PLUMB_TEST_IWARP"))
         skip();
-    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct wire_options options = scene_of(NULL, 4096).options;
     refused(&options, -EOPNOTSUPP, "no write with immediate data: use tcp");
 }
 
@@ -297,12 +296,12 @@ static void test_no_device_says_what_to_do(void **state)
     (void)state;
     if (have_port())
         skip();
-    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct wire_options options = scene_of(NULL, 4096).options;
     struct world *w;
-    struct fabric *f = NULL;
+    struct wire *f = NULL;
     char error[512] = "";
     assert_int_equal(world_fork(&w, 1, alone, NULL, error, sizeof(error)), 0);
-    int err = fabric_open(&f, &fabric_rdma, w, &options, error, sizeof(error));
+    int err = wire_open(&f, &wire_rdma, w, &options, error, sizeof(error));
     assert_true(err == -ENODEV || err == -EOPNOTSUPP || err == -EACCES);
     assert_true(strstr(error, "RDMA") || strstr(error, "/dev/infiniband"));
     world_close(w);
@@ -312,23 +311,23 @@ static void test_no_device_says_what_to_do(void **state)
 static int starve(void)
 {
     struct rlimit low = {1u << 20, 1u << 20};
-    struct fabric_options options = scene_of(NULL, 4096).options;
+    struct wire_options options = scene_of(NULL, 4096).options;
     struct world *w;
-    struct fabric *f = NULL;
+    struct wire *f = NULL;
     char error[512] = "";
     static uint8_t much[16 << 20];
 
     if (setrlimit(RLIMIT_MEMLOCK, &low) || setgid(65534) || setuid(65534) ||
         world_fork(&w, 1, alone, NULL, error, sizeof(error)))
         return 99;
-    int err = fabric_open(&f, &fabric_rdma, w, &options, error, sizeof(error));
+    int err = wire_open(&f, &wire_rdma, w, &options, error, sizeof(error));
     if (err == -EACCES || err == -ENODEV)
         return 77; /* devices are not for everyone here */
-    err = err ? err : fabric_memory(f, much, sizeof(much));
+    err = err ? err : wire_memory(f, much, sizeof(much));
     bool good = err == -ENOMEM && f && strstr(f->error, "ulimit -l unlimited");
     if (!good)
         fprintf(stderr, "%d: %s\n", err, f ? f->error : error);
-    fabric_close(f);
+    wire_close(f);
     world_close(w);
     return good ? 0 : 1;
 }
@@ -351,10 +350,10 @@ static void test_memlock(void **state)
 
 static int a_word(struct side *s)
 {
-    struct fabric_link *l = &s->f->links[0];
+    struct wire_link *l = &s->f->links[0];
 
-    MUST(fabric_receive(s->f, l, s->at, 100));
-    MUST(fabric_send(s->f, l, s->at + 100, 100));
+    MUST(wire_receive(s->f, l, s->at, 100));
+    MUST(wire_send(s->f, l, s->at + 100, 100));
     return until(s, &l->received, 100) ? -1 : until(s, &l->sent, 100);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A fabric's life over RDMA: its device, memory, addresses and connections. See rdma.h. */
+/* A wire's life over RDMA: its device, memory, addresses and connections. See rdma.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "core/wire/rdma/rdma.h"
 
-#define RDMA_LINK_RECEIVES (2 * FABRIC_POSTS + 2)
+#define RDMA_LINK_RECEIVES (2 * WIRE_POSTS + 2)
 #define RDMA_LINK_SIGNAL   16         /* one of so many, and the last of each message */
 #define RDMA_LOOK_NS       100000000u /* between two looks at events and at links that wait */
 #define RDMA_PROBE_NS      500000000u /* what a waiting link is quiet before it is probed */
@@ -31,8 +31,8 @@ struct rdma_link {
     struct rdma_queue *queue;
     char peer[96];
     uint64_t piece_bytes;
-    struct rdma_posted out[FABRIC_POSTS], in[FABRIC_POSTS];
-    struct rdma_grant grants[FABRIC_POSTS];
+    struct rdma_posted out[WIRE_POSTS], in[WIRE_POSTS];
+    struct rdma_grant grants[WIRE_POSTS];
     uint64_t out_posted, out_written, out_sent, out_granted;
     uint64_t in_posted, in_granted, in_received;
     uint64_t written_bytes;                               /* of message out_written */
@@ -45,12 +45,12 @@ struct rdma_link {
 };
 
 /* The devices, queues and messages of net's ends serve here too: they know a struct net_end. */
-struct rdma_fabric {
+struct rdma_wire {
     struct rdma_end r; /* first: core looks for the module in it */
     struct net_end end;
     struct net_point point;
     struct net_local local;
-    const struct rdma_fabric_core *core;
+    const struct rdma_wire_core *core;
     struct rdma_link *links; /* made when the first address is asked for */
     struct ibv_mr **regions;
     unsigned n_regions;
@@ -58,12 +58,12 @@ struct rdma_fabric {
     int failed; /* for good */
 };
 
-static inline struct rdma_fabric *rdma_fabric_of(const struct fabric *f)
+static inline struct rdma_wire *rdma_wire_of(const struct wire *f)
 {
     return f->state;
 }
 
-/* ---- Messages of a fabric over RDMA: grants, writes, completions. See rdma.h. ---- */
+/* ---- Messages of a wire over RDMA: grants, writes, completions. See rdma.h. ---- */
 
 #define GRANT_MAGIC 0x6772616eu
 #define HELLO_MAGIC 0x68656c6cu
@@ -74,13 +74,13 @@ static bool has_room(const struct rdma_link *k)
     return k->requests - k->retired < RDMA_LINK_SENDS - 1;
 }
 
-static int refused(struct rdma_fabric *fx, const struct rdma_link *k, const char *what, int err)
+static int refused(struct rdma_wire *fx, const struct rdma_link *k, const char *what, int err)
 {
     return rdma_fail(&fx->end, -abs(err), "%s on the connection to %s was refused: %s", what,
                      k->peer, strerror(abs(err)));
 }
 
-static int post(struct rdma_fabric *fx, struct rdma_link *k, struct ibv_send_wr *wr, bool signal)
+static int post(struct rdma_wire *fx, struct rdma_link *k, struct ibv_send_wr *wr, bool signal)
 {
     struct ibv_send_wr *bad;
 
@@ -96,7 +96,7 @@ static int post(struct rdma_fabric *fx, struct rdma_link *k, struct ibv_send_wr 
     return 0;
 }
 
-static int post_grant(struct rdma_fabric *fx, struct rdma_link *k, const struct rdma_grant *grant,
+static int post_grant(struct rdma_wire *fx, struct rdma_link *k, const struct rdma_grant *grant,
                       bool signal)
 {
     uint8_t *slot = k->slots_out + k->requests % RDMA_LINK_SENDS * sizeof(*grant);
@@ -112,7 +112,7 @@ static int post_grant(struct rdma_fabric *fx, struct rdma_link *k, const struct 
     return post(fx, k, &wr, signal);
 }
 
-static int post_receive(struct rdma_fabric *fx, struct rdma_link *k, uint64_t number)
+static int post_receive(struct rdma_wire *fx, struct rdma_link *k, uint64_t number)
 {
     uint8_t *slot = k->slots_in + number % RDMA_LINK_RECEIVES * sizeof(struct rdma_grant);
     struct ibv_sge sge = {.addr = (uintptr_t)slot,
@@ -126,29 +126,29 @@ static int post_receive(struct rdma_fabric *fx, struct rdma_link *k, uint64_t nu
     return err ? refused(fx, k, "receiving", err) : 0;
 }
 
-/* fabric.c posts all receives */
-static int rdma_fabric_ready(struct fabric *f, struct rdma_link *k)
+/* message.c posts all receives */
+static int rdma_wire_ready(struct wire *f, struct rdma_link *k)
 {
     int err = 0;
 
     for (unsigned i = 0; i < RDMA_LINK_RECEIVES && !err; i++)
-        err = post_receive(rdma_fabric_of(f), k, i);
+        err = post_receive(rdma_wire_of(f), k, i);
     return err;
 }
 
-/* fabric.c the first message of a link */
-static int rdma_fabric_greet(struct fabric *f, struct fabric_link *l)
+/* message.c the first message of a link */
+static int rdma_wire_greet(struct wire *f, struct wire_link *l)
 {
     struct rdma_grant hello = {.magic = HELLO_MAGIC};
     struct rdma_link *k = l->state;
 
     k->moved_ns = clock_now_ns();
-    return post_grant(rdma_fabric_of(f), k, &hello, true);
+    return post_grant(rdma_wire_of(f), k, &hello, true);
 }
 
-static int grant_next(struct rdma_fabric *fx, struct rdma_link *k)
+static int grant_next(struct rdma_wire *fx, struct rdma_link *k)
 {
-    const struct rdma_posted *m = &k->in[k->in_granted % FABRIC_POSTS];
+    const struct rdma_posted *m = &k->in[k->in_granted % WIRE_POSTS];
     struct rdma_grant grant = {
         .at = (uintptr_t)m->at, .bytes = m->bytes, .key = m->key, .magic = GRANT_MAGIC};
 
@@ -157,10 +157,10 @@ static int grant_next(struct rdma_fabric *fx, struct rdma_link *k)
 }
 
 /* The next piece of the oldest message that is not written whole. */
-static int write_piece(struct rdma_fabric *fx, struct rdma_link *k)
+static int write_piece(struct rdma_wire *fx, struct rdma_link *k)
 {
-    struct rdma_posted *m = &k->out[k->out_written % FABRIC_POSTS];
-    const struct rdma_grant *g = &k->grants[k->out_written % FABRIC_POSTS];
+    struct rdma_posted *m = &k->out[k->out_written % WIRE_POSTS];
+    const struct rdma_grant *g = &k->grants[k->out_written % WIRE_POSTS];
     uint64_t left = m->bytes - k->written_bytes,
              bytes = left < k->piece_bytes ? left : k->piece_bytes;
     bool last = bytes == left;
@@ -190,7 +190,7 @@ static int write_piece(struct rdma_fabric *fx, struct rdma_link *k)
 }
 
 /* What can go, goes. */
-static int push(struct rdma_fabric *fx, struct rdma_link *k)
+static int push(struct rdma_wire *fx, struct rdma_link *k)
 {
     int err = 0;
 
@@ -201,7 +201,7 @@ static int push(struct rdma_fabric *fx, struct rdma_link *k)
     return err;
 }
 
-static const struct ibv_mr *region_of(const struct rdma_fabric *fx, const void *at, size_t bytes)
+static const struct ibv_mr *region_of(const struct rdma_wire *fx, const void *at, size_t bytes)
 {
     for (unsigned i = 0; i < fx->n_regions; i++) {
         const struct ibv_mr *mr = fx->regions[i];
@@ -212,10 +212,10 @@ static const struct ibv_mr *region_of(const struct rdma_fabric *fx, const void *
     return NULL;
 }
 
-static int post_message(struct fabric *f, struct rdma_link *k, struct rdma_posted *m,
-                        const void *at, size_t bytes, bool out)
+static int post_message(struct wire *f, struct rdma_link *k, struct rdma_posted *m, const void *at,
+                        size_t bytes, bool out)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     const struct ibv_mr *mr = region_of(fx, at, bytes);
 
     if (!bytes || bytes > f->options.message_most)
@@ -229,91 +229,91 @@ static int post_message(struct fabric *f, struct rdma_link *k, struct rdma_poste
     return 0;
 }
 
-static int rdma_fabric_report(struct fabric *f, int err);
+static int rdma_wire_report(struct wire *f, int err);
 
-/* fabric.c */
-static int rdma_fabric_send(struct fabric *f, struct fabric_link *l, const void *at, size_t bytes)
+/* message.c */
+static int rdma_wire_send(struct wire *f, struct wire_link *l, const void *at, size_t bytes)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = l->state;
 
     if (fx->failed)
         return fx->failed;
-    if (k->out_posted - k->out_sent == FABRIC_POSTS)
+    if (k->out_posted - k->out_sent == WIRE_POSTS)
         return -EAGAIN;
-    int err = post_message(f, k, &k->out[k->out_posted % FABRIC_POSTS], at, bytes, true);
+    int err = post_message(f, k, &k->out[k->out_posted % WIRE_POSTS], at, bytes, true);
     if (!err) {
         k->out_posted++;
         l->posted_out += bytes;
         err = push(fx, k);
     }
-    return rdma_fabric_report(f, err);
+    return rdma_wire_report(f, err);
 }
 
-/* fabric.c */
-static int rdma_fabric_receive(struct fabric *f, struct fabric_link *l, void *at, size_t bytes)
+/* message.c */
+static int rdma_wire_receive(struct wire *f, struct wire_link *l, void *at, size_t bytes)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = l->state;
 
     if (fx->failed)
         return fx->failed;
-    if (k->in_posted - k->in_received == FABRIC_POSTS)
+    if (k->in_posted - k->in_received == WIRE_POSTS)
         return -EAGAIN;
-    int err = post_message(f, k, &k->in[k->in_posted % FABRIC_POSTS], at, bytes, false);
+    int err = post_message(f, k, &k->in[k->in_posted % WIRE_POSTS], at, bytes, false);
     if (!err) {
         k->in_posted++;
         l->posted_in += bytes;
         err = push(fx, k);
     }
-    return rdma_fabric_report(f, err);
+    return rdma_wire_report(f, err);
 }
 
 /* 1: messages are through. */
-static int sent(struct fabric_link *l)
+static int sent(struct wire_link *l)
 {
     struct rdma_link *k = l->state;
     int moved = 0;
 
     k->retired = k->signals[k->signal++ % RDMA_LINK_SENDS];
-    while (k->out_sent < k->out_written && k->out[k->out_sent % FABRIC_POSTS].last <= k->retired) {
-        l->sent += k->out[k->out_sent++ % FABRIC_POSTS].bytes;
+    while (k->out_sent < k->out_written && k->out[k->out_sent % WIRE_POSTS].last <= k->retired) {
+        l->sent += k->out[k->out_sent++ % WIRE_POSTS].bytes;
         l->messages_out++;
         moved = 1;
     }
     return moved;
 }
 
-static int damaged(struct rdma_fabric *fx, const struct rdma_link *k)
+static int damaged(struct rdma_wire *fx, const struct rdma_link *k)
 {
     return rdma_fail(&fx->end, -EPROTO, "%s sent what was not asked for", k->peer);
 }
 
-static int take_message(struct rdma_fabric *fx, struct fabric_link *l, uint32_t number)
+static int take_message(struct rdma_wire *fx, struct wire_link *l, uint32_t number)
 {
     struct rdma_link *k = l->state;
 
     if (k->in_received == k->in_granted || number != (uint32_t)k->in_received)
         return damaged(fx, k);
-    l->received += k->in[k->in_received++ % FABRIC_POSTS].bytes;
+    l->received += k->in[k->in_received++ % WIRE_POSTS].bytes;
     l->messages_in++;
     return 1;
 }
 
-static int take_grant(struct rdma_fabric *fx, struct rdma_link *k, const struct rdma_grant *grant)
+static int take_grant(struct rdma_wire *fx, struct rdma_link *k, const struct rdma_grant *grant)
 {
     if (!k->greeted && grant->magic == HELLO_MAGIC) {
         k->greeted = true;
         return 0;
     }
-    if (grant->magic != GRANT_MAGIC || k->out_granted - k->out_written == FABRIC_POSTS)
+    if (grant->magic != GRANT_MAGIC || k->out_granted - k->out_written == WIRE_POSTS)
         return damaged(fx, k);
-    k->grants[k->out_granted++ % FABRIC_POSTS] = *grant;
+    k->grants[k->out_granted++ % WIRE_POSTS] = *grant;
     return 0;
 }
 
 /* The work request stands ready again before its message counts: the peer may answer at once. */
-static int arrived(struct rdma_fabric *fx, struct fabric_link *l, const struct ibv_wc *wc)
+static int arrived(struct rdma_wire *fx, struct wire_link *l, const struct ibv_wc *wc)
 {
     struct rdma_link *k = l->state;
     uint64_t number = k->arrivals++;
@@ -330,17 +330,17 @@ static int arrived(struct rdma_fabric *fx, struct fabric_link *l, const struct i
 
 /* A connection that fails is a peer that is gone, as far as can be told here; but not where this
  * port went down. */
-static int gone(struct rdma_fabric *fx, const struct ibv_wc *wc)
+static int gone(struct rdma_wire *fx, const struct ibv_wc *wc)
 {
     int err = rdma_bad_completion(&fx->end, wc);
 
     return err == -ENETDOWN ? err : -ECONNRESET;
 }
 
-static int complete(struct fabric *f, const struct ibv_wc *wc, uint64_t now_ns)
+static int complete(struct wire *f, const struct ibv_wc *wc, uint64_t now_ns)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
-    struct fabric_link *l = &f->links[wc->wr_id >> 1];
+    struct rdma_wire *fx = rdma_wire_of(f);
+    struct wire_link *l = &f->links[wc->wr_id >> 1];
     struct rdma_link *k = &fx->links[wc->wr_id >> 1];
 
     if (wc->status != IBV_WC_SUCCESS)
@@ -352,9 +352,9 @@ static int complete(struct fabric *f, const struct ibv_wc *wc, uint64_t now_ns)
 }
 
 /* Takes what has completed. 0: nothing; 1: something; 2: messages are through, too. */
-static int drain(struct fabric *f)
+static int drain(struct wire *f)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct ibv_wc wc[RDMA_POLL_BATCH];
     int n = ibv_poll_cq(fx->r.cqs[0].cq, RDMA_POLL_BATCH, wc), moved = 0;
 
@@ -374,7 +374,7 @@ static int drain(struct fabric *f)
 
 /* Who waits for a message has nothing under way that could fail: an empty write does, if the peer
  * is gone. It touches no memory there, and the peer's process has no part in it. */
-static int probe(struct rdma_fabric *fx, struct rdma_link *k, uint64_t now_ns)
+static int probe(struct rdma_wire *fx, struct rdma_link *k, uint64_t now_ns)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
     bool waits = !k->greeted || k->in_received < k->in_posted || k->out_sent < k->out_posted;
@@ -384,7 +384,7 @@ static int probe(struct rdma_fabric *fx, struct rdma_link *k, uint64_t now_ns)
     return post(fx, k, &wr, true);
 }
 
-static int look_around(struct rdma_fabric *fx, uint64_t now_ns)
+static int look_around(struct rdma_wire *fx, uint64_t now_ns)
 {
     int err = rdma_events(&fx->end);
 
@@ -397,21 +397,21 @@ static int look_around(struct rdma_fabric *fx, uint64_t now_ns)
 }
 
 /* After an empty poll. A software device works on the CPUs of those who wait for it. */
-static void pause_for(struct fabric *f, uint64_t idle_ns, uint64_t left_ns, unsigned polls)
+static void pause_for(struct wire *f, uint64_t idle_ns, uint64_t left_ns, unsigned polls)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     bool spins = !f->options.crowded && !f->options.rdma.events;
 
-    if (!spins || idle_ns > FABRIC_SPINS_NS)
+    if (!spins || idle_ns > WIRE_SPINS_NS)
         rdma_cq_sleep(&fx->r.cqs[0], left_ns < RDMA_LOOK_NS ? left_ns : RDMA_LOOK_NS);
     else if (fx->r.rails[0].software && polls % RDMA_YIELD == 0)
         sched_yield();
 }
 
 /* 1, 0 or -errno; see rdma.h. */
-static int move(struct fabric *f, uint64_t wait_ns)
+static int move(struct wire *f, uint64_t wait_ns)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     uint64_t since_ns = clock_now_ns();
 
     for (unsigned polls = 1;; polls++) {
@@ -427,12 +427,12 @@ static int move(struct fabric *f, uint64_t wait_ns)
     }
 }
 
-/* fabric.c */
-static int rdma_fabric_progress(struct fabric *f, uint64_t wait_ns)
+/* message.c */
+static int rdma_wire_progress(struct wire *f, uint64_t wait_ns)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
 
-    return fx->failed ? fx->failed : rdma_fabric_report(f, move(f, wait_ns));
+    return fx->failed ? fx->failed : rdma_wire_report(f, move(f, wait_ns));
 }
 
 #define ADDRESS_MAGIC 0x504c4d46u
@@ -448,13 +448,13 @@ struct address {
     uint64_t piece_bytes;
     struct rdma_address_rail rail;
 };
-_Static_assert(sizeof(struct address) <= FABRIC_ADDRESS_MAX, "an address fits");
+_Static_assert(sizeof(struct address) <= WIRE_ADDRESS_MAX, "an address fits");
 
-/* err, and the sentence where the caller of a fabric looks for it. What fails once fails for good:
+/* err, and the sentence where the caller of a wire looks for it. What fails once fails for good:
  * a connection does not come back. */
-static int rdma_fabric_report(struct fabric *f, int err)
+static int rdma_wire_report(struct wire *f, int err)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
 
     if (err < 0 && !fx->failed) {
         snprintf(f->error, sizeof(f->error), "%s", fx->end.error);
@@ -463,7 +463,7 @@ static int rdma_fabric_report(struct fabric *f, int err)
     return fx->failed ? fx->failed : err;
 }
 
-static void choose_device(const struct fabric *f, struct rdma_fabric *fx)
+static void choose_device(const struct wire *f, struct rdma_wire *fx)
 {
     const struct world_member *own = fx->core->member(f->world, fx->core->rank(f->world));
 
@@ -472,9 +472,9 @@ static void choose_device(const struct fabric *f, struct rdma_fabric *fx)
     fx->r.own = own->address;
 }
 
-int rdma_fabric_open(struct fabric *f, const struct rdma_fabric_core *core)
+int rdma_wire_open(struct wire *f, const struct rdma_wire_core *core)
 {
-    struct rdma_fabric *fx = calloc(1, sizeof(*fx));
+    struct rdma_wire *fx = calloc(1, sizeof(*fx));
 
     if (!fx) {
         snprintf(f->error, sizeof(f->error), "out of memory");
@@ -499,40 +499,40 @@ int rdma_fabric_open(struct fabric *f, const struct rdma_fabric_core *core)
     int err = rdma_devices_open(&fx->end);
     if (!err && fx->r.rails[0].software && !fx->point.rdma.timeout)
         fx->point.rdma.timeout = SOFT_TIMEOUT;
-    return rdma_fabric_report(f, err);
+    return rdma_wire_report(f, err);
 }
 
-static int add_memory(struct fabric *f, void *at, size_t bytes)
+static int add_memory(struct wire *f, void *at, size_t bytes)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
     struct ibv_mr **more =
         realloc(fx->regions, (fx->n_regions + 1) * sizeof(*more)); /* NOLINT: of pointers */
 
     if (!more)
-        return rdma_fabric_report(f, rdma_fail(&fx->end, -ENOMEM, "out of memory"));
+        return rdma_wire_report(f, rdma_fail(&fx->end, -ENOMEM, "out of memory"));
     fx->regions = more;
     more[fx->n_regions] =
         ibv_reg_mr(rail->pd, at, bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE);
     if (!more[fx->n_regions])
-        return rdma_fabric_report(
-            f, rdma_no_memory(&fx->end, "registering memory", rail, bytes, errno));
+        return rdma_wire_report(f,
+                                rdma_no_memory(&fx->end, "registering memory", rail, bytes, errno));
     fx->n_regions++;
     return 0;
 }
 
-static int add_link(struct fabric *f, struct fabric_link *l)
+static int add_link(struct wire *f, struct wire_link *l)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
 
     (void)l;
-    return fx->links ? rdma_fabric_report(f, rdma_fail(&fx->end, -EINVAL,
-                                                       "a link after the first address was made"))
+    return fx->links ? rdma_wire_report(f, rdma_fail(&fx->end, -EINVAL,
+                                                     "a link after the first address was made"))
                      : 0;
 }
 
 /* Grants come to, and go from, memory that is nobody else's. */
-static int open_slots(struct rdma_fabric *fx, unsigned n)
+static int open_slots(struct rdma_wire *fx, unsigned n)
 {
     const uint64_t link_bytes = (RDMA_LINK_SENDS + RDMA_LINK_RECEIVES) * sizeof(struct rdma_grant);
     struct rdma_rail *rail = &fx->r.rails[0];
@@ -547,9 +547,9 @@ static int open_slots(struct rdma_fabric *fx, unsigned n)
     return err;
 }
 
-static int open_link(struct fabric *f, unsigned i)
+static int open_link(struct wire *f, unsigned i)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = &fx->links[i];
     struct rdma_queue *q = &fx->r.queues[i];
 
@@ -563,13 +563,13 @@ static int open_link(struct fabric *f, unsigned i)
     int err = rdma_queue_make(&fx->end, q, &fx->r.stream);
     if (!err)
         err = rdma_queue_init(&fx->end, q, IBV_ACCESS_REMOTE_WRITE);
-    return err ? err : rdma_fabric_ready(f, k);
+    return err ? err : rdma_wire_ready(f, k);
 }
 
 /* All links are known. */
-static int open_links(struct fabric *f)
+static int open_links(struct wire *f)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_end *r = &fx->r;
     unsigned n = f->n_links;
 
@@ -593,15 +593,15 @@ static int open_links(struct fabric *f)
     return err;
 }
 
-static int make_address(struct fabric *f, struct fabric_link *l, void *at, size_t *len)
+static int make_address(struct wire *f, struct wire_link *l, void *at, size_t *len)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
     struct address address = {.magic = ADDRESS_MAGIC};
     int err = fx->links ? 0 : open_links(f);
 
     if (err || !fx->links)
-        return rdma_fabric_report(f, err ? err : -ENOMEM);
+        return rdma_wire_report(f, err ? err : -ENOMEM);
     const struct rdma_queue *q = fx->links[l - f->links].queue;
     address.qpn = q->qp->qp_num;
     address.psn = q->psn;
@@ -613,9 +613,9 @@ static int make_address(struct fabric *f, struct fabric_link *l, void *at, size_
     return 0;
 }
 
-static int connect_link(struct fabric *f, unsigned i, const void *at, size_t len)
+static int connect_link(struct wire *f, unsigned i, const void *at, size_t len)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     struct rdma_link *k = &fx->links[i];
     struct rdma_rail *rail = &fx->r.rails[0];
     struct address address = {0};
@@ -638,9 +638,9 @@ static int connect_link(struct fabric *f, unsigned i, const void *at, size_t len
     return err;
 }
 
-static const struct rdma_link *not_standing(const struct fabric *f, unsigned *n)
+static const struct rdma_link *not_standing(const struct wire *f, unsigned *n)
 {
-    const struct rdma_fabric *fx = rdma_fabric_of(f);
+    const struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_link *first = NULL;
 
     *n = 0;
@@ -654,9 +654,9 @@ static const struct rdma_link *not_standing(const struct fabric *f, unsigned *n)
 
 /* A link stands when something has come over it, each way: the peer is past its own wait, too, or
  * will be. */
-static int wait_for_greetings(struct fabric *f)
+static int wait_for_greetings(struct wire *f)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     uint64_t since_ns = clock_now_ns();
     const struct rdma_link *k;
     unsigned missing = f->n_links, before = missing;
@@ -665,22 +665,22 @@ static int wait_for_greetings(struct fabric *f)
     while ((k = not_standing(f, &missing)) != NULL && err >= 0) {
         since_ns = missing < before ? clock_now_ns() : since_ns;
         before = missing;
-        err = rdma_fabric_progress(f, GREETINGS_NS);
-        if (err >= 0 && (err = fabric_attend(f)) != 0)
+        err = rdma_wire_progress(f, GREETINGS_NS);
+        if (err >= 0 && (err = wire_attend(f)) != 0)
             return rdma_fail(&fx->end, err, "the wait for %s was ended", k->peer);
-        if (clock_now_ns() - since_ns > FABRIC_JOIN_NS)
+        if (clock_now_ns() - since_ns > WIRE_JOIN_NS)
             return rdma_fail(
                 &fx->end, -ETIMEDOUT,
                 "nothing came from %s over '%s' in %u s: can the two devices reach each "
                 "other",
-                k->peer, fx->end.rails[0].name, (unsigned)(FABRIC_JOIN_NS / 1000000000u));
+                k->peer, fx->end.rails[0].name, (unsigned)(WIRE_JOIN_NS / 1000000000u));
     }
     return err < 0 ? err : 0;
 }
 
-static int join(struct fabric *f, const void *const *addresses, const size_t *lens)
+static int join(struct wire *f, const void *const *addresses, const size_t *lens)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
     int err = 0;
 
     for (unsigned i = 0; i < f->n_links && !err; i++)
@@ -688,17 +688,17 @@ static int join(struct fabric *f, const void *const *addresses, const size_t *le
     if (!err)
         usleep(SETTLE_US);
     for (unsigned i = 0; i < f->n_links && !err; i++)
-        err = rdma_fabric_greet(f, &f->links[i]);
+        err = rdma_wire_greet(f, &f->links[i]);
     if (!err)
         err = wait_for_greetings(f);
     if (!err)
         rdma_facts_begin(&fx->r);
-    return rdma_fabric_report(f, err);
+    return rdma_wire_report(f, err);
 }
 
-static void describe(const struct fabric *f, char *text, size_t len)
+static void describe(const struct wire *f, char *text, size_t len)
 {
-    const struct rdma_fabric *fx = rdma_fabric_of(f);
+    const struct rdma_wire *fx = rdma_wire_of(f);
     const struct rdma_rail *rail = &fx->r.rails[0];
     bool lid = rail->protocol == RDMA_INFINIBAND && rail->port_attr.lid;
 
@@ -706,20 +706,20 @@ static void describe(const struct fabric *f, char *text, size_t len)
              lid ? rail->port_attr.lid : rail->gid_index, fx->end.rails[0].mtu_bytes);
 }
 
-static size_t facts(struct fabric *f, struct net_fact *out)
+static size_t facts(struct wire *f, struct net_fact *out)
 {
-    return rdma_facts(&rdma_fabric_of(f)->end, out);
+    return rdma_facts(&rdma_wire_of(f)->end, out);
 }
 
-static int rail(const struct fabric *f, struct net_rail *out)
+static int rail(const struct wire *f, struct net_rail *out)
 {
-    *out = rdma_fabric_of(f)->end.rails[0];
+    *out = rdma_wire_of(f)->end.rails[0];
     return 0;
 }
 
-static void close_fabric(struct fabric *f)
+static void close_wire(struct wire *f)
 {
-    struct rdma_fabric *fx = rdma_fabric_of(f);
+    struct rdma_wire *fx = rdma_wire_of(f);
 
     rdma_queues_close(&fx->r);
     for (unsigned i = 0; i < fx->n_regions; i++)
@@ -731,17 +731,17 @@ static void close_fabric(struct fabric *f)
     free(fx);
 }
 
-const struct fabric_ops rdma_fabric_ops = {
+const struct wire_ops rdma_wire_ops = {
     .name = "rdma",
     .memory = add_memory,
     .link = add_link,
     .address = make_address,
     .join = join,
-    .send = rdma_fabric_send,
-    .receive = rdma_fabric_receive,
-    .progress = rdma_fabric_progress,
+    .send = rdma_wire_send,
+    .receive = rdma_wire_receive,
+    .progress = rdma_wire_progress,
     .describe = describe,
     .facts = facts,
     .rail = rail,
-    .close = close_fabric,
+    .close = close_wire,
 };
